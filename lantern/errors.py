@@ -1,0 +1,77 @@
+"""Every error class of the library: a LanternError and the builtin people expect.
+
+Messages read ``where: what happened, with the actual values. What to do.``
+"""
+
+__all__ = [
+    "AlreadyResumedError",
+    "ArgumentError",
+    "DetachError",
+    "EscapedError",
+    "LanternError",
+    "MissingExtraError",
+    "MissingRuleError",
+    "MutationError",
+    "NestingError",
+    "NoDelimiterError",
+    "NotScalarError",
+    "ResumptionError",
+    "RuleError",
+    "ShapeError",
+]
+
+
+class LanternError(Exception):
+    """The root of every error that the library raises itself."""
+
+
+class ArgumentError(LanternError, TypeError):
+    """An argument has a type that the function cannot take."""
+
+
+class ShapeError(LanternError, ValueError):
+    """Arrays have shapes or values that do not fit together."""
+
+
+class NotScalarError(ArgumentError):
+    """A gradient was asked of a function whose result is not one number."""
+
+
+class DetachError(LanternError, TypeError):
+    """A tracked value was about to become a constant in silence."""
+
+
+class EscapedError(LanternError, RuntimeError):
+    """A tracked value was used after the derivative it belongs to was over."""
+
+
+class MissingRuleError(LanternError, NotImplementedError):
+    """An operation has no derivative rule for these operands."""
+
+
+class MutationError(LanternError, TypeError):
+    """A tracked value was about to be written to."""
+
+
+class MissingExtraError(LanternError, ImportError):
+    """A feature needs an optional package that is not installed."""
+
+
+class RuleError(LanternError, TypeError):
+    """A derivative rule breaks the protocol of ``lantern.op``."""
+
+
+class NoDelimiterError(LanternError, RuntimeError):
+    """``shift`` was called where no enclosing ``reset`` waits for it."""
+
+
+class AlreadyResumedError(LanternError, RuntimeError):
+    """A one-shot continuation was called a second time."""
+
+
+class ResumptionError(LanternError, RuntimeError):
+    """A continuation was called where it cannot go on (aborted, other thread)."""
+
+
+class NestingError(LanternError, RecursionError):
+    """Delimiters are nested so deep that the C stack would be in danger."""
