@@ -1,0 +1,33 @@
+"""Lantern: differentiable programming by delimited continuations.
+
+Example:
+    >>> import lantern
+    >>> lantern.grad(lambda x: 2 * x + x**3)(3.0)
+    29.0
+"""
+
+import sys as _sys
+
+from lantern import cps as cps
+from lantern.arithmetic import *
+from lantern.choice import *
+from lantern.elementary import *
+from lantern.errors import *
+from lantern.forward import *
+from lantern.namespace import register_namespace as register_namespace
+from lantern.number import *
+from lantern.reverse import *
+from lantern.special import *
+from lantern.tensor.creation import *
+from lantern.tensor.indexing import *
+from lantern.tensor.linalg import *
+from lantern.tensor.manipulation import *
+from lantern.tensor.reduction import *
+from lantern.tensor.tensor import *
+from lantern.tree import *
+from lantern.trigonometry import *
+
+__version__ = "0.1.0"
+
+for _tracked in (Number, Tensor):
+    register_namespace(_tracked, _sys.modules[__name__])

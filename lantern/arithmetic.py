@@ -1,0 +1,286 @@
+"""The rules behind the arithmetic operators, shared by numbers and arrays.
+
+The backward part of a rule is a plain transpose, written with operators and with the
+functions of its primal's namespace; complex conjugates are added by ``Value.settle``.
+"""
+
+import math
+from typing import Any
+
+from lantern.namespace import namespace
+from lantern.op import constant, elementwise, linear
+from lantern.value import Rule, is_complex
+
+__all__ = [
+    "add",
+    "conj",
+    "divide",
+    "floor_divide",
+    "imag",
+    "multiply",
+    "negative",
+    "positive",
+    "pow",
+    "real",
+    "remainder",
+    "square",
+    "subtract",
+]
+
+
+@elementwise
+def add(x: Any, y: Any, /) -> Rule:
+    """The sum of x and y.
+
+    Shapes:
+        x, y: (...), broadcast; result: (...)
+
+    Rule:
+        x_bar = z_bar, y_bar = z_bar
+
+    Example:
+        >>> add(1.0, 2.0)
+        3.0
+    """
+    z_bar = yield (x + y, x := None, y := None)[0]
+    yield z_bar
+    yield z_bar
+
+
+@elementwise
+def subtract(x: Any, y: Any, /) -> Rule:
+    """The difference of x and y.
+
+    Shapes:
+        x, y: (...), broadcast; result: (...)
+
+    Rule:
+        x_bar = z_bar, y_bar = -z_bar
+
+    Example:
+        >>> subtract(1.0, 2.0)
+        -1.0
+    """
+    z_bar = yield (x - y, x := None, y := None)[0]
+    yield z_bar
+    yield -z_bar
+
+
+@elementwise
+def multiply(x: Any, y: Any, /) -> Rule:
+    """The product of x and y.
+
+    Shapes:
+        x, y: (...), broadcast; result: (...)
+
+    Rule:
+        x_bar = z_bar * y, y_bar = z_bar * x
+
+    Example:
+        >>> multiply(3.0, 2.0)
+        6.0
+    """
+    z_bar = yield x * y
+    yield z_bar * y
+    yield z_bar * x
+
+
+@elementwise
+def divide(x: Any, y: Any, /) -> Rule:
+    """The quotient of x and y.
+
+    Shapes:
+        x, y: (...), broadcast; result: (...)
+
+    Rule:
+        x_bar = z_bar / y, y_bar = -z_bar * z / y
+
+    Example:
+        >>> divide(3.0, 2.0)
+        1.5
+    """
+    z = x / y
+    z_bar = yield z
+    x_bar = z_bar / y
+    yield x_bar
+    yield -x_bar * z
+
+
+@elementwise
+def negative(x: Any, /) -> Rule:
+    """The negative of x.
+
+    Shapes:
+        x: (...); result: (...)
+
+    Rule:
+        x_bar = -z_bar
+
+    Example:
+        >>> negative(3.0)
+        -3.0
+    """
+    z_bar = yield (-x, x := None)[0]
+    yield -z_bar
+
+
+@elementwise
+def positive(x: Any, /) -> Rule:
+    """The value of x, as a new value.
+
+    Shapes:
+        x: (...); result: (...)
+
+    Rule:
+        x_bar = z_bar
+
+    Example:
+        >>> positive(3.0)
+        3.0
+    """
+    z_bar = yield (+x, x := None)[0]
+    yield z_bar
+
+
+@elementwise
+def pow(x: Any, y: Any, /) -> Rule:
+    """The power of x to the exponent y.
+
+    Shapes:
+        x, y: (...), broadcast; result: (...)
+
+    Rule:
+        x_bar = z_bar * y * x**(y - 1), 0 where y is 0
+        y_bar = z_bar * z * log(x), 0 where x is 0, nan where x < 0
+
+    Example:
+        >>> pow(3.0, 2)
+        9.0
+    """
+    z = x**y
+    z_bar = yield z
+    xp = namespace(x, y)
+    if isinstance(y, int | float):
+        yield z_bar * (y * xp.pow(x, y - 1)) if y else 0 * z_bar
+    else:
+        yield z_bar * (y * xp.pow(x, xp.where(y == 0, 1, y - 1)))
+    x = x if is_complex(x) else xp.where(x < 0, math.nan, x)
+    yield z_bar * z * xp.log(xp.where(x == 0, 1, x))
+
+
+@constant
+def floor_divide(x: Any, y: Any, /) -> Rule:
+    """The largest integer not above x / y; its derivative is zero.
+
+    Shapes:
+        x, y: (...), broadcast; result: (...)
+
+    Rule:
+        none: the result is a constant
+
+    Example:
+        >>> floor_divide(7.0, 2.0)
+        3.0
+    """
+    yield x // y
+
+
+@elementwise
+def remainder(x: Any, y: Any, /) -> Rule:
+    """The remainder ``x - y * floor(x / y)``, with the sign of y.
+
+    Shapes:
+        x, y: (...), broadcast; result: (...)
+
+    Rule:
+        x_bar = z_bar, y_bar = -z_bar * floor(x / y)
+
+    Example:
+        >>> remainder(7.0, 4.0)
+        3.0
+    """
+    z = x % y
+    z_bar = yield z
+    yield z_bar
+    yield -z_bar * ((x - z) / y)
+
+
+@elementwise
+def square(x: Any, /) -> Rule:
+    """The square of x.
+
+    Shapes:
+        x: (...); result: (...)
+
+    Rule:
+        x_bar = z_bar * 2 * x
+
+    Example:
+        >>> square(3.0)
+        9.0
+    """
+    z_bar = yield x * x
+    yield z_bar * (2 * x)
+
+
+@linear
+def conj(x: Any, /) -> Rule:
+    """The complex conjugate of x.
+
+    Shapes:
+        x: (...); result: (...)
+
+    Rule:
+        x_bar = conj(z_bar)
+
+    Example:
+        >>> conj(1 + 2j)
+        (1-2j)
+    """
+    z_bar = yield (namespace(x).conj(x), x := None)[0]
+    yield namespace(z_bar).conj(z_bar)
+
+
+@linear
+def real(x: Any, /) -> Rule:
+    """The real part of x.
+
+    Shapes:
+        x: (...); result: (...)
+
+    Rule:
+        x_bar = z_bar
+
+    Example:
+        >>> real(1 + 2j)
+        1.0
+    """
+    z_bar = yield namespace(x).real(x)
+    yield z_bar
+
+
+def imag(x: Any, /) -> Any:
+    """The imaginary part of x; of real x, zero.
+
+    Shapes:
+        x: (...); result: (...)
+
+    Example:
+        >>> imag(1 + 2j)
+        2.0
+    """
+    return _imag(x) if is_complex(x) else 0 * x
+
+
+@linear
+def _imag(x: Any, /) -> Rule:
+    """The imaginary part of complex x.
+
+    Shapes:
+        x: (...); result: (...)
+
+    Rule:
+        x_bar = 1j * z_bar
+    """
+    z_bar = yield namespace(x).imag(x)
+    yield 1j * z_bar

@@ -1,0 +1,41 @@
+"""What a rule may yield in place of an array, so that the operand chooses the form.
+
+A read of one row need not become an array of zeros with one row in it: the operand's
+accumulator scatters it into the buffer that it already has.
+"""
+
+from typing import Any
+
+from lantern.namespace import namespace
+
+__all__ = ["Contribution", "Masked"]
+
+
+class Contribution:
+    """A contribution in a form of its own."""
+
+    __slots__ = ("z_bar",)
+
+    z_bar: Any
+
+    def dense(self, shape: tuple[int, ...]) -> Any:
+        """The contribution as an array that broadcasts to the operand's shape."""
+        raise NotImplementedError
+
+    def add_to(self, buffer: Any) -> None:
+        """Add the contribution to an array that the operand owns."""
+        buffer += self.dense(buffer.shape)
+
+
+class Masked(Contribution):
+    """A cotangent where a condition holds; exactly nothing elsewhere."""
+
+    __slots__ = ("condition",)
+
+    def __init__(self, condition: Any, z_bar: Any) -> None:
+        self.condition, self.z_bar = condition, z_bar
+
+    def dense(self, shape: tuple[int, ...]) -> Any:
+        """The cotangent with zeros where the condition does not hold."""
+        xp = namespace(self.condition, self.z_bar)
+        return xp.where(self.condition, self.z_bar, 0)

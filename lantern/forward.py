@@ -1,0 +1,179 @@
+"""Forward mode: every rule is resumed at once, and tells how its result moves."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from lantern.errors import ArgumentError
+from lantern.namespace import namespace
+from lantern.op import kind_of, operand_count, value_class
+from lantern.reverse import (
+    Reverse,
+    check_function,
+    check_like,
+    check_result,
+    pair,
+    strip,
+    track,
+)
+from lantern.tree import tree_map
+from lantern.value import (
+    Level,
+    Receiver,
+    Replayable,
+    Value,
+    is_complex,
+    too_few_contributions,
+    zeros_like,
+)
+
+__all__ = ["jvp"]
+
+
+class Forward(Level):
+    """One forward-mode derivative."""
+
+    __slots__ = ()
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.suspend, self.begin = advance, Replayable
+
+
+def advance(z: Receiver) -> None:
+    """Give a new value its tangent, from its rule and its operands' tangents."""
+    kind = kind_of(z.rule)
+    if kind == "linear":
+        tangent = by_itself(z)
+    elif kind == "elementwise" or value_class(z.rule.value).rank == 0:
+        tangent = by_partials(z)
+    else:
+        tangent = by_transposition(z)
+    z.tangent = z.fit(tangent)
+    z.release()
+
+
+def contribution(rule: Replayable, z_bar: Any) -> Any:
+    """The next contribution of a rule."""
+    try:
+        return rule.send(z_bar)
+    except StopIteration:
+        raise too_few_contributions(rule.started) from None
+
+
+def by_partials(z: Receiver) -> Any:
+    """The tangent of an elementwise result: partial derivatives times tangents.
+
+    A rule that is resumed with 1 yields its partial derivatives. The real result of a
+    complex operand is no holomorphic function: only the real part counts.
+    """
+    total = None
+    for x in z.operands():
+        partial = contribution(z.rule, 1)
+        if x is None or partial is None:
+            continue
+        if x.holds_complex() and not z.holds_complex():
+            xp = namespace(partial)
+            term = xp.real(xp.conj(partial) * x.tangent)
+        else:
+            term = partial * x.tangent
+        total = term if total is None else total + term
+    return zeros_like(z.rule.value) if total is None else total
+
+
+def by_itself(z: Receiver) -> Any:
+    """The tangent of a linear operation's result: the operation of the tangents."""
+    count, operands = operand_count(z.rule), z.operands()
+
+    def tangent(i: int, argument: Any) -> Any:
+        if i >= count:
+            return argument
+        x = operands[i] if i < len(operands) else None
+        return zeros_like(argument) if x is None else x.tangent
+
+    return next(z.rule.again(tangent))
+
+
+def by_transposition(z: Receiver) -> Any:
+    """The tangent of any result: the transpose of the rule's backward step.
+
+    The backward step is linear in the cotangent. Its own reverse-mode derivative, with
+    the operands' tangents as seeds, applies its transpose, and that is the forward
+    derivative: so every rule has both modes.
+    """
+    level = Reverse("jvp")
+    z_bar = track("jvp", zeros_like(z.rule.value), level)
+
+    def backward_step() -> None:
+        for x in z.operands():
+            x_bar = contribution(z.rule, z_bar)
+            if x is None or x_bar is None:
+                continue
+            x_bar = x.fit(x_bar)
+            if isinstance(x_bar, Value) and x_bar.prompt is level:
+                x_bar.receiver.accumulate(_conj(x.tangent))
+
+    level.run(backward_step)
+    return _conj(z_bar.gradient())
+
+
+def _conj(x: Any) -> Any:
+    return namespace(x).conj(x) if is_complex(x) else x
+
+
+def jvp(
+    f: Callable[..., Any],
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    has_aux: bool = False,
+) -> tuple[Any, ...]:
+    """The value of f and its derivative in a direction, by forward mode.
+
+    Args:
+        f: takes and returns any structures of numbers and arrays.
+        primals: the arguments, as a tuple or list.
+        tangents: the direction: for each argument, the same structure and shapes.
+        has_aux: whether f returns ``(value, aux)``.
+
+    Returns:
+        ``(value, tangent)``, or ``(value, tangent, aux)``.
+
+    Raises:
+        ArgumentError: if f is no plain function or an argument is not differentiable.
+        ShapeError: if the tangents do not have the primals' structure and shapes.
+
+    Example:
+        >>> jvp(lambda x, y: x * y, (2.0, 3.0), (1.0, 0.0))
+        (6.0, 3.0)
+
+    References:
+        Griewank and Walther (2008), section 3.1; Wang et al. (2019), section 2.5.
+    """
+    check_function("jvp", f)
+    for name, argument in (("primals", primals), ("tangents", tangents)):
+        if not isinstance(argument, tuple | list):
+            raise ArgumentError(
+                f"jvp: {name} must be a tuple or list with one entry for each argument "
+                f"of f, got {type(argument).__name__}. Write jvp(f, (x,), (x_dot,))."
+            )
+    level = Forward("jvp")
+    inputs = track("jvp", tuple(primals), level)
+    check_like("jvp", tuple(primals), tuple(tangents))
+    tree_map(_give_tangent, inputs, tuple(tangents))
+    try:
+        y = f(*inputs)
+    finally:
+        level.close()
+    y, *aux = pair("jvp", y) if has_aux else (y,)
+    check_result("jvp", y)
+
+    def tangent(leaf: Any) -> Any:
+        own = isinstance(leaf, Value) and leaf.prompt is level
+        return leaf.receiver.tangent if own else zeros_like(leaf)
+
+    return strip(y, level), tree_map(tangent, y), *strip(aux, level)
+
+
+def _give_tangent(x: Value, tangent: Any) -> None:
+    if type(tangent) is int:
+        tangent = x.one() * tangent
+    x.receiver.tangent = x.receiver.fit(tangent)

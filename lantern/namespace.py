@@ -1,0 +1,123 @@
+"""Which functions compute on a value: the only file that chooses by its type.
+
+A rule asks ``xp = namespace(x)`` and calls ``xp.sin(x)``: a module of plain functions
+for Python scalars, an array library for arrays, and ``lantern`` itself for a value that
+an outer derivative tracks. A forward step calls the function of the operation's own
+name, so that each derivative around it meets the same rule again.
+"""
+
+import sys
+from decimal import Decimal
+from fractions import Fraction
+from importlib import import_module
+from typing import Any
+
+from lantern import scalar
+from lantern.errors import MissingRuleError
+
+__all__ = ["namespace", "register_namespace"]
+
+_GENERIC = (
+    "abs ceil conj divide floor imag logical_not maximum minimum pow real relu select "
+    "sign where zeros_like"
+).split()
+
+
+class ScalarNamespace:
+    """Functions of a number class that is not Python's own.
+
+    Args:
+        kind: the class's name, for messages.
+        functions: what the class can compute, by the standard's names.
+    """
+
+    def __init__(self, kind: str, functions: dict[str, Any]) -> None:
+        self._kind = kind
+        self.__dict__.update({name: getattr(scalar, name) for name in _GENERIC})
+        self.__dict__.update(functions)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        raise MissingRuleError(
+            f"{name}: {self._kind} numbers have no such function. "
+            f"Convert them to float first, or use mpmath.mpf."
+        )
+
+
+def _decimals() -> ScalarNamespace:
+    methods = {"exp": "exp", "log": "ln", "log10": "log10", "sqrt": "sqrt"}
+    functions = {name: getattr(Decimal, method) for name, method in methods.items()}
+    return ScalarNamespace("Decimal", functions)
+
+
+def _mpmath() -> ScalarNamespace:
+    mp = import_module("mpmath").mp
+    same = (
+        "exp expm1 log log1p log10 sqrt cbrt sin cos tan asin acos atan atan2 sinh "
+        "cosh tanh asinh acosh atanh erf erfc gamma floor ceil sign hypot conj pi inf "
+        "nan"
+    ).split()
+    functions = {name: getattr(mp, name) for name in same}
+    functions |= {
+        "lgamma": mp.loggamma,
+        "polygamma": mp.psi,
+        "log2": lambda x: mp.log(x, 2),
+        "real": mp.re,
+        "imag": mp.im,
+        "abs": mp.fabs,
+        "sigmoid": lambda x: 1 / (1 + mp.exp(-x)),
+        "softplus": lambda x: mp.log1p(mp.exp(x)),
+    }
+    return ScalarNamespace("mpmath", functions)
+
+
+_namespaces: dict[type, Any] = dict.fromkeys(
+    (float, int, bool, complex, Fraction), scalar
+)
+_by_package: dict[str, Any] = {"decimal": _decimals, "mpmath": _mpmath}
+
+
+def register_namespace(owner: type | str, functions: Any) -> None:
+    """Name the functions for a class, or for every class of a package.
+
+    Args:
+        owner: a class, or the name of a package.
+        functions: the namespace; for a package, a thunk that returns it.
+    """
+    if isinstance(owner, str):
+        _by_package[owner] = functions
+    else:
+        _namespaces[owner] = functions
+
+
+def _find(cls: type) -> Any:
+    for base in cls.__mro__:
+        if base in _namespaces:
+            found = _namespaces[base]
+            break
+        package = base.__module__.partition(".")[0]
+        if package in _by_package:
+            found = _by_package[package]()
+            break
+    else:
+        found = scalar
+    _namespaces[cls] = found
+    return found
+
+
+def namespace(x: Any, *others: Any) -> Any:
+    """The functions that compute on all of these operands.
+
+    Tracked values come before arrays, arrays before Python scalars.
+
+    Example:
+        >>> namespace(2.0).sqrt(2.25)
+        1.5
+    """
+    cls = type(x)
+    found = _namespaces[cls] if cls in _namespaces else _find(cls)
+    for other in others:
+        if found is scalar or namespace(other) is sys.modules.get("lantern"):
+            found = namespace(other)
+    return found

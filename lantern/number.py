@@ -1,0 +1,230 @@
+"""A tracked Python scalar, and what a number may not do.
+
+Rounding looks at the primal: its derivative is zero. Whatever would turn a
+tracked number into a constant without its derivative raises ``DetachError``.
+"""
+
+import math
+import numbers
+from typing import Any, NoReturn
+
+from lantern.contribution import Contribution
+from lantern.errors import DetachError
+from lantern.namespace import namespace
+from lantern.op import Function, register_class
+from lantern.operators import OperatorValue, install
+from lantern.value import (
+    Level,
+    Receiver,
+    Value,
+    base,
+    is_complex,
+    too_few_contributions,
+)
+
+__all__ = ["Number"]
+
+
+class Number(OperatorValue, Receiver):
+    """A number that a derivative tracks; it is used like the number it holds.
+
+    Example:
+        >>> import lantern
+        >>> lantern.grad(lambda x: 2 * x + x**3)(3.0)
+        29.0
+    """
+
+    __slots__ = ("left", "primal", "prompt", "right")
+
+    def __init__(
+        self,
+        primal: Any,
+        prompt: Level,
+        rule: Any = None,
+        left: Receiver | None = None,
+        right: Receiver | None = None,
+    ) -> None:
+        self.primal = primal
+        self.prompt = prompt
+        self.rule = rule
+        self.left = left
+        self.right = right
+        self.cotangent = None
+
+    @property
+    def receiver(self) -> Any:
+        """The number itself: to keep a number costs no more than to keep a receiver."""
+        return self
+
+    @classmethod
+    def emerge(
+        cls,
+        primal: Any,
+        prompt: Level,
+        rule: Any,
+        operands: tuple[Receiver | None, ...],
+    ) -> Any:
+        """A new number, whose rule is suspended where its derivative wants it."""
+        if len(operands) > 2:
+            z: Number = ManyOperandNumber(primal, prompt, rule)
+            z.left = operands  # type: ignore[assignment]  # see operands()
+        else:
+            z = Number(primal, prompt, rule, *operands)
+        prompt.suspend(z)
+        return z
+
+    def operands(self) -> tuple[Receiver | None, ...]:
+        """Who receives the rule's contributions."""
+        if self.right is None:
+            return (self.left,)
+        return (self.left, self.right)
+
+    def release(self) -> None:
+        """Let go of the rule and its operands."""
+        self.rule = self.left = self.right = None
+
+    def holds_complex(self) -> bool:
+        """Whether the number is complex."""
+        return is_complex(self)
+
+    def resume(self, answer: Any) -> Any:
+        """As ``Receiver.resume``, with a short way for real numbers."""
+        z_bar, rule = self.cotangent, self.rule
+        if z_bar is None or type(self.primal) is not float:
+            return super().resume(answer)
+        self.cotangent = self.rule = None
+        try:
+            x = self.left
+            x_bar = rule.send(z_bar)
+            if x is not None and x_bar is not None:
+                total = x.cotangent
+                x.cotangent = x_bar if total is None else total + x_bar
+            x = self.right
+            if x is not None:
+                x_bar = rule.send(z_bar)
+                if x_bar is not None:
+                    total = x.cotangent
+                    x.cotangent = x_bar if total is None else total + x_bar
+        except StopIteration:
+            raise too_few_contributions(rule) from None
+        self.left = self.right = None
+        return answer
+
+    def fit(self, contribution: Any) -> Any:
+        """A contribution as a number: the sum of an array, the real part of complex."""
+        if isinstance(contribution, Contribution):
+            contribution = contribution.dense(())
+        if getattr(contribution, "shape", ()):
+            contribution = namespace(contribution).sum(contribution)
+        if hasattr(contribution, "item") and not isinstance(contribution, Value):
+            contribution = contribution.item()
+        if is_complex(contribution) and not is_complex(self.primal):
+            contribution = namespace(contribution).real(contribution)
+        return contribution
+
+    def accumulate(self, contribution: Any) -> None:
+        """Add one contribution to the cotangent."""
+        contribution, total = self.fit(contribution), self.cotangent
+        self.cotangent = contribution if total is None else total + contribution
+
+    def gradient(self) -> Any:
+        """The cotangent in the number's own type; zero if nothing was received."""
+        gradient = 0 if self.cotangent is None else self.cotangent
+        self.cotangent = None
+        kind = type(base(self))
+        if type(gradient) is kind or isinstance(gradient, Value):
+            return gradient
+        if not issubclass(kind, numbers.Number):
+            return gradient
+        return kind(gradient)  # type: ignore[call-arg]  # a class of numbers
+
+    def one(self) -> Any:
+        """1 in the number's own type."""
+        kind = type(base(self))
+        if kind is float:
+            return 1.0
+        return kind(1) if issubclass(kind, numbers.Number) else 1  # type: ignore[call-arg]
+
+    def __hash__(self) -> int:  # type: ignore[override]  # arrays have none
+        return id(self)  # equal numbers are still different variables
+
+    def __round__(self, ndigits: int | None = None) -> Any:
+        return round(base(self), ndigits)
+
+    def __floor__(self) -> Any:
+        return math.floor(base(self))
+
+    def __ceil__(self) -> Any:
+        return math.ceil(base(self))
+
+    def __trunc__(self) -> Any:
+        return math.trunc(base(self))
+
+    def is_integer(self) -> bool:
+        """Whether the value is a whole number."""
+        return bool(base(self).is_integer())
+
+    def __float__(self) -> NoReturn:
+        raise DetachError(
+            "float: a tracked number would become a constant, as in math.sin(x) or "
+            "b[i] = x. Use lantern's functions (lantern.sin), lantern.stack to build "
+            "arrays, or lantern.stop_gradient to detach it on purpose."
+        )
+
+    def __complex__(self) -> NoReturn:
+        raise DetachError(
+            "complex: a tracked number would become a constant. Write x + 0j, or use "
+            "lantern's functions (lantern.exp), which take complex numbers."
+        )
+
+
+class ManyOperandNumber(Number):
+    """A number whose rule has more than two operands; ``left`` holds them all."""
+
+    __slots__ = ()
+
+    resume = Receiver.resume
+
+    def operands(self) -> tuple[Receiver | None, ...]:
+        """Who receives the rule's contributions."""
+        return self.left  # type: ignore[return-value]  # see emerge
+
+
+def _operator(function: Function) -> tuple[Function, Function]:
+    """The methods ``x op y`` and ``y op x``: as ``op.start``, with no step too many."""
+    rule: Any = function.rule  # type: ignore[attr-defined]  # given by lantern.op
+
+    def operate(x: Any, y: Any) -> Any:
+        prompt = x.prompt
+        left, right = x, None
+        if type(y) is Number:
+            other = y.prompt
+            if other is prompt:
+                right = y
+            elif other.level > prompt.level:
+                left, right, prompt = None, y, other
+        elif type(y) is not float and type(y) is not int:
+            return function(x, y) if x.takes(y) else NotImplemented
+        a = x if left is None else x.primal
+        b = y if right is None else y.primal
+        begin = prompt.begin
+        started = rule(a, b) if begin is None else begin(rule, (a, b), {})
+        z = Number(next(started), prompt, started, left, right)
+        prompt.suspend(z)
+        return z
+
+    def operate_reflected(x: Any, y: Any) -> Any:
+        if type(y) is not float and type(y) is not int:
+            return function(y, x) if x.takes(y) else NotImplemented
+        prompt = x.prompt
+        begin = prompt.begin
+        started = rule(y, x.primal) if begin is None else begin(rule, (y, x.primal), {})
+        z = Number(next(started), prompt, started, None, x)
+        prompt.suspend(z)
+        return z
+
+    return operate, operate_reflected
+
+
+install(Number, _operator)
+register_class(object, Number)

@@ -1,0 +1,250 @@
+"""What an operation is: one generator, registered here, started on any operands.
+
+A rule prepares its value, yields it to the rest of the program, gets the value's
+cotangent back, and yields what each operand receives, in the operands' order::
+
+    @elementwise
+    def mul(x, y, /):
+        z_bar = yield x * y
+        yield z_bar * y
+        yield z_bar * x
+
+A frame keeps its variables until the rule is resumed, so a rule forgets what it does
+not need on the way back: ``del x``, or, where not even the value is needed,
+``z_bar = yield (x + y, x := None, y := None)[0]``.
+
+Positional-only parameters are the differentiable operands, all others are static.
+Operands arrive as primals. A contribution that costs much is best yielded as a thunk
+(``yield lambda: ...``): it is called only if the operand is tracked.
+"""
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from inspect import CO_VARARGS, isgeneratorfunction
+from operator import attrgetter
+from types import CodeType
+from typing import Any, NamedTuple
+
+from lantern.errors import RuleError
+from lantern.value import Level, Replayable, Value, base, too_few_contributions
+
+__all__ = [
+    "Op",
+    "constant",
+    "elementwise",
+    "kind_of",
+    "linear",
+    "op",
+    "operand_count",
+    "register_class",
+    "registry",
+    "start",
+    "value_class",
+]
+
+Function = Callable[..., Any]
+RuleFunction = Callable[..., Any]
+Statics = Mapping[str, Any]
+
+
+class Op(NamedTuple):
+    """One operation.
+
+    Attributes:
+        name: as in the registry and in ``lantern``.
+        rule: the generator function.
+        kind: how forward mode reads the rule. "elementwise": resumed with 1 it yields
+            its partial derivatives. "linear": applied to the tangent. "constant": zero
+            derivative, the result is not tracked. "general": the transpose of its
+            backward step.
+        arity: how many differentiable operands it has; -1 for any number.
+        function: the operation on plain and tracked values.
+    """
+
+    name: str
+    rule: RuleFunction
+    kind: str
+    arity: int
+    function: Function
+
+
+registry: dict[str, Op] = {}
+_by_code: dict[CodeType, Op] = {}
+_classes: dict[type, type[Value]] = {}
+
+
+def kind_of(rule: Any) -> str:
+    """The kind of the operation that a started rule came from."""
+    started: Any = rule.started if isinstance(rule, Replayable) else rule
+    return _by_code[started.gi_code].kind
+
+
+def operand_count(rule: Replayable) -> int:
+    """How many of a started rule's arguments are differentiable operands."""
+    arity = _by_code[rule.rule.__code__].arity
+    return len(rule.operands) if arity < 0 else arity
+
+
+def register_class(kind: type, cls: type[Value]) -> None:
+    """Let ``cls`` track primals of type ``kind`` and of its subclasses."""
+    _classes[kind] = cls
+
+
+def value_class(primal: Any) -> type[Value]:
+    """The class that tracks a primal; of a tracked one, its own class."""
+    kind = type(primal)
+    if kind not in _classes:
+        found = next(_classes[base] for base in kind.__mro__ if base in _classes)
+        _classes[kind] = kind if isinstance(primal, Value) else found
+    return _classes[kind]
+
+
+def start(
+    rule: RuleFunction, operands: Sequence[Any], args: Sequence[Any], statics: Statics
+) -> Any:
+    """Run a rule's forward step for the innermost derivative among the operands.
+
+    Operands of outer derivatives are constants to it. If nothing is tracked, the
+    forward step is all there is.
+    """
+    values = [x for x in operands if isinstance(x, Value)]
+    if not values:
+        return first(rule(*operands, *args, **statics))
+    prompt = max((x.prompt for x in values), key=attrgetter("level"))
+    own = [isinstance(x, Value) and x.prompt is prompt for x in operands]
+    primals = [x.primal if o else x for x, o in zip(operands, own, strict=True)]
+    receivers = [x.receiver if o else None for x, o in zip(operands, own, strict=True)]
+    while receivers[-1] is None:
+        receivers.pop()
+    started = begin(prompt, rule, (*primals, *args), statics)
+    primal = first(started)
+    classes = [type(x) for x in values if x.prompt is prompt]
+    cls = max([value_class(primal), *classes], key=attrgetter("rank"))
+    return cls.emerge(primal, prompt, started, tuple(receivers))
+
+
+def first(started: Any) -> Any:
+    """The forward step of a rule."""
+    try:
+        return next(started)
+    except StopIteration:
+        raise too_few_contributions(started) from None
+
+
+def begin(
+    prompt: Level, rule: RuleFunction, args: Sequence[Any], statics: Statics
+) -> Any:
+    """A rule about to run, in the form that the derivative needs."""
+    if prompt.begin is None:
+        return rule(*args, **statics)
+    return prompt.begin(rule, args, statics)
+
+
+def _unary(rule: RuleFunction) -> Function:
+    def function(x: Any, /, *args: Any, **statics: Any) -> Any:
+        if not isinstance(x, Value):
+            return first(rule(x, *args, **statics))
+        prompt = x.prompt
+        if prompt.begin is None:
+            started = rule(x.primal, *args, **statics)
+        else:
+            started = prompt.begin(rule, (x.primal, *args), statics)
+        return x.emerge(first(started), prompt, started, (x.receiver,))
+
+    return function
+
+
+def _general(rule: RuleFunction, arity: int) -> Function:
+    def function(*args: Any, **statics: Any) -> Any:
+        return start(rule, args[:arity], args[arity:], statics)
+
+    return function
+
+
+def _variadic(rule: RuleFunction) -> Function:
+    def function(*operands: Any, **statics: Any) -> Any:
+        return start(rule, operands, (), statics)
+
+    return function
+
+
+def _constant(rule: RuleFunction) -> Function:
+    def function(*operands: Any, **statics: Any) -> Any:
+        return next(rule(*map(base, operands), **statics))
+
+    return function
+
+
+def _register(rule: RuleFunction, kind: str) -> Function:
+    code = rule.__code__
+    if not isgeneratorfunction(rule):
+        raise RuleError(
+            f"{rule.__name__}: a rule is a generator function. Yield the value to the "
+            f"rest of the program, then one contribution for each operand."
+        )
+    variadic = bool(code.co_flags & CO_VARARGS)
+    arity = -1 if variadic else code.co_posonlyargcount
+    if arity == 0:
+        raise RuleError(
+            f"{rule.__name__}: the rule has no differentiable operand. Put '/' behind "
+            f"the parameters that it differentiates: def {rule.__name__}(x, /)."
+        )
+    if kind == "constant":
+        function = _constant(rule)
+    elif variadic:
+        function = _variadic(rule)
+    else:
+        function = _unary(rule) if arity == 1 else _general(rule, arity)
+    functools.update_wrapper(function, rule)
+    function.rule = rule  # type: ignore[attr-defined]  # functions take attributes
+    name = rule.__name__.lstrip("_")
+    registry[name] = _by_code[code] = Op(name, rule, kind, arity, function)
+    return function
+
+
+def op(rule: RuleFunction) -> Function:
+    """Make a generator function a differentiable operation.
+
+    Args:
+        rule: see the head of this file.
+
+    Returns:
+        A function of the same parameters, for plain and for tracked values.
+
+    Raises:
+        RuleError: if ``rule`` is no generator function or has no operand.
+
+    Example:
+        >>> import lantern
+        >>> @op
+        ... def cube(x, /):
+        ...     z_bar = yield x * x * x
+        ...     yield z_bar * 3 * x * x
+        >>> cube(2.0), lantern.grad(cube)(2.0)
+        (8.0, 12.0)
+    """
+    return _register(rule, "general")
+
+
+def elementwise(rule: RuleFunction) -> Function:
+    """Like ``op``, for a rule whose backward step multiplies by partial derivatives.
+
+    Forward mode resumes it with 1.
+    """
+    return _register(rule, "elementwise")
+
+
+def linear(rule: RuleFunction) -> Function:
+    """Like ``op``, for a rule that is linear in its operands, taken together.
+
+    Forward mode applies it to the tangents.
+    """
+    return _register(rule, "linear")
+
+
+def constant(rule: RuleFunction) -> Function:
+    """Like ``op``, for a rule with zero derivative, which yields once.
+
+    Its result is a plain value.
+    """
+    return _register(rule, "constant")

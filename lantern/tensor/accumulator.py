@@ -1,0 +1,153 @@
+"""How the contributions to one array add up: the cotangent's shape, type and buffer.
+
+A contribution is brought to the array's own shape and type here, and nowhere in a rule.
+The first one is borrowed; the second makes a buffer that is this array's alone, and all
+further ones are added to it in place. The array itself is not kept: rules keep what
+they need.
+"""
+
+from typing import Any
+
+from lantern.contribution import Contribution, Masked
+from lantern.namespace import namespace
+from lantern.op import kind_of
+from lantern.tensor.broadcast import unbroadcast
+from lantern.tensor.namespace import buffers, quiet
+from lantern.value import Receiver, Rule, Value, is_complex, too_few_contributions
+
+__all__ = ["Accumulator"]
+
+
+class Accumulator(Receiver):
+    """What a tracked array receives.
+
+    Attributes:
+        shape: of the array.
+        dtype: of the array.
+        owned: whether the cotangent is a buffer that nobody else holds.
+        mask: where the cotangent came through a branch that was taken, or None for
+            everywhere; elsewhere not even a nan may pass.
+    """
+
+    __slots__ = ("dtype", "mask", "owned", "receivers", "shape")
+
+    def __init__(
+        self,
+        shape: tuple[int, ...],
+        dtype: Any,
+        rule: Any = None,
+        receivers: tuple[Receiver | None, ...] = (),
+    ) -> None:
+        self.shape = shape
+        self.dtype = dtype
+        self.rule = rule
+        self.receivers = receivers
+        self.cotangent = self.mask = None
+        self.owned = False
+
+    def operands(self) -> tuple[Receiver | None, ...]:
+        """Who receives the rule's contributions."""
+        return self.receivers
+
+    def release(self) -> None:
+        """Let go of the rule and its operands, and so of what the rule has saved."""
+        self.rule, self.receivers = None, ()
+
+    def holds_complex(self) -> bool:
+        """Whether the array is complex."""
+        return bool(self.dtype.kind == "c")
+
+    def accumulate(self, contribution: Any) -> None:
+        """Add one contribution to the cotangent."""
+        if type(contribution) not in buffers:
+            if isinstance(contribution, Contribution) and self._collect(contribution):
+                return
+            contribution = self.fit(contribution)
+        elif contribution.shape != self.shape or contribution.dtype is not self.dtype:
+            contribution = self.fit(contribution)
+        total = self.cotangent
+        self.mask = None
+        if total is None:
+            self.cotangent = contribution
+        elif self.owned:
+            total += contribution
+        else:
+            self.cotangent = total + contribution
+            self.owned = type(self.cotangent) in buffers
+
+    def _collect(self, contribution: Contribution) -> bool:
+        """Add a contribution in its own form; False if it has to be made dense."""
+        if isinstance(contribution, Masked):
+            mask = self._joint_mask(contribution.condition)
+            self.accumulate(contribution.dense(self.shape))
+            self.mask = mask
+            return True
+        z_bar = contribution.z_bar
+        if isinstance(z_bar, Value) or isinstance(self.cotangent, Value):
+            return False
+        if not self.owned:
+            buffer = namespace(z_bar).zeros(self.shape, dtype=self.dtype)
+            if self.cotangent is not None:
+                buffer += self.cotangent
+            self.cotangent, self.owned = buffer, True
+        contribution.add_to(self.cotangent)
+        return True
+
+    def _joint_mask(self, condition: Any) -> Any:
+        """Where something has been received, with what is about to be."""
+        if self.cotangent is None:
+            earlier = False
+        elif self.mask is None:
+            return None
+        else:
+            earlier = self.mask
+        return (unbroadcast(condition * 1, self.shape) > 0) | earlier
+
+    def fit(self, contribution: Any) -> Any:
+        """A contribution in this array's shape and type."""
+        if isinstance(contribution, Contribution):
+            contribution = contribution.dense(self.shape)
+        elif callable(contribution):
+            return self.fit(contribution())
+        if not hasattr(contribution, "dtype"):
+            contribution = contribution + self.dtype.type(0)
+        if is_complex(contribution) and not self.holds_complex():
+            contribution = namespace(contribution).real(contribution)
+        if contribution.dtype != self.dtype:
+            contribution = namespace(contribution).astype(contribution, self.dtype)
+        if contribution.shape != self.shape:
+            contribution = unbroadcast(contribution, self.shape)
+        return contribution
+
+    def resume(self, answer: Any) -> Any:
+        """As ``Receiver.resume``, with a short way for real arrays."""
+        z_bar, rule = self.cotangent, self.rule
+        if z_bar is None or self.mask is not None or self.dtype.kind == "c":
+            return super().resume(answer)
+        self.cotangent = None
+        send = rule.send
+        try:
+            for x in self.receivers:
+                x_bar = send(z_bar)
+                if x is not None and x_bar is not None:
+                    x.accumulate(x_bar)
+        except StopIteration:
+            raise too_few_contributions(rule) from None
+        self.rule, self.receivers = None, ()
+        return answer
+
+    def settle(self, rule: Any, z_bar: Any) -> None:
+        """As ``Receiver.settle``; what came through no branch stays zero."""
+        if self.mask is not None and kind_of(rule) == "elementwise":
+            rule = _through_mask(rule, self.mask)
+            next(rule)
+        super().settle(rule, z_bar)
+
+
+def _through_mask(rule: Any, mask: Any) -> Rule:
+    """A rule whose contributions are nothing outside the mask."""
+    z_bar = yield
+    while True:
+        with quiet():
+            x_bar = rule.send(z_bar)
+        yield Masked(mask, x_bar) if hasattr(x_bar, "shape") else x_bar

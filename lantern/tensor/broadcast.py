@@ -1,0 +1,33 @@
+"""The only adjoints of broadcasting: a sum over what was repeated."""
+
+from typing import Any
+
+from lantern.namespace import namespace
+
+__all__ = ["unbroadcast"]
+
+
+def unbroadcast(x: Any, shape: tuple[int, ...]) -> Any:
+    """An array that was, or could be, broadcast with ``shape``, in that shape.
+
+    Axes that ``shape`` lacks or has with length 1 are summed over; axes that x lacks or
+    has with length 1 are repeated.
+
+    Shapes:
+        x: (...); result: shape
+
+    Example:
+        >>> import numpy as np
+        >>> unbroadcast(np.ones((3, 2)), (1, 2))
+        array([[3., 3.]])
+        >>> unbroadcast(np.ones((3, 2)), ()), unbroadcast(np.ones(1), (2,))
+        (np.float64(6.0), array([1., 1.]))
+    """
+    extra = len(x.shape) - len(shape)
+    if extra > 0:
+        x = namespace(x).sum(x, axis=tuple(range(extra)))
+    target = shape[max(-extra, 0) :]
+    summed = [i for i, (n, m) in enumerate(zip(x.shape, target, strict=True)) if m < n]
+    if summed:
+        x = namespace(x).sum(x, axis=tuple(summed), keepdims=True)
+    return x if x.shape == shape else namespace(x).broadcast_to(x, shape)

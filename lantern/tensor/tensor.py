@@ -1,0 +1,234 @@
+"""A tracked array: the methods and properties of an ndarray."""
+
+from collections.abc import Iterator
+from typing import Any, ClassVar, NoReturn
+
+import numpy as np
+
+from lantern import arithmetic
+from lantern.errors import DetachError, MutationError
+from lantern.namespace import namespace
+from lantern.op import Function, register_class
+from lantern.operators import OperatorValue, install
+from lantern.tensor import indexing, linalg, manipulation, reduction
+from lantern.tensor.accumulator import Accumulator
+from lantern.tensor.namespace import buffers
+from lantern.value import Level, Receiver, Value, base, zeros_like
+
+__all__ = ["Tensor"]
+
+# Operands that are constants without further looking.
+_CONSTANTS = frozenset({float, int, *buffers})
+
+
+class Tensor(OperatorValue):
+    """An array that a derivative tracks; it is used like the ndarray it holds.
+
+    Example:
+        >>> import lantern
+        >>> import numpy as np
+        >>> lantern.grad(lambda x: (x * x).sum())(np.array([1.0, 2.0]))
+        array([2., 4.])
+    """
+
+    __slots__ = ("primal", "prompt", "receiver")
+    rank: ClassVar[int] = 1
+
+    receiver: Accumulator
+
+    def __init__(
+        self, primal: Any, prompt: Level, receiver: Accumulator | None = None
+    ) -> None:
+        self.primal = primal
+        self.prompt = prompt
+        self.receiver = receiver or Accumulator(primal.shape, primal.dtype)
+
+    @classmethod
+    def emerge(
+        cls,
+        primal: Any,
+        prompt: Level,
+        rule: Any,
+        operands: tuple[Receiver | None, ...],
+    ) -> Any:
+        """A new array, whose rule is suspended where its derivative wants it."""
+        receiver = Accumulator(primal.shape, primal.dtype, rule, operands)
+        prompt.suspend(receiver)
+        return cls(primal, prompt, receiver)
+
+    def gradient(self) -> Any:
+        """The cotangent, in an array that nobody else holds; zeros for nothing."""
+        receiver = self.receiver
+        total, receiver.cotangent = receiver.cotangent, None
+        if isinstance(total, Value) or receiver.owned:
+            receiver.owned = False
+            return total
+        plain = base(self)
+        if total is None:
+            return zeros_like(plain)
+        if type(plain) in buffers:
+            return namespace(plain).array(total)
+        return type(plain)(total)
+
+    def one(self) -> Any:
+        """1 in the array's own type."""
+        return base(self).dtype.type(1)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The length of each axis."""
+        return base(self).shape
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return base(self).size
+
+    @property
+    def dtype(self) -> Any:
+        """The type of the elements."""
+        return base(self).dtype
+
+    @property
+    def T(self) -> Any:
+        """The array with its axes reversed."""
+        return manipulation.permute_dims(self)
+
+    @property
+    def mT(self) -> Any:
+        """The array with its last two axes swapped."""
+        return manipulation.matrix_transpose(self)
+
+    def __len__(self) -> int:
+        return len(base(self))
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[i] for i in range(len(self)))
+
+    def __getitem__(self, index: Any) -> Any:
+        return indexing.getitem(self, index)
+
+    def __setitem__(self, index: Any, value: Any) -> NoReturn:
+        raise MutationError(
+            "x[i] = v: a tracked array cannot be written to. Build the array from its "
+            "parts, with lantern.where, lantern.stack or lantern.concat."
+        )
+
+    def reshape(self, *shape: Any) -> Any:
+        """The elements in another shape."""
+        return manipulation.reshape(self, shape[0] if len(shape) == 1 else shape)
+
+    def transpose(self, *axes: Any) -> Any:
+        """The array with its axes permuted; reversed, if no order is given."""
+        order = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes
+        return manipulation.permute_dims(self, order or None)
+
+    def ravel(self) -> Any:
+        """The elements along one axis."""
+        return manipulation.reshape(self, (-1,))
+
+    flatten = ravel
+
+    def squeeze(self, axis: Any = None) -> Any:
+        """The array without axes of length 1."""
+        return manipulation.squeeze(self, axis)
+
+    def astype(self, dtype: Any) -> Any:
+        """The array with elements of another type."""
+        return manipulation.astype(self, dtype)
+
+    def sum(self, axis: Any = None, *, keepdims: bool = False) -> Any:
+        """The sum over axes."""
+        return reduction.sum(self, axis, keepdims=keepdims)
+
+    def mean(self, axis: Any = None, *, keepdims: bool = False) -> Any:
+        """The mean over axes."""
+        return reduction.mean(self, axis, keepdims=keepdims)
+
+    def max(self, axis: Any = None, *, keepdims: bool = False) -> Any:
+        """The largest elements over axes."""
+        return reduction.max(self, axis, keepdims=keepdims)
+
+    def min(self, axis: Any = None, *, keepdims: bool = False) -> Any:
+        """The smallest elements over axes."""
+        return reduction.min(self, axis, keepdims=keepdims)
+
+    def var(self, axis: Any = None, *, ddof: float = 0, keepdims: bool = False) -> Any:
+        """The variance over axes."""
+        return reduction.var(self, axis, correction=ddof, keepdims=keepdims)
+
+    def std(self, axis: Any = None, *, ddof: float = 0, keepdims: bool = False) -> Any:
+        """The standard deviation over axes."""
+        return reduction.std(self, axis, correction=ddof, keepdims=keepdims)
+
+    def argmax(self, axis: Any = None) -> Any:
+        """The positions of the largest elements, as plain integers."""
+        return base(self).argmax(axis)
+
+    def argmin(self, axis: Any = None) -> Any:
+        """The positions of the smallest elements, as plain integers."""
+        return base(self).argmin(axis)
+
+    def dot(self, other: Any) -> Any:
+        """The matrix product with another array."""
+        return linalg.matmul(self, other)
+
+    def copy(self) -> Any:
+        """The array as a new value."""
+        return arithmetic.positive(self)
+
+    def __float__(self) -> NoReturn:
+        raise DetachError(
+            "float: a tracked array would become a constant, as in math.sin(x), "
+            "x.item() or b[i] = x. Use lantern's functions (lantern.sin), "
+            "lantern.stack to build arrays, or lantern.stop_gradient to detach it."
+        )
+
+    def item(self) -> NoReturn:
+        """Refused: the number would be a constant."""
+        self.__float__()
+
+    def tolist(self) -> NoReturn:
+        """Refused: the numbers would be constants."""
+        self.__float__()
+
+
+def _operator(function: Function) -> tuple[Function, Function]:
+    """The methods ``x op y`` and ``y op x``: as ``op.start``, with no step too many."""
+    rule: Any = function.rule  # type: ignore[attr-defined]  # given by lantern.op
+
+    def operate(x: Any, y: Any) -> Any:
+        prompt, kind = x.prompt, type(y)
+        receivers: tuple[Any, ...]
+        a, b, receivers = x.primal, y, (x.receiver,)
+        if kind is type(x):
+            other = y.prompt
+            if other is prompt:
+                b, receivers = y.primal, (x.receiver, y.receiver)
+            elif other.level > prompt.level:
+                a, b, receivers, prompt = x, y.primal, (None, y.receiver), other
+        elif kind not in _CONSTANTS:
+            return function(x, y) if x.takes(y) else NotImplemented
+        begin = prompt.begin
+        started = rule(a, b) if begin is None else begin(rule, (a, b), {})
+        return x.emerge(next(started), prompt, started, receivers)
+
+    def operate_reflected(x: Any, y: Any) -> Any:
+        if type(y) not in _CONSTANTS:
+            return function(y, x) if x.takes(y) else NotImplemented
+        prompt = x.prompt
+        begin = prompt.begin
+        started = rule(y, x.primal) if begin is None else begin(rule, (y, x.primal), {})
+        return x.emerge(next(started), prompt, started, (None, x.receiver))
+
+    return operate, operate_reflected
+
+
+install(Tensor, _operator, {"matmul": linalg.matmul})
+for kind in (*buffers, np.generic):
+    register_class(kind, Tensor)

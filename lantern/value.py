@@ -1,0 +1,292 @@
+"""What a tracked value is, and who waits for its cotangent.
+
+A ``Value`` is what a program computes with: a primal and the derivative it belongs to.
+Its ``Receiver`` is what the derivative keeps: the suspended rule that made the value,
+and the cotangent that the rest of the program leaves for it. A receiver is an entry of
+a delimiter's list of waiting handlers (``lantern.cps``): to be resumed means to send
+the cotangent into the rule, and to hand on what the rule yields to its operands.
+"""
+
+import numbers
+from collections.abc import Callable, Generator, Mapping, Sequence
+from itertools import count
+from typing import Any, ClassVar, NoReturn
+
+from lantern.contribution import Contribution
+from lantern.cps import Prompt
+from lantern.errors import DetachError, EscapedError, RuleError
+from lantern.namespace import namespace
+
+__all__ = [
+    "Level",
+    "Receiver",
+    "Replayable",
+    "Rule",
+    "Value",
+    "base",
+    "is_complex",
+    "too_few_contributions",
+    "zeros_like",
+]
+
+Rule = Generator[Any, Any, None]
+_levels = count(1)
+
+
+class Level(Prompt):
+    """The delimiter of one derivative that is being taken.
+
+    Levels count up and never repeat. A derivative taken inside another has the higher
+    level; an operation belongs to the highest level among its operands, and operands
+    of lower levels are constants to it.
+
+    Attributes:
+        level: its place in that order.
+        suspend: gets the receiver of each new value. What it does is the whole
+            difference between the modes: reverse lets it wait (``list.append``),
+            forward resumes it at once, a finished derivative raises.
+        begin: how a rule is started: None for a plain call, or ``Replayable`` where the
+            rule may be needed more than once.
+    """
+
+    __slots__ = ("begin", "level", "suspend")
+
+    suspend: Callable[["Receiver"], object]
+    begin: "type[Replayable] | None"
+
+    def __init__(self, name: str, driver: str = "in place") -> None:
+        super().__init__(name, driver=driver)
+        self.level = next(_levels)
+        self.begin = None
+
+    def close(self) -> None:
+        """End this derivative: its values can be read, but not computed with."""
+        self.suspend = _escaped
+
+
+def _escaped(receiver: "Receiver") -> None:
+    raise EscapedError(
+        "grad: a tracked value was used after the derivative that it belongs to was "
+        "over. Return what you need (has_aux=True), or use lantern.stop_gradient."
+    )
+
+
+class Replayable:
+    """A started rule that keeps its operands, so that it can be started again.
+
+    Args:
+        rule: the generator function.
+        operands: its positional arguments.
+        statics: its keyword arguments.
+    """
+
+    __slots__ = ("operands", "rule", "started", "statics", "value")
+
+    started: Any
+    value: Any
+
+    def __init__(
+        self,
+        rule: Callable[..., Any],
+        operands: Sequence[Any],
+        statics: Mapping[str, Any],
+    ) -> None:
+        self.rule, self.operands, self.statics = rule, operands, statics
+
+    def __next__(self) -> Any:
+        """The rule's forward step."""
+        self.started = self.rule(*self.operands, **self.statics)
+        self.value = next(self.started)
+        return self.value
+
+    def send(self, z_bar: Any) -> Any:
+        """The rule's next contribution."""
+        return self.started.send(z_bar)
+
+    def close(self) -> None:
+        """Drop the started rule."""
+        self.started.close()
+
+    def again(self, replace: Callable[[int, Any], Any] | None = None) -> Any:
+        """The rule afresh, not yet started.
+
+        Args:
+            replace: gets the position of each argument and the argument; what it
+                returns takes its place.
+        """
+        operands = self.operands
+        if replace is not None:
+            operands = [replace(i, x) for i, x in enumerate(operands)]
+        return self.rule(*operands, **self.statics)
+
+
+class Receiver:
+    """The suspended rule of a value, and the cotangent received so far.
+
+    Attributes:
+        rule: the suspended generator that made the value; None for an input.
+        cotangent: None for nothing.
+        tangent: set by forward mode instead.
+    """
+
+    __slots__ = ("cotangent", "rule", "tangent")
+    catches: ClassVar[bool] = False
+
+    rule: Any
+    cotangent: Any
+    tangent: Any
+
+    def accumulate(self, contribution: Any) -> None:
+        """Add one contribution to the cotangent."""
+        raise NotImplementedError
+
+    def fit(self, contribution: Any) -> Any:
+        """A contribution in the value's shape and type."""
+        raise NotImplementedError
+
+    def operands(self) -> "tuple[Receiver | None, ...]":
+        """For each operand of the rule, who receives its contribution; None: nobody."""
+        raise NotImplementedError
+
+    def release(self) -> None:
+        """Let go of the rule and its operands, and so of what the rule has saved."""
+        raise NotImplementedError
+
+    def holds_complex(self) -> bool:
+        """Whether the value is complex."""
+        raise NotImplementedError
+
+    def resume(self, answer: Any) -> Any:
+        """Run the backward step of the rule that made this value.
+
+        A value that received nothing has nothing to hand on.
+        """
+        z_bar, self.cotangent = self.cotangent, None
+        if z_bar is not None:
+            self.settle(self.rule, z_bar)
+        self.release()
+        return answer
+
+    def settle(self, rule: Any, z_bar: Any) -> None:
+        """Send a cotangent into a suspended rule; hand what it yields to the operands.
+
+        Rules are written as plain transposes. For complex values the gradient
+        (``df/dx + i df/dy``) needs the adjoint: conjugate on the way in and out.
+        """
+        complex_ = self.holds_complex()
+        if complex_:
+            z_bar = _conj(z_bar)
+        try:
+            for x in self.operands():
+                x_bar = rule.send(z_bar)
+                if x is not None and x_bar is not None:
+                    x.accumulate(_conj(x_bar) if complex_ else x_bar)
+        except StopIteration:
+            raise too_few_contributions(rule) from None
+
+    def close(self) -> None:
+        """Drop the suspended rule, running what it has in ``finally``."""
+        if self.rule is not None:
+            self.rule.close()
+
+
+def too_few_contributions(rule: Any) -> RuleError:
+    """The error of a rule that ended before all its operands had something."""
+    name = getattr(rule, "__name__", "op")
+    return RuleError(
+        f"{name}: the rule yielded too few values. Yield the result, and then one "
+        f"contribution for each differentiable operand, in their order."
+    )
+
+
+class Value:
+    """A number or an array that a derivative tracks.
+
+    Attributes:
+        primal: the value itself; of an outer derivative's class when nested.
+        prompt: the derivative (``Level``) that it belongs to.
+        receiver: who waits for its cotangent.
+        rank: which class the result has when classes meet: the higher one.
+    """
+
+    __slots__ = ()
+    rank: ClassVar[int] = 0
+
+    primal: Any
+    prompt: Level
+
+    @property
+    def receiver(self) -> Any:
+        """Who waits for this value's cotangent."""
+        raise NotImplementedError
+
+    @classmethod
+    def emerge(
+        cls,
+        primal: Any,
+        prompt: Level,
+        rule: Any,
+        operands: tuple[Receiver | None, ...],
+    ) -> Any:
+        """A new value, whose rule is suspended where its derivative wants it."""
+        raise NotImplementedError
+
+    def gradient(self) -> Any:
+        """What an input has received, in the input's own type; zero for nothing."""
+        raise NotImplementedError
+
+    def one(self) -> Any:
+        """The cotangent of a result with respect to itself."""
+        raise NotImplementedError
+
+    def __copy__(self) -> Any:
+        return self  # a value never changes
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        raise DetachError(
+            "pickle: a tracked value would become a constant. Return what you need "
+            "from the differentiated function, or use lantern.stop_gradient."
+        )
+
+    def takes(self, other: Any) -> bool:
+        """Whether ``other`` can stand beside this value in an arithmetic operation."""
+        return (
+            isinstance(other, Value | numbers.Number)
+            or hasattr(other, "dtype")
+            or type(other) is type(base(self))
+        )
+
+
+def base(x: Any) -> Any:
+    """The plain value inside a tracked one, through every derivative around it."""
+    while isinstance(x, Value):
+        x = x.primal
+    return x
+
+
+def is_complex(x: Any) -> bool:
+    """Whether a value, tracked or not, is of a complex type."""
+    x = base(x)
+    if isinstance(x, float):
+        return False
+    dtype = getattr(x, "dtype", None)
+    if dtype is not None:
+        return bool(dtype.kind == "c")
+    return isinstance(x, complex) or type(x).__name__ == "mpc"
+
+
+def zeros_like(x: Any) -> Any:
+    """A plain zero of the shape and type of a value, tracked or not."""
+    x = base(x)
+    return namespace(x).zeros_like(x)
+
+
+def _conj(x: Any) -> Any:
+    """The complex conjugate of a cotangent or of a contribution in any form."""
+    if isinstance(x, Contribution):
+        x.z_bar = _conj(x.z_bar)
+        return x
+    return _conj(x()) if callable(x) else namespace(x).conj(x)
