@@ -1,0 +1,115 @@
+"""What every test can ask for: the probe of a healthy library, and rules of its own.
+
+The probe asks, after whatever a test did: is the next derivative right, has anything
+of ours been left behind, is the interpreter as it was? The library is imported late, so
+that the tests of ``lantern.cps`` run without the rest of it.
+"""
+
+import contextvars
+import decimal
+import gc
+import signal
+import sys
+import types
+import warnings
+
+import greenlet
+import numpy as np
+import pytest
+
+
+# The modules whose objects are made for one derivative.
+OURS = {f"lantern.{m}" for m in ("value", "number", "reverse", "forward", "tensor.tensor")}
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _only_what_tests_make_is_collected():
+    """Set all modules aside, so that a full collection takes no time in each test."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
+def surroundings():
+    """The state of the interpreter that a derivative must leave as it was."""
+    return {
+        "recursion limit": sys.getrecursionlimit(),
+        "floating-point errors": np.geterr(),
+        "warning filters": list(warnings.filters),
+        "collector": (gc.isenabled(), gc.get_threshold(), tuple(gc.callbacks)),
+        "signal handlers": [
+            signal.getsignal(s) for s in (signal.SIGINT, signal.SIGALRM)
+        ],
+        "context": {k: id(v) for k, v in contextvars.copy_context().items()},
+        "trace": (sys.gettrace(), sys.getprofile()),
+        "greenlet": greenlet.getcurrent(),
+    }
+
+
+def leftovers():
+    """Tracked values, derivatives and suspended rules alive after a collection."""
+    from lantern.op import registry
+
+    gc.collect()
+    rules = {op.rule.__code__ for op in registry.values()}
+    return {
+        id(x): x
+        for x in gc.get_objects()
+        if type(x).__module__ in OURS
+        or (type(x) is types.GeneratorType and x.gi_code in rules)
+    }
+
+
+def check_answers():
+    """The next derivatives are right, in both modes and in their mix."""
+    from lantern import grad, jvp
+
+    def forward(f):
+        return lambda x: jvp(f, (x,), (1.0,))[1]
+
+    assert grad(lambda x: x * x * x)(3.0) == 27.0
+    assert forward(lambda x: x * x * x)(3.0) == 27.0
+    for outer in (grad, forward):
+        for inner in (grad, forward):
+            assert outer(lambda x, d=inner: x * d(lambda y: x + y)(1.0))(1.0) == 1.0
+
+
+_passed = pytest.StashKey[bool]()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    """Tell the probe whether the test passed: a failed one keeps its frames alive."""
+    if call.when == "call":
+        item.stash[_passed] = call.excinfo is None
+    return (yield)
+
+
+@pytest.fixture
+def probe(request):
+    """Check after a test, and whenever it is called, that the library is healthy."""
+    decimal.getcontext()  # made on first use, and then part of the context
+    before, known = surroundings(), leftovers()
+
+    def check():
+        check_answers()
+        assert surroundings() == before
+        assert [x for i, x in leftovers().items() if i not in known] == []
+
+    yield check
+    if request.node.stash.get(_passed, False):
+        check()
+
+
+@pytest.fixture
+def own_rules():
+    """Let a test register rules of its own, and forget them afterwards."""
+    from lantern import op
+
+    tables = [vars(op)[name] for name in ("registry", "_by_code")]
+    before = [dict(table) for table in tables]
+    yield op.registry
+    for table, entries in zip(tables, before, strict=True):
+        table.clear()
+        table.update(entries)

@@ -1,0 +1,391 @@
+"""The contract of grad: bad input raises at once, of the right class, in useful words."""
+
+import asyncio
+import decimal
+import functools
+import math
+import re
+
+import numpy as np
+import pytest
+
+import lantern
+from lantern import (
+    ArgumentError,
+    DetachError,
+    LanternError,
+    MissingRuleError,
+    MutationError,
+    NotScalarError,
+    ShapeError,
+    grad,
+    jvp,
+    value_and_grad,
+    vjp,
+)
+
+pytestmark = pytest.mark.usefixtures("probe")
+MESSAGE = re.compile(r"^[\w.\[\] =]+: .+[.] .+[.]$", re.DOTALL)
+VERBS = {
+    "grad": lambda f: lambda x: grad(f)(x),
+    "switching": lambda f: lambda x: grad(f, driver="switching")(x),
+    "value_and_grad": lambda f: lambda x: value_and_grad(f)(x),
+}
+
+
+def raises(error, words, thunk):
+    """Check class, builtin and words of what a thunk raises; the error itself."""
+    with pytest.raises(error, match=words) as caught:
+        thunk()
+    assert isinstance(caught.value, LanternError)
+    assert MESSAGE.match(str(caught.value)), "where: what. What to do."
+    return caught.value
+
+
+def square(x):
+    return x * x
+
+
+def generator(x):
+    yield x
+
+
+async def coroutine(x):
+    return x
+
+
+async def async_generator(x):
+    yield x
+
+
+class Methods:
+    def generator(self, x):
+        yield x
+
+    async def coroutine(self, x):
+        return x
+
+
+class GeneratorObject:
+    def __call__(self, x):
+        yield x
+
+
+class CoroutineObject:
+    async def __call__(self, x):
+        return x
+
+
+NOT_FUNCTIONS = {
+    "None": None,
+    "a number": 3.0,
+    "a result": 9,
+    "a name": "sin",
+    "a list": [square],
+    "an array": np.ones(2),
+    "a generator function": generator,
+    "a generator lambda": lambda x: (yield x),
+    "a coroutine function": coroutine,
+    "an async generator function": async_generator,
+    "a generator method": Methods().generator,
+    "a coroutine method": Methods().coroutine,
+    "a generator object": GeneratorObject(),
+    "a coroutine object": CoroutineObject(),
+    "a partial generator": functools.partial(generator),
+    "a partial coroutine": functools.partial(coroutine),
+}
+
+
+@pytest.mark.parametrize("name", NOT_FUNCTIONS)
+def test_what_is_no_plain_function_is_refused_before_anything_runs(name):
+    f = NOT_FUNCTIONS[name]
+    for verb in (grad, value_and_grad, lambda g: vjp(g, 1.0)):
+        error = raises(ArgumentError, "function", lambda v=verb: v(f))
+        assert isinstance(error, TypeError)
+    raises(ArgumentError, "jvp: .*function", lambda: jvp(f, (1.0,), (1.0,)))
+
+
+RESULTS = {
+    "None": (lambda x: None, "None"),
+    "a tuple": (lambda x: (x, x), "tuple"),
+    "a list": (lambda x: [x], "list"),
+    "a dict": (lambda x: {"loss": x}, "dict"),
+    "a set": (lambda x: {x}, "set"),
+    "a string": (lambda x: f"{x}", "str"),
+    "bytes": (lambda x: b"1", "bytes"),
+    "a bool": (lambda x: x > 0, "bool"),
+    "a NumPy bool": (lambda x: np.bool_(True), "bool"),
+    "a constant array": (lambda x: np.ones(3), r"shape \(3,\)"),
+    "a tracked array": (lambda x: x * np.ones((2, 1)), r"shape \(2, 1\)"),
+    "an array of one element": (lambda x: x * np.ones(1), r"shape \(1,\)"),
+    "an empty array": (lambda x: x * np.ones(0), r"shape \(0,\)"),
+    "an array of bools": (lambda x: np.array(True), "array"),
+    "a function": (lambda x: lambda: x, "function"),
+    "a class": (lambda x: float, "type"),
+    "a generator": (lambda x: (x for _ in range(2)), "generator"),
+    "a complex number": (lambda x: x + 1j, "complex"),
+    "a complex constant": (lambda x: 1j, "complex"),
+}
+
+
+@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("name", RESULTS)
+def test_a_result_that_is_no_real_number_is_named(name, verb):
+    f, got = RESULTS[name]
+    words = f"f must return a (scalar|real number).*{got}.*(Use|Take) "
+    error = raises(NotScalarError, words, lambda: VERBS[verb](f)(2.0))
+    assert isinstance(error, TypeError)
+
+
+def test_a_real_result_is_not_holomorphic():
+    f = grad(abs, holomorphic=True)
+    raises(NotScalarError, "complex number, got a real", lambda: f(1 + 2j))
+    raises(NotScalarError, "holomorphic=True", lambda: grad(square)(1 + 2j))
+
+
+ZEROS = {
+    "a constant": lambda x: 7.0,
+    "an int constant": lambda x: 7,
+    "another argument's value": lambda x, y=5.0: y * 2,
+    "a rounded value": lambda x: lantern.floor(x),
+    "a constant times nothing": lambda x: x * 0,
+    "a NumPy constant": lambda x: np.float64(3),
+    "a 0-d array": lambda x: np.array(3.0),
+}
+
+
+@pytest.mark.parametrize("name", ZEROS)
+def test_what_does_not_depend_on_an_input_has_gradient_zero(name):
+    gradient = grad(ZEROS[name])(2.5)
+    assert gradient == 0.0
+    assert type(gradient) is float
+    assert grad(lambda x: lantern.sum(lantern.floor(x)))(np.ones(2)).tolist() == [0, 0]
+
+
+INPUTS = {
+    "a bool": (True, "bool"),
+    "a NumPy bool": (np.True_, "bool"),
+    "a string": ("1.0", "str"),
+    "bytes": (b"1", "bytes"),
+    "an object": (object(), "object"),
+    "a set": ({1.0}, "set"),
+    "a function": (square, "function"),
+    "a class": (float, "type"),
+    "an int array": (np.arange(3), "int64"),
+    "an unsigned array": (np.ones(2, np.uint8), "uint8"),
+    "a bool array": (np.array([True, False]), "bool"),
+    "a string array": (np.array(["a"]), "<U1"),
+    "an object array": (np.array([1.5, None]), "object"),
+    "an array of dates": (np.array(["2020-01-01"], "M8[D]"), "datetime64"),
+    "a structured array": (np.zeros(2, [("x", float)]), "x"),
+    "a bool leaf": ({"w": [1.0, True]}, "bool"),
+    "a string leaf": ([1.0, "name"], "str"),
+    "an int array leaf": ((1.0, {"n": np.arange(2)}), "int64"),
+}
+
+
+@pytest.mark.parametrize("name", INPUTS)
+def test_an_input_that_has_no_derivative_is_refused_before_f_runs(name):
+    x, kind = INPUTS[name]
+    ran = []
+    for run in (
+        lambda: grad(ran.append)(x),
+        lambda: value_and_grad(ran.append)(x),
+        lambda: vjp(ran.append, x),
+        lambda: jvp(ran.append, (x,), (x,)),
+    ):
+        error = raises(ArgumentError, f"cannot differentiate.*{re.escape(kind)}", run)
+        assert isinstance(error, TypeError)
+    assert ran == []
+
+
+ARGNUMS = [1, -2, 5, "x", None, 1.0, True, (0, "a"), (0, 1), (0, 0), (0, -1), slice(1)]
+
+
+@pytest.mark.parametrize("argnums", ARGNUMS, ids=repr)
+def test_wrong_argnums(argnums):
+    raises(ArgumentError, "argnums", lambda: grad(square, argnums=argnums)(3.0))
+
+
+def test_arguments_by_name_cannot_be_differentiated():
+    raises(ArgumentError, "by position", lambda: grad(square)(x=3.0))
+    assert grad(lambda x, scale: x * scale)(2.0, scale=5.0) == 5.0
+
+
+@pytest.mark.parametrize("driver", ["tape", None, 3])
+def test_an_unknown_driver_is_named(driver):
+    raises(ArgumentError, "driver", lambda: grad(square, driver=driver))
+
+
+@pytest.mark.parametrize("f", [square, lambda x: (x, x, x), lambda x: [x, x]])
+def test_has_aux_without_a_pair(f):
+    for run in (
+        lambda: grad(f, has_aux=True)(3.0),
+        lambda: value_and_grad(f, has_aux=True)(3.0),
+        lambda: vjp(f, 3.0, has_aux=True),
+        lambda: jvp(f, (3.0,), (1.0,), has_aux=True),
+    ):
+        raises(ArgumentError, r"must return \(value, aux\).*Return a pair", run)
+
+
+DETACHMENTS = {
+    "float(x)": float,
+    "math.sin(x)": math.sin,
+    "math.fsum": lambda x: math.fsum([x, x]),
+    "complex(x)": complex,
+    "np.array([x, x])": lambda x: np.array([x, x]).sum(),
+    "np.asarray(x)": np.asarray,
+    "an object array": lambda x: np.array([x], dtype=object).sum(),
+    "np.full": lambda x: np.full(3, x).sum(),
+}
+
+
+@pytest.mark.parametrize("x", [2.0, np.array(2.0)], ids=["number", "array"])
+@pytest.mark.parametrize("name", DETACHMENTS)
+def test_a_tracked_value_never_becomes_a_constant_in_silence(name, x):
+    words = "would become a constant.*(lantern[.]|x [+] 0j)"
+    for run in (
+        lambda: grad(DETACHMENTS[name])(x),
+        lambda: jvp(DETACHMENTS[name], (x,), (x,)),
+    ):
+        error = raises(DetachError, words, run)
+        assert isinstance(error, TypeError)
+
+
+def assigned(x):
+    b = np.zeros(2)
+    b[0] = x
+    return b.sum()
+
+
+def assigned_slice(x):
+    b = np.zeros(2)
+    b[:] = x
+    return b.sum()
+
+
+def test_assigning_a_tracked_value_to_an_element_of_an_array():
+    raises(DetachError, r"b\[i\] = x.*lantern.stack", lambda: grad(assigned)(2.0))
+    raises(DetachError, "lantern.stack", lambda: grad(assigned_slice)(np.ones(2)))
+    # NumPy replaces the error for arrays of shape () and keeps ours as the cause
+    with pytest.raises(ValueError, match="sequence") as caught:
+        grad(assigned)(np.array(2.0))
+    assert isinstance(caught.value.__cause__, DetachError)
+
+
+@pytest.mark.parametrize("read", [lambda x: x.item(), lambda x: x.tolist()])
+def test_item_and_tolist_of_a_tracked_array(read):
+    raises(DetachError, "lantern[.]", lambda: grad(read)(np.array(2.0)))
+
+
+def overwritten(x):
+    x[0] = 1.0
+    return x.sum()
+
+
+def added_to(x):
+    b = np.zeros(2)
+    b += x
+    return b.sum()
+
+
+def test_writing_to_arrays():
+    raises(MutationError, "lantern.where", lambda: grad(overwritten)(np.ones(2)))
+    raises(LanternError, "add", lambda: grad(added_to)(np.ones(2)))
+
+
+MISSING = {
+    "sort": lambda x: np.sort(x).sum(),
+    "add.outer": lambda x: np.add.outer(x, x).sum(),
+    "sin": lambda x: np.sin(x, out=np.ones(2)).sum(),
+    "sum": lambda x: np.sum(x, where=np.array([True, False])),
+    "copyto": lambda x: np.copyto(np.ones(2), x),
+}
+
+
+@pytest.mark.parametrize("name", MISSING)
+def test_what_numpy_computes_and_we_do_not_says_so(name):
+    error = raises(
+        MissingRuleError, f"numpy.{name}", lambda: grad(MISSING[name])(np.ones(2))
+    )
+    assert isinstance(error, NotImplementedError)
+
+
+def test_a_function_that_a_number_class_lacks():
+    x = decimal.Decimal(1)
+    raises(MissingRuleError, "Decimal.*mpmath", lambda: grad(lantern.sin)(x))
+
+
+# name: primals, tangents
+JVP_STRUCTURES = {
+    "a tangent too many": ((1.0,), (1.0, 2.0)),
+    "a tangent too few": ((1.0, 2.0), (1.0,)),
+    "a list for a tuple": (((1.0, 2.0),), ([1.0, 2.0],)),
+    "other keys": (({"a": 1.0},), ({"b": 1.0},)),
+    "None for a number": ((1.0,), (None,)),
+    "another shape": ((np.ones(3),), (np.ones(2),)),
+    "an array for a number": ((1.0,), (np.ones(2),)),
+}
+
+
+@pytest.mark.parametrize("name", JVP_STRUCTURES)
+def test_jvp_with_tangents_of_another_structure(name):
+    primals, tangents = JVP_STRUCTURES[name]
+    error = raises(
+        ShapeError, "jvp: expected", lambda: jvp(lambda *x: 1.0, primals, tangents)
+    )
+    assert isinstance(error, ValueError)
+
+
+@pytest.mark.parametrize("arguments", [(3.0, 1.0), ((3.0,), 1.0), ({3.0}, {1.0})])
+def test_jvp_without_tuples(arguments):
+    raises(ArgumentError, "tuple or list", lambda: jvp(square, *arguments))
+
+
+LEAVES = ["a", 1j, object()]
+
+
+@pytest.mark.parametrize("leaf", LEAVES, ids=lambda leaf: type(leaf).__name__)
+def test_a_direction_of_a_real_number_is_a_real_number(leaf):
+    raises(ArgumentError, "jvp", lambda: jvp(square, (3.0,), (leaf,)))
+    raises(ArgumentError, "pullback", lambda: vjp(square, 3.0)[1](leaf))
+
+
+SEEDS = [1.0, (1.0,), (1.0, (1.0,)), (1.0, [np.ones(2)]), (None, [1.0]), None]
+
+
+@pytest.mark.parametrize("seed", SEEDS, ids=repr)
+def test_a_pullback_wants_a_seed_of_the_value_s_structure(seed):
+    _, pullback = vjp(lambda x: (x * x, [x]), 3.0)
+    raises(ShapeError, "pullback: expected", lambda: pullback(seed))
+    assert pullback((1.0, [1.0])) == (7.0,)
+
+
+@pytest.mark.parametrize("shape", [(), (2,), (1, 3), (3, 1)])
+def test_a_pullback_does_not_broadcast_its_seed(shape):
+    _, pullback = vjp(square, np.ones(3))
+    raises(ShapeError, "pullback: expected", lambda: pullback(np.ones(shape)))
+
+
+@pytest.mark.parametrize(
+    "f", [lambda x: {x}, lambda x: lambda: x, lambda x: "abc", lambda x: iter([x])]
+)
+def test_vjp_and_jvp_refuse_a_result_that_is_no_structure_of_numbers(f):
+    raises(ArgumentError, "jvp", lambda: jvp(f, (3.0,), (1.0,)))
+    raises(ArgumentError, "vjp", lambda: vjp(f, 3.0))
+
+
+def test_errors_of_an_inner_derivative_come_through_the_outer_one():
+    def f(x):
+        return x * grad(lambda y: (x, y))(x)
+
+    raises(NotScalarError, "tuple", lambda: grad(f)(3.0))
+    raises(NotScalarError, "tuple", lambda: jvp(f, (3.0,), (1.0,)))
+
+
+def test_a_coroutine_that_awaits_between_derivatives_is_no_problem():
+    async def main():
+        await asyncio.sleep(0)
+        return grad(square)(3.0)
+
+    assert asyncio.run(main()) == 6.0
