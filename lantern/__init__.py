@@ -9,6 +9,8 @@ Example:
 import sys as _sys
 
 from lantern import cps as cps
+from lantern import fft as fft
+from lantern import linalg as linalg
 from lantern.arithmetic import *
 from lantern.choice import *
 from lantern.elementary import *
@@ -17,12 +19,22 @@ from lantern.forward import *
 from lantern.namespace import register_namespace as register_namespace
 from lantern.number import *
 from lantern.reverse import *
+from lantern.several import *
 from lantern.special import *
 from lantern.tensor.creation import *
+from lantern.tensor.cumulative import *
+from lantern.tensor.decomposition import *
+from lantern.tensor.einsum import *
+from lantern.tensor.elementwise import *
 from lantern.tensor.indexing import *
 from lantern.tensor.linalg import *
 from lantern.tensor.manipulation import *
+from lantern.tensor.padding import *
+from lantern.tensor.random import *
 from lantern.tensor.reduction import *
+from lantern.tensor.signal import *
+from lantern.tensor.sorting import *
+from lantern.tensor.statistics import *
 from lantern.tensor.tensor import *
 from lantern.tree import *
 from lantern.trigonometry import *

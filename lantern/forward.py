@@ -21,6 +21,7 @@ from lantern.value import (
     Receiver,
     Replayable,
     Value,
+    is_adjoint,
     is_complex,
     too_few_contributions,
     zeros_like,
@@ -101,7 +102,8 @@ def by_transposition(z: Receiver) -> Any:
     derivative: so every rule has both modes.
     """
     level = Reverse("jvp")
-    z_bar = track("jvp", zeros_like(z.rule.value), level)
+    z_bar = track("jvp", tree_map(zeros_like, z.rule.value), level)
+    conj: Callable[[Any], Any] = _same if is_adjoint(z.rule.started) else _conj
 
     def backward_step() -> None:
         for x in z.operands():
@@ -110,10 +112,14 @@ def by_transposition(z: Receiver) -> Any:
                 continue
             x_bar = x.fit(x_bar)
             if isinstance(x_bar, Value) and x_bar.prompt is level:
-                x_bar.receiver.accumulate(_conj(x.tangent))
+                x_bar.receiver.accumulate(conj(x.tangent))
 
     level.run(backward_step)
-    return _conj(z_bar.gradient())
+    return tree_map(lambda leaf: conj(leaf.gradient()), z_bar)
+
+
+def _same(x: Any) -> Any:
+    return x
 
 
 def _conj(x: Any) -> Any:

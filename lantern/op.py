@@ -26,10 +26,18 @@ from types import CodeType
 from typing import Any, NamedTuple
 
 from lantern.errors import RuleError
-from lantern.value import Level, Replayable, Value, base, too_few_contributions
+from lantern.value import (
+    Level,
+    Replayable,
+    Value,
+    adjoint_rules,
+    base,
+    too_few_contributions,
+)
 
 __all__ = [
     "Op",
+    "adjoint",
     "constant",
     "elementwise",
     "kind_of",
@@ -119,7 +127,9 @@ def start(
     started = begin(prompt, rule, (*primals, *args), statics)
     primal = first(started)
     classes = [type(x) for x in values if x.prompt is prompt]
-    cls = max([value_class(primal), *classes], key=attrgetter("rank"))
+    cls = value_class(primal)
+    if type(primal) is not tuple:
+        cls = max([cls, *classes], key=attrgetter("rank"))
     return cls.emerge(primal, prompt, started, tuple(receivers))
 
 
@@ -149,7 +159,9 @@ def _unary(rule: RuleFunction) -> Function:
             started = rule(x.primal, *args, **statics)
         else:
             started = prompt.begin(rule, (x.primal, *args), statics)
-        return x.emerge(first(started), prompt, started, (x.receiver,))
+        z = first(started)
+        cls = type(x) if type(z) is not tuple else value_class(z)
+        return cls.emerge(z, prompt, started, (x.receiver,))
 
     return function
 
@@ -240,6 +252,16 @@ def linear(rule: RuleFunction) -> Function:
     Forward mode applies it to the tangents.
     """
     return _register(rule, "linear")
+
+
+def adjoint(rule: RuleFunction) -> Function:
+    """Like ``op``, for a rule that is not holomorphic in complex operands.
+
+    Its backward step is written as the adjoint with respect to the real inner product
+    ``real(sum(conj(a) * b))``; it sees the cotangent as it is, with no conjugates added.
+    """
+    adjoint_rules.add(rule.__code__)
+    return _register(rule, "general")
 
 
 def constant(rule: RuleFunction) -> Function:

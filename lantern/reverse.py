@@ -100,7 +100,8 @@ def _track_leaf(where: str, leaf: Any, level: Level) -> Value:
     if kind in "iu" or isinstance(leaf, int):
         leaf = float(leaf)
     cls: Any = value_class(leaf)
-    return cls(leaf, level)
+    value: Value = cls(leaf, level)
+    return value
 
 
 def is_number(x: Any) -> bool:

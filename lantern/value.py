@@ -10,6 +10,7 @@ the cotangent into the rule, and to hand on what the rule yields to its operands
 import numbers
 from collections.abc import Callable, Generator, Mapping, Sequence
 from itertools import count
+from types import CodeType
 from typing import Any, ClassVar, NoReturn
 
 from lantern.contribution import Contribution
@@ -173,7 +174,7 @@ class Receiver:
         Rules are written as plain transposes. For complex values the gradient
         (``df/dx + i df/dy``) needs the adjoint: conjugate on the way in and out.
         """
-        complex_ = self.holds_complex()
+        complex_ = self.holds_complex() and not is_adjoint(rule)
         if complex_:
             z_bar = _conj(z_bar)
         try:
@@ -284,8 +285,19 @@ def zeros_like(x: Any) -> Any:
     return namespace(x).zeros_like(x)
 
 
+# The code of rules that are written as adjoints (``lantern.op.adjoint``).
+adjoint_rules: set[CodeType] = set()
+
+
+def is_adjoint(rule: Any) -> bool:
+    """Whether a rule's backward step is written as an adjoint, not as a transpose."""
+    return getattr(rule, "gi_code", None) in adjoint_rules
+
+
 def _conj(x: Any) -> Any:
     """The complex conjugate of a cotangent or of a contribution in any form."""
+    if isinstance(x, list | tuple):
+        return tuple(map(_conj, x))
     if isinstance(x, Contribution):
         x.z_bar = _conj(x.z_bar)
         return x

@@ -19,7 +19,9 @@ import pytest
 
 
 # The modules whose objects are made for one derivative.
-OURS = {f"lantern.{m}" for m in ("value", "number", "reverse", "forward", "tensor.tensor")}
+OURS = {
+    f"lantern.{m}" for m in ("value", "number", "reverse", "forward", "tensor.tensor")
+}
 
 
 @pytest.fixture(scope="session", autouse=True)

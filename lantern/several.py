@@ -1,0 +1,102 @@
+"""Operations with several results: one rule, which gets all the cotangents at once.
+
+The results are parts of one tracked tuple. Each part is an operation of its own, whose
+backward step leaves its cotangent with the tuple's receiver; when all that came after
+is over, the rule that made the tuple is resumed with them, zeros where nothing came.
+"""
+
+from typing import Any, ClassVar
+
+from lantern.contribution import Contribution
+from lantern.op import linear, register_class, start
+from lantern.value import Level, Receiver, Rule, Value, is_complex, zeros_like
+
+__all__: list[str] = []
+
+
+class Part(Contribution):
+    """The cotangent of one of several results."""
+
+    __slots__ = ("index",)
+
+    def __init__(self, index: int, z_bar: Any) -> None:
+        self.index, self.z_bar = index, z_bar
+
+
+class SeveralReceiver(Receiver):
+    """Who waits for the cotangents of several results."""
+
+    __slots__ = ("primals", "receivers")
+
+    def __init__(
+        self, primals: Any, rule: Any, receivers: tuple[Receiver | None, ...]
+    ) -> None:
+        self.primals, self.rule, self.receivers = primals, rule, receivers
+        self.cotangent: list[Any] | None = None
+
+    def operands(self) -> tuple[Receiver | None, ...]:
+        """Who receives the rule's contributions."""
+        return self.receivers
+
+    def release(self) -> None:
+        """Let go of the rule and its operands, and so of what the rule has saved."""
+        self.rule, self.receivers, self.primals = None, (), ()
+
+    def holds_complex(self) -> bool:
+        """Whether any of the results is complex."""
+        return any(map(is_complex, self.primals))
+
+    def accumulate(self, contribution: Any) -> None:
+        """Take the cotangent of one result."""
+        if self.cotangent is None:
+            self.cotangent = [zeros_like(x) for x in self.primals]
+        self.cotangent[contribution.index] = contribution.z_bar
+
+    def fit(self, contribution: Any) -> Any:
+        """The results' tangents, as they are."""
+        return contribution
+
+
+class Several(Value):
+    """A tracked tuple of results."""
+
+    __slots__ = ("primal", "prompt", "receiver")
+    receiver: Any
+    rank: ClassVar[int] = -1  # a part of it is of the part's own class
+
+    @classmethod
+    def emerge(
+        cls,
+        primal: Any,
+        prompt: Level,
+        rule: Any,
+        operands: tuple[Receiver | None, ...],
+    ) -> Any:
+        """A tuple of new values, whose common rule is suspended."""
+        whole = cls()
+        whole.primal, whole.prompt = primal, prompt
+        whole.receiver = SeveralReceiver(primal, rule, operands)
+        prompt.suspend(whole.receiver)
+        return tuple(part(whole, i) for i in range(len(primal)))
+
+
+def part(whole: Several, index: int) -> Any:
+    """One of several results, as a value of its own."""
+    return start(_part.rule, (whole,), (), {"index": index})  # type: ignore[attr-defined]
+
+
+@linear
+def _part(x: Any, /, index: int) -> Rule:
+    """One of several results.
+
+    Shapes:
+        x: a tuple; result: as its entry
+
+    Rule:
+        x_bar = z_bar at the index
+    """
+    z_bar = yield (x[index], x := None)[0]
+    yield Part(index, z_bar)
+
+
+register_class(tuple, Several)

@@ -1,0 +1,3 @@
+"""Running sums, products and maxima."""
+
+__all__: list[str] = []

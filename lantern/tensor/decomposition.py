@@ -1,0 +1,3 @@
+"""Factorisations of matrices."""
+
+__all__: list[str] = []

@@ -1,0 +1,3 @@
+"""Sums of products, named by letters."""
+
+__all__: list[str] = []

@@ -1,0 +1,3 @@
+"""Arrays with more around them."""
+
+__all__: list[str] = []

@@ -1,0 +1,3 @@
+"""Convolution, correlation and interpolation."""
+
+__all__: list[str] = []

@@ -1,0 +1,3 @@
+"""Order: sorting, selecting, searching."""
+
+__all__: list[str] = []

@@ -1,0 +1,3 @@
+"""Norms, medians, quantiles."""
+
+__all__: list[str] = []

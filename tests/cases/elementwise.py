@@ -1,0 +1,5 @@
+"""Sample calls: elementwise operations on arrays alone."""
+
+from tests.cases.case import Case
+
+CASES: list[Case] = []

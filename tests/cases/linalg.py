@@ -1,0 +1,5 @@
+"""Sample calls: linear algebra."""
+
+from tests.cases.case import Case
+
+CASES: list[Case] = []

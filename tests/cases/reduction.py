@@ -1,0 +1,5 @@
+"""Sample calls: reductions and cumulative operations."""
+
+from tests.cases.case import Case
+
+CASES: list[Case] = []
