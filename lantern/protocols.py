@@ -1,7 +1,8 @@
 """How NumPy's own functions find the rules: ``np.sin(x)`` of a tracked x.
 
 A universal function or array function of NumPy is looked up by name among Lantern's
-functions. What compares or rounds works on the plain values; what has no rule raises.
+functions. What compares, counts or rounds works on the plain values, for its derivative
+is zero; what has no rule raises.
 """
 
 import inspect
@@ -10,11 +11,11 @@ from typing import Any, NoReturn
 
 from lantern.errors import DetachError, MissingRuleError
 from lantern.tree import tree_map
-from lantern.value import Value, base
+from lantern.value import base
 
-__all__ = ["ArrayProtocols"]
+__all__ = ["ArrayProtocols", "find_function", "works_on_plain_values"]
 
-_STANDARD_NAMES = {
+_OUR_NAMES = {
     "absolute": "abs",
     "amax": "max",
     "amin": "min",
@@ -25,24 +26,53 @@ _STANDARD_NAMES = {
     "arctan": "atan",
     "arctan2": "atan2",
     "arctanh": "atanh",
+    "concatenate": "concat",
     "conjugate": "conj",
+    "expit": "sigmoid",
+    "gammaln": "lgamma",
     "power": "pow",
+    "psi": "digamma",
     "transpose": "permute_dims",
 }
-_ON_PLAIN_VALUES = frozenset(
+_PLAIN = frozenset(
     (
-        "equal greater greater_equal isfinite isinf isnan less less_equal logical_and "
-        "logical_not logical_or logical_xor not_equal rint signbit trunc "
-        "argmax argmin array_equal allclose isclose shape ndim size zeros_like "
-        "ones_like full_like empty_like result_type array_repr array_str "
-        "count_nonzero nonzero"
+        "all allclose any argmax argmin argpartition argsort argwhere array2string "
+        "array_equal array_equiv array_repr array_str bincount bitwise_and bitwise_or "
+        "bitwise_xor can_cast ceil common_type count_nonzero digitize equal fix "
+        "flatnonzero floor floor_divide greater greater_equal histogram_bin_edges "
+        "isclose iscomplex iscomplexobj isfinite isin isinf isnan isneginf isposinf "
+        "isreal isrealobj less less_equal lexsort logical_and logical_not logical_or "
+        "logical_xor matrix_rank may_share_memory min_scalar_type nanargmax nanargmin "
+        "ndim nextafter nonzero not_equal result_type rint round searchsorted shape "
+        "shares_memory sign signbit size spacing trunc unique_counts unique_inverse "
+        "empty_like full_like ones_like zeros_like"
     ).split()
 )
+_METHODS = {
+    ("add", "reduce"): "sum",
+    ("multiply", "reduce"): "prod",
+    ("maximum", "reduce"): "max",
+    ("minimum", "reduce"): "min",
+    ("logaddexp", "reduce"): "logsumexp",
+    ("add", "accumulate"): "cumsum",
+    ("multiply", "accumulate"): "cumprod",
+    ("multiply", "outer"): "outer",
+}
 
 
-def _lookup(name: str) -> Any:
-    functions = sys.modules["lantern"]
-    return getattr(functions, _STANDARD_NAMES.get(name, name), None)
+def works_on_plain_values(name: str) -> bool:
+    """Whether a function of NumPy has derivative zero, and a plain result."""
+    return name in _PLAIN
+
+
+def find_function(name: str, module: str = "numpy") -> Any:
+    """Lantern's function for a function of NumPy or SciPy; None if there is none."""
+    functions: Any = sys.modules["lantern"]
+    for part in ("linalg", "fft"):
+        if module.endswith(part):
+            functions = getattr(functions, part)
+    found = getattr(functions, _OUR_NAMES.get(name, name), None)
+    return found if callable(found) else None
 
 
 def _accepts(function: Any, args: Any, kwargs: Any) -> bool:
@@ -54,6 +84,23 @@ def _accepts(function: Any, args: Any, kwargs: Any) -> bool:
     return True
 
 
+def _call(name: str, function: Any, args: Any, kwargs: Any) -> Any:
+    """Run our function as NumPy's was called, or say that there is no rule for it."""
+    out = kwargs.pop("out", None)
+    if out is not None and out != (None,):
+        raise DetachError(
+            f"{name}: with a tracked value, out= would make its result a constant. "
+            f"Use the function's result."
+        )
+    if function is not None and _accepts(function, args, kwargs):
+        return function(*args, **kwargs)
+    options = f" with these arguments ({', '.join(kwargs)})" if function else ""
+    raise MissingRuleError(
+        f"{name}: no rule for a tracked value{options}. Write it with the functions of "
+        f"lantern, or register a rule (lantern.op)."
+    )
+
+
 class ArrayProtocols:
     """The methods by which NumPy hands over an operation on a tracked value."""
 
@@ -62,44 +109,30 @@ class ArrayProtocols:
     def __array_ufunc__(
         self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any
     ) -> Any:
-        """Run a universal function of NumPy by the rule of its name."""
+        """Run a universal function of NumPy or SciPy by the rule of its name."""
         name = ufunc.__name__
-        if method == "__call__" and not kwargs:
-            if name in _ON_PLAIN_VALUES:
-                return ufunc(*map(base, inputs))
-            function = _lookup(name)
-            if function is not None:
-                return function(*inputs)
-        if isinstance(kwargs.get("out", (None,))[0], Value):
-            raise DetachError(
-                f"numpy.{name}: a tracked array cannot be written into with out=. "
-                f"Use the function's result."
-            )
-        call = name if method == "__call__" else f"{name}.{method}"
-        options = ", ".join(kwargs)
-        raise MissingRuleError(
-            f"numpy.{call}: no rule for a tracked value"
-            f"{' with ' + options if options else ''}. Write it with the functions of "
-            f"lantern, or register a rule (lantern.op)."
-        )
+        if method != "__call__":
+            ours = _METHODS.get((name, method))
+            function = find_function(ours) if ours else None
+            if function is not None and method == "reduce":
+                kwargs.setdefault("axis", 0)  # as a ufunc, and unlike np.sum
+            return _call(f"numpy.{name}.{method}", function, inputs, kwargs)
+        if works_on_plain_values(name):
+            return getattr(ufunc, method)(*map(base, inputs), **kwargs)
+        return _call(f"numpy.{name}", find_function(name), inputs, kwargs)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         """Run an array function of NumPy by the rule of its name."""
-        name = func.__name__
-        if name in _ON_PLAIN_VALUES:
+        name, module = func.__name__, func.__module__
+        if works_on_plain_values(name):
             return func(*tree_map(base, args), **tree_map(base, kwargs))
-        function = _lookup(name)
-        if function is not None and _accepts(function, args, kwargs):
-            return function(*args, **kwargs)
-        options = f" with these arguments ({', '.join(kwargs)})" if function else ""
-        raise MissingRuleError(
-            f"{func.__module__}.{name}: no rule for a tracked value{options}. Write it "
-            f"with the functions of lantern, or register a rule (lantern.op)."
-        )
+        function = find_function(name, module)
+        return _call(f"{module}.{name}", function, args, dict(kwargs))
 
     def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
         """Refuse to become a plain array, which would lose the derivative."""
         raise DetachError(
-            "numpy.array: a tracked value would become a constant. Use lantern.stack "
-            "to build an array of tracked numbers, lantern.stop_gradient to detach."
+            "numpy.array: a tracked value would become a constant. Use lantern.array "
+            "or lantern.stack to build an array of tracked numbers, or "
+            "lantern.stop_gradient to detach it on purpose."
         )

@@ -56,7 +56,11 @@ class Reverse(Level):
         """
 
         def handler() -> Any:
-            answer = yield
+            try:
+                answer = yield
+            except BaseException:
+                receiver.close()
+                raise
             return receiver.resume(answer)
 
         shift(handler, prompt=self)

@@ -24,34 +24,44 @@ class Accumulator(Receiver):
     Attributes:
         shape: of the array.
         dtype: of the array.
+        left, right: who receives the rule's contributions; if there are more than two,
+            left is a tuple of them all.
+        aligned: whether the rule's contributions are arrays of the receivers' own shape
+            and type, because it works elementwise and nothing was broadcast.
         owned: whether the cotangent is a buffer that nobody else holds.
         mask: where the cotangent came through a branch that was taken, or None for
             everywhere; elsewhere not even a nan may pass.
     """
 
-    __slots__ = ("dtype", "mask", "owned", "receivers", "shape")
+    __slots__ = ("aligned", "dtype", "left", "mask", "owned", "right", "shape")
 
     def __init__(
         self,
         shape: tuple[int, ...],
         dtype: Any,
         rule: Any = None,
-        receivers: tuple[Receiver | None, ...] = (),
+        left: Any = None,
+        right: Any = None,
+        aligned: bool = False,
     ) -> None:
         self.shape = shape
         self.dtype = dtype
         self.rule = rule
-        self.receivers = receivers
+        self.left = left
+        self.right = right
+        self.aligned = aligned
         self.cotangent = self.mask = None
         self.owned = False
 
     def operands(self) -> tuple[Receiver | None, ...]:
         """Who receives the rule's contributions."""
-        return self.receivers
+        if type(self.left) is tuple:
+            return self.left
+        return (self.left,) if self.right is None else (self.left, self.right)
 
     def release(self) -> None:
         """Let go of the rule and its operands, and so of what the rule has saved."""
-        self.rule, self.receivers = None, ()
+        self.rule = self.left = self.right = None
 
     def holds_complex(self) -> bool:
         """Whether the array is complex."""
@@ -65,15 +75,7 @@ class Accumulator(Receiver):
             contribution = self.fit(contribution)
         elif contribution.shape != self.shape or contribution.dtype is not self.dtype:
             contribution = self.fit(contribution)
-        total = self.cotangent
-        self.mask = None
-        if total is None:
-            self.cotangent = contribution
-        elif self.owned:
-            total += contribution
-        else:
-            self.cotangent = total + contribution
-            self.owned = type(self.cotangent) in buffers
+        self.add(contribution)
 
     def _collect(self, contribution: Contribution) -> bool:
         """Add a contribution in its own form; False if it has to be made dense."""
@@ -120,21 +122,33 @@ class Accumulator(Receiver):
         return contribution
 
     def resume(self, answer: Any) -> Any:
-        """As ``Receiver.resume``, with a short way for real arrays."""
-        z_bar, rule = self.cotangent, self.rule
-        if z_bar is None or self.mask is not None or self.dtype.kind == "c":
+        """As ``Receiver.resume``, with a short way where nothing has to be fitted."""
+        z_bar = self.cotangent
+        if z_bar is None or not self.aligned or self.mask is not None:
             return super().resume(answer)
-        self.cotangent = None
-        send = rule.send
+        rule, x, y = self.rule, self.left, self.right
+        self.cotangent = self.rule = self.left = self.right = None
         try:
-            for x in self.receivers:
-                x_bar = send(z_bar)
-                if x is not None and x_bar is not None:
-                    x.accumulate(x_bar)
+            x_bar = rule.send(z_bar)
+            if x is not None:
+                x.add(x_bar)
+            if y is not None:
+                y.add(rule.send(z_bar))
         except StopIteration:
             raise too_few_contributions(rule) from None
-        self.rule, self.receivers = None, ()
         return answer
+
+    def add(self, contribution: Any) -> None:
+        """Add a contribution of the array's own shape and type."""
+        total = self.cotangent
+        self.mask = None
+        if total is None:
+            self.cotangent = contribution
+        elif self.owned:
+            total += contribution
+        else:
+            self.cotangent = total + contribution
+            self.owned = type(self.cotangent) in buffers
 
     def settle(self, rule: Any, z_bar: Any) -> None:
         """As ``Receiver.settle``; what came through no branch stays zero."""

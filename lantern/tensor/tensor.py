@@ -17,6 +17,7 @@ from lantern.value import Level, Receiver, Value, base, zeros_like
 
 __all__ = ["Tensor"]
 
+_REAL = frozenset({np.dtype(np.float32), np.dtype(np.float64)})
 # Operands that are constants without further looking.
 _CONSTANTS = frozenset({float, int, *buffers})
 
@@ -52,7 +53,14 @@ class Tensor(OperatorValue):
         operands: tuple[Receiver | None, ...],
     ) -> Any:
         """A new array, whose rule is suspended where its derivative wants it."""
-        receiver = Accumulator(primal.shape, primal.dtype, rule, operands)
+        shape, dtype = primal.shape, primal.dtype
+        left: Any
+        left, right = operands[0], None
+        if len(operands) == 2:
+            right = operands[1]
+        elif len(operands) > 2:
+            left = operands
+        receiver = Accumulator(shape, dtype, rule, left, right)
         prompt.suspend(receiver)
         return cls(primal, prompt, receiver)
 
@@ -201,22 +209,34 @@ class Tensor(OperatorValue):
 def _operator(function: Function) -> tuple[Function, Function]:
     """The methods ``x op y`` and ``y op x``: as ``op.start``, with no step too many."""
     rule: Any = function.rule  # type: ignore[attr-defined]  # given by lantern.op
+    elementwise = function is not linalg.matmul
 
     def operate(x: Any, y: Any) -> Any:
         prompt, kind = x.prompt, type(y)
-        receivers: tuple[Any, ...]
-        a, b, receivers = x.primal, y, (x.receiver,)
+        left, right = x.receiver, None
+        a, b = x.primal, y
         if kind is type(x):
             other = y.prompt
             if other is prompt:
-                b, receivers = y.primal, (x.receiver, y.receiver)
+                b, right = y.primal, y.receiver
             elif other.level > prompt.level:
-                a, b, receivers, prompt = x, y.primal, (None, y.receiver), other
+                left, right, prompt = None, y.receiver, other
+                a, b = x, y.primal
         elif kind not in _CONSTANTS:
             return function(x, y) if x.takes(y) else NotImplemented
         begin = prompt.begin
         started = rule(a, b) if begin is None else begin(rule, (a, b), {})
-        return x.emerge(next(started), prompt, started, receivers)
+        primal = next(started)
+        shape, dtype = primal.shape, primal.dtype
+        aligned = (
+            elementwise
+            and (left is None or (left.shape == shape and left.dtype is dtype))
+            and (right is None or (right.shape == shape and right.dtype is dtype))
+            and dtype in _REAL
+        )
+        receiver = Accumulator(shape, dtype, started, left, right, aligned)
+        prompt.suspend(receiver)
+        return type(x)(primal, prompt, receiver)
 
     def operate_reflected(x: Any, y: Any) -> Any:
         if type(y) not in _CONSTANTS:

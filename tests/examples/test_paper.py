@@ -83,6 +83,15 @@ def test_used_many_times_or_once_or_twice_in_one_operation(derivative):
 
 
 @pytest.mark.parametrize("derivative", ONE_LEVEL)
+def test_a_value_that_nothing_uses(derivative):
+    def f(x):
+        x * x + x
+        return 2 * x
+
+    assert derivative(f, 3.0) == 2.0
+
+
+@pytest.mark.parametrize("derivative", ONE_LEVEL)
 def test_ordinary_control_flow(derivative):
     def power(x, n):
         return 1 if n == 0 else x * power(x, n - 1)

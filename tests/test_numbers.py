@@ -1,0 +1,461 @@
+"""Every kind of number, and the conventions at the edges."""
+
+import decimal
+import math
+import numbers
+from decimal import Decimal
+from fractions import Fraction
+
+import mpmath
+import numpy as np
+import pytest
+
+import lantern
+from lantern import grad, jvp, value_and_grad, vjp
+from lantern.testing import check_grads
+
+INF, NAN = math.inf, math.nan
+DRIVERS = ["in place", "switching"]
+
+
+def forward(f):
+    return lambda x: jvp(f, (x,), (x * 0 + 1,))[1]
+
+
+def polynomial(x):
+    return x**2 + 3 * x + 1
+
+
+def rational(x):
+    return (x**3 - 2 / x) / (1 + x * x) - x**-2
+
+
+class TestExactNumbers:
+    @pytest.mark.parametrize("driver", DRIVERS)
+    def test_a_fraction_stays_exact(self, driver):
+        third = Fraction(1, 3)
+        gradient = grad(polynomial, driver=driver)(third)
+        assert (gradient, type(gradient)) == (Fraction(11, 3), Fraction)
+        assert jvp(polynomial, (third,), (third,)) == (Fraction(19, 9), Fraction(11, 9))
+        assert grad(grad(polynomial))(third) == 2
+        assert value_and_grad(polynomial)(third) == (Fraction(19, 9), Fraction(11, 3))
+
+    @pytest.mark.parametrize("D", [grad, forward])
+    def test_division_and_powers_of_fractions_stay_exact(self, D):
+        x = Fraction(2, 3)
+        u, v = x**3 - 2 / x, 1 + x * x
+        du, dv = 3 * x**2 + 2 / x**2, 2 * x
+        expected = (du * v - u * dv) / v**2 + 2 * x**-3
+        assert D(rational)(x) == expected
+        assert type(D(rational)(x)) is Fraction
+
+    @pytest.mark.parametrize("digits", [10, 50])
+    @pytest.mark.parametrize("D", [grad, forward])
+    def test_decimals_follow_the_precision_of_their_context(self, D, digits):
+        with decimal.localcontext(prec=digits) as context:
+            x = Decimal(7) / 3
+            found = D(lambda x: lantern.exp(x) * lantern.sqrt(x) + polynomial(x))(x)
+            step = x.exp() * x.sqrt() + x.exp() / (2 * x.sqrt()) + 2 * x + 3
+            assert abs(found - step) <= 8 * step.scaleb(-digits)
+            assert type(found) is Decimal
+            assert not context.flags[decimal.InvalidOperation]
+
+    @pytest.mark.parametrize("digits", [30, 60])
+    @pytest.mark.parametrize("D", [grad, forward])
+    def test_mpmath_numbers_keep_their_digits(self, D, digits):
+        with mpmath.workdps(digits):
+            x = mpmath.mpf(1) / 7
+            found = D(lambda x: lantern.sin(x) * lantern.gamma(x))(x)
+            exact = mpmath.gamma(x) * (mpmath.cos(x) + mpmath.sin(x) * mpmath.psi(0, x))
+            assert abs(found / exact - 1) < mpmath.mpf(10) ** (3 - digits)
+            assert isinstance(found, mpmath.mpf)
+
+    def test_a_complex_mpmath_number(self):
+        z = mpmath.mpc(1, 2)
+        assert grad(lambda z: abs(z) ** 2)(z) == mpmath.mpc(2, 4)
+        found = grad(lambda z: lantern.exp(z) * z, holomorphic=True)(z)
+        assert abs(found - mpmath.exp(z) * (1 + z)) < 1e-13
+
+
+class TestTypes:
+    @pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64, np.longdouble])
+    def test_numpy_scalars_keep_their_type(self, kind):
+        value, gradient = value_and_grad(lambda x: x * x * 2.0 + 1)(kind(1.5))
+        assert (value, gradient) == (5.5, 6.0)
+        assert (type(value), type(gradient)) == (kind, kind)
+        value, tangent = jvp(lambda x: x * x * 2.0 + 1, (kind(1.5),), (kind(1),))
+        assert (type(value), type(tangent)) == (kind, kind)
+
+    @pytest.mark.parametrize("kind", [np.complex64, np.complex128])
+    def test_complex_numpy_scalars_keep_their_type(self, kind):
+        gradient = grad(lambda z: abs(z) ** 2)(kind(1 + 2j))
+        assert gradient == 2 + 4j
+        assert type(gradient) is kind
+
+    @pytest.mark.parametrize("x", [3, np.int64(3), np.uint8(3)])
+    def test_an_int_counts_as_a_float(self, x):
+        for D in (grad, forward):
+            assert D(lambda x: x * x / 2)(x) == 3.0
+            assert type(D(lambda x: x * x)(x)) is float
+        assert type(grad(lambda x: 7)(x)) is float
+        assert grad(lambda p: p["a"] * p["b"][0])({"a": 2, "b": [3]}) == {
+            "a": 3.0,
+            "b": [2.0],
+        }
+
+    def test_a_subclass_of_float_is_a_float(self):
+        class Metres(float):
+            pass
+
+        assert grad(lambda x: lantern.sin(x) * x)(Metres(0.0)) == 0.0
+        assert grad(lambda x: x * Metres(3.0))(2.0) == 3.0
+
+    @pytest.mark.parametrize("constant", [2, 2.0, np.float64(2), np.float32(2), np.int8(2)])
+    def test_a_float_beside_a_constant_of_any_kind(self, constant):
+        for f in (lambda x: x * constant, lambda x: constant * x):
+            assert grad(f)(3.0) == 2.0
+            assert type(grad(f)(3.0)) is float
+        assert grad(lambda x: constant**x)(1.0) == pytest.approx(2 * math.log(2))
+
+    @pytest.mark.parametrize("order", ["number first", "array first"])
+    def test_a_number_beside_an_array_receives_the_sum(self, order):
+        a = np.array([1.0, 2.0, 4.0])
+
+        def f(x):
+            return lantern.sum(x * a if order == "number first" else a * x)
+
+        assert grad(f)(3.0) == 7.0
+        assert type(grad(f)(3.0)) is float
+        assert forward(f)(3.0) == 7.0
+        assert grad(lambda x: (x * a.astype(np.float32)).sum())(3.0) == 7.0
+
+
+class Uncertain:
+    """A user's number: a value and its deviation, to first order."""
+
+    def __init__(self, value, deviation=0.0):
+        self.value, self.deviation = value, deviation
+
+    def _lift(self, other):
+        if isinstance(other, Uncertain):
+            return other
+        return Uncertain(other) if isinstance(other, int | float) else None
+
+    def __add__(self, other):
+        if (other := self._lift(other)) is None:
+            return NotImplemented
+        return Uncertain(self.value + other.value, self.deviation + other.deviation)
+
+    def __mul__(self, other):
+        if (other := self._lift(other)) is None:
+            return NotImplemented
+        deviation = self.deviation * other.value + self.value * other.deviation
+        return Uncertain(self.value * other.value, deviation)
+
+    def __pow__(self, n):
+        return Uncertain(self.value**n, n * self.value ** (n - 1) * self.deviation)
+
+    __radd__, __rmul__ = __add__, __mul__
+
+
+class TestOwnNumbers:
+    @pytest.mark.parametrize("D", [grad, lambda f: lambda x: jvp(f, (x,), (1.0,))[1]])
+    def test_a_value_with_an_uncertainty(self, D):
+        found = D(polynomial)(Uncertain(1 / 3, 0.01))
+        assert found.value == pytest.approx(11 / 3)
+        assert found.deviation == pytest.approx(0.02)
+
+    def test_constants_of_the_own_class_on_either_side(self):
+        three = Uncertain(3.0, 0.5)
+        for f in (lambda x: x * three, lambda x: three * x, lambda x: x * x * three):
+            found = grad(f)(Uncertain(0.5, 0.0))
+            assert (found.value, found.deviation) == (3.0, 0.5)
+
+    def test_a_class_that_is_registered_as_a_number_keeps_its_type(self):
+        class Registered(Uncertain):
+            pass
+
+        numbers.Number.register(Registered)
+        assert type(grad(lambda x: x)(Registered(2.0))) is Registered
+
+
+class TestComplex:
+    CASES = {
+        "modulus squared": (lambda z: abs(z) ** 2, 1 + 2j, 2 + 4j),
+        "modulus at 0": (abs, 0j, 0j),
+        "modulus": (abs, 3 + 4j, 0.6 + 0.8j),
+        "z conj(z)": (lambda z: (z * z.conjugate()).real, 1 + 2j, 2 + 4j),
+        "conj(z) z": (lambda z: lantern.real(lantern.conj(z) * z), 1 + 2j, 2 + 4j),
+        "real part of a multiple": (lambda z: (z * (1 - 2j)).real, 1 + 2j, 1 + 2j),
+        "imaginary part": (lambda z: lantern.imag(z), 1 + 2j, 1j),
+        "real times imaginary": (lambda z: z.real * z.imag, 1 + 2j, 2 + 1j),
+        "square": (lambda z: (z**2).real, 1 + 2j, 2 - 4j),
+        "exp": (lambda z: lantern.exp(z).real, 1j, np.exp(-1j)),
+    }
+
+    @pytest.mark.parametrize("driver", DRIVERS)
+    @pytest.mark.parametrize("case", CASES)
+    def test_gradient_of_a_real_function_is_dx_plus_i_dy(self, case, driver):
+        f, z, expected = self.CASES[case]
+        found = grad(f, driver=driver)(z)
+        assert found == pytest.approx(expected, rel=1e-15)
+        assert type(found) is complex
+        assert vjp(f, z)[1](1.0)[0] == pytest.approx(expected, rel=1e-15)
+        array = grad(lambda a: lantern.sum(f(a)), driver=driver)(np.array([z, z]))
+        np.testing.assert_allclose(array, [expected] * 2, rtol=1e-15)
+        for v in (1.0, 1j, 2 - 3j):
+            tangent = jvp(f, (z,), (v + 0j,))[1]
+            assert tangent == pytest.approx((np.conj(expected) * v).real, abs=1e-14)
+
+    def test_second_derivatives(self):
+        for f in (lambda z: z * z.conjugate(), lambda z: abs(z) * z, lambda z: z.imag * z):
+            check_grads(f, (1 + 2j,), order=2, atol=1e-5)
+            check_grads(f, (np.array([1 + 2j, 0.5 - 1j]),), order=2, atol=1e-5)
+
+    def test_holomorphic_derivatives_of_every_order(self):
+        f = lambda z: z**3 + lantern.exp(z)  # noqa: E731
+        z = 1 + 2j
+        for expected in (3 * z**2, 6 * z, 6):
+            f = grad(f, holomorphic=True)
+            assert f(z) == pytest.approx(expected + np.exp(z), rel=1e-14)
+
+    def test_a_real_input_receives_a_real_gradient(self):
+        f = lambda x: abs(x * (1 + 2j))  # noqa: E731
+        assert grad(f)(2.0) == pytest.approx(math.sqrt(5))
+        assert type(grad(f)(2.0)) is float
+        w = np.array([[1 + 2j], [3j]])
+        found = grad(lambda x: lantern.sum(lantern.abs(x * w)))(np.ones(2))
+        assert found.dtype == np.float64
+        np.testing.assert_allclose(found, [math.sqrt(5) + 3] * 2)
+
+
+def powers(p):
+    return p[0] ** p[1]
+
+
+# name: f, point, derivative. Each holds for a number, and for arrays of it.
+EDGES = {
+    "abs at 0": (abs, 0.0, 0.0),
+    "abs at -0": (lantern.abs, -0.0, 0.0),
+    "relu at 0": (lantern.relu, 0.0, 0.0),
+    "sign at 0": (lantern.sign, 0.0, 0.0),
+    "maximum at a tie": (lambda x: lantern.maximum(x, 2.0), 2.0, 0.5),
+    "minimum at a tie": (lambda x: lantern.minimum(2.0, x), 2.0, 0.5),
+    "maximum with itself": (lambda x: lantern.maximum(x, x), 2.0, 1.0),
+    "sqrt at 0": (lantern.sqrt, 0.0, INF),
+    "cbrt at 0": (lantern.cbrt, 0.0, INF),
+    "x**0": (lambda x: x**0, 0.0, 0.0),
+    "x**0.0": (lambda x: x**0.0, 0.0, 0.0),
+    "x**1": (lambda x: x**1, 0.0, 1.0),
+    "x**2": (lambda x: x**2, 0.0, 0.0),
+    "x**0.5": (lambda x: x**0.5, 0.0, INF),
+    "x**3 at -2": (lambda x: x**3, -2.0, 12.0),
+    "0**x at 0": (lambda x: 0**x, 0.0, 0.0),
+    "0.0**x at 0": (lambda x: 0.0**x, 0.0, 0.0),
+    "0.0**x at 2": (lambda x: 0.0**x, 2.0, 0.0),
+    "x**x at 0": (lambda x: x**x, 0.0, 0.0),
+    "x to a constant's array of 0": (lambda x: x ** (x * 0), 0.0, 0.0),
+    "clip at its lower bound": (lambda x: lantern.clip(x, 0.0, 1.0), 0.0, 1.0),
+    "clip at its upper bound": (lambda x: lantern.clip(x, 0.0, 1.0), 1.0, 1.0),
+    "clip inside": (lambda x: lantern.clip(x, 0.0, 1.0), 0.5, 1.0),
+    "clip below": (lambda x: lantern.clip(x, 0.0, 1.0), -0.5, 0.0),
+    "clip above, one bound": (lambda x: lantern.clip(x, max=1.0), 1.5, 0.0),
+    "hypot(x, 0) at 0": (lambda x: lantern.hypot(x, 0.0), 0.0, 0.0),
+    "hypot(x, x) at 0": (lambda x: lantern.hypot(x, x), 0.0, 0.0),
+    "hypot without overflow": (lambda x: lantern.hypot(x, x), 1e200, math.sqrt(2)),
+    "acos at 1": (lantern.acos, 1.0, -INF),
+    "asin at 1": (lantern.asin, 1.0, INF),
+    "acosh at 1": (lantern.acosh, 1.0, INF),
+    "remainder at a jump": (lambda x: x % 2.0, 4.0, 1.0),
+    "sigmoid far out": (lantern.sigmoid, -800.0, 0.0),
+    "softplus far out": (lantern.softplus, 800.0, 1.0),
+    "softplus far down": (lantern.softplus, -800.0, 0.0),
+    "tanh far out": (lantern.tanh, 800.0, 0.0),
+    "exp far down": (lantern.exp, -800.0, 0.0),
+    "erf far out": (lantern.erf, 1e3, 0.0),
+    "a subnormal square": (lambda x: x * x, 5e-324, 1e-323),
+    "where, taken": (lambda x: lantern.where(x > 0, lantern.sqrt(x), 0.0), 4.0, 0.25),
+    "where, sqrt not taken": (
+        lambda x: lantern.where(x > 0, lantern.sqrt(x), 0.0),
+        0.0,
+        0.0,
+    ),
+    "where, x not taken": (lambda x: lantern.where(x > 0, x**0.5, x), 0.0, 1.0),
+    "where, a chain not taken": (
+        lambda x: lantern.where(x > 0, lantern.log(1 + lantern.sqrt(x)), 0.0),
+        0.0,
+        0.0,
+    ),
+    "where, roots of roots": (
+        lambda x: lantern.where(x > 0, lantern.sqrt(lantern.sqrt(x)) * x, 3 * x),
+        0.0,
+        3.0,
+    ),
+    "where, the other branch": (
+        lambda x: lantern.where(x <= 0, 2 * x, lantern.cbrt(x) * lantern.sqrt(x)),
+        0.0,
+        2.0,
+    ),
+    "a negative base": (lambda x: (-2.0) ** x, 2.0, NAN),
+}
+
+
+@pytest.mark.parametrize("driver", DRIVERS)
+@pytest.mark.parametrize("shape", [None, (), (2,), (2, 1)], ids=str)
+@pytest.mark.parametrize("edge", EDGES)
+def test_the_derivative_at_an_edge(edge, shape, driver):
+    f, point, expected = EDGES[edge]
+    x = point if shape is None else np.full(shape, point)
+    total = (lambda y: y) if shape is None else lantern.sum
+    found = grad(lambda x: total(f(x)), driver=driver)(x)
+    expected = np.full(np.shape(x), expected)
+    np.testing.assert_allclose(found, expected, rtol=1e-15)
+    np.testing.assert_allclose(forward(f)(x), expected, rtol=1e-15)
+    assert type(found) is type(x)
+
+
+def test_powers_of_which_base_and_exponent_are_inputs():
+    points = {(0.0, 0.0): (0, 0), (0.0, 1.0): (1, 0), (0.0, 2.0): (0, 0)}
+    points[(-2.0, 2.0)] = (-4, NAN)
+    for point, expected in points.items():
+        np.testing.assert_array_equal(grad(powers)(list(point)), expected)
+        arrays = [np.array([p]) for p in point]
+        found = grad(lambda p: lantern.sum(powers(p)))(arrays)
+        np.testing.assert_array_equal(np.ravel(found), expected)
+
+
+ARRAY_EDGES = {
+    "max with ties": (lantern.max, [1.0, 3.0, 3.0], [0, 0.5, 0.5]),
+    "min with ties": (lantern.min, [2.0, 2.0, 2.0], [1 / 3] * 3),
+    "prod with a zero": (lantern.prod, [2.0, 0.0, 3.0], [0, 6, 0]),
+    "prod with two zeros": (lantern.prod, [0.0, 0.0, 3.0], [0, 0, 0]),
+    "std of a constant": (lantern.std, [3.0, 3.0, 3.0], [0, 0, 0]),
+    "logsumexp of -inf": (lantern.logsumexp, [-INF, -INF], [0, 0]),
+    "logsumexp with a -inf": (lantern.logsumexp, [-INF, 1.0], [0, 1]),
+    "logsumexp of large": (lantern.logsumexp, [1e4, 1e4], [0.5, 0.5]),
+    "softmax with a -inf": (lambda x: lantern.softmax(x)[0], [0.0, -INF], [0, 0]),
+    "log_softmax far out": (lambda x: lantern.log_softmax(x)[0], [1e4, -1e4], [0, 0]),
+    "powers of 0": (lambda x: lantern.sum(x ** np.arange(3.0)), [0.0] * 3, [0, 1, 0]),
+    "np.clip": (lambda x: np.clip(x, 0, 1).sum(), [-1.0, 0.0, 1.0, 2.0], [0, 1, 1, 0]),
+    "a mask that is shared": (
+        lambda x: lantern.sum(lantern.where(x > 0, lantern.sqrt(x), 0.0) * x),
+        [0.0, 4.0],
+        [0, 3],
+    ),
+    "a mask beside other uses": (
+        lambda x: lantern.sum(lantern.where(x > 0, lantern.sqrt(x), 0.0) + 5 * x),
+        [0.0, 4.0],
+        [5, 5.25],
+    ),
+    "a mask through indices and shapes": (
+        lambda x: lantern.sum(
+            lantern.where(x > 0, lantern.concat([lantern.sqrt(x)[:1], x[1:]]), 0.0)
+        ),
+        [0.0, 4.0],
+        [0, 1],
+    ),
+}
+
+
+@pytest.mark.parametrize("edge", ARRAY_EDGES)
+def test_the_gradient_at_an_edge_of_arrays(edge):
+    f, x, expected = ARRAY_EDGES[edge]
+    np.testing.assert_allclose(grad(f)(np.array(x)), expected, rtol=1e-12)
+    tangent = jvp(f, (np.array(x),), (np.arange(1.0, len(x) + 1),))[1]
+    assert tangent == pytest.approx(np.dot(expected, np.arange(1.0, len(x) + 1)))
+
+
+SECOND = {
+    "reverse over reverse": lambda f, x: grad(lambda x: _total(grad(f)(x)))(x),
+    "forward over reverse": lambda f, x: jvp(grad(f), (x,), (x * 0 + 1,))[1],
+    "reverse over forward": lambda f, x: grad(lambda x: forward(f)(x))(x),
+    "forward over forward": lambda f, x: forward(forward(f))(x),
+}
+
+
+def _total(x):
+    return lantern.sum(x) if np.shape(lantern.stop_gradient(x)) else x
+
+
+@pytest.mark.parametrize("x", [0.0, np.array(0.0), np.zeros(2)], ids=repr)
+@pytest.mark.parametrize("variant", SECOND)
+def test_second_derivatives_through_a_branch_not_taken(variant, x):
+    def f(x):
+        return _total(lantern.where(x > 0, lantern.sqrt(x) * x, 2 * x * x))
+
+    expected = np.full(np.shape(x), 4.0)
+    if variant == "forward over forward":
+        expected = expected.sum()
+    np.testing.assert_array_equal(SECOND[variant](f, x), expected)
+
+
+@pytest.mark.parametrize("x", [0.0, np.array(0.0)], ids=repr)
+@pytest.mark.parametrize("variant", SECOND)
+def test_second_derivative_of_a_root_at_0(variant, x):
+    assert SECOND[variant](lantern.sqrt, x) == -INF
+
+
+def test_a_logarithm_of_a_root_on_a_branch_not_taken():
+    def f(x):
+        return lantern.where(x > 0, lantern.log(lantern.sqrt(x)), 0.0)
+
+    x = np.array([0.0, 4.0])
+    with np.errstate(divide="ignore"):  # log(0) itself is the user's
+        np.testing.assert_array_equal(grad(lambda x: lantern.sum(f(x)))(x), [0, 1 / 8])
+        np.testing.assert_array_equal(forward(f)(x), [0, 1 / 8])
+
+
+def through(choose):
+    """The derivative by w of sum(d/dx (choose(x * x) * w)), which is 2 x."""
+    x = np.array([1.0, 2.0])
+
+    def inner(w):
+        return lantern.sum(grad(lambda x: lantern.sum(choose(x * x) * w))(x))
+
+    return inner, 2 * x
+
+
+CHOICES = {
+    "where": lambda y: lantern.where(y > -1, y, 0.0),
+    "clip": lambda y: lantern.clip(y, 0.0, 100.0),
+    "maximum": lambda y: lantern.maximum(y, -1.0),
+    "relu": lantern.relu,
+    "abs": lantern.abs,
+    "getitem": lambda y: y[np.array([0, 1])],
+    "max": lambda y: lantern.max(y[:, None], axis=1),
+}
+
+
+@pytest.mark.parametrize("choice", CHOICES)
+def test_a_cotangent_that_is_zero_by_chance_is_no_branch_not_taken(choice):
+    inner, expected = through(CHOICES[choice])
+    for w in (np.zeros(2), np.ones(2), np.array([0.0, 1.0])):
+        np.testing.assert_array_equal(grad(inner)(w), expected)
+        np.testing.assert_array_equal(jvp(inner, (w,), (w + 1,))[1], expected @ (w + 1))
+
+    def squared(x):
+        return lantern.sum(CHOICES[choice](lantern.sin(x) + 0.0) ** 2)
+
+    if choice not in ("relu", "abs"):
+        ones = np.ones(2)
+        found = jvp(grad(squared), (np.zeros(2),), (ones,))[1]
+        np.testing.assert_allclose(found, [2.0, 2.0])
+
+
+POLYGAMMA = [
+    (n, x)
+    for n in (0, 1, 2, 3, 5)
+    for x in (1e-3, 0.1, 0.5, 1.0, 1.5, 2.0, 7.3, 14.9, 15.1, 300.0, 1e6)
+] + [(n, x) for n in (0, 1, 2, 3) for x in (-0.5, -1.25, -7.75)]
+
+
+@pytest.mark.parametrize(("n", "x"), POLYGAMMA)
+def test_polygamma_and_its_derivative(n, x):
+    with mpmath.workdps(40):
+        exact, slope = (float(mpmath.psi(m, mpmath.mpf(x))) for m in (n, n + 1))
+    value, gradient = value_and_grad(lambda x: lantern.polygamma(n, x))(x)
+    assert value == pytest.approx(exact, rel=1e-12, abs=1e-14)
+    assert gradient == pytest.approx(slope, rel=1e-12)
+    if x > 0:
+        array = grad(lambda x: lantern.sum(lantern.polygamma(n, x)))(np.array([x]))
+        assert array[0] == pytest.approx(slope, rel=1e-12)
