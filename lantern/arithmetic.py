@@ -16,6 +16,8 @@ __all__ = [
     "conj",
     "divide",
     "floor_divide",
+    "ieee_divide",
+    "ieee_pow",
     "imag",
     "multiply",
     "negative",
@@ -107,6 +109,28 @@ def divide(x: Any, y: Any, /) -> Rule:
 
 
 @elementwise
+def ieee_divide(x: Any, y: Any, /) -> Rule:
+    """As ``divide``, but infinite where Python raises: for use in derivatives.
+
+    Shapes:
+        x, y: (...), broadcast; result: (...)
+
+    Rule:
+        x_bar = z_bar / y, y_bar = -z_bar * z / y
+
+    Example:
+        >>> ieee_divide(1.0, 0.0)
+        inf
+    """
+    xp = namespace(x, y)
+    z = xp.ieee_divide(x, y)
+    z_bar = yield z
+    x_bar = namespace(z_bar, y).ieee_divide(z_bar, y)
+    yield x_bar
+    yield -x_bar * z
+
+
+@elementwise
 def negative(x: Any, /) -> Rule:
     """The negative of x.
 
@@ -157,13 +181,33 @@ def pow(x: Any, y: Any, /) -> Rule:
         >>> pow(3.0, 2)
         9.0
     """
-    z = x**y
+    yield from _power_rule(x**y, x, y)
+
+
+@elementwise
+def ieee_pow(x: Any, y: Any, /) -> Rule:
+    """As ``pow``, but infinite where Python raises: for use in derivatives.
+
+    Shapes:
+        x, y: (...), broadcast; result: (...)
+
+    Rule:
+        as that of pow
+
+    Example:
+        >>> ieee_pow(0.0, -1)
+        inf
+    """
+    yield from _power_rule(namespace(x, y).ieee_pow(x, y), x, y)
+
+
+def _power_rule(z: Any, x: Any, y: Any) -> Rule:
     z_bar = yield z
     xp = namespace(x, y)
     if isinstance(y, int | float):
-        yield z_bar * (y * xp.pow(x, y - 1)) if y else 0 * z_bar
+        yield z_bar * (y * xp.ieee_pow(x, y - 1)) if y else 0 * z_bar
     else:
-        yield z_bar * (y * xp.pow(x, xp.where(y == 0, 1, y - 1)))
+        yield z_bar * (y * xp.ieee_pow(x, xp.where(y == 0, 1, y - 1)))
     x = x if is_complex(x) else xp.where(x < 0, math.nan, x)
     yield z_bar * z * xp.log(xp.where(x == 0, 1, x))
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from lantern.namespace import namespace
 
-__all__ = ["Contribution", "Masked"]
+__all__ = ["Contribution", "Masked", "WithMask"]
 
 
 class Contribution:
@@ -39,3 +39,21 @@ class Masked(Contribution):
         """The cotangent with zeros where the condition does not hold."""
         xp = namespace(self.condition, self.z_bar)
         return xp.where(self.condition, self.z_bar, 0)
+
+
+class WithMask(Contribution):
+    """What a linear rule made of a cotangent and its mask together.
+
+    They travel as real and imaginary part, so that the mask is moved as the cotangent
+    is; the contribution may be in any form.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, z_bar: Any) -> None:
+        self.z_bar = z_bar
+
+    def dense(self, shape: tuple[int, ...]) -> Any:
+        """Both, as a complex array that broadcasts to the operand's shape."""
+        inner = self.z_bar() if callable(self.z_bar) else self.z_bar
+        return inner.dense(shape) if isinstance(inner, Contribution) else inner

@@ -153,7 +153,7 @@ def sqrt(x: Any, /) -> Rule:
     z = xp.sqrt(x)
     del x
     z_bar = yield z
-    yield xp.divide(z_bar, 2 * z)
+    yield xp.ieee_divide(z_bar, 2 * z)
 
 
 @elementwise
@@ -174,4 +174,4 @@ def cbrt(x: Any, /) -> Rule:
     z = xp.cbrt(x)
     del x
     z_bar = yield z
-    yield xp.divide(z_bar, 3 * z * z)
+    yield xp.ieee_divide(z_bar, 3 * z * z)

@@ -3,24 +3,18 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from lantern.checks import check_function, check_like, check_result, pair
 from lantern.errors import ArgumentError
 from lantern.namespace import namespace
 from lantern.op import kind_of, operand_count, value_class
-from lantern.reverse import (
-    Reverse,
-    check_function,
-    check_like,
-    check_result,
-    pair,
-    strip,
-    track,
-)
+from lantern.reverse import Reverse, strip, track
 from lantern.tree import tree_map
 from lantern.value import (
     Level,
     Receiver,
     Replayable,
     Value,
+    base,
     is_adjoint,
     is_complex,
     too_few_contributions,
@@ -42,14 +36,15 @@ class Forward(Level):
 
 def advance(z: Receiver) -> None:
     """Give a new value its tangent, from its rule and its operands' tangents."""
-    kind = kind_of(z.rule)
+    kind, plain = kind_of(z.rule), base(z.rule.value)
     if kind == "linear":
-        tangent = by_itself(z)
+        move = by_itself
     elif kind == "elementwise" or value_class(z.rule.value).rank == 0:
-        tangent = by_partials(z)
+        move = by_partials
     else:
-        tangent = by_transposition(z)
-    z.tangent = z.fit(tangent)
+        move = by_transposition
+    with namespace(plain).quiet():  # a derivative may be infinite
+        z.tangent = z.fit(move(z))
     z.release()
 
 

@@ -18,8 +18,9 @@ from lantern.errors import MissingRuleError
 __all__ = ["namespace", "register_namespace"]
 
 _GENERIC = (
-    "abs ceil conj divide floor imag logical_not maximum minimum pow real relu select "
-    "sign where zeros_like"
+    "abs ceil conj floor ieee_divide ieee_pow imag logical_not maximum minimum "
+    "quiet real relu "
+    "select sign where zeros_like"
 ).split()
 
 

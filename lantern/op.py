@@ -258,7 +258,7 @@ def adjoint(rule: RuleFunction) -> Function:
     """Like ``op``, for a rule that is not holomorphic in complex operands.
 
     Its backward step is written as the adjoint with respect to the real inner product
-    ``real(sum(conj(a) * b))``; it sees the cotangent as it is, with no conjugates added.
+    ``real(sum(conj(a) * b))``; it sees the cotangent as it is, no conjugates added.
     """
     adjoint_rules.add(rule.__code__)
     return _register(rule, "general")

@@ -87,7 +87,7 @@ def _accepts(function: Any, args: Any, kwargs: Any) -> bool:
 def _call(name: str, function: Any, args: Any, kwargs: Any) -> Any:
     """Run our function as NumPy's was called, or say that there is no rule for it."""
     out = kwargs.pop("out", None)
-    if out is not None and out != (None,):
+    if any(x is not None for x in (out if type(out) is tuple else (out,))):
         raise DetachError(
             f"{name}: with a tracked value, out= would make its result a constant. "
             f"Use the function's result."

@@ -1,23 +1,29 @@
 """Reverse mode: a delimiter around the function, its rules resumed newest first."""
 
-import inspect
 from collections.abc import Callable, Sequence
-from types import FunctionType
 from typing import Any
 
+from lantern.checks import (
+    check_driver,
+    check_function,
+    check_like,
+    check_result,
+    check_scalar,
+    choose,
+    describe,
+    is_number,
+    pair,
+)
 from lantern.cps import delimit, reset, shift
-from lantern.errors import ArgumentError, NotScalarError, ShapeError
+from lantern.errors import ArgumentError
 from lantern.number import Number
 from lantern.op import value_class
 from lantern.tree import tree_leaves, tree_map
-from lantern.value import Level, Receiver, Replayable, Value, base, is_complex
+from lantern.value import Level, Receiver, Replayable, Value, base
 
 __all__ = ["grad", "value_and_grad", "vjp"]
 
 Function = Callable[..., Any]
-_NOT_NUMBERS = (bool, str, bytes, bytearray, list, tuple, type)
-DRIVERS = ("in place", "switching")
-_NOT_PLAIN = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
 
 class Reverse(Level):
@@ -66,27 +72,6 @@ class Reverse(Level):
         shift(handler, prompt=self)
 
 
-def check_function(where: str, f: Any) -> None:
-    """Refuse what cannot be differentiated, before anything runs."""
-    if type(f) is FunctionType and not f.__code__.co_flags & _NOT_PLAIN:
-        return
-    if not callable(f):
-        raise ArgumentError(
-            f"{where}: expected a function, got {type(f).__name__}. "
-            f"Write {where}(f)(x), with f not yet called."
-        )
-    for called in (f, type(f).__call__):
-        if (
-            inspect.isgeneratorfunction(called)
-            or inspect.iscoroutinefunction(called)
-            or inspect.isasyncgenfunction(called)
-        ):
-            raise ArgumentError(
-                f"{where}: {getattr(f, '__name__', f)} is a generator or coroutine "
-                f"function. Give a plain function that returns its result."
-            )
-
-
 def track(where: str, tree: Any, level: Level) -> Any:
     """A structure like ``tree`` whose leaves are inputs of a derivative."""
     if type(tree) is float:
@@ -108,18 +93,6 @@ def _track_leaf(where: str, leaf: Any, level: Level) -> Value:
     return value
 
 
-def is_number(x: Any) -> bool:
-    """Whether a leaf is a number or an array, tracked or not."""
-    return hasattr(type(x), "__mul__") and not isinstance(x, _NOT_NUMBERS)
-
-
-def describe(leaf: Any) -> str:
-    """What a leaf is, for messages."""
-    if getattr(leaf, "shape", ()):
-        return f"an array of {leaf.dtype} of shape {tuple(leaf.shape)}"
-    return f"{base(leaf)!r} of type {type(base(leaf)).__name__}"
-
-
 def strip(tree: Any, level: Level) -> Any:
     """A structure like ``tree`` with the values of a derivative made plain."""
 
@@ -134,50 +107,11 @@ def seed(where: str, y: Any, level: Level, holomorphic: bool) -> Any:
     """Check that a result is one number; start its cotangent; make it plain."""
     plain = base(y)
     if type(plain) is not float or holomorphic:
-        _check_scalar(where, plain, holomorphic)
+        check_scalar(where, plain, holomorphic)
     if not isinstance(y, Value) or y.prompt is not level:
         return y
     y.receiver.cotangent = y.one()
     return y.primal
-
-
-def _check_scalar(where: str, y: Any, holomorphic: bool) -> None:
-    shape = tuple(getattr(y, "shape", ()))
-    if shape or not is_number(y) or str(getattr(y, "dtype", "")) == "bool":
-        got = f"shape {shape}" if shape else describe(y)
-        raise NotScalarError(
-            f"{where}: f must return a scalar, got {got}. Use vjp with a seed, or "
-            f"jacobian; for a second result use has_aux=True."
-        )
-    if is_complex(y) is not holomorphic:
-        got, other = ("complex", "real") if is_complex(y) else ("real", "complex")
-        raise NotScalarError(
-            f"{where}: f must return a {other} number, got a {got} one. Take "
-            f"abs or the real part; for a complex derivative use holomorphic=True."
-        )
-
-
-def _choose(where: str, argnums: Any, args: Sequence[Any]) -> Sequence[int]:
-    """The positions to differentiate, checked."""
-    if type(argnums) is int and 0 <= argnums < len(args):
-        return (argnums,)
-    chosen = argnums if isinstance(argnums, tuple | list) else (argnums,)
-    for i in chosen:
-        if type(i) is not int:
-            raise ArgumentError(
-                f"{where}: argnums must be an int or a tuple of ints, got {argnums!r}. "
-                f"Count positional arguments from 0."
-            )
-        if not -len(args) <= i < len(args):
-            raise ArgumentError(
-                f"{where}: argnums={argnums!r}, but f was called with {len(args)} "
-                f"positional arguments. Pass the differentiated arguments by position."
-            )
-    if len({i % len(args) for i in chosen}) < len(chosen):
-        raise ArgumentError(
-            f"{where}: argnums={argnums!r} names an argument twice. Name each once."
-        )
-    return chosen
 
 
 def value_and_grad(
@@ -267,17 +201,14 @@ def _differentiate(
     with_value: bool = False,
 ) -> Function:
     check_function(where, f)
-    if driver not in DRIVERS:
-        raise ArgumentError(
-            f"{where}: there is no driver {driver!r}. Choose one of {DRIVERS}."
-        )
+    check_driver(where, driver)
     several = isinstance(argnums, tuple | list)
 
     def differentiated(*args: Any, **kwargs: Any) -> Any:
         level = Reverse(where, driver)
         tracked = list(args)
         inputs = []
-        for i in _choose(where, argnums, args):
+        for i in choose(where, argnums, args):
             tracked[i] = track(where, args[i], level)
             inputs.append(tracked[i])
 
@@ -310,16 +241,6 @@ def gradient(inputs: Any, holomorphic: bool = False) -> Any:
         return x.gradient().conjugate() if holomorphic else x.gradient()
 
     return tree_map(leaf, inputs)
-
-
-def pair(where: str, y: Any) -> tuple[Any, Any]:
-    """Check that a function with ``has_aux`` returned two things."""
-    if isinstance(y, tuple) and len(y) == 2:
-        return y
-    raise ArgumentError(
-        f"{where}: with has_aux=True f must return (value, aux), got "
-        f"{type(base(y)).__name__}. Return a pair."
-    )
 
 
 def vjp(f: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
@@ -381,33 +302,3 @@ def _replay(z: Receiver) -> None:
         rule = z.rule.again()
         next(rule)
         z.settle(rule, z_bar)
-
-
-def check_like(where: str, tree: Any, other: Any) -> None:
-    """Refuse a structure that does not match in containers, shapes and numbers."""
-    expected, got = (tree_map(_form, t) for t in (tree, other))
-    if expected != got:
-        raise ShapeError(
-            f"{where}: expected the structure and shapes {expected}, got {got}. "
-            f"Give one leaf of the same shape for each."
-        )
-    for leaf, like in zip(tree_leaves(other), tree_leaves(tree), strict=True):
-        if not is_number(leaf) or (is_complex(leaf) and not is_complex(like)):
-            raise ArgumentError(
-                f"{where}: expected a number like {describe(like)}, got "
-                f"{describe(leaf)}. Give a real number for a real one."
-            )
-
-
-def check_result(where: str, y: Any) -> None:
-    """Refuse a result with leaves that are no numbers."""
-    for leaf in tree_leaves(y):
-        if not is_number(leaf):
-            raise ArgumentError(
-                f"{where}: f must return numbers, arrays or structures of them, got "
-                f"{describe(leaf)}. Return other things with has_aux=True."
-            )
-
-
-def _form(leaf: Any) -> str:
-    return f"shape {tuple(getattr(leaf, 'shape', ()))}"

@@ -1,13 +1,14 @@
 """Functions of plain Python scalars, under the names of the array API standard.
 
 This module is the namespace of ``float``, ``int``, ``complex`` and ``Fraction``; where
-``math`` raises at an edge that IEEE arithmetic gives a value for (``1 / 0`` in a
-derivative), the functions here give that value.
+``math`` raises at an edge of its domain, so do they. Only ``ieee_divide`` and
+``ieee_pow``, for derivatives, go on with infinity as IEEE arithmetic does.
 """
 
 import cmath
 import math
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 pi, inf, nan = math.pi, math.inf, math.nan
@@ -56,7 +57,7 @@ def ones_like(x: Any) -> Any:
     return type(x)(1)
 
 
-def divide(x: Any, y: Any) -> Any:
+def ieee_divide(x: Any, y: Any) -> Any:
     """``x / y``, infinite or nan where y is 0."""
     try:
         return x / y
@@ -66,7 +67,7 @@ def divide(x: Any, y: Any) -> Any:
         return math.copysign(inf, x) * math.copysign(1, y)
 
 
-def pow(x: Any, y: Any) -> Any:
+def ieee_pow(x: Any, y: Any) -> Any:
     """``x ** y``, infinite where x is 0 and y negative."""
     try:
         return x**y
@@ -124,6 +125,11 @@ def minimum(x: Any, y: Any) -> Any:
 def where(condition: Any, x: Any, y: Any) -> Any:
     """x if condition holds, else y."""
     return x if condition else y
+
+
+def quiet() -> Any:
+    """A block in which nothing has to be silenced."""
+    return nullcontext()
 
 
 def zeros_like(x: Any) -> Any:

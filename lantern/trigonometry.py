@@ -99,7 +99,7 @@ def asin(x: Any, /) -> Rule:
     """
     xp = namespace(x)
     z_bar = yield xp.asin(x)
-    yield xp.divide(z_bar, xp.sqrt(1 - x * x))
+    yield xp.ieee_divide(z_bar, xp.sqrt(1 - x * x))
 
 
 @elementwise
@@ -118,7 +118,7 @@ def acos(x: Any, /) -> Rule:
     """
     xp = namespace(x)
     z_bar = yield xp.acos(x)
-    yield xp.divide(z_bar, -xp.sqrt(1 - x * x))
+    yield xp.ieee_divide(z_bar, -xp.sqrt(1 - x * x))
 
 
 @elementwise
@@ -137,7 +137,7 @@ def acosh(x: Any, /) -> Rule:
     """
     xp = namespace(x)
     z_bar = yield xp.acosh(x)
-    yield xp.divide(z_bar, xp.sqrt(x - 1) * xp.sqrt(x + 1))
+    yield xp.ieee_divide(z_bar, xp.sqrt(x - 1) * xp.sqrt(x + 1))
 
 
 @elementwise
@@ -156,7 +156,7 @@ def atanh(x: Any, /) -> Rule:
     """
     xp = namespace(x)
     z_bar = yield xp.atanh(x)
-    yield xp.divide(z_bar, 1 - x * x)
+    yield xp.ieee_divide(z_bar, 1 - x * x)
 
 
 @elementwise
@@ -295,6 +295,6 @@ def atan2(x: Any, y: Any, /) -> Rule:
     """
     xp = namespace(x, y)
     z_bar = yield xp.atan2(x, y)
-    z_bar = xp.divide(z_bar, x * x + y * y)
+    z_bar = xp.ieee_divide(z_bar, x * x + y * y)
     yield z_bar * y
     yield -z_bar * x

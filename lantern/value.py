@@ -193,7 +193,7 @@ class Receiver:
 
 def too_few_contributions(rule: Any) -> RuleError:
     """The error of a rule that ended before all its operands had something."""
-    name = getattr(rule, "__name__", "op")
+    name = getattr(getattr(rule, "rule", rule), "__name__", "op")
     return RuleError(
         f"{name}: the rule yielded too few values. Yield the result, and then one "
         f"contribution for each differentiable operand, in their order."

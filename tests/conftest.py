@@ -17,7 +17,6 @@ import greenlet
 import numpy as np
 import pytest
 
-
 # The modules whose objects are made for one derivative.
 OURS = {
     f"lantern.{m}" for m in ("value", "number", "reverse", "forward", "tensor.tensor")

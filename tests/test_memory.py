@@ -272,7 +272,10 @@ def test_recursion_10_000_deep_at_a_raised_limit(verb):
 ALIASES = {
     "identity": (lambda x: lantern.sum(x), 1),
     "one cotangent for two": (lambda x, y: lantern.sum((x + y) * 2.0), 2),
-    "reshaped views": (lambda x, y: lantern.sum((x.reshape(2, 2) + y.reshape(2, 2)).T), 2),
+    "reshaped views": (
+        lambda x, y: lantern.sum((x.reshape(2, 2) + y.reshape(2, 2)).T),
+        2,
+    ),
     "a broadcast cotangent": (lambda x, y: lantern.sum(x) + lantern.sum(y), 2),
     "parts of one array": (lambda x, y: lantern.sum(lantern.concat([x, y]) * 3.0), 2),
     "unused": (lambda x, y: lantern.sum(x * 0.0), 2),

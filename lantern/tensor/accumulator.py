@@ -8,12 +8,19 @@ they need.
 
 from typing import Any
 
-from lantern.contribution import Contribution, Masked
+from lantern.contribution import Contribution, Masked, WithMask
 from lantern.namespace import namespace
 from lantern.op import kind_of
 from lantern.tensor.broadcast import unbroadcast
 from lantern.tensor.namespace import buffers, quiet
-from lantern.value import Receiver, Rule, Value, is_complex, too_few_contributions
+from lantern.value import (
+    Receiver,
+    Rule,
+    Value,
+    base,
+    is_complex,
+    too_few_contributions,
+)
 
 __all__ = ["Accumulator"]
 
@@ -79,6 +86,10 @@ class Accumulator(Receiver):
 
     def _collect(self, contribution: Contribution) -> bool:
         """Add a contribution in its own form; False if it has to be made dense."""
+        if isinstance(contribution, WithMask):
+            both = unbroadcast(contribution.dense(self.shape), self.shape)
+            xp = namespace(both)
+            contribution = Masked(base(xp.imag(both)) > 0, xp.real(both))
         if isinstance(contribution, Masked):
             mask = self._joint_mask(contribution.condition)
             self.accumulate(contribution.dense(self.shape))
@@ -152,10 +163,23 @@ class Accumulator(Receiver):
 
     def settle(self, rule: Any, z_bar: Any) -> None:
         """As ``Receiver.settle``; what came through no branch stays zero."""
-        if self.mask is not None and kind_of(rule) == "elementwise":
-            rule = _through_mask(rule, self.mask)
-            next(rule)
+        if self.mask is not None:
+            kind = kind_of(rule)
+            if kind == "elementwise":
+                rule = _through_mask(rule, self.mask)
+                next(rule)
+            elif kind == "linear" and not self.holds_complex():
+                rule = _with_mask(rule, self.mask)
+                next(rule)
         super().settle(rule, z_bar)
+
+
+def _with_mask(rule: Any, mask: Any) -> Rule:
+    """A linear rule that moves the mask together with the cotangent."""
+    z_bar = yield
+    both = z_bar + 1j * mask
+    while True:
+        yield WithMask(rule.send(both))
 
 
 def _through_mask(rule: Any, mask: Any) -> Rule:

@@ -43,6 +43,10 @@ class ArrayNamespace:
 
     select = Masked
 
+    def quiet(self) -> Any:
+        """A block without warnings of zero division: derivatives may be infinite."""
+        return quiet()
+
     def __getattr__(self, name: str) -> Any:
         if name in _SPECIAL:
             function = self._special_function(name)
@@ -61,12 +65,12 @@ class ArrayNamespace:
             ) from None
         return getattr(module, _SPECIAL.get(name, name))
 
-    def pow(self, x: Any, y: Any) -> Any:
+    def ieee_pow(self, x: Any, y: Any) -> Any:
         """``x**y``, without a warning where it is infinite."""
         with quiet():
             return x**y
 
-    def divide(self, x: Any, y: Any) -> Any:
+    def ieee_divide(self, x: Any, y: Any) -> Any:
         """``x / y``, without a warning where it is infinite."""
         with quiet():
             return x / y

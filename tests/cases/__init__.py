@@ -23,6 +23,8 @@ ELEMENTWISE: dict[str, tuple[tuple[float, float], ...]] = {
     "subtract": (SIGNED, SIGNED),
     "multiply": (SIGNED, SIGNED),
     "divide": (SIGNED, POSITIVE),
+    "ieee_divide": (SIGNED, POSITIVE),
+    "ieee_pow": (POSITIVE, SIGNED),
     "remainder": ((2.1, 2.9), (0.9, 1.02)),
     "pow": (POSITIVE, SIGNED),
     "negative": (SIGNED,),

@@ -1,0 +1,147 @@
+"""What a user may hand to a derivative: the only file that refuses it, in words."""
+
+import inspect
+from collections.abc import Sequence
+from types import FunctionType
+from typing import Any
+
+from lantern.errors import ArgumentError, NotScalarError, ShapeError
+from lantern.tree import tree_leaves, tree_map
+from lantern.value import base, is_complex
+
+__all__ = [
+    "check_driver",
+    "check_function",
+    "check_like",
+    "check_result",
+    "check_scalar",
+    "choose",
+    "describe",
+    "is_number",
+    "pair",
+]
+
+_DRIVERS = ("in place", "switching")
+_NOT_NUMBERS = (bool, str, bytes, bytearray, list, tuple, type)
+_NOT_PLAIN = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+
+
+def check_function(where: str, f: Any) -> None:
+    """Refuse what cannot be differentiated, before anything runs."""
+    if type(f) is FunctionType and not f.__code__.co_flags & _NOT_PLAIN:
+        return
+    if not callable(f):
+        raise ArgumentError(
+            f"{where}: expected a function, got {type(f).__name__}. "
+            f"Write {where}(f)(x), with f not yet called."
+        )
+    for called in (f, type(f).__call__):
+        if (
+            inspect.isgeneratorfunction(called)
+            or inspect.iscoroutinefunction(called)
+            or inspect.isasyncgenfunction(called)
+        ):
+            raise ArgumentError(
+                f"{where}: {getattr(f, '__name__', f)} is a generator or coroutine "
+                f"function. Give a plain function that returns its result."
+            )
+
+
+def is_number(x: Any) -> bool:
+    """Whether a leaf is a number or an array, tracked or not."""
+    return hasattr(type(x), "__mul__") and not isinstance(x, _NOT_NUMBERS)
+
+
+def describe(leaf: Any) -> str:
+    """What a leaf is, for messages."""
+    if getattr(leaf, "shape", ()):
+        return f"an array of {leaf.dtype} of shape {tuple(leaf.shape)}"
+    return f"{base(leaf)!r} of type {type(base(leaf)).__name__}"
+
+
+def check_scalar(where: str, y: Any, holomorphic: bool) -> None:
+    """Refuse a result that is not one number of the expected kind."""
+    shape = tuple(getattr(y, "shape", ()))
+    if shape or not is_number(y) or str(getattr(y, "dtype", "")) == "bool":
+        got = f"shape {shape}" if shape else describe(y)
+        raise NotScalarError(
+            f"{where}: f must return a scalar, got {got}. Use vjp with a seed, or "
+            f"jacobian; for a second result use has_aux=True."
+        )
+    if is_complex(y) is not holomorphic:
+        got, other = ("complex", "real") if is_complex(y) else ("real", "complex")
+        raise NotScalarError(
+            f"{where}: f must return a {other} number, got a {got} one. Take "
+            f"abs or the real part; for a complex derivative use holomorphic=True."
+        )
+
+
+def choose(where: str, argnums: Any, args: Sequence[Any]) -> Sequence[int]:
+    """The positions to differentiate, checked."""
+    if type(argnums) is int and 0 <= argnums < len(args):
+        return (argnums,)
+    chosen = argnums if isinstance(argnums, tuple | list) else (argnums,)
+    for i in chosen:
+        if type(i) is not int:
+            raise ArgumentError(
+                f"{where}: argnums must be an int or a tuple of ints, got {argnums!r}. "
+                f"Count positional arguments from 0."
+            )
+        if not -len(args) <= i < len(args):
+            raise ArgumentError(
+                f"{where}: argnums={argnums!r}, but f was called with {len(args)} "
+                f"positional arguments. Pass the differentiated arguments by position."
+            )
+    if len({i % len(args) for i in chosen}) < len(chosen):
+        raise ArgumentError(
+            f"{where}: argnums={argnums!r} names an argument twice. Name each once."
+        )
+    return chosen
+
+
+def pair(where: str, y: Any) -> tuple[Any, Any]:
+    """Check that a function with ``has_aux`` returned two things."""
+    if isinstance(y, tuple) and len(y) == 2:
+        return y
+    raise ArgumentError(
+        f"{where}: with has_aux=True f must return (value, aux), got "
+        f"{type(base(y)).__name__}. Return a pair."
+    )
+
+
+def check_driver(where: str, driver: str) -> None:
+    """Refuse the name of a driver that does not exist."""
+    if driver not in _DRIVERS:
+        raise ArgumentError(
+            f"{where}: there is no driver {driver!r}. Choose one of {_DRIVERS}."
+        )
+
+
+def check_like(where: str, tree: Any, other: Any) -> None:
+    """Refuse a structure that does not match in containers, shapes and numbers."""
+    expected, got = (tree_map(_form, t) for t in (tree, other))
+    if expected != got:
+        raise ShapeError(
+            f"{where}: expected the structure and shapes {expected}, got {got}. "
+            f"Give one leaf of the same shape for each."
+        )
+    for leaf, like in zip(tree_leaves(other), tree_leaves(tree), strict=True):
+        if not is_number(leaf) or (is_complex(leaf) and not is_complex(like)):
+            raise ArgumentError(
+                f"{where}: expected a number like {describe(like)}, got "
+                f"{describe(leaf)}. Give a real number for a real one."
+            )
+
+
+def check_result(where: str, y: Any) -> None:
+    """Refuse a result with leaves that are no numbers."""
+    for leaf in tree_leaves(y):
+        if not is_number(leaf):
+            raise ArgumentError(
+                f"{where}: f must return numbers, arrays or structures of them, got "
+                f"{describe(leaf)}. Return other things with has_aux=True."
+            )
+
+
+def _form(leaf: Any) -> str:
+    return f"shape {tuple(getattr(leaf, 'shape', ()))}"

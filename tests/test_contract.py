@@ -1,0 +1,246 @@
+"""The rules that the source code itself keeps: one op, one place; one file, one thing."""
+
+import ast
+import builtins
+import inspect
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+import lantern
+from lantern.op import registry
+
+HOME = Path(lantern.__file__).parent
+FILES = {
+    ".".join(path.relative_to(HOME).with_suffix("").parts): path
+    for path in sorted(HOME.rglob("*.py"))
+}
+TREES = {name: ast.parse(path.read_text()) for name, path in FILES.items()}
+OURS = {
+    n: op for n, op in registry.items() if op.rule.__module__.startswith("lantern.")
+}
+
+# The arrow of imports: a module imports from its own layer or from one before it.
+# A name with a dot behind it stands for a folder. What is not named comes last.
+LAYERS = [
+    "errors",
+    "cps.",
+    "scalar namespace contribution value tree op arithmetic choice elementary special "
+    "trigonometry protocols operators number several",
+    "reverse forward transforms",
+    "tensor.",
+]
+ALLOWED_IMPORTS = {
+    "greenlet": {"cps.worker"},
+    "numpy": {"tensor.namespace", "tensor.tensor", "tensor.random", "testing"},
+    "cupy": {"tensor.namespace"},
+}
+# Python's protocols ask for these builtins by name.
+ALLOWED_BUILTIN_ERRORS = {"AttributeError", "StopIteration"}
+
+
+def layer(module):
+    for height, names in enumerate(LAYERS):
+        for name in names.split():
+            if module == name.rstrip(".") or (
+                name.endswith(".") and module.startswith(name)
+            ):
+                return height
+    return len(LAYERS)
+
+
+def imports(tree):
+    """Every imported module, and `package.name` for what may be a submodule."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) == "import_module":
+            yield from (a.value for a in node.args if isinstance(a, ast.Constant))
+
+
+@pytest.mark.parametrize("module", [m for m in FILES if m != "__init__"])
+class TestModule:
+    def test_imports_follow_the_arrow(self, module):
+        ours = {
+            name.removeprefix("lantern.")
+            for name in imports(TREES[module])
+            if name.startswith("lantern.")
+        } & {*FILES, *(name.removesuffix(".__init__") for name in FILES)}
+        against = {name for name in ours if layer(name) > layer(module)}
+        assert against == set()
+
+    def test_libraries_are_imported_where_they_may_be(self, module):
+        packages = {name.partition(".")[0] for name in imports(TREES[module])}
+        for package, allowed in ALLOWED_IMPORTS.items():
+            assert module in allowed or package not in packages
+
+    def test_budget_of_lines(self, module):
+        assert len(FILES[module].read_text().splitlines()) <= 400
+        for node in ast.walk(TREES[module]):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                assert node.end_lineno - node.lineno < 60, node.name
+
+    def test_every_public_name_has_a_docstring(self, module):
+        assert ast.get_docstring(TREES[module]), "the module"
+        missing = [name for name, node in definitions(TREES[module]) if not doc(node)]
+        assert missing == []
+
+    def test_only_documented_errors_are_raised(self, module):
+        for node in ast.walk(TREES[module]):
+            if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
+                name = ast.unparse(node.exc.func)
+                assert name in ALLOWED_BUILTIN_ERRORS or not hasattr(builtins, name)
+
+    def test_exported_names_exist(self, module):
+        exported = getattr(sys.modules.get(f"lantern.{module}"), "__all__", [])
+        for name in exported:
+            assert hasattr(sys.modules[f"lantern.{module}"], name)
+        assert sorted(exported) == sorted(set(exported))
+
+
+def doc(node):
+    return ast.get_docstring(node)
+
+
+def definitions(tree, prefix=""):
+    """Public classes, functions and methods, by name."""
+    for node in tree.body:
+        if not isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        if node.name.startswith("_"):
+            continue
+        yield f"{prefix}{node.name}", node
+        if isinstance(node, ast.ClassDef):
+            yield from definitions(node, f"{node.name}.")
+
+
+def test_greenlet_is_imported_in_exactly_one_file():
+    users = {m for m, tree in TREES.items() if "greenlet" in set(imports(tree))}
+    assert users == ALLOWED_IMPORTS["greenlet"]
+
+
+def body_of(function):
+    """The body of a rule; of the helper that it delegates to, if there is one."""
+    tree = ast.parse(textwrap.dedent(inspect.getsource(function))).body[0]
+    delegated = [n for n in ast.walk(tree) if isinstance(n, ast.YieldFrom)]
+    if not delegated:
+        return tree
+    assert len(delegated) == 1
+    assert not any(isinstance(n, ast.Yield) for n in ast.walk(tree))
+    helper = ast.unparse(delegated[0].value.func)
+    return body_of(function.__globals__[helper])
+
+
+def yields(node):
+    return [n for n in ast.walk(node) if isinstance(n, ast.Yield)]
+
+
+def check_hand_over(tree, constant=False):
+    """One yield of the value, at the top of the body; then only contributions.
+
+    What the rule forgets with the hand-over (``x := None``, ``del x``) is not read
+    again.
+    """
+    statements = [s for s in tree.body if yields(s)]
+    first, later = statements[0], statements[1:]
+    assert isinstance(first, ast.Expr if constant else ast.Assign), "the hand-over"
+    assert isinstance(first.value, ast.Yield), "the hand-over is a statement of its own"
+    assert first.value.value is not None, "the hand-over gives the value away"
+    assert len(yields(first)) == 1
+    assert bool(later) is not constant, "contributions follow"
+    for statement in later:
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Yield):
+                assert node.value is not None
+        used = [
+            n for n in ast.walk(statement) if isinstance(n, ast.Assign | ast.NamedExpr)
+        ]
+        assert not any(yields(node) for node in used), "a second hand-over"
+    position = tree.body.index(first)
+    forgotten = {
+        node.target.id for node in ast.walk(first) if isinstance(node, ast.NamedExpr)
+    }
+    for statement in tree.body[:position]:
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Delete):
+                forgotten |= {target.id for target in node.targets}
+    read = {
+        node.id
+        for statement in tree.body[position + 1 :]
+        for node in ast.walk(statement)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
+    }
+    assert forgotten & read == set()
+
+
+@pytest.mark.parametrize("name", OURS)
+class TestRule:
+    def test_docstring_says_shapes_and_rule(self, name):
+        docstring = inspect.getdoc(OURS[name].rule)
+        assert "\nShapes:\n" in docstring
+        assert "\nRule:\n" in docstring
+        assert "result:" in docstring
+
+    def test_exactly_one_hand_over(self, name):
+        check_hand_over(body_of(OURS[name].rule), OURS[name].kind == "constant")
+
+    def test_it_is_public_under_its_name_or_that_of_a_wrapper(self, name):
+        op = OURS[name]
+        if not op.rule.__name__.startswith("_"):
+            module = sys.modules[op.rule.__module__]
+            assert name in module.__all__
+            assert getattr(module, name) is op.function
+
+
+BAD_RULES = {
+    "two hand-overs": "a = yield x\n b = yield x\n yield b",
+    "a hand-over in a branch": "if x:\n  a = yield x\n yield a",
+    "a value inside an expression": "a = 1 + (yield x)\n yield a",
+    "no contribution": "a = yield x",
+    "nothing handed over": "a = yield\n yield a",
+    "a forgotten name that is read": "a = yield (x, x := None)[0]\n yield a * x",
+    "a deleted name that is read": "z = x\n del x\n a = yield z\n yield a * x",
+    "an answer to a contribution": "a = yield x\n b = (yield a) or (yield a)\n yield b",
+}
+
+
+@pytest.mark.parametrize("fault", BAD_RULES)
+def test_the_check_of_hand_overs_finds_faults(fault):
+    good = ast.parse("def rule(x, /):\n z = x * x\n a = yield z\n yield a * x").body[0]
+    check_hand_over(good)
+    bad = ast.parse(f"def rule(x, /):\n {BAD_RULES[fault]}").body[0]
+    with pytest.raises(AssertionError):
+        check_hand_over(bad)
+
+
+def test_every_error_is_a_lantern_error_and_a_builtin():
+    for name in lantern.errors.__all__:
+        error = getattr(lantern, name)
+        assert issubclass(error, lantern.LanternError)
+        others = set(error.__mro__) - {lantern.LanternError, Exception, BaseException}
+        builtin = {c for c in others if c.__module__ == "builtins"} - {object}
+        assert builtin or error is lantern.LanternError
+        assert name.endswith("Error")
+
+
+IMPORT = """
+import sys, numpy, greenlet
+before = set(sys.modules)
+import lantern
+added = {name.partition(".")[0] for name in set(sys.modules) - before}
+print(*sorted(added - sys.stdlib_module_names))
+"""
+
+
+def test_import_pulls_in_nothing_but_numpy_and_greenlet():
+    run = [sys.executable, "-W", "error", "-c", IMPORT]
+    found = subprocess.run(
+        run, capture_output=True, text=True, check=True, cwd=HOME.parent
+    )
+    assert found.stdout.split() == ["lantern"]

@@ -1,0 +1,312 @@
+"""The tests are tested: wrong rules and a broken library make them fail."""
+
+import numpy as np
+import pytest
+
+import lantern
+from lantern import RuleError, grad, jvp, number, vjp
+from lantern.namespace import namespace
+from lantern.op import elementwise, linear, op
+from lantern.tensor import accumulator, broadcast
+from lantern.testing import GradientError, check_grads
+from tests import test_every_op, test_facts, test_nesting
+from tests.cases import Case
+
+pytestmark = pytest.mark.usefixtures("own_rules")
+VECTOR = np.array([0.4, -1.2, 1.7])
+MATRIX = np.array([[0.3, -0.8, 1.1], [0.9, 0.5, -1.4]])
+SQUARE = np.array([[0.3, -0.8], [0.9, 0.5]])
+
+
+def product_rule(kind, x_bar, y_bar):
+    """A rule for x * y with given contributions."""
+
+    def product(x, y, /):
+        z_bar = yield x * y
+        yield x_bar(z_bar, x, y)
+        yield y_bar(z_bar, x, y)
+
+    return kind(product)
+
+
+def unary_rule(kind, value, x_bar):
+    def unary(x, /):
+        z_bar = yield value(x)
+        yield x_bar(z_bar, x)
+
+    return kind(unary)
+
+
+def matrix_rule(x_bar, y_bar):
+    def matrix_product(x, y, /):
+        z_bar = yield x @ y
+        yield x_bar(z_bar, x, y)
+        yield y_bar(z_bar, x, y)
+
+    return op(matrix_product)
+
+
+def sine(x):
+    return namespace(x).sin(x)
+
+
+def cosine(z_bar, x):
+    return z_bar * namespace(x).cos(x)
+
+
+def plain_cosine(z_bar, x):
+    """Right, but a constant to every outer derivative."""
+    return z_bar * np.cos(lantern.stop_gradient(x))
+
+
+RIGHT_PRODUCT = (lambda z_bar, x, y: z_bar * y, lambda z_bar, x, y: z_bar * x)
+RIGHT_MATRIX = (lambda z_bar, x, y: z_bar @ y.mT, lambda z_bar, x, y: x.mT @ z_bar)
+
+
+def overwriting(z_bar, x, y):
+    """Right, but it writes into the cotangent that it was given."""
+    z_bar *= y
+    return z_bar
+
+
+def _twice(z_bar, x):
+    return z_bar * 2 * x
+
+
+# name: how to make the operation, its right and its wrong contributions, its operands,
+# and the order of derivative that shows the fault
+FAULTS = {
+    "a factor of 1.001": (
+        lambda *c: product_rule(elementwise, *c),
+        RIGHT_PRODUCT,
+        (lambda z_bar, x, y: z_bar * y * 1.001, RIGHT_PRODUCT[1]),
+        (VECTOR, VECTOR + 1),
+        1,
+    ),
+    "a wrong sign": (
+        lambda *c: product_rule(elementwise, *c),
+        RIGHT_PRODUCT,
+        (RIGHT_PRODUCT[0], lambda z_bar, x, y: -z_bar * x),
+        (VECTOR, VECTOR + 1),
+        1,
+    ),
+    "a missing factor": (
+        lambda *c: product_rule(elementwise, *c),
+        RIGHT_PRODUCT,
+        (lambda z_bar, x, y: z_bar, RIGHT_PRODUCT[1]),
+        (VECTOR, VECTOR + 1),
+        1,
+    ),
+    "swapped operands": (
+        lambda *c: product_rule(elementwise, *c),
+        RIGHT_PRODUCT,
+        RIGHT_PRODUCT[::-1],
+        (VECTOR, VECTOR + 1),
+        1,
+    ),
+    "nothing where something is due": (
+        lambda *c: product_rule(elementwise, *c),
+        RIGHT_PRODUCT,
+        (RIGHT_PRODUCT[0], lambda z_bar, x, y: None),
+        (VECTOR, VECTOR + 1),
+        1,
+    ),
+    "a sum that broadcasts back": (
+        lambda *c: product_rule(op, *c),
+        RIGHT_PRODUCT,
+        (lambda z_bar, x, y: lantern.sum(z_bar * y), RIGHT_PRODUCT[1]),
+        (VECTOR, VECTOR + 1),
+        1,
+    ),
+    "a contribution that overwrites": (
+        lambda *c: product_rule(elementwise, *c),
+        RIGHT_PRODUCT,
+        (overwriting, RIGHT_PRODUCT[1]),
+        (VECTOR, VECTOR + 1),
+        1,
+    ),
+    "one row for all": (
+        lambda *c: product_rule(op, *c),
+        RIGHT_PRODUCT,
+        (lambda z_bar, x, y: (z_bar * y)[:1], RIGHT_PRODUCT[1]),
+        (MATRIX, MATRIX + 1),
+        1,
+    ),
+    "a transposed matrix": (
+        matrix_rule,
+        RIGHT_MATRIX,
+        (lambda z_bar, x, y: z_bar @ y, RIGHT_MATRIX[1]),
+        (SQUARE, SQUARE + 1),
+        1,
+    ),
+    "a transposed factor": (
+        matrix_rule,
+        RIGHT_MATRIX,
+        (RIGHT_MATRIX[0], lambda z_bar, x, y: x @ z_bar),
+        (SQUARE, SQUARE + 1),
+        1,
+    ),
+    "right first, wrong second order": (
+        lambda c: unary_rule(elementwise, sine, c),
+        (cosine,),
+        (plain_cosine,),
+        (VECTOR,),
+        2,
+    ),
+    "right first, wrong second order of a number": (
+        lambda c: unary_rule(elementwise, sine, c),
+        (cosine,),
+        (plain_cosine,),
+        (0.7,),
+        2,
+    ),
+    "a missing conjugate": (
+        lambda c: unary_rule(linear, lambda x: namespace(x).conj(x), c),
+        (lambda z_bar, x: namespace(z_bar).conj(z_bar),),
+        (lambda z_bar, x: z_bar,),
+        (VECTOR + 1j * VECTOR**2,),
+        1,
+    ),
+    "linear where it is not": (
+        lambda kind: unary_rule(kind, lambda x: x * x, _twice),
+        (elementwise,),
+        (linear,),
+        (VECTOR,),
+        1,
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_check_grads_finds_a_wrong_rule_and_passes_its_right_twin(fault):
+    make, right, wrong, operands, order = FAULTS[fault]
+    check_grads(make(*right), operands, order=2, atol=1e-6)
+    if order == 2:
+        check_grads(make(*wrong), operands, order=1)
+    with pytest.raises(GradientError, match="finite differences"):
+        check_grads(make(*wrong), operands, order=order, atol=1e-6)
+
+
+@pytest.mark.parametrize("mode", ["fwd", "rev"])
+def test_check_grads_finds_a_wrong_rule_in_each_mode_alone(mode):
+    wrong = product_rule(elementwise, RIGHT_PRODUCT[1], RIGHT_PRODUCT[0])
+    with pytest.raises(GradientError, match=mode):
+        check_grads(wrong, (2.0, 3.0), modes=[mode])
+
+
+@pytest.mark.parametrize("x", [2.0, VECTOR], ids=["number", "array"])
+@pytest.mark.parametrize("yields", [0, 1, 2])
+def test_a_rule_that_yields_too_little_says_so(x, yields):
+    @op
+    def short(x, y, /):
+        if yields == 0:
+            return
+        z_bar = yield x * y
+        if yields == 2:
+            yield z_bar * y
+
+    def f(x, y):
+        z = short(x, y)
+        return lantern.sum(z) if np.shape(lantern.stop_gradient(z)) else z
+
+    for run in (
+        lambda: grad(f, (0, 1))(x, x),
+        lambda: grad(f, (0, 1), driver="switching")(x, x),
+        lambda: vjp(short, x, x)[1](x),
+        lambda: jvp(short, (x, x), (x, x)),
+    ):
+        with pytest.raises(RuleError, match="short: the rule yielded too few"):
+            run()
+
+
+def test_what_is_no_rule_is_refused_when_it_is_registered():
+    with pytest.raises(RuleError, match="generator function"):
+        op(lambda x, /: x)
+    with pytest.raises(RuleError, match="no differentiable operand"):
+
+        @op
+        def keyword(x):
+            yield x
+
+
+def overwrite_number(self, contribution):
+    self.cotangent = self.fit(contribution)
+
+
+def overwrite_array(self, contribution):
+    self.cotangent, self.owned = self.fit(contribution), False
+
+
+def resume_with_overwriting(self, answer):
+    z_bar, self.cotangent = self.cotangent, None
+    if z_bar is not None:
+        self.settle(self.rule, z_bar)
+    self.release()
+    return answer
+
+
+def every_op(shapes, statics=None, name="multiply"):
+    case = Case(name, ((-2.0, 2.0),) * len(shapes), statics or {}, shapes)
+    tests = test_every_op.TestArrays()
+    return lambda: tests.test_derivatives_of_both_orders_in_every_mix_of_modes(case)
+
+
+def a_fact(name):
+    return lambda: test_facts.test_gradients_of_arrays(name, "in place")
+
+
+def scalar_fact(name):
+    return lambda: (
+        test_facts.test_derivatives_of_a_scalar_function_in_every_mix_of_variants(
+            name, 1
+        )
+    )
+
+
+def broken_number(patch):
+    patch.setattr(number.Number, "accumulate", overwrite_number)
+    patch.setattr(number.Number, "resume", resume_with_overwriting)
+
+
+def broken_array(patch):
+    patch.setattr(accumulator.Accumulator, "accumulate", overwrite_array)
+
+
+def no_unbroadcast(patch):
+    for module in (broadcast, accumulator):
+        patch.setattr(module, "unbroadcast", lambda x, shape: x)
+
+
+BREAKAGES = {
+    "= for += on numbers, in a sum": (broken_number, scalar_fact("2x + x^3")),
+    "= for += on numbers, in a loop": (broken_number, scalar_fact("power by loop")),
+    "= for += on numbers, nested": (
+        broken_number,
+        lambda: (
+            test_nesting.TestPerturbationConfusion().test_an_inner_derivative_used_twice(
+                [grad, grad]
+            )
+        ),
+    ),
+    "= for += on arrays, repeated reads": (
+        broken_array,
+        a_fact("an element read in two places"),
+    ),
+    "= for += on arrays, reuse": (broken_array, a_fact("ten nodes that accumulate")),
+    "no unbroadcast, a product": (
+        no_unbroadcast,
+        a_fact("a product with broadcasting"),
+    ),
+    "no unbroadcast, a row": (no_unbroadcast, every_op(((2, 3), (3,)))),
+    "no unbroadcast, a column": (no_unbroadcast, every_op(((2, 3), (2, 1)))),
+    "no unbroadcast, a sum": (no_unbroadcast, every_op(((2, 3),), {"axis": 0}, "sum")),
+}
+
+
+@pytest.mark.parametrize("breakage", BREAKAGES)
+def test_a_broken_library_fails_its_tests(breakage, monkeypatch):
+    broken, test = BREAKAGES[breakage]
+    test()
+    broken(monkeypatch)
+    with pytest.raises(AssertionError):
+        test()
