@@ -19,6 +19,7 @@ from lantern.value import (
     Value,
     base,
     is_complex,
+    is_tracked,
     too_few_contributions,
 )
 
@@ -132,6 +133,8 @@ class Number(OperatorValue, Receiver):
         gradient = 0 if self.cotangent is None else self.cotangent
         self.cotangent = None
         kind = type(base(self))
+        if not is_tracked(gradient):
+            gradient = base(gradient)
         if type(gradient) is kind or isinstance(gradient, Value):
             return gradient
         if not issubclass(kind, numbers.Number):

@@ -9,7 +9,7 @@ from typing import Any
 from lantern import arithmetic, choice
 from lantern.op import Function
 from lantern.protocols import ArrayProtocols
-from lantern.value import Value, base
+from lantern.value import UNTRACKED, Value, base
 
 __all__ = ["OperatorValue", "install"]
 
@@ -113,4 +113,5 @@ class OperatorValue(ArrayProtocols, Value):
         return format(base(self), spec)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.primal!r}, {self.prompt.name})"
+        owner = "" if self.prompt is UNTRACKED else f", {self.prompt.name}"
+        return f"{type(self).__name__}({self.primal!r}{owner})"

@@ -7,11 +7,11 @@ is zero; what has no rule raises.
 
 import inspect
 import sys
-from typing import Any, NoReturn
+from typing import Any
 
 from lantern.errors import DetachError, MissingRuleError
 from lantern.tree import tree_map
-from lantern.value import base
+from lantern.value import base, is_tracked
 
 __all__ = ["ArrayProtocols", "find_function", "works_on_plain_values"]
 
@@ -129,8 +129,10 @@ class ArrayProtocols:
         function = find_function(name, module)
         return _call(f"{module}.{name}", function, args, dict(kwargs))
 
-    def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Refuse to become a plain array, which would lose the derivative."""
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        """Become a plain array, unless that would lose a derivative."""
+        if not is_tracked(self):
+            return base(self).__array__(*args, **kwargs)
         raise DetachError(
             "numpy.array: a tracked value would become a constant. Use lantern.array "
             "or lantern.stack to build an array of tracked numbers, or "

@@ -11,7 +11,7 @@ import numbers
 from collections.abc import Callable, Generator, Mapping, Sequence
 from itertools import count
 from types import CodeType
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar
 
 from lantern.contribution import Contribution
 from lantern.cps import Prompt
@@ -19,6 +19,7 @@ from lantern.errors import DetachError, EscapedError, RuleError
 from lantern.namespace import namespace
 
 __all__ = [
+    "UNTRACKED",
     "Level",
     "Receiver",
     "Replayable",
@@ -26,6 +27,7 @@ __all__ = [
     "Value",
     "base",
     "is_complex",
+    "is_tracked",
     "too_few_contributions",
     "zeros_like",
 ]
@@ -63,6 +65,24 @@ class Level(Prompt):
     def close(self) -> None:
         """End this derivative: its values can be read, but not computed with."""
         self.suspend = _escaped
+
+
+class _Untracked(Level):
+    """The level of values that no derivative tracks: their rules wait for nothing."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        super().__init__("untracked")
+        self.level = 0
+        self.suspend = _let_go
+
+
+def _let_go(receiver: "Receiver") -> None:
+    receiver.release()
+
+
+UNTRACKED = _Untracked()
 
 
 def _escaped(receiver: "Receiver") -> None:
@@ -246,7 +266,7 @@ class Value:
     def __deepcopy__(self, memo: Any) -> Any:
         return self
 
-    def __reduce__(self) -> NoReturn:
+    def __reduce__(self) -> Any:
         raise DetachError(
             "pickle: a tracked value would become a constant. Return what you need "
             "from the differentiated function, or use lantern.stop_gradient."
@@ -259,6 +279,15 @@ class Value:
             or hasattr(other, "dtype")
             or type(other) is type(base(self))
         )
+
+
+def is_tracked(x: Any) -> bool:
+    """Whether a derivative tracks a value, at whatever depth."""
+    while isinstance(x, Value):
+        if x.prompt is not UNTRACKED:
+            return True
+        x = x.primal
+    return False
 
 
 def base(x: Any) -> Any:

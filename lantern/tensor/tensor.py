@@ -1,7 +1,8 @@
 """A tracked array: the methods and properties of an ndarray."""
 
+import operator
 from collections.abc import Iterator
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -13,7 +14,15 @@ from lantern.operators import OperatorValue, install
 from lantern.tensor import indexing, linalg, manipulation, reduction
 from lantern.tensor.accumulator import Accumulator
 from lantern.tensor.namespace import buffers
-from lantern.value import Level, Receiver, Value, base, zeros_like
+from lantern.value import (
+    UNTRACKED,
+    Level,
+    Receiver,
+    Value,
+    base,
+    is_tracked,
+    zeros_like,
+)
 
 __all__ = ["Tensor"]
 
@@ -23,7 +32,11 @@ _CONSTANTS = frozenset({float, int, *buffers})
 
 
 class Tensor(OperatorValue):
-    """An array that a derivative tracks; it is used like the ndarray it holds.
+    """An array, tracked by a derivative or not; it is used like the ndarray it holds.
+
+    Args:
+        primal: an array, or nested lists of numbers.
+        prompt: the derivative that tracks it; by default none does.
 
     Example:
         >>> import lantern
@@ -38,8 +51,13 @@ class Tensor(OperatorValue):
     receiver: Accumulator
 
     def __init__(
-        self, primal: Any, prompt: Level, receiver: Accumulator | None = None
+        self,
+        primal: Any,
+        prompt: Level = UNTRACKED,
+        receiver: Accumulator | None = None,
     ) -> None:
+        if prompt is UNTRACKED and not hasattr(primal, "dtype"):
+            primal = np.asarray(primal)
         self.primal = primal
         self.prompt = prompt
         self.receiver = receiver or Accumulator(primal.shape, primal.dtype)
@@ -68,14 +86,18 @@ class Tensor(OperatorValue):
         """The cotangent, in an array that nobody else holds; zeros for nothing."""
         receiver = self.receiver
         total, receiver.cotangent = receiver.cotangent, None
-        if isinstance(total, Value) or receiver.owned:
-            receiver.owned = False
-            return total
+        owned, receiver.owned = receiver.owned, False
+        if isinstance(total, Value):
+            if isinstance(self.primal, Value) or is_tracked(total):
+                return total
+            total = base(total)
         plain = base(self)
+        if owned and total.dtype == plain.dtype:
+            return total
         if total is None:
             return zeros_like(plain)
         if type(plain) in buffers:
-            return namespace(plain).array(total)
+            return namespace(plain).array(total, dtype=plain.dtype)
         return type(plain)(total)
 
     def one(self) -> Any:
@@ -121,7 +143,10 @@ class Tensor(OperatorValue):
     def __getitem__(self, index: Any) -> Any:
         return indexing.getitem(self, index)
 
-    def __setitem__(self, index: Any, value: Any) -> NoReturn:
+    def __setitem__(self, index: Any, value: Any) -> None:
+        if not is_tracked(self) and not is_tracked(value):
+            self.primal[base(index)] = base(value)
+            return
         raise MutationError(
             "x[i] = v: a tracked array cannot be written to. Build the array from its "
             "parts, with lantern.where, lantern.stack or lantern.concat."
@@ -190,20 +215,40 @@ class Tensor(OperatorValue):
         """The array as a new value."""
         return arithmetic.positive(self)
 
-    def __float__(self) -> NoReturn:
-        raise DetachError(
-            "float: a tracked array would become a constant, as in math.sin(x), "
-            "x.item() or b[i] = x. Use lantern's functions (lantern.sin), "
-            "lantern.stack to build arrays, or lantern.stop_gradient to detach it."
-        )
+    def plain(self, where: str = "float") -> Any:
+        """The array itself, unless that would lose a derivative."""
+        if is_tracked(self):
+            raise DetachError(
+                f"{where}: a tracked array would become a constant, as in math.sin(x), "
+                f"x.item() or b[i] = x. Use lantern's functions (lantern.sin), "
+                f"lantern.stack to build arrays, or lantern.stop_gradient to detach it."
+            )
+        return base(self)
 
-    def item(self) -> NoReturn:
-        """Refused: the number would be a constant."""
-        self.__float__()
+    def __float__(self) -> float:
+        return float(self.plain("float"))
 
-    def tolist(self) -> NoReturn:
-        """Refused: the numbers would be constants."""
-        self.__float__()
+    def __complex__(self) -> complex:
+        return complex(self.plain("complex"))
+
+    def __index__(self) -> int:
+        return operator.index(self.plain("index"))
+
+    def item(self) -> Any:
+        """The only element, as a Python number."""
+        return self.plain("item").item()
+
+    def tolist(self) -> Any:
+        """The elements, as nested lists of Python numbers."""
+        return self.plain("tolist").tolist()
+
+    def __reduce__(self) -> Any:
+        if is_tracked(self):
+            return super().__reduce__()
+        return type(self), (base(self),)
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self if is_tracked(self) else type(self)(base(self).copy())
 
 
 def _operator(function: Function) -> tuple[Function, Function]:
