@@ -1,3 +1,5 @@
 """Linear algebra, under the names of ``numpy.linalg`` and the array API standard."""
 
-__all__: list[str] = []
+from lantern.tensor.decomposition import *
+from lantern.tensor.spectral import *
+from lantern.tensor.solving import *

@@ -63,14 +63,13 @@ class Number(OperatorValue, Receiver):
         primal: Any,
         prompt: Level,
         rule: Any,
-        operands: tuple[Receiver | None, ...],
+        left: Any,
+        right: Receiver | None = None,
+        elementwise: bool = False,
     ) -> Any:
         """A new number, whose rule is suspended where its derivative wants it."""
-        if len(operands) > 2:
-            z: Number = ManyOperandNumber(primal, prompt, rule)
-            z.left = operands  # type: ignore[assignment]  # see operands()
-        else:
-            z = Number(primal, prompt, rule, *operands)
+        kind = ManyOperandNumber if type(left) is tuple else Number
+        z = kind(primal, prompt, rule, left, right)
         prompt.suspend(z)
         return z
 
@@ -89,27 +88,32 @@ class Number(OperatorValue, Receiver):
         return is_complex(self)
 
     def resume(self, answer: Any) -> Any:
-        """As ``Receiver.resume``, with a short way for real numbers."""
-        z_bar, rule = self.cotangent, self.rule
-        if z_bar is None or type(self.primal) is not float:
-            return super().resume(answer)
-        self.cotangent = self.rule = None
-        try:
-            x = self.left
-            x_bar = rule.send(z_bar)
-            if x is not None and x_bar is not None:
-                total = x.cotangent
-                x.cotangent = x_bar if total is None else total + x_bar
-            x = self.right
-            if x is not None:
-                x_bar = rule.send(z_bar)
-                if x_bar is not None:
-                    total = x.cotangent
-                    x.cotangent = x_bar if total is None else total + x_bar
-        except StopIteration:
-            raise too_few_contributions(rule) from None
-        self.left = self.right = None
-        return answer
+        """As ``Receiver.resume``, for a run of real numbers at once, newest first."""
+        waiting = self.prompt.waiting
+        while True:
+            z_bar, rule = self.cotangent, self.rule
+            if z_bar is None or type(self.primal) is not float:
+                super().resume(answer)
+            else:
+                self.cotangent = self.rule = None
+                try:
+                    x = self.left
+                    x_bar = rule.send(z_bar)
+                    if x is not None and x_bar is not None:
+                        total = x.cotangent
+                        x.cotangent = x_bar if total is None else total + x_bar
+                    x = self.right
+                    if x is not None:
+                        x_bar = rule.send(z_bar)
+                        if x_bar is not None:
+                            total = x.cotangent
+                            x.cotangent = x_bar if total is None else total + x_bar
+                except StopIteration:
+                    raise too_few_contributions(rule) from None
+                self.left = self.right = None
+            if not waiting or type(waiting[-1]) is not Number:
+                return answer
+            self = waiting.pop()  # noqa: PLW0642  # the next of the run
 
     def fit(self, contribution: Any) -> Any:
         """A contribution as a number: the sum of an array, the real part of complex."""
@@ -130,6 +134,9 @@ class Number(OperatorValue, Receiver):
 
     def gradient(self) -> Any:
         """The cotangent in the number's own type; zero if nothing was received."""
+        if type(self.cotangent) is float and type(self.primal) is float:
+            gradient, self.cotangent = self.cotangent, None
+            return gradient
         gradient = 0 if self.cotangent is None else self.cotangent
         self.cotangent = None
         kind = type(base(self))
@@ -143,9 +150,9 @@ class Number(OperatorValue, Receiver):
 
     def one(self) -> Any:
         """1 in the number's own type."""
-        kind = type(base(self))
-        if kind is float:
+        if type(self.primal) is float:
             return 1.0
+        kind = type(base(self))
         return kind(1) if issubclass(kind, numbers.Number) else 1  # type: ignore[call-arg]
 
     def __hash__(self) -> int:  # type: ignore[override]  # arrays have none
@@ -196,6 +203,7 @@ class ManyOperandNumber(Number):
 def _operator(function: Function) -> tuple[Function, Function]:
     """The methods ``x op y`` and ``y op x``: as ``op.start``, with no step too many."""
     rule: Any = function.rule  # type: ignore[attr-defined]  # given by lantern.op
+    new = object.__new__
 
     def operate(x: Any, y: Any) -> Any:
         prompt = x.prompt
@@ -211,8 +219,13 @@ def _operator(function: Function) -> tuple[Function, Function]:
         a = x if left is None else x.primal
         b = y if right is None else y.primal
         begin = prompt.begin
-        started = rule(a, b) if begin is None else begin(rule, (a, b), {})
-        z = Number(next(started), prompt, started, left, right)
+        z = new(Number)
+        z.rule = started = rule(a, b) if begin is None else begin(rule, (a, b), {})
+        z.primal = next(started)
+        z.prompt = prompt
+        z.left = left
+        z.right = right
+        z.cotangent = None
         prompt.suspend(z)
         return z
 

@@ -19,7 +19,7 @@ from lantern.errors import ArgumentError
 from lantern.number import Number
 from lantern.op import value_class
 from lantern.tree import tree_leaves, tree_map
-from lantern.value import Level, Receiver, Replayable, Value, base
+from lantern.value import Level, Receiver, Replayable, Value, base, levels
 
 __all__ = ["grad", "value_and_grad", "vjp"]
 
@@ -38,7 +38,8 @@ class Reverse(Level):
     __slots__ = ("waiting",)
 
     def __init__(self, name: str, driver: str = "in place") -> None:
-        super().__init__(name, driver)
+        self.name, self.driver = name, driver
+        self.level, self.begin = next(levels), None
         self.waiting: list[Receiver] = []
         self.suspend = self.waiting.append if driver == "in place" else self._capture
 
@@ -227,7 +228,8 @@ def _differentiate(
         return (value, result) if with_value else result
 
     differentiated.__name__ = f"{where}_of_{getattr(f, '__name__', 'f')}"
-    differentiated.__doc__ = f.__doc__
+    if f.__doc__ is not None:
+        differentiated.__doc__ = f.__doc__
     differentiated.__wrapped__ = f  # type: ignore[attr-defined]  # as functools.wraps
     return differentiated
 

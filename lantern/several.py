@@ -36,7 +36,7 @@ class SeveralReceiver(Receiver):
 
     def operands(self) -> tuple[Receiver | None, ...]:
         """Who receives the rule's contributions."""
-        return self.receivers
+        return self.receivers if self.receivers[-1] else self.receivers[:-1]
 
     def release(self) -> None:
         """Let go of the rule and its operands, and so of what the rule has saved."""
@@ -70,12 +70,15 @@ class Several(Value):
         primal: Any,
         prompt: Level,
         rule: Any,
-        operands: tuple[Receiver | None, ...],
+        left: Any,
+        right: Receiver | None = None,
+        elementwise: bool = False,
     ) -> Any:
         """A tuple of new values, whose common rule is suspended."""
         whole = cls()
         whole.primal, whole.prompt = primal, prompt
-        whole.receiver = SeveralReceiver(primal, rule, operands)
+        receivers = left if type(left) is tuple else (left, right)
+        whole.receiver = SeveralReceiver(primal, rule, receivers)
         prompt.suspend(whole.receiver)
         return tuple(part(whole, i) for i in range(len(primal)))
 

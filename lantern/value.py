@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 Rule = Generator[Any, Any, None]
-_levels = count(1)
+levels = count(1)
 
 
 class Level(Prompt):
@@ -59,7 +59,7 @@ class Level(Prompt):
 
     def __init__(self, name: str, driver: str = "in place") -> None:
         super().__init__(name, driver=driver)
-        self.level = next(_levels)
+        self.level = next(levels)
         self.begin = None
 
     def close(self) -> None:
@@ -247,9 +247,21 @@ class Value:
         primal: Any,
         prompt: Level,
         rule: Any,
-        operands: tuple[Receiver | None, ...],
+        left: Any,
+        right: Receiver | None = None,
+        elementwise: bool = False,
     ) -> Any:
-        """A new value, whose rule is suspended where its derivative wants it."""
+        """A new value, whose rule is suspended where its derivative wants it.
+
+        Args:
+            primal: what the rule has yielded.
+            prompt: the derivative.
+            rule: the started rule.
+            left: who receives the rule's first contribution; None for nobody. If there
+                are more than two, a tuple of them all.
+            right: who receives the second one.
+            elementwise: whether the rule's contributions have the result's shape.
+        """
         raise NotImplementedError
 
     def gradient(self) -> Any:

@@ -37,7 +37,8 @@ def chain(n):
     def f(x):
         y = x
         for i in range(20 + n):
-            y = lantern.sin(y) * (x + n) if i % 3 else y + grad(lambda z: z * y)(x)
+            slope = grad(lambda z, y=y: z * y)
+            y = lantern.sin(y) * (x + n) if i % 3 else y + slope(x)
         return y
 
     return f

@@ -1,4 +1,4 @@
-"""The rules that the source code itself keeps: one op, one place; one file, one thing."""
+"""The rules that the source itself keeps: one op, one place; one file, one thing."""
 
 import ast
 import builtins
@@ -25,14 +25,12 @@ OURS = {
 
 # The arrow of imports: a module imports from its own layer or from one before it.
 # A name with a dot behind it stands for a folder. What is not named comes last.
-LAYERS = [
-    "errors",
-    "cps.",
+VALUES_AND_RULES = (
     "scalar namespace contribution value tree op arithmetic choice elementary special "
-    "trigonometry protocols operators number several",
-    "reverse forward transforms",
-    "tensor.",
-]
+    "trigonometry protocols operators number several"
+)
+DERIVATIVES = "checks reverse forward transforms"
+LAYERS = ["errors", "cps.", VALUES_AND_RULES, DERIVATIVES, "tensor."]
 ALLOWED_IMPORTS = {
     "greenlet": {"cps.worker"},
     "numpy": {"tensor.namespace", "tensor.tensor", "tensor.random", "testing"},
@@ -125,23 +123,20 @@ def test_greenlet_is_imported_in_exactly_one_file():
     assert users == ALLOWED_IMPORTS["greenlet"]
 
 
-def body_of(function):
-    """The body of a rule; of the helper that it delegates to, if there is one."""
-    tree = ast.parse(textwrap.dedent(inspect.getsource(function))).body[0]
-    delegated = [n for n in ast.walk(tree) if isinstance(n, ast.YieldFrom)]
-    if not delegated:
-        return tree
-    assert len(delegated) == 1
-    assert not any(isinstance(n, ast.Yield) for n in ast.walk(tree))
-    helper = ast.unparse(delegated[0].value.func)
-    return body_of(function.__globals__[helper])
+def source_of(function):
+    return ast.parse(textwrap.dedent(inspect.getsource(function))).body[0]
 
 
 def yields(node):
-    return [n for n in ast.walk(node) if isinstance(n, ast.Yield)]
+    return [n for n in ast.walk(node) if isinstance(n, ast.Yield | ast.YieldFrom)]
 
 
-def check_hand_over(tree, constant=False):
+def delegate(node, function):
+    """The helper that a ``yield from`` calls."""
+    return function.__globals__[ast.unparse(node.value.func)]
+
+
+def check_hand_over(tree, function=None, constant=False):
     """One yield of the value, at the top of the body; then only contributions.
 
     What the rule forgets with the hand-over (``x := None``, ``del x``) is not read
@@ -149,34 +144,38 @@ def check_hand_over(tree, constant=False):
     """
     statements = [s for s in tree.body if yields(s)]
     first, later = statements[0], statements[1:]
+    if isinstance(getattr(first, "value", None), ast.YieldFrom):
+        assert later == [], "a rule that delegates does nothing else"
+        helper = delegate(first.value, function)
+        check_hand_over(source_of(helper), helper, constant)
+        return
     assert isinstance(first, ast.Expr if constant else ast.Assign), "the hand-over"
     assert isinstance(first.value, ast.Yield), "the hand-over is a statement of its own"
     assert first.value.value is not None, "the hand-over gives the value away"
     assert len(yields(first)) == 1
     assert bool(later) is not constant, "contributions follow"
     for statement in later:
-        for node in ast.walk(statement):
-            if isinstance(node, ast.Yield):
-                assert node.value is not None
-        used = [
-            n for n in ast.walk(statement) if isinstance(n, ast.Assign | ast.NamedExpr)
-        ]
-        assert not any(yields(node) for node in used), "a second hand-over"
+        check_contributions(statement, function)
     position = tree.body.index(first)
-    forgotten = {
-        node.target.id for node in ast.walk(first) if isinstance(node, ast.NamedExpr)
-    }
+    forgotten = {n.target.id for n in ast.walk(first) if isinstance(n, ast.NamedExpr)}
     for statement in tree.body[:position]:
         for node in ast.walk(statement):
             if isinstance(node, ast.Delete):
                 forgotten |= {target.id for target in node.targets}
-    read = {
-        node.id
-        for statement in tree.body[position + 1 :]
-        for node in ast.walk(statement)
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
-    }
+    rest = [node for s in tree.body[position + 1 :] for node in ast.walk(s)]
+    read = {n.id for n in rest if isinstance(n, ast.Name) and type(n.ctx) is ast.Load}
     assert forgotten & read == set()
+
+
+def check_contributions(statement, function):
+    """Every yield is a statement: nothing looks at an answer to a contribution."""
+    plain = [n.value for n in ast.walk(statement) if isinstance(n, ast.Expr)]
+    for node in yields(statement):
+        assert node in plain, "a second hand-over"
+        assert node.value is not None, "a contribution"
+        if isinstance(node, ast.YieldFrom):
+            helper = delegate(node, function)
+            check_contributions(source_of(helper), helper)
 
 
 @pytest.mark.parametrize("name", OURS)
@@ -188,7 +187,8 @@ class TestRule:
         assert "result:" in docstring
 
     def test_exactly_one_hand_over(self, name):
-        check_hand_over(body_of(OURS[name].rule), OURS[name].kind == "constant")
+        rule = OURS[name].rule
+        check_hand_over(source_of(rule), rule, OURS[name].kind == "constant")
 
     def test_it_is_public_under_its_name_or_that_of_a_wrapper(self, name):
         op = OURS[name]

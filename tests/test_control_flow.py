@@ -6,7 +6,6 @@ Each program is compared in its value and its first and second derivatives.
 import contextlib
 import functools
 import itertools
-import math
 from collections import OrderedDict, defaultdict, deque, namedtuple
 from dataclasses import dataclass, replace
 from functools import partial
@@ -123,14 +122,6 @@ def mutual_recursion(x):
     return even(6)
 
 
-@unrolled(2.0, lambda x: (x + 3 * x) * (x + 4))
-def closures_over_values(x):
-    def adder(amount):
-        return lambda y: y + amount
-
-    return adder(3 * x)(x) * adder(4)(x)
-
-
 @unrolled(2.0, lambda x: 7 * x * x)
 def closure_that_rebinds(x):
     total = 0.0
@@ -182,7 +173,7 @@ def sorted_values(x):
 
 @unrolled(2.0, lambda x: (3 * x) * 10 + (5 * x) * 20)
 def map_filter_zip(x):
-    large = filter(lambda y: y > 4, map(lambda i: i * x, (1, 3, 5)))
+    large = filter(lambda y: y > 4, map(x.__mul__, (1, 3, 5)))
     return sum(y * i for y, i in zip(large, (10, 20), strict=True))
 
 
@@ -279,23 +270,6 @@ def arguments_of_every_kind(x):
         return sin(a) + sum(map(sin, rest)) + sin(named["last"] * scale)
 
     return f(x, 2 * x, last=x, scale=3)
-
-
-@unrolled(2.0, lambda x: x * (x * x) * (x * x * x))
-def accumulate_and_product(x):
-    return math.prod(itertools.accumulate([x, x, x], lambda a, b: a * b))
-
-
-@unrolled(3.0, lambda x: (2 * x + 1) * x)
-def loop_in_callable_object(x):
-    class Affine:
-        def __init__(self, slope):
-            self.slope = slope
-
-        def __call__(self, y):
-            return self.slope * y + 1
-
-    return Affine(2.0)(x) * x
 
 
 @pytest.mark.parametrize("mode", MODES)

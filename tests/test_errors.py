@@ -1,9 +1,6 @@
-"""The contract of grad: bad input raises at once, of the right class, in useful words."""
+"""The contract of grad: bad input raises at once, the right class in useful words."""
 
-import asyncio
-import decimal
 import functools
-import math
 import re
 
 import numpy as np
@@ -12,10 +9,7 @@ import pytest
 import lantern
 from lantern import (
     ArgumentError,
-    DetachError,
     LanternError,
-    MissingRuleError,
-    MutationError,
     NotScalarError,
     ShapeError,
     grad,
@@ -46,53 +40,36 @@ def square(x):
     return x * x
 
 
-def generator(x):
-    yield x
+class Generator:
+    def __call__(self, x):
+        yield x
 
 
-async def coroutine(x):
-    return x
+class Coroutine:
+    async def __call__(self, x):
+        return x
 
 
 async def async_generator(x):
     yield x
 
 
-class Methods:
-    def generator(self, x):
-        yield x
-
-    async def coroutine(self, x):
-        return x
-
-
-class GeneratorObject:
-    def __call__(self, x):
-        yield x
-
-
-class CoroutineObject:
-    async def __call__(self, x):
-        return x
-
-
 NOT_FUNCTIONS = {
     "None": None,
     "a number": 3.0,
-    "a result": 9,
     "a name": "sin",
     "a list": [square],
     "an array": np.ones(2),
-    "a generator function": generator,
+    "a generator function": Generator.__call__,
     "a generator lambda": lambda x: (yield x),
-    "a coroutine function": coroutine,
+    "a generator method": Generator().__call__,
+    "a generator object": Generator(),
+    "a partial generator": functools.partial(Generator.__call__, None),
+    "a coroutine function": Coroutine.__call__,
+    "a coroutine method": Coroutine().__call__,
+    "a coroutine object": Coroutine(),
+    "a partial coroutine": functools.partial(Coroutine.__call__, None),
     "an async generator function": async_generator,
-    "a generator method": Methods().generator,
-    "a coroutine method": Methods().coroutine,
-    "a generator object": GeneratorObject(),
-    "a coroutine object": CoroutineObject(),
-    "a partial generator": functools.partial(generator),
-    "a partial coroutine": functools.partial(coroutine),
 }
 
 
@@ -112,10 +89,8 @@ RESULTS = {
     "a dict": (lambda x: {"loss": x}, "dict"),
     "a set": (lambda x: {x}, "set"),
     "a string": (lambda x: f"{x}", "str"),
-    "bytes": (lambda x: b"1", "bytes"),
     "a bool": (lambda x: x > 0, "bool"),
     "a NumPy bool": (lambda x: np.bool_(True), "bool"),
-    "a constant array": (lambda x: np.ones(3), r"shape \(3,\)"),
     "a tracked array": (lambda x: x * np.ones((2, 1)), r"shape \(2, 1\)"),
     "an array of one element": (lambda x: x * np.ones(1), r"shape \(1,\)"),
     "an empty array": (lambda x: x * np.ones(0), r"shape \(0,\)"),
@@ -124,7 +99,6 @@ RESULTS = {
     "a class": (lambda x: float, "type"),
     "a generator": (lambda x: (x for _ in range(2)), "generator"),
     "a complex number": (lambda x: x + 1j, "complex"),
-    "a complex constant": (lambda x: 1j, "complex"),
 }
 
 
@@ -146,10 +120,8 @@ def test_a_real_result_is_not_holomorphic():
 ZEROS = {
     "a constant": lambda x: 7.0,
     "an int constant": lambda x: 7,
-    "another argument's value": lambda x, y=5.0: y * 2,
     "a rounded value": lambda x: lantern.floor(x),
     "a constant times nothing": lambda x: x * 0,
-    "a NumPy constant": lambda x: np.float64(3),
     "a 0-d array": lambda x: np.array(3.0),
 }
 
@@ -166,13 +138,11 @@ INPUTS = {
     "a bool": (True, "bool"),
     "a NumPy bool": (np.True_, "bool"),
     "a string": ("1.0", "str"),
-    "bytes": (b"1", "bytes"),
     "an object": (object(), "object"),
     "a set": ({1.0}, "set"),
     "a function": (square, "function"),
     "a class": (float, "type"),
     "an int array": (np.arange(3), "int64"),
-    "an unsigned array": (np.ones(2, np.uint8), "uint8"),
     "a bool array": (np.array([True, False]), "bool"),
     "a string array": (np.array(["a"]), "<U1"),
     "an object array": (np.array([1.5, None]), "object"),
@@ -226,95 +196,6 @@ def test_has_aux_without_a_pair(f):
         lambda: jvp(f, (3.0,), (1.0,), has_aux=True),
     ):
         raises(ArgumentError, r"must return \(value, aux\).*Return a pair", run)
-
-
-DETACHMENTS = {
-    "float(x)": float,
-    "math.sin(x)": math.sin,
-    "math.fsum": lambda x: math.fsum([x, x]),
-    "complex(x)": complex,
-    "np.array([x, x])": lambda x: np.array([x, x]).sum(),
-    "np.asarray(x)": np.asarray,
-    "an object array": lambda x: np.array([x], dtype=object).sum(),
-    "np.full": lambda x: np.full(3, x).sum(),
-}
-
-
-@pytest.mark.parametrize("x", [2.0, np.array(2.0)], ids=["number", "array"])
-@pytest.mark.parametrize("name", DETACHMENTS)
-def test_a_tracked_value_never_becomes_a_constant_in_silence(name, x):
-    words = "would become a constant.*(lantern[.]|x [+] 0j)"
-    for run in (
-        lambda: grad(DETACHMENTS[name])(x),
-        lambda: jvp(DETACHMENTS[name], (x,), (x,)),
-    ):
-        error = raises(DetachError, words, run)
-        assert isinstance(error, TypeError)
-
-
-def assigned(x):
-    b = np.zeros(2)
-    b[0] = x
-    return b.sum()
-
-
-def assigned_slice(x):
-    b = np.zeros(2)
-    b[:] = x
-    return b.sum()
-
-
-def test_assigning_a_tracked_value_to_an_element_of_an_array():
-    raises(DetachError, r"b\[i\] = x.*lantern.stack", lambda: grad(assigned)(2.0))
-    raises(DetachError, "lantern.stack", lambda: grad(assigned_slice)(np.ones(2)))
-    # NumPy replaces the error for arrays of shape () and keeps ours as the cause
-    with pytest.raises(ValueError, match="sequence") as caught:
-        grad(assigned)(np.array(2.0))
-    assert isinstance(caught.value.__cause__, DetachError)
-
-
-@pytest.mark.parametrize("read", [lambda x: x.item(), lambda x: x.tolist()])
-def test_item_and_tolist_of_a_tracked_array(read):
-    raises(DetachError, "lantern[.]", lambda: grad(read)(np.array(2.0)))
-
-
-def overwritten(x):
-    x[0] = 1.0
-    return x.sum()
-
-
-def added_to(x):
-    b = np.zeros(2)
-    b += x
-    return b.sum()
-
-
-def test_writing_to_arrays():
-    raises(MutationError, "lantern.where", lambda: grad(overwritten)(np.ones(2)))
-    raises(LanternError, "add", lambda: grad(added_to)(np.ones(2)))
-    into = lambda x: np.sin(x, out=np.ones(2)).sum()  # noqa: E731
-    raises(DetachError, "out=", lambda: grad(into)(np.ones(2)))
-
-
-MISSING = {
-    "sort": lambda x: np.sort(x).sum(),
-    "add.outer": lambda x: np.add.outer(x, x).sum(),
-    "sum": lambda x: np.sum(x, where=np.array([True, False])),
-    "copyto": lambda x: np.copyto(np.ones(2), x),
-}
-
-
-@pytest.mark.parametrize("name", MISSING)
-def test_what_numpy_computes_and_we_do_not_says_so(name):
-    error = raises(
-        MissingRuleError, f"numpy.{name}", lambda: grad(MISSING[name])(np.ones(2))
-    )
-    assert isinstance(error, NotImplementedError)
-
-
-def test_a_function_that_a_number_class_lacks():
-    x = decimal.Decimal(1)
-    raises(MissingRuleError, "Decimal.*mpmath", lambda: grad(lantern.sin)(x))
 
 
 # name: primals, tangents
@@ -382,11 +263,3 @@ def test_errors_of_an_inner_derivative_come_through_the_outer_one():
 
     raises(NotScalarError, "tuple", lambda: grad(f)(3.0))
     raises(NotScalarError, "tuple", lambda: jvp(f, (3.0,), (1.0,)))
-
-
-def test_a_coroutine_that_awaits_between_derivatives_is_no_problem():
-    async def main():
-        await asyncio.sleep(0)
-        return grad(square)(3.0)
-
-    assert asyncio.run(main()) == 6.0

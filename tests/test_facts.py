@@ -85,114 +85,78 @@ def tree(vector):
     return np.array(list(vector), dtype=float)
 
 
+switching = partial(grad, driver="switching")
 HESSIAN_PRODUCTS = {
     "reverse over reverse": lambda f, x, v: grad(lambda y: dot(grad(f)(y), v))(x),
-    "switching over reverse": lambda f, x, v: grad(
-        lambda y: dot(grad(f)(y), v), driver="switching"
-    )(x),
-    "reverse over switching": lambda f, x, v: grad(
-        lambda y: dot(grad(f, driver="switching")(y), v)
-    )(x),
-    "switching over switching": lambda f, x, v: grad(
-        lambda y: dot(grad(f, driver="switching")(y), v), driver="switching"
-    )(x),
+    "switching over reverse": lambda f, x, v: switching(lambda y: dot(grad(f)(y), v))(
+        x
+    ),
+    "reverse over switching": lambda f, x, v: grad(lambda y: dot(switching(f)(y), v))(
+        x
+    ),
     "pullback over reverse": lambda f, x, v: vjp(grad(f), x)[1](v)[0],
     "forward over reverse": lambda f, x, v: jvp(grad(f), (x,), (v,))[1],
-    "forward over switching": lambda f, x, v: jvp(
-        grad(f, driver="switching"), (x,), (v,)
-    )[1],
+    "forward over switching": lambda f, x, v: jvp(switching(f), (x,), (v,))[1],
     "forward over pullback": lambda f, x, v: jvp(
         lambda y: vjp(f, y)[1](1.0)[0], (x,), (v,)
     )[1],
     "reverse over forward": lambda f, x, v: grad(lambda y: jvp(f, (y,), (v,))[1])(x),
-    "switching over forward": lambda f, x, v: grad(
-        lambda y: jvp(f, (y,), (v,))[1], driver="switching"
+    "switching over forward": lambda f, x, v: switching(
+        lambda y: jvp(f, (y,), (v,))[1]
     )(x),
 }
+P, Q = [2.0, 3.0], [4.0, 5.0]
+X, V = np.array([1.0, 2.0, 3.0, 4.0]), np.array([0.4, 0.5, 0.6, 0.7])
+KERNEL = np.array([0.177578, 0.153097, -0.454294, 0.442411])
 
-KERNEL_INPUT = np.array([1.0, 2.0, 3.0, 4.0])
+
+def monomial(x):
+    return 2 * x[0] ** 2 * x[1] + 3 * x[1]
+
+
+def sum_of(function):
+    return lambda x: lantern.sum(function(x))
+
+
 # name: f, x, v, value, gradient and Hessian times v
 VECTOR_FACTS = {
-    "x1 x2": (lambda x: x[0] * x[1], [2.0, 3.0], [4.0, 5.0], 6, (3, 2), (5, 4)),
-    "x1^2 x2^2": (
-        lambda x: x[0] ** 2 * x[1] ** 2,
-        [2.0, 3.0],
-        [4.0, 5.0],
-        36,
-        (36, 24),
-        (192, 136),
-    ),
-    "2 x1^2 x2 + 3 x2": (
-        lambda x: 2 * x[0] ** 2 * x[1] + 3 * x[1],
-        [2.0, 3.0],
-        [4.0, 5.0],
-        33,
-        (24, 11),
-        (88, 32),
-    ),
+    "x1 x2": (lambda x: x[0] * x[1], P, Q, 6, (3, 2), (5, 4)),
+    "squares": (lambda x: x[0] ** 2 * x[1] ** 2, P, Q, 36, (36, 24), (192, 136)),
+    "2 x1^2 x2 + 3 x2": (monomial, P, Q, 33, (24, 11), (88, 32)),
     "sin(x1 + x2)": (
         lambda x: lantern.sin(x[0] + x[1]),
-        [2.0, 3.0],
-        [4.0, 5.0],
-        math.sin(5),
-        (math.cos(5),) * 2,
-        (-9 * math.sin(5),) * 2,
+        *(P, Q, math.sin(5), (math.cos(5),) * 2, (-9 * math.sin(5),) * 2),
     ),
     "product": (
         lambda x: x[0] * x[1] * x[2] * x[3],
-        [1.0, 2.0, 3.0, 4.0],
-        [5.0, 6.0, 7.0, 8.0],
-        24,
-        (24, 12, 8, 6),
-        (176, 112, 80, 62),
+        *([1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0], 24),
+        *((24, 12, 8, 6), (176, 112, 80, 62)),
     ),
-}
-_X, _V = np.array([1.0, 2.0, 3.0, 4.0]), np.array([0.4, 0.5, 0.6, 0.7])
-_KERNEL = np.array([0.177578, 0.153097, -0.454294, 0.442411])
-VECTOR_FACTS |= {
     "product of an array": (
-        lantern.prod,
-        _X,
-        np.array([5.0, 6.0, 7.0, 8.0]),
-        *VECTOR_FACTS["product"][3:],
+        *(lantern.prod, X, np.array([5.0, 6.0, 7.0, 8.0]), 24),
+        *((24, 12, 8, 6), (176, 112, 80, 62)),
     ),
     "sum of tanh": (
-        lambda x: lantern.sum(lantern.tanh(x)),
-        _X,
-        _V,
-        3.720006,
+        *(sum_of(lantern.tanh), X, V, 3.720006),
         (0.419974, 0.070651, 0.009866, 0.001341),
         (-0.255880, -0.068109, -0.011781, -0.001876),
     ),
     "sum of exp": (
-        lambda x: lantern.sum(lantern.exp(x)),
-        _X,
-        _V,
-        84.791025,
+        *(sum_of(lantern.exp), X, V, 84.791025),
         (2.718282, 7.389056, 20.085537, 54.598150),
         (1.087313, 3.694528, 12.051323, 38.218704),
     ),
     "sum of log": (
-        lambda x: lantern.sum(lantern.log(x)),
-        _X,
-        _V,
-        math.log(24),
-        (1, 1 / 2, 1 / 3, 1 / 4),
+        *(sum_of(lantern.log), X, V, math.log(24), (1, 1 / 2, 1 / 3, 1 / 4)),
         (-0.4, -0.125, -0.066667, -0.04375),
     ),
     "sum of sqrt": (
-        lambda x: lantern.sum(lantern.sqrt(x)),
-        _X,
-        _V,
-        6.146264,
-        (0.5, 0.353553, 0.288675, 0.25),
+        *(sum_of(lantern.sqrt), X, V, 6.146264, (0.5, 0.353553, 0.288675, 0.25)),
         (-0.1, -0.044194, -0.028868, -0.021875),
     ),
     "tanh of a full convolution": (
-        lambda kernel: lantern.tanh(kernel @ KERNEL_INPUT),
-        _KERNEL,
-        _V,
-        0.711658,
+        lambda kernel: lantern.tanh(kernel @ X),
+        *(KERNEL, V, 0.711658),
         (0.493542, 0.987085, 1.480627, 1.974169),
         (-4.214802, -8.429605, -12.644407, -16.859209),
     ),
@@ -212,17 +176,30 @@ def test_gradients_and_hessian_products(fact, variant):
 
 def test_hessian_rows_of_a_product():
     rows = [[0, 12, 8, 6], [12, 0, 4, 3], [8, 4, 0, 2], [6, 3, 2, 0]]
-    for f, x in ((VECTOR_FACTS["product"][0], list(_X)), (lantern.prod, _X)):
+    for f, x in ((VECTOR_FACTS["product"][0], list(X)), (lantern.prod, X)):
         for i, row in enumerate(rows):
             found = grad(lambda y, i=i, f=f: grad(f)(y)[i])(x)
             np.testing.assert_allclose(tree(found), row, rtol=1e-14)
 
 
+def ten_nodes(x):
+    nodes = [x, x]
+    while len(nodes) < 10:
+        nodes.append(sum(nodes))
+    return lantern.sum(nodes[-1] ** 2)
+
+
+def average_pooling(x):
+    return lantern.sum(lantern.mean(x.reshape(1, 2, 1, 2), axis=(1, 3)))
+
+
+BLOCK, COLUMN = np.arange(1.0, 9).reshape(2, 2, 2), np.arange(1.0, 5).reshape(2, 1, 2)
+POWERS = np.array([1.0, -1.0, 2.0])
 # name: f, arguments, gradients
 ARRAY_FACTS = {
     "a product with broadcasting": (
         lambda x, y: lantern.sum(x * y),
-        (np.arange(1.0, 9).reshape(2, 2, 2), np.arange(1.0, 5).reshape(2, 1, 2)),
+        (BLOCK, COLUMN),
         ([1, 2, 1, 2, 3, 4, 3, 4], [4, 6, 12, 14]),
     ),
     "an element read in two places": (
@@ -231,33 +208,18 @@ ARRAY_FACTS = {
         ([1, 2, 2],),
     ),
     "powers": (
-        lambda x: lantern.sum(x ** np.array([1.0, -1.0, 2.0])),
+        lambda x: lantern.sum(x**POWERS),
         (np.array([1.0, 2.0, 4.0]),),
         ([1, -0.25, 8],),
     ),
-    "average pooling": (
-        lambda x: lantern.sum(lantern.mean(x.reshape(1, 2, 1, 2), axis=(1, 3))),
-        (np.arange(4.0).reshape(2, 2),),
-        ([0.25] * 4,),
-    ),
+    "average pooling": (average_pooling, (np.eye(2),), ([0.25] * 4,)),
     "one array passed twice": (
         lambda x, y: lantern.sum(2 * x + 3 * y),
-        (_X, _X),
+        (X, X),
         ([2] * 4, [3] * 4),
     ),
-    "ten nodes that accumulate": (
-        lambda x: lantern.sum(ten_nodes(x) ** 2),
-        (np.ones((3, 3)),),
-        ([131072] * 9,),
-    ),
+    "ten nodes that accumulate": (ten_nodes, (np.ones((3, 3)),), ([131072] * 9,)),
 }
-
-
-def ten_nodes(x):
-    nodes = [x, x]
-    while len(nodes) < 10:
-        nodes.append(sum(nodes))
-    return nodes[-1]
 
 
 @pytest.mark.parametrize("driver", ["in place", "switching"])

@@ -69,122 +69,64 @@ def overwriting(z_bar, x, y):
     return z_bar
 
 
-def _twice(z_bar, x):
-    return z_bar * 2 * x
+class Family:
+    """Rules of one operation, right and wrong.
+
+    Args:
+        make: an operation of its contributions (or of what else tells them apart).
+        right: what makes it right.
+        operands: where it is checked.
+        order: of the derivative that shows the fault.
+    """
+
+    def __init__(self, make, right, operands, order=1):
+        self.make, self.right = make, right
+        self.operands, self.order = operands, order
 
 
-# name: how to make the operation, its right and its wrong contributions, its operands,
-# and the order of derivative that shows the fault
+VECTORS, SQUARES = (VECTOR, VECTOR + 1), (SQUARE, SQUARE + 1)
+PRODUCT = Family(lambda *c: product_rule(elementwise, *c), RIGHT_PRODUCT, VECTORS)
+GENERAL = Family(lambda *c: product_rule(op, *c), RIGHT_PRODUCT, (MATRIX, MATRIX + 1))
+MATMUL = Family(matrix_rule, RIGHT_MATRIX, SQUARES)
+SINE = Family(lambda c: unary_rule(elementwise, sine, c), (cosine,), (VECTOR,), 2)
+SINE_OF_A_NUMBER = Family(SINE.make, SINE.right, (0.7,), 2)
+CONJ = Family(
+    lambda c: unary_rule(linear, lambda x: namespace(x).conj(x), c),
+    (lambda z_bar, x: namespace(z_bar).conj(z_bar),),
+    (VECTOR + 1j * VECTOR**2,),
+)
+KIND = Family(
+    lambda kind: unary_rule(kind, lambda x: x * x, lambda z_bar, x: z_bar * 2 * x),
+    (elementwise,),
+    (VECTOR,),
+)
+FIRST, SECOND = RIGHT_PRODUCT
 FAULTS = {
-    "a factor of 1.001": (
-        lambda *c: product_rule(elementwise, *c),
-        RIGHT_PRODUCT,
-        (lambda z_bar, x, y: z_bar * y * 1.001, RIGHT_PRODUCT[1]),
-        (VECTOR, VECTOR + 1),
-        1,
-    ),
-    "a wrong sign": (
-        lambda *c: product_rule(elementwise, *c),
-        RIGHT_PRODUCT,
-        (RIGHT_PRODUCT[0], lambda z_bar, x, y: -z_bar * x),
-        (VECTOR, VECTOR + 1),
-        1,
-    ),
-    "a missing factor": (
-        lambda *c: product_rule(elementwise, *c),
-        RIGHT_PRODUCT,
-        (lambda z_bar, x, y: z_bar, RIGHT_PRODUCT[1]),
-        (VECTOR, VECTOR + 1),
-        1,
-    ),
-    "swapped operands": (
-        lambda *c: product_rule(elementwise, *c),
-        RIGHT_PRODUCT,
-        RIGHT_PRODUCT[::-1],
-        (VECTOR, VECTOR + 1),
-        1,
-    ),
-    "nothing where something is due": (
-        lambda *c: product_rule(elementwise, *c),
-        RIGHT_PRODUCT,
-        (RIGHT_PRODUCT[0], lambda z_bar, x, y: None),
-        (VECTOR, VECTOR + 1),
-        1,
-    ),
-    "a sum that broadcasts back": (
-        lambda *c: product_rule(op, *c),
-        RIGHT_PRODUCT,
-        (lambda z_bar, x, y: lantern.sum(z_bar * y), RIGHT_PRODUCT[1]),
-        (VECTOR, VECTOR + 1),
-        1,
-    ),
-    "a contribution that overwrites": (
-        lambda *c: product_rule(elementwise, *c),
-        RIGHT_PRODUCT,
-        (overwriting, RIGHT_PRODUCT[1]),
-        (VECTOR, VECTOR + 1),
-        1,
-    ),
-    "one row for all": (
-        lambda *c: product_rule(op, *c),
-        RIGHT_PRODUCT,
-        (lambda z_bar, x, y: (z_bar * y)[:1], RIGHT_PRODUCT[1]),
-        (MATRIX, MATRIX + 1),
-        1,
-    ),
-    "a transposed matrix": (
-        matrix_rule,
-        RIGHT_MATRIX,
-        (lambda z_bar, x, y: z_bar @ y, RIGHT_MATRIX[1]),
-        (SQUARE, SQUARE + 1),
-        1,
-    ),
-    "a transposed factor": (
-        matrix_rule,
-        RIGHT_MATRIX,
-        (RIGHT_MATRIX[0], lambda z_bar, x, y: x @ z_bar),
-        (SQUARE, SQUARE + 1),
-        1,
-    ),
-    "right first, wrong second order": (
-        lambda c: unary_rule(elementwise, sine, c),
-        (cosine,),
-        (plain_cosine,),
-        (VECTOR,),
-        2,
-    ),
-    "right first, wrong second order of a number": (
-        lambda c: unary_rule(elementwise, sine, c),
-        (cosine,),
-        (plain_cosine,),
-        (0.7,),
-        2,
-    ),
-    "a missing conjugate": (
-        lambda c: unary_rule(linear, lambda x: namespace(x).conj(x), c),
-        (lambda z_bar, x: namespace(z_bar).conj(z_bar),),
-        (lambda z_bar, x: z_bar,),
-        (VECTOR + 1j * VECTOR**2,),
-        1,
-    ),
-    "linear where it is not": (
-        lambda kind: unary_rule(kind, lambda x: x * x, _twice),
-        (elementwise,),
-        (linear,),
-        (VECTOR,),
-        1,
-    ),
+    "a factor of 1.001": (PRODUCT, (lambda z, x, y: z * y * 1.001, SECOND)),
+    "a wrong sign": (PRODUCT, (FIRST, lambda z, x, y: -z * x)),
+    "a missing factor": (PRODUCT, (lambda z, x, y: z, SECOND)),
+    "swapped operands": (PRODUCT, (SECOND, FIRST)),
+    "nothing where something is due": (PRODUCT, (FIRST, lambda z, x, y: None)),
+    "a contribution that overwrites": (PRODUCT, (overwriting, SECOND)),
+    "a sum for all": (GENERAL, (lambda z, x, y: lantern.sum(z * y), SECOND)),
+    "one row for all": (GENERAL, (lambda z, x, y: (z * y)[:1], SECOND)),
+    "a matrix untransposed": (MATMUL, (lambda z, x, y: z @ y, RIGHT_MATRIX[1])),
+    "matrices in wrong order": (MATMUL, (RIGHT_MATRIX[0], lambda z, x, y: z @ x.mT)),
+    "a wrong second order": (SINE, (plain_cosine,)),
+    "a wrong second order of a number": (SINE_OF_A_NUMBER, (plain_cosine,)),
+    "a missing conjugate": (CONJ, (lambda z, x: z,)),
+    "linear where it is not": (KIND, (linear,)),
 }
 
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_check_grads_finds_a_wrong_rule_and_passes_its_right_twin(fault):
-    make, right, wrong, operands, order = FAULTS[fault]
-    check_grads(make(*right), operands, order=2, atol=1e-6)
-    if order == 2:
-        check_grads(make(*wrong), operands, order=1)
+    family, wrong = FAULTS[fault]
+    check_grads(family.make(*family.right), family.operands, order=2, atol=1e-6)
+    if family.order == 2:
+        check_grads(family.make(*wrong), family.operands)
     with pytest.raises(GradientError, match="finite differences"):
-        check_grads(make(*wrong), operands, order=order, atol=1e-6)
+        check_grads(family.make(*wrong), family.operands, family.order, atol=1e-6)
 
 
 @pytest.mark.parametrize("mode", ["fwd", "rev"])
@@ -263,13 +205,19 @@ def scalar_fact(name):
     )
 
 
+def nesting():
+    tests = test_nesting.TestPerturbationConfusion()
+    tests.test_an_inner_derivative_used_twice([grad, grad])
+
+
 def broken_number(patch):
     patch.setattr(number.Number, "accumulate", overwrite_number)
     patch.setattr(number.Number, "resume", resume_with_overwriting)
 
 
 def broken_array(patch):
-    patch.setattr(accumulator.Accumulator, "accumulate", overwrite_array)
+    for method in ("accumulate", "add"):
+        patch.setattr(accumulator.Accumulator, method, overwrite_array)
 
 
 def no_unbroadcast(patch):
@@ -280,14 +228,7 @@ def no_unbroadcast(patch):
 BREAKAGES = {
     "= for += on numbers, in a sum": (broken_number, scalar_fact("2x + x^3")),
     "= for += on numbers, in a loop": (broken_number, scalar_fact("power by loop")),
-    "= for += on numbers, nested": (
-        broken_number,
-        lambda: (
-            test_nesting.TestPerturbationConfusion().test_an_inner_derivative_used_twice(
-                [grad, grad]
-            )
-        ),
-    ),
+    "= for += on numbers, nested": (broken_number, nesting),
     "= for += on arrays, repeated reads": (
         broken_array,
         a_fact("an element read in two places"),

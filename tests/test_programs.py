@@ -16,7 +16,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import lantern
-from lantern import grad, jvp, tree_leaves, tree_map, tree_structure, value_and_grad, vjp
+from lantern import (
+    grad,
+    jvp,
+    tree_leaves,
+    tree_map,
+    tree_structure,
+    value_and_grad,
+    vjp,
+)
 from lantern.testing import difference, inner, random_like
 
 repeatable = settings(
@@ -85,20 +93,20 @@ def wide(a):
     return a + np.zeros((2, 3))
 
 
-OURS = {
-    **vars(lantern),
-    "total": lambda a: lantern.sum(wide(a), axis=-1, keepdims=True),
-    "log_total": lambda a: lantern.logsumexp(wide(a), axis=-1, keepdims=True),
-    "reverse": lambda a: wide(a)[..., ::-1],
-    "matrix": lambda a: wide(a) @ WEIGHTS,
-    "softmax": lambda a: lantern.softmax(wide(a)),
-}
+OURS = SimpleNamespace(**vars(lantern))
+OURS.total = lambda a: lantern.sum(wide(a), axis=-1, keepdims=True)
+OURS.log_total = lambda a: lantern.logsumexp(wide(a), axis=-1, keepdims=True)
+OURS.reverse = lambda a: wide(a)[..., ::-1]
+OURS.matrix = lambda a: wide(a) @ WEIGHTS
+OURS.softmax = lambda a: lantern.softmax(wide(a))
 
 
 def steps(*tables):
     names = sorted({name for table in tables for name in table})
     index = st.integers(0, 20)
-    return st.lists(st.tuples(st.sampled_from(names), index, index), min_size=1, max_size=9)
+    return st.lists(
+        st.tuples(st.sampled_from(names), index, index), min_size=1, max_size=9
+    )
 
 
 ALL = SMOOTH | KINKED | ARRAYS
@@ -106,7 +114,7 @@ NUMBERS = st.floats(-2.0, 2.0, allow_subnormal=False)
 POINTS = st.lists(NUMBERS, min_size=1, max_size=3)
 
 
-def run(program, inputs, f=SimpleNamespace(**OURS), finish=lambda y: y):
+def run(program, inputs, f=OURS, finish=lambda y: y):
     """The last value of a program, plus a little of everything else."""
     values = list(inputs)
     for name, i, j in program:
@@ -136,7 +144,8 @@ def check_every_way(f, x, smooth=True):
     assert switched[0] == value
     pulled = vjp(f, x)
     assert pulled[0] == value
-    for a, b, c in zip(*map(tree_leaves, (gradient, switched[1], pulled[1](1.0)[0]))):
+    results = map(tree_leaves, (gradient, switched[1], pulled[1](1.0)[0]))
+    for a, b, c in zip(*results, strict=True):
         np.testing.assert_array_equal(a, b)
         np.testing.assert_allclose(c, a, rtol=1e-13, atol=1e-15)
         assert np.shape(a) == np.shape(b) == np.shape(c)

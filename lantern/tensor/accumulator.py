@@ -155,7 +155,7 @@ class Accumulator(Receiver):
         self.mask = None
         if total is None:
             self.cotangent = contribution
-        elif self.owned:
+        elif self.owned and type(contribution) in buffers:
             total += contribution
         else:
             self.cotangent = total + contribution
@@ -172,6 +172,15 @@ class Accumulator(Receiver):
                 rule = _with_mask(rule, self.mask)
                 next(rule)
         super().settle(rule, z_bar)
+
+
+def fits(receiver: Any, shape: tuple[int, ...], dtype: Any) -> bool:
+    """Whether an array of this shape and type needs no fitting for a receiver."""
+    return (
+        type(receiver) is Accumulator
+        and receiver.shape == shape
+        and receiver.dtype is dtype
+    )
 
 
 def _with_mask(rule: Any, mask: Any) -> Rule:

@@ -1,14 +1,27 @@
 """Reading parts of an array; the derivative of a read is a scatter, collected."""
 
+import math
 from typing import Any
 
 from lantern.contribution import Contribution
+from lantern.errors import ShapeError
 from lantern.namespace import namespace
 from lantern.op import linear
+from lantern.tensor.manipulation import as_array, axis_of, reshape
+from lantern.tensor.namespace import array_namespace, numpy_namespace
 from lantern.tree import tree_map
-from lantern.value import Rule, base
+from lantern.value import Rule, Value, base
 
-__all__ = ["getitem", "scatter"]
+__all__ = [
+    "compress",
+    "extract",
+    "getitem",
+    "scatter",
+    "take",
+    "take_along_axis",
+]
+
+_BASIC = (int, slice, bool, type(None), type(...))
 
 
 class Scatter(Contribution):
@@ -24,22 +37,94 @@ class Scatter(Contribution):
         return scatter(self.z_bar, self.index, shape)
 
     def add_to(self, buffer: Any) -> None:
-        """Add the cotangent in place, once for each time that it was read."""
-        if is_basic(self.index):
-            buffer[self.index] += self.z_bar
+        """Add the cotangent in place, once for each time that it was read.
+
+        An index without repeats is added to with ``+=``. Otherwise ``add.at`` is ten
+        times faster on flat arrays than on any others.
+        """
+        index, z_bar, shape = self.index, self.z_bar, buffer.shape
+        if not any(map(_may_repeat, _parts(index))):
+            buffer[index] += z_bar
+            return
+        cells, xp = _cells(index, shape), namespace(buffer)
+        rows = all(type(p) is int or hasattr(p, "dtype") for p in _parts(index))
+        axes = sum(map(_axes, _parts(index)))
+        width = math.prod(shape[axes:]) if rows else 0
+        if width != 1 and _distinct(cells):
+            buffer[index] += z_bar
+        elif rows and buffer.flags.c_contiguous:
+            z_bar = xp.broadcast_to(z_bar, (*cells.shape, *shape[axes:]))
+            cells = cells[..., None] * width + xp.arange(width)
+            xp.add.at(buffer.reshape(-1), cells.reshape(-1), z_bar.reshape(-1))
         else:
-            namespace(buffer).add.at(buffer, self.index, self.z_bar)
+            xp.add.at(buffer, index, z_bar)
 
 
-def is_basic(index: Any) -> bool:
-    """Whether an index is made of integers, slices, None and Ellipsis alone.
+def _parts(index: Any) -> tuple[Any, ...]:
+    return index if type(index) is tuple else (index,)
 
-    Such an index reads no element twice.
-    """
-    parts = index if type(index) is tuple else (index,)
-    return all(
-        part is None or part is ... or type(part) in (int, slice) for part in parts
-    )
+
+def _is_mask(part: Any) -> bool:
+    return getattr(getattr(part, "dtype", None), "kind", None) == "b"
+
+
+def _may_repeat(part: Any) -> bool:
+    """Whether a part of an index can name an element twice by itself."""
+    return type(part) not in _BASIC and not _is_mask(part)
+
+
+def _axes(part: Any) -> int:
+    """How many axes a part of an index reads."""
+    if part is None or part is ... or type(part) is bool:
+        return 0
+    return len(part.shape) if _is_mask(part) else 1
+
+
+def _cells(index: Any, shape: tuple[int, ...]) -> Any:
+    """What the integer arrays of an index name, counted along the axes they read."""
+    parts, axis, cells = _parts(index), 0, 0
+    for part in parts:
+        if part is ...:
+            axis += len(shape) - sum(map(_axes, parts))
+        elif type(part) is slice or not _axes(part):
+            axis += _axes(part)
+        else:
+            for i in part.nonzero() if _is_mask(part) else (part,):
+                cells = cells * shape[axis] + i + shape[axis] * (i < 0)
+                axis += 1
+    return cells
+
+
+def _distinct(cells: Any) -> bool:
+    """Whether no number occurs twice."""
+    if cells.size < 2:
+        return True
+    ordered = namespace(cells).sort(cells.reshape(-1))
+    return not bool((ordered[1:] == ordered[:-1]).any())
+
+
+def reads_once(index: Any, shape: tuple[int, ...]) -> bool:
+    """Whether an index names no element twice."""
+    if any(map(_may_repeat, _parts(index))):
+        return _distinct(_cells(index, shape))
+    return sum(map(_is_mask, _parts(index))) < 2
+
+
+def settled(index: Any) -> Any:
+    """An index of plain values, with arrays that nobody else can change."""
+    if isinstance(index, tuple):
+        return tuple(map(_settled_part, index))
+    return _settled_part(index)
+
+
+def _settled_part(part: Any) -> Any:
+    part = tree_map(base, part)
+    if isinstance(part, list | tuple):
+        part = numpy_namespace.array(part)
+        return part if part.size else part.astype(int)
+    if isinstance(part, numpy_namespace.generic | numpy_namespace.ndarray):
+        return part.copy() if part.shape else part.item()
+    return part.copy() if hasattr(part, "dtype") else part
 
 
 def getitem(x: Any, index: Any) -> Any:
@@ -53,7 +138,7 @@ def getitem(x: Any, index: Any) -> Any:
         >>> getitem(np.array([1.0, 2.0, 3.0]), slice(1, None))
         array([2., 3.])
     """
-    return _getitem(x, tree_map(base, index) if type(index) is tuple else base(index))
+    return _getitem(x, index if type(index) in _BASIC else settled(index))
 
 
 @linear
@@ -70,26 +155,131 @@ def _getitem(x: Any, /, index: Any) -> Rule:
     yield Scatter(index, z_bar)
 
 
-@linear
-def scatter(x: Any, /, index: Any, shape: tuple[int, ...]) -> Rule:
+def scatter(x: Any, /, index: Any, shape: tuple[int, ...]) -> Any:
     """An array of zeros with x added at an index, once for each time it is named.
 
     Shapes:
-        x: as ``zeros(shape)[index]``; result: shape
-
-    Rule:
-        x_bar = z_bar[index]
+        x: broadcasts to ``zeros(shape)[index]``; result: shape
 
     Example:
         >>> import numpy as np
         >>> scatter(np.array([1.0, 2.0]), np.array([0, 0]), (3,))
         array([3., 0., 0.])
     """
-    plain = base(x)
-    z = namespace(plain).zeros(shape, dtype=plain.dtype)
-    if plain is x:
-        Scatter(index, x).add_to(z)
+    return _scatter(as_array(x), settled(index), shape)
+
+
+@linear
+def _scatter(x: Any, /, index: Any, shape: tuple[int, ...]) -> Rule:
+    """An array of zeros with x added at an index, once for each time it is named.
+
+    Shapes:
+        x: broadcasts to ``zeros(shape)[index]``; result: shape
+
+    Rule:
+        x_bar = z_bar[index]
+    """
+    if isinstance(x, Value):
+        z = _scatter(x, index=index, shape=shape)
     else:
-        z = scatter(x, index, shape)
-    z_bar = yield z
+        z = namespace(x).zeros(shape, dtype=x.dtype)
+        Scatter(index, x).add_to(z)
+    z_bar = yield (z, x := None, z := None)[0]
     yield z_bar[index]
+
+
+def take(a: Any, indices: Any, axis: int | None = None, *, mode: str = "raise") -> Any:
+    """The elements at some positions along an axis; of the flat array for None.
+
+    Shapes:
+        a: (..., n, ...); result: (..., *indices.shape, ...)
+
+    Example:
+        >>> import numpy as np
+        >>> take(np.array([1.0, 2.0, 3.0]), [0, 0, -1])
+        array([1., 1., 3.])
+    """
+    a = as_array(a)
+    if axis is None:
+        a, axis = reshape(a, -1), 0
+    axis = axis_of(axis, len(a.shape))
+    xp = array_namespace(base(a))
+    indices = xp.asarray(base(indices))
+    if indices.dtype == bool:
+        indices = indices.astype(int)
+    if mode == "wrap":
+        indices = indices % a.shape[axis]
+    elif mode == "clip":
+        indices = xp.clip(indices, 0, a.shape[axis] - 1)
+    elif mode != "raise":
+        xp.take(xp.zeros(1), 0, mode=mode)  # raises
+    return getitem(a, (slice(None),) * axis + (indices,))
+
+
+def take_along_axis(arr: Any, indices: Any, axis: int | None = -1) -> Any:
+    """Elements along an axis, at positions of their own for each line.
+
+    Shapes:
+        arr: (..., n, ...); indices: (..., m, ...); result: (..., m, ...)
+
+    Example:
+        >>> import numpy as np
+        >>> take_along_axis(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[0], [1]]))
+        array([[1.],
+               [4.]])
+    """
+    arr = as_array(arr)
+    if axis is None:
+        arr, axis = reshape(arr, -1), 0
+    return getitem(arr, along_axis(arr.shape, base(indices), axis))
+
+
+def along_axis(shape: tuple[int, ...], indices: Any, axis: int) -> Any:
+    """An index of arrays that names the positions along each line of an axis."""
+    axis, ndim = axis_of(axis, len(shape)), len(shape)
+    if len(indices.shape) != ndim:
+        raise ShapeError(
+            f"take_along_axis: the indices have {len(indices.shape)} axes, the array "
+            f"has {ndim}. Give one position for each element of the result."
+        )
+    xp = namespace(indices)
+    lines = [
+        xp.arange(n).reshape((-1,) + (1,) * (ndim - 1 - i)) for i, n in enumerate(shape)
+    ]
+    lines[axis] = indices
+    return tuple(lines)
+
+
+def compress(condition: Any, a: Any, axis: int | None = None) -> Any:
+    """The parts along an axis for which a condition holds; of the flat array for None.
+
+    Shapes:
+        condition: (m,), m <= n; a: (..., n, ...); result: (..., count, ...)
+
+    Example:
+        >>> import numpy as np
+        >>> compress([True, False, True], np.array([1.0, 2.0, 3.0]))
+        array([1., 3.])
+    """
+    condition = array_namespace(base(condition)).asarray(base(condition))
+    if condition.ndim != 1:
+        raise ShapeError(
+            f"compress: the condition must have one axis, got {condition.ndim}. For a "
+            f"mask of the array's shape use a[mask]."
+        )
+    return take(a, condition.nonzero()[0], axis)
+
+
+def extract(condition: Any, arr: Any) -> Any:
+    """The elements of an array for which a condition of its size holds.
+
+    Shapes:
+        condition, arr: (...); result: (count,)
+
+    Example:
+        >>> import numpy as np
+        >>> extract([True, False, True], np.array([1.0, 2.0, 3.0]))
+        array([1., 3.])
+    """
+    condition = array_namespace(base(condition)).asarray(base(condition))
+    return take(arr, condition.reshape(-1).nonzero()[0])

@@ -1,11 +1,34 @@
-"""Matrix products."""
+"""Products of vectors and matrices, and diagonals: bilinear or linear, all of them."""
 
+import math
 from typing import Any
 
-from lantern.op import op
-from lantern.value import Rule
+from lantern.arithmetic import multiply
+from lantern.errors import MissingRuleError
+from lantern.namespace import namespace
+from lantern.op import linear, op
+from lantern.tensor.indexing import Scatter
+from lantern.tensor.manipulation import astype, permute_dims, reshape
+from lantern.tensor.matrices import as_array, axes_last, conj_if_complex
+from lantern.tensor.namespace import array_namespace
+from lantern.tensor.reduction import sum
+from lantern.value import Rule, Value, base
 
-__all__ = ["matmul"]
+__all__ = [
+    "cross",
+    "diagonal",
+    "dot",
+    "inner",
+    "kron",
+    "matmul",
+    "matvec",
+    "outer",
+    "tensordot",
+    "trace",
+    "vdot",
+    "vecdot",
+    "vecmat",
+]
 
 
 @op
@@ -23,6 +46,9 @@ def matmul(x: Any, y: Any, /) -> Rule:
         >>> import numpy as np
         >>> matmul(np.array([[1.0, 2.0]]), np.array([3.0, 4.0]))
         array([11.])
+
+    References:
+        Giles (2008), section 2.2.2.
     """
     z_bar = yield x @ y
     if len(x.shape) == len(y.shape) == 1:
@@ -36,4 +62,334 @@ def matmul(x: Any, y: Any, /) -> Rule:
         yield lambda: x[:, None] * z_bar[..., None, :]
     else:
         yield lambda: z_bar @ y.mT
-        yield lambda: x.mT @ z_bar
+        yield lambda: _transposed_product(x, y.shape, z_bar)
+
+
+def _transposed_product(x: Any, shape: tuple[int, ...], z_bar: Any) -> Any:
+    """``x.mT @ z_bar``; for one matrix y of a whole batch, as one product."""
+    if len(shape) > 2 or len(x.shape) == 2:
+        return x.mT @ z_bar
+    rows = math.prod(x.shape[:-1])
+    return x.reshape(rows, shape[0]).mT @ z_bar.reshape(rows, shape[1])
+
+
+def matvec(x1: Any, x2: Any, /) -> Any:
+    """Matrices times vectors, over all leading axes together.
+
+    Shapes:
+        x1: (..., n, k); x2: (..., k); result: (..., n)
+
+    Example:
+        >>> import numpy as np
+        >>> matvec(np.eye(2), np.array([[1.0, 2.0], [3.0, 4.0]]))
+        array([[1., 2.],
+               [3., 4.]])
+    """
+    x1, x2 = as_array(x1), as_array(x2)
+    return matmul(x1, x2) if len(x2.shape) < 2 else matmul(x1, x2[..., None])[..., 0]
+
+
+def vecmat(x1: Any, x2: Any, /) -> Any:
+    """Conjugated vectors times matrices, over all leading axes together.
+
+    Shapes:
+        x1: (..., k); x2: (..., k, m); result: (..., m)
+
+    Example:
+        >>> import numpy as np
+        >>> vecmat(np.array([[1.0, 2.0], [3.0, 4.0]]), np.eye(2))
+        array([[1., 2.],
+               [3., 4.]])
+    """
+    x1, x2 = conj_if_complex(as_array(x1)), as_array(x2)
+    if len(x1.shape) < 2:
+        return matmul(x1, x2)
+    return matmul(x1[..., None, :], x2)[..., 0, :]
+
+
+def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
+    """The inner products of vectors along an axis; the first one is conjugated.
+
+    Shapes:
+        x1, x2: (..., n), broadcast but for n; result: (...)
+
+    Example:
+        >>> import numpy as np
+        >>> vecdot(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([1.0, 1.0]))
+        array([3., 7.])
+    """
+    x1, x2 = as_array(x1), as_array(x2)
+    if axis != -1:
+        x1, x2 = axes_last(x1, axis), axes_last(x2, axis)
+    return _vecdot(conj_if_complex(x1), x2)
+
+
+@op
+def _vecdot(x: Any, y: Any, /) -> Rule:
+    """The products of vectors along the last axis, none of them conjugated.
+
+    Shapes:
+        x, y: (..., n), broadcast but for n; result: (...)
+
+    Rule:
+        x_bar = z_bar * y, y_bar = z_bar * x, over the last axis
+    """
+    z_bar = yield namespace(x, y).vecdot(conj_if_complex(x), y)
+    yield lambda: z_bar[..., None] * y
+    yield lambda: z_bar[..., None] * x
+
+
+def dot(a: Any, b: Any) -> Any:
+    """The product over the last axis of a and the last but one of b, if it has two.
+
+    Shapes:
+        a: (..., k); b: (..., k, m), (k,) or (); result: the other axes of a, then of b
+
+    Example:
+        >>> import numpy as np
+        >>> dot(np.array([1.0, 2.0]), np.array([3.0, 4.0]))
+        np.float64(11.0)
+    """
+    a, b = as_array(a), as_array(b)
+    if not a.shape or not b.shape:
+        return multiply(a, b)
+    if len(b.shape) <= 2 or len(a.shape) == 1:
+        return matmul(a, b)
+    return _tensordot(a, b, axes=(-1, -2))
+
+
+def vdot(a: Any, b: Any, /) -> Any:
+    """The inner product of all elements, in order; those of a are conjugated.
+
+    Shapes:
+        a, b: (...), as many elements; result: ()
+
+    Example:
+        >>> import numpy as np
+        >>> vdot(np.array([1.0, 2.0]), np.array([3.0, 4.0]))
+        np.float64(11.0)
+    """
+    return matmul(conj_if_complex(_flat(a)), _flat(b))
+
+
+def inner(a: Any, b: Any) -> Any:
+    """The products over the last axes of both.
+
+    Shapes:
+        a: (..., n) or (); b: (..., n) or (); result: the other axes of a, then of b
+
+    Example:
+        >>> import numpy as np
+        >>> inner(np.array([1.0, 2.0]), np.array([[3.0, 4.0], [5.0, 6.0]]))
+        array([11., 17.])
+    """
+    a, b = as_array(a), as_array(b)
+    if not a.shape or not b.shape:
+        return multiply(a, b)
+    if len(a.shape) == 1 or len(b.shape) == 1:
+        return matmul(a, b) if len(b.shape) == 1 else matmul(b, a)
+    return _tensordot(a, b, axes=(-1, -1))
+
+
+def outer(a: Any, b: Any) -> Any:
+    """The products of every element of a with every element of b.
+
+    Shapes:
+        a: (...) with n elements; b: (...) with m; result: (n, m)
+
+    Example:
+        >>> import numpy as np
+        >>> outer(np.array([1.0, 2.0]), np.array([3.0, 4.0]))
+        array([[3., 4.],
+               [6., 8.]])
+    """
+    return multiply(_flat(a)[:, None], _flat(b))
+
+
+def _flat(x: Any) -> Any:
+    x = as_array(x)
+    return x if len(x.shape) == 1 else reshape(x, (-1,))
+
+
+def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
+    """The product over chosen axes of both.
+
+    Shapes:
+        a, b: (...); result: the axes of a that were not chosen, then those of b
+
+    Args:
+        axes: a number n, for the last n axes of a and the first n of b; or a pair of
+            the axes of a and those of b.
+
+    Example:
+        >>> import numpy as np
+        >>> tensordot(np.ones((2, 3, 4)), np.ones((4, 3, 5)), ((1, 2), (1, 0))).shape
+        (2, 5)
+    """
+    return _tensordot(as_array(a), as_array(b), axes=axes)
+
+
+@op
+def _tensordot(x: Any, y: Any, /, axes: Any) -> Rule:
+    """The product over chosen axes of both, its operands first.
+
+    Shapes:
+        x, y: (...); result: the axes of x that were not chosen, then those of y
+
+    Rule:
+        x_bar = z_bar times y, over y's other axes; y_bar = x times z_bar, over x's
+        other axes
+    """
+    z_bar = yield namespace(x, y).tensordot(x, y, axes=axes)
+    pairs = _pairs(axes, len(x.shape), len(y.shape))
+    free_x = [i for i in range(len(x.shape)) if i not in {a for a, _ in pairs}]
+    free_y = [i for i in range(len(y.shape)) if i not in {b for _, b in pairs}]
+    n, m = len(free_x), len(z_bar.shape)
+
+    def x_bar() -> Any:
+        z = namespace(z_bar, y).tensordot(z_bar, y, (list(range(n, m)), free_y))
+        by_y = sorted(pairs, key=lambda pair: pair[1])
+        return _in_order(z, [*free_x, *(a for a, _ in by_y)])
+
+    def y_bar() -> Any:
+        z = namespace(x, z_bar).tensordot(x, z_bar, (free_x, list(range(n))))
+        return _in_order(z, [*(b for _, b in sorted(pairs)), *free_y])
+
+    yield x_bar
+    yield y_bar
+
+
+def _pairs(axes: Any, n: int, m: int) -> list[tuple[int, int]]:
+    """Which axis of x was summed with which of y, counted from 0."""
+    if not hasattr(axes, "__iter__"):
+        return [(n - axes + i, i) for i in range(axes)]
+    of_x, of_y = (a if hasattr(a, "__iter__") else (a,) for a in axes)
+    return [(a % n, b % m) for a, b in zip(of_x, of_y, strict=True)]
+
+
+def _in_order(z: Any, axes: list[int]) -> Any:
+    """An array whose i-th axis belongs at ``axes[i]``, with its axes there."""
+    if axes == sorted(axes):
+        return z
+    order = sorted(range(len(axes)), key=axes.__getitem__)
+    return namespace(z).permute_dims(z, order)
+
+
+def kron(a: Any, b: Any) -> Any:
+    """The Kronecker product: each element of a times the whole of b, as blocks.
+
+    Shapes:
+        a: (n0, n1, ...); b: (m0, m1, ...); result: (n0 * m0, n1 * m1, ...)
+
+    Example:
+        >>> import numpy as np
+        >>> kron(np.array([1.0, 10.0]), np.array([1.0, 2.0]))
+        array([ 1.,  2., 10., 20.])
+    """
+    a, b = as_array(a), as_array(b)
+    ndim = max(len(a.shape), len(b.shape))
+    n, m = ([1] * (ndim - len(x.shape)) + list(x.shape) for x in (a, b))
+    blocks = multiply(
+        reshape(a, [k for i in n for k in (i, 1)]),
+        reshape(b, [k for i in m for k in (1, i)]),
+    )
+    return reshape(blocks, [i * j for i, j in zip(n, m, strict=True)])
+
+
+def cross(
+    a: Any,
+    b: Any,
+    axisa: int = -1,
+    axisb: int = -1,
+    axisc: int = -1,
+    axis: int | None = None,
+) -> Any:
+    """The vector product of vectors of length 3.
+
+    Shapes:
+        a, b: (..., 3), broadcast, their vectors along axisa and axisb; result:
+        (..., 3), its vectors along axisc; axis stands for all three
+
+    Example:
+        >>> import numpy as np
+        >>> cross(np.array([1.0, 0.0, 0.0]), np.array([0.0, 1.0, 0.0]))
+        array([0., 0., 1.])
+    """
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    if not isinstance(a, Value) and not isinstance(b, Value):
+        return array_namespace(a, b).cross(a, b, axisa, axisb, axisc)
+    x, y = axes_last(as_array(a), axisa), axes_last(as_array(b), axisb)
+    if 2 in (*x.shape[-1:], *y.shape[-1:]):
+        raise MissingRuleError(
+            "cross: vectors of length 2 have no rule. Append a zero to each vector."
+        )
+    z = _cross(x, y)
+    order = list(range(len(z.shape) - 1))
+    order.insert(axisc % len(z.shape), len(order))
+    return z if order[-1] == len(order) - 1 else permute_dims(z, order)
+
+
+@op
+def _cross(x: Any, y: Any, /) -> Rule:
+    """The vector product along the last axis.
+
+    Shapes:
+        x, y: (..., 3), broadcast; result: (..., 3)
+
+    Rule:
+        x_bar = cross(y, z_bar), y_bar = cross(z_bar, x)
+    """
+    z_bar = yield namespace(x, y).cross(x, y)
+    yield lambda: namespace(z_bar, y).cross(y, z_bar)
+    yield lambda: namespace(z_bar, x).cross(z_bar, x)
+
+
+def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+    """The diagonals of the matrices along two axes, as the last axis.
+
+    Shapes:
+        a: (..., n, m), its matrices along axis1 and axis2; result: (..., k)
+
+    Example:
+        >>> import numpy as np
+        >>> diagonal(np.array([[1.0, 2.0], [3.0, 4.0]]))
+        array([1., 4.])
+    """
+    a = as_array(a)
+    if not isinstance(a, Value):
+        return namespace(a).diagonal(a, offset, axis1, axis2)
+    return _diagonal(axes_last(a, axis1, axis2), offset=offset)
+
+
+@linear
+def _diagonal(x: Any, /, offset: int) -> Rule:
+    """The diagonals of matrices.
+
+    Shapes:
+        x: (..., n, m); result: (..., k)
+
+    Rule:
+        x_bar = z_bar on the diagonals, 0 elsewhere
+    """
+    xp = namespace(x)
+    z_bar = yield (xp.diagonal(x, offset, -2, -1), x := None)[0]
+    i = namespace(base(z_bar)).arange(z_bar.shape[-1])
+    yield Scatter((..., i + max(-offset, 0), i + max(offset, 0)), z_bar)
+
+
+def trace(
+    a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None
+) -> Any:
+    """The sums of the diagonals of the matrices along two axes.
+
+    Shapes:
+        a: (..., n, m), its matrices along axis1 and axis2; result: (...)
+
+    Example:
+        >>> import numpy as np
+        >>> trace(np.array([[1.0, 2.0], [3.0, 4.0]]))
+        np.float64(5.0)
+    """
+    z = diagonal(a, offset, axis1, axis2)
+    return sum(z if dtype is None else astype(z, dtype), axis=-1)

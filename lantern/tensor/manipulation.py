@@ -1,35 +1,88 @@
 """Operations that move elements: their derivative moves the cotangent back."""
 
+import functools
+from collections.abc import Callable, Sequence
 from itertools import accumulate, pairwise
 from typing import Any
 
+from lantern.errors import ArgumentError
 from lantern.namespace import namespace
-from lantern.op import linear
-from lantern.tensor.namespace import array_namespace
-from lantern.value import Rule
+from lantern.op import linear, registry
+from lantern.tensor.namespace import array_namespace, numpy_namespace
+from lantern.value import Rule, Value, base
 
 __all__ = [
+    "as_array",
     "astype",
     "broadcast_to",
     "concat",
+    "concatenate",
     "expand_dims",
     "matrix_transpose",
+    "moveaxis",
     "permute_dims",
+    "ravel",
     "reshape",
     "squeeze",
     "stack",
+    "swapaxes",
+    "transpose",
 ]
 
 
-@linear
-def reshape(x: Any, /, shape: Any) -> Rule:
+def as_array(x: Any) -> Any:
+    """A number or a list of plain numbers as an array; arrays are what they are.
+
+    Shapes:
+        x: (...); result: (...)
+
+    Example:
+        >>> as_array(2.0)
+        array(2.)
+    """
+    if hasattr(x, "shape"):
+        return x
+    if isinstance(x, Value):
+        return _reshape(stack([x]), ())
+    array = array_namespace(x).asarray(x)
+    if array.dtype == object:
+        raise ArgumentError(
+            f"as_array: there are no arrays of {type(x).__name__} objects. Convert "
+            f"them to float first."
+        )
+    return array
+
+
+def on_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
+    """An operation of one array that takes a number for an array without axes."""
+
+    @functools.wraps(function)
+    def convert(x: Any, /, *args: Any, **statics: Any) -> Any:
+        return function(as_array(x), *args, **statics)
+
+    name = function.__name__
+    registry[name] = registry[name]._replace(function=convert)
+    return convert
+
+
+def axis_of(axis: int, ndim: int) -> int:
+    """An axis counted from 0, checked."""
+    index: int = numpy_namespace.lib.array_utils.normalize_axis_index(axis, ndim)
+    return index
+
+
+def reshape(
+    x: Any, /, shape: Any, order: str = "C", *, copy: bool | None = None
+) -> Any:
     """The elements of x, in order, in another shape; one -1 is filled in.
+
+    Args:
+        order: "C": the last index changes fastest, "F": the first one, "A": as x lies
+            in memory.
+        copy: False raises ValueError where x lies so that it has to be copied.
 
     Shapes:
         x: (...); result: shape
-
-    Rule:
-        x_bar = reshape(z_bar, x.shape)
 
     Example:
         >>> import numpy as np
@@ -37,11 +90,60 @@ def reshape(x: Any, /, shape: Any) -> Rule:
         array([[0., 1.],
                [2., 3.]])
     """
+    if order == "C" and copy is None:
+        return _reshape(as_array(x), shape)
+    x = as_array(x)
+    plain = base(x)
+    if copy is False:
+        array_namespace(plain).reshape(plain, shape, order=order, copy=False)
+    if order in "Aa":
+        order = "F" if plain.flags.fnc else "C"
+    if order in "Cc":
+        return _reshape(x, shape)
+    if order not in "Ff":
+        numpy_namespace.reshape(1, 1, order=order)  # raises
+    shape = shape if isinstance(shape, Sequence) else (shape,)
+    return permute_dims(_reshape(permute_dims(x), tuple(reversed(shape))))
+
+
+@linear
+def _reshape(x: Any, /, shape: Any) -> Rule:
+    """The elements of x, in order, in another shape; one -1 is filled in.
+
+    Shapes:
+        x: (...); result: shape
+
+    Rule:
+        x_bar = reshape(z_bar, x.shape)
+    """
     old = x.shape
     z_bar = yield (namespace(x).reshape(x, shape), x := None)[0]
     yield namespace(z_bar).reshape(z_bar, old)
 
 
+def ravel(a: Any, order: str = "C") -> Any:
+    """The elements of an array along one axis.
+
+    Args:
+        order: as for ``reshape``, or "K": in the order of memory.
+
+    Shapes:
+        a: (...); result: (size,)
+
+    Example:
+        >>> import numpy as np
+        >>> ravel(np.array([[1.0, 2.0], [3.0, 4.0]]), order="F")
+        array([1., 3., 2., 4.])
+    """
+    if order not in "Kk":
+        return reshape(a, -1, order)
+    a = as_array(a)
+    strides = base(a).strides
+    axes = sorted(range(len(strides)), key=lambda i: -abs(strides[i]))
+    return _reshape(permute_dims(a, axes), -1)
+
+
+@on_arrays
 @linear
 def permute_dims(x: Any, /, axes: Any = None) -> Rule:
     """x with its axes in another order; reversed, if no order is given.
@@ -65,6 +167,9 @@ def permute_dims(x: Any, /, axes: Any = None) -> Rule:
     yield namespace(z_bar).permute_dims(z_bar, back)
 
 
+transpose = permute_dims
+
+
 @linear
 def matrix_transpose(x: Any, /) -> Rule:
     """x with its last two axes swapped.
@@ -84,6 +189,44 @@ def matrix_transpose(x: Any, /) -> Rule:
     yield namespace(z_bar).matrix_transpose(z_bar)
 
 
+def swapaxes(a: Any, axis1: int, axis2: int) -> Any:
+    """An array with two of its axes swapped.
+
+    Shapes:
+        a: (..., n, ..., m, ...); result: (..., m, ..., n, ...)
+
+    Example:
+        >>> import numpy as np
+        >>> swapaxes(np.ones((2, 3, 4)), 0, -1).shape
+        (4, 3, 2)
+    """
+    order = list(range(len(a.shape)))
+    i, j = (axis_of(axis, len(order)) for axis in (axis1, axis2))
+    order[i], order[j] = j, i
+    return permute_dims(a, order)
+
+
+def moveaxis(a: Any, source: Any, destination: Any) -> Any:
+    """An array with some axes at other positions, the rest in their order.
+
+    Shapes:
+        a: (n0, n1, ...); result: the same lengths in another order
+
+    Example:
+        >>> import numpy as np
+        >>> moveaxis(np.ones((2, 3, 4)), 0, -1).shape
+        (3, 4, 2)
+    """
+    normalize = numpy_namespace.lib.array_utils.normalize_axis_tuple
+    source = normalize(source, len(a.shape), "source")
+    destination = normalize(destination, len(a.shape), "destination")
+    order = [axis for axis in range(len(a.shape)) if axis not in source]
+    for to, axis in sorted(zip(destination, source, strict=True)):
+        order.insert(to, axis)
+    return permute_dims(a, order)
+
+
+@on_arrays
 @linear
 def squeeze(x: Any, /, axis: Any = None) -> Rule:
     """x without the given axes of length 1; without all of them by default.
@@ -104,6 +247,7 @@ def squeeze(x: Any, /, axis: Any = None) -> Rule:
     yield namespace(z_bar).reshape(z_bar, old)
 
 
+@on_arrays
 @linear
 def expand_dims(x: Any, /, axis: Any) -> Rule:
     """x with new axes of length 1 at the given positions of the result.
@@ -124,6 +268,7 @@ def expand_dims(x: Any, /, axis: Any) -> Rule:
     yield namespace(z_bar).reshape(z_bar, old)
 
 
+@on_arrays
 @linear
 def broadcast_to(x: Any, /, shape: Any) -> Rule:
     """x repeated along axes of length 1 and along new ones in front.
@@ -144,8 +289,26 @@ def broadcast_to(x: Any, /, shape: Any) -> Rule:
     yield z_bar
 
 
+def astype(x: Any, dtype: Any, /, *, copy: bool = True) -> Any:
+    """x with elements of another type; the derivative of whole numbers is zero.
+
+    Shapes:
+        x: (...); result: (...)
+
+    Example:
+        >>> import numpy as np
+        >>> astype(np.ones(2), np.float32)
+        array([1., 1.], dtype=float32)
+    """
+    x = as_array(x)
+    if numpy_namespace.dtype(dtype).kind not in "fc":
+        x = base(x)
+        return namespace(x).astype(x, dtype, copy=copy)
+    return _astype(x, dtype)
+
+
 @linear
-def astype(x: Any, /, dtype: Any) -> Rule:
+def _astype(x: Any, /, dtype: Any) -> Rule:
     """x with elements of another floating-point type.
 
     Shapes:
@@ -153,17 +316,12 @@ def astype(x: Any, /, dtype: Any) -> Rule:
 
     Rule:
         x_bar = z_bar, in x's type
-
-    Example:
-        >>> import numpy as np
-        >>> astype(np.ones(2), np.float32)
-        array([1., 1.], dtype=float32)
     """
     z_bar = yield (namespace(x).astype(x, dtype), x := None)[0]
     yield z_bar
 
 
-def concat(arrays: Any, /, axis: int | None = 0) -> Any:
+def concat(arrays: Any, /, axis: int | None = 0, *, dtype: Any = None) -> Any:
     """Arrays joined along an axis that they have; flattened ones, if axis is None.
 
     Shapes:
@@ -174,9 +332,14 @@ def concat(arrays: Any, /, axis: int | None = 0) -> Any:
         >>> concat([np.ones(1), np.zeros(2)])
         array([1., 0., 0.])
     """
+    arrays = [as_array(x) for x in arrays]
     if axis is None:
-        arrays, axis = [reshape(x, (-1,)) for x in arrays], 0
-    return _concat(*arrays, axis=axis)
+        arrays, axis = [_reshape(x, -1) for x in arrays], 0
+    z = _concat(*arrays, axis=axis)
+    return z if dtype is None else astype(z, dtype)
+
+
+concatenate = concat
 
 
 @linear
@@ -197,7 +360,7 @@ def _concat(*operands: Any, axis: int) -> Rule:
         yield z_bar[(*before, slice(start, stop))]
 
 
-def stack(arrays: Any, /, axis: int = 0) -> Any:
+def stack(arrays: Any, /, axis: int = 0, *, dtype: Any = None) -> Any:
     """Arrays or numbers of one shape, joined along a new axis.
 
     Shapes:
@@ -207,7 +370,8 @@ def stack(arrays: Any, /, axis: int = 0) -> Any:
         >>> stack([1.0, 2.0])
         array([1., 2.])
     """
-    return _stack(*arrays, axis=axis)
+    z = _stack(*arrays, axis=axis)
+    return z if dtype is None else astype(z, dtype)
 
 
 @linear

@@ -13,7 +13,7 @@ import numpy as np
 
 from lantern import scalar
 from lantern.contribution import Masked
-from lantern.errors import MissingExtraError
+from lantern.errors import MissingExtraError, MissingRuleError
 from lantern.namespace import namespace, register_namespace
 
 __all__ = ["ArrayNamespace", "array_namespace", "buffers", "numpy_namespace", "quiet"]
@@ -21,12 +21,11 @@ __all__ = ["ArrayNamespace", "array_namespace", "buffers", "numpy_namespace", "q
 # Types of arrays that can be added to in place.
 buffers: set[type] = {np.ndarray}
 
+# What comes from the module of special functions, and its name there.
 _SPECIAL = {
-    "erf": "erf",
-    "erfc": "erfc",
-    "gamma": "gamma",
-    "lgamma": "gammaln",
-}
+    name: name
+    for name in "betaln erf erfc erfinv gamma gammainc gammaincc iv logit xlogy".split()
+} | {"lgamma": "gammaln"}
 
 
 class ArrayNamespace:
@@ -63,7 +62,13 @@ class ArrayNamespace:
                 f"{name}: arrays need {self.special} for it. Install it with "
                 f'pip install "lantern-ad[{self.extra}]".'
             ) from None
-        return getattr(module, _SPECIAL.get(name, name))
+        function = getattr(module, _SPECIAL.get(name, name), None)
+        if function is None:
+            raise MissingRuleError(
+                f"{name}: {self.special} has no such function. Compute it on the CPU: "
+                f'x.to("cpu") and back are differentiable.'
+            )
+        return function
 
     def ieee_pow(self, x: Any, y: Any) -> Any:
         """``x**y``, without a warning where it is infinite."""
@@ -77,6 +82,7 @@ class ArrayNamespace:
 
     def polygamma(self, n: int, x: Any) -> Any:
         """The n-th derivative of the digamma function, in x's type."""
+        n = self.module.int64(n)  # cupyx takes no int of Python's
         return self._special_function("polygamma")(n, x).astype(x.dtype)
 
     def relu(self, x: Any) -> Any:
@@ -92,6 +98,14 @@ class ArrayNamespace:
         xp = self.module
         e = xp.exp(-xp.abs(x))
         return xp.where(x >= 0, 1, e) / (1 + e)
+
+    def cummax(self, x: Any, axis: int) -> Any:
+        """The largest element so far along an axis."""
+        return self.module.maximum.accumulate(x, axis=axis)
+
+    def cummin(self, x: Any, axis: int) -> Any:
+        """The smallest element so far along an axis."""
+        return self.module.minimum.accumulate(x, axis=axis)
 
     def logsumexp(self, x: Any, axis: Any = None, keepdims: bool = False) -> Any:
         """``log(sum(exp(x)))`` without overflow; -inf where all are -inf."""

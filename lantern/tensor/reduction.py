@@ -3,48 +3,61 @@
 import math
 from typing import Any
 
-from lantern.elementary import sqrt
+from lantern import choice
+from lantern.errors import ShapeError
 from lantern.namespace import namespace
-from lantern.op import elementwise, linear, op
-from lantern.value import Rule
+from lantern.op import linear, op
+from lantern.tensor import missing, softmax
+from lantern.tensor.axes import count, how_many, prepared, reduced_axes, spread
+from lantern.value import Rule, base
 
 __all__ = [
-    "log_softmax",
-    "logsumexp",
+    "amax",
+    "amin",
     "max",
     "mean",
     "min",
     "prod",
-    "softmax",
-    "std",
+    "ptp",
     "sum",
-    "var",
 ]
 
 
-def _reduced(shape: tuple[int, ...], axis: Any) -> tuple[int, ...]:
-    """The axes that a reduction removes, counted from 0."""
-    if axis is None:
-        return tuple(range(len(shape)))
-    axes = axis if isinstance(axis, tuple | list) else (axis,)
-    return tuple(a % len(shape) for a in axes)
+def sum(
+    x: Any,
+    /,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = True,
+) -> Any:
+    """The sum over axes.
 
+    Args:
+        x: what is summed.
+        axis: the axes to sum over: one, several, or None for all.
+        dtype: in which to sum.
+        out: not supported.
+        keepdims: whether the axes stay, with length 1.
+        initial: added to the sum.
+        where: which elements count.
 
-def _spread(z: Any, shape: tuple[int, ...], axis: Any) -> Any:
-    """A reduction's result with the axes that it removed back, of length 1."""
-    if axis is None:
-        return z  # it broadcasts as it is
-    axes = _reduced(shape, axis)
-    return namespace(z).reshape(z, [1 if i in axes else n for i, n in enumerate(shape)])
+    Shapes:
+        x: (...); result: without the axes, or with length 1 there (keepdims)
 
-
-def _count(shape: tuple[int, ...], axis: Any) -> int:
-    """How many elements become one."""
-    return math.prod(shape[a] for a in _reduced(shape, axis))
+    Example:
+        >>> import numpy as np
+        >>> sum(np.array([[1.0, 2.0], [3.0, 4.0]]), axis=0)
+        array([4., 6.])
+    """
+    z = _sum(prepared("sum", x, dtype, out, where), axis, keepdims)
+    return z if initial is None else z + initial
 
 
 @linear
-def sum(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Rule:
+def _sum(x: Any, /, axis: Any = None, keepdims: bool = False) -> Rule:
     """The sum over axes.
 
     Shapes:
@@ -52,19 +65,40 @@ def sum(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Rule:
 
     Rule:
         x_bar = z_bar, repeated
-
-    Example:
-        >>> import numpy as np
-        >>> sum(np.array([[1.0, 2.0], [3.0, 4.0]]), axis=0)
-        array([4., 6.])
     """
     shape = x.shape
     z_bar = yield (namespace(x).sum(x, axis=axis, keepdims=keepdims), x := None)[0]
-    yield _spread(z_bar, shape, axis)
+    yield spread(z_bar, shape, axis)
+
+
+def mean(
+    x: Any,
+    /,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: bool = False,
+    *,
+    where: Any = True,
+) -> Any:
+    """The mean over axes.
+
+    Shapes:
+        x: (...); result: without the axes, or with length 1 there (keepdims)
+
+    Example:
+        >>> import numpy as np
+        >>> mean(np.array([[1.0, 2.0], [3.0, 4.0]]), axis=0)
+        array([2., 3.])
+    """
+    if where is not True:
+        n = how_many(x, axis, keepdims, where)
+        return sum(x, axis, dtype, out, keepdims, where=where) / n
+    return _mean(prepared("mean", x, dtype, out), axis, keepdims)
 
 
 @linear
-def mean(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Rule:
+def _mean(x: Any, /, axis: Any = None, keepdims: bool = False) -> Rule:
     """The mean over axes.
 
     Shapes:
@@ -72,137 +106,158 @@ def mean(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Rule:
 
     Rule:
         x_bar = z_bar / n, repeated, where n elements become one
-
-    Example:
-        >>> import numpy as np
-        >>> mean(np.array([[1.0, 2.0], [3.0, 4.0]]), axis=0)
-        array([2., 3.])
     """
     shape = x.shape
     z_bar = yield (namespace(x).mean(x, axis=axis, keepdims=keepdims), x := None)[0]
-    yield _spread(z_bar / _count(shape, axis), shape, axis)
+    z_bar = namespace(z_bar).ieee_divide(z_bar, count(shape, axis))
+    yield spread(z_bar, shape, axis)
 
 
-def _extreme(name: str, x: Any, axis: Any, keepdims: bool) -> Rule:
-    """The rule of max and min: the elements that attain it share the cotangent."""
-    z = getattr(namespace(x), name)(x, axis=axis, keepdims=keepdims)
-    z_bar = yield z
-    chosen = x == _spread(z, x.shape, axis)
-    xp = namespace(chosen)
-    count = xp.sum(chosen, axis=axis, keepdims=keepdims)
-    yield xp.select(chosen, _spread(z_bar / count, x.shape, axis))
-
-
-@op
-def max(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Rule:
+def max(
+    x: Any,
+    /,
+    axis: Any = None,
+    out: Any = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = True,
+) -> Any:
     """The largest elements over axes; ties share the derivative equally.
 
     Shapes:
         x: (...); result: without the axes, or with length 1 there (keepdims)
-
-    Rule:
-        x_bar = z_bar / count where x == z, nothing elsewhere
 
     Example:
         >>> import numpy as np
         >>> max(np.array([[1.0, 2.0], [3.0, 4.0]]), axis=0)
         array([3., 4.])
     """
-    yield from _extreme("max", x, axis, keepdims)
+    _check_initial("max", initial, where)
+    z = _max(prepared("max", x, None, out, where, -math.inf), axis, keepdims)
+    return z if initial is None else choice.maximum(z, initial)
 
 
-@op
-def min(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Rule:
+def min(
+    x: Any,
+    /,
+    axis: Any = None,
+    out: Any = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = True,
+) -> Any:
     """The smallest elements over axes; ties share the derivative equally.
 
     Shapes:
         x: (...); result: without the axes, or with length 1 there (keepdims)
-
-    Rule:
-        x_bar = z_bar / count where x == z, nothing elsewhere
 
     Example:
         >>> import numpy as np
         >>> min(np.array([[1.0, 2.0], [3.0, 4.0]]), axis=0)
         array([1., 2.])
     """
+    _check_initial("min", initial, where)
+    z = _min(prepared("min", x, None, out, where, math.inf), axis, keepdims)
+    return z if initial is None else choice.minimum(z, initial)
+
+
+amax, amin = max, min
+
+
+def _check_initial(name: str, initial: Any, where: Any) -> None:
+    if initial is None and where is not True:
+        raise ShapeError(
+            f"{name}: where= may leave nothing to choose from. Give an initial value."
+        )
+
+
+@op
+def _max(x: Any, /, axis: Any = None, keepdims: bool = False) -> Rule:
+    """The largest elements over axes.
+
+    Shapes:
+        x: (...); result: without the axes, or with length 1 there (keepdims)
+
+    Rule:
+        x_bar = z_bar / count where x == z, nothing elsewhere
+    """
+    yield from _extreme("max", x, axis, keepdims)
+
+
+@op
+def _min(x: Any, /, axis: Any = None, keepdims: bool = False) -> Rule:
+    """The smallest elements over axes.
+
+    Shapes:
+        x: (...); result: without the axes, or with length 1 there (keepdims)
+
+    Rule:
+        x_bar = z_bar / count where x == z, nothing elsewhere
+    """
     yield from _extreme("min", x, axis, keepdims)
 
 
-@op
-def var(
-    x: Any, /, axis: Any = None, *, correction: float = 0, keepdims: bool = False
-) -> Rule:
-    """The variance over axes: squared deviations' sum, divided by n - correction.
-
-    Shapes:
-        x: (...); result: without the axes, or with length 1 there (keepdims)
-
-    Rule:
-        x_bar = z_bar * 2 * (x - mean(x)) / (n - correction)
-
-    Example:
-        >>> import numpy as np
-        >>> var(np.array([1.0, 3.0]))
-        np.float64(1.0)
-    """
-    xp = namespace(x)
-    deviation = x - xp.mean(x, axis=axis, keepdims=True)
-    n = _count(x.shape, axis) - correction
-    z_bar = yield xp.sum(deviation * deviation, axis=axis, keepdims=keepdims) / n
-    yield _spread(z_bar, x.shape, axis) * (deviation * (2 / n))
-
-
-def std(
-    x: Any, /, axis: Any = None, *, correction: float = 0, keepdims: bool = False
-) -> Any:
-    """The standard deviation over axes; of a constant, its derivative is 0.
-
-    Shapes:
-        x: (...); result: without the axes, or with length 1 there (keepdims)
-
-    Example:
-        >>> import numpy as np
-        >>> std(np.array([1.0, 3.0]))
-        np.float64(1.0)
-    """
-    return _root(var(x, axis, correction=correction, keepdims=keepdims))
-
-
-@elementwise
-def _root(x: Any, /) -> Rule:
-    """The square root, with derivative 0 at 0.
-
-    Shapes:
-        x: (...); result: (...)
-
-    Rule:
-        x_bar = z_bar / (2 * z), 0 where z is 0
-    """
-    z = sqrt(x)
-    del x
+def _extreme(name: str, x: Any, axis: Any, keepdims: bool) -> Rule:
+    """The rule of max and min: the elements that attain it share the cotangent."""
+    z = getattr(namespace(x), name)(x, axis=axis, keepdims=keepdims)
     z_bar = yield z
-    xp = namespace(z)
-    yield xp.where(z == 0, 0, z_bar / xp.where(z == 0, 1, 2 * z))
+    x, top = base(x), base(spread(z, x.shape, axis))
+    chosen = (x == top) | ((x != x) & (top != top))
+    xp = namespace(chosen)
+    count = xp.sum(chosen, axis=axis, keepdims=keepdims)
+    yield xp.select(chosen, spread(z_bar / count, x.shape, axis))
 
 
-@op
-def prod(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Rule:
+def ptp(x: Any, /, axis: Any = None, out: Any = None, keepdims: bool = False) -> Any:
+    """The distance from the smallest to the largest elements over axes.
+
+    Shapes:
+        x: (...); result: without the axes, or with length 1 there (keepdims)
+
+    Example:
+        >>> import numpy as np
+        >>> ptp(np.array([[1.0, 2.0], [3.0, 5.0]]), axis=0)
+        array([2., 3.])
+    """
+    return max(x, axis, out, keepdims) - min(x, axis, out, keepdims)
+
+
+def prod(
+    x: Any,
+    /,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = True,
+) -> Any:
     """The product over axes; its derivative is exact where factors are 0.
 
     Shapes:
         x: (...); result: without the axes, or with length 1 there (keepdims)
-
-    Rule:
-        x_bar = z_bar * the product of the other elements
 
     Example:
         >>> import numpy as np
         >>> prod(np.array([2.0, 3.0, 4.0]))
         np.float64(24.0)
     """
+    z = _prod(prepared("prod", x, dtype, out, where, 1), axis, keepdims)
+    return z if initial is None else z * initial
+
+
+@op
+def _prod(x: Any, /, axis: Any = None, keepdims: bool = False) -> Rule:
+    """The product over axes.
+
+    Shapes:
+        x: (...); result: without the axes, or with length 1 there (keepdims)
+
+    Rule:
+        x_bar = z_bar * the product of the other elements
+    """
     z_bar = yield namespace(x).prod(x, axis=axis, keepdims=keepdims)
-    yield _spread(z_bar, x.shape, axis) * _others(x, _reduced(x.shape, axis))
+    yield spread(z_bar, x.shape, axis) * _others(x, reduced_axes(x.shape, axis))
 
 
 def _others(x: Any, axes: tuple[int, ...]) -> Any:
@@ -229,70 +284,3 @@ def _others(x: Any, axes: tuple[int, ...]) -> Any:
     return xp.permute_dims(others, sorted(range(len(order)), key=order.__getitem__))
 
 
-@op
-def logsumexp(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Rule:
-    """``log(sum(exp(x)))`` over axes, without overflow; -inf where all x are.
-
-    Shapes:
-        x: (...); result: without the axes, or with length 1 there (keepdims)
-
-    Rule:
-        x_bar = z_bar * exp(x - z), 0 where z is -inf
-
-    Example:
-        >>> import numpy as np
-        >>> float(logsumexp(np.array([1000.0, 1000.0])))
-        1000.6931471805599
-    """
-    z = namespace(x).logsumexp(x, axis=axis, keepdims=keepdims)
-    z_bar = yield z
-    z = _spread(z, x.shape, axis)
-    xp = namespace(z)
-    z = xp.where(z == -math.inf, 0, z)
-    yield _spread(z_bar, x.shape, axis) * xp.exp(x - z)
-
-
-@op
-def log_softmax(x: Any, /, axis: int = -1) -> Rule:
-    """The logarithm of ``softmax``, ``x - logsumexp(x)``.
-
-    Shapes:
-        x: (...); result: (...)
-
-    Rule:
-        x_bar = z_bar - exp(z) * sum(z_bar)
-
-    Example:
-        >>> import numpy as np
-        >>> log_softmax(np.array([0.0, 0.0]))
-        array([-0.69314718, -0.69314718])
-    """
-    xp = namespace(x)
-    z = x - xp.logsumexp(x, axis=axis, keepdims=True)
-    del x
-    z_bar = yield z
-    total = namespace(z_bar).sum(z_bar, axis=axis, keepdims=True)
-    yield z_bar - xp.exp(z) * total
-
-
-@op
-def softmax(x: Any, /, axis: int = -1) -> Rule:
-    """``exp(x)`` divided by its sum along an axis.
-
-    Shapes:
-        x: (...); result: (...)
-
-    Rule:
-        x_bar = z * (z_bar - sum(z_bar * z))
-
-    Example:
-        >>> import numpy as np
-        >>> softmax(np.array([0.0, 0.0]))
-        array([0.5, 0.5])
-    """
-    xp = namespace(x)
-    z = xp.exp(x - xp.logsumexp(x, axis=axis, keepdims=True))
-    del x
-    z_bar = yield z
-    inner = z_bar * z
-    yield inner - z * namespace(inner).sum(inner, axis=axis, keepdims=True)

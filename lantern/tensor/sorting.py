@@ -1,3 +1,417 @@
-"""Order: sorting, selecting, searching."""
+"""Order: sorting, searching, choosing; where values go is a constant."""
 
-__all__: list[str] = []
+from typing import Any
+
+from lantern.choice import where
+from lantern.errors import MissingRuleError, ShapeError
+from lantern.namespace import namespace
+from lantern.op import linear
+from lantern.tensor.indexing import getitem, take, take_along_axis
+from lantern.tensor.manipulation import as_array, axis_of, concat, ravel, reshape
+from lantern.tensor.namespace import array_namespace, numpy_namespace
+from lantern.value import Rule, Value, base
+
+__all__ = [
+    "argpartition",
+    "argsort",
+    "argwhere",
+    "choose",
+    "flatnonzero",
+    "intersect1d",
+    "lexsort",
+    "nonzero",
+    "partition",
+    "searchsorted",
+    "select",
+    "setdiff1d",
+    "setxor1d",
+    "sort",
+    "topk",
+    "union1d",
+    "unique",
+    "unique_all",
+    "unique_counts",
+    "unique_inverse",
+    "unique_values",
+]
+
+
+def sort(
+    a: Any,
+    axis: int | None = -1,
+    kind: str | None = None,
+    order: Any = None,
+    *,
+    stable: bool | None = None,
+    descending: bool = False,
+) -> Any:
+    """An array in ascending order along an axis; the flat array for None.
+
+    Equal elements keep their order, whatever ``kind`` and ``stable`` say.
+
+    Shapes:
+        a: (...); result: (...)
+
+    Raises:
+        MissingRuleError: for ``order``, the fields of structured arrays.
+
+    Example:
+        >>> import numpy as np
+        >>> sort(np.array([3.0, 1.0, 2.0]))
+        array([1., 2., 3.])
+    """
+    a = as_array(a)
+    if axis is None:
+        a, axis = reshape(a, -1), 0
+    positions = argsort(a, axis, kind, order, descending=descending)
+    return _reorder(a, positions, axis)
+
+
+@linear
+def _reorder(x: Any, /, order: Any, axis: int) -> Rule:
+    """An array with each line along an axis in an order of its own.
+
+    Shapes:
+        x, order: (...); result: (...)
+
+    Rule:
+        x_bar = z_bar, put back in the old order
+    """
+    z_bar = yield (namespace(x).take_along_axis(x, order, axis), x := None)[0]
+    back = namespace(order).argsort(order, axis=axis)
+    yield namespace(z_bar).take_along_axis(z_bar, back, axis)
+
+
+def argsort(
+    a: Any,
+    axis: int | None = -1,
+    kind: str | None = None,
+    order: Any = None,
+    *,
+    stable: bool | None = None,
+    descending: bool = False,
+) -> Any:
+    """Where the elements of the sorted array come from: constants.
+
+    Equal elements keep their order, whatever ``kind`` and ``stable`` say.
+
+    Shapes:
+        a: (...); result: (...)
+
+    Raises:
+        MissingRuleError: for ``order``, the fields of structured arrays.
+
+    Example:
+        >>> import numpy as np
+        >>> argsort(np.array([3.0, 1.0, 2.0]))
+        array([1, 2, 0])
+    """
+    if order is not None:
+        raise MissingRuleError(
+            f"sort: no rule for order={order!r}. Sort the array of one field."
+        )
+    a = base(as_array(a))
+    if axis is None:
+        a, axis = a.reshape(-1), 0
+    xp = namespace(a)
+    if not descending:
+        return xp.argsort(a, axis=axis, stable=True)
+    back = xp.argsort(xp.flip(a, axis=axis), axis=axis, stable=True)
+    return a.shape[axis] - 1 - xp.flip(back, axis=axis)
+
+
+def partition(
+    a: Any,
+    kth: Any,
+    axis: int | None = -1,
+    kind: str = "introselect",
+    order: Any = None,
+) -> Any:
+    """An array with its k-th element in its sorted place, none larger before it.
+
+    Shapes:
+        a: (...); result: (...); of the flat array for axis None
+
+    Example:
+        >>> import numpy as np
+        >>> partition(np.array([3.0, 1.0, 2.0]), 0)[0]
+        np.float64(1.0)
+    """
+    a = as_array(a)
+    if axis is None:
+        a, axis = reshape(a, -1), 0
+    return _reorder(a, argpartition(a, kth, axis, kind, order), axis)
+
+
+def argpartition(
+    a: Any,
+    kth: Any,
+    axis: int | None = -1,
+    kind: str = "introselect",
+    order: Any = None,
+) -> Any:
+    """Where the elements of the partitioned array come from: constants.
+
+    Shapes:
+        a: (...); result: (...)
+
+    Example:
+        >>> import numpy as np
+        >>> argpartition(np.array([3.0, 1.0, 2.0]), 0)[0]
+        np.int64(1)
+    """
+    a = base(as_array(a))
+    return namespace(a).argpartition(a, base(kth), axis, kind, order)
+
+
+def topk(x: Any, k: int, /, axis: int = -1, *, largest: bool = True) -> tuple[Any, Any]:
+    """The k largest elements along an axis, the largest first, and their positions.
+
+    Args:
+        largest: False for the smallest ones, the smallest first.
+
+    Shapes:
+        x: (..., n, ...); each of two results: (..., k, ...)
+
+    Example:
+        >>> import numpy as np
+        >>> topk(np.array([3.0, 1.0, 2.0]), 2)
+        (array([3., 2.]), array([0, 2]))
+    """
+    x = as_array(x)
+    axis = axis_of(axis, len(x.shape))
+    if not 0 <= k <= x.shape[axis]:
+        raise ShapeError(
+            f"topk: k={k}, but the axis has length {x.shape[axis]}. Choose k from 0 to "
+            f"that length."
+        )
+    first = (slice(None),) * axis + (slice(k),)
+    positions = argsort(x, axis, descending=largest)[first]
+    return take_along_axis(x, positions, axis), positions
+
+
+def lexsort(keys: Any, axis: int = -1) -> Any:
+    """Where the elements come from when sorted by the last key first: constants.
+
+    Shapes:
+        keys: (...) each; result: (...)
+
+    Example:
+        >>> lexsort([[1, 2, 3], [2, 1, 1]])
+        array([1, 2, 0])
+    """
+    keys = [base(as_array(key)) for key in keys]
+    return namespace(keys[0]).lexsort(keys, axis)
+
+
+def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
+    """Where values would stand in a sorted array: constants.
+
+    Shapes:
+        a: (n,); v: (...); result: (...)
+
+    Example:
+        >>> int(searchsorted([1.0, 2.0, 3.0], 2.5))
+        2
+    """
+    a, v = base(a), base(v)
+    return array_namespace(a, v).searchsorted(a, v, side, base(sorter))
+
+
+def nonzero(a: Any) -> Any:
+    """The positions of elements that are not 0, axis by axis: constants.
+
+    Shapes:
+        a: (...); each result: (count,)
+
+    Example:
+        >>> nonzero([0.0, 5.0])
+        (array([1]),)
+    """
+    return base(as_array(a)).nonzero()
+
+
+def flatnonzero(a: Any) -> Any:
+    """The positions in the flat array of elements that are not 0: constants.
+
+    Shapes:
+        a: (...); result: (count,)
+
+    Example:
+        >>> flatnonzero([[0.0, 5.0]])
+        array([1])
+    """
+    return base(as_array(a)).reshape(-1).nonzero()[0]
+
+
+def argwhere(a: Any) -> Any:
+    """The index of each element that is not 0: constants.
+
+    Shapes:
+        a: (...), n axes; result: (count, n)
+
+    Example:
+        >>> argwhere([[0.0, 5.0]])
+        array([[0, 1]])
+    """
+    a = base(as_array(a))
+    return namespace(a).argwhere(a)
+
+
+def unique(
+    ar: Any,
+    return_index: bool = False,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    axis: int | None = None,
+    **options: Any,
+) -> Any:
+    """The different elements in ascending order; parts along an axis, if one is given.
+
+    The derivative goes to the first one of equal elements. Positions and counts are
+    constants.
+
+    Shapes:
+        ar: (...); result: (count,), or (..., count, ...) along an axis
+
+    Example:
+        >>> import numpy as np
+        >>> unique(np.array([3.0, 1.0, 3.0]))
+        array([1., 3.])
+    """
+    ar = as_array(ar)
+    xp, plain = namespace(base(ar)), base(ar)
+    _, index, *rest = xp.unique(
+        plain, True, return_inverse, return_counts, axis, **options
+    )
+    results = [take(ar, index, axis), *([index] if return_index else []), *rest]
+    return tuple(results) if len(results) > 1 else results[0]
+
+
+def unique_values(x: Any, /) -> Any:
+    """``unique`` by its name in the array API standard.
+
+    Shapes:
+        x: (...); result: (count,)
+    """
+    return unique(x, equal_nan=False)
+
+
+def _unique_plain(name: str, x: Any) -> Any:
+    x = base(as_array(x))
+    return getattr(namespace(x), name)(x)
+
+
+def unique_all(x: Any, /) -> Any:
+    """The different elements, where they first stand, each one's number, and counts.
+
+    Shapes:
+        x: (...); results: (count,), (count,), (...), (count,)
+    """
+    return _unique_plain("unique_all", x)._replace(values=unique_values(x))
+
+
+def unique_counts(x: Any, /) -> Any:
+    """The different elements, and how often each occurs.
+
+    Shapes:
+        x: (...); each of two results: (count,)
+    """
+    return _unique_plain("unique_counts", x)._replace(values=unique_values(x))
+
+
+def unique_inverse(x: Any, /) -> Any:
+    """The different elements, and the number of each element of x among them.
+
+    Shapes:
+        x: (...); results: (count,), (...)
+    """
+    return _unique_plain("unique_inverse", x)._replace(values=unique_values(x))
+
+
+def union1d(ar1: Any, ar2: Any) -> Any:
+    """The different elements of two arrays.
+
+    Shapes:
+        ar1, ar2: (...); result: (count,)
+    """
+    return unique(concat([ar1, ar2], None))
+
+
+def intersect1d(
+    ar1: Any, ar2: Any, assume_unique: bool = False, return_indices: bool = False
+) -> Any:
+    """The different elements that two arrays have both, as they stand in the first.
+
+    Shapes:
+        ar1, ar2: (...); result: (count,)
+    """
+    ar1, ar2 = as_array(ar1), base(as_array(ar2))
+    _, *indices = namespace(ar2).intersect1d(
+        base(ar1), ar2, assume_unique, return_indices=True
+    )
+    z = take(ar1, indices[0])
+    return (z, *indices) if return_indices else z
+
+
+def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
+    """The different elements of the first array that the second one lacks.
+
+    Shapes:
+        ar1, ar2: (...); result: (count,)
+    """
+    ar1 = ravel(ar1) if assume_unique else unique(ar1)
+    plain = base(ar1)
+    return getitem(ar1, ~namespace(plain).isin(plain, base(ar2)))
+
+
+def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
+    """The different elements that only one of two arrays has.
+
+    Shapes:
+        ar1, ar2: (...); result: (count,)
+    """
+    parts = setdiff1d(ar1, ar2, assume_unique), setdiff1d(ar2, ar1, assume_unique)
+    return sort(concat(parts))
+
+
+def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
+    """For each element the first choice whose condition holds, else the default.
+
+    What is not chosen receives exactly zero.
+
+    Shapes:
+        condlist, choicelist: (...) each, broadcast; result: (...)
+
+    Example:
+        >>> import numpy as np
+        >>> x = np.array([1.0, 2.0, 3.0])
+        >>> select([x < 2, x > 2], [x, 10 * x])
+        array([ 1.,  0., 30.])
+    """
+    if len(condlist) != len(choicelist) or not len(condlist):
+        raise ShapeError(
+            f"select: {len(condlist)} conditions for {len(choicelist)} choices. Give "
+            f"as many of each, and at least one."
+        )
+    result = default
+    for condition, choice in reversed(list(zip(condlist, choicelist, strict=True))):
+        result = where(as_array(condition), choice, result)
+    return result
+
+
+def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Any:
+    """For each element the entry of the choice that an array of integers names.
+
+    Shapes:
+        a, choices: (...) each, broadcast; result: (...)
+
+    Example:
+        >>> import numpy as np
+        >>> choose(np.array([0, 1, 0]), [np.zeros(3), np.ones(3)])
+        array([0., 1., 0.])
+    """
+    a = base(as_array(a))
+    numbers = list(range(len(choices)))
+    number = namespace(a).choose(a, numbers, mode=mode)
+    return select([number == k for k in numbers], [as_array(x) for x in choices])

@@ -7,13 +7,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from lantern import arithmetic
-from lantern.errors import DetachError, MutationError
+from lantern.errors import DetachError
 from lantern.namespace import namespace
 from lantern.op import Function, register_class
-from lantern.operators import OperatorValue, install
+from lantern.operators import install
 from lantern.tensor import indexing, linalg, manipulation, reduction
-from lantern.tensor.accumulator import Accumulator
+from lantern.tensor.accumulator import Accumulator, fits
 from lantern.tensor.namespace import buffers
+from lantern.tensor.standard import StandardArray
 from lantern.value import (
     UNTRACKED,
     Level,
@@ -28,10 +29,10 @@ __all__ = ["Tensor"]
 
 _REAL = frozenset({np.dtype(np.float32), np.dtype(np.float64)})
 # Operands that are constants without further looking.
-_CONSTANTS = frozenset({float, int, *buffers})
+_CONSTANTS = frozenset({float, int})
 
 
-class Tensor(OperatorValue):
+class Tensor(StandardArray):
     """An array, tracked by a derivative or not; it is used like the ndarray it holds.
 
     Args:
@@ -60,7 +61,9 @@ class Tensor(OperatorValue):
             primal = np.asarray(primal)
         self.primal = primal
         self.prompt = prompt
-        self.receiver = receiver or Accumulator(primal.shape, primal.dtype)
+        if receiver is None:
+            receiver = Accumulator(primal.shape, primal.dtype)
+        self.receiver = receiver
 
     @classmethod
     def emerge(
@@ -68,17 +71,19 @@ class Tensor(OperatorValue):
         primal: Any,
         prompt: Level,
         rule: Any,
-        operands: tuple[Receiver | None, ...],
+        left: Any,
+        right: Any = None,
+        elementwise: bool = False,
     ) -> Any:
         """A new array, whose rule is suspended where its derivative wants it."""
         shape, dtype = primal.shape, primal.dtype
-        left: Any
-        left, right = operands[0], None
-        if len(operands) == 2:
-            right = operands[1]
-        elif len(operands) > 2:
-            left = operands
-        receiver = Accumulator(shape, dtype, rule, left, right)
+        aligned = (
+            elementwise
+            and dtype in _REAL
+            and (left is None or fits(left, shape, dtype))
+            and (right is None or fits(right, shape, dtype))
+        )
+        receiver = Accumulator(shape, dtype, rule, left, right, aligned)
         prompt.suspend(receiver)
         return cls(primal, prompt, receiver)
 
@@ -96,13 +101,16 @@ class Tensor(OperatorValue):
             return total
         if total is None:
             return zeros_like(plain)
-        if type(plain) in buffers:
-            return namespace(plain).array(total, dtype=plain.dtype)
-        return type(plain)(total)
+        if isinstance(plain, np.generic):
+            return type(plain)(total)
+        return namespace(plain).array(total, dtype=plain.dtype)
 
     def one(self) -> Any:
-        """1 in the array's own type."""
-        return base(self).dtype.type(1)
+        """1 in the array's own type, on its device."""
+        plain = base(self)
+        if isinstance(plain, np.generic):
+            return plain.dtype.type(1)
+        return namespace(plain).ones_like(plain)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -142,15 +150,6 @@ class Tensor(OperatorValue):
 
     def __getitem__(self, index: Any) -> Any:
         return indexing.getitem(self, index)
-
-    def __setitem__(self, index: Any, value: Any) -> None:
-        if not is_tracked(self) and not is_tracked(value):
-            self.primal[base(index)] = base(value)
-            return
-        raise MutationError(
-            "x[i] = v: a tracked array cannot be written to. Build the array from its "
-            "parts, with lantern.where, lantern.stack or lantern.concat."
-        )
 
     def reshape(self, *shape: Any) -> Any:
         """The elements in another shape."""
@@ -267,29 +266,19 @@ def _operator(function: Function) -> tuple[Function, Function]:
             elif other.level > prompt.level:
                 left, right, prompt = None, y.receiver, other
                 a, b = x, y.primal
-        elif kind not in _CONSTANTS:
+        elif kind not in _CONSTANTS and kind not in buffers:
             return function(x, y) if x.takes(y) else NotImplemented
         begin = prompt.begin
         started = rule(a, b) if begin is None else begin(rule, (a, b), {})
-        primal = next(started)
-        shape, dtype = primal.shape, primal.dtype
-        aligned = (
-            elementwise
-            and (left is None or (left.shape == shape and left.dtype is dtype))
-            and (right is None or (right.shape == shape and right.dtype is dtype))
-            and dtype in _REAL
-        )
-        receiver = Accumulator(shape, dtype, started, left, right, aligned)
-        prompt.suspend(receiver)
-        return type(x)(primal, prompt, receiver)
+        return x.emerge(next(started), prompt, started, left, right, elementwise)
 
     def operate_reflected(x: Any, y: Any) -> Any:
-        if type(y) not in _CONSTANTS:
+        if type(y) not in _CONSTANTS and type(y) not in buffers:
             return function(y, x) if x.takes(y) else NotImplemented
         prompt = x.prompt
         begin = prompt.begin
         started = rule(y, x.primal) if begin is None else begin(rule, (y, x.primal), {})
-        return x.emerge(next(started), prompt, started, (None, x.receiver))
+        return x.emerge(next(started), prompt, started, None, x.receiver, elementwise)
 
     return operate, operate_reflected
 

@@ -1,5 +1,43 @@
-"""Sample calls: elementwise operations on arrays alone."""
+"""Sample calls: elementwise operations beside the shared ones, arrays and numbers.
 
-from tests.cases.case import Case
+``ELEMENTWISE`` names the interval of each operand.
+"""
 
-CASES: list[Case] = []
+import numpy as np
+
+from tests.cases.case import POSITIVE, SIGNED, UNIT, Case, array_case
+
+PROBABILITY = (0.1, 0.9)
+ELEMENTWISE: dict[str, tuple[tuple[float, float], ...]] = {
+    "betaln": (POSITIVE, POSITIVE),
+    "deg2rad": (SIGNED,),
+    "erfinv": (UNIT,),
+    "exp2": (SIGNED,),
+    "fmod": ((-2.9, -2.1), (0.9, 1.02)),
+    "fraction": ((1.1, 1.9),),
+    "gammainc": (POSITIVE, POSITIVE),
+    "gammaincc": (POSITIVE, POSITIVE),
+    "logaddexp": (SIGNED, SIGNED),
+    "logaddexp2": (SIGNED, SIGNED),
+    "logit": (PROBABILITY,),
+    "rad2deg": (SIGNED,),
+    "reciprocal": (POSITIVE,),
+    "rint": ((1.1, 1.4),),
+    "round": ((1.1, 1.4),),
+    "trunc": ((1.1, 1.9),),
+    "xlogy": (SIGNED, POSITIVE),
+}
+
+CASES: list[Case] = [
+    *(
+        Case(name, intervals, {}, (shape,) * len(intervals))
+        for name, intervals in ELEMENTWISE.items()
+        for shape in [(2, 3), (2, 1, 3), (), (0, 3)]
+    ),
+    array_case("iv", (2, 3), n=0),
+    array_case("iv", (2, 3), n=2),
+    array_case("ldexp", (2, 3), n=np.array([1, 0, -2])),
+    array_case("sinc", (2, 3), n=0),
+    array_case("sinc", (2, 3), interval=(-1e-3, 1e-3), n=0),
+    array_case("sinc", (2, 3), interval=(5.0, 9.0), n=2),
+]

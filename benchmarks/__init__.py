@@ -1,0 +1,1 @@
+"""Speed and memory of Lantern beside its peers: ``python -m benchmarks``."""

@@ -1,0 +1,79 @@
+"""A program in a process of its own, which runs and times it.
+
+Every library has its own process, as it would have in a user's hands: its garbage is
+collected at its own cost, and nobody else's objects are walked through.
+"""
+
+import math
+import multiprocessing
+import time
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from typing import Any
+
+Program = Callable[[], Any]
+Maker = Callable[[], Program | None]  # None: the library is missing
+
+
+class Entrant:
+    """A program in a process of its own, and the numbers that it computed.
+
+    Attributes:
+        result: None if its library is missing.
+    """
+
+    def __init__(self, name: str, make: Maker) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._pipe, theirs = context.Pipe()
+        serve = context.Process(target=_serve, args=(name, make, theirs), daemon=True)
+        serve.start()
+        theirs.close()
+        self.result = self._answer()
+
+    def seconds(self) -> float:
+        """Have the program timed once more: seconds per call."""
+        self._pipe.send("again")
+        return self._answer()
+
+    def _answer(self) -> Any:
+        answer = self._pipe.recv()
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+def _serve(name: str, make: Maker, pipe: Connection) -> None:
+    """The process of an entrant: answers with the result, then with timings."""
+    try:
+        program = make()
+        if program is None:
+            return pipe.send(None)
+        pipe.send(_numbers(program()))
+        calls = _calls(program)
+        while pipe.recv():
+            pipe.send(_time(program, calls))
+    except EOFError:  # the race is over
+        pass
+    except Exception as error:
+        pipe.send(RuntimeError(f"{name}: {type(error).__name__}: {error}"))
+
+
+def _numbers(result: Any) -> Any:
+    """A result, of whichever library, as one array."""
+    import numpy as np
+
+    parts = result if isinstance(result, list) else [result]
+    return np.concatenate([np.ravel(np.asarray(part)) for part in parts])
+
+
+def _calls(program: Program, budget: float = 0.2) -> int:
+    """How many calls make one timing last about ``budget`` seconds."""
+    return max(1, math.ceil(budget / max(_time(program, 1), 1e-6)))
+
+
+def _time(program: Program, calls: int) -> float:
+    # Of all threads; what else runs on the computer is not in it.
+    start = time.process_time()
+    for _ in range(calls):
+        program()
+    return (time.process_time() - start) / calls

@@ -1,0 +1,48 @@
+"""What ``import lantern`` costs where NumPy is imported already."""
+
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+
+from benchmarks.harness import LANTERN, Times
+from benchmarks.table import Row, Target
+
+LIMIT = Target(60, at_most=True)
+MODULES = {LANTERN: "lantern", "PyTorch": "torch", "autograd": "autograd", "JAX": "jax"}
+
+_PROGRAM = """
+import sys, time
+import numpy
+start = time.perf_counter()
+__import__(sys.argv[1])
+print(time.perf_counter() - start)
+"""
+
+
+def rows(quick: bool) -> list[Row]:
+    """One row for Lantern, with its limit, and one per peer beside it."""
+    samples: dict[str, list[float]] = {
+        name: [] for name, module in MODULES.items() if find_spec(module)
+    }
+    for turn in range(4 if quick else 12):
+        for name, taken in samples.items():
+            seconds = _import(MODULES[name])
+            if turn > 0:  # the first one may still compile
+                taken.append(seconds)
+    return [_row(name, samples.get(name)) for name in MODULES]
+
+
+def _import(module: str) -> float:
+    """Seconds that the import takes in a fresh interpreter, after ``import numpy``."""
+    command = [sys.executable, "-c", _PROGRAM, module]
+    return float(subprocess.check_output(command, text=True, env=os.environ))
+
+
+def _row(name: str, samples: list[float] | None) -> Row:
+    figure = f"import {MODULES[name]}, beyond NumPy"
+    target = LIMIT if name == LANTERN else None
+    if samples is None:
+        return Row("import_time", figure, None, "ms", target, f"{name} is missing here")
+    times = Times(samples)
+    return Row("import_time", figure, 1e3 * times.median, "ms", target, str(times))

@@ -1,0 +1,73 @@
+"""How reductions take their axes and options, as NumPy's do."""
+
+import math
+from typing import Any
+
+from lantern import choice
+from lantern.errors import MissingRuleError
+from lantern.namespace import namespace
+from lantern.tensor.creation import asarray
+from lantern.tensor.manipulation import astype
+from lantern.tensor.namespace import array_namespace
+from lantern.value import base
+
+__all__ = ["count", "how_many", "prepared", "reduced_axes", "refuse", "spread"]
+
+
+def refuse(where: str, **options: Any) -> None:
+    """Raise if any of these options was given.
+
+    Raises:
+        MissingRuleError: naming the option.
+
+    Example:
+        >>> refuse("sum", out=None)
+    """
+    for name, value in options.items():
+        if value is not None:
+            raise MissingRuleError(
+                f"{where}: no rule for {name}=. Leave it away, and use the result."
+            )
+
+
+def reduced_axes(shape: tuple[int, ...], axis: Any) -> tuple[int, ...]:
+    """The axes that a reduction removes, counted from 0."""
+    if axis is None:
+        return tuple(range(len(shape)))
+    axes = axis if isinstance(axis, tuple | list) else (axis,)
+    return tuple(a % len(shape) for a in axes)
+
+
+def spread(z: Any, shape: tuple[int, ...], axis: Any) -> Any:
+    """A reduction's result with the axes that it removed back, of length 1."""
+    if axis is None:
+        return z  # it broadcasts as it is
+    axes = reduced_axes(shape, axis)
+    return namespace(z).reshape(z, [1 if i in axes else n for i, n in enumerate(shape)])
+
+
+def count(shape: tuple[int, ...], axis: Any) -> int:
+    """How many elements become one."""
+    return math.prod(shape[a] for a in reduced_axes(shape, axis))
+
+
+def prepared(
+    name: str, x: Any, dtype: Any, out: Any, where: Any = True, fill: Any = 0
+) -> Any:
+    """The array that a reduction works on, with what it leaves out replaced."""
+    if out is not None:
+        refuse(name, out=out)
+    if not hasattr(x, "shape"):
+        x = asarray(x)
+    if dtype is not None and x.dtype != dtype:
+        x = astype(x, dtype)
+    if where is not True:
+        xp = array_namespace(base(x))
+        x = choice.where(xp.broadcast_to(base(where), x.shape), x, fill)
+    return x
+
+
+def how_many(x: Any, axis: Any, keepdims: bool, where: Any) -> Any:
+    """How many elements become one where some are left out."""
+    xp, shape = array_namespace(base(x)), base(asarray(x)).shape
+    return xp.count_nonzero(xp.broadcast_to(base(where), shape), axis, keepdims=keepdims)

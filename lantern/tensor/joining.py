@@ -1,0 +1,400 @@
+"""Arrays put together and taken apart, by ``concat`` and by reading parts."""
+
+from collections.abc import Callable
+from typing import Any
+
+from lantern.errors import ArgumentError, ShapeError
+from lantern.tensor.indexing import getitem, take
+from lantern.tensor.manipulation import (
+    as_array,
+    axis_of,
+    broadcast_to,
+    concat,
+    moveaxis,
+    reshape,
+)
+from lantern.tensor.namespace import numpy_namespace
+from lantern.value import base
+
+__all__ = [
+    "append",
+    "array_split",
+    "atleast_1d",
+    "atleast_2d",
+    "atleast_3d",
+    "block",
+    "broadcast_arrays",
+    "column_stack",
+    "delete",
+    "dsplit",
+    "dstack",
+    "hsplit",
+    "hstack",
+    "insert",
+    "meshgrid",
+    "split",
+    "unstack",
+    "vsplit",
+    "vstack",
+]
+
+
+def broadcast_arrays(*args: Any) -> tuple[Any, ...]:
+    """Arrays in the shape that they have together.
+
+    Shapes:
+        args: (...), broadcast; each result: (...)
+
+    Example:
+        >>> import numpy as np
+        >>> [x.shape for x in broadcast_arrays(np.ones((2, 1)), np.ones(3))]
+        [(2, 3), (2, 3)]
+    """
+    arrays = [as_array(x) for x in args]
+    shape = numpy_namespace.broadcast_shapes(*(x.shape for x in arrays))
+    return tuple(broadcast_to(x, shape) for x in arrays)
+
+
+def atleast_1d(*arys: Any) -> Any:
+    """Arrays with at least one axis; a tuple, if there are several.
+
+    Shapes:
+        arys: (...) each; each result: (...), or (1,)
+
+    Example:
+        >>> atleast_1d(2.0)
+        array([2.])
+    """
+    return _each(lambda x: x if x.shape else reshape(x, (1,)), arys)
+
+
+def atleast_2d(*arys: Any) -> Any:
+    """Arrays with at least two axes; a tuple, if there are several.
+
+    Shapes:
+        arys: (...) each; each result: (...), or (1, n)
+
+    Example:
+        >>> atleast_2d([1.0, 2.0])
+        array([[1., 2.]])
+    """
+    return _each(lambda x: x if len(x.shape) > 1 else reshape(x, (1, -1)), arys)
+
+
+def atleast_3d(*arys: Any) -> Any:
+    """Arrays with at least three axes; a tuple, if there are several.
+
+    Shapes:
+        arys: (...) each; each result: (...), or (n, m, 1), or (1, n, 1)
+
+    Example:
+        >>> atleast_3d([1.0, 2.0]).shape
+        (1, 2, 1)
+    """
+
+    def convert(x: Any) -> Any:
+        if len(x.shape) > 2:
+            return x
+        return reshape(x, (*x.shape, 1) if len(x.shape) == 2 else (1, -1, 1))
+
+    return _each(convert, arys)
+
+
+def _each(convert: Callable[[Any], Any], arrays: Any) -> Any:
+    """A function's result for one array, its results for several."""
+    results = tuple(convert(as_array(x)) for x in arrays)
+    return results[0] if len(results) == 1 else results
+
+
+def hstack(tup: Any, *, dtype: Any = None) -> Any:
+    """Arrays joined along their second axis; along the first, if they have but one.
+
+    Shapes:
+        tup: (n, m_i, ...) each; result: (n, sum of m_i, ...)
+
+    Example:
+        >>> hstack([1.0, [2.0, 3.0]])
+        array([1., 2., 3.])
+    """
+    arrays = [atleast_1d(x) for x in tup]
+    axis = 0 if arrays and len(arrays[0].shape) == 1 else 1
+    return concat(arrays, axis, dtype=dtype)
+
+
+def vstack(tup: Any, *, dtype: Any = None) -> Any:
+    """Arrays joined along their first axis; those with one axis are rows.
+
+    Shapes:
+        tup: (n_i, m, ...) or (m,) each; result: (sum of n_i, m, ...)
+
+    Example:
+        >>> vstack([[1.0, 2.0], [3.0, 4.0]])
+        array([[1., 2.],
+               [3., 4.]])
+    """
+    return concat([atleast_2d(x) for x in tup], 0, dtype=dtype)
+
+
+def dstack(tup: Any) -> Any:
+    """Arrays joined along their third axis.
+
+    Shapes:
+        tup: (n, m, k_i) or (n, m) or (m,) each; result: (n, m, sum of k_i)
+
+    Example:
+        >>> dstack([[1.0, 2.0], [3.0, 4.0]])
+        array([[[1., 3.],
+                [2., 4.]]])
+    """
+    return concat([atleast_3d(x) for x in tup], 2)
+
+
+def column_stack(tup: Any) -> Any:
+    """Arrays joined along their second axis; those with one axis are columns.
+
+    Shapes:
+        tup: (n, m_i) or (n,) each; result: (n, sum of m_i)
+
+    Example:
+        >>> column_stack([[1.0, 2.0], [3.0, 4.0]])
+        array([[1., 3.],
+               [2., 4.]])
+    """
+    arrays = [as_array(x) for x in tup]
+    return concat([x if len(x.shape) > 1 else reshape(x, (-1, 1)) for x in arrays], 1)
+
+
+def block(arrays: Any) -> Any:
+    """An array from nested lists of blocks, the innermost ones along the last axis.
+
+    Shapes:
+        arrays: blocks that fit together; result: the whole
+
+    Example:
+        >>> import numpy as np
+        >>> block([[np.ones((1, 1)), np.zeros((1, 2))], [np.full((1, 3), 5.0)]])
+        array([[1., 0., 0.],
+               [5., 5., 5.]])
+    """
+    blocks, depth = [], _depth(arrays)
+
+    def collect(part: Any) -> Any:
+        if isinstance(part, list):
+            return [collect(p) for p in part]
+        blocks.append(as_array(part))
+        return blocks[-1]
+
+    arrays = collect(arrays)
+    ndim = max([depth, *(len(x.shape) for x in blocks)])
+
+    def join(part: Any, level: int) -> Any:
+        if level == 0:
+            return reshape(part, (1,) * (ndim - len(part.shape)) + part.shape)
+        return concat([join(p, level - 1) for p in part], -level)
+
+    return join(arrays, depth)
+
+
+def _depth(part: Any) -> int:
+    """How deep lists are nested, everywhere alike."""
+    if isinstance(part, tuple):
+        raise ArgumentError("block: got a tuple. Nest blocks in lists only.")
+    if not isinstance(part, list):
+        return 0
+    depths = {_depth(p) for p in part}
+    if len(depths) != 1:
+        raise ShapeError(
+            "block: lists are empty or not nested equally deep. Give every block the "
+            "same number of lists around it."
+        )
+    return 1 + depths.pop()
+
+
+def append(arr: Any, values: Any, axis: int | None = None) -> Any:
+    """An array with values behind it along an axis; flat ones for None.
+
+    Shapes:
+        arr: (..., n, ...); values: (..., m, ...); result: (..., n + m, ...)
+
+    Example:
+        >>> import numpy as np
+        >>> append(np.array([1.0, 2.0]), 3.0)
+        array([1., 2., 3.])
+    """
+    return concat([arr, values], axis)
+
+
+def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
+    """An array with values put in before some positions along an axis.
+
+    Args:
+        obj: positions in ``arr``: an integer, a slice, a sequence or a mask.
+
+    Shapes:
+        arr: (..., n, ...); values: broadcasts to (..., m, ...); result:
+        (..., n + m, ...); of the flat array for axis None
+
+    Example:
+        >>> import numpy as np
+        >>> insert(np.array([1.0, 2.0]), 1, 5.0)
+        array([1., 5., 2.])
+    """
+    arr, values = as_array(arr), as_array(values)
+    if axis is None:
+        arr, axis = reshape(arr, -1), 0
+    axis, ndim = axis_of(axis, len(arr.shape)), len(arr.shape)
+    n, obj = arr.shape[axis], obj if isinstance(obj, slice) else base(obj)
+    values = reshape(values, (1,) * (ndim - len(values.shape)) + values.shape)
+    if not isinstance(obj, slice) and numpy_namespace.ndim(obj) == 0:
+        values = moveaxis(values, 0, axis)
+    count = numpy_namespace.insert(numpy_namespace.zeros(n), obj, 0.0).size - n
+    if count == 1:
+        count = values.shape[axis]
+    shape = (*arr.shape[:axis], count, *arr.shape[axis + 1 :])
+    parts = [arr, broadcast_to(values, shape)]
+    order = numpy_namespace.arange(n + count)
+    order = numpy_namespace.insert(order[:n], obj, order[n:])
+    return take(concat(parts, axis, dtype=arr.dtype), order, axis)
+
+
+def delete(arr: Any, obj: Any, axis: int | None = None) -> Any:
+    """An array without what is at some positions along an axis.
+
+    Args:
+        obj: the positions: an integer, a slice, a sequence or a mask.
+
+    Shapes:
+        arr: (..., n, ...); result: (..., n - m, ...); of the flat array for axis None
+
+    Example:
+        >>> import numpy as np
+        >>> delete(np.array([1.0, 2.0, 3.0]), 1)
+        array([1., 3.])
+    """
+    arr = as_array(arr)
+    if axis is None:
+        arr, axis = reshape(arr, -1), 0
+    axis = axis_of(axis, len(arr.shape))
+    positions = numpy_namespace.arange(arr.shape[axis])
+    return take(arr, numpy_namespace.delete(positions, base(obj)), axis)
+
+
+def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
+    """The parts of an array along an axis: equal ones, or cut before some positions.
+
+    Shapes:
+        ary: (..., n, ...); each result: (..., n_i, ...)
+
+    Example:
+        >>> import numpy as np
+        >>> split(np.array([1.0, 2.0, 3.0]), [1])
+        [array([1.]), array([2., 3.])]
+    """
+    return _split("split", ary, indices_or_sections, axis)
+
+
+def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
+    """As ``split``, into parts that need not be equal.
+
+    Shapes:
+        ary: (..., n, ...); each result: (..., n_i, ...)
+
+    Example:
+        >>> import numpy as np
+        >>> array_split(np.array([1.0, 2.0, 3.0]), 2)
+        [array([1., 2.]), array([3.])]
+    """
+    return _split("array_split", ary, indices_or_sections, axis)
+
+
+def _split(name: str, ary: Any, spec: Any, axis: int) -> list[Any]:
+    ary = as_array(ary)
+    axis = axis_of(axis, len(ary.shape))
+    positions = numpy_namespace.arange(ary.shape[axis])
+    parts = getattr(numpy_namespace, name)(positions, base(spec))
+    before = (slice(None),) * axis
+    ends = [(int(p[0]), int(p[-1]) + 1) if p.size else (0, 0) for p in parts]
+    return [getitem(ary, (*before, slice(*end))) for end in ends]
+
+
+def hsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
+    """``split`` along the second axis; along the first, if there is but one.
+
+    Shapes:
+        ary: (n, m, ...); each result: (n, m_i, ...)
+    """
+    ary = _with_axes("hsplit", ary, 1)
+    return split(ary, indices_or_sections, min(len(ary.shape) - 1, 1))
+
+
+def vsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
+    """``split`` along the first axis.
+
+    Shapes:
+        ary: (n, m, ...); each result: (n_i, m, ...)
+    """
+    return split(_with_axes("vsplit", ary, 2), indices_or_sections, 0)
+
+
+def dsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
+    """``split`` along the third axis.
+
+    Shapes:
+        ary: (n, m, k, ...); each result: (n, m, k_i, ...)
+    """
+    return split(_with_axes("dsplit", ary, 3), indices_or_sections, 2)
+
+
+def _with_axes(where: str, ary: Any, least: int) -> Any:
+    """An array, checked to have some number of axes."""
+    ary = as_array(ary)
+    if len(ary.shape) < least:
+        raise ShapeError(
+            f"{where}: needs at least {least} axes, got shape {ary.shape}. Use split "
+            f"with an axis that there is."
+        )
+    return ary
+
+
+def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
+    """The parts of an array along an axis, without that axis.
+
+    Shapes:
+        x: (..., n, ...); each of n results: (...)
+
+    Example:
+        >>> import numpy as np
+        >>> unstack(np.array([[1.0, 2.0], [3.0, 4.0]]), axis=1)
+        (array([1., 3.]), array([2., 4.]))
+    """
+    x = as_array(x)
+    axis = axis_of(axis, len(x.shape))
+    before = (slice(None),) * axis
+    return tuple(getitem(x, (*before, i)) for i in range(x.shape[axis]))
+
+
+def meshgrid(
+    *xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy"
+) -> tuple[Any, ...]:
+    """Coordinates along each axis as arrays over the whole grid.
+
+    Args:
+        copy: without effect: values never change.
+        sparse: leave axes of length 1, to be broadcast later.
+        indexing: "xy" swaps the first two axes, "ij" does not.
+
+    Shapes:
+        xi: (n_i,) each; each result: (n1, n0, n2, ...) or (n0, n1, n2, ...)
+
+    Example:
+        >>> [x.shape for x in meshgrid([1.0, 2.0], [3.0, 4.0, 5.0])]
+        [(3, 2), (3, 2)]
+    """
+    if indexing not in ("xy", "ij"):
+        raise ShapeError(f"meshgrid: indexing={indexing!r}. Choose 'xy' or 'ij'.")
+    grids = []
+    for i, x in enumerate(xi):
+        shape = [1] * len(xi)
+        shape[1 - i if i < 2 <= len(xi) and indexing == "xy" else i] = -1
+        grids.append(reshape(x, shape))
+    return tuple(grids) if sparse else broadcast_arrays(*grids)

@@ -1,0 +1,82 @@
+"""Reductions of exponentials: their logarithm, and each one's share."""
+
+import math
+from typing import Any
+
+from lantern.elementary import exp, log
+from lantern.namespace import namespace
+from lantern.op import op
+from lantern.tensor.axes import prepared, spread
+from lantern.tensor.namespace import array_namespace
+from lantern.value import Rule, base
+
+__all__ = ["log_softmax", "logsumexp", "softmax"]
+
+
+@op
+def logsumexp(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Rule:
+    """``log(sum(exp(x)))`` over axes, without overflow; -inf where all x are.
+
+    Shapes:
+        x: (...); result: without the axes, or with length 1 there (keepdims)
+
+    Rule:
+        x_bar = z_bar * exp(x - z), 0 where z is -inf
+
+    Example:
+        >>> import numpy as np
+        >>> float(logsumexp(np.array([1000.0, 1000.0])))
+        1000.6931471805599
+    """
+    z = namespace(x).logsumexp(x, axis=axis, keepdims=keepdims)
+    z_bar = yield z
+    z = spread(z, x.shape, axis)
+    xp = namespace(z)
+    z = xp.where(z == -math.inf, 0, z)
+    yield spread(z_bar, x.shape, axis) * xp.exp(x - z)
+
+
+@op
+def log_softmax(x: Any, /, axis: int = -1) -> Rule:
+    """The logarithm of ``softmax``, ``x - logsumexp(x)``.
+
+    Shapes:
+        x: (...); result: (...)
+
+    Rule:
+        x_bar = z_bar - exp(z) * sum(z_bar)
+
+    Example:
+        >>> import numpy as np
+        >>> log_softmax(np.array([0.0, 0.0]))
+        array([-0.69314718, -0.69314718])
+    """
+    xp = namespace(x)
+    z = x - xp.logsumexp(x, axis=axis, keepdims=True)
+    del x
+    z_bar = yield z
+    total = namespace(z_bar).sum(z_bar, axis=axis, keepdims=True)
+    yield z_bar - xp.exp(z) * total
+
+
+@op
+def softmax(x: Any, /, axis: int = -1) -> Rule:
+    """``exp(x)`` divided by its sum along an axis.
+
+    Shapes:
+        x: (...); result: (...)
+
+    Rule:
+        x_bar = z * (z_bar - sum(z_bar * z))
+
+    Example:
+        >>> import numpy as np
+        >>> softmax(np.array([0.0, 0.0]))
+        array([0.5, 0.5])
+    """
+    xp = namespace(x)
+    z = xp.exp(x - xp.logsumexp(x, axis=axis, keepdims=True))
+    del x
+    z_bar = yield z
+    inner = z_bar * z
+    yield inner - z * namespace(inner).sum(inner, axis=axis, keepdims=True)
