@@ -8,6 +8,7 @@ Example:
 
 import sys as _sys
 
+from lantern import array_api as array_api
 from lantern import cps as cps
 from lantern import fft as fft
 from lantern import linalg as linalg
@@ -21,12 +22,15 @@ from lantern.number import *
 from lantern.reverse import *
 from lantern.several import *
 from lantern.special import *
+from lantern.tensor.arranging import *
 from lantern.tensor.creation import *
 from lantern.tensor.cumulative import *
 from lantern.tensor.decomposition import *
+from lantern.tensor.device import *
 from lantern.tensor.einsum import *
 from lantern.tensor.elementwise import *
 from lantern.tensor.indexing import *
+from lantern.tensor.joining import *
 from lantern.tensor.linalg import *
 from lantern.tensor.manipulation import *
 from lantern.tensor.padding import *
@@ -36,6 +40,7 @@ from lantern.tensor.signal import *
 from lantern.tensor.sorting import *
 from lantern.tensor.statistics import *
 from lantern.tensor.tensor import *
+from lantern.tensor.updating import *
 from lantern.tree import *
 from lantern.trigonometry import *
 

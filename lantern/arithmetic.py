@@ -207,7 +207,7 @@ def _power_rule(z: Any, x: Any, y: Any) -> Rule:
     if isinstance(y, int | float):
         yield z_bar * (y * xp.ieee_pow(x, y - 1)) if y else 0 * z_bar
     else:
-        yield z_bar * (y * xp.ieee_pow(x, xp.where(y == 0, 1, y - 1)))
+        yield z_bar * (y * xp.ieee_pow(x, xp.where((x == 0) & (y == 0), 1, y - 1)))
     x = x if is_complex(x) else xp.where(x < 0, math.nan, x)
     yield z_bar * z * xp.log(xp.where(x == 0, 1, x))
 

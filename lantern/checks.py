@@ -6,6 +6,7 @@ from types import FunctionType
 from typing import Any
 
 from lantern.errors import ArgumentError, NotScalarError, ShapeError
+from lantern.namespace import namespace
 from lantern.tree import tree_leaves, tree_map
 from lantern.value import base, is_complex
 
@@ -126,6 +127,7 @@ def check_like(where: str, tree: Any, other: Any) -> None:
             f"Give one leaf of the same shape for each."
         )
     for leaf, like in zip(tree_leaves(other), tree_leaves(tree), strict=True):
+        namespace(base(like), base(leaf))  # refuses arrays of two libraries
         if not is_number(leaf) or (is_complex(leaf) and not is_complex(like)):
             raise ArgumentError(
                 f"{where}: expected a number like {describe(like)}, got "

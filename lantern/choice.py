@@ -55,7 +55,7 @@ def sign(x: Any, /) -> Any:
     if not is_complex(x):
         return _sign(x)
     z = abs(x)
-    return x / where(base(z) == 0, 1, z)
+    return where(base(z) == 0, 0, x) / where(base(z) == 0, 1, z)
 
 
 @constant
@@ -121,7 +121,7 @@ def maximum(x: Any, y: Any, /) -> Rule:
         3.0
     """
     z_bar = yield namespace(x, y).maximum(x, y)
-    x_bar = z_bar * ((x > y) + (x == y) / 2)
+    x_bar = z_bar * (x > y) + z_bar / 2 * (x == y)
     yield x_bar
     yield z_bar - x_bar
 
@@ -142,13 +142,13 @@ def minimum(x: Any, y: Any, /) -> Rule:
         2.0
     """
     z_bar = yield namespace(x, y).minimum(x, y)
-    x_bar = z_bar * ((x < y) + (x == y) / 2)
+    x_bar = z_bar * (x < y) + z_bar / 2 * (x == y)
     yield x_bar
     yield z_bar - x_bar
 
 
-def where(condition: Any, x: Any, y: Any, /) -> Any:
-    """x where the condition holds, else y.
+def where(condition: Any, /, *branches: Any) -> Any:
+    """x where the condition holds, else y; without x and y, where it holds.
 
     The branch not taken receives exactly zero, and a nan there stays there.
 
@@ -159,7 +159,9 @@ def where(condition: Any, x: Any, y: Any, /) -> Any:
         >>> where(True, 2.0, 3.0)
         2.0
     """
-    return _where(x, y, base(condition))
+    if not branches:
+        return base(condition).nonzero()
+    return _where(*branches, base(condition))
 
 
 @linear

@@ -1,3 +1,6 @@
 """Fourier transforms, under the names of ``numpy.fft`` and the array API standard."""
 
-__all__: list[str] = []
+from lantern.tensor import fourier
+from lantern.tensor.fourier import *  # noqa: F403  # these names and no others
+
+__all__ = fourier.__all__

@@ -18,6 +18,7 @@ from lantern.value import (
     is_adjoint,
     is_complex,
     too_few_contributions,
+    unwrapped,
     zeros_like,
 )
 
@@ -73,7 +74,11 @@ def by_partials(z: Receiver) -> Any:
         else:
             term = partial * x.tangent
         total = term if total is None else total + term
-    return zeros_like(z.rule.value) if total is None else total
+    value = z.rule.value
+    if total is None:
+        return zeros_like(value)
+    whole = getattr(total, "shape", ()) == getattr(value, "shape", ())
+    return total if whole and hasattr(total, "dtype") else total + zeros_like(value)
 
 
 def by_itself(z: Receiver) -> Any:
@@ -175,6 +180,7 @@ def jvp(
 
 
 def _give_tangent(x: Value, tangent: Any) -> None:
-    if type(tangent) is int:
+    tangent = unwrapped(tangent)
+    if not getattr(tangent, "shape", ()):
         tangent = x.one() * tangent
     x.receiver.tangent = x.receiver.fit(tangent)

@@ -7,13 +7,14 @@ name, so that each derivative around it meets the same rule again.
 """
 
 import sys
+from collections.abc import Hashable
 from decimal import Decimal
 from fractions import Fraction
 from importlib import import_module
 from typing import Any
 
 from lantern import scalar
-from lantern.errors import MissingRuleError
+from lantern.errors import ArgumentError, MissingRuleError
 
 __all__ = ["namespace", "register_namespace"]
 
@@ -112,6 +113,9 @@ def namespace(x: Any, *others: Any) -> Any:
 
     Tracked values come before arrays, arrays before Python scalars.
 
+    Raises:
+        ArgumentError: if they are arrays of two libraries.
+
     Example:
         >>> namespace(2.0).sqrt(2.25)
         1.5
@@ -119,6 +123,29 @@ def namespace(x: Any, *others: Any) -> Any:
     cls = type(x)
     found = _namespaces[cls] if cls in _namespaces else _find(cls)
     for other in others:
-        if found is scalar or namespace(other) is sys.modules.get("lantern"):
-            found = namespace(other)
+        kind = type(other)
+        if kind is cls:
+            continue
+        functions = _namespaces[kind] if kind in _namespaces else _find(kind)
+        if functions is found or functions is scalar:
+            continue
+        if found is scalar or _yields(cls, kind):
+            found, cls = functions, kind
     return found
+
+
+def _yields(cls: type, other: type) -> bool:
+    """Whether values of a class leave the choice of functions to those of another.
+
+    Scalars of an array library, which have a hash, go with the arrays of any.
+    """
+    tracked = sys.modules.get("lantern")
+    if tracked in (_namespaces[cls], _namespaces[other]):
+        return _namespaces[other] is tracked
+    if issubclass(cls, Hashable) or issubclass(other, Hashable):
+        return issubclass(cls, Hashable)
+    names = [f"{kind.__module__}.{kind.__qualname__}" for kind in (cls, other)]
+    raise ArgumentError(
+        f"{names[0]} and {names[1]}: arrays of two libraries meet in one operation. "
+        f"Move one: x = lantern.to_device(x, lantern.device(y))."
+    )

@@ -19,6 +19,7 @@ Operands arrive as primals. A contribution that costs much is best yielded as a 
 """
 
 import functools
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from inspect import CO_VARARGS, isgeneratorfunction
 from operator import attrgetter
@@ -26,13 +27,16 @@ from types import CodeType
 from typing import Any, NamedTuple
 
 from lantern.errors import RuleError
+from lantern.namespace import namespace
 from lantern.value import (
+    UNTRACKED,
     Level,
     Replayable,
     Value,
     adjoint_rules,
     base,
     too_few_contributions,
+    unwrapped,
 )
 
 __all__ = [
@@ -78,7 +82,7 @@ class Op(NamedTuple):
 
 registry: dict[str, Op] = {}
 _by_code: dict[CodeType, Op] = {}
-_classes: dict[type, type[Value]] = {}
+_classes: dict[type | str, type[Value]] = {}
 
 
 def kind_of(rule: Any) -> str:
@@ -93,8 +97,8 @@ def operand_count(rule: Replayable) -> int:
     return len(rule.operands) if arity < 0 else arity
 
 
-def register_class(kind: type, cls: type[Value]) -> None:
-    """Let ``cls`` track primals of type ``kind`` and of its subclasses."""
+def register_class(kind: type | str, cls: type[Value]) -> None:
+    """Let ``cls`` track primals of a type and its subclasses, or of a package."""
     _classes[kind] = cls
 
 
@@ -102,7 +106,8 @@ def value_class(primal: Any) -> type[Value]:
     """The class that tracks a primal; of a tracked one, its own class."""
     kind = type(primal)
     if kind not in _classes:
-        found = next(_classes[base] for base in kind.__mro__ if base in _classes)
+        packages = ((base, base.__module__.partition(".")[0]) for base in kind.__mro__)
+        found = next(_classes[name] for pair in packages for name in pair if name in _classes)
         _classes[kind] = kind if isinstance(primal, Value) else found
     return _classes[kind]
 
@@ -110,15 +115,30 @@ def value_class(primal: Any) -> type[Value]:
 def start(
     rule: RuleFunction, operands: Sequence[Any], args: Sequence[Any], statics: Statics
 ) -> Any:
+    """As ``_start``; arrays of two libraries are refused by name."""
+    try:
+        return _start(rule, operands, args, statics)
+    except TypeError:
+        namespace(*map(base, operands))  # says so, if that is why
+        raise
+
+
+def _start(
+    rule: RuleFunction, operands: Sequence[Any], args: Sequence[Any], statics: Statics
+) -> Any:
     """Run a rule's forward step for the innermost derivative among the operands.
 
     Operands of outer derivatives are constants to it. If nothing is tracked, the
     forward step is all there is.
     """
+    if any(type(x) is list or type(x) is tuple for x in operands):
+        operands = [as_array(x) for x in operands]
     values = [x for x in operands if isinstance(x, Value)]
     if not values:
         return first(rule(*operands, *args, **statics))
     prompt = max((x.prompt for x in values), key=attrgetter("level"))
+    if prompt is not UNTRACKED:
+        operands = [unwrapped(x) for x in operands]
     own = [isinstance(x, Value) and x.prompt is prompt for x in operands]
     primals = [x.primal if o else x for x, o in zip(operands, own, strict=True)]
     receivers = [x.receiver if o else None for x, o in zip(operands, own, strict=True)]
@@ -145,6 +165,11 @@ def first(started: Any) -> Any:
         raise too_few_contributions(started) from None
 
 
+def as_array(x: Any) -> Any:
+    """Nested lists of numbers, tracked or not, as an array; anything else as it is."""
+    return sys.modules["lantern"].array(x) if type(x) in (list, tuple) else x
+
+
 def begin(
     prompt: Level, rule: RuleFunction, args: Sequence[Any], statics: Statics
 ) -> Any:
@@ -157,6 +182,8 @@ def begin(
 def _unary(rule: RuleFunction, elementwise: bool) -> Function:
     def function(x: Any, /, *args: Any, **statics: Any) -> Any:
         if not isinstance(x, Value):
+            if type(x) is list or type(x) is tuple:
+                return function(as_array(x), *args, **statics)
             return first(rule(x, *args, **statics))
         prompt = x.prompt
         if prompt.begin is None:
@@ -175,6 +202,8 @@ def _unary_without_statics(rule: RuleFunction, elementwise: bool) -> Function:
 
     def function(x: Any, /) -> Any:
         if not isinstance(x, Value):
+            if type(x) is list or type(x) is tuple:
+                return function(as_array(x))
             return first(rule(x))
         prompt = x.prompt
         begin = prompt.begin

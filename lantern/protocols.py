@@ -7,6 +7,7 @@ is zero; what has no rule raises.
 
 import inspect
 import sys
+from functools import cache
 from typing import Any
 
 from lantern.errors import DetachError, MissingRuleError
@@ -37,17 +38,18 @@ _OUR_NAMES = {
 _PLAIN = frozenset(
     (
         "all allclose any argmax argmin argpartition argsort argwhere array2string "
-        "array_equal array_equiv array_repr array_str bincount bitwise_and bitwise_or "
+        "array_equal array_equiv array_repr array_str bitwise_and bitwise_or "
         "bitwise_xor can_cast ceil common_type count_nonzero digitize equal fix "
-        "flatnonzero floor floor_divide greater greater_equal histogram_bin_edges "
+        "flatnonzero floor floor_divide greater greater_equal "
         "isclose iscomplex iscomplexobj isfinite isin isinf isnan isneginf isposinf "
         "isreal isrealobj less less_equal lexsort logical_and logical_not logical_or "
         "logical_xor matrix_rank may_share_memory min_scalar_type nanargmax nanargmin "
-        "ndim nextafter nonzero not_equal result_type rint round searchsorted shape "
-        "shares_memory sign signbit size spacing trunc unique_counts unique_inverse "
-        "empty_like full_like ones_like zeros_like"
+        "ndim nonzero not_equal result_type rint round searchsorted shape "
+        "shares_memory sign signbit size spacing trunc "
+        "empty_like ones_like zeros_like"
     ).split()
 )
+_SECOND_IS_OUT = frozenset({"fix", "isneginf", "isposinf"})
 _METHODS = {
     ("add", "reduce"): "sum",
     ("multiply", "reduce"): "prod",
@@ -75,23 +77,30 @@ def find_function(name: str, module: str = "numpy") -> Any:
     return found if callable(found) else None
 
 
+_signature = cache(inspect.signature)
+
+
 def _accepts(function: Any, args: Any, kwargs: Any) -> bool:
     """Whether one of our functions has the parameters of this call."""
     try:
-        inspect.signature(function).bind(*args, **kwargs)
+        _signature(function).bind(*args, **kwargs)
     except TypeError:
         return False
     return True
 
 
-def _call(name: str, function: Any, args: Any, kwargs: Any) -> Any:
-    """Run our function as NumPy's was called, or say that there is no rule for it."""
+def _refuse_out(name: str, kwargs: dict[str, Any]) -> None:
+    """Refuse ``out=``, and drop it where it is None."""
     out = kwargs.pop("out", None)
     if any(x is not None for x in (out if type(out) is tuple else (out,))):
         raise DetachError(
             f"{name}: with a tracked value, out= would make its result a constant. "
             f"Use the function's result."
         )
+
+
+def _call(name: str, function: Any, args: Any, kwargs: Any) -> Any:
+    """Run our function as NumPy's was called, or say that there is no rule for it."""
     if function is not None and _accepts(function, args, kwargs):
         return function(*args, **kwargs)
     options = f" with these arguments ({', '.join(kwargs)})" if function else ""
@@ -111,6 +120,7 @@ class ArrayProtocols:
     ) -> Any:
         """Run a universal function of NumPy or SciPy by the rule of its name."""
         name = ufunc.__name__
+        _refuse_out(f"numpy.{name}", kwargs)
         if method != "__call__":
             ours = _METHODS.get((name, method))
             function = find_function(ours) if ours else None
@@ -119,15 +129,22 @@ class ArrayProtocols:
             return _call(f"numpy.{name}.{method}", function, inputs, kwargs)
         if works_on_plain_values(name):
             return getattr(ufunc, method)(*map(base, inputs), **kwargs)
-        return _call(f"numpy.{name}", find_function(name), inputs, kwargs)
+        function = find_function(name)
+        if function is not None and not kwargs:
+            return function(*inputs)
+        return _call(f"numpy.{name}", function, inputs, kwargs)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         """Run an array function of NumPy by the rule of its name."""
         name, module = func.__name__, func.__module__
+        kwargs = dict(kwargs)
+        _refuse_out(f"{module}.{name}", kwargs)
         if works_on_plain_values(name):
+            if name in _SECOND_IS_OUT and len(args) > 1:
+                _refuse_out(f"{module}.{name}", {"out": args[1]})
             return func(*tree_map(base, args), **tree_map(base, kwargs))
         function = find_function(name, module)
-        return _call(f"{module}.{name}", function, args, dict(kwargs))
+        return _call(f"{module}.{name}", function, args, kwargs)
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
         """Become a plain array, unless that would lose a derivative."""

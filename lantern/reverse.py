@@ -19,7 +19,7 @@ from lantern.errors import ArgumentError
 from lantern.number import Number
 from lantern.op import value_class
 from lantern.tree import tree_leaves, tree_map
-from lantern.value import Level, Receiver, Replayable, Value, base, levels
+from lantern.value import Level, Receiver, Replayable, Value, base, levels, unwrapped
 
 __all__ = ["grad", "value_and_grad", "vjp"]
 
@@ -81,7 +81,9 @@ def track(where: str, tree: Any, level: Level) -> Any:
 
 
 def _track_leaf(where: str, leaf: Any, level: Level) -> Value:
-    kind = getattr(getattr(leaf, "dtype", None), "kind", "f")
+    leaf = unwrapped(leaf)
+    dtype = getattr(leaf, "dtype", None)
+    kind = "f" if str(dtype) == "bfloat16" else getattr(dtype, "kind", "f")
     if not is_number(leaf) or kind not in "fciu" or (kind in "iu" and leaf.shape):
         raise ArgumentError(
             f"{where}: cannot differentiate with respect to {describe(leaf)}. Convert "
@@ -208,10 +210,9 @@ def _differentiate(
     def differentiated(*args: Any, **kwargs: Any) -> Any:
         level = Reverse(where, driver)
         tracked = list(args)
-        inputs = []
-        for i in choose(where, argnums, args):
+        chosen = choose(where, argnums, args)
+        for i in chosen:
             tracked[i] = track(where, args[i], level)
-            inputs.append(tracked[i])
 
         def body() -> tuple[Any, Any]:
             y, aux = f(*tracked, **kwargs), None
@@ -220,7 +221,7 @@ def _differentiate(
             return seed(where, y, level, holomorphic), aux
 
         value, aux = level.run(body)
-        gradients = [gradient(x, holomorphic) for x in inputs]
+        gradients = [gradient(tracked[i], args[i], holomorphic) for i in chosen]
         result = tuple(gradients) if several else gradients[0]
         if has_aux:
             aux = strip(aux, level)
@@ -234,15 +235,16 @@ def _differentiate(
     return differentiated
 
 
-def gradient(inputs: Any, holomorphic: bool = False) -> Any:
-    """What each leaf of an input structure has received."""
+def gradient(inputs: Any, originals: Any, holomorphic: bool = False) -> Any:
+    """What each leaf of an input structure has received, in the original's type."""
     if type(inputs) is Number and not holomorphic:
         return inputs.gradient()
 
-    def leaf(x: Value) -> Any:
-        return x.gradient().conjugate() if holomorphic else x.gradient()
+    def leaf(x: Value, original: Any) -> Any:
+        g = x.gradient().conjugate() if holomorphic else x.gradient()
+        return g if unwrapped(original) is original else type(original)(g)
 
-    return tree_map(leaf, inputs)
+    return tree_map(leaf, inputs, originals)
 
 
 def vjp(f: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
@@ -285,10 +287,12 @@ def vjp(f: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
         try:
             for leaf, seed in zip(tree_leaves(y), tree_leaves(y_bar), strict=True):
                 if isinstance(leaf, Value) and leaf.prompt is level:
+                    if not getattr(seed, "shape", ()):
+                        seed = leaf.one() * seed  # on the leaf's device
                     leaf.receiver.accumulate(seed)
             for z in reversed(rules):
                 _replay(z)
-            return tuple(gradient(x) for x in inputs)
+            return tuple(map(gradient, inputs, primals))
         finally:
             for z in (*rules, *(x.receiver for x in tree_leaves(inputs))):
                 z.cotangent = None

@@ -29,6 +29,7 @@ __all__ = [
     "is_complex",
     "is_tracked",
     "too_few_contributions",
+    "unwrapped",
     "zeros_like",
 ]
 
@@ -300,6 +301,11 @@ def is_tracked(x: Any) -> bool:
             return True
         x = x.primal
     return False
+
+
+def unwrapped(x: Any) -> Any:
+    """An untracked value's plain value; anything else as it is."""
+    return x.primal if isinstance(x, Value) and x.prompt is UNTRACKED else x
 
 
 def base(x: Any) -> Any:

@@ -23,6 +23,23 @@ OURS = {
 }
 
 
+def pytest_addoption(parser):
+    parser.addoption(
+        "--backend",
+        choices=("standin", "cupy"),
+        default="standin",
+        help="the arrays of test_backends.py: of the stand-in for a GPU, or of CuPy",
+    )
+
+
+@pytest.fixture(scope="session")
+def backend(request):
+    """The arrays on a device that tests compute with."""
+    from tests.backends import BACKENDS
+
+    return BACKENDS[request.config.getoption("--backend")]()
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _only_what_tests_make_is_collected():
     """Set all modules aside, so that a full collection takes no time in each test."""
@@ -48,8 +65,15 @@ def surroundings():
     }
 
 
+def is_suspended(x):
+    """Whether an object is a greenlet with a body in it, and not an idle worker."""
+    if not issubclass(type(x), greenlet.greenlet) or x.gr_frame is None:
+        return False
+    return x.gr_frame.f_code.co_name not in ("_next_job", "_relay")
+
+
 def leftovers():
-    """Tracked values, derivatives and suspended rules alive after a collection."""
+    """Tracked values, derivatives, rules and bodies alive after a collection."""
     from lantern.op import registry
 
     gc.collect()
@@ -59,6 +83,7 @@ def leftovers():
         for x in gc.get_objects()
         if type(x).__module__ in OURS
         or (type(x) is types.GeneratorType and x.gi_code in rules)
+        or is_suspended(x)
     }
 
 

@@ -4,92 +4,58 @@
 (``xp``, ``xp.linalg``, ``xp.fft``, ``special``) that takes and gives Arrays, 0-d ones
 where NumPy gives scalars; it does not mix with arrays of NumPy; and every copy between
 it and the host is counted in ``copies``. What CuPy lacks, names and parameters, is
-listed in tables below.
+listed in tests/cupy_tables.py.
 
 References:
-    cupy/_core/core.pyx, _kernel.pyx and _routines_indexing.pyx of CuPy 14.1.
+    cupy/__init__.py, _core/core.pyx, _core/_kernel.pyx, _core/_routines_indexing.pyx
+    and cupyx/scipy/special of CuPy 14.1.
 """
 
-import operator
 import sys
 import types
 from collections import Counter
 
 import numpy as np
+import scipy.linalg
 import scipy.special
+
+from tests.cupy_tables import (
+    ABOUT,
+    COPYING,
+    CREATION,
+    METHODS,
+    MISSING_FUNCTIONS,
+    MISSING_PARAMETERS,
+    SPECIAL_FUNCTIONS,
+)
 
 # How often something was copied, by direction: "to host" and "to device".
 copies = Counter()
-# How many Arrays there are.
-alive = Counter()
+# How many Arrays there are, and may be.
+alive = Counter(limit=1_000_000)
 
-MISSING_FUNCTIONS = set(
-    "asmatrix block bmat cumulative_prod cumulative_sum einsum_path frompyfunc "
-    "fromregex geomspace histogram_bin_edges insert isnat matvec nanpercentile "
-    "nanquantile polyder polydiv polyint seterr spacing unstack vecdot vecmat "
-    "linalg.diagonal linalg.matrix_norm linalg.multi_dot linalg.outer linalg.svdvals "
-    "linalg.tensordot linalg.trace linalg.vecdot linalg.vector_norm".split()
-)
-MISSING_PARAMETERS = {
-    "initial where": "sum prod max min amax amin nansum nanprod nanmax nanmin",
-    "where": "all any mean nanmean",
-    "where mean correction": "std var nanstd nanvar",
-    "weights": "percentile quantile",
-    "order stable": "sort argsort",
-    "kind order": "partition argpartition",
-    "min max": "clip",
-    "mode": "take",
-    "sorted": "unique",
-    "keepdims": "count_nonzero",
-    "subok": "broadcast_to",
-    "shape": "reshape",
-    "device": "zeros ones full empty eye arange linspace asarray astype",
-    "upper": "cholesky",
-    "hermitian": "svd pinv",
-    "rtol": "pinv matrix_rank",
-}
-SPECIAL_FUNCTIONS = (
-    "bdtr beta betainc betaincinv betaln binom boxcox boxcox1p cbrt digamma ellipe "
-    "ellipj ellipk entr erf erfc erfcinv erfcx erfinv exp10 exp2 expi expit expm1 expn "
-    "exp1 exprel gamma gammainc gammaincc gammaincinv gammainccinv gammaln gammasgn "
-    "huber i0 i0e i1 i1e j0 j1 k0 k0e k1 k1e kl_div lambertw log1p log_expit log_ndtr "
-    "log_softmax loggamma logit logsumexp ndtr ndtri poch polygamma pseudo_huber psi "
-    "rel_entr rgamma sici softmax xlog1py xlogy y0 y1 yn zeta zetac"
-).split()
-# Functions that make an array of something else than arrays.
-CREATION = set(
-    "arange array asarray ascontiguousarray blackman diag_indices empty eye fftfreq "
-    "full hamming hanning identity indices kaiser linspace logspace ones rfftfreq tri "
-    "tril_indices triu_indices zeros".split()
-)
-COPYING = {"array", "asarray", "ascontiguousarray"}
-# Functions that compute with types and shapes alone.
-ABOUT = set(
-    "broadcast_shapes can_cast common_type iscomplexobj isdtype isrealobj isscalar "
-    "issubdtype ndim promote_types result_type shape size".split()
-)
 SCALARS = bool | int | float | complex | np.generic
 
 
 def wrap(result):
     """What NumPy returned, as CuPy returns it."""
     if isinstance(result, np.ndarray | np.generic | bool):
-        if np.asarray(result).dtype.kind not in "biufc":
-            raise ValueError(f"Unsupported dtype {np.asarray(result).dtype}")
-        return Array._of(np.asarray(result))
-    if hasattr(result, "_fields"):
+        host = np.asarray(result)
+        if host.dtype.kind not in "biufc":
+            raise ValueError(f"Unsupported dtype {host.dtype}")
+        return object.__new__(Array)._holding(host)
+    if isinstance(result, list):
+        return [wrap(x) for x in result]
+    if type(result).__name__.startswith("Unique"):
         return type(result)(*map(wrap, result))
-    if isinstance(result, list | tuple):
-        return type(result)(map(wrap, result))
-    return result
+    # No tuple of CuPy's linalg has names.
+    return tuple(map(wrap, result)) if isinstance(result, tuple) else result
 
 
 def unwrap(x):
     """What is handed to NumPy; an array of NumPy is refused."""
     if isinstance(x, Array):
         return x._host
-    if isinstance(x, np.ndarray):
-        raise TypeError(f"Unsupported type {type(x)}")
     if isinstance(x, list | tuple):
         return type(x)(map(unwrap, x))
     if isinstance(x, dict):
@@ -108,45 +74,44 @@ def holds_array(tree):
 
 def compute(function, args, kwargs):
     """Run a function of NumPy; a GPU knows no warnings of its arithmetic."""
-    out = kwargs.get("out")
     with np.errstate(all="ignore"):
         result = function(*unwrap(args), **unwrap(kwargs))
-    return out if out is not None else wrap(result)
+    return wrap(result) if kwargs.get("out") is None else kwargs["out"]
 
 
-def to_device(x):
-    """A copy of something on the host."""
-    copies["to device"] += 1
-    return wrap(np.array(x))
+def refuse(name, kwargs):
+    """Keyword arguments, if CuPy has them."""
+    for parameters, names in MISSING_PARAMETERS.items():
+        for parameter in set(parameters.split()) & set(kwargs):
+            if name in names.split():
+                raise TypeError(f"{name}() got an unexpected keyword {parameter!r}")
+    return kwargs
 
 
 class Ufunc:
     """A universal function: of Arrays and scalars."""
 
     def __init__(self, ufunc):
-        self._ufunc, self.__name__ = ufunc, ufunc.__name__
-        self.nin, self.nout = ufunc.nin, ufunc.nout
+        self.ufunc, self.__name__ = ufunc, ufunc.__name__
 
     def __call__(self, *args, **kwargs):
         for x in args:
             if not isinstance(x, Array | SCALARS):
                 raise TypeError(f"Unsupported type {type(x)}")
-        if kwargs.get("out") is None:
-            kwargs.pop("out", None)
-        return compute(self._ufunc, args, kwargs)
+        return compute(self.ufunc, args, kwargs)
 
     def at(self, x, index, y=None):
         if self.__name__ not in ("add", "subtract", "maximum", "minimum"):
             raise NotImplementedError(f"`{self.__name__}.at` is not supported yet")
-        self._ufunc.at(x._host, host_index(index), unwrap(y))
+        self.ufunc.at(x._host, host_index(index), unwrap(y))
 
     def outer(self, x, y, **kwargs):
-        return compute(self._ufunc.outer, (x, y), kwargs)
+        return compute(self.ufunc.outer, (x, y), kwargs)
 
-    def _along(self, method, *args, **kwargs):
+    def _along(self, method, *args):
         if self.__name__ not in ("add", "multiply"):
             raise NotImplementedError(f"`{self.__name__}.{method}` is not supported")
-        return compute(getattr(self._ufunc, method), args, kwargs)
+        return compute(getattr(self.ufunc, method), args, {})
 
     def reduce(self, x, axis=0, dtype=None, out=None, keepdims=False):
         return self._along("reduce", x, axis, dtype, None, keepdims)
@@ -159,42 +124,24 @@ class Function:
     """An array function: of Arrays, with the parameters that CuPy has."""
 
     def __init__(self, function, name):
-        self._function, self.__name__ = function, name
-        self._missing = {
-            parameter
-            for parameters, names in MISSING_PARAMETERS.items()
-            if name in names.split()
-            for parameter in parameters.split()
-        }
+        self.function, self.__name__ = function, name
 
     def __call__(self, *args, **kwargs):
-        name = self.__name__
-        for parameter in self._missing & set(kwargs):
-            raise TypeError(f"{name}() got an unexpected keyword argument {parameter!r}")
+        name, first = self.__name__, args[0] if args else None
+        refuse(name, kwargs)
         if name in COPYING and not holds_array(args):
-            return to_device(self._function(*args, **kwargs))
+            copies["to device"] += 1
+            return wrap(np.array(self.function(*args, **kwargs)))
         if name not in CREATION | ABOUT and not holds_array((args, *kwargs.values())):
-            raise TypeError(f"{name}: Unsupported types {[*map(type, args)]}")
-        check = CHECKS.get(name)
-        if check is not None:
-            check(*args)
-        return compute(self._function, args, kwargs)
-
-
-def check_arrays(arrays, *_, **__):
-    """Nothing but Arrays can be joined."""
-    if not isinstance(arrays, Array) and not all(isinstance(x, Array) for x in arrays):
-        raise TypeError("Only cupy arrays can be concatenated")
-
-
-def check_first(x, *_, **__):
-    """The first argument is an Array."""
-    if not isinstance(x, Array):
-        raise TypeError(f"Unsupported type {type(x)}")
-
-
-CHECKS = dict.fromkeys("concat concatenate stack vstack hstack".split(), check_arrays)
-CHECKS |= dict.fromkeys("where astype broadcast_to".split(), check_first)
+            raise TypeError(f"{name}: unsupported types {[*map(type, args)]}")
+        if name in ("astype", "broadcast_to", "lexsort"):
+            unsupported = not isinstance(first, Array)
+        else:
+            joins = name in ("concat", "concatenate", "stack", "vstack", "hstack")
+            unsupported = joins and not all(isinstance(x, Array) for x in first)
+        if unsupported:
+            raise TypeError(f"{name}: unsupported type {type(first)}")
+        return compute(self.function, args, kwargs)
 
 
 class Namespace(types.ModuleType):
@@ -222,35 +169,46 @@ def host_index(index):
     for part in parts:
         if isinstance(part, np.ndarray | list):
             copies["to device"] += 1
-    plain = tuple(i._host if isinstance(i, Array) else i for i in parts)
-    return plain if ... in parts_of(plain) else (*plain, ...)  # never a scalar
+    dotted = any(part is ... for part in parts)
+    parts = tuple(i._host if isinstance(i, Array) else i for i in parts)
+    return parts if dotted else (*parts, ...)  # never a scalar
 
 
-def parts_of(index):
-    """The parts of an index that can be compared."""
-    return [i for i in index if not isinstance(i, np.ndarray | list)]
+class Device(str):
+    """Where an Array lies."""
+
+    __slots__ = ()
+    id = 0
+
+    def __new__(cls, number=None):
+        if number not in (None, 0):
+            raise RuntimeError("cudaErrorInvalidDevice: invalid device ordinal")
+        return super().__new__(cls, "standin:0")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_): ...
 
 
 class Array:
     """An array on the device."""
 
     __slots__ = ("_host",)
+    __module__ = "standin"
     __array_priority__ = 100
     __hash__ = None
-    device = "standin:0"
+    device = Device()
 
     def __init__(self, shape, dtype=float):
-        if isinstance(shape, Array):
-            raise TypeError("an array's shape is made of integers")
-        self._host = np.empty(shape, dtype)
-        alive["arrays"] += 1
+        self._holding(np.empty(unwrap(tuple(shape)), dtype))
 
-    @classmethod
-    def _of(cls, host):
-        x = object.__new__(cls)
-        x._host = host
+    def _holding(self, host):
         alive["arrays"] += 1
-        return x
+        if alive["arrays"] > alive["limit"]:
+            raise MemoryError("Out of memory allocating bytes")
+        self._host = host
+        return self
 
     def __del__(self):
         alive["arrays"] -= 1
@@ -267,13 +225,17 @@ class Array:
         )
 
     def __array_ufunc__(self, ufunc, method, *inputs, out=(), **kwargs):
-        if not all(isinstance(x, Array | np.ndarray | SCALARS) for x in (*inputs, *out)):
+        if not all(
+            isinstance(x, Array | np.ndarray | SCALARS) for x in (*inputs, *out)
+        ):
             return NotImplemented
         try:
-            function = find(ufunc.__name__)
-            function = function if method == "__call__" else getattr(function, method)
+            function = getattr(find(ufunc.__name__), method)
         except AttributeError:
             return NotImplemented
+        if ufunc in COMPARISONS.values():  # a workaround of CuPy's, numpy issue 12142
+            scalar = [isinstance(x, np.ndarray) and x.ndim == 0 for x in inputs]
+            inputs = [x.item() if s else x for x, s in zip(inputs, scalar, strict=True)]
         return function(*inputs, **kwargs, **({"out": out[0]} if out else {}))
 
     def __array_function__(self, func, types, args, kwargs):
@@ -300,9 +262,7 @@ class Array:
         return len(self._host)
 
     def __deepcopy__(self, memo):
-        return wrap(self._host.copy())
-
-    __copy__ = __deepcopy__
+        return self.copy()
 
     def reshape(self, *shape, order="C"):
         return wrap(self._host.reshape(*shape, order=order))
@@ -318,23 +278,8 @@ class Array:
     def __getattr__(self, name):
         if name not in METHODS:
             raise AttributeError(f"'ndarray' object has no attribute {name!r}")
-        return lambda *args, **kwargs: compute(
-            getattr(self._host, name), args, refuse(name, kwargs)
-        )
-
-
-def refuse(name, kwargs):
-    """The keyword arguments of a method, if CuPy's has them."""
-    for parameter in {"initial", "where", "mean", "correction"} & set(kwargs):
-        raise TypeError(f"{name}() got an unexpected keyword argument {parameter!r}")
-    return kwargs
-
-
-METHODS = set(
-    "all any argmax argmin argpartition argsort clip compress conj conjugate copy "
-    "cumprod cumsum diagonal dot flatten max mean min nonzero prod ravel repeat round "
-    "searchsorted sort squeeze std sum swapaxes take trace transpose var".split()
-)
+        method = getattr(self._host, name)
+        return lambda *args, **kwargs: compute(method, args, refuse(name, kwargs))
 
 
 def install(name, ufunc):
@@ -351,54 +296,61 @@ def install(name, ufunc):
         return find(ufunc.__name__)(x, y, out=x)
 
     setattr(Array, f"__{name}__", operate)
-    if name not in ("eq", "ne", "lt", "le", "gt", "ge"):
+    if ufunc not in COMPARISONS.values():
         setattr(Array, f"__r{name}__", lambda x, y: ufunc(y, x))
         setattr(Array, f"__i{name}__", in_place)
 
 
 def by_copy(name):
-    """A method that reads the only element, and so copies it to the host."""
-    function = getattr(operator, name, None)
-
-    def method(x, *args):
-        host = x.get()
-        return getattr(host, name)(*args) if function is None else function(host)
-
-    return method
+    """A method that copies elements to the host."""
+    return lambda x, *args: getattr(x.get(), name)(*args)
 
 
-for _name, _ufunc in {
-    **{"matmul": np.matmul, "divmod": np.divmod},
-    **{"add": np.add, "sub": np.subtract, "mul": np.multiply, "pow": np.power},
-    **{"truediv": np.divide, "floordiv": np.floor_divide, "mod": np.remainder},
-    **{"and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor},
-    **{"lshift": np.left_shift, "rshift": np.right_shift, "eq": np.equal},
-    **{"ne": np.not_equal, "lt": np.less, "le": np.less_equal},
-    **{"gt": np.greater, "ge": np.greater_equal},
-}.items():
+def find(name):
+    """A universal function by NumPy's or SciPy's name."""
+    return getattr(xp, name, None) or getattr(special, name)
+
+
+OPERATORS = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "pow": np.power}
+OPERATORS |= {"matmul": np.matmul, "truediv": np.divide, "mod": np.remainder}
+OPERATORS |= {"floordiv": np.floor_divide, "divmod": np.divmod}
+OPERATORS |= {"and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}
+OPERATORS |= {"lshift": np.left_shift, "rshift": np.right_shift}
+COMPARISONS = {"eq": np.equal, "ne": np.not_equal, "lt": np.less}
+COMPARISONS |= {"le": np.less_equal, "gt": np.greater, "ge": np.greater_equal}
+UNARY = {"neg": "negative", "pos": "positive", "abs": "absolute", "invert": "invert"}
+for _name, _ufunc in (OPERATORS | COMPARISONS).items():
     install(_name, _ufunc)
-for _name in ("bool", "float", "int", "complex", "repr", "str", "format"):
-    setattr(Array, f"__{_name}__", by_copy(f"__{_name}__"))
-for _name in ("item", "tolist"):
+for _name, _function in UNARY.items():
+    setattr(Array, f"__{_name}__", lambda x, f=_function: getattr(xp, f)(x))
+for _name in "__bool__ __float__ __int__ __complex__ __repr__ item tolist".split():
     setattr(Array, _name, by_copy(_name))
 for _name in "shape dtype ndim size nbytes itemsize strides flags".split():
     setattr(Array, _name, property(lambda x, n=_name: getattr(x._host, n)))
 for _name in ("T", "mT", "real", "imag"):
     setattr(Array, _name, property(lambda x, n=_name: wrap(getattr(x._host, n))))
-for _name, _ufunc in {
-    **{"neg": np.negative, "pos": np.positive, "abs": np.absolute, "invert": np.invert}
-}.items():
-    setattr(Array, f"__{_name}__", lambda x, u=_ufunc: find(u.__name__)(x))
 
-xp = Namespace(np)
-xp.linalg, xp.fft = Namespace(np.linalg, "linalg."), Namespace(np.fft, "fft.")
-xp.ndarray = Array
-special = types.ModuleType("standin.special")
-sys.modules["standin.special"] = special
-for _name in SPECIAL_FUNCTIONS:
-    _found = getattr(scipy.special, _name)
-    _made = Ufunc(_found) if isinstance(_found, np.ufunc) else Function(_found, _name)
-    setattr(special, _name, _made)
+
+def where(condition, *choices):
+    """As CuPy's, which asks ``condition.astype``."""
+    if not isinstance(condition, Array | np.generic):
+        raise AttributeError(f"{type(condition)} has no attribute 'astype'")
+    if not all(isinstance(x, Array | SCALARS) for x in choices):
+        raise TypeError(f"Unsupported types {[*map(type, choices)]}")
+    return compute(np.where, (condition, *choices), {})
+
+
+def or_nan(name):
+    """A function of linear algebra; of a singular matrix it makes nan, as on a GPU."""
+    function = getattr(np.linalg, name)
+
+    def computed(*args):
+        try:
+            return function(*args)
+        except np.linalg.LinAlgError:
+            return np.full_like(args[-1], np.nan)
+
+    return Function(computed, name)
 
 
 def polygamma(n, x):
@@ -408,9 +360,23 @@ def polygamma(n, x):
     return compute(scipy.special.polygamma, (n, x), {})
 
 
+def expm(a):
+    """As cupyx's, which takes one matrix."""
+    if a.ndim != 2:
+        raise ValueError("expected a square matrix")
+    return compute(scipy.linalg.expm, (a,), {})
+
+
+xp = Namespace(np)
+xp.linalg, xp.fft = Namespace(np.linalg, "linalg."), Namespace(np.fft, "fft.")
+xp.where, xp.linalg.inv, xp.linalg.solve = where, or_nan("inv"), or_nan("solve")
+xp.ndarray, xp.cuda = Array, types.SimpleNamespace(Device=Device)
+special = sys.modules["standin.special"] = types.ModuleType("standin.special")
+for _name in SPECIAL_FUNCTIONS:
+    _found = getattr(scipy.special, _name)
+    _made = Ufunc(_found) if isinstance(_found, np.ufunc) else Function(_found, _name)
+    setattr(special, _name, _made)
 special.polygamma = polygamma
-
-
-def find(name):
-    """A universal function by NumPy's or SciPy's name."""
-    return getattr(xp, name, None) or getattr(special, name)
+linalg = sys.modules["standin.linalg"] = types.ModuleType("standin.linalg")
+linalg.expm = expm
+linalg.solve_triangular = Function(scipy.linalg.solve_triangular, "solve_triangular")

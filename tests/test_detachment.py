@@ -1,7 +1,9 @@
 """A tracked value becomes a plain one on purpose or not at all."""
 
+import copy
 import decimal
 import math
+import pickle
 import re
 
 import numpy as np
@@ -101,7 +103,6 @@ def test_writing_to_arrays():
 MISSING = {
     "poly": lambda x: np.poly(x).sum(),
     "frexp": lambda x: np.frexp(x)[0].sum(),
-    "sum": lambda x: np.sum(x, where=np.array([True, False])),
     "copyto": lambda x: np.copyto(np.ones(2), x),
 }
 
@@ -117,3 +118,29 @@ def test_what_numpy_computes_and_we_do_not_says_so(name):
 def test_a_function_that_a_number_class_lacks():
     x = decimal.Decimal(1)
     raises(MissingRuleError, "Decimal.*mpmath", lambda: grad(lantern.sin)(x))
+
+
+COPIES = {
+    "copy": copy.copy,
+    "deepcopy": copy.deepcopy,
+    "a copied list": lambda x: copy.deepcopy([{"x": x}])[0]["x"],
+    "x.copy()": lambda x: x.copy() if hasattr(x, "copy") else +x,
+}
+
+
+@pytest.mark.parametrize("x", [3.0, np.array(3.0)], ids=["number", "array"])
+@pytest.mark.parametrize("name", COPIES)
+def test_a_copy_of_a_tracked_value_keeps_its_derivative(name, x):
+    assert grad(lambda x: COPIES[name](x) * x)(x) == 6.0
+    assert jvp(lambda x: COPIES[name](x) * x, (x,), (x,)) == (9.0, 18.0)
+
+
+@pytest.mark.parametrize("x", [3.0, np.array(3.0)], ids=["number", "array"])
+def test_a_tracked_value_cannot_be_pickled(x):
+    raises(DetachError, "pickle", lambda: grad(pickle.dumps)(x))
+
+
+def test_a_list_position_is_a_plain_number():
+    with pytest.raises(TypeError):
+        grad(lambda x: [1.0, 2.0][x])(1.0)
+    assert grad(lambda x: [1.0, 2.0][int(x)] * x)(1.0) == 2.0

@@ -231,3 +231,13 @@ def test_a_cotangent_that_is_zero_by_chance_is_no_branch_not_taken(choice):
         ones = np.ones(2)
         found = jvp(grad(squared), (np.zeros(2),), (ones,))[1]
         np.testing.assert_allclose(found, [2.0, 2.0])
+
+
+@pytest.mark.parametrize("outer", [grad, forward])
+@pytest.mark.parametrize("inner", [grad, forward])
+def test_mixed_second_derivative_of_a_power_at_exponent_0(outer, inner):
+    """d/dy (y * x**(y - 1)) at y = 0 is 1 / x."""
+    assert outer(lambda y: inner(lambda x: x**y)(2.0))(0.0) == 0.5
+    x, y = np.array([2.0]), np.array([0.0])
+    assert outer(lambda y: inner(lambda x: lantern.sum(x**y))(x).sum())(y) == 0.5
+    assert outer(lambda x: inner(lambda y: lantern.sum(x**y))(y).sum())(x) == 0.5

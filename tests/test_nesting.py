@@ -1,5 +1,6 @@
 """Derivatives inside derivatives: levels stay apart, and no value outlives its own."""
 
+import inspect
 import itertools
 import math
 import operator
@@ -227,6 +228,16 @@ class TestHigherOrderFunctions:
         shifted = grad(lambda u: (u, lambda x: x + u), has_aux=True)(1.0)[1]
         with pytest.raises(EscapedError):
             shifted(2.0)
+
+    def test_a_derivative_shows_the_signature_of_its_function(self):
+        def area(width, height=2.0):
+            """The area of a rectangle."""
+            return width * height
+
+        for derivative in (grad(area), value_and_grad(area)):
+            assert list(inspect.signature(derivative).parameters) == ["width", "height"]
+            assert derivative.__doc__ == area.__doc__
+            assert "area" in derivative.__name__
 
     def test_aux_comes_out_plain_and_keeps_the_outer_level(self):
         def outer(x):

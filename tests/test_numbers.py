@@ -196,7 +196,36 @@ COMPLEX = {
 }
 
 
+COMPLEX_ARRAYS = {
+    "where": lambda z: lantern.where(np.array([True, False]), z * z, 2 * z),
+    "getitem": lambda z: z[:, 0] * z[0] + z[[1, 1], [0, 1]],
+    "stack": lambda z: lantern.stack([z, z * z]),
+    "concat": lambda z: lantern.concat([z, z * z], axis=1),
+    "matmul": lambda z: z @ z,
+    "prod": lambda z: lantern.prod(z, axis=0),
+    "mean": lambda z: lantern.mean(z * z, axis=0),
+    "transpose": lambda z: z.T * z,
+    "sign": lantern.sign,
+    "a sum of moduli": lambda z: lantern.sum(lantern.abs(z) ** 3),
+}
+
+
 class TestComplex:
+    @pytest.mark.parametrize("case", COMPLEX_ARRAYS)
+    def test_operations_on_arrays(self, case):
+        z = np.array([[1 + 2j, 0.5 - 1j], [-0.3j, 2.0]])
+        check_grads(COMPLEX_ARRAYS[case], (z,), order=2, atol=1e-5)
+        y, pullback = vjp(COMPLEX_ARRAYS[case], z)
+        y_bar = y * (0.3 - 0.2j) if y.dtype.kind == "c" else y * 0.3
+
+        def weighted(z):
+            products = lantern.conj(y_bar) * COMPLEX_ARRAYS[case](z)
+            return lantern.sum(lantern.real(products))
+
+        for driver in DRIVERS:
+            found = grad(weighted, driver=driver)(z)
+            np.testing.assert_allclose(found, pullback(y_bar)[0], rtol=1e-13)
+
     @pytest.mark.parametrize("driver", DRIVERS)
     @pytest.mark.parametrize("case", COMPLEX)
     def test_gradient_of_a_real_function_is_dx_plus_i_dy(self, case, driver):

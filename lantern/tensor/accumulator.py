@@ -77,19 +77,21 @@ class Accumulator(Receiver):
     def accumulate(self, contribution: Any) -> None:
         """Add one contribution to the cotangent."""
         if type(contribution) not in buffers:
+            if callable(contribution):
+                return self.accumulate(contribution())
             if isinstance(contribution, Contribution) and self._collect(contribution):
-                return
+                return None
             contribution = self.fit(contribution)
         elif contribution.shape != self.shape or contribution.dtype is not self.dtype:
             contribution = self.fit(contribution)
-        self.add(contribution)
+        return self.add(contribution)
 
     def _collect(self, contribution: Contribution) -> bool:
         """Add a contribution in its own form; False if it has to be made dense."""
         if isinstance(contribution, WithMask):
             both = unbroadcast(contribution.dense(self.shape), self.shape)
             xp = namespace(both)
-            contribution = Masked(base(xp.imag(both)) > 0, xp.real(both))
+            contribution = Masked(base(xp.imag(both)) != 0, xp.real(both))
         if isinstance(contribution, Masked):
             mask = self._joint_mask(contribution.condition)
             self.accumulate(contribution.dense(self.shape))
@@ -135,16 +137,22 @@ class Accumulator(Receiver):
     def resume(self, answer: Any) -> Any:
         """As ``Receiver.resume``, with a short way where nothing has to be fitted."""
         z_bar = self.cotangent
-        if z_bar is None or not self.aligned or self.mask is not None:
+        if z_bar is None or self.mask is not None or self.dtype.kind == "c":
             return super().resume(answer)
         rule, x, y = self.rule, self.left, self.right
         self.cotangent = self.rule = self.left = self.right = None
         try:
-            x_bar = rule.send(z_bar)
-            if x is not None:
-                x.add(x_bar)
-            if y is not None:
-                y.add(rule.send(z_bar))
+            if self.aligned:
+                x_bar = rule.send(z_bar)
+                if x is not None:
+                    x.add(x_bar)
+                if y is not None:
+                    y.add(rule.send(z_bar))
+            else:
+                for x in x if type(x) is tuple else (x,) if y is None else (x, y):
+                    x_bar = rule.send(z_bar)
+                    if x is not None and x_bar is not None:
+                        x.accumulate(x_bar)
         except StopIteration:
             raise too_few_contributions(rule) from None
         return answer
@@ -168,7 +176,9 @@ class Accumulator(Receiver):
             if kind == "elementwise":
                 rule = _through_mask(rule, self.mask)
                 next(rule)
-            elif kind == "linear" and not self.holds_complex():
+            elif kind == "linear" and not any(
+                x is not None and x.holds_complex() for x in (self, *self.operands())
+            ):
                 rule = _with_mask(rule, self.mask)
                 next(rule)
         super().settle(rule, z_bar)

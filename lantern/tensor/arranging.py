@@ -16,7 +16,7 @@ from lantern.tensor.manipulation import (
     reshape,
     swapaxes,
 )
-from lantern.tensor.namespace import array_namespace, numpy_namespace
+from lantern.tensor.namespace import numpy_namespace
 from lantern.value import Rule, base
 
 __all__ = [
@@ -32,7 +32,9 @@ __all__ = [
     "rot90",
     "tile",
     "tril",
+    "tril_indices_from",
     "triu",
+    "triu_indices_from",
 ]
 
 
@@ -131,7 +133,8 @@ def rollaxis(a: Any, axis: int, start: int = 0) -> Any:
         (4, 2, 3)
     """
     ndim = len(a.shape)
-    axis, start = axis_of(axis, ndim), axis_of(start, ndim + 1)
+    start = axis_of(start + ndim if start < 0 else start, ndim + 1)
+    axis = axis_of(axis, ndim)
     return moveaxis(a, axis, start - (axis < start))
 
 
@@ -180,11 +183,11 @@ def repeat(a: Any, repeats: Any, axis: int | None = None) -> Any:
     if axis is None:
         a, axis = reshape(a, -1), 0
     axis = axis_of(axis, len(a.shape))
-    xp = array_namespace(base(a))
-    repeats = xp.asarray(base(repeats))
-    if repeats.size == 1 and repeats.dtype.kind in "iu" and repeats >= 0:
+    repeats = numpy_namespace.asarray(base(repeats))
+    if repeats.size == 1 and repeats >= 0:
         return _repeat(a, repeats=int(repeats.reshape(())), axis=axis)
-    return take(a, xp.repeat(xp.arange(a.shape[axis]), repeats), axis)
+    places = numpy_namespace.arange(a.shape[axis])
+    return take(a, numpy_namespace.repeat(places, repeats), axis)
 
 
 @linear
@@ -269,6 +272,24 @@ def triu(m: Any, /, k: int = 0) -> Rule:
     """
     z_bar = yield (namespace(m).triu(m, k=k), m := None)[0]
     yield namespace(z_bar).triu(z_bar, k=k)
+
+
+def tril_indices_from(arr: Any, k: int = 0) -> Any:
+    """Where a matrix has its elements on and below the k-th diagonal: constants.
+
+    Shapes:
+        arr: (n, m); each of two results: (count,)
+    """
+    return namespace(base(arr)).tril_indices(arr.shape[-2], k, arr.shape[-1])
+
+
+def triu_indices_from(arr: Any, k: int = 0) -> Any:
+    """Where a matrix has its elements on and above the k-th diagonal: constants.
+
+    Shapes:
+        arr: (n, m); each of two results: (count,)
+    """
+    return namespace(base(arr)).triu_indices(arr.shape[-2], k, arr.shape[-1])
 
 
 def diag(v: Any, k: int = 0) -> Any:

@@ -7,11 +7,20 @@ from lantern import choice
 from lantern.errors import MissingRuleError
 from lantern.namespace import namespace
 from lantern.tensor.creation import asarray
-from lantern.tensor.manipulation import astype
+from lantern.tensor.manipulation import astype, axis_of, reshape
 from lantern.tensor.namespace import array_namespace
 from lantern.value import base
 
-__all__ = ["count", "how_many", "prepared", "reduced_axes", "refuse", "spread"]
+__all__ = [
+    "count",
+    "how_many",
+    "line",
+    "part",
+    "prepared",
+    "reduced_axes",
+    "refuse",
+    "spread",
+]
 
 
 def refuse(where: str, **options: Any) -> None:
@@ -70,4 +79,33 @@ def prepared(
 def how_many(x: Any, axis: Any, keepdims: bool, where: Any) -> Any:
     """How many elements become one where some are left out."""
     xp, shape = array_namespace(base(x)), base(asarray(x)).shape
-    return xp.count_nonzero(xp.broadcast_to(base(where), shape), axis, keepdims=keepdims)
+    return xp.count_nonzero(
+        xp.broadcast_to(base(where), shape), axis, keepdims=keepdims
+    )
+
+
+def line(name: str, x: Any, axis: int | None, dtype: Any, out: Any) -> tuple[Any, int]:
+    """The array that a running operation works on, and its axis counted from 0.
+
+    Example:
+        >>> line("cumsum", 2.0, None, None, None)
+        (array([2.]), 0)
+    """
+    x = prepared(name, x, dtype, out)
+    if axis is None:
+        x, axis = reshape(x, (-1,)), 0
+    return x, axis_of(axis, len(x.shape))
+
+
+def part(x: Any, axis: int, start: Any, stop: Any = None, step: Any = None) -> Any:
+    """A slice of an array along one axis.
+
+    Shapes:
+        x: (..., n, ...); result: (..., m, ...)
+
+    Example:
+        >>> import numpy as np
+        >>> part(np.array([[1.0, 2.0, 3.0]]), 1, 1, None)
+        array([[2., 3.]])
+    """
+    return x[(slice(None),) * axis + (slice(start, stop, step),)]

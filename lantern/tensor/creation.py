@@ -7,8 +7,15 @@ from lantern.elementary import exp, log
 from lantern.errors import MissingRuleError
 from lantern.namespace import namespace
 from lantern.op import Function, linear
-from lantern.tensor.manipulation import astype, broadcast_to, expand_dims, stack
-from lantern.tensor.namespace import array_namespace, numpy_namespace
+from lantern.tensor.device import to_device
+from lantern.tensor.manipulation import (
+    as_array,
+    astype,
+    broadcast_to,
+    expand_dims,
+    stack,
+)
+from lantern.tensor.namespace import array_namespace, find_device, numpy_namespace
 from lantern.tree import tree_leaves, tree_map
 from lantern.value import Rule, Value, base, is_complex
 
@@ -37,22 +44,31 @@ __all__ = [
 def _creator(name: str) -> Function:
     """NumPy's function of a name."""
 
-    def function(*args: Any, **options: Any) -> Any:
-        return getattr(numpy_namespace, name)(*args, **options)
+    def function(*args: Any, device: Any = None, **options: Any) -> Any:
+        return _on(device, name, args, options)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"""``numpy.{name}``: an array of constants."""
     return function
 
 
+def _on(device: Any, name: str, args: Any, options: Any) -> Any:
+    """The result of an array library's function on a device; by default on the CPU."""
+    if device is None:
+        return getattr(numpy_namespace, name)(*args, **options)
+    z = getattr(find_device(device)[0], name)(*args, **options)
+    return to_device(z, device)
+
+
 def _like(name: str) -> Function:
     """The function of a name, for constants in the form of a value."""
 
-    def function(x: Any, /, *args: Any, **options: Any) -> Any:
+    def function(x: Any, /, *args: Any, device: Any = None, **options: Any) -> Any:
         x = base(x)
         alone = not args and not options and not isinstance(x, list | tuple)
         xp = namespace(x) if alone else array_namespace(x)
-        return getattr(xp, name)(x, *args, **options)
+        z = getattr(xp, name)(x, *args, **options)
+        return z if device is None else to_device(z, device)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"""``numpy.{name}``: plain constants in the form of x."""
@@ -92,16 +108,27 @@ def asarray(
     """
     leaves = tree_leaves(x) if isinstance(x, list | tuple) else (x,)
     if not any(isinstance(leaf, Value) for leaf in leaves):
-        xp = array_namespace(x)
-        return xp.asarray(x, dtype=dtype, order=order, device=device, copy=copy)
+        z = _plain_array(x, {"dtype": dtype, "order": order, "copy": copy})
+        return z if device is None else to_device(z, device)
     if not isinstance(x, Value):
         parts = list(x)
         if any(isinstance(part, list | tuple) or _shape(part) for part in parts):
             parts = [asarray(part) for part in parts]
         x = stack(parts)
-    elif not hasattr(x, "shape"):
-        x = stack([x])[0]
-    return x if dtype is None or x.dtype == dtype else astype(x, dtype)
+    x = as_array(x)
+    if dtype is not None and x.dtype != dtype:
+        x = astype(x, dtype)
+    return x if device is None else to_device(x, device)
+
+
+def _plain_array(x: Any, options: dict[str, Any]) -> Any:
+    """Plain numbers as an array of their library, of NumPy if they are none yet."""
+    given = {k: v for k, v in options.items() if v is not None}
+    copy = given.pop("copy", None)
+    xp = array_namespace(x)
+    if xp is numpy_namespace:
+        return xp.asarray(x, copy=copy, **given)
+    return xp.array(x, **given) if copy else xp.asarray(x, **given)
 
 
 def _shape(x: Any) -> Any:
@@ -132,7 +159,12 @@ def array(
 
 
 def full(
-    shape: Any, fill_value: Any, dtype: Any = None, order: str = "C", **options: Any
+    shape: Any,
+    fill_value: Any,
+    dtype: Any = None,
+    order: str = "C",
+    *,
+    device: Any = None,
 ) -> Any:
     """An array that has one value everywhere.
 
@@ -144,13 +176,19 @@ def full(
         array([3., 3.])
     """
     if not isinstance(fill_value, Value):
-        xp = array_namespace(fill_value)
-        return xp.full(shape, fill_value, dtype=dtype, order=order, **options)
-    return broadcast_to(asarray(fill_value, dtype), shape)
+        options = {"dtype": dtype, "order": order}
+        return _on(device, "full", (shape, fill_value), options)
+    return broadcast_to(asarray(fill_value, dtype, device=device), shape)
 
 
 def full_like(
-    x: Any, /, fill_value: Any, dtype: Any = None, *args: Any, **options: Any
+    x: Any,
+    /,
+    fill_value: Any,
+    dtype: Any = None,
+    *args: Any,
+    device: Any = None,
+    **options: Any,
 ) -> Any:
     """An array of the shape and type of x that has one value everywhere.
 
@@ -164,13 +202,19 @@ def full_like(
     """
     x = base(x)
     plain = array_namespace(x).full_like(x, base(fill_value), dtype, *args, **options)
-    if not isinstance(fill_value, Value):
-        return plain
-    return broadcast_to(asarray(fill_value, plain.dtype), plain.shape)
+    if isinstance(fill_value, Value):
+        plain = broadcast_to(asarray(fill_value, plain.dtype), plain.shape)
+    return plain if device is None else to_device(plain, device)
 
 
 def arange(
-    start: Any, /, stop: Any = None, step: Any = 1, dtype: Any = None, **options: Any
+    start: Any,
+    /,
+    stop: Any = None,
+    step: Any = 1,
+    dtype: Any = None,
+    *,
+    device: Any = None,
 ) -> Any:
     """Numbers from start to stop, without it, step apart; how many is a constant.
 
@@ -183,10 +227,11 @@ def arange(
     """
     if stop is None:
         start, stop = 0, start
-    z = numpy_namespace.arange(base(start), base(stop), base(step), dtype, **options)
+    bounds = (base(start), base(stop), base(step))
+    z = _on(device, "arange", bounds, {"dtype": dtype})
     if not isinstance(start, Value) and not isinstance(step, Value):
         return z
-    return start + step * numpy_namespace.arange(z.size, dtype=z.dtype)
+    return start + step * _on(device, "arange", (z.size,), {"dtype": z.dtype})
 
 
 def linspace(
@@ -198,6 +243,8 @@ def linspace(
     retstep: bool = False,
     dtype: Any = None,
     axis: int = 0,
+    *,
+    device: Any = None,
 ) -> Any:
     """Numbers from start to stop at equal distances, differentiable in both.
 
@@ -209,6 +256,7 @@ def linspace(
         retstep: whether to return the distance as well.
         dtype: of the result.
         axis: of the result, along which they stand.
+        device: where the result is.
 
     Shapes:
         start, stop: (...), broadcast; result: (num, ...)
@@ -219,11 +267,12 @@ def linspace(
     """
     if not isinstance(start, Value) and not isinstance(stop, Value):
         xp = array_namespace(start, stop)
-        return xp.linspace(start, stop, num, endpoint, retstep, dtype, axis)
-    z = _linspace(start, stop, num, endpoint, axis)
-    z = z if dtype is None else astype(z, dtype)
-    steps = num - 1 if endpoint else num
-    return (z, (stop - start) / steps) if retstep else z
+        z = xp.linspace(start, stop, num, endpoint, False, dtype, axis)
+    else:
+        z = _linspace(start, stop, num, endpoint, axis)
+        z = z if dtype is None else astype(z, dtype)
+    z = z if device is None else to_device(z, device)
+    return (z, (stop - start) / (num - 1 if endpoint else num)) if retstep else z
 
 
 @linear

@@ -5,10 +5,14 @@ from typing import Any, NamedTuple
 from lantern.errors import MissingRuleError
 from lantern.namespace import namespace
 from lantern.op import adjoint
-from lantern.tensor.manipulation import concat
-from lantern.tensor.matrices import conj_transpose, half_triangle
-from lantern.tensor.namespace import array_namespace
-from lantern.value import Rule, Value
+from lantern.tensor.manipulation import as_array, concat
+from lantern.tensor.matrices import (
+    conj_transpose,
+    half_triangle,
+    plain_namespace,
+    untracked,
+)
+from lantern.value import Rule, is_tracked
 
 __all__ = ["QRResult", "cholesky", "qr"]
 
@@ -35,12 +39,13 @@ def cholesky(a: Any, /, *, upper: bool = False) -> Any:
         array([[2., 0.],
                [1., 1.]])
     """
-    return _cholesky(a, upper=upper)
+    a = as_array(a)
+    return conj_transpose(_cholesky(conj_transpose(a))) if upper else _cholesky(a)
 
 
 @adjoint
-def _cholesky(x: Any, /, upper: bool) -> Rule:
-    """The Cholesky factor of a positive definite matrix.
+def _cholesky(x: Any, /) -> Rule:
+    """The Cholesky factor of a positive definite matrix, from its lower triangle.
 
     Shapes:
         x: (..., n, n); result: (..., n, n)
@@ -48,22 +53,19 @@ def _cholesky(x: Any, /, upper: bool) -> Rule:
     Rule:
         s = inv(L).mT @ phi(L.mT @ L_bar) @ inv(L), with phi half the diagonal and
         what is below it
-        x_bar = s + s.mT below the diagonal, s on it, for the lower triangle
+        x_bar = s + s.mT below the diagonal, s on it
 
     References:
-        Murray (2016), equation (10); Giles (2008), section 3.
+        Murray (2016), section 3.
     """
-    z = namespace(x).linalg.cholesky(x, upper=upper)
+    z = namespace(x).linalg.cholesky(x)
     del x
     z_bar = yield z
-    xp = namespace(z)
-    lower, lower_bar = z, z_bar
-    if upper:
-        lower, lower_bar = conj_transpose(z), conj_transpose(z_bar)
-    half, lower_h = half_triangle(z), conj_transpose(lower)
-    s = xp.linalg.solve(lower_h, (lower_h @ lower_bar) * half)
-    s = xp.linalg.solve(lower_h, conj_transpose(s))
-    yield (s + conj_transpose(s)) * half_triangle(z, upper)
+    z_h, half = conj_transpose(z), half_triangle(z)
+    xp = namespace(z, z_bar)
+    s = xp.linalg.solve(z_h, (z_h @ z_bar) * half)
+    s = xp.linalg.solve(z_h, conj_transpose(s))
+    yield (s + conj_transpose(s)) * half
 
 
 def qr(a: Any, mode: str = "reduced") -> Any:
@@ -86,13 +88,13 @@ def qr(a: Any, mode: str = "reduced") -> Any:
         array([[-3.,  0.],
                [ 0., -2.]])
     """
-    if not isinstance(a, Value):
-        z = array_namespace(a).linalg.qr(a, mode)
+    if not is_tracked(a):
+        z = untracked(plain_namespace(a).linalg.qr, a, mode)
         return QRResult(*z) if mode in ("reduced", "complete") else z
     n, m = a.shape[-2:]
     if mode not in ("reduced", "r") and (mode != "complete" or n > m):
         raise MissingRuleError(
-            f"qr: mode {mode!r} has no rule for a matrix of shape {(n, m)}, because its "
+            f"qr: mode {mode!r} has no rule for a matrix of shape {(n, m)}, for its "
             f"result is not unique. Use mode 'reduced'."
         )
     q, r = _qr(a[..., :n])
@@ -113,7 +115,7 @@ def _qr(x: Any, /) -> Rule:
         x_bar = (Q_bar + Q @ s) @ inv(R).mT
 
     References:
-        Walter and Lehmann (2010), section 4; Liao et al. (2019), equation (4).
+        Walter and Lehmann (2010); Roberts and Roberts (2020), for complex matrices too.
     """
     q, r = namespace(x).linalg.qr(x)
     del x

@@ -7,7 +7,7 @@ products, so that the derivative of each is a product of the same kind.
 
 import math
 from collections import Counter
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from importlib import import_module
 from string import ascii_letters, ascii_lowercase, ascii_uppercase
 from typing import Any, NamedTuple
@@ -15,12 +15,12 @@ from typing import Any, NamedTuple
 from lantern.errors import MissingRuleError
 from lantern.namespace import namespace
 from lantern.op import op
+from lantern.tensor import reduction
 from lantern.tensor.linalg import diagonal
-from lantern.tensor.manipulation import permute_dims, reshape
-from lantern.tensor.matrices import as_array
+from lantern.tensor.manipulation import as_array, permute_dims, reshape
+from lantern.tensor.matrices import any_value, untracked
 from lantern.tensor.namespace import array_namespace, numpy_namespace
-from lantern.tensor.reduction import sum
-from lantern.value import Rule, Value
+from lantern.value import Rule, base, is_tracked
 
 __all__ = ["einsum"]
 
@@ -55,17 +55,18 @@ def einsum(*operands: Any, optimize: Any = False, **options: Any) -> Any:
         np.float64(3.0)
 
     References:
-        Laue, Mitterreiter and Giesen (2020), section 3: the derivative of a product
-        named by letters is such a product.
+        Laue, Mitterreiter and Giesen (2020): the derivative of a product named by
+        letters is such a product.
     """
     subscripts, arrays = _as_string(operands)
     if options:
-        if any(isinstance(x, Value) for x in arrays):
+        if any(map(is_tracked, arrays)):
             raise MissingRuleError(
-                f"einsum: the options {', '.join(options)} have no rule. Leave them out."
+                f"einsum: no rule with {', '.join(options)}. Leave these options out."
             )
-        xp = array_namespace(*arrays)
-        return xp.einsum(subscripts, *arrays, optimize=optimize, **options)
+        xp = array_namespace(*map(base, arrays))
+        options |= {"optimize": optimize}
+        return untracked(partial(xp.einsum, subscripts), *arrays, **options)
     shapes = tuple(tuple(x.shape) for x in arrays)
     plan = _plan(subscripts, shapes, _hashable(optimize))
     values = [_alone(x, *one) for x, one in zip(arrays, plan.alone, strict=True)]
@@ -78,7 +79,7 @@ def einsum(*operands: Any, optimize: Any = False, **options: Any) -> Any:
 def _as_string(operands: Any) -> tuple[str, list[Any]]:
     """The letters as one string, and the arrays."""
     if isinstance(operands[0], str):
-        return operands[0].replace(" ", ""), [as_array(x) for x in operands[1:]]
+        return operands[0].replace(" ", ""), _arrays(operands[1:])
     pairs = len(operands) // 2
     letters = ascii_uppercase + ascii_lowercase
 
@@ -88,7 +89,13 @@ def _as_string(operands: Any) -> tuple[str, list[Any]]:
     subscripts = ",".join(spell(labels) for labels in operands[1 : 2 * pairs : 2])
     if len(operands) % 2:
         subscripts += "->" + spell(operands[-1])
-    return subscripts, [as_array(x) for x in operands[: 2 * pairs : 2]]
+    return subscripts, _arrays(operands[: 2 * pairs : 2])
+
+
+def _arrays(operands: Any) -> list[Any]:
+    """The operands as arrays, numbers and lists as some of the others' library."""
+    like = next((x for x in operands if hasattr(x, "shape")), None)
+    return [as_array(x, like) for x in operands]
 
 
 def _hashable(optimize: Any) -> Any:
@@ -171,7 +178,7 @@ def _validate(subscripts: str, shapes: Shapes) -> None:
 
 
 def _letters(subscripts: str, shapes: Shapes) -> tuple[list[str], str]:
-    """Each operand's letters and the output's, with letters of their own for ``...``"""
+    """Each operand's letters and the output's; ``...`` has letters of its own."""
     inputs, arrow, output = subscripts.partition("->")
     terms = inputs.split(",")
     free = [c for c in _symbols() if c not in subscripts]
@@ -223,7 +230,7 @@ def _alone(x: Any, diagonals: Any, shape: Any, summed: tuple[int, ...]) -> Any:
         x = diagonal(x, 0, i, j)
     if shape is not None:
         x = reshape(x, shape)
-    return sum(x, axis=summed) if summed else x
+    return reduction.sum(x, axis=summed) if summed else x
 
 
 def _path(terms: list[str], output: str, sizes: dict[str, int], strategy: Any) -> Any:
@@ -288,7 +295,7 @@ def _einsum(x: Any, y: Any, /, terms: tuple[str, str, str]) -> Rule:
 
 def _product(x: Any, y: Any, terms: tuple[str, str, str]) -> Any:
     """The product of a pair; of plain arrays, as a matrix product."""
-    if isinstance(x, Value) or isinstance(y, Value):
+    if any_value(x, y):
         return _einsum(x, y, terms=terms)
     how = _lowering(*terms)
     shared = math.prod([x.shape[i] for i in how.summed])

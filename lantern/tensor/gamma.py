@@ -9,9 +9,9 @@ from typing import Any
 from lantern.namespace import namespace
 from lantern.op import elementwise
 from lantern.tensor.namespace import array_namespace
-from lantern.value import Rule, base
+from lantern.value import Rule, Value, base
 
-__all__ = ["betaln", "gamma_slope", "gammainc", "gammaincc"]
+__all__ = ["betaln", "gamma_slope", "gammainc", "gammaincc", "gammaincinv"]
 
 
 @elementwise
@@ -76,6 +76,47 @@ def gammaincc(a: Any, x: Any, /) -> Rule:
     yield -z_bar * by_x
 
 
+def gammaincinv(a: Any, p: Any, /) -> Any:
+    """The quantile of a gamma distribution: below it lies a part p, for positive a.
+
+    Shapes:
+        a, p: (...), broadcast; result: (...)
+
+    Example:
+        >>> round(gammaincinv(1.0, 0.5), 6)
+        0.693147
+    """
+    return _gammaincinv(a, p)
+
+
+@elementwise
+def _gammaincinv(a: Any, p: Any, /, z: Any = None) -> Rule:
+    """The quantile of a gamma distribution; if it is known already, it is z.
+
+    Shapes:
+        a, p: (...), broadcast; result: (...)
+
+    Rule:
+        a_bar = z_bar * gamma_slope(a, z), p_bar = z_bar / density
+    """
+    z = _quantile(a, p, z)
+    z_bar = yield z
+    xp = namespace(a, z)
+    safe = xp.where(base(z) == 0, _SMALLEST, z)
+    yield z_bar * gamma_slope(a, safe)
+    yield z_bar * xp.exp(xp.lgamma(a) + safe - xp.xlogy(a - 1, safe))
+
+
+def _quantile(a: Any, p: Any, z: Any) -> Any:
+    """The forward step of ``gammaincinv``."""
+    if isinstance(a, Value) or isinstance(p, Value):
+        return _gammaincinv(a, p, z)
+    if z is not None:
+        return z
+    z = array_namespace(a, p).gammaincinv(a, p)
+    return z if hasattr(a, "dtype") or hasattr(p, "dtype") else float(z)
+
+
 def _gamma_partials(a: Any, x: Any) -> tuple[Any, Any]:
     """The partial derivatives of ``gammainc``; at 0 the first is 0."""
     xp = namespace(a, x)
@@ -91,6 +132,7 @@ _NODES = [math.exp(math.pi / 2 * math.sinh(t)) for t in _TIMES]
 _WEIGHTS = [
     s * math.pi / 32 * math.cosh(t) for t, s in zip(_TIMES, _NODES, strict=True)
 ]
+_SMALLEST = 1e-300  # in place of a quantile that has underflowed to 0
 _BLOCK = 4_000_000  # how many numbers a block of nodes may make of its operands
 
 

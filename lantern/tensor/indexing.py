@@ -3,6 +3,7 @@
 import math
 from typing import Any
 
+from lantern.choice import where
 from lantern.contribution import Contribution
 from lantern.errors import ShapeError
 from lantern.namespace import namespace
@@ -13,10 +14,12 @@ from lantern.tree import tree_map
 from lantern.value import Rule, Value, base
 
 __all__ = [
+    "choose",
     "compress",
     "extract",
     "getitem",
     "scatter",
+    "select",
     "take",
     "take_along_axis",
 ]
@@ -39,14 +42,19 @@ class Scatter(Contribution):
     def add_to(self, buffer: Any) -> None:
         """Add the cotangent in place, once for each time that it was read.
 
-        An index without repeats is added to with ``+=``. Otherwise ``add.at`` is ten
-        times faster on flat arrays than on any others.
+        An index without repeats is added to with ``+=``. Otherwise NumPy's ``add.at``
+        is ten times faster on flat arrays than on any others. To look for repeats on a
+        device would copy to the host.
         """
         index, z_bar, shape = self.index, self.z_bar, buffer.shape
-        if not any(map(_may_repeat, _parts(index))):
+        if not may_repeat(index):
             buffer[index] += z_bar
             return
-        cells, xp = _cells(index, shape), namespace(buffer)
+        xp = namespace(buffer)
+        if xp is not numpy_namespace:
+            xp.add.at(buffer, index, z_bar)
+            return
+        cells = _cells(index, shape)
         rows = all(type(p) is int or hasattr(p, "dtype") for p in _parts(index))
         axes = sum(map(_axes, _parts(index)))
         width = math.prod(shape[axes:]) if rows else 0
@@ -68,9 +76,10 @@ def _is_mask(part: Any) -> bool:
     return getattr(getattr(part, "dtype", None), "kind", None) == "b"
 
 
-def _may_repeat(part: Any) -> bool:
-    """Whether a part of an index can name an element twice by itself."""
-    return type(part) not in _BASIC and not _is_mask(part)
+def may_repeat(index: Any) -> bool:
+    """Whether an index has a form that can name an element twice."""
+    advanced = [part for part in _parts(index) if type(part) not in _BASIC]
+    return len(advanced) > 1 or not all(map(_is_mask, advanced))
 
 
 def _axes(part: Any) -> int:
@@ -105,26 +114,24 @@ def _distinct(cells: Any) -> bool:
 
 def reads_once(index: Any, shape: tuple[int, ...]) -> bool:
     """Whether an index names no element twice."""
-    if any(map(_may_repeat, _parts(index))):
-        return _distinct(_cells(index, shape))
-    return sum(map(_is_mask, _parts(index))) < 2
+    return not may_repeat(index) or _distinct(_cells(index, shape))
 
 
-def settled(index: Any) -> Any:
-    """An index of plain values, with arrays that nobody else can change."""
+def settled(index: Any, x: Any) -> Any:
+    """An index of plain values: with arrays beside x that nobody else can change."""
     if isinstance(index, tuple):
-        return tuple(map(_settled_part, index))
-    return _settled_part(index)
+        return tuple(_settled_part(part, x) for part in index)
+    return _settled_part(index, x)
 
 
-def _settled_part(part: Any) -> Any:
+def _settled_part(part: Any, x: Any) -> Any:
     part = tree_map(base, part)
     if isinstance(part, list | tuple):
-        part = numpy_namespace.array(part)
+        part = namespace(base(x)).array(part)
         return part if part.size else part.astype(int)
     if isinstance(part, numpy_namespace.generic | numpy_namespace.ndarray):
-        return part.copy() if part.shape else part.item()
-    return part.copy() if hasattr(part, "dtype") else part
+        return namespace(base(x)).array(part) if part.shape else part.item()
+    return namespace(base(x)).array(part) if hasattr(part, "dtype") else part
 
 
 def getitem(x: Any, index: Any) -> Any:
@@ -138,7 +145,7 @@ def getitem(x: Any, index: Any) -> Any:
         >>> getitem(np.array([1.0, 2.0, 3.0]), slice(1, None))
         array([2., 3.])
     """
-    return _getitem(x, index if type(index) in _BASIC else settled(index))
+    return _getitem(x, index if type(index) in _BASIC else settled(index, x))
 
 
 @linear
@@ -166,7 +173,8 @@ def scatter(x: Any, /, index: Any, shape: tuple[int, ...]) -> Any:
         >>> scatter(np.array([1.0, 2.0]), np.array([0, 0]), (3,))
         array([3., 0., 0.])
     """
-    return _scatter(as_array(x), settled(index), shape)
+    x = as_array(x)
+    return _scatter(x, settled(index, x), shape)
 
 
 @linear
@@ -204,8 +212,9 @@ def take(a: Any, indices: Any, axis: int | None = None, *, mode: str = "raise") 
         a, axis = reshape(a, -1), 0
     axis = axis_of(axis, len(a.shape))
     xp = array_namespace(base(a))
+    exact = hasattr(base(indices), "shape")
     indices = xp.asarray(base(indices))
-    if indices.dtype == bool:
+    if indices.dtype.kind == "b" or not exact:
         indices = indices.astype(int)
     if mode == "wrap":
         indices = indices % a.shape[axis]
@@ -231,23 +240,23 @@ def take_along_axis(arr: Any, indices: Any, axis: int | None = -1) -> Any:
     arr = as_array(arr)
     if axis is None:
         arr, axis = reshape(arr, -1), 0
-    return getitem(arr, along_axis(arr.shape, base(indices), axis))
+    return getitem(arr, along_axis(arr, base(indices), axis))
 
 
-def along_axis(shape: tuple[int, ...], indices: Any, axis: int) -> Any:
-    """An index of arrays that names the positions along each line of an axis."""
-    axis, ndim = axis_of(axis, len(shape)), len(shape)
+def along_axis(x: Any, indices: Any, axis: int) -> Any:
+    """An index of arrays that names positions along each line of an axis of x."""
+    axis, ndim = axis_of(axis, len(x.shape)), len(x.shape)
     if len(indices.shape) != ndim:
         raise ShapeError(
             f"take_along_axis: the indices have {len(indices.shape)} axes, the array "
             f"has {ndim}. Give one position for each element of the result."
         )
-    xp = namespace(indices)
+    xp = namespace(base(x))
     lines = [
-        xp.arange(n).reshape((-1,) + (1,) * (ndim - 1 - i)) for i, n in enumerate(shape)
+        xp.arange(n).reshape((-1,) + (1,) * (ndim - 1 - i))
+        for i, n in enumerate(x.shape)
     ]
-    lines[axis] = indices
-    return tuple(lines)
+    return (*lines[:axis], indices, *lines[axis + 1 :])
 
 
 def compress(condition: Any, a: Any, axis: int | None = None) -> Any:
@@ -261,7 +270,7 @@ def compress(condition: Any, a: Any, axis: int | None = None) -> Any:
         >>> compress([True, False, True], np.array([1.0, 2.0, 3.0]))
         array([1., 3.])
     """
-    condition = array_namespace(base(condition)).asarray(base(condition))
+    condition = base(as_array(condition))
     if condition.ndim != 1:
         raise ShapeError(
             f"compress: the condition must have one axis, got {condition.ndim}. For a "
@@ -281,5 +290,56 @@ def extract(condition: Any, arr: Any) -> Any:
         >>> extract([True, False, True], np.array([1.0, 2.0, 3.0]))
         array([1., 3.])
     """
-    condition = array_namespace(base(condition)).asarray(base(condition))
+    condition = base(as_array(condition))
     return take(arr, condition.reshape(-1).nonzero()[0])
+
+
+def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
+    """For each element the first choice whose condition holds, else the default.
+
+    What is not chosen receives exactly zero.
+
+    Shapes:
+        condlist, choicelist: (...) each, broadcast; result: (...)
+
+    Example:
+        >>> import numpy as np
+        >>> x = np.array([1.0, 2.0, 3.0])
+        >>> select([x < 2, x > 2], [x, 10 * x])
+        array([ 1.,  0., 30.])
+    """
+    if len(condlist) != len(choicelist) or not len(condlist):
+        raise ShapeError(
+            f"select: {len(condlist)} conditions for {len(choicelist)} choices. Give "
+            f"as many of each, and at least one."
+        )
+    result = default
+    for condition, choice in reversed(list(zip(condlist, choicelist, strict=True))):
+        result = where(as_array(condition), choice, result)
+    return result
+
+
+def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Any:
+    """For each element the entry of the choice that an array of integers names.
+
+    Shapes:
+        a, choices: (...) each, broadcast; result: (...)
+
+    Example:
+        >>> import numpy as np
+        >>> choose(np.array([0, 1, 0]), [np.zeros(3), np.ones(3)])
+        array([0., 1., 0.])
+    """
+    choices, n = [as_array(x) for x in choices], len(choices)
+    xp = namespace(base(choices[0]))
+    a = xp.asarray(base(a))
+    if mode == "wrap":
+        a = a % n
+    elif mode == "clip":
+        a = xp.clip(a, 0, n - 1)
+    elif mode != "raise" or bool(((a < 0) | (a >= n)).any()):
+        raise ShapeError(
+            f"choose: {n} choices for numbers from {a.min()} to {a.max()}, with mode "
+            f"{mode!r}. Count from 0, or use mode 'wrap' or 'clip'."
+        )
+    return select([a == k for k in range(n)], choices)

@@ -6,13 +6,18 @@ from typing import Any
 from lantern.arithmetic import multiply
 from lantern.errors import MissingRuleError
 from lantern.namespace import namespace
-from lantern.op import linear, op
-from lantern.tensor.indexing import Scatter
-from lantern.tensor.manipulation import astype, permute_dims, reshape
-from lantern.tensor.matrices import as_array, axes_last, conj_if_complex
+from lantern.op import op
+from lantern.tensor import reduction
+from lantern.tensor.manipulation import as_array, astype, permute_dims, reshape
+from lantern.tensor.matrices import (
+    any_value,
+    as_arrays,
+    axes_last,
+    conj_if_complex,
+    untracked,
+)
 from lantern.tensor.namespace import array_namespace
-from lantern.tensor.reduction import sum
-from lantern.value import Rule, Value, base
+from lantern.value import Rule, base, is_tracked
 
 __all__ = [
     "cross",
@@ -85,7 +90,7 @@ def matvec(x1: Any, x2: Any, /) -> Any:
         array([[1., 2.],
                [3., 4.]])
     """
-    x1, x2 = as_array(x1), as_array(x2)
+    x1, x2 = as_arrays(x1, x2)
     return matmul(x1, x2) if len(x2.shape) < 2 else matmul(x1, x2[..., None])[..., 0]
 
 
@@ -101,7 +106,8 @@ def vecmat(x1: Any, x2: Any, /) -> Any:
         array([[1., 2.],
                [3., 4.]])
     """
-    x1, x2 = conj_if_complex(as_array(x1)), as_array(x2)
+    x1, x2 = as_arrays(x1, x2)
+    x1 = conj_if_complex(x1)
     if len(x1.shape) < 2:
         return matmul(x1, x2)
     return matmul(x1[..., None, :], x2)[..., 0, :]
@@ -118,7 +124,7 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
         >>> vecdot(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([1.0, 1.0]))
         array([3., 7.])
     """
-    x1, x2 = as_array(x1), as_array(x2)
+    x1, x2 = as_arrays(x1, x2)
     if axis != -1:
         x1, x2 = axes_last(x1, axis), axes_last(x2, axis)
     return _vecdot(conj_if_complex(x1), x2)
@@ -134,7 +140,7 @@ def _vecdot(x: Any, y: Any, /) -> Rule:
     Rule:
         x_bar = z_bar * y, y_bar = z_bar * x, over the last axis
     """
-    z_bar = yield namespace(x, y).vecdot(conj_if_complex(x), y)
+    z_bar = yield (x[..., None, :] @ y[..., None])[..., 0, 0]
     yield lambda: z_bar[..., None] * y
     yield lambda: z_bar[..., None] * x
 
@@ -150,7 +156,7 @@ def dot(a: Any, b: Any) -> Any:
         >>> dot(np.array([1.0, 2.0]), np.array([3.0, 4.0]))
         np.float64(11.0)
     """
-    a, b = as_array(a), as_array(b)
+    a, b = as_arrays(a, b)
     if not a.shape or not b.shape:
         return multiply(a, b)
     if len(b.shape) <= 2 or len(a.shape) == 1:
@@ -169,6 +175,7 @@ def vdot(a: Any, b: Any, /) -> Any:
         >>> vdot(np.array([1.0, 2.0]), np.array([3.0, 4.0]))
         np.float64(11.0)
     """
+    a, b = as_arrays(a, b)
     return matmul(conj_if_complex(_flat(a)), _flat(b))
 
 
@@ -183,7 +190,7 @@ def inner(a: Any, b: Any) -> Any:
         >>> inner(np.array([1.0, 2.0]), np.array([[3.0, 4.0], [5.0, 6.0]]))
         array([11., 17.])
     """
-    a, b = as_array(a), as_array(b)
+    a, b = as_arrays(a, b)
     if not a.shape or not b.shape:
         return multiply(a, b)
     if len(a.shape) == 1 or len(b.shape) == 1:
@@ -203,11 +210,11 @@ def outer(a: Any, b: Any) -> Any:
         array([[3., 4.],
                [6., 8.]])
     """
+    a, b = as_arrays(a, b)
     return multiply(_flat(a)[:, None], _flat(b))
 
 
 def _flat(x: Any) -> Any:
-    x = as_array(x)
     return x if len(x.shape) == 1 else reshape(x, (-1,))
 
 
@@ -226,7 +233,8 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
         >>> tensordot(np.ones((2, 3, 4)), np.ones((4, 3, 5)), ((1, 2), (1, 0))).shape
         (2, 5)
     """
-    return _tensordot(as_array(a), as_array(b), axes=axes)
+    a, b = as_arrays(a, b)
+    return _tensordot(a, b, axes=axes)
 
 
 @op
@@ -286,7 +294,7 @@ def kron(a: Any, b: Any) -> Any:
         >>> kron(np.array([1.0, 10.0]), np.array([1.0, 2.0]))
         array([ 1.,  2., 10., 20.])
     """
-    a, b = as_array(a), as_array(b)
+    a, b = as_arrays(a, b)
     ndim = max(len(a.shape), len(b.shape))
     n, m = ([1] * (ndim - len(x.shape)) + list(x.shape) for x in (a, b))
     blocks = multiply(
@@ -317,9 +325,11 @@ def cross(
     """
     if axis is not None:
         axisa = axisb = axisc = axis
-    if not isinstance(a, Value) and not isinstance(b, Value):
-        return array_namespace(a, b).cross(a, b, axisa, axisb, axisc)
-    x, y = axes_last(as_array(a), axisa), axes_last(as_array(b), axisb)
+    if not is_tracked(a) and not is_tracked(b):
+        xp = array_namespace(base(a), base(b))
+        return untracked(xp.cross, a, b, axisa, axisb, axisc)
+    a, b = as_arrays(a, b)
+    x, y = axes_last(a, axisa), axes_last(b, axisb)
     if 2 in (*x.shape[-1:], *y.shape[-1:]):
         raise MissingRuleError(
             "cross: vectors of length 2 have no rule. Append a zero to each vector."
@@ -357,25 +367,14 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
         array([1., 4.])
     """
     a = as_array(a)
-    if not isinstance(a, Value):
+    if not any_value(a):
         return namespace(a).diagonal(a, offset, axis1, axis2)
-    return _diagonal(axes_last(a, axis1, axis2), offset=offset)
-
-
-@linear
-def _diagonal(x: Any, /, offset: int) -> Rule:
-    """The diagonals of matrices.
-
-    Shapes:
-        x: (..., n, m); result: (..., k)
-
-    Rule:
-        x_bar = z_bar on the diagonals, 0 elsewhere
-    """
-    xp = namespace(x)
-    z_bar = yield (xp.diagonal(x, offset, -2, -1), x := None)[0]
-    i = namespace(base(z_bar)).arange(z_bar.shape[-1])
-    yield Scatter((..., i + max(-offset, 0), i + max(offset, 0)), z_bar)
+    x = axes_last(a, axis1, axis2)
+    n, m = x.shape[-2:]
+    below, right = max(-offset, 0), max(offset, 0)
+    start, length = below * m + right, max(min(n - below, m - right), 0)
+    flat = reshape(x, (*x.shape[:-2], n * m))
+    return flat[..., start : start + length * (m + 1) : m + 1]
 
 
 def trace(
@@ -392,4 +391,4 @@ def trace(
         np.float64(5.0)
     """
     z = diagonal(a, offset, axis1, axis2)
-    return sum(z if dtype is None else astype(z, dtype), axis=-1)
+    return reduction.sum(z if dtype is None else astype(z, dtype), axis=-1)

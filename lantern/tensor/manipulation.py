@@ -30,8 +30,11 @@ __all__ = [
 ]
 
 
-def as_array(x: Any) -> Any:
+def as_array(x: Any, like: Any = None) -> Any:
     """A number or a list of plain numbers as an array; arrays are what they are.
+
+    Args:
+        like: an array of the library to use; by default NumPy's.
 
     Shapes:
         x: (...); result: (...)
@@ -40,17 +43,17 @@ def as_array(x: Any) -> Any:
         >>> as_array(2.0)
         array(2.)
     """
-    if hasattr(x, "shape"):
+    if hasattr(type(x), "shape"):
         return x
-    if isinstance(x, Value):
-        return _reshape(stack([x]), ())
-    array = array_namespace(x).asarray(x)
+    if not isinstance(x, Value):
+        return array_namespace(x if like is None else base(like)).asarray(x)
+    array = stack([x])
     if array.dtype == object:
         raise ArgumentError(
-            f"as_array: there are no arrays of {type(x).__name__} objects. Convert "
-            f"them to float first."
+            f"as_array: there are no arrays of {type(base(x)).__name__} numbers. "
+            f"Convert them to float first."
         )
-    return array
+    return _reshape(array, ())
 
 
 def on_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -301,7 +304,7 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = True) -> Any:
         array([1., 1.], dtype=float32)
     """
     x = as_array(x)
-    if numpy_namespace.dtype(dtype).kind not in "fc":
+    if numpy_namespace.dtype(dtype).kind in "iub":
         x = base(x)
         return namespace(x).astype(x, dtype, copy=copy)
     return _astype(x, dtype)
@@ -332,7 +335,9 @@ def concat(arrays: Any, /, axis: int | None = 0, *, dtype: Any = None) -> Any:
         >>> concat([np.ones(1), np.zeros(2)])
         array([1., 0., 0.])
     """
-    arrays = [as_array(x) for x in arrays]
+    arrays = list(arrays)
+    like = next((x for x in arrays if hasattr(x, "shape")), None)
+    arrays = [as_array(x, like) for x in arrays]
     if axis is None:
         arrays, axis = [_reshape(x, -1) for x in arrays], 0
     z = _concat(*arrays, axis=axis)

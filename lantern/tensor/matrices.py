@@ -3,27 +3,42 @@
 from typing import Any
 
 from lantern.arithmetic import conj
-from lantern.namespace import namespace
-from lantern.tensor.manipulation import permute_dims, stack
+from lantern.tensor.manipulation import as_array, permute_dims
 from lantern.tensor.namespace import array_namespace
+from lantern.tensor.standard import as_constant
+from lantern.tree import tree_map
 from lantern.value import Value, base, is_complex, is_tracked
 
 __all__ = [
-    "as_array",
+    "any_value",
+    "as_arrays",
     "axes_last",
     "conj_if_complex",
     "conj_transpose",
     "half_triangle",
     "plain_namespace",
     "received_nothing",
+    "untracked",
 ]
 
 
-def as_array(x: Any) -> Any:
-    """A list or a number as an array; arrays, tracked or not, as they are."""
-    if hasattr(x, "shape"):
-        return x
-    return stack([x])[0] if isinstance(x, Value) else array_namespace(x).asarray(x)
+def any_value(*operands: Any) -> bool:
+    """Whether any of these is Lantern's own value, and not a plain array."""
+    return any(isinstance(x, Value) for x in operands)
+
+
+def as_arrays(x: Any, y: Any) -> tuple[Any, Any]:
+    """Two operands as arrays, a number or list as one of the other's library."""
+    return as_array(x, y), as_array(y, x)
+
+
+def untracked(function: Any, *operands: Any, **options: Any) -> Any:
+    """What the array library computes of the operands, without a derivative."""
+    z = function(*map(base, operands), **options)
+    classes = [type(x) for x in operands if isinstance(x, Value)]
+    if not classes:
+        return z
+    return tree_map(lambda leaf: as_constant(classes[0], leaf, *operands), z)
 
 
 def plain_namespace(x: Any) -> Any:

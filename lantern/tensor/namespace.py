@@ -4,6 +4,7 @@ An array library has most functions under the standard's names. What rules need 
 them is written here once, for every array library.
 """
 
+from collections.abc import Callable
 from functools import cache
 from importlib import import_module
 from types import ModuleType
@@ -13,10 +14,19 @@ import numpy as np
 
 from lantern import scalar
 from lantern.contribution import Masked
-from lantern.errors import MissingExtraError, MissingRuleError
+from lantern.errors import ArgumentError, MissingExtraError, MissingRuleError
 from lantern.namespace import namespace, register_namespace
 
-__all__ = ["ArrayNamespace", "array_namespace", "buffers", "numpy_namespace", "quiet"]
+__all__ = [
+    "ArrayNamespace",
+    "DeviceNamespace",
+    "array_namespace",
+    "buffers",
+    "devices",
+    "find_device",
+    "numpy_namespace",
+    "quiet",
+]
 
 # Types of arrays that can be added to in place.
 buffers: set[type] = {np.ndarray}
@@ -24,7 +34,9 @@ buffers: set[type] = {np.ndarray}
 # What comes from the module of special functions, and its name there.
 _SPECIAL = {
     name: name
-    for name in "betaln erf erfc erfinv gamma gammainc gammaincc iv logit xlogy".split()
+    for name in (
+        "betaln erf erfc erfinv gamma gammainc gammaincc gammaincinv iv logit xlogy"
+    ).split()
 } | {"lgamma": "gammaln"}
 
 
@@ -42,6 +54,19 @@ class ArrayNamespace:
 
     select = Masked
 
+    def device(self, x: Any) -> str:
+        """The name of the device that an array lies on."""
+        return "cpu"
+
+    def to_device(self, x: Any, device: str) -> Any:
+        """An array on a device; x itself, if it lies there."""
+        target, number = find_device(device)
+        return x if target is self else target.receive(x, number)
+
+    def receive(self, x: Any, number: int | None) -> Any:
+        """An array of any library as one of this one."""
+        return x.get()
+
     def quiet(self) -> Any:
         """A block without warnings of zero division: derivatives may be infinite."""
         return quiet()
@@ -49,8 +74,10 @@ class ArrayNamespace:
     def __getattr__(self, name: str) -> Any:
         if name in _SPECIAL:
             function = self._special_function(name)
+        elif name.startswith("_"):
+            raise AttributeError(name)
         else:
-            function = getattr(self.module, name)
+            function = self._found(self.module, name)
         setattr(self, name, function)
         return function
 
@@ -62,11 +89,15 @@ class ArrayNamespace:
                 f"{name}: arrays need {self.special} for it. Install it with "
                 f'pip install "lantern-ad[{self.extra}]".'
             ) from None
-        function = getattr(module, _SPECIAL.get(name, name), None)
+        return self._found(module, _SPECIAL.get(name, name))
+
+    def _found(self, module: Any, name: str) -> Any:
+        """A function of a module, which may not have all of NumPy's and SciPy's."""
+        function = getattr(module, name, None)
         if function is None:
             raise MissingRuleError(
-                f"{name}: {self.special} has no such function. Compute it on the CPU: "
-                f'x.to("cpu") and back are differentiable.'
+                f"{name}: {module.__name__} has no such function. Compute it on the "
+                f'CPU: x.to("cpu") and back are differentiable.'
             )
         return function
 
@@ -117,14 +148,97 @@ class ArrayNamespace:
         return z if keepdims else xp.squeeze(z, axis=axis)
 
 
+class DeviceNamespace(ArrayNamespace):
+    """The functions of a library like CuPy, whose arrays do not lie on the host.
+
+    Args:
+        module: cupy.
+        special: the name of the module with its special functions.
+        extra: the optional dependency that provides that module.
+        kind: the name of the devices, without their numbers.
+    """
+
+    def __init__(self, module: Any, special: str, extra: str, kind: str) -> None:
+        super().__init__(module, special, extra)
+        self.kind = kind
+        buffers.add(module.ndarray)
+
+    def device(self, x: Any) -> str:
+        """The name of the device that an array lies on, with its number."""
+        return f"{self.kind}:{x.device.id}"
+
+    def to_device(self, x: Any, device: str) -> Any:
+        """An array on a device; x itself, if it lies there."""
+        if device in (self.kind, self.device(x)):
+            return x
+        return super().to_device(x, device)
+
+    def receive(self, x: Any, number: int | None) -> Any:
+        """An array of NumPy, or of another device, on the device of a number."""
+        with self.module.cuda.Device(number):
+            return self.module.asarray(x)
+
+    def where(self, condition: Any, *choices: Any) -> Any:
+        """As NumPy's, which takes a plain condition as well."""
+        if isinstance(condition, bool):
+            condition = self.module.bool_(condition)
+        return self.module.where(condition, *choices)
+
+    def count_nonzero(self, x: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+        """How many elements along axes are not 0."""
+        return self.module.sum(x != 0, axis=axis, keepdims=keepdims)
+
+    def cummax(self, x: Any, axis: int) -> Any:
+        """The largest element so far along an axis."""
+        return self._so_far(self.module.maximum, x, axis)
+
+    def cummin(self, x: Any, axis: int) -> Any:
+        """The smallest element so far along an axis."""
+        return self._so_far(self.module.minimum, x, axis)
+
+    def _so_far(self, function: Any, x: Any, axis: int) -> Any:
+        """``function.accumulate``: each step doubles how far an element has seen."""
+        before, reach = (slice(None),) * (axis % x.ndim), 1
+        while reach < x.shape[axis]:
+            near = x[(*before, slice(reach))]
+            far = function(
+                x[(*before, slice(reach, None))], x[(*before, slice(-reach))]
+            )
+            x, reach = self.module.concatenate([near, far], axis), 2 * reach
+        return x
+
+
 numpy_namespace = ArrayNamespace(np, "scipy.special", "scipy")
 
 
 @cache
 def _cupy_namespace() -> ArrayNamespace:
-    cupy = import_module("cupy")
-    buffers.add(cupy.ndarray)
-    return ArrayNamespace(cupy, "cupyx.scipy.special", "cuda12")
+    try:
+        cupy = import_module("cupy")
+    except ImportError:
+        raise MissingExtraError(
+            'cuda: CuPy is not installed. Install it with pip install "lantern-ad'
+            '[cuda12]" or "lantern-ad[cuda13]", whichever fits the driver.'
+        ) from None
+    return DeviceNamespace(cupy, "cupyx.scipy.special", "cuda12", "cuda")
+
+
+# The libraries whose arrays lie on the devices of a name.
+devices: dict[str, Callable[[], ArrayNamespace]] = {
+    "cpu": lambda: numpy_namespace,
+    "cuda": _cupy_namespace,
+}
+
+
+def find_device(name: Any) -> tuple[ArrayNamespace, int | None]:
+    """The array library of a device, and the device's number if the name says it."""
+    kind, _, number = name.partition(":") if isinstance(name, str) else ("", "", "")
+    if kind not in devices or (number and not number.isdecimal()):
+        raise ArgumentError(
+            f"to_device: there is no device {name!r}. Choose one of "
+            f"{', '.join(devices)}, with a number if there are several: cuda:1."
+        )
+    return devices[kind](), int(number) if number else None
 
 
 def quiet() -> Any:

@@ -7,7 +7,6 @@ from lantern import choice
 from lantern.errors import ShapeError
 from lantern.namespace import namespace
 from lantern.op import linear, op
-from lantern.tensor import missing, softmax
 from lantern.tensor.axes import count, how_many, prepared, reduced_axes, spread
 from lantern.value import Rule, base
 
@@ -282,5 +281,3 @@ def _others(x: Any, axes: tuple[int, ...]) -> Any:
         reach *= 2
     others = xp.reshape(before * after, moved.shape)
     return xp.permute_dims(others, sorted(range(len(order)), key=order.__getitem__))
-
-

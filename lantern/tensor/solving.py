@@ -6,18 +6,20 @@ from typing import Any
 from lantern.errors import MissingRuleError
 from lantern.namespace import namespace
 from lantern.op import adjoint, op
-from lantern.tensor.manipulation import permute_dims, reshape
+from lantern.tensor import reduction
+from lantern.tensor.manipulation import as_array, reshape
 from lantern.tensor.matrices import (
-    as_array,
+    any_value,
+    as_arrays,
     axes_last,
     conj_if_complex,
     conj_transpose,
     plain_namespace,
+    untracked,
 )
 from lantern.tensor.namespace import array_namespace
-from lantern.tensor.reduction import sum
 from lantern.tensor.spectral import svdvals
-from lantern.value import Rule, Value, base
+from lantern.value import Rule, base, is_tracked
 
 __all__ = [
     "inv",
@@ -30,33 +32,56 @@ __all__ = [
 ]
 
 
-@op
-def inv(a: Any, /) -> Rule:
+def inv(a: Any) -> Any:
     """The inverse of a square matrix.
 
     Shapes:
         a: (..., n, n); result: (..., n, n)
-
-    Rule:
-        a_bar = -z.mT @ z_bar @ z.mT
 
     Example:
         >>> import numpy as np
         >>> inv(np.array([[1.0, 2.0], [0.0, 1.0]]))
         array([[ 1., -2.],
                [ 0.,  1.]])
+    """
+    return _inv(as_array(a))
+
+
+@op
+def _inv(x: Any, /) -> Rule:
+    """The inverse of a square matrix.
+
+    Shapes:
+        x: (..., n, n); result: (..., n, n)
+
+    Rule:
+        x_bar = -z.mT @ z_bar @ z.mT
 
     References:
         Giles (2008), section 2.2.3; Petersen and Pedersen (2012), equation (59).
     """
-    z = namespace(a).linalg.inv(a)
-    del a
+    z = namespace(x).linalg.inv(x)
+    del x
     z_bar = yield z
     yield -(z.mT @ z_bar @ z.mT)
 
 
+def solve(a: Any, b: Any) -> Any:
+    """The solution x of ``a @ x == b``.
+
+    Shapes:
+        a: (..., n, n); b: (n,) or (..., n, m); result: (..., n) or (..., n, m)
+
+    Example:
+        >>> import numpy as np
+        >>> solve(np.array([[2.0, 0.0], [0.0, 4.0]]), np.array([2.0, 8.0]))
+        array([1., 2.])
+    """
+    return _solve(*as_arrays(a, b))
+
+
 @op
-def solve(a: Any, b: Any, /) -> Rule:
+def _solve(a: Any, b: Any, /) -> Rule:
     """The solution x of ``a @ x == b``.
 
     Shapes:
@@ -64,11 +89,6 @@ def solve(a: Any, b: Any, /) -> Rule:
 
     Rule:
         b_bar = solve(a.mT, z_bar), a_bar = -b_bar @ z.mT
-
-    Example:
-        >>> import numpy as np
-        >>> solve(np.array([[2.0, 0.0], [0.0, 4.0]]), np.array([2.0, 8.0]))
-        array([1., 2.])
 
     References:
         Giles (2008), section 2.3.1.
@@ -113,7 +133,7 @@ def solve_triangular(
         >>> solve_triangular(a, np.array([2.0, 3.0]), lower=True)
         array([1., 2.])
     """
-    a, b = as_array(a), as_array(b)
+    a, b = as_arrays(a, b)
     if trans in (2, "C"):
         a = conj_if_complex(a)
     transposed = trans not in (0, "N")
@@ -161,10 +181,10 @@ def _triangular(
 ) -> Any:
     """The solution itself: of one matrix by SciPy, if it is installed."""
     how = {"lower": lower, "unit_diagonal": unit_diagonal}
-    if isinstance(a, Value) or isinstance(b, Value):
+    if any_value(a, b):
         return _solve_triangular(a, b, transposed=transposed, **how)
     xp = namespace(a, b)
-    if len(a.shape) == len(b.shape[:2]) == 2:
+    if len(b.shape) <= len(a.shape) == 2:
         try:
             module: Any = import_module(xp.special.replace("special", "linalg"))
         except ImportError:
@@ -179,9 +199,7 @@ def _triangular(
     return xp.linalg.solve(a.mT if transposed else a, b)
 
 
-def pinv(
-    a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = ...
-) -> Any:
+def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = ...) -> Any:
     """The pseudo-inverse of a matrix, whose derivative holds while the rank does.
 
     Shapes:
@@ -200,18 +218,21 @@ def pinv(
         >>> pinv(np.array([[2.0], [0.0]]))
         array([[0.5, 0. ]])
     """
-    options = {"rcond": rcond} | ({} if rtol is ... else {"rtol": rtol})
-    if not isinstance(a, Value):
-        return array_namespace(a).linalg.pinv(a, hermitian=hermitian, **options)
+    options = {} if rcond is None else {"rcond": base(rcond)}
+    if rtol is not ...:
+        options["rtol"] = base(rtol)
+    if not is_tracked(a):
+        options |= {"hermitian": True} if hermitian else {}
+        return untracked(plain_namespace(a).linalg.pinv, a, **options)
     if hermitian:
         raise MissingRuleError(
             "pinv: hermitian=True has no rule. Leave it out; the result is the same."
         )
-    return _pinv(a, **options)
+    return _pinv(a, options=options)
 
 
 @adjoint
-def _pinv(x: Any, /, **options: Any) -> Rule:
+def _pinv(x: Any, /, options: dict[str, Any]) -> Rule:
     """The pseudo-inverse of a matrix.
 
     Shapes:
@@ -246,14 +267,16 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
 
     Example:
         >>> import numpy as np
-        >>> x, residuals, rank, _ = lstsq(np.array([[1.0], [1.0]]), np.array([1.0, 3.0]))
+        >>> x, residuals, rank, _ = lstsq(
+        ...     np.array([[1.0], [1.0]]), np.array([1.0, 3.0])
+        ... )
         >>> x.round(12), residuals.round(12), int(rank)
         (array([2.]), array([2.]), 1)
     """
-    if not isinstance(a, Value) and not isinstance(b, Value):
-        return array_namespace(a, b).linalg.lstsq(a, b, rcond)
-    a, b = as_array(a), as_array(b)
-    xp = plain_namespace(a)
+    if not any_value(a, b):
+        return array_namespace(a, b).linalg.lstsq(a, b, base(rcond))
+    a, b = as_arrays(a, b)
+    rcond, xp = base(rcond), plain_namespace(a)
     _, residuals, rank, _ = xp.linalg.lstsq(base(a), base(b), rcond)
     if rcond is None or rcond == -1:
         eps = float(xp.finfo(base(a).dtype).eps)
@@ -263,7 +286,7 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
     if residuals.size:
         r = b - a @ x
         squares = namespace(r).real(conj_if_complex(r) * r)
-        residuals = sum(squares, axis=0, keepdims=len(b.shape) == 1)
+        residuals = reduction.sum(squares, axis=0, keepdims=len(b.shape) == 1)
     return x, residuals, rank, svdvals(a)
 
 
@@ -299,7 +322,7 @@ def _lstsq(a: Any, b: Any, /, rcond: float) -> Rule:
 
 
 def _least_squares(a: Any, b: Any, rcond: float) -> Any:
-    if isinstance(a, Value) or isinstance(b, Value):
+    if any_value(a, b):
         return _lstsq(a, b, rcond=rcond)
     return namespace(a, b).linalg.lstsq(a, b, rcond)[0]
 
@@ -316,7 +339,7 @@ def tensorinv(a: Any, ind: int = 2) -> Any:
         >>> tensorinv(np.eye(6).reshape(6, 2, 3), ind=1).shape
         (2, 3, 6)
     """
-    if not isinstance(a, Value) or ind <= 0:
+    if not any_value(a) or ind <= 0:
         return plain_namespace(a).linalg.tensorinv(base(a), ind)
     rows, columns = a.shape[:ind], a.shape[ind:]
     size = base(a)[(..., *(0,) * len(columns))].size
@@ -337,9 +360,9 @@ def tensorsolve(a: Any, b: Any, axes: Any = None) -> Any:
         >>> tensorsolve(np.eye(6).reshape(6, 2, 3), np.ones(6)).shape
         (2, 3)
     """
-    if not isinstance(a, Value) and not isinstance(b, Value):
+    if not any_value(a, b):
         return array_namespace(a, b).linalg.tensorsolve(a, b, axes)
-    a, b = as_array(a), as_array(b)
+    a, b = as_arrays(a, b)
     if axes is not None:
         a = axes_last(a, *axes)
     shape = a.shape[len(b.shape) :]

@@ -1,31 +1,36 @@
-"""Order: sorting, searching, choosing; where values go is a constant."""
+"""Order: sorting, searching, sets; positions are constants."""
 
 from typing import Any
 
-from lantern.choice import where
 from lantern.errors import MissingRuleError, ShapeError
 from lantern.namespace import namespace
 from lantern.op import linear
 from lantern.tensor.indexing import getitem, take, take_along_axis
-from lantern.tensor.manipulation import as_array, axis_of, concat, ravel, reshape
-from lantern.tensor.namespace import array_namespace, numpy_namespace
-from lantern.value import Rule, Value, base
+from lantern.tensor.manipulation import (
+    as_array,
+    astype,
+    axis_of,
+    concat,
+    ravel,
+    reshape,
+)
+from lantern.tensor.namespace import array_namespace
+from lantern.value import Rule, base
 
 __all__ = [
     "argpartition",
     "argsort",
     "argwhere",
-    "choose",
     "flatnonzero",
     "intersect1d",
     "lexsort",
     "nonzero",
     "partition",
     "searchsorted",
-    "select",
     "setdiff1d",
     "setxor1d",
     "sort",
+    "sort_complex",
     "topk",
     "union1d",
     "unique",
@@ -65,6 +70,16 @@ def sort(
         a, axis = reshape(a, -1), 0
     positions = argsort(a, axis, kind, order, descending=descending)
     return _reorder(a, positions, axis)
+
+
+def sort_complex(a: Any) -> Any:
+    """A sorted array as a complex one.
+
+    Shapes:
+        a: (...); result: (...)
+    """
+    a = sort(a)
+    return a if a.dtype.kind == "c" else astype(a, complex)
 
 
 @linear
@@ -115,8 +130,8 @@ def argsort(
         a, axis = a.reshape(-1), 0
     xp = namespace(a)
     if not descending:
-        return xp.argsort(a, axis=axis, stable=True)
-    back = xp.argsort(xp.flip(a, axis=axis), axis=axis, stable=True)
+        return xp.argsort(a, axis=axis, kind="stable")
+    back = xp.argsort(xp.flip(a, axis=axis), axis=axis, kind="stable")
     return a.shape[axis] - 1 - xp.flip(back, axis=axis)
 
 
@@ -160,8 +175,12 @@ def argpartition(
         >>> argpartition(np.array([3.0, 1.0, 2.0]), 0)[0]
         np.int64(1)
     """
+    if order is not None:
+        raise MissingRuleError(
+            f"partition: no rule for order={order!r}. Use the array of one field."
+        )
     a = base(as_array(a))
-    return namespace(a).argpartition(a, base(kth), axis, kind, order)
+    return namespace(a).argpartition(a, base(kth), axis)
 
 
 def topk(x: Any, k: int, /, axis: int = -1, *, largest: bool = True) -> tuple[Any, Any]:
@@ -347,10 +366,10 @@ def intersect1d(
         ar1, ar2: (...); result: (count,)
     """
     ar1, ar2 = as_array(ar1), base(as_array(ar2))
-    _, *indices = namespace(ar2).intersect1d(
+    both, *indices = namespace(ar2).intersect1d(
         base(ar1), ar2, assume_unique, return_indices=True
     )
-    z = take(ar1, indices[0])
+    z = astype(take(ar1, indices[0]), both.dtype)
     return (z, *indices) if return_indices else z
 
 
@@ -373,45 +392,3 @@ def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
     """
     parts = setdiff1d(ar1, ar2, assume_unique), setdiff1d(ar2, ar1, assume_unique)
     return sort(concat(parts))
-
-
-def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
-    """For each element the first choice whose condition holds, else the default.
-
-    What is not chosen receives exactly zero.
-
-    Shapes:
-        condlist, choicelist: (...) each, broadcast; result: (...)
-
-    Example:
-        >>> import numpy as np
-        >>> x = np.array([1.0, 2.0, 3.0])
-        >>> select([x < 2, x > 2], [x, 10 * x])
-        array([ 1.,  0., 30.])
-    """
-    if len(condlist) != len(choicelist) or not len(condlist):
-        raise ShapeError(
-            f"select: {len(condlist)} conditions for {len(choicelist)} choices. Give "
-            f"as many of each, and at least one."
-        )
-    result = default
-    for condition, choice in reversed(list(zip(condlist, choicelist, strict=True))):
-        result = where(as_array(condition), choice, result)
-    return result
-
-
-def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Any:
-    """For each element the entry of the choice that an array of integers names.
-
-    Shapes:
-        a, choices: (...) each, broadcast; result: (...)
-
-    Example:
-        >>> import numpy as np
-        >>> choose(np.array([0, 1, 0]), [np.zeros(3), np.ones(3)])
-        array([0., 1., 0.])
-    """
-    a = base(as_array(a))
-    numbers = list(range(len(choices)))
-    number = namespace(a).choose(a, numbers, mode=mode)
-    return select([number == k for k in numbers], [as_array(x) for x in choices])

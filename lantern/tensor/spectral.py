@@ -1,8 +1,9 @@
 """Eigenvalues and singular values, and their vectors.
 
-Where vectors are not unique, the derivative is that of what does not depend on the
-choice: complex vectors have arbitrary phases, and a cotangent that depends on them is
-refused; where values coincide, the derivative of their vectors is nan.
+Complex vectors are unique up to a phase. The rules leave it alone, and then the vectors
+get the phase that makes their largest component real and positive: so they are
+functions with a derivative. Where values coincide, the derivative of their vectors is
+nan.
 """
 
 from typing import Any, NamedTuple
@@ -10,15 +11,18 @@ from typing import Any, NamedTuple
 from lantern.errors import MissingRuleError
 from lantern.namespace import namespace
 from lantern.op import adjoint
+from lantern.tensor.manipulation import as_array
 from lantern.tensor.matrices import (
+    any_value,
     conj_if_complex,
     conj_transpose,
     half_triangle,
     plain_namespace,
     received_nothing,
+    untracked,
 )
 from lantern.tensor.namespace import array_namespace
-from lantern.value import Rule, Value, base, is_complex
+from lantern.value import Rule, base, is_complex, is_tracked
 
 __all__ = [
     "EigResult",
@@ -59,7 +63,7 @@ def eigh(a: Any, UPLO: str = "L") -> Any:
     """Eigenvalues and orthonormal eigenvectors of a Hermitian matrix.
 
     Only one triangle is read; so the derivative belongs to it. Where eigenvalues
-    coincide, the derivative of their eigenvectors is nan, that of the values' sum right.
+    coincide, the derivative of their eigenvectors is nan.
 
     Shapes:
         a: (..., n, n); result: eigenvalues (..., n), ascending; eigenvectors
@@ -68,15 +72,13 @@ def eigh(a: Any, UPLO: str = "L") -> Any:
     Args:
         UPLO: "L" or "U", the triangle that is read.
 
-    Raises:
-        MissingRuleError: if what follows depends on the phases of complex eigenvectors.
-
     Example:
         >>> import numpy as np
         >>> eigh(np.array([[2.0, 1.0], [1.0, 2.0]])).eigenvalues
         array([1., 3.])
     """
-    return EighResult(*_eigh(a, UPLO=UPLO))
+    w, v = _eigh(as_array(a), UPLO=UPLO)
+    return EighResult(w, _with_phases(v)[0])
 
 
 def eigvalsh(a: Any, UPLO: str = "L") -> Any:
@@ -90,9 +92,30 @@ def eigvalsh(a: Any, UPLO: str = "L") -> Any:
         >>> eigvalsh(np.array([[2.0, 1.0], [1.0, 2.0]]))
         array([1., 3.])
     """
-    if not isinstance(a, Value):
+    if not any_value(a):
         return array_namespace(a).linalg.eigvalsh(a, UPLO)
-    return eigh(a, UPLO).eigenvalues
+    return _eigvalsh(a, UPLO=UPLO)
+
+
+@adjoint
+def _eigvalsh(x: Any, /, UPLO: str) -> Rule:
+    """The eigenvalues of a Hermitian matrix.
+
+    Shapes:
+        x: (..., n, n); result: (..., n)
+
+    Rule:
+        s = v @ diag(w_bar) @ v.mT
+        x_bar = s + s.mT below the diagonal, s on it, for the lower triangle
+
+    References:
+        Giles (2008), section 3.1.
+    """
+    w, v = namespace(x).linalg.eigh(x, UPLO)
+    del x
+    w_bar = yield w
+    s = (v * w_bar[..., None, :]) @ conj_transpose(v)
+    yield (s + conj_transpose(s)) * half_triangle(v, UPLO in "uU")
 
 
 @adjoint
@@ -113,12 +136,8 @@ def _eigh(x: Any, /, UPLO: str) -> Rule:
     del x
     w_bar, v_bar = yield w, v
     v_h = conj_transpose(v)
-    s = (v * w_bar[..., None, :]) @ v_h
-    idle = received_nothing(v_bar)
-    if not idle.all():
-        turn = v_h @ v_bar
-        _check_phases("eigh", turn, v_bar)
-        s = s + v @ (turn * _inverse_gaps(w, w, idle)) @ v_h
+    turn = (v_h @ v_bar) * _inverse_gaps(w, w, received_nothing(v_bar))
+    s = (v * w_bar[..., None, :] + v @ turn) @ v_h
     yield (s + conj_transpose(s)) * half_triangle(v, UPLO in "uU")
 
 
@@ -140,19 +159,20 @@ def _inverse(x: Any, unused: Any) -> Any:
     return namespace(x).ieee_divide(1, x * usable + filled)
 
 
-def _check_phases(where: str, turn: Any, *cotangents: Any) -> None:
-    """Refuse cotangents of vectors that depend on the vectors' phases."""
-    if not is_complex(turn):
-        return
-    xp, off, scale = plain_namespace(turn), base(turn), 0
-    for z_bar in cotangents:
-        scale = scale + xp.abs(base(z_bar)).sum(axis=(-2, -1))
-    off = xp.abs(xp.diagonal(off, 0, -2, -1).imag).max(axis=-1)
-    if (off > scale * xp.finfo(off.dtype).eps ** 0.5).any():
-        raise MissingRuleError(
-            f"{where}: the result depends on the phases of complex vectors, which are "
-            f"arbitrary. Use only what they leave alone, as abs(v) or v @ v.mT.conj()."
-        )
+def _with_phases(v: Any, partner: Any = None) -> tuple[Any, Any]:
+    """Complex vectors as columns, each with its largest component real and positive.
+
+    A partner's rows turn against them, so that their product stays.
+    """
+    if not is_complex(v):
+        return v, partner
+    xp, plain = plain_namespace(v), base(v)
+    largest = xp.expand_dims(xp.argmax(xp.abs(plain), axis=-2), -2)
+    chosen = xp.arange(plain.shape[-2])[:, None] == largest
+    xp = namespace(v)
+    component = xp.sum(v * chosen, axis=-2, keepdims=True)
+    phase = xp.conj(component) / xp.abs(component)
+    return v * phase, None if partner is None else conj_transpose(phase) * partner
 
 
 def eig(a: Any) -> Any:
@@ -162,15 +182,13 @@ def eig(a: Any) -> Any:
         a: (..., n, n); result: eigenvalues (..., n); eigenvectors (..., n, n), as
         columns
 
-    Raises:
-        MissingRuleError: if what follows depends on the phases of complex eigenvectors.
-
     Example:
         >>> import numpy as np
         >>> eig(np.array([[2.0, 1.0], [0.0, 3.0]])).eigenvalues
         array([2., 3.])
     """
-    return EigResult(*_eig(a))
+    w, v = _eig(as_array(a))
+    return EigResult(w, _with_phases(v)[0])
 
 
 def eigvals(a: Any) -> Any:
@@ -184,9 +202,29 @@ def eigvals(a: Any) -> Any:
         >>> eigvals(np.array([[2.0, 1.0], [0.0, 3.0]]))
         array([2., 3.])
     """
-    if not isinstance(a, Value):
+    if not any_value(a):
         return array_namespace(a).linalg.eigvals(a)
-    return eig(a).eigenvalues
+    return _eigvals(a)
+
+
+@adjoint
+def _eigvals(x: Any, /) -> Rule:
+    """The eigenvalues of a square matrix.
+
+    Shapes:
+        x: (..., n, n); result: (..., n)
+
+    Rule:
+        x_bar = inv(v.mT) @ diag(w_bar) @ v.mT
+
+    References:
+        Giles (2008), section 3.1.
+    """
+    w, v = namespace(x).linalg.eig(x)
+    del x
+    w_bar = yield w
+    v_h = conj_transpose(v)
+    yield namespace(w_bar, v).linalg.solve(v_h, w_bar[..., :, None] * v_h)
 
 
 @adjoint
@@ -201,22 +239,16 @@ def _eig(x: Any, /) -> Rule:
         x_bar = inv(v.mT) @ (diag(w_bar) + s / (w_j - w_i)) @ v.mT
 
     References:
-        Giles (2008), section 3.1; Boeddeker et al. (2017), section 4.
+        Boeddeker et al. (2017), equation (4.77); Giles (2008), section 3.1.
     """
     w, v = namespace(x).linalg.eig(x)
     del x
     w_bar, v_bar = yield w, v
-    v_h = conj_transpose(v)
-    s = w_bar[..., :, None] * v_h
-    idle = received_nothing(v_bar)
-    if not idle.all():
-        turn = v_h @ v_bar
-        _check_phases("eig", turn, v_bar)
-        xp = namespace(v_bar, v)
-        stretch = xp.sum(xp.real(conj_if_complex(v) * v_bar), axis=-2, keepdims=True)
-        gaps = conj_if_complex(_inverse_gaps(w, w, idle))
-        s = s + ((turn - (v_h @ v) * stretch) * gaps) @ v_h
-    yield namespace(s, v).linalg.solve(v_h, s)
+    v_h, xp = conj_transpose(v), namespace(v, v_bar)
+    stretch = xp.sum(xp.real(conj_if_complex(v) * v_bar), axis=-2, keepdims=True)
+    gaps = conj_if_complex(_inverse_gaps(w, w, received_nothing(v_bar)))
+    turn = (v_h @ v_bar - (v_h @ v) * stretch) * gaps
+    yield xp.linalg.solve(v_h, w_bar[..., :, None] * v_h + turn @ v_h)
 
 
 def svd(
@@ -240,24 +272,31 @@ def svd(
         hermitian: for plain arrays only.
 
     Raises:
-        MissingRuleError: for full matrices, whose further vectors are arbitrary; or if
-            what follows depends on the phases of complex vectors.
+        MissingRuleError: for full matrices, whose further vectors are arbitrary.
 
     Example:
         >>> import numpy as np
         >>> svd(np.array([[0.0, 2.0], [1.0, 0.0]]), compute_uv=False)
         array([2., 1.])
     """
-    if not isinstance(a, Value):
-        z = array_namespace(a).linalg.svd(a, full_matrices, compute_uv, hermitian)
-        return SVDResult(*z) if compute_uv else z
-    if hermitian or (full_matrices and compute_uv and a.shape[-1] != a.shape[-2]):
+    if not is_tracked(a):
+        options = {"hermitian": True} if hermitian else {}
+        function = plain_namespace(a).linalg.svd
+        z = untracked(function, a, full_matrices, compute_uv, **options)
+        return _svd_result(*z) if compute_uv else z
+    if hermitian or (compute_uv and full_matrices and a.shape[-1] != a.shape[-2]):
         option = "hermitian" if hermitian else "full_matrices"
         raise MissingRuleError(
             f"svd: {option}=True has no rule for a matrix of shape {a.shape[-2:]}. Use "
             f"{'eigh' if hermitian else 'full_matrices=False'}."
         )
-    return SVDResult(*_svd(a)) if compute_uv else _svd(a)[1]
+    return _svd_result(*_svd(a)) if compute_uv else _svdvals(a)
+
+
+def _svd_result(u: Any, s: Any, v_h: Any) -> SVDResult:
+    if u.shape[-1] == v_h.shape[-2]:
+        u, v_h = _with_phases(u, v_h)
+    return SVDResult(u, s, v_h)
 
 
 def svdvals(x: Any, /) -> Any:
@@ -275,6 +314,25 @@ def svdvals(x: Any, /) -> Any:
 
 
 @adjoint
+def _svdvals(x: Any, /) -> Rule:
+    """The singular values.
+
+    Shapes:
+        x: (..., n, m); result: (..., min(n, m))
+
+    Rule:
+        x_bar = u @ diag(s_bar) @ v.mT
+
+    References:
+        Giles (2008), section 3.2.
+    """
+    u, s, v_h = namespace(x).linalg.svd(x, full_matrices=False)
+    del x
+    s_bar = yield s
+    yield (u * s_bar[..., None, :]) @ v_h
+
+
+@adjoint
 def _svd(x: Any, /) -> Rule:
     """Singular vectors and values, with no more vectors than values.
 
@@ -284,36 +342,31 @@ def _svd(x: Any, /) -> Rule:
     Rule:
         p = (skew(u.mT @ u_bar) @ S + S @ skew(v.mT @ v_bar)) / (s_j**2 - s_i**2)
         x_bar = u @ (p + diag(s_bar)) @ v.mT, and outside the vectors' spans
-        (1 - u @ u.mT) @ u_bar @ inv(S) @ v.mT + u @ inv(S) @ v_bar.mT @ (1 - v @ v.mT)
+        (1 - u @ u.mT) @ u_bar @ inv(S) @ v.mT + u @ inv(S) @ v_bar.mT @ (1 - v @ v.mT);
+        of complex vectors also the imaginary parts on p's diagonal, divided by 2 * S
 
     References:
-        Giles (2008), section 3.2; Townsend (2016); Wan and Zhang (2019), equation (1).
+        Giles (2008), section 3.2; Townsend (2016); Wan and Zhang (2019), for complex
+        matrices.
     """
     u, s, v_h = namespace(x).linalg.svd(x, full_matrices=False)
     del x
     u_bar, s_bar, v_h_bar = yield u, s, v_h
-    x_bar = (u * s_bar[..., None, :]) @ v_h
-    idle = received_nothing(u_bar, v_h_bar.mT)
-    if not idle.all():
-        x_bar = x_bar + _from_vectors(u, s, v_h, u_bar, v_h_bar, idle)
-    yield x_bar
+    yield (u * s_bar[..., None, :]) @ v_h + _from_vectors(u, s, v_h, u_bar, v_h_bar)
 
 
-def _from_vectors(
-    u: Any, s: Any, v_h: Any, u_bar: Any, v_h_bar: Any, idle: Any
-) -> Any:
+def _from_vectors(u: Any, s: Any, v_h: Any, u_bar: Any, v_h_bar: Any) -> Any:
     """What a matrix receives from its singular vectors."""
     a = conj_transpose(u) @ u_bar
     b = conj_transpose(v_h_bar @ conj_transpose(v_h))
-    _check_phases("svd", a + b, u_bar, v_h_bar)
+    idle = received_nothing(u_bar, v_h_bar.mT)
     inverse = _inverse(s, idle)
     gaps = _inverse_gaps(s, s, idle) * _inverse_gaps(s, -s, idle)
-    row, column = s[..., None, :], s[..., :, None]
-    p = gaps * ((a - conj_transpose(a)) * row + column * (b - conj_transpose(b)))
+    skew_a, skew_b = a - conj_transpose(a), b - conj_transpose(b)
+    p = gaps * (skew_a * s[..., None, :] + s[..., :, None] * skew_b)
     if is_complex(u):
-        xp, k = namespace(u_bar, v_h_bar), s.shape[-1]
-        phase = (xp.imag(a) - xp.imag(b)) * (inverse[..., None, :] / 2)
-        p = p + 1j * (phase * plain_namespace(s).eye(k, dtype=base(s).dtype))
+        one = plain_namespace(s).eye(s.shape[-1], dtype=base(s).dtype)
+        p = p + one * (skew_a - skew_b) * inverse[..., None, :] / 4
     x_bar = u @ p @ v_h
     if u.shape[-2] > s.shape[-1]:
         x_bar = x_bar + ((u_bar - u @ a) * inverse[..., None, :]) @ v_h

@@ -1,7 +1,7 @@
 """What the array API standard asks of an array beyond differentiable arithmetic.
 
 Comparisons, operations on bits and floor division, whose derivative is zero; operators
-that write in place; the array's namespace, its device, and DLPack.
+that write in place; the array's namespace, and DLPack.
 """
 
 import operator
@@ -63,18 +63,6 @@ class StandardArray(OperatorValue):
                 f"array API standard here. Choose one of {_VERSIONS}."
             )
         return sys.modules["lantern.array_api"]
-
-    @property
-    def device(self) -> Any:
-        """Where the array lies, as its array library says it: "cpu" for NumPy."""
-        return base(self).device
-
-    def to_device(self, device: Any, /, *, stream: Any = None) -> Any:
-        """The array on a device: itself, if it lies there."""
-        if device == self.device:
-            return self
-        plain = self.plain("to_device")
-        return type(self)(plain.to_device(device, stream=stream))
 
     def plain(self, where: str) -> Any:
         """The array itself, unless that would lose a derivative."""

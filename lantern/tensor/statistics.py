@@ -1,3 +1,252 @@
-"""Norms, medians, quantiles."""
+"""Medians and quantiles, by the places of elements in sorted order.
 
-__all__: list[str] = []
+The order is a constant; the derivative goes to the elements that are chosen by it. Of
+equal elements those are chosen that a stable sort chooses.
+"""
+
+import math
+from typing import Any
+
+from lantern import choice
+from lantern.errors import MissingRuleError
+from lantern.tensor import exponential, missing, moments
+from lantern.tensor.axes import prepared, reduced_axes, refuse
+from lantern.tensor.creation import asarray
+from lantern.tensor.exponential import *  # noqa: F403  # one chapter, several files
+from lantern.tensor.manipulation import astype, permute_dims, reshape
+from lantern.tensor.missing import *  # noqa: F403  # one chapter, several files
+from lantern.tensor.moments import *  # noqa: F403  # one chapter, several files
+from lantern.tensor.namespace import array_namespace, numpy_namespace
+from lantern.value import Value, base
+
+__all__ = [
+    "median",
+    "nanmedian",
+    "nanpercentile",
+    "nanquantile",
+    "percentile",
+    "quantile",
+]
+__all__ += exponential.__all__ + missing.__all__ + moments.__all__
+
+
+class _Sorted:
+    """An array sorted along the axes that a reduction removes.
+
+    Attributes:
+        rows: the elements, in rows.
+        order: for each row, the places of its elements in sorted order; nan is last.
+        count: how many numbers each row has; all count in a row with nan, if nan is
+            not left out, and each of them is then the last one, which is nan.
+        shape: the result's.
+        void: the rows of which the result is nan.
+        xp: the functions that compute on the plain elements.
+    """
+
+    __slots__ = ("count", "order", "rows", "shape", "void", "xp")
+
+    def __init__(self, name: str, x: Any, axis: Any, keepdims: bool, nan: bool) -> None:
+        x = prepared(name, x, None, None)
+        axes = reduced_axes(x.shape, axis)
+        kept = [i for i in range(len(x.shape)) if i not in axes]
+        n = math.prod(x.shape[i] for i in axes)
+        lengths = [x.shape[i] for i in kept]
+        self.shape = tuple(lengths)
+        if keepdims:
+            self.shape = tuple(1 if i in axes else m for i, m in enumerate(x.shape))
+        self.rows = reshape(permute_dims(x, (*kept, *axes)), (math.prod(lengths), n))
+        plain = base(self.rows)
+        self.xp = array_namespace(plain)
+        self.order = self.xp.argsort(plain, axis=1, kind="stable")
+        numbers = (plain == plain).sum(axis=1)
+        self.void = (numbers == 0) if nan else (numbers < n)
+        self.count = numbers if nan else self.xp.full_like(numbers, n)
+
+    def at(self, places: Any) -> Any:
+        """The elements at places in sorted order, one for each row.
+
+        Shapes:
+            places: (k, rows); result: (k, rows)
+        """
+        xp = self.xp
+        places = xp.where(self.void, self.rows.shape[1] - 1, places)
+        rows = xp.arange(self.rows.shape[0])
+        return self.rows[rows, self.order[rows, places]]
+
+
+def median(
+    a: Any,
+    /,
+    axis: Any = None,
+    out: Any = None,
+    overwrite_input: bool = False,
+    keepdims: bool = False,
+) -> Any:
+    """The middle of the elements over axes, or the mean of the two in the middle.
+
+    Shapes:
+        a: (...); result: without the axes, or with length 1 there (keepdims)
+
+    Example:
+        >>> import numpy as np
+        >>> median(np.array([3.0, 1.0, 2.0, 9.0]))
+        np.float64(2.5)
+    """
+    refuse("median", out=out)
+    return _median(_Sorted("median", a, axis, keepdims, nan=False))
+
+
+def nanmedian(
+    a: Any,
+    /,
+    axis: Any = None,
+    out: Any = None,
+    overwrite_input: bool = False,
+    keepdims: bool = False,
+) -> Any:
+    """As ``median``, of the elements that are not nan.
+
+    Shapes:
+        a: (...); result: without the axes, or with length 1 there (keepdims)
+
+    Example:
+        >>> import numpy as np
+        >>> nanmedian(np.array([3.0, 1.0, 2.0, 9.0, np.nan]))
+        np.float64(2.5)
+    """
+    refuse("nanmedian", out=out)
+    return _median(_Sorted("nanmedian", a, axis, keepdims, nan=True))
+
+
+def _median(x: _Sorted) -> Any:
+    n = x.count
+    low, high = x.at(((n - 1) // 2)[None]), x.at((n // 2)[None])
+    z = reshape((low + high) / 2, x.shape)
+    return z if x.shape else z[()]
+
+
+def quantile(
+    a: Any,
+    q: Any,
+    /,
+    axis: Any = None,
+    out: Any = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+    *,
+    weights: Any = None,
+) -> Any:
+    """What a part q of the elements over axes is below; between two, interpolated.
+
+    Args:
+        a: the elements.
+        q: from 0 to 1; differentiable for the method "linear".
+        axis: the axes: one, several, or None for all.
+        out: not supported.
+        overwrite_input: a is never written to.
+        method: how to interpolate, one of NumPy's.
+        keepdims: whether the axes stay, with length 1.
+        weights: not supported.
+
+    Shapes:
+        a: (...); q: (...); result: that of q, then a's without the axes
+
+    Example:
+        >>> import numpy as np
+        >>> quantile(np.array([3.0, 1.0, 2.0]), 0.25)
+        np.float64(1.5)
+    """
+    refuse("quantile", out=out, weights=weights)
+    return _quantile(_Sorted("quantile", a, axis, keepdims, nan=False), q, method)
+
+
+def nanquantile(
+    a: Any,
+    q: Any,
+    /,
+    axis: Any = None,
+    out: Any = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+    *,
+    weights: Any = None,
+) -> Any:
+    """As ``quantile``, of the elements that are not nan.
+
+    Shapes:
+        a: (...); q: (...); result: that of q, then a's without the axes
+
+    Example:
+        >>> import numpy as np
+        >>> nanquantile(np.array([3.0, np.nan, 1.0, 2.0]), 0.25)
+        np.float64(1.5)
+    """
+    refuse("nanquantile", out=out, weights=weights)
+    return _quantile(_Sorted("nanquantile", a, axis, keepdims, nan=True), q, method)
+
+
+def percentile(a: Any, q: Any, /, *args: Any, **options: Any) -> Any:
+    """As ``quantile``, with q from 0 to 100.
+
+    Shapes:
+        a: (...); q: (...); result: that of q, then a's without the axes
+
+    Example:
+        >>> import numpy as np
+        >>> percentile(np.array([3.0, 1.0, 2.0]), 25)
+        np.float64(1.5)
+    """
+    return quantile(a, asarray(q) / 100, *args, **options)
+
+
+def nanpercentile(a: Any, q: Any, /, *args: Any, **options: Any) -> Any:
+    """As ``percentile``, of the elements that are not nan.
+
+    Shapes:
+        a: (...); q: (...); result: that of q, then a's without the axes
+
+    Example:
+        >>> import numpy as np
+        >>> nanpercentile(np.array([3.0, np.nan, 1.0, 2.0]), 25)
+        np.float64(1.5)
+    """
+    return nanquantile(a, asarray(q) / 100, *args, **options)
+
+
+def _quantile(x: _Sorted, q: Any, method: str) -> Any:
+    """Each quantile lies between two neighbours in sorted order."""
+    plain, shape = _places(x.count, base(q), method), asarray(base(q)).shape
+    last = x.xp.maximum(x.count - 2, 0)
+    low = x.xp.minimum(x.xp.floor(plain).astype(x.count.dtype), last)
+    beyond: Any = plain - low
+    high = low + (beyond > 0)
+    if isinstance(q, Value):
+        if method != "linear":
+            raise MissingRuleError(
+                f"quantile: no rule for a tracked q with method={method!r}. Use linear."
+            )
+        high = x.xp.minimum(low + 1, x.xp.maximum(x.count - 1, 0))
+        beyond = reshape(asarray(q), (-1, 1)) * (x.count - 1) - low
+    beyond = astype(beyond, base(x.rows).dtype)
+    a, b = x.at(low), x.at(high)
+    near = a + (b - a) * beyond, b - (b - a) * (1 - beyond)
+    z = reshape(choice.where(base(beyond) < 0.5, *near), shape + x.shape)
+    return z if z.shape else z[()]
+
+
+def _places(count: Any, q: Any, method: str) -> Any:
+    """Where quantiles are among as many sorted elements: NumPy's, of 0, 1, 2, ...
+
+    Shapes:
+        count: (rows,); q: (...); result: (size of q, rows)
+    """
+    xp = numpy_namespace
+    q = xp.reshape(xp.asarray(q, dtype=float), (-1, 1))
+    columns = {
+        n: xp.quantile(xp.arange(max(n, 1), dtype=float), q, method=method)
+        for n in set(count.tolist())
+    }
+    places = [columns[n] for n in count.tolist()]
+    return xp.concat(places, axis=1) if places else xp.zeros((len(q), 0))

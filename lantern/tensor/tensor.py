@@ -7,12 +7,25 @@ from typing import Any, ClassVar
 import numpy as np
 
 from lantern import arithmetic
-from lantern.errors import DetachError
+from lantern.errors import DetachError, MutationError
 from lantern.namespace import namespace
 from lantern.op import Function, register_class
 from lantern.operators import install
-from lantern.tensor import indexing, linalg, manipulation, reduction
+from lantern.tensor import (
+    arranging,
+    constant,
+    cumulative,
+    elementwise,
+    indexing,
+    linalg,
+    manipulation,
+    reduction,
+    sorting,
+    statistics,
+    updating,
+)
 from lantern.tensor.accumulator import Accumulator, fits
+from lantern.tensor.device import device, to_device
 from lantern.tensor.namespace import buffers
 from lantern.tensor.standard import StandardArray
 from lantern.value import (
@@ -22,6 +35,7 @@ from lantern.value import (
     Value,
     base,
     is_tracked,
+    unwrapped,
     zeros_like,
 )
 
@@ -133,6 +147,17 @@ class Tensor(StandardArray):
         return base(self).dtype
 
     @property
+    def device(self) -> str:
+        """The name of the device that the array lies on."""
+        return device(self)
+
+    def to_device(self, device: str, /, *, stream: None = None) -> Any:
+        """The array on a device; itself, if it lies there."""
+        return to_device(self, device)
+
+    to = to_device
+
+    @property
     def T(self) -> Any:
         """The array with its axes reversed."""
         return manipulation.permute_dims(self)
@@ -151,60 +176,87 @@ class Tensor(StandardArray):
     def __getitem__(self, index: Any) -> Any:
         return indexing.getitem(self, index)
 
-    def reshape(self, *shape: Any) -> Any:
+    def reshape(self, *shape: Any, order: str = "C", copy: bool | None = None) -> Any:
         """The elements in another shape."""
-        return manipulation.reshape(self, shape[0] if len(shape) == 1 else shape)
+        new = shape[0] if len(shape) == 1 else shape
+        return manipulation.reshape(self, new, order, copy=copy)
 
     def transpose(self, *axes: Any) -> Any:
         """The array with its axes permuted; reversed, if no order is given."""
-        order = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes
-        return manipulation.permute_dims(self, order or None)
+        if len(axes) == 1 and not hasattr(axes[0], "__index__"):
+            axes = axes[0]
+        return manipulation.permute_dims(self, axes or None)
 
-    def ravel(self) -> Any:
+    def swapaxes(self, axis1: int, axis2: int) -> Any:
+        """The array with two axes swapped."""
+        return manipulation.swapaxes(self, axis1, axis2)
+
+    def ravel(self, order: str = "C") -> Any:
         """The elements along one axis."""
-        return manipulation.reshape(self, (-1,))
+        return manipulation.ravel(self, order)
 
     flatten = ravel
+
+    @property
+    def flat(self) -> Any:
+        """The elements along one axis, to be read one by one."""
+        return manipulation.ravel(self)
+
+    @property
+    def at(self) -> updating.At:
+        """The way to changed arrays: ``x.at[index].set(v)``."""
+        return updating.At(self)
+
+    def take(
+        self, indices: Any, axis: int | None = None, *, mode: str = "raise"
+    ) -> Any:
+        """The elements at some positions along an axis."""
+        return indexing.take(self, indices, axis, mode=mode)
+
+    def compress(self, condition: Any, axis: int | None = None) -> Any:
+        """The parts along an axis for which a condition holds."""
+        return indexing.compress(condition, self, axis)
+
+    def repeat(self, repeats: Any, axis: int | None = None) -> Any:
+        """The array with each part along an axis repeated."""
+        return arranging.repeat(self, repeats, axis)
+
+    def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+        """The diagonals of the matrices along two axes."""
+        return linalg.diagonal(self, offset, axis1, axis2)
+
+    def argsort(self, axis: int | None = -1, *args: Any, **options: Any) -> Any:
+        """Where the elements of the sorted array come from: plain integers."""
+        return sorting.argsort(self, axis, *args, **options)
+
+    def argpartition(self, kth: Any, axis: int | None = -1, *args: Any) -> Any:
+        """Where the elements of the partitioned array come from: plain integers."""
+        return sorting.argpartition(self, kth, axis, *args)
+
+    def searchsorted(self, v: Any, side: str = "left", sorter: Any = None) -> Any:
+        """Where values would stand in this sorted array: plain integers."""
+        return sorting.searchsorted(self, v, side, sorter)
+
+    def nonzero(self) -> Any:
+        """The positions of elements that are not 0, as plain integers."""
+        return sorting.nonzero(self)
 
     def squeeze(self, axis: Any = None) -> Any:
         """The array without axes of length 1."""
         return manipulation.squeeze(self, axis)
 
-    def astype(self, dtype: Any) -> Any:
+    def astype(self, dtype: Any, *, copy: bool = True) -> Any:
         """The array with elements of another type."""
-        return manipulation.astype(self, dtype)
+        return manipulation.astype(self, dtype, copy=copy)
 
-    def sum(self, axis: Any = None, *, keepdims: bool = False) -> Any:
-        """The sum over axes."""
-        return reduction.sum(self, axis, keepdims=keepdims)
-
-    def mean(self, axis: Any = None, *, keepdims: bool = False) -> Any:
-        """The mean over axes."""
-        return reduction.mean(self, axis, keepdims=keepdims)
-
-    def max(self, axis: Any = None, *, keepdims: bool = False) -> Any:
-        """The largest elements over axes."""
-        return reduction.max(self, axis, keepdims=keepdims)
-
-    def min(self, axis: Any = None, *, keepdims: bool = False) -> Any:
-        """The smallest elements over axes."""
-        return reduction.min(self, axis, keepdims=keepdims)
-
-    def var(self, axis: Any = None, *, ddof: float = 0, keepdims: bool = False) -> Any:
-        """The variance over axes."""
-        return reduction.var(self, axis, correction=ddof, keepdims=keepdims)
-
-    def std(self, axis: Any = None, *, ddof: float = 0, keepdims: bool = False) -> Any:
-        """The standard deviation over axes."""
-        return reduction.std(self, axis, correction=ddof, keepdims=keepdims)
-
-    def argmax(self, axis: Any = None) -> Any:
-        """The positions of the largest elements, as plain integers."""
-        return base(self).argmax(axis)
-
-    def argmin(self, axis: Any = None) -> Any:
-        """The positions of the smallest elements, as plain integers."""
-        return base(self).argmin(axis)
+    # These take what the functions take: an array is their first argument.
+    sum, mean, prod = reduction.sum, reduction.mean, reduction.prod
+    max, min, ptp = reduction.max, reduction.min, reduction.ptp
+    var, std = statistics.var, statistics.std
+    cumsum, cumprod = cumulative.cumsum, cumulative.cumprod
+    all, any = constant.all, constant.any
+    argmax, argmin = constant.argmax, constant.argmin
+    clip, round = elementwise.clip, constant.round
 
     def dot(self, other: Any) -> Any:
         """The matrix product with another array."""
@@ -250,6 +302,30 @@ class Tensor(StandardArray):
         return self if is_tracked(self) else type(self)(base(self).copy())
 
 
+def _in_place(name: str, instead: str) -> Function:
+    """A method that writes into an array: only where no derivative tracks it."""
+
+    def method(self: Tensor, *args: Any, **options: Any) -> Any:
+        if not any(map(is_tracked, (self, *args))):
+            return getattr(base(self), name)(*map(base, args), **options)
+        raise MutationError(
+            f"x.{name}(): a tracked array cannot be written to. Use {instead}."
+        )
+
+    method.__name__ = method.__qualname__ = name
+    return method
+
+
+for _name, _instead in {
+    "fill": "lantern.full_like(x, v)",
+    "partition": "lantern.partition(x, kth)",
+    "put": "x.at[index].set(v)",
+    "resize": "lantern.resize(x, shape)",
+    "sort": "lantern.sort(x)",
+}.items():
+    setattr(Tensor, _name, _in_place(_name, _instead))
+
+
 def _operator(function: Function) -> tuple[Function, Function]:
     """The methods ``x op y`` and ``y op x``: as ``op.start``, with no step too many."""
     rule: Any = function.rule  # type: ignore[attr-defined]  # given by lantern.op
@@ -265,12 +341,19 @@ def _operator(function: Function) -> tuple[Function, Function]:
                 b, right = y.primal, y.receiver
             elif other.level > prompt.level:
                 left, right, prompt = None, y.receiver, other
-                a, b = x, y.primal
+                a, b = unwrapped(x), y.primal
+            else:
+                b = unwrapped(y)
         elif kind not in _CONSTANTS and kind not in buffers:
             return function(x, y) if x.takes(y) else NotImplemented
         begin = prompt.begin
         started = rule(a, b) if begin is None else begin(rule, (a, b), {})
-        return x.emerge(next(started), prompt, started, left, right, elementwise)
+        try:
+            primal = next(started)
+        except TypeError:
+            namespace(base(a), base(b))  # refuses arrays of two libraries by name
+            raise
+        return x.emerge(primal, prompt, started, left, right, elementwise)
 
     def operate_reflected(x: Any, y: Any) -> Any:
         if type(y) not in _CONSTANTS and type(y) not in buffers:
@@ -284,5 +367,5 @@ def _operator(function: Function) -> tuple[Function, Function]:
 
 
 install(Tensor, _operator, {"matmul": linalg.matmul})
-for kind in (*buffers, np.generic):
-    register_class(kind, Tensor)
+for package in ("numpy", "cupy"):
+    register_class(package, Tensor)

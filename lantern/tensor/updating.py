@@ -1,24 +1,35 @@
 """Arrays with some parts changed: ``x.at[index].set(v)`` and the like."""
 
+import functools
+import itertools
+import operator
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from lantern import arithmetic, choice
-from lantern.errors import ArgumentError, MutationError
+from lantern.errors import ArgumentError, MutationError, ShapeError
 from lantern.namespace import namespace
 from lantern.op import linear
 from lantern.tensor.indexing import (
     Scatter,
     along_axis,
     getitem,
+    may_repeat,
     reads_once,
     settled,
 )
-from lantern.tensor.manipulation import as_array, broadcast_to, reshape
+from lantern.tensor.manipulation import (
+    as_array,
+    axis_of,
+    broadcast_to,
+    moveaxis,
+    reshape,
+    stack,
+)
 from lantern.tensor.namespace import numpy_namespace
-from lantern.value import Rule, Value, base
+from lantern.value import Rule, Value, base, zeros_like
 
-__all__ = ["At", "at", "put_along_axis"]
+__all__ = ["At", "apply_along_axis", "at", "piecewise", "put_along_axis"]
 
 
 @linear
@@ -35,25 +46,45 @@ def _put(x: Any, v: Any, /, index: Any) -> Rule:
     if isinstance(x, Value) or isinstance(v, Value):
         z = _put(x, v, index=index)
     else:
-        z = namespace(x).array(x)
-        z[index] = v
-    shape = x.shape
+        z = _written(x, v, index)
+    shape, xp = x.shape, namespace(base(x))
     z_bar = yield (z, x := None, v := None, z := None)[0]
     yield _put(z_bar, 0, index=index)
     v_bar = z_bar[index]
-    if not reads_once(index, shape):
-        kept = _kept(index, shape)
-        v_bar = namespace(kept).select(kept, v_bar)
+    if may_repeat(index):
+        latest, writes = _latest(xp, index, shape)
+        v_bar = xp.select(latest[index] == writes, v_bar)
     yield v_bar
 
 
-def _kept(index: Any, shape: tuple[int, ...]) -> Any:
-    """Which of the elements written at an index are not overwritten by later ones."""
-    latest = numpy_namespace.zeros(shape, dtype=int)
+def _written(x: Any, v: Any, index: Any) -> Any:
+    """A copy of a plain array, written to."""
+    xp = namespace(x)
+    z = xp.array(x)
+    if xp is numpy_namespace or not may_repeat(index):
+        z[index] = v
+        return z
+    latest, writes = _latest(xp, index, x.shape)
+    if hasattr(v, "shape"):
+        v = xp.broadcast_to(v.astype(x.dtype), writes.shape).reshape(-1)
+        v = v[latest] if v.size else z
+    return xp.where(latest < 0, z, v)
+
+
+def _latest(xp: Any, index: Any, shape: tuple[int, ...]) -> tuple[Any, Any]:
+    """Which write each element keeps, -1 for none; the writes' own numbers.
+
+    NumPy keeps the last one of several. On a GPU any may come last, so that the
+    greatest number has to be asked for.
+    """
+    latest = xp.full(shape, -1, dtype=xp.int32)
     writes = latest[index]
-    writes = numpy_namespace.arange(writes.size).reshape(writes.shape)
-    latest[index] = writes
-    return latest[index] == writes
+    writes = xp.arange(writes.size, dtype=xp.int32).reshape(writes.shape)
+    if xp is numpy_namespace:
+        latest[index] = writes
+    else:
+        xp.maximum.at(latest, index, writes)
+    return latest, writes
 
 
 @linear
@@ -95,7 +126,7 @@ class At:
         self.x, self.index = x, index
 
     def __getitem__(self, index: Any) -> "At":
-        return At(self.x, settled(index))
+        return At(self.x, settled(index, self.x))
 
     def get(self) -> Any:
         """The part itself, ``x[index]``."""
@@ -134,20 +165,23 @@ class At:
         return self._update(choice.maximum, v)
 
     def _fitting(self, v: Any) -> Any:
-        """A value as an array that can be written into x."""
-        v, kind = as_array(v), self.x.dtype
-        if not numpy_namespace.can_cast(v.dtype, kind, "same_kind"):
+        """A value that can be written into x."""
+        if not isinstance(v, Value):
+            v = as_array(v, self.x)
+        dtype, kind = numpy_namespace.result_type(base(v)), self.x.dtype
+        if not numpy_namespace.can_cast(dtype, kind, "same_kind"):
             raise ArgumentError(
-                f"at: a value of type {v.dtype} does not fit into an array of {kind}. "
+                f"at: a value of type {dtype} does not fit into an array of {kind}. "
                 f"Convert the array first, with astype."
             )
         return v
 
     def _update(self, function: Callable[..., Any], v: Any) -> Any:
-        x, index, v = self.x, self.index, as_array(v)
+        x, index = self.x, self.index
+        v = v if isinstance(v, Value) else as_array(v, x)
         if reads_once(index, x.shape):
             return self.set(function(getitem(x, index), v))
-        cells = numpy_namespace.arange(x.size).reshape(x.shape)[index]
+        cells = namespace(base(x)).arange(x.size).reshape(x.shape)[index]
         v = reshape(broadcast_to(v, cells.shape), -1)
         cells, flat = cells.reshape(-1), reshape(x, -1)
         for turn in _turns(cells):
@@ -159,10 +193,10 @@ class At:
 def _turns(cells: Any) -> Iterator[Any]:
     """Positions in an array of numbers: the first of each number, the second, ..."""
     xp = namespace(cells)
-    order = xp.argsort(cells, stable=True)
+    order = xp.argsort(cells, kind="stable")
     first = xp.searchsorted(cells[order], cells[order])
     turn = xp.arange(cells.size) - first
-    for i in range(turn.max() + 1):
+    for i in range(int(turn.max()) + 1):
         yield order[turn == i]
 
 
@@ -203,5 +237,78 @@ def put_along_axis(
         )
     arr = as_array(arr)
     flat, axis = (reshape(arr, -1), 0) if axis is None else (arr, axis)
-    index = along_axis(flat.shape, base(indices), axis)
+    index = along_axis(flat, base(indices), axis)
     return reshape(at(flat)[index].set(values), arr.shape)
+
+
+def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Any:
+    """A function given piece by piece: of the last condition that holds; else zero.
+
+    Args:
+        condlist: the conditions.
+        funclist: a function or a value for each, and perhaps one for all other places.
+        args: further arguments of the functions.
+        kw: further keyword arguments of the functions.
+
+    Shapes:
+        x, condlist: (...) each; result: (...)
+
+    Example:
+        >>> import numpy as np
+        >>> x = np.array([-1.0, 2.0])
+        >>> piecewise(x, [x < 0], [lambda x: -x, 5.0])
+        array([1., 5.])
+    """
+    x, condlist = as_array(x), base(condlist)
+    several = isinstance(condlist, list | tuple)
+    if not several or (x.shape and not _is_list(condlist[0])):
+        condlist = [condlist]
+    masks = [as_array(base(c), x).astype(bool) for c in condlist]
+    if len(funclist) == len(masks) + 1:
+        masks.append(~functools.reduce(operator.or_, masks))
+    if len(funclist) != len(masks):
+        raise ShapeError(
+            f"piecewise: {len(masks)} conditions for {len(funclist)} functions. Give "
+            f"as many of each, or one function more for all other places."
+        )
+    y = zeros_like(x)
+    for mask, function in zip(masks, funclist, strict=True):
+        if mask.any():
+            place = at(y)[mask]
+            v = function(x[mask], *args, **kw) if callable(function) else function
+            y = place.set(v)
+    return y
+
+
+def _is_list(part: Any) -> bool:
+    return isinstance(part, list | tuple) or bool(getattr(part, "shape", ()))
+
+
+def apply_along_axis(
+    func1d: Callable[..., Any], axis: int, arr: Any, *args: Any, **kwargs: Any
+) -> Any:
+    """A function of arrays with one axis, of each line along an axis.
+
+    Shapes:
+        arr: (..., n, ...); result: (..., *m, ...), m the shape of a line's result
+
+    Example:
+        >>> import numpy as np
+        >>> apply_along_axis(lambda x: x[::-1], 1, np.array([[1.0, 2.0]]))
+        array([[2., 1.]])
+    """
+    arr = as_array(arr)
+    axis = axis_of(axis, len(arr.shape))
+    lines = moveaxis(arr, axis, -1)
+    outer = lines.shape[:-1]
+    places = itertools.product(*map(range, outer))
+    results = [as_array(func1d(lines[i], *args, **kwargs), arr) for i in places]
+    if not results:
+        raise ShapeError(
+            f"apply_along_axis: there are no lines in shape {arr.shape}. Give an array "
+            f"with elements."
+        )
+    shape = results[0].shape
+    z = reshape(stack(results), (*outer, *shape))
+    inner = range(len(shape))
+    return moveaxis(z, [len(outer) + i for i in inner], [axis + i for i in inner])

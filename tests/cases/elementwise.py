@@ -17,6 +17,7 @@ ELEMENTWISE: dict[str, tuple[tuple[float, float], ...]] = {
     "fraction": ((1.1, 1.9),),
     "gammainc": (POSITIVE, POSITIVE),
     "gammaincc": (POSITIVE, POSITIVE),
+    "gammaincinv": (POSITIVE, PROBABILITY),
     "logaddexp": (SIGNED, SIGNED),
     "logaddexp2": (SIGNED, SIGNED),
     "logit": (PROBABILITY,),

@@ -1,5 +1,82 @@
 """Sample calls: reading, moving and sorting elements."""
 
-from tests.cases.case import Case
+import numpy as np
 
-CASES: list[Case] = []
+from tests.cases.case import Case, array_case
+
+# Indices of an array of shape (4, 3): basic, advanced, mixed, with repeats.
+INDICES = [
+    (),
+    ...,
+    -1,
+    (2, -1),
+    slice(None, None, -2),
+    (slice(1, 3), 0),
+    (None, 1, ..., None),
+    slice(2, 2),
+    np.int64(2),
+    [0, 2],
+    [1, 1, 1],
+    np.array([[0, 3], [-1, 3]]),
+    np.array([], dtype=int),
+    np.array([True, False, True, True]),
+    np.arange(12).reshape(4, 3) % 5 == 0,
+    np.zeros((4, 3), dtype=bool),
+    (slice(None), [0, 0, 2]),
+    (slice(None), [2, 0]),
+    (..., np.array([True, False, True])),
+    ([0, 1, 0], [2, 2, 2]),
+    ([3, 1], 0),
+    (0, [1, 1]),
+    ([[0], [2]], [0, 2]),
+    (np.array([True, False, False, True]), [0, 0]),
+    (slice(None, None, 2), None, [0, -1]),
+    (None, [0, -4], slice(None, None, -1)),
+    ([0, 0], None, [1, 1]),
+    ([0, 0], ...),
+    (np.array(1), [0, 1]),
+    True,
+]
+
+CASES: list[Case] = [
+    *(array_case("getitem", (4, 3), index=index) for index in INDICES[:6]),
+    array_case(
+        "getitem",
+        (2, 3, 2),
+        index=(np.array([0, 1, 1]), slice(None), np.array([0, 1, 1])),
+    ),
+    array_case("getitem", (4, 3), index=np.arange(12).reshape(4, 3) % 2 == 0),
+    array_case("scatter", (2, 3), index=np.array([3, 3]), shape=(4, 3)),
+    array_case(
+        "scatter", (4,), index=(slice(None), np.array([1, 0, 1, 1])), shape=(3, 4)
+    ),
+    array_case("scatter", (2,), index=(slice(1, 3), 0), shape=(4, 2)),
+    array_case("put", (4, 3), (2, 3), index=slice(1, 3)),
+    array_case("put", (4, 3), (3,), index=np.array([0, 2])),
+    array_case("put", (4, 3), (3, 3), index=np.array([0, 2, 0])),
+    array_case("put", (4, 3), (4,), index=np.arange(12).reshape(4, 3) % 3 == 0),
+    array_case("put", (4,), (), index=2),
+    array_case("add_at", (4, 3), (2, 3), index=slice(1, 3)),
+    array_case("add_at", (4, 3), (3, 1), index=np.array([0, 2, 0])),
+    array_case("add_at", (4,), (), index=2),
+    array_case("flip", (2, 3)),
+    array_case("flip", (2, 3), axis=-1),
+    array_case("flip", (2, 3, 2), axis=(0, 2)),
+    array_case("roll", (2, 3), shift=2),
+    array_case("roll", (2, 3), shift=-1, axis=1),
+    array_case("roll", (2, 3), shift=(1, 4), axis=(0, -1)),
+    array_case("roll", (2, 3), shift=(1, 1), axis=0),
+    array_case("tile", (2, 3), reps=2),
+    array_case("tile", (3,), reps=(2, 2)),
+    array_case("tile", (2, 1, 3), reps=(2, 3)),
+    array_case("repeat", (2, 3), repeats=2, axis=0),
+    array_case("repeat", (2, 3), repeats=3, axis=1),
+    array_case("tril", (3, 3)),
+    array_case("tril", (2, 3, 2), k=-1),
+    array_case("triu", (3, 4), k=1),
+    array_case("triu", (3,)),
+    array_case("reorder", (3,), order=np.array([2, 0, 1]), axis=0),
+    array_case("reorder", (2, 3), order=np.array([[2, 0, 1], [0, 1, 2]]), axis=-1),
+    array_case("pad", (2, 3), widths=[(1, 0), (0, 2)]),
+    array_case("pad", (3,), widths=[(2, 1)]),
+]

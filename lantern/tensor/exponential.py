@@ -3,30 +3,71 @@
 import math
 from typing import Any
 
+from lantern import choice
 from lantern.elementary import exp, log
 from lantern.namespace import namespace
 from lantern.op import op
+from lantern.tensor import reduction
 from lantern.tensor.axes import prepared, spread
-from lantern.tensor.namespace import array_namespace
+from lantern.tensor.creation import asarray
+from lantern.tensor.manipulation import squeeze
+from lantern.tensor.namespace import array_namespace, quiet
 from lantern.value import Rule, base
 
 __all__ = ["log_softmax", "logsumexp", "softmax"]
 
 
-@op
-def logsumexp(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Rule:
+def logsumexp(
+    x: Any,
+    /,
+    axis: Any = None,
+    b: Any = None,
+    keepdims: bool = False,
+    return_sign: bool = False,
+) -> Any:
     """``log(sum(exp(x)))`` over axes, without overflow; -inf where all x are.
+
+    Args:
+        x: the exponents.
+        axis: the axes: one, several, or None for all.
+        b: factors of the exponentials.
+        keepdims: whether the axes stay, with length 1.
+        return_sign: whether to return the logarithm of the sum's absolute value, and
+            its sign; without, a negative sum has the logarithm nan.
+
+    Shapes:
+        x, b: (...), broadcast; result: without the axes, or with length 1 (keepdims)
+
+    Example:
+        >>> import numpy as np
+        >>> float(logsumexp(np.array([1000.0, 1000.0])))
+        1000.6931471805599
+    """
+    x = prepared("logsumexp", x, None, None)
+    if b is None and not return_sign:
+        return _logsumexp(x, axis, keepdims)
+    b = 1.0 if b is None else asarray(b)
+    xp = array_namespace(base(x))
+    top = xp.max(xp.where(base(b) == 0, -math.inf, base(x)), axis=axis, keepdims=True)
+    top = xp.where(xp.isfinite(top), top, 0)
+    total = reduction.sum(b * exp(x - top), axis, keepdims=True)
+    sign = choice.sign(total)
+    with quiet():
+        z = log(choice.abs(total) if return_sign else total) + top
+    if not keepdims:
+        z, sign = (squeeze(part, axis) for part in (z, sign))
+    return (z, sign) if return_sign else z
+
+
+@op
+def _logsumexp(x: Any, /, axis: Any = None, keepdims: bool = False) -> Rule:
+    """``log(sum(exp(x)))`` over axes.
 
     Shapes:
         x: (...); result: without the axes, or with length 1 there (keepdims)
 
     Rule:
         x_bar = z_bar * exp(x - z), 0 where z is -inf
-
-    Example:
-        >>> import numpy as np
-        >>> float(logsumexp(np.array([1000.0, 1000.0])))
-        1000.6931471805599
     """
     z = namespace(x).logsumexp(x, axis=axis, keepdims=keepdims)
     z_bar = yield z

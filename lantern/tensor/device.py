@@ -1,0 +1,85 @@
+"""Where arrays lie, and how they move from one device to another.
+
+A transfer is a linear operation: its derivative moves the cotangent back.
+"""
+
+from typing import Any
+
+from lantern.namespace import namespace
+from lantern.op import linear
+from lantern.tensor.namespace import array_namespace, find_device
+from lantern.tree import tree_map
+from lantern.value import Rule, base
+
+__all__ = ["device", "to_device"]
+
+
+def device(x: Any, /) -> str:
+    """The device that an array lies on: "cpu", or "cuda:0".
+
+    Args:
+        x: an array, tracked or not; or the name of a device, which is looked up.
+
+    Raises:
+        ArgumentError: if there is no device of that name.
+        MissingExtraError: if the device needs a package that is not installed.
+
+    Example:
+        >>> import numpy as np
+        >>> device(np.ones(3)), device("cpu")
+        ('cpu', 'cpu')
+    """
+    if isinstance(x, str):
+        find_device(x)
+        return x
+    x = base(x)
+    return str(array_namespace(x).device(x))
+
+
+def to_device(x: Any, device: str, /) -> Any:
+    """An array, or a structure of them, on a device.
+
+    An array that lies there already is returned as it is, and so is a number, which
+    lies nowhere.
+
+    Args:
+        x: arrays, tracked or not.
+        device: "cpu", "cuda" for the current GPU, or "cuda:1" for the one of a number.
+
+    Shapes:
+        x: (...); result: (...)
+
+    Raises:
+        ArgumentError: if there is no device of that name.
+        MissingExtraError: if the device needs a package that is not installed.
+
+    Example:
+        >>> import numpy as np
+        >>> to_device({"w": np.ones(2), "rate": 0.1}, "cpu")
+        {'w': array([1., 1.]), 'rate': 0.1}
+    """
+    find_device(device)
+    return tree_map(lambda leaf: _moved(leaf, device), x)
+
+
+def _moved(x: Any, name: str) -> Any:
+    if not hasattr(base(x), "dtype"):
+        return x
+    here = device(x)
+    return x if name in (here, here.partition(":")[0]) else _to_device(x, name)
+
+
+@linear
+def _to_device(x: Any, /, device: str) -> Rule:
+    """An array on another device.
+
+    Shapes:
+        x: (...); result: (...)
+
+    Rule:
+        x_bar = z_bar, on x's device
+    """
+    xp = namespace(x)
+    old = xp.device(x)
+    z_bar = yield (xp.to_device(x, device), x := None)[0]
+    yield namespace(z_bar).to_device(z_bar, old)

@@ -1,0 +1,129 @@
+"""Arrays on a device, for the tests: the stand-in's, or with ``--backend cupy`` CuPy's.
+
+Each backend makes device arrays of host arrays and host arrays of device arrays, says
+how much memory is in use, and has a block in which nothing may be copied to the host.
+"""
+
+import warnings
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+
+from lantern import Tensor, tree_map
+from lantern.namespace import register_namespace
+from lantern.op import register_class
+from lantern.tensor.namespace import DeviceNamespace, devices
+from tests import standin
+
+# As lantern/tensor/namespace.py and tensor.py do it for CuPy.
+_functions = DeviceNamespace(standin.xp, "standin.special", "scipy", "standin")
+devices["standin"] = lambda: _functions
+register_namespace("standin", lambda: _functions)
+register_class(standin.Array, Tensor)
+
+
+class StandIn:
+    """The stand-in: NumPy's own routines behind CuPy's manners, so to the last bit."""
+
+    name, device, rtol = "standin", "standin:0", 0
+    kind, xp = standin.Array, standin.xp
+
+    def array(self, x):
+        return standin.wrap(np.array(x))
+
+    def host(self, x):
+        return x._host
+
+    @contextmanager
+    def without_copies(self, uploads=False, sizes=False):
+        standin.copies.clear()
+        yield
+        allowed = ["to device"] * uploads + ["to host"] * sizes
+        assert set(standin.copies) <= set(allowed), standin.copies
+
+    def used(self):
+        return standin.alive["arrays"]
+
+    @contextmanager
+    def room_for(self, count):
+        """Let there be memory for so many more arrays."""
+        try:
+            standin.alive["limit"] = self.used() + count
+            yield
+        finally:
+            standin.alive["limit"] = 1_000_000
+
+
+class CuPy:
+    """CuPy itself: other routines, so to some digits."""
+
+    name, device, rtol = "cupy", "cuda:0", 1e-9
+
+    def __init__(self):
+        self.xp = pytest.importorskip("cupy", reason="CuPy is not installed")
+        try:
+            self.xp.cuda.runtime.getDeviceCount()
+        except self.xp.cuda.runtime.CUDARuntimeError as error:
+            pytest.skip(f"no GPU: {error}")
+        self.kind = self.xp.ndarray
+
+    def array(self, x):
+        return self.xp.array(x)
+
+    def host(self, x):
+        return x.get()
+
+    @contextmanager
+    def without_copies(self, uploads=False, sizes=False):
+        """CuPy raises DeviceSynchronized where it waits for a copy to the host.
+
+        Args:
+            uploads: whether copies to the device are allowed; CuPy does not tell.
+            sizes: whether the size of a result depends on values, so that CuPy itself
+                has to wait for it.
+        """
+        import cupyx
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # it is to go some day
+            with cupyx.allow_synchronize(sizes):
+                yield
+
+    def used(self):
+        return self.xp.get_default_memory_pool().used_bytes()
+
+    @contextmanager
+    def room_for(self, count):
+        """Let there be memory for so many more small arrays."""
+        pool = self.xp.get_default_memory_pool()
+        pool.free_all_blocks()
+        try:
+            pool.set_limit(size=pool.total_bytes() + 512 * count)
+            yield
+        finally:
+            pool.set_limit(size=0)
+
+
+BACKENDS = {"standin": StandIn, "cupy": CuPy}
+
+
+def moved(backend, tree):
+    """A structure with its host arrays moved to the device."""
+    return tree_map(
+        lambda x: backend.array(x) if isinstance(x, np.ndarray | np.generic) else x,
+        tree,
+    )
+
+
+def check_equal(backend, got, want):
+    """A device array equals a host array."""
+    assert type(got) is backend.kind, type(got)
+    assert got.dtype == np.asarray(want).dtype
+    if backend.rtol == 0:
+        np.testing.assert_array_equal(backend.host(got), want)
+    else:
+        atol = backend.rtol * max(1.0, np.max(np.abs(want), initial=0))
+        np.testing.assert_allclose(
+            backend.host(got), want, rtol=backend.rtol, atol=atol
+        )
