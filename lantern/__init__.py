@@ -25,7 +25,6 @@ from lantern.special import *
 from lantern.tensor.arranging import *
 from lantern.tensor.creation import *
 from lantern.tensor.cumulative import *
-from lantern.tensor.decomposition import *
 from lantern.tensor.device import *
 from lantern.tensor.einsum import *
 from lantern.tensor.elementwise import *

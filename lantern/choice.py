@@ -159,9 +159,10 @@ def where(condition: Any, /, *branches: Any) -> Any:
         >>> where(True, 2.0, 3.0)
         2.0
     """
+    condition = base(condition)
     if not branches:
-        return base(condition).nonzero()
-    return _where(*branches, base(condition))
+        return namespace(condition).nonzero(condition)
+    return _where(*branches, condition)
 
 
 @linear

@@ -177,6 +177,10 @@ def _frequencies(name: str) -> Function:
     return function
 
 
+def _pinv(x: Any, /, *, rtol: Any = None) -> Any:
+    return find_function("pinv", "linalg")(x, rtol=rtol)
+
+
 # What the standard defines otherwise than both NumPy and Lantern's own functions.
 _OWN: dict[str, Function] = {
     "asarray": _asarray,
@@ -186,6 +190,7 @@ _OWN: dict[str, Function] = {
     "finfo": _finfo,
     "from_dlpack": _from_dlpack,
     "iinfo": _iinfo,
+    "linalg.pinv": _pinv,
 }
 _RETURN_LISTS = ("broadcast_arrays", "meshgrid")
 
@@ -219,38 +224,15 @@ def _found(name: str) -> Function:
     return found
 
 
-def _differences(compute: Function, name: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The options that a function lacks, and those that it has with another default."""
-    own = inspect.signature(compute).parameters
-    if any(p.kind is inspect.Parameter.VAR_KEYWORD for p in own.values()):
-        return {}, {}
-    lacking, preset = {}, {}
-    for option in inspect.signature(SIGNATURES[name]).parameters.values():
-        if option.kind is not inspect.Parameter.KEYWORD_ONLY:
-            continue
-        if option.name not in own:
-            lacking[option.name] = option.default
-        elif own[option.name].default != option.default:
-            preset[option.name] = option.default
-    return lacking, preset
-
-
 def conforming(name: str) -> Function:
     """A function with the standard's signature; arrays that it returns are tensors."""
-    compute = _found(name)
-    lacking, preset = _differences(compute, name)
+    compute, as_list = _found(name), name in _RETURN_LISTS
 
     def function(*args: Any, **options: Any) -> Any:
-        for option in lacking.keys() & options.keys():
-            value = options.pop(option)
-            if value != lacking[option]:
-                raise MissingRuleError(
-                    f"{name}: no rule with {option}={value!r}. Leave the option away."
-                )
-        args = tuple(_unwrapped(x) for x in args)
-        options = {**preset, **{k: _unwrapped(x) for k, x in options.items()}}
-        z = compute(*args, **options)
-        return _wrapped(list(z) if name in _RETURN_LISTS else z)
+        if options:
+            options = {k: _unwrapped(x) for k, x in options.items()}
+        z = compute(*map(_unwrapped, args), **options)
+        return _wrapped(list(z) if as_list else z)
 
     signature = inspect.signature(SIGNATURES[name])
     function.__signature__ = signature  # type: ignore[attr-defined]  # for help()

@@ -21,7 +21,7 @@ Operands arrive as primals. A contribution that costs much is best yielded as a 
 import functools
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from inspect import CO_VARARGS, isgeneratorfunction
+from inspect import CO_VARARGS, CO_VARKEYWORDS, isgeneratorfunction
 from operator import attrgetter
 from types import CodeType
 from typing import Any, NamedTuple
@@ -257,7 +257,8 @@ def _register(rule: RuleFunction, kind: str) -> Function:
     else:
         function = _general(rule, arity)
     if arity == 1 and kind != "constant":
-        alone = code.co_argcount + code.co_kwonlyargcount == 1
+        statics = code.co_argcount + code.co_kwonlyargcount - 1
+        alone = not statics and not code.co_flags & CO_VARKEYWORDS
         make = _unary_without_statics if alone else _unary
         function = make(rule, kind == "elementwise")
     functools.update_wrapper(function, rule)

@@ -7,7 +7,8 @@ is over, the rule that made the tuple is resumed with them, zeros where nothing 
 
 from typing import Any, ClassVar
 
-from lantern.contribution import Contribution
+from lantern.contribution import Contribution, WithMask
+from lantern.namespace import namespace
 from lantern.op import linear, register_class, start
 from lantern.value import Level, Receiver, Rule, Value, is_complex, zeros_like
 
@@ -48,6 +49,10 @@ class SeveralReceiver(Receiver):
 
     def accumulate(self, contribution: Any) -> None:
         """Take the cotangent of one result."""
+        if isinstance(contribution, WithMask):  # the parts' masks end here
+            contribution = contribution.z_bar
+            z_bar = contribution.z_bar
+            contribution.z_bar = namespace(z_bar).real(z_bar)
         if self.cotangent is None:
             self.cotangent = [zeros_like(x) for x in self.primals]
         self.cotangent[contribution.index] = contribution.z_bar

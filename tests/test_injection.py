@@ -3,6 +3,7 @@
 import contextvars
 import linecache
 import sys
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -43,39 +44,51 @@ PROGRAMS = {
 }
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
-def test_an_exception_at_any_line_of_the_library_poisons_nothing(name, probe):
-    run = PROGRAMS[name]
-    home = lantern.__file__.rpartition("__init__")[0]
-    expected = run()
-    remaining = 0
+HOME = lantern.__file__.rpartition("__init__")[0]
+
+
+def traced(run, on_line):
+    """Run with a function called at every line of the library, before the line."""
 
     def trace(frame, event, argument):
-        nonlocal remaining
-        if not frame.f_code.co_filename.startswith(home):
+        if not frame.f_code.co_filename.startswith(HOME):
             return None
         if event == "line" and not is_with(frame):
-            remaining -= 1
-            if remaining == 0:
-                raise Injected
+            on_line((frame.f_code.co_filename, frame.f_lineno))
         return trace
 
-    def injected_at(line):
-        nonlocal remaining
-        remaining = line
-        before = sys.gettrace()
-        sys.settrace(trace)
-        try:
-            run()
-        except Injected:
-            return True
-        finally:
-            sys.settrace(before)
-        return False
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        return run()
+    finally:
+        sys.settrace(before)
 
-    line = 1
-    while (context := contextvars.copy_context()).run(injected_at, line):
-        np.testing.assert_array_equal(context.run(run), expected)
-        line += 1
-    assert line > 50, "the whole call was traced"
+
+def injected(run, line, visit):
+    """Run until a line has been reached for the given time, and raise there."""
+
+    def on_line(current):
+        nonlocal visit
+        if current == line:
+            visit -= 1
+            if visit == 0:
+                raise Injected
+
+    with pytest.raises(Injected):
+        traced(run, on_line)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_an_exception_at_any_line_of_the_library_poisons_nothing(name, probe):
+    """At the first visits of every line, and at the last."""
+    run, visits = PROGRAMS[name], Counter()
+    expected = run()
+    traced(run, lambda line: visits.update([line]))
+    for line, count in visits.items():
+        for visit in sorted({1, 2, count} & set(range(1, count + 1))):
+            context = contextvars.copy_context()
+            context.run(injected, run, line, visit)
+            np.testing.assert_array_equal(context.run(run), expected)
+    assert len(visits) > 50, "the whole call was traced"
     probe()

@@ -18,6 +18,7 @@ from lantern.value import Value, base, is_tracked
 __all__ = ["StandardArray", "as_constant", "is_array"]
 
 _VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12")
+_OTHERS = (type, Value)  # NumPy's scalar types have a dtype too
 _BITS = "and or xor lshift rshift".split()
 _COMPARISONS = "eq ne lt le gt ge".split()
 _WRITING = "add sub mul truediv floordiv mod pow matmul".split() + _BITS
@@ -31,9 +32,7 @@ def is_array(x: Any) -> bool:
         >>> is_array(np.ones(2)), is_array(np.float64), is_array(2.0)
         (True, False, False)
     """
-    if isinstance(x, type | Value):
-        return False
-    return hasattr(x, "dtype") and hasattr(x, "ndim")
+    return hasattr(x, "ndim") and hasattr(x, "dtype") and not isinstance(x, _OTHERS)
 
 
 def as_constant(cls: Any, z: Any, *operands: Any) -> Any:
@@ -45,7 +44,7 @@ def as_constant(cls: Any, z: Any, *operands: Any) -> Any:
     untracked array of the class, so that ``x < y`` has the same namespace as x, as the
     standard asks.
     """
-    if not is_array(z) or any(map(is_tracked, operands)):
+    if any(map(is_tracked, operands)) or not is_array(z):
         return z
     return cls(z)
 

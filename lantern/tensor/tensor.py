@@ -90,6 +90,8 @@ class Tensor(StandardArray):
         elementwise: bool = False,
     ) -> Any:
         """A new array, whose rule is suspended where its derivative wants it."""
+        if type(primal) is complex:  # as 1j * np.float64(2) is
+            primal = np.complex128(primal)
         shape, dtype = primal.shape, primal.dtype
         aligned = (
             elementwise

@@ -142,6 +142,13 @@ def draw(interval: tuple[float, float], rng: np.random.Generator, shape: Any) ->
 
 
 def call(case: Case) -> Any:
-    """The function of a case's operands."""
-    rule = lantern.op.registry[case.name]
-    return lambda *operands: rule.function(*operands, **case.statics)
+    """The function of a case's operands; several results come as one array."""
+    function = lantern.op.registry[case.name].function
+
+    def f(*operands: Any) -> Any:
+        result = function(*operands, **case.statics)
+        if isinstance(result, tuple):
+            return lantern.concat([lantern.reshape(part, (-1,)) for part in result])
+        return result
+
+    return f
