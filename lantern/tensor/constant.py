@@ -35,10 +35,6 @@ __all__ = [
     "fix",
     "greater",
     "greater_equal",
-    "histogram",
-    "histogram2d",
-    "histogram_bin_edges",
-    "histogramdd",
     "isclose",
     "iscomplex",
     "iscomplexobj",
@@ -58,7 +54,6 @@ __all__ = [
     "logical_xor",
     "nanargmax",
     "nanargmin",
-    "nextafter",
     "not_equal",
     "rint",
     "round",
@@ -120,7 +115,6 @@ array_equal = _plain("array_equal")
 array_equiv = _plain("array_equiv")
 isin = _plain("isin")
 signbit = _plain("signbit")
-nextafter = _plain("nextafter")
 spacing = _plain("spacing")
 
 all = _plain("all")
@@ -132,10 +126,6 @@ nanargmax = _plain("nanargmax")
 nanargmin = _plain("nanargmin")
 
 digitize = _plain("digitize")
-histogram = _plain("histogram")
-histogram2d = _plain("histogram2d")
-histogramdd = _plain("histogramdd")
-histogram_bin_edges = _plain("histogram_bin_edges")
 
 
 def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Any:
@@ -151,7 +141,7 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Any:
     """
     x = base(x)
     counts = array_namespace(x).bincount(x, minlength=minlength)
-    return counts if weights is None else scatter(weights, x, counts.shape)
+    return counts if weights is None else scatter(weights, x * 1, counts.shape)
 
 
 @constant

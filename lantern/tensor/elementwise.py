@@ -35,6 +35,7 @@ __all__ = [
     "ldexp",
     "modf",
     "nan_to_num",
+    "nextafter",
     "rad2deg",
     "radians",
     "real_if_close",
@@ -287,6 +288,33 @@ def float_power(x: Any, y: Any, /) -> Any:
         8.0
     """
     return arithmetic.pow(_double(x), _double(y))
+
+
+def nextafter(x: Any, y: Any, /) -> Any:
+    """The number next to x on the way to y, which moves as x does.
+
+    Shapes:
+        x, y: (...), broadcast; result: (...)
+
+    Example:
+        >>> nextafter(1.0, 2.0)
+        1.0000000000000002
+    """
+    return _nextafter(x, base(y))
+
+
+@elementwise
+def _nextafter(x: Any, /, y: Any) -> Rule:
+    """The number next to x on the way to y.
+
+    Shapes:
+        x, y: (...), broadcast; result: (...)
+
+    Rule:
+        x_bar = z_bar
+    """
+    z_bar = yield (namespace(x, y).nextafter(x, y), x := None)[0]
+    yield z_bar
 
 
 def _double(x: Any) -> Any:

@@ -5,7 +5,8 @@
 PATH is a checkout of https://github.com/data-apis/array-api-tests with its submodule
 (``git submodule update --init``). It needs pytest-json-report, ndindex and hypothesis.
 NumPy is measured in the same run. The table in README.md, beside this file, is written
-anew; what fails is printed.
+anew, and what fails is printed. The exit status is 1 if a test fails that README.md
+does not explain (in a line that begins with - and the test's name, or its beginning).
 """
 
 import argparse
@@ -13,6 +14,7 @@ import importlib.metadata
 import json
 import os
 import platform
+import re
 import subprocess
 import sys
 import tempfile
@@ -110,20 +112,27 @@ def record(text):
     README.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{after}")
 
 
+def unexplained(tests):
+    """Those tests that no line of the README is about."""
+    explained = tuple(re.findall(r"^- `(.*?)`", README.read_text(), re.MULTILINE))
+    return [test for test in tests if not test.startswith(explained)]
+
+
 def main():
-    """Measure, print and record."""
+    """Measure, print and record; the number of failures without an explanation."""
     options = parse()
     chosen = [name for name in MODULES if options.tracked or name[-9:] != ", tracked"]
     results = {name: run(name, options) for name in chosen}
-    for name in chosen:
-        print(f"{name} fails:")
-        for test in sorted(failures(results[name])):
-            alone = test not in failures(results["numpy"])
-            print(" ", "*" if alone else " ", test)
+    failed = {name: sorted(failures(outcomes)) for name, outcomes in results.items()}
+    for name, tests in failed.items():
+        print(f"{name} fails:", *tests, sep="\n    ")
     text = table(results, options)
     print(text)
     record(text)
+    new = {test for name in chosen[1:] for test in unexplained(failed[name])}
+    print("not explained in README.md:", *sorted(new), sep="\n    ")
+    return len(new)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main() > 0)
