@@ -55,6 +55,7 @@ class Level(Prompt):
 
     __slots__ = ("begin", "level", "suspend")
 
+    waiting: list[Any]  # of a reverse-mode derivative: who waits, newest last
     suspend: Callable[["Receiver"], object]
     begin: "type[Replayable] | None"
 

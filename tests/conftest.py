@@ -69,7 +69,7 @@ def is_suspended(x):
     """Whether an object is a greenlet with a body in it, and not an idle worker."""
     if not issubclass(type(x), greenlet.greenlet) or x.gr_frame is None:
         return False
-    return x.gr_frame.f_code.co_name not in ("_next_job", "_relay")
+    return x.gr_frame.f_code.co_name not in ("_work", "_relay")
 
 
 def leftovers():

@@ -1,4 +1,4 @@
-"""The place where a program runs: its thread, and what a new greenlet inherits of it."""
+"""Where a program runs: its thread, and the context variables of its body."""
 
 import sys
 import threading
@@ -10,11 +10,13 @@ __all__ = ["Changes", "Scope", "local", "thread_id"]
 
 Changes = Sequence[tuple[ContextVar[Any], Any]]
 
+_MISSING = object()
+
 
 def _original(name: str) -> Any:
-    """A function of ``threading`` as the interpreter made it.
+    """What ``threading`` has under a name, before gevent puts its own there.
 
-    Where gevent has patched it, it tells apart gevent's greenlets. We need threads.
+    To gevent every one of its greenlets is a thread. Here a thread is a C stack.
     """
     monkey = sys.modules.get("gevent.monkey")
     if monkey is None:
@@ -24,16 +26,15 @@ def _original(name: str) -> Any:
 
 thread_id = _original("get_ident")
 local: type[threading.local] = _original("local")
-_MISSING = object()
 
 
 class Scope:
-    """The context variables of one body: a copy of its caller's.
+    """The context variables of a body: a copy of its caller's.
 
-    A ``with`` block that sets a variable (``np.errstate``, ``decimal.localcontext``) can
-    then be paused inside a body without its caller noticing. A body that has come to
-    its end hands what it left changed to whoever receives its answer, as a plain call
-    would.
+    So it inherits ``np.errstate`` or the precision of ``decimal``, and a ``with`` block
+    that sets one can be paused inside it while its caller goes on. When a body has come
+    to its end, what it has left changed is set for whoever receives its answer, as
+    after a plain call.
 
     Attributes:
         before: the variables when the body began.
@@ -47,19 +48,18 @@ class Scope:
         self.over = False
 
     def copy(self) -> Context:
-        """A context for the greenlet of the body."""
+        """A context for the body to run in."""
         return self.before.copy()
 
-    def changes(self, own: ContextVar[Any]) -> Changes:
-        """What the body, if it is over, has left changed, but for a variable of ours.
+    def changes(self, ours: ContextVar[Any]) -> Changes:
+        """What the body has left changed, if it is over; ``ours`` does not count.
 
-        To be called in the body's context.
+        To be called in its context.
         """
         if not self.over:
             return ()
-        before = self.before
         return [
             (variable, value)
             for variable, value in copy_context().items()
-            if before.get(variable, _MISSING) is not value and variable is not own
+            if value is not self.before.get(variable, _MISSING) and variable is not ours
         ]

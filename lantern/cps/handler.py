@@ -1,14 +1,12 @@
-"""Whoever waits for the rest of a body waits in a list, and is resumed newest first."""
+"""Handlers wait in a list for the rest of their body, and are resumed newest first."""
 
 from collections.abc import Callable, Generator
-from functools import partial
-from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR
 from typing import Any, ClassVar
 
-from lantern.cps.prompt import Delimiter, Prompt, Waiting, innermost
+from lantern.cps.prompt import Delimiter, Prompt, innermost
 from lantern.errors import AlreadyResumedError, ArgumentError
 
-__all__ = ["Unwind", "begin", "delimit", "has_yield", "run", "unwind"]
+__all__ = ["GeneratorFunction", "Unwind", "begin", "delimit", "run", "unwind"]
 
 GeneratorFunction = Callable[[], Generator[Any, Any, Any]]
 
@@ -16,85 +14,88 @@ GeneratorFunction = Callable[[], Generator[Any, Any, Any]]
 def delimit(body: Callable[[], Any], waiting: list[Any], prompt: Prompt) -> Any:
     """Run a body on the current stack, up to a delimiter; return its answer.
 
-    When the body has returned, whatever waits is resumed, newest first, each entry
-    with the answer of the one before.
+    While it runs, entries are appended to a list: by ``shift`` its handlers, by the
+    caller whatever else has to wait for the rest of the body. Then they are popped,
+    newest first, and each gets the answer of the one before. An entry has:
+
+    - ``resume(answer)``, which returns the answer for the next older entry.
+    - ``catches``. If true, an exception goes to ``throw(error)``, which returns an
+      answer or raises. If false, ``close()`` is called, and the exception travels on.
 
     Args:
         body: a function of no arguments.
-        waiting: a list of the caller's. The body may append entries (``Waiting``) of
-            its own; ``shift`` appends its handlers here as well.
+        waiting: the list. It is empty in the end.
         prompt: names the delimiter.
 
     Returns:
-        The answer of the oldest entry, or of the body if nothing waits.
-
-    Raises:
-        BaseException: what the body or an entry raised and no entry caught. All
-            others are closed by then, newest first.
+        The answer of the oldest entry; of the body if there are none.
 
     Example:
+        >>> from lantern.cps import Prompt, delimit, shift
         >>> def handler():
         ...     answer = yield 4
         ...     return answer + 100
         >>> delimit(lambda: 10 * shift(handler), [], Prompt("example"))
         140
     """
-    outer = innermost.get()
-    delimiter = Delimiter(prompt, outer, waiting)
-    token = innermost.set(delimiter)
+    delimiter = Delimiter(prompt, innermost.get(), waiting)
+    token = None
     try:
+        token = innermost.set(delimiter)
         return run(delimiter, body)
     finally:
         delimiter.live = False
-        innermost.reset(token)
+        if token is not None:
+            innermost.reset(token)
+        else:  # an interrupt came first
+            innermost.set(delimiter.outer)
 
 
 def run(delimiter: Delimiter, body: Callable[[], Any]) -> Any:
-    """The answer of a body, after everyone who waits for it has had their turn.
+    """The answer of a body, after everyone who waits for it has had a turn.
 
-    The list is looked up afresh each time: where a handler captures the rest of
-    another handler, this loop is part of that rest, and may find a new list.
+    The list is looked up each time: when the end of a handler is itself captured, this
+    loop is a part of what is captured, and goes on with the list of another ``k(...)``.
     """
     try:
         answer = body()
         while delimiter.waiting:
             answer = delimiter.waiting.pop().resume(answer)
         return answer
-    except BaseException as raised:
+    except BaseException as error:
         if not delimiter.waiting:
             raise
-        error = raised
-    try:
-        return _recover(delimiter, error)
-    finally:
-        del error
+        errors = [error]
+    return _recover(delimiter, errors)
 
 
-def _recover(delimiter: Delimiter, error: BaseException) -> Any:
-    """Offer an exception to those who wait, newest first; go on from an answer."""
+def _recover(delimiter: Delimiter, errors: list[BaseException]) -> Any:
+    """Offer an exception to those who wait; go on from the first answer.
+
+    It comes in a list, which ``raise`` empties: as a local variable it would be part of
+    a cycle with its own traceback.
+    """
     while delimiter.waiting:
-        entry: Waiting = delimiter.waiting.pop()
-        traceback = error.__traceback__
+        entry = delimiter.waiting.pop()
+        traceback = errors[0].__traceback__
         try:
             if not entry.catches:
                 entry.close()
                 continue
-            answer = entry.throw(error)
+            answer = entry.throw(errors[0])
+            errors.clear()
             while delimiter.waiting:
                 answer = delimiter.waiting.pop().resume(answer)
             return answer
-        except BaseException as raised:
-            if raised is error:  # it only passed through: a million may do that
-                raised.__traceback__ = traceback
-            error = raised
-    try:
-        raise error
-    finally:
-        del error
+        except BaseException as error:
+            if errors == [error]:  # it has only passed through; a million may do so
+                error.__traceback__ = traceback
+            errors[:] = [error]
+    raise errors.pop()
 
 
 class GeneratorHandler:
-    """A generator handler that waits at its ``yield``."""
+    """An entry for a generator handler that waits at its ``yield``."""
 
     __slots__ = ("generator",)
     catches: ClassVar[bool] = True
@@ -103,7 +104,7 @@ class GeneratorHandler:
         self.generator = generator
 
     def resume(self, answer: Any) -> Any:
-        """Give the answer to the ``yield``; return what the handler returns."""
+        """Make ``yield`` return the answer; return what the handler returns."""
         try:
             self.generator.send(answer)
         except StopIteration as stop:
@@ -111,7 +112,7 @@ class GeneratorHandler:
         raise self._yielded_again()
 
     def throw(self, error: BaseException) -> Any:
-        """Raise at the ``yield``; return what the handler returns."""
+        """Make ``yield`` raise; return what the handler returns."""
         try:
             self.generator.throw(error)
         except StopIteration as stop:
@@ -121,71 +122,58 @@ class GeneratorHandler:
                 raise
         else:
             raise self._yielded_again()
-        raise error  # a StopIteration, which a generator may not let through (PEP 479)
-
-    def close(self) -> None:
-        """Run what the handler has in ``finally``."""
-        self.generator.close()
+        raise error  # a StopIteration, which no generator lets through (PEP 479)
 
     def _yielded_again(self) -> AlreadyResumedError:
-        name = self.generator.__qualname__
         self.generator.close()
         return AlreadyResumedError(
-            f"shift: the handler {name} yielded a second time, but continuations are "
-            f"one-shot. Yield once, and return the answer."
+            f"shift: the handler {self.generator} yielded a second time, but "
+            f"continuations are one-shot. Yield once, and return the answer."
         )
 
 
 class Unwind(BaseException):
-    """Raised through a body that will not be resumed, so that it can clean up."""
+    """Raised through a body that will not be resumed, so that it can clean up.
 
-    def __init__(self, abort: "Abort") -> None:
-        super().__init__("this body was aborted by a handler that did not call k")
-        self.abort = abort
+    It is an entry, too, which waits at the delimiter for itself. Should the body
+    swallow the exception and return something, that is replaced there.
 
-
-class Abort:
-    """The value of a handler that never resumed the body, waiting in its place.
-
-    It is the newest entry while ``Unwind`` travels through the body. Whatever answer
-    the body then makes up, swallowing that exception, is replaced here.
+    Args:
+        value: what the handler returned instead of calling ``k``.
     """
 
-    __slots__ = ("value",)
     catches: ClassVar[bool] = True
 
     def __init__(self, value: Any) -> None:
+        super().__init__("a handler has returned without calling k")
         self.value = value
 
     def resume(self, answer: Any) -> Any:
-        """Replace the answer."""
+        """Replace the answer of the body."""
         return self.value
 
     def throw(self, error: BaseException) -> Any:
-        """Catch the exception that was raised for this abort, and no other."""
-        if isinstance(error, Unwind) and error.abort is self:
+        """Catch itself, and no other."""
+        if error is self:
             return self.value
         raise error
 
-    def close(self) -> None:
-        """Nothing to clean up."""
-
 
 def unwind(delimiter: Delimiter, value: Any) -> Unwind:
-    """The exception that takes a body to its delimiter; the value waits there."""
-    abort = Abort(value)
-    delimiter.waiting.append(abort)
-    return Unwind(abort)
+    """The exception that takes a body to its delimiter, where the value waits."""
+    error = Unwind(value)
+    delimiter.waiting.append(error)
+    return error
 
 
 def begin(delimiter: Delimiter, handler: GeneratorFunction) -> Any:
-    """The first step of a generator handler: what it yields is what shift returns."""
+    """The first step of a generator handler: what it yields, ``shift`` returns."""
     try:
         generator = handler()
-    except TypeError as error:  # only from binding arguments: no code has run yet
+    except TypeError as error:  # of its arguments: no line of it has run
         raise ArgumentError(
-            f"shift: {error}. A generator handler takes no arguments: "
-            f"`result = yield value` is its `result = k(value)`."
+            f"shift: {error}. A generator handler takes no arguments: in it, "
+            f"`result = yield value` stands for `result = k(value)`."
         ) from None
     try:
         value = next(generator)
@@ -195,34 +183,3 @@ def begin(delimiter: Delimiter, handler: GeneratorFunction) -> Any:
         delimiter.waiting.append(GeneratorHandler(generator))
         return value
     raise unwind(delimiter, answer)
-
-
-def has_yield(where: str, function: Any) -> bool:
-    """Whether a call would make a generator; refuse what is no plain function.
-
-    Looks through ``functools.partial`` and at the ``__call__`` of an object.
-    """
-    try:
-        flags = function.__code__.co_flags
-    except AttributeError:
-        flags = _flags(where, function)
-    if flags & (CO_COROUTINE | CO_ASYNC_GENERATOR):
-        raise ArgumentError(
-            f"{where}: {function!r} is asynchronous. Give a plain function; "
-            f"it may run an event loop of its own."
-        )
-    return bool(flags & CO_GENERATOR)
-
-
-def _flags(where: str, function: Any) -> int:
-    if not callable(function):
-        raise ArgumentError(
-            f"{where}: expected a function, got {function!r}. "
-            f"Write {where}(lambda: ...)."
-        )
-    while isinstance(function, partial):
-        function = function.func
-    code = getattr(function, "__code__", None) or getattr(
-        type(function).__call__, "__code__", None
-    )
-    return getattr(code, "co_flags", 0)

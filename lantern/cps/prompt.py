@@ -1,15 +1,15 @@
-"""Prompts name delimiters; one context variable, the only ambient thing, finds them."""
+"""Prompts name delimiters. One context variable, the only ambient thing, finds them."""
 
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from lantern.cps.context import Scope, thread_id
 from lantern.errors import ArgumentError, NoDelimiterError
 
 if TYPE_CHECKING:
-    from lantern.cps.worker import Greenlet
+    from lantern.cps.worker import Waiter
 
-__all__ = ["Delimiter", "Prompt", "Waiting", "innermost", "nearest"]
+__all__ = ["Delimiter", "Prompt", "innermost", "nearest"]
 
 _DRIVERS = ("in place", "switching")
 
@@ -23,7 +23,7 @@ class Prompt:
         name: for messages.
         driver: where the first step of a generator handler runs: "in place", as an
             ordinary call; or "switching", in another greenlet while the body is
-            suspended. Results are the same.
+            suspended in its own. Results are the same.
     """
 
     __slots__ = ("driver", "name")
@@ -31,7 +31,7 @@ class Prompt:
     def __init__(self, name: str | None = None, *, driver: str = "in place") -> None:
         if driver not in _DRIVERS:
             raise ArgumentError(
-                f"Prompt: there is no driver {driver!r}. Take one of {_DRIVERS}."
+                f"Prompt: driver is {driver!r}. Take one of {_DRIVERS}."
             )
         self.name = name
         self.driver = driver
@@ -41,33 +41,11 @@ class Prompt:
         return f"<{type(self).__name__} {name}{self.driver}>"
 
 
-class Waiting(Protocol):
-    """Who waits for the answer of the rest of a body: an entry of a delimiter's list.
-
-    Attributes:
-        catches: whether an exception of the rest is given to ``throw``; if not, the
-            entry is closed and the exception travels on.
-    """
-
-    @property
-    def catches(self) -> bool: ...
-
-    def resume(self, answer: Any) -> Any:
-        """Take the rest's answer; return the answer for the next older entry."""
-
-    def throw(self, error: BaseException) -> Any:
-        """Take the rest's exception; return an answer instead, or raise."""
-
-    def close(self) -> None:
-        """Learn that there will be no answer."""
-
-
 class Delimiter:
     """A delimiter in force: what ``innermost`` holds.
 
-    It knows who waits for its body's answer, never the greenlet that its body runs in:
-    a suspended body that can reach its own greenlet would never be freed (no garbage
-    collector before CPython 3.15 sees that cycle).
+    It knows who waits for its body, never the greenlet that its body runs in: nothing
+    that is suspended may reach itself (see ``wait``).
 
     Args:
         prompt: its name.
@@ -80,7 +58,7 @@ class Delimiter:
         thread: where it is in force.
         depth: how many bodies with greenlets are nested here.
         live: False while the body is paused, and when it is over.
-        caller: the greenlet that waits for the final answer.
+        caller: who waits for the final answer.
     """
 
     __slots__ = (
@@ -106,32 +84,32 @@ class Delimiter:
         self.waiting = waiting
         self.scope = scope
         self.thread = thread_id()
-        self.depth = 0 if outer is None else outer.depth
+        self.depth: int = 0 if outer is None else outer.depth
         self.live = True
-        self.caller: Greenlet | None = None
+        self.caller: Waiter | None = None
 
     @property
     def movable(self) -> bool:
-        """Whether the body can be paused and go on elsewhere."""
+        """Whether the body can be paused, and go on elsewhere."""
         return self.scope is not None
 
     def enter(self, outer: "Delimiter | None") -> None:
-        """Take its place inside another delimiter."""
+        """Come into force, for a movable body, inside another delimiter."""
         self.outer = outer
         self.depth = 1 if outer is None else outer.depth + 1
+        self.live = True
 
     def stand_in(self) -> "Delimiter":
-        """A record for a handler to run under while this body is suspended.
+        """A record for a handler to run under while the body is suspended.
 
-        Who waits for a movable body waits for the handler now. A body in place keeps
-        its list, which is its caller's.
+        Whoever waits for a movable body now waits for the handler. The list of a body
+        in place is its caller's, and stays.
         """
         record = Delimiter(self.prompt, self.outer, self.waiting, self.scope)
         record.depth = self.depth
         if self.movable:
             record.caller, self.caller = self.caller, None
-            self.waiting = []
-            self.live = False
+            self.waiting, self.live = [], False
         return record
 
 
@@ -139,18 +117,16 @@ innermost: ContextVar[Delimiter | None] = ContextVar("lantern.innermost", defaul
 
 
 def nearest(prompt: Prompt | None) -> Delimiter:
-    """The innermost live delimiter, or the innermost of that prompt."""
-    delimiter = innermost.get()
-    thread = thread_id()
+    """The innermost live delimiter; with a prompt, the innermost of that prompt."""
+    delimiter, thread = innermost.get(), thread_id()
     while delimiter is not None:
-        if (
-            (prompt is None or delimiter.prompt is prompt)
-            and delimiter.live
-            and delimiter.thread == thread
-        ):
+        named = prompt is None or delimiter.prompt is prompt
+        if named and delimiter.live and delimiter.thread == thread:
             return delimiter
         delimiter = delimiter.outer
+    if not isinstance(prompt, Prompt | None):
+        raise ArgumentError(f"shift: prompt must be a Prompt, got {prompt!r}.")
     raise NoDelimiterError(
-        f"shift: no enclosing delimiter{'' if prompt is None else f' of {prompt}'} "
-        f"waits for it here. Call it inside the body of a reset."
+        f"shift: called where no delimiter {'' if prompt is None else f'of {prompt} '}"
+        "encloses it. Call it inside the body of a reset, in the same thread."
     )

@@ -3,15 +3,29 @@
 from collections.abc import Callable
 from contextvars import copy_context
 from functools import partial
+from sys import is_finalizing
 from typing import Any, ClassVar
 
 from lantern.cps.context import thread_id
-from lantern.cps.handler import GeneratorFunction, Unwind, begin, unwind
+from lantern.cps.handler import Unwind, begin, unwind
 from lantern.cps.prompt import Delimiter, innermost
-from lantern.cps.worker import Greenlet, Worker, getcurrent, hire, send, wait, work_on
+from lantern.cps.worker import Errand, Inbox, Job, Waiter, wait, work_on
 from lantern.errors import AlreadyResumedError, ArgumentError, ResumptionError
 
-__all__ = ["Resumption", "begin_beside", "capture", "sweep"]
+__all__ = ["Resumption", "begin_beside", "handle"]
+
+_TWICE = (
+    "k: called a second time, but continuations are one-shot. Capture another one with "
+    "shift, or run the body again."
+)
+_ABORTED = (
+    "k: its body was aborted when the handler returned: it has no greenlet of its own "
+    "to wait in (under grad none has). Write reset around the part to be paused."
+)
+_ELSEWHERE = (
+    "k: called in another thread than the one that captured it. Call it there: a "
+    "continuation is a stack, which cannot leave its thread."
+)
 
 
 class Resumption:
@@ -33,189 +47,165 @@ class Resumption:
         self._paused = paused
 
     def __call__(self, value: Any = None) -> Any:
-        greenlet = self._paused.prepare(value)
-        del value  # not to be kept alive while this waits
-        return wait(greenlet)
+        """Go on with a value."""
+        inbox: Inbox = []
+        self._paused.prepare(inbox, value)
+        return wait(self._paused.take(), inbox)
 
     def throw(self, error: BaseException | type[BaseException]) -> Any:
         """Go on with an exception, raised where ``shift`` was called."""
         if isinstance(error, type) and issubclass(error, BaseException):
             error = error()
         if not isinstance(error, BaseException):
-            raise ArgumentError(f"k.throw: expected an exception, got {error!r}.")
-        greenlet = self._paused.prepare(None, error)
-        del error
-        return wait(greenlet)
+            raise ArgumentError(f"k.throw: {error!r} is no exception. Give one.")
+        inbox: Inbox = []
+        self._paused.prepare(inbox, None, error)
+        del error  # its traceback may hold a handler's frame, and so another k
+        return wait(self._paused.take(), inbox)
 
     def __repr__(self) -> str:
-        paused = self._paused
-        return f"<Resumption of {paused.delimiter.prompt}: {paused.state}>"
+        return f"<Resumption of {self._paused.prompt}: {self._paused.state}>"
 
     def __del__(self) -> None:
         self._paused.drop()
 
 
 class Paused:
-    """A body that is suspended in ``shift``.
+    """A body that is suspended in ``shift``: what ``k`` and its handler's end share.
 
     Args:
         delimiter: where the captured part of the program ends.
         record: stands for that delimiter while the handler runs.
-        greenlet: the one that called ``shift``; None as soon as it goes on.
+        waiter: the body, in ``shift``.
     """
 
-    __slots__ = ("delimiter", "dropped", "greenlet", "handled", "record", "state")
+    __slots__ = ("dropped", "handled", "parts", "prompt", "state")
 
-    def __init__(
-        self, delimiter: Delimiter, record: Delimiter, greenlet: Greenlet
-    ) -> None:
-        self.delimiter = delimiter
-        self.record = record
-        self.greenlet: Greenlet | None = greenlet
+    def __init__(self, delimiter: Delimiter, record: Delimiter, waiter: Waiter) -> None:
+        self.parts: tuple[Delimiter, Delimiter, Waiter] | None
+        self.parts = delimiter, record, waiter
+        self.prompt = delimiter.prompt
         self.state = "waiting"
         self.handled = False  # whether the handler has returned
         self.dropped = False  # whether nobody has k any more
 
-    def prepare(self, value: Any, error: BaseException | None = None) -> Greenlet:
-        """Send a value to the body; return the greenlet to go on in, and wait for."""
-        greenlet = self._reinstate("resumed")
-        send(greenlet, value, error)
-        return greenlet
+    def prepare(self, inbox: Inbox, value: Any, error: Any = None) -> None:
+        """Send the body a value; let its answer come to an inbox of this greenlet."""
+        delimiter, record, waiter = self._check()
+        waiter.send(value, error)
+        self._reinstate(delimiter, record, Waiter(inbox))
+
+    def take(self, state: str = "resumed") -> Errand:
+        """The errand to go on with the body, given once."""
+        _, _, waiter = self._check()
+        self.parts, self.state = None, state
+        return [waiter.greenlet, None]
 
     def abort(self) -> None:
         """Unwind the body; what its ``finally`` blocks raise is raised here."""
-        greenlet = self._reinstate("aborted")
-        send(greenlet, None, unwind(self.delimiter, None))
-        wait(greenlet)
+        inbox: Inbox = []
+        delimiter, record, waiter = self._check()
+        self._reinstate(delimiter, record, Waiter(inbox))
+        waiter.send(None, unwind(delimiter, None))
+        del delimiter, record, waiter
+        wait(self.take("aborted"), inbox)
 
     def end_handler(self) -> None:
         """The handler has returned: an abort, unless ``k`` went on or was stored."""
         self.handled = True
-        kept = self.delimiter.movable and not self.dropped
-        if self.greenlet is not None and not kept:
+        if self.parts and (self.dropped or not self.parts[0].movable):
             self.abort()
 
     def drop(self) -> None:
-        """Nobody has ``k`` any more: if its handler knows nothing of it, clean up."""
+        """Nobody has ``k``: abort, if the handler has returned.
+
+        In another thread nothing can be done, nor is there need: greenlet will kill the
+        greenlet that nobody can switch to, when its own thread next switches.
+        """
         self.dropped = True
-        greenlet = self.greenlet
-        if greenlet is None or greenlet.dead or not self.handled:
-            return
-        if self.delimiter.thread != thread_id():
-            _lost.append(Resumption(self))
-        else:
-            copy_context().run(self._abort_anywhere)
+        if self.parts and self.handled and not is_finalizing():
+            delimiter, _, waiter = self.parts
+            if delimiter.thread == thread_id() and not waiter.greenlet.dead:
+                del delimiter, waiter
+                copy_context().run(self._abort_anywhere)
 
     def _abort_anywhere(self) -> None:
         innermost.set(None)  # who happens to run now is not concerned
         self.abort()
 
-    def _reinstate(self, state: str) -> Greenlet:
-        """Make the current greenlet wait for the answer; return who goes on."""
-        greenlet, delimiter = self._spend(state), self.delimiter
-        if delimiter.movable:
-            outer = innermost.get()
-            if outer is not None and outer.prompt is delimiter.prompt:
-                outer = outer.outer  # hidden by this one: handlers make no long chain
-            delimiter.enter(outer)
-            delimiter.caller = getcurrent()
-            delimiter.live = True
-        else:
-            entry = WaitingHandler(getcurrent(), delimiter, self.record)
-            delimiter.waiting.append(entry)
-            self.record.waiting = []
-        return greenlet
-
-    def _spend(self, state: str) -> Greenlet:
-        """The suspended greenlet, for the only time."""
-        greenlet = self.greenlet
-        if greenlet is None:
-            raise self._spent()
-        if self.delimiter.thread != thread_id() or greenlet.dead:
-            raise ResumptionError(
-                "k: called in another thread than the one that captured it. A "
-                "continuation is a stack, which cannot leave its thread."
-            )
-        self.greenlet, self.state = None, state
-        return greenlet
-
-    def _spent(self) -> Exception:
+    def _check(self) -> tuple[Delimiter, Delimiter, Waiter]:
+        """The parts, if the body can go on, here and now."""
         if self.state == "resumed":
-            return AlreadyResumedError(
-                "k: called a second time, but continuations are one-shot. Capture "
-                "another one with shift, or run the body again."
-            )
-        return ResumptionError(
-            "k: its body was aborted when the handler returned, because it has no "
-            "greenlet of its own to wait in (so it is under grad). Write reset around "
-            "the part to be paused."
-        )
+            raise AlreadyResumedError(_TWICE)
+        if self.parts is None:
+            raise ResumptionError(_ABORTED)
+        delimiter, _, waiter = self.parts
+        if delimiter.thread != thread_id() or waiter.greenlet.dead:
+            raise ResumptionError(_ELSEWHERE)
+        return self.parts
 
-
-_lost: list[Resumption] = []  # dropped in another thread than their own
-
-
-def sweep() -> None:
-    """Drop what was lost in other threads, for those of this thread, here."""
-    mine = thread_id()
-    for k in _lost.copy():
-        if k._paused.delimiter.thread == mine:
-            _lost.remove(k)
+    def _reinstate(
+        self, delimiter: Delimiter, record: Delimiter, caller: Waiter
+    ) -> None:
+        """Put the delimiter in force again, for a caller that waits."""
+        if not delimiter.movable:
+            record.waiting = []
+            delimiter.waiting.append(WaitingHandler(caller, record))
+            return
+        outer = innermost.get()
+        if outer is not None and outer.prompt is delimiter.prompt:
+            outer = outer.outer  # hidden by this one: handlers make no long chain
+        delimiter.enter(outer)
+        delimiter.caller = caller
 
 
 class WaitingHandler:
-    """A direct-style handler that has called ``k`` for a body that is in place.
+    """An entry for a direct-style handler that waits in ``k(...)`` for a body in place.
 
-    It waits in the list, as any other entry: its greenlet is suspended in ``k(...)``.
+    Args:
+        waiter: the handler.
+        record: its own delimiter.
     """
 
-    __slots__ = ("delimiter", "greenlet", "record")
+    __slots__ = ("record", "waiter")
     catches: ClassVar[bool] = True
 
-    def __init__(
-        self, greenlet: Greenlet, delimiter: Delimiter, record: Delimiter
-    ) -> None:
-        self.greenlet = greenlet
-        self.delimiter = delimiter
+    def __init__(self, waiter: Waiter, record: Delimiter) -> None:
+        self.waiter = waiter
         self.record = record
 
-    def resume(self, answer: Any) -> Any:
+    def resume(self, answer: Any, error: BaseException | None = None) -> Any:
         """Make ``k(...)`` return; return what the handler returns."""
-        return self._go_on(answer)
+        if self.record.live:
+            inbox: Inbox = []
+            self.waiter.send(answer, error)
+            self.record.caller = Waiter(inbox)
+            del answer, error
+            return wait([self.waiter.greenlet, None], inbox)
+        if error is not None:  # an interrupt has ended the handler
+            raise error
+        return answer
 
     def throw(self, error: BaseException) -> Any:
         """Make ``k(...)`` raise; return what the handler returns."""
-        return self._go_on(None, error)
-
-    def close(self) -> None:
-        """Run what the handler has in ``finally``."""
-        self._go_on(None, unwind(self.record, None))
-
-    def _go_on(self, answer: Any, error: BaseException | None = None) -> Any:
-        self.record.caller = getcurrent()
-        send(self.greenlet, answer, error)
-        del answer, error
-        return wait(self.greenlet)
+        return self.resume(None, error)
 
 
-def capture(delimiter: Delimiter, handler: Callable[[Resumption], Any]) -> Worker:
-    """A worker that runs a handler with the rest of the current body as ``k``."""
-    greenlet = getcurrent()
-    return hire(greenlet.gr_context, partial(_handle, delimiter, handler, greenlet))
-
-
-def _handle(
-    delimiter: Delimiter, handler: Callable[[Resumption], Any], greenlet: Greenlet
-) -> Greenlet | None:
-    """Job: run a handler, as a body of its own, in front of the delimiter's list."""
+def handle(job: Job) -> Any:
+    """Job: run a direct-style handler, in the place of the body that is suspended."""
+    _, delimiter, handler, waiter = job
+    job.clear()
     record = delimiter.stand_in()
-    paused = Paused(delimiter, record, greenlet)
-    del greenlet
-    return work_on(record, partial(_call, handler, paused))
+    if record.caller is None:  # a body in place: until k is called, errors go to shift
+        record.caller = waiter
+    paused = Paused(delimiter, record, waiter)
+    del delimiter, waiter
+    return work_on([handle, record, partial(_call, handler, paused)])
 
 
 def _call(handler: Callable[[Resumption], Any], paused: Paused) -> Any:
-    """The value of a handler, with its body resumed, aborted or stored."""
+    """The value of a handler, after which its body is resumed, aborted or stored."""
+    inbox: Inbox = []
     try:
         value = handler(Resumption(paused))
     except Unwind as error:
@@ -223,28 +213,22 @@ def _call(handler: Callable[[Resumption], Any], paused: Paused) -> Any:
         paused.end_handler()
         raise
     except BaseException as error:
-        if paused.greenlet is None:
+        if paused.parts is None:
             raise
-        greenlet = paused.prepare(None, error)  # as if shift were an ordinary call
+        paused.prepare(inbox, None, error)  # as if shift were an ordinary call
     else:
         paused.end_handler()
         return value
-    return wait(greenlet)
+    return wait(paused.take(), inbox)
 
 
-def begin_beside(delimiter: Delimiter, handler: GeneratorFunction) -> Worker:
-    """A worker that runs the first step of a handler, then goes on with the body."""
-    greenlet = getcurrent()
-    return hire(greenlet.gr_context, partial(_begin, delimiter, handler, greenlet))
-
-
-def _begin(
-    delimiter: Delimiter, handler: GeneratorFunction, greenlet: Greenlet
-) -> Greenlet:
+def begin_beside(job: Job) -> Any:
     """Job: the first step of a generator handler, for a body that is suspended."""
+    _, delimiter, handler, waiter = job
+    job.clear()
     try:
         innermost.set(delimiter)
-        send(greenlet, begin(delimiter, handler))
+        waiter.send(begin(delimiter, handler))
     except BaseException as error:
-        send(greenlet, None, error)
-    return greenlet
+        waiter.send(None, error)
+    return waiter.greenlet

@@ -5,72 +5,96 @@ and goes on in ``a``, where that one was suspended. To make one costs ten times 
 as to switch to one and back: so workers are used again.
 """
 
-from collections.abc import Callable
 from contextvars import Context
 from typing import Any
 
-from greenlet import getcurrent, greenlet
+from greenlet import GreenletExit, getcurrent, greenlet
 
 from lantern.cps.context import Changes, local
 from lantern.cps.handler import run
 from lantern.cps.prompt import Delimiter, innermost
+from lantern.errors import ResumptionError
 
-__all__ = ["Greenlet", "getcurrent", "hire", "send", "wait", "work_on"]
+__all__ = ["Errand", "Job", "Waiter", "getcurrent", "hire", "wait", "work_on"]
 
 IDLE_LIMIT = 64
-"""Idle workers that a thread keeps, at about 15 KB each."""
+"""Idle workers that a thread keeps, at 8 KB each."""
 
-Greenlet = greenlet
-Job = Callable[[], Greenlet | None]
+Greenlet = Any  # greenlet comes without types
+Job = list[Any]  # [a function of this list, which it empties; what it needs ...]
+Errand = list[Any]  # [the greenlet that goes on, a worker that is now idle or None]
+Inbox = list[Any]  # empty, or [value, changes of context variables, error]
+
+_SPURIOUS = (
+    "k: the code that waits for it was switched to by someone else. Switch to the "
+    "greenlet that runs, not to one that waits in reset or k."
+)
+_GONE = ["gone"]  # in the inbox of a greenlet that was made to leave `wait`
 
 
-class Worker(Greenlet):
-    """A greenlet that does one job after another; a job returns who goes on then."""
+class Worker(greenlet):  # type: ignore[misc]
+    """A greenlet that does one job after another; a job returns who goes on then.
+
+    Attributes:
+        job: the next one.
+        killed: whether greenlet is ending it, as nobody can switch to it any more.
+    """
 
     __slots__ = ("job",)
     job: Job | None
+    killed = False
 
 
-def send(
-    target: Any, value: Any, error: BaseException | None = None, changes: Changes = ()
-) -> None:
-    """Leave a value, or an exception, for a greenlet that is suspended in ``wait``.
+class Waiter:
+    """The current greenlet, for those whom it will wait for.
 
-    As an argument of ``switch`` it would live as long as that call: until its sender,
-    suspended by it, goes on.
+    It must not hold this itself: see ``wait``.
     """
-    if error is not None:
-        _begin_traceback_with_user(error)
-    target.parcel = (value, error, changes)
+
+    __slots__ = ("greenlet", "inbox")
+
+    def __init__(self, inbox: Inbox) -> None:
+        self.greenlet = getcurrent()
+        self.inbox = inbox
+
+    def send(self, value: Any, error: Any = None, changes: Changes = ()) -> None:
+        """Leave a value, or an exception, for when the greenlet goes on.
+
+        As an argument of ``switch`` it would live as long as that call: until the
+        sender, suspended by it, goes on.
+        """
+        if error is not None:
+            _begin_traceback_with_user(error)
+        self.inbox[:] = value, changes, error
 
 
-def wait(target: Greenlet) -> Any:
+def wait(errand: Errand, inbox: Inbox) -> Any:
     """Suspend this greenlet and go on in another; return what is sent here.
 
-    Every body, handler and caller that is suspended is suspended here. No local
-    variable, here or in a caller of this function, may lead to the current greenlet.
+    Every body, handler and caller that is suspended is suspended here. Its frames must
+    not lead to its own greenlet, nor to the one that it waits for: whoever is to go on
+    next owns those that wait for it. So all of them are freed when it is dropped.
     """
     here = innermost.get()
     try:
-        target.switch()
+        _take_relay().switch(errand)
+    except BaseException as thrown:  # not sent
+        inbox[:] = _GONE
+        if isinstance(thrown, GreenletExit):
+            getcurrent().killed = True
+            here = innermost.get()
+        raise
     finally:
         if innermost.get() is not here:  # handlers share the variables of their body
             innermost.set(here)
-    value, error, changes = _receive(getcurrent())
-    for variable, new in changes:
-        variable.set(new)
-    if error is None:
-        return value
-    try:
-        raise error
-    finally:
-        del error  # or the traceback would hold this frame, and the frame it
-
-
-def _receive(current: Any) -> Any:
-    parcel = current.parcel
-    del current.parcel
-    return parcel
+    if not inbox:
+        inbox[:] = _GONE
+        raise ResumptionError(_SPURIOUS)
+    for variable, value in inbox[1]:
+        variable.set(value)
+    if inbox[2] is None:
+        return inbox[0]
+    raise inbox.pop()
 
 
 def _begin_traceback_with_user(error: BaseException) -> None:
@@ -78,93 +102,98 @@ def _begin_traceback_with_user(error: BaseException) -> None:
     traceback = error.__traceback__
     while traceback and traceback.tb_frame.f_globals.get("__package__") == __package__:
         traceback = traceback.tb_next
-    if traceback:
-        error.__traceback__ = traceback
+    error.__traceback__ = traceback or error.__traceback__
 
 
-def work_on(delimiter: Delimiter, body: Callable[[], Any]) -> Greenlet | None:
+def work_on(job: Job) -> Greenlet:
     """Job: run a body up to its delimiter; then its caller goes on."""
+    _, delimiter, body = job
+    job.clear()
     try:
         innermost.set(delimiter)
-        answer = run(delimiter, body)
+        return _finish(delimiter, run(delimiter, body))
     except BaseException as error:
+        if getcurrent().killed:
+            raise
         return _finish(delimiter, None, error)
-    return _finish(delimiter, answer)
+    finally:
+        delimiter.live, delimiter.caller = False, None
 
 
-def _finish(
-    delimiter: Delimiter, answer: Any, error: BaseException | None = None
-) -> Greenlet | None:
-    delimiter.live = False
+def _finish(delimiter: Delimiter, value: Any, error: Any = None) -> Greenlet:
+    """Send the caller what came of a body, unless one of the two was ended."""
     caller, scope = delimiter.caller, delimiter.scope
-    if caller is not None:
-        send(caller, answer, error, () if scope is None else scope.changes(innermost))
-    return caller
+    if caller is None or caller.inbox == _GONE or getcurrent().killed:
+        return None
+    caller.send(value, error, () if scope is None else scope.changes(innermost))
+    return caller.greenlet
 
 
-def hire(context: Context | None, job: Job) -> Worker:
-    """A worker of this thread that will do the job when it is switched to."""
+def hire(context: Context | None, *job: Any) -> Errand:
+    """The errand to have a job done by a worker, which takes place in a context."""
     idle = _idle()
-    if not idle:
-        _thread.target = getcurrent()
-        _thread.relay.switch()
-    worker = idle.pop()
+    worker = idle.pop() if idle else Worker(_work, _root())
     worker.gr_context = context
-    worker.job = job
-    return worker
+    worker.job = list(job)
+    return [worker, None]
 
 
-_thread = local()  # idle: list[Worker]; relay, target: Greenlet
+def _work() -> Errand | None:
+    """A worker's life: do a job, be idle, and again while there is room in the pool."""
+    try:
+        while True:
+            job, getcurrent().job = getcurrent().job, None
+            target = job[0](job)
+            if target is None:
+                return None
+            if len(_idle()) >= IDLE_LIMIT:
+                getcurrent().parent = _take_relay()  # goes on when this has died
+                return [target, None]
+            getcurrent().gr_context = None
+            errand = [target, getcurrent()]
+            del target
+            _take_relay().switch(errand)
+    finally:
+        getcurrent().gr_context = None
+
+
+_thread = local()
 
 
 def _idle() -> list[Worker]:
     """The idle workers of this thread."""
-    if not getattr(_thread, "relay", None):  # the first time, or an interrupt killed it
-        root = getcurrent()
-        while root.parent is not None:
-            root = root.parent
-        _thread.idle = []
-        _thread.relay = greenlet(_relay, root)
-        _thread.target = getcurrent()
-        _thread.relay.switch()
+    if not hasattr(_thread, "idle"):
+        _thread.idle, _thread.relay = [], None
     return _thread.idle  # type: ignore[no-any-return]
 
 
-def _relay() -> None:
-    """Between two jobs: go on with whom the last one has named.
+def _relay(errand: Errand) -> None:
+    """Run errands: put the worker that is idle into the pool; go on with the other.
 
-    All workers are started here, too. A greenlet's part of the C stack begins where it
-    was started: were that with whoever needs it, nested bodies would go down the C
-    stack to its end. And an idle worker is suspended here, in a call of the relay's
-    ``switch``, which keeps nothing of its last job alive.
+    Every switch goes through here, for two reasons. A suspended greenlet is suspended
+    in a call of ``switch``, which holds its arguments: here, only the relay and an
+    errand, which is emptied. And a greenlet's part of the C stack begins where it was
+    started: were that not here, nested bodies would go down the C stack to its end.
     """
     while True:
-        if not _thread.idle:
-            Worker(_work, getcurrent().parent).switch()
-        _thread.target.switch()
+        target, worker = errand
+        errand.clear()
+        if worker is not None:
+            _thread.idle.append(worker)
+        del worker
+        _thread.relay = getcurrent()
+        errand = target.switch()
 
 
-def _work() -> None:
-    """A worker's life: wait in the pool, do a job, and again while there is room."""
-    while True:
-        job = _next_job()
-        target = job()
-        del job
-        if target is None:  # it has not come to its end: greenlet kills this worker
-            return
-        _thread.target = target
-        del target
-        if len(_idle()) >= IDLE_LIMIT:
-            getcurrent().parent = _thread.relay  # goes on when this one has died
-            return
+def _take_relay() -> Greenlet:
+    """The relay of this thread; for one errand, as a signal may interrupt it there."""
+    relay, _thread.relay = _thread.relay, None
+    return relay or greenlet(_relay, _root())
 
 
-def _next_job() -> Job:
-    worker = getcurrent()
-    worker.gr_context = None
-    _idle().append(worker)
-    del worker
-    _thread.relay.switch()
-    worker = getcurrent()
-    job, worker.job = worker.job, None
-    return job
+def _root() -> Greenlet:
+    """The thread's first greenlet, to which an interrupt of these lines goes."""
+    root = getcurrent()
+    while root.parent is not None:
+        root = root.parent
+    return root

@@ -43,7 +43,7 @@ def reduced_axes(shape: tuple[int, ...], axis: Any) -> tuple[int, ...]:
     """The axes that a reduction removes, counted from 0."""
     if axis is None:
         return tuple(range(len(shape)))
-    axes = axis if isinstance(axis, tuple | list) else (axis,)
+    axes = tuple(axis) if hasattr(axis, "__iter__") else (axis,)
     return tuple(a % len(shape) for a in axes)
 
 
@@ -72,16 +72,16 @@ def prepared(
         x = astype(x, dtype)
     if where is not True:
         xp = array_namespace(base(x))
-        x = choice.where(xp.broadcast_to(base(where), x.shape), x, fill)
+        x = choice.where(xp.broadcast_to(xp.asarray(base(where)), x.shape), x, fill)
     return x
 
 
 def how_many(x: Any, axis: Any, keepdims: bool, where: Any) -> Any:
     """How many elements become one where some are left out."""
-    xp, shape = array_namespace(base(x)), base(asarray(x)).shape
-    return xp.count_nonzero(
-        xp.broadcast_to(base(where), shape), axis, keepdims=keepdims
-    )
+    x = base(asarray(x))
+    xp = array_namespace(x)
+    counted = xp.broadcast_to(xp.asarray(base(where)), x.shape)
+    return xp.sum(counted, axis=axis, keepdims=keepdims)
 
 
 def line(name: str, x: Any, axis: int | None, dtype: Any, out: Any) -> tuple[Any, int]:

@@ -5,13 +5,11 @@ Their results are plain values.
 
 from typing import Any
 
-from lantern.errors import MissingRuleError
 from lantern.namespace import namespace
 from lantern.op import Function, constant
-from lantern.tensor.indexing import scatter
 from lantern.tensor.namespace import array_namespace
 from lantern.tree import tree_map
-from lantern.value import Rule, base, is_tracked
+from lantern.value import Rule, base
 
 __all__ = [
     "all",
@@ -22,7 +20,6 @@ __all__ = [
     "around",
     "array_equal",
     "array_equiv",
-    "bincount",
     "bitwise_and",
     "bitwise_invert",
     "bitwise_left_shift",
@@ -67,11 +64,6 @@ def _plain(name: str) -> Function:
     """The array library's function of a name, on the plain values of its arguments."""
 
     def function(*args: Any, **options: Any) -> Any:
-        if is_tracked(options.get("weights")):
-            raise MissingRuleError(
-                f"{name}: no rule for tracked weights. Use lantern.bincount, which has "
-                f"one, or lantern.stop_gradient to detach them."
-            )
         args = tree_map(base, args)
         return getattr(array_namespace(*args), name)(*args, **tree_map(base, options))
 
@@ -126,22 +118,6 @@ nanargmax = _plain("nanargmax")
 nanargmin = _plain("nanargmin")
 
 digitize = _plain("digitize")
-
-
-def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Any:
-    """How often each integer stands in x, or the sum of its weights.
-
-    Shapes:
-        x, weights: (n,); result: (max(x) + 1,), or longer (minlength)
-
-    Example:
-        >>> import numpy as np
-        >>> bincount(np.array([0, 2, 2]), weights=np.array([1.0, 2.0, 3.0]))
-        array([1., 0., 5.])
-    """
-    x = base(x)
-    counts = array_namespace(x).bincount(x, minlength=minlength)
-    return counts if weights is None else scatter(weights, x * 1, counts.shape)
 
 
 @constant

@@ -4,7 +4,7 @@ from typing import Any
 
 from lantern import arithmetic
 from lantern.elementary import exp, log
-from lantern.errors import MissingRuleError
+from lantern.errors import ArgumentError, MissingRuleError
 from lantern.namespace import namespace
 from lantern.op import Function, linear
 from lantern.tensor.device import to_device
@@ -22,6 +22,7 @@ from lantern.value import Rule, Value, base, is_complex
 __all__ = [
     "arange",
     "array",
+    "arrays",
     "asarray",
     "empty",
     "empty_like",
@@ -95,8 +96,17 @@ def asarray(
     *,
     device: Any = None,
     copy: bool | None = None,
+    like: Any = None,
 ) -> Any:
     """Numbers, arrays or nested lists of both as one array; what is tracked stays so.
+
+    Args:
+        x: the numbers.
+        dtype: their type; by default as they are.
+        order: of the elements in memory.
+        device: where the result is.
+        copy: whether to copy an array always, never, or if that is needed (None).
+        like: an array whose library makes the result of plain numbers.
 
     Shapes:
         x: (...); result: (...)
@@ -108,12 +118,12 @@ def asarray(
     """
     leaves = tree_leaves(x) if isinstance(x, list | tuple) else (x,)
     if not any(isinstance(leaf, Value) for leaf in leaves):
-        z = _plain_array(x, {"dtype": dtype, "order": order, "copy": copy})
+        z = _plain_array(x, like, {"dtype": dtype, "order": order, "copy": copy})
         return z if device is None else to_device(z, device)
     if not isinstance(x, Value):
         parts = list(x)
         if any(isinstance(part, list | tuple) or _shape(part) for part in parts):
-            parts = [asarray(part) for part in parts]
+            parts = arrays(*parts)
         x = stack(parts)
     x = as_array(x)
     if dtype is not None and x.dtype != dtype:
@@ -121,11 +131,30 @@ def asarray(
     return x if device is None else to_device(x, device)
 
 
-def _plain_array(x: Any, options: dict[str, Any]) -> Any:
+def arrays(*operands: Any) -> list[Any]:
+    """Each operand as an array; numbers and lists in the library of the others.
+
+    Example:
+        >>> arrays(1.0, [2.0, 3.0])
+        [array(1.), array([2., 3.])]
+    """
+    like = next((x for x in operands if hasattr(type(x), "shape")), None)
+    found = [
+        x if hasattr(type(x), "shape") else asarray(x, like=like) for x in operands
+    ]
+    for x in found:
+        if x.dtype == object:
+            raise ArgumentError(
+                f"array: there are no arrays of what {base(x)!r} holds. Give numbers."
+            )
+    return found
+
+
+def _plain_array(x: Any, like: Any, options: dict[str, Any]) -> Any:
     """Plain numbers as an array of their library, of NumPy if they are none yet."""
     given = {k: v for k, v in options.items() if v is not None}
     copy = given.pop("copy", None)
-    xp = array_namespace(x)
+    xp = array_namespace(x if like is None or hasattr(x, "shape") else base(like))
     if xp is numpy_namespace:
         return xp.asarray(x, copy=copy, **given)
     return xp.array(x, **given) if copy else xp.asarray(x, **given)
@@ -313,7 +342,10 @@ def logspace(
         >>> logspace(0.0, 2.0, 3)
         array([  1.,  10., 100.])
     """
-    base = expand_dims(base, axis) if _shape(base) else base
+    if _shape(base):
+        ndim = len(base.shape)
+        start, stop = array(start, ndmin=ndim), array(stop, ndmin=ndim)
+        base = expand_dims(base, axis)
     z = arithmetic.pow(base, linspace(start, stop, num, endpoint, axis=axis))
     return z if dtype is None else astype(z, dtype)
 

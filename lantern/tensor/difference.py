@@ -5,7 +5,7 @@ from typing import Any
 from lantern.errors import ShapeError
 from lantern.tensor import reduction
 from lantern.tensor.axes import part
-from lantern.tensor.creation import asarray
+from lantern.tensor.creation import arrays, asarray
 from lantern.tensor.manipulation import astype, axis_of, broadcast_to, concat, reshape
 from lantern.tensor.namespace import array_namespace
 from lantern.value import Value, base
@@ -33,14 +33,15 @@ def diff(
         >>> diff(np.array([1.0, 4.0, 9.0]))
         array([3., 5.])
     """
-    a = asarray(a)
-    axis = axis_of(axis, len(a.shape))
     if n < 0:
         raise ShapeError(f"diff: n must not be negative, got {n}. Use cumsum to sum.")
+    a = asarray(a)
+    axis = axis_of(axis, len(a.shape))
     form = [1 if i == axis else m for i, m in enumerate(a.shape)]
-    ends = [e if e is None else asarray(e) for e in (prepend, append)]
-    ends = [e if e is None or e.shape else broadcast_to(e, form) for e in ends]
-    parts = [x for x in (ends[0], a, ends[1]) if x is not None]
+    parts = [
+        part if part.shape else broadcast_to(part, form)
+        for part in arrays(*(x for x in (prepend, a, append) if x is not None))
+    ]
     z = concat(parts, axis=axis) if len(parts) > 1 else a
     for _ in range(n):
         later, earlier = part(z, axis, 1), part(z, axis, 0, -1)
@@ -59,11 +60,10 @@ def ediff1d(ary: Any, /, to_end: Any = None, to_begin: Any = None) -> Any:
         >>> ediff1d(np.array([1.0, 4.0, 9.0]), to_begin=0.0)
         array([0., 3., 5.])
     """
-    ends = [
-        None if e is None else reshape(asarray(e), (-1,)) for e in (to_begin, to_end)
-    ]
-    parts = [ends[0], diff(reshape(asarray(ary), (-1,))), ends[1]]
-    return concat([x for x in parts if x is not None])
+    parts = arrays(*(x for x in (to_begin, ary, to_end) if x is not None))
+    parts = [reshape(x, (-1,)) for x in parts]
+    middle = 0 if to_begin is None else 1
+    return concat([*parts[:middle], diff(parts[middle]), *parts[middle + 1 :]])
 
 
 def trapezoid(y: Any, /, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
@@ -86,7 +86,7 @@ def trapezoid(y: Any, /, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
     y = asarray(y)
     axis = axis_of(axis, len(y.shape))
     if x is not None:
-        x = asarray(x)
+        x = asarray(x, like=y)
         dx = diff(x, axis=0 if len(x.shape) == 1 else axis)
         if len(x.shape) == 1:
             dx = reshape(dx, [-1 if i == axis else 1 for i in range(len(y.shape))])
@@ -121,7 +121,7 @@ def gradient(f: Any, /, *varargs: Any, axis: Any = None, edge_order: int = 1) ->
     axes = [
         axis_of(a, len(f.shape)) for a in ([axes] if isinstance(axes, int) else axes)
     ]
-    steps = _steps(f.shape, axes, varargs)
+    steps = _steps(f, axes, varargs)
     if edge_order not in (1, 2) or any(f.shape[a] < edge_order + 1 for a in axes):
         raise ShapeError(
             f"gradient: edge_order={edge_order} needs that many points and one more "
@@ -131,7 +131,7 @@ def gradient(f: Any, /, *varargs: Any, axis: Any = None, edge_order: int = 1) ->
     return slopes[0] if len(slopes) == 1 else tuple(slopes)
 
 
-def _steps(shape: tuple[int, ...], axes: list[int], spacing: Any) -> list[Any]:
+def _steps(f: Any, axes: list[int], spacing: Any) -> list[Any]:
     """For each axis the distance of its points, or the distances between them."""
     if len(spacing) < 2 and not any(_ndim(h) for h in spacing):
         return list(spacing or (1.0,)) * len(axes)
@@ -143,11 +143,11 @@ def _steps(shape: tuple[int, ...], axes: list[int], spacing: Any) -> list[Any]:
     steps = []
     for a, h in zip(axes, spacing, strict=True):
         if _ndim(h):
-            h = asarray(h)
-            if h.shape != (shape[a],):
+            h = asarray(h, like=f)
+            if h.shape != (f.shape[a],):
                 raise ShapeError(
                     f"gradient: coordinates of shape {h.shape} do not fit axis {a} of "
-                    f"shape {shape}. Give one coordinate for each point."
+                    f"shape {f.shape}. Give one coordinate for each point."
                 )
             h = diff(h)
             if not isinstance(h, Value) and (h == h[0]).all():

@@ -3,17 +3,18 @@
 import math
 from typing import Any
 
-from lantern import arithmetic, choice
-from lantern.arithmetic import floor_divide, imag, real, remainder
+from lantern import choice
+from lantern.arithmetic import imag, real
 from lantern.choice import maximum, minimum, where
 from lantern.namespace import namespace
-from lantern.op import elementwise, linear
-from lantern.tensor import constant, gamma, special
-from lantern.tensor.constant import *  # noqa: F403  # one chapter, several files
-from lantern.tensor.gamma import *  # noqa: F403  # one chapter, several files
-from lantern.tensor.manipulation import astype
-from lantern.tensor.namespace import array_namespace
+from lantern.op import elementwise
+from lantern.tensor import constant, floating, gamma, special
 from lantern.tensor.axes import refuse
+from lantern.tensor.constant import *  # noqa: F403  # one chapter, several files
+from lantern.tensor.creation import asarray
+from lantern.tensor.floating import *  # noqa: F403  # one chapter, several files
+from lantern.tensor.gamma import *  # noqa: F403  # one chapter, several files
+from lantern.tensor.namespace import array_namespace
 from lantern.tensor.special import *  # noqa: F403  # one chapter, several files
 from lantern.trigonometry import atan2
 from lantern.value import Rule, base, is_complex
@@ -24,24 +25,21 @@ __all__ = [
     "copysign",
     "deg2rad",
     "degrees",
-    "divmod",
     "exp2",
     "fabs",
-    "float_power",
     "fmax",
     "fmin",
-    "fmod",
     "heaviside",
-    "ldexp",
-    "modf",
     "nan_to_num",
-    "nextafter",
     "rad2deg",
     "radians",
     "real_if_close",
     "reciprocal",
 ]
-__all__ += constant.__all__ + gamma.__all__ + special.__all__
+__all__ += constant.__all__
+__all__ += floating.__all__
+__all__ += gamma.__all__
+__all__ += special.__all__
 
 
 @elementwise
@@ -124,85 +122,6 @@ def rad2deg(x: Any, /) -> Rule:
 radians, degrees = deg2rad, rad2deg
 
 
-@elementwise
-def fmod(x: Any, y: Any, /) -> Rule:
-    """The remainder ``x - y * trunc(x / y)``, with the sign of x.
-
-    Shapes:
-        x, y: (...), broadcast; result: (...)
-
-    Rule:
-        x_bar = z_bar, y_bar = -z_bar * trunc(x / y)
-
-    Example:
-        >>> fmod(-7.0, 4.0)
-        -3.0
-    """
-    xp = namespace(x, y)
-    z = xp.fmod(x, y)
-    z_bar = yield z
-    yield z_bar
-    yield -z_bar * xp.rint(base((x - z) / y))
-
-
-def divmod(x: Any, y: Any, /) -> tuple[Any, Any]:
-    """The floored quotient of x and y, a constant, and their remainder.
-
-    Shapes:
-        x, y: (...), broadcast; result: a pair of (...)
-
-    Example:
-        >>> divmod(7.0, 4.0)
-        (1.0, 3.0)
-    """
-    return floor_divide(x, y), remainder(x, y)
-
-
-def modf(x: Any, /) -> tuple[Any, Any]:
-    """The fraction of x and its whole part, a constant, both with the sign of x.
-
-    Shapes:
-        x: (...); result: a pair of (...)
-
-    Example:
-        >>> modf(-2.5)
-        (-0.5, -2.0)
-    """
-    return _fraction(x), constant.trunc(x)
-
-
-@elementwise
-def _fraction(x: Any, /) -> Rule:
-    """What is behind the point of x, with the sign of x.
-
-    Shapes:
-        x: (...); result: (...)
-
-    Rule:
-        x_bar = z_bar
-    """
-    z_bar = yield (namespace(x).modf(x)[0], x := None)[0]
-    yield z_bar
-
-
-@linear
-def ldexp(x: Any, /, n: Any) -> Rule:
-    """``x * 2**n`` for integers n.
-
-    Shapes:
-        x, n: (...), broadcast; result: (...)
-
-    Rule:
-        x_bar = z_bar * 2**n
-
-    Example:
-        >>> ldexp(3.0, 2)
-        12.0
-    """
-    z_bar = yield (namespace(x).ldexp(x, n), x := None)[0]
-    yield namespace(z_bar).ldexp(z_bar, n)
-
-
 def heaviside(x: Any, y: Any, /) -> Any:
     """The step function: 0 for negative x, 1 for positive x, y where x is 0.
 
@@ -229,8 +148,12 @@ def copysign(x: Any, y: Any, /) -> Any:
         >>> copysign(3.0, -0.0)
         -3.0
     """
-    y = base(y)
+    y = base(_operand(y))
     return choice.abs(x) * namespace(y).copysign(1.0, y)
+
+
+def _operand(x: Any) -> Any:
+    return asarray(x) if isinstance(x, list | tuple) else x
 
 
 def fmax(x: Any, y: Any, /) -> Any:
@@ -275,56 +198,6 @@ def fabs(x: Any, /) -> Any:
         3.0
     """
     return choice.abs(x)
-
-
-def float_power(x: Any, y: Any, /) -> Any:
-    """The power of x to the exponent y, computed in double precision at least.
-
-    Shapes:
-        x, y: (...), broadcast; result: (...)
-
-    Example:
-        >>> float_power(2, 3)
-        8.0
-    """
-    return arithmetic.pow(_double(x), _double(y))
-
-
-def nextafter(x: Any, y: Any, /) -> Any:
-    """The number next to x on the way to y, which moves as x does.
-
-    Shapes:
-        x, y: (...), broadcast; result: (...)
-
-    Example:
-        >>> nextafter(1.0, 2.0)
-        1.0000000000000002
-    """
-    return _nextafter(x, base(y))
-
-
-@elementwise
-def _nextafter(x: Any, /, y: Any) -> Rule:
-    """The number next to x on the way to y.
-
-    Shapes:
-        x, y: (...), broadcast; result: (...)
-
-    Rule:
-        x_bar = z_bar
-    """
-    z_bar = yield (namespace(x, y).nextafter(x, y), x := None)[0]
-    yield z_bar
-
-
-def _double(x: Any) -> Any:
-    """A value in double precision, if it has less."""
-    plain = base(x)
-    if not hasattr(plain, "dtype"):
-        return x * 1.0
-    xp = namespace(plain)
-    dtype = xp.result_type(plain.dtype, xp.float64)
-    return x if plain.dtype == dtype else astype(x, dtype)
 
 
 def nan_to_num(

@@ -154,9 +154,7 @@ def nanmin(
 
 def _or_nan(z: Any, count: Any, initial: Any) -> Any:
     """A result, and nan where nothing was left to choose from."""
-    if initial is not None or (count > 0).all():
-        return z
-    return choice.where(count > 0, z, math.nan)
+    return z if initial is not None else choice.where(count > 0, z, math.nan)
 
 
 def nanvar(

@@ -167,11 +167,13 @@ def average(
         np.float64(1.25)
     """
     a = asarray(a)
+    if axis is not None:
+        axis = reduced_axes(a.shape, axis)
     if weights is None:
         z = reduction.mean(a, axis, keepdims=keepdims)
         total = array_namespace(base(z)).full_like(base(z), count(a.shape, axis))
         return (z, total) if returned else z
-    weights = asarray(weights)
+    weights = asarray(weights, like=a)
     if weights.shape != a.shape:
         weights = _along(weights, a.shape, axis)
     total = reduction.sum(weights, axis, keepdims=keepdims)
@@ -232,11 +234,13 @@ def cov(
     """
     x = _observations(m, rowvar, dtype)
     if y is not None:
-        x = concat([x, _observations(y, rowvar, dtype)], axis=0)
+        y = asarray(y, like=x)
+        row = len(y.shape) == 2 and y.shape[0] == 1
+        x = concat([x, _observations(y, rowvar or row, dtype)], axis=0)
     less = (0 if bias else 1) if ddof is None else ddof
-    weights = None if fweights is None else asarray(base(fweights)) * 1.0
+    weights = None if fweights is None else asarray(base(fweights), like=x) * 1.0
     if aweights is not None:
-        aweights = asarray(aweights)
+        aweights = asarray(aweights, like=x)
         weights = aweights if weights is None else weights * aweights
     centre, total = average(x, axis=1, weights=weights, returned=True)
     if weights is not None and aweights is not None:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from lantern.tensor.creation import asarray
+from lantern.tensor.creation import arrays, asarray
 from lantern.tensor.cumulative import cumprod
 from lantern.tensor.manipulation import broadcast_to, concat
 from lantern.tensor.namespace import array_namespace
@@ -39,7 +39,7 @@ def polyder(p: Any, /, m: int = 1) -> Any:
         array([2., 2.])
     """
     p = asarray(p)
-    for _ in range(m):
+    for _ in range(int(m)):
         n = p.shape[0] - 1
         p = p[:-1] * array_namespace(base(p)).arange(n, 0, -1)
     return p
@@ -60,11 +60,10 @@ def polyint(p: Any, /, m: int = 1, k: Any = None) -> Any:
         >>> polyint([2.0, 2.0], k=3.0)
         array([1., 2., 3.])
     """
-    p = asarray(p)
-    constants = asarray(0.0 if k is None else k)
+    p, constants = arrays(p, 0.0 if k is None else k)
     if not constants.shape or constants.shape == (1,):
-        constants = broadcast_to(constants, (m,))
-    for i in range(m):
+        constants = broadcast_to(constants, (int(m),))
+    for i in range(int(m)):
         n = p.shape[0]
         whole = p / array_namespace(base(p)).arange(n, 0, -1)
         p = concat([whole, constants[i : i + 1]])
@@ -81,7 +80,7 @@ def polyadd(a: Any, b: Any, /) -> Any:
         >>> polyadd([1.0, 2.0], [3.0])
         array([1., 5.])
     """
-    a, b = _equally_long(asarray(a), asarray(b))
+    a, b = _equally_long(*arrays(a, b))
     return a + b
 
 
@@ -95,7 +94,7 @@ def polysub(a: Any, b: Any, /) -> Any:
         >>> polysub([1.0, 2.0], [3.0])
         array([ 1., -1.])
     """
-    a, b = _equally_long(asarray(a), asarray(b))
+    a, b = _equally_long(*arrays(a, b))
     return a - b
 
 

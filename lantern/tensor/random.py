@@ -8,6 +8,7 @@ References:
     Kingma and Welling (2014), section 2.4; Figurnov, Mohamed and Mnih (2018).
 """
 
+from types import ModuleType
 from typing import Any
 
 from lantern.elementary import exp, log, sqrt
@@ -28,7 +29,7 @@ def _drawn(rng: Any, name: str, size: Any, parameters: Any, arguments: Any = ())
 
     It is in the parameters' floating-point type, and a plain number for numbers.
     """
-    if not hasattr(rng, "bit_generator"):
+    if not hasattr(rng, "bit_generator") or isinstance(rng, ModuleType):
         raise ArgumentError(
             f"random: expected a generator as the first argument, got "
             f"{type(rng).__name__}. Make one: numpy.random.default_rng(seed)."

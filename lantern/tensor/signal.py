@@ -9,7 +9,7 @@ from lantern.errors import ArgumentError, MissingRuleError, ShapeError
 from lantern.namespace import namespace
 from lantern.op import elementwise, op
 from lantern.tensor import polynomial
-from lantern.tensor.creation import asarray
+from lantern.tensor.creation import arrays, asarray
 from lantern.tensor.indexing import scatter
 from lantern.tensor.manipulation import astype, concat, stack
 from lantern.tensor.namespace import array_namespace
@@ -20,15 +20,16 @@ __all__ = ["convolve", "correlate", "interp", "unwrap"]
 __all__ += polynomial.__all__
 
 
-def _signal(where: str, x: Any) -> Any:
-    """A number, list or array as an array with one axis."""
-    x = asarray(x)
-    if len(x.shape) > 1 or 0 in x.shape:
-        raise ShapeError(
-            f"{where}: expected signals with one axis that are not empty, got shape "
-            f"{x.shape}. Loop over other axes."
-        )
-    return x if x.shape else x[None]
+def _signals(where: str, *signals: Any) -> list[Any]:
+    """Numbers, lists or arrays as arrays with one axis."""
+    signals = tuple(arrays(*signals))
+    for x in signals:
+        if len(x.shape) > 1 or 0 in x.shape:
+            raise ShapeError(
+                f"{where}: expected signals with one axis that are not empty, got "
+                f"shape {x.shape}. Loop over other axes."
+            )
+    return [x if x.shape else x[None] for x in signals]
 
 
 def convolve(a: Any, v: Any, /, mode: str = "full") -> Any:
@@ -48,7 +49,7 @@ def convolve(a: Any, v: Any, /, mode: str = "full") -> Any:
         >>> convolve(np.array([1.0, 2.0, 3.0]), np.array([0.0, 1.0, 0.5]))
         array([0. , 1. , 2.5, 4. , 1.5])
     """
-    a, v = _signal("convolve", a), _signal("convolve", v)
+    a, v = _signals("convolve", a, v)
     if mode not in ("full", "same", "valid"):
         raise ArgumentError(
             f"convolve: there is no mode {mode!r}. Use full, same or valid."
@@ -95,7 +96,7 @@ def correlate(a: Any, v: Any, /, mode: str = "valid") -> Any:
         >>> correlate(np.array([1.0, 2.0, 3.0]), np.array([0.0, 1.0]))
         array([2., 3.])
     """
-    a, v = _signal("correlate", a), _signal("correlate", v)
+    a, v = _signals("correlate", a, v)
     if a.shape[0] < v.shape[0]:
         return conj(correlate(v, a, mode)[::-1])
     return convolve(a, conj(v)[::-1], mode)
@@ -131,7 +132,7 @@ def interp(
         >>> interp(np.array([0.5, 3.0]), np.array([0.0, 1.0]), np.array([2.0, 4.0]))
         array([3., 4.])
     """
-    x, knots, values = asarray(x), asarray(xp), asarray(fp)
+    x, knots, values = arrays(x, xp, fp)
     if knots.shape != values.shape or len(knots.shape) != 1 or not knots.shape[0]:
         raise ShapeError(
             f"interp: points of shape {knots.shape} and values of shape "

@@ -10,10 +10,12 @@ from typing import Any
 from lantern import choice
 from lantern.errors import MissingRuleError
 from lantern.tensor import exponential, missing, moments
+from lantern.tensor import histogram as histograms
 from lantern.tensor.axes import prepared, reduced_axes, refuse
 from lantern.tensor.creation import asarray
 from lantern.tensor.exponential import *  # noqa: F403  # one chapter, several files
-from lantern.tensor.manipulation import astype, permute_dims, reshape
+from lantern.tensor.histogram import *  # noqa: F403  # one chapter, several files
+from lantern.tensor.manipulation import astype, axis_of, permute_dims, reshape
 from lantern.tensor.missing import *  # noqa: F403  # one chapter, several files
 from lantern.tensor.moments import *  # noqa: F403  # one chapter, several files
 from lantern.tensor.namespace import array_namespace, numpy_namespace
@@ -27,7 +29,10 @@ __all__ = [
     "percentile",
     "quantile",
 ]
-__all__ += exponential.__all__ + missing.__all__ + moments.__all__
+__all__ += exponential.__all__
+__all__ += histograms.__all__
+__all__ += missing.__all__
+__all__ += moments.__all__
 
 
 class _Sorted:
@@ -36,8 +41,8 @@ class _Sorted:
     Attributes:
         rows: the elements, in rows.
         order: for each row, the places of its elements in sorted order; nan is last.
-        count: how many numbers each row has; all count in a row with nan, if nan is
-            not left out, and each of them is then the last one, which is nan.
+        count: how many elements count: one number; or, if nan is left out, one for
+            each row.
         shape: the result's.
         void: the rows of which the result is nan.
         xp: the functions that compute on the plain elements.
@@ -47,6 +52,9 @@ class _Sorted:
 
     def __init__(self, name: str, x: Any, axis: Any, keepdims: bool, nan: bool) -> None:
         x = prepared(name, x, None, None)
+        if axis is not None:
+            axis = [axis] if isinstance(axis, int) else axis
+            axis = [axis_of(i, len(x.shape)) for i in axis]
         axes = reduced_axes(x.shape, axis)
         kept = [i for i in range(len(x.shape)) if i not in axes]
         n = math.prod(x.shape[i] for i in axes)
@@ -60,7 +68,7 @@ class _Sorted:
         self.order = self.xp.argsort(plain, axis=1, kind="stable")
         numbers = (plain == plain).sum(axis=1)
         self.void = (numbers == 0) if nan else (numbers < n)
-        self.count = numbers if nan else self.xp.full_like(numbers, n)
+        self.count = numbers if nan else n
 
     def at(self, places: Any) -> Any:
         """The elements at places in sorted order, one for each row.
@@ -69,7 +77,7 @@ class _Sorted:
             places: (k, rows); result: (k, rows)
         """
         xp = self.xp
-        places = xp.where(self.void, self.rows.shape[1] - 1, places)
+        places = xp.where(self.void, self.rows.shape[1] - 1, xp.asarray(places))
         rows = xp.arange(self.rows.shape[0])
         return self.rows[rows, self.order[rows, places]]
 
@@ -119,8 +127,8 @@ def nanmedian(
 
 
 def _median(x: _Sorted) -> Any:
-    n = x.count
-    low, high = x.at(((n - 1) // 2)[None]), x.at((n // 2)[None])
+    n = x.xp.asarray(x.count)[None, ...]
+    low, high = x.at((n - 1) // 2), x.at(n // 2)
     z = reshape((low + high) / 2, x.shape)
     return z if x.shape else z[()]
 
@@ -217,9 +225,9 @@ def nanpercentile(a: Any, q: Any, /, *args: Any, **options: Any) -> Any:
 
 def _quantile(x: _Sorted, q: Any, method: str) -> Any:
     """Each quantile lies between two neighbours in sorted order."""
-    plain, shape = _places(x.count, base(q), method), asarray(base(q)).shape
-    last = x.xp.maximum(x.count - 2, 0)
-    low = x.xp.minimum(x.xp.floor(plain).astype(x.count.dtype), last)
+    xp, n, form = x.xp, x.xp.asarray(x.count), base(asarray(q)).shape
+    plain = _places(xp, x.count, base(q), method)
+    low = xp.minimum(xp.astype(xp.floor(plain), n.dtype), xp.maximum(n - 2, 0))
     beyond: Any = plain - low
     high = low + (beyond > 0)
     if isinstance(q, Value):
@@ -227,26 +235,29 @@ def _quantile(x: _Sorted, q: Any, method: str) -> Any:
             raise MissingRuleError(
                 f"quantile: no rule for a tracked q with method={method!r}. Use linear."
             )
-        high = x.xp.minimum(low + 1, x.xp.maximum(x.count - 1, 0))
-        beyond = reshape(asarray(q), (-1, 1)) * (x.count - 1) - low
-    beyond = astype(beyond, base(x.rows).dtype)
+        high = xp.minimum(low + 1, xp.maximum(n - 1, 0))
+        beyond = reshape(asarray(q), (-1, 1)) * (n - 1) - low
+    beyond = astype(beyond, x.rows.dtype)
     a, b = x.at(low), x.at(high)
     near = a + (b - a) * beyond, b - (b - a) * (1 - beyond)
-    z = reshape(choice.where(base(beyond) < 0.5, *near), shape + x.shape)
+    z = reshape(choice.where(base(beyond) < 0.5, *near), form + x.shape)
     return z if z.shape else z[()]
 
 
-def _places(count: Any, q: Any, method: str) -> Any:
+def _places(xp: Any, count: Any, q: Any, method: str) -> Any:
     """Where quantiles are among as many sorted elements: NumPy's, of 0, 1, 2, ...
 
     Shapes:
-        count: (rows,); q: (...); result: (size of q, rows)
+        count: () or (rows,); q: (...); result: (size of q, 1) or (size of q, rows)
     """
-    xp = numpy_namespace
-    q = xp.reshape(xp.asarray(q, dtype=float), (-1, 1))
+    if xp is not numpy_namespace and method == "linear":  # nothing leaves the device
+        return xp.asarray(q, dtype=float).reshape((-1, 1)) * (xp.asarray(count) - 1)
+    q, np = q.tolist() if hasattr(q, "tolist") else q, numpy_namespace
+    q = np.reshape(np.asarray(q, dtype=float), (-1, 1))
+    counts = count.tolist() if hasattr(count, "tolist") else [count]
     columns = {
-        n: xp.quantile(xp.arange(max(n, 1), dtype=float), q, method=method)
-        for n in set(count.tolist())
+        n: np.quantile(np.arange(max(n, 1), dtype=float), q, method=method)
+        for n in set(counts)
     }
-    places = [columns[n] for n in count.tolist()]
-    return xp.concat(places, axis=1) if places else xp.zeros((len(q), 0))
+    places = [columns[n] for n in counts]
+    return xp.asarray(np.concat(places, axis=1) if places else np.zeros((len(q), 0)))

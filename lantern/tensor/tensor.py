@@ -19,9 +19,9 @@ from lantern.tensor import (
     indexing,
     linalg,
     manipulation,
+    moments,
     reduction,
     sorting,
-    statistics,
     updating,
 )
 from lantern.tensor.accumulator import Accumulator, fits
@@ -254,7 +254,7 @@ class Tensor(StandardArray):
     # These take what the functions take: an array is their first argument.
     sum, mean, prod = reduction.sum, reduction.mean, reduction.prod
     max, min, ptp = reduction.max, reduction.min, reduction.ptp
-    var, std = statistics.var, statistics.std
+    var, std = moments.var, moments.std
     cumsum, cumprod = cumulative.cumsum, cumulative.cumprod
     all, any = constant.all, constant.any
     argmax, argmin = constant.argmax, constant.argmin

@@ -21,6 +21,7 @@ ELEMENTWISE: dict[str, tuple[tuple[float, float], ...]] = {
     "logaddexp": (SIGNED, SIGNED),
     "logaddexp2": (SIGNED, SIGNED),
     "logit": (PROBABILITY,),
+    "nextafter": (SIGNED, (3.0, 4.0)),
     "rad2deg": (SIGNED,),
     "reciprocal": (POSITIVE,),
     "rint": ((1.1, 1.4),),

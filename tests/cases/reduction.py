@@ -2,7 +2,6 @@
 
 from tests.cases.case import POSITIVE, Case, array_case
 
-
 CASES: list[Case] = [
     array_case("cumsum", (5,), axis=0),
     array_case("cumsum", (2, 3, 2), axis=1),

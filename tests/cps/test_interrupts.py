@@ -1,0 +1,177 @@
+"""An exception at any moment, even between our own lines, spoils nothing after it."""
+
+import signal
+import sys
+import threading
+
+import pytest
+
+from lantern.cps import Prompt, delimit, reset, shift
+from lantern.cps.prompt import innermost
+
+SWITCHING = Prompt("switching", driver="switching")
+
+
+def interrupt(_=None):
+    signal.raise_signal(signal.SIGINT)
+
+
+@pytest.mark.parametrize("where", ["body", "forward step", "handler's end"])
+def test_ctrl_c(world, where):
+    log = []
+
+    def body():
+        try:
+            world.shift(0)
+            if where == "body":
+                interrupt()
+            world.shift(
+                1,
+                before=interrupt if where == "forward step" else None,
+                after=interrupt if where == "handler's end" else lambda answer: answer,
+            )
+        finally:
+            log.append("finally")
+
+    with pytest.raises(KeyboardInterrupt):
+        world.run(body)
+    assert log == ["finally"]
+    assert world.run(lambda: world.shift(3)) == 3
+
+
+def generator():
+    answer = yield 1
+    return answer + 1
+
+
+def direct(k):
+    return k(1) + 1
+
+
+def generators():
+    return shift(generator) + shift(generator)
+
+
+def escape():
+    k = reset(lambda: shift(lambda k: k))
+    return k(1)
+
+
+def nested():
+    inner, outer = Prompt("inner"), Prompt("outer")
+
+    def within():
+        return shift(direct, prompt=outer) + shift(direct)
+
+    return reset(lambda: 1 + reset(within, prompt=inner), prompt=outer)
+
+
+PROGRAMS = {
+    "generator handlers": lambda: reset(generators),
+    "switching": lambda: reset(generators, prompt=SWITCHING),
+    "direct": lambda: reset(lambda: shift(direct)),
+    "abort": lambda: reset(lambda: shift(lambda k: 3)),
+    "escape": escape,
+    "nested": nested,
+    "in place": lambda: delimit(
+        lambda: shift(generator) + shift(direct), [], SWITCHING
+    ),
+    "in place, abort": lambda: delimit(lambda: shift(lambda k: 3), [], SWITCHING),
+}
+
+
+class Fault(BaseException):
+    pass
+
+
+def run_with_fault(program, n):
+    """Raise at the n-th line that the library executes; whether there was one."""
+    lines = 0
+
+    def trace(frame, event, argument):
+        nonlocal lines
+        if event == "line":
+            lines += 1
+            if lines == n:
+                raise Fault(f"{frame.f_code.co_filename}:{frame.f_lineno}")
+        elif "cps" not in frame.f_code.co_filename.replace("tests", ""):
+            return None
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        return program(), lines >= n
+    except Fault as fault:
+        return fault.args[0], True
+    finally:
+        sys.settrace(before)
+
+
+@pytest.mark.skipif(sys.gettrace() is not None, reason="a debugger or coverage traces")
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_an_exception_at_every_line_of_the_library(name, monkeypatch):
+    reported = []
+    monkeypatch.setattr(sys, "unraisablehook", reported.append)
+    program = PROGRAMS[name]
+    value = program()
+    n, more = 1, True
+    while more:
+        outcome, more = run_with_fault(program, n)
+        if isinstance(outcome, int):  # raised in a finalizer, where Python reports it
+            assert outcome == value
+            assert not more or isinstance(reported.pop().exc_value, Fault)
+        here = innermost.get()
+        if here is not None:  # raised in the one line that would have taken it back
+            assert "handler.py" in outcome
+            innermost.set(None)
+        assert program() == value, f"after {outcome}"
+        n += 1
+    assert n > 50, "this test traces nothing"
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs POSIX timers")
+@pytest.mark.skipif(
+    threading.current_thread() is not threading.main_thread(), reason="needs main"
+)
+def test_interrupts_at_random_times(monkeypatch):
+    """One in a finalizer is reported, not raised: so the timer fires until one is."""
+    monkeypatch.setattr(sys, "unraisablehook", lambda report: None)
+    programs = [(program, program()) for program in PROGRAMS.values()]
+    interrupts = 0
+    while interrupts < 200:
+        delay = 0.0002 + 0.00001 * (interrupts % 50)
+        try:
+            signal.setitimer(signal.ITIMER_REAL, delay, 0.05)
+            while True:
+                for program, value in programs:
+                    assert program() == value
+        except KeyboardInterrupt:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            interrupts += 1
+    assert [program() for program, _ in programs] == [value for _, value in programs]
+
+
+@pytest.fixture(autouse=True)
+def _alarm_is_ctrl_c():
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGALRM, before)
+
+
+def test_a_signal_handler_that_uses_the_library():
+    runs = []
+
+    def on_alarm(*_):
+        runs.append(nested())
+
+    before = signal.signal(signal.SIGALRM, on_alarm)
+    signal.setitimer(signal.ITIMER_REAL, 0.0005, 0.0005)
+    try:
+        while len(runs) < 100:
+            for program in PROGRAMS.values():
+                program()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert set(runs) == {nested()}
