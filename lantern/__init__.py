@@ -28,6 +28,7 @@ from lantern.tensor.cumulative import *
 from lantern.tensor.device import *
 from lantern.tensor.einsum import *
 from lantern.tensor.elementwise import *
+from lantern.tensor.exponential import *
 from lantern.tensor.indexing import *
 from lantern.tensor.joining import *
 from lantern.tensor.linalg import *

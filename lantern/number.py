@@ -113,7 +113,7 @@ class Number(OperatorValue, Receiver):
                 self.left = self.right = None
             if not waiting or type(waiting[-1]) is not Number:
                 return answer
-            self = waiting.pop()  # noqa: PLW0642  # the next of the run
+            self = waiting.pop()  # the next of the run
 
     def fit(self, contribution: Any) -> Any:
         """A contribution as a number: the sum of an array, the real part of complex."""

@@ -106,8 +106,10 @@ def value_class(primal: Any) -> type[Value]:
     """The class that tracks a primal; of a tracked one, its own class."""
     kind = type(primal)
     if kind not in _classes:
-        packages = ((base, base.__module__.partition(".")[0]) for base in kind.__mro__)
-        found = next(_classes[name] for pair in packages for name in pair if name in _classes)
+        names: list[Any] = []
+        for cls in kind.__mro__:
+            names += cls, cls.__module__.partition(".")[0]
+        found = next(_classes[name] for name in names if name in _classes)
         _classes[kind] = kind if isinstance(primal, Value) else found
     return _classes[kind]
 

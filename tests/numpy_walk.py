@@ -23,9 +23,12 @@ MASK, TWO = np.array([True, False, True]), np.array([0, 1])
 # Functions that read and write files or buffers, change settings, print, or give what
 # happens to be in memory: nothing to track.
 NO_ARRAYS = frozenset(
-    "test info show_config show_runtime save savez savez_compressed savetxt load loadtxt "
-    "empty_like frombuffer fromfile fromregex genfromtxt mintypecode typename set_printoptions get_printoptions printoptions seterr "
-    "geterr seterrcall geterrcall setbufsize getbufsize get_include bmat".split()
+    (
+        "test info show_config show_runtime save savez savez_compressed savetxt load "
+        "loadtxt empty_like frombuffer fromfile fromregex genfromtxt mintypecode "
+        "typename set_printoptions get_printoptions printoptions seterr geterr "
+        "seterrcall geterrcall setbufsize getbufsize get_include bmat"
+    ).split()
 )
 PATTERNS = {
     "f(x)": lambda f, x, v: f(x),
@@ -72,6 +75,7 @@ ODD_CALLS = {
     ("np.copysign", "f(x, (2, 3, 3))"): "a tuple as number",
     ("np.float_power", "f(x, (9,))"): "a tuple as number",
     ("np.float_power", "f(x, (2, 3, 3))"): "a tuple as number",
+    ("np.histogramdd", "f(x)"): "a count that jumps at this x",
     ("np.where", "f(sum, 0, x)"): "a function as condition",
 }
 
@@ -198,8 +202,8 @@ def page(verdicts):
     lines = [
         "# NumPy's functions on a tracked array",
         "",
-        f"What every public function of NumPy {np.__version__} does inside a derivative;"
-        " written by `python -m tests.numpy_walk`, checked by the tests.",
+        f"What public functions of NumPy {np.__version__} do inside a derivative.",
+        "Written by `python -m tests.numpy_walk`, checked by the tests.",
     ]
     for word, heading in HEADINGS.items():
         names = sorted(name for name, found in verdicts.items() if found == word)

@@ -79,7 +79,7 @@ CONSTANT = set(
     "all any argmax argmin argsort bitwise_and bitwise_invert bitwise_left_shift "
     "bitwise_or bitwise_right_shift bitwise_xor ceil count_nonzero empty_like equal "
     "floor floor_divide greater greater_equal isfinite isinf isnan less less_equal "
-    "logical_and logical_not logical_or logical_xor nextafter nonzero not_equal "
+    "logical_and logical_not logical_or logical_xor nonzero not_equal "
     "ones_like round searchsorted sign signbit trunc zeros_like full_like "
     "linalg.matrix_rank".split()
 )

@@ -126,6 +126,55 @@ class TestLikeNumPy:
         check_grads(f, (x[x == x],), order=1 if single else 2, atol=1e-5, rtol=1e-6)
 
 
+WHOLE = np.array([[[3, 1, 4, 1], [5, 9, 2, 6], [5, 3, 5, 8]], [[9, 7, 9, 3]] * 3])
+ON_INTEGERS = [
+    *((name, o) for name, options in REDUCTIONS.items() for o in options),
+    *((name, o) for name in HOLED for o in HOLED[name]),
+    *(("quantile", {"q": [0.3, 0.9], "method": m}) for m in ("linear", "lower")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "options"), ON_INTEGERS, ids=name_of)
+def test_integers_and_bools_like_numpy(name, options):
+    options = {k: v for k, v in options.items() if k != "to_begin"}
+    if "initial" in options:
+        options["initial"] = 3
+    if "to_end" in options:
+        options["to_end"] = [2]
+    for x in (WHOLE, WHOLE > 4) if name in ("mean", "cumsum") else (WHOLE,):
+        want = getattr(np, name)(x, **options)
+        got = getattr(lantern, name)(x, **options)
+        parts = zip(got, want, strict=True) if type(want) is tuple else [(got, want)]
+        for a, b in parts:
+            close(a, b, rtol=1e-5 if b.dtype == np.float32 else 1e-14)
+            assert a.dtype == b.dtype
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("quantile", {"a": X, "q": 0.3, "axis": 1}),
+        ("percentile", {"a": X, "q": [30.0]}),
+        ("average", {"a": X, "weights": X}),
+        ("cov", {"m": M, "y": M}),
+        ("trapezoid", {"y": M, "dx": 2.0}),
+        ("interp", {"x": [0.5], "xp": [0.0, 1.0], "fp": [2.0, 4.0]}),
+        ("convolve", {"a": W, "v": W, "mode": "same"}),
+        ("polyval", {"p": W, "x": 2.0}),
+        ("clip", {"a": X, "a_min": 0.7, "a_max": 1.0}),
+        ("sum", {"a": X, "axis": 1}),
+        ("linspace", {"start": 0.0, "stop": 1.0, "num": 3}),
+        ("histogram", {"a": X, "bins": 3}),
+        ("nan_to_num", {"x": HOLES, "nan": 1.0}),
+    ],
+)
+def test_arguments_by_the_names_that_numpy_gives_them(name, arguments):
+    want, got = getattr(np, name)(**arguments), getattr(lantern, name)(**arguments)
+    parts = zip(got, want, strict=True) if type(want) is tuple else [(got, want)]
+    for a, b in parts:
+        close(a, b, rtol=1e-13)
+
+
 class TestOptions:
     def test_initial_and_weights_are_differentiated(self):
         for name in ("sum", "prod", "max", "min"):

@@ -149,10 +149,11 @@ class Accumulator(Receiver):
                 if y is not None:
                     y.add(rule.send(z_bar))
             else:
-                for x in x if type(x) is tuple else (x,) if y is None else (x, y):
+                both = (x,) if y is None else (x, y)
+                for receiver in x if type(x) is tuple else both:
                     x_bar = rule.send(z_bar)
-                    if x is not None and x_bar is not None:
-                        x.accumulate(x_bar)
+                    if receiver is not None and x_bar is not None:
+                        receiver.accumulate(x_bar)
         except StopIteration:
             raise too_few_contributions(rule) from None
         return answer
@@ -198,7 +199,8 @@ def _with_mask(rule: Any, mask: Any) -> Rule:
     z_bar = yield
     both = z_bar + 1j * mask
     while True:
-        yield WithMask(rule.send(both))
+        x_bar = rule.send(both)
+        yield None if x_bar is None else WithMask(x_bar)
 
 
 def _through_mask(rule: Any, mask: Any) -> Rule:

@@ -15,6 +15,7 @@ __all__ = [
     "count",
     "how_many",
     "line",
+    "of_type",
     "part",
     "prepared",
     "reduced_axes",
@@ -74,6 +75,11 @@ def prepared(
         xp = array_namespace(base(x))
         x = choice.where(xp.broadcast_to(xp.asarray(base(where)), x.shape), x, fill)
     return x
+
+
+def of_type(z: Any, dtype: Any) -> Any:
+    """A result in the type that was asked for: NumPy widens sums of short integers."""
+    return z if dtype is None or z.dtype == dtype else astype(z, dtype)
 
 
 def how_many(x: Any, axis: Any, keepdims: bool, where: Any) -> Any:

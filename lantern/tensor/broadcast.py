@@ -27,7 +27,8 @@ def unbroadcast(x: Any, shape: tuple[int, ...]) -> Any:
     if extra > 0:
         x = namespace(x).sum(x, axis=tuple(range(extra)))
     target = shape[max(-extra, 0) :]
-    summed = [i for i, (n, m) in enumerate(zip(x.shape, target, strict=True)) if m == 1 != n]
+    lengths = enumerate(zip(x.shape, target, strict=True))
+    summed = [i for i, (n, m) in lengths if m == 1 != n]
     if summed:
         x = namespace(x).sum(x, axis=tuple(summed), keepdims=True)
     return x if x.shape == shape else namespace(x).broadcast_to(x, shape)

@@ -238,7 +238,6 @@ def full_like(
 
 def arange(
     start: Any,
-    /,
     stop: Any = None,
     step: Any = 1,
     dtype: Any = None,
@@ -266,7 +265,6 @@ def arange(
 def linspace(
     start: Any,
     stop: Any,
-    /,
     num: int = 50,
     endpoint: bool = True,
     retstep: bool = False,
@@ -326,7 +324,6 @@ def _linspace(x: Any, y: Any, /, num: int, endpoint: bool, axis: int) -> Rule:
 def logspace(
     start: Any,
     stop: Any,
-    /,
     num: int = 50,
     endpoint: bool = True,
     base: Any = 10.0,
@@ -353,7 +350,6 @@ def logspace(
 def geomspace(
     start: Any,
     stop: Any,
-    /,
     num: int = 50,
     endpoint: bool = True,
     dtype: Any = None,

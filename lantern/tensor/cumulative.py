@@ -6,7 +6,7 @@ from lantern.errors import ShapeError
 from lantern.namespace import namespace
 from lantern.op import linear, op
 from lantern.tensor import difference
-from lantern.tensor.axes import line, part
+from lantern.tensor.axes import line, of_type, part
 from lantern.tensor.difference import *  # noqa: F403  # one chapter, several files
 from lantern.tensor.manipulation import concat
 from lantern.tensor.namespace import array_namespace
@@ -23,20 +23,18 @@ __all__ = [
 __all__ += difference.__all__
 
 
-def cumsum(
-    x: Any, /, axis: int | None = None, dtype: Any = None, out: Any = None
-) -> Any:
+def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: Any = None) -> Any:
     """The running sum along an axis; of all elements in order, if none is given.
 
     Shapes:
-        x: (...); result: (...), flat if no axis is given
+        a: (...); result: (...), flat if no axis is given
 
     Example:
         >>> import numpy as np
         >>> cumsum(np.array([1.0, 2.0, 3.0]))
         array([1., 3., 6.])
     """
-    return _cumsum(*line("cumsum", x, axis, dtype, out))
+    return of_type(_cumsum(*line("cumsum", a, axis, dtype, out)), dtype)
 
 
 @linear
@@ -54,20 +52,18 @@ def _cumsum(x: Any, /, axis: int) -> Rule:
     yield part(back, axis, None, None, -1)
 
 
-def cumprod(
-    x: Any, /, axis: int | None = None, dtype: Any = None, out: Any = None
-) -> Any:
+def cumprod(a: Any, axis: int | None = None, dtype: Any = None, out: Any = None) -> Any:
     """The running product along an axis; its derivative is exact where factors are 0.
 
     Shapes:
-        x: (...); result: (...), flat if no axis is given
+        a: (...); result: (...), flat if no axis is given
 
     Example:
         >>> import numpy as np
         >>> cumprod(np.array([1.0, 2.0, 3.0]))
         array([1., 2., 6.])
     """
-    return _cumprod(*line("cumprod", x, axis, dtype, out))
+    return of_type(_cumprod(*line("cumprod", a, axis, dtype, out)), dtype)
 
 
 @op
@@ -106,36 +102,32 @@ def _sweep(terms: Any, factors: Any, axis: int) -> Any:
     return terms
 
 
-def cummax(
-    x: Any, /, axis: int | None = None, dtype: Any = None, out: Any = None
-) -> Any:
+def cummax(a: Any, axis: int | None = None, dtype: Any = None, out: Any = None) -> Any:
     """The largest element so far along an axis; ties share the derivative equally.
 
     Shapes:
-        x: (...); result: (...), flat if no axis is given
+        a: (...); result: (...), flat if no axis is given
 
     Example:
         >>> import numpy as np
         >>> cummax(np.array([1.0, 3.0, 2.0]))
         array([1., 3., 3.])
     """
-    return _cummax(*line("cummax", x, axis, dtype, out))
+    return _cummax(*line("cummax", a, axis, dtype, out))
 
 
-def cummin(
-    x: Any, /, axis: int | None = None, dtype: Any = None, out: Any = None
-) -> Any:
+def cummin(a: Any, axis: int | None = None, dtype: Any = None, out: Any = None) -> Any:
     """The smallest element so far along an axis; ties share the derivative equally.
 
     Shapes:
-        x: (...); result: (...), flat if no axis is given
+        a: (...); result: (...), flat if no axis is given
 
     Example:
         >>> import numpy as np
         >>> cummin(np.array([2.0, 3.0, 1.0]))
         array([2., 2., 1.])
     """
-    return _cummin(*line("cummin", x, axis, dtype, out))
+    return _cummin(*line("cummin", a, axis, dtype, out))
 
 
 @op
@@ -202,7 +194,7 @@ def cumulative_sum(
         array([0., 1., 3.])
     """
     x, axis = line("cumulative_sum", x, _only_axis("sum", x, axis), dtype, out)
-    z = _cumsum(x, axis)
+    z = of_type(_cumsum(x, axis), dtype)
     return _with_initial(z, axis, 0) if include_initial else z
 
 
@@ -226,7 +218,7 @@ def cumulative_prod(
         array([1., 2., 6.])
     """
     x, axis = line("cumulative_prod", x, _only_axis("prod", x, axis), dtype, out)
-    z = _cumprod(x, axis)
+    z = of_type(_cumprod(x, axis), dtype)
     return _with_initial(z, axis, 1) if include_initial else z
 
 

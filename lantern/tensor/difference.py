@@ -14,7 +14,7 @@ __all__ = ["diff", "ediff1d", "gradient", "trapezoid"]
 
 
 def diff(
-    a: Any, /, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None
+    a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None
 ) -> Any:
     """The differences between neighbours along an axis, n times.
 
@@ -49,7 +49,7 @@ def diff(
     return z
 
 
-def ediff1d(ary: Any, /, to_end: Any = None, to_begin: Any = None) -> Any:
+def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
     """The differences between consecutive elements, in order, between two ends.
 
     Shapes:
@@ -66,7 +66,7 @@ def ediff1d(ary: Any, /, to_end: Any = None, to_begin: Any = None) -> Any:
     return concat([*parts[:middle], diff(parts[middle]), *parts[middle + 1 :]])
 
 
-def trapezoid(y: Any, /, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
+def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
     """The integral of y over x along an axis, by the trapezoidal rule.
 
     Args:
@@ -93,7 +93,7 @@ def trapezoid(y: Any, /, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
     return reduction.sum(dx * (part(y, axis, 1) + part(y, axis, 0, -1)) / 2.0, axis)
 
 
-def gradient(f: Any, /, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
+def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
     """The slope of f along axes: by central differences, at the ends by one-sided ones.
 
     Args:

@@ -202,7 +202,6 @@ def fabs(x: Any, /) -> Any:
 
 def nan_to_num(
     x: Any,
-    /,
     copy: bool = True,
     nan: Any = 0.0,
     posinf: Any = None,
@@ -230,8 +229,7 @@ def nan_to_num(
 
 
 def clip(
-    x: Any,
-    /,
+    a: Any,
     min: Any = None,
     max: Any = None,
     out: Any = None,
@@ -244,23 +242,23 @@ def clip(
     Inside and on a bound the derivative is 1; beyond it belongs to the bound.
 
     Args:
-        x: what is limited.
+        a: what is limited.
         min: the lower bound; NumPy's older name for it is ``a_min``.
         max: the upper bound; NumPy's older name for it is ``a_max``.
         out: not supported.
 
     Shapes:
-        x, min, max: (...), broadcast; result: (...)
+        a, min, max: (...), broadcast; result: (...)
 
     Example:
         >>> clip(5.0, 0.0, 3.0)
         3.0
     """
     refuse("clip", out=out)
-    return choice.clip(x, a_min if min is None else min, a_max if max is None else max)
+    return choice.clip(a, a_min if min is None else min, a_max if max is None else max)
 
 
-def angle(z: Any, /, deg: bool = False) -> Any:
+def angle(z: Any, deg: bool = False) -> Any:
     """The angle of complex z with the positive real axis; of real z, a constant.
 
     Shapes:
@@ -276,15 +274,15 @@ def angle(z: Any, /, deg: bool = False) -> Any:
     return rad2deg(radians_) if deg else radians_
 
 
-def real_if_close(x: Any, /, tol: float = 100) -> Any:
-    """The real part of x if all imaginary parts are within tol epsilons, else x.
+def real_if_close(a: Any, tol: float = 100) -> Any:
+    """The real part of a if all imaginary parts are within tol epsilons, else a.
 
     Shapes:
-        x: (...); result: (...)
+        a: (...); result: (...)
 
     Example:
         >>> real_if_close(2 + 0j)
         2.0
     """
-    close = array_namespace(base(x)).real_if_close(base(x), tol)
-    return x if is_complex(close) or not is_complex(x) else real(x)
+    close = array_namespace(base(a)).real_if_close(base(a), tol)
+    return a if is_complex(close) or not is_complex(a) else real(a)

@@ -18,17 +18,16 @@ __all__ = ["log_softmax", "logsumexp", "softmax"]
 
 
 def logsumexp(
-    x: Any,
-    /,
+    a: Any,
     axis: Any = None,
     b: Any = None,
     keepdims: bool = False,
     return_sign: bool = False,
 ) -> Any:
-    """``log(sum(exp(x)))`` over axes, without overflow; -inf where all x are.
+    """``log(sum(exp(a)))`` over axes, without overflow; -inf where all a are.
 
     Args:
-        x: the exponents.
+        a: the exponents.
         axis: the axes: one, several, or None for all.
         b: factors of the exponentials.
         keepdims: whether the axes stay, with length 1.
@@ -36,21 +35,21 @@ def logsumexp(
             its sign; without, a negative sum has the logarithm nan.
 
     Shapes:
-        x, b: (...), broadcast; result: without the axes, or with length 1 (keepdims)
+        a, b: (...), broadcast; result: without the axes, or with length 1 (keepdims)
 
     Example:
         >>> import numpy as np
         >>> float(logsumexp(np.array([1000.0, 1000.0])))
         1000.6931471805599
     """
-    x = prepared("logsumexp", x, None, None)
+    a = prepared("logsumexp", a, None, None)
     if b is None and not return_sign:
-        return _logsumexp(x, axis, keepdims)
+        return _logsumexp(a, axis, keepdims)
     b = 1.0 if b is None else asarray(b)
-    xp = array_namespace(base(x))
-    top = xp.max(xp.where(base(b) == 0, -math.inf, base(x)), axis=axis, keepdims=True)
+    xp = array_namespace(base(a))
+    top = xp.max(xp.where(base(b) == 0, -math.inf, base(a)), axis=axis, keepdims=True)
     top = xp.where(xp.isfinite(top), top, 0)
-    total = reduction.sum(b * exp(x - top), axis, keepdims=True)
+    total = reduction.sum(b * exp(a - top), axis, keepdims=True)
     sign = choice.sign(total)
     with quiet():
         z = log(choice.abs(total) if return_sign else total) + top

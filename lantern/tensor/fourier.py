@@ -9,6 +9,7 @@ from lantern.op import Function, adjoint, linear
 from lantern.tensor.arranging import roll
 from lantern.tensor.axes import part, refuse
 from lantern.tensor.creation import asarray
+from lantern.tensor.device import to_device
 from lantern.tensor.manipulation import axis_of
 from lantern.tensor.namespace import array_namespace, numpy_namespace
 from lantern.value import Rule, base
@@ -64,7 +65,6 @@ def _half_weights(z: Any, n: int, axis: int, weight: float) -> Any:
 
 def fft(
     a: Any,
-    /,
     n: int | None = None,
     axis: int = -1,
     norm: str | None = None,
@@ -110,7 +110,6 @@ def _fft(x: Any, /, n: int | None, axis: int, norm: str | None) -> Rule:
 
 def ifft(
     a: Any,
-    /,
     n: int | None = None,
     axis: int = -1,
     norm: str | None = None,
@@ -148,7 +147,6 @@ def _ifft(x: Any, /, n: int | None, axis: int, norm: str | None) -> Rule:
 
 def rfft(
     a: Any,
-    /,
     n: int | None = None,
     axis: int = -1,
     norm: str | None = None,
@@ -192,7 +190,6 @@ def _rfft(x: Any, /, n: int, axis: int, norm: str | None) -> Rule:
 
 def irfft(
     a: Any,
-    /,
     n: int | None = None,
     axis: int = -1,
     norm: str | None = None,
@@ -235,7 +232,6 @@ def _irfft(x: Any, /, n: int, axis: int, norm: str | None) -> Rule:
 
 def hfft(
     a: Any,
-    /,
     n: int | None = None,
     axis: int = -1,
     norm: str | None = None,
@@ -259,7 +255,6 @@ def hfft(
 
 def ihfft(
     a: Any,
-    /,
     n: int | None = None,
     axis: int = -1,
     norm: str | None = None,
@@ -326,7 +321,7 @@ rfft2 = _several("rfft2", rfft, fft, (-2, -1))
 rfftn = _several("rfftn", rfft, fft, None)
 
 
-def fftshift(x: Any, /, axes: Any = None) -> Any:
+def fftshift(x: Any, axes: Any = None) -> Any:
     """A spectrum with frequency 0 moved to the middle.
 
     Shapes:
@@ -340,7 +335,7 @@ def fftshift(x: Any, /, axes: Any = None) -> Any:
     return _shifted(x, axes, 1)
 
 
-def ifftshift(x: Any, /, axes: Any = None) -> Any:
+def ifftshift(x: Any, axes: Any = None) -> Any:
     """The inverse of ``fftshift``.
 
     Shapes:
@@ -362,7 +357,7 @@ def _shifted(x: Any, axes: Any, sign: int) -> Any:
     return roll(x, tuple(sign * (x.shape[a] // 2) for a in axes), axes)
 
 
-def fftfreq(n: int, d: Any = 1.0, device: Any = None) -> Any:
+def fftfreq(n: int, d: Any = 1.0, device: Any = None, *, dtype: Any = None) -> Any:
     """The frequencies of ``fft``, for n samples at distances d.
 
     Shapes:
@@ -372,10 +367,10 @@ def fftfreq(n: int, d: Any = 1.0, device: Any = None) -> Any:
         >>> fftfreq(4)
         array([ 0.  ,  0.25, -0.5 , -0.25])
     """
-    return numpy_namespace.fft.fftfreq(n, device=device) / d
+    return _frequencies("fftfreq", n, d, device, dtype)
 
 
-def rfftfreq(n: int, d: Any = 1.0, device: Any = None) -> Any:
+def rfftfreq(n: int, d: Any = 1.0, device: Any = None, *, dtype: Any = None) -> Any:
     """The frequencies of ``rfft``, for n samples at distances d.
 
     Shapes:
@@ -385,4 +380,10 @@ def rfftfreq(n: int, d: Any = 1.0, device: Any = None) -> Any:
         >>> rfftfreq(4)
         array([0.  , 0.25, 0.5 ])
     """
-    return numpy_namespace.fft.rfftfreq(n, device=device) / d
+    return _frequencies("rfftfreq", n, d, device, dtype)
+
+
+def _frequencies(name: str, n: int, d: Any, device: Any, dtype: Any) -> Any:
+    z = getattr(numpy_namespace.fft, name)(n)
+    z = z if dtype is None else z.astype(dtype)
+    return (z if device is None else to_device(z, device)) / d

@@ -23,7 +23,7 @@ __all__ = [
 ]
 
 
-def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Any:
+def bincount(x: Any, weights: Any = None, minlength: int = 0) -> Any:
     """How often each integer stands in x, or the sum of its weights.
 
     Shapes:
@@ -43,7 +43,7 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Any:
 
 
 def histogram_bin_edges(
-    a: Any, /, bins: Any = 10, range: Any = None, weights: Any = None
+    a: Any, bins: Any = 10, range: Any = None, weights: Any = None
 ) -> Any:
     """The edges of a histogram's bins, from the smallest element to the largest.
 
@@ -80,7 +80,6 @@ def histogram_bin_edges(
 
 def histogram(
     a: Any,
-    /,
     bins: Any = 10,
     range: Any = None,
     density: Any = None,
@@ -122,7 +121,6 @@ def histogram(
 
 def histogramdd(
     sample: Any,
-    /,
     bins: Any = 10,
     range: Any = None,
     density: Any = None,
@@ -174,7 +172,6 @@ _range = range
 def histogram2d(
     x: Any,
     y: Any,
-    /,
     bins: Any = 10,
     range: Any = None,
     density: Any = None,

@@ -8,7 +8,7 @@ from lantern.contribution import Contribution
 from lantern.errors import ShapeError
 from lantern.namespace import namespace
 from lantern.op import linear
-from lantern.tensor.manipulation import as_array, axis_of, reshape
+from lantern.tensor.manipulation import alike, as_array, axis_of, reshape
 from lantern.tensor.namespace import array_namespace, numpy_namespace
 from lantern.tree import tree_map
 from lantern.value import Rule, Value, base
@@ -290,8 +290,8 @@ def extract(condition: Any, arr: Any) -> Any:
         >>> extract([True, False, True], np.array([1.0, 2.0, 3.0]))
         array([1., 3.])
     """
-    condition = base(as_array(condition))
-    return take(arr, condition.reshape(-1).nonzero()[0])
+    condition, arr = alike((condition, arr))
+    return take(arr, base(condition).reshape(-1).nonzero()[0])
 
 
 def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:

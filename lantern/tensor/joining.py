@@ -6,6 +6,7 @@ from typing import Any
 from lantern.errors import ArgumentError, ShapeError
 from lantern.tensor.indexing import getitem, take
 from lantern.tensor.manipulation import (
+    alike,
     as_array,
     axis_of,
     broadcast_to,
@@ -50,7 +51,7 @@ def broadcast_arrays(*args: Any) -> tuple[Any, ...]:
         >>> [x.shape for x in broadcast_arrays(np.ones((2, 1)), np.ones(3))]
         [(2, 3), (2, 3)]
     """
-    arrays = [as_array(x) for x in args]
+    arrays = alike(args)
     shape = numpy_namespace.broadcast_shapes(*(x.shape for x in arrays))
     return tuple(broadcast_to(x, shape) for x in arrays)
 
@@ -102,7 +103,7 @@ def atleast_3d(*arys: Any) -> Any:
 
 def _each(convert: Callable[[Any], Any], arrays: Any) -> Any:
     """A function's result for one array, its results for several."""
-    results = tuple(convert(as_array(x)) for x in arrays)
+    results = tuple(map(convert, alike(arrays)))
     return results[0] if len(results) == 1 else results
 
 
@@ -160,7 +161,7 @@ def column_stack(tup: Any) -> Any:
         array([[1., 3.],
                [2., 4.]])
     """
-    arrays = [as_array(x) for x in tup]
+    arrays = alike(list(tup))
     return concat([x if len(x.shape) > 1 else reshape(x, (-1, 1)) for x in arrays], 1)
 
 
@@ -239,7 +240,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
         >>> insert(np.array([1.0, 2.0]), 1, 5.0)
         array([1., 5., 2.])
     """
-    arr, values = as_array(arr), as_array(values)
+    arr, values = alike((arr, values))
     if axis is None:
         arr, axis = reshape(arr, -1), 0
     axis, ndim = axis_of(axis, len(arr.shape)), len(arr.shape)
@@ -248,8 +249,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
     if not isinstance(obj, slice) and numpy_namespace.ndim(obj) == 0:
         values = moveaxis(values, 0, axis)
     count = numpy_namespace.insert(numpy_namespace.zeros(n), obj, 0.0).size - n
-    if count == 1:
-        count = values.shape[axis]
+    count = values.shape[axis] if count == 1 else count
     shape = (*arr.shape[:axis], count, *arr.shape[axis + 1 :])
     parts = [arr, broadcast_to(values, shape)]
     order = numpy_namespace.arange(n + count)
@@ -393,7 +393,7 @@ def meshgrid(
     if indexing not in ("xy", "ij"):
         raise ShapeError(f"meshgrid: indexing={indexing!r}. Choose 'xy' or 'ij'.")
     grids = []
-    for i, x in enumerate(xi):
+    for i, x in enumerate(alike(xi)):
         shape = [1] * len(xi)
         shape[1 - i if i < 2 <= len(xi) and indexing == "xy" else i] = -1
         grids.append(reshape(x, shape))

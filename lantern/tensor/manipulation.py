@@ -56,6 +56,12 @@ def as_array(x: Any, like: Any = None) -> Any:
     return _reshape(array, ())
 
 
+def alike(operands: Sequence[Any]) -> list[Any]:
+    """Operands as arrays; numbers and lists as arrays of the others' library."""
+    like = next((x for x in operands if hasattr(x, "shape")), None)
+    return [as_array(x, like) for x in operands]
+
+
 def on_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
     """An operation of one array that takes a number for an array without axes."""
 
@@ -335,9 +341,7 @@ def concat(arrays: Any, /, axis: int | None = 0, *, dtype: Any = None) -> Any:
         >>> concat([np.ones(1), np.zeros(2)])
         array([1., 0., 0.])
     """
-    arrays = list(arrays)
-    like = next((x for x in arrays if hasattr(x, "shape")), None)
-    arrays = [as_array(x, like) for x in arrays]
+    arrays = alike(list(arrays))
     if axis is None:
         arrays, axis = [_reshape(x, -1) for x in arrays], 0
     z = _concat(*arrays, axis=axis)

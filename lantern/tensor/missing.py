@@ -32,7 +32,6 @@ def _numbers(x: Any, where: Any = True) -> tuple[Any, Any]:
 
 def nansum(
     a: Any,
-    /,
     axis: Any = None,
     dtype: Any = None,
     out: Any = None,
@@ -56,7 +55,6 @@ def nansum(
 
 def nanprod(
     a: Any,
-    /,
     axis: Any = None,
     dtype: Any = None,
     out: Any = None,
@@ -80,7 +78,6 @@ def nanprod(
 
 def nanmean(
     a: Any,
-    /,
     axis: Any = None,
     dtype: Any = None,
     out: Any = None,
@@ -104,7 +101,6 @@ def nanmean(
 
 def nanmax(
     a: Any,
-    /,
     axis: Any = None,
     out: Any = None,
     keepdims: bool = False,
@@ -118,10 +114,12 @@ def nanmax(
 
     Example:
         >>> import numpy as np
-        >>> nanmax(np.array([3.0, np.nan, 1.0]))
-        np.float64(3.0)
+        >>> float(nanmax(np.array([3.0, np.nan, 1.0])))
+        3.0
     """
     x, mask = _numbers(a, where)
+    if x.dtype.kind in "iub":
+        return reduction.max(x, axis, out, keepdims, initial, where)
     least = -math.inf if initial is None else initial
     z = reduction.max(x, axis, out, keepdims, least, mask)
     return _or_nan(z, how_many(x, axis, keepdims, mask), initial)
@@ -129,7 +127,6 @@ def nanmax(
 
 def nanmin(
     a: Any,
-    /,
     axis: Any = None,
     out: Any = None,
     keepdims: bool = False,
@@ -143,10 +140,12 @@ def nanmin(
 
     Example:
         >>> import numpy as np
-        >>> nanmin(np.array([3.0, np.nan, 1.0]))
-        np.float64(1.0)
+        >>> float(nanmin(np.array([3.0, np.nan, 1.0])))
+        1.0
     """
     x, mask = _numbers(a, where)
+    if x.dtype.kind in "iub":
+        return reduction.min(x, axis, out, keepdims, initial, where)
     most = math.inf if initial is None else initial
     z = reduction.min(x, axis, out, keepdims, most, mask)
     return _or_nan(z, how_many(x, axis, keepdims, mask), initial)
@@ -154,12 +153,14 @@ def nanmin(
 
 def _or_nan(z: Any, count: Any, initial: Any) -> Any:
     """A result, and nan where nothing was left to choose from."""
-    return z if initial is not None else choice.where(count > 0, z, math.nan)
+    if initial is not None:
+        return z
+    z = choice.where(count > 0, z, math.nan)
+    return z if z.shape else z[()]
 
 
 def nanvar(
     a: Any,
-    /,
     axis: Any = None,
     dtype: Any = None,
     out: Any = None,
@@ -185,7 +186,6 @@ def nanvar(
 
 def nanstd(
     a: Any,
-    /,
     axis: Any = None,
     dtype: Any = None,
     out: Any = None,
@@ -209,7 +209,7 @@ def nanstd(
     return std(x, axis, dtype, out, ddof, keepdims, where=mask, **options)
 
 
-def nancumsum(a: Any, /, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+def nancumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
     """The running sum along an axis, with 0 in place of nan.
 
     Shapes:
@@ -224,7 +224,7 @@ def nancumsum(a: Any, /, axis: Any = None, dtype: Any = None, out: Any = None) -
     return cumsum(choice.where(mask, x, 0), axis, dtype, out)
 
 
-def nancumprod(a: Any, /, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+def nancumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
     """The running product along an axis, with 1 in place of nan.
 
     Shapes:

@@ -26,8 +26,7 @@ __all__ = ["average", "corrcoef", "cov", "std", "var"]
 
 
 def var(
-    x: Any,
-    /,
+    a: Any,
     axis: Any = None,
     dtype: Any = None,
     out: Any = None,
@@ -41,7 +40,7 @@ def var(
     """The variance over axes: squared deviations' sum, divided by n - correction.
 
     Args:
-        x: what varies.
+        a: what varies.
         axis: the axes: one, several, or None for all.
         dtype: in which to compute.
         out: not supported.
@@ -52,7 +51,7 @@ def var(
         correction: 1 for the unbiased estimate.
 
     Shapes:
-        x: (...); result: without the axes, or with length 1 there (keepdims)
+        a: (...); result: without the axes, or with length 1 there (keepdims)
 
     Example:
         >>> import numpy as np
@@ -60,16 +59,16 @@ def var(
         np.float64(1.0)
     """
     refuse("var", mean=mean)
-    x = prepared("var", x, dtype, out)
+    a = prepared("var", a, dtype, out)
     less = ddof or correction
-    if is_complex(x):
+    if is_complex(a):
         options: Any = {"ddof": less, "keepdims": keepdims, "where": where}
-        return var(real(x), axis, **options) + var(imag(x), axis, **options)
+        return var(real(a), axis, **options) + var(imag(a), axis, **options)
     if where is True:
-        return _var(x, axis, less, keepdims)
-    n = how_many(x, axis, keepdims, where) - less
-    centre = reduction.sum(x, axis, keepdims=True, where=where)
-    deviation = x - centre / how_many(x, axis, True, where)
+        return _var(a, axis, less, keepdims)
+    n = how_many(a, axis, keepdims, where) - less
+    centre = reduction.sum(a, axis, keepdims=True, where=where)
+    deviation = a - centre / how_many(a, axis, True, where)
     return (
         reduction.sum(deviation * deviation, axis, keepdims=keepdims, where=where) / n
     )
@@ -96,8 +95,7 @@ def _var(
 
 
 def std(
-    x: Any,
-    /,
+    a: Any,
     axis: Any = None,
     dtype: Any = None,
     out: Any = None,
@@ -110,14 +108,14 @@ def std(
     Its arguments are those of ``var``.
 
     Shapes:
-        x: (...); result: without the axes, or with length 1 there (keepdims)
+        a: (...); result: without the axes, or with length 1 there (keepdims)
 
     Example:
         >>> import numpy as np
         >>> std(np.array([1.0, 3.0]))
         np.float64(1.0)
     """
-    return _root(var(x, axis, dtype, out, ddof, keepdims, **options))
+    return _root(var(a, axis, dtype, out, ddof, keepdims, **options))
 
 
 @elementwise
@@ -139,7 +137,6 @@ def _root(x: Any, /) -> Rule:
 
 def average(
     a: Any,
-    /,
     axis: Any = None,
     weights: Any = None,
     returned: bool = False,
@@ -201,7 +198,6 @@ def _along(weights: Any, shape: tuple[int, ...], axis: Any) -> Any:
 
 def cov(
     m: Any,
-    /,
     y: Any = None,
     rowvar: bool = True,
     bias: bool = False,
@@ -263,9 +259,7 @@ def _observations(m: Any, rowvar: bool, dtype: Any) -> Any:
     return x if rowvar else x.mT
 
 
-def corrcoef(
-    x: Any, /, y: Any = None, rowvar: bool = True, *, dtype: Any = None
-) -> Any:
+def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -> Any:
     """The correlations of variables that are observed together, from -1 to 1.
 
     Shapes:

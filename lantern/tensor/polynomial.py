@@ -11,7 +11,7 @@ from lantern.value import base
 __all__ = ["polyadd", "polyder", "polyint", "polysub", "polyval", "vander"]
 
 
-def polyval(p: Any, x: Any, /) -> Any:
+def polyval(p: Any, x: Any) -> Any:
     """The polynomial with coefficients p at x, by Horner's scheme.
 
     Shapes:
@@ -28,7 +28,7 @@ def polyval(p: Any, x: Any, /) -> Any:
     return z
 
 
-def polyder(p: Any, /, m: int = 1) -> Any:
+def polyder(p: Any, m: int = 1) -> Any:
     """The coefficients of the m-th derivative of a polynomial.
 
     Shapes:
@@ -45,7 +45,7 @@ def polyder(p: Any, /, m: int = 1) -> Any:
     return p
 
 
-def polyint(p: Any, /, m: int = 1, k: Any = None) -> Any:
+def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
     """The coefficients of an m-fold integral of a polynomial.
 
     Args:
@@ -70,32 +70,32 @@ def polyint(p: Any, /, m: int = 1, k: Any = None) -> Any:
     return p
 
 
-def polyadd(a: Any, b: Any, /) -> Any:
+def polyadd(a1: Any, a2: Any) -> Any:
     """The coefficients of the sum of two polynomials.
 
     Shapes:
-        a: (n,); b: (m,); result: (max(n, m),)
+        a1: (n,); a2: (m,); result: (max(n, m),)
 
     Example:
         >>> polyadd([1.0, 2.0], [3.0])
         array([1., 5.])
     """
-    a, b = _equally_long(*arrays(a, b))
-    return a + b
+    a1, a2 = _equally_long(*arrays(a1, a2))
+    return a1 + a2
 
 
-def polysub(a: Any, b: Any, /) -> Any:
+def polysub(a1: Any, a2: Any) -> Any:
     """The coefficients of the difference of two polynomials.
 
     Shapes:
-        a: (n,); b: (m,); result: (max(n, m),)
+        a1: (n,); a2: (m,); result: (max(n, m),)
 
     Example:
         >>> polysub([1.0, 2.0], [3.0])
         array([ 1., -1.])
     """
-    a, b = _equally_long(*arrays(a, b))
-    return a - b
+    a1, a2 = _equally_long(*arrays(a1, a2))
+    return a1 - a2
 
 
 def _equally_long(*polynomials: Any) -> list[Any]:
@@ -109,7 +109,7 @@ def _equally_long(*polynomials: Any) -> list[Any]:
     ]
 
 
-def vander(x: Any, /, N: int | None = None, increasing: bool = False) -> Any:
+def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
     """The powers of the elements of x, in rows, the highest first.
 
     Args:

@@ -7,7 +7,15 @@ from lantern import choice
 from lantern.errors import ShapeError
 from lantern.namespace import namespace
 from lantern.op import linear, op
-from lantern.tensor.axes import count, how_many, prepared, reduced_axes, spread
+from lantern.tensor.axes import (
+    count,
+    how_many,
+    of_type,
+    prepared,
+    reduced_axes,
+    spread,
+)
+from lantern.tensor.creation import asarray
 from lantern.value import Rule, base
 
 __all__ = [
@@ -23,8 +31,7 @@ __all__ = [
 
 
 def sum(
-    x: Any,
-    /,
+    a: Any,
     axis: Any = None,
     dtype: Any = None,
     out: Any = None,
@@ -35,7 +42,7 @@ def sum(
     """The sum over axes.
 
     Args:
-        x: what is summed.
+        a: what is summed.
         axis: the axes to sum over: one, several, or None for all.
         dtype: in which to sum.
         out: not supported.
@@ -44,14 +51,14 @@ def sum(
         where: which elements count.
 
     Shapes:
-        x: (...); result: without the axes, or with length 1 there (keepdims)
+        a: (...); result: without the axes, or with length 1 there (keepdims)
 
     Example:
         >>> import numpy as np
         >>> sum(np.array([[1.0, 2.0], [3.0, 4.0]]), axis=0)
         array([4., 6.])
     """
-    z = _sum(prepared("sum", x, dtype, out, where), axis, keepdims)
+    z = of_type(_sum(prepared("sum", a, dtype, out, where), axis, keepdims), dtype)
     return z if initial is None else z + initial
 
 
@@ -71,8 +78,7 @@ def _sum(x: Any, /, axis: Any = None, keepdims: bool = False) -> Rule:
 
 
 def mean(
-    x: Any,
-    /,
+    a: Any,
     axis: Any = None,
     dtype: Any = None,
     out: Any = None,
@@ -83,7 +89,7 @@ def mean(
     """The mean over axes.
 
     Shapes:
-        x: (...); result: without the axes, or with length 1 there (keepdims)
+        a: (...); result: without the axes, or with length 1 there (keepdims)
 
     Example:
         >>> import numpy as np
@@ -91,9 +97,9 @@ def mean(
         array([2., 3.])
     """
     if where is not True:
-        n = how_many(x, axis, keepdims, where)
-        return sum(x, axis, dtype, out, keepdims, where=where) / n
-    return _mean(prepared("mean", x, dtype, out), axis, keepdims)
+        n = how_many(a, axis, keepdims, where)
+        return sum(a, axis, dtype, out, keepdims, where=where) / n
+    return _mean(prepared("mean", a, dtype, out), axis, keepdims)
 
 
 @linear
@@ -113,8 +119,7 @@ def _mean(x: Any, /, axis: Any = None, keepdims: bool = False) -> Rule:
 
 
 def max(
-    x: Any,
-    /,
+    a: Any,
     axis: Any = None,
     out: Any = None,
     keepdims: bool = False,
@@ -124,21 +129,20 @@ def max(
     """The largest elements over axes; ties share the derivative equally.
 
     Shapes:
-        x: (...); result: without the axes, or with length 1 there (keepdims)
+        a: (...); result: without the axes, or with length 1 there (keepdims)
 
     Example:
         >>> import numpy as np
         >>> max(np.array([[1.0, 2.0], [3.0, 4.0]]), axis=0)
         array([3., 4.])
     """
-    _check_initial("max", initial, where)
-    z = _max(prepared("max", x, None, out, where, -math.inf), axis, keepdims)
+    fill = _fill("max", a, initial, where, -math.inf)
+    z = _max(prepared("max", a, None, out, where, fill), axis, keepdims)
     return z if initial is None else choice.maximum(z, initial)
 
 
 def min(
-    x: Any,
-    /,
+    a: Any,
     axis: Any = None,
     out: Any = None,
     keepdims: bool = False,
@@ -148,26 +152,30 @@ def min(
     """The smallest elements over axes; ties share the derivative equally.
 
     Shapes:
-        x: (...); result: without the axes, or with length 1 there (keepdims)
+        a: (...); result: without the axes, or with length 1 there (keepdims)
 
     Example:
         >>> import numpy as np
         >>> min(np.array([[1.0, 2.0], [3.0, 4.0]]), axis=0)
         array([1., 2.])
     """
-    _check_initial("min", initial, where)
-    z = _min(prepared("min", x, None, out, where, math.inf), axis, keepdims)
+    fill = _fill("min", a, initial, where, math.inf)
+    z = _min(prepared("min", a, None, out, where, fill), axis, keepdims)
     return z if initial is None else choice.minimum(z, initial)
 
 
 amax, amin = max, min
 
 
-def _check_initial(name: str, initial: Any, where: Any) -> None:
-    if initial is None and where is not True:
+def _fill(name: str, x: Any, initial: Any, where: Any, bound: float) -> Any:
+    """What stands for elements that are left out; whole numbers have no infinity."""
+    if where is True:
+        return bound
+    if initial is None:
         raise ShapeError(
             f"{name}: where= may leave nothing to choose from. Give an initial value."
         )
+    return base(initial) if base(asarray(x)).dtype.kind in "iub" else bound
 
 
 @op
@@ -207,23 +215,22 @@ def _extreme(name: str, x: Any, axis: Any, keepdims: bool) -> Rule:
     yield xp.select(chosen, spread(z_bar / count, x.shape, axis))
 
 
-def ptp(x: Any, /, axis: Any = None, out: Any = None, keepdims: bool = False) -> Any:
+def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: bool = False) -> Any:
     """The distance from the smallest to the largest elements over axes.
 
     Shapes:
-        x: (...); result: without the axes, or with length 1 there (keepdims)
+        a: (...); result: without the axes, or with length 1 there (keepdims)
 
     Example:
         >>> import numpy as np
         >>> ptp(np.array([[1.0, 2.0], [3.0, 5.0]]), axis=0)
         array([2., 3.])
     """
-    return max(x, axis, out, keepdims) - min(x, axis, out, keepdims)
+    return max(a, axis, out, keepdims) - min(a, axis, out, keepdims)
 
 
 def prod(
-    x: Any,
-    /,
+    a: Any,
     axis: Any = None,
     dtype: Any = None,
     out: Any = None,
@@ -234,14 +241,14 @@ def prod(
     """The product over axes; its derivative is exact where factors are 0.
 
     Shapes:
-        x: (...); result: without the axes, or with length 1 there (keepdims)
+        a: (...); result: without the axes, or with length 1 there (keepdims)
 
     Example:
         >>> import numpy as np
         >>> prod(np.array([2.0, 3.0, 4.0]))
         np.float64(24.0)
     """
-    z = _prod(prepared("prod", x, dtype, out, where, 1), axis, keepdims)
+    z = of_type(_prod(prepared("prod", a, dtype, out, where, 1), axis, keepdims), dtype)
     return z if initial is None else z * initial
 
 

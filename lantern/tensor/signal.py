@@ -32,7 +32,7 @@ def _signals(where: str, *signals: Any) -> list[Any]:
     return [x if x.shape else x[None] for x in signals]
 
 
-def convolve(a: Any, v: Any, /, mode: str = "full") -> Any:
+def convolve(a: Any, v: Any, mode: str = "full") -> Any:
     """The convolution of two signals.
 
     Args:
@@ -80,7 +80,7 @@ def _convolve(a: Any, v: Any, /, mode: str) -> Rule:
     yield lambda: namespace(z_bar, a).convolve(z_bar, a[::-1], "valid")
 
 
-def correlate(a: Any, v: Any, /, mode: str = "valid") -> Any:
+def correlate(a: Any, v: Any, mode: str = "valid") -> Any:
     """The correlation of two signals: sums of products, v moved along a.
 
     Args:
@@ -106,7 +106,6 @@ def interp(
     x: Any,
     xp: Any,
     fp: Any,
-    /,
     left: Any = None,
     right: Any = None,
     period: Any = None,
@@ -223,7 +222,6 @@ def _width(knots: Any, i: Any) -> Any:
 
 def unwrap(
     p: Any,
-    /,
     discont: float | None = None,
     axis: int = -1,
     *,

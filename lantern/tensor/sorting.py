@@ -7,6 +7,7 @@ from lantern.namespace import namespace
 from lantern.op import linear
 from lantern.tensor.indexing import getitem, take, take_along_axis
 from lantern.tensor.manipulation import (
+    alike,
     as_array,
     astype,
     axis_of,
@@ -365,7 +366,8 @@ def intersect1d(
     Shapes:
         ar1, ar2: (...); result: (count,)
     """
-    ar1, ar2 = as_array(ar1), base(as_array(ar2))
+    ar1, ar2 = alike((ar1, ar2))
+    ar2 = base(ar2)
     both, *indices = namespace(ar2).intersect1d(
         base(ar1), ar2, assume_unique, return_indices=True
     )
@@ -390,5 +392,6 @@ def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
     Shapes:
         ar1, ar2: (...); result: (count,)
     """
+    ar1, ar2 = alike((ar1, ar2))
     parts = setdiff1d(ar1, ar2, assume_unique), setdiff1d(ar2, ar1, assume_unique)
     return sort(concat(parts))

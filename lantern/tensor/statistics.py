@@ -35,6 +35,10 @@ __all__ += missing.__all__
 __all__ += moments.__all__
 
 
+# Methods by which a quantile is always one of the elements.
+_STEPS = ("lower", "higher", "nearest", "inverted_cdf", "closest_observation")
+
+
 class _Sorted:
     """An array sorted along the axes that a reduction removes.
 
@@ -84,7 +88,6 @@ class _Sorted:
 
 def median(
     a: Any,
-    /,
     axis: Any = None,
     out: Any = None,
     overwrite_input: bool = False,
@@ -106,7 +109,6 @@ def median(
 
 def nanmedian(
     a: Any,
-    /,
     axis: Any = None,
     out: Any = None,
     overwrite_input: bool = False,
@@ -129,14 +131,12 @@ def nanmedian(
 def _median(x: _Sorted) -> Any:
     n = x.xp.asarray(x.count)[None, ...]
     low, high = x.at((n - 1) // 2), x.at(n // 2)
-    z = reshape((low + high) / 2, x.shape)
-    return z if x.shape else z[()]
+    return _shaped((low + high) / 2, x.shape)
 
 
 def quantile(
     a: Any,
     q: Any,
-    /,
     axis: Any = None,
     out: Any = None,
     overwrite_input: bool = False,
@@ -172,7 +172,6 @@ def quantile(
 def nanquantile(
     a: Any,
     q: Any,
-    /,
     axis: Any = None,
     out: Any = None,
     overwrite_input: bool = False,
@@ -195,7 +194,7 @@ def nanquantile(
     return _quantile(_Sorted("nanquantile", a, axis, keepdims, nan=True), q, method)
 
 
-def percentile(a: Any, q: Any, /, *args: Any, **options: Any) -> Any:
+def percentile(a: Any, q: Any, *args: Any, **options: Any) -> Any:
     """As ``quantile``, with q from 0 to 100.
 
     Shapes:
@@ -209,7 +208,7 @@ def percentile(a: Any, q: Any, /, *args: Any, **options: Any) -> Any:
     return quantile(a, asarray(q) / 100, *args, **options)
 
 
-def nanpercentile(a: Any, q: Any, /, *args: Any, **options: Any) -> Any:
+def nanpercentile(a: Any, q: Any, *args: Any, **options: Any) -> Any:
     """As ``percentile``, of the elements that are not nan.
 
     Shapes:
@@ -228,6 +227,8 @@ def _quantile(x: _Sorted, q: Any, method: str) -> Any:
     xp, n, form = x.xp, x.xp.asarray(x.count), base(asarray(q)).shape
     plain = _places(xp, x.count, base(q), method)
     low = xp.minimum(xp.astype(xp.floor(plain), n.dtype), xp.maximum(n - 2, 0))
+    if x.rows.dtype.kind in "iub" and method in _STEPS:
+        return _shaped(x.at(xp.astype(plain, n.dtype)), form + x.shape)
     beyond: Any = plain - low
     high = low + (beyond > 0)
     if isinstance(q, Value):
@@ -237,11 +238,15 @@ def _quantile(x: _Sorted, q: Any, method: str) -> Any:
             )
         high = xp.minimum(low + 1, xp.maximum(n - 1, 0))
         beyond = reshape(asarray(q), (-1, 1)) * (n - 1) - low
-    beyond = astype(beyond, x.rows.dtype)
+    if x.rows.dtype.kind == "f":
+        beyond = astype(beyond, x.rows.dtype)
     a, b = x.at(low), x.at(high)
     near = a + (b - a) * beyond, b - (b - a) * (1 - beyond)
-    z = reshape(choice.where(base(beyond) < 0.5, *near), form + x.shape)
-    return z if z.shape else z[()]
+    return _shaped(choice.where(base(beyond) < 0.5, *near), form + x.shape)
+
+
+def _shaped(z: Any, shape: tuple[int, ...]) -> Any:
+    return reshape(z, shape) if shape else reshape(z, shape)[()]
 
 
 def _places(xp: Any, count: Any, q: Any, method: str) -> Any:

@@ -31,7 +31,6 @@ from lantern.tensor.standard import StandardArray
 from lantern.value import (
     UNTRACKED,
     Level,
-    Receiver,
     Value,
     base,
     is_tracked,
