@@ -6,12 +6,14 @@ Example:
     29.0
 """
 
+import importlib as _importlib
 import sys as _sys
+from typing import Any as _Any
 
-from lantern import array_api as array_api
 from lantern import cps as cps
 from lantern import fft as fft
 from lantern import linalg as linalg
+from lantern import random as random
 from lantern.arithmetic import *
 from lantern.choice import *
 from lantern.elementary import *
@@ -23,21 +25,29 @@ from lantern.reverse import *
 from lantern.several import *
 from lantern.special import *
 from lantern.tensor.arranging import *
+from lantern.tensor.constant import *
 from lantern.tensor.creation import *
 from lantern.tensor.cumulative import *
 from lantern.tensor.device import *
+from lantern.tensor.difference import *
 from lantern.tensor.einsum import *
 from lantern.tensor.elementwise import *
 from lantern.tensor.exponential import *
+from lantern.tensor.floating import *
+from lantern.tensor.gamma import *
+from lantern.tensor.histogram import *
 from lantern.tensor.indexing import *
 from lantern.tensor.joining import *
 from lantern.tensor.linalg import *
 from lantern.tensor.manipulation import *
+from lantern.tensor.missing import *
+from lantern.tensor.moments import *
 from lantern.tensor.padding import *
-from lantern.tensor.random import *
+from lantern.tensor.polynomial import *
 from lantern.tensor.reduction import *
 from lantern.tensor.signal import *
 from lantern.tensor.sorting import *
+from lantern.tensor.special import *
 from lantern.tensor.statistics import *
 from lantern.tensor.tensor import *
 from lantern.tensor.updating import *
@@ -48,3 +58,10 @@ __version__ = "0.1.0"
 
 for _tracked in (Number, Tensor):
     register_namespace(_tracked, _sys.modules[__name__])
+
+
+def __getattr__(name: str) -> _Any:
+    """The array API standard's namespace, imported when it is asked for."""
+    if name == "array_api":
+        return _importlib.import_module("lantern.array_api")
+    raise AttributeError(f"module 'lantern' has no attribute {name!r}")

@@ -55,3 +55,15 @@ def test_a_seed_is_neither_changed_nor_returned(x_bar):
     for result in (*pullback(x_bar), *twice(x_bar)):
         assert not np.shares_memory(result, x_bar)
     assert x_bar.tobytes() == before
+
+
+@pytest.mark.parametrize(
+    "read", [lambda y: y + y + y, lambda y: y[np.array([0, 0, 1])]]
+)
+def test_pullbacks_in_turn_leave_their_seeds_and_each_other_alone(read):
+    _, pullback = lantern.vjp(lambda x: read(lantern.exp(x)), np.zeros(3))
+    seed = np.ones(3)
+    first, second, third = (pullback(seed)[0] for _ in range(3))
+    np.testing.assert_array_equal(seed, np.ones(3))
+    np.testing.assert_array_equal(first, second)
+    np.testing.assert_array_equal(first, third)

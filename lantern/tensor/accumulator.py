@@ -100,7 +100,7 @@ class Accumulator(Receiver):
         z_bar = contribution.z_bar
         if isinstance(z_bar, Value) or isinstance(self.cotangent, Value):
             return False
-        if not self.owned:
+        if not self.owned or self.cotangent is None:
             buffer = namespace(z_bar).zeros(self.shape, dtype=self.dtype)
             if self.cotangent is not None:
                 buffer += self.cotangent
@@ -163,7 +163,7 @@ class Accumulator(Receiver):
         total = self.cotangent
         self.mask = None
         if total is None:
-            self.cotangent = contribution
+            self.cotangent, self.owned = contribution, False
         elif self.owned and type(contribution) in buffers:
             total += contribution
         else:

@@ -5,9 +5,7 @@ from typing import Any
 from lantern.errors import ShapeError
 from lantern.namespace import namespace
 from lantern.op import linear, op
-from lantern.tensor import difference
 from lantern.tensor.axes import line, of_type, part
-from lantern.tensor.difference import *  # noqa: F403  # one chapter, several files
 from lantern.tensor.manipulation import concat
 from lantern.tensor.namespace import array_namespace
 from lantern.value import Rule, base
@@ -20,7 +18,6 @@ __all__ = [
     "cumulative_prod",
     "cumulative_sum",
 ]
-__all__ += difference.__all__
 
 
 def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: Any = None) -> Any:

@@ -8,14 +8,9 @@ from lantern.arithmetic import imag, real
 from lantern.choice import maximum, minimum, where
 from lantern.namespace import namespace
 from lantern.op import elementwise
-from lantern.tensor import constant, floating, gamma, special
 from lantern.tensor.axes import refuse
-from lantern.tensor.constant import *  # noqa: F403  # one chapter, several files
 from lantern.tensor.creation import asarray
-from lantern.tensor.floating import *  # noqa: F403  # one chapter, several files
-from lantern.tensor.gamma import *  # noqa: F403  # one chapter, several files
 from lantern.tensor.namespace import array_namespace
-from lantern.tensor.special import *  # noqa: F403  # one chapter, several files
 from lantern.trigonometry import atan2
 from lantern.value import Rule, base, is_complex
 
@@ -36,10 +31,6 @@ __all__ = [
     "real_if_close",
     "reciprocal",
 ]
-__all__ += constant.__all__
-__all__ += floating.__all__
-__all__ += gamma.__all__
-__all__ += special.__all__
 
 
 @elementwise

@@ -125,15 +125,15 @@ def _gamma_partials(a: Any, x: Any) -> tuple[Any, Any]:
     return xp.where(base(x) == 0, 0, -density * slope), density
 
 
-# Nodes and weights on (0, inf) for functions that decay like exp(-s), whatever their
+# Points and weights on (0, inf) for functions that decay like exp(-s), whatever their
 # scale within some powers of ten: the trapezoidal rule after s = exp(pi/2 * sinh(t)).
 _TIMES = [k / 16 for k in range(-64, 39)]
-_NODES = [math.exp(math.pi / 2 * math.sinh(t)) for t in _TIMES]
+_POINTS = [math.exp(math.pi / 2 * math.sinh(t)) for t in _TIMES]
 _WEIGHTS = [
-    s * math.pi / 32 * math.cosh(t) for t, s in zip(_TIMES, _NODES, strict=True)
+    s * math.pi / 32 * math.cosh(t) for t, s in zip(_TIMES, _POINTS, strict=True)
 ]
-_SMALLEST = 1e-300  # in place of a quantile that has underflowed to 0
-_BLOCK = 4_000_000  # how many numbers a block of nodes may make of its operands
+_SMALLEST = 1e-37  # in place of a quantile that has underflowed to 0
+_BLOCK = 4_000_000  # how many numbers a block of points may make of its operands
 
 
 def gamma_slope(a: Any, x: Any, /) -> Any:
@@ -160,34 +160,34 @@ def gamma_slope(a: Any, x: Any, /) -> Any:
     xp = namespace(a, x)
     low, high = xp.where(small, x, base(a) / 2), xp.where(small, base(a) + 1, x)
     step, total = max(1, _BLOCK // (small.size + 1)), 0
-    for i in range(0, len(_NODES), step):
-        nodes, weights = (
+    for i in range(0, len(_POINTS), step):
+        points, weights = (
             plain.reshape(
                 plain.asarray(numbers[i : i + step]), (-1, *(1,) * small.ndim)
             )
-            for numbers in (_NODES, _WEIGHTS)
+            for numbers in (_POINTS, _WEIGHTS)
         )
-        part = plain.where(small, weights, 0) * _from_below(a, low, digamma, nodes)
-        part += plain.where(small, 0, weights) * _from_above(a, high, digamma, nodes)
-        total = total + namespace(part).sum(part, axis=0)
+        part = plain.where(small, weights, 0) * _from_below(a, low, digamma, points)
+        rest = plain.where(small, 0, weights) * _from_above(a, high, digamma, points)
+        total = total + namespace(part).sum(part + rest, axis=0)
     return total
 
 
-def _from_below(a: Any, x: Any, digamma: Any, nodes: Any) -> Any:
+def _from_below(a: Any, x: Any, digamma: Any, points: Any) -> Any:
     """The integrand from 0 to x, at ``x * exp(-v)``, by v and in density's units."""
     a_, x_ = base(a), base(x)
     plain, xp = array_namespace(a_, x_), array_namespace(a, x)
     steepness = plain.maximum(a_ - x_, 0) + plain.minimum(plain.sqrt(a_), a_)
-    v = nodes / steepness
+    v = points / steepness
     ratio = xp.exp(-a * v - x * plain.expm1(-v))
     return ratio * (digamma - xp.log(x) + v) * (x / steepness)
 
 
-def _from_above(a: Any, x: Any, digamma: Any, nodes: Any) -> Any:
+def _from_above(a: Any, x: Any, digamma: Any, points: Any) -> Any:
     """The integrand from x on, at ``x + v``, by v and in density's units."""
     a_, x_ = base(a), base(x)
     plain, xp = array_namespace(a_, x_), array_namespace(a, x)
     steepness = plain.maximum(1 - (a_ - 1) / x_, 0) + 1 / plain.sqrt(x_)
-    v = nodes / steepness
+    v = points / steepness
     ratio = xp.exp((a - 1) * xp.log1p(v / x) - v)
     return ratio * (xp.log(x + v) - digamma) / steepness

@@ -22,6 +22,8 @@ __all__ = [
     "histogramdd",
 ]
 
+_range = range  # a parameter has this name, as NumPy's
+
 
 def bincount(x: Any, weights: Any = None, minlength: int = 0) -> Any:
     """How often each integer stands in x, or the sum of its weights.
@@ -164,9 +166,6 @@ def histogramdd(
             form = [-1 if i == j else 1 for j in _range(d)]
             counts = counts / reshape(diff(e), form)
     return counts, edges
-
-
-_range = range
 
 
 def histogram2d(

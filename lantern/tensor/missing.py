@@ -114,8 +114,8 @@ def nanmax(
 
     Example:
         >>> import numpy as np
-        >>> float(nanmax(np.array([3.0, np.nan, 1.0])))
-        3.0
+        >>> nanmax(np.array([3.0, np.nan, 1.0]))
+        np.float64(3.0)
     """
     x, mask = _numbers(a, where)
     if x.dtype.kind in "iub":
@@ -140,8 +140,8 @@ def nanmin(
 
     Example:
         >>> import numpy as np
-        >>> float(nanmin(np.array([3.0, np.nan, 1.0])))
-        1.0
+        >>> nanmin(np.array([3.0, np.nan, 1.0]))
+        np.float64(1.0)
     """
     x, mask = _numbers(a, where)
     if x.dtype.kind in "iub":

@@ -8,16 +8,13 @@ from lantern.arithmetic import conj
 from lantern.errors import ArgumentError, MissingRuleError, ShapeError
 from lantern.namespace import namespace
 from lantern.op import elementwise, op
-from lantern.tensor import polynomial
 from lantern.tensor.creation import arrays, asarray
 from lantern.tensor.indexing import scatter
 from lantern.tensor.manipulation import astype, concat, stack
 from lantern.tensor.namespace import array_namespace
-from lantern.tensor.polynomial import *  # noqa: F403  # one chapter, several files
 from lantern.value import Rule, base, is_tracked
 
 __all__ = ["convolve", "correlate", "interp", "unwrap"]
-__all__ += polynomial.__all__
 
 
 def _signals(where: str, *signals: Any) -> list[Any]:

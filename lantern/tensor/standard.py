@@ -61,7 +61,7 @@ class StandardArray(OperatorValue):
                 f"__array_namespace__: there is no version {api_version!r} of the "
                 f"array API standard here. Choose one of {_VERSIONS}."
             )
-        return sys.modules["lantern.array_api"]
+        return sys.modules["lantern"].array_api
 
     def plain(self, where: str) -> Any:
         """The array itself, unless that would lose a derivative."""

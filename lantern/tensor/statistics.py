@@ -9,15 +9,9 @@ from typing import Any
 
 from lantern import choice
 from lantern.errors import MissingRuleError
-from lantern.tensor import exponential, missing, moments
-from lantern.tensor import histogram as histograms
 from lantern.tensor.axes import prepared, reduced_axes, refuse
 from lantern.tensor.creation import asarray
-from lantern.tensor.exponential import *  # noqa: F403  # one chapter, several files
-from lantern.tensor.histogram import *  # noqa: F403  # one chapter, several files
 from lantern.tensor.manipulation import astype, axis_of, permute_dims, reshape
-from lantern.tensor.missing import *  # noqa: F403  # one chapter, several files
-from lantern.tensor.moments import *  # noqa: F403  # one chapter, several files
 from lantern.tensor.namespace import array_namespace, numpy_namespace
 from lantern.value import Value, base
 
@@ -29,10 +23,6 @@ __all__ = [
     "percentile",
     "quantile",
 ]
-__all__ += exponential.__all__
-__all__ += histograms.__all__
-__all__ += missing.__all__
-__all__ += moments.__all__
 
 
 # Methods by which a quantile is always one of the elements.
