@@ -241,3 +241,19 @@ def test_mixed_second_derivative_of_a_power_at_exponent_0(outer, inner):
     x, y = np.array([2.0]), np.array([0.0])
     assert outer(lambda y: inner(lambda x: lantern.sum(x**y))(x).sum())(y) == 0.5
     assert outer(lambda x: inner(lambda y: lantern.sum(x**y))(y).sum())(x) == 0.5
+
+
+def test_a_read_beside_a_masked_use_is_not_masked():
+    chosen = np.array([True, False, True])
+
+    def read_first(x):
+        y = lantern.exp(x)
+        part = y[1]
+        return part + lantern.sum(lantern.where(chosen, y, 0.0))
+
+    def read_last(x):
+        y = lantern.exp(x)
+        return lantern.sum(lantern.where(chosen, y, 0.0)) + y[1]
+
+    for f in (read_first, read_last):
+        np.testing.assert_array_equal(grad(f)(np.zeros(3)), np.ones(3))

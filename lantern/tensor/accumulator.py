@@ -105,6 +105,7 @@ class Accumulator(Receiver):
             if self.cotangent is not None:
                 buffer += self.cotangent
             self.cotangent, self.owned = buffer, True
+        self.mask = None
         contribution.add_to(self.cotangent)
         return True
 
