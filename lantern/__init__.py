@@ -11,9 +11,6 @@ import sys as _sys
 from typing import Any as _Any
 
 from lantern import cps as cps
-from lantern import fft as fft
-from lantern import linalg as linalg
-from lantern import random as random
 from lantern.arithmetic import *
 from lantern.choice import *
 from lantern.elementary import *
@@ -61,7 +58,7 @@ for _tracked in (Number, Tensor):
 
 
 def __getattr__(name: str) -> _Any:
-    """The array API standard's namespace, imported when it is asked for."""
-    if name == "array_api":
-        return _importlib.import_module("lantern.array_api")
+    """The namespaces beside this one, imported when they are asked for."""
+    if name in ("array_api", "fft", "linalg", "random"):
+        return _importlib.import_module(f"lantern.{name}")
     raise AttributeError(f"module 'lantern' has no attribute {name!r}")

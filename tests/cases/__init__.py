@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 import lantern
+import lantern.fft  # registers its rules, as does linalg
+import lantern.linalg
 from tests.cases import elementwise, indexing, linalg, reduction, signal
 from tests.cases.case import (
     ABOVE_ONE,
