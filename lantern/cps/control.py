@@ -10,15 +10,24 @@ from lantern.cps.context import Scope
 from lantern.cps.handler import begin
 from lantern.cps.prompt import Delimiter, Prompt, innermost, nearest
 from lantern.cps.resumption import begin_beside, handle
-from lantern.cps.worker import Errand, Waiter, getcurrent, hire, wait, work_on
+from lantern.cps.worker import (
+    Errand,
+    Inbox,
+    Waiter,
+    getcurrent,
+    hire,
+    wait,
+    work_on,
+)
 from lantern.errors import ArgumentError, NestingError
 
 __all__ = ["reset", "shift"]
 
-# Nested bodies take 8 KB each, and nothing of the C stack. But the traceback of an
-# exception that has crossed them all does, when it is freed.
 NESTING_LIMIT = 1_000
+"""How deep resets may nest in any thread, however small its C stack."""
+
 NESTING_LIMIT_MAIN = 10_000
+"""How deep they may nest in the main thread."""
 
 _unnamed = Prompt()
 
@@ -46,7 +55,7 @@ def reset(body: Callable[[], Any], *, prompt: Prompt | None = None) -> Any:
     if prompt is None:
         prompt = _unnamed
     _check(body, prompt)
-    inbox: list[Any] = []
+    inbox = Inbox()
     return wait(_start(body, prompt, inbox), inbox)
 
 
@@ -87,7 +96,7 @@ def shift(handler: Callable[..., Any], *, prompt: Prompt | None = None) -> Any:
         if delimiter is innermost.get():
             return begin(delimiter, handler)
         return _begin_inside(delimiter, handler)
-    inbox: list[Any] = []
+    inbox = Inbox()
     job = begin_beside if yields else handle
     errand = hire(getcurrent().gr_context, job, delimiter, handler, Waiter(inbox))
     del handler  # it may lead to k, and k to this greenlet
@@ -103,18 +112,28 @@ def _begin_inside(delimiter: Delimiter, handler: Callable[..., Any]) -> Any:
         innermost.reset(token)
 
 
-def _start(body: Callable[[], Any], prompt: Prompt, inbox: list[Any]) -> Errand:
+def _start(body: Callable[[], Any], prompt: Prompt, inbox: Inbox) -> Errand:
     """The errand to run a body up to a new delimiter, for the current greenlet."""
     scope = Scope()
     delimiter = Delimiter(prompt, None, [], scope)
     delimiter.enter(innermost.get())
+    if delimiter.depth > NESTING_LIMIT:
+        _check_depth(delimiter)
+    delimiter.caller = Waiter(inbox)
+    return hire(scope.copy(), work_on, delimiter, partial(_to_its_end, body, scope))
+
+
+def _check_depth(delimiter: Delimiter) -> None:
+    """Refuse to nest deeper than is safe.
+
+    Nested bodies take 8 KB each, and nothing of the C stack. But the traceback of an
+    exception that has crossed them all does, when it is freed.
+    """
     main = delimiter.thread == threading.main_thread().ident
-    if delimiter.depth > (NESTING_LIMIT_MAIN if main else NESTING_LIMIT):
+    if delimiter.depth > NESTING_LIMIT_MAIN or not main:
         raise NestingError(
             f"reset: nested {delimiter.depth} deep. Use a loop, or one reset for all."
         )
-    delimiter.caller = Waiter(inbox)
-    return hire(scope.copy(), work_on, delimiter, partial(_to_its_end, body, scope))
 
 
 def _to_its_end(body: Callable[[], Any], scope: Scope) -> Any:

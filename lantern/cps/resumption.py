@@ -48,7 +48,7 @@ class Resumption:
 
     def __call__(self, value: Any = None) -> Any:
         """Go on with a value."""
-        inbox: Inbox = []
+        inbox = Inbox()
         self._paused.prepare(inbox, value)
         return wait(self._paused.take(), inbox)
 
@@ -58,7 +58,7 @@ class Resumption:
             error = error()
         if not isinstance(error, BaseException):
             raise ArgumentError(f"k.throw: {error!r} is no exception. Give one.")
-        inbox: Inbox = []
+        inbox = Inbox()
         self._paused.prepare(inbox, None, error)
         del error  # its traceback may hold a handler's frame, and so another k
         return wait(self._paused.take(), inbox)
@@ -103,7 +103,7 @@ class Paused:
 
     def abort(self) -> None:
         """Unwind the body; what its ``finally`` blocks raise is raised here."""
-        inbox: Inbox = []
+        inbox = Inbox()
         delimiter, record, waiter = self._check()
         self._reinstate(delimiter, record, Waiter(inbox))
         waiter.send(None, unwind(delimiter, None))
@@ -176,12 +176,13 @@ class WaitingHandler:
 
     def resume(self, answer: Any, error: BaseException | None = None) -> Any:
         """Make ``k(...)`` return; return what the handler returns."""
-        if self.record.live:
-            inbox: Inbox = []
-            self.waiter.send(answer, error)
-            self.record.caller = Waiter(inbox)
-            del answer, error
-            return wait([self.waiter.greenlet, None], inbox)
+        waiter, record, inbox = self.waiter, self.record, Inbox()
+        if record.live:
+            waiter.send(answer, error)
+            record.caller = Waiter(inbox)
+            errand = [waiter.greenlet, None]
+            del waiter, record, self.waiter, self.record, answer, error
+            return wait(errand, inbox)
         if error is not None:  # an interrupt has ended the handler
             raise error
         return answer
@@ -205,7 +206,7 @@ def handle(job: Job) -> Any:
 
 def _call(handler: Callable[[Resumption], Any], paused: Paused) -> Any:
     """The value of a handler, after which its body is resumed, aborted or stored."""
-    inbox: Inbox = []
+    inbox = Inbox()
     try:
         value = handler(Resumption(paused))
     except Unwind as error:

@@ -15,7 +15,7 @@ from lantern.cps.handler import run
 from lantern.cps.prompt import Delimiter, innermost
 from lantern.errors import ResumptionError
 
-__all__ = ["Errand", "Job", "Waiter", "getcurrent", "hire", "wait", "work_on"]
+__all__ = ["Errand", "Inbox", "Job", "Waiter", "getcurrent", "hire", "wait", "work_on"]
 
 IDLE_LIMIT = 64
 """Idle workers that a thread keeps, at 8 KB each."""
@@ -23,7 +23,7 @@ IDLE_LIMIT = 64
 Greenlet = Any  # greenlet comes without types
 Job = list[Any]  # [a function of this list, which it empties; what it needs ...]
 Errand = list[Any]  # [the greenlet that goes on, a worker that is now idle or None]
-Inbox = list[Any]  # empty, or [value, changes of context variables, error]
+Inbox = list[Any]  # empty; or [value, changes of context variables, error]
 
 _SPURIOUS = (
     "k: the code that waits for it was switched to by someone else. Switch to the "
@@ -162,9 +162,11 @@ _thread = local()
 
 def _idle() -> list[Worker]:
     """The idle workers of this thread."""
-    if not hasattr(_thread, "idle"):
+    try:
+        return _thread.idle  # type: ignore[no-any-return]
+    except AttributeError:
         _thread.idle, _thread.relay = [], None
-    return _thread.idle  # type: ignore[no-any-return]
+        return _idle()
 
 
 def _relay(errand: Errand) -> None:

@@ -2,12 +2,13 @@
 
 import signal
 import sys
-import threading
+import time
 
 import pytest
 
 from lantern.cps import Prompt, delimit, reset, shift
 from lantern.cps.prompt import innermost
+from lantern.errors import ResumptionError
 
 SWITCHING = Prompt("switching", driver="switching")
 
@@ -130,48 +131,53 @@ def test_an_exception_at_every_line_of_the_library(name, monkeypatch):
     assert n > 50, "this test traces nothing"
 
 
-@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs POSIX timers")
-@pytest.mark.skipif(
-    threading.current_thread() is not threading.main_thread(), reason="needs main"
-)
-def test_interrupts_at_random_times(monkeypatch):
-    """One in a finalizer is reported, not raised: so the timer fires until one is."""
-    monkeypatch.setattr(sys, "unraisablehook", lambda report: None)
-    programs = [(program, program()) for program in PROGRAMS.values()]
-    interrupts = 0
-    while interrupts < 200:
-        delay = 0.0002 + 0.00001 * (interrupts % 50)
-        try:
-            signal.setitimer(signal.ITIMER_REAL, delay, 0.05)
-            while True:
-                for program, value in programs:
-                    assert program() == value
-        except KeyboardInterrupt:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            interrupts += 1
-    assert [program() for program, _ in programs] == [value for _, value in programs]
+@pytest.fixture
+def alarm():
+    """Sets a timer that interrupts, or calls a handler, once or again and again."""
 
+    def start(delay, interval=0.0, handler=signal.default_int_handler):
+        signal.signal(signal.SIGALRM, handler)
+        signal.setitimer(signal.ITIMER_REAL, delay, interval)
 
-@pytest.fixture(autouse=True)
-def _alarm_is_ctrl_c():
-    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
-    yield
+    if not hasattr(signal, "setitimer"):
+        pytest.skip("needs POSIX timers")
+    before = signal.getsignal(signal.SIGALRM)
+    yield start
+    signal.setitimer(signal.ITIMER_REAL, 0)
     signal.signal(signal.SIGALRM, before)
 
 
-def test_a_signal_handler_that_uses_the_library():
+def test_interrupts_at_random_times(alarm, monkeypatch):
+    """They come out as they are, but for two: one in a finalizer is reported, and one
+    between two lines of the library may come out (once in 100,000) as its own error.
+    """
+    monkeypatch.setattr(sys, "unraisablehook", lambda report: None)
+    programs = [(program, program()) for program in PROGRAMS.values()]
+
+    def run_for(seconds):
+        end = time.perf_counter() + seconds
+        while time.perf_counter() < end:
+            for program, value in programs:
+                assert program() == value
+
+    interrupts = 0
+    while interrupts < 200:
+        alarm(0.0002 + 0.00001 * (interrupts % 50))
+        try:
+            run_for(0.02)
+        except (KeyboardInterrupt, ResumptionError):
+            interrupts += 1
+        assert [program() for program, _ in programs] == [v for _, v in programs]
+
+
+def test_a_signal_handler_that_uses_the_library(alarm):
     runs = []
 
     def on_alarm(*_):
         runs.append(nested())
 
-    before = signal.signal(signal.SIGALRM, on_alarm)
-    signal.setitimer(signal.ITIMER_REAL, 0.0005, 0.0005)
-    try:
-        while len(runs) < 100:
-            for program in PROGRAMS.values():
-                program()
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+    alarm(0.0005, 0.0005, on_alarm)
+    while len(runs) < 100:
+        for program in PROGRAMS.values():
+            program()
     assert set(runs) == {nested()}

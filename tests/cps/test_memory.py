@@ -7,7 +7,7 @@ import weakref
 import pytest
 from greenlet import greenlet
 
-from lantern.cps import Prompt, delimit, reset, shift
+from lantern.cps import Prompt, reset, shift
 from lantern.cps.worker import IDLE_LIMIT
 
 Q = Prompt("q")
@@ -146,16 +146,24 @@ def test_workers_are_used_again():
 
 
 def test_the_pool_has_a_bound():
+    """In a thread of its own, whose greenlets are easily told from others."""
+
     def body():
         for _ in range(5 * IDLE_LIMIT):
             shift(lambda k: k())
+        most.append(greenlets())
 
-    reset(body)
-    reset(lambda: delimit(body, [], Q))
-    gc.collect()
-    known = [x for x in gc.get_objects() if issubclass(type(x), greenlet)]
-    idle = [x for x in known if x and x.parent]
-    assert len(idle) <= 2 * (IDLE_LIMIT + 2)
+    def run():
+        before = greenlets()
+        reset(body)
+        after.append(greenlets() - before)
+
+    most, after = [], []
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    assert most[0] > 5 * IDLE_LIMIT
+    assert after[0] <= IDLE_LIMIT + 2, "idle ones, the relay, the thread itself"
 
 
 def test_threads_take_their_workers_with_them():
