@@ -35,15 +35,15 @@ class Number(OperatorValue, Receiver):
         29.0
     """
 
-    __slots__ = ("left", "primal", "prompt", "right")
+    __slots__ = ("primal", "prompt")
 
     def __init__(
         self,
         primal: Any,
         prompt: Level,
         rule: Any = None,
-        left: Receiver | None = None,
-        right: Receiver | None = None,
+        left: Any = None,
+        right: Any = None,
     ) -> None:
         self.primal = primal
         self.prompt = prompt
@@ -73,16 +73,6 @@ class Number(OperatorValue, Receiver):
         prompt.suspend(z)
         return z
 
-    def operands(self) -> tuple[Receiver | None, ...]:
-        """Who receives the rule's contributions."""
-        if self.right is None:
-            return (self.left,)
-        return (self.left, self.right)
-
-    def release(self) -> None:
-        """Let go of the rule and its operands."""
-        self.rule = self.left = self.right = None
-
     def holds_complex(self) -> bool:
         """Whether the number is complex."""
         return is_complex(self)
@@ -93,7 +83,7 @@ class Number(OperatorValue, Receiver):
         while True:
             z_bar, rule = self.cotangent, self.rule
             if z_bar is None or type(self.primal) is not float:
-                super().resume(answer)
+                Receiver.resume(self, answer)
             else:
                 self.cotangent = self.rule = None
                 try:
@@ -189,15 +179,11 @@ class Number(OperatorValue, Receiver):
 
 
 class ManyOperandNumber(Number):
-    """A number whose rule has more than two operands; ``left`` holds them all."""
+    """A number whose rule has more than two operands."""
 
     __slots__ = ()
 
     resume = Receiver.resume
-
-    def operands(self) -> tuple[Receiver | None, ...]:
-        """Who receives the rule's contributions."""
-        return self.left  # type: ignore[return-value]  # see emerge
 
 
 def _operator(function: Function) -> tuple[Function, Function]:

@@ -187,14 +187,10 @@ def _unary(rule: RuleFunction, elementwise: bool) -> Function:
             if type(x) is list or type(x) is tuple:
                 return function(as_array(x), *args, **statics)
             return first(rule(x, *args, **statics))
-        prompt = x.prompt
-        if prompt.begin is None:
-            started = rule(x.primal, *args, **statics)
-        else:
-            started = prompt.begin(rule, (x.primal, *args), statics)
+        started = begin(x.prompt, rule, (x.primal, *args), statics)
         z = first(started)
         cls = type(x) if type(z) is not tuple else value_class(z)
-        return cls.emerge(z, prompt, started, x.receiver, None, elementwise)
+        return cls.emerge(z, x.prompt, started, x.receiver, None, elementwise)
 
     return function
 

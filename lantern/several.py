@@ -27,21 +27,17 @@ class Part(Contribution):
 class SeveralReceiver(Receiver):
     """Who waits for the cotangents of several results."""
 
-    __slots__ = ("primals", "receivers")
+    __slots__ = ("primals",)
 
-    def __init__(
-        self, primals: Any, rule: Any, receivers: tuple[Receiver | None, ...]
-    ) -> None:
-        self.primals, self.rule, self.receivers = primals, rule, receivers
+    def __init__(self, primals: Any, rule: Any, left: Any, right: Any) -> None:
+        self.primals, self.rule = primals, rule
+        self.left, self.right = left, right
         self.cotangent: list[Any] | None = None
 
-    def operands(self) -> tuple[Receiver | None, ...]:
-        """Who receives the rule's contributions."""
-        return self.receivers if self.receivers[-1] else self.receivers[:-1]
-
     def release(self) -> None:
-        """Let go of the rule and its operands, and so of what the rule has saved."""
-        self.rule, self.receivers, self.primals = None, (), ()
+        """Let go of the rule and its operands, and of the results themselves."""
+        super().release()
+        self.primals = ()
 
     def holds_complex(self) -> bool:
         """Whether any of the results is complex."""
@@ -82,8 +78,7 @@ class Several(Value):
         """A tuple of new values, whose common rule is suspended."""
         whole = cls()
         whole.primal, whole.prompt = primal, prompt
-        receivers = left if type(left) is tuple else (left, right)
-        whole.receiver = SeveralReceiver(primal, rule, receivers)
+        whole.receiver = SeveralReceiver(primal, rule, left, right)
         prompt.suspend(whole.receiver)
         return tuple(part(whole, i) for i in range(len(primal)))
 

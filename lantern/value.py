@@ -148,14 +148,18 @@ class Receiver:
 
     Attributes:
         rule: the suspended generator that made the value; None for an input.
+        left, right: who receives the rule's contributions, None for nobody; if there
+            are more than two, left is a tuple of them all.
         cotangent: None for nothing.
         tangent: set by forward mode instead.
     """
 
-    __slots__ = ("cotangent", "rule", "tangent")
+    __slots__ = ("cotangent", "left", "right", "rule", "tangent")
     catches: ClassVar[bool] = False
 
     rule: Any
+    left: Any
+    right: Any
     cotangent: Any
     tangent: Any
 
@@ -169,11 +173,13 @@ class Receiver:
 
     def operands(self) -> "tuple[Receiver | None, ...]":
         """For each operand of the rule, who receives its contribution; None: nobody."""
-        raise NotImplementedError
+        if type(self.left) is tuple:
+            return self.left
+        return (self.left,) if self.right is None else (self.left, self.right)
 
     def release(self) -> None:
         """Let go of the rule and its operands, and so of what the rule has saved."""
-        raise NotImplementedError
+        self.rule = self.left = self.right = None
 
     def holds_complex(self) -> bool:
         """Whether the value is complex."""

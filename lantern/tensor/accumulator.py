@@ -31,8 +31,6 @@ class Accumulator(Receiver):
     Attributes:
         shape: of the array.
         dtype: of the array.
-        left, right: who receives the rule's contributions; if there are more than two,
-            left is a tuple of them all.
         aligned: whether the rule's contributions are arrays of the receivers' own shape
             and type, because it works elementwise and nothing was broadcast.
         owned: whether the cotangent is a buffer that nobody else holds.
@@ -40,7 +38,7 @@ class Accumulator(Receiver):
             everywhere; elsewhere not even a nan may pass.
     """
 
-    __slots__ = ("aligned", "dtype", "left", "mask", "owned", "right", "shape")
+    __slots__ = ("aligned", "dtype", "mask", "owned", "shape")
 
     def __init__(
         self,
@@ -59,16 +57,6 @@ class Accumulator(Receiver):
         self.aligned = aligned
         self.cotangent = self.mask = None
         self.owned = False
-
-    def operands(self) -> tuple[Receiver | None, ...]:
-        """Who receives the rule's contributions."""
-        if type(self.left) is tuple:
-            return self.left
-        return (self.left,) if self.right is None else (self.left, self.right)
-
-    def release(self) -> None:
-        """Let go of the rule and its operands, and so of what the rule has saved."""
-        self.rule = self.left = self.right = None
 
     def holds_complex(self) -> bool:
         """Whether the array is complex."""
