@@ -134,7 +134,7 @@ def _start(
     forward step is all there is.
     """
     if any(type(x) is list or type(x) is tuple for x in operands):
-        operands = [as_array(x) for x in operands]
+        operands = [from_lists(x) for x in operands]
     values = [x for x in operands if isinstance(x, Value)]
     if not values:
         return first(rule(*operands, *args, **statics))
@@ -167,7 +167,7 @@ def first(started: Any) -> Any:
         raise too_few_contributions(started) from None
 
 
-def as_array(x: Any) -> Any:
+def from_lists(x: Any) -> Any:
     """Nested lists of numbers, tracked or not, as an array; anything else as it is."""
     return sys.modules["lantern"].array(x) if type(x) in (list, tuple) else x
 
@@ -185,7 +185,7 @@ def _unary(rule: RuleFunction, elementwise: bool) -> Function:
     def function(x: Any, /, *args: Any, **statics: Any) -> Any:
         if not isinstance(x, Value):
             if type(x) is list or type(x) is tuple:
-                return function(as_array(x), *args, **statics)
+                return function(from_lists(x), *args, **statics)
             return first(rule(x, *args, **statics))
         started = begin(x.prompt, rule, (x.primal, *args), statics)
         z = first(started)
@@ -201,7 +201,7 @@ def _unary_without_statics(rule: RuleFunction, elementwise: bool) -> Function:
     def function(x: Any, /) -> Any:
         if not isinstance(x, Value):
             if type(x) is list or type(x) is tuple:
-                return function(as_array(x))
+                return function(from_lists(x))
             return first(rule(x))
         prompt = x.prompt
         begin = prompt.begin

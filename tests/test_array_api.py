@@ -313,7 +313,7 @@ class TestExchange:
         assert np.from_dlpack(total) == 3.0
 
     def test_dlpack_with_pytorch(self):
-        torch = pytest.importorskip("torch")
+        torch = pytest.importorskip("torch", reason="PyTorch is not installed")
         x = torch.tensor([1.0, 2.0])
         inside = xp.from_dlpack(x)
         inside += 1

@@ -90,7 +90,7 @@ def test_einsum_with_integers_for_letters(labels):
 @pytest.mark.parametrize("optimize", [False, True, "greedy", "optimal", "path"])
 def test_einsum_in_any_order(optimize, installed, monkeypatch):
     if installed:
-        pytest.importorskip("opt_einsum")
+        pytest.importorskip("opt_einsum", reason="opt_einsum is not installed")
     else:
         refuse_imports(monkeypatch, "lantern.tensor.einsum")
     operands = einsum_operands("2,3 3,4 4,5 5")

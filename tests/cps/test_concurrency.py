@@ -87,7 +87,7 @@ def test_greenlets_of_another_library():
 
 
 def test_gevent():
-    gevent = pytest.importorskip("gevent")
+    gevent = pytest.importorskip("gevent", reason="gevent is not installed")
     jobs = [gevent.spawn(program, i, lambda: gevent.sleep(0)) for i in range(20)]
     gevent.joinall(jobs, raise_error=True)
     assert [job.value for job in jobs] == [(expected(i),) * 2 for i in range(20)]

@@ -76,9 +76,14 @@ def test_pauses_in_a_long_loop():
             shift(lambda k, i=i: (i, k))
         return "end"
 
+    pauses = 0
     state = reset(body)
     while state != "end":
-        state = state[1]()
+        i, k = state
+        assert i == pauses
+        pauses += 1
+        state = k()
+    assert pauses == 5_000
 
 
 def nest(n):
