@@ -3,6 +3,7 @@
 from collections.abc import Callable, Generator
 from typing import Any, ClassVar
 
+from lantern.cps.patience import resume_collecting
 from lantern.cps.prompt import Delimiter, Prompt, innermost
 from lantern.errors import AlreadyResumedError, ArgumentError
 
@@ -45,6 +46,8 @@ def delimit(body: Callable[[], Any], waiting: list[Any], prompt: Prompt) -> Any:
         return run(delimiter, body)
     finally:
         delimiter.live = False
+        if delimiter.thresholds is not None:
+            resume_collecting(delimiter.thresholds)
         if token is not None:
             innermost.reset(token)
         else:  # an interrupt came first

@@ -59,6 +59,7 @@ class Delimiter:
         depth: how many bodies with greenlets are nested here.
         live: False while the body is paused, and when it is over.
         caller: who waits for the final answer.
+        thresholds: the collector's own, while full collections wait (``patience``).
     """
 
     __slots__ = (
@@ -69,6 +70,7 @@ class Delimiter:
         "prompt",
         "scope",
         "thread",
+        "thresholds",
         "waiting",
     )
 
@@ -87,6 +89,7 @@ class Delimiter:
         self.depth: int = 0 if outer is None else outer.depth
         self.live = True
         self.caller: Waiter | None = None
+        self.thresholds: tuple[int, int, int] | None = None
 
     @property
     def movable(self) -> bool:

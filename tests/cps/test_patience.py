@@ -1,0 +1,119 @@
+"""A long program postpones full collections; afterwards and beside it all is usual."""
+
+import gc
+import sys
+import threading
+import weakref
+
+import pytest
+
+from lantern.cps import Prompt, delimit
+
+# CPython 3.14 collects the old in small steps, and knows no such threshold.
+pytestmark = pytest.mark.skipif(
+    sys.version_info >= (3, 14), reason="no threshold for full collections"
+)
+
+
+class Entry:
+    catches = False
+
+    def resume(self, answer):
+        return answer
+
+    def close(self):
+        pass
+
+
+@pytest.fixture(autouse=True)
+def usual():
+    """The thresholds, which every test leaves as it found them."""
+    before = gc.get_threshold()
+    gc.set_threshold(700, 10, 10)
+    yield (700, 10, 10)
+    assert gc.get_threshold() == (700, 10, 10)
+    gc.set_threshold(*before)
+
+
+def long(waiting, n=20_000):
+    """Enough waiting objects for the collector to look at the middle generation."""
+    waiting.extend(Entry() for _ in range(n))
+    return gc.get_threshold()
+
+
+def delimited(body):
+    waiting = []
+    return delimit(lambda: body(waiting), waiting, Prompt("long"))
+
+
+def test_a_long_program_postpones_full_collections_only(usual):
+    young, middle, old = delimited(long)
+    assert (young, middle) == usual[:2]
+    assert old > usual[2]
+
+
+def test_a_short_one_does_not(usual):
+    gc.collect()
+    assert delimited(lambda waiting: long(waiting, 10)) == usual
+
+
+def test_after_an_exception():
+    def body(waiting):
+        long(waiting)
+        raise KeyError("mine")
+
+    with pytest.raises(KeyError):
+        delimited(body)
+
+
+def test_nested_the_inner_one_gives_back_what_it_took(usual):
+    def body(waiting):
+        delimited(long)
+        between = gc.get_threshold()
+        return between, long(waiting)
+
+    between, raised = delimited(body)
+    assert between in (usual, raised)
+    assert raised != usual
+
+
+def test_in_two_threads():
+    together = threading.Barrier(2)
+    seen = []
+
+    def body(waiting):
+        together.wait()
+        long(waiting)
+        together.wait()
+        seen.append(gc.get_threshold())
+
+    threads = [threading.Thread(target=delimited, args=(body,)) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(seen) == 2
+
+
+def test_what_the_program_sets_itself_stays():
+    def body(waiting):
+        long(waiting)
+        gc.set_threshold(600, 5, 5)
+
+    delimited(body)
+    assert gc.get_threshold() == (600, 5, 5)
+    gc.set_threshold(700, 10, 10)
+
+
+def test_young_garbage_is_still_found():
+    class Cycle:
+        def __init__(self):
+            self.itself = self
+
+    def body(waiting):
+        long(waiting)
+        garbage = weakref.ref(Cycle())
+        long(waiting)
+        return garbage() is None
+
+    assert delimited(body)
