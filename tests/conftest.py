@@ -49,6 +49,13 @@ def _only_what_tests_make_is_collected():
     gc.unfreeze()
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _ctrl_c_raises():
+    """As at a terminal, also for tests in the background, where it is ignored."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 def surroundings():
     """The state of the interpreter that a derivative must leave as it was."""
     return {
