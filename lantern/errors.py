@@ -7,6 +7,7 @@ __all__ = [
     "AlreadyResumedError",
     "ArgumentError",
     "DetachError",
+    "EagerError",
     "EscapedError",
     "LanternError",
     "MissingExtraError",
@@ -15,6 +16,7 @@ __all__ = [
     "NestingError",
     "NoDelimiterError",
     "NotScalarError",
+    "PositionError",
     "ResumptionError",
     "RuleError",
     "ShapeError",
@@ -39,6 +41,14 @@ class NotScalarError(ArgumentError):
 
 class DetachError(LanternError, TypeError):
     """A tracked value was about to become a constant in silence."""
+
+
+class EagerError(LanternError, RuntimeError):
+    """Something that PyTorch refuses with a RuntimeError, in its words."""
+
+
+class PositionError(LanternError, IndexError):
+    """An axis or a position that an array does not have."""
 
 
 class EscapedError(LanternError, RuntimeError):

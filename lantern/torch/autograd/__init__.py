@@ -1,0 +1,109 @@
+"""Derivatives on demand, and operations with a derivative of one's own."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from lantern.errors import EagerError, MissingRuleError
+from lantern.torch.autograd.function import Function as Function
+from lantern.torch.autograd.function import once_differentiable as once_differentiable
+from lantern.torch.gradients import run_backward, seeds_of
+from lantern.torch.modes import enable_grad as enable_grad
+from lantern.torch.modes import no_grad as no_grad
+from lantern.torch.modes import set_grad_enabled as set_grad_enabled
+from lantern.torch.passes import propagate
+from lantern.torch.tensor import Tensor, torch_face
+from lantern.value import UNTRACKED, zeros_like
+
+__all__ = ["Function", "backward", "enable_grad", "grad", "no_grad"]
+
+Variable = Tensor
+
+
+def _row(tensors: Any) -> tuple[Any, ...]:
+    return (tensors,) if isinstance(tensors, Tensor) else tuple(tensors)
+
+
+def _gradients(gradients: Any, outputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    if gradients is None:
+        return (None,) * len(outputs)
+    return _row(gradients)
+
+
+def backward(
+    tensors: Any,
+    grad_tensors: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Any = None,
+) -> None:
+    """As ``Tensor.backward``, of several tensors in one pass.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.tensor(3.0, requires_grad=True)
+        >>> backward([x * x, 2 * x])
+        >>> x.grad
+        tensor(8.)
+    """
+    outputs = _row(tensors)
+    gradients = _gradients(grad_tensors, outputs)
+    run_backward(outputs, gradients, retain_graph, create_graph, inputs)
+
+
+def grad(
+    outputs: Tensor | Sequence[Tensor],
+    inputs: Tensor | Sequence[Tensor],
+    grad_outputs: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    only_inputs: bool = True,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> tuple[Any, ...]:
+    """The gradients of the outputs' sum; no ``.grad`` changes.
+
+    Args:
+        outputs: tensors that depend on the inputs.
+        inputs: with respect to which.
+        grad_outputs: the outputs' cotangents; 1 for tensors of one element.
+        retain_graph: whether the rules may be needed again.
+        create_graph: whether the gradients can be differentiated themselves.
+        only_inputs: has no effect.
+        allow_unused: whether an input may be independent of the outputs (None then).
+        is_grads_batched: not supported.
+        materialize_grads: give zeros in place of None.
+
+    Raises:
+        RuntimeError: where PyTorch raises it, in its words.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.tensor(3.0, requires_grad=True)
+        >>> grad(x * x, x)
+        (tensor(6.),)
+    """
+    if is_grads_batched:
+        raise MissingRuleError(
+            "grad: is_grads_batched is not supported. Take one gradient after another."
+        )
+    outputs, inputs = _row(outputs), _row(inputs)
+    retain = create_graph if retain_graph is None else retain_graph
+    if any(x.prompt is UNTRACKED for x in inputs):
+        raise EagerError("One of the differentiated Tensors does not require grad")
+    chosen = [x.receiver for x in inputs]
+    seeds = seeds_of(outputs, _gradients(grad_outputs, outputs))
+    found = propagate(seeds, retain, create_graph, chosen)
+    results: list[Any] = []
+    for x, receiver in zip(inputs, chosen, strict=True):
+        gradient = found[receiver]
+        if gradient is None and materialize_grads:
+            gradient = zeros_like(x)
+        elif gradient is None and not allow_unused:
+            raise EagerError(
+                f"The differentiated Tensor at index {len(results)} appears to not "
+                f"have been used in the graph. Set allow_unused=True if this is the "
+                f"desired behavior."
+            )
+        results.append(None if gradient is None else torch_face(gradient))
+    return tuple(results)

@@ -1,0 +1,214 @@
+"""Operations that a program defines itself, with a backward step of its own."""
+
+import weakref
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from lantern.errors import EagerError, MissingRuleError
+from lantern.op import op
+from lantern.torch.eager import AMBIENT, Recorder
+from lantern.torch.modes import no_grad, set_grad_enabled
+from lantern.torch.operators import is_recorded
+from lantern.torch.tensor import (
+    Tensor,
+    fresh,
+    make,
+    numpy_face,
+    plain_cotangent,
+    torch_face,
+)
+from lantern.value import Rule, Value, base
+
+__all__ = ["Context", "Function", "once_differentiable"]
+
+
+class Context:
+    """What a ``Function`` keeps between its forward and its backward step.
+
+    Attributes:
+        needs_input_grad: for each argument, whether its gradient is wanted.
+    """
+
+    needs_input_grad: tuple[bool, ...] = ()
+    materialize = True
+    places: tuple[int, ...] = ()
+
+    def __init__(self) -> None:
+        self._saved: tuple[Any, ...] = ()
+        self._constant: tuple[int, ...] = ()
+
+    def save_for_backward(self, *tensors: Any) -> None:
+        """Keep tensors for the backward step."""
+        self._saved = tensors
+
+    save_for_forward = save_for_backward
+
+    @property
+    def saved_tensors(self) -> tuple[Any, ...]:
+        """What ``save_for_backward`` kept."""
+        return tuple(x.tensor() if isinstance(x, _Output) else x for x in self._saved)
+
+    def mark_non_differentiable(self, *outputs: Any) -> None:
+        """Say that results have no derivative."""
+        self._constant = tuple(map(id, outputs))
+
+    def mark_dirty(self, *tensors: Any) -> None:
+        """Say that arguments were written to."""
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """Whether missing cotangents are zeros, or None."""
+        self.materialize = value
+
+
+class _Output:
+    """A saved result: its array, and weakly its receiver, so as to close no ring."""
+
+    def __init__(self, primal: Any, receiver: Any) -> None:
+        self.primal = primal
+        self.receiver = weakref.ref(receiver) if type(receiver) is Recorder else None
+
+    def tensor(self) -> Any:
+        """The result as a tensor."""
+        receiver = None if self.receiver is None else self.receiver()
+        return (
+            fresh(self.primal)
+            if receiver is None
+            else make(self.primal, AMBIENT, receiver)
+        )
+
+
+@op
+def _custom(*operands: Any, function: Any, context: Any, outputs: Any) -> Rule:
+    """An operation that a program defines, whose results are known already.
+
+    Shapes:
+        operands: any; result: as the function's
+
+    Rule:
+        as the function's ``backward``
+    """
+    tracked = any(isinstance(x, Value) for x in operands)
+    del operands
+    z_bar = yield outputs
+    several = type(outputs) is tuple
+    z_bars = [torch_face(z) for z in (z_bar if several else (z_bar,))]
+    with set_grad_enabled(tracked or any(z.requires_grad for z in z_bars)):
+        gradients = function.backward(context, *z_bars)
+    gradients = gradients if isinstance(gradients, tuple | list) else (gradients,)
+    wanted = context.places
+    if len(gradients) <= max(wanted):
+        raise EagerError(
+            f"function {function.__name__}Backward returned an incorrect number of "
+            f"gradients (expected {max(wanted) + 1}, got {len(gradients)})"
+        )
+    for i in wanted:
+        gradient = gradients[i]
+        yield None if gradient is None else plain_cotangent(gradient)
+
+
+class Function:
+    """An operation with a backward step of its own.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> class Cube(Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x):
+        ...         ctx.save_for_backward(x)
+        ...         return x**3
+        ...
+        ...     @staticmethod
+        ...     def backward(ctx, z_bar):
+        ...         (x,) = ctx.saved_tensors
+        ...         return 3 * x**2 * z_bar
+        >>> x = torch.tensor(2.0, requires_grad=True)
+        >>> Cube.apply(x).backward()
+        >>> x.grad
+        tensor(12.)
+    """
+
+    @staticmethod
+    def forward(*args: Any, **options: Any) -> Any:
+        """The value. To be overridden."""
+        raise MissingRuleError(
+            "You must implement the forward function for custom autograd.Function."
+        )
+
+    @staticmethod
+    def backward(ctx: Any, *grad_outputs: Any) -> Any:
+        """For each argument of ``forward``, its contribution or None."""
+        raise MissingRuleError(
+            "You must implement either the backward or vjp method for your custom "
+            "autograd.Function to use it with backward mode AD."
+        )
+
+    vjp = backward
+    setup_context: Any = None
+
+    @classmethod
+    def apply(cls, *args: Any, **options: Any) -> Any:
+        """The operation's value, tracked if an argument is."""
+        context = Context()
+        tensors = [x for x in args if isinstance(x, Tensor)]
+        tracked = is_recorded(*tensors)
+        context.needs_input_grad = tuple(
+            isinstance(x, Tensor) and x.requires_grad for x in args
+        )
+        context.places = tuple(i for i, x in enumerate(args) if isinstance(x, Tensor))
+        with no_grad():
+            if cls.setup_context is not None:
+                results = cls.forward(*args, **options)
+                cls.setup_context(context, args, results)
+            else:
+                results = cls.forward(context, *args, **options)
+        if not tracked:
+            return results
+        return _tracked(cls, context, tensors, results)
+
+
+def _tracked(cls: Any, context: Context, tensors: list[Any], results: Any) -> Any:
+    """The results of a ``Function`` with its rule behind them."""
+    several = isinstance(results, tuple)
+    row = results if several else (results,)
+    plain = tuple(base(z) for z in row)
+    if several and len(row) == 1:
+        found = (_started(cls, context, tensors, plain[0]),)
+    else:
+        found = _started(cls, context, tensors, plain if several else plain[0])
+        found = found if several else (found,)
+    faces = []
+    for z, face in zip(row, found, strict=True):
+        face = fresh(base(z)) if id(z) in context._constant else torch_face(face)
+        faces.append(face)
+    context._saved = tuple(
+        next(
+            (
+                _Output(f.primal, f.receiver)
+                for z, f in zip(row, faces, strict=True)
+                if x is z
+            ),
+            x,
+        )
+        if isinstance(x, Tensor)
+        else x
+        for x in context._saved
+    )
+    return tuple(faces) if several else faces[0]
+
+
+def _started(cls: Any, context: Context, tensors: list[Any], plain: Any) -> Any:
+    return _custom(
+        *map(numpy_face, tensors), function=cls, context=context, outputs=plain
+    )
+
+
+def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
+    """Let the backward step of a ``Function`` compute without derivative."""
+
+    @wraps(backward)
+    def without(ctx: Any, *z_bars: Any) -> Any:
+        with no_grad():
+            return backward(ctx, *z_bars)
+
+    return without

@@ -1,0 +1,108 @@
+"""Functions of each element that compare, ask or round: derivative zero."""
+
+from typing import Any
+
+import numpy as np
+
+from lantern.torch import dtypes
+from lantern.torch.operators import mismatch
+from lantern.torch.tensor import Tensor, fresh
+from lantern.value import base
+
+# Zero derivative: what rounds is tracked in PyTorch, with a gradient of zeros.
+_ROUNDING = {
+    "ceil": np.ceil,
+    "floor": np.floor,
+    "sign": np.sign,
+    "trunc": np.trunc,
+    "fix": np.trunc,
+    "sgn": np.sign,
+}
+_ASKING = {
+    "isfinite": np.isfinite,
+    "isinf": np.isinf,
+    "isnan": np.isnan,
+    "isneginf": np.isneginf,
+    "isposinf": np.isposinf,
+    "isreal": np.isreal,
+    "logical_not": np.logical_not,
+    "signbit": np.signbit,
+}
+
+
+def _rounding(function: Any) -> Any:
+    def operate(input: Any) -> Any:
+        array = base(input)
+        if array.dtype.kind in "iub":
+            return fresh(array.copy() if function is not np.sign else function(array))
+        z = fresh(function(array))
+        return z + input * 0 if input.requires_grad else z
+
+    return operate
+
+
+def _asking(function: Any) -> Any:
+    def operate(input: Tensor) -> Tensor:
+        return fresh(function(base(input)))
+
+    return operate
+
+
+functions = {name: _rounding(f) for name, f in _ROUNDING.items()}
+functions |= {name: _asking(f) for name, f in _ASKING.items()}
+
+
+def _comparing(function: Any) -> Any:
+    """A comparison, or another function with a plain result."""
+
+    def operate(input: Any, other: Any) -> Any:
+        a, b = base(input), base(other)
+        if b is None or isinstance(b, str | list | tuple | dict):
+            return NotImplemented
+        try:
+            if getattr(a, "dtype", None) is getattr(b, "dtype", None):
+                return fresh(function(a, b))
+            return fresh(function(a, _beside(a, b)))
+        except ValueError as error:
+            raise mismatch(function, input, other, error) from None
+
+    return operate
+
+
+def _beside(a: Any, b: Any) -> Any:
+    """A number next to an array: Python's stay as they are."""
+    if isinstance(b, float) and getattr(a, "dtype", None) in (dtypes.F32,):
+        return a.dtype.type(b)
+    return b
+
+
+COMPARISONS = {
+    "eq": np.equal,
+    "ge": np.greater_equal,
+    "gt": np.greater,
+    "le": np.less_equal,
+    "lt": np.less,
+    "ne": np.not_equal,
+}
+_LOGICAL = {
+    "bitwise_and": np.bitwise_and,
+    "bitwise_left_shift": np.left_shift,
+    "bitwise_or": np.bitwise_or,
+    "bitwise_right_shift": np.right_shift,
+    "bitwise_xor": np.bitwise_xor,
+    "gcd": np.gcd,
+    "lcm": np.lcm,
+    "logical_and": np.logical_and,
+    "logical_or": np.logical_or,
+    "logical_xor": np.logical_xor,
+    "nextafter": np.nextafter,
+}
+functions |= {name: _comparing(f) for name, f in (COMPARISONS | _LOGICAL).items()}
+functions["bitwise_not"] = _asking(np.invert)
+functions |= {
+    "greater": functions["gt"],
+    "greater_equal": functions["ge"],
+    "less": functions["lt"],
+    "less_equal": functions["le"],
+    "not_equal": functions["ne"],
+}

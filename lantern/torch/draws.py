@@ -1,0 +1,314 @@
+"""Random numbers: from a generator of the program's, or of one's own.
+
+Seeds give the same numbers run after run, and not PyTorch's.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from lantern.errors import EagerError
+from lantern.torch import dtypes
+from lantern.torch.creation import finished, shape_of
+from lantern.torch.dtypes import as_numpy_dtype
+from lantern.torch.operators import in_memory
+from lantern.torch.tensor import Tensor, fresh
+from lantern.torch.versions import written
+from lantern.value import base
+
+__all__ = [
+    "Generator",
+    "bernoulli",
+    "get_rng_state",
+    "initial_seed",
+    "manual_seed",
+    "multinomial",
+    "normal",
+    "poisson",
+    "rand",
+    "rand_like",
+    "randint",
+    "randint_like",
+    "randn",
+    "randn_like",
+    "randperm",
+    "seed",
+    "set_rng_state",
+]
+
+
+class Generator:
+    """A source of random numbers.
+
+    Args:
+        device: has no effect: numbers are drawn on the CPU.
+    """
+
+    def __init__(self, device: Any = "cpu") -> None:
+        self.device = dtypes.device(device)
+        self.seed()
+
+    def manual_seed(self, seed: int) -> "Generator":
+        """Start the sequence of a seed."""
+        self._seed = int(seed)
+        self.random = np.random.default_rng(self._seed % 2**64)
+        return self
+
+    def seed(self) -> int:
+        """Start a sequence that nobody knows; its seed."""
+        self.manual_seed(int(np.random.SeedSequence().generate_state(1)[0]))
+        return self._seed
+
+    def initial_seed(self) -> int:
+        """The seed of the sequence."""
+        return self._seed
+
+    def get_state(self) -> Tensor:
+        """Where the sequence stands, as bytes."""
+        state = self.random.bit_generator.state
+        inner = state["state"]
+        words = [inner["state"], inner["inc"], state["has_uint32"], state["uinteger"]]
+        packed = b"".join(int(word).to_bytes(16, "little") for word in words)
+        return fresh(np.frombuffer(packed, np.uint8).copy())
+
+    def set_state(self, new_state: Tensor) -> "Generator":
+        """Go to where a sequence stood."""
+        packed = base(new_state).tobytes()
+        words = [
+            int.from_bytes(packed[i : i + 16], "little")
+            for i in range(0, len(packed), 16)
+        ]
+        state: Any = self.random.bit_generator.state
+        state["state"] = {"state": words[0], "inc": words[1]}
+        state["has_uint32"], state["uinteger"] = words[2], words[3]
+        self.random.bit_generator.state = state
+        return self
+
+
+default_generator = Generator()
+
+
+def rng(generator: Generator | None = None) -> Any:
+    """NumPy's generator behind one of ours; the program's by default."""
+    return (default_generator if generator is None else generator).random
+
+
+def manual_seed(seed: int) -> Generator:
+    """Start the program's random numbers at a seed."""
+    return default_generator.manual_seed(seed)
+
+
+def seed() -> int:
+    """Start the program's random numbers anywhere; the seed."""
+    return default_generator.seed()
+
+
+def initial_seed() -> int:
+    """The seed of the program's random numbers."""
+    return default_generator.initial_seed()
+
+
+def get_rng_state() -> Tensor:
+    """Where the program's random numbers stand."""
+    return default_generator.get_state()
+
+
+def set_rng_state(new_state: Tensor) -> None:
+    """Go to where the program's random numbers stood."""
+    default_generator.set_state(new_state)
+
+
+def _drawn(name: str, shape: Any, kind: Any, generator: Any) -> Any:
+    kind = dtypes.default() if kind is None else as_numpy_dtype(kind)
+    draw = getattr(rng(generator), name)
+    if kind in (dtypes.F32, dtypes.F64):
+        return np.asarray(draw(shape, kind))
+    return np.asarray(draw(shape)).astype(kind)
+
+
+def _drawer(name: str, method: str, doc: str) -> tuple[Any, Any]:
+    def function(
+        *size: Any,
+        generator: Any = None,
+        dtype: Any = None,
+        device: Any = None,
+        requires_grad: bool = False,
+        **ignored: Any,
+    ) -> Tensor:
+        array = _drawn(
+            method, shape_of(size or ignored.get("size", ())), dtype, generator
+        )
+        return finished(array, device, requires_grad)
+
+    def like(
+        input: Tensor, *, dtype: Any = None, requires_grad: bool = False, **ignored: Any
+    ) -> Tensor:
+        array = base(input)
+        kind = array.dtype if dtype is None else dtype
+        device = None if ignored.get("device") is None else ignored["device"]
+        drawn = _drawn(method, array.shape, kind, ignored.get("generator"))
+        return finished(drawn, device or input.device, requires_grad)
+
+    function.__name__, like.__name__ = name, f"{name}_like"
+    function.__doc__ = f"{doc}; the lengths of the axes in a row."
+    like.__doc__ = f"{doc}, in the shape and type of another tensor."
+    return function, like
+
+
+rand, rand_like = _drawer("rand", "random", "Uniform draws between 0 and 1")
+randn, randn_like = _drawer("randn", "standard_normal", "Standard normal draws")
+
+
+def randint(low: Any, high: Any = None, size: Any = None, **options: Any) -> Tensor:
+    """Integers from low up to before high: ``randint(high, size)`` starts from 0."""
+    if size is None:
+        low, high, size = 0, low, high
+    elif high is None:
+        low, high = 0, low
+    if low >= high:
+        raise EagerError(
+            f"random_ expects 'from' to be less than 'to', but got from={low} >= "
+            f"to={high}"
+        )
+    kind = as_numpy_dtype(options.get("dtype")) or dtypes.I64
+    drawn = rng(options.get("generator")).integers(low, high, shape_of((size,)))
+    return finished(
+        np.asarray(drawn).astype(kind),
+        options.get("device"),
+        options.get("requires_grad", False),
+    )
+
+
+def randint_like(input: Tensor, low: Any, high: Any = None, **options: Any) -> Tensor:
+    """Integers in the shape and type of another tensor."""
+    low, high = (0, low) if high is None else (low, high)
+    return randint(low, high, input.shape, **{"dtype": input.dtype, **options})
+
+
+def randperm(
+    n: int, *, generator: Any = None, dtype: Any = None, **options: Any
+) -> Tensor:
+    """The numbers from 0 to n - 1 in a random order."""
+    kind = as_numpy_dtype(dtype) or dtypes.I64
+    order = rng(generator).permutation(n).astype(kind)
+    return finished(order, options.get("device"), options.get("requires_grad", False))
+
+
+def normal(
+    mean: Any = 0.0,
+    std: Any = 1.0,
+    size: Any = None,
+    *,
+    generator: Any = None,
+    **options: Any,
+) -> Tensor:
+    """Normal draws of means and standard deviations."""
+    shape = size
+    if size is None:
+        shape = np.broadcast_shapes(np.shape(base(mean)), np.shape(base(std)))
+    z = randn(shape, generator=generator, **options)
+    return fresh(np.asarray(z.primal * base(std) + base(mean)).astype(z.primal.dtype))
+
+
+def bernoulli(
+    input: Tensor, p: float | None = None, *, generator: Any = None
+) -> Tensor:
+    """1 with the probabilities that a tensor holds, else 0."""
+    array = base(input)
+    chance = array if p is None else p
+    draws = rng(generator).random(array.shape) < chance
+    return fresh(np.asarray(draws).astype(array.dtype))
+
+
+def poisson(input: Tensor, generator: Any = None) -> Tensor:
+    """Numbers of events at the rates that a tensor holds."""
+    array = base(input)
+    return fresh(np.asarray(rng(generator).poisson(array)).astype(array.dtype))
+
+
+def multinomial(
+    input: Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None
+) -> Tensor:
+    """Positions along the last axis, drawn by the weights there."""
+    weights = np.asarray(base(input), np.float64)
+    if (weights < 0).any() or not np.isfinite(weights).all():
+        raise EagerError(
+            "probability tensor contains either `inf`, `nan` or element < 0"
+        )
+    if not replacement and num_samples > weights.shape[-1]:
+        raise EagerError(
+            "cannot sample n_sample > prob_dist.size(-1) samples without replacement"
+        )
+    random = rng(generator)
+    rows = weights.reshape(-1, weights.shape[-1])
+    if replacement:
+        edges = np.cumsum(rows, axis=-1)
+        points = random.random((len(rows), num_samples)) * edges[:, -1:]
+        drawn = (points[:, :, None] >= edges[:, None, :]).sum(-1)
+    else:  # the largest of w_i-th roots of uniform draws: Efraimidis and Spirakis
+        with np.errstate(divide="ignore"):
+            keys = np.log(random.random(rows.shape)) / rows
+        drawn = np.argsort(-keys, axis=-1, kind="stable")[:, :num_samples]
+    return fresh(drawn.astype(np.int64).reshape(*weights.shape[:-1], num_samples))
+
+
+def _writer(name: str, draw: Any, doc: str) -> Any:
+    """A method that fills a tensor with draws."""
+
+    def method(
+        self: Tensor, *args: Any, generator: Any = None, **options: Any
+    ) -> Tensor:
+        from lantern.torch.writing import refuse_leaf
+
+        refuse_leaf(self)
+        array = in_memory(self)
+        array[...] = draw(rng(generator), array, *args, **options)
+        written(array)
+        return self
+
+    method.__name__, method.__doc__ = name, doc
+    return method
+
+
+def _integers(
+    random: Any, array: Any, low: Any = 0, high: Any = None, **names: Any
+) -> Any:
+    low = names.get("from", low)
+    high = names.get("to", high)
+    if high is None and low:
+        low, high = 0, low
+    if high is None:
+        bits = {"f": 2**24, "b": 2}
+        high = bits.get(array.dtype.kind) or int(np.iinfo(array.dtype).max)
+    return random.integers(low, high, array.shape)
+
+
+def _chances(random: Any, array: Any, p: Any = 0.5) -> Any:
+    return random.random(array.shape) < base(p)
+
+
+def _uniform(random: Any, array: Any, a: Any = 0.0, b: Any = 1.0, **names: Any) -> Any:
+    a, b = names.get("from", a), names.get("to", b)
+    return (
+        random.random(array.shape, array.dtype if array.dtype == dtypes.F32 else float)
+        * (b - a)
+        + a
+    )
+
+
+def _normal(random: Any, array: Any, mean: Any = 0.0, std: Any = 1.0) -> Any:
+    kind = array.dtype if array.dtype == dtypes.F32 else float
+    return random.standard_normal(array.shape, kind) * std + mean
+
+
+METHODS = {
+    "bernoulli_": _writer("bernoulli_", _chances, "Fill with 1 or 0, by chance."),
+    "exponential_": _writer(
+        "exponential_",
+        lambda random, array, lambd=1.0: random.exponential(1 / lambd, array.shape),
+        "Fill with exponential draws.",
+    ),
+    "normal_": _writer("normal_", _normal, "Fill with normal draws."),
+    "random_": _writer("random_", _integers, "Fill with random integers."),
+    "uniform_": _writer("uniform_", _uniform, "Fill with uniform draws."),
+}

@@ -1,0 +1,247 @@
+"""What names a type of elements or a device: ``torch.float32``, ``torch.device``."""
+
+import builtins
+from typing import Any
+
+import numpy as np
+
+from lantern.errors import ArgumentError, EagerError
+
+__all__ = [
+    "Size",
+    "as_dtype",
+    "as_numpy_dtype",
+    "bool",
+    "cdouble",
+    "cfloat",
+    "complex64",
+    "complex128",
+    "device",
+    "double",
+    "dtype",
+    "finfo",
+    "float",
+    "float16",
+    "float32",
+    "float64",
+    "get_default_dtype",
+    "half",
+    "iinfo",
+    "int",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "long",
+    "promote_types",
+    "set_default_dtype",
+    "short",
+    "uint8",
+]
+
+
+class dtype:
+    """A type of elements, which prints as PyTorch's does.
+
+    Attributes:
+        numpy: NumPy's type.
+        is_floating_point: whether it is a real floating-point type.
+        is_complex: whether it is complex.
+        itemsize: bytes of an element.
+    """
+
+    __slots__ = ("is_complex", "is_floating_point", "itemsize", "name", "numpy")
+
+    def __init__(self, name: str, plain: Any) -> None:
+        self.name, self.numpy = name, np.dtype(plain)
+        self.is_floating_point = self.numpy.kind == "f"
+        self.is_complex = self.numpy.kind == "c"
+        self.itemsize = self.numpy.itemsize
+
+    def __repr__(self) -> str:
+        return f"torch.{self.name}"
+
+    def __reduce__(self) -> str:
+        return self.name
+
+    @property
+    def is_signed(self) -> builtins.bool:
+        """Whether it has negative numbers."""
+        return self.numpy.kind not in "ub"
+
+
+def _dtypes() -> dict[Any, dtype]:
+    names = "float16 float32 float64 uint8 int8 int16 int32 int64 complex64 complex128"
+    made = {np.dtype(name): dtype(name, name) for name in names.split()}
+    made[np.dtype(np.bool_)] = dtype("bool", np.bool_)
+    return made
+
+
+by_numpy = _dtypes()
+_by_name = {d.name: d for d in by_numpy.values()}
+float16, float32, float64 = (_by_name[f"float{n}"] for n in (16, 32, 64))
+uint8, int8, int16 = _by_name["uint8"], _by_name["int8"], _by_name["int16"]
+int32, int64 = _by_name["int32"], _by_name["int64"]
+complex64, complex128, bool = (_by_name[n] for n in ("complex64", "complex128", "bool"))
+half, float, double = float16, float32, float64
+short, int, long, cfloat, cdouble = int16, int32, int64, complex64, complex128
+
+F32, F64, I64, BOOL = (d.numpy for d in (float32, float64, int64, bool))
+_default = [F32]
+
+
+def default() -> Any:
+    """NumPy's type for Python's floats."""
+    return _default[0]
+
+
+def get_default_dtype() -> dtype:
+    """The type that Python's floats become."""
+    return by_numpy[_default[0]]
+
+
+def set_default_dtype(d: dtype) -> None:
+    """Choose the type that Python's floats become."""
+    _default[0] = d.numpy
+
+
+def as_dtype(plain: Any) -> dtype:
+    """The dtype of one of NumPy's types.
+
+    Example:
+        >>> as_dtype("float32")
+        torch.float32
+    """
+    plain = np.dtype(plain)
+    if plain not in by_numpy:
+        raise ArgumentError(
+            f"can't convert np.ndarray of type {plain}. The only supported types are: "
+            f"{', '.join(sorted(_by_name))}."
+        )
+    return by_numpy[plain]
+
+
+def as_numpy_dtype(d: Any) -> Any:
+    """NumPy's type for a dtype, one of Python's types, or None."""
+    if d is None or isinstance(d, np.dtype):
+        return d
+    if isinstance(d, dtype):
+        return d.numpy
+    python = {builtins.bool: BOOL, builtins.int: I64, complex: complex64.numpy}
+    if isinstance(d, builtins.type) and d in python:
+        return python[d]
+    return default() if getattr(d, "__name__", "") == "float" else as_dtype(d).numpy
+
+
+_KINDS = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
+
+
+def category(plain: Any) -> builtins.int:
+    """0 for bool, 1 for integers, 2 for floating-point, 3 for complex types."""
+    return _KINDS[plain.kind]
+
+
+def promoted(a: Any, b: Any) -> Any:
+    """The type of a result of two arrays of NumPy's types: PyTorch's table."""
+    if a is b:
+        return a
+    kinds = category(a), category(b)
+    if kinds[0] != kinds[1] and max(kinds) == 2:
+        return a if kinds[0] == 2 else b
+    if max(kinds) == 3 and min(kinds) < 2:
+        return a if kinds[0] == 3 else b
+    return np.result_type(a, b)
+
+
+def promote_types(type1: dtype, type2: dtype) -> dtype:
+    """The type of a result of two arrays.
+
+    Example:
+        >>> promote_types(int64, float32)
+        torch.float32
+    """
+    return by_numpy[promoted(type1.numpy, type2.numpy)]
+
+
+class device:
+    """Where an array lies: ``device("cpu")``, ``device("cuda:1")``."""
+
+    __slots__ = ("index", "type")
+
+    type: str
+    index: Any
+
+    def __init__(self, type: Any = "cpu", index: Any = None) -> None:
+        if isinstance(type, device):
+            type, index = type.type, type.index
+        if isinstance(type, builtins.int):
+            type, index = "cuda", type
+        kind, _, number = type.partition(":")
+        if kind not in ("cpu", "cuda"):
+            raise EagerError(
+                f"Expected one of cpu, cuda device type at start of device string: "
+                f"{kind}"
+            )
+        self.type = kind
+        self.index = builtins.int(number) if number else index
+
+    def __str__(self) -> str:
+        return self.type if self.index is None else f"{self.type}:{self.index}"
+
+    def __repr__(self) -> str:
+        index = "" if self.index is None else f", index={self.index}"
+        return f"device(type='{self.type}'{index})"
+
+    def __eq__(self, other: object) -> Any:
+        return isinstance(other, device) and str(self) == str(other)
+
+    def __hash__(self) -> builtins.int:
+        return hash(str(self))
+
+
+CPU = device("cpu")
+
+
+class Size(tuple[builtins.int, ...]):
+    """The lengths of an array's axes, a tuple."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"torch.Size({list(self)})"
+
+    def numel(self) -> builtins.int:
+        """How many elements such an array has."""
+        n = 1
+        for length in self:
+            n *= length
+        return n
+
+    def __getitem__(self, index: Any) -> Any:
+        part = super().__getitem__(index)
+        return Size(part) if isinstance(index, slice) else part
+
+    def __add__(self, other: Any) -> Any:
+        return Size(super().__add__(tuple(other)))
+
+
+class finfo:
+    """The limits of a floating-point type."""
+
+    def __init__(self, type: Any = None) -> None:
+        plain = default() if type is None else as_numpy_dtype(type)
+        info = np.finfo(plain)
+        self.dtype, self.bits = by_numpy[plain].name, info.bits
+        self.eps, self.tiny = info.eps.item(), info.tiny.item()
+        self.smallest_normal = self.tiny
+        self.max, self.min = info.max.item(), info.min.item()
+        self.resolution = info.resolution.item()
+
+
+class iinfo:
+    """The limits of an integer type."""
+
+    def __init__(self, type: Any) -> None:
+        info = np.iinfo(as_numpy_dtype(type))
+        self.dtype, self.bits = as_dtype(info.dtype).name, info.bits
+        self.max, self.min = builtins.int(info.max), builtins.int(info.min)

@@ -1,0 +1,220 @@
+"""Who owns a suspended rule when nothing delimits the program: the value it produced.
+
+``grad`` keeps its suspended rules in a list. Here there is no list: a ``Recorder``
+holds the rule of one value and the recorders of its operands, so that whatever the
+program drops is freed at once, by reference counting, without cycles. All that the
+ambient derivative remembers is the order, as a number in each recorder. ``backward`` is
+the delimiter: it resumes the rules that received a cotangent, newest first.
+"""
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from lantern.errors import EagerError
+from lantern.op import kind_of, operand_count
+from lantern.tensor.accumulator import Accumulator
+from lantern.tensor.tensor import Tensor as NumpyTensor
+from lantern.torch.versions import check_arrays, last_write, order
+from lantern.value import Level, Receiver, Replayable
+
+__all__ = ["AMBIENT", "NumpyFace", "Recorder", "Started", "aligned", "recorded"]
+
+_REAL = frozenset({np.dtype(np.float16), np.dtype(np.float32), np.dtype(np.float64)})
+
+# What stands for an operand whose value the rule's backward step does not depend on.
+STANDIN = object()
+# The saved operands of add and subtract, which need not even a shape.
+NOTHING = (0.0, 0.0)
+# The saved operands of a rule that has been resumed for the last time.
+FREED: Any = ("freed",)
+
+# The hook of a value that is no leaf, and keeps its gradient all the same.
+RETAIN = object()
+
+SECOND_TIME = (
+    "Trying to backward through the graph a second time (or directly access saved "
+    "tensors after they have already been freed). Saved intermediate values of the "
+    "graph are freed when you call .backward() or autograd.grad(). Specify "
+    "retain_graph=True if you need to backward through the graph a second time or if "
+    "you need to access saved tensors after calling backward."
+)
+
+
+class Recorder(Accumulator):
+    """What an eager array receives, with all that is needed to start its rule again.
+
+    Attributes:
+        order: when the rule was suspended; 0 for a leaf.
+        function: the rule, as a generator function; None for a leaf.
+        saved: the rule's positional arguments; what its backward step does not depend
+            on is a ``STANDIN``.
+        statics: the rule's keyword arguments.
+        grad: of a leaf, what all passes have left.
+        hooks: by a number, functions of the cotangent; None for none.
+        memory: of a view only: the identity of the array that it shows.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "function",
+        "grad",
+        "hooks",
+        "memory",
+        "order",
+        "saved",
+        "statics",
+    )
+
+    def __init__(
+        self,
+        shape: tuple[int, ...],
+        dtype: Any,
+        rule: Any = None,
+        left: Any = None,
+        right: Any = None,
+        aligned: bool = False,
+        function: Any = None,
+        saved: Any = (),
+        statics: Any = None,
+    ) -> None:
+        self.shape = shape
+        self.dtype = dtype
+        self.rule = rule
+        self.left = left
+        self.right = right
+        self.aligned = aligned
+        self.cotangent = self.mask = self.grad = self.hooks = None
+        self.owned = False
+        self.function = function
+        self.saved = saved
+        self.statics = statics
+        self.order = next(order) if function is not None else 0
+
+    def arguments(self, tracked: bool) -> Sequence[Any]:
+        """The rule's positional arguments, to start it again.
+
+        Args:
+            tracked: whether its operands are to be eager values once more, so that
+                what is computed from them can be differentiated.
+        """
+        if self.saved is NOTHING:
+            return NOTHING
+        receivers: Any = self.operands()
+        arguments = list(self.saved)
+        for i, x in enumerate(receivers[: len(arguments)]):
+            plain = arguments[i]
+            if plain is STANDIN:
+                plain = np.broadcast_to(np.zeros((), x.dtype), x.shape)
+            if tracked and x is not None:
+                plain = NumpyFace(plain, AMBIENT, x)
+            arguments[i] = plain
+        return arguments
+
+    def restarted(self, tracked: bool) -> Any:
+        """The rule afresh, its forward step done."""
+        if self.saved is FREED:
+            raise EagerError(SECOND_TIME)
+        if self.order < last_write[0]:
+            check_arrays(self.order, (x for x in self.saved if type(x) is np.ndarray))
+        rule = self.function(*self.arguments(tracked), **(self.statics or {}))
+        next(rule)
+        return rule
+
+    def forget(self) -> None:
+        """Let go of the rule, and of what it saved, if that is anything."""
+        self.rule = None
+        saved = self.saved
+        if saved is not NOTHING and not (saved and saved[0] is STANDIN):
+            self.saved, self.left, self.right = FREED, None, None
+
+
+class Started(Replayable):
+    """A rule that an operation of Lantern's other face has started."""
+
+    __slots__ = ("order",)
+
+    def __init__(self, rule: Any, operands: Any, statics: Any) -> None:
+        self.rule, self.operands, self.statics = rule, operands, statics
+        self.order = next(order)
+
+
+class Ambient(Level):
+    """The derivative that is always being taken: nothing delimits it.
+
+    Its rules wait with the values that they made, so ``suspend`` has nothing to do.
+    """
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        super().__init__("eager")
+        self.begin, self.suspend = Started, _stay
+
+
+def _stay(receiver: Receiver) -> None:
+    pass
+
+
+AMBIENT = Ambient()
+
+
+def aligned(kind: bool, shape: Any, dtype: Any, left: Any, right: Any) -> bool:
+    """Whether a rule's contributions need no fitting for their receivers."""
+    return (
+        kind
+        and dtype in _REAL
+        and (left is None or (left.shape == shape and left.dtype is dtype))
+        and (right is None or (right.shape == shape and right.dtype is dtype))
+    )
+
+
+def recorded(
+    primal: Any, rule: Started, left: Any, right: Any, elementwise: bool
+) -> Recorder:
+    """The recorder of a new value, from a rule that the other face has started."""
+    shape, dtype = primal.shape, primal.dtype
+    saved = rule.operands
+    kind = kind_of(rule)
+    if kind == "linear":
+        receivers = left if type(left) is tuple else (left, right)
+        n = operand_count(rule)
+        saved = tuple(
+            STANDIN if i < n and receivers[i] is not None else x
+            for i, x in enumerate(saved[: len(receivers)])
+        ) + tuple(saved[len(receivers) :])
+    return Recorder(
+        shape,
+        dtype,
+        rule.started,
+        left,
+        right,
+        aligned(elementwise, shape, dtype, left, right),
+        rule.rule,
+        saved,
+        rule.statics,
+    )
+
+
+class NumpyFace(NumpyTensor):
+    """An eager array as Lantern's own functions and rules see it: NumPy's face."""
+
+    __slots__ = ()
+    rank: ClassVar[int] = 2
+
+    @classmethod
+    def emerge(
+        cls,
+        primal: Any,
+        prompt: Level,
+        rule: Any,
+        left: Any,
+        right: Any = None,
+        elementwise: bool = False,
+    ) -> Any:
+        """A new array, which owns its suspended rule."""
+        if prompt is not AMBIENT:
+            return super().emerge(primal, prompt, rule, left, right, elementwise)
+        receiver = recorded(primal, rule, left, right, elementwise)
+        return cls(primal, prompt, receiver)

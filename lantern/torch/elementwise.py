@@ -1,0 +1,336 @@
+"""Functions of each element, under PyTorch's names."""
+
+from typing import Any
+
+import numpy as np
+
+from lantern import arithmetic, choice, elementary, special, trigonometry
+from lantern.errors import EagerError
+from lantern.tensor import elementwise, floating
+from lantern.tensor import special as tensor_special
+from lantern.torch import comparing, dtypes
+from lantern.torch.operators import (
+    as_tensor,
+    call,
+    cast,
+    mismatch,
+    promote,
+    result_dtype,
+    unary,
+)
+from lantern.torch.tensor import Tensor, fresh, numpy_face, torch_face
+from lantern.value import base
+
+# PyTorch's name: our operation. Integers become numbers of the default type first.
+_FLOATING = {
+    "acos": trigonometry.acos,
+    "acosh": trigonometry.acosh,
+    "asin": trigonometry.asin,
+    "asinh": trigonometry.asinh,
+    "atan": trigonometry.atan,
+    "atanh": trigonometry.atanh,
+    "cos": trigonometry.cos,
+    "cosh": trigonometry.cosh,
+    "deg2rad": elementwise.deg2rad,
+    "erf": special.erf,
+    "erfc": special.erfc,
+    "erfinv": tensor_special.erfinv,
+    "exp": elementary.exp,
+    "exp2": elementwise.exp2,
+    "expm1": elementary.expm1,
+    "lgamma": special.lgamma,
+    "log": elementary.log,
+    "log10": elementary.log10,
+    "log1p": elementary.log1p,
+    "log2": elementary.log2,
+    "rad2deg": elementwise.rad2deg,
+    "reciprocal": elementwise.reciprocal,
+    "sigmoid": special.sigmoid,
+    "sin": trigonometry.sin,
+    "sinh": trigonometry.sinh,
+    "sqrt": elementary.sqrt,
+    "tan": trigonometry.tan,
+    "tanh": trigonometry.tanh,
+}
+_SAME_TYPE = {
+    "abs": choice.abs,
+    "neg": arithmetic.negative,
+    "relu": special.relu,
+    "square": arithmetic.square,
+}
+_SYNONYMS = {
+    "absolute": "abs",
+    "arccos": "acos",
+    "arccosh": "acosh",
+    "arcsin": "asin",
+    "arcsinh": "asinh",
+    "arctan": "atan",
+    "arctanh": "atanh",
+    "negative": "neg",
+}
+functions: dict[str, Any] = {
+    **{name: unary(op, floating=True) for name, op in _FLOATING.items()},
+    **{name: unary(op) for name, op in _SAME_TYPE.items()},
+}
+
+
+def _binary(function: Any, floating: bool = False) -> Any:
+    """An operation of two tensors of any types."""
+
+    def operate(input: Any, other: Any) -> Any:
+        x, y = as_tensor(input), as_tensor(other)
+        x, y = promote(x, y, floating=floating)
+        try:
+            return torch_face(function(numpy_face(x), numpy_face(y)))
+        except ValueError as error:
+            raise mismatch(function, x, y, error) from None
+
+    return operate
+
+
+functions |= {
+    "atan2": _binary(trigonometry.atan2, floating=True),
+    "copysign": _binary(elementwise.copysign, floating=True),
+    "fmax": _binary(elementwise.fmax),
+    "fmin": _binary(elementwise.fmin),
+    "fmod": _binary(floating.fmod),
+    "heaviside": _binary(elementwise.heaviside),
+    "hypot": _binary(trigonometry.hypot),
+    "logaddexp": _binary(tensor_special.logaddexp),
+    "logaddexp2": _binary(tensor_special.logaddexp2),
+    "maximum": _binary(choice.maximum),
+    "minimum": _binary(choice.minimum),
+    "remainder": _binary(arithmetic.remainder),
+    "xlogy": _binary(tensor_special.xlogy, floating=True),
+}
+_SYNONYMS |= {"arctan2": "atan2"}
+
+
+def add(input: Any, other: Any, *, alpha: Any = 1) -> Any:
+    """``input + alpha * other``."""
+    return input + (other if alpha == 1 else other * alpha)
+
+
+def sub(input: Any, other: Any, *, alpha: Any = 1) -> Any:
+    """``input - alpha * other``."""
+    return input - (other if alpha == 1 else other * alpha)
+
+
+def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Any:
+    """``other - alpha * input``."""
+    return other - (input if alpha == 1 else input * alpha)
+
+
+def mul(input: Any, other: Any) -> Any:
+    """The product of each two elements."""
+    return input * other
+
+
+def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
+    """The quotient of each two elements, rounded if that is asked for."""
+    if rounding_mode is None:
+        return input / other
+    if rounding_mode not in ("floor", "trunc"):
+        raise EagerError(
+            f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but "
+            f"found '{rounding_mode}'"
+        )
+    if rounding_mode == "floor":
+        return floor_divide(input, other)
+    kind = result_dtype(as_tensor(input), as_tensor(other))
+    return cast(comparing.functions["trunc"](input / other), kind)
+
+
+def floor_divide(input: Any, other: Any) -> Any:
+    """The largest integer not above the quotient."""
+    x, y = promote(as_tensor(input), as_tensor(other))
+    z = fresh(np.floor_divide(base(x), base(y)))
+    tracked = any(isinstance(v, Tensor) and v.requires_grad for v in (x, y))
+    return z + (x * 0 + y * 0) if tracked else z
+
+
+def pow(input: Any, exponent: Any) -> Any:
+    """Each element of one to the power of the other's."""
+    return input**exponent
+
+
+def float_power(input: Any, exponent: Any) -> Any:
+    """As ``pow``, in double precision."""
+    x, y = as_tensor(input), as_tensor(exponent)
+    x = cast(x, dtypes.F64) if isinstance(x, Tensor) else float(x)
+    return x ** (cast(y, dtypes.F64) if isinstance(y, Tensor) else y)
+
+
+def rsqrt(input: Any) -> Any:
+    """1 divided by the square root."""
+    return functions["reciprocal"](functions["sqrt"](input))
+
+
+def clamp(input: Any, min: Any = None, max: Any = None) -> Any:
+    """Each element limited to an interval; None is no limit."""
+    if min is None and max is None:
+        raise EagerError("torch.clamp: At least one of 'min' or 'max' must not be None")
+    kind = result_dtype(*(as_tensor(x) for x in (input, min, max) if x is not None))
+    input = cast(input, kind)
+    if not any(isinstance(x, Tensor) for x in (min, max)):
+        return _clamped(input, min, max)
+    if min is not None:
+        input = functions["maximum"](input, min)
+    return input if max is None else functions["minimum"](input, max)
+
+
+def _clamped(input: Any, min: Any, max: Any) -> Any:
+    array = base(input)
+    z = np.clip(array, min, max)
+    if not input.requires_grad:
+        return fresh(z)
+    inside = True if min is None else array >= min
+    inside = inside if max is None else inside & (array <= max)
+    return where(fresh(np.asarray(inside)), input, fresh(np.asarray(z)))
+
+
+def clamp_min(input: Any, min: Any) -> Any:
+    """Each element, but not less than a limit."""
+    return clamp(input, min=min)
+
+
+def clamp_max(input: Any, max: Any) -> Any:
+    """Each element, but not more than a limit."""
+    return clamp(input, max=max)
+
+
+def where(condition: Any, input: Any = None, other: Any = None) -> Any:
+    """The elements of one where a condition holds, else those of the other."""
+    if input is None:
+        return tuple(fresh(i) for i in base(condition).nonzero())
+    x, y = as_tensor(input), as_tensor(other)
+    kind = result_dtype(x, y)
+    x, y = (
+        cast(v, kind) if isinstance(v, Tensor) else fresh(np.asarray(v, kind))
+        for v in (x, y)
+    )
+    return call(choice.where, fresh(base(condition)), x, y)
+
+
+def round(input: Any, *, decimals: int = 0) -> Any:
+    """Each element rounded to a number of decimals."""
+    z = fresh(np.asarray(np.round(base(input), decimals)))
+    return z + input * 0 if input.requires_grad else z
+
+
+def frac(input: Any) -> Any:
+    """What follows the decimal point."""
+    return input - fresh(np.trunc(base(input)))
+
+
+def lerp(input: Any, end: Any, weight: Any) -> Any:
+    """From one to the other, as far as a weight says."""
+    return input + (end - input) * weight
+
+
+def addcmul(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Any:
+    """``input + value * tensor1 * tensor2``."""
+    return input + tensor1 * tensor2 * value
+
+
+def addcdiv(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Any:
+    """``input + value * tensor1 / tensor2``."""
+    return input + tensor1 / tensor2 * value
+
+
+def nan_to_num(
+    input: Any, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
+) -> Any:
+    """Each element, with numbers for what is none."""
+    if base(input).dtype.kind in "iub":
+        return input.clone()
+    return call(elementwise.nan_to_num, input, nan=nan, posinf=posinf, neginf=neginf)
+
+
+def isclose(
+    input: Any,
+    other: Any,
+    rtol: float = 1e-5,
+    atol: float = 1e-8,
+    equal_nan: bool = False,
+) -> Any:
+    """Where two tensors are close."""
+    return fresh(
+        np.asarray(np.isclose(base(input), base(other), rtol, atol, equal_nan))
+    )
+
+
+def allclose(
+    input: Any,
+    other: Any,
+    rtol: float = 1e-5,
+    atol: float = 1e-8,
+    equal_nan: bool = False,
+) -> bool:
+    """Whether two tensors are close everywhere."""
+    return bool(np.allclose(base(input), base(other), rtol, atol, equal_nan))
+
+
+def equal(input: Any, other: Any) -> bool:
+    """Whether two tensors have one shape and the same elements."""
+    a, b = base(input), base(other)
+    return a.shape == b.shape and bool((a == b).all())
+
+
+def digamma(input: Any) -> Any:
+    """The logarithmic derivative of the gamma function."""
+    return call(special.digamma, promote(input, floating=True)[0])
+
+
+def logit(input: Any, eps: float | None = None) -> Any:
+    """The inverse of the sigmoid."""
+    input = promote(input, floating=True)[0]
+    input = input if eps is None else clamp(input, eps, 1 - eps)
+    return functions["log"](input / (1 - input))
+
+
+def sinc(input: Any) -> Any:
+    """``sin(pi x) / (pi x)``, 1 at 0."""
+    return call(tensor_special.sinc, promote(input, floating=True)[0])
+
+
+def angle(input: Any) -> Any:
+    """The angle of complex numbers; 0 or pi of real ones."""
+    (input,) = promote(input, floating=True)
+    z = call(elementwise.angle, input)
+    return z + input * 0 if input.requires_grad and not z.requires_grad else z
+
+
+def real(input: Any) -> Any:
+    """The real part."""
+    return call(arithmetic.real, input)
+
+
+def imag(input: Any) -> Any:
+    """The imaginary part."""
+    return call(arithmetic.imag, input)
+
+
+def conj(input: Any) -> Any:
+    """The complex conjugate."""
+    return call(arithmetic.conj, input) if base(input).dtype.kind == "c" else input
+
+
+functions |= {
+    function.__name__: function
+    for function in (
+        add, addcdiv, addcmul, allclose, angle, clamp, clamp_max, clamp_min, conj,
+        digamma, div, equal, float_power, floor_divide, frac, imag, isclose, lerp,
+        logit, mul, nan_to_num, pow, real, round, rsqrt, rsub, sinc, sub, where,
+    )
+}  # fmt: skip
+_SYNONYMS |= {
+    "clip": "clamp",
+    "divide": "div",
+    "expit": "sigmoid",
+    "multiply": "mul",
+    "subtract": "sub",
+    "true_divide": "div",
+}
+functions |= {name: functions[target] for name, target in _SYNONYMS.items()}
+NO_METHODS = ("rsub", "expit")

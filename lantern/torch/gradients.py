@@ -1,0 +1,272 @@
+"""What a tensor has of its derivative: backward, hooks, and the rule behind it."""
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from lantern.errors import EagerError
+from lantern.torch.dtypes import Size
+from lantern.torch.eager import AMBIENT, RETAIN, Recorder
+from lantern.torch.passes import propagate
+from lantern.torch.tensor import (
+    NOBODY,
+    UNSEEN,
+    Tensor,
+    fresh,
+    numpy_face,
+    plain_cotangent,
+    torch_face,
+)
+from lantern.torch.versions import order
+from lantern.value import UNTRACKED, Value, base
+
+__all__ = ["Handle", "Suspended", "run_backward", "seeds_of"]
+
+
+class Handle:
+    """What a hook's registration returns: ``remove()`` takes it back."""
+
+    def __init__(self, hooks: dict[int, Any], key: int) -> None:
+        self.hooks, self.id = hooks, key
+
+    def remove(self) -> None:
+        """Forget the hook."""
+        self.hooks.pop(self.id, None)
+
+    def __enter__(self) -> "Handle":
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        self.remove()
+
+
+# Where PyTorch calls an operation otherwise.
+_NAMES = {
+    "divide": "div",
+    "matmul": "mm",
+    "multiply": "mul",
+    "negative": "neg",
+    "permute_dims": "permute",
+    "reshape": "view",
+    "subtract": "sub",
+}
+
+
+class Suspended:
+    """What ``grad_fn`` shows: the suspended rule that made a tensor.
+
+    Attributes:
+        receiver: who owns it.
+    """
+
+    def __init__(self, receiver: Any) -> None:
+        self.receiver = receiver
+
+    def name(self) -> str:
+        """Its name, as PyTorch would call it."""
+        rule = self.receiver.function if type(self.receiver) is Recorder else None
+        name = rule.__name__ if rule is not None else "several"
+        words = _NAMES.get(name.strip("_"), name.strip("_")).split("_")
+        return "".join(word.capitalize() for word in words) + "Backward0"
+
+    @property
+    def next_functions(self) -> tuple[Any, ...]:
+        """The suspended rules of the operands."""
+        return tuple(
+            (None if x is None else Suspended(x), 0) for x in self.receiver.operands()
+        )
+
+    def __repr__(self) -> str:
+        return f"<{self.name()} object, {self.receiver.rule!r}>"
+
+
+def seeds_of(outputs: Any, gradients: Any) -> list[tuple[Any, Any]]:
+    """Pairs of a receiver and its cotangent, checked."""
+    seeds = []
+    for y, gradient in zip(outputs, gradients, strict=True):
+        array = base(y)
+        if y.prompt is not AMBIENT:
+            raise EagerError(
+                "element 0 of tensors does not require grad and does not have a grad_fn"
+            )
+        if gradient is None:
+            if array.size != 1:
+                raise EagerError(
+                    "grad can be implicitly created only for scalar outputs"
+                )
+            seed = y.one()
+        else:
+            seed = plain_cotangent(gradient)
+            shape = getattr(seed, "shape", None)
+            if shape != array.shape:
+                raise EagerError(
+                    f"Mismatch in shape: grad_output[0] has a shape of "
+                    f"{Size(shape or ())} and output[0] has a shape of "
+                    f"{Size(array.shape)}."
+                )
+        seeds.append((y.receiver, seed))
+    return seeds
+
+
+def run_backward(
+    outputs: Any,
+    gradients: Any,
+    retain_graph: bool | None,
+    create_graph: bool,
+    inputs: Any,
+) -> None:
+    """The backward pass, and what it leaves in the leaves."""
+    retain = create_graph if retain_graph is None else retain_graph
+    chosen = None
+    if inputs is not None:
+        inputs = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
+        if not inputs:
+            raise EagerError("'inputs' argument to backward() cannot be empty.")
+        chosen = [own_receiver(x) for x in inputs]
+    seeds = seeds_of(outputs, gradients)
+    received = propagate(seeds, retain, create_graph, chosen)
+    seeds.clear()
+    while received:
+        receiver, grad = received.popitem()
+        if grad is not None:
+            _leave(receiver, grad, create_graph)
+
+
+def _leave(receiver: Any, grad: Any, create_graph: bool) -> None:
+    """Add a cotangent to a leaf's gradient."""
+    owned, receiver.owned = receiver.owned, False
+    total: Any = receiver.grad
+    if isinstance(grad, Value):
+        grad = torch_face(grad)
+        receiver.grad = grad if total is None else torch_face(total) + grad
+        return
+    if total is None:
+        # 3: the caller's name, this one, and the argument of getrefcount.
+        alone = owned or (
+            type(grad) is np.ndarray
+            and grad.base is None
+            and sys.getrefcount(grad) <= 3
+        )
+        receiver.grad = fresh(grad if alone else np.array(grad))
+    elif create_graph or total.prompt is not UNTRACKED:
+        receiver.grad = total + fresh(grad)
+    elif type(total.primal) is np.ndarray:
+        total.primal += grad
+    else:
+        total.primal = total.primal + grad
+
+
+def grad_fn(self: Tensor) -> Any:
+    """The suspended rule that made it; None for a leaf."""
+    return None if self.is_leaf else Suspended(self.receiver)
+
+
+def backward(
+    self: Tensor,
+    gradient: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Any = None,
+) -> None:
+    """Resume the rules behind this tensor, newest first; leave ``.grad`` in leaves.
+
+    Args:
+        gradient: the cotangent; 1 for a tensor of one element.
+        retain_graph: whether the rules may be needed again.
+        create_graph: whether the gradients can be differentiated themselves.
+        inputs: the only tensors that get a gradient.
+
+    Raises:
+        RuntimeError: where PyTorch raises it, in its words.
+    """
+    run_backward((self,), (gradient,), retain_graph, create_graph, inputs)
+
+
+def own_receiver(self: Tensor) -> Any:
+    """The receiver, in a form that has hooks."""
+    if self.prompt is not AMBIENT:
+        raise EagerError(
+            "cannot register a hook on a tensor that doesn't require gradient"
+        )
+    if type(self.receiver) is not Recorder:
+        self.receiver = (+numpy_face(self)).receiver
+    return self.receiver
+
+
+def register_hook(self: Tensor, hook: Callable[[Any], Any]) -> Handle:
+    """Call a function with the gradient, which may return another in its place."""
+
+    def on_plain(z_bar: Any) -> Any:
+        replaced = hook(torch_face(z_bar))
+        return None if replaced is None else plain_cotangent(replaced)
+
+    return _hook(self, on_plain)
+
+
+def _hook(self: Tensor, hook: Any) -> Handle:
+    receiver = own_receiver(self)
+    if receiver.hooks is None:
+        receiver.hooks = {}
+    key = next(order)
+    receiver.hooks[key] = hook
+    return Handle(receiver.hooks, key)
+
+
+def retain_grad(self: Tensor) -> None:
+    """Keep the gradient, although no leaf."""
+    if not self.requires_grad:
+        raise EagerError("can't retain_grad on Tensor that has requires_grad=False")
+    if not self.is_leaf and not self.retains_grad:
+        _hook(self, RETAIN)
+
+
+def retains_grad(self: Tensor) -> bool:
+    """Whether it is no leaf, and keeps its gradient all the same."""
+    hooks: Any = getattr(self.receiver, "hooks", None)
+    return bool(hooks) and RETAIN in hooks.values() and not self.is_leaf
+
+
+def detach(self: Tensor) -> Any:
+    """The same memory, without derivative."""
+    z = fresh(self.primal)
+    viewed = self if self.viewed is None else self.viewed
+    # What is written through a view of what is tracked is no part of a derivative.
+    if viewed is UNSEEN or viewed.prompt is UNTRACKED:
+        z.viewed = viewed
+    return z
+
+
+def detach_(self: Tensor) -> Any:
+    """Cut this tensor off what made it."""
+    self.prompt, self.receiver = UNTRACKED, NOBODY
+    return self
+
+
+def data(self: Tensor) -> Any:
+    """The same memory, without derivative, to be written to in silence."""
+    z = fresh(self.primal)
+    if isinstance(self.primal, np.generic):
+        self.primal = z.primal = np.asarray(self.primal)
+    z.viewed = UNSEEN
+    return z
+
+
+def set_data(self: Tensor, x: Tensor) -> None:
+    """Show the memory of another tensor, and stay the leaf that this one is."""
+    self.primal = array = base(x)
+    if type(self.receiver) is Recorder:
+        self.receiver.shape, self.receiver.dtype = array.shape, array.dtype
+
+
+METHODS: dict[str, Any] = {
+    "backward": backward,
+    "data": property(data, set_data),
+    "detach": detach,
+    "detach_": detach_,
+    "grad_fn": property(grad_fn),
+    "register_hook": register_hook,
+    "retain_grad": retain_grad,
+    "retains_grad": property(retains_grad),
+}

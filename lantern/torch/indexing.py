@@ -1,0 +1,382 @@
+"""Reading parts of a tensor by positions and masks; tensors with parts changed."""
+
+from typing import Any
+
+import numpy as np
+
+from lantern.errors import EagerError, PositionError, ShapeError
+from lantern.tensor import indexing as ours
+from lantern.tensor import updating
+from lantern.torch.operators import as_view, call, cast, in_memory
+from lantern.torch.shaping import _read, axis_of
+from lantern.torch.tensor import Tensor, fresh, numpy_face, torch_face
+from lantern.value import base
+
+_BASIC = (int, slice, type(None), type(...))
+
+
+def plain_index(index: Any) -> Any:
+    """An index of plain values, and whether it makes a view."""
+    if type(index) in _BASIC:
+        return index, True
+    if type(index) is not tuple:
+        if isinstance(index, list) and any(
+            isinstance(p, slice | Tensor) for p in index
+        ):
+            index = tuple(index)
+        else:
+            index = (index,)
+    parts, basic = [], True
+    for part in index:
+        if type(part) not in _BASIC:
+            part, is_basic = _plain_part(part)
+            basic = basic and is_basic
+        elif type(part) is slice:
+            part = _plain_slice(part)
+        parts.append(part)
+    return tuple(parts), basic
+
+
+def _plain_slice(part: slice) -> slice:
+    bounds = (part.start, part.stop, part.step)
+    if not any(isinstance(b, Tensor) for b in bounds):
+        return part
+    return slice(*(int(b) if isinstance(b, Tensor) else b for b in bounds))
+
+
+def _plain_part(part: Any) -> tuple[Any, bool]:
+    if isinstance(part, bool | np.bool_):
+        return bool(part), False
+    if isinstance(part, np.integer):
+        return int(part), True
+    if isinstance(part, list | tuple | range):
+        part = np.array([base(p) for p in part])
+        part = part if part.size else part.astype(int)
+    part = base(part)
+    kind = getattr(getattr(part, "dtype", None), "kind", None)
+    if kind not in ("i", "u", "b"):
+        raise PositionError(
+            "tensors used as indices must be long, int, byte or bool tensors"
+        )
+    if not part.shape and kind != "b":
+        return int(part), True
+    if part.dtype == np.uint8:
+        part = part.astype(bool)
+    return np.array(part), False
+
+
+def _check_index(index: Any, array: Any) -> None:
+    """NumPy's complaint about an index, in PyTorch's words."""
+    parts = index if type(index) is tuple else (index,)
+    used = sum(
+        0
+        if p is None or p is ... or type(p) is bool
+        else getattr(p, "ndim", 1)
+        if getattr(getattr(p, "dtype", None), "kind", "") == "b"
+        else 1
+        for p in parts
+    )
+    if used > array.ndim:
+        raise PositionError(f"too many indices for tensor of dimension {array.ndim}")
+    for axis, part in enumerate(parts):
+        if type(part) is int and axis < array.ndim and not any(p is ... for p in parts):
+            n = array.shape[axis]
+            if not -n <= part < n:
+                raise PositionError(
+                    f"index {part} is out of bounds for dimension {axis} with size {n}"
+                )
+
+
+def getitem(self: Tensor, index: Any) -> Any:
+    """The part ``self[index]``: a view, if the index has no positions or masks."""
+    index, basic = plain_index(index)
+    array = in_memory(self)
+    if basic:
+        if type(index) is int:
+            if not array.shape:
+                raise PositionError(
+                    "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or "
+                    "`tensor.item<T>()` in C++ to convert a 0-dim tensor to a number"
+                )
+            index = (index, ...)
+        elif type(index) is tuple and not any(p is ... for p in index):
+            index = (*index, ...)
+        try:
+            return as_view(_read(self, index=index), self)
+        except (IndexError, ValueError) as error:
+            raise _refused(index, array, error) from None
+    try:
+        return call(ours._getitem, self, index=index)
+    except IndexError as error:
+        raise _refused(index, array, error) from None
+
+
+def _refused(index: Any, array: Any, error: Exception) -> Exception:
+    if isinstance(error, ValueError):
+        return ShapeError("step must be greater than zero")
+    try:
+        _check_index(index, array)
+    except IndexError as ours:
+        return ours
+    return PositionError(str(error))
+
+
+def put(self: Tensor, index: Any, value: Any) -> Any:
+    """The tensor with a value in place of what is at a plain index."""
+    if isinstance(value, Tensor):
+        value = cast(value, base(self).dtype)
+        while base(value).ndim > base(self)[index].ndim and base(value).shape[0] == 1:
+            value = value[0]
+    return torch_face(updating._put(numpy_face(self), numpy_face(value), index=index))
+
+
+def add_at(self: Tensor, index: Any, value: Any) -> Any:
+    """The tensor with a value added at a plain index, each time that it is named."""
+    if isinstance(value, Tensor):
+        value = cast(value, base(self).dtype)
+    return torch_face(
+        updating._add_at(numpy_face(self), numpy_face(value), index=index)
+    )
+
+
+def lines(array: Any, dim: int, positions: Any) -> Any:
+    """The index of positions along each line of an axis, as gather has them."""
+    dim = axis_of(dim, array.ndim)
+    if not array.shape:
+        return (...,)
+    grid = np.ogrid[tuple(slice(n) for n in positions.shape)]
+    return (*grid[:dim], positions, *grid[dim + 1 :])
+
+
+def _positions(name: str, index: Any) -> Any:
+    array = base(index)
+    if array.dtype.kind not in "iu":
+        raise EagerError(f"{name}(): Expected dtype int64 for index")
+    return array
+
+
+def _checked(name: str, index: Any, length: int, dim: int) -> Any:
+    if index.size and (index.min() < -length or index.max() >= length):
+        wrong = index[(index < -length) | (index >= length)].flat[0]
+        raise (PositionError if name == "index_select" else EagerError)(
+            f"index {wrong} is out of bounds for dimension {dim} with size {length}"
+        )
+    return index
+
+
+def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Any:
+    """Along an axis the elements at positions of their own for each line."""
+    array, positions = base(input), _positions("gather", index)
+    if not array.shape:
+        return input.reshape(()).expand(positions.shape).clone()
+    if positions.ndim != array.ndim:
+        raise EagerError(
+            "Index tensor must have the same number of dimensions as input tensor"
+        )
+    dim = axis_of(dim, array.ndim)
+    _checked("gather", positions, array.shape[dim], dim)
+    return call(ours._getitem, input, index=lines(array, dim, np.array(positions)))
+
+
+def take_along_dim(input: Tensor, indices: Tensor, dim: Any = None) -> Any:
+    """As ``gather``, broadcast."""
+    if dim is None:
+        return input.reshape(-1)[indices.reshape(-1)]
+    return call(ours.take_along_axis, input, base(indices), dim)
+
+
+def take(input: Tensor, index: Tensor) -> Any:
+    """Elements by their positions, all counted along one axis."""
+    return input.reshape(-1)[index]
+
+
+def index_select(input: Tensor, dim: int, index: Tensor) -> Any:
+    """The parts along an axis at some positions."""
+    array, positions = base(input), np.atleast_1d(_positions("index_select", index))
+    if not array.shape:
+        return input.clone()
+    dim = axis_of(dim, array.ndim)
+    _checked("index_select", positions, array.shape[dim], dim)
+    return call(
+        ours._getitem, input, index=(*(slice(None),) * dim, np.array(positions))
+    )
+
+
+def masked_select(input: Tensor, mask: Tensor) -> Any:
+    """The elements for which a mask holds."""
+    shape = np.broadcast_shapes(base(input).shape, base(mask).shape)
+    return input.expand(shape)[mask.expand(shape)]
+
+
+def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Any:
+    """The tensor with a value where a mask holds."""
+    from lantern.torch.elementwise import where
+
+    if base(mask).dtype.kind != "b":
+        raise EagerError(
+            "masked_fill_ only supports boolean masks, but got mask with dtype "
+            f"{mask.dtype}"
+        )
+    kind = base(input).dtype
+    value = (
+        cast(value, kind)
+        if isinstance(value, Tensor)
+        else fresh(np.asarray(value, kind))
+    )
+    return where(mask, value, input)
+
+
+def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Any:
+    """The tensor with the source's elements, in order, where a mask holds."""
+    chosen = np.array(np.broadcast_to(base(mask), base(input).shape))
+    return put(input, chosen, source.reshape(-1)[: int(chosen.sum())])
+
+
+def _part_of(src: Any, positions: Any) -> Any:
+    """As much of a source as there are positions."""
+    if not isinstance(src, Tensor) or base(src).shape == positions.shape:
+        return src
+    return src[tuple(slice(n) for n in positions.shape)]
+
+
+def scatter(
+    input: Tensor,
+    dim: int,
+    index: Tensor,
+    src: Any = None,
+    *,
+    value: Any = None,
+    reduce: Any = None,
+) -> Any:
+    """The tensor with a source's elements at positions along an axis."""
+    positions = _positions("scatter", index)
+    where = lines(base(input), dim, np.array(positions))
+    src = value if src is None else _part_of(src, positions)
+    if reduce == "add":
+        return add_at(input, where, src)
+    if reduce == "multiply":
+        return put(
+            input, where, torch_face(call(ours._getitem, input, index=where)) * src
+        )
+    return put(input, where, src)
+
+
+def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Any:
+    """The tensor with a source's elements added at positions along an axis."""
+    positions = _positions("scatter", index)
+    where = lines(base(input), dim, np.array(positions))
+    return add_at(input, where, _part_of(src, positions))
+
+
+def _along(input: Tensor, dim: int, index: Tensor) -> Any:
+    dim = axis_of(dim, base(input).ndim)
+    return (*(slice(None),) * dim, np.array(base(index)))
+
+
+def index_add(
+    input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1
+) -> Any:
+    """The tensor with a source's parts added at positions along an axis."""
+    return add_at(
+        input, _along(input, dim, index), source if alpha == 1 else source * alpha
+    )
+
+
+def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Any:
+    """The tensor with a source's parts at positions along an axis."""
+    return put(input, _along(input, dim, index), source)
+
+
+def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Any:
+    """The tensor with a value at positions along an axis."""
+    return put(input, _along(input, dim, index), value)
+
+
+def index_put(
+    input: Tensor, indices: Any, values: Any, accumulate: bool = False
+) -> Any:
+    """The tensor with values at an index, or with them added there."""
+    where, _ = plain_index(tuple(indices))
+    return (add_at if accumulate else put)(input, where, values)
+
+
+def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Any:
+    """The tensor with a source at one place along an axis."""
+    dim = axis_of(dim, base(input).ndim)
+    return put(input, (*(slice(None),) * dim, index, ...), src)
+
+
+def slice_scatter(
+    input: Tensor,
+    src: Tensor,
+    dim: int = 0,
+    start: Any = None,
+    end: Any = None,
+    step: int = 1,
+) -> Any:
+    """The tensor with a source in a slice of an axis."""
+    dim = axis_of(dim, base(input).ndim)
+    return put(input, (*(slice(None),) * dim, slice(start, end, step), ...), src)
+
+
+def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
+    """Where the elements are not 0: positions in rows, or for each axis."""
+    found = np.atleast_1d(base(input)).nonzero()
+    if as_tuple:
+        return tuple(map(fresh, found))
+    if not base(input).shape:
+        return fresh(np.zeros((len(found[0]), 0), np.int64))
+    return fresh(np.stack(found, -1))
+
+
+def argwhere(input: Tensor) -> Any:
+    """Where the elements are not 0, in rows."""
+    return nonzero(input)
+
+
+def searchsorted(
+    sorted_sequence: Tensor,
+    input: Any,
+    *,
+    right: bool = False,
+    side: Any = None,
+    **ignored: Any,
+) -> Any:
+    """Where values would stand in an ordered sequence."""
+    side = side or ("right" if right else "left")
+    rows, values = base(sorted_sequence), np.asarray(base(input))
+    if rows.ndim == 1:
+        return fresh(np.asarray(np.searchsorted(rows, values, side)))
+    flat, wanted = (
+        rows.reshape(-1, rows.shape[-1]),
+        values.reshape(-1, values.shape[-1]),
+    )
+    found = [np.searchsorted(r, v, side) for r, v in zip(flat, wanted, strict=True)]
+    return fresh(np.stack(found).reshape(values.shape))
+
+
+def bucketize(
+    input: Any, boundaries: Tensor, *, right: bool = False, **ignored: Any
+) -> Any:
+    """In which interval each value lies."""
+    return searchsorted(boundaries, input, right=right)
+
+
+def isin(
+    elements: Any, test_elements: Any, *, invert: bool = False, **ignored: Any
+) -> Any:
+    """Which elements occur among others."""
+    return fresh(
+        np.asarray(np.isin(base(elements), base(test_elements), invert=invert))
+    )
+
+
+functions = {
+    name: value
+    for name, value in list(globals().items())
+    if callable(value)
+    and not name.startswith("_")
+    and getattr(value, "__module__", "") == __name__
+    and name not in ("getitem", "put", "add_at", "lines", "plain_index")
+}
+NO_METHODS = ("searchsorted", "bucketize", "isin")

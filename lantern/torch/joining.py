@@ -1,0 +1,258 @@
+"""Tensors joined, repeated, or with their elements in another order; grids."""
+
+import itertools
+from typing import Any
+
+import numpy as np
+
+from lantern.errors import EagerError
+from lantern.tensor import arranging, joining, linalg, manipulation
+from lantern.tensor import indexing as ours
+from lantern.torch.operators import call, cast, result_dtype
+from lantern.torch.shaping import axis_of, lengths, movedim, reshape
+from lantern.torch.tensor import Tensor, fresh, numpy_face, torch_face
+from lantern.value import base
+
+
+def _alike(tensors: Any) -> list[Any]:
+    """Tensors in the type of their joint result."""
+    tensors = list(tensors)
+    kinds = {base(x).dtype for x in tensors}
+    if len(kinds) > 1:
+        kind = result_dtype(*(x.reshape(-1) for x in tensors))
+        tensors = [cast(x, kind) for x in tensors]
+    return tensors
+
+
+def cat(tensors: Any, dim: int = 0, *, axis: Any = None, out: Any = None) -> Any:
+    """Tensors joined along an axis that they have."""
+    tensors = _alike(tensors)
+    if not tensors:
+        raise EagerError("torch.cat(): expected a non-empty list of Tensors")
+    if any(not base(x).shape for x in tensors):
+        i = next(i for i, x in enumerate(tensors) if not base(x).shape)
+        raise EagerError(
+            f"zero-dimensional tensor (at position {i}) cannot be concatenated"
+        )
+    ndim = max(base(x).ndim for x in tensors)
+    dim = axis_of(dim, ndim)
+    if ndim > 1:
+        tensors = [x for x in tensors if base(x).shape != (0,)]
+    shapes = [base(x).shape for x in tensors]
+    for i, shape in enumerate(shapes):
+        if len(shape) != ndim:
+            raise EagerError(
+                f"Tensors must have same number of dimensions: got {ndim} and "
+                f"{len(shape)}"
+            )
+        for d in range(ndim):
+            if d != dim and shape[d] != shapes[0][d]:
+                raise EagerError(
+                    f"Sizes of tensors must match except in dimension {dim}. Expected "
+                    f"size {shapes[0][d]} but got size {shape[d]} for tensor number "
+                    f"{i} in the list."
+                )
+    faces = [numpy_face(x) for x in tensors]
+    return torch_face(manipulation.concat(faces, axis=dim))
+
+
+def stack(tensors: Any, dim: int = 0, *, out: Any = None) -> Any:
+    """Tensors joined along a new axis."""
+    tensors = _alike(tensors)
+    if not tensors:
+        raise EagerError("stack expects a non-empty TensorList")
+    shape = base(tensors[0]).shape
+    for i, x in enumerate(tensors):
+        if base(x).shape != shape:
+            raise EagerError(
+                f"stack expects each tensor to be equal size, but got {list(shape)} at "
+                f"entry 0 and {list(base(x).shape)} at entry {i}"
+            )
+    faces = [numpy_face(x) for x in tensors]
+    return torch_face(manipulation.stack(faces, axis=axis_of(dim, len(shape), 1)))
+
+
+def _joining(name: str) -> Any:
+    function = getattr(joining, name)
+
+    def join(tensors: Any) -> Any:
+        return call(function, [numpy_face(x) for x in _alike(tensors)])
+
+    join.__name__ = name
+    return join
+
+
+hstack, vstack, dstack, column_stack = map(
+    _joining, ("hstack", "vstack", "dstack", "column_stack")
+)
+
+
+def repeat(input: Tensor, *repeats: Any) -> Any:
+    """Copies of the tensor, side by side: so many along each axis."""
+    reps = lengths(repeats)
+    if len(reps) < base(input).ndim:
+        raise EagerError(
+            "Number of dimensions of repeat dims can not be smaller than number of "
+            "dimensions of tensor"
+        )
+    return call(arranging.tile, input, reps)
+
+
+def tile(input: Tensor, *dims: Any) -> Any:
+    """Copies of the tensor, side by side, as ``numpy.tile``."""
+    return call(arranging.tile, input, lengths(dims))
+
+
+def repeat_interleave(
+    input: Tensor, repeats: Any, dim: Any = None, *, output_size: Any = None
+) -> Any:
+    """Each element, or each part along an axis, repeated."""
+    return call(arranging.repeat, input, base(repeats), dim)
+
+
+def flip(input: Tensor, *dims: Any) -> Any:
+    """The tensor with the order along some axes reversed."""
+    return call(arranging.flip, input, lengths(dims))
+
+
+def fliplr(input: Tensor) -> Any:
+    """The columns in reverse."""
+    return flip(input, 1)
+
+
+def flipud(input: Tensor) -> Any:
+    """The rows in reverse."""
+    return flip(input, 0)
+
+
+def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Any:
+    """The tensor turned by right angles."""
+    return call(arranging.rot90, input, k, tuple(dims))
+
+
+def roll(input: Tensor, shifts: Any, dims: Any = None) -> Any:
+    """The elements moved along axes, those that fall off come back in front."""
+    shifts = tuple(shifts) if isinstance(shifts, list | tuple) else shifts
+    dims = tuple(dims) if isinstance(dims, list | tuple) else dims
+    return call(arranging.roll, input, shifts, dims)
+
+
+def tril(input: Tensor, diagonal: int = 0) -> Any:
+    """The lower triangles of matrices, zeros elsewhere."""
+    return call(arranging.tril, input, diagonal)
+
+
+def triu(input: Tensor, diagonal: int = 0) -> Any:
+    """The upper triangles of matrices, zeros elsewhere."""
+    return call(arranging.triu, input, diagonal)
+
+
+def diag(input: Tensor, diagonal: int = 0) -> Any:
+    """The diagonal of a matrix, or the matrix with a diagonal."""
+    return call(arranging.diag, input, diagonal)
+
+
+def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
+    """The diagonals of the matrices along two axes."""
+    return call(linalg.diagonal, input, offset, dim1, dim2)
+
+
+def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
+    """Matrices with diagonals, along two axes."""
+    array = base(input)
+    n = array.shape[-1] + abs(offset)
+    i = np.arange(array.shape[-1])
+    index = (..., i + max(-offset, 0), i + max(offset, 0))
+    z = call(ours.scatter, input, index=index, shape=(*array.shape[:-1], n, n))
+    return movedim(z, (-2, -1), (dim1, dim2))
+
+
+def meshgrid(*tensors: Any, indexing: str = "ij") -> Any:
+    """The coordinates of a grid, an array for each axis."""
+    if len(tensors) == 1 and isinstance(tensors[0], list | tuple):
+        tensors = tuple(tensors[0])
+    if len({base(x).dtype for x in tensors}) > 1:
+        raise EagerError("meshgrid expects all tensors to have the same dtype")
+    faces = [numpy_face(x) for x in tensors]
+    return tuple(map(torch_face, joining.meshgrid(*faces, indexing=indexing)))
+
+
+def cartesian_prod(*tensors: Any) -> Any:
+    """All combinations of elements, one in each row."""
+    if len(tensors) == 1:
+        return tensors[0]
+    return stack([x.reshape(-1) for x in meshgrid(*tensors)], -1)
+
+
+def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Any:
+    """All choices of r elements, one in each row."""
+    kind = "combinations_with_replacement" if with_replacement else "combinations"
+    rows = list(getattr(itertools, kind)(range(len(input)), r))
+    return input[fresh(np.array(rows, np.int64).reshape(-1, r))]
+
+
+def _atleast(n: int) -> Any:
+    def convert(*tensors: Any) -> Any:
+        if len(tensors) == 1 and isinstance(tensors[0], list | tuple):
+            tensors = tuple(tensors[0])
+        results = tuple(_with_axes(x, n) for x in tensors)
+        return results[0] if len(results) == 1 else results
+
+    return convert
+
+
+def _with_axes(x: Tensor, n: int) -> Any:
+    shape = base(x).shape
+    if len(shape) >= n:
+        return x
+    more = {(0, 1): (1,), (0, 2): (1, 1), (0, 3): (1, 1, 1)}
+    shapes = {
+        (1, 2): lambda: (1, *shape),
+        (1, 3): lambda: (1, *shape, 1),
+        (2, 3): lambda: (*shape, 1),
+    }
+    key = (len(shape), n)
+    return reshape(x, more[key] if key in more else shapes[key]())
+
+
+atleast_1d, atleast_2d, atleast_3d = map(_atleast, (1, 2, 3))
+
+
+def unfold(input: Tensor, dimension: int, size: int, step: int) -> Any:
+    """All windows of a size along an axis, as a last axis."""
+    shape = base(input).shape
+    dim = axis_of(dimension, len(shape))
+    starts = np.arange(0, shape[dim] - size + 1, step)
+    index = (*(slice(None),) * dim, starts[:, None] + np.arange(size))
+    z = call(ours.getitem, input, index)
+    return movedim(z, dim + 1, -1)
+
+
+def numel(input: Tensor) -> int:
+    """How many elements there are."""
+    return base(input).size
+
+
+def view_as_real(input: Tensor) -> Any:
+    """Complex numbers as pairs along a last axis."""
+    return stack([input.real, input.imag], -1)
+
+
+def view_as_complex(input: Tensor) -> Any:
+    """Pairs along the last axis as complex numbers."""
+    return input[..., 0] + input[..., 1] * 1j
+
+
+functions = {
+    name: value
+    for name, value in list(globals().items())
+    if callable(value)
+    and not name.startswith("_")
+    and getattr(value, "__module__", "") == __name__
+}
+functions |= {"concat": cat, "concatenate": cat, "row_stack": vstack}
+NO_METHODS = (
+    "cartesian_prod cat column_stack combinations concat concatenate dstack hstack "
+    "meshgrid row_stack stack vstack atleast_1d atleast_2d atleast_3d view_as_complex "
+    "view_as_real"
+).split()

@@ -1,0 +1,208 @@
+"""Linear algebra: ``torch.linalg``."""
+
+from collections import namedtuple
+from typing import Any
+
+import numpy as np
+
+from lantern import linalg as ours
+from lantern.errors import EagerError
+from lantern.torch.operators import call
+from lantern.torch.reduction import axes, vector_norm
+from lantern.torch.tensor import Tensor, fresh, numpy_face, torch_face
+from lantern.value import base
+
+__all__ = [
+    "LinAlgError",
+    "cholesky",
+    "cond",
+    "cross",
+    "det",
+    "diagonal",
+    "eig",
+    "eigh",
+    "eigvals",
+    "eigvalsh",
+    "inv",
+    "lstsq",
+    "matmul",
+    "matrix_exp",
+    "matrix_norm",
+    "matrix_power",
+    "matrix_rank",
+    "multi_dot",
+    "norm",
+    "pinv",
+    "qr",
+    "slogdet",
+    "solve",
+    "solve_triangular",
+    "svd",
+    "svdvals",
+    "vecdot",
+    "vector_norm",
+]
+
+
+class LinAlgError(EagerError):
+    """A matrix is singular, or a decomposition does not converge."""
+
+
+def _square(name: str, x: Tensor) -> None:
+    shape = base(x).shape
+    if len(shape) < 2 or shape[-1] != shape[-2]:
+        what = list(shape[-2:]) if len(shape) > 1 else list(shape)
+        raise EagerError(
+            f"linalg.{name}: A must be batches of square matrices, but they are "
+            f"{' by '.join(map(str, what))} matrices"
+        )
+
+
+def _one(name: str, function: Any, square: bool = False, results: str = "") -> Any:
+    """A function of one matrix; with several results, in a named tuple."""
+    row = namedtuple(name, results) if results else None
+
+    def operate(A: Tensor, *args: Any, **options: Any) -> Any:
+        if square:
+            _square(name, A)
+        options.pop("out", None)
+        try:
+            if row is None:
+                return call(function, A, *args, **options)
+            found = function(numpy_face(A), *args, **options)
+            return row(*(torch_face(z) for z in found))
+        except np.linalg.LinAlgError as error:
+            raise LinAlgError(f"linalg.{name}: {error}") from None
+
+    operate.__name__ = operate.__qualname__ = name
+    operate.__doc__ = f"As ``lantern.linalg.{function.__name__}``."
+    return operate
+
+
+inv = _one("inv", ours.inv, square=True)
+det = _one("det", ours.det, square=True)
+slogdet = _one("slogdet", ours.slogdet, square=True, results="sign logabsdet")
+_cholesky = _one("cholesky", ours.cholesky, square=True)
+eigh = _one("eigh", lambda A, UPLO="L": ours.eigh(A), True, "eigenvalues eigenvectors")
+eig = _one("eig", ours.eig, square=True, results="eigenvalues eigenvectors")
+eigvalsh = _one("eigvalsh", lambda A, UPLO="L": ours.eigvalsh(A), square=True)
+eigvals = _one("eigvals", ours.eigvals, square=True)
+svdvals = _one("svdvals", ours.svdvals)
+pinv = _one("pinv", ours.pinv)
+matrix_exp = _one("matrix_exp", ours.expm, square=True)
+matrix_power = _one("matrix_power", ours.matrix_power, square=True)
+matrix_rank = _one("matrix_rank", ours.matrix_rank)
+cond = _one("cond", ours.cond)
+_svd = _one("svd", ours.svd, results="U S Vh")
+_qr = _one("qr", ours.qr, results="Q R")
+
+
+def cholesky(A: Tensor, *, upper: bool = False) -> Any:
+    """The triangle L with ``L @ L.mH == A``."""
+    return _cholesky(A, upper=upper)
+
+
+def svd(A: Tensor, full_matrices: bool = True, *, driver: Any = None) -> Any:
+    """Singular values and vectors, with ``A == U @ diag(S) @ Vh``."""
+    return _svd(A, full_matrices=full_matrices)
+
+
+def qr(A: Tensor, mode: str = "reduced") -> Any:
+    """Orthonormal columns and an upper triangle."""
+    return _qr(A, mode=mode)
+
+
+def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Any:
+    """The X with ``A @ X == B``; with ``X @ A == B`` if not left."""
+    _square("solve", A)
+    try:
+        if not left:
+            return call(ours.solve, A.mT, B.mT).mT
+        vector = base(B).ndim == 1 or base(B).shape == base(A).shape[:-1]
+        if vector:
+            return call(ours.solve, A, B.unsqueeze(-1)).squeeze(-1)
+        return call(ours.solve, A, B)
+    except np.linalg.LinAlgError as error:
+        raise LinAlgError(f"linalg.solve: {error}") from None
+
+
+def solve_triangular(
+    A: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False
+) -> Any:
+    """The X with ``A @ X == B``, of a triangular A."""
+    A = A.triu() if upper else A.tril()
+    if unitriangular:
+        A = (
+            A
+            - A.diagonal(0, -2, -1).diag_embed()
+            + fresh(np.eye(base(A).shape[-1], dtype=base(A).dtype))
+        )
+    return solve(A, B, left=left)
+
+
+def lstsq(A: Tensor, B: Tensor, rcond: Any = None, *, driver: Any = None) -> Any:
+    """The X for which ``A @ X - B`` is least; residuals, rank and singular values."""
+    lstsq = namedtuple("lstsq", "solution residuals rank singular_values")
+    x, residuals, rank, values = ours.lstsq(numpy_face(A), numpy_face(B), rcond=rcond)
+    return lstsq(*(torch_face(z) for z in (x, residuals, np.asarray(rank), values)))
+
+
+def matrix_norm(
+    A: Tensor,
+    ord: Any = "fro",
+    dim: Any = (-2, -1),
+    keepdim: bool = False,
+    *,
+    dtype: Any = None,
+) -> Any:
+    """The norm of matrices along two axes."""
+    A = A if dtype is None else A.to(dtype)
+    if ord == "fro":
+        return vector_norm(A, 2, dim, keepdim)
+    A = A.movedim(tuple(dim), (-2, -1))
+    z = call(ours.matrix_norm, A, ord=ord, keepdims=False)
+    return z.unsqueeze(-1).unsqueeze(-1) if keepdim else z
+
+
+def norm(
+    A: Tensor,
+    ord: Any = None,
+    dim: Any = None,
+    keepdim: bool = False,
+    *,
+    dtype: Any = None,
+) -> Any:
+    """The norm of vectors or of matrices, as their axes say."""
+    if ord is None or (dim is None and base(A).ndim == 1) or isinstance(dim, int):
+        flat = (
+            A if dim is not None or ord is None or base(A).ndim == 1 else A.reshape(-1)
+        )
+        return vector_norm(
+            flat, 2 if ord is None else ord, axes(dim), keepdim, dtype=dtype
+        )
+    return matrix_norm(A, ord, dim or (-2, -1), keepdim, dtype=dtype)
+
+
+def multi_dot(tensors: Any) -> Any:
+    """The product of matrices in a row."""
+    return call(ours.multi_dot, [numpy_face(x) for x in tensors])
+
+
+def matmul(input: Tensor, other: Tensor) -> Any:
+    """The matrix product."""
+    return input @ other
+
+
+def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Any:
+    """The inner products of vectors along an axis."""
+    return call(ours.vecdot, x, y, axis=dim)
+
+
+def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Any:
+    """The vector product along an axis of length 3."""
+    return call(ours.cross, input, other, axis=dim)
+
+
+def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
+    """The diagonals of the matrices along two axes."""
+    return A.diagonal(offset, dim1, dim2)

@@ -1,0 +1,333 @@
+"""What only tensors have: their form, type and place; and the table of methods."""
+
+from typing import Any
+
+import numpy as np
+
+from lantern import arithmetic
+from lantern.errors import ShapeError
+from lantern.tensor.device import to_device
+from lantern.torch import (
+    comparing,
+    creation,
+    draws,
+    dtypes,
+    elementwise,
+    gradients,
+    indexing,
+    joining,
+    linalg,
+    ordering,
+    products,
+    reduction,
+    shaping,
+    writing,
+)
+from lantern.torch.dtypes import Size, as_numpy_dtype
+from lantern.torch.operators import call, cast, in_memory, unary
+from lantern.torch.tensor import Tensor, fresh, make
+from lantern.torch.writing import type_name
+from lantern.value import UNTRACKED, base
+
+_copied = unary(arithmetic.positive)
+
+
+def clone(self: Tensor, *, memory_format: Any = None) -> Tensor:
+    """A copy, through which the derivative goes."""
+    if self.prompt is UNTRACKED:
+        return fresh(
+            np.array(base(self))
+            if isinstance(base(self), np.generic)
+            else base(self).copy()
+        )
+    return _copied(self)
+
+
+def size(self: Tensor, dim: Any = None) -> Any:
+    """The lengths of the axes, or of one."""
+    shape = Size(base(self).shape)
+    return shape if dim is None else shape[shaping.axis_of(dim, len(shape))]
+
+
+def dim(self: Tensor) -> int:
+    """The number of axes."""
+    return base(self).ndim
+
+
+def numel(self: Tensor) -> int:
+    """The number of elements."""
+    return base(self).size
+
+
+def stride(self: Tensor, dim: Any = None) -> Any:
+    """How far apart in memory neighbours along each axis are, in elements."""
+    array = np.asarray(base(self))
+    steps = tuple(s // array.itemsize for s in array.strides)
+    return steps if dim is None else steps[dim]
+
+
+def element_size(self: Tensor) -> int:
+    """How many bytes an element takes."""
+    return base(self).dtype.itemsize
+
+
+def data_ptr(self: Tensor) -> int:
+    """The address of the first element."""
+    return in_memory(self).__array_interface__["data"][0]
+
+
+def is_contiguous(self: Tensor, memory_format: Any = None) -> bool:
+    """Whether the elements lie in a row in memory."""
+    array = base(self)
+    return isinstance(array, np.generic) or bool(array.flags.c_contiguous)
+
+
+def contiguous(self: Tensor, memory_format: Any = None) -> Tensor:
+    """The tensor with its elements in a row in memory; itself, if they are."""
+    if is_contiguous(self):
+        return self
+    z = clone(self)
+    if not z.primal.flags.c_contiguous:
+        z.primal = np.ascontiguousarray(z.primal)
+    return z
+
+
+def to(self: Tensor, *args: Any, **options: Any) -> Tensor:
+    """The tensor in another type, on another device, or as another tensor is."""
+    kind, device = options.get("dtype"), options.get("device")
+    for argument in args:
+        if isinstance(argument, Tensor):
+            kind, device = argument.dtype, argument.device
+        elif isinstance(argument, dtypes.dtype):
+            kind = argument
+        elif isinstance(argument, str | dtypes.device | int) and not isinstance(
+            argument, bool
+        ):
+            device = argument
+    z = self if kind is None else cast(self, as_numpy_dtype(kind))
+    if device is not None and (here := str(self.device)) != str(device):
+        name = str(dtypes.device(device))
+        if not here.startswith(name):
+            z = call(to_device, z, name)
+    return clone(z) if z is self and options.get("copy") else z
+
+
+def _to_type(kind: dtypes.dtype) -> Any:
+    def method(self: Tensor, memory_format: Any = None) -> Tensor:
+        return cast(self, kind.numpy)
+
+    method.__doc__ = f"The tensor with elements of type {kind}."
+    return method
+
+
+def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
+    """The name of the tensor's type; or the tensor in another type."""
+    if dtype is None:
+        return f"torch.{type_name(base(self).dtype)}Tensor"
+    if isinstance(dtype, str):
+        word = dtype.removeprefix("torch.").removesuffix("Tensor")
+        found = [n for n in dtypes.by_numpy if type_name(n) == word]
+        if not found:
+            raise ShapeError(f"invalid type: '{dtype}'")
+        return cast(self, found[0])
+    return cast(self, as_numpy_dtype(dtype))
+
+
+def type_as(self: Tensor, other: Tensor) -> Tensor:
+    """The tensor in another one's type."""
+    return cast(self, base(other).dtype)
+
+
+def cpu(self: Tensor, memory_format: Any = None) -> Tensor:
+    """The tensor in the host's memory."""
+    return to(self, "cpu")
+
+
+def cuda(self: Tensor, device: Any = None, non_blocking: bool = False) -> Tensor:
+    """The tensor on a GPU."""
+    return to(self, "cuda" if device is None else device)
+
+
+def _new(creator: Any) -> Any:
+    def method(self: Tensor, *args: Any, **options: Any) -> Tensor:
+        options.setdefault("dtype", self.dtype)
+        options.setdefault("device", self.device)
+        return creator(*args, **options)
+
+    method.__doc__ = "A new tensor of this one's type, on its device."
+    return method
+
+
+def apply_(self: Tensor, callable: Any) -> Tensor:
+    """Replace each element by a function of it."""
+    array = in_memory(self)
+    array[...] = (
+        np.vectorize(callable, otypes=[array.dtype])(array) if array.size else array
+    )
+    return self
+
+
+def share_memory_(self: Tensor) -> Tensor:
+    """The tensor as it is."""
+    return self
+
+
+def real_part(self: Tensor) -> Tensor:
+    """The real part."""
+    return elementwise.real(self)
+
+
+def imaginary_part(self: Tensor) -> Tensor:
+    """The imaginary part."""
+    return elementwise.imag(self)
+
+
+def invert(self: Tensor) -> Tensor:
+    """The complement of bits, or of truth."""
+    return fresh(np.invert(base(self)))
+
+
+def _device_number(self: Tensor) -> Any:
+    return -1 if self.device.type == "cpu" else self.device.index
+
+
+def _reflected(function: Any) -> Any:
+    return lambda self, other: function(other, self)
+
+
+_OWN = {
+    f.__name__: f
+    for f in (
+        apply_, clone, contiguous, cpu, cuda, data_ptr, dim, element_size,
+        is_contiguous, numel, share_memory_, size, stride, to, type_as,
+    )
+}  # fmt: skip
+_TYPES = {
+    "bool": dtypes.bool,
+    "byte": dtypes.uint8,
+    "char": dtypes.int8,
+    "cdouble": dtypes.complex128,
+    "cfloat": dtypes.complex64,
+    "double": dtypes.float64,
+    "float": dtypes.float32,
+    "half": dtypes.float16,
+    "int": dtypes.int32,
+    "long": dtypes.int64,
+    "short": dtypes.int16,
+}
+_NEW = {
+    "new_empty": creation.empty,
+    "new_full": creation.full,
+    "new_ones": creation.ones,
+    "new_tensor": creation.tensor,
+    "new_zeros": creation.zeros,
+}
+_LINEAR_ALGEBRA = "cholesky det matrix_exp matrix_power qr slogdet".split()
+FUNCTIONS: dict[str, Any] = {name: getattr(linalg, name) for name in _LINEAR_ALGEBRA}
+FUNCTIONS["inverse"] = linalg.inv
+FUNCTIONS["logdet"] = lambda input: linalg.det(input).log()
+FUNCTIONS["pinverse"] = linalg.pinv
+for _part in (
+    comparing,
+    elementwise,
+    reduction,
+    ordering,
+    shaping,
+    joining,
+    indexing,
+    products,
+):
+    FUNCTIONS |= _part.functions
+
+
+def _also_axis(function: Any) -> Any:
+    """A function that takes NumPy's ``axis`` and ``keepdims`` as well."""
+    names = function.__code__.co_varnames[: function.__code__.co_argcount]
+    if "dim" not in names:
+        return function
+
+    def either(*args: Any, **options: Any) -> Any:
+        if options:
+            if "axis" in options:
+                options["dim"] = options.pop("axis")
+            if "keepdims" in options:
+                options["keepdim"] = options.pop("keepdims")
+            out = options.pop("out", None)
+            if out is not None:
+                return writing.write(out, lambda _, *a: function(*a, **options), *args)
+        return function(*args, **options)
+
+    either.__name__ = either.__qualname__ = function.__name__
+    either.__doc__ = function.__doc__
+    either.__wrapped__ = function  # type: ignore[attr-defined]
+    return either
+
+
+FUNCTIONS = {name: _also_axis(f) for name, f in FUNCTIONS.items()}
+
+
+FURTHER = {
+    "__copy__": lambda self: make(self.primal, self.prompt, self.receiver),
+    "__abs__": FUNCTIONS["abs"],
+    "__and__": FUNCTIONS["bitwise_and"],
+    "__floordiv__": FUNCTIONS["floor_divide"],
+    "__getitem__": indexing.getitem,
+    "__invert__": invert,
+    "__lshift__": FUNCTIONS["bitwise_left_shift"],
+    "__neg__": FUNCTIONS["neg"],
+    "__or__": FUNCTIONS["bitwise_or"],
+    "__pos__": lambda self: self,
+    "__rand__": _reflected(FUNCTIONS["bitwise_and"]),
+    "__rfloordiv__": _reflected(FUNCTIONS["floor_divide"]),
+    "__ror__": _reflected(FUNCTIONS["bitwise_or"]),
+    "__rshift__": FUNCTIONS["bitwise_right_shift"],
+    "__rxor__": _reflected(FUNCTIONS["bitwise_xor"]),
+    "__setitem__": writing.setitem,
+    "__xor__": FUNCTIONS["bitwise_xor"],
+    "get_device": _device_number,
+    "is_complex": lambda self: base(self).dtype.kind == "c",
+    "is_floating_point": lambda self: base(self).dtype.kind == "f",
+    "is_pinned": lambda self: False,
+    "is_signed": lambda self: base(self).dtype.kind not in "ub",
+    "ndimension": dim,
+    "nelement": numel,
+    "pin_memory": share_memory_,
+    "type": type_,
+    **{f"__{name}__": FUNCTIONS[name] for name in comparing.COMPARISONS},
+}
+PROPERTIES = {
+    "T": shaping.reversed_axes,
+    "H": shaping.matrix_transposed,
+    "mH": shaping.matrix_transposed,
+    "mT": shaping.matrix_transposed,
+    "imag": imaginary_part,
+    "is_cuda": lambda self: self.device.type == "cuda",
+    "is_sparse": lambda self: False,
+    "itemsize": element_size,
+    "layout": lambda self: "torch.strided",
+    "nbytes": lambda self: base(self).nbytes,
+    "output_nr": lambda self: 0,
+    "real": real_part,
+}
+NO_METHODS = {
+    *elementwise.NO_METHODS,
+    *shaping.NO_METHODS,
+    *joining.NO_METHODS,
+    *indexing.NO_METHODS,
+    *products.NO_METHODS,
+}
+
+
+def install() -> None:
+    """Give the class its methods."""
+    table = {name: f for name, f in FUNCTIONS.items() if name not in NO_METHODS}
+    table |= {f"{n}_": writing.in_place(n, FUNCTIONS[n]) for n in writing.NAMES}
+    table |= gradients.METHODS | writing.METHODS | writing.OPERATORS | draws.METHODS
+    table |= _OWN | {name: _to_type(kind) for name, kind in _TYPES.items()}
+    table |= {name: _new(creator) for name, creator in _NEW.items()} | FURTHER
+    table |= {name: property(getter) for name, getter in PROPERTIES.items()}
+    for name, method in table.items():
+        setattr(Tensor, name, method)
+
+
+install()

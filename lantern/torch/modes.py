@@ -1,0 +1,130 @@
+"""Whether operations keep their rules: a context variable, and blocks that set it."""
+
+from collections.abc import Callable
+from contextvars import ContextVar
+from functools import wraps
+from typing import Any
+
+__all__ = [
+    "enable_grad",
+    "inference_mode",
+    "is_grad_enabled",
+    "is_inference_mode_enabled",
+    "no_grad",
+    "set_grad_enabled",
+]
+
+grad_mode: ContextVar[bool] = ContextVar("grad_mode", default=True)
+_inference: ContextVar[bool] = ContextVar("inference_mode", default=False)
+is_enabled = grad_mode.get
+
+
+def is_grad_enabled() -> bool:
+    """Whether operations keep their rules, so that ``backward`` finds them."""
+    return grad_mode.get()
+
+
+def is_inference_mode_enabled() -> bool:
+    """Whether ``inference_mode`` is on."""
+    return _inference.get()
+
+
+class _Mode:
+    """A block, or a decorator, in which rules are kept or not."""
+
+    def __init__(self, mode: bool) -> None:
+        self.mode = mode
+        self.before: list[bool] = []
+
+    def __enter__(self) -> None:
+        self.before.append(grad_mode.get())
+        grad_mode.set(self.mode)
+
+    def __exit__(self, *exception: Any) -> None:
+        grad_mode.set(self.before.pop())
+
+    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(function)
+        def inside(*args: Any, **kwargs: Any) -> Any:
+            with self.fresh():
+                return function(*args, **kwargs)
+
+        return inside
+
+    def fresh(self) -> "_Mode":
+        """Another block like this one."""
+        return _Mode(self.mode)
+
+
+class no_grad(_Mode):
+    """A block, or a decorator, in which no operation keeps its rule.
+
+    Example:
+        >>> with no_grad():
+        ...     is_grad_enabled()
+        False
+    """
+
+    def __new__(cls, function: Any = None) -> Any:
+        """A block; of a function (``@no_grad``), that function inside one."""
+        block = super().__new__(cls)
+        if function is None:
+            return block
+        cls.__init__(block)
+        return block(function)
+
+    def __init__(self, function: Any = None) -> None:
+        super().__init__(False)
+
+
+class enable_grad(no_grad):
+    """A block, or a decorator, in which operations keep their rules."""
+
+    def __init__(self, function: Any = None) -> None:
+        _Mode.__init__(self, True)
+
+
+class set_grad_enabled(_Mode):
+    """Say at once, or for a block, whether operations keep their rules."""
+
+    def __init__(self, mode: bool) -> None:
+        super().__init__(mode)
+        self.outer = grad_mode.get()
+        grad_mode.set(mode)
+
+    def __enter__(self) -> None:
+        self.before.append(self.outer)
+        grad_mode.set(self.mode)
+
+    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """The function inside such a block; until it is called, nothing is set."""
+        grad_mode.set(self.outer)
+        return super().__call__(function)
+
+
+class inference_mode(_Mode):
+    """As ``no_grad``."""
+
+    def __new__(cls, mode: Any = True) -> Any:
+        """A block; of a function (``@inference_mode``), that function inside one."""
+        block = super().__new__(cls)
+        if isinstance(mode, bool):
+            return block
+        cls.__init__(block, True)
+        return block(mode)
+
+    def __init__(self, mode: Any = True) -> None:
+        super().__init__(not mode and grad_mode.get())
+        self.inference = bool(mode)
+
+    def __enter__(self) -> None:
+        super().__enter__()
+        self.token = _inference.set(self.inference)
+
+    def __exit__(self, *exception: Any) -> None:
+        _inference.reset(self.token)
+        super().__exit__(*exception)
+
+    def fresh(self) -> _Mode:
+        """Another block like this one."""
+        return inference_mode(self.inference)

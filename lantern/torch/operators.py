@@ -1,0 +1,319 @@
+"""The operators of a tensor, which are the hot path, and how types meet in them."""
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from lantern import arithmetic
+from lantern.errors import EagerError
+from lantern.op import registry
+from lantern.tensor import linalg, manipulation
+from lantern.torch import dtypes
+from lantern.torch.dtypes import BOOL, F32, F64, I64, promoted
+from lantern.torch.eager import AMBIENT, NOTHING, STANDIN, Recorder
+from lantern.torch.modes import is_enabled
+from lantern.torch.tensor import Tensor, fresh, make, numpy_face, torch_face
+from lantern.torch.versions import owner
+from lantern.value import UNTRACKED, base
+
+__all__ = ["binary", "call", "promote", "unary"]
+
+_new = object.__new__
+
+
+def as_tensor(x: Any) -> Any:
+    """A number or an array as a tensor; None for what is neither."""
+    if isinstance(x, Tensor):
+        return x
+    if isinstance(x, np.ndarray | np.generic):
+        return fresh(x)
+    if isinstance(x, bool | int | float | complex):
+        return x
+    return None
+
+
+def scalar_type(x: Any) -> Any:
+    """The type that a Python number stands for."""
+    if isinstance(x, bool):
+        return BOOL
+    if isinstance(x, int):
+        return I64
+    return dtypes.default() if isinstance(x, float) else np.dtype(np.complex64)
+
+
+def result_dtype(*operands: Any) -> Any:
+    """NumPy's type of a result of tensors and numbers, by PyTorch's promotion.
+
+    Tensors with axes come before those without, which come before Python's numbers; the
+    later only count if they are of a higher kind.
+    """
+    ranked: list[Any] = [None, None, None]
+    found: Any = None
+    for x in operands:
+        if isinstance(x, Tensor):
+            plain = base(x)
+            place, kind = (0 if plain.shape else 1), plain.dtype
+        else:
+            place, kind = 2, scalar_type(x)
+        ranked[place] = kind if ranked[place] is None else promoted(ranked[place], kind)
+    for kind in ranked:
+        if found is None:
+            found = kind
+        elif kind is not None and dtypes.category(kind) > dtypes.category(found):
+            if dtypes.category(kind) == 3 and found is F64:
+                kind = np.dtype(np.complex128)
+            found = kind
+    return found
+
+
+def cast(x: Any, kind: Any) -> Any:
+    """A tensor with elements of one of NumPy's types."""
+    plain = base(x)
+    if plain.dtype == kind:
+        return x
+    if x.prompt is UNTRACKED or kind.kind not in "fc" or not is_enabled():
+        return fresh(plain.astype(kind))
+    return torch_face(manipulation.astype(numpy_face(x), kind))
+
+
+def promote(*operands: Any, floating: bool = False) -> list[Any]:
+    """Tensors in the type of their result, and numbers as they are."""
+    kind = result_dtype(*operands)
+    if floating and kind.kind in "iub":
+        kind = dtypes.default()
+    return [cast(x, kind) if isinstance(x, Tensor) else x for x in operands]
+
+
+def _careful(function: Any, floating: bool) -> Any:
+    """An operation on tensors of any types, and on numbers."""
+
+    def operate(x: Any, y: Any) -> Any:
+        x, y = as_tensor(x), as_tensor(y)
+        if x is None or y is None:
+            return NotImplemented
+        if function is not linalg.matmul:
+            x, y = promote(x, y, floating=floating)
+        elif x.dtype is not y.dtype:
+            raise EagerError(
+                f"expected m1 and m2 to have the same dtype, but got: {x.dtype} != "
+                f"{y.dtype}"
+            )
+        try:
+            return torch_face(function(numpy_face(x), numpy_face(y)))
+        except ValueError as error:
+            raise mismatch(function, x, y, error) from None
+
+    return operate
+
+
+def mismatch(function: Any, x: Any, y: Any, error: Exception) -> EagerError:
+    """The error of shapes that do not fit together, in PyTorch's words."""
+    a, b = list(np.shape(base(x))), list(np.shape(base(y)))
+    if function is linalg.matmul:
+        return EagerError(
+            f"mat1 and mat2 shapes cannot be multiplied ({'x'.join(map(str, a))} and "
+            f"{'x'.join(map(str, b))})"
+        )
+    for i in range(-1, -1 - min(len(a), len(b)), -1):
+        if a[i] != b[i] and 1 not in (a[i], b[i]):
+            return EagerError(
+                f"The size of tensor a ({a[i]}) must match the size of tensor b "
+                f"({b[i]}) at non-singleton dimension {max(len(a), len(b)) + i}"
+            )
+    return EagerError(str(error))
+
+
+_SYMBOLS = {
+    "add": (arithmetic.add, operator.add),
+    "sub": (arithmetic.subtract, operator.sub),
+    "mul": (arithmetic.multiply, operator.mul),
+    "truediv": (arithmetic.divide, operator.truediv),
+    "mod": (arithmetic.remainder, operator.mod),
+    "pow": (arithmetic.pow, operator.pow),
+    "matmul": (linalg.matmul, operator.matmul),
+}
+
+
+def binary(name: str) -> Any:
+    """The method ``x op y``, with no step too many."""
+    function, symbol = _SYMBOLS[name]
+    rule: Any = function.rule  # type: ignore[attr-defined]  # given by lantern.op
+    elementwise = name != "matmul"
+    numbers = elementwise and {float, int}
+    forgets = name in ("add", "sub")
+    careful = _careful(function, name == "truediv")
+
+    def operate(x: Any, y: Any) -> Any:
+        a, prompt, left, right = x.primal, x.prompt, x.receiver, None
+        dtype = a.dtype
+        if dtype is not F32 and dtype is not F64:
+            return careful(x, y)
+        if isinstance(y, Tensor):
+            b = y.primal
+            if b.dtype is not dtype:
+                return careful(x, y)
+            other = y.prompt
+            if other is not UNTRACKED:
+                if prompt is UNTRACKED:
+                    left, right, prompt = None, y.receiver, other
+                elif other is prompt:
+                    right = y.receiver
+                else:
+                    return careful(x, y)
+        elif numbers and type(y) in numbers:
+            b = y
+        else:
+            return careful(x, y)
+        try:
+            if prompt is not AMBIENT or not is_enabled():
+                if prompt is UNTRACKED or prompt is AMBIENT:
+                    return fresh(symbol(a, b))
+                return careful(x, y)
+            started = rule(a, b)
+            z = next(started)
+        except ValueError as error:
+            raise mismatch(function, x, y, error) from None
+        shape = z.shape
+        t = _new(Tensor)
+        t.primal = z
+        t.prompt = AMBIENT
+        t.viewed = None
+        t.receiver = Recorder(
+            shape,
+            dtype,
+            started,
+            left,
+            right,
+            elementwise
+            and (left is None or (left.shape == shape and left.dtype is dtype))
+            and (right is None or (right.shape == shape and right.dtype is dtype)),
+            rule,
+            NOTHING if forgets else (a, b),
+        )
+        return t
+
+    operate.__name__ = f"__{name}__"
+    return operate
+
+
+def reflected(name: str) -> Any:
+    """The method ``y op x`` for a number y."""
+    function, symbol = _SYMBOLS[name]
+    rule: Any = function.rule  # type: ignore[attr-defined]  # given by lantern.op
+    numbers = name != "matmul" and {float, int}
+    forgets = name in ("add", "sub")
+    careful = _careful(function, name == "truediv")
+
+    def operate_reflected(x: Any, y: Any) -> Any:
+        a, prompt, right = x.primal, x.prompt, x.receiver
+        dtype = a.dtype
+        if not (numbers and type(y) in numbers and (dtype is F32 or dtype is F64)):
+            return careful(y, x)
+        if prompt is not AMBIENT or not is_enabled():
+            if prompt is UNTRACKED or prompt is AMBIENT:
+                return fresh(symbol(y, a))
+            return careful(y, x)
+        started = rule(y, a)
+        z = next(started)
+        receiver = Recorder(
+            z.shape,
+            dtype,
+            started,
+            None,
+            right,
+            right.dtype is dtype and name != "pow",  # log(2) is of double precision
+            rule,
+            NOTHING if forgets else (y, a),
+        )
+        return make(z, AMBIENT, receiver)
+
+    operate_reflected.__name__ = f"__r{name}__"
+    return operate_reflected
+
+
+for _name in _SYMBOLS:
+    setattr(Tensor, f"__{_name}__", binary(_name))
+    setattr(Tensor, f"__r{_name}__", reflected(_name))
+
+
+def kind(function: Any) -> str:
+    """The kind of one of Lantern's operations: see ``lantern.op.Op``."""
+    found = registry.get(function.rule.__name__.lstrip("_"))
+    if found is None or found.rule is not function.rule:
+        found = next(op for op in registry.values() if op.rule is function.rule)
+    return found.kind
+
+
+def unary(function: Any, floating: bool = False) -> Any:
+    """A function of one tensor, from one of Lantern's operations of one operand.
+
+    Args:
+        function: the operation; what it takes besides is handed on.
+        floating: whether integers become numbers of the default type first.
+    """
+    rule, its_kind = function.rule, kind(function)
+    elementwise, forgets = its_kind == "elementwise", its_kind == "linear"
+
+    def operate(input: Any, *args: Any, **statics: Any) -> Any:
+        a, prompt = input.primal, input.prompt
+        if floating and a.dtype.kind in "iub":
+            return operate(cast(input, dtypes.default()), *args, **statics)
+        if prompt is not AMBIENT or not is_enabled():
+            if prompt is UNTRACKED or prompt is AMBIENT:
+                z = next(rule(a, *args, **statics))
+                return fresh(z) if hasattr(z, "dtype") else fresh(np.asarray(z))
+            return torch_face(function(numpy_face(input), *args, **statics))
+        started = rule(a, *args, **statics)
+        z = next(started)
+        shape, dtype, left = z.shape, z.dtype, input.receiver
+        receiver = Recorder(
+            shape,
+            dtype,
+            started,
+            left,
+            None,
+            elementwise and left.shape == shape and left.dtype is dtype,
+            rule,
+            (STANDIN if forgets else a, *args),
+            statics,
+        )
+        return make(z, AMBIENT, receiver)
+
+    operate.__name__ = operate.__qualname__ = rule.__name__.strip("_")
+    operate.__doc__ = (rule.__doc__ or "").partition("Example:")[0].rstrip()
+    return operate
+
+
+def call(function: Any, *args: Any, **options: Any) -> Any:
+    """One of Lantern's functions on tensors, anywhere among its arguments."""
+    args = tuple(map(numpy_face, args))
+    try:
+        return torch_face(function(*args, **options))
+    except ValueError as error:
+        if isinstance(error, IndexError):
+            raise
+        raise EagerError(str(error)) from None
+
+
+def as_view(z: Any, x: Any) -> Any:
+    """A tensor that shows the memory of another, marked as such."""
+    z.viewed = x if x.viewed is None else x.viewed
+    if z.prompt is AMBIENT:
+        z.receiver.memory = id(owner(z.primal))
+    return z
+
+
+def in_memory(x: Any) -> Any:
+    """The array of a tensor, which can be written to: NumPy's scalars cannot."""
+    array = x.primal
+    if isinstance(array, np.generic):
+        x.primal = array = np.asarray(array)
+    return array
+
+
+def is_recorded(*operands: Any) -> bool:
+    """Whether an operation on these operands keeps its rule."""
+    return is_enabled() and any(
+        isinstance(x, Tensor) and x.prompt is not UNTRACKED for x in operands
+    )

@@ -1,0 +1,223 @@
+"""What goes along an axis in order: sums so far, sorting, quantiles, counts."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from lantern.errors import EagerError
+from lantern.tensor import cumulative, sorting
+from lantern.tensor.indexing import take_along_axis
+from lantern.torch.operators import call
+from lantern.torch.reduction import _chosen, _named, _wide
+from lantern.torch.tensor import Tensor, fresh, numpy_face, torch_face
+from lantern.value import base
+
+
+def cumsum(input: Tensor, dim: int, *, dtype: Any = None) -> Any:
+    """The sums so far along an axis."""
+    if not base(input).shape:
+        return _wide(input, dtype).clone()
+    return call(cumulative.cumsum, _wide(input, dtype), dim)
+
+
+def cumprod(input: Tensor, dim: int, *, dtype: Any = None) -> Any:
+    """The products so far along an axis."""
+    if not base(input).shape:
+        return _wide(input, dtype).clone()
+    return call(cumulative.cumprod, _wide(input, dtype), dim)
+
+
+def _so_far(name: str) -> Any:
+    pair = _named(name)
+
+    def so_far(input: Tensor, dim: int) -> Any:
+        array = base(input)
+        if not array.shape:
+            return pair(input.clone(), fresh(np.zeros((), np.int64)))
+        best = np.maximum if name == "cummax" else np.minimum
+        values = best.accumulate(array, axis=dim)
+        places = np.arange(array.shape[dim]).reshape(
+            [-1 if i == dim % array.ndim else 1 for i in range(array.ndim)]
+        )
+        hit = (array == values) | (np.isnan(array) & np.isnan(values))
+        where = np.maximum.accumulate(np.where(hit, places, 0), axis=dim)
+        return pair(call(take_along_axis, input, where, dim), fresh(where))
+
+    so_far.__name__ = name
+    return so_far
+
+
+cummax, cummin = _so_far("cummax"), _so_far("cummin")
+
+
+def logcumsumexp(input: Tensor, dim: int) -> Any:
+    """The logarithm of the sums of exponentials so far."""
+    top = fresh(np.max(base(input), axis=dim, keepdims=True))
+    return (input - top).exp().cumsum(dim).log() + top
+
+
+def sort(
+    input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False
+) -> Any:
+    """The elements in order along an axis, and where they come from."""
+    where = base(argsort(input, dim, descending))
+    if not base(input).shape:
+        return _SORT(input.clone(), fresh(where))
+    return _SORT(call(take_along_axis, input, where, dim), fresh(where))
+
+
+_SORT = _named("sort")
+_TOPK, _KTH, _MEDIAN, _MODE = map(_named, ("topk", "kthvalue", "median", "mode"))
+
+
+def argsort(
+    input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False
+) -> Any:
+    """Where the elements in order come from."""
+    array = base(input)
+    if not array.shape:
+        return fresh(np.zeros((), np.int64))
+    return fresh(np.asarray(sorting.argsort(array, dim, descending=descending)))
+
+
+def topk(
+    input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True
+) -> Any:
+    """The k largest elements along an axis, and where they come from."""
+    array = base(input)
+    if not array.shape:
+        return _TOPK(input.clone(), fresh(np.zeros((), np.int64)))
+    if not 0 <= k <= array.shape[dim]:
+        raise EagerError("selected index k out of range")
+    values, where = sorting.topk(numpy_face(input), k, dim, largest=largest)
+    return _TOPK(torch_face(values), torch_face(where))
+
+
+def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Any:
+    """The k-th smallest element along an axis, and where it is."""
+    array = base(input)
+    if array.shape and not 1 <= k <= array.shape[dim]:
+        raise EagerError("kthvalue(): selected number k out of range for dimension")
+
+    def position(array: Any, axis: int) -> Any:
+        return np.take(np.argsort(array, axis=axis, kind="stable"), k - 1, axis=axis)
+
+    return _KTH(*_chosen(input, position, dim, keepdim))
+
+
+def median(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
+    """The middle element, the lower one of two; along an axis with positions."""
+    if dim is None:
+        flat = input.reshape(-1)
+        return kthvalue(flat, (len(flat) + 1) // 2)[0]
+    n = base(input).shape[dim] if base(input).shape else 1
+    return _MEDIAN(*kthvalue(input, (n + 1) // 2, dim, keepdim))
+
+
+def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> Any:
+    """The most frequent element along an axis, and where it is last."""
+
+    def position(array: Any, axis: int) -> Any:
+        same = np.expand_dims(array, axis % array.ndim) == np.expand_dims(
+            array, axis % array.ndim + 1
+        )
+        counts = same.sum(axis % array.ndim)
+        best = np.where(counts == counts.max(axis, keepdims=True), array, _top(array))
+        hit = array == best.min(axis, keepdims=True)
+        n = array.shape[axis]
+        return n - 1 - np.argmax(np.flip(hit, axis), axis=axis)
+
+    return _MODE(*_chosen(input, position, dim, keepdim))
+
+
+def _top(array: Any) -> Any:
+    return np.iinfo(array.dtype).max if array.dtype.kind in "iu" else math.inf
+
+
+def quantile(
+    input: Tensor,
+    q: Any,
+    dim: Any = None,
+    keepdim: bool = False,
+    *,
+    interpolation: str = "linear",
+) -> Any:
+    """Where a share of the elements lies below."""
+    from lantern.tensor import statistics
+
+    q = base(q)
+    return call(
+        statistics.quantile, input, q, axis=dim, keepdims=keepdim, method=interpolation
+    )
+
+
+def unique(
+    input: Tensor,
+    sorted: bool = True,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    dim: Any = None,
+) -> Any:
+    """The different elements, in order."""
+    found: Any = np.unique(  # type: ignore[call-overload]
+        base(input),
+        return_inverse=return_inverse,
+        return_counts=return_counts,
+        axis=dim,
+    )
+    if isinstance(found, tuple):
+        return tuple(fresh(part) for part in found)
+    return fresh(found)
+
+
+def unique_consecutive(
+    input: Tensor,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    dim: Any = None,
+) -> Any:
+    """The elements without repetitions of their neighbours."""
+    array = base(input).reshape(-1)
+    change = (
+        np.concatenate([[True], array[1:] != array[:-1]]) if array.size else array > 0
+    )
+    results = [array[change]]
+    if return_inverse:
+        results.append((np.cumsum(change) - 1).reshape(base(input).shape))
+    if return_counts:
+        results.append(np.diff(np.append(np.flatnonzero(change), array.size)))
+    found = tuple(map(fresh, results))
+    return found if len(found) > 1 else found[0]
+
+
+def bincount(input: Tensor, weights: Any = None, minlength: int = 0) -> Any:
+    """How often each number occurs."""
+    w = None if weights is None else base(weights)
+    z = np.bincount(base(input), w, minlength)
+    return fresh(z if w is None else z.astype(w.dtype))
+
+
+def histc(input: Tensor, bins: int = 100, min: Any = 0, max: Any = 0) -> Any:
+    """How many elements lie in each of equal intervals."""
+    array = base(input)
+    low, high = (min, max) if (min or max) else (array.min(), array.max())
+    counts, _ = np.histogram(array, bins, (low, high))
+    return fresh(counts.astype(array.dtype))
+
+
+def trapezoid(y: Tensor, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:
+    """The integral along an axis, by trapezoids."""
+    from lantern.tensor import difference
+
+    x = numpy_face(x)
+    return call(difference.trapezoid, y, x=x, dx=1.0 if dx is None else dx, axis=dim)
+
+
+functions = {
+    name: value
+    for name, value in list(globals().items())
+    if callable(value)
+    and not name.startswith("_")
+    and getattr(value, "__module__", "") == __name__
+}

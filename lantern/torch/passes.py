@@ -1,0 +1,261 @@
+"""The way back: the suspended rules that received a cotangent, resumed newest first."""
+
+from collections.abc import Iterable
+from heapq import heappop, heappush
+from typing import Any
+
+from lantern.errors import EagerError
+from lantern.several import Several
+from lantern.tensor.accumulator import Accumulator
+from lantern.torch.eager import (
+    AMBIENT,
+    FREED,
+    NOTHING,
+    RETAIN,
+    SECOND_TIME,
+    NumpyFace,
+    Recorder,
+)
+from lantern.torch.versions import check_arrays, last_write, rewritten, saved_arrays
+from lantern.value import too_few_contributions
+
+__all__ = ["propagate"]
+
+
+def _order(z: Any) -> int:
+    """When a rule was suspended; 0 for a leaf."""
+    if type(z) is Recorder:
+        return z.order
+    if z.rule is None:
+        raise EagerError(SECOND_TIME)
+    return z.rule.order
+
+
+def upstream(roots: Iterable[Any], inputs: Iterable[Any]) -> set[int]:
+    """The identities of the receivers on the way from some roots to some inputs."""
+    reached, waiting = {}, list(roots)
+    while waiting:
+        z = waiting.pop()
+        if z is not None and id(z) not in reached:
+            reached[id(z)] = z
+            waiting.extend(z.operands())
+    wanted = {id(x) for x in inputs}
+    for z in sorted(reached.values(), key=_order):
+        if any(id(x) in wanted for x in z.operands() if x is not None):
+            wanted.add(id(z))
+    return wanted
+
+
+def propagate(
+    seeds: Iterable[tuple[Any, Any]],
+    retain: bool = False,
+    create: bool = False,
+    inputs: Iterable[Any] | None = None,
+) -> dict[Any, Any]:
+    """Resume rules newest first, and give what arrived where nothing is resumed.
+
+    Args:
+        seeds: pairs of a receiver and its cotangent.
+        retain: whether the rules may be needed again.
+        create: whether the contributions can be differentiated themselves.
+        inputs: the receivers whose cotangents are asked for; by default all leaves.
+
+    Returns:
+        The cotangents of the inputs, or of all leaves that received one.
+    """
+    seeds = list(seeds)
+    heap: list[Any] = []
+    leaves: dict[int, Any] = {}
+    wanted: set[int] | None = None
+    captured: dict[Any, Any] = {}
+    if inputs is not None:
+        inputs = list(inputs)
+        wanted = upstream([z for z, _ in seeds], inputs)
+        captured = {id(x): None for x in inputs}
+    once = not (retain or create or rewritten) and wanted is None
+    try:
+        for z, seed in seeds:
+            if wanted is None or id(z) in wanted:
+                z.accumulate(seed)
+                _push(z, heap, leaves)
+        while heap:
+            z = heappop(heap)[1]
+            z_bar = z.cotangent
+            if z_bar is None:
+                continue
+            if (
+                once
+                and type(z) is Recorder
+                and z.order >= last_write[0]
+                and z.aligned
+                and z.rule is not None
+                and z.hooks is z.mask is None
+            ):
+                _resume_aligned(z, z_bar, heap, leaves)
+                continue
+            if type(z) is Recorder and z.hooks is not None:
+                z_bar = z.cotangent = _hooked(z, z_bar)
+            if id(z) in captured:
+                captured[id(z)] = z_bar
+            _resume(z, z_bar, heap, leaves, retain, create, wanted)
+        _arrive(leaves, captured)
+        if inputs is not None:
+            return {x: captured[id(x)] for x in inputs}
+        return {z: z.cotangent for z in leaves.values()}
+    finally:
+        for z in (*(z for _, z in heap), *leaves.values()):
+            z.cotangent, z.mask = None, None
+
+
+def _arrive(leaves: dict[int, Any], captured: dict[Any, Any]) -> None:
+    """Let the leaves' hooks see what has come, and note what was asked for."""
+    for z in leaves.values():
+        z_bar = z.cotangent
+        if z.hooks is not None:
+            z_bar = z.cotangent = _hooked(z, z_bar)
+        if id(z) in captured:
+            captured[id(z)] = z_bar
+
+
+def _push(x: Any, heap: list[Any], leaves: dict[int, Any]) -> None:
+    """Put a receiver that got something where it will be seen to."""
+    number = x.order if type(x) is Recorder else _order(x)
+    if number:
+        heappush(heap, (-number, x))
+    else:
+        leaves[id(x)] = x
+
+
+def _resume_aligned(
+    z: Recorder, z_bar: Any, heap: list[Any], leaves: dict[int, Any]
+) -> None:
+    """As ``_resume``, once only, of a rule whose contributions need no fitting."""
+    x, y, rule = z.left, z.right, z.rule
+    z.cotangent = z.rule = None
+    if z.saved is not NOTHING:
+        z.saved, z.left, z.right = FREED, None, None
+    x_bar = rule.send(z_bar)
+    if x is not None:
+        if x.cotangent is None:
+            x.cotangent, x.owned, x.mask = x_bar, False, None
+            _push(x, heap, leaves)
+        else:
+            x.add(x_bar)
+    if y is not None:
+        x_bar = rule.send(z_bar)
+        if y.cotangent is None:
+            y.cotangent, y.owned, y.mask = x_bar, False, None
+            _push(y, heap, leaves)
+        else:
+            y.add(x_bar)
+
+
+def _resume(
+    z: Any,
+    z_bar: Any,
+    heap: list[Any],
+    leaves: dict[int, Any],
+    retain: bool,
+    create: bool,
+    wanted: set[int] | None,
+) -> None:
+    """One backward step: of the suspended rule, or of one that is started again."""
+    z.cotangent = None
+    ours = type(z) is Recorder
+    rule = z.rule if ours else z.rule.started
+    if ours and (rule is None or create):
+        rule = z.restarted(create)
+    elif not ours and (retain or create):
+        rule = _other(z, create)
+    elif ours and z.order < last_write[0]:
+        check_arrays(z.order, saved_arrays(rule))
+    x, y = z.left, z.right
+    receivers = x if type(x) is tuple else (x, y) if y is not None else (x,)
+    if rewritten:
+        check_views(z, receivers)
+    if wanted is not None:
+        receivers = tuple(r if id(r) in wanted else None for r in receivers)
+    if not ours or z.mask is not None or z.dtype.kind == "c":
+        _settle(z, rule, z_bar, receivers, heap, leaves)
+    else:
+        last = len(receivers)
+        while last and receivers[last - 1] is None:
+            last -= 1
+        straight = z.aligned and not create
+        try:
+            for x in receivers[:last]:
+                x_bar = rule.send(z_bar)
+                if x is not None and x_bar is not None:
+                    first = x.cotangent is None
+                    if straight:
+                        x.add(x_bar)
+                    else:
+                        x.accumulate(x_bar)
+                    if first:
+                        _push(x, heap, leaves)
+        except StopIteration:
+            raise too_few_contributions(rule) from None
+    if not (retain or create):
+        z.forget() if ours else z.release()
+    elif ours:
+        z.rule = None
+
+
+def _settle(
+    z: Any, rule: Any, z_bar: Any, receivers: Any, heap: Any, leaves: Any
+) -> None:
+    """One backward step in full, of complex or masked cotangents."""
+    left, right = z.left, z.right
+    z.left, z.right = tuple(receivers), None
+    try:
+        z.settle(rule, z_bar)
+    finally:
+        z.left, z.right = left, right
+        if type(z) is Recorder:
+            z.mask = None
+    for x in receivers:
+        if x is not None and x.cotangent is not None:
+            _push(x, heap, leaves)
+
+
+def _other(z: Any, create: bool) -> Any:
+    """The rule of another face's receiver, afresh."""
+    receivers = z.operands()
+
+    def replace(i: int, argument: Any) -> Any:
+        x = receivers[i] if i < len(receivers) else None
+        if not create or x is None:
+            return argument
+        if isinstance(x, Accumulator):
+            return NumpyFace(argument, AMBIENT, x)
+        whole = Several()
+        whole.primal, whole.prompt, whole.receiver = argument, AMBIENT, x
+        return whole
+
+    rule = z.rule.again(replace)
+    next(rule)
+    return rule
+
+
+def check_views(z: Any, receivers: Any) -> None:
+    """Raise if an operation used a view made before its memory was rewritten."""
+    for x in receivers:
+        for stamp in rewritten.get(getattr(x, "memory", 0), ()):
+            if x.order < stamp < _order(z):
+                raise EagerError(
+                    "a view of a tensor was used after another tensor with the same "
+                    "memory had been modified by an inplace operation, so that its "
+                    "derivative is not known. Take the view after the modification."
+                )
+
+
+def _hooked(z: Any, z_bar: Any) -> Any:
+    """The cotangent, as the hooks leave it."""
+    for hook in list(z.hooks.values()):
+        if hook is RETAIN:
+            z.grad = z_bar
+            continue
+        replaced = hook(z_bar)
+        if replaced is not None:
+            z_bar, z.owned = replaced, False
+    return z_bar

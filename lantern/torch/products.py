@@ -1,0 +1,173 @@
+"""Products of vectors and matrices, under PyTorch's names."""
+
+from typing import Any
+
+import numpy as np
+
+from lantern.errors import EagerError
+from lantern.tensor import einsum as our_einsum
+from lantern.tensor import linalg, matrix_functions
+from lantern.torch.operators import call
+from lantern.torch.tensor import Tensor, fresh, numpy_face
+from lantern.value import base
+
+
+def matmul(input: Tensor, other: Tensor) -> Any:
+    """The matrix product, over all leading axes together."""
+    return input @ other
+
+
+def _shaped(name: str, n: int, m: int) -> Any:
+    def product(input: Tensor, other: Tensor) -> Any:
+        a, b = base(input), base(other)
+        if a.ndim != n or b.ndim != m:
+            word = {1: "vector", 2: "matrix", 3: "3D tensor"}
+            raise EagerError(
+                f"{name}: expected a {word[n]} and a {word[m]}, got {a.ndim}D and "
+                f"{b.ndim}D"
+            )
+        if name == "bmm" and (a.shape[0] != b.shape[0] or a.shape[2] != b.shape[1]):
+            wanted = [a.shape[0], a.shape[2]]
+            raise EagerError(
+                f"Expected size for first two dimensions of batch2 tensor to be: "
+                f"{wanted} but got: {list(b.shape[:2])}."
+            )
+        return input @ other
+
+    product.__name__ = name
+    return product
+
+
+mm, mv, bmm, dot = (
+    _shaped("mm", 2, 2),
+    _shaped("mv", 2, 1),
+    _shaped("bmm", 3, 3),
+    _shaped("dot", 1, 1),
+)
+
+
+def inner(input: Tensor, other: Tensor) -> Any:
+    """The products over the last axes of both."""
+    return call(linalg.inner, input, other)
+
+
+def vdot(input: Tensor, other: Tensor) -> Any:
+    """The inner product of two vectors; the first one is conjugated."""
+    return call(linalg.vdot, input, other)
+
+
+def outer(input: Tensor, vec2: Tensor) -> Any:
+    """The products of every two elements of two vectors."""
+    return input.unsqueeze(-1) * vec2
+
+
+def kron(input: Tensor, other: Tensor) -> Any:
+    """The Kronecker product."""
+    return call(linalg.kron, input, other)
+
+
+def cross(input: Tensor, other: Tensor, dim: Any = None) -> Any:
+    """The vector product along an axis of length 3."""
+    if dim is None:
+        shape = base(input).shape
+        dim = next(i for i, n in enumerate(shape) if n == 3)
+    return call(linalg.cross, input, other, axis=dim)
+
+
+def trace(input: Tensor) -> Any:
+    """The sum of the diagonal."""
+    if base(input).ndim != 2:
+        raise EagerError(
+            f"trace: expected a matrix, but got tensor with dim {base(input).ndim}"
+        )
+    return input.diagonal().sum()
+
+
+def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Any:
+    """The product over chosen axes of both."""
+    return call(linalg.tensordot, a, b, base(dims))
+
+
+def einsum(equation: str, *operands: Any) -> Any:
+    """The product that an equation of indices names."""
+    if len(operands) == 1 and isinstance(operands[0], list | tuple):
+        operands = tuple(operands[0])
+    return call(our_einsum.einsum, equation.replace(" ", ""), *operands)
+
+
+def _scaled(input: Any, product: Any, beta: Any, alpha: Any) -> Any:
+    product = product if alpha == 1 else product * alpha
+    if beta == 0:
+        return product
+    return (input if beta == 1 else input * beta) + product
+
+
+def addmm(
+    input: Any, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1
+) -> Any:
+    """``beta * input + alpha * mat1 @ mat2``."""
+    return _scaled(input, mm(mat1, mat2), beta, alpha)
+
+
+def addmv(
+    input: Any, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any = 1
+) -> Any:
+    """``beta * input + alpha * mat @ vec``."""
+    return _scaled(input, mv(mat, vec), beta, alpha)
+
+
+def addr(
+    input: Any, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any = 1
+) -> Any:
+    """``beta * input + alpha * outer(vec1, vec2)``."""
+    return _scaled(input, outer(vec1, vec2), beta, alpha)
+
+
+def baddbmm(
+    input: Any, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1
+) -> Any:
+    """``beta * input + alpha * batch1 @ batch2``."""
+    return _scaled(input, bmm(batch1, batch2), beta, alpha)
+
+
+def addbmm(
+    input: Any, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1
+) -> Any:
+    """``beta * input + alpha * sum(batch1 @ batch2)``."""
+    return _scaled(input, bmm(batch1, batch2).sum(0), beta, alpha)
+
+
+def chain_matmul(*matrices: Any) -> Any:
+    """The product of matrices in a row."""
+    return call(matrix_functions.multi_dot, [numpy_face(x) for x in matrices])
+
+
+def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, **ignored: Any) -> Any:
+    """The distances of every two rows."""
+    return (x1.unsqueeze(-2) - x2.unsqueeze(-3)).norm(p, -1)
+
+
+def block_diag(*tensors: Any) -> Any:
+    """Matrices along a diagonal, zeros elsewhere."""
+    from lantern.torch.joining import atleast_2d, cat
+
+    rows = [atleast_2d(x) for x in tensors]
+    width, before, parts = sum(base(x).shape[1] for x in rows), 0, []
+    for x in rows:
+        n, m = base(x).shape
+        left = fresh(np.zeros((n, before), base(x).dtype))
+        right = fresh(np.zeros((n, width - before - m), base(x).dtype))
+        parts.append(cat([left, x, right], 1))
+        before += m
+    return cat(parts, 0)
+
+
+functions = {
+    name: value
+    for name, value in list(globals().items())
+    if callable(value)
+    and not name.startswith("_")
+    and getattr(value, "__module__", "") == __name__
+}
+functions["ger"] = outer
+NO_METHODS = "tensordot einsum cdist block_diag chain_matmul".split()

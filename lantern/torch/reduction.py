@@ -1,0 +1,306 @@
+"""What combines elements along axes, under PyTorch's names."""
+
+from collections import namedtuple
+from typing import Any
+
+import numpy as np
+
+from lantern.errors import EagerError, PositionError
+from lantern.tensor import exponential, moments, norms
+from lantern.tensor import reduction as ours
+from lantern.tensor.indexing import take_along_axis
+from lantern.torch.dtypes import I64, as_numpy_dtype
+from lantern.torch.operators import call, cast, promote, unary
+from lantern.torch.tensor import Tensor, fresh
+from lantern.value import base
+
+
+def _named(name: str) -> Any:
+    """The class of a pair of values and positions."""
+    return namedtuple(name, "values indices", module=__name__)
+
+
+_sum, _mean = unary(ours._sum), unary(ours._mean)
+_log_softmax = unary(exponential.log_softmax, floating=True)
+_softmax = unary(exponential.softmax, floating=True)
+
+
+def axes(dim: Any) -> Any:
+    """Axes as NumPy takes them; no axes at all are all of them, as in PyTorch."""
+    if isinstance(dim, list | tuple):
+        return tuple(int(d) for d in dim) or None
+    return dim
+
+
+def _wide(input: Tensor, dtype: Any) -> Tensor:
+    """What is summed: integers in 64 bits, unless a type is asked for."""
+    if dtype is not None:
+        return cast(input, as_numpy_dtype(dtype))
+    return cast(input, I64) if input.primal.dtype.kind in "iub" else input
+
+
+def sum(
+    input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
+) -> Any:
+    """The sum over axes."""
+    return _sum(_wide(input, dtype), axes(dim), keepdim)
+
+
+def _needs_floating(name: str, input: Tensor, dtype: Any) -> Tensor:
+    if dtype is not None:
+        return cast(input, as_numpy_dtype(dtype))
+    if input.primal.dtype.kind in "iub":
+        word = {"b": "Bool", "u": "Byte"}.get(base(input).dtype.kind, "Long")
+        raise EagerError(
+            f"{name}(): could not infer output dtype. Input dtype must be either a "
+            f"floating point or complex dtype. Got: {word}"
+        )
+    return input
+
+
+def mean(
+    input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
+) -> Any:
+    """The mean over axes."""
+    x = _needs_floating("mean", input, dtype)
+    if not base(x).size:
+        with np.errstate(all="ignore"):
+            return _sum(x, axes(dim), keepdim) / 0.0
+    return _mean(x, axes(dim), keepdim)
+
+
+def nansum(
+    input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
+) -> Any:
+    """The sum over axes of what is a number."""
+    return sum(_without_nan(input), dim, keepdim, dtype=dtype)
+
+
+def _without_nan(input: Tensor) -> Any:
+    from lantern.torch.elementwise import where
+
+    return where(fresh(~np.isnan(base(input))), input, 0.0)
+
+
+def nanmean(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
+    """The mean over axes of what is a number."""
+    count = fresh(
+        np.asarray(np.sum(~np.isnan(base(input)), axes(dim), keepdims=keepdim))
+    )
+    return nansum(input, dim, keepdim) / count
+
+
+def prod(
+    input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
+) -> Any:
+    """The product over an axis, or over all."""
+    return call(ours.prod, _wide(input, dtype), dim, keepdims=keepdim)
+
+
+def _correction(unbiased: bool, correction: Any) -> Any:
+    return (1 if unbiased else 0) if correction is None else correction
+
+
+def _moment(name: str) -> Any:
+    function = getattr(moments, name)
+
+    def moment(
+        input: Tensor,
+        dim: Any = None,
+        unbiased: bool = True,
+        keepdim: bool = False,
+        *,
+        correction: Any = None,
+    ) -> Any:
+        if isinstance(dim, bool):
+            dim, unbiased = None, dim
+        if base(input).dtype.kind in "iub":
+            raise EagerError(
+                f"{name} and {name}_mean only support floating point and complex dtypes"
+            )
+        ddof = _correction(unbiased, correction)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return call(function, input, axes(dim), ddof=ddof, keepdims=keepdim)
+
+    def with_mean(input: Tensor, dim: Any = None, *args: Any, **options: Any) -> Any:
+        keep = options.get("keepdim", False)
+        return moment(input, dim, *args, **options), mean(input, dim, keep)
+
+    moment.__name__, with_mean.__name__ = name, f"{name}_mean"
+    moment.__doc__ = (
+        f"The {name} over axes; ``correction`` is taken from the count, 1 by default."
+    )
+    return moment, with_mean
+
+
+var, var_mean = _moment("var")
+std, std_mean = _moment("std")
+
+
+def _extreme(name: str) -> Any:
+    """``max`` or ``min``: of all, of two tensors, or along an axis, with positions."""
+    pair = _named(name)
+    whole, position = getattr(ours, name), getattr(np, f"arg{name}")
+
+    def extreme(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
+        from lantern.torch.elementwise import functions
+
+        if isinstance(dim, Tensor):
+            return functions[f"{name}imum"](input, dim)
+        array = base(input)
+        if dim is None:
+            if not array.size:
+                raise EagerError(
+                    f"{name}(): Expected reduction dim to be specified for "
+                    f"input.numel() == 0. Specify the reduction dim with the 'dim' "
+                    f"argument."
+                )
+            return call(whole, input)
+        return pair(*_chosen(input, position, dim, keepdim))
+
+    def everywhere(input: Tensor, dim: Any = (), keepdim: bool = False) -> Any:
+        return call(whole, input, axes(dim), keepdims=keepdim)
+
+    extreme.__name__, everywhere.__name__ = name, f"a{name}"
+    extreme.__doc__ = (
+        f"The {name} of all elements; along an axis, with positions; of two tensors."
+    )
+    return extreme, everywhere
+
+
+def _chosen(input: Tensor, position: Any, dim: int, keepdim: bool) -> Any:
+    """The elements along an axis that a function points to, and where they are."""
+    array = base(input)
+    if not array.shape:
+        return input.clone(), fresh(np.zeros((), np.int64))
+    where = np.expand_dims(position(array, axis=dim), dim)
+    values = call(take_along_axis, input, where, dim)
+    indices = fresh(where)
+    return (values, indices) if keepdim else (values.squeeze(dim), indices.squeeze(dim))
+
+
+max, amax = _extreme("max")
+min, amin = _extreme("min")
+
+
+def aminmax(input: Tensor, *, dim: Any = None, keepdim: bool = False) -> Any:
+    """The least and the greatest elements."""
+    aminmax = namedtuple("aminmax", "min max")
+    dim = () if dim is None else dim
+    return aminmax(amin(input, dim, keepdim), amax(input, dim, keepdim))
+
+
+def _position(name: str) -> Any:
+    function = getattr(np, name)
+
+    def position(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
+        array = base(input)
+        if not array.size and dim is None:
+            raise PositionError(
+                f"{name}(): Expected reduction dim to be specified for input.numel() "
+                f"== 0. Specify the reduction dim with the 'dim' argument."
+            )
+        if not array.shape:
+            return fresh(np.zeros((), np.int64))
+        return fresh(np.asarray(function(array, axis=dim, keepdims=keepdim)))
+
+    position.__name__ = name
+    return position
+
+
+argmax, argmin = _position("argmax"), _position("argmin")
+
+
+def _asking(name: str) -> Any:
+    function = getattr(np, name)
+
+    def ask(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
+        return fresh(
+            np.asarray(function(base(input), axis=axes(dim), keepdims=keepdim))
+        )
+
+    ask.__name__ = name
+    return ask
+
+
+all, any = _asking("all"), _asking("any")
+
+
+def count_nonzero(input: Tensor, dim: Any = None) -> Any:
+    """How many elements are not 0."""
+    return fresh(np.asarray(np.count_nonzero(base(input), axis=axes(dim))))
+
+
+def norm(
+    input: Tensor,
+    p: Any = "fro",
+    dim: Any = None,
+    keepdim: bool = False,
+    dtype: Any = None,
+) -> Any:
+    """The norm of all elements, or over axes, taken as one vector."""
+    input = input if dtype is None else cast(input, as_numpy_dtype(dtype))
+    if p == "nuc":
+        return call(norms.matrix_norm, input, ord="nuc", keepdims=keepdim)
+    ord = 2 if p in ("fro", None) else p
+    return vector_norm(input, ord, dim, keepdim)
+
+
+def vector_norm(
+    x: Tensor,
+    ord: Any = 2,
+    dim: Any = None,
+    keepdim: bool = False,
+    *,
+    dtype: Any = None,
+) -> Any:
+    """The norm of vectors, over all axes by default."""
+    x = _needs_floating("linalg.vector_norm", x, dtype)
+    return call(norms.vector_norm, x, ord=ord, axis=axes(dim), keepdims=keepdim)
+
+
+def dist(input: Tensor, other: Tensor, p: Any = 2) -> Any:
+    """The norm of the difference."""
+    return norm(input - other, p)
+
+
+def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Any:
+    """The logarithm of the sum of exponentials, without overflow."""
+    (input,) = promote(input, floating=True)
+    return call(exponential.logsumexp, input, axes(dim), keepdims=keepdim)
+
+
+def softmax(input: Tensor, dim: Any = None, dtype: Any = None) -> Any:
+    """Exponentials, divided by their sum along an axis."""
+    return _softmax(_typed(input, dtype), _one_axis(dim, input))
+
+
+def log_softmax(input: Tensor, dim: Any = None, dtype: Any = None) -> Any:
+    """The logarithm of ``softmax``."""
+    return _log_softmax(_typed(input, dtype), _one_axis(dim, input))
+
+
+def softmin(input: Tensor, dim: Any = None, dtype: Any = None) -> Any:
+    """``softmax`` of the negative."""
+    return softmax(-input, dim, dtype)
+
+
+def _typed(input: Tensor, dtype: Any) -> Any:
+    return input if dtype is None else cast(input, as_numpy_dtype(dtype))
+
+
+def _one_axis(dim: Any, input: Tensor) -> int:
+    """The axis of a softmax; by default as old PyTorch chose it."""
+    if dim is None:
+        dim = 0 if base(input).ndim in (0, 1, 3) else 1
+    return dim
+
+
+functions = {
+    name: value
+    for name, value in list(globals().items())
+    if callable(value)
+    and not name.startswith("_")
+    and getattr(value, "__module__", "") == __name__
+    and name not in ("axes", "namedtuple", "vector_norm")
+}

@@ -1,0 +1,344 @@
+"""The same elements in another shape or order, joined, or taken apart.
+
+What PyTorch returns as a view is one here: it shows the memory of its operand.
+"""
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+
+from lantern.errors import EagerError, PositionError
+from lantern.tensor import indexing as ours
+from lantern.tensor import manipulation
+from lantern.torch import dtypes
+from lantern.torch.operators import as_view, in_memory, unary
+from lantern.torch.tensor import Tensor, fresh
+from lantern.value import base
+
+_reshape = unary(manipulation._reshape)
+_permute = unary(manipulation.permute_dims)
+_swap_last = unary(manipulation.matrix_transpose)
+_squeeze = unary(manipulation.squeeze)
+_expand_dims = unary(manipulation.expand_dims)
+_broadcast = unary(manipulation.broadcast_to)
+_read = unary(ours._getitem)
+
+
+def lengths(shape: Any) -> tuple[int, ...]:
+    """The lengths of axes that were given one by one, or in a sequence."""
+    if len(shape) == 1 and isinstance(shape[0], tuple | list):
+        shape = shape[0]
+    return tuple(map(int, shape))
+
+
+def axis_of(dim: int, ndim: int, extra: int = 0) -> int:
+    """An axis counted from 0, checked."""
+    n = max(ndim + extra, 1)
+    if not -n <= dim < n:
+        raise PositionError(
+            f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but "
+            f"got {dim})"
+        )
+    return dim % n
+
+
+def _resolved(array: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """A shape with its -1 filled in; an error, if the elements do not fill it."""
+    known = math.prod(n for n in shape if n != -1)
+    size = array.size
+    if -1 in shape and shape.count(-1) == 1 and known and size % known == 0:
+        return tuple(size // known if n == -1 else n for n in shape)
+    if -1 in shape or known != size or min(shape, default=0) < 0:
+        raise EagerError(f"shape '{list(shape)}' is invalid for input of size {size}")
+    return shape
+
+
+def reshape(input: Tensor, *shape: Any) -> Any:
+    """The elements in another shape; one -1 is filled in."""
+    array = in_memory(input)
+    z = _reshape(input, _resolved(array, lengths(shape)))
+    return as_view(z, input) if np.may_share_memory(z.primal, array) else z
+
+
+def view(input: Tensor, *shape: Any) -> Any:
+    """The same memory in another shape, or as another type of one size."""
+    if len(shape) == 1 and isinstance(shape[0], dtypes.dtype):
+        return as_view(fresh(in_memory(input).view(shape[0].numpy)), input)
+    array = in_memory(input)
+    shape = _resolved(array, lengths(shape))
+    if not array.flags.c_contiguous:
+        try:
+            array.reshape(shape, copy=False)
+        except ValueError:
+            raise EagerError(
+                "view size is not compatible with input tensor's size and stride (at "
+                "least one dimension spans across two contiguous subspaces). Use "
+                ".reshape(...) instead."
+            ) from None
+    return as_view(_reshape(input, shape), input)
+
+
+def view_as(input: Tensor, other: Tensor) -> Any:
+    """The same memory in the shape of another tensor."""
+    return view(input, *base(other).shape)
+
+
+def reshape_as(input: Tensor, other: Tensor) -> Any:
+    """The elements in the shape of another tensor."""
+    return reshape(input, *base(other).shape)
+
+
+def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Any:
+    """The tensor with some neighbouring axes made one."""
+    shape = base(input).shape
+    if not shape:
+        return reshape(input, 1)
+    first, last = axis_of(start_dim, len(shape)), axis_of(end_dim, len(shape))
+    if first > last:
+        raise EagerError(
+            "flatten() has invalid args: start_dim cannot come after end_dim"
+        )
+    if first == last:
+        return input
+    return reshape(
+        input, (*shape[:first], math.prod(shape[first : last + 1]), *shape[last + 1 :])
+    )
+
+
+def unflatten(input: Tensor, dim: int, sizes: Any) -> Any:
+    """The tensor with one axis made several."""
+    shape = base(input).shape
+    dim = axis_of(dim, len(shape))
+    sizes = list(sizes)
+    if -1 in sizes:
+        known = -math.prod(sizes)
+        sizes[sizes.index(-1)] = shape[dim] // known
+    return reshape(input, (*shape[:dim], *sizes, *shape[dim + 1 :]))
+
+
+def ravel(input: Tensor) -> Any:
+    """The elements along one axis."""
+    return reshape(input, -1)
+
+
+def permute(input: Tensor, *dims: Any) -> Any:
+    """The tensor with its axes in another order."""
+    dims, ndim = lengths(dims), base(input).ndim
+    if len(dims) != ndim:
+        raise EagerError(
+            f"permute(sparse_coo): number of dimensions in the tensor input does not "
+            f"match the length of the desired ordering of dimensions i.e. input.dim() "
+            f"= {ndim} is not equal to len(dims) = {len(dims)}"
+        )
+    dims = tuple(axis_of(d, ndim) for d in dims)
+    if len(set(dims)) < ndim:
+        raise EagerError("permute(): duplicate dims are not allowed.")
+    in_memory(input)
+    return as_view(_permute(input, dims), input)
+
+
+def transpose(input: Tensor, dim0: int, dim1: int) -> Any:
+    """The tensor with two axes swapped."""
+    ndim = in_memory(input).ndim
+    i, j = axis_of(dim0, ndim), axis_of(dim1, ndim)
+    if i == j:
+        return as_view(_reshape(input, base(input).shape), input)
+    if ndim == 2:
+        return as_view(_swap_last(input), input)
+    order = list(range(ndim))
+    order[i], order[j] = j, i
+    return as_view(_permute(input, tuple(order)), input)
+
+
+def t(input: Tensor) -> Any:
+    """A matrix transposed; vectors as they are."""
+    ndim = in_memory(input).ndim
+    if ndim > 2:
+        raise EagerError(
+            f"t() expects a tensor with <= 2 dimensions, but self is {ndim}D"
+        )
+    return as_view(_swap_last(input), input) if ndim == 2 else input
+
+
+def reversed_axes(input: Tensor) -> Any:
+    """The tensor with its axes reversed."""
+    in_memory(input)
+    return as_view(_permute(input), input)
+
+
+def matrix_transposed(input: Tensor) -> Any:
+    """The matrices along the last two axes transposed."""
+    in_memory(input)
+    return as_view(_swap_last(input), input)
+
+
+def movedim(input: Tensor, source: Any, destination: Any) -> Any:
+    """The tensor with some axes moved to other places."""
+    ndim = base(input).ndim
+    one = isinstance(source, int)
+    sources = [axis_of(s, ndim) for s in ([source] if one else source)]
+    targets = [axis_of(d, ndim) for d in ([destination] if one else destination)]
+    order = [i for i in range(ndim) if i not in sources]
+    for target, s in sorted(zip(targets, sources, strict=True)):
+        order.insert(target, s)
+    return permute(input, order)
+
+
+def unsqueeze(input: Tensor, dim: int) -> Any:
+    """The tensor with a new axis of length 1."""
+    in_memory(input)
+    return as_view(_expand_dims(input, axis=axis_of(dim, base(input).ndim, 1)), input)
+
+
+def squeeze(input: Tensor, dim: Any = None) -> Any:
+    """The tensor without axes of length 1."""
+    shape = in_memory(input).shape
+    chosen = (
+        range(len(shape)) if dim is None else (dim,) if isinstance(dim, int) else dim
+    )
+    chosen = tuple(
+        a for a in (axis_of(d, len(shape)) for d in chosen) if shape and shape[a] == 1
+    )
+    z = _squeeze(input, axis=chosen) if chosen else _reshape(input, shape)
+    return as_view(z, input)
+
+
+def expand(input: Tensor, *sizes: Any) -> Any:
+    """The tensor with axes of length 1 repeated, without a copy; -1 keeps a length."""
+    sizes, shape = lengths(sizes), in_memory(input).shape
+    new = len(sizes) - len(shape)
+    if new < 0:
+        raise EagerError(
+            f"expand({input.type()}{list(shape)}, size={list(sizes)}): the number of "
+            f"sizes provided ({len(sizes)}) must be greater or equal to the number of "
+            f"dimensions in the tensor ({len(shape)})"
+        )
+    full = tuple(
+        (shape[i - new] if n == -1 else n) if i >= new else n
+        for i, n in enumerate(sizes)
+    )
+    for i, (n, m) in enumerate(zip(shape, full[new:], strict=True)):
+        if n not in (1, m):
+            raise EagerError(
+                f"The expanded size of the tensor ({m}) must match the existing size "
+                f"({n}) at non-singleton dimension {i + new}.  Target sizes: "
+                f"{list(sizes)}.  Tensor sizes: {list(shape)}"
+            )
+    return as_view(_broadcast(input, full), input)
+
+
+def expand_as(input: Tensor, other: Tensor) -> Any:
+    """The tensor broadcast to the shape of another."""
+    return expand(input, *base(other).shape)
+
+
+def broadcast_to(input: Tensor, size: Any) -> Any:
+    """The tensor broadcast to a shape."""
+    return expand(input, *size)
+
+
+def broadcast_tensors(*tensors: Any) -> Any:
+    """Tensors broadcast to their common shape."""
+    shape = np.broadcast_shapes(*(base(x).shape for x in tensors))
+    return tuple(expand(x, *shape) for x in tensors)
+
+
+def narrow(input: Tensor, dim: int, start: Any, length: int) -> Any:
+    """A part along an axis, from a start."""
+    shape = base(input).shape
+    dim, start = axis_of(dim, len(shape)), int(start)
+    start = start + shape[dim] if start < 0 else start
+    if start + length > shape[dim]:
+        raise EagerError(
+            f"start ({start}) + length ({length}) exceeds dimension size "
+            f"({shape[dim]})."
+        )
+    return _part(input, dim, slice(start, start + length))
+
+
+def _part(input: Tensor, dim: int, part: Any) -> Any:
+    in_memory(input)
+    index = (*(slice(None),) * dim, part, ...)
+    return as_view(_read(input, index=index), input)
+
+
+def select(input: Tensor, dim: int, index: Any) -> Any:
+    """One place along an axis, which goes away."""
+    shape = base(input).shape
+    dim = axis_of(dim, len(shape))
+    if not -shape[dim] <= int(index) < shape[dim]:
+        raise PositionError(
+            f"select(): index {index} out of range for tensor of size {list(shape)} at "
+            f"dimension {dim}"
+        )
+    return _part(input, dim, int(index))
+
+
+def unbind(input: Tensor, dim: int = 0) -> Any:
+    """All places along an axis, each without it."""
+    shape = base(input).shape
+    if not shape:
+        raise EagerError("Dimension specified as 0 but tensor has no dimensions")
+    dim = axis_of(dim, len(shape))
+    return tuple(_part(input, dim, i) for i in range(shape[dim]))
+
+
+def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> Any:
+    """Parts along an axis: of one length, or of several."""
+    shape = base(tensor).shape
+    dim = axis_of(dim, len(shape))
+    n, sizes = shape[dim], split_size_or_sections
+    if isinstance(sizes, int):
+        sizes = [min(sizes, n - i) for i in range(0, n, max(sizes, 1))] or [0]
+    elif sum(sizes) != n:
+        raise EagerError(
+            f"split_with_sizes expects split_sizes to sum exactly to {n} (input "
+            f"tensor's size at dimension {dim}), but got split_sizes={list(sizes)}"
+        )
+    parts, start = [], 0
+    for size in sizes:
+        parts.append(_part(tensor, dim, slice(start, start + size)))
+        start += size
+    return tuple(parts)
+
+
+def chunk(input: Tensor, chunks: int, dim: int = 0) -> Any:
+    """At most so many parts of one length along an axis."""
+    if chunks < 1:
+        raise EagerError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
+    shape = base(input).shape
+    n = shape[axis_of(dim, len(shape))]
+    return split(input, max(-(-n // chunks), 1), dim)
+
+
+def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> Any:
+    """Parts along an axis: so many, or divided at some places."""
+    shape = base(input).shape
+    dim = axis_of(dim, len(shape))
+    n, where = shape[dim], base(indices_or_sections)
+    if isinstance(where, int):
+        bounds = [len(p) for p in np.array_split(np.empty(n), where)]
+        edges = [0, *np.cumsum(bounds).tolist()]
+    else:
+        edges = [0, *map(int, where), n]
+    pairs = itertools.pairwise(edges)
+    return tuple(_part(input, dim, slice(a, b)) for a, b in pairs)
+
+
+functions = {
+    name: value
+    for name, value in list(globals().items())
+    if callable(value)
+    and not name.startswith("_")
+    and getattr(value, "__module__", "") == __name__
+    and name not in ("lengths", "axis_of", "reversed_axes", "matrix_transposed")
+}
+_SYNONYMS = {
+    "moveaxis": "movedim",
+    "swapaxes": "transpose",
+    "swapdims": "transpose",
+}
+functions |= {name: functions[target] for name, target in _SYNONYMS.items()}
+NO_METHODS = ("broadcast_tensors",)

@@ -1,0 +1,399 @@
+"""An eager array: PyTorch's face over the same rules.
+
+What a program computes with is a ``Tensor``; its ``Recorder`` owns the suspended rule.
+``operators.py``, ``gradients.py`` and ``methods.py`` give the class what it can do.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from lantern.errors import ArgumentError, EagerError
+from lantern.tensor.device import device as device_name
+from lantern.tensor.namespace import numpy_namespace
+from lantern.tensor.tensor import Tensor as NumpyTensor
+from lantern.torch import dtypes
+from lantern.torch.dtypes import Size
+from lantern.torch.eager import AMBIENT, NumpyFace, Recorder, recorded
+from lantern.torch.modes import is_enabled
+from lantern.value import UNTRACKED, Level, Receiver, Value, base
+
+__all__ = ["Tensor", "is_tensor"]
+
+_new = object.__new__
+# Who receives for arrays that nothing tracks.
+NOBODY: Any = Receiver()
+NOBODY.rule = NOBODY.left = NOBODY.right = NOBODY.cotangent = None
+
+
+def fresh(primal: Any) -> "Tensor":
+    """An untracked tensor that holds a plain array."""
+    x = _new(Tensor)
+    x.primal = primal
+    x.prompt = UNTRACKED
+    x.receiver = NOBODY
+    x.viewed = None
+    return x
+
+
+def make(primal: Any, prompt: Level, receiver: Any) -> "Tensor":
+    """A tensor from its parts."""
+    x = _new(Tensor)
+    x.primal = primal
+    x.prompt = prompt
+    x.receiver = receiver
+    x.viewed = None
+    return x
+
+
+def torch_face(z: Any) -> Any:
+    """A result of Lantern's other face as a tensor; tensors as they are."""
+    if isinstance(z, Value):
+        if isinstance(z, Tensor):
+            return z
+        if z.prompt is not UNTRACKED:
+            return make(z.primal, z.prompt, z.receiver)
+        z = z.primal
+    return fresh(z if hasattr(z, "dtype") else np.asarray(z))
+
+
+def numpy_face(x: Any) -> Any:
+    """A tensor as Lantern's functions take it; what is no tensor as it is."""
+    if not isinstance(x, Tensor):
+        return x
+    prompt = x.prompt
+    if prompt is UNTRACKED:
+        return x.primal
+    if prompt is AMBIENT:
+        if not is_enabled():
+            return x.primal
+        return NumpyFace(x.primal, prompt, x.receiver)
+    return NumpyTensor(x.primal, prompt, x.receiver)
+
+
+def plain_cotangent(x: Any) -> Any:
+    """A gradient that a user hands over, as the rules take it."""
+    return numpy_face(x)
+
+
+class Tensor(Value):
+    """An array as PyTorch has it.
+
+    Args:
+        data: nested lists of numbers, or an array; or the lengths of the axes.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
+        >>> (x * x).sum().backward()
+        >>> x.grad
+        tensor([2., 4.])
+    """
+
+    __slots__ = ("__dict__", "__weakref__", "primal", "prompt", "receiver", "viewed")
+    __hash__ = object.__hash__
+    __array_priority__ = 1000
+    rank: ClassVar[int] = 3
+
+    receiver: Any
+    viewed: Any
+
+    if TYPE_CHECKING:  # what is installed below, and by lantern.torch.methods
+        __add__: Callable[..., Any]
+        __sub__: Callable[..., Any]
+        __mul__: Callable[..., Any]
+        __truediv__: Callable[..., Any]
+        __pow__: Callable[..., Any]
+        __matmul__: Callable[..., Any]
+        __rmul__: Callable[..., Any]
+        __rsub__: Callable[..., Any]
+        __radd__: Callable[..., Any]
+        __iadd__: Callable[..., Any]
+        __isub__: Callable[..., Any]
+        __imul__: Callable[..., Any]
+        __itruediv__: Callable[..., Any]
+        __neg__: Callable[..., Any]
+        __getitem__: Callable[..., Any]
+        __setitem__: Callable[..., Any]
+        __lt__: Callable[..., Any]
+        __gt__: Callable[..., Any]
+        __le__: Callable[..., Any]
+        __ge__: Callable[..., Any]
+        __and__: Callable[..., Any]
+        __or__: Callable[..., Any]
+
+        def __getattr__(self, name: str) -> Any: ...
+
+    def __new__(cls, *data: Any, dtype: Any = None, device: Any = None) -> Any:
+        """A tensor of the default type, from data or of a shape."""
+        if len(data) == 1 and isinstance(data[0], Tensor):
+            array = base(data[0])
+        elif len(data) == 1 and not isinstance(data[0], int):
+            array = np.array(data[0], dtype=dtypes.default())
+        else:
+            array = np.zeros(data, dtypes.default())
+        x = _new(cls)
+        x.primal, x.prompt, x.receiver, x.viewed = array, UNTRACKED, NOBODY, None
+        return x
+
+    @classmethod
+    def emerge(
+        cls,
+        primal: Any,
+        prompt: Level,
+        rule: Any,
+        left: Any,
+        right: Any = None,
+        elementwise: bool = False,
+    ) -> Any:
+        """A new tensor, which owns its suspended rule."""
+        if prompt is UNTRACKED or (prompt is AMBIENT and not is_enabled()):
+            return torch_face(primal)
+        if prompt is AMBIENT:
+            receiver = recorded(primal, rule, left, right, elementwise)
+            return make(primal, prompt, receiver)
+        z = NumpyTensor.emerge(primal, prompt, rule, left, right, elementwise)
+        return make(z.primal, prompt, z.receiver)
+
+    def gradient(self) -> Any:
+        """What the tensor has received as an input of ``lantern.grad``."""
+        return torch_face(NumpyTensor.gradient(self))  # type: ignore[arg-type]
+
+    def one(self) -> Any:
+        """1 in the tensor's own type."""
+        return NumpyTensor.one(self)  # type: ignore[arg-type]
+
+    # --- what it is ---------------------------------------------------------------
+
+    @property
+    def shape(self) -> Size:
+        """The lengths of the axes."""
+        return Size(base(self).shape)
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return base(self).ndim
+
+    @property
+    def dtype(self) -> dtypes.dtype:
+        """The type of the elements."""
+        return dtypes.by_numpy[base(self).dtype]
+
+    @property
+    def device(self) -> dtypes.device:
+        """Where the array lies."""
+        plain = base(self)
+        if isinstance(plain, np.ndarray | np.generic):
+            return dtypes.CPU
+        return dtypes.device(device_name(plain))
+
+    def __len__(self) -> int:
+        shape = base(self).shape
+        if not shape:
+            raise ArgumentError("len() of a 0-d tensor")
+        return shape[0]
+
+    def item(self) -> Any:
+        """The only element, as a Python number."""
+        plain = base(self)
+        if plain.size != 1:
+            raise EagerError(
+                f"a Tensor with {plain.size} elements cannot be converted to Scalar"
+            )
+        return plain.item()
+
+    def tolist(self) -> Any:
+        """The elements, as nested lists of Python numbers."""
+        return base(self).tolist()
+
+    def __bool__(self) -> bool:
+        plain = base(self)
+        if plain.size != 1:
+            what = "more than one value" if plain.size else "no values"
+            raise EagerError(f"Boolean value of Tensor with {what} is ambiguous")
+        return bool(plain)
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __complex__(self) -> complex:
+        return complex(self.item())
+
+    def __index__(self) -> int:
+        plain = base(self)
+        if plain.size != 1 or plain.dtype.kind not in "iub":
+            raise ArgumentError(
+                "only integer tensors of a single element can be converted to an index"
+            )
+        return int(plain.item())
+
+    def __format__(self, spec: str) -> str:
+        if not base(self).shape and spec:
+            return format(self.item(), spec)
+        return object.__format__(self, spec) if spec else repr(self)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        array = self.numpy()
+        if dtype is not None and array.dtype != dtype:
+            return array.astype(dtype)
+        return array.copy() if copy else array
+
+    def __array_wrap__(self, array: Any, *rest: Any) -> Any:
+        return fresh(np.asarray(array))
+
+    def numpy(self, *, force: bool = False) -> Any:
+        """The array itself, which shares memory with the tensor."""
+        if self.requires_grad and not force:
+            raise EagerError(
+                "Can't call numpy() on Tensor that requires grad. Use "
+                "tensor.detach().numpy() instead."
+            )
+        plain = base(self)
+        if isinstance(plain, np.generic):
+            self.primal = plain = np.asarray(plain)
+        elif not isinstance(plain, np.ndarray):
+            if not force:
+                raise ArgumentError(
+                    "can't convert cuda device type tensor to numpy. Use Tensor.cpu() "
+                    "to copy the tensor to host memory first."
+                )
+            plain = numpy_namespace.to_device(plain, "cpu")
+        return plain
+
+    def __reduce__(self) -> Any:
+        if not self.is_leaf:
+            raise EagerError(
+                "Only Tensors created explicitly by the user (graph leaves) support "
+                "pickling at the moment. Use detach() first."
+            )
+        return _rebuilt, (type(self), base(self), self.requires_grad, self.__dict__)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        if not self.is_leaf:
+            raise EagerError(
+                "Only Tensors created explicitly by the user (graph leaves) support "
+                "the deepcopy protocol at the moment."
+            )
+        array = base(self)
+        copied = _rebuilt(type(self), array.copy(), self.requires_grad, self.__dict__)
+        memo[id(self)] = copied
+        return copied
+
+    def __repr__(self) -> str:
+        from lantern.torch.printing import text
+
+        return text(self)
+
+    def __iter__(self) -> Iterator[Any]:
+        if not base(self).shape:
+            raise ArgumentError("iteration over a 0-d tensor")
+        return (self[i] for i in range(len(self)))
+
+    def __contains__(self, x: Any) -> bool:
+        return bool((base(self) == base(x)).any())
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.numpy().__dlpack__(**options)
+
+    def __dlpack_device__(self) -> Any:
+        return np.asarray(base(self)).__dlpack_device__()
+
+    # --- its derivative -------------------------------------------------------------
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether a derivative may be asked for."""
+        return self.prompt is not UNTRACKED
+
+    @requires_grad.setter
+    def requires_grad(self, wanted: bool) -> None:
+        """As ``requires_grad_``."""
+        self.requires_grad_(wanted)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Any:
+        """Say whether a derivative may be asked for; the tensor itself."""
+        if requires_grad == self.requires_grad:
+            return self
+        if not requires_grad:
+            if not self.is_leaf:
+                raise EagerError(
+                    "you can only change requires_grad flags of leaf variables. If you "
+                    "want to use a computed variable in a subgraph that doesn't "
+                    "require differentiation use var_no_grad = var.detach()."
+                )
+            self.prompt, self.receiver = UNTRACKED, NOBODY
+            return self
+        array = base(self)
+        if array.dtype.kind not in "fc":
+            raise EagerError(
+                "only Tensors of floating point and complex dtype can require gradients"
+            )
+        self.prompt, self.receiver = AMBIENT, Recorder(array.shape, array.dtype)
+        return self
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether no rule made it."""
+        receiver = self.receiver
+        if type(receiver) is Recorder:
+            return receiver.function is None
+        return self.prompt is UNTRACKED
+
+    @property
+    def grad(self) -> Any:
+        """What the passes so far have left; None for nothing."""
+        receiver = self.receiver
+        if type(receiver) is not Recorder:
+            return self.__dict__.get("grad") if receiver is NOBODY else None
+        grad = receiver.grad
+        if grad is not None and type(grad) is not Tensor:
+            grad = receiver.grad = torch_face(grad)
+        return grad
+
+    @grad.setter
+    def grad(self, grad: Any) -> None:
+        """Another tensor of this shape, or None."""
+        if grad is not None:
+            if not isinstance(grad, Tensor):
+                raise ArgumentError(
+                    f"assigned grad expected to be a Tensor or None but got grad of "
+                    f"type {type(grad).__name__}"
+                )
+            if base(grad).shape != base(self).shape:
+                raise EagerError(
+                    f"attempting to assign a gradient of size '{list(grad.shape)}' to "
+                    f"a tensor of size '{list(self.shape)}'. Please ensure that the "
+                    f"gradient and the tensor are the same size"
+                )
+        if type(self.receiver) is Recorder:
+            self.receiver.grad = grad
+        else:
+            self.__dict__["grad"] = grad
+
+    @grad.deleter
+    def grad(self) -> None:
+        """None."""
+        self.grad = None
+
+
+# In place of a view's base: what is written through it is not noticed.
+UNSEEN: Any = object()
+
+
+def _rebuilt(cls: Any, array: Any, requires_grad: bool, rest: dict[str, Any]) -> Any:
+    x = _new(cls)
+    x.primal, x.prompt, x.receiver, x.viewed = array, UNTRACKED, NOBODY, None
+    for name, value in rest.items():
+        if name != "grad":
+            setattr(x, name, value)
+    return x.requires_grad_(requires_grad)
+
+
+def is_tensor(obj: Any) -> bool:
+    """Whether an object is a tensor."""
+    return isinstance(obj, Tensor)

@@ -1,0 +1,73 @@
+"""When arrays were written to: a rule that saved one before must not go on.
+
+The memory of an array is known by its owner. A write takes the next number of the order
+in which rules are suspended, so that one comparison tells whether a rule is older than
+the last write of all; only then is it looked at more closely.
+"""
+
+import weakref
+from collections.abc import Iterable
+from itertools import count
+from typing import Any
+
+import numpy as np
+
+from lantern.errors import EagerError
+
+__all__ = ["check_arrays", "last_write", "order", "owner", "saved_arrays", "written"]
+
+# Numbers for rules and writes, in the order in which they happen.
+order = count(1)
+last_write = [0]
+_writes: dict[int, tuple[Any, list[int]]] = {}
+# By the identity of an array: when tracked operations wrote to it.
+rewritten: dict[int, list[int]] = {}
+
+
+def owner(array: Any) -> Any:
+    """The array whose memory an array shows."""
+    while type(array.base) is np.ndarray:
+        array = array.base
+    return array
+
+
+def written(array: Any, tracked: bool = False) -> None:
+    """Remember that an array has been written to, and by a tracked operation."""
+    array = owner(array)
+    key = id(array)
+    if key not in _writes:
+
+        def forget(_: Any) -> None:
+            _writes.pop(key, None)
+            rewritten.pop(key, None)
+
+        _writes[key] = weakref.ref(array, forget), []
+    stamp = last_write[0] = next(order)
+    _writes[key][1][:] = [stamp]
+    if tracked:
+        rewritten.setdefault(key, []).append(stamp)
+
+
+def version(array: Any) -> int:
+    """When an array was last written to; 0 for never."""
+    entry = _writes.get(id(owner(array)))
+    return entry[1][0] if entry else 0
+
+
+def check_arrays(since: int, arrays: Iterable[Any]) -> None:
+    """Raise if an array has been written to since a rule saved it."""
+    for array in arrays:
+        if version(array) > since:
+            raise EagerError(
+                "one of the variables needed for gradient computation has been "
+                f"modified by an inplace operation: [{array.dtype} "
+                f"{list(array.shape)}] was written to after an operation saved it. "
+                "Use an operation that makes a new tensor, or clone() it first."
+            )
+
+
+def saved_arrays(rule: Any) -> Iterable[Any]:
+    """The arrays that a suspended rule has saved."""
+    while rule is not None and rule.gi_frame is not None:
+        yield from (x for x in rule.gi_frame.f_locals.values() if type(x) is np.ndarray)
+        rule = rule.gi_yieldfrom

@@ -1,0 +1,322 @@
+"""Writing to a tensor in place: its memory, its versions, and its derivative.
+
+What is not tracked is written to memory, and remembered as written: a rule that saved
+the memory before says so on the way back. A tracked operation computes from a copy, and
+gives the tensor the new rule. If the tensor is a view, its base gets a rule that puts
+the new part in.
+"""
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from lantern.errors import EagerError
+from lantern.tensor import updating
+from lantern.tensor.indexing import _getitem as read
+from lantern.tensor.manipulation import reshape as reshaped
+from lantern.torch import dtypes
+from lantern.torch.dtypes import category
+from lantern.torch.eager import AMBIENT, NumpyFace
+from lantern.torch.gradients import set_data
+from lantern.torch.indexing import plain_index, put
+from lantern.torch.modes import is_enabled
+from lantern.torch.operators import cast, in_memory, is_recorded, mismatch
+from lantern.torch.tensor import UNSEEN, Tensor, fresh, make, numpy_face
+from lantern.torch.versions import owner, written
+from lantern.value import UNTRACKED, base
+
+_NAMES = {
+    "bool": "Bool",
+    "complex128": "ComplexDouble",
+    "complex64": "ComplexFloat",
+    "float16": "Half",
+    "float32": "Float",
+    "float64": "Double",
+    "int16": "Short",
+    "int32": "Int",
+    "int64": "Long",
+    "int8": "Char",
+    "uint8": "Byte",
+}
+
+
+def type_name(dtype: Any) -> str:
+    """What PyTorch's messages call one of NumPy's types."""
+    return _NAMES[dtypes.by_numpy[dtype].name]
+
+
+def refuse_leaf(x: Tensor, part: bool = False) -> None:
+    """Raise if a tracked leaf, or a part of one, is about to be written to."""
+    if not is_enabled():
+        return
+    viewed = x.viewed
+    for leaf, what in ((x, "a view of a" if part else "a"), (viewed, "a view of a")):
+        if isinstance(leaf, Tensor) and leaf.prompt is AMBIENT and leaf.is_leaf:
+            raise EagerError(
+                f"{what} leaf Variable that requires grad is being used in an in-place "
+                f"operation."
+            )
+
+
+def store(x: Tensor, plain: Any, casting: str = "same_kind") -> None:
+    """Write a plain array to the memory of a tensor."""
+    array = in_memory(x)
+    kind = getattr(plain, "dtype", array.dtype)
+    if casting != "unsafe" and category(kind) > category(array.dtype):
+        raise EagerError(
+            f"result type {type_name(kind)} can't be cast to the desired output type "
+            f"{type_name(array.dtype)}"
+        )
+    shape = getattr(plain, "shape", ())
+    if casting != "unsafe" and shape != array.shape:
+        raise EagerError(
+            f"output with shape {list(array.shape)} doesn't match the broadcast shape "
+            f"{list(shape)}"
+        )
+    try:
+        array[...] = plain
+    except ValueError:
+        raise EagerError(
+            f"The size of tensor a {list(array.shape)} must match the size of tensor b "
+            f"{list(shape)}"
+        ) from None
+    if x.viewed is not UNSEEN:
+        written(array)
+
+
+def write(
+    x: Tensor,
+    function: Callable[..., Any],
+    *args: Any,
+    casting: str = "same_kind",
+    **options: Any,
+) -> Tensor:
+    """Give a tensor the value of a function of it and more, in its own memory.
+
+    Args:
+        x: what is written to; the function's first argument.
+        function: an operation on tensors.
+        args: its other arguments.
+        casting: "unsafe" lets floating-point results become integers.
+        options: its keyword arguments.
+    """
+    refuse_leaf(x)
+    if not is_recorded(x, *args, *options.values()):
+        z = function(fresh(x.primal), *args, **options)
+        store(x, base(z), casting)
+        return x
+    array = in_memory(x)
+    before = make(array.copy(), x.prompt, x.receiver)
+    args = tuple(before if y is x else y for y in args)
+    z = function(before, *args, **options)
+    viewed = x.viewed
+    store(x, base(z), casting)
+    if base(z).shape != array.shape:
+        z = z.expand(array.shape)
+    z = cast(z, array.dtype)
+    written(array, tracked=True)
+    if isinstance(viewed, Tensor):
+        _rebase(x, viewed, z)
+    else:
+        x.prompt, x.receiver = z.prompt, z.receiver
+    return x
+
+
+def _rebase(x: Tensor, viewed: Tensor, z: Tensor) -> None:
+    """Let the base of a view, and the view, follow from the view's new value."""
+    where = positions(x.primal, viewed.primal)
+    whole = in_memory(viewed)
+    flat = reshaped(numpy_face(viewed), (-1,))
+    new = updating._put(flat, reshaped(numpy_face(z), (-1,)), index=where)
+    base_value = reshaped(new, whole.shape)
+    viewed.prompt, viewed.receiver = AMBIENT, base_value.receiver
+    part = reshaped(read(new, index=where), x.primal.shape)
+    assert isinstance(part, NumpyFace)
+    x.prompt, x.receiver = AMBIENT, part.receiver
+    x.receiver.memory = id(owner(x.primal))
+
+
+def _address(array: Any) -> int:
+    return array.__array_interface__["data"][0]
+
+
+def positions(view: Any, whole: Any) -> Any:
+    """Where the elements of a view are among those of an array, counted in a row."""
+    memory = owner(whole)
+    low, high = np.lib.array_utils.byte_bounds(memory)
+    size = whole.itemsize
+    numbers = np.empty((high - low) // size, np.int64)
+
+    def shown(array: Any) -> Any:
+        return np.lib.stride_tricks.as_strided(
+            numbers[(_address(array) - low) // size :],
+            array.shape,
+            [stride * 8 // size for stride in array.strides],
+        )
+
+    shown(whole)[...] = np.arange(whole.size).reshape(whole.shape)
+    return shown(view).reshape(-1).copy()
+
+
+def setitem(self: Tensor, index: Any, value: Any) -> None:
+    """``self[index] = value``."""
+    index, _ = plain_index(index)
+    refuse_leaf(self, part=True)
+    if is_recorded(self, value):
+        write(self, _put_at, index, value)
+        return
+    array = in_memory(self)
+    plain = base(value)
+    try:
+        array[index] = plain
+    except ValueError:
+        try:
+            _put_plain(array, index, plain)
+        except ValueError as error:
+            raise mismatch(None, value, fresh(array[index]), error) from None
+    if self.viewed is not UNSEEN:
+        written(array)
+
+
+def _put_plain(array: Any, index: Any, plain: Any) -> None:
+    """As NumPy's assignment, dropping leading axes of length 1."""
+    while plain.ndim > array[index].ndim and plain.shape[0] == 1:
+        plain = plain[0]
+    array[index] = plain
+
+
+def _put_at(x: Tensor, index: Any, value: Any) -> Any:
+    return put(x, index, value)
+
+
+def _operator(name: str) -> Any:
+    """``x op= y``: with one call of NumPy where nothing is tracked."""
+    function = getattr(operator, f"__{name}__")
+    direct = getattr(operator, f"__i{name}__")
+
+    def operate(x: Tensor, y: Any) -> Any:
+        other = y
+        tracked = x.prompt is not UNTRACKED
+        if isinstance(y, Tensor):
+            other = y.primal
+            tracked = tracked or y.prompt is not UNTRACKED
+        array = x.primal
+        if (
+            (tracked and is_enabled())
+            or type(array) is not np.ndarray
+            or array.dtype.kind != "f"
+            or isinstance(other, complex)
+            or getattr(getattr(other, "dtype", None), "kind", "f") == "c"
+        ):
+            return write(x, function, y)
+        try:
+            direct(array, other)
+        except ValueError as error:
+            raise _grown(x, y, error) from None
+        if x.viewed is not UNSEEN:
+            written(array)
+        return x
+
+    operate.__name__ = f"__i{name}__"
+    return operate
+
+
+def _grown(x: Any, y: Any, error: Exception) -> EagerError:
+    a, b = base(x).shape, np.shape(base(y))
+    try:
+        both = np.broadcast_shapes(a, b)
+    except ValueError:
+        return mismatch(None, x, y, error)
+    return EagerError(
+        f"output with shape {list(a)} doesn't match the broadcast shape {list(both)}"
+    )
+
+
+OPERATORS = {
+    f"__i{name}__": _operator(name)
+    for name in "add sub mul truediv mod pow floordiv lshift rshift and or xor".split()
+}
+
+
+def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
+    """Take the values of another tensor, broadcast and in this one's type."""
+    return write(self, _taken, src, casting="unsafe")
+
+
+def _taken(x: Tensor, src: Any) -> Any:
+    src = (
+        cast(src, base(x).dtype) if isinstance(src, Tensor) else fresh(np.asarray(src))
+    )
+    if base(src).shape == base(x).shape:
+        return src.clone()
+    return src.expand(base(x).shape).clone()
+
+
+def fill_(self: Tensor, value: Any) -> Tensor:
+    """Take one value everywhere."""
+    if is_recorded(self, value):
+        return write(self, _filled, value)
+    refuse_leaf(self)
+    store(self, np.broadcast_to(base(value), base(self).shape), "unsafe")
+    return self
+
+
+def _filled(x: Tensor, value: Any) -> Any:
+    return x * 0 + value
+
+
+def zero_(self: Tensor) -> Tensor:
+    """Become 0 everywhere."""
+    return fill_(self, 0)
+
+
+def set_(self: Tensor, source: Tensor) -> Tensor:
+    """Show the memory of another tensor."""
+    set_data(self, source)
+    return self
+
+
+def in_place(name: str, function: Any) -> Any:
+    """The method ``x.name_()``, which writes what the function returns."""
+
+    def method(self: Tensor, *args: Any, **options: Any) -> Tensor:
+        return write(self, function, *args, **options)
+
+    method.__name__ = method.__qualname__ = f"{name}_"
+    method.__doc__ = f"As ``{name}``, in the tensor's own memory."
+    return method
+
+
+def add_(self: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
+    """Add ``alpha * other``, in the tensor's own memory."""
+    self += other if alpha == 1 else other * alpha
+    return self
+
+
+def sub_(self: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
+    """Subtract ``alpha * other``, in the tensor's own memory."""
+    self -= other if alpha == 1 else other * alpha
+    return self
+
+
+def mul_(self: Tensor, other: Any) -> Tensor:
+    """Multiply, in the tensor's own memory."""
+    self *= other
+    return self
+
+
+METHODS = {f.__name__: f for f in (add_, copy_, fill_, mul_, set_, sub_, zero_)}
+# Functions with a method that writes their result: x.abs_() and so on.
+NAMES = (
+    "abs acos acosh addcdiv addcmul addmm asin asinh atan atanh baddbmm bitwise_and "
+    "bitwise_not bitwise_or bitwise_xor ceil clamp clamp_max clamp_min clip cos cosh "
+    "cumprod cumsum deg2rad digamma div divide eq erf erfc erfinv exp exp2 expm1 fix "
+    "float_power floor floor_divide fmod frac ge gt hypot index_add index_copy "
+    "index_fill index_put le lerp lgamma log log10 log1p log2 logical_and logical_not "
+    "logical_or logical_xor logit lt masked_fill masked_scatter multiply nan_to_num "
+    "ne neg negative pow rad2deg reciprocal relu remainder round rsqrt scatter "
+    "scatter_add sigmoid sign sin sinc sinh sqrt square subtract tan tanh tril triu "
+    "true_divide trunc xlogy"
+).split()
