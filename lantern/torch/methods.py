@@ -1,5 +1,6 @@
 """What only tensors have: their form, type and place; and the table of methods."""
 
+import difflib
 from typing import Any
 
 import numpy as np
@@ -187,6 +188,15 @@ def invert(self: Tensor) -> Tensor:
     return fresh(np.invert(base(self)))
 
 
+def _missing(self: Tensor, name: str) -> Any:
+    """Say that there is no such attribute, and which one is nearest."""
+    near = []
+    if not name.startswith("_"):
+        near = difflib.get_close_matches(name, dir(Tensor), 1, 0.5)
+    hint = f" Did you mean: {near[0]!r}?" if near else ""
+    raise AttributeError(f"'Tensor' object has no attribute {name!r}.{hint}")
+
+
 def _device_number(self: Tensor) -> Any:
     return -1 if self.device.type == "cpu" else self.device.index
 
@@ -267,6 +277,7 @@ FUNCTIONS = {name: _also_axis(f) for name, f in FUNCTIONS.items()}
 
 
 FURTHER = {
+    "__getattr__": _missing,
     "__copy__": lambda self: make(self.primal, self.prompt, self.receiver),
     "__abs__": FUNCTIONS["abs"],
     "__and__": FUNCTIONS["bitwise_and"],

@@ -15,9 +15,16 @@ from lantern.torch.tensor import Tensor, fresh
 from lantern.value import base
 
 
-def _named(name: str) -> Any:
-    """The class of a pair of values and positions."""
-    return namedtuple(name, "values indices", module=__name__)
+def _named(name: str, fields: str = "values indices") -> Any:
+    """The class of a row of results, which prints as PyTorch's does."""
+
+    def text(self: Any) -> str:
+        parts = (f"{field}={part!r}" for field, part in self._asdict().items())
+        return f"torch.return_types.{name}(\n" + ",\n".join(parts) + ")"
+
+    row = namedtuple(name, fields, module=__name__)  # type: ignore[misc]
+    row.__repr__ = text  # type: ignore[method-assign, assignment]
+    return row
 
 
 _sum, _mean = unary(ours._sum), unary(ours._mean)
