@@ -9,9 +9,12 @@ from lantern.errors import EagerError
 from lantern.tensor import arranging, joining, linalg, manipulation
 from lantern.tensor import indexing as ours
 from lantern.torch.operators import call, cast, result_dtype
+from lantern.torch.operators import joining as starter
 from lantern.torch.shaping import axis_of, lengths, movedim, reshape
 from lantern.torch.tensor import Tensor, fresh, numpy_face, torch_face
 from lantern.value import base
+
+_concat, _stack = map(starter, (manipulation._concat, manipulation._stack))
 
 
 def _alike(tensors: Any) -> list[Any]:
@@ -52,8 +55,7 @@ def cat(tensors: Any, dim: int = 0, *, axis: Any = None, out: Any = None) -> Any
                     f"size {shapes[0][d]} but got size {shape[d]} for tensor number "
                     f"{i} in the list."
                 )
-    faces = [numpy_face(x) for x in tensors]
-    return torch_face(manipulation.concat(faces, axis=dim))
+    return _concat(tensors, axis=dim)
 
 
 def stack(tensors: Any, dim: int = 0, *, out: Any = None) -> Any:
@@ -68,8 +70,7 @@ def stack(tensors: Any, dim: int = 0, *, out: Any = None) -> Any:
                 f"stack expects each tensor to be equal size, but got {list(shape)} at "
                 f"entry 0 and {list(base(x).shape)} at entry {i}"
             )
-    faces = [numpy_face(x) for x in tensors]
-    return torch_face(manipulation.stack(faces, axis=axis_of(dim, len(shape), 1)))
+    return _stack(tensors, axis=axis_of(dim, len(shape), 1))
 
 
 def _joining(name: str) -> Any:

@@ -285,6 +285,38 @@ def unary(function: Any, floating: bool = False) -> Any:
     return operate
 
 
+def joining(function: Any) -> Any:
+    """A function of any number of tensors, from one of Lantern's linear operations."""
+    rule = function.rule
+
+    def operate(tensors: list[Any], **statics: Any) -> Any:
+        arrays = [x.primal for x in tensors]
+        prompts = {x.prompt for x in tensors} - {UNTRACKED}
+        if prompts - {AMBIENT}:
+            return torch_face(function(*map(numpy_face, tensors), **statics))
+        if not prompts or not is_enabled():
+            return fresh(next(rule(*arrays, **statics)))
+        receivers = [x.receiver if x.prompt is AMBIENT else None for x in tensors]
+        saved = tuple(STANDIN if x.prompt is AMBIENT else x.primal for x in tensors)
+        started = rule(*arrays, **statics)
+        del arrays
+        z = next(started)
+        receiver = Recorder(
+            z.shape,
+            z.dtype,
+            started,
+            tuple(receivers),
+            None,
+            False,
+            rule,
+            saved,
+            statics,
+        )
+        return make(z, AMBIENT, receiver)
+
+    return operate
+
+
 def call(function: Any, *args: Any, **options: Any) -> Any:
     """One of Lantern's functions on tensors, anywhere among its arguments."""
     args = tuple(map(numpy_face, args))

@@ -23,7 +23,7 @@ def _named(name: str, fields: str = "values indices") -> Any:
         return f"torch.return_types.{name}(\n" + ",\n".join(parts) + ")"
 
     row = namedtuple(name, fields, module=__name__)  # type: ignore[misc]
-    row.__repr__ = text  # type: ignore[method-assign, assignment]
+    row.__repr__ = text  # type: ignore[method-assign]
     return row
 
 

@@ -393,6 +393,14 @@ PROGRAMS = {
         torch.stack(states).pow(2).mean().backward()
         out = h, a.grad, q.grad
     """,
+    "joined": """
+        y = torch.cat([torch.zeros(1, 4), a, b.exp()]) ** 2
+        z = torch.stack([y[1:4], torch.ones(3, 4), a])
+        first = torch.autograd.grad(z.sum(), [a, b], retain_graph=True)
+        g, = torch.autograd.grad((z ** 2).sum(), a, create_graph=True)
+        g.sum().backward()
+        out = first, g, a.grad
+    """,
     "embedding": """
         rows = q[i]
         (rows * rows).sum().backward()
