@@ -48,6 +48,7 @@ from lantern.tensor.special import *
 from lantern.tensor.statistics import *
 from lantern.tensor.tensor import *
 from lantern.tensor.updating import *
+from lantern.transforms import *
 from lantern.tree import *
 from lantern.trigonometry import *
 

@@ -49,6 +49,7 @@ __all__ = [
     "op",
     "operand_count",
     "register_class",
+    "register_rule",
     "registry",
     "start",
     "value_class",
@@ -68,7 +69,7 @@ class Op(NamedTuple):
         kind: how forward mode reads the rule. "elementwise": resumed with 1 it yields
             its partial derivatives. "linear": applied to the tangent. "constant": zero
             derivative, the result is not tracked. "general": the transpose of its
-            backward step.
+            backward step. "stated": by a function of its own, the static ``tangent``.
         arity: how many differentiable operands it has; -1 for any number.
         function: the operation on plain and tracked values.
     """
@@ -264,6 +265,16 @@ def _register(rule: RuleFunction, kind: str) -> Function:
     name = rule.__name__.lstrip("_")
     registry[name] = _by_code[code] = Op(name, rule, kind, arity, function)
     return function
+
+
+def register_rule(rule: RuleFunction, kind: str) -> RuleFunction:
+    """Give a rule of any number of operands its kind, without making it an operation.
+
+    For rules that many operations share, as those of ``lantern.custom``; these call
+    ``start`` themselves.
+    """
+    _by_code[rule.__code__] = Op(rule.__name__, rule, kind, -1, rule)
+    return rule
 
 
 def op(rule: RuleFunction) -> Function:

@@ -4,12 +4,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from lantern.checks import (
+    by_names,
     check_driver,
     check_function,
     check_like,
     check_result,
     check_scalar,
     choose,
+    choose_named,
     describe,
     is_number,
     pair,
@@ -24,6 +26,7 @@ from lantern.value import Level, Receiver, Replayable, Value, base, levels, unwr
 __all__ = ["grad", "value_and_grad", "vjp"]
 
 Function = Callable[..., Any]
+Argnums = int | str | Sequence[int] | Sequence[str]
 
 
 class Reverse(Level):
@@ -119,7 +122,7 @@ def seed(where: str, y: Any, level: Level, holomorphic: bool) -> Any:
 
 def value_and_grad(
     f: Function,
-    argnums: int | Sequence[int] = 0,
+    argnums: Argnums = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
     *,
@@ -129,7 +132,9 @@ def value_and_grad(
 
     Args:
         f: returns one real number; with ``has_aux`` a pair of it and anything else.
-        argnums: which positional arguments to differentiate: one, or several.
+        argnums: which arguments to differentiate: a position or a tuple of positions;
+            a parameter's name or a tuple of names, however these are passed; or "*" for
+            all positional arguments of the call, in a tuple.
         has_aux: whether f returns ``(value, aux)``.
         holomorphic: promise that f is a holomorphic function of complex arguments;
             the result is then its complex derivative.
@@ -148,6 +153,8 @@ def value_and_grad(
     Example:
         >>> value_and_grad(lambda x, y: x * y, argnums=(0, 1))(2.0, 3.0)
         (6.0, (3.0, 2.0))
+        >>> value_and_grad(lambda x, y: x * y, argnums="y")(2.0, y=3.0)
+        (6.0, 2.0)
 
     References:
         Wang et al. (2019), section 3.2.
@@ -159,7 +166,7 @@ def value_and_grad(
 
 def grad(
     f: Function,
-    argnums: int | Sequence[int] = 0,
+    argnums: Argnums = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
     *,
@@ -169,7 +176,7 @@ def grad(
 
     Args:
         f: returns one real number; with ``has_aux`` a pair of it and anything else.
-        argnums: which positional arguments to differentiate: one, or several.
+        argnums: see ``value_and_grad``.
         has_aux: whether f returns ``(value, aux)``; the result is then a pair too.
         holomorphic: see ``value_and_grad``.
         driver: see ``value_and_grad``.
@@ -197,7 +204,7 @@ def grad(
 def _differentiate(
     where: str,
     f: Function,
-    argnums: int | Sequence[int],
+    argnums: Argnums,
     has_aux: bool,
     holomorphic: bool,
     driver: str,
@@ -206,6 +213,9 @@ def _differentiate(
     check_function(where, f)
     check_driver(where, driver)
     several = isinstance(argnums, tuple | list)
+    if type(argnums) is not int and by_names(argnums):
+        options = (has_aux, holomorphic, driver, with_value)
+        return _differentiate_by_name(where, f, argnums, *options)
 
     def differentiated(*args: Any, **kwargs: Any) -> Any:
         level = Reverse(where, driver)
@@ -228,11 +238,30 @@ def _differentiate(
             return ((value, aux), result) if with_value else (result, aux)
         return (value, result) if with_value else result
 
-    differentiated.__name__ = f"{where}_of_{getattr(f, '__name__', 'f')}"
+    return _presented(where, f, differentiated)
+
+
+def _differentiate_by_name(
+    where: str, f: Function, argnums: Any, *options: Any
+) -> Function:
+    """As ``_differentiate``, for arguments that are named or all chosen."""
+    single = isinstance(argnums, str) and argnums != "*"
+
+    def differentiated(*args: Any, **kwargs: Any) -> Any:
+        chosen, call = choose_named(where, f, argnums, args, kwargs)
+        positions = 0 if single else tuple(range(len(chosen)))
+        return _differentiate(where, call, positions, *options)(*chosen)
+
+    return _presented(where, f, differentiated)
+
+
+def _presented(where: str, f: Function, derivative: Function) -> Function:
+    """A derivative under a telling name, with f's documentation and signature."""
+    derivative.__name__ = f"{where}_of_{getattr(f, '__name__', 'f')}"
     if f.__doc__ is not None:
-        differentiated.__doc__ = f.__doc__
-    differentiated.__wrapped__ = f  # type: ignore[attr-defined]  # as functools.wraps
-    return differentiated
+        derivative.__doc__ = f.__doc__
+    derivative.__wrapped__ = f  # type: ignore[attr-defined]  # as functools.wraps
+    return derivative
 
 
 def gradient(inputs: Any, originals: Any, holomorphic: bool = False) -> Any:
@@ -272,14 +301,7 @@ def vjp(f: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
     References:
         Griewank and Walther (2008), section 3.2.
     """
-    check_function("vjp", f)
-    level = Reverse("vjp")
-    rules: list[Receiver] = []
-    level.suspend, level.begin = rules.append, Replayable
-    inputs = tuple(track("vjp", x, level) for x in primals)
-    y = level.run(lambda: f(*inputs))
-    y, *aux = pair("vjp", y) if has_aux else (y,)
-    check_result("vjp", y)
+    level, rules, inputs, y, *aux = record("vjp", f, primals, has_aux)
     value = strip(y, level)
 
     def pullback(y_bar: Any) -> tuple[Any, ...]:
@@ -298,6 +320,26 @@ def vjp(f: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
                 z.cotangent = None
 
     return value, pullback, *strip(aux, level)
+
+
+def record(
+    where: str, f: Function, primals: Sequence[Any], has_aux: bool
+) -> tuple[Any, ...]:
+    """Run f once and keep its rules, to be started again as often as needed.
+
+    Returns:
+        The level, the receivers in the order of the program, the tracked arguments,
+        the tracked result and, with ``has_aux``, what came beside it.
+    """
+    check_function(where, f)
+    level = Reverse(where)
+    rules: list[Receiver] = []
+    level.suspend, level.begin = rules.append, Replayable
+    inputs = tuple(track(where, x, level) for x in primals)
+    y = level.run(lambda: f(*inputs))
+    y, *aux = pair(where, y) if has_aux else (y,)
+    check_result(where, y)
+    return level, rules, inputs, y, *aux
 
 
 def _replay(z: Receiver) -> None:
