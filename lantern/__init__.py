@@ -13,11 +13,13 @@ from typing import Any as _Any
 from lantern import cps as cps
 from lantern.arithmetic import *
 from lantern.choice import *
+from lantern.custom import custom_rule as custom_rule
 from lantern.elementary import *
 from lantern.errors import *
 from lantern.forward import *
 from lantern.namespace import register_namespace as register_namespace
 from lantern.number import *
+from lantern.ported import *
 from lantern.reverse import *
 from lantern.several import *
 from lantern.special import *

@@ -49,7 +49,7 @@ def way(rule: Replayable) -> Callable[[Receiver], Any]:
         return by_itself
     if kind == "stated":
         return by_statement
-    if kind == "elementwise" or value_class(rule.value).rank == 0:
+    if kind in ("elementwise", "partials") or value_class(rule.value).rank == 0:
         return by_partials
     return by_transposition
 

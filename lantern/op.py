@@ -69,7 +69,8 @@ class Op(NamedTuple):
         kind: how forward mode reads the rule. "elementwise": resumed with 1 it yields
             its partial derivatives. "linear": applied to the tangent. "constant": zero
             derivative, the result is not tracked. "general": the transpose of its
-            backward step. "stated": by a function of its own, the static ``tangent``.
+            backward step. "partials": as "elementwise", but contributions may have any
+            shape and type. "stated": by a function of its own, the static ``tangent``.
         arity: how many differentiable operands it has; -1 for any number.
         function: the operation on plain and tracked values.
     """

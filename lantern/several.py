@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from lantern.contribution import Contribution, WithMask
 from lantern.namespace import namespace
-from lantern.op import linear, register_class, start
+from lantern.op import begin, linear, register_class, value_class
 from lantern.value import Level, Receiver, Rule, Value, is_complex, zeros_like
 
 __all__: list[str] = []
@@ -85,7 +85,11 @@ class Several(Value):
 
 def part(whole: Several, index: int) -> Any:
     """One of several results, as a value of its own."""
-    return start(_part.rule, (whole,), (), {"index": index})  # type: ignore[attr-defined]
+    rule: Any = _part.rule  # type: ignore[attr-defined]  # given by lantern.op
+    started = begin(whole.prompt, rule, (whole.primal,), {"index": index})
+    primal = next(started)
+    receivers = (whole.receiver,)  # a tuple: a number hands on no bare contribution
+    return value_class(primal).emerge(primal, whole.prompt, started, receivers)
 
 
 @linear
