@@ -17,6 +17,7 @@ from lantern.custom import custom_rule as custom_rule
 from lantern.elementary import *
 from lantern.errors import *
 from lantern.forward import *
+from lantern.implicit import *
 from lantern.namespace import register_namespace as register_namespace
 from lantern.number import *
 from lantern.ported import *

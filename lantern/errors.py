@@ -6,6 +6,7 @@ Messages read ``where: what happened, with the actual values. What to do.``
 __all__ = [
     "AlreadyResumedError",
     "ArgumentError",
+    "ConvergenceError",
     "DetachError",
     "EagerError",
     "EscapedError",
@@ -33,6 +34,10 @@ class ArgumentError(LanternError, TypeError):
 
 class ShapeError(LanternError, ValueError):
     """Arrays have shapes or values that do not fit together."""
+
+
+class ConvergenceError(LanternError, ArithmeticError):
+    """A search did not come to an end within its steps."""
 
 
 class NotScalarError(ArgumentError):

@@ -1,4 +1,4 @@
-"""Rules that users write, in every mode, at every order, and what is said of bad ones."""
+"""Rules that users write, in every mode and order, and what is said of bad ones."""
 
 import math
 
