@@ -24,6 +24,7 @@ from lantern.ported import *
 from lantern.reverse import *
 from lantern.several import *
 from lantern.special import *
+from lantern.taylor import *
 from lantern.tensor.arranging import *
 from lantern.tensor.constant import *
 from lantern.tensor.creation import *

@@ -6,6 +6,7 @@ structure and shapes, and no value that slipped in from outside.
 
 import functools
 import inspect
+import operator
 from collections.abc import Callable, Generator, Sequence
 from types import FunctionType
 from typing import Any
@@ -32,13 +33,15 @@ class Run:
         level: of the derivative that the operation belongs to; 0 for none.
         wanted: for each leaf, whether that derivative tracks it.
         form: the structure of the result, once it is known.
-        saved: what the body keeps for the case that it is started again.
+        leaves: the operands' leaves that the rule was first started on.
+        saved: what the body keeps for the case that it is started on them again.
     """
 
     __slots__ = (
         "body",
         "broadcasts",
         "form",
+        "leaves",
         "level",
         "name",
         "saved",
@@ -47,13 +50,24 @@ class Run:
     )
 
     form: Any
+    leaves: Any
     saved: Any
 
     def __init__(self, name: str, body: Function, trees: Any, broadcasts: bool) -> None:
         self.name, self.body, self.broadcasts = name, body, broadcasts
-        self.trees, self.saved = trees, None
+        self.trees, self.saved, self.leaves = trees, None, None
         self.level: int = 0
         self.wanted: list[bool] = []
+
+    def on(self, leaves: Sequence[Any]) -> "Run":
+        """This, or the same afresh if the leaves are others than at first."""
+        if self.leaves is None:
+            self.leaves = leaves
+        if all(map(operator.is_, leaves, self.leaves)):
+            return self
+        other = Run(self.name, self.body, self.trees, self.broadcasts)
+        other.wanted, other.leaves = self.wanted, leaves
+        return other
 
     def place(self, leaves: Sequence[Any]) -> tuple[Any, ...]:
         """The operands around other leaves."""
@@ -127,7 +141,8 @@ _NOBODY = [0.0, 0.0]
 
 def _shared_rule(*leaves: Any, run: Run, tangent: Any = None) -> Rule:
     """What a custom operation does, leaf by leaf."""
-    operands = run.place(leaves[len(_NOBODY) :])
+    run = run.on(leaves[len(_NOBODY) :])
+    operands = run.place(run.leaves)
     body: Generator[Any, Any, Any] = run.body(run, *operands)
     try:
         value = run.flat(next(body))
