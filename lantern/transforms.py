@@ -10,6 +10,7 @@ from lantern.checks import (
     choose,
     choose_named,
     describe,
+    is_number,
 )
 from lantern.errors import ArgumentError, NotScalarError, ShapeError
 from lantern.forward import by_partials, combined, give_tangent, jvp, partials, way
@@ -194,7 +195,8 @@ def elementwise_grad(
 
     Raises:
         ShapeError: if f's result does not have the argument's shape.
-        NotScalarError: if the result is complex, and not promised to be holomorphic.
+        NotScalarError: if the result is a structure, or complex and not promised to be
+            holomorphic.
 
     Example:
         >>> import lantern
@@ -242,8 +244,13 @@ def _choose(
 
 
 def _check_elementwise(where: str, value: Any, args: Any, holomorphic: bool) -> None:
+    if not is_number(value):
+        raise NotScalarError(
+            f"{where}: f must return one number or array, got "
+            f"{type(value).__name__}. Use vjp or jacobian for structures."
+        )
     shape = getattr(value, "shape", ())
-    for leaf in tree_leaves((*args, value)):
+    for leaf in tree_leaves(args):
         if getattr(leaf, "shape", ()) != shape:
             raise ShapeError(
                 f"{where}: f's result has shape {tuple(shape)}, an argument has shape "
