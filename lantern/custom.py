@@ -271,6 +271,23 @@ def custom_rule(rule: Function | None = None, *, kind: str = "general") -> Any:
     """
     if rule is None:
         return lambda rule: custom_rule(rule, kind=kind)
+    name, signature, count = _checked(rule, kind)
+
+    def function(*args: Any, **statics: Any) -> Any:
+        bound = signature.bind(*args, **statics)
+        bound.apply_defaults()
+        operands, others = bound.args[:count], bound.args[count:]
+
+        def body(run: Run, *operands: Any) -> Any:
+            return rule(*operands, *others, **bound.kwargs)
+
+        return apply(name, kind, body, operands)
+
+    return functools.update_wrapper(function, rule)
+
+
+def _checked(rule: Function, kind: str) -> tuple[str, inspect.Signature, int]:
+    """A rule's name, its signature and how many operands it has."""
     name = getattr(rule, "__name__", "custom_rule")
     if kind not in _KINDS or kind == "stated":
         raise ArgumentError(
@@ -290,15 +307,4 @@ def custom_rule(rule: Function | None = None, *, kind: str = "general") -> Any:
             f"{name}: the rule has no differentiable operand. Put '/' behind the "
             f"parameters that it differentiates: def {name}(x, /)."
         )
-
-    def function(*args: Any, **statics: Any) -> Any:
-        bound = signature.bind(*args, **statics)
-        bound.apply_defaults()
-        operands, others = bound.args[:count], bound.args[count:]
-
-        def body(run: Run, *operands: Any) -> Any:
-            return rule(*operands, *others, **bound.kwargs)
-
-        return apply(name, kind, body, operands)
-
-    return functools.update_wrapper(function, rule)
+    return name, signature, count
