@@ -6,6 +6,7 @@ The only file that knows what a structure is. Everything else is a leaf.
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from copy import copy
 from dataclasses import fields, is_dataclass, replace
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -28,7 +29,7 @@ class Container(NamedTuple):
 
 
 def _rebuild_dict(tree: Any, children: list[Any]) -> Any:
-    rebuilt = tree.copy()  # keeps what a subclass carries, as a default factory
+    rebuilt = copy(tree)  # keeps what a subclass carries, as a default factory
     rebuilt.update(zip(tree, children, strict=True))
     return rebuilt
 
