@@ -20,6 +20,7 @@ from lantern.forward import *
 from lantern.implicit import *
 from lantern.namespace import register_namespace as register_namespace
 from lantern.number import *
+from lantern.own import *
 from lantern.ported import *
 from lantern.reverse import *
 from lantern.several import *

@@ -7,7 +7,7 @@ from lantern.checks import check_function, check_like, check_result, pair
 from lantern.errors import ArgumentError
 from lantern.namespace import namespace
 from lantern.op import kind_of, operand_count, value_class
-from lantern.reverse import Reverse, strip, track
+from lantern.reverse import Reverse, in_kind_of, strip, track
 from lantern.tree import tree_map
 from lantern.value import (
     Level,
@@ -205,5 +205,5 @@ def give_tangent(x: Value, tangent: Any) -> None:
     """Let an input of a derivative move."""
     tangent = unwrapped(tangent)
     if not getattr(tangent, "shape", ()):
-        tangent = x.one() * tangent
+        tangent = in_kind_of(x, tangent)
     x.receiver.tangent = x.receiver.fit(tangent)

@@ -1,6 +1,8 @@
 """Reverse mode: a delimiter around the function, its rules resumed newest first."""
 
 from collections.abc import Callable, Sequence
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 from lantern.checks import (
@@ -310,7 +312,7 @@ def vjp(f: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
             for leaf, seed in zip(tree_leaves(y), tree_leaves(y_bar), strict=True):
                 if isinstance(leaf, Value) and leaf.prompt is level:
                     if not getattr(seed, "shape", ()):
-                        seed = leaf.one() * seed  # on the leaf's device
+                        seed = in_kind_of(leaf, seed)
                     leaf.receiver.accumulate(seed)
             for z in reversed(rules):
                 _replay(z)
@@ -340,6 +342,17 @@ def record(
     y, *aux = pair(where, y) if has_aux else (y,)
     check_result(where, y)
     return level, rules, inputs, y, *aux
+
+
+def in_kind_of(x: Value, seed: Any) -> Any:
+    """A seed in the kind of the number, or on the device of the array, that it is for.
+
+    An exact number's float is that number's exactly, as ``Fraction(0.5)``.
+    """
+    one = x.one()
+    if isinstance(one, Fraction | Decimal) and isinstance(seed, int | float):
+        return type(one)(seed)
+    return seed * one if isinstance(seed, Value) else one * seed
 
 
 def _replay(z: Receiver) -> None:

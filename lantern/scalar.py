@@ -76,8 +76,8 @@ def ieee_pow(x: Any, y: Any) -> Any:
 
 
 def conj(x: Any) -> Any:
-    """The complex conjugate; a real number is its own."""
-    return x.conjugate() if type(x) is complex else x
+    """The conjugate; a number of a class that has none is its own."""
+    return x.conjugate() if hasattr(x, "conjugate") else x
 
 
 def real(x: Any) -> Any:
@@ -134,7 +134,10 @@ def quiet() -> Any:
 
 def zeros_like(x: Any) -> Any:
     """Zero in x's type."""
-    return type(x)(0)
+    try:
+        return type(x)(0)
+    except (TypeError, NotImplementedError):  # a class of the user's own
+        return 0 * x
 
 
 def logical_not(x: Any) -> bool:

@@ -63,7 +63,7 @@ class Several(Value):
 
     __slots__ = ("primal", "prompt", "receiver")
     receiver: Any
-    rank: ClassVar[int] = -1  # a part of it is of the part's own class
+    rank: ClassVar[float] = -1  # a part of it is of the part's own class
 
     @classmethod
     def emerge(

@@ -17,7 +17,8 @@ from lantern.errors import ArgumentError, ShapeError
 from lantern.forward import by_itself, jvp
 from lantern.namespace import namespace
 from lantern.op import kind_of, operand_count, start, value_class
-from lantern.reverse import strip, track
+from lantern.own import product
+from lantern.reverse import in_kind_of, strip, track
 from lantern.tree import tree_leaves, tree_map
 from lantern.value import Level, Receiver, Replayable, Value, base, zeros_like
 
@@ -138,7 +139,7 @@ def _quotient(x: Terms, y: Terms, z: Any) -> Terms:
         rest = _convolved(y, tuple(terms), k, 1)
         of_x = x[k] if k < len(x) else None
         if rest is not None:
-            of_x = -rest if of_x is None else of_x - rest
+            of_x = -rest if of_x is None else -rest + of_x
         terms.append(namespace(of_x, y[0]).ieee_divide(of_x, y[0]))
     return tuple(terms[1:])
 
@@ -147,7 +148,7 @@ def _convolved(x: Terms, y: Terms, k: int, first: int) -> Any:
     """The sum of ``x[i] * y[k - i]`` from the first i on; None for no terms."""
     total = None
     for i in range(max(first, k - len(y) + 1), min(k + 1, len(x))):
-        term = x[i] * y[k - i]
+        term = product(x[i], y[k - i])
         total = term if total is None else total + term
     return total
 
@@ -303,7 +304,9 @@ def _pushed(where: str, f: Function, primals: Any, terms: Any) -> tuple[Any, Any
     inputs = track(where, primals, level)
 
     def carry(x: Value, *terms: Any) -> None:
-        x.receiver.tangent = tuple(x.receiver.fit(x.one() * term) for term in terms)
+        x.receiver.tangent = tuple(
+            x.receiver.fit(in_kind_of(x, term)) for term in terms
+        )
 
     tree_map(carry, inputs, *terms)
     try:

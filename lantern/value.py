@@ -239,7 +239,7 @@ class Value:
     """
 
     __slots__ = ()
-    rank: ClassVar[int] = 0
+    rank: ClassVar[float] = 0
 
     primal: Any
     prompt: Level
@@ -297,7 +297,8 @@ class Value:
         return (
             isinstance(other, Value | numbers.Number)
             or hasattr(other, "dtype")
-            or type(other) is type(base(self))
+            or isinstance(other, type(base(self)))
+            or isinstance(base(self), type(other))
         )
 
 
@@ -329,7 +330,7 @@ def is_complex(x: Any) -> bool:
         return False
     dtype = getattr(x, "dtype", None)
     if dtype is not None:
-        return bool(dtype.kind == "c")
+        return getattr(dtype, "kind", "") == "c"
     return isinstance(x, complex) or type(x).__name__ == "mpc"
 
 

@@ -60,7 +60,7 @@ class Tensor(StandardArray):
     """
 
     __slots__ = ("primal", "prompt", "receiver")
-    rank: ClassVar[int] = 1
+    rank: ClassVar[float] = 1
 
     receiver: Accumulator
 
