@@ -13,19 +13,15 @@ from typing import Any as _Any
 from lantern import cps as cps
 from lantern.arithmetic import *
 from lantern.choice import *
-from lantern.custom import custom_rule as custom_rule
 from lantern.elementary import *
 from lantern.errors import *
 from lantern.forward import *
-from lantern.implicit import *
 from lantern.namespace import register_namespace as register_namespace
 from lantern.number import *
 from lantern.own import *
-from lantern.ported import *
 from lantern.reverse import *
 from lantern.several import *
 from lantern.special import *
-from lantern.taylor import *
 from lantern.tensor.arranging import *
 from lantern.tensor.constant import *
 from lantern.tensor.creation import *
@@ -62,9 +58,23 @@ __version__ = "0.1.0"
 for _tracked in (Number, Tensor):
     register_namespace(_tracked, _sys.modules[__name__])
 
+# Names of modules that are imported when one of them is asked for.
+_LATER = {
+    "custom_jvp": "ported",
+    "custom_rule": "custom",
+    "custom_vjp": "ported",
+    "fixed_point": "implicit",
+    "jet": "series",
+    "root": "implicit",
+    "taylor": "series",
+}
+
 
 def __getattr__(name: str) -> _Any:
-    """The namespaces beside this one, imported when they are asked for."""
+    """What few programs need, imported when it is asked for."""
+    if name in _LATER:
+        module = _importlib.import_module(f"lantern.{_LATER[name]}")
+        return globals().setdefault(name, getattr(module, name))
     if name in ("array_api", "fft", "linalg", "random", "torch"):
         return _importlib.import_module(f"lantern.{name}")
     raise AttributeError(f"module 'lantern' has no attribute {name!r}")

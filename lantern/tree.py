@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from lantern.errors import ShapeError
 
-__all__ = ["register_tree", "tree_leaves", "tree_map", "tree_structure"]
+__all__ = ["register_tree", "tree_leaves", "tree_map", "tree_paths", "tree_structure"]
 
 
 class Container(NamedTuple):
@@ -235,6 +235,23 @@ def _collect(tree: Any, leaves: list[Any]) -> None:
     else:
         for _, child in container.children(tree):
             _collect(child, leaves)
+
+
+def tree_paths(tree: Any) -> list[str]:
+    """Where each leaf is, in the order of ``tree_leaves``.
+
+    Example:
+        >>> tree_paths({"a": 1, "b": (2, [3])})
+        ["['a']", "['b'][0]", "['b'][1][0]"]
+    """
+    container = _container(tree)
+    if container is None:
+        return [""]
+    return [
+        f"[{key!r}]{rest}"
+        for key, child in container.children(tree)
+        for rest in tree_paths(child)
+    ]
 
 
 def tree_structure(tree: Any) -> Any:
