@@ -14,7 +14,7 @@ from typing import Any
 from lantern.checks import describe, is_number
 from lantern.errors import ArgumentError, LanternError, RuleError
 from lantern.op import register_rule, start
-from lantern.tree import tree_leaves, tree_map, tree_structure
+from lantern.tree import is_leaf, tree_leaves, tree_map, tree_structure
 from lantern.value import Rule, Value, adjoint_rules
 
 __all__ = ["Run", "apply", "custom_rule", "numbered"]
@@ -28,6 +28,7 @@ class Run:
     Attributes:
         name: of the operation, for messages.
         trees: the operands, with the positions of their leaves as leaves.
+        simple: whether every operand is a leaf.
         body: takes this and the operands; the generator behind the rule.
         broadcasts: whether contributions may have the shape of the result.
         level: of the derivative that the operation belongs to; 0 for none.
@@ -45,6 +46,7 @@ class Run:
         "level",
         "name",
         "saved",
+        "simple",
         "trees",
         "wanted",
     )
@@ -56,6 +58,7 @@ class Run:
     def __init__(self, name: str, body: Function, trees: Any, broadcasts: bool) -> None:
         self.name, self.body, self.broadcasts = name, body, broadcasts
         self.trees, self.saved, self.leaves = trees, None, None
+        self.simple = all(type(tree) is int for tree in trees)
         self.level: int = 0
         self.wanted: list[bool] = []
 
@@ -71,6 +74,8 @@ class Run:
 
     def place(self, leaves: Sequence[Any]) -> tuple[Any, ...]:
         """The operands around other leaves."""
+        if self.simple:
+            return tuple(leaves)
         operands: tuple[Any, ...] = tree_map(leaves.__getitem__, self.trees)
         return operands
 
@@ -80,6 +85,9 @@ class Run:
 
     def flat(self, value: Any) -> Any:
         """The result's leaves, as a rule hands them on: one, or a tuple."""
+        if type(value) is float or (is_leaf(value) and is_number(value)):
+            self.form = 0
+            return value
         leaves = tuple(tree_leaves(value))
         for leaf in leaves:
             if not is_number(leaf):
@@ -94,6 +102,8 @@ class Run:
 
     def structured(self, flat: Any) -> Any:
         """The result's structure around what a rule hands on."""
+        if type(self.form) is int:
+            return flat
         single = len(tuple(tree_leaves(self.form))) == 1
         return tree_map([flat].__getitem__ if single else flat.__getitem__, self.form)
 
@@ -101,6 +111,8 @@ class Run:
         """A contribution to a leaf, checked; None where nobody wants it."""
         if not self.wanted[i] or x_bar is None:
             return None
+        if type(x_bar) is float is type(leaf):
+            return x_bar
         x_bar = x_bar() if callable(x_bar) else x_bar
         if not is_number(x_bar):
             raise self.fail(
@@ -160,8 +172,11 @@ def _shared_rule(*leaves: Any, run: Run, tangent: Any = None) -> Rule:
                 "the rule yielded too few values",
                 "Yield the result, and then one contribution for each operand",
             ) from None
-        for i, leaf, part in _parts(run, operand, tree, x_bar):
-            yield run.contribution(i, leaf, part)
+        if type(tree) is int:
+            yield run.contribution(tree, operand, x_bar)
+        else:
+            for i, leaf, part in _parts(run, operand, tree, x_bar):
+                yield run.contribution(i, leaf, part)
 
 
 def _parts(run: Run, operand: Any, tree: Any, x_bar: Any) -> list[tuple[Any, ...]]:
@@ -169,8 +184,6 @@ def _parts(run: Run, operand: Any, tree: Any, x_bar: Any) -> list[tuple[Any, ...
     places = list(zip(tree_leaves(tree), tree_leaves(operand), strict=True))
     if x_bar is None:
         return [(i, leaf, None) for i, leaf in places]
-    if type(tree) is int:
-        return [(*places[0], x_bar)]
     parts: list[Any] = []
     try:
         tree_map(lambda _, part: parts.append(part), tree, x_bar)
@@ -215,8 +228,10 @@ def apply(
     tangent: Function | None = None,
 ) -> Any:
     """Run a custom operation for the innermost derivative among its operands."""
-    run = Run(name, body, numbered(tuple(operands)), kind in ("elementwise", "linear"))
-    leaves = list(tree_leaves(tuple(operands)))
+    leaves, trees = list(operands), tuple(range(len(operands)))
+    if not all(map(is_leaf, operands)):
+        leaves, trees = list(tree_leaves(leaves)), numbered(tuple(operands))
+    run = Run(name, body, trees, kind in ("elementwise", "linear"))
     values = [x for x in leaves if isinstance(x, Value)]
     run.level = max((x.prompt.level for x in values), default=0)
     run.wanted = [isinstance(x, Value) and x.prompt.level == run.level for x in leaves]
@@ -274,6 +289,8 @@ def custom_rule(rule: Function | None = None, *, kind: str = "general") -> Any:
     name, signature, count = _checked(rule, kind)
 
     def function(*args: Any, **statics: Any) -> Any:
+        if len(args) == len(signature.parameters) == count:
+            return apply(name, kind, lambda run, *x: rule(*x), args)
         bound = signature.bind(*args, **statics)
         bound.apply_defaults()
         operands, others = bound.args[:count], bound.args[count:]

@@ -13,7 +13,14 @@ from typing import Any, NamedTuple
 
 from lantern.errors import ShapeError
 
-__all__ = ["register_tree", "tree_leaves", "tree_map", "tree_paths", "tree_structure"]
+__all__ = [
+    "is_leaf",
+    "register_tree",
+    "tree_leaves",
+    "tree_map",
+    "tree_paths",
+    "tree_structure",
+]
 
 
 class Container(NamedTuple):
@@ -135,6 +142,12 @@ def _container(tree: Any) -> Container | None:
         found = _of_optree(cls) or found
         _containers[cls] = found
     return _containers[cls]
+
+
+def is_leaf(tree: Any) -> bool:
+    """Whether a structure is a single leaf."""
+    cls = type(tree)
+    return (_containers[cls] if cls in _containers else _container(tree)) is None
 
 
 def tree_map(function: Callable[..., Any], tree: Any, *others: Any) -> Any:

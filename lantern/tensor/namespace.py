@@ -102,8 +102,16 @@ class ArrayNamespace:
         return function
 
     def ieee_pow(self, x: Any, y: Any) -> Any:
-        """``x**y``, without a warning where it is infinite."""
+        """``x**y``, without a warning where it is infinite.
+
+        Small whole powers are products: NumPy's own take 100 times as long.
+        """
         with quiet():
+            if type(y) is int and 2 < y < 9 and x.dtype.kind == "f":
+                power = x * x
+                for _ in range(y - 2):
+                    power = power * x
+                return power
             return x**y
 
     def ieee_divide(self, x: Any, y: Any) -> Any:
