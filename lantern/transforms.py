@@ -55,20 +55,19 @@ def linearize(f: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, .
 
     def pushforward(*tangents: Any) -> Any:
         check_like("pushforward", tuple(primals), tangents)
-        tree_map(give_tangent, inputs, tangents)
-        for i, z in enumerate(rules):
-            with namespace(base(z.rule.value)).quiet():  # may be infinite
-                z.tangent = z.fit(_moved(z, known, i))
-
-        def tangent(leaf: Any) -> Any:
-            own = isinstance(leaf, Value) and leaf.prompt is level
-            return leaf.receiver.tangent if own else zeros_like(leaf)
-
         try:
+            tree_map(give_tangent, inputs, tangents)
+            for i, z in enumerate(rules):
+                with namespace(base(z.rule.value)).quiet():  # may be infinite
+                    z.tangent = z.fit(_moved(z, known, i))
             return tree_map(tangent, y)
         finally:
             for z in (*rules, *(x.receiver for x in tree_leaves(inputs))):
                 z.tangent = None
+
+    def tangent(leaf: Any) -> Any:
+        own = isinstance(leaf, Value) and leaf.prompt is level
+        return leaf.receiver.tangent if own else zeros_like(leaf)
 
     return strip(y, level), pushforward, *strip(aux, level)
 

@@ -344,6 +344,7 @@ def third_identity(x, /):
 # Each is the first derivative of a function of one number, or leaves it as it is.
 DERIVATIVES = {
     "grad": grad,
+    "switching": functools.partial(grad, driver="switching"),
     "grad by name": lambda f: lambda x: grad(lambda y: f(y), "y")(y=x),
     "jvp": lambda f: lambda x: jvp(f, (x,), (1.0,))[1],
     "vjp": lambda f: lambda x: vjp(f, x)[1](1.0)[0],
