@@ -127,7 +127,7 @@ def choose_named(
             )
         return list(args), lambda *chosen: f(*chosen, **kwargs)
     names = argnums if isinstance(argnums, tuple | list) else (argnums,)
-    parameters = inspect.signature(f).parameters
+    parameters = _parameters(where, f)
     given = dict(zip(parameters, args, strict=False))
     given = {name: x for name, x in given.items() if _takes_one(parameters[name])}
     defaults = {n: p.default for n, p in parameters.items() if p.default is not p.empty}
@@ -154,6 +154,17 @@ def choose_named(
         return f(*positional, **by_name)
 
     return [known[name] for name in names], call
+
+
+def _parameters(where: str, f: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
+    """The parameters of a function by name."""
+    try:
+        return inspect.signature(f).parameters
+    except ValueError:
+        raise ArgumentError(
+            f"{where}: {getattr(f, '__name__', f)} does not tell the names of its "
+            f"parameters. Choose arguments by position."
+        ) from None
 
 
 def _takes_one(parameter: inspect.Parameter) -> bool:

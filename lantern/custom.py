@@ -6,7 +6,6 @@ structure and shapes, and no value that slipped in from outside.
 
 import functools
 import inspect
-import operator
 from collections.abc import Callable, Generator, Sequence
 from types import FunctionType
 from typing import Any
@@ -34,15 +33,15 @@ class Run:
         level: of the derivative that the operation belongs to; 0 for none.
         wanted: for each leaf, whether that derivative tracks it.
         form: the structure of the result, once it is known.
-        leaves: the operands' leaves that the rule was first started on.
+        first: the identities of the leaves that the rule was first started on.
         saved: what the body keeps for the case that it is started on them again.
     """
 
     __slots__ = (
         "body",
         "broadcasts",
+        "first",
         "form",
-        "leaves",
         "level",
         "name",
         "saved",
@@ -51,25 +50,29 @@ class Run:
         "wanted",
     )
 
+    first: list[int] | None
     form: Any
-    leaves: Any
     saved: Any
 
     def __init__(self, name: str, body: Function, trees: Any, broadcasts: bool) -> None:
         self.name, self.body, self.broadcasts = name, body, broadcasts
-        self.trees, self.saved, self.leaves = trees, None, None
+        self.trees, self.saved, self.first = trees, None, None
         self.simple = all(type(tree) is int for tree in trees)
         self.level: int = 0
         self.wanted: list[bool] = []
 
     def on(self, leaves: Sequence[Any]) -> "Run":
-        """This, or the same afresh if the leaves are others than at first."""
-        if self.leaves is None:
-            self.leaves = leaves
-        if all(map(operator.is_, leaves, self.leaves)):
+        """This, or the same afresh if the leaves are others than at first.
+
+        Whoever starts a rule again has kept its operands, so identities stay true.
+        """
+        own = list(map(id, leaves))
+        if self.first is None:
+            self.first = own
+        if self.first == own:
             return self
         other = Run(self.name, self.body, self.trees, self.broadcasts)
-        other.wanted, other.leaves = self.wanted, leaves
+        other.wanted, other.first = self.wanted, own
         return other
 
     def place(self, leaves: Sequence[Any]) -> tuple[Any, ...]:
@@ -107,19 +110,19 @@ class Run:
         single = len(tuple(tree_leaves(self.form))) == 1
         return tree_map([flat].__getitem__ if single else flat.__getitem__, self.form)
 
-    def contribution(self, i: int, leaf: Any, x_bar: Any) -> Any:
+    def contribution(self, i: int, shape: Any, x_bar: Any) -> Any:
         """A contribution to a leaf, checked; None where nobody wants it."""
         if not self.wanted[i] or x_bar is None:
             return None
-        if type(x_bar) is float is type(leaf):
+        if type(x_bar) is float and not shape:
             return x_bar
         x_bar = x_bar() if callable(x_bar) else x_bar
         if not is_number(x_bar):
             raise self.fail(
-                f"the rule contributed {describe(x_bar)} to {describe(leaf)}",
-                "Give a number or an array of its shape, or None for zero",
+                f"the rule contributed {describe(x_bar)}",
+                "Give a number or an array of the operand's shape, or None for zero",
             )
-        shape, got = getattr(leaf, "shape", ()), getattr(x_bar, "shape", ())
+        got = getattr(x_bar, "shape", ())
         if shape != got and not self.broadcasts:
             raise self.fail(
                 f"the rule contributed shape {tuple(got)} to an operand of shape "
@@ -153,9 +156,10 @@ _NOBODY = [0.0, 0.0]
 
 def _shared_rule(*leaves: Any, run: Run, tangent: Any = None) -> Rule:
     """What a custom operation does, leaf by leaf."""
-    run = run.on(leaves[len(_NOBODY) :])
-    operands = run.place(run.leaves)
-    body: Generator[Any, Any, Any] = run.body(run, *operands)
+    leaves = leaves[len(_NOBODY) :]
+    run, shapes = run.on(leaves), [getattr(leaf, "shape", ()) for leaf in leaves]
+    body: Generator[Any, Any, Any] = run.body(run, *run.place(leaves))
+    del leaves  # what the body does not keep is free
     try:
         value = run.flat(next(body))
     except StopIteration:
@@ -164,7 +168,7 @@ def _shared_rule(*leaves: Any, run: Run, tangent: Any = None) -> Rule:
     yield None
     yield None
     answer = run.structured(z_bar)  # sent once: ``yield from`` a tuple takes None only
-    for operand, tree in zip(operands, run.trees, strict=True):
+    for tree in run.trees:
         try:
             x_bar, answer = body.send(answer), None
         except StopIteration:
@@ -173,27 +177,26 @@ def _shared_rule(*leaves: Any, run: Run, tangent: Any = None) -> Rule:
                 "Yield the result, and then one contribution for each operand",
             ) from None
         if type(tree) is int:
-            yield run.contribution(tree, operand, x_bar)
+            yield run.contribution(tree, shapes[tree], x_bar)
         else:
-            for i, leaf, part in _parts(run, operand, tree, x_bar):
-                yield run.contribution(i, leaf, part)
+            for i, part in _parts(run, tree, x_bar):
+                yield run.contribution(i, shapes[i], part)
 
 
-def _parts(run: Run, operand: Any, tree: Any, x_bar: Any) -> list[tuple[Any, ...]]:
-    """For each leaf of an operand its position, the leaf and its contribution."""
-    places = list(zip(tree_leaves(tree), tree_leaves(operand), strict=True))
+def _parts(run: Run, tree: Any, x_bar: Any) -> list[tuple[int, Any]]:
+    """For each leaf of an operand its position and its contribution."""
     if x_bar is None:
-        return [(i, leaf, None) for i, leaf in places]
+        return [(i, None) for i in tree_leaves(tree)]
     parts: list[Any] = []
     try:
-        tree_map(lambda _, part: parts.append(part), tree, x_bar)
+        tree_map(lambda i, part: parts.append((i, part)), tree, x_bar)
     except LanternError:
         raise run.fail(
             f"the rule contributed {tree_structure(x_bar)} to an operand of the "
-            f"structure {tree_structure(operand)}",
+            f"structure {tree_map(lambda _: 'leaf', tree)}",
             "Contribute the operand's structure, or None for zero",
         ) from None
-    return [(*place, part) for place, part in zip(places, parts, strict=True)]
+    return parts
 
 
 def _of_kind(kind: str, registered: str) -> Function:
@@ -293,12 +296,12 @@ def custom_rule(rule: Function | None = None, *, kind: str = "general") -> Any:
             return apply(name, kind, lambda run, *x: rule(*x), args)
         bound = signature.bind(*args, **statics)
         bound.apply_defaults()
-        operands, others = bound.args[:count], bound.args[count:]
+        others, kwargs = bound.args[count:], bound.kwargs
 
         def body(run: Run, *operands: Any) -> Any:
-            return rule(*operands, *others, **bound.kwargs)
+            return rule(*operands, *others, **kwargs)
 
-        return apply(name, kind, body, operands)
+        return apply(name, kind, body, bound.args[:count])
 
     return functools.update_wrapper(function, rule)
 

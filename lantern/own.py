@@ -150,5 +150,5 @@ install(OwnNumber, _operator, {"mul": multiply, "truediv": divide, "pow": pow})
 register_class(object, OwnNumber)
 for _known in (float, int, complex, Fraction, Decimal):
     register_class(_known, Number)
-for _package in ("mpmath", "uncertainties"):
+for _package in ("mpmath", "uncertainties", "sympy", "gmpy2"):
     register_class(_package, Number)

@@ -119,11 +119,17 @@ class custom_vjp(_Ported):  # noqa: N801  # JAX's name, used as a decorator
         fwd, bwd = self.fwd, self.bwd
         if fwd is None or bwd is None:
             raise self._undefined("defvjp(fwd, bwd)")
-        static = [x for i, x in enumerate(args_) if i not in chosen]
+        static = {i: x for i, x in enumerate(args_) if i not in chosen}
+        count = len(args_)
 
         def body(run: Run, *operands: Any) -> Any:
             if run.saved is None:  # fwd runs once, however often bwd does
-                run.saved = fwd(*_filled(args_, chosen, operands))
+                inside = iter(operands)
+                run.saved = fwd(
+                    *(static[i] if i in static else next(inside) for i in range(count))
+                )
+                del inside
+            del operands  # only the residuals are kept
             if type(run.saved) is not tuple or len(run.saved) != 2:
                 raise run.fail(
                     f"fwd returned {type(run.saved).__name__}",
@@ -131,11 +137,10 @@ class custom_vjp(_Ported):  # noqa: N801  # JAX's name, used as a decorator
                 )
             value, residuals = run.saved
             z_bar = yield value
-            contributions = bwd(*static, residuals, z_bar)
-            count = _length(contributions)
-            if count != len(operands):
+            contributions = bwd(*static.values(), residuals, z_bar)
+            if _length(contributions) != len(chosen):
                 raise run.fail(
-                    f"bwd returned {_say(contributions)} for {len(operands)} "
+                    f"bwd returned {_say(contributions)} for {len(chosen)} "
                     f"differentiable arguments",
                     "Return a tuple with one cotangent for each",
                 )

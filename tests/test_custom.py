@@ -1,6 +1,7 @@
 """Rules that users write, in every mode and order, and what is said of bad ones."""
 
 import math
+import weakref
 
 import numpy as np
 import pytest
@@ -391,6 +392,34 @@ def test_a_bad_rule_is_refused_by_name(case):
     run, message = BAD[case]
     with pytest.raises(RuleError, match=message):
         run()
+
+
+def _forgetful_rule(x, /):
+    shape = x.shape
+    z = x.sum()
+    del x
+    z_bar = yield z
+    yield z_bar * np.ones(shape)
+
+
+def test_an_operand_that_no_one_keeps_is_free_for_the_rest_of_the_program():
+    forgetful = custom_vjp(lambda x: x.sum())
+    forgetful.defvjp(
+        lambda x: (x.sum(), x.shape), lambda shape, g: (g * np.ones(shape),)
+    )
+    for own in (custom_rule(_forgetful_rule), forgetful):
+        alive = []
+
+        def f(x, own=own, alive=alive):
+            y = x + 1.0
+            seen = weakref.ref(y.primal)
+            z = own(y)
+            del y
+            alive.append(seen() is not None)
+            return z
+
+        np.testing.assert_array_equal(grad(f)(X), [1.0, 1.0])
+        assert alive == [False]
 
 
 class TestTrackedValuesFromOutside:

@@ -112,6 +112,26 @@ class TestExact:
             MODES[mode](lantern.sin)(Decimal(1))
 
 
+@pytest.mark.parametrize("mode", MODES)
+def test_symbols_of_sympy(mode):
+    sympy = pytest.importorskip("sympy", reason="its symbols")
+    x = sympy.Symbol("x")
+    f = lambda x: x**3 + 2 * x / (1 + x) - 1 / x  # noqa: E731
+    D = MODES[mode] if mode in ("reverse", "switching") else _by_whole_ones(mode)
+    assert sympy.simplify(D(f)(x) - sympy.diff(f(x), x)) == 0
+    assert sympy.simplify(D(D(f))(x) - sympy.diff(f(x), x, 2)) == 0
+
+
+def _by_whole_ones(mode):
+    """The mode with the integer 1 for direction, which a symbol keeps exact."""
+    return {
+        "forward": lambda f: lambda x: jvp(f, (x,), (1,))[1],
+        "pullback": lambda f: lambda x: vjp(f, x)[1](1)[0],
+        "linear map": lambda f: lambda x: linearize(f, x)[1](1),
+        "series": lambda f: lambda x: taylor(f, x, 1)[1],
+    }[mode]
+
+
 class Quaternion:
     """A user's class with operators, whose product does not commute."""
 

@@ -85,6 +85,11 @@ def test_names_survive_nesting():
     assert grad(grad(lambda x, y: x**2 * y**3, "y"), "x")(2.0, y=3.0) == 2 * 2 * 3 * 9.0
 
 
+def test_a_function_that_does_not_tell_its_parameters():
+    with pytest.raises(ArgumentError, match="by position"):
+        grad(max, "x")(1.0, 2.0)
+
+
 def test_a_derivative_by_name_keeps_the_signature():
     assert inspect.signature(grad(f, "x")) == inspect.signature(f)
     assert grad(f, "x").__doc__ == f.__doc__
