@@ -45,6 +45,7 @@ from lantern.tensor.reduction import *
 from lantern.tensor.signal import *
 from lantern.tensor.sorting import *
 from lantern.tensor.special import *
+from lantern.tensor.stacking import *
 from lantern.tensor.statistics import *
 from lantern.tensor.tensor import *
 from lantern.tensor.updating import *

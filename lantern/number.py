@@ -132,8 +132,11 @@ class Number(OperatorValue, Receiver):
         kind = type(base(self))
         if not is_tracked(gradient):
             gradient = base(gradient)
-        if type(gradient) is kind or isinstance(gradient, Value):
+        if type(gradient) is kind:
             return gradient
+        if isinstance(gradient, Value):
+            widen = is_complex(self) and not is_complex(gradient)
+            return gradient + 0j if widen else gradient
         if not issubclass(kind, numbers.Number):
             return gradient
         return kind(gradient)  # type: ignore[call-arg]  # a class of numbers

@@ -12,7 +12,7 @@ from typing import Any
 
 from lantern.errors import DetachError, MissingRuleError
 from lantern.tree import tree_map
-from lantern.value import base, is_tracked
+from lantern.value import base, is_container, is_tracked
 
 __all__ = ["ArrayProtocols", "find_function", "works_on_plain_values"]
 
@@ -119,6 +119,8 @@ class ArrayProtocols:
         self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any
     ) -> Any:
         """Run a universal function of NumPy or SciPy by the rule of its name."""
+        if len(inputs) > 1 and any(map(is_container, inputs)):
+            return NotImplemented
         name = ufunc.__name__
         _refuse_out(f"numpy.{name}", kwargs)
         if method != "__call__":

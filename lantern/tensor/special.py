@@ -198,17 +198,17 @@ def i1(x: Any, /) -> Any:
     return iv(1, x)
 
 
-def iv(n: int, x: Any, /) -> Any:
-    """The modified Bessel function of the first kind of an integer order n.
+def iv(n: float, x: Any, /) -> Any:
+    """The modified Bessel function of the first kind of order n.
 
     Shapes:
-        n: an integer; x: (...); result: (...)
+        n: a number, for a Python number x an integer; x: (...); result: (...)
 
     Example:
         >>> iv(0, 0.0)
         1.0
     """
-    return _iv(x, abs(n))
+    return _iv(x, abs(n) if n % 1 == 0 else n)
 
 
 @elementwise
