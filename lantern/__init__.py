@@ -60,6 +60,6 @@ for _tracked in (Number, Tensor):
 
 def __getattr__(name: str) -> _Any:
     """The namespaces beside this one, imported when they are asked for."""
-    if name in ("array_api", "fft", "linalg", "random", "torch"):
+    if name in ("array_api", "fft", "linalg", "random", "scipy", "torch"):
         return _importlib.import_module(f"lantern.{name}")
     raise AttributeError(f"module 'lantern' has no attribute {name!r}")

@@ -135,8 +135,9 @@ class Number(OperatorValue, Receiver):
         if type(gradient) is kind:
             return gradient
         if isinstance(gradient, Value):
-            widen = is_complex(self) and not is_complex(gradient)
-            return gradient + 0j if widen else gradient
+            tracked: Any = gradient
+            widen = is_complex(self) and not is_complex(tracked)
+            return tracked + 0j if widen else tracked
         if not issubclass(kind, numbers.Number):
             return gradient
         return kind(gradient)  # type: ignore[call-arg]  # a class of numbers

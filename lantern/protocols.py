@@ -69,11 +69,13 @@ def works_on_plain_values(name: str) -> bool:
 
 def find_function(name: str, module: str = "numpy") -> Any:
     """Lantern's function for a function of NumPy or SciPy; None if there is none."""
-    functions: Any = sys.modules["lantern"]
+    functions = lantern = sys.modules["lantern"]
     for part in ("linalg", "fft"):
         if module.endswith(part):
             functions = getattr(functions, part)
     found = getattr(functions, _OUR_NAMES.get(name, name), None)
+    if found is None and "scipy.special" in sys.modules:
+        found = getattr(lantern.scipy.special, name, None)
     return found if callable(found) else None
 
 
