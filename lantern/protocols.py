@@ -14,9 +14,10 @@ from lantern.errors import DetachError, MissingRuleError
 from lantern.tree import tree_map
 from lantern.value import base, is_container, is_tracked
 
-__all__ = ["ArrayProtocols", "find_function", "works_on_plain_values"]
+__all__ = ["OUR_NAMES", "ArrayProtocols", "find_function", "works_on_plain_values"]
 
-_OUR_NAMES = {
+# Other names of NumPy and SciPy for functions of ours.
+OUR_NAMES = {
     "absolute": "abs",
     "amax": "max",
     "amin": "min",
@@ -31,9 +32,11 @@ _OUR_NAMES = {
     "conjugate": "conj",
     "expit": "sigmoid",
     "gammaln": "lgamma",
+    "mod": "remainder",
     "power": "pow",
     "psi": "digamma",
     "transpose": "permute_dims",
+    "true_divide": "divide",
 }
 _PLAIN = frozenset(
     (
@@ -73,7 +76,7 @@ def find_function(name: str, module: str = "numpy") -> Any:
     for part in ("linalg", "fft"):
         if module.endswith(part):
             functions = getattr(functions, part)
-    found = getattr(functions, _OUR_NAMES.get(name, name), None)
+    found = getattr(functions, OUR_NAMES.get(name, name), None)
     if found is None and "scipy.special" in sys.modules:
         found = getattr(lantern.scipy.special, name, None)
     return found if callable(found) else None
