@@ -68,6 +68,8 @@ def by_partials(z: Receiver) -> Any:
         partial = contribution(z.rule, 1)
         if x is None or partial is None:
             continue
+        if callable(partial):
+            partial = partial()
         if x.holds_complex() and not z.holds_complex():
             xp = namespace(partial)
             term = xp.real(xp.conj(partial) * x.tangent)

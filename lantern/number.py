@@ -107,6 +107,8 @@ class Number(OperatorValue, Receiver):
 
     def fit(self, contribution: Any) -> Any:
         """A contribution as a number: the sum of an array, the real part of complex."""
+        if callable(contribution):
+            contribution = contribution()
         if isinstance(contribution, Contribution):
             contribution = contribution.dense(())
         if getattr(contribution, "shape", ()):
