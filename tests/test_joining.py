@@ -101,3 +101,19 @@ class TestContainers:
             return np.sum(z.data)
 
         check_grads(f, (x,), order=2)
+
+
+FORMS = {
+    "a range": lambda x: x[range(2), [0, 1]],
+    "a range alone": lambda x: x[range(1)],
+    "a number for an order of axes": lambda x: np.transpose(x[0], 0),
+    "repeats of a number": lambda x: np.repeat(x[0, 0], 3, axis=0),
+    "several repeats of a number": lambda x: np.repeat(x[0, 0], (2,), axis=-1),
+}
+
+
+@pytest.mark.parametrize("f", FORMS.values(), ids=FORMS)
+def test_numpys_forms_of_arguments(f):
+    value, _ = lantern.vjp(f, M)
+    np.testing.assert_array_equal(value, f(M))
+    check_grads(f, (M,), order=2)

@@ -167,6 +167,7 @@ def permute_dims(x: Any, /, axes: Any = None) -> Rule:
         >>> permute_dims(np.ones((2, 3, 4)), (2, 0, 1)).shape
         (4, 2, 3)
     """
+    axes = (axes,) if isinstance(axes, int) else axes
     z_bar = yield (namespace(x).permute_dims(x, axes), x := None)[0]
     if axes is None:
         back = None

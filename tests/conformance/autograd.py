@@ -14,18 +14,16 @@ import argparse
 import importlib.metadata
 import os
 import platform
-import re
 import subprocess
 import sys
 import tarfile
 import tempfile
 from datetime import date
 from pathlib import Path
-from xml.etree import ElementTree
+
+import report
 
 HERE = Path(__file__).resolve().parent
-README = HERE / "README.md"
-BEGIN, END = "<!-- autograd: begin -->", "<!-- autograd: end -->"
 VERSION = "1.9.1"
 LIBRARIES = "autograd", "lantern"
 
@@ -63,24 +61,10 @@ def run(library, suite, workers):
         PYTHONPATH=os.pathsep.join(map(str, paths)),
     )
     with tempfile.TemporaryDirectory() as folder:
-        report = Path(folder, "report.xml")
-        command += [f"--junitxml={report}"]
+        found = Path(folder, "report.xml")
+        command += [f"--junitxml={found}"]
         subprocess.run(command, cwd=suite, env=environment, stdout=subprocess.DEVNULL)
-        cases = list(ElementTree.parse(report).iter("testcase"))
-    return {name(case): outcome(case) for case in cases}
-
-
-def name(case):
-    """A test's name, as pytest takes it."""
-    return f"{case.get('classname').rpartition('.')[2]}.py::{case.get('name')}"
-
-
-def outcome(case):
-    """What came of a test."""
-    for kind, word in {"failure": "failed", "error": "failed"}.items():
-        if case.find(kind) is not None:
-            return word
-    return "passed" if case.find("skipped") is None else "skipped"
+        return report.read(found)
 
 
 def table(results):
@@ -97,20 +81,9 @@ def table(results):
         "|---|---|---|---|---|",
     ]
     for library, outcomes in results.items():
-        counts = [
-            sum(found == word for found in outcomes.values())
-            for word in ("passed", "failed", "skipped")
-        ]
-        row = [library, *counts, len(outcomes)]
+        row = [library, *report.count(outcomes)]
         lines.append(f"| {' | '.join(map(str, row))} |")
     return "\n".join(lines)
-
-
-def record(text):
-    """Put the table into the README, in place of the one before."""
-    before, _, rest = README.read_text().partition(BEGIN)
-    _, _, after = rest.partition(END)
-    README.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{after}")
 
 
 def main():
@@ -119,15 +92,9 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         suite = options.suite.resolve() if options.suite else fetch(folder)
         results = {name: run(name, suite, options.workers) for name in LIBRARIES}
-    text = table(results)
-    print(text)
-    record(text)
-    failed = sorted(k for k, v in results["lantern"].items() if v == "failed")
-    print("lantern fails:", *failed, sep="\n    ")
-    explained = tuple(re.findall(r"^- `(.*?)`", README.read_text(), re.MULTILINE))
-    new = [test for test in failed if not test.startswith(explained)]
-    print("not explained in README.md:", *new, sep="\n    ")
-    return len(new)
+    outcomes = results["lantern"]
+    failed = sorted(test for test, found in outcomes.items() if found == "failed")
+    return report.conclude("autograd", table(results), failed)
 
 
 if __name__ == "__main__":

@@ -16,8 +16,6 @@ import copy
 import importlib.util
 import inspect
 import platform
-import re
-import subprocess
 import sys
 import warnings
 from datetime import date
@@ -25,15 +23,13 @@ from pathlib import Path
 from types import ModuleType
 
 import numpy as np
+import report
 
-HERE = Path(__file__).resolve().parent
-sys.path[0] = str(HERE.parents[1])  # and not this folder, which has an autograd.py
+sys.path[0] = str(Path(__file__).resolve().parents[2])
 
-import lantern  # noqa: E402
+import lantern  # noqa: E402  # from this checkout
 from lantern.testing import check_grads  # noqa: E402
 
-README = HERE / "README.md"
-BEGIN, END = "<!-- tangent: begin -->", "<!-- tangent: end -->"
 NAMESPACES = {"numpy": np, "lantern": lantern}
 
 # Arguments by the names that Tangent gives them; a number is differentiated if it is
@@ -154,16 +150,8 @@ def main():
         for k, reason in results[name].items():
             if reason is not None:
                 print(f"{name}: {k}: {reason}")
-    command = ["git", "-C", str(suite), "rev-parse", "--short", "HEAD"]
-    run = subprocess.run(command, capture_output=True, text=True)
-    text = table(results, run.stdout.strip() or "(no checkout)")
-    print(text)
-    before, _, rest = README.read_text().partition(BEGIN)
-    README.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{rest.partition(END)[2]}")
-    explained = set(re.findall(r"^- `(.*?)`", README.read_text(), re.MULTILINE))
-    failed = {k for k in found if all(r[k] is not None for r in results.values())}
-    print("not explained in README.md:", *sorted(failed - explained), sep="\n    ")
-    return len(failed - explained)
+    failed = [k for k in found if all(r[k] is not None for r in results.values())]
+    return report.conclude("tangent", table(results, report.commit(suite)), failed)
 
 
 if __name__ == "__main__":
