@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from lantern.errors import EagerError
-from lantern.tensor import arranging, joining, linalg, manipulation, stacking
+from lantern.tensor import arranging, joining, linalg, stacking
 from lantern.tensor import indexing as ours
 from lantern.torch.operators import call, cast, result_dtype
 from lantern.torch.operators import joining as starter
