@@ -19,6 +19,7 @@ from lantern.forward import *
 from lantern.namespace import register_namespace as register_namespace
 from lantern.number import *
 from lantern.own import *
+from lantern.protocols import OUR_NAMES as OUR_NAMES
 from lantern.reverse import *
 from lantern.several import *
 from lantern.special import *
@@ -40,12 +41,14 @@ from lantern.tensor.linalg import *
 from lantern.tensor.manipulation import *
 from lantern.tensor.missing import *
 from lantern.tensor.moments import *
+from lantern.tensor.namespace import numpy_namespace as numpy_namespace
 from lantern.tensor.padding import *
 from lantern.tensor.polynomial import *
 from lantern.tensor.reduction import *
 from lantern.tensor.signal import *
 from lantern.tensor.sorting import *
 from lantern.tensor.special import *
+from lantern.tensor.stacking import *
 from lantern.tensor.statistics import *
 from lantern.tensor.tensor import *
 from lantern.tensor.updating import *
@@ -70,11 +73,21 @@ _LATER = {
 }
 
 
+_CONSTANTS = frozenset(
+    "bool_ complex64 complex128 e float16 float32 float64 inf int8 int16 int32 int64 "
+    "nan newaxis pi uint8 uint16 uint32 uint64".split()
+)
+
+
 def __getattr__(name: str) -> _Any:
-    """What few programs need, imported when it is asked for."""
+    """What few programs need, imported when it is asked for; NumPy's older names."""
     if name in _LATER:
         module = _importlib.import_module(f"lantern.{_LATER[name]}")
         return globals().setdefault(name, getattr(module, name))
-    if name in ("array_api", "fft", "linalg", "random", "torch"):
+    if name in ("array_api", "fft", "linalg", "random", "scipy", "torch"):
         return _importlib.import_module(f"lantern.{name}")
+    if name in _CONSTANTS:
+        return getattr(numpy_namespace.module, name)
+    if name in OUR_NAMES:
+        return globals()[OUR_NAMES[name]]
     raise AttributeError(f"module 'lantern' has no attribute {name!r}")

@@ -82,6 +82,8 @@ def combined(z: Receiver, partials: list[Any]) -> Any:
     for x, partial in zip(z.operands(), partials, strict=True):
         if x is None or partial is None:
             continue
+        if callable(partial):
+            partial = partial()
         if x.holds_complex() and not z.holds_complex():
             xp = namespace(partial)
             term = xp.real(xp.conj(partial) * x.tangent)

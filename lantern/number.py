@@ -107,6 +107,8 @@ class Number(OperatorValue, Receiver):
 
     def fit(self, contribution: Any) -> Any:
         """A contribution as a number: the sum of an array, the real part of complex."""
+        if callable(contribution):
+            contribution = contribution()
         if isinstance(contribution, Contribution):
             contribution = contribution.dense(())
         if getattr(contribution, "shape", ()):
@@ -132,8 +134,12 @@ class Number(OperatorValue, Receiver):
         kind = type(base(self))
         if not is_tracked(gradient):
             gradient = base(gradient)
-        if type(gradient) is kind or isinstance(gradient, Value):
+        if type(gradient) is kind:
             return gradient
+        if isinstance(gradient, Value):
+            tracked: Any = gradient
+            widen = is_complex(self) and not is_complex(tracked)
+            return tracked + 0j if widen else tracked
         if not issubclass(kind, numbers.Number):
             return gradient
         return kind(gradient)  # type: ignore[call-arg]  # a class of numbers

@@ -84,6 +84,9 @@ class Op(NamedTuple):
 
 registry: dict[str, Op] = {}
 _by_code: dict[CodeType, Op] = {}
+# The code of rules that may yield thunks. Their operands come as a tuple, whatever
+# their number, so that a number does not take its short way back, which calls none.
+_lazy: set[CodeType] = set()
 _classes: dict[type | str, type[Value]] = {}
 
 
@@ -149,8 +152,8 @@ def _start(
     while receivers[-1] is None:
         receivers.pop()
     left, right = receivers[0], receivers[-1] if len(receivers) == 2 else None
-    if len(receivers) > 2:
-        left = tuple(receivers)
+    if len(receivers) > 2 or rule.__code__ in _lazy:
+        left, right = tuple(receivers), None
     started = begin(prompt, rule, (*primals, *args), statics)
     primal = first(started)
     classes = [type(x) for x in values if x.prompt is prompt]
@@ -184,6 +187,8 @@ def begin(
 
 
 def _unary(rule: RuleFunction, elementwise: bool) -> Function:
+    lazy = rule.__code__ in _lazy
+
     def function(x: Any, /, *args: Any, **statics: Any) -> Any:
         if not isinstance(x, Value):
             if type(x) is list or type(x) is tuple:
@@ -192,7 +197,8 @@ def _unary(rule: RuleFunction, elementwise: bool) -> Function:
         started = begin(x.prompt, rule, (x.primal, *args), statics)
         z = first(started)
         cls = type(x) if type(z) is not tuple else value_class(z)
-        return cls.emerge(z, x.prompt, started, x.receiver, None, elementwise)
+        left = (x.receiver,) if lazy else x.receiver
+        return cls.emerge(z, x.prompt, started, left, None, elementwise)
 
     return function
 
@@ -250,6 +256,8 @@ def _register(rule: RuleFunction, kind: str) -> Function:
             f"{rule.__name__}: the rule has no differentiable operand. Put '/' behind "
             f"the parameters that it differentiates: def {rule.__name__}(x, /)."
         )
+    if kind == "general" or any(type(x) is CodeType for x in code.co_consts):
+        _lazy.add(code)
     if kind == "constant":
         function = _constant(rule)
     elif variadic:
@@ -258,7 +266,7 @@ def _register(rule: RuleFunction, kind: str) -> Function:
         function = _general(rule, arity)
     if arity == 1 and kind != "constant":
         statics = code.co_argcount + code.co_kwonlyargcount - 1
-        alone = not statics and not code.co_flags & CO_VARKEYWORDS
+        alone = not (statics or code.co_flags & CO_VARKEYWORDS or code in _lazy)
         make = _unary_without_statics if alone else _unary
         function = make(rule, kind == "elementwise")
     functools.update_wrapper(function, rule)

@@ -12,11 +12,12 @@ from typing import Any
 
 from lantern.errors import DetachError, MissingRuleError
 from lantern.tree import tree_map
-from lantern.value import base, is_tracked
+from lantern.value import base, is_container, is_tracked
 
-__all__ = ["ArrayProtocols", "find_function", "works_on_plain_values"]
+__all__ = ["OUR_NAMES", "ArrayProtocols", "find_function", "works_on_plain_values"]
 
-_OUR_NAMES = {
+# Other names of NumPy and SciPy for functions of ours.
+OUR_NAMES = {
     "absolute": "abs",
     "amax": "max",
     "amin": "min",
@@ -31,9 +32,11 @@ _OUR_NAMES = {
     "conjugate": "conj",
     "expit": "sigmoid",
     "gammaln": "lgamma",
+    "mod": "remainder",
     "power": "pow",
     "psi": "digamma",
     "transpose": "permute_dims",
+    "true_divide": "divide",
 }
 _PLAIN = frozenset(
     (
@@ -69,11 +72,13 @@ def works_on_plain_values(name: str) -> bool:
 
 def find_function(name: str, module: str = "numpy") -> Any:
     """Lantern's function for a function of NumPy or SciPy; None if there is none."""
-    functions: Any = sys.modules["lantern"]
+    functions = lantern = sys.modules["lantern"]
     for part in ("linalg", "fft"):
         if module.endswith(part):
             functions = getattr(functions, part)
-    found = getattr(functions, _OUR_NAMES.get(name, name), None)
+    found = getattr(functions, OUR_NAMES.get(name, name), None)
+    if found is None and "scipy.special" in sys.modules:
+        found = getattr(lantern.scipy.special, name, None)
     return found if callable(found) else None
 
 
@@ -119,6 +124,8 @@ class ArrayProtocols:
         self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any
     ) -> Any:
         """Run a universal function of NumPy or SciPy by the rule of its name."""
+        if len(inputs) > 1 and any(map(is_container, inputs)):
+            return NotImplemented
         name = ufunc.__name__
         _refuse_out(f"numpy.{name}", kwargs)
         if method != "__call__":

@@ -13,6 +13,7 @@ from itertools import count
 from types import CodeType
 from typing import Any, ClassVar
 
+from lantern import scalar
 from lantern.contribution import Contribution
 from lantern.cps import Prompt
 from lantern.errors import DetachError, EscapedError, RuleError
@@ -27,6 +28,7 @@ __all__ = [
     "Value",
     "base",
     "is_complex",
+    "is_container",
     "is_tracked",
     "too_few_contributions",
     "unwrapped",
@@ -296,10 +298,20 @@ class Value:
         """Whether ``other`` can stand beside this value in an arithmetic operation."""
         return (
             isinstance(other, Value | numbers.Number)
-            or hasattr(other, "dtype")
+            or (hasattr(other, "dtype") and not is_container(other))
             or isinstance(other, type(base(self)))
             or isinstance(base(self), type(other))
         )
+
+
+def is_container(x: Any) -> bool:
+    """Whether x holds an array and takes over NumPy's functions, as xarray's do.
+
+    What it holds may be tracked, so that an operation with it is its own business.
+    """
+    if getattr(type(x), "__array_ufunc__", None) is None or isinstance(x, Value):
+        return False
+    return namespace(x) is scalar
 
 
 def is_tracked(x: Any) -> bool:

@@ -182,6 +182,8 @@ def repeat(a: Any, repeats: Any, axis: int | None = None) -> Any:
     a = as_array(a)
     if axis is None:
         a, axis = reshape(a, -1), 0
+    if not a.shape:
+        a = reshape(a, -1)  # as NumPy's, with its only axis
     axis = axis_of(axis, len(a.shape))
     repeats = numpy_namespace.asarray(base(repeats))
     if repeats.size == 1 and repeats >= 0:

@@ -8,14 +8,9 @@ from lantern.errors import ArgumentError, MissingRuleError
 from lantern.namespace import namespace
 from lantern.op import Function, linear
 from lantern.tensor.device import to_device
-from lantern.tensor.manipulation import (
-    as_array,
-    astype,
-    broadcast_to,
-    expand_dims,
-    stack,
-)
+from lantern.tensor.manipulation import as_array, astype, broadcast_to, expand_dims
 from lantern.tensor.namespace import array_namespace, find_device, numpy_namespace
+from lantern.tensor.stacking import stack
 from lantern.tree import tree_leaves, tree_map
 from lantern.value import Rule, Value, base, is_complex
 

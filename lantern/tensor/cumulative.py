@@ -6,8 +6,8 @@ from lantern.errors import ShapeError
 from lantern.namespace import namespace
 from lantern.op import linear, op
 from lantern.tensor.axes import line, of_type, part
-from lantern.tensor.manipulation import concat
 from lantern.tensor.namespace import array_namespace
+from lantern.tensor.stacking import concat
 from lantern.value import Rule, base
 
 __all__ = [

@@ -126,7 +126,7 @@ def settled(index: Any, x: Any) -> Any:
 
 def _settled_part(part: Any, x: Any) -> Any:
     part = tree_map(base, part)
-    if isinstance(part, list | tuple):
+    if isinstance(part, list | tuple | range):
         part = namespace(base(x)).array(part)
         return part if part.size else part.astype(int)
     if isinstance(part, numpy_namespace.generic | numpy_namespace.ndarray):

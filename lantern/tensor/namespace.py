@@ -73,7 +73,7 @@ class ArrayNamespace:
 
     def __getattr__(self, name: str) -> Any:
         if name in _SPECIAL:
-            function = self._special_function(name)
+            function = self.scipys(name)
         elif name.startswith("_"):
             raise AttributeError(name)
         else:
@@ -81,12 +81,14 @@ class ArrayNamespace:
         setattr(self, name, function)
         return function
 
-    def _special_function(self, name: str) -> Any:
+    def scipys(self, name: str, part: str = "special") -> Any:
+        """A function of SciPy, or of the module that stands for it."""
+        package = self.special.replace("special", part)
         try:
-            module = import_module(self.special)
+            module = import_module(package)
         except ImportError:
             raise MissingExtraError(
-                f"{name}: arrays need {self.special} for it. Install it with "
+                f"{name}: arrays need {package} for it. Install it with "
                 f'pip install "lantern-ad[{self.extra}]".'
             ) from None
         return self._found(module, _SPECIAL.get(name, name))
@@ -122,7 +124,8 @@ class ArrayNamespace:
     def polygamma(self, n: int, x: Any) -> Any:
         """The n-th derivative of the digamma function, in x's type."""
         n = self.module.int64(n)  # cupyx takes no int of Python's
-        return self._special_function("polygamma")(n, x).astype(x.dtype)
+        z = self.scipys("polygamma")(n, x)
+        return z.astype(x.dtype) if hasattr(x, "dtype") else float(z)
 
     def relu(self, x: Any) -> Any:
         """``max(x, 0)``."""

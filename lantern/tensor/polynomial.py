@@ -4,8 +4,9 @@ from typing import Any
 
 from lantern.tensor.creation import arrays, asarray
 from lantern.tensor.cumulative import cumprod
-from lantern.tensor.manipulation import broadcast_to, concat
+from lantern.tensor.manipulation import broadcast_to
 from lantern.tensor.namespace import array_namespace
+from lantern.tensor.stacking import concat
 from lantern.value import base
 
 __all__ = ["polyadd", "polyder", "polyint", "polysub", "polyval", "vander"]

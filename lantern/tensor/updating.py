@@ -24,9 +24,9 @@ from lantern.tensor.manipulation import (
     broadcast_to,
     moveaxis,
     reshape,
-    stack,
 )
 from lantern.tensor.namespace import numpy_namespace
+from lantern.tensor.stacking import stack
 from lantern.value import Rule, Value, base, zeros_like
 
 __all__ = ["At", "apply_along_axis", "at", "piecewise", "put_along_axis"]

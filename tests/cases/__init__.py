@@ -8,8 +8,11 @@ from typing import Any
 import numpy as np
 
 import lantern
-import lantern.fft  # registers its rules, as does linalg
+import lantern.fft  # registers its rules, as do those below
 import lantern.linalg
+import lantern.scipy.linalg
+import lantern.scipy.signal
+import lantern.scipy.special
 from tests.cases import elementwise, indexing, linalg, reduction, signal
 from tests.cases.case import (
     ABOVE_ONE,
