@@ -57,8 +57,21 @@ for _tracked in (Number, Tensor):
     register_namespace(_tracked, _sys.modules[__name__])
 
 
+_LATER = {
+    "both_ways": "rest",
+    "bracket": "rest",
+    "early_exit": "rest",
+    "with_answer": "rest",
+    "Program": "pausing",
+    "pause": "pausing",
+    "parallel_map": "parallel",
+}
+
+
 def __getattr__(name: str) -> _Any:
     """The namespaces beside this one, imported when they are asked for."""
-    if name in ("array_api", "fft", "linalg", "random"):
+    if name in _LATER:
+        return getattr(_importlib.import_module(f"lantern.{_LATER[name]}"), name)
+    if name in ("array_api", "effects", "fft", "linalg", "random"):
         return _importlib.import_module(f"lantern.{name}")
     raise AttributeError(f"module 'lantern' has no attribute {name!r}")

@@ -18,6 +18,7 @@ from lantern.value import (
     Receiver,
     Value,
     base,
+    fail,
     is_complex,
     is_tracked,
     too_few_contributions,
@@ -100,6 +101,8 @@ class Number(OperatorValue, Receiver):
                             x.cotangent = x_bar if total is None else total + x_bar
                 except StopIteration:
                     raise too_few_contributions(rule) from None
+                except Exception as error:
+                    fail((self.left, self.right), error)
                 self.left = self.right = None
             if not waiting or type(waiting[-1]) is not Number:
                 return answer

@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 from lantern.contribution import Contribution
 from lantern.cps import Prompt
 from lantern.errors import DetachError, EscapedError, RuleError
+from lantern.failure import Failed
 from lantern.namespace import namespace
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "Rule",
     "Value",
     "base",
+    "fail",
     "is_complex",
     "is_tracked",
     "too_few_contributions",
@@ -196,6 +198,21 @@ class Receiver:
         self.release()
         return answer
 
+    def replay(self) -> None:
+        """As ``resume``, with a fresh rule: the value may receive a cotangent again."""
+        z_bar = self.cotangent
+        if z_bar is not None:
+            self.cotangent = None
+            rule = self.rule.again()
+            next(rule)
+            self.settle(rule, z_bar)
+
+    def forget(self) -> None:
+        """Forget what a backward pass that did not come to its end has left here."""
+        self.cotangent = None
+        if type(self.rule) is Failed:
+            self.rule.error = None
+
     def settle(self, rule: Any, z_bar: Any) -> None:
         """Send a cotangent into a suspended rule; hand what it yields to the operands.
 
@@ -212,11 +229,35 @@ class Receiver:
                     x.accumulate(_conj(x_bar) if complex_ else x_bar)
         except StopIteration:
             raise too_few_contributions(rule) from None
+        except Exception as error:
+            fail(self.operands(), error)
+
+    def fail(self, error: Exception) -> None:
+        """Receive the exception of a backward step that failed, and no cotangent.
+
+        Raises:
+            Exception: this one, if the value is an input: nobody else can catch it.
+        """
+        if self.rule is None:
+            raise error
+        if type(self.rule) is not Failed:
+            self.rule = Failed(self.rule, error)
+        elif self.rule.error is None:
+            self.rule.error = error
+        if self.cotangent is None:
+            self.cotangent = 0  # so that the rule is resumed
 
     def close(self) -> None:
         """Drop the suspended rule, running what it has in ``finally``."""
         if self.rule is not None:
             self.rule.close()
+
+
+def fail(operands: "Sequence[Receiver | None]", error: Exception) -> None:
+    """Let the operands of a rule whose backward step has failed know of it."""
+    for x in operands:
+        if x is not None:
+            x.fail(error)
 
 
 def too_few_contributions(rule: Any) -> RuleError:

@@ -18,6 +18,7 @@ from lantern.value import (
     Rule,
     Value,
     base,
+    fail,
     is_complex,
     too_few_contributions,
 )
@@ -145,7 +146,14 @@ class Accumulator(Receiver):
                         receiver.accumulate(x_bar)
         except StopIteration:
             raise too_few_contributions(rule) from None
+        except Exception as error:
+            fail(x if type(x) is tuple else (x, y), error)
         return answer
+
+    def fail(self, error: Exception) -> None:
+        """As ``Receiver.fail``; what came through no branch is forgotten."""
+        super().fail(error)
+        self.mask = None
 
     def add(self, contribution: Any) -> None:
         """Add a contribution of the array's own shape and type."""
