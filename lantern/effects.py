@@ -146,9 +146,13 @@ def handle(
         _check(effect, handler)
     scope = _Scope(handlers, _scope.get())
     inside = partial(_run, scope, body)
-    if any(isinstance(handler, WithRest) for handler in handlers.values()):
-        return reset(inside, prompt=scope.prompt)
-    return delimit(inside, [], scope.prompt)
+    token = _scope.set(_scope.get())
+    try:
+        if any(isinstance(handler, WithRest) for handler in handlers.values()):
+            return reset(inside, prompt=scope.prompt)
+        return delimit(inside, [], scope.prompt)
+    finally:
+        _scope.reset(token)  # a handler of the rest may have left its body's
 
 
 class _Scope:

@@ -11,7 +11,7 @@ in the sequential program, to the last bit.
 import itertools
 import os
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import ContextVar, copy_context
 from functools import partial
@@ -194,7 +194,7 @@ class Parts(Receiver):
     ) -> None:
         self.level, self.lists, self.workers = level, lists, workers
         self.rule = self.left = self.right = self.cotangent = None
-        owner = {id(z): i for i, part in enumerate(lists) for z in part}
+        owner = {id(z): i for i, part in enumerate(lists) for z in _with_nested(part)}
         for i, part in (*enumerate(lists), (-1, strays)):
             if not all(owner.get(id(x), i) == i for z in part for x in z.operands()):
                 for z in itertools.chain(*lists):
@@ -254,6 +254,14 @@ class Parts(Receiver):
         for part, ledgers in zip(self.lists, self.ledgers, strict=True):
             for z in (*part, *ledgers):
                 z.forget()
+
+
+def _with_nested(part: list[Receiver]) -> Iterator[Receiver]:
+    """Who waits in a part, also in parts of it."""
+    for z in part:
+        yield z
+        if type(z) is Parts:
+            yield from itertools.chain(*map(_with_nested, z.lists))
 
 
 class _Stop(Receiver):

@@ -333,15 +333,20 @@ def _perform(rule: Any, operands: Any, args: Any, statics: Any) -> Any:
     value = first(started)
     answered = Answered(started, tuple(receivers))
     level.suspend(answered)
-    if (
-        not is_number(value)
-        or getattr(getattr(base(value), "dtype", None), "kind", "f") not in "fc"
-    ):
+    if not _is_differentiable(base(value)):
         return value
     cls = value_class(value)
     answered.inside = cls(value, level).receiver  # type: ignore[call-arg]
     passing = positive.rule(value)  # type: ignore[attr-defined]  # by lantern.op
     return cls.emerge(next(passing), level, passing, answered)
+
+
+def _is_differentiable(value: Any) -> bool:
+    """Whether what such a rule yields can have a cotangent; a draw may be a count."""
+    dtype = getattr(value, "dtype", None)
+    if dtype is not None:
+        return dtype.kind in "fc"
+    return is_number(value) and not isinstance(value, int)
 
 
 class Answered(Receiver):

@@ -1,4 +1,4 @@
-"""An exception of a backward step travels along the chain rule until a rule catches it."""
+"""An exception of a backward step travels along the chain rule until it is caught."""
 
 import gc
 import signal
@@ -77,7 +77,7 @@ def test_branches_that_did_not_fail_count_in_full(driver, x):
 
 @pytest.mark.parametrize("driver", DRIVERS)
 def test_a_path_around_the_guard_is_an_error_and_no_wrong_gradient(driver):
-    fails, guarded, caught = rules()
+    fails, guarded, _caught = rules()
 
     @op
     def fails_at_both(x, y, /):
@@ -113,7 +113,8 @@ def test_an_exception_that_nobody_catches_keeps_its_traceback(driver):
 
 @pytest.mark.parametrize("driver", DRIVERS)
 def test_a_guard_may_raise_another_exception_which_an_older_guard_catches(driver):
-    fails, guarded, caught = rules()
+    causes = []
+    fails, _, caught = rules()
 
     @op
     def translates(x, /):
@@ -128,7 +129,7 @@ def test_a_guard_may_raise_another_exception_which_an_older_guard_catches(driver
         try:
             z_bar = yield x
         except LookupError as error:
-            assert type(error.__cause__) is BackwardError
+            causes.append(type(error.__cause__))
             z_bar = 11.0
         yield z_bar
 
@@ -136,6 +137,7 @@ def test_a_guard_may_raise_another_exception_which_an_older_guard_catches(driver
         return fails(translates(guarded_later(x * x)))
 
     assert grad(f, driver=driver)(3.0) == 66.0
+    assert causes == [BackwardError]
     with pytest.raises(LookupError):
         grad(lambda x: fails(translates(x)), driver=driver)(3.0)
     assert caught == []
@@ -168,7 +170,7 @@ def test_floating_point_errors_of_numpy():
 
 def test_a_pullback_that_fails_and_is_called_again():
     fail = [True]
-    _, guarded, caught = rules()
+    _, guarded, _caught = rules()
 
     @op
     def sometimes(x, /):
@@ -193,7 +195,7 @@ def test_a_pullback_that_fails_and_is_called_again():
 
 
 def test_several_results_know_of_a_failure():
-    fails, guarded, caught = rules()
+    fails, guarded, _caught = rules()
 
     def f(x):
         values, vectors = lantern.linalg.eigh(guarded(x))
