@@ -15,12 +15,17 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import ContextVar, copy_context
 from functools import partial
+from types import BuiltinMethodType, GeneratorType
 from typing import Any, ClassVar
 
 from lantern.cps.prompt import in_force
 from lantern.errors import ArgumentError
+from lantern.number import ManyOperandNumber, Number
+from lantern.rest import Answered, Moment
 from lantern.reverse import Reverse
-from lantern.value import Level, Receiver
+from lantern.several import SeveralReceiver
+from lantern.tensor.accumulator import Accumulator
+from lantern.value import Level, Receiver, Replayable
 
 __all__ = ["parallel_map"]
 
@@ -92,8 +97,8 @@ def _cores() -> int:
 def run(thunks: Sequence[Thunk], workers: int) -> list[Any]:
     """Call thunks in several threads; keep apart what they leave waiting."""
     levels = [prompt for prompt in in_force() if isinstance(prompt, Reverse)]
-    switching = any(level.driver == "switching" for level in levels)
-    if workers == 1 or len(thunks) < 2 or switching:
+    plain = all(isinstance(x.suspend, BuiltinMethodType | Redirect) for x in levels)
+    if workers == 1 or len(thunks) < 2 or not plain:
         return [thunk() for thunk in thunks]
     parts: list[Part] = [{level: [] for level in levels} for _ in thunks]
     redirects = [Redirect.of(level) for level in levels]
@@ -102,9 +107,39 @@ def run(thunks: Sequence[Thunk], workers: int) -> list[Any]:
     finally:
         strays = [redirect.end() for redirect in redirects]
         for level, others in zip(levels, strays, strict=True):
-            lists = [part[level] for part in parts]
-            if any(lists):
-                level.suspend(Parts(level, lists, others, workers))
+            join(level, [part[level] for part in parts], others, workers)
+
+
+def join(
+    level: Level, lists: list[list[Receiver]], strays: list[Receiver], workers: int
+) -> None:
+    """Let those who wait in several parts wait where the sequential program would.
+
+    If all of them are of the kinds known here, they become one entry, which will go
+    back in threads.
+
+    Args:
+        level: their derivative.
+        lists: for each part, who waits in it, newest last.
+        strays: who began to wait meanwhile in other threads.
+        workers: how many threads to use.
+
+    Raises:
+        ArgumentError: a part uses what another one has computed.
+    """
+    owner = {id(z): i for i, part in enumerate(lists) for z in _with_nested(part)}
+    if owner and all(map(_is_known, itertools.chain(*lists))):
+        level.suspend(Parts(level, lists, owner, workers))
+    else:
+        for z in itertools.chain(*lists):
+            level.suspend(z)
+    for i, part in (*enumerate(lists), (-1, strays)):
+        if not all(owner.get(id(x), i) == i for z in part for x in _targets(z)):
+            raise ArgumentError(
+                f"parallel_map: {f'call {i}' if i >= 0 else 'another thread'} uses a "
+                f"tracked value that a call has computed. Return it, and use it when "
+                f"all calls are done."
+            )
 
 
 def in_threads(thunks: Sequence[Thunk], parts: list[Part], workers: int) -> list[Any]:
@@ -156,7 +191,7 @@ class Redirect:
         """Leave it; the last user puts the level's own ``suspend`` back."""
         with self._lock:
             self.users -= 1
-            if not self.users:
+            if not self.users and self.level.suspend is self:
                 self.level.suspend = self.suspend
             return self.strays
 
@@ -170,17 +205,7 @@ class Redirect:
 
 
 class Parts(Receiver):
-    """The rules of several parts, which wait as one entry and go back in threads.
-
-    Args:
-        level: their derivative.
-        lists: for each part, who waits in it, newest last.
-        strays: who began to wait meanwhile in other threads.
-        workers: how many threads to use.
-
-    Raises:
-        ArgumentError: a part uses what another one has computed.
-    """
+    """The rules of several parts, which wait as one entry and go back in threads."""
 
     __slots__ = ("ledgers", "level", "lists", "workers")
     catches: ClassVar[bool] = True
@@ -189,21 +214,11 @@ class Parts(Receiver):
         self,
         level: Level,
         lists: list[list[Receiver]],
-        strays: list[Receiver],
+        owner: dict[int, int],
         workers: int,
     ) -> None:
         self.level, self.lists, self.workers = level, lists, workers
         self.rule = self.left = self.right = self.cotangent = None
-        owner = {id(z): i for i, part in enumerate(lists) for z in _with_nested(part)}
-        for i, part in (*enumerate(lists), (-1, strays)):
-            if not all(owner.get(id(x), i) == i for z in part for x in z.operands()):
-                for z in itertools.chain(*lists):
-                    level.suspend(z)
-                raise ArgumentError(
-                    f"parallel_map: {f'call {i}' if i >= 0 else 'another thread'} uses "
-                    f"a tracked value that a call has computed. Return it, and use it "
-                    f"when all calls are done."
-                )
         self.ledgers = [_book_outside(part, owner) for part in lists]
 
     def operands(self) -> tuple[Receiver | None, ...]:
@@ -254,6 +269,24 @@ class Parts(Receiver):
         for part, ledgers in zip(self.lists, self.ledgers, strict=True):
             for z in (*part, *ledgers):
                 z.forget()
+
+
+def _is_known(z: Receiver) -> bool:
+    """Whether an entry is of a kind that only touches itself and its operands."""
+    return type(z) in _KNOWN and (z.rule is None or type(z.rule) in _RULES)
+
+
+_KNOWN = {
+    *(Number, ManyOperandNumber, Accumulator, SeveralReceiver),
+    *(Moment, Answered, Parts),
+}
+_RULES = {GeneratorType, Replayable}
+
+
+def _targets(z: Receiver) -> Iterator[Receiver | None]:
+    """The operands of an entry, also where they are behind a ledger already."""
+    for x in z.operands():
+        yield x.target if type(x) is Ledger else x
 
 
 def _with_nested(part: list[Receiver]) -> Iterator[Receiver]:
