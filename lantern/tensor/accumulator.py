@@ -170,6 +170,8 @@ class Accumulator(Receiver):
     def settle(self, rule: Any, z_bar: Any) -> None:
         """As ``Receiver.settle``; what came through no branch stays zero."""
         if self.mask is not None:
+            if not self.mask.any():  # what no branch has taken contributes nothing
+                return None
             kind = kind_of(rule)
             if kind == "elementwise":
                 rule = _through_mask(rule, self.mask)
@@ -179,7 +181,7 @@ class Accumulator(Receiver):
             ):
                 rule = _with_mask(rule, self.mask)
                 next(rule)
-        super().settle(rule, z_bar)
+        return super().settle(rule, z_bar)
 
 
 def fits(receiver: Any, shape: tuple[int, ...], dtype: Any) -> bool:
