@@ -11,6 +11,7 @@ import pytest
 
 import lantern
 from lantern import grad, jvp, vjp
+from lantern import stop_gradient as plain
 from lantern.effects import Effect, UnhandledEffectError, handle, with_rest
 from lantern.errors import ArgumentError
 
@@ -225,10 +226,6 @@ class Normal:
     def log_density(self, x):
         z = (x - self.mean) / self.scale
         return -0.5 * z * z - lantern.log(self.scale) - 0.5 * math.log(2 * math.pi)
-
-
-def plain(x):
-    return x.primal if hasattr(x, "primal") else x
 
 
 def reparameterised(noise):

@@ -1,4 +1,4 @@
-"""`where` gives the branch not taken exactly nothing, whatever a nan makes of nothing."""
+"""`where` gives the branch not taken exactly nothing, whatever nan would make of it."""
 
 import itertools
 
