@@ -7,9 +7,17 @@ choice; one that does not hands it on to its own operands. An input of the deriv
 has nobody to hand it to: there it is raised, to whoever asked for the derivative.
 """
 
+from collections.abc import Iterable
 from typing import Any
 
-__all__ = ["Failed"]
+__all__ = ["Failed", "fail"]
+
+
+def fail(operands: Iterable[Any], error: Exception) -> None:
+    """Let the operands of a rule whose backward step has failed know of it."""
+    for x in operands:
+        if x is not None:
+            x.fail(error)
 
 
 class Failed:

@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 
 from lantern.contribution import Contribution
 from lantern.errors import DetachError
+from lantern.failure import fail
 from lantern.namespace import namespace
 from lantern.op import Function, register_class
 from lantern.operators import OperatorValue, install
@@ -18,7 +19,6 @@ from lantern.value import (
     Receiver,
     Value,
     base,
-    fail,
     is_complex,
     is_tracked,
     too_few_contributions,

@@ -43,20 +43,27 @@ class Moment(Receiver):
     Args:
         arrive: called when the backward pass comes to it.
         leave: called instead when an exception ends the backward pass before.
+
+    Attributes:
+        kept: whether the derivative has let it wait.
     """
 
-    __slots__ = ("arrive", "leave")
+    __slots__ = ("arrive", "kept", "leave")
     catches: ClassVar[bool] = True
 
     def __init__(
         self, arrive: Callable[[], Any], leave: Callable[[BaseException | None], Any]
     ) -> None:
-        self.arrive, self.leave = arrive, leave
+        self.arrive, self.leave, self.kept = arrive, leave, True
         self.rule = self.left = self.right = self.cotangent = None
 
     def operands(self) -> tuple[Receiver | None, ...]:
         """Nobody."""
         return ()
+
+    def release(self) -> None:
+        """The derivative keeps nothing of what is done here."""
+        self.kept = False
 
     def resume(self, answer: Any) -> Any:
         """Do what is to be done here."""
@@ -126,12 +133,13 @@ class bracket:  # noqa: N801 (a context manager: used like a verb)
         self.open = True
         level = current_level()
         if level is not None and level.begin is None:
-            self.waits = True
+            moment = Moment(self._exit, self._exit)
             try:
-                level.suspend(Moment(self._exit, self._exit))
+                level.suspend(moment)
             except BaseException as error:
                 self._exit(error)
                 raise
+            self.waits = moment.kept
         return value
 
     def _exit(self, error: BaseException | None = None) -> None:

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 from lantern.contribution import Contribution
 from lantern.cps import Prompt
 from lantern.errors import DetachError, EscapedError, RuleError
-from lantern.failure import Failed
+from lantern.failure import Failed, fail
 from lantern.namespace import namespace
 
 __all__ = [
@@ -27,7 +27,6 @@ __all__ = [
     "Rule",
     "Value",
     "base",
-    "fail",
     "is_complex",
     "is_tracked",
     "too_few_contributions",
@@ -127,6 +126,10 @@ class Replayable:
     def send(self, z_bar: Any) -> Any:
         """The rule's next contribution."""
         return self.started.send(z_bar)
+
+    def throw(self, error: BaseException) -> Any:
+        """The rule's next contribution, if it catches an exception."""
+        return self.started.throw(error)
 
     def close(self) -> None:
         """Drop the started rule."""
@@ -251,13 +254,6 @@ class Receiver:
         """Drop the suspended rule, running what it has in ``finally``."""
         if self.rule is not None:
             self.rule.close()
-
-
-def fail(operands: "Sequence[Receiver | None]", error: Exception) -> None:
-    """Let the operands of a rule whose backward step has failed know of it."""
-    for x in operands:
-        if x is not None:
-            x.fail(error)
 
 
 def too_few_contributions(rule: Any) -> RuleError:

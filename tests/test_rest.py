@@ -252,6 +252,22 @@ def test_context_variables_of_numpy_and_locks(driver):
     assert not lock.locked()
 
 
+def test_where_a_derivative_keeps_nothing_a_bracket_ends_with_its_block(log):
+    """As in a block without derivatives: its level lets go of every entry."""
+    step, span = noting(log)
+
+    def f(x):
+        level, suspend = x.prompt, x.prompt.suspend
+        level.suspend = lambda receiver: receiver.release()
+        with bracket(span("s")), both_ways(lambda: span("t")):
+            step(x, name="a")
+        level.suspend = suspend
+        return x * 2.0
+
+    assert grad(f)(3.0) == 2.0
+    assert log == ["enter s", "enter t", "a", "exit t", "exit s"]
+
+
 def test_both_ways_refuses_what_makes_nothing():
     with pytest.raises(ArgumentError, match=r"both_ways.*lambda"):
         both_ways(contextlib.nullcontext())

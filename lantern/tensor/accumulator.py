@@ -9,6 +9,7 @@ they need.
 from typing import Any
 
 from lantern.contribution import Contribution, Masked, WithMask
+from lantern.failure import fail
 from lantern.namespace import namespace
 from lantern.op import kind_of
 from lantern.tensor.broadcast import unbroadcast
@@ -18,7 +19,6 @@ from lantern.value import (
     Rule,
     Value,
     base,
-    fail,
     is_complex,
     too_few_contributions,
 )
