@@ -299,17 +299,19 @@ def test_a_thread_of_a_part_that_is_unknown_is_refused_or_right():
 
 
 def test_an_interrupt_waits_for_the_threads_and_leaves_nothing():
-    begun = threading.Event()
+    begun, go_on = threading.Event(), threading.Event()
 
     def part(i):
         if i == 0:
             begun.set()
-            time.sleep(0.05)
+            go_on.wait(20)
         return i
 
     def interrupt():
-        begun.wait(10)
+        begun.wait(20)
         signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+        time.sleep(0.05)
+        go_on.set()
 
     before = threading.active_count()
     thread = threading.Thread(target=interrupt)
