@@ -63,16 +63,22 @@ for _tracked in (Number, Tensor):
 
 # Names of modules that are imported when one of them is asked for.
 _LATER = {
+    "Program": "pausing",
+    "both_ways": "rest",
+    "bracket": "rest",
     "custom_jvp": "ported",
     "custom_rule": "custom",
     "custom_vjp": "ported",
+    "early_exit": "rest",
     "fixed_point": "implicit",
     "jet": "series",
+    "parallel_map": "parallel",
+    "pause": "pausing",
     "root": "implicit",
     "taylor": "series",
+    "with_answer": "rest",
 }
-
-
+_MODULES = frozenset("array_api effects fft linalg random scipy torch".split())
 _CONSTANTS = frozenset(
     "bool_ complex64 complex128 e float16 float32 float64 inf int8 int16 int32 int64 "
     "nan newaxis pi uint8 uint16 uint32 uint64".split()
@@ -84,7 +90,7 @@ def __getattr__(name: str) -> _Any:
     if name in _LATER:
         module = _importlib.import_module(f"lantern.{_LATER[name]}")
         return globals().setdefault(name, getattr(module, name))
-    if name in ("array_api", "fft", "linalg", "random", "scipy", "torch"):
+    if name in _MODULES:
         return _importlib.import_module(f"lantern.{name}")
     if name in _CONSTANTS:
         return getattr(numpy_namespace.module, name)

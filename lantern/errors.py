@@ -21,6 +21,7 @@ __all__ = [
     "ResumptionError",
     "RuleError",
     "ShapeError",
+    "UnhandledEffectError",
 ]
 
 
@@ -90,3 +91,7 @@ class ResumptionError(LanternError, RuntimeError):
 
 class NestingError(LanternError, RecursionError):
     """Delimiters are nested so deep that the C stack would be in danger."""
+
+
+class UnhandledEffectError(LanternError, RuntimeError):
+    """A program asked for an effect, and no handler was in force to answer it."""

@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 
 from lantern.contribution import Contribution
 from lantern.errors import DetachError
+from lantern.failure import fail
 from lantern.namespace import namespace
 from lantern.op import Function, register_class
 from lantern.operators import OperatorValue, install
@@ -100,6 +101,8 @@ class Number(OperatorValue, Receiver):
                             x.cotangent = x_bar if total is None else total + x_bar
                 except StopIteration:
                     raise too_few_contributions(rule) from None
+                except Exception as error:
+                    fail((self.left, self.right), error)
                 self.left = self.right = None
             if not waiting or type(waiting[-1]) is not Number:
                 return answer

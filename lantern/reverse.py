@@ -315,11 +315,15 @@ def vjp(f: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
                         seed = in_kind_of(leaf, seed)
                     leaf.receiver.accumulate(seed)
             for z in reversed(rules):
-                _replay(z)
+                z.replay()
             return tuple(map(gradient, inputs, primals))
+        except BaseException:
+            for z in rules:
+                z.forget()
+            raise
         finally:
-            for z in (*rules, *(x.receiver for x in tree_leaves(inputs))):
-                z.cotangent = None
+            for x in tree_leaves(inputs):
+                x.receiver.cotangent = None
 
     return value, pullback, *strip(aux, level)
 
@@ -353,13 +357,3 @@ def in_kind_of(x: Value, seed: Any) -> Any:
     if isinstance(one, Fraction | Decimal) and isinstance(seed, int | float):
         return type(one)(seed)
     return seed * one if isinstance(seed, Value) else one * seed
-
-
-def _replay(z: Receiver) -> None:
-    """Resume a rule that may be needed again: a fresh one, from its saved operands."""
-    z_bar = z.cotangent
-    if z_bar is not None:
-        z.cotangent = None
-        rule = z.rule.again()
-        next(rule)
-        z.settle(rule, z_bar)

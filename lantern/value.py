@@ -17,6 +17,7 @@ from lantern import scalar
 from lantern.contribution import Contribution
 from lantern.cps import Prompt
 from lantern.errors import DetachError, EscapedError, RuleError
+from lantern.failure import Failed, fail
 from lantern.namespace import namespace
 
 __all__ = [
@@ -128,6 +129,10 @@ class Replayable:
         """The rule's next contribution."""
         return self.started.send(z_bar)
 
+    def throw(self, error: BaseException) -> Any:
+        """The rule's next contribution, if it catches an exception."""
+        return self.started.throw(error)
+
     def close(self) -> None:
         """Drop the started rule."""
         self.started.close()
@@ -198,6 +203,21 @@ class Receiver:
         self.release()
         return answer
 
+    def replay(self) -> None:
+        """As ``resume``, with a fresh rule: the value may receive a cotangent again."""
+        z_bar = self.cotangent
+        if z_bar is not None:
+            self.cotangent = None
+            rule = self.rule.again()
+            next(rule)
+            self.settle(rule, z_bar)
+
+    def forget(self) -> None:
+        """Forget what a backward pass that did not come to its end has left here."""
+        self.cotangent = None
+        if type(self.rule) is Failed:
+            self.rule.error = None
+
     def settle(self, rule: Any, z_bar: Any) -> None:
         """Send a cotangent into a suspended rule; hand what it yields to the operands.
 
@@ -214,6 +234,23 @@ class Receiver:
                     x.accumulate(_conj(x_bar) if complex_ else x_bar)
         except StopIteration:
             raise too_few_contributions(rule) from None
+        except Exception as error:
+            fail(self.operands(), error)
+
+    def fail(self, error: Exception) -> None:
+        """Receive the exception of a backward step that failed, and no cotangent.
+
+        Raises:
+            Exception: this one, if the value is an input: nobody else can catch it.
+        """
+        if self.rule is None:
+            raise error
+        if type(self.rule) is not Failed:
+            self.rule = Failed(self.rule, error)
+        elif self.rule.error is None:
+            self.rule.error = error
+        if self.cotangent is None:
+            self.cotangent = 0  # so that the rule is resumed
 
     def close(self) -> None:
         """Drop the suspended rule, running what it has in ``finally``."""

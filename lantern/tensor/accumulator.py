@@ -9,6 +9,7 @@ they need.
 from typing import Any
 
 from lantern.contribution import Contribution, Masked, WithMask
+from lantern.failure import fail
 from lantern.namespace import namespace
 from lantern.op import kind_of
 from lantern.tensor.broadcast import unbroadcast
@@ -145,7 +146,14 @@ class Accumulator(Receiver):
                         receiver.accumulate(x_bar)
         except StopIteration:
             raise too_few_contributions(rule) from None
+        except Exception as error:
+            fail(x if type(x) is tuple else (x, y), error)
         return answer
+
+    def fail(self, error: Exception) -> None:
+        """As ``Receiver.fail``; what came through no branch is forgotten."""
+        super().fail(error)
+        self.mask = None
 
     def add(self, contribution: Any) -> None:
         """Add a contribution of the array's own shape and type."""
@@ -162,6 +170,8 @@ class Accumulator(Receiver):
     def settle(self, rule: Any, z_bar: Any) -> None:
         """As ``Receiver.settle``; what came through no branch stays zero."""
         if self.mask is not None:
+            if not self.mask.any():  # what no branch has taken contributes nothing
+                return None
             kind = kind_of(rule)
             if kind == "elementwise":
                 rule = _through_mask(rule, self.mask)
@@ -171,7 +181,7 @@ class Accumulator(Receiver):
             ):
                 rule = _with_mask(rule, self.mask)
                 next(rule)
-        super().settle(rule, z_bar)
+        return super().settle(rule, z_bar)
 
 
 def fits(receiver: Any, shape: tuple[int, ...], dtype: Any) -> bool:
