@@ -17,6 +17,7 @@ NAMES = (
     "import_time",
     "tensor_chain",
     "mlp_step",
+    "checkpointing",
 )
 RESULTS = Path(__file__).parent / "results"
 

@@ -16,8 +16,11 @@ from lantern.choice import *
 from lantern.elementary import *
 from lantern.errors import *
 from lantern.forward import *
+from lantern.hooks import *
 from lantern.namespace import register_namespace as register_namespace
 from lantern.number import *
+from lantern.quieting import *
+from lantern.recompute import *
 from lantern.reverse import *
 from lantern.several import *
 from lantern.special import *

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from lantern.contribution import Contribution, WithMask
 from lantern.namespace import namespace
-from lantern.op import linear, register_class, start
+from lantern.op import begin, first, linear, register_class, value_class
 from lantern.value import Level, Receiver, Rule, Value, is_complex, zeros_like
 
 __all__: list[str] = []
@@ -84,8 +84,16 @@ class Several(Value):
 
 
 def part(whole: Several, index: int) -> Any:
-    """One of several results, as a value of its own."""
-    return start(_part.rule, (whole,), (), {"index": index})  # type: ignore[attr-defined]
+    """One of several results, as a value of its own.
+
+    Its operand is given as a tuple, so that a number, too, hands over what its rule
+    yields by ``accumulate``.
+    """
+    rule = _part.rule  # type: ignore[attr-defined]
+    started = begin(whole.prompt, rule, (whole.primal,), {"index": index})
+    primal = first(started)
+    cls = value_class(primal)
+    return cls.emerge(primal, whole.prompt, started, (whole.receiver,))
 
 
 @linear
