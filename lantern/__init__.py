@@ -19,8 +19,6 @@ from lantern.forward import *
 from lantern.hooks import *
 from lantern.namespace import register_namespace as register_namespace
 from lantern.number import *
-from lantern.quieting import *
-from lantern.recompute import *
 from lantern.reverse import *
 from lantern.several import *
 from lantern.special import *
@@ -60,8 +58,23 @@ for _tracked in (Number, Tensor):
     register_namespace(_tracked, _sys.modules[__name__])
 
 
+# What not everyone needs, and where it is.
+_LATE = {
+    "backward_steps": "stepping",
+    "checkpoint": "recompute",
+    "debug": "debugging",
+    "no_grad": "quieting",
+    "remat": "recompute",
+    "remat_loop": "recompute",
+}
+
+
 def __getattr__(name: str) -> _Any:
-    """The namespaces beside this one, imported when they are asked for."""
+    """The namespaces beside this one and their like, imported when asked for."""
     if name in ("array_api", "fft", "linalg", "random", "torch"):
         return _importlib.import_module(f"lantern.{name}")
+    if name in _LATE:
+        found = getattr(_importlib.import_module(f"lantern.{_LATE[name]}"), name)
+        globals()[name] = found
+        return found
     raise AttributeError(f"module 'lantern' has no attribute {name!r}")

@@ -97,11 +97,11 @@ def _read_only(x: Any) -> Any:
     """A view that cannot be written to: others may hold the same buffer."""
     if not getattr(x, "shape", ()) or isinstance(x, Value):
         return x
-    view = x.view()
     try:
+        view = x.view()
         view.flags.writeable = False
-    except AttributeError:  # arrays of CuPy have no such flag
-        return x.copy()
+    except AttributeError:  # arrays of other libraries have no such flag
+        return namespace(x).array(x)
     return view
 
 

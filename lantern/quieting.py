@@ -21,6 +21,7 @@ from lantern.value import Level, Receiver, zeros_like
 __all__ = ["no_grad"]
 
 _quiet: ContextVar[frozenset[Level]] = ContextVar("lantern.quiet", default=frozenset())
+_gates: "dict[Level, Gate]" = {}  # of the blocks that are open
 _lock = threading.Lock()
 
 
@@ -70,18 +71,21 @@ def quiet(*levels: Level) -> Iterator[None]:
 
 def _open(level: Level) -> None:
     with _lock:
-        if not isinstance(level.suspend, Gate):
-            level.suspend = Gate(level, level.suspend)
-        level.suspend.count += 1
+        if level not in _gates:
+            level.suspend = _gates[level] = Gate(level, level.suspend)
+        _gates[level].count += 1
 
 
 def _close(level: Level) -> None:
     with _lock:
-        gate = level.suspend
-        if isinstance(gate, Gate):  # otherwise the derivative is over
-            gate.count -= 1
-            if not gate.count:
-                level.suspend = gate.suspend
+        gate = _gates[level]
+        gate.count -= 1
+        if gate.count:
+            return
+        del _gates[level]
+        now = level.suspend
+        if getattr(now, "inner", now) is gate:  # otherwise the derivative is over
+            level.suspend = gate.suspend
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from lantern.errors import ShapeError
 
-__all__ = ["register_tree", "tree_leaves", "tree_map", "tree_structure"]
+__all__ = ["register_tree", "tree_leaves", "tree_map", "tree_paths", "tree_structure"]
 
 
 class Container(NamedTuple):
@@ -145,6 +145,21 @@ def tree_leaves(tree: Any) -> Iterator[Any]:
     else:
         for _, child in container.children(tree):
             yield from tree_leaves(child)
+
+
+def tree_paths(tree: Any) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    """The leaves of a structure, each with the keys that lead to it.
+
+    Example:
+        >>> list(tree_paths({"a": 1, "b": (2, [3])}))
+        [(('a',), 1), (('b', 0), 2), (('b', 1, 0), 3)]
+    """
+    container = _container(tree)
+    if container is None:
+        yield (), tree
+    else:
+        for key, child in container.children(tree):
+            yield from (((key, *path), leaf) for path, leaf in tree_paths(child))
 
 
 def tree_structure(tree: Any) -> Any:
