@@ -71,7 +71,7 @@ _LATE = {
 
 def __getattr__(name: str) -> _Any:
     """The namespaces beside this one and their like, imported when asked for."""
-    if name in ("array_api", "fft", "linalg", "random", "torch"):
+    if name in ("array_api", "debugger", "fft", "linalg", "random", "torch"):
         return _importlib.import_module(f"lantern.{name}")
     if name in _LATE:
         found = getattr(_importlib.import_module(f"lantern.{_LATE[name]}"), name)

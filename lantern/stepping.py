@@ -5,6 +5,7 @@ loop of ours, but in the user's.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from lantern.checks import check_function, choose
@@ -43,7 +44,7 @@ class Operation(NamedTuple):
     def __str__(self) -> str:
         if self.path is not None:
             return f"input {''.join(f'[{key!r}]' for key in self.path)}".strip()
-        return f"{self.name} at {self.line}" if self.line else self.name
+        return f"{self.name}, at {self.line}" if self.line else self.name
 
 
 class Step(NamedTuple):
@@ -139,8 +140,7 @@ class Pass:
     def peek(self) -> Operation | None:
         """What the next step is about; None when the pass is over."""
         if self.born:
-            x = self.born[0]
-            return Operation("input", x.value.receiver.cotangent, path=x.path)
+            return _complete(self.born[0])
         while self.entries:
             entry = self.entries[-1]
             if not isinstance(entry, Receiver):
@@ -174,6 +174,21 @@ class Pass:
         pairs = zip(operands, given, strict=False)  # fewer, if an error was caught
         return Step(op, tuple(_received(x, x_bar, conjugate) for x, x_bar in pairs))
 
+    def replace(self, cotangent: Any) -> None:
+        """Let the next step start from another cotangent."""
+        op = self.peek()
+        if op is None:
+            return
+        receiver = self.entries[-1] if op.path is None else self.born[0].value.receiver
+        receiver.cotangent = None
+        receiver.accumulate(cotangent)
+
+    def waiting(self, count: int) -> list[Operation]:
+        """What the next steps are about, as far as one can tell already."""
+        complete = [_complete(x) for x in self.born]
+        entries = [x for x in reversed(self.entries) if isinstance(x, Receiver)]
+        return [*complete, *map(_described, entries[:count])][:count]
+
     def _resume(self, entry: Any) -> None:
         place = len(self.entries)
         try:
@@ -201,7 +216,12 @@ class Pass:
     def close(self) -> None:
         """Give up what has not been done."""
         while self.entries:
-            self.entries.pop().close()
+            entry = self.entries.pop()
+            if not entry.catches:
+                entry.close()
+                continue
+            with suppress(GeneratorExit):
+                entry.throw(GeneratorExit())  # as a generator is told that it is over
         self.born = []
         self.level.close()
 
@@ -217,6 +237,10 @@ def _inputs(
             tree_paths(tracked[i]), tree_leaves(args[i]), strict=True
         )
     ]
+
+
+def _complete(x: Input) -> Operation:
+    return Operation("input", x.value.receiver.cotangent, path=x.path)
 
 
 def _described(entry: Receiver) -> Operation:
