@@ -208,7 +208,7 @@ class TestErrors:
             y = x * 5.0 * shift(handler)
             return hook(lambda g: 1 / 0, y) * x
 
-        assert gradients(backward_steps(f, 3.0)) == {(): grad(f)(3.0)} == {(): 30.0}
+        assert gradients(backward_steps(f, 3.0)) == {(): 30.0}
 
     def test_a_pass_that_is_given_up(self):
         closed = []
