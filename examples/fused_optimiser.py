@@ -6,6 +6,7 @@ pass goes on. The result is that of the plain way to the last bit, in less memor
 """
 
 import argparse
+import itertools
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
@@ -27,10 +28,7 @@ Step = Callable[[Weights, Array, Array], float]
 def initial(rng: np.random.Generator) -> Weights:
     """Return one matrix for each layer: 64 pixels, DEPTH times WIDTH, 10 digits."""
     sizes = [64, *[WIDTH] * DEPTH, 10]
-    return [
-        rng.normal(size=(n, m)) / np.sqrt(n)
-        for n, m in zip(sizes, sizes[1:], strict=False)
-    ]
+    return [rng.normal(size=(n, m)) / np.sqrt(n) for n, m in itertools.pairwise(sizes)]
 
 
 def loss(weights: Weights, x: Array, labels: Array) -> Any:
