@@ -8,7 +8,14 @@ from lantern.tree import tree_leaves
 from lantern.value import Receiver, base
 from lantern.watching import Line
 
-__all__ = ["Finding", "new_dtype", "new_infinity", "new_shape", "unusual"]
+__all__ = [
+    "Finding",
+    "new_dtype",
+    "new_infinity",
+    "new_shape",
+    "unusual",
+    "wrong_dtype",
+]
 
 
 class Finding(NamedTuple):
@@ -73,6 +80,17 @@ def new_dtype(receiver: Any, operands: tuple[Receiver | None, ...]) -> str | Non
     if found is None or not before or found in before:
         return None
     return f"made {found} of {' and '.join(sorted(map(str, before)))}"
+
+
+def wrong_dtype(x_bar: Any, z_bar: Any, receiver: Receiver | None) -> str | None:
+    """How a contribution's type differs from that of the array that receives it.
+
+    Only if it is not the type of the cotangent that it was made of.
+    """
+    found, wanted = _floating(base(x_bar)), _floating(receiver)
+    if found is None or wanted is None or found == wanted:
+        return None
+    return None if found == _floating(base(z_bar)) else f"gave {found} to {wanted}"
 
 
 def _floating(receiver: Any) -> Any:

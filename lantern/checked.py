@@ -4,7 +4,14 @@ import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from lantern.anomalies import Finding, new_dtype, new_infinity, new_shape, unusual
+from lantern.anomalies import (
+    Finding,
+    new_dtype,
+    new_infinity,
+    new_shape,
+    unusual,
+    wrong_dtype,
+)
 from lantern.errors import AnomalyError, ArgumentError
 from lantern.freezing import Freezer
 from lantern.op import kind_of
@@ -117,10 +124,11 @@ class Checked(Watched):
         before: whether there were nans, and infinities, in the forward step already.
         waiter: who waits for the cotangent.
         receivers: who receives the contributions.
+        sent: how many of them have been made.
         sender: the operation that has contributed to the cotangent last.
     """
 
-    __slots__ = ("before", "receivers", "sender", "settings", "waiter")
+    __slots__ = ("before", "receivers", "sender", "sent", "settings", "waiter")
 
     waiter: Receiver | None
     receivers: tuple[Receiver | None, ...]
@@ -130,7 +138,7 @@ class Checked(Watched):
         self.settings, self.contributions = settings, None
         self.before: tuple[bool, bool] | None = None
         self.sender: Link | None = None
-        self.waiter, self.receivers = None, ()
+        self.waiter, self.receivers, self.sent = None, (), 0
 
     def __next__(self) -> Any:
         """The rule's forward step, looked at when it is made for the first time."""
@@ -177,28 +185,33 @@ class Checked(Watched):
 
     def send(self, z_bar: Any) -> Any:
         """The rule's next contribution."""
-        return self._look_at(super().send, z_bar, z_bar)
+        place, self.sent = self.sent, self.sent + 1
+        receiver = self.receivers[place] if place < len(self.receivers) else None
+        return self._look_at(lambda: super(Checked, self).send(z_bar), z_bar, receiver)
 
-    def _look_at(self, contribute: Callable[..., Any], z_bar: Any, *args: Any) -> Any:
+    def _look_at(
+        self, contribute: Callable[[], Any], z_bar: Any, receiver: Receiver | None
+    ) -> Any:
         try:
-            x_bar = contribute(*args)
+            x_bar = contribute()
         except StopIteration:
             raise
         except Exception as error:
             self._explain(error)
             raise
         if callable(x_bar):
-            return lambda: self._look_at(x_bar, z_bar)
-        link = Link(self.name, self.line, self.sender)
-        for receiver in self.receivers:
-            rule = getattr(receiver, "rule", None)
-            if isinstance(rule, Checked):
-                rule.sender = link
+            return lambda: self._look_at(x_bar, z_bar, receiver)
+        rule = getattr(receiver, "rule", None)
+        if isinstance(rule, Checked):
+            rule.sender = Link(self.name, self.line, self.sender)
+        phase = "backward" if self.settings.saves else "forward-mode"
         found = unusual(x_bar, getattr(self.waiter, "mask", None))
         kind = new_infinity(found, unusual(z_bar), self.before or (False, False))
         if kind is not None:
-            phase = "backward" if self.settings.saves else "forward-mode"
             self._tell(kind, phase, f"gave {kind}")
+        detail = wrong_dtype(x_bar, z_bar, receiver) if self.settings.saves else None
+        if detail is not None and self.name != "astype":
+            self._tell("dtype", phase, detail)
         return x_bar
 
     def _tell(self, kind: str, phase: str, detail: str) -> None:

@@ -103,13 +103,21 @@ def _is_own(x: Any, level: Level) -> bool:
 
 def _own(y: Any, level: Level) -> list[Any]:
     """The leaves of a result that a derivative tracks, and no other inside of it."""
-    for x in tree_leaves(y):
-        if isinstance(x, Value) and x.prompt.level > level.level:
+    leaves = list(tree_leaves(y))
+    for x in leaves:
+        if isinstance(x, Value):
+            if x.prompt.level > level.level:
+                raise ArgumentError(
+                    "checkpoint: f reads a value of an inner derivative that is not "
+                    "among its arguments. Pass it as an argument."
+                )
+        elif any(_is_own(inside, level) for inside in reachable(x)):
             raise ArgumentError(
-                "checkpoint: f reads a value of an inner derivative that is not among "
-                "its arguments. Pass it as an argument."
+                f"checkpoint: f returned a {type(x).__name__} with tracked values "
+                f"inside. Return them in tuples, lists or dicts, or make its class a "
+                f"container with lantern.register_tree."
             )
-    return [x for x in tree_leaves(y) if _is_own(x, level)]
+    return [x for x in leaves if _is_own(x, level)]
 
 
 class Segment:

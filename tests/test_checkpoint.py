@@ -7,6 +7,7 @@ import gc
 import itertools
 import random
 import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -218,6 +219,17 @@ def test_a_hidden_value_of_an_inner_derivative_is_refused():
         grad(f)(2.0)
 
 
+def test_tracked_values_in_an_object_that_is_returned_are_refused():
+    class Box:
+        def __init__(self, content):
+            self.content = content
+
+    with pytest.raises(ArgumentError, match="register_tree"):
+        grad(lambda x: checkpoint(lambda y: Box([y * 2.0]))(x).content[0])(1.0)
+    with pytest.raises(ArgumentError, match="returned a function"):
+        grad(lambda x: checkpoint(lambda y: lambda: y * 2.0)(x)())(1.0)
+
+
 class TestSurroundings:
     def slope_and_factor(self, draw):
         seen = []
@@ -365,6 +377,27 @@ class TestErrors:
     def test_no_function(self):
         with pytest.raises(ArgumentError, match="checkpoint"):
             checkpoint(3.0)
+
+
+def test_threads_have_checkpoints_of_their_own():
+    layer = checkpoint(lambda x, i: lantern.sum(np.sin(x) * x) * (i + 1.0))
+
+    def f(x, run):
+        return sum(run(lambda i: layer(x, i) + lantern.sum(x), range(8)))
+
+    x = np.linspace(0.0, 1.0, 50)
+    with ThreadPoolExecutor(4) as pool:
+        found = grad(lambda x: f(x, pool.map))(x)
+    np.testing.assert_allclose(found, grad(lambda x: f(x, map))(x), rtol=1e-13)
+
+
+def test_hooks_inside_are_called_in_the_second_run():
+    seen = []
+    f = checkpoint(lambda x: lantern.hook(seen.append, x * x) * 3.0)
+    _, pullback = vjp(lambda x: f(x) * 2.0, 2.0)
+    assert seen == []
+    assert [pullback(1.0), pullback(0.5)] == [(24.0,), (12.0,)]
+    assert seen == [6.0, 3.0]
 
 
 @pytest.mark.parametrize("mode", REVERSE)

@@ -134,6 +134,17 @@ class TestBackward:
             run(verb, f, np.array([0.0, 2.0]))
         assert report.findings == []
 
+    def test_a_type(self, verb):
+        def f(x):
+            y = hook(lambda g: g.astype(np.float64), x * np.float32(2.0))  # wide
+            return lantern.sum(y)
+
+        said = pytest.warns(UserWarning, match="gave float64 to float32")
+        with debug() as report, said:
+            run(verb, f, np.ones(2, np.float32))
+        assert report.findings[0].line.number == line_with("wide")
+        assert report.findings[0].phase == "backward"
+
     def test_an_error_tells_its_way(self, verb):
         def fail(g):
             raise KeyError("mine")

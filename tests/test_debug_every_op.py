@@ -9,6 +9,9 @@ from lantern import debug, jvp, vjp
 from lantern.testing import random_like
 from tests.test_every_op import CASES, call, operands
 
+# Their derivatives are partly computed in double precision.
+WIDE = {"gammainc", "gammaincc", "gammaincinv", "linspace"}
+
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("case", CASES, ids=str)
@@ -29,5 +32,8 @@ def test_every_operation_gives_the_same(case, dtype):
             found = derivatives()
     for a, b in zip(found, expected, strict=True):
         np.testing.assert_array_equal(a, b)
-    wide = case.statics.get("dtype") is not None
-    assert wide or {finding.kind for finding in report.findings} <= {"shape"}
+    assert (
+        case.name in WIDE
+        or case.statics.get("dtype") is not None
+        or {finding.kind for finding in report.findings} <= {"shape"}
+    )
