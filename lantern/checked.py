@@ -89,7 +89,7 @@ class Settings:
     def __init__(self, report: Report, saves: bool) -> None:
         self.report, self.saves = report, saves
         self.replays = self.shows = False
-        self.held: list[int] = []
+        self.held: set[int] = set()
 
     def __call__(self, rule: Any, operands: Any, statics: Any) -> "Checked":
         """A rule about to run."""
@@ -97,15 +97,13 @@ class Settings:
 
     def hold(self, saved: Any) -> None:
         """Freeze an array until this derivative is over."""
-        key = _freezer.hold(saved)
-        if key is not None:
-            self.held.append(key)
+        _freezer.hold(saved, self, self.held)
 
     def release(self) -> None:
         """Let go of what this derivative has frozen."""
-        held, self.held = self.held, []
-        for key in held:
-            _freezer.release(key)
+        for key in list(self.held):
+            _freezer.release(key, self)
+        self.held.clear()
 
 
 class Link(NamedTuple):

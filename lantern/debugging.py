@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
+from weakref import WeakSet
 
 from lantern.checked import Checked, Report, Settings
 from lantern.forward import Forward
@@ -22,7 +23,7 @@ __all__ = ["debug"]
 _report: "ContextVar[Report | None]" = ContextVar("lantern.debug", default=None)
 _lock = threading.Lock()
 _initialisers: dict[type[Level], Callable[..., None]] = {}  # while blocks are open
-_open_blocks = [0]
+_blocks: WeakSet[Report] = WeakSet()
 
 
 class Inspection:
@@ -116,22 +117,37 @@ def _initialiser(kind: type[Level]) -> Callable[..., None]:
     return initialise
 
 
-def _open() -> None:
+def _open(report: Report) -> None:
     with _lock:
-        _open_blocks[0] += 1
-        if _open_blocks[0] == 1:
+        _blocks.add(report)
+        if not _initialisers:
             for kind in (Reverse, Forward):
                 _initialisers[kind] = kind.__init__
                 type.__setattr__(kind, "__init__", _initialiser(kind))
 
 
-def _close() -> None:
+def _close(report: Report) -> None:
     with _lock:
-        _open_blocks[0] -= 1
-        if not _open_blocks[0]:
+        _blocks.discard(report)
+        if not _blocks:
             for kind, plain in _initialisers.items():
                 type.__setattr__(kind, "__init__", plain)
             _initialisers.clear()
+
+
+@contextmanager
+def _block(report: Report) -> Iterator[None]:
+    """Have a report filled; whatever interrupts this, the next derivative is right."""
+    token = _report.set(report)
+    try:
+        _open(report)
+        yield
+    finally:
+        try:
+            _close(report)
+        finally:
+            _report.reset(token)
+            report.end()
 
 
 @contextmanager
@@ -186,11 +202,5 @@ def debug(
     """
     actions = {"nan": nan, "inf": inf, "dtype": dtype, "shape": shape}
     report = Report(actions, freeze)
-    token = _report.set(report)
-    _open()
-    try:
+    with _block(report):
         yield report
-    finally:
-        _close()
-        _report.reset(token)
-        report.end()

@@ -21,7 +21,6 @@ from lantern.value import Level, Receiver, zeros_like
 __all__ = ["no_grad"]
 
 _quiet: ContextVar[frozenset[Level]] = ContextVar("lantern.quiet", default=frozenset())
-_gates: "dict[Level, Gate]" = {}  # of the blocks that are open
 _lock = threading.Lock()
 
 
@@ -48,6 +47,12 @@ class Gate:
             receiver.release()
 
 
+def _gate(level: Level) -> Gate | None:
+    """The gate of a level, if a block is open, also where ``debug`` looks first."""
+    suspend = getattr(level.suspend, "inner", level.suspend)
+    return suspend if isinstance(suspend, Gate) else None
+
+
 def is_quiet(level: Level) -> bool:
     """Whether a level keeps nothing of what is done here."""
     return level in _quiet.get()
@@ -71,21 +76,19 @@ def quiet(*levels: Level) -> Iterator[None]:
 
 def _open(level: Level) -> None:
     with _lock:
-        if level not in _gates:
-            level.suspend = _gates[level] = Gate(level, level.suspend)
-        _gates[level].count += 1
+        gate = _gate(level)
+        if gate is None:
+            level.suspend = gate = Gate(level, level.suspend)
+        gate.count += 1
 
 
 def _close(level: Level) -> None:
     with _lock:
-        gate = _gates[level]
-        gate.count -= 1
-        if gate.count:
-            return
-        del _gates[level]
-        now = level.suspend
-        if getattr(now, "inner", now) is gate:  # otherwise the derivative is over
-            level.suspend = gate.suspend
+        gate = _gate(level)
+        if gate is not None:  # otherwise the derivative is over
+            gate.count -= 1
+            if not gate.count:
+                level.suspend = gate.suspend
 
 
 @contextmanager
