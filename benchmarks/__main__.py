@@ -18,6 +18,7 @@ NAMES = (
     "tensor_chain",
     "mlp_step",
     "threads",
+    "checkpointing",
 )
 RESULTS = Path(__file__).parent / "results"
 

@@ -16,6 +16,7 @@ from lantern.choice import *
 from lantern.elementary import *
 from lantern.errors import *
 from lantern.forward import *
+from lantern.hooks import *
 from lantern.namespace import register_namespace as register_namespace
 from lantern.number import *
 from lantern.own import *
@@ -64,21 +65,27 @@ for _tracked in (Number, Tensor):
 # Names of modules that are imported when one of them is asked for.
 _LATER = {
     "Program": "pausing",
+    "backward_steps": "stepping",
     "both_ways": "rest",
     "bracket": "rest",
+    "checkpoint": "recompute",
     "custom_jvp": "ported",
     "custom_rule": "custom",
     "custom_vjp": "ported",
+    "debug": "debugging",
     "early_exit": "rest",
     "fixed_point": "implicit",
     "jet": "series",
+    "no_grad": "quieting",
     "parallel_map": "parallel",
     "pause": "pausing",
+    "remat": "recompute",
+    "remat_loop": "recompute",
     "root": "implicit",
     "taylor": "series",
     "with_answer": "rest",
 }
-_MODULES = frozenset("array_api effects fft linalg random scipy torch".split())
+_MODULES = frozenset("array_api debugger effects fft linalg random scipy torch".split())
 _CONSTANTS = frozenset(
     "bool_ complex64 complex128 e float16 float32 float64 inf int8 int16 int32 int64 "
     "nan newaxis pi uint8 uint16 uint32 uint64".split()

@@ -5,6 +5,7 @@ Messages read ``where: what happened, with the actual values. What to do.``
 
 __all__ = [
     "AlreadyResumedError",
+    "AnomalyError",
     "ArgumentError",
     "ConvergenceError",
     "DetachError",
@@ -71,6 +72,10 @@ class MutationError(LanternError, TypeError):
 
 class MissingExtraError(LanternError, ImportError):
     """A feature needs an optional package that is not installed."""
+
+
+class AnomalyError(LanternError, ArithmeticError):
+    """A nan, an infinity or another oddity that ``debug`` was asked to find."""
 
 
 class RuleError(LanternError, TypeError):

@@ -139,15 +139,15 @@ def _compare(
     """Raise a report of the elements that differ, the worst ones first."""
     wrong: list[tuple[float, str]] = []
     count = 0
-    leaves = zip(tree_paths(got), tree_leaves(got), tree_leaves(want), strict=True)
-    for path, found, expected in leaves:
+    for (path, found), expected in zip(tree_paths(got), tree_leaves(want), strict=True):
+        keys = "".join(f"[{key!r}]" for key in path)
         found, expected = np.asarray(found), np.asarray(expected)
         count += found.size
         off = np.abs(found - expected)
         for i in np.argwhere(~_close(found, expected, tolerances)):
             place = tuple(map(int, i))
             line = (
-                f"    {name}{path}{list(place) if place else ''}: found "
+                f"    {name}{keys}{list(place) if place else ''}: found "
                 f"{found[place]:.9g}, expected {expected[place]:.9g} by finite "
                 f"differences, off by {off[place]:.3g}"
             )

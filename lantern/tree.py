@@ -250,21 +250,19 @@ def _collect(tree: Any, leaves: list[Any]) -> None:
             _collect(child, leaves)
 
 
-def tree_paths(tree: Any) -> list[str]:
-    """Where each leaf is, in the order of ``tree_leaves``.
+def tree_paths(tree: Any) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    """The leaves of a structure, each with the keys that lead to it.
 
     Example:
-        >>> tree_paths({"a": 1, "b": (2, [3])})
-        ["['a']", "['b'][0]", "['b'][1][0]"]
+        >>> list(tree_paths({"a": 1, "b": (2, [3])}))
+        [(('a',), 1), (('b', 0), 2), (('b', 1, 0), 3)]
     """
     container = _container(tree)
     if container is None:
-        return [""]
-    return [
-        f"[{key!r}]{rest}"
-        for key, child in container.children(tree)
-        for rest in tree_paths(child)
-    ]
+        yield (), tree
+    else:
+        for key, child in container.children(tree):
+            yield from (((key, *path), leaf) for path, leaf in tree_paths(child))
 
 
 def tree_structure(tree: Any) -> Any:

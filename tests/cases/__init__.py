@@ -3,6 +3,7 @@
 An operation's arguments are drawn from intervals in its domain, away from its kinks.
 """
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -120,6 +121,8 @@ ARRAYS: list[Case] = [
     _array("getitem", (4, 3), index=(..., np.array([0, 0, 2]))),
     _array("getitem", (4, 3), index=(np.array([[1], [1]]), np.array([0, 2]))),
     _array("getitem", (4, 3), index=np.arange(12).reshape(4, 3) % 5 == 0),
+    _array("hook", _SHAPE, fn=operator.pos),
+    _array("hook_all", _SHAPE, (3,), fn=tuple),
     _array("scatter", (2,), index=np.array([1, 1]), shape=(3,)),
     *(
         _array("matmul", *shapes)
