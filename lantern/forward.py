@@ -1,7 +1,7 @@
 """Forward mode: every rule is resumed at once, and tells how its result moves."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from lantern.checks import check_function, check_like, check_result, pair
 from lantern.errors import ArgumentError
@@ -29,6 +29,7 @@ class Forward(Level):
     """One forward-mode derivative."""
 
     __slots__ = ()
+    saves: ClassVar[bool] = False
 
     def __init__(self, name: str) -> None:
         super().__init__(name)

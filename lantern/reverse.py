@@ -18,6 +18,7 @@ from lantern.cps import delimit, reset, shift
 from lantern.errors import ArgumentError
 from lantern.number import Number
 from lantern.op import value_class
+from lantern.saving import copied
 from lantern.tree import tree_leaves, tree_map
 from lantern.value import Level, Receiver, Replayable, Value, base, levels, unwrapped
 
@@ -92,16 +93,23 @@ def _track_leaf(where: str, leaf: Any, level: Level) -> Value:
     if kind in "iu" or isinstance(leaf, int):
         leaf = float(leaf)
     cls: Any = value_class(leaf)
-    value: Value = cls(leaf, level)
+    value: Value = cls(copied(leaf), level)
     return value
 
 
-def strip(tree: Any, level: Level) -> Any:
-    """A structure like ``tree`` with the values of a derivative made plain."""
+def strip(tree: Any, level: Level, fresh: bool = False) -> Any:
+    """A structure like ``tree`` with the values of a derivative made plain.
+
+    Args:
+        tree: any structure.
+        level: the derivative.
+        fresh: whether rules will need what the values hold: then copies are returned.
+    """
 
     def plain(leaf: Any) -> Any:
-        own = isinstance(leaf, Value) and leaf.prompt is level
-        return leaf.primal if own else leaf
+        if not isinstance(leaf, Value) or leaf.prompt is not level:
+            return leaf
+        return copied(leaf.primal) if fresh else leaf.primal
 
     return tree_map(plain, tree)
 
@@ -280,7 +288,7 @@ def vjp(f: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
     y = level.run(lambda: f(*inputs))
     y, *aux = pair("vjp", y) if has_aux else (y,)
     check_result("vjp", y)
-    value = strip(y, level)
+    value = strip(y, level, fresh=True)
 
     def pullback(y_bar: Any) -> tuple[Any, ...]:
         check_like("pullback", value, y_bar)
@@ -297,7 +305,7 @@ def vjp(f: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
             for z in (*rules, *(x.receiver for x in tree_leaves(inputs))):
                 z.cotangent = None
 
-    return value, pullback, *strip(aux, level)
+    return value, pullback, *strip(aux, level, fresh=True)
 
 
 def _replay(z: Receiver) -> None:

@@ -51,9 +51,13 @@ class Level(Prompt):
             forward resumes it at once, a finished derivative raises.
         begin: how a rule is started: None for a plain call, or ``Replayable`` where the
             rule may be needed more than once.
+        saves: whether rules wait, so that what they keep must not change meanwhile.
+        kept: by the ids of large constants weak references to them, and to the copies
+            that rules keep of them.
     """
 
-    __slots__ = ("begin", "level", "suspend")
+    __slots__ = ("_kept", "begin", "level", "suspend")
+    saves: ClassVar[bool] = True
 
     waiting: list[Any]  # of a reverse-mode derivative: who waits, newest last
     suspend: Callable[["Receiver"], object]
@@ -64,6 +68,15 @@ class Level(Prompt):
         self.level = next(levels)
         self.begin = None
 
+    @property
+    def kept(self) -> dict[int, tuple[Any, Any]]:
+        """Weak references to large constants, and to the copies that rules keep."""
+        try:
+            return self._kept
+        except AttributeError:  # made when it is needed: most derivatives have none
+            self._kept: dict[int, tuple[Any, Any]] = {}
+            return self._kept
+
     def close(self) -> None:
         """End this derivative: its values can be read, but not computed with."""
         self.suspend = _escaped
@@ -73,6 +86,7 @@ class _Untracked(Level):
     """The level of values that no derivative tracks: their rules wait for nothing."""
 
     __slots__ = ()
+    saves: ClassVar[bool] = False
 
     def __init__(self) -> None:
         super().__init__("untracked")

@@ -7,6 +7,7 @@ from lantern.elementary import exp, log
 from lantern.errors import ArgumentError, MissingRuleError
 from lantern.namespace import namespace
 from lantern.op import Function, linear
+from lantern.saving import copied
 from lantern.tensor.device import to_device
 from lantern.tensor.manipulation import (
     as_array,
@@ -17,7 +18,7 @@ from lantern.tensor.manipulation import (
 )
 from lantern.tensor.namespace import array_namespace, find_device, numpy_namespace
 from lantern.tree import tree_leaves, tree_map
-from lantern.value import Rule, Value, base, is_complex
+from lantern.value import Rule, Value, base, is_complex, is_tracked
 
 __all__ = [
     "arange",
@@ -386,4 +387,4 @@ def stop_gradient(tree: Any) -> Any:
         >>> lantern.grad(lambda x: x * stop_gradient(x))(3.0)
         3.0
     """
-    return tree_map(base, tree)
+    return tree_map(lambda x: copied(base(x)) if is_tracked(x) else base(x), tree)

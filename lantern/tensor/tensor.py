@@ -9,8 +9,9 @@ import numpy as np
 from lantern import arithmetic
 from lantern.errors import DetachError, MutationError
 from lantern.namespace import namespace
-from lantern.op import Function, register_class
+from lantern.op import Function, keeps, register_class
 from lantern.operators import install
+from lantern.saving import kept
 from lantern.tensor import (
     arranging,
     constant,
@@ -330,7 +331,7 @@ for _name, _instead in {
 def _operator(function: Function) -> tuple[Function, Function]:
     """The methods ``x op y`` and ``y op x``: as ``op.start``, with no step too many."""
     rule: Any = function.rule  # type: ignore[attr-defined]  # given by lantern.op
-    elementwise = function is not linalg.matmul
+    elementwise, keeping = function is not linalg.matmul, keeps(rule)
 
     def operate(x: Any, y: Any) -> Any:
         prompt, kind = x.prompt, type(y)
@@ -343,10 +344,17 @@ def _operator(function: Function) -> tuple[Function, Function]:
             elif other.level > prompt.level:
                 left, right, prompt = None, y.receiver, other
                 a, b = unwrapped(x), y.primal
+                if keeping:
+                    a = kept(prompt, a)
             else:
                 b = unwrapped(y)
-        elif kind not in _CONSTANTS and kind not in buffers:
-            return function(x, y) if x.takes(y) else NotImplemented
+                if keeping:
+                    b = kept(prompt, b)
+        elif kind not in _CONSTANTS:
+            if kind not in buffers:
+                return function(x, y) if x.takes(y) else NotImplemented
+            if keeping:
+                b = kept(prompt, y)
         begin = prompt.begin
         started = rule(a, b) if begin is None else begin(rule, (a, b), {})
         try:
@@ -357,9 +365,12 @@ def _operator(function: Function) -> tuple[Function, Function]:
         return x.emerge(primal, prompt, started, left, right, elementwise)
 
     def operate_reflected(x: Any, y: Any) -> Any:
-        if type(y) not in _CONSTANTS and type(y) not in buffers:
-            return function(y, x) if x.takes(y) else NotImplemented
-        prompt = x.prompt
+        prompt, kind = x.prompt, type(y)
+        if kind not in _CONSTANTS:
+            if kind not in buffers:
+                return function(y, x) if x.takes(y) else NotImplemented
+            if keeping:
+                y = kept(prompt, y)
         begin = prompt.begin
         started = rule(y, x.primal) if begin is None else begin(rule, (y, x.primal), {})
         return x.emerge(next(started), prompt, started, None, x.receiver, elementwise)
