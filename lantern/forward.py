@@ -7,7 +7,7 @@ from lantern.checks import check_function, check_like, check_result, pair
 from lantern.errors import ArgumentError
 from lantern.namespace import namespace
 from lantern.op import kind_of, operand_count, value_class
-from lantern.reverse import Reverse, strip, track
+from lantern.reverse import Reverse, frozen, strip, track
 from lantern.tree import tree_map
 from lantern.value import (
     Level,
@@ -167,7 +167,7 @@ def jvp(
     check_like("jvp", tuple(primals), tuple(tangents))
     tree_map(_give_tangent, inputs, tuple(tangents))
     try:
-        y = f(*inputs)
+        y = frozen(f(*inputs))
     finally:
         level.close()
     y, *aux = pair("jvp", y) if has_aux else (y,)

@@ -97,6 +97,11 @@ def _track_leaf(where: str, leaf: Any, level: Level) -> Value:
     return value
 
 
+def frozen(tree: Any) -> Any:
+    """A structure like ``tree`` with its buffers as the tensors that they are now."""
+    return tree_map(lambda x: x.frozen() if isinstance(x, Value) else x, tree)
+
+
 def strip(tree: Any, level: Level, fresh: bool = False) -> Any:
     """A structure like ``tree`` with the values of a derivative made plain.
 
@@ -226,6 +231,7 @@ def _differentiate(
             y, aux = f(*tracked, **kwargs), None
             if has_aux:
                 y, aux = pair(where, y)
+                aux = frozen(aux)
             return seed(where, y, level, holomorphic), aux
 
         value, aux = level.run(body)
@@ -285,7 +291,7 @@ def vjp(f: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
     rules: list[Receiver] = []
     level.suspend, level.begin = rules.append, Replayable
     inputs = tuple(track("vjp", x, level) for x in primals)
-    y = level.run(lambda: f(*inputs))
+    y = level.run(lambda: frozen(f(*inputs)))
     y, *aux = pair("vjp", y) if has_aux else (y,)
     check_result("vjp", y)
     value = strip(y, level, fresh=True)

@@ -250,10 +250,12 @@ class Value:
         prompt: the derivative (``Level``) that it belongs to.
         receiver: who waits for its cotangent.
         rank: which class the result has when classes meet: the higher one.
+        changes: whether it can be written to.
     """
 
     __slots__ = ()
     rank: ClassVar[int] = 0
+    changes: ClassVar[bool] = False
 
     primal: Any
     prompt: Level
@@ -293,6 +295,10 @@ class Value:
     def one(self) -> Any:
         """The cotangent of a result with respect to itself."""
         raise NotImplementedError
+
+    def frozen(self) -> Any:
+        """The value as it is now, and stays; itself, unless it can be written to."""
+        return self
 
     def __copy__(self) -> Any:
         return self  # a value never changes

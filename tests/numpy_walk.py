@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 import lantern
-from lantern.errors import DetachError, LanternError, MissingRuleError
+from lantern.errors import DetachError, LanternError, MissingRuleError, MutationError
 from lantern.testing import difference, inner, random_like
 
 X = np.array([[0.61, 0.22, 0.13], [0.31, 0.92, 0.24], [0.17, 0.43, 0.84]])
@@ -93,7 +93,7 @@ def functions():
 
 
 def outcome(function, pattern):
-    """What one call comes to: "tracked", "zero", "missing", "detach" or None.
+    """What one call comes to: "tracked", "zero", "missing", "detach", "writes" or None.
 
     None: NumPy does not take such arguments, or does not use them.
 
@@ -113,6 +113,8 @@ def outcome(function, pattern):
         return "missing"
     except DetachError:
         return "detach"
+    except MutationError:
+        return "writes"
     _assert_close("value", value, plain)
     _assert_close("forward derivative", tangent, slope)
     y, pullback = lantern.vjp(f, X.copy(), V.copy())
@@ -184,7 +186,7 @@ def walk(name, function):
 
 def verdict(outcomes):
     """One word for a function, the best of its outcomes."""
-    order = ("tracked", "zero", "detach", "missing")
+    order = ("tracked", "zero", "detach", "writes", "missing")
     return next((word for word in order if word in outcomes.values()), "not applicable")
 
 
@@ -192,6 +194,7 @@ HEADINGS = {
     "tracked": "Differentiated",
     "zero": "Derivative zero: the result is a plain value",
     "detach": "Refused: the result would be a constant (`DetachError`)",
+    "writes": "Written to: only a `lantern.Buffer` (`MutationError`)",
     "missing": "No rule (`MissingRuleError`)",
     "not applicable": "Not about arrays of floating-point numbers",
 }

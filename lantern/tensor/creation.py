@@ -126,7 +126,7 @@ def asarray(
         if any(isinstance(part, list | tuple) or _shape(part) for part in parts):
             parts = arrays(*parts)
         x = stack(parts)
-    x = as_array(x)
+    x = as_array(x).frozen()
     if dtype is not None and x.dtype != dtype:
         x = astype(x, dtype)
     return x if device is None else to_device(x, device)

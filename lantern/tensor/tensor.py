@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from lantern import arithmetic
-from lantern.errors import DetachError, MutationError
+from lantern.errors import DetachError
 from lantern.namespace import namespace
 from lantern.op import Function, keeps, register_class
 from lantern.operators import install
@@ -28,6 +28,7 @@ from lantern.tensor import (
 from lantern.tensor.accumulator import Accumulator, fits
 from lantern.tensor.device import device, to_device
 from lantern.tensor.namespace import buffers
+from lantern.tensor.refusing import refuse_to_set, refuse_writing
 from lantern.tensor.standard import StandardArray
 from lantern.value import (
     UNTRACKED,
@@ -109,6 +110,7 @@ class Tensor(StandardArray):
         total, receiver.cotangent = receiver.cotangent, None
         owned, receiver.owned = receiver.owned, False
         if isinstance(total, Value):
+            total = total.frozen()
             if isinstance(self.primal, Value) or is_tracked(total):
                 return total
             total = base(total)
@@ -273,8 +275,9 @@ class Tensor(StandardArray):
         if is_tracked(self):
             raise DetachError(
                 f"{where}: a tracked array would become a constant, as in math.sin(x), "
-                f"x.item() or b[i] = x. Use lantern's functions (lantern.sin), "
-                f"lantern.stack to build arrays, or lantern.stop_gradient to detach it."
+                f"x.item() or b[i] = x. Use lantern's functions (lantern.sin), a "
+                f"lantern.Buffer for b, lantern.stack to build arrays, or "
+                f"lantern.stop_gradient to detach it."
             )
         return base(self)
 
@@ -304,28 +307,8 @@ class Tensor(StandardArray):
         return self if is_tracked(self) else type(self)(base(self).copy())
 
 
-def _in_place(name: str, instead: str) -> Function:
-    """A method that writes into an array: only where no derivative tracks it."""
-
-    def method(self: Tensor, *args: Any, **options: Any) -> Any:
-        if not any(map(is_tracked, (self, *args))):
-            return getattr(base(self), name)(*map(base, args), **options)
-        raise MutationError(
-            f"x.{name}(): a tracked array cannot be written to. Use {instead}."
-        )
-
-    method.__name__ = method.__qualname__ = name
-    return method
-
-
-for _name, _instead in {
-    "fill": "lantern.full_like(x, v)",
-    "partition": "lantern.partition(x, kth)",
-    "put": "x.at[index].set(v)",
-    "resize": "lantern.resize(x, shape)",
-    "sort": "lantern.sort(x)",
-}.items():
-    setattr(Tensor, _name, _in_place(_name, _instead))
+refuse_writing(Tensor)
+refuse_to_set(Tensor)
 
 
 def _operator(function: Function) -> tuple[Function, Function]:
