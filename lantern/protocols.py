@@ -194,6 +194,6 @@ class ArrayProtocols:
             return base(self).__array__(*args, **kwargs)
         raise DetachError(
             "numpy.array: a tracked value would become a constant. Use lantern.array "
-            "or lantern.stack to build an array of tracked numbers, or "
-            "lantern.stop_gradient to detach it on purpose."
+            "or lantern.stack to build an array of tracked numbers, a lantern.Buffer "
+            "for b in b[i] = x, or lantern.stop_gradient to detach it on purpose."
         )
