@@ -183,6 +183,8 @@ class ArrayProtocols:
             z = self.__array_function__(func, types, args, kwargs)
             return b.take_result(z) if b is not None else z
         kwargs.pop("out", None)
+        if kwargs.get("casting") == "same_kind":
+            del kwargs["casting"]  # the default, said aloud by np.row_stack
         if works_on_plain_values(name):
             return func(*tree_map(base, args), **tree_map(base, kwargs))
         function = find_function(name, module)

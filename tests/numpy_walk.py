@@ -93,7 +93,7 @@ def functions():
 
 
 def outcome(function, pattern):
-    """What one call comes to: "tracked", "zero", "missing", "detach", "writes" or None.
+    """What one call comes to: "tracked", "zero", "missing", "detach" or None.
 
     None: NumPy does not take such arguments, or does not use them.
 
@@ -111,10 +111,8 @@ def outcome(function, pattern):
         value, tangent = lantern.jvp(f, (X.copy(), V.copy()), _direction())
     except MissingRuleError:
         return "missing"
-    except DetachError:
+    except (DetachError, MutationError):
         return "detach"
-    except MutationError:
-        return "writes"
     _assert_close("value", value, plain)
     _assert_close("forward derivative", tangent, slope)
     y, pullback = lantern.vjp(f, X.copy(), V.copy())
@@ -186,7 +184,7 @@ def walk(name, function):
 
 def verdict(outcomes):
     """One word for a function, the best of its outcomes."""
-    order = ("tracked", "zero", "detach", "writes", "missing")
+    order = ("tracked", "zero", "detach", "missing")
     return next((word for word in order if word in outcomes.values()), "not applicable")
 
 
@@ -194,7 +192,6 @@ HEADINGS = {
     "tracked": "Differentiated",
     "zero": "Derivative zero: the result is a plain value",
     "detach": "Refused: the result would be a constant (`DetachError`)",
-    "writes": "Written to: only a `lantern.Buffer` (`MutationError`)",
     "missing": "No rule (`MissingRuleError`)",
     "not applicable": "Not about arrays of floating-point numbers",
 }
@@ -210,6 +207,8 @@ def page(verdicts):
     ]
     for word, heading in HEADINGS.items():
         names = sorted(name for name, found in verdicts.items() if found == word)
+        if not names:
+            continue
         lines += [
             "",
             f"## {heading}: {len(names)}",
