@@ -256,7 +256,8 @@ def gradient(inputs: Any, originals: Any, holomorphic: bool = False) -> Any:
 
     def leaf(x: Value, original: Any) -> Any:
         g = x.gradient().conjugate() if holomorphic else x.gradient()
-        return g if unwrapped(original) is original else type(original)(g)
+        cls: Any = value_class(original)
+        return g if unwrapped(original) is original else cls(g)
 
     return tree_map(leaf, inputs, originals)
 

@@ -406,6 +406,20 @@ def test_a_buffer_from_outside():
     assert b.tolist() == [0.0, 0.0]
 
 
+def test_a_buffer_as_the_argument_of_an_inner_derivative():
+    def f(x):
+        b = Buffer(np.ones(2))
+        b[0] = x
+        g = grad(lambda y: y[0] * y[0] * y[1] * x)(b)  # 2 x², x³
+        b[0] = 7.0
+        assert type(g) is lantern.Tensor
+        return lantern.sum(g) + jvp(lambda y: y * y, (b,), (b,))[1][1]
+
+    assert f(3.0) == 47.0
+    assert grad(f)(3.0) == 39.0
+    assert jvp(f, (3.0,), (1.0,)) == (47.0, 39.0)
+
+
 def test_loops_functions_and_arguments():
     def f(b):
         b = Buffer(b)

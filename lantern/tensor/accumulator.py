@@ -13,7 +13,7 @@ from lantern.contribution import Contribution, Masked, WithMask
 from lantern.namespace import namespace
 from lantern.op import kind_of
 from lantern.tensor.broadcast import unbroadcast
-from lantern.tensor.namespace import buffers, quiet
+from lantern.tensor.namespace import array_namespace, buffers, quiet
 from lantern.value import (
     Receiver,
     Rule,
@@ -104,8 +104,8 @@ class Accumulator(Receiver):
             return False
         total = self.cotangent
         if total is None:
-            z_bar = base(contribution.z_bar)
-            total = namespace(z_bar).zeros(self.shape, dtype=self.dtype)
+            xp = array_namespace(base(contribution.z_bar))
+            total = xp.zeros(self.shape, dtype=self.dtype)
         if not self.owned or not isinstance(total, Value) or not total.changes:
             self.cotangent = sys.modules["lantern"].Buffer(total)
             self.owned = True

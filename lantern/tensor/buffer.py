@@ -4,7 +4,7 @@ import math
 import operator
 from typing import Any, ClassVar
 
-from lantern.op import Function
+from lantern.op import Function, register_class
 from lantern.saving import register_mutable
 from lantern.tensor import sorting, writing
 from lantern.tensor.creation import asarray
@@ -211,3 +211,4 @@ for _name in WRITING:
     setattr(Buffer, f"__i{_name}__", _in_place(_name))
 refuse_to_set(Buffer)
 register_mutable(Buffer, Buffer.freeze)
+register_class(Buffer, Tensor)  # what tracks a buffer is no buffer

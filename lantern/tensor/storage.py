@@ -160,12 +160,13 @@ class Storage:
         if isinstance(found, Value):
             return found
         plain = self.array[as_index(window)] if found is None else found
-        if not plain.shape or namespace(plain) is not numpy_namespace:
-            return Tensor(copied(plain))
-        if found is None:
-            self.lent = True
-        plain = plain.view()
-        plain.setflags(write=False)
+        on_host = namespace(plain) is numpy_namespace
+        if found is None and window == self.whole and window and on_host:
+            plain, self.lent = plain.view(), True
+        else:
+            plain = copied(plain)
+        if window and on_host and plain.shape:
+            plain.setflags(write=False)
         return Tensor(plain)
 
     def _written(self, window: Window) -> Any:
