@@ -19,6 +19,7 @@ NAMES = (
     "mlp_step",
     "threads",
     "checkpointing",
+    "buffer",
 )
 RESULTS = Path(__file__).parent / "results"
 

@@ -25,6 +25,7 @@ from lantern.reverse import *
 from lantern.several import *
 from lantern.special import *
 from lantern.tensor.arranging import *
+from lantern.tensor.buffer import *
 from lantern.tensor.constant import *
 from lantern.tensor.creation import *
 from lantern.tensor.cumulative import *
@@ -53,6 +54,7 @@ from lantern.tensor.stacking import *
 from lantern.tensor.statistics import *
 from lantern.tensor.tensor import *
 from lantern.tensor.updating import *
+from lantern.tensor.writing import *
 from lantern.transforms import *
 from lantern.tree import *
 from lantern.trigonometry import *

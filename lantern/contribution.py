@@ -22,6 +22,10 @@ class Contribution:
         """The contribution as an array that broadcasts to the operand's shape."""
         raise NotImplementedError
 
+    def adds_to_buffer(self) -> bool:
+        """Whether it costs little to add it to a ``Buffer``, which may be tracked."""
+        return False
+
     def add_to(self, buffer: Any) -> None:
         """Add the contribution to an array that the operand owns."""
         buffer += self.dense(buffer.shape)

@@ -1,13 +1,13 @@
 """Forward mode: every rule is resumed at once, and tells how its result moves."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from lantern.checks import check_function, check_like, check_result, pair
 from lantern.errors import ArgumentError
 from lantern.namespace import namespace
 from lantern.op import kind_of, operand_count, value_class
-from lantern.reverse import Reverse, in_kind_of, strip, track
+from lantern.reverse import Reverse, frozen, in_kind_of, strip, track
 from lantern.tree import tree_map
 from lantern.value import (
     Level,
@@ -29,6 +29,7 @@ class Forward(Level):
     """One forward-mode derivative."""
 
     __slots__ = ()
+    saves: ClassVar[bool] = False
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
@@ -190,7 +191,7 @@ def jvp(
     check_like("jvp", tuple(primals), tuple(tangents))
     tree_map(give_tangent, inputs, tuple(tangents))
     try:
-        y = f(*inputs)
+        y = frozen(f(*inputs))
     finally:
         level.close()
     y, *aux = pair("jvp", y) if has_aux else (y,)

@@ -178,8 +178,8 @@ class Number(OperatorValue, Receiver):
     def __float__(self) -> NoReturn:
         raise DetachError(
             "float: a tracked number would become a constant, as in math.sin(x) or "
-            "b[i] = x. Use lantern's functions (lantern.sin), lantern.stack to build "
-            "arrays, or lantern.stop_gradient to detach it on purpose."
+            "b[i] = x. Use lantern's functions (lantern.sin), a lantern.Buffer for b, "
+            "lantern.stack to build arrays, or lantern.stop_gradient to detach it."
         )
 
     def __complex__(self) -> NoReturn:

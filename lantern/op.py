@@ -28,6 +28,7 @@ from typing import Any, NamedTuple
 
 from lantern.errors import RuleError
 from lantern.namespace import namespace
+from lantern.saving import kept
 from lantern.value import (
     UNTRACKED,
     Level,
@@ -41,9 +42,11 @@ from lantern.value import (
 
 __all__ = [
     "Op",
+    "additive",
     "adjoint",
     "constant",
     "elementwise",
+    "keeps",
     "kind_of",
     "linear",
     "op",
@@ -87,6 +90,7 @@ _by_code: dict[CodeType, Op] = {}
 # The code of rules that may yield thunks. Their operands come as a tuple, whatever
 # their number, so that a number does not take its short way back, which calls none.
 _lazy: set[CodeType] = set()
+_sums: set[CodeType] = set()
 _classes: dict[type | str, type[Value]] = {}
 
 
@@ -147,6 +151,11 @@ def _start(
     if prompt is not UNTRACKED:
         operands = [unwrapped(x) for x in operands]
     own = [isinstance(x, Value) and x.prompt is prompt for x in operands]
+    if not all(own) and keeps(rule):
+        pairs = zip(operands, own, strict=True)
+        operands = [x if o else kept(prompt, x) for x, o in pairs]
+    args = [kept(prompt, x) for x in args]
+    statics = {name: kept(prompt, x) for name, x in statics.items()}
     primals = [x.primal if o else x for x, o in zip(operands, own, strict=True)]
     receivers = [x.receiver if o else None for x, o in zip(operands, own, strict=True)]
     while receivers[-1] is None:
@@ -162,6 +171,12 @@ def _start(
         cls = max([cls, *classes], key=attrgetter("rank"))
     elementwise = _by_code[rule.__code__].kind == "elementwise"
     return cls.emerge(primal, prompt, started, left, right, elementwise)
+
+
+def keeps(rule: RuleFunction) -> bool:
+    """Whether a rule needs its operands on the way back: no linear one does."""
+    code = rule.__code__
+    return _by_code[code].kind != "linear" and code not in _sums
 
 
 def first(started: Any) -> Any:
@@ -194,11 +209,16 @@ def _unary(rule: RuleFunction, elementwise: bool) -> Function:
             if type(x) is list or type(x) is tuple:
                 return function(from_lists(x), *args, **statics)
             return first(rule(x, *args, **statics))
-        started = begin(x.prompt, rule, (x.primal, *args), statics)
+        prompt = x.prompt
+        if args:
+            args = tuple([kept(prompt, a) for a in args])
+        if statics:
+            statics = {name: kept(prompt, a) for name, a in statics.items()}
+        started = begin(prompt, rule, (x.primal, *args), statics)
         z = first(started)
         cls = type(x) if type(z) is not tuple else value_class(z)
         left = (x.receiver,) if lazy else x.receiver
-        return cls.emerge(z, x.prompt, started, left, None, elementwise)
+        return cls.emerge(z, prompt, started, left, None, elementwise)
 
     return function
 
@@ -315,6 +335,12 @@ def elementwise(rule: RuleFunction) -> Function:
 
     Forward mode resumes it with 1.
     """
+    return _register(rule, "elementwise")
+
+
+def additive(rule: RuleFunction) -> Function:
+    """Like ``elementwise``, for a sum of the operands, which the rule does not keep."""
+    _sums.add(rule.__code__)
     return _register(rule, "elementwise")
 
 

@@ -22,6 +22,7 @@ from lantern.cps import delimit, reset, shift
 from lantern.errors import ArgumentError
 from lantern.number import Number
 from lantern.op import value_class
+from lantern.saving import copied
 from lantern.tree import tree_leaves, tree_map
 from lantern.value import Level, Receiver, Replayable, Value, base, levels, unwrapped
 
@@ -97,16 +98,28 @@ def _track_leaf(where: str, leaf: Any, level: Level) -> Value:
     if kind in "iu" or isinstance(leaf, int):
         leaf = float(leaf)
     cls: Any = value_class(leaf)
-    value: Value = cls(leaf, level)
+    value: Value = cls(copied(leaf), level)
     return value
 
 
-def strip(tree: Any, level: Level) -> Any:
-    """A structure like ``tree`` with the values of a derivative made plain."""
+def frozen(tree: Any) -> Any:
+    """A structure like ``tree`` with its buffers as the tensors that they are now."""
+    return tree_map(lambda x: x.frozen() if isinstance(x, Value) else x, tree)
+
+
+def strip(tree: Any, level: Level, fresh: bool = False) -> Any:
+    """A structure like ``tree`` with the values of a derivative made plain.
+
+    Args:
+        tree: any structure.
+        level: the derivative.
+        fresh: whether rules will need what the values hold: then copies are returned.
+    """
 
     def plain(leaf: Any) -> Any:
-        own = isinstance(leaf, Value) and leaf.prompt is level
-        return leaf.primal if own else leaf
+        if not isinstance(leaf, Value) or leaf.prompt is not level:
+            return leaf
+        return copied(leaf.primal) if fresh else leaf.primal
 
     return tree_map(plain, tree)
 
@@ -230,6 +243,7 @@ def _differentiate(
             y, aux = f(*tracked, **kwargs), None
             if has_aux:
                 y, aux = pair(where, y)
+                aux = frozen(aux)
             return seed(where, y, level, holomorphic), aux
 
         value, aux = level.run(body)
@@ -273,7 +287,8 @@ def gradient(inputs: Any, originals: Any, holomorphic: bool = False) -> Any:
 
     def leaf(x: Value, original: Any) -> Any:
         g = x.gradient().conjugate() if holomorphic else x.gradient()
-        return g if unwrapped(original) is original else type(original)(g)
+        cls: Any = value_class(original)
+        return g if unwrapped(original) is original else cls(g)
 
     return tree_map(leaf, inputs, originals)
 
@@ -304,7 +319,7 @@ def vjp(f: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
         Griewank and Walther (2008), section 3.2.
     """
     level, rules, inputs, y, *aux = record("vjp", f, primals, has_aux)
-    value = strip(y, level)
+    value = strip(y, level, fresh=True)
 
     def pullback(y_bar: Any) -> tuple[Any, ...]:
         check_like("pullback", value, y_bar)
@@ -325,7 +340,7 @@ def vjp(f: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
             for x in tree_leaves(inputs):
                 x.receiver.cotangent = None
 
-    return value, pullback, *strip(aux, level)
+    return value, pullback, *strip(aux, level, fresh=True)
 
 
 def record(
@@ -342,7 +357,7 @@ def record(
     rules: list[Receiver] = []
     level.suspend, level.begin = rules.append, Replayable
     inputs = tuple(track(where, x, level) for x in primals)
-    y = level.run(lambda: f(*inputs))
+    y = level.run(lambda: frozen(f(*inputs)))
     y, *aux = pair(where, y) if has_aux else (y,)
     check_result(where, y)
     return level, rules, inputs, y, *aux

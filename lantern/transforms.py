@@ -69,7 +69,7 @@ def linearize(f: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, .
         own = isinstance(leaf, Value) and leaf.prompt is level
         return leaf.receiver.tangent if own else zeros_like(leaf)
 
-    return strip(y, level), pushforward, *strip(aux, level)
+    return strip(y, level, fresh=True), pushforward, *strip(aux, level, fresh=True)
 
 
 def _moved(z: Receiver, known: dict[int, list[Any]], i: int) -> Any:

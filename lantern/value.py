@@ -54,9 +54,13 @@ class Level(Prompt):
             forward resumes it at once, a finished derivative raises.
         begin: how a rule is started: None for a plain call, or ``Replayable`` where the
             rule may be needed more than once.
+        saves: whether rules wait, so that what they keep must not change meanwhile.
+        kept: by the ids of large constants weak references to them, and to the copies
+            that rules keep of them.
     """
 
-    __slots__ = ("begin", "level", "suspend")
+    __slots__ = ("_kept", "begin", "level", "suspend")
+    saves: ClassVar[bool] = True
 
     waiting: list[Any]  # of a reverse-mode derivative: who waits, newest last
     suspend: Callable[["Receiver"], object]
@@ -67,6 +71,15 @@ class Level(Prompt):
         self.level = next(levels)
         self.begin = None
 
+    @property
+    def kept(self) -> dict[int, tuple[Any, Any]]:
+        """Weak references to large constants, and to the copies that rules keep."""
+        try:
+            return self._kept
+        except AttributeError:  # made when it is needed: most derivatives have none
+            self._kept: dict[int, tuple[Any, Any]] = {}
+            return self._kept
+
     def close(self) -> None:
         """End this derivative: its values can be read, but not computed with."""
         self.suspend = _escaped
@@ -76,6 +89,7 @@ class _Untracked(Level):
     """The level of values that no derivative tracks: their rules wait for nothing."""
 
     __slots__ = ()
+    saves: ClassVar[bool] = False
 
     def __init__(self) -> None:
         super().__init__("untracked")
@@ -275,10 +289,12 @@ class Value:
         prompt: the derivative (``Level``) that it belongs to.
         receiver: who waits for its cotangent.
         rank: which class the result has when classes meet: the higher one.
+        changes: whether it can be written to.
     """
 
     __slots__ = ()
     rank: ClassVar[float] = 0
+    changes: ClassVar[bool] = False
 
     primal: Any
     prompt: Level
@@ -318,6 +334,10 @@ class Value:
     def one(self) -> Any:
         """The cotangent of a result with respect to itself."""
         raise NotImplementedError
+
+    def frozen(self) -> Any:
+        """The value as it is now, and stays; itself, unless it can be written to."""
+        return self
 
     def __copy__(self) -> Any:
         return self  # a value never changes

@@ -6,6 +6,7 @@ further ones are added to it in place. The array itself is not kept: rules keep 
 they need.
 """
 
+import sys
 from typing import Any
 
 from lantern.contribution import Contribution, Masked, WithMask
@@ -13,7 +14,7 @@ from lantern.failure import fail
 from lantern.namespace import namespace
 from lantern.op import kind_of
 from lantern.tensor.broadcast import unbroadcast
-from lantern.tensor.namespace import buffers, quiet
+from lantern.tensor.namespace import array_namespace, buffers, quiet
 from lantern.value import (
     Receiver,
     Rule,
@@ -88,12 +89,27 @@ class Accumulator(Receiver):
             return True
         z_bar = contribution.z_bar
         if isinstance(z_bar, Value) or isinstance(self.cotangent, Value):
-            return False
+            return self._collect_tracked(contribution)
         if not self.owned or self.cotangent is None:
             buffer = namespace(z_bar).zeros(self.shape, dtype=self.dtype)
             if self.cotangent is not None:
                 buffer += self.cotangent
             self.cotangent, self.owned = buffer, True
+        self.mask = None
+        contribution.add_to(self.cotangent)
+        return True
+
+    def _collect_tracked(self, contribution: Contribution) -> bool:
+        """Add a contribution that an outer derivative tracks to a buffer."""
+        if not contribution.adds_to_buffer():
+            return False
+        total = self.cotangent
+        if total is None:
+            xp = array_namespace(base(contribution.z_bar))
+            total = xp.zeros(self.shape, dtype=self.dtype)
+        if not self.owned or not isinstance(total, Value) or not total.changes:
+            self.cotangent = sys.modules["lantern"].Buffer(total)
+            self.owned = True
         self.mask = None
         contribution.add_to(self.cotangent)
         return True

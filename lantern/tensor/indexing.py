@@ -39,6 +39,10 @@ class Scatter(Contribution):
         """An array of zeros with the cotangent added where it was read from."""
         return scatter(self.z_bar, self.index, shape)
 
+    def adds_to_buffer(self) -> bool:
+        """Whether the index is a position or a slice along each axis."""
+        return all(type(part) in (int, slice) for part in _parts(self.index))
+
     def add_to(self, buffer: Any) -> None:
         """Add the cotangent in place, once for each time that it was read.
 

@@ -16,6 +16,7 @@ from lantern import scalar
 from lantern.contribution import Masked
 from lantern.errors import ArgumentError, MissingExtraError, MissingRuleError
 from lantern.namespace import namespace, register_namespace
+from lantern.saving import register_mutable
 
 __all__ = [
     "ArrayNamespace",
@@ -30,6 +31,23 @@ __all__ = [
 
 # Types of arrays that can be added to in place.
 buffers: set[type] = {np.ndarray}
+
+
+def _copy(x: Any) -> Any:
+    """A copy that lies in memory as the array does."""
+    return np.array(x, subok=True)
+
+
+def _same(x: Any, copy: Any) -> bool:
+    """Whether two arrays of one type have the same bytes; False for wide types."""
+    if x.dtype != copy.dtype or x.shape != copy.shape or x.dtype.kind not in "biuf":
+        return False
+    bits = _BITS.get(x.itemsize)
+    return bits is not None and bool((x.view(bits) == copy.view(bits)).all())
+
+
+_BITS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
+register_mutable(np.ndarray, _copy, _same)
 
 # What comes from the module of special functions, and its name there.
 _SPECIAL = {
@@ -173,6 +191,7 @@ class DeviceNamespace(ArrayNamespace):
         super().__init__(module, special, extra)
         self.kind = kind
         buffers.add(module.ndarray)
+        register_mutable(module.ndarray, module.array)
 
     def device(self, x: Any) -> str:
         """The name of the device that an array lies on, with its number."""

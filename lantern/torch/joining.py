@@ -74,7 +74,7 @@ def stack(tensors: Any, dim: int = 0, *, out: Any = None) -> Any:
 
 
 def _joining(name: str) -> Any:
-    function = getattr(joining, name)
+    function = getattr(stacking, name)
 
     def join(tensors: Any) -> Any:
         return call(function, [numpy_face(x) for x in _alike(tensors)])
