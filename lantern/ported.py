@@ -36,7 +36,7 @@ class _Ported:
 
     def _arguments(self, args: Any, kwargs: Any) -> tuple[list[Any], list[int]]:
         """All arguments by position, and which of them are differentiated."""
-        if kwargs:
+        if kwargs or self.nondiff_argnums:  # positions count defaults too
             bound = inspect.signature(self.fun).bind(*args, **kwargs)
             bound.apply_defaults()
             if bound.kwargs:

@@ -231,6 +231,11 @@ class TestPorting:
         assert grad(lambda x: own(lantern.sin, x, "fast"))(1.0) == 5.0
         assert jvp(lambda x: own(lantern.sin, x, "fast"), (1.0,), (2.0,))[1] == 10.0
 
+    def test_a_default_has_its_position(self):
+        own = custom_vjp(lambda x, n=3: x * n, nondiff_argnums=(1,))
+        own.defvjp(lambda x, n: (x * n, None), lambda n, _, g: (g * n,))
+        assert (own(2.0), grad(own)(2.0), grad(own)(2.0, 5)) == (6.0, 3.0, 5.0)
+
     def test_fwd_runs_once_for_all_pullbacks_and_not_without_a_derivative(self):
         counts = {"fun": 0, "fwd": 0, "bwd": 0}
 
