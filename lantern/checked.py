@@ -82,28 +82,40 @@ class Settings:
         replays: whether rules are needed more than once.
         shows: whether results are kept to be looked at.
         held: what this derivative has frozen.
+        constants: those of the next operation, before they are copied.
     """
 
-    __slots__ = ("held", "replays", "report", "saves", "shows")
+    __slots__ = ("constants", "held", "replays", "report", "saves", "shows")
 
     def __init__(self, report: Report, saves: bool) -> None:
         self.report, self.saves = report, saves
         self.replays = self.shows = False
         self.held: set[int] = set()
+        self.constants: list[Any] = []
 
     def __call__(self, rule: Any, operands: Any, statics: Any) -> "Checked":
         """A rule about to run."""
         return Checked(self, rule, operands, statics)
 
-    def hold(self, saved: Any) -> None:
-        """Freeze an array until this derivative is over."""
-        _freezer.hold(saved, self, self.held)
+    def hold(self, saved: list[Any]) -> None:
+        """Freeze what a rule has saved, and the constants of which it is a copy."""
+        constants, self.constants = self.constants, []
+        kept = {_bytes(x) for x in saved} - {None}
+        for x in (*saved, *(c for c in constants if _bytes(c) in kept)):
+            _freezer.hold(x, self, self.held)
 
     def release(self) -> None:
         """Let go of what this derivative has frozen."""
         for key in list(self.held):
             _freezer.release(key, self)
         self.held.clear()
+
+
+def _bytes(x: Any) -> Any:
+    """What tells whether an array is a copy of another."""
+    if not hasattr(type(x), "tobytes"):
+        return None
+    return x.shape, x.dtype.str, x.tobytes()
 
 
 class Link(NamedTuple):
@@ -158,8 +170,8 @@ class Checked(Watched):
             if detail is not None:
                 self._tell("shape", "forward", detail)
         if self.settings.saves and self.settings.report.freeze:
-            for saved in tree_leaves(list(self.started.gi_frame.f_locals.values())):
-                self.settings.hold(base(saved))
+            saved = tree_leaves(list(self.started.gi_frame.f_locals.values()))
+            self.settings.hold([base(x) for x in saved])
 
     def suspended(self, receiver: Receiver) -> None:
         """The rule now waits for the cotangent that a receiver gets."""

@@ -5,6 +5,7 @@ two kinds of derivative, and the last one that closes puts them back; a derivati
 is begun in the block's context then becomes one of the classes below.
 """
 
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -76,6 +77,13 @@ class Looking(Level):
         if not isinstance(value, Inspection):
             value = Inspection(value)
         _suspend.__set__(self, value)
+
+    @property
+    def saves(self) -> Any:
+        """Whether constants are copied: ``lantern.saving`` asks, with one in hand."""
+        settings = self.begin
+        settings.constants.append(sys._getframe(1).f_locals.get("x"))
+        return settings.saves
 
     def close(self) -> None:
         """End this derivative; its pullback may still need what it has saved."""

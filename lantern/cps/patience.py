@@ -7,6 +7,7 @@ are not touched. A short program never gets here.
 """
 
 import gc
+from contextvars import copy_context
 
 from lantern.cps.prompt import innermost
 
@@ -20,7 +21,9 @@ def _wait_if_long(phase: str, info: dict[str, int]) -> None:
     """Called by the collector, in the thread whose program has made many objects."""
     if phase != "start" or not info["generation"]:
         return
-    delimiter = innermost.get()
+    # Not innermost.get(): it would remember, for next time, a value that the change of
+    # context in whose midst the collector may have started is about to drop.
+    delimiter = copy_context().get(innermost)
     young, middle, old = usual = gc.get_threshold()
     if delimiter is None or delimiter.movable or not delimiter.live or old >= _RARELY:
         return

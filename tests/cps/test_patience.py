@@ -1,9 +1,11 @@
 """A long program postpones full collections; afterwards and beside it all is usual."""
 
 import gc
+import subprocess
 import sys
 import threading
 import weakref
+from pathlib import Path
 
 import pytest
 
@@ -117,3 +119,31 @@ def test_young_garbage_is_still_found():
         return garbage() is None
 
     assert delimited(body)
+
+
+AMIDST = """
+import contextvars, gc
+from lantern.cps import Prompt, delimit
+from lantern.cps.prompt import innermost
+
+others = [contextvars.ContextVar(str(i)) for i in range(40)]
+
+def run():
+    for variable in others:
+        variable.set(None)
+    for i in range(6000):
+        gc.set_threshold(1 + i % 60, 1, 10)
+        young = [[] for _ in range(i % 31)]
+        delimit(lambda: None, [], Prompt("amidst"))
+        assert innermost.get() is None
+
+contextvars.copy_context().run(run)
+"""
+
+
+def test_a_collection_amidst_a_change_of_context():
+    """In another process: a wrong answer would be memory that is no longer ours."""
+    home = Path(__file__).parents[2]
+    run = [sys.executable, "-c", AMIDST]
+    done = subprocess.run(run, capture_output=True, text=True, cwd=home, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
