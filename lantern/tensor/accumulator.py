@@ -237,6 +237,8 @@ def _if_taken(rule: Any, mask: Any) -> Rule:
         with quiet():
             x_bar = rule.send(z_bar)
             x_bar = x_bar() if callable(x_bar) else x_bar
-        if hasattr(x_bar, "shape"):
+        if isinstance(x_bar, Masked):
+            x_bar = Masked(x_bar.condition & taken, x_bar.z_bar)
+        elif hasattr(x_bar, "shape"):
             x_bar = Masked(xp.broadcast_to(taken, x_bar.shape), x_bar)
         yield x_bar
