@@ -329,13 +329,14 @@ class Ledger(Receiver):
         self.target = target
         self.entries: list[Any] = []
 
-    @property  # numbers add to it without a call
+    @property  # numbers read and set it without a call
     def cotangent(self) -> Any:
         """Nothing, so that each contribution comes as it is."""
         return None
 
     @cotangent.setter
     def cotangent(self, contribution: Any) -> None:
+        """Note a contribution."""
         self.entries.append((self.target.accumulate, contribution))
 
     def accumulate(self, contribution: Any) -> None:

@@ -8,7 +8,7 @@ the cotangent into the rule, and to hand on what the rule yields to its operands
 """
 
 import numbers
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator
 from itertools import count
 from types import CodeType
 from typing import Any, ClassVar
@@ -19,6 +19,7 @@ from lantern.cps import Prompt
 from lantern.errors import DetachError, EscapedError, RuleError
 from lantern.failure import Failed, fail
 from lantern.namespace import namespace
+from lantern.replayable import Replayable
 
 __all__ = [
     "UNTRACKED",
@@ -109,59 +110,6 @@ def _escaped(receiver: "Receiver") -> None:
         "grad: a tracked value was used after the derivative that it belongs to was "
         "over. Return what you need (has_aux=True), or use lantern.stop_gradient."
     )
-
-
-class Replayable:
-    """A started rule that keeps its operands, so that it can be started again.
-
-    Args:
-        rule: the generator function.
-        operands: its positional arguments.
-        statics: its keyword arguments.
-    """
-
-    __slots__ = ("operands", "rule", "started", "statics", "value")
-
-    started: Any
-    value: Any
-
-    def __init__(
-        self,
-        rule: Callable[..., Any],
-        operands: Sequence[Any],
-        statics: Mapping[str, Any],
-    ) -> None:
-        self.rule, self.operands, self.statics = rule, operands, statics
-
-    def __next__(self) -> Any:
-        """The rule's forward step."""
-        self.started = self.rule(*self.operands, **self.statics)
-        self.value = next(self.started)
-        return self.value
-
-    def send(self, z_bar: Any) -> Any:
-        """The rule's next contribution."""
-        return self.started.send(z_bar)
-
-    def throw(self, error: BaseException) -> Any:
-        """The rule's next contribution, if it catches an exception."""
-        return self.started.throw(error)
-
-    def close(self) -> None:
-        """Drop the started rule."""
-        self.started.close()
-
-    def again(self, replace: Callable[[int, Any], Any] | None = None) -> Any:
-        """The rule afresh, not yet started.
-
-        Args:
-            replace: gets the position of each argument and the argument; what it
-                returns takes its place.
-        """
-        operands = self.operands
-        if replace is not None:
-            operands = [replace(i, x) for i, x in enumerate(operands)]
-        return self.rule(*operands, **self.statics)
 
 
 class Receiver:

@@ -186,8 +186,6 @@ class Accumulator(Receiver):
     def settle(self, rule: Any, z_bar: Any) -> None:
         """As ``Receiver.settle``; what came through no branch stays zero."""
         if self.mask is not None:
-            if not self.mask.any():  # what no branch has taken contributes nothing
-                return None
             kind = kind_of(rule)
             if kind == "elementwise":
                 rule = _through_mask(rule, self.mask)
@@ -197,7 +195,10 @@ class Accumulator(Receiver):
             ):
                 rule = _with_mask(rule, self.mask)
                 next(rule)
-        return super().settle(rule, z_bar)
+            elif kind != "linear" and not self.holds_complex():
+                rule = _if_taken(rule, self.mask)
+                next(rule)
+        super().settle(rule, z_bar)
 
 
 def fits(receiver: Any, shape: tuple[int, ...], dtype: Any) -> bool:
@@ -225,3 +226,19 @@ def _through_mask(rule: Any, mask: Any) -> Rule:
         with quiet():
             x_bar = rule.send(z_bar)
         yield Masked(mask, x_bar) if hasattr(x_bar, "shape") else x_bar
+
+
+def _if_taken(rule: Any, mask: Any) -> Rule:
+    """A rule whose contributions are nothing if the mask holds nowhere."""
+    z_bar = yield
+    xp = namespace(mask)
+    taken = xp.any(mask)
+    while True:
+        with quiet():
+            x_bar = rule.send(z_bar)
+            x_bar = x_bar() if callable(x_bar) else x_bar
+        if isinstance(x_bar, Masked):
+            x_bar = Masked(x_bar.condition & taken, x_bar.z_bar)
+        elif hasattr(x_bar, "shape"):
+            x_bar = Masked(xp.broadcast_to(taken, x_bar.shape), x_bar)
+        yield x_bar
