@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import lantern
+import lantern.torch as torch
 from lantern.op import elementwise, op, registry
 from lantern.testing import check_grads
 
@@ -60,3 +61,12 @@ def test_nobody_computes_what_is_not_wanted(x):
     f = times()
     lantern.grad(lambda x: lantern.sum(f(3.0, x)))(x)
     assert CALLS == ["y"]
+
+
+def test_they_are_called_behind_pytorchs_face_too():
+    rules = times(), cube()
+    x = torch.tensor([1.5, -0.5], dtype=torch.float64, requires_grad=True)
+    f = PROGRAMS["arrays"][0]
+    f(*rules, x, 2.0 * x).sum().backward()
+    expected = lantern.grad(lambda x: lantern.sum(f(*rules, x, 2.0 * x)))(ARRAY)
+    np.testing.assert_allclose(x.grad.numpy(), expected)

@@ -164,6 +164,7 @@ def aligned(kind: bool, shape: Any, dtype: Any, left: Any, right: Any) -> bool:
     """Whether a rule's contributions need no fitting for their receivers."""
     return (
         kind
+        and type(left) is not tuple
         and dtype in _REAL
         and (left is None or (left.shape == shape and left.dtype is dtype))
         and (right is None or (right.shape == shape and right.dtype is dtype))
