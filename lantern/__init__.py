@@ -57,8 +57,14 @@ for _tracked in (Number, Tensor):
     register_namespace(_tracked, _sys.modules[__name__])
 
 
+# What is imported when it is asked for, and where it is.
+_LATER = {"vmap": "batched_map"}
+
+
 def __getattr__(name: str) -> _Any:
     """The namespaces beside this one, imported when they are asked for."""
     if name in ("array_api", "fft", "linalg", "random", "torch"):
         return _importlib.import_module(f"lantern.{name}")
+    if name in _LATER:
+        return getattr(_importlib.import_module(f"lantern.{_LATER[name]}"), name)
     raise AttributeError(f"module 'lantern' has no attribute {name!r}")

@@ -22,6 +22,10 @@ class Contribution:
         """The contribution as an array that broadcasts to the operand's shape."""
         raise NotImplementedError
 
+    def has_one_place(self) -> bool:
+        """Whether it belongs at the same place for all examples of a ``vmap``."""
+        return True
+
     def add_to(self, buffer: Any) -> None:
         """Add the contribution to an array that the operand owns."""
         buffer += self.dense(buffer.shape)

@@ -6,6 +6,7 @@ Messages read ``where: what happened, with the actual values. What to do.``
 __all__ = [
     "AlreadyResumedError",
     "ArgumentError",
+    "BatchedValueError",
     "DetachError",
     "EagerError",
     "EscapedError",
@@ -29,6 +30,10 @@ class LanternError(Exception):
 
 class ArgumentError(LanternError, TypeError):
     """An argument has a type that the function cannot take."""
+
+
+class BatchedValueError(LanternError, TypeError, ValueError):
+    """A value with an axis of examples was used as if it were one value."""
 
 
 class ShapeError(LanternError, ValueError):

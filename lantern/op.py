@@ -48,6 +48,7 @@ __all__ = [
     "linear",
     "op",
     "operand_count",
+    "operation_of",
     "register_class",
     "registry",
     "start",
@@ -95,6 +96,11 @@ def operand_count(rule: Replayable) -> int:
     """How many of a started rule's arguments are differentiable operands."""
     arity = _by_code[rule.rule.__code__].arity
     return len(rule.operands) if arity < 0 else arity
+
+
+def operation_of(rule: RuleFunction) -> Op:
+    """The operation that a rule belongs to."""
+    return _by_code[rule.__code__]
 
 
 def register_class(kind: type | str, cls: type[Value]) -> None:

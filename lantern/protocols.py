@@ -14,7 +14,12 @@ from lantern.errors import DetachError, MissingRuleError
 from lantern.tree import tree_map
 from lantern.value import base, is_tracked
 
-__all__ = ["ArrayProtocols", "find_function", "works_on_plain_values"]
+__all__ = [
+    "ArrayProtocols",
+    "find_function",
+    "refuse_out",
+    "works_on_plain_values",
+]
 
 _OUR_NAMES = {
     "absolute": "abs",
@@ -89,7 +94,7 @@ def _accepts(function: Any, args: Any, kwargs: Any) -> bool:
     return True
 
 
-def _refuse_out(name: str, kwargs: dict[str, Any]) -> None:
+def refuse_out(name: str, kwargs: dict[str, Any]) -> None:
     """Refuse ``out=``, and drop it where it is None."""
     out = kwargs.pop("out", None)
     if any(x is not None for x in (out if type(out) is tuple else (out,))):
@@ -120,7 +125,7 @@ class ArrayProtocols:
     ) -> Any:
         """Run a universal function of NumPy or SciPy by the rule of its name."""
         name = ufunc.__name__
-        _refuse_out(f"numpy.{name}", kwargs)
+        refuse_out(f"numpy.{name}", kwargs)
         if method != "__call__":
             ours = _METHODS.get((name, method))
             function = find_function(ours) if ours else None
@@ -138,10 +143,10 @@ class ArrayProtocols:
         """Run an array function of NumPy by the rule of its name."""
         name, module = func.__name__, func.__module__
         kwargs = dict(kwargs)
-        _refuse_out(f"{module}.{name}", kwargs)
+        refuse_out(f"{module}.{name}", kwargs)
         if works_on_plain_values(name):
             if name in _SECOND_IS_OUT and len(args) > 1:
-                _refuse_out(f"{module}.{name}", {"out": args[1]})
+                refuse_out(f"{module}.{name}", {"out": args[1]})
             return func(*tree_map(base, args), **tree_map(base, kwargs))
         function = find_function(name, module)
         return _call(f"{module}.{name}", function, args, kwargs)

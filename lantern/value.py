@@ -25,6 +25,7 @@ __all__ = [
     "Replayable",
     "Rule",
     "Value",
+    "Wrapper",
     "base",
     "is_complex",
     "is_tracked",
@@ -51,9 +52,11 @@ class Level(Prompt):
             forward resumes it at once, a finished derivative raises.
         begin: how a rule is started: None for a plain call, or ``Replayable`` where the
             rule may be needed more than once.
+        is_derivative: False for a level of examples (``lantern.batched``).
     """
 
     __slots__ = ("begin", "level", "suspend")
+    is_derivative: ClassVar[bool] = True
 
     waiting: list[Any]  # of a reverse-mode derivative: who waits, newest last
     suspend: Callable[["Receiver"], object]
@@ -280,6 +283,10 @@ class Value:
         """The cotangent of a result with respect to itself."""
         raise NotImplementedError
 
+    def join(self, x: Any) -> Any:
+        """x as a value of this one's level: only among the examples of a ``vmap``."""
+        raise NotImplementedError
+
     def __copy__(self) -> Any:
         return self  # a value never changes
 
@@ -301,6 +308,15 @@ class Value:
         )
 
 
+class Wrapper(Value):
+    """A value around another one, which ``base`` looks through.
+
+    A batched value (``lantern.batched``) is none: to what is inside it is an array.
+    """
+
+    __slots__ = ()
+
+
 def is_tracked(x: Any) -> bool:
     """Whether a derivative tracks a value, at whatever depth."""
     while isinstance(x, Value):
@@ -317,7 +333,7 @@ def unwrapped(x: Any) -> Any:
 
 def base(x: Any) -> Any:
     """The plain value inside a tracked one, through every derivative around it."""
-    while isinstance(x, Value):
+    while isinstance(x, Wrapper):
         x = x.primal
     return x
 

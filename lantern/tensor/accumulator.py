@@ -88,6 +88,8 @@ class Accumulator(Receiver):
         z_bar = contribution.z_bar
         if isinstance(z_bar, Value) or isinstance(self.cotangent, Value):
             return False
+        if not contribution.has_one_place():
+            return False
         if not self.owned or self.cotangent is None:
             buffer = namespace(z_bar).zeros(self.shape, dtype=self.dtype)
             if self.cotangent is not None:

@@ -1,0 +1,321 @@
+"""Values with an axis of examples that the program does not see.
+
+``vmap`` is a level, as each derivative is: an operation belongs to the innermost level
+among its operands. If that is one of examples, the operation is computed for all of
+them at once, on arrays whose first axis counts the examples; those arrays may in turn
+be values of the levels outside. To all levels inside, a batched value is an array of a
+library of its own (``lantern.batched_functions``), with the shape of one example.
+"""
+
+import math
+from collections.abc import Callable, Generator, Mapping, Sequence
+from importlib import import_module
+from typing import Any, ClassVar, NoReturn
+
+from lantern import batched_rules
+from lantern.batched_rules import Call
+from lantern.errors import (
+    ArgumentError,
+    BatchedValueError,
+    EscapedError,
+    MutationError,
+)
+from lantern.namespace import namespace, register_namespace
+from lantern.op import Function, operation_of, register_class
+from lantern.operators import install
+from lantern.protocols import refuse_out, works_on_plain_values
+from lantern.tensor.linalg import matmul
+from lantern.tensor.namespace import array_namespace
+from lantern.tensor.standard import StandardArray
+from lantern.tensor.tensor import Tensor
+from lantern.tree import tree_leaves, tree_map
+from lantern.value import Level, Value, base, levels, zeros_like
+
+__all__ = ["Batched", "Examples"]
+
+
+class Examples(Level):
+    """The level of one ``vmap``.
+
+    Args:
+        name: for messages.
+        size: how many examples there are.
+    """
+
+    __slots__ = ("is_open", "size")
+    is_derivative: ClassVar[bool] = False
+
+    def __init__(self, name: str, size: int) -> None:
+        self.name, self.driver = name, "in place"
+        self.level = next(levels)
+        self.size, self.is_open = size, True
+
+    def close(self) -> None:
+        """End this level: its values can be read, but not computed with."""
+        self.is_open = False
+
+    def begin(  # type: ignore[override]
+        self,
+        rule: Callable[..., Any],
+        arguments: Sequence[Any],
+        statics: Mapping[str, Any],
+    ) -> Generator[Any, None, None]:
+        """An operation on batched operands, in the form of a started rule."""
+        operation = operation_of(rule)
+        count = operation.arity if operation.arity >= 0 else len(arguments)
+        named = batched_rules.static_names(rule.__code__)
+        yield self.compute(
+            batched_rules.form_of(operation),
+            operation.function,
+            arguments[:count],
+            {**dict(zip(named, arguments[count:], strict=False)), **statics},
+        )
+
+    def owns(self, x: Any) -> bool:
+        """Whether a value has this level's axis of examples."""
+        return isinstance(x, Batched) and x.prompt is self
+
+    def compute(
+        self,
+        form: Callable[[Call], Any],
+        function: Function,
+        operands: Sequence[Any],
+        statics: Mapping[str, Any],
+    ) -> Any:
+        """The result of an operation for all examples.
+
+        Args:
+            form: how the operation is computed for all of them at once.
+            function: the operation, on values of the levels outside.
+            operands: some of them batched.
+            statics: its other arguments by name.
+        """
+        if not self.is_open:
+            raise EscapedError(
+                "vmap: a batched value was used after the vmap that it belongs to was "
+                "over. Return what you need from the mapped function."
+            )
+        own = [self.owns(x) for x in operands]
+        mapped = [o and x.mapped for o, x in zip(own, operands, strict=True)]
+        stacked = [x.stacked if o else x for o, x in zip(own, operands, strict=True)]
+        batched_static = False
+        for leaf in tree_leaves(tuple(statics.values())) if statics else ():
+            if self.owns(leaf):
+                batched_static = batched_static or leaf.mapped
+        if batched_static or any(mapped):
+            if batched_static and form not in batched_rules.TAKE_BATCHED_STATICS:
+                form = batched_rules.one_by_one
+            whole = form(Call(self, function, stacked, mapped, statics))
+            return tree_map(lambda z: Batched(z, self), whole)
+        plain = tree_map(lambda x: x.stacked if self.owns(x) else x, dict(statics))
+        alike = function(*stacked, **plain)
+        return tree_map(lambda z: Batched(z, self, mapped=False), alike)
+
+
+def _no_single_value(where: str, instead: str) -> BatchedValueError:
+    return BatchedValueError(
+        f"{where}: inside vmap this value stands for many examples at once, each with "
+        f"a value of its own. {instead}"
+    )
+
+
+class Batched(StandardArray):
+    """An array of one example, for all examples of a ``vmap`` at once.
+
+    Args:
+        stacked: the arrays of all examples along a first axis; a value of the levels
+            outside.
+        prompt: the level.
+        mapped: False if all examples have the same array, which then has no such axis.
+    """
+
+    __slots__ = ("mapped", "prompt", "stacked")
+    rank: ClassVar[int] = 2
+
+    prompt: Examples
+
+    def __init__(self, stacked: Any, prompt: Examples, mapped: bool = True) -> None:
+        self.stacked, self.prompt, self.mapped = stacked, prompt, mapped
+
+    @property
+    def primal(self) -> Any:
+        """The value itself: the operations of its level get it as it is."""
+        return self
+
+    @property
+    def receiver(self) -> Any:
+        """The value itself, in place of a receiver: no derivative is taken here."""
+        return self
+
+    @classmethod
+    def emerge(cls, primal: Any, *_: Any) -> Any:
+        """What an operation on batched values has computed, as it is."""
+        return primal
+
+    def join(self, x: Any) -> Any:
+        """A value among those of this one's level, to be computed with this one.
+
+        An operation is found by its differentiable operands. One that depends on the
+        examples through a static argument alone, as an index, needs an operand that
+        says so.
+        """
+        if not isinstance(x, Value) or x.prompt.level < self.prompt.level:
+            return Batched(x, self.prompt, mapped=False)
+        if x.prompt is self.prompt:
+            return x
+        tracked: Any = x
+        return tracked + Batched(zeros_like(x), self.prompt, mapped=False)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The length of each axis of one example."""
+        shape = getattr(base(self.stacked), "shape", ())
+        return shape[1:] if self.mapped else shape
+
+    @property
+    def dtype(self) -> Any:
+        """The type of the elements."""
+        plain = base(self.stacked)
+        if hasattr(plain, "dtype"):
+            return plain.dtype
+        return array_namespace(plain).asarray(plain).dtype
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes of one example."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of elements of one example."""
+        return math.prod(self.shape)
+
+    def plain(self, where: str = "float") -> NoReturn:
+        """Never the array itself: there is one for each example."""
+        raise _no_single_value(
+            where, "Use lantern's or NumPy's functions, and lantern.stack to build."
+        )
+
+    def __bool__(self) -> NoReturn:
+        raise _no_single_value(
+            "if", "Write lantern.where(condition, x, y) in place of if, and, or, while."
+        )
+
+    def __int__(self) -> NoReturn:
+        self.plain("int")
+
+    def __float__(self) -> NoReturn:
+        self.plain("float")
+
+    def __complex__(self) -> NoReturn:
+        self.plain("complex")
+
+    def __index__(self) -> int:
+        return int(self.plain("index"))
+
+    def item(self) -> NoReturn:
+        """Never one number: there is one for each example."""
+        self.plain("item")
+
+    def tolist(self) -> NoReturn:
+        """Never numbers: there are others for each example."""
+        self.plain("tolist")
+
+    def __array__(self, *_: Any, **__: Any) -> NoReturn:
+        self.plain("numpy.array")
+
+    def __format__(self, spec: str) -> str:
+        return repr(self)
+
+    def __array_ufunc__(
+        self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any
+    ) -> Any:
+        """Run a universal function of NumPy for all examples."""
+        name = ufunc.__name__
+        if method != "__call__" or not works_on_plain_values(name):
+            return super().__array_ufunc__(ufunc, method, *inputs, **kwargs)
+        refuse_out(f"numpy.{name}", kwargs)
+        return getattr(namespace(self), name)(*inputs, **kwargs)
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        """Run an array function of NumPy for all examples."""
+        if not works_on_plain_values(func.__name__):
+            return super().__array_function__(func, types, args, kwargs)
+        kwargs = dict(kwargs)
+        refuse_out(f"numpy.{func.__name__}", kwargs)
+        return getattr(namespace(self), func.__name__)(*args, **kwargs)
+
+    def __invert__(self) -> Any:
+        return namespace(self).invert(self)
+
+    def __setitem__(self, index: Any, value: Any) -> NoReturn:
+        raise MutationError(
+            "x[i] = v: a batched array cannot be written to. Use x.at[i].set(v)."
+        )
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise ArgumentError(
+                "len: inside vmap this value is one number for each example. For how "
+                "many examples there are, ask the arrays before they are mapped."
+            )
+        return self.shape[0]
+
+    def __repr__(self) -> str:
+        return (
+            f"Batched({self.prompt.size} examples of shape {self.shape}, "
+            f"{self.prompt.name})"
+        )
+
+
+def _operator(function: Function) -> tuple[Function, Function]:
+    """The methods ``x op y`` and ``y op x``."""
+
+    def operate(x: Any, y: Any) -> Any:
+        return function(x, y) if x.takes(y) else NotImplemented
+
+    def operate_reflected(x: Any, y: Any) -> Any:
+        return function(y, x) if x.takes(y) else NotImplemented
+
+    return operate, operate_reflected
+
+
+def _constant(name: str) -> Function:
+    """An operation with derivative zero, by its name in NumPy."""
+    return lambda *operands: getattr(namespace(*operands), name)(*operands)
+
+
+_METHODS = (
+    "T mT __iter__ __getitem__ reshape transpose swapaxes ravel flatten flat at take "
+    "compress repeat diagonal argsort argpartition searchsorted nonzero squeeze astype "
+    "sum mean prod max min ptp var std cumsum cumprod all any argmax argmin clip round "
+    "dot copy device to_device to"
+).split()
+_CONSTANT = {
+    "and": "bitwise_and",
+    "or": "bitwise_or",
+    "xor": "bitwise_xor",
+    "lshift": "left_shift",
+    "rshift": "right_shift",
+    "floordiv": "floor_divide",
+}
+_COMPARISONS = {
+    "eq": "equal",
+    "ne": "not_equal",
+    "lt": "less",
+    "le": "less_equal",
+    "gt": "greater",
+    "ge": "greater_equal",
+}
+
+for _name in _METHODS:  # which do not care what holds the elements
+    setattr(Batched, _name, vars(Tensor)[_name])
+install(
+    Batched,
+    _operator,
+    {"matmul": matmul} | {name: _constant(ours) for name, ours in _CONSTANT.items()},
+)
+for _name, _ours in _COMPARISONS.items():
+    setattr(Batched, f"__{_name}__", _operator(_constant(_ours))[0])
+register_class(Batched, Tensor)
+register_namespace(Batched, import_module("lantern.batched_functions"))

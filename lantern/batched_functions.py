@@ -1,0 +1,190 @@
+"""The functions that compute on batched values: a namespace beside NumPy's.
+
+What has a rule comes from ``lantern``. What compares, counts, rounds or makes constants
+is computed here, on the plain arrays of all examples.
+"""
+
+import sys
+from functools import partial
+from typing import Any
+
+from lantern import batched_rules
+from lantern.batched_rules import Call
+from lantern.contribution import Masked
+from lantern.errors import BatchedValueError
+from lantern.op import registry
+from lantern.protocols import works_on_plain_values
+from lantern.tensor.namespace import array_namespace, numpy_namespace
+from lantern.tensor.namespace import quiet as quiet
+from lantern.tree import tree_leaves, tree_map
+from lantern.value import Value, base
+
+__all__: list[str] = []
+
+select = Masked
+
+# What these take behind the array.
+_NUMBERING: dict[str, tuple[str, ...]] = {
+    "argmax": ("axis",),
+    "argmin": ("axis",),
+    "nanargmax": ("axis",),
+    "nanargmin": ("axis",),
+    "argsort": ("axis", "kind"),
+    "argpartition": ("kth", "axis"),
+}
+_COUNTING = dict.fromkeys(("all", "any", "count_nonzero"), ("axis",))
+_ELEMENTWISE = frozenset(
+    ("around fix isclose iscomplex isneginf isposinf isreal nan_to_num round").split()
+)
+_SIZED_BY_VALUES = frozenset(
+    (
+        "argwhere extract flatnonzero intersect1d nonzero unique unique_all "
+        "unique_counts unique_inverse"
+    ).split()
+)
+# What is said of the form of one example alone.
+_ABOUT = frozenset(
+    "can_cast common_type iscomplexobj isrealobj ndim result_type shape size".split()
+)
+
+
+def __getattr__(name: str) -> Any:
+    """The function of a name, for batched values."""
+    if name.startswith("__"):
+        raise AttributeError(name)
+    if name in _SIZED_BY_VALUES:
+        return partial(_refuse, name)
+    if name in _ABOUT:
+        return partial(_about, name)
+    found = getattr(sys.modules["lantern"], name, None)
+    rule, module = registry.get(name), getattr(found, "__module__", None)
+    if (
+        works_on_plain_values(name)
+        or module == "lantern.tensor.constant"
+        or (rule is not None and rule.kind == "constant")
+    ):
+        return partial(constant, name)
+    if found is not None:
+        return found
+    found = getattr(numpy_namespace, name)
+    plain = isinstance(found, type) or not callable(found)
+    return found if plain else partial(constant, name)
+
+
+def _refuse(name: str, *_: Any, **__: Any) -> Any:
+    raise BatchedValueError(
+        f"{name}: inside vmap the result would have another size for each example. Use "
+        f"lantern.where(condition, x, y), which keeps the size."
+    )
+
+
+def _about(name: str, *args: Any, **kwargs: Any) -> Any:
+    plain = tree_map(_form, tree_map(base, args))
+    return getattr(numpy_namespace, name)(*plain, **kwargs)
+
+
+def _form(x: Any) -> Any:
+    """An array in the form of one example."""
+    if not _is_value(x):
+        return x
+    return numpy_namespace.broadcast_to(numpy_namespace.zeros((), x.dtype), x.shape)
+
+
+def _is_value(x: Any) -> bool:
+    return isinstance(x, Value)
+
+
+def constant(name: str, *args: Any, **kwargs: Any) -> Any:
+    """A function with derivative zero, on the plain arrays of all examples."""
+    args, kwargs = tree_map(base, args), tree_map(base, kwargs)
+    batched = [x for x in tree_leaves([args, kwargs]) if _is_value(x)]
+    if not batched:
+        return getattr(array_namespace(*args), name)(*args, **kwargs)
+    names = _NUMBERING.get(name) or _COUNTING.get(name)
+    if names:
+        args, kwargs = args[:1], dict(zip(names, args[1:], strict=False)) | kwargs
+    examples = max((x.prompt for x in batched), key=lambda prompt: prompt.level)
+    return examples.compute(_form_of(name), partial(_plainly, name), args, kwargs)
+
+
+def _form_of(name: str) -> batched_rules.Form:
+    """How a function is computed for all examples at once."""
+    if name in _NUMBERING:
+        return partial(_numbering, -1 if name in ("argsort", "argpartition") else None)
+    if name in _COUNTING:
+        return batched_rules.along(None)
+    ufunc = type(getattr(numpy_namespace, name, None)) is numpy_namespace.ufunc
+    if ufunc or name in _ELEMENTWISE:
+        return batched_rules.elementwise
+    return batched_rules.one_by_one
+
+
+def _plainly(name: str, *args: Any, **kwargs: Any) -> Any:
+    """A function of an array library, on plain arrays."""
+    plain = tree_map(base, args)
+    return getattr(array_namespace(*plain), name)(*plain, **kwargs)
+
+
+def _numbering(default: int | None, call: Call) -> Any:
+    """What says where along an axis; None: where in the flat array."""
+    (x,), axis = call.operands, call.static("axis", default)
+    if axis is None:
+        x, axis = x.reshape(len(x), -1), 0
+    ndim = len(x.shape) - 1
+    return call.run(x, axis=batched_rules.axes_behind(axis, ndim))
+
+
+def _library(x: Any) -> Any:
+    """The library of the arrays of all examples."""
+    while isinstance(x, Value):
+        x = base(x.stacked)  # type: ignore[attr-defined]  # a batched one
+    return array_namespace(x)
+
+
+def zeros_like(x: Any, dtype: Any = None, **_: Any) -> Any:
+    """A plain array of zeros in the form of one example."""
+    return _library(x).zeros(x.shape, dtype=x.dtype if dtype is None else dtype)
+
+
+def ones_like(x: Any, dtype: Any = None, **_: Any) -> Any:
+    """A plain array of ones in the form of one example."""
+    return _library(x).ones(x.shape, dtype=x.dtype if dtype is None else dtype)
+
+
+def full_like(x: Any, fill_value: Any, dtype: Any = None, *_: Any, **__: Any) -> Any:
+    """A plain array of one number in the form of one example."""
+    return _library(x).full(x.shape, fill_value, x.dtype if dtype is None else dtype)
+
+
+empty_like = zeros_like
+
+
+def asarray(x: Any, dtype: Any = None, **_: Any) -> Any:
+    """A batched value as it is; plain numbers as an array."""
+    if not _is_value(x):
+        return array_namespace(x).asarray(x, dtype=dtype)
+    return x if dtype is None or x.dtype == dtype else astype(x, dtype)
+
+
+def array(x: Any, dtype: Any = None, **_: Any) -> Any:
+    """A batched value, which never changes; plain numbers as an array of their own."""
+    if _is_value(x):
+        return asarray(x, dtype)
+    return array_namespace(x).array(x, dtype=dtype)
+
+
+def astype(x: Any, dtype: Any, *, copy: bool = True) -> Any:
+    """The elements in another type; whole numbers are constants."""
+    if numpy_namespace.dtype(dtype).kind not in "iub":
+        return sys.modules["lantern"].astype(x, dtype, copy=copy)
+    x = base(x)
+    return x.prompt.compute(
+        batched_rules.elementwise, lambda z: base(z).astype(dtype), (x,), {}
+    )
+
+
+def device(x: Any) -> str:
+    """The name of the device that the arrays of all examples lie on."""
+    while isinstance(x, Value):
+        x = base(x.stacked)  # type: ignore[attr-defined]  # a batched one
+    return str(array_namespace(x).device(x))
