@@ -58,7 +58,9 @@ for _tracked in (Number, Tensor):
 
 
 # What is imported when it is asked for, and where it is.
-_LATER = {"vmap": "batched_map"}
+_LATER = {"vmap": "batched_map"} | dict.fromkeys(
+    ("diag_hessian", "hessian", "jacfwd", "jacobian", "jacrev"), "jacobians"
+)
 
 
 def __getattr__(name: str) -> _Any:

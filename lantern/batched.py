@@ -8,12 +8,13 @@ library of its own (``lantern.batched_functions``), with the shape of one exampl
 """
 
 import math
+import operator
 from collections.abc import Callable, Generator, Mapping, Sequence
 from importlib import import_module
 from typing import Any, ClassVar, NoReturn
 
 from lantern import batched_rules
-from lantern.batched_rules import Call
+from lantern.batched_rules import Call, aligned
 from lantern.errors import (
     ArgumentError,
     BatchedValueError,
@@ -22,10 +23,12 @@ from lantern.errors import (
 )
 from lantern.namespace import namespace, register_namespace
 from lantern.op import Function, operation_of, register_class
-from lantern.operators import install
+from lantern.operators import BINARY, install
 from lantern.protocols import refuse_out, works_on_plain_values
+from lantern.tensor.indexing import getitem
 from lantern.tensor.linalg import matmul
-from lantern.tensor.namespace import array_namespace
+from lantern.tensor.manipulation import matrix_transpose
+from lantern.tensor.namespace import array_namespace, buffers
 from lantern.tensor.standard import StandardArray
 from lantern.tensor.tensor import Tensor
 from lantern.tree import tree_leaves, tree_map
@@ -63,17 +66,16 @@ class Examples(Level):
         """An operation on batched operands, in the form of a started rule."""
         operation = operation_of(rule)
         count = operation.arity if operation.arity >= 0 else len(arguments)
-        named = batched_rules.static_names(rule.__code__)
-        yield self.compute(
-            batched_rules.form_of(operation),
-            operation.function,
-            arguments[:count],
-            {**dict(zip(named, arguments[count:], strict=False)), **statics},
-        )
+        operands, named = arguments[:count], dict(statics)
+        if len(arguments) > count:
+            names = batched_rules.static_names(rule.__code__)
+            named = dict(zip(names, arguments[count:], strict=False)) | named
+        form = batched_rules.form_of(operation)
+        yield self.compute(form, operation.function, operands, named)
 
     def owns(self, x: Any) -> bool:
         """Whether a value has this level's axis of examples."""
-        return isinstance(x, Batched) and x.prompt is self
+        return type(x) is Batched and x.prompt is self
 
     def compute(
         self,
@@ -95,21 +97,27 @@ class Examples(Level):
                 "vmap: a batched value was used after the vmap that it belongs to was "
                 "over. Return what you need from the mapped function."
             )
-        own = [self.owns(x) for x in operands]
-        mapped = [o and x.mapped for o, x in zip(own, operands, strict=True)]
-        stacked = [x.stacked if o else x for o, x in zip(own, operands, strict=True)]
-        batched_static = False
-        for leaf in tree_leaves(tuple(statics.values())) if statics else ():
-            if self.owns(leaf):
-                batched_static = batched_static or leaf.mapped
-        if batched_static or any(mapped):
-            if batched_static and form not in batched_rules.TAKE_BATCHED_STATICS:
-                form = batched_rules.one_by_one
-            whole = form(Call(self, function, stacked, mapped, statics))
-            return tree_map(lambda z: Batched(z, self), whole)
-        plain = tree_map(lambda x: x.stacked if self.owns(x) else x, dict(statics))
-        alike = function(*stacked, **plain)
-        return tree_map(lambda z: Batched(z, self, mapped=False), alike)
+        mapped, stacked = [], []
+        for x in operands:
+            own = type(x) is Batched and x.prompt is self
+            mapped.append(own and x.mapped)
+            stacked.append(x.stacked if own else x)
+        if statics:
+            leaves = [x for x in tree_leaves(tuple(statics.values())) if self.owns(x)]
+            if any(x.mapped for x in leaves):
+                if form not in batched_rules.TAKE_BATCHED_STATICS:
+                    form = batched_rules.one_by_one
+                mapped.append(True)
+            elif leaves:
+                common = lambda x: x.stacked if self.owns(x) else x  # noqa: E731
+                statics = tree_map(common, dict(statics))
+        if not any(mapped):
+            z = function(*stacked, **statics)
+            return tree_map(lambda x: Batched(x, self, mapped=False), z)
+        z = form(Call(self, function, stacked, mapped[: len(stacked)], statics))
+        if type(z) is tuple:
+            return tuple(Batched(x, self) for x in z)
+        return Batched(z, self)
 
 
 def _no_single_value(where: str, instead: str) -> BatchedValueError:
@@ -127,15 +135,20 @@ class Batched(StandardArray):
             outside.
         prompt: the level.
         mapped: False if all examples have the same array, which then has no such axis.
+
+    Attributes:
+        shape: the length of each axis of one example.
     """
 
-    __slots__ = ("mapped", "prompt", "stacked")
+    __slots__ = ("mapped", "prompt", "shape", "stacked")
     rank: ClassVar[int] = 2
 
     prompt: Examples
+    shape: tuple[int, ...]
 
     def __init__(self, stacked: Any, prompt: Examples, mapped: bool = True) -> None:
         self.stacked, self.prompt, self.mapped = stacked, prompt, mapped
+        self.shape = stacked.shape[1:] if mapped else getattr(stacked, "shape", ())
 
     @property
     def primal(self) -> Any:
@@ -167,10 +180,17 @@ class Batched(StandardArray):
         return tracked + Batched(zeros_like(x), self.prompt, mapped=False)
 
     @property
-    def shape(self) -> tuple[int, ...]:
-        """The length of each axis of one example."""
-        shape = getattr(base(self.stacked), "shape", ())
-        return shape[1:] if self.mapped else shape
+    def mT(self) -> Any:
+        """The array with its last two axes swapped."""
+        if len(self.shape) < 2 or not self.mapped:
+            return matrix_transpose(self)
+        return Batched(self.stacked.mT, self.prompt)
+
+    def __getitem__(self, index: Any) -> Any:
+        parts = index if type(index) is tuple else (index,)
+        if self.mapped and all(type(part) in _BASIC for part in parts):
+            return Batched(self.stacked[(slice(None), *parts)], self.prompt)
+        return getitem(self, index)
 
     @property
     def dtype(self) -> Any:
@@ -193,7 +213,9 @@ class Batched(StandardArray):
     def plain(self, where: str = "float") -> NoReturn:
         """Never the array itself: there is one for each example."""
         raise _no_single_value(
-            where, "Use lantern's or NumPy's functions, and lantern.stack to build."
+            where,
+            "Use lantern's or NumPy's functions; lantern.stack to build arrays, and "
+            "lantern.getitem(table, i) to read one.",
         )
 
     def __bool__(self) -> NoReturn:
@@ -232,6 +254,8 @@ class Batched(StandardArray):
     ) -> Any:
         """Run a universal function of NumPy for all examples."""
         name = ufunc.__name__
+        if name in _REFLECTED and type(inputs[0]) in buffers and not kwargs:
+            return getattr(self, _REFLECTED[name])(inputs[0])
         if method != "__call__" or not works_on_plain_values(name):
             return super().__array_ufunc__(ufunc, method, *inputs, **kwargs)
         refuse_out(f"numpy.{name}", kwargs)
@@ -268,13 +292,35 @@ class Batched(StandardArray):
         )
 
 
+def _together(x: Batched, y: Any) -> tuple[Any, Any] | None:
+    """The arrays of all examples of x and y, aligned; None where that takes more."""
+    if not x.mapped or not x.prompt.is_open:
+        return None
+    kind = type(y)
+    if kind is float or kind is int:
+        return x.stacked, y
+    if kind in buffers:
+        return aligned(x.stacked, True, len(y.shape)), y
+    if kind is Batched and y.prompt is x.prompt and y.mapped:
+        n, m = len(x.shape), len(y.shape)
+        return aligned(x.stacked, True, m), aligned(y.stacked, True, n)
+    return None
+
+
 def _operator(function: Function) -> tuple[Function, Function]:
-    """The methods ``x op y`` and ``y op x``."""
+    """The methods ``x op y`` and ``y op x``; of each element with no step too many."""
+    symbol: Any = _SYMBOLS.get(function)
 
     def operate(x: Any, y: Any) -> Any:
+        pair = _together(x, y) if symbol else None
+        if pair:
+            return Batched(symbol(*pair), x.prompt)
         return function(x, y) if x.takes(y) else NotImplemented
 
     def operate_reflected(x: Any, y: Any) -> Any:
+        pair = _together(x, y) if symbol else None
+        if pair:
+            return Batched(symbol(*reversed(pair)), x.prompt)
         return function(y, x) if x.takes(y) else NotImplemented
 
     return operate, operate_reflected
@@ -285,8 +331,15 @@ def _constant(name: str) -> Function:
     return lambda *operands: getattr(namespace(*operands), name)(*operands)
 
 
+# What the rules of elementwise operators compute.
+_SYMBOLS = {function: getattr(operator, name) for name, function in BINARY.items()}
+# The methods for an array of NumPy on the left, by the name of its function.
+_REFLECTED = {
+    function.__name__: f"__r{name}__" for name, function in BINARY.items()
+} | {"power": "__rpow__"}
+_BASIC = (int, slice, type(None), type(...))
 _METHODS = (
-    "T mT __iter__ __getitem__ reshape transpose swapaxes ravel flatten flat at take "
+    "T __iter__ reshape transpose swapaxes ravel flatten flat at take "
     "compress repeat diagonal argsort argpartition searchsorted nonzero squeeze astype "
     "sum mean prod max min ptp var std cumsum cumprod all any argmax argmin clip round "
     "dot copy device to_device to"

@@ -229,7 +229,7 @@ def take(a: Any, indices: Any, axis: int | None = None, *, mode: str = "raise") 
     if axis is None:
         a, axis = reshape(a, -1), 0
     axis = axis_of(axis, len(a.shape))
-    xp = array_namespace(base(a))
+    xp = array_namespace(base(a), base(indices))
     exact = hasattr(base(indices), "shape")
     indices = xp.asarray(base(indices))
     if indices.dtype.kind == "b" or not exact:
@@ -349,7 +349,7 @@ def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Any:
         array([0., 1., 0.])
     """
     choices, n = [as_array(x) for x in choices], len(choices)
-    xp = namespace(base(choices[0]))
+    xp = namespace(base(choices[0]), base(a))
     a = xp.asarray(base(a))
     if mode == "wrap":
         a = a % n
