@@ -24,7 +24,7 @@ from lantern.errors import (
 from lantern.namespace import namespace, register_namespace
 from lantern.op import Function, operation_of, register_class
 from lantern.operators import BINARY, install
-from lantern.protocols import refuse_out, works_on_plain_values
+from lantern.protocols import refuse_out, refuse_second, works_on_plain_values
 from lantern.tensor.indexing import getitem
 from lantern.tensor.linalg import matmul
 from lantern.tensor.manipulation import matrix_transpose
@@ -115,8 +115,8 @@ class Examples(Level):
             z = function(*stacked, **statics)
             return tree_map(lambda x: Batched(x, self, mapped=False), z)
         z = form(Call(self, function, stacked, mapped[: len(stacked)], statics))
-        if type(z) is tuple:
-            return tuple(Batched(x, self) for x in z)
+        if isinstance(z, list | tuple):
+            return tree_map(lambda x: Batched(x, self), z)
         return Batched(z, self)
 
 
@@ -243,6 +243,10 @@ class Batched(StandardArray):
         """Never numbers: there are others for each example."""
         self.plain("tolist")
 
+    def nonzero(self) -> Any:
+        """Never positions: there are others for each example, and more or fewer."""
+        return namespace(self).nonzero(self)
+
     def __array__(self, *_: Any, **__: Any) -> NoReturn:
         self.plain("numpy.array")
 
@@ -263,11 +267,13 @@ class Batched(StandardArray):
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         """Run an array function of NumPy for all examples."""
-        if not works_on_plain_values(func.__name__):
+        name = func.__name__
+        if not works_on_plain_values(name) and name not in namespace(self).REFUSED:
             return super().__array_function__(func, types, args, kwargs)
         kwargs = dict(kwargs)
-        refuse_out(f"numpy.{func.__name__}", kwargs)
-        return getattr(namespace(self), func.__name__)(*args, **kwargs)
+        refuse_out(f"numpy.{name}", kwargs)
+        refuse_second(name, args)
+        return getattr(namespace(self), name)(*args, **kwargs)
 
     def __invert__(self) -> Any:
         return namespace(self).invert(self)
@@ -340,7 +346,7 @@ _REFLECTED = {
 _BASIC = (int, slice, type(None), type(...))
 _METHODS = (
     "T __iter__ reshape transpose swapaxes ravel flatten flat at take "
-    "compress repeat diagonal argsort argpartition searchsorted nonzero squeeze astype "
+    "compress repeat diagonal argsort argpartition searchsorted squeeze astype "
     "sum mean prod max min ptp var std cumsum cumprod all any argmax argmin clip round "
     "dot copy device to_device to"
 ).split()

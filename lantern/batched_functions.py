@@ -6,6 +6,7 @@ is computed here, on the plain arrays of all examples.
 
 import sys
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 from lantern import batched_rules
@@ -36,11 +37,18 @@ _COUNTING = dict.fromkeys(("all", "any", "count_nonzero"), ("axis",))
 _ELEMENTWISE = frozenset(
     ("around fix isclose iscomplex isneginf isposinf isreal nan_to_num round").split()
 )
-_SIZED_BY_VALUES = frozenset(
+# Functions whose result has a size that depends on values.
+REFUSED = frozenset(
     (
-        "argwhere extract flatnonzero intersect1d nonzero unique unique_all "
-        "unique_counts unique_inverse"
+        "argwhere compress extract flatnonzero intersect1d nonzero setdiff1d setxor1d "
+        "trim_zeros union1d unique unique_all unique_counts unique_inverse "
+        "unique_values"
     ).split()
+)
+# What functions of Lantern ask of a namespace where the derivative is zero.
+_ASKED_FOR_CONSTANTS = frozenset(
+    "angle copysign heaviside histogram histogram_bin_edges histogramdd nan_to_num "
+    "bincount linalg.lstsq linalg.matrix_rank".split()
 )
 # What is said of the form of one example alone.
 _ABOUT = frozenset(
@@ -52,7 +60,7 @@ def __getattr__(name: str) -> Any:
     """The function of a name, for batched values."""
     if name.startswith("__"):
         raise AttributeError(name)
-    if name in _SIZED_BY_VALUES:
+    if name in REFUSED:
         return partial(_refuse, name)
     if name in _ABOUT:
         return partial(_about, name)
@@ -60,6 +68,7 @@ def __getattr__(name: str) -> Any:
     rule, module = registry.get(name), getattr(found, "__module__", None)
     if (
         works_on_plain_values(name)
+        or name in _ASKED_FOR_CONSTANTS
         or module == "lantern.tensor.constant"
         or (rule is not None and rule.kind == "constant")
     ):
@@ -99,12 +108,20 @@ def constant(name: str, *args: Any, **kwargs: Any) -> Any:
     args, kwargs = tree_map(base, args), tree_map(base, kwargs)
     batched = [x for x in tree_leaves([args, kwargs]) if _is_value(x)]
     if not batched:
-        return getattr(array_namespace(*args), name)(*args, **kwargs)
+        return _plainly(name, *args, **kwargs)
     names = _NUMBERING.get(name) or _COUNTING.get(name)
     if names:
         args, kwargs = args[:1], dict(zip(names, args[1:], strict=False)) | kwargs
     examples = max((x.prompt for x in batched), key=lambda prompt: prompt.level)
-    return examples.compute(_form_of(name), partial(_plainly, name), args, kwargs)
+    form = _form_of(name)
+    if form is batched_rules.one_by_one:  # wherever the batched ones are among these
+        every = {"args": args, "kwargs": kwargs}
+        return examples.compute(form, partial(_call, name), (), every)
+    return examples.compute(form, partial(_plainly, name), args, kwargs)
+
+
+def _call(name: str, args: Any, kwargs: Any) -> Any:
+    return _plainly(name, *args, **kwargs)
 
 
 def _form_of(name: str) -> batched_rules.Form:
@@ -122,7 +139,7 @@ def _form_of(name: str) -> batched_rules.Form:
 def _plainly(name: str, *args: Any, **kwargs: Any) -> Any:
     """A function of an array library, on plain arrays."""
     plain = tree_map(base, args)
-    return getattr(array_namespace(*plain), name)(*plain, **kwargs)
+    return attrgetter(name)(array_namespace(*plain))(*plain, **kwargs)
 
 
 def _numbering(default: int | None, call: Call) -> Any:
@@ -139,6 +156,35 @@ def _library(x: Any) -> Any:
     while isinstance(x, Value):
         x = base(x.stacked)  # type: ignore[attr-defined]  # a batched one
     return array_namespace(x)
+
+
+class _LinearAlgebra:
+    """The functions of linear algebra."""
+
+    def __getattr__(self, name: str) -> Any:
+        if f"linalg.{name}" in _ASKED_FOR_CONSTANTS:
+            return partial(constant, f"linalg.{name}")
+        ours = getattr(sys.modules["lantern"].linalg, name, None)
+        return getattr(numpy_namespace.linalg, name) if ours is None else ours
+
+    def norm(self, x: Any, ord: Any = None, *args: Any, **options: Any) -> Any:
+        """The norm of vectors or matrices; of order 0 a constant."""
+        if isinstance(ord, int) and ord == 0:
+            return constant("linalg.norm", x, ord, *args, **options)
+        return sys.modules["lantern"].linalg.norm(x, ord, *args, **options)
+
+
+linalg = _LinearAlgebra()
+
+
+def real_if_close(x: Any, tol: float = 100) -> Any:
+    """A real array; whether a complex one is real would differ between the examples."""
+    if x.dtype.kind == "c":
+        raise BatchedValueError(
+            "real_if_close: inside vmap the examples would have different types. Use "
+            "lantern.real where you know that they are real."
+        )
+    return x
 
 
 def zeros_like(x: Any, dtype: Any = None, **_: Any) -> Any:
@@ -175,6 +221,8 @@ def array(x: Any, dtype: Any = None, **_: Any) -> Any:
 
 def astype(x: Any, dtype: Any, *, copy: bool = True) -> Any:
     """The elements in another type; whole numbers are constants."""
+    if not _is_value(x):
+        return array_namespace(x).astype(x, dtype, copy=copy)
     if numpy_namespace.dtype(dtype).kind not in "iub":
         return sys.modules["lantern"].astype(x, dtype, copy=copy)
     x = base(x)

@@ -18,6 +18,7 @@ __all__ = [
     "ArrayProtocols",
     "find_function",
     "refuse_out",
+    "refuse_second",
     "works_on_plain_values",
 ]
 
@@ -104,6 +105,12 @@ def refuse_out(name: str, kwargs: dict[str, Any]) -> None:
         )
 
 
+def refuse_second(name: str, args: Any) -> None:
+    """Refuse what NumPy would write its result into, where that is no keyword."""
+    if name in _SECOND_IS_OUT and len(args) > 1:
+        refuse_out(f"numpy.{name}", {"out": args[1]})
+
+
 def _call(name: str, function: Any, args: Any, kwargs: Any) -> Any:
     """Run our function as NumPy's was called, or say that there is no rule for it."""
     if function is not None and _accepts(function, args, kwargs):
@@ -145,8 +152,7 @@ class ArrayProtocols:
         kwargs = dict(kwargs)
         refuse_out(f"{module}.{name}", kwargs)
         if works_on_plain_values(name):
-            if name in _SECOND_IS_OUT and len(args) > 1:
-                refuse_out(f"{module}.{name}", {"out": args[1]})
+            refuse_second(name, args)
             return func(*tree_map(base, args), **tree_map(base, kwargs))
         function = find_function(name, module)
         return _call(f"{module}.{name}", function, args, kwargs)
