@@ -10,6 +10,7 @@ library of its own (``lantern.batched_functions``), with the shape of one exampl
 import math
 import operator
 from collections.abc import Callable, Generator, Mapping, Sequence
+from functools import partial
 from importlib import import_module
 from typing import Any, ClassVar, NoReturn
 
@@ -22,7 +23,7 @@ from lantern.errors import (
     MutationError,
 )
 from lantern.namespace import namespace, register_namespace
-from lantern.op import Function, operation_of, register_class
+from lantern.op import Function, operation_of, register_class, start
 from lantern.operators import BINARY, install
 from lantern.protocols import refuse_out, refuse_second, works_on_plain_values
 from lantern.tensor.indexing import getitem
@@ -70,8 +71,11 @@ class Examples(Level):
         if len(arguments) > count:
             names = batched_rules.static_names(rule.__code__)
             named = dict(zip(names, arguments[count:], strict=False)) | named
+        function = operation.function
+        if function is rule:  # one that many operations share, and is no function
+            function = partial(_started, rule)
         form = batched_rules.form_of(operation)
-        yield self.compute(form, operation.function, operands, named)
+        yield self.compute(form, function, operands, named)
 
     def owns(self, x: Any) -> bool:
         """Whether a value has this level's axis of examples."""
@@ -118,6 +122,10 @@ class Examples(Level):
         if isinstance(z, list | tuple):
             return tree_map(lambda x: Batched(x, self), z)
         return Batched(z, self)
+
+
+def _started(rule: Any, *operands: Any, **statics: Any) -> Any:
+    return start(rule, operands, (), statics)
 
 
 def _no_single_value(where: str, instead: str) -> BatchedValueError:

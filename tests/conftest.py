@@ -19,7 +19,8 @@ import pytest
 
 # The modules whose objects are made for one derivative.
 OURS = {
-    f"lantern.{m}" for m in ("value", "number", "reverse", "forward", "tensor.tensor")
+    f"lantern.{m}"
+    for m in ("value", "number", "reverse", "forward", "tensor.tensor", "batched")
 }
 
 
