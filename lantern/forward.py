@@ -40,6 +40,8 @@ def advance(z: Receiver) -> None:
     kind, plain = kind_of(z.rule), base(z.rule.value)
     if kind == "linear":
         move = by_itself
+    elif kind == "bilinear":
+        move = by_products
     elif kind == "elementwise" or value_class(z.rule.value).rank == 0:
         move = by_partials
     else:
@@ -92,6 +94,16 @@ def by_itself(z: Receiver) -> Any:
         return zeros_like(argument) if x is None else x.tangent
 
     return next(z.rule.again(tangent))
+
+
+def by_products(z: Receiver) -> Any:
+    """The tangent of a product: for each operand its tangent in its place."""
+    total: Any = None
+    for i, x in enumerate(z.operands()):
+        if x is not None:
+            term = next(z.rule.again(lambda j, y, i=i, x=x: x.tangent if j == i else y))
+            total = term if total is None else total + term
+    return total
 
 
 def by_transposition(z: Receiver) -> Any:

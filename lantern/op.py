@@ -42,6 +42,7 @@ from lantern.value import (
 __all__ = [
     "Op",
     "adjoint",
+    "bilinear",
     "constant",
     "elementwise",
     "kind_of",
@@ -67,9 +68,9 @@ class Op(NamedTuple):
         name: as in the registry and in ``lantern``.
         rule: the generator function.
         kind: how forward mode reads the rule. "elementwise": resumed with 1 it yields
-            its partial derivatives. "linear": applied to the tangent. "constant": zero
-            derivative, the result is not tracked. "general": the transpose of its
-            backward step.
+            its partial derivatives. "linear": applied to the tangent. "bilinear": by
+            the product rule. "constant": zero derivative, the result is not tracked.
+            "general": the transpose of its backward step.
         arity: how many differentiable operands it has; -1 for any number.
         function: the operation on plain and tracked values.
     """
@@ -310,6 +311,14 @@ def linear(rule: RuleFunction) -> Function:
     Forward mode applies it to the tangents.
     """
     return _register(rule, "linear")
+
+
+def bilinear(rule: RuleFunction) -> Function:
+    """Like ``op``, for a rule that is linear in each of its operands by itself.
+
+    Forward mode applies it to the tangent of one operand and the other operands.
+    """
+    return _register(rule, "bilinear")
 
 
 def adjoint(rule: RuleFunction) -> Function:

@@ -7,7 +7,7 @@ from lantern import choice
 from lantern.arithmetic import conj
 from lantern.errors import ArgumentError, MissingRuleError, ShapeError
 from lantern.namespace import namespace
-from lantern.op import elementwise, op
+from lantern.op import bilinear, elementwise, op
 from lantern.tensor.creation import arrays, asarray
 from lantern.tensor.indexing import joined, scatter
 from lantern.tensor.manipulation import astype, concat, stack
@@ -54,7 +54,7 @@ def convolve(a: Any, v: Any, mode: str = "full") -> Any:
     return _convolve(a, v, mode)
 
 
-@op
+@bilinear
 def _convolve(a: Any, v: Any, /, mode: str) -> Rule:
     """The convolution of two signals.
 
