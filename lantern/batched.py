@@ -190,13 +190,14 @@ class Batched(StandardArray):
     @property
     def mT(self) -> Any:
         """The array with its last two axes swapped."""
-        if len(self.shape) < 2 or not self.mapped:
-            return matrix_transpose(self)
-        return Batched(self.stacked.mT, self.prompt)
+        if self.mapped and self.prompt.is_open and len(self.shape) >= 2:
+            return Batched(self.stacked.mT, self.prompt)
+        return matrix_transpose(self)
 
     def __getitem__(self, index: Any) -> Any:
         parts = index if type(index) is tuple else (index,)
-        if self.mapped and all(type(part) in _BASIC for part in parts):
+        simple = self.mapped and self.prompt.is_open
+        if simple and all(type(part) in _BASIC for part in parts):
             return Batched(self.stacked[(slice(None), *parts)], self.prompt)
         return getitem(self, index)
 

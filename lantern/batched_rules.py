@@ -12,6 +12,7 @@ from functools import cache
 from types import CodeType
 from typing import Any
 
+from lantern.errors import ShapeError
 from lantern.op import Function, Op, registry
 from lantern.tensor.manipulation import axis_of, broadcast_to, moveaxis, stack
 from lantern.tree import tree_map
@@ -118,8 +119,13 @@ def one_by_one(call: Call) -> Any:
         )
         return call.function(*(x[i] if m else x for x, m in pairs), **statics)
 
-    results = [example(i) for i in range(max(examples.size, 1))]
-    return tree_map(lambda *parts: stack(parts)[: examples.size], *results)
+    if not examples.size:
+        raise ShapeError(
+            "vmap: there are no examples, and this operation is computed one by one, "
+            "so that the form of its result is not known. Give at least one example."
+        )
+    results = [example(i) for i in range(examples.size)]
+    return tree_map(lambda *parts: stack(parts), *results)
 
 
 def _one(x: Any, i: int) -> Any:
