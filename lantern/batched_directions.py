@@ -11,6 +11,7 @@ from itertools import accumulate, pairwise
 from typing import Any
 
 from lantern.batched import Batched, Examples
+from lantern.batched_map import owned
 from lantern.checks import check_result, describe
 from lantern.errors import ArgumentError
 from lantern.forward import jvp
@@ -106,12 +107,14 @@ def forward(where: str, g: Function, inputs: Any, holomorphic: bool) -> Any:
         _refuse_complex(where, "an argument", inputs, "jacrev")
     y_dot, examples, aux = _pushed(where, g, inputs)
     leaves = list(zip(tree_leaves(inputs), _sizes(inputs), strict=True))
+    taken: set[int] = set()
 
     def blocks(z: Any) -> Blocks:
         shape = _shape(z)
         if examples.size == 1:
-            return Blocks([_reshaped(z, (*shape, *_shape(x))) for x, _ in leaves])
-        columns = moveaxis(_rows(z, examples), 0, -1)
+            own = owned(z, taken)
+            return Blocks([_reshaped(own, (*shape, *_shape(x))) for x, _ in leaves])
+        columns = moveaxis(owned(_rows(z, examples), taken), 0, -1)
         return Blocks(
             [
                 _reshaped(columns[..., start:stop], (*shape, *_shape(x)))
@@ -171,18 +174,20 @@ def _pulled(
 
 def _by_rows(y: Any, inputs: Any, gradients: list[Any], examples: Examples) -> Any:
     """The Jacobian of gradients for the numbers of y, one after the other."""
-    places = iter(_sizes(y))
-    pairs = list(zip(map(_shape, inputs), gradients, strict=True))
+    places, shapes = iter(_sizes(y)), [_shape(x) for x in inputs]
+    if examples.size != 1:  # two arguments may have received the same array
+        taken: set[int] = set()
+        gradients = [owned(_rows(g, examples), taken) for g in gradients]
 
     def blocks(leaf: Any) -> Blocks:
-        start, stop = next(places)
-        shape = _shape(leaf)
-        if examples.size == stop - start == 1:
-            return Blocks([_reshaped(g, shape + n) for n, g in pairs])
-        rows = [_rows(g, examples)[start:stop] for _, g in pairs]
-        return Blocks(
-            [_reshaped(r, shape + n) for r, (n, _) in zip(rows, pairs, strict=True)]
-        )
+        (start, stop), shape = next(places), _shape(leaf)
+        rows = gradients
+        if examples.size != 1:
+            rows = [g[start:stop] for g in gradients]
+        elif start == stop:  # beside the only number, an array without elements
+            rows = [as_array(g)[None][:0] for g in gradients]
+        pairs = zip(rows, shapes, strict=True)
+        return Blocks([_reshaped(row, shape + n) for row, n in pairs])
 
     return tree_map(blocks, y)
 
@@ -194,8 +199,8 @@ def diagonal(where: str, g: Function, inputs: Any, holomorphic: bool) -> Any:
     rows, examples, aux = _pushed(where, inner, inputs)
     arrays = []
     for z, (start, stop) in zip(tree_leaves(rows), _sizes(inputs), strict=True):
-        if examples.size > 1:
+        if examples.size != 1:
             block = _rows(z, examples)[start:stop]
             z = reshape(linalg.diagonal(reshape(block, (stop - start, -1))), _shape(z))
-        arrays.append(z)
+        arrays.append(owned(z, set()))
     return Blocks(arrays), aux

@@ -9,7 +9,8 @@ from lantern.checks import check_function, check_result, describe, is_number
 from lantern.errors import ArgumentError, ShapeError
 from lantern.namespace import namespace
 from lantern.tensor.manipulation import as_array, broadcast_to, moveaxis
-from lantern.tree import tree_map, tree_structure
+from lantern.tensor.namespace import numpy_namespace
+from lantern.tree import tree_leaves, tree_map, tree_structure
 from lantern.value import Value
 
 __all__ = ["vmap"]
@@ -85,7 +86,8 @@ def _map(
     """f of all examples at once."""
     entries = _entries(in_axes, args, kwargs)
     examples = Examples("vmap", _size(entries, axis_size))
-    enter, leave = partial(_enter, examples), partial(_leave, examples)
+    taken = set(map(id, tree_leaves([args, kwargs])))
+    enter, leave = partial(_enter, examples), partial(_leave, examples, taken)
     inputs = [_each(where, enter, axes, x) for where, axes, x in entries]
     batched, named = inputs[: len(args)], inputs[len(args) :]
     try:
@@ -205,7 +207,22 @@ def _enter(examples: Examples, where: str, axis: int | None, leaf: Any) -> Any:
     return Batched(moveaxis(leaf, axis, 0) if axis else leaf, examples)
 
 
-def _leave(examples: Examples, where: str, axis: int | None, leaf: Any) -> Any:
+def owned(z: Any, taken: set[int]) -> Any:
+    """A plain array that nobody else holds: a copy of a view, or of one that is taken.
+
+    Args:
+        z: the array.
+        taken: what is known to be somebody's, by identity; z is added.
+    """
+    if type(z) is numpy_namespace.ndarray:
+        z = z if z.flags.owndata and id(z) not in taken else z.copy()
+        taken.add(id(z))
+    return z
+
+
+def _leave(
+    examples: Examples, taken: set[int], where: str, axis: int | None, leaf: Any
+) -> Any:
     """A leaf of f's result with the axis of the examples where it belongs."""
     own = examples.owns(leaf)
     mapped, z = own and leaf.mapped, leaf.stacked if own else leaf
@@ -215,11 +232,13 @@ def _leave(examples: Examples, where: str, axis: int | None, leaf: Any) -> Any:
                 "vmap: out_axes is None for a result that differs between the "
                 "examples. Say along which axis they shall be, or combine them."
             )
-        return z
+        return owned(z, taken)
     ndim = len(getattr(leaf, "shape", ()))
     axis = _axis(where, axis, ndim + 1)
     if not mapped:
         z = as_array(z)
         z = broadcast_to(z, (examples.size, *z.shape))
-        z = z if isinstance(z, Value) else namespace(z).array(z)
+        if not isinstance(z, Value):
+            z = namespace(z).array(z)
+    z = owned(z, taken)
     return moveaxis(z, 0, axis) if axis else z

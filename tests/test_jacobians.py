@@ -188,9 +188,11 @@ class TestJacobians:
         assert len(calls) == 1
 
     def test_no_two_parts_share_memory(self, jac):
-        got = list(tree_leaves(jac(lambda x, y: (x, x + y), (0, 1))(X, X)))
-        for i, a in enumerate(got):
-            assert not any(np.shares_memory(a, b) for b in (*got[:i], X))
+        for g in (lambda x, y: (x, x + y), lambda x, y: x + y, lambda x, y: (A, y[:2])):
+            got = list(tree_leaves(jac(g, (0, 1))(X, X)))
+            for i, a in enumerate(got):
+                assert a.flags.writeable
+                assert not any(np.shares_memory(a, b) for b in (*got[:i], X))
 
 
 def test_complex_numbers_without_a_promise():
@@ -230,6 +232,7 @@ class TestHessians:
         np.testing.assert_allclose(hessian(g)(X), by_rows(grad(g), X))
         np.testing.assert_allclose(hessian(g)(X), hessian(g)(X).T)
         np.testing.assert_allclose(diag_hessian(g)(X), np.diag(hessian(g)(X)))
+        assert diag_hessian(g)(X).flags.writeable
 
     def test_the_facts(self):
         h = hessian(lambda x: x[0] * x[1] * x[2] * x[3])(np.arange(1.0, 5))

@@ -461,6 +461,22 @@ def test_inputs_are_not_modified_and_nothing_is_left_behind(probe):
     assert all(not np.shares_memory(g, XS) for g in tree_leaves(result))
 
 
+def test_results_share_memory_with_nothing():
+    def f(x):
+        return x, x, x[::-1], x.sum(), np.broadcast_to(x, (2, *x.shape)), x.T
+
+    table = np.stack([XS, XS], axis=-1)
+    for got in (
+        vmap(f)(XS),
+        vmap(f, in_axes=-1, out_axes=-1)(table),
+        vmap(lambda x: vjp(lambda x, y: x + y, x, x)[1](x))(XS),
+        vmap(grad(lambda x, y: (x + y).sum(), (0, 1)))(XS, XS),
+    ):
+        for i, a in enumerate(got):
+            assert a.flags.writeable
+            assert not any(np.shares_memory(a, b) for b in (*got[:i], XS, table))
+
+
 def test_values_tell_what_they_are():
     seen = []
     vmap(lambda x: seen.append(f"{x!r} {x} {x.ndim} {x.dtype}") or x)(XS)
