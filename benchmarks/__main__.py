@@ -18,6 +18,9 @@ NAMES = (
     "tensor_chain",
     "mlp_step",
     "jacobians",
+    "threads",
+    "checkpointing",
+    "buffer",
 )
 RESULTS = Path(__file__).parent / "results"
 

@@ -16,12 +16,16 @@ from lantern.choice import *
 from lantern.elementary import *
 from lantern.errors import *
 from lantern.forward import *
+from lantern.hooks import *
 from lantern.namespace import register_namespace as register_namespace
 from lantern.number import *
+from lantern.own import *
+from lantern.protocols import OUR_NAMES as OUR_NAMES
 from lantern.reverse import *
 from lantern.several import *
 from lantern.special import *
 from lantern.tensor.arranging import *
+from lantern.tensor.buffer import *
 from lantern.tensor.constant import *
 from lantern.tensor.creation import *
 from lantern.tensor.cumulative import *
@@ -39,15 +43,19 @@ from lantern.tensor.linalg import *
 from lantern.tensor.manipulation import *
 from lantern.tensor.missing import *
 from lantern.tensor.moments import *
+from lantern.tensor.namespace import numpy_namespace as numpy_namespace
 from lantern.tensor.padding import *
 from lantern.tensor.polynomial import *
 from lantern.tensor.reduction import *
 from lantern.tensor.signal import *
 from lantern.tensor.sorting import *
 from lantern.tensor.special import *
+from lantern.tensor.stacking import *
 from lantern.tensor.statistics import *
 from lantern.tensor.tensor import *
 from lantern.tensor.updating import *
+from lantern.tensor.writing import *
+from lantern.transforms import *
 from lantern.tree import *
 from lantern.trigonometry import *
 
@@ -56,17 +64,51 @@ __version__ = "0.1.0"
 for _tracked in (Number, Tensor):
     register_namespace(_tracked, _sys.modules[__name__])
 
-
-# What is imported when it is asked for, and where it is.
-_LATER = {"vmap": "batched_map"} | dict.fromkeys(
-    ("diag_hessian", "hessian", "jacfwd", "jacobian", "jacrev"), "jacobians"
+# Names of modules that are imported when one of them is asked for.
+_LATER = {
+    "Program": "pausing",
+    "backward_steps": "stepping",
+    "both_ways": "rest",
+    "bracket": "rest",
+    "checkpoint": "recompute",
+    "custom_jvp": "ported",
+    "custom_rule": "custom",
+    "custom_vjp": "ported",
+    "debug": "debugging",
+    "diag_hessian": "jacobians",
+    "early_exit": "rest",
+    "fixed_point": "implicit",
+    "hessian": "jacobians",
+    "jacfwd": "jacobians",
+    "jacobian": "jacobians",
+    "jacrev": "jacobians",
+    "jet": "series",
+    "no_grad": "quieting",
+    "parallel_map": "parallel",
+    "pause": "pausing",
+    "remat": "recompute",
+    "remat_loop": "recompute",
+    "root": "implicit",
+    "taylor": "series",
+    "vmap": "batched_map",
+    "with_answer": "rest",
+}
+_MODULES = frozenset("array_api debugger effects fft linalg random scipy torch".split())
+_CONSTANTS = frozenset(
+    "bool_ complex64 complex128 e float16 float32 float64 inf int8 int16 int32 int64 "
+    "nan newaxis pi uint8 uint16 uint32 uint64".split()
 )
 
 
 def __getattr__(name: str) -> _Any:
-    """The namespaces beside this one, imported when they are asked for."""
-    if name in ("array_api", "fft", "linalg", "random", "torch"):
-        return _importlib.import_module(f"lantern.{name}")
+    """What few programs need, imported when it is asked for; NumPy's older names."""
     if name in _LATER:
-        return getattr(_importlib.import_module(f"lantern.{_LATER[name]}"), name)
+        module = _importlib.import_module(f"lantern.{_LATER[name]}")
+        return globals().setdefault(name, getattr(module, name))
+    if name in _MODULES:
+        return _importlib.import_module(f"lantern.{name}")
+    if name in _CONSTANTS:
+        return getattr(numpy_namespace.module, name)
+    if name in OUR_NAMES:
+        return globals()[OUR_NAMES[name]]
     raise AttributeError(f"module 'lantern' has no attribute {name!r}")

@@ -8,7 +8,7 @@ import math
 from typing import Any
 
 from lantern.namespace import namespace
-from lantern.op import constant, elementwise, linear
+from lantern.op import additive, constant, elementwise, linear
 from lantern.value import Rule, is_complex
 
 __all__ = [
@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 
-@elementwise
+@additive
 def add(x: Any, y: Any, /) -> Rule:
     """The sum of x and y.
 
@@ -49,7 +49,7 @@ def add(x: Any, y: Any, /) -> Rule:
     yield z_bar
 
 
-@elementwise
+@additive
 def subtract(x: Any, y: Any, /) -> Rule:
     """The difference of x and y.
 

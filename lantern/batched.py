@@ -19,13 +19,14 @@ from lantern.batched_rules import Call, aligned
 from lantern.errors import (
     ArgumentError,
     BatchedValueError,
+    DetachError,
     EscapedError,
     MutationError,
 )
 from lantern.namespace import namespace, register_namespace
 from lantern.op import Function, operation_of, register_class, start
 from lantern.operators import BINARY, install
-from lantern.protocols import refuse_out, refuse_second, works_on_plain_values
+from lantern.protocols import works_on_plain_values
 from lantern.tensor.indexing import getitem
 from lantern.tensor.linalg import matmul
 from lantern.tensor.manipulation import matrix_transpose
@@ -48,6 +49,7 @@ class Examples(Level):
 
     __slots__ = ("is_open", "size")
     is_derivative: ClassVar[bool] = False
+    saves: ClassVar[bool] = False
 
     def __init__(self, name: str, size: int) -> None:
         self.name, self.driver = name, "in place"
@@ -126,6 +128,17 @@ class Examples(Level):
 
 def _started(rule: Any, *operands: Any, **statics: Any) -> Any:
     return start(rule, operands, (), statics)
+
+
+def _refuse_out(name: str, args: Any, kwargs: dict[str, Any]) -> None:
+    """Refuse ``out=``, and what NumPy would write into where that is no keyword."""
+    second = args[1:] if name in ("fix", "isneginf", "isposinf") else ()
+    out = kwargs.pop("out", None)
+    if any(x is not None for x in (out if type(out) is tuple else (out, *second))):
+        raise DetachError(
+            f"numpy.{name}: inside vmap there is another result for each example, "
+            f"which out= cannot hold. Use the function's result."
+        )
 
 
 def _no_single_value(where: str, instead: str) -> BatchedValueError:
@@ -271,7 +284,7 @@ class Batched(StandardArray):
             return getattr(self, _REFLECTED[name])(inputs[0])
         if method != "__call__" or not works_on_plain_values(name):
             return super().__array_ufunc__(ufunc, method, *inputs, **kwargs)
-        refuse_out(f"numpy.{name}", kwargs)
+        _refuse_out(name, inputs, kwargs)
         return getattr(namespace(self), name)(*inputs, **kwargs)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
@@ -280,8 +293,7 @@ class Batched(StandardArray):
         if not works_on_plain_values(name) and name not in namespace(self).REFUSED:
             return super().__array_function__(func, types, args, kwargs)
         kwargs = dict(kwargs)
-        refuse_out(f"numpy.{name}", kwargs)
-        refuse_second(name, args)
+        _refuse_out(name, args, kwargs)
         return getattr(namespace(self), name)(*args, **kwargs)
 
     def __invert__(self) -> Any:
@@ -301,10 +313,8 @@ class Batched(StandardArray):
         return self.shape[0]
 
     def __repr__(self) -> str:
-        return (
-            f"Batched({self.prompt.size} examples of shape {self.shape}, "
-            f"{self.prompt.name})"
-        )
+        examples = f"{self.prompt.size} examples of shape {self.shape}"
+        return f"Batched({examples}, {self.prompt.name})"
 
 
 def _together(x: Batched, y: Any) -> tuple[Any, Any] | None:

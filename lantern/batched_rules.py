@@ -14,7 +14,8 @@ from typing import Any
 
 from lantern.errors import ShapeError
 from lantern.op import Function, Op, registry
-from lantern.tensor.manipulation import axis_of, broadcast_to, moveaxis, stack
+from lantern.tensor.manipulation import axis_of, broadcast_to, moveaxis
+from lantern.tensor.stacking import stack
 from lantern.tree import tree_map
 
 __all__ = [

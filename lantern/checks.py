@@ -1,7 +1,7 @@
 """What a user may hand to a derivative: the only file that refuses it, in words."""
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType
 from typing import Any
 
@@ -11,12 +11,14 @@ from lantern.tree import tree_leaves, tree_map
 from lantern.value import base, is_complex
 
 __all__ = [
+    "by_names",
     "check_driver",
     "check_function",
     "check_like",
     "check_result",
     "check_scalar",
     "choose",
+    "choose_named",
     "describe",
     "is_number",
     "pair",
@@ -86,8 +88,8 @@ def choose(where: str, argnums: Any, args: Sequence[Any]) -> Sequence[int]:
     for i in chosen:
         if type(i) is not int:
             raise ArgumentError(
-                f"{where}: argnums must be an int or a tuple of ints, got {argnums!r}. "
-                f"Count positional arguments from 0."
+                f"{where}: argnums must be an int, a parameter's name, '*' or a tuple "
+                f"of ints or of names, got {argnums!r}. Count positions from 0."
             )
         if not -len(args) <= i < len(args):
             raise ArgumentError(
@@ -99,6 +101,79 @@ def choose(where: str, argnums: Any, args: Sequence[Any]) -> Sequence[int]:
             f"{where}: argnums={argnums!r} names an argument twice. Name each once."
         )
     return chosen
+
+
+def by_names(argnums: Any) -> bool:
+    """Whether arguments are chosen by their names, or all by "*"."""
+    first = argnums[:1] if isinstance(argnums, tuple | list) else (argnums,)
+    return any(isinstance(name, str) for name in first)
+
+
+def choose_named(
+    where: str,
+    f: Callable[..., Any],
+    argnums: Any,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+) -> tuple[list[Any], Callable[..., Any]]:
+    """The arguments that names choose, and f as a function of these alone.
+
+    A parameter that the call leaves out counts with its default.
+    """
+    if argnums == "*":
+        if not args:
+            raise ArgumentError(
+                f"{where}: argnums='*' means all positional arguments, but f was "
+                f"called with none. Pass the differentiated arguments by position."
+            )
+        return list(args), lambda *chosen: f(*chosen, **kwargs)
+    names = argnums if isinstance(argnums, tuple | list) else (argnums,)
+    parameters = _parameters(where, f)
+    given = dict(zip(parameters, args, strict=False))
+    given = {name: x for name, x in given.items() if _takes_one(parameters[name])}
+    defaults = {n: p.default for n, p in parameters.items() if p.default is not p.empty}
+    known = {**defaults, **given, **kwargs}
+    if wrong := [n for n in names if not isinstance(n, str) or n not in known]:
+        raise ArgumentError(
+            f"{where}: argnums={argnums!r}, but the call of f has no argument "
+            f"{wrong[0]!r}; it has {', '.join(known) or 'none'}. Name these, or count "
+            f"positions."
+        )
+    if len(set(names)) < len(names):
+        raise ArgumentError(
+            f"{where}: argnums={argnums!r} names an argument twice. Name each once."
+        )
+    by_position = {name: i for i, name in enumerate(given) if name in names}
+
+    def call(*chosen: Any) -> Any:
+        positional, by_name = list(args), dict(kwargs)
+        for name, x in zip(names, chosen, strict=True):
+            if name in by_position:
+                positional[by_position[name]] = x
+            else:
+                by_name[name] = x
+        return f(*positional, **by_name)
+
+    return [known[name] for name in names], call
+
+
+def _parameters(where: str, f: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
+    """The parameters of a function by name."""
+    try:
+        return inspect.signature(f).parameters
+    except ValueError:
+        raise ArgumentError(
+            f"{where}: {getattr(f, '__name__', f)} does not tell the names of its "
+            f"parameters. Choose arguments by position."
+        ) from None
+
+
+def _takes_one(parameter: inspect.Parameter) -> bool:
+    """Whether a parameter takes one positional argument."""
+    return parameter.kind in (
+        inspect.Parameter.POSITIONAL_ONLY,
+        inspect.Parameter.POSITIONAL_OR_KEYWORD,
+    )
 
 
 def pair(where: str, y: Any) -> tuple[Any, Any]:

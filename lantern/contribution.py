@@ -26,6 +26,10 @@ class Contribution:
         """Whether it belongs at the same place for all examples of a ``vmap``."""
         return True
 
+    def adds_to_buffer(self) -> bool:
+        """Whether it costs little to add it to a ``Buffer``, which may be tracked."""
+        return False
+
     def add_to(self, buffer: Any) -> None:
         """Add the contribution to an array that the operand owns."""
         buffer += self.dense(buffer.shape)

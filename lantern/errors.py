@@ -5,8 +5,10 @@ Messages read ``where: what happened, with the actual values. What to do.``
 
 __all__ = [
     "AlreadyResumedError",
+    "AnomalyError",
     "ArgumentError",
     "BatchedValueError",
+    "ConvergenceError",
     "DetachError",
     "EagerError",
     "EscapedError",
@@ -21,6 +23,7 @@ __all__ = [
     "ResumptionError",
     "RuleError",
     "ShapeError",
+    "UnhandledEffectError",
 ]
 
 
@@ -38,6 +41,10 @@ class BatchedValueError(LanternError, TypeError, ValueError):
 
 class ShapeError(LanternError, ValueError):
     """Arrays have shapes or values that do not fit together."""
+
+
+class ConvergenceError(LanternError, ArithmeticError):
+    """A search did not come to an end within its steps."""
 
 
 class NotScalarError(ArgumentError):
@@ -72,6 +79,10 @@ class MissingExtraError(LanternError, ImportError):
     """A feature needs an optional package that is not installed."""
 
 
+class AnomalyError(LanternError, ArithmeticError):
+    """A nan, an infinity or another oddity that ``debug`` was asked to find."""
+
+
 class RuleError(LanternError, TypeError):
     """A derivative rule breaks the protocol of ``lantern.op``."""
 
@@ -90,3 +101,7 @@ class ResumptionError(LanternError, RuntimeError):
 
 class NestingError(LanternError, RecursionError):
     """Delimiters are nested so deep that the C stack would be in danger."""
+
+
+class UnhandledEffectError(LanternError, RuntimeError):
+    """A program asked for an effect, and no handler was in force to answer it."""

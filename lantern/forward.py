@@ -1,13 +1,13 @@
 """Forward mode: every rule is resumed at once, and tells how its result moves."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from lantern.checks import check_function, check_like, check_result, pair
 from lantern.errors import ArgumentError
 from lantern.namespace import namespace
 from lantern.op import kind_of, operand_count, value_class
-from lantern.reverse import Reverse, strip, track
+from lantern.reverse import Reverse, frozen, in_kind_of, strip, track
 from lantern.tree import tree_map
 from lantern.value import (
     Level,
@@ -29,6 +29,7 @@ class Forward(Level):
     """One forward-mode derivative."""
 
     __slots__ = ()
+    saves: ClassVar[bool] = False
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
@@ -37,18 +38,23 @@ class Forward(Level):
 
 def advance(z: Receiver) -> None:
     """Give a new value its tangent, from its rule and its operands' tangents."""
-    kind, plain = kind_of(z.rule), base(z.rule.value)
-    if kind == "linear":
-        move = by_itself
-    elif kind == "bilinear":
-        move = by_products
-    elif kind == "elementwise" or value_class(z.rule.value).rank == 0:
-        move = by_partials
-    else:
-        move = by_transposition
-    with namespace(plain).quiet():  # a derivative may be infinite
-        z.tangent = z.fit(move(z))
+    with namespace(base(z.rule.value)).quiet():  # a derivative may be infinite
+        z.tangent = z.fit(way(z.rule)(z))
     z.release()
+
+
+def way(rule: Replayable) -> Callable[[Receiver], Any]:
+    """How a rule moves tangents."""
+    kind = kind_of(rule)
+    if kind == "linear":
+        return by_itself
+    if kind == "bilinear":
+        return by_products
+    if kind == "stated":
+        return by_statement
+    if kind in ("elementwise", "partials") or value_class(rule.value).rank == 0:
+        return by_partials
+    return by_transposition
 
 
 def contribution(rule: Replayable, z_bar: Any) -> Any:
@@ -60,16 +66,27 @@ def contribution(rule: Replayable, z_bar: Any) -> Any:
 
 
 def by_partials(z: Receiver) -> Any:
-    """The tangent of an elementwise result: partial derivatives times tangents.
+    """The tangent of an elementwise result: partial derivatives times tangents."""
+    return combined(z, partials(z))
 
-    A rule that is resumed with 1 yields its partial derivatives. The real result of a
-    complex operand is no holomorphic function: only the real part counts.
+
+def partials(z: Receiver) -> list[Any]:
+    """What a rule that is resumed with 1 yields: its partial derivatives."""
+    return [contribution(z.rule, 1) for _ in z.operands()]
+
+
+def combined(z: Receiver, partials: list[Any]) -> Any:
+    """The sum of partial derivatives times tangents.
+
+    The real result of a complex operand is no holomorphic function: only the real part
+    counts.
     """
     total = None
-    for x in z.operands():
-        partial = contribution(z.rule, 1)
+    for x, partial in zip(z.operands(), partials, strict=True):
         if x is None or partial is None:
             continue
+        if callable(partial):
+            partial = partial()
         if x.holds_complex() and not z.holds_complex():
             xp = namespace(partial)
             term = xp.real(xp.conj(partial) * x.tangent)
@@ -81,6 +98,14 @@ def by_partials(z: Receiver) -> Any:
         return zeros_like(value)
     whole = getattr(total, "shape", ()) == getattr(value, "shape", ())
     return total if whole and hasattr(total, "dtype") else total + zeros_like(value)
+
+
+def by_statement(z: Receiver) -> Any:
+    """The tangent that a rule states itself, by the function ``tangent``."""
+    rule, operands = z.rule, z.operands()
+    tangents = [None if x is None else x.tangent for x in operands]
+    tangents += [None] * (len(rule.operands) - len(tangents))
+    return rule.statics["tangent"](rule.operands, tangents)
 
 
 def by_itself(z: Receiver) -> Any:
@@ -176,9 +201,9 @@ def jvp(
     level = Forward("jvp")
     inputs = track("jvp", tuple(primals), level)
     check_like("jvp", tuple(primals), tuple(tangents))
-    tree_map(_give_tangent, inputs, tuple(tangents))
+    tree_map(give_tangent, inputs, tuple(tangents))
     try:
-        y = f(*inputs)
+        y = frozen(f(*inputs))
     finally:
         level.close()
     y, *aux = pair("jvp", y) if has_aux else (y,)
@@ -191,8 +216,9 @@ def jvp(
     return strip(y, level), tree_map(tangent, y), *strip(aux, level)
 
 
-def _give_tangent(x: Value, tangent: Any) -> None:
+def give_tangent(x: Value, tangent: Any) -> None:
+    """Let an input of a derivative move."""
     tangent = unwrapped(tangent)
     if not getattr(tangent, "shape", ()):
-        tangent = x.one() * tangent
+        tangent = in_kind_of(x, tangent)
     x.receiver.tangent = x.receiver.fit(tangent)

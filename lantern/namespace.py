@@ -74,10 +74,28 @@ def _mpmath() -> ScalarNamespace:
     return ScalarNamespace("mpmath", functions)
 
 
+def _intervals() -> ScalarNamespace:
+    iv = import_module("mpmath").iv
+    same = "exp expm1 log log1p log10 sqrt sin cos tan atan2 gamma pi inf".split()
+    functions = {name: getattr(iv, name) for name in same if hasattr(iv, name)}
+    return ScalarNamespace("interval", {**functions, "abs": abs})
+
+
+def _uncertainties() -> ScalarNamespace:
+    umath = import_module("uncertainties.umath")
+    functions = {name: getattr(umath, name) for name in dir(umath) if name[0] != "_"}
+    return ScalarNamespace("uncertain", {**functions, "abs": abs, "pi": scalar.pi})
+
+
 _namespaces: dict[type, Any] = dict.fromkeys(
     (float, int, bool, complex, Fraction), scalar
 )
-_by_package: dict[str, Any] = {"decimal": _decimals, "mpmath": _mpmath}
+_by_package: dict[str, Any] = {
+    "decimal": _decimals,
+    "mpmath": _mpmath,
+    "mpmath.ctx_iv": _intervals,
+    "uncertainties": _uncertainties,
+}
 
 
 def register_namespace(owner: type | str, functions: Any) -> None:
@@ -98,7 +116,8 @@ def _find(cls: type) -> Any:
         if base in _namespaces:
             found = _namespaces[base]
             break
-        package = base.__module__.partition(".")[0]
+        module = base.__module__
+        package = module if module in _by_package else module.partition(".")[0]
         if package in _by_package:
             found = _by_package[package]()
             break

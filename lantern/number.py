@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 
 from lantern.contribution import Contribution
 from lantern.errors import DetachError
+from lantern.failure import fail
 from lantern.namespace import namespace
 from lantern.op import Function, register_class
 from lantern.operators import OperatorValue, install
@@ -101,6 +102,8 @@ class Number(OperatorValue, Wrapper, Receiver):
                             x.cotangent = x_bar if total is None else total + x_bar
                 except StopIteration:
                     raise too_few_contributions(rule) from None
+                except Exception as error:
+                    fail((self.left, self.right), error)
                 self.left = self.right = None
             if not waiting or type(waiting[-1]) is not Number:
                 return answer
@@ -108,6 +111,8 @@ class Number(OperatorValue, Wrapper, Receiver):
 
     def fit(self, contribution: Any) -> Any:
         """A contribution as a number: the sum of an array, the real part of complex."""
+        if callable(contribution):
+            contribution = contribution()
         if isinstance(contribution, Contribution):
             contribution = contribution.dense(())
         if getattr(contribution, "shape", ()):
@@ -133,8 +138,12 @@ class Number(OperatorValue, Wrapper, Receiver):
         kind = type(base(self))
         if not is_tracked(gradient):
             gradient = base(gradient)
-        if type(gradient) is kind or isinstance(gradient, Value):
+        if type(gradient) is kind:
             return gradient
+        if isinstance(gradient, Value):
+            tracked: Any = gradient
+            widen = is_complex(self) and not is_complex(tracked)
+            return tracked + 0j if widen else tracked
         if not issubclass(kind, numbers.Number):
             return gradient
         return kind(gradient)  # type: ignore[call-arg]  # a class of numbers
@@ -143,6 +152,8 @@ class Number(OperatorValue, Wrapper, Receiver):
         """1 in the number's own type."""
         if type(self.primal) is float:
             return 1.0
+        if isinstance(self.primal, Value):
+            return 1  # as an interval, it would not leave the outer value its turn
         kind = type(base(self))
         return kind(1) if issubclass(kind, numbers.Number) else 1  # type: ignore[call-arg]
 
@@ -168,8 +179,8 @@ class Number(OperatorValue, Wrapper, Receiver):
     def __float__(self) -> NoReturn:
         raise DetachError(
             "float: a tracked number would become a constant, as in math.sin(x) or "
-            "b[i] = x. Use lantern's functions (lantern.sin), lantern.stack to build "
-            "arrays, or lantern.stop_gradient to detach it on purpose."
+            "b[i] = x. Use lantern's functions (lantern.sin), a lantern.Buffer for b, "
+            "lantern.stack to build arrays, or lantern.stop_gradient to detach it."
         )
 
     def __complex__(self) -> NoReturn:

@@ -28,6 +28,7 @@ from typing import Any, NamedTuple
 
 from lantern.errors import RuleError
 from lantern.namespace import namespace
+from lantern.saving import kept
 from lantern.value import (
     UNTRACKED,
     Level,
@@ -41,16 +42,19 @@ from lantern.value import (
 
 __all__ = [
     "Op",
+    "additive",
     "adjoint",
     "bilinear",
     "constant",
     "elementwise",
+    "keeps",
     "kind_of",
     "linear",
     "op",
     "operand_count",
     "operation_of",
     "register_class",
+    "register_rule",
     "registry",
     "start",
     "value_class",
@@ -70,7 +74,9 @@ class Op(NamedTuple):
         kind: how forward mode reads the rule. "elementwise": resumed with 1 it yields
             its partial derivatives. "linear": applied to the tangent. "bilinear": by
             the product rule. "constant": zero derivative, the result is not tracked.
-            "general": the transpose of its backward step.
+            "general": the transpose of its backward step. "partials": as "elementwise",
+            but contributions may have any shape and type. "stated": by a function of
+            its own, the static ``tangent``.
         arity: how many differentiable operands it has; -1 for any number.
         function: the operation on plain and tracked values.
     """
@@ -84,6 +90,10 @@ class Op(NamedTuple):
 
 registry: dict[str, Op] = {}
 _by_code: dict[CodeType, Op] = {}
+# The code of rules that may yield thunks. Their operands come as a tuple, whatever
+# their number, so that a number does not take its short way back, which calls none.
+_lazy: set[CodeType] = set()
+_sums: set[CodeType] = set()
 _classes: dict[type | str, type[Value]] = {}
 
 
@@ -149,13 +159,18 @@ def _start(
     if prompt is not UNTRACKED:
         operands = [unwrapped(x) for x in operands]
     own = [isinstance(x, Value) and x.prompt is prompt for x in operands]
+    if not all(own) and keeps(rule):
+        pairs = zip(operands, own, strict=True)
+        operands = [x if o else kept(prompt, x) for x, o in pairs]
+    args = [kept(prompt, x) for x in args]
+    statics = {name: kept(prompt, x) for name, x in statics.items()}
     primals = [x.primal if o else x for x, o in zip(operands, own, strict=True)]
     receivers = [x.receiver if o else None for x, o in zip(operands, own, strict=True)]
     while receivers[-1] is None:
         receivers.pop()
     left, right = receivers[0], receivers[-1] if len(receivers) == 2 else None
-    if len(receivers) > 2:
-        left = tuple(receivers)
+    if len(receivers) > 2 or rule.__code__ in _lazy:
+        left, right = tuple(receivers), None
     started = begin(prompt, rule, (*primals, *args), statics)
     primal = first(started)
     classes = [type(x) for x in values if x.prompt is prompt]
@@ -164,6 +179,12 @@ def _start(
         cls = max([cls, *classes], key=attrgetter("rank"))
     elementwise = _by_code[rule.__code__].kind == "elementwise"
     return cls.emerge(primal, prompt, started, left, right, elementwise)
+
+
+def keeps(rule: RuleFunction) -> bool:
+    """Whether a rule needs its operands on the way back: no linear one does."""
+    code = rule.__code__
+    return _by_code[code].kind != "linear" and code not in _sums
 
 
 def first(started: Any) -> Any:
@@ -189,15 +210,23 @@ def begin(
 
 
 def _unary(rule: RuleFunction, elementwise: bool) -> Function:
+    lazy = rule.__code__ in _lazy
+
     def function(x: Any, /, *args: Any, **statics: Any) -> Any:
         if not isinstance(x, Value):
             if type(x) is list or type(x) is tuple:
                 return function(from_lists(x), *args, **statics)
             return first(rule(x, *args, **statics))
-        started = begin(x.prompt, rule, (x.primal, *args), statics)
+        prompt = x.prompt
+        if args:
+            args = tuple([kept(prompt, a) for a in args])
+        if statics:
+            statics = {name: kept(prompt, a) for name, a in statics.items()}
+        started = begin(prompt, rule, (x.primal, *args), statics)
         z = first(started)
         cls = type(x) if type(z) is not tuple else value_class(z)
-        return cls.emerge(z, x.prompt, started, x.receiver, None, elementwise)
+        left = (x.receiver,) if lazy else x.receiver
+        return cls.emerge(z, prompt, started, left, None, elementwise)
 
     return function
 
@@ -255,6 +284,8 @@ def _register(rule: RuleFunction, kind: str) -> Function:
             f"{rule.__name__}: the rule has no differentiable operand. Put '/' behind "
             f"the parameters that it differentiates: def {rule.__name__}(x, /)."
         )
+    if kind == "general" or any(type(x) is CodeType for x in code.co_consts):
+        _lazy.add(code)
     if kind == "constant":
         function = _constant(rule)
     elif variadic:
@@ -263,7 +294,7 @@ def _register(rule: RuleFunction, kind: str) -> Function:
         function = _general(rule, arity)
     if arity == 1 and kind != "constant":
         statics = code.co_argcount + code.co_kwonlyargcount - 1
-        alone = not statics and not code.co_flags & CO_VARKEYWORDS
+        alone = not (statics or code.co_flags & CO_VARKEYWORDS or code in _lazy)
         make = _unary_without_statics if alone else _unary
         function = make(rule, kind == "elementwise")
     functools.update_wrapper(function, rule)
@@ -271,6 +302,16 @@ def _register(rule: RuleFunction, kind: str) -> Function:
     name = rule.__name__.lstrip("_")
     registry[name] = _by_code[code] = Op(name, rule, kind, arity, function)
     return function
+
+
+def register_rule(rule: RuleFunction, kind: str) -> RuleFunction:
+    """Give a rule of any number of operands its kind, without making it an operation.
+
+    For rules that many operations share, as those of ``lantern.custom``; these call
+    ``start`` themselves.
+    """
+    _by_code[rule.__code__] = Op(rule.__name__, rule, kind, -1, rule)
+    return rule
 
 
 def op(rule: RuleFunction) -> Function:
@@ -302,6 +343,12 @@ def elementwise(rule: RuleFunction) -> Function:
 
     Forward mode resumes it with 1.
     """
+    return _register(rule, "elementwise")
+
+
+def additive(rule: RuleFunction) -> Function:
+    """Like ``elementwise``, for a sum of the operands, which the rule does not keep."""
+    _sums.add(rule.__code__)
     return _register(rule, "elementwise")
 
 

@@ -10,19 +10,14 @@ import sys
 from functools import cache
 from typing import Any
 
-from lantern.errors import DetachError, MissingRuleError
+from lantern.errors import DetachError, MissingRuleError, MutationError
 from lantern.tree import tree_map
-from lantern.value import base, is_tracked
+from lantern.value import Value, base, is_container, is_tracked
 
-__all__ = [
-    "ArrayProtocols",
-    "find_function",
-    "refuse_out",
-    "refuse_second",
-    "works_on_plain_values",
-]
+__all__ = ["OUR_NAMES", "ArrayProtocols", "find_function", "works_on_plain_values"]
 
-_OUR_NAMES = {
+# Other names of NumPy and SciPy for functions of ours.
+OUR_NAMES = {
     "absolute": "abs",
     "amax": "max",
     "amin": "min",
@@ -37,9 +32,11 @@ _OUR_NAMES = {
     "conjugate": "conj",
     "expit": "sigmoid",
     "gammaln": "lgamma",
+    "mod": "remainder",
     "power": "pow",
     "psi": "digamma",
     "transpose": "permute_dims",
+    "true_divide": "divide",
 }
 _PLAIN = frozenset(
     (
@@ -68,6 +65,12 @@ _METHODS = {
 }
 
 
+_AT = {name: name for name in ("add", "subtract", "multiply", "divide", "power")} | {
+    "minimum": "min",
+    "maximum": "max",
+}
+
+
 def works_on_plain_values(name: str) -> bool:
     """Whether a function of NumPy has derivative zero, and a plain result."""
     return name in _PLAIN
@@ -75,11 +78,13 @@ def works_on_plain_values(name: str) -> bool:
 
 def find_function(name: str, module: str = "numpy") -> Any:
     """Lantern's function for a function of NumPy or SciPy; None if there is none."""
-    functions: Any = sys.modules["lantern"]
+    functions = lantern = sys.modules["lantern"]
     for part in ("linalg", "fft"):
         if module.endswith(part):
             functions = getattr(functions, part)
-    found = getattr(functions, _OUR_NAMES.get(name, name), None)
+    found = getattr(functions, OUR_NAMES.get(name, name), None)
+    if found is None and "scipy.special" in sys.modules:
+        found = getattr(lantern.scipy.special, name, None)
     return found if callable(found) else None
 
 
@@ -95,20 +100,40 @@ def _accepts(function: Any, args: Any, kwargs: Any) -> bool:
     return True
 
 
-def refuse_out(name: str, kwargs: dict[str, Any]) -> None:
-    """Refuse ``out=``, and drop it where it is None."""
+def _taken_out(name: str, kwargs: dict[str, Any]) -> Any:
+    """Take ``out=`` from the arguments: a buffer, or None."""
     out = kwargs.pop("out", None)
+    if type(out) is tuple and len(out) == 1:
+        out = out[0]
+    if isinstance(out, Value):
+        if out.changes:
+            return out
+        raise MutationError(
+            f"{name}: out= cannot be a tensor, which never changes. Use the "
+            f"function's result, or a lantern.Buffer for out."
+        )
     if any(x is not None for x in (out if type(out) is tuple else (out,))):
         raise DetachError(
             f"{name}: with a tracked value, out= would make its result a constant. "
-            f"Use the function's result."
+            f"Use the function's result, or a lantern.Buffer for out."
         )
+    return None
 
 
-def refuse_second(name: str, args: Any) -> None:
-    """Refuse what NumPy would write its result into, where that is no keyword."""
-    if name in _SECOND_IS_OUT and len(args) > 1:
-        refuse_out(f"numpy.{name}", {"out": args[1]})
+def _write_at(name: str, target: Any, index: Any, *v: Any) -> None:
+    """What ``np.add.at(b, index, v)`` and the like do to a buffer."""
+    if not isinstance(target, Value) or not target.changes:
+        raise MutationError(
+            f"numpy.{name}.at: the array cannot be written to, or would lose a "
+            f"derivative. Make it a lantern.Buffer, or use x.at[index].add(v)."
+        )
+    method = getattr(target.freeze().at[index], _AT.get(name, ""), None)  # type: ignore[attr-defined]  # a buffer
+    if method is None or len(v) != 1:
+        raise MissingRuleError(
+            f"numpy.{name}.at: no rule for it. Choose one of {', '.join(_AT)}, or "
+            f"write b[index] = numpy.{name}(b[index])."
+        )
+    target[...] = method(*v)  # type: ignore[index]  # a buffer
 
 
 def _call(name: str, function: Any, args: Any, kwargs: Any) -> Any:
@@ -131,8 +156,16 @@ class ArrayProtocols:
         self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any
     ) -> Any:
         """Run a universal function of NumPy or SciPy by the rule of its name."""
+        if len(inputs) > 1 and any(map(is_container, inputs)):
+            return NotImplemented
         name = ufunc.__name__
-        refuse_out(f"numpy.{name}", kwargs)
+        if kwargs.get("out") is not None:
+            b = _taken_out(f"numpy.{name}", kwargs)
+            z = self.__array_ufunc__(ufunc, method, *inputs, **kwargs)
+            return b.take_result(z) if b is not None else z
+        kwargs.pop("out", None)
+        if method == "at":
+            return _write_at(name, *inputs)
         if method != "__call__":
             ours = _METHODS.get((name, method))
             function = find_function(ours) if ours else None
@@ -150,9 +183,16 @@ class ArrayProtocols:
         """Run an array function of NumPy by the rule of its name."""
         name, module = func.__name__, func.__module__
         kwargs = dict(kwargs)
-        refuse_out(f"{module}.{name}", kwargs)
+        if name in _SECOND_IS_OUT and len(args) > 1:
+            args, kwargs["out"] = args[:1], args[1]
+        if kwargs.get("out") is not None:
+            b = _taken_out(f"{module}.{name}", kwargs)
+            z = self.__array_function__(func, types, args, kwargs)
+            return b.take_result(z) if b is not None else z
+        kwargs.pop("out", None)
+        if kwargs.get("casting") == "same_kind":
+            del kwargs["casting"]  # the default, said aloud by np.row_stack
         if works_on_plain_values(name):
-            refuse_second(name, args)
             return func(*tree_map(base, args), **tree_map(base, kwargs))
         function = find_function(name, module)
         return _call(f"{module}.{name}", function, args, kwargs)
@@ -163,6 +203,6 @@ class ArrayProtocols:
             return base(self).__array__(*args, **kwargs)
         raise DetachError(
             "numpy.array: a tracked value would become a constant. Use lantern.array "
-            "or lantern.stack to build an array of tracked numbers, or "
-            "lantern.stop_gradient to detach it on purpose."
+            "or lantern.stack to build an array of tracked numbers, a lantern.Buffer "
+            "for b in b[i] = x, or lantern.stop_gradient to detach it on purpose."
         )

@@ -1,15 +1,19 @@
 """Reverse mode: a delimiter around the function, its rules resumed newest first."""
 
 from collections.abc import Callable, Sequence
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 from lantern.checks import (
+    by_names,
     check_driver,
     check_function,
     check_like,
     check_result,
     check_scalar,
     choose,
+    choose_named,
     describe,
     is_number,
     pair,
@@ -18,12 +22,14 @@ from lantern.cps import delimit, reset, shift
 from lantern.errors import ArgumentError
 from lantern.number import Number
 from lantern.op import value_class
+from lantern.saving import copied
 from lantern.tree import tree_leaves, tree_map
 from lantern.value import Level, Receiver, Replayable, Value, base, levels, unwrapped
 
 __all__ = ["grad", "value_and_grad", "vjp"]
 
 Function = Callable[..., Any]
+Argnums = int | str | Sequence[int] | Sequence[str]
 
 
 class Reverse(Level):
@@ -92,16 +98,28 @@ def _track_leaf(where: str, leaf: Any, level: Level) -> Value:
     if kind in "iu" or isinstance(leaf, int):
         leaf = float(leaf)
     cls: Any = value_class(leaf)
-    value: Value = cls(leaf, level)
+    value: Value = cls(copied(leaf), level)
     return value
 
 
-def strip(tree: Any, level: Level) -> Any:
-    """A structure like ``tree`` with the values of a derivative made plain."""
+def frozen(tree: Any) -> Any:
+    """A structure like ``tree`` with its buffers as the tensors that they are now."""
+    return tree_map(lambda x: x.frozen() if isinstance(x, Value) else x, tree)
+
+
+def strip(tree: Any, level: Level, fresh: bool = False) -> Any:
+    """A structure like ``tree`` with the values of a derivative made plain.
+
+    Args:
+        tree: any structure.
+        level: the derivative.
+        fresh: whether rules will need what the values hold: then copies are returned.
+    """
 
     def plain(leaf: Any) -> Any:
-        own = isinstance(leaf, Value) and leaf.prompt is level
-        return leaf.primal if own else leaf
+        if not isinstance(leaf, Value) or leaf.prompt is not level:
+            return leaf
+        return copied(leaf.primal) if fresh else leaf.primal
 
     return tree_map(plain, tree)
 
@@ -119,7 +137,7 @@ def seed(where: str, y: Any, level: Level, holomorphic: bool) -> Any:
 
 def value_and_grad(
     f: Function,
-    argnums: int | Sequence[int] = 0,
+    argnums: Argnums = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
     *,
@@ -129,7 +147,9 @@ def value_and_grad(
 
     Args:
         f: returns one real number; with ``has_aux`` a pair of it and anything else.
-        argnums: which positional arguments to differentiate: one, or several.
+        argnums: which arguments to differentiate: a position or a tuple of positions;
+            a parameter's name or a tuple of names, however these are passed; or "*" for
+            all positional arguments of the call, in a tuple.
         has_aux: whether f returns ``(value, aux)``.
         holomorphic: promise that f is a holomorphic function of complex arguments;
             the result is then its complex derivative.
@@ -148,6 +168,8 @@ def value_and_grad(
     Example:
         >>> value_and_grad(lambda x, y: x * y, argnums=(0, 1))(2.0, 3.0)
         (6.0, (3.0, 2.0))
+        >>> value_and_grad(lambda x, y: x * y, argnums="y")(2.0, y=3.0)
+        (6.0, 2.0)
 
     References:
         Wang et al. (2019), section 3.2.
@@ -159,7 +181,7 @@ def value_and_grad(
 
 def grad(
     f: Function,
-    argnums: int | Sequence[int] = 0,
+    argnums: Argnums = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
     *,
@@ -169,7 +191,7 @@ def grad(
 
     Args:
         f: returns one real number; with ``has_aux`` a pair of it and anything else.
-        argnums: which positional arguments to differentiate: one, or several.
+        argnums: see ``value_and_grad``.
         has_aux: whether f returns ``(value, aux)``; the result is then a pair too.
         holomorphic: see ``value_and_grad``.
         driver: see ``value_and_grad``.
@@ -197,7 +219,7 @@ def grad(
 def _differentiate(
     where: str,
     f: Function,
-    argnums: int | Sequence[int],
+    argnums: Argnums,
     has_aux: bool,
     holomorphic: bool,
     driver: str,
@@ -206,6 +228,9 @@ def _differentiate(
     check_function(where, f)
     check_driver(where, driver)
     several = isinstance(argnums, tuple | list)
+    if type(argnums) is not int and by_names(argnums):
+        options = (has_aux, holomorphic, driver, with_value)
+        return _differentiate_by_name(where, f, argnums, *options)
 
     def differentiated(*args: Any, **kwargs: Any) -> Any:
         level = Reverse(where, driver)
@@ -218,6 +243,7 @@ def _differentiate(
             y, aux = f(*tracked, **kwargs), None
             if has_aux:
                 y, aux = pair(where, y)
+                aux = frozen(aux)
             return seed(where, y, level, holomorphic), aux
 
         value, aux = level.run(body)
@@ -228,11 +254,30 @@ def _differentiate(
             return ((value, aux), result) if with_value else (result, aux)
         return (value, result) if with_value else result
 
-    differentiated.__name__ = f"{where}_of_{getattr(f, '__name__', 'f')}"
+    return _presented(where, f, differentiated)
+
+
+def _differentiate_by_name(
+    where: str, f: Function, argnums: Any, *options: Any
+) -> Function:
+    """As ``_differentiate``, for arguments that are named or all chosen."""
+    single = isinstance(argnums, str) and argnums != "*"
+
+    def differentiated(*args: Any, **kwargs: Any) -> Any:
+        chosen, call = choose_named(where, f, argnums, args, kwargs)
+        positions = 0 if single else tuple(range(len(chosen)))
+        return _differentiate(where, call, positions, *options)(*chosen)
+
+    return _presented(where, f, differentiated)
+
+
+def _presented(where: str, f: Function, derivative: Function) -> Function:
+    """A derivative under a telling name, with f's documentation and signature."""
+    derivative.__name__ = f"{where}_of_{getattr(f, '__name__', 'f')}"
     if f.__doc__ is not None:
-        differentiated.__doc__ = f.__doc__
-    differentiated.__wrapped__ = f  # type: ignore[attr-defined]  # as functools.wraps
-    return differentiated
+        derivative.__doc__ = f.__doc__
+    derivative.__wrapped__ = f  # type: ignore[attr-defined]  # as functools.wraps
+    return derivative
 
 
 def gradient(inputs: Any, originals: Any, holomorphic: bool = False) -> Any:
@@ -242,7 +287,8 @@ def gradient(inputs: Any, originals: Any, holomorphic: bool = False) -> Any:
 
     def leaf(x: Value, original: Any) -> Any:
         g = x.gradient().conjugate() if holomorphic else x.gradient()
-        return g if unwrapped(original) is original else type(original)(g)
+        cls: Any = value_class(original)
+        return g if unwrapped(original) is original else cls(g)
 
     return tree_map(leaf, inputs, originals)
 
@@ -272,15 +318,8 @@ def vjp(f: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
     References:
         Griewank and Walther (2008), section 3.2.
     """
-    check_function("vjp", f)
-    level = Reverse("vjp")
-    rules: list[Receiver] = []
-    level.suspend, level.begin = rules.append, Replayable
-    inputs = tuple(track("vjp", x, level) for x in primals)
-    y = level.run(lambda: f(*inputs))
-    y, *aux = pair("vjp", y) if has_aux else (y,)
-    check_result("vjp", y)
-    value = strip(y, level)
+    level, rules, inputs, y, *aux = record("vjp", f, primals, has_aux)
+    value = strip(y, level, fresh=True)
 
     def pullback(y_bar: Any) -> tuple[Any, ...]:
         check_like("pullback", value, y_bar)
@@ -288,23 +327,48 @@ def vjp(f: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
             for leaf, seed in zip(tree_leaves(y), tree_leaves(y_bar), strict=True):
                 if isinstance(leaf, Value) and leaf.prompt is level:
                     if not getattr(seed, "shape", ()):
-                        seed = leaf.one() * seed  # on the leaf's device
+                        seed = in_kind_of(leaf, seed)
                     leaf.receiver.accumulate(seed)
             for z in reversed(rules):
-                _replay(z)
+                z.replay()
             return tuple(map(gradient, inputs, primals))
+        except BaseException:
+            for z in rules:
+                z.forget()
+            raise
         finally:
-            for z in (*rules, *(x.receiver for x in tree_leaves(inputs))):
-                z.cotangent = None
+            for x in tree_leaves(inputs):
+                x.receiver.cotangent = None
 
-    return value, pullback, *strip(aux, level)
+    return value, pullback, *strip(aux, level, fresh=True)
 
 
-def _replay(z: Receiver) -> None:
-    """Resume a rule that may be needed again: a fresh one, from its saved operands."""
-    z_bar = z.cotangent
-    if z_bar is not None:
-        z.cotangent = None
-        rule = z.rule.again()
-        next(rule)
-        z.settle(rule, z_bar)
+def record(
+    where: str, f: Function, primals: Sequence[Any], has_aux: bool
+) -> tuple[Any, ...]:
+    """Run f once and keep its rules, to be started again as often as needed.
+
+    Returns:
+        The level, the receivers in the order of the program, the tracked arguments,
+        the tracked result and, with ``has_aux``, what came beside it.
+    """
+    check_function(where, f)
+    level = Reverse(where)
+    rules: list[Receiver] = []
+    level.suspend, level.begin = rules.append, Replayable
+    inputs = tuple(track(where, x, level) for x in primals)
+    y = level.run(lambda: frozen(f(*inputs)))
+    y, *aux = pair(where, y) if has_aux else (y,)
+    check_result(where, y)
+    return level, rules, inputs, y, *aux
+
+
+def in_kind_of(x: Value, seed: Any) -> Any:
+    """A seed in the kind of the number, or on the device of the array, that it is for.
+
+    An exact number's float is that number's exactly, as ``Fraction(0.5)``.
+    """
+    one = x.one()
+    if isinstance(one, Fraction | Decimal) and isinstance(seed, int | float):
+        return type(one)(seed)
+    return seed * one if isinstance(seed, Value) else one * seed

@@ -9,7 +9,10 @@ import cmath
 import math
 from collections.abc import Callable
 from contextlib import nullcontext
+from importlib import import_module
 from typing import Any
+
+from lantern.errors import MissingExtraError
 
 pi, inf, nan = math.pi, math.inf, math.nan
 
@@ -18,12 +21,22 @@ def _function(name: str) -> Callable[[Any], Any]:
     real, complex_ = getattr(math, name), getattr(cmath, name, None)
 
     def function(x: Any) -> Any:
-        if type(x) is complex and complex_ is not None:
-            return complex_(x)
-        return real(x)
+        if type(x) is not complex:
+            return real(x)
+        return complex_(x) if complex_ is not None else _by_scipy(name, x)
 
     function.__name__ = name
     return function
+
+
+def _by_scipy(name: str, x: complex) -> complex:
+    try:
+        return complex(getattr(import_module("scipy.special"), name)(x))
+    except ImportError:
+        raise MissingExtraError(
+            f"{name}: of a complex number SciPy computes it. Install it with "
+            f'pip install "lantern-ad[scipy]".'
+        ) from None
 
 
 exp, sqrt = _function("exp"), _function("sqrt")
@@ -32,7 +45,8 @@ sin, cos, tan = _function("sin"), _function("cos"), _function("tan")
 asin, acos, atan = _function("asin"), _function("acos"), _function("atan")
 sinh, cosh, tanh = _function("sinh"), _function("cosh"), _function("tanh")
 asinh, acosh, atanh = _function("asinh"), _function("acosh"), _function("atanh")
-erf, erfc, gamma, lgamma = math.erf, math.erfc, math.gamma, math.lgamma
+erf, erfc = _function("erf"), _function("erfc")
+gamma, lgamma = math.gamma, math.lgamma
 cbrt, atan2 = math.cbrt, math.atan2
 abs = abs
 
@@ -76,8 +90,8 @@ def ieee_pow(x: Any, y: Any) -> Any:
 
 
 def conj(x: Any) -> Any:
-    """The complex conjugate; a real number is its own."""
-    return x.conjugate() if type(x) is complex else x
+    """The conjugate; a number of a class that has none is its own."""
+    return x.conjugate() if hasattr(x, "conjugate") else x
 
 
 def real(x: Any) -> Any:
@@ -134,7 +148,10 @@ def quiet() -> Any:
 
 def zeros_like(x: Any) -> Any:
     """Zero in x's type."""
-    return type(x)(0)
+    try:
+        return type(x)(0)
+    except (TypeError, NotImplementedError):  # a class of the user's own
+        return 0 * x
 
 
 def logical_not(x: Any) -> bool:
@@ -294,12 +311,13 @@ def erfinv(x: float) -> float:
 
 
 def iv(n: float, x: float) -> float:
-    """The modified Bessel function of the first kind, of integer order n.
+    """The modified Bessel function of the first kind, of order n.
 
     References:
-        Abramowitz and Stegun (1964), 9.6.10.
+        Abramowitz and Stegun (1964), 9.6.6 and 9.6.10.
     """
-    term = total = (x / 2) ** n / math.factorial(int(n))
+    n = abs(n) if n % 1 == 0 else n
+    term = total = math.pow(x / 2, n) / math.gamma(n + 1)
     k = 0
     while abs(term) > 1e-17 * abs(total):
         k += 1

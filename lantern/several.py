@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from lantern.contribution import Contribution, WithMask
 from lantern.namespace import namespace
-from lantern.op import linear, register_class, start
+from lantern.op import begin, linear, register_class, value_class
 from lantern.value import Level, Receiver, Rule, Wrapper, is_complex, zeros_like
 
 __all__: list[str] = []
@@ -53,6 +53,12 @@ class SeveralReceiver(Receiver):
             self.cotangent = [zeros_like(x) for x in self.primals]
         self.cotangent[contribution.index] = contribution.z_bar
 
+    def fail(self, error: Exception) -> None:
+        """As ``Receiver.fail``, with a cotangent for each result."""
+        if self.cotangent is None:
+            self.cotangent = [zeros_like(x) for x in self.primals]
+        super().fail(error)
+
     def fit(self, contribution: Any) -> Any:
         """The results' tangents, as they are."""
         return contribution
@@ -63,7 +69,7 @@ class Several(Wrapper):
 
     __slots__ = ("primal", "prompt", "receiver")
     receiver: Any
-    rank: ClassVar[int] = -1  # a part of it is of the part's own class
+    rank: ClassVar[float] = -1  # a part of it is of the part's own class
 
     @classmethod
     def emerge(
@@ -87,7 +93,11 @@ class Several(Wrapper):
 
 def part(whole: Several, index: int) -> Any:
     """One of several results, as a value of its own."""
-    return start(_part.rule, (whole,), (), {"index": index})  # type: ignore[attr-defined]
+    rule: Any = _part.rule  # type: ignore[attr-defined]  # given by lantern.op
+    started = begin(whole.prompt, rule, (whole.primal,), {"index": index})
+    primal = next(started)
+    receivers = (whole.receiver,)  # a tuple: a number hands on no bare contribution
+    return value_class(primal).emerge(primal, whole.prompt, started, receivers)
 
 
 @linear

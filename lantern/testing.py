@@ -5,14 +5,16 @@ from typing import Any
 
 import numpy as np
 
-from lantern.errors import LanternError
+from lantern.checks import check_function
+from lantern.errors import ArgumentError, LanternError
 from lantern.forward import jvp
 from lantern.reverse import vjp
-from lantern.tree import tree_leaves, tree_map
+from lantern.tree import tree_leaves, tree_map, tree_paths
 from lantern.value import base
 
 __all__ = ["GradientError", "check_grads"]
 
+_WORST = 5  # so many elements does a report show
 # The weights of the central difference of sixth order at 1, 2 and 3 steps.
 _STENCIL = (3 / 4, -3 / 20, 1 / 60)
 
@@ -49,15 +51,35 @@ def check_grads(
         seed: of the random directions.
 
     Raises:
-        GradientError: naming the mode, the expected and the found value.
+        GradientError: a report that names the mode, and the arguments or results with
+            the worst elements, found and expected.
+        ArgumentError: if args is no tuple or list, or a mode or the order is unknown.
 
     Example:
         >>> import lantern
         >>> check_grads(lambda x: lantern.sin(x) * x, (0.5,), order=2)
+        >>> @lantern.custom_rule
+        ... def cube(x, /):
+        ...     z_bar = yield x**3
+        ...     yield z_bar * 2 * x**2
+        >>> check_grads(cube, (2.0,), modes=("rev",))
+        Traceback (most recent call last):
+        ...
+        lantern.testing.GradientError: check_grads: rev is wrong in 1 of 1 elements.
+            args[0]: found -4.3..., expected -6.4... by finite differences, off by 2.16
+        Check the rules of the operations that f uses.
 
     References:
         Griewank and Walther (2008), section 3.1; Fornberg (1988), table 1.
     """
+    check_function("check_grads", f)
+    unknown = [mode for mode in modes if mode not in ("fwd", "rev")]
+    if not isinstance(args, tuple | list) or unknown or not modes or order < 1:
+        raise ArgumentError(
+            f"check_grads: got args of type {type(args).__name__}, order={order!r}, "
+            f"modes={modes!r}. Give the arguments as a tuple, an order from 1 on, and "
+            f"'fwd', 'rev' or both."
+        )
     _check(f, tuple(args), order, tuple(modes), (atol, rtol, eps), seed, "")
 
 
@@ -83,33 +105,87 @@ def _check(
         return vjp(f, *x)[1](y_bar)
 
     for mode in modes:
-        where = f"{path}{mode}"
+        where = f"{mode}{path}"
         if mode == "fwd":
-            for got, want in zip(
-                tree_leaves(forward(*args)), tree_leaves(expected), strict=True
-            ):
-                _compare(where, got, want, tolerances)
+            _compare(where, "f(*args)", forward(*args), expected, tolerances)
         else:
             gradient = reverse(*args)
             _compare_structure(where, gradient, args)
-            got, want = inner(gradient, v), inner(y_bar, expected)
-            _compare(where, got, want, tolerances)
+            if not _close(inner(gradient, v), inner(y_bar, expected), tolerances):
+                whole = _by_element(f, args, y_bar, tolerances[2])
+                _compare(where, "args", gradient, whole, tolerances)
+                _compare(
+                    where,
+                    "the sum",
+                    inner(gradient, v),
+                    inner(y_bar, expected),
+                    tolerances,
+                )
         if order > 1:
             derivative = forward if mode == "fwd" else reverse
             step = (derivative, args, order - 1, modes, tolerances, seed + 1)
-            _check(*step, f"{where} of ")
+            _check(*step, f" of {where}")
+
+
+def _close(got: Any, want: Any, tolerances: tuple[float, float, float]) -> Any:
+    """Whether elements agree; nan agrees with nan."""
+    atol, rtol, _ = tolerances
+    return np.isclose(got, want, atol=atol, rtol=rtol, equal_nan=True)
 
 
 def _compare(
-    where: str, got: Any, want: Any, tolerances: tuple[float, float, float]
+    where: str, name: str, got: Any, want: Any, tolerances: tuple[float, float, float]
 ) -> None:
-    atol, rtol, _ = tolerances
-    if not np.allclose(got, want, atol=atol, rtol=rtol, equal_nan=True):
-        off = np.max(np.abs(np.asarray(got) - np.asarray(want)))
+    """Raise a report of the elements that differ, the worst ones first."""
+    wrong: list[tuple[float, str]] = []
+    count = 0
+    for (path, found), expected in zip(tree_paths(got), tree_leaves(want), strict=True):
+        keys = "".join(f"[{key!r}]" for key in path)
+        found, expected = np.asarray(found), np.asarray(expected)
+        count += found.size
+        off = np.abs(found - expected)
+        for i in np.argwhere(~_close(found, expected, tolerances)):
+            place = tuple(map(int, i))
+            line = (
+                f"    {name}{keys}{list(place) if place else ''}: found "
+                f"{found[place]:.9g}, expected {expected[place]:.9g} by finite "
+                f"differences, off by {off[place]:.3g}"
+            )
+            wrong.append((float(np.nan_to_num(off[place], nan=np.inf)), line))
+    if wrong:
+        wrong.sort(key=lambda pair: -pair[0])
+        lines = [line for _, line in wrong[:_WORST]]
+        if len(wrong) > _WORST:
+            lines.append(f"    and {len(wrong) - _WORST} more")
         raise GradientError(
-            f"check_grads: {where} is {got}, finite differences give {want}, which is "
-            f"off by {off:.3g}. Check the rules of the operations that f uses."
+            f"check_grads: {where} is wrong in {len(wrong)} of {count} elements.\n"
+            + "\n".join(lines)
+            + "\nCheck the rules of the operations that f uses."
         )
+
+
+def _by_element(f: Callable[..., Any], args: Any, y_bar: Any, eps: float) -> Any:
+    """The gradient of ``<y_bar, f>``, element by element, for a report."""
+
+    def scalar(*x: Any) -> float:
+        return inner(y_bar, f(*x))
+
+    def along(leaf: int, unit: Any) -> float:
+        places = iter(range(len(list(tree_leaves(args)))))
+        v = tree_map(
+            lambda x: unit if next(places) == leaf else np.zeros(np.shape(x)), args
+        )
+        return float(difference(scalar, args, v, eps))
+
+    def of_leaf(i: int, x: Any) -> Any:
+        units = np.eye(np.size(x)).reshape(-1, *np.shape(x))
+        flat: list[Any] = [along(i, unit) for unit in units]
+        if np.asarray(x).dtype.kind == "c":
+            flat = [a + 1j * along(i, 1j * u) for a, u in zip(flat, units, strict=True)]
+        return np.reshape(flat, np.shape(x))
+
+    places = iter(range(len(list(tree_leaves(args)))))
+    return tree_map(lambda x: of_leaf(next(places), x), args)
 
 
 def _compare_structure(where: str, gradient: Any, args: Any) -> None:

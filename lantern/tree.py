@@ -1,15 +1,26 @@
-"""Structures of values: tuples, lists, dicts, dataclasses and None, nested.
+"""Structures of values: containers, dataclasses, attrs classes and None, nested.
 
 The only file that knows what a structure is. Everything else is a leaf.
 """
 
+import sys
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from copy import copy
 from dataclasses import fields, is_dataclass, replace
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from lantern.errors import ShapeError
 
-__all__ = ["register_tree", "tree_leaves", "tree_map", "tree_structure"]
+__all__ = [
+    "is_leaf",
+    "register_tree",
+    "tree_leaves",
+    "tree_map",
+    "tree_paths",
+    "tree_structure",
+]
 
 
 class Container(NamedTuple):
@@ -25,13 +36,34 @@ class Container(NamedTuple):
 
 
 def _rebuild_dict(tree: Any, children: list[Any]) -> Any:
-    rebuilt = tree.copy()  # keeps what a subclass carries, as a default factory
+    rebuilt = copy(tree)  # keeps what a subclass carries, as a default factory
     rebuilt.update(zip(tree, children, strict=True))
     return rebuilt
 
 
 def _field_names(tree: Any) -> list[str]:
     return [f.name for f in fields(tree) if f.init]
+
+
+def _attributes(tree: Any) -> list[Any]:
+    """What the class of an attrs object is initialised with."""
+    return [a for a in tree.__attrs_attrs__ if a.init]
+
+
+def _of_optree(cls: type) -> Container | None:
+    """How optree takes a class apart, if it is loaded and knows the class."""
+    optree = sys.modules.get("optree")
+    entry = optree and optree.register_pytree_node.get(cls)
+    if not entry or entry.kind.name != "CUSTOM":
+        return None
+
+    def children(tree: Any) -> Iterable[tuple[Any, Any]]:
+        return enumerate(entry.flatten_func(tree)[0])
+
+    def rebuild(tree: Any, children: list[Any]) -> Any:
+        return entry.unflatten_func(entry.flatten_func(tree)[1], children)
+
+    return Container(children, rebuild)
 
 
 _NONE = Container(lambda tree: (), lambda tree, children: None)
@@ -44,6 +76,17 @@ _DATACLASS = Container(
         tree, **dict(zip(_field_names(tree), children, strict=True))
     ),
 )
+_DEQUE = Container(enumerate, lambda tree, children: type(tree)(children, tree.maxlen))
+_NAMESPACE = Container(
+    lambda tree: vars(tree).items(),
+    lambda tree, children: type(tree)(**dict(zip(vars(tree), children, strict=True))),
+)
+_ATTRS = Container(
+    lambda tree: [(a.alias, getattr(tree, a.name)) for a in _attributes(tree)],
+    lambda tree, children: type(tree)(
+        **dict(zip((a.alias for a in _attributes(tree)), children, strict=True))
+    ),
+)
 _containers: dict[type, Container | None] = {type(None): _NONE}
 
 
@@ -53,6 +96,9 @@ def register_tree(
     rebuild: Callable[[Any, list[Any]], Any],
 ) -> None:
     """Treat the objects of a class as containers.
+
+    Needless for lists, tuples, named tuples, dicts, deques, namespaces, dataclasses,
+    attrs classes, their subclasses, and what ``optree`` has registered globally.
 
     Args:
         cls: the class itself; its subclasses are not included.
@@ -85,10 +131,23 @@ def _container(tree: Any) -> Container | None:
             found = _NAMED_TUPLE
         elif issubclass(cls, list | tuple):
             found = _SEQUENCE
+        elif issubclass(cls, deque):
+            found = _DEQUE
+        elif issubclass(cls, SimpleNamespace):
+            found = _NAMESPACE
         elif is_dataclass(cls):
             found = _DATACLASS
+        elif hasattr(cls, "__attrs_attrs__"):
+            found = _ATTRS
+        found = _of_optree(cls) or found
         _containers[cls] = found
     return _containers[cls]
+
+
+def is_leaf(tree: Any) -> bool:
+    """Whether a structure is a single leaf."""
+    cls = type(tree)
+    return (_containers[cls] if cls in _containers else _container(tree)) is None
 
 
 def tree_map(function: Callable[..., Any], tree: Any, *others: Any) -> Any:
@@ -106,18 +165,52 @@ def tree_map(function: Callable[..., Any], tree: Any, *others: Any) -> Any:
         >>> tree_map(lambda x, y: x + y, {"a": 1, "b": (2, 3)}, {"a": 4, "b": (5, 6)})
         {'a': 5, 'b': (7, 9)}
     """
-    container = _container(tree)
+    if not others:
+        return _mapped(function, tree)
+    return _mapped_together(function, tree, *others)
+
+
+def _mapped(function: Callable[..., Any], tree: Any) -> Any:
+    """As ``tree_map``, of one tree, with a short way for Python's own containers."""
+    cls = type(tree)
+    if cls is dict:
+        return {key: _mapped(function, child) for key, child in tree.items()}
+    if cls is list:
+        return [_mapped(function, child) for child in tree]
+    if cls is tuple:
+        return tuple([_mapped(function, child) for child in tree])
+    container = _containers[cls] if cls in _containers else _container(tree)
+    if container is None:
+        return function(tree)
+    children = [_mapped(function, child) for _, child in container.children(tree)]
+    return container.rebuild(tree, children)
+
+
+def _mapped_together(function: Callable[..., Any], tree: Any, *others: Any) -> Any:
+    """As ``tree_map``, of several trees."""
+    cls = type(tree)
+    container = _containers[cls] if cls in _containers else _container(tree)
     if container is None:
         return function(tree, *others)
+    if (cls is list or cls is tuple) and all(
+        type(other) is cls and len(other) == len(tree) for other in others
+    ):
+        together = zip(tree, *others, strict=True)
+        return cls([_mapped_together(function, *each) for each in together])
+    if cls is dict and all(
+        type(other) is dict and other.keys() == tree.keys() for other in others
+    ):
+        return {
+            key: _mapped_together(function, child, *[other[key] for other in others])
+            for key, child in tree.items()
+        }
     children = list(container.children(tree))
     parts = [_matching(tree, other, children) for other in others]
-    return container.rebuild(
-        tree,
-        [
-            tree_map(function, child, *(part[key] for part in parts))
-            for key, child in children
-        ],
-    )
+    mapped = [
+        _mapped_together(function, child, *[part[key] for part in parts])
+        for key, child in children
+    ]
+    return container.rebuild(tree, mapped)
 
 
 def _matching(tree: Any, other: Any, children: list[Any]) -> dict[Any, Any]:
@@ -139,12 +232,37 @@ def tree_leaves(tree: Any) -> Iterator[Any]:
         >>> list(tree_leaves({"a": 1, "b": (2, [3])}))
         [1, 2, 3]
     """
-    container = _container(tree)
+    leaves: list[Any] = []
+    _collect(tree, leaves)
+    return iter(leaves)
+
+
+def _collect(tree: Any, leaves: list[Any]) -> None:
+    cls = type(tree)
+    container = _containers[cls] if cls in _containers else _container(tree)
     if container is None:
-        yield tree
+        leaves.append(tree)
+    elif cls is list or cls is tuple:
+        for child in tree:
+            _collect(child, leaves)
     else:
         for _, child in container.children(tree):
-            yield from tree_leaves(child)
+            _collect(child, leaves)
+
+
+def tree_paths(tree: Any) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    """The leaves of a structure, each with the keys that lead to it.
+
+    Example:
+        >>> list(tree_paths({"a": 1, "b": (2, [3])}))
+        [(('a',), 1), (('b', 0), 2), (('b', 1, 0), 3)]
+    """
+    container = _container(tree)
+    if container is None:
+        yield (), tree
+    else:
+        for key, child in container.children(tree):
+            yield from (((key, *path), leaf) for path, leaf in tree_paths(child))
 
 
 def tree_structure(tree: Any) -> Any:

@@ -13,9 +13,11 @@ from itertools import count
 from types import CodeType
 from typing import Any, ClassVar
 
+from lantern import scalar
 from lantern.contribution import Contribution
 from lantern.cps import Prompt
 from lantern.errors import DetachError, EscapedError, RuleError
+from lantern.failure import Failed, fail
 from lantern.namespace import namespace
 
 __all__ = [
@@ -28,6 +30,7 @@ __all__ = [
     "Wrapper",
     "base",
     "is_complex",
+    "is_container",
     "is_tracked",
     "too_few_contributions",
     "unwrapped",
@@ -53,10 +56,14 @@ class Level(Prompt):
         begin: how a rule is started: None for a plain call, or ``Replayable`` where the
             rule may be needed more than once.
         is_derivative: False for a level of examples (``lantern.batched``).
+        saves: whether rules wait, so that what they keep must not change meanwhile.
+        kept: by the ids of large constants weak references to them, and to the copies
+            that rules keep of them.
     """
 
-    __slots__ = ("begin", "level", "suspend")
+    __slots__ = ("_kept", "begin", "level", "suspend")
     is_derivative: ClassVar[bool] = True
+    saves: ClassVar[bool] = True
 
     waiting: list[Any]  # of a reverse-mode derivative: who waits, newest last
     suspend: Callable[["Receiver"], object]
@@ -67,6 +74,15 @@ class Level(Prompt):
         self.level = next(levels)
         self.begin = None
 
+    @property
+    def kept(self) -> dict[int, tuple[Any, Any]]:
+        """Weak references to large constants, and to the copies that rules keep."""
+        try:
+            return self._kept
+        except AttributeError:  # made when it is needed: most derivatives have none
+            self._kept: dict[int, tuple[Any, Any]] = {}
+            return self._kept
+
     def close(self) -> None:
         """End this derivative: its values can be read, but not computed with."""
         self.suspend = _escaped
@@ -76,6 +92,7 @@ class _Untracked(Level):
     """The level of values that no derivative tracks: their rules wait for nothing."""
 
     __slots__ = ()
+    saves: ClassVar[bool] = False
 
     def __init__(self) -> None:
         super().__init__("untracked")
@@ -128,6 +145,10 @@ class Replayable:
     def send(self, z_bar: Any) -> Any:
         """The rule's next contribution."""
         return self.started.send(z_bar)
+
+    def throw(self, error: BaseException) -> Any:
+        """The rule's next contribution, if it catches an exception."""
+        return self.started.throw(error)
 
     def close(self) -> None:
         """Drop the started rule."""
@@ -199,6 +220,21 @@ class Receiver:
         self.release()
         return answer
 
+    def replay(self) -> None:
+        """As ``resume``, with a fresh rule: the value may receive a cotangent again."""
+        z_bar = self.cotangent
+        if z_bar is not None:
+            self.cotangent = None
+            rule = self.rule.again()
+            next(rule)
+            self.settle(rule, z_bar)
+
+    def forget(self) -> None:
+        """Forget what a backward pass that did not come to its end has left here."""
+        self.cotangent = None
+        if type(self.rule) is Failed:
+            self.rule.error = None
+
     def settle(self, rule: Any, z_bar: Any) -> None:
         """Send a cotangent into a suspended rule; hand what it yields to the operands.
 
@@ -215,6 +251,23 @@ class Receiver:
                     x.accumulate(_conj(x_bar) if complex_ else x_bar)
         except StopIteration:
             raise too_few_contributions(rule) from None
+        except Exception as error:
+            fail(self.operands(), error)
+
+    def fail(self, error: Exception) -> None:
+        """Receive the exception of a backward step that failed, and no cotangent.
+
+        Raises:
+            Exception: this one, if the value is an input: nobody else can catch it.
+        """
+        if self.rule is None:
+            raise error
+        if type(self.rule) is not Failed:
+            self.rule = Failed(self.rule, error)
+        elif self.rule.error is None:
+            self.rule.error = error
+        if self.cotangent is None:
+            self.cotangent = 0  # so that the rule is resumed
 
     def close(self) -> None:
         """Drop the suspended rule, running what it has in ``finally``."""
@@ -239,10 +292,12 @@ class Value:
         prompt: the derivative (``Level``) that it belongs to.
         receiver: who waits for its cotangent.
         rank: which class the result has when classes meet: the higher one.
+        changes: whether it can be written to.
     """
 
     __slots__ = ()
-    rank: ClassVar[int] = 0
+    rank: ClassVar[float] = 0
+    changes: ClassVar[bool] = False
 
     primal: Any
     prompt: Level
@@ -287,6 +342,10 @@ class Value:
         """x as a value of this one's level: only among the examples of a ``vmap``."""
         raise NotImplementedError
 
+    def frozen(self) -> Any:
+        """The value as it is now, and stays; itself, unless it can be written to."""
+        return self
+
     def __copy__(self) -> Any:
         return self  # a value never changes
 
@@ -303,8 +362,9 @@ class Value:
         """Whether ``other`` can stand beside this value in an arithmetic operation."""
         return (
             isinstance(other, Value | numbers.Number)
-            or hasattr(other, "dtype")
-            or type(other) is type(base(self))
+            or (hasattr(other, "dtype") and not is_container(other))
+            or isinstance(other, type(base(self)))
+            or isinstance(base(self), type(other))
         )
 
 
@@ -315,6 +375,16 @@ class Wrapper(Value):
     """
 
     __slots__ = ()
+
+
+def is_container(x: Any) -> bool:
+    """Whether x holds an array and takes over NumPy's functions, as xarray's do.
+
+    What it holds may be tracked, so that an operation with it is its own business.
+    """
+    if getattr(type(x), "__array_ufunc__", None) is None or isinstance(x, Value):
+        return False
+    return namespace(x) is scalar
 
 
 def is_tracked(x: Any) -> bool:
@@ -345,7 +415,7 @@ def is_complex(x: Any) -> bool:
         return False
     dtype = getattr(x, "dtype", None)
     if dtype is not None:
-        return bool(dtype.kind == "c")
+        return getattr(dtype, "kind", "") == "c"
     return isinstance(x, complex) or type(x).__name__ == "mpc"
 
 

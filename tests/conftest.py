@@ -20,7 +20,10 @@ import pytest
 # The modules whose objects are made for one derivative.
 OURS = {
     f"lantern.{m}"
-    for m in ("value", "number", "reverse", "forward", "tensor.tensor", "batched")
+    for m in (
+        *("value", "number", "own", "reverse", "forward", "series", "custom"),
+        *("quieting", "recompute", "surroundings", "tensor.tensor", "batched"),
+    )
 }
 
 

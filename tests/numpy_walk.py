@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 import lantern
-from lantern.errors import DetachError, LanternError, MissingRuleError
+from lantern.errors import DetachError, LanternError, MissingRuleError, MutationError
 from lantern.testing import difference, inner, random_like
 
 X = np.array([[0.61, 0.22, 0.13], [0.31, 0.92, 0.24], [0.17, 0.43, 0.84]])
@@ -111,7 +111,7 @@ def outcome(function, pattern):
         value, tangent = lantern.jvp(f, (X.copy(), V.copy()), _direction())
     except MissingRuleError:
         return "missing"
-    except DetachError:
+    except (DetachError, MutationError):
         return "detach"
     _assert_close("value", value, plain)
     _assert_close("forward derivative", tangent, slope)
@@ -207,6 +207,8 @@ def page(verdicts):
     ]
     for word, heading in HEADINGS.items():
         names = sorted(name for name, found in verdicts.items() if found == word)
+        if not names:
+            continue
         lines += [
             "",
             f"## {heading}: {len(names)}",

@@ -17,6 +17,7 @@ from collections import Counter
 
 import numpy as np
 import scipy.linalg
+import scipy.signal
 import scipy.special
 
 from tests.cupy_tables import (
@@ -379,4 +380,6 @@ for _name in SPECIAL_FUNCTIONS:
 special.polygamma = polygamma
 linalg = sys.modules["standin.linalg"] = types.ModuleType("standin.linalg")
 linalg.expm = expm
+signal = sys.modules["standin.signal"] = types.ModuleType("standin.signal")
+signal.convolve = Function(scipy.signal.convolve, "convolve")
 linalg.solve_triangular = Function(scipy.linalg.solve_triangular, "solve_triangular")

@@ -7,16 +7,19 @@ import asyncio
 import contextvars
 import gc
 import itertools
+import queue
 import signal
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
+import greenlet
 import numpy as np
 import pytest
 
 import lantern
 from lantern import grad, jvp, vjp
+from lantern.errors import NoDelimiterError
 
 pytestmark = pytest.mark.usefixtures("probe")
 THREADS = 16
@@ -279,3 +282,181 @@ def test_context_variables_reach_into_and_out_of_a_differentiated_function(drive
         return variable.get()
 
     assert contextvars.copy_context().run(run) == "inside"
+
+
+# Channels: values go from one thread, task or greenlet to another and back.
+
+
+def squares_in_sequence(x):
+    total = x * 0.0
+    for n in range(1, 6):
+        total = total + lantern.sin(x * n) * x
+    return total
+
+
+def squares_through_threads(x):
+    """A producer, a worker and a consumer, each in its own thread."""
+    products, results = queue.Queue(maxsize=2), queue.Queue()
+
+    def produce():
+        for n in range(1, 6):
+            products.put(x * n)
+        products.put(None)
+
+    def work():
+        while (product := products.get()) is not None:
+            results.put(lantern.sin(product) * x)
+        results.put(None)
+
+    threads = [threading.Thread(target=target) for target in (produce, work)]
+    for thread in threads:
+        thread.start()
+    total = x * 0.0
+    while (result := results.get()) is not None:
+        total = total + result
+    for thread in threads:
+        thread.join()
+    return total
+
+
+def squares_through_tasks(x):
+    """The same in one thread, with queues of asyncio."""
+
+    async def produce(products):
+        for n in range(1, 6):
+            await products.put(x * n)
+        await products.put(None)
+
+    async def work(products, results):
+        while (product := await products.get()) is not None:
+            await results.put(lantern.sin(product) * x)
+        await results.put(None)
+
+    async def main():
+        products, results = asyncio.Queue(1), asyncio.Queue(1)
+        tasks = asyncio.gather(produce(products), work(products, results))
+        total = x * 0.0
+        while (result := await results.get()) is not None:
+            total = total + result
+        await tasks
+        return total
+
+    return asyncio.run(main())
+
+
+def squares_through_greenlets(x):
+    """The same with greenlets of the user's own, which switch to each other."""
+    consumer = greenlet.getcurrent()
+
+    def produce():
+        for n in range(1, 6):
+            consumer.switch(x * n)
+
+    def work(product):
+        while True:
+            product = consumer.switch(lantern.sin(product) * x)
+
+    producer, worker = greenlet.greenlet(produce), greenlet.greenlet(work)
+    total = x * 0.0
+    for _ in range(5):
+        total = total + worker.switch(producer.switch())
+    producer.switch()
+    worker.throw()
+    return total
+
+
+CHANNELS = [squares_through_threads, squares_through_tasks, squares_through_greenlets]
+MODES = {
+    "grad": grad,
+    "switching": lambda f: grad(f, driver="switching"),
+    "vjp": lambda f: lambda x: vjp(f, x)[1](x * 0 + 1)[0],
+    "jvp": lambda f: lambda x: jvp(f, (x,), (x * 0 + 1,))[1],
+    "second": lambda f: grad(lambda x: grad(f)(x) * x),
+}
+
+
+# The switching driver captures a stack; these programs have several.
+SEVERAL_STACKS = (squares_through_threads, squares_through_greenlets)
+PAIRS = [
+    (program, mode)
+    for program, mode in itertools.product(CHANNELS, MODES)
+    if mode != "switching" or program not in SEVERAL_STACKS
+]
+
+
+@pytest.mark.parametrize(("program", "mode"), PAIRS)
+def test_values_go_through_channels(program, mode):
+    derivative = MODES[mode]
+    expected = derivative(squares_in_sequence)(0.7)
+    found = derivative(program)(0.7)
+    if program is squares_through_threads:  # sums in the order of execution
+        assert found == pytest.approx(expected, rel=1e-14)
+    else:
+        assert found == expected
+
+
+@pytest.mark.parametrize("program", CHANNELS)
+def test_arrays_go_through_channels(program):
+    x = np.linspace(-1, 1, 5)
+    expected = grad(lambda x: lantern.sum(squares_in_sequence(x)))(x)
+    found = grad(lambda x: lantern.sum(program(x)))(x)
+    np.testing.assert_allclose(found, expected, rtol=1e-14, atol=1e-15)
+
+
+def test_independent_parts_in_a_thread_pool_give_the_same_bits():
+    """Each part has an input of its own, so no sum depends on the order."""
+    inputs = [np.random.default_rng(i).normal(size=(4, 4)) for i in range(8)]
+
+    def part(x):
+        return lantern.sum(lantern.tanh(x @ x) @ _MATRIX)
+
+    def sequential(xs):
+        return sum(map(part, xs))
+
+    def in_pool(xs):
+        with ThreadPoolExecutor(4) as pool:
+            return sum(pool.map(part, xs))
+
+    for _ in range(5):
+        for found, expected in zip(
+            grad(in_pool)(inputs), grad(sequential)(inputs), strict=True
+        ):
+            np.testing.assert_array_equal(found, expected)
+
+
+def test_an_exception_in_a_channel_leaves_nothing_behind():
+    def f(x):
+        results = queue.Queue()
+
+        def work():
+            try:
+                results.put(x * {}["missing"])
+            except KeyError as error:
+                results.put(error)
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+        raise results.get()
+
+    for derivative in MODES.values():
+        with pytest.raises(KeyError, match="missing") as info:
+            derivative(f)(2.0)
+        info.value.__traceback__ = None
+        del info
+
+
+def test_the_switching_driver_refuses_other_stacks():
+    def in_pool(x):
+        with ThreadPoolExecutor(1) as pool:
+            return pool.submit(lambda: x * x).result()
+
+    def in_greenlet(x):
+        return greenlet.greenlet(lambda: x * x).switch()
+
+    for f in (in_pool, in_greenlet):
+        assert grad(f)(3.0) == 6.0
+        with pytest.raises(NoDelimiterError, match="switching") as info:
+            grad(f, driver="switching")(3.0)
+        info.value.__traceback__ = None
+        del info

@@ -26,8 +26,8 @@ OURS = {
 # The arrow of imports: a module imports from its own layer or from one before it.
 # A name with a dot behind it stands for a folder. What is not named comes last.
 VALUES_AND_RULES = (
-    "scalar namespace contribution value tree op arithmetic choice elementary special "
-    "trigonometry protocols operators number several"
+    "scalar namespace contribution saving value tree op arithmetic choice elementary "
+    "special trigonometry protocols operators number several"
 )
 DERIVATIVES = "checks reverse forward transforms"
 LAYERS = ["errors", "cps.", VALUES_AND_RULES, DERIVATIVES, "tensor."]

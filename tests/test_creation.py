@@ -145,3 +145,14 @@ class TestRanges:
         check_grads(lambda a: lantern.full_like(X, a), (np.array([1.0, 2.0]),))
         y = vjp(lambda a: lantern.full_like(X.astype(np.float32), a), 2.0)[0]
         assert y.dtype == np.float32
+
+
+def test_numpys_older_names_and_constants():
+    assert lantern.grad(lambda x: lantern.arcsin(x) + lantern.power(x, 2.0))(0.0) == 1
+    assert lantern.amax is lantern.max
+    assert lantern.concatenate is lantern.concat
+    assert lantern.newaxis is None
+    assert lantern.pi == np.pi
+    assert lantern.zeros(2, dtype=lantern.float32).dtype == np.float32
+    with pytest.raises(AttributeError, match="no attribute 'arcsine'"):
+        lantern.arcsine

@@ -169,7 +169,7 @@ def test_an_input_that_has_no_derivative_is_refused_before_f_runs(name):
     assert ran == []
 
 
-ARGNUMS = [1, -2, 5, "x", None, 1.0, True, (0, "a"), (0, 1), (0, 0), (0, -1), slice(1)]
+ARGNUMS = [1, -2, 5, "y", None, 1.0, True, (0, "a"), (0, 1), (0, 0), (0, -1), slice(1)]
 
 
 @pytest.mark.parametrize("argnums", ARGNUMS, ids=repr)

@@ -4,6 +4,7 @@ import contextvars
 import linecache
 import sys
 from collections import Counter
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -36,7 +37,22 @@ def array_program(x):
     return lantern.logsumexp(lantern.where(y > 0, y, 0.5 * y))
 
 
+def checkpointed(x):
+    y = lantern.checkpoint(lambda x: lantern.sin(x) * x)(x)
+    with lantern.no_grad(x):
+        scale = x * x
+    return lantern.hook(lambda g: 2.0 * g, y) * scale
+
+
+def stepped():
+    return [g for op, (g, *_) in lantern.backward_steps(array_program, SQUARE)][-1]
+
+
+SQUARE = np.arange(4.0).reshape(2, 2) / 6
 PROGRAMS = {
+    "checkpoint": lambda: grad(checkpointed)(1.5),
+    "checkpoint and pullback": lambda: vjp(checkpointed, 1.5)[1](1.0)[0],
+    "steps": stepped,
     "numbers": lambda: grad(program)(1.5),
     "arrays": lambda: grad(array_program)(np.arange(6.0).reshape(2, 3) / 6),
     "pullback": lambda: vjp(lambda x: lantern.sin(x) * x, 1.5)[1](2.0)[0],
@@ -92,3 +108,21 @@ def test_an_exception_at_any_line_of_the_library_poisons_nothing(name, probe):
             np.testing.assert_array_equal(context.run(run), expected)
     assert len(visits) > 50, "the whole call was traced"
     probe()
+
+
+def test_an_exception_at_any_line_leaves_nothing_frozen(probe):
+    """A block that was cut short may leave later derivatives slower, never wrong."""
+    w = np.ones(3)
+
+    def run():
+        with lantern.debug(), lantern.debug():
+            return grad(lambda x: checkpointed(lantern.sum(x * w)))(np.ones(3))
+
+    expected, visits = run(), Counter()
+    traced(run, lambda line: visits.update([line]))
+    for line in visits:
+        context = contextvars.copy_context()
+        with suppress(pytest.fail.Exception):  # a line that it does not need again
+            context.run(injected, run, line, 1)
+        np.testing.assert_array_equal(context.run(run), expected)
+        assert w.flags.writeable, line

@@ -283,3 +283,12 @@ def test_polygamma_and_its_derivative(n, x):
     if x > 0:
         array = grad(lambda x: lantern.sum(lantern.polygamma(n, x)))(np.array([x]))
         assert array[0] == pytest.approx(slope, rel=1e-12)
+
+
+def test_a_nested_gradient_of_a_complex_number_is_complex():
+    def gradient(z, y_bar):
+        return lantern.vjp(lantern.real, z)[1](y_bar)[0]
+
+    value, tangent = lantern.jvp(lambda g: gradient(1 + 2j, g), (3.0,), (1.0,))
+    assert (value, tangent) == (3 + 0j, 1 + 0j)
+    assert type(value) is type(tangent) is complex

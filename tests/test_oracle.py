@@ -251,3 +251,52 @@ def test_a_broken_library_fails_its_tests(breakage, monkeypatch):
     broken(monkeypatch)
     with pytest.raises(AssertionError):
         test()
+
+
+class TestReport:
+    def test_it_names_the_worst_elements_of_the_right_argument(self):
+        @lantern.custom_rule
+        def wrong(p, /):
+            z_bar = yield [p["w"] ** 2, p["b"] * 2]
+            by_w = z_bar[0] * 2 * p["w"] * np.array([[1, 1.1], [1, 1.5]])
+            yield {"w": by_w, "b": z_bar[1] * 2}
+
+        point = ({"w": np.ones((2, 2)), "b": np.ones(3)},)
+        with pytest.raises(GradientError) as caught:
+            check_grads(wrong, point, modes=("rev",))
+        report = str(caught.value).splitlines()
+        assert report[0] == "check_grads: rev is wrong in 2 of 7 elements."
+        assert report[1].startswith("    args[0]['w'][1, 1]: found")
+        assert report[2].startswith("    args[0]['w'][0, 1]: found")
+        with pytest.raises(GradientError, match=r"f\(\*args\)\[0\]\[1, 1\]: found"):
+            check_grads(wrong, point, modes=("fwd",))
+
+    def test_it_names_the_order(self):
+        @lantern.custom_vjp
+        def f(x):
+            return x**3
+
+        f.defvjp(
+            lambda x: (x**3, x),
+            lambda x, g: (g * 3 * lantern.stop_gradient(x) ** 2,),
+        )
+        check_grads(f, (2.0,))
+        with pytest.raises(GradientError, match="rev of rev is wrong in 1 of 1"):
+            check_grads(f, (2.0,), order=2, modes=("rev",))
+
+    def test_it_shows_a_few_of_many(self):
+        wrong = lantern.custom_rule(_twice_as_steep)
+        with pytest.raises(GradientError, match="and 95 more"):
+            check_grads(wrong, (np.linspace(1, 2, 100),))
+
+    @pytest.mark.parametrize(
+        "wrong", [{"order": 0}, {"modes": ("bwd",)}, {"modes": ()}, {"args": 1.0}]
+    )
+    def test_arguments_that_would_check_nothing_are_refused(self, wrong):
+        with pytest.raises(lantern.ArgumentError, match="check_grads"):
+            check_grads(lantern.sin, **{"args": (1.0,), **wrong})
+
+
+def _twice_as_steep(x, /):
+    z_bar = yield x * x
+    yield z_bar * 4 * x

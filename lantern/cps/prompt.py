@@ -1,5 +1,6 @@
 """Prompts name delimiters. One context variable, the only ambient thing, finds them."""
 
+from collections.abc import Iterator
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,7 @@ from lantern.errors import ArgumentError, NoDelimiterError
 if TYPE_CHECKING:
     from lantern.cps.worker import Waiter
 
-__all__ = ["Delimiter", "Prompt", "innermost", "nearest"]
+__all__ = ["Delimiter", "Prompt", "in_force", "innermost", "nearest"]
 
 _DRIVERS = ("in place", "switching")
 
@@ -133,3 +134,15 @@ def nearest(prompt: Prompt | None) -> Delimiter:
         f"shift: called where no delimiter {'' if prompt is None else f'of {prompt} '}"
         "encloses it. Call it inside the body of a reset, in the same thread."
     )
+
+
+def in_force() -> Iterator[Prompt]:
+    """The prompts of the delimiters around the caller, innermost first.
+
+    Also of those that a thread or task has inherited with its context variables.
+    """
+    delimiter = innermost.get()
+    while delimiter is not None:
+        if delimiter.live:
+            yield delimiter.prompt
+        delimiter = delimiter.outer

@@ -6,13 +6,15 @@ further ones are added to it in place. The array itself is not kept: rules keep 
 they need.
 """
 
+import sys
 from typing import Any
 
 from lantern.contribution import Contribution, Masked, WithMask
+from lantern.failure import fail
 from lantern.namespace import namespace
 from lantern.op import kind_of
 from lantern.tensor.broadcast import unbroadcast
-from lantern.tensor.namespace import buffers, quiet
+from lantern.tensor.namespace import array_namespace, buffers, quiet
 from lantern.value import (
     Receiver,
     Rule,
@@ -87,7 +89,7 @@ class Accumulator(Receiver):
             return True
         z_bar = contribution.z_bar
         if isinstance(z_bar, Value) or isinstance(self.cotangent, Value):
-            return False
+            return contribution.has_one_place() and self._collect_tracked(contribution)
         if not contribution.has_one_place():
             return False
         if not self.owned or self.cotangent is None:
@@ -95,6 +97,25 @@ class Accumulator(Receiver):
             if self.cotangent is not None:
                 buffer += self.cotangent
             self.cotangent, self.owned = buffer, True
+        self.mask = None
+        contribution.add_to(self.cotangent)
+        return True
+
+    def _collect_tracked(self, contribution: Contribution) -> bool:
+        """Add a contribution that an outer derivative tracks to a buffer."""
+        if not contribution.adds_to_buffer():
+            return False
+        total = self.cotangent
+        if isinstance(base(contribution.z_bar), Value) or isinstance(
+            base(total), Value
+        ):
+            return False  # other numbers for each example of a vmap
+        if total is None:
+            xp = array_namespace(base(contribution.z_bar))
+            total = xp.zeros(self.shape, dtype=self.dtype)
+        if not self.owned or not isinstance(total, Value) or not total.changes:
+            self.cotangent = sys.modules["lantern"].Buffer(total)
+            self.owned = True
         self.mask = None
         contribution.add_to(self.cotangent)
         return True
@@ -147,7 +168,14 @@ class Accumulator(Receiver):
                         receiver.accumulate(x_bar)
         except StopIteration:
             raise too_few_contributions(rule) from None
+        except Exception as error:
+            fail(x if type(x) is tuple else (x, y), error)
         return answer
+
+    def fail(self, error: Exception) -> None:
+        """As ``Receiver.fail``; what came through no branch is forgotten."""
+        super().fail(error)
+        self.mask = None
 
     def add(self, contribution: Any) -> None:
         """Add a contribution of the array's own shape and type."""
@@ -164,6 +192,8 @@ class Accumulator(Receiver):
     def settle(self, rule: Any, z_bar: Any) -> None:
         """As ``Receiver.settle``; what came through no branch stays zero."""
         if self.mask is not None:
+            if not isinstance(self.mask, Value) and not self.mask.any():
+                return None  # what no branch has taken contributes nothing
             kind = kind_of(rule)
             if kind == "elementwise":
                 rule = _through_mask(rule, self.mask)
@@ -173,7 +203,7 @@ class Accumulator(Receiver):
             ):
                 rule = _with_mask(rule, self.mask)
                 next(rule)
-        super().settle(rule, z_bar)
+        return super().settle(rule, z_bar)
 
 
 def fits(receiver: Any, shape: tuple[int, ...], dtype: Any) -> bool:

@@ -25,6 +25,7 @@ __all__ = [
     "flip",
     "fliplr",
     "flipud",
+    "ix_",
     "repeat",
     "resize",
     "roll",
@@ -56,6 +57,32 @@ def flip(m: Any, /, axis: Any = None) -> Rule:
     """
     z_bar = yield (namespace(m).flip(m, axis=axis), m := None)[0]
     yield namespace(z_bar).flip(z_bar, axis=axis)
+
+
+def ix_(*args: Any) -> tuple[Any, ...]:
+    """Arrays with one axis each, shaped so that together they span a grid.
+
+    Args:
+        args: the arrays; for a mask its positions are taken.
+
+    Shapes:
+        args: (n_i,) each; result: (1, ..., n_i, ..., 1) each
+
+    Example:
+        >>> import numpy as np
+        >>> np.arange(6.0).reshape(2, 3)[ix_([1, 0], [False, True, True])]
+        array([[4., 5.],
+               [1., 2.]])
+    """
+    grid = []
+    for i, x in enumerate(map(as_array, args)):
+        if len(x.shape) != 1:
+            raise ShapeError(
+                f"ix_: argument {i} has shape {x.shape}. Give arrays with one axis."
+            )
+        part = base(x).nonzero()[0] if x.dtype.kind == "b" else x
+        grid.append(reshape(part, (1,) * i + (-1,) + (1,) * (len(args) - i - 1)))
+    return tuple(grid)
 
 
 def flipud(m: Any) -> Any:
@@ -182,6 +209,8 @@ def repeat(a: Any, repeats: Any, axis: int | None = None) -> Any:
     a = as_array(a)
     if axis is None:
         a, axis = reshape(a, -1), 0
+    if not a.shape:
+        a = reshape(a, -1)  # as NumPy's, with its only axis
     axis = axis_of(axis, len(a.shape))
     repeats = numpy_namespace.asarray(base(repeats))
     if repeats.size == 1 and repeats >= 0:

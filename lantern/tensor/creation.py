@@ -7,17 +7,13 @@ from lantern.elementary import exp, log
 from lantern.errors import ArgumentError, MissingRuleError
 from lantern.namespace import namespace
 from lantern.op import Function, linear
+from lantern.saving import copied
 from lantern.tensor.device import to_device
-from lantern.tensor.manipulation import (
-    as_array,
-    astype,
-    broadcast_to,
-    expand_dims,
-    stack,
-)
+from lantern.tensor.manipulation import as_array, astype, broadcast_to, expand_dims
 from lantern.tensor.namespace import array_namespace, find_device, numpy_namespace
+from lantern.tensor.stacking import stack
 from lantern.tree import tree_leaves, tree_map
-from lantern.value import Rule, Value, base, is_complex
+from lantern.value import Rule, Value, base, is_complex, is_tracked
 
 __all__ = [
     "arange",
@@ -125,7 +121,7 @@ def asarray(
         if any(isinstance(part, list | tuple) or _shape(part) for part in parts):
             parts = arrays(*parts)
         x = stack(parts)
-    x = as_array(x)
+    x = as_array(x).frozen()
     if dtype is not None and x.dtype != dtype:
         x = astype(x, dtype)
     return x if device is None else to_device(x, device)
@@ -388,4 +384,4 @@ def stop_gradient(tree: Any) -> Any:
         >>> lantern.grad(lambda x: x * stop_gradient(x))(3.0)
         3.0
     """
-    return tree_map(base, tree)
+    return tree_map(lambda x: copied(base(x)) if is_tracked(x) else base(x), tree)

@@ -6,8 +6,8 @@ from lantern.errors import ShapeError
 from lantern.namespace import namespace
 from lantern.op import linear, op
 from lantern.tensor.axes import line, of_type, part
-from lantern.tensor.manipulation import concat
 from lantern.tensor.namespace import array_namespace
+from lantern.tensor.stacking import concat
 from lantern.value import Rule, base
 
 __all__ = [
@@ -167,8 +167,9 @@ def _running(name: str, x: Any, axis: int) -> Rule:
     begins = xp.concat([~edge, changes], axis=axis)
     total = xp.cumsum(reached, axis=axis)
     earlier = xp.cummax(xp.where(begins, total - 1, 0), axis=axis)
-    goes_on = xp.concat([~changes, edge], axis=axis) * 1.0
-    yield xp.select(reached, _sweep(z_bar / (total - earlier), goes_on, axis))
+    goes_on = xp.astype(xp.concat([~changes, edge], axis=axis), x.dtype)
+    count = xp.astype(total - earlier, x.dtype)
+    yield xp.select(reached, _sweep(z_bar / count, goes_on, axis))
 
 
 def cumulative_sum(

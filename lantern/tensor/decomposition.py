@@ -5,13 +5,14 @@ from typing import Any, NamedTuple
 from lantern.errors import MissingRuleError
 from lantern.namespace import namespace
 from lantern.op import adjoint
-from lantern.tensor.manipulation import as_array, concat
+from lantern.tensor.manipulation import as_array
 from lantern.tensor.matrices import (
     conj_transpose,
     half_triangle,
     plain_namespace,
     untracked,
 )
+from lantern.tensor.stacking import concat
 from lantern.value import Rule, is_tracked
 
 __all__ = ["QRResult", "cholesky", "qr"]

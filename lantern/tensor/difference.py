@@ -6,8 +6,9 @@ from lantern.errors import ShapeError
 from lantern.tensor import reduction
 from lantern.tensor.axes import part
 from lantern.tensor.creation import arrays, asarray
-from lantern.tensor.manipulation import astype, axis_of, broadcast_to, concat, reshape
+from lantern.tensor.manipulation import astype, axis_of, broadcast_to, reshape
 from lantern.tensor.namespace import array_namespace
+from lantern.tensor.stacking import concat
 from lantern.value import Value, base
 
 __all__ = ["diff", "ediff1d", "gradient", "trapezoid"]

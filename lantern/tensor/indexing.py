@@ -43,6 +43,10 @@ class Scatter(Contribution):
         """Whether it belongs at the same place for all examples of a ``vmap``."""
         return not any(isinstance(part, Value) for part in _parts(self.index))
 
+    def adds_to_buffer(self) -> bool:
+        """Whether the index is a position or a slice along each axis."""
+        return all(type(part) in (int, slice) for part in _parts(self.index))
+
     def add_to(self, buffer: Any) -> None:
         """Add the cotangent in place, once for each time that it was read.
 
@@ -132,7 +136,7 @@ def _settled_part(part: Any, x: Any) -> Any:
     part = tree_map(base, part)
     if isinstance(part, Value):
         return part
-    if isinstance(part, list | tuple):
+    if isinstance(part, list | tuple | range):
         part = namespace(base(x)).array(part)
         return part if part.size else part.astype(int)
     if isinstance(part, numpy_namespace.generic | numpy_namespace.ndarray):

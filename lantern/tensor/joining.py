@@ -1,43 +1,85 @@
 """Arrays put together and taken apart, by ``concat`` and by reading parts."""
 
-from collections.abc import Callable
+import math
 from typing import Any
 
 from lantern.errors import ArgumentError, ShapeError
+from lantern.tensor.creation import arange, asarray, linspace
 from lantern.tensor.indexing import getitem, take
 from lantern.tensor.manipulation import (
     alike,
     as_array,
     axis_of,
     broadcast_to,
-    concat,
     moveaxis,
+    ravel,
     reshape,
 )
 from lantern.tensor.namespace import numpy_namespace
-from lantern.value import base
+from lantern.tensor.stacking import concat
+from lantern.tree import tree_leaves
+from lantern.value import Value, base
 
 __all__ = [
     "append",
     "array_split",
-    "atleast_1d",
-    "atleast_2d",
-    "atleast_3d",
     "block",
     "broadcast_arrays",
-    "column_stack",
+    "c_",
     "delete",
     "dsplit",
-    "dstack",
     "hsplit",
-    "hstack",
     "insert",
     "meshgrid",
+    "r_",
     "split",
     "unstack",
     "vsplit",
-    "vstack",
 ]
+
+
+class Brackets:
+    """Arrays, numbers and ranges joined inside brackets.
+
+    Args:
+        name: of NumPy's object that does it.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __getitem__(self, key: Any) -> Any:
+        join = getattr(numpy_namespace, self.name)
+        items = [
+            _range(item) if isinstance(item, slice) else item
+            for item in (key if type(key) is tuple else (key,))
+        ]
+        if not any(isinstance(x, Value) for x in tree_leaves(items)):
+            return join[key]
+        parts, places, count = [], [], 0  # joins where the elements are, not them
+        for item in items:
+            if isinstance(item, str):
+                places.append(item)
+                continue
+            part = asarray(item)
+            size = math.prod(part.shape)
+            parts.append(ravel(part))
+            place = numpy_namespace.arange(count, count + size)
+            places.append(place.reshape(part.shape))
+            count += size
+        return getitem(concat(parts), numpy_namespace.asarray(join[tuple(places)]))
+
+
+def _range(bounds: slice) -> Any:
+    """The numbers that a slice inside brackets stands for."""
+    start = 0 if bounds.start is None else bounds.start
+    step = 1 if bounds.step is None else bounds.step
+    if isinstance(step, complex):
+        return linspace(start, bounds.stop, int(abs(step)))
+    return arange(start, bounds.stop, step)
+
+
+r_, c_ = Brackets("r_"), Brackets("c_")
 
 
 def broadcast_arrays(*args: Any) -> tuple[Any, ...]:
@@ -54,115 +96,6 @@ def broadcast_arrays(*args: Any) -> tuple[Any, ...]:
     arrays = alike(args)
     shape = numpy_namespace.broadcast_shapes(*(x.shape for x in arrays))
     return tuple(broadcast_to(x, shape) for x in arrays)
-
-
-def atleast_1d(*arys: Any) -> Any:
-    """Arrays with at least one axis; a tuple, if there are several.
-
-    Shapes:
-        arys: (...) each; each result: (...), or (1,)
-
-    Example:
-        >>> atleast_1d(2.0)
-        array([2.])
-    """
-    return _each(lambda x: x if x.shape else reshape(x, (1,)), arys)
-
-
-def atleast_2d(*arys: Any) -> Any:
-    """Arrays with at least two axes; a tuple, if there are several.
-
-    Shapes:
-        arys: (...) each; each result: (...), or (1, n)
-
-    Example:
-        >>> atleast_2d([1.0, 2.0])
-        array([[1., 2.]])
-    """
-    return _each(lambda x: x if len(x.shape) > 1 else reshape(x, (1, -1)), arys)
-
-
-def atleast_3d(*arys: Any) -> Any:
-    """Arrays with at least three axes; a tuple, if there are several.
-
-    Shapes:
-        arys: (...) each; each result: (...), or (n, m, 1), or (1, n, 1)
-
-    Example:
-        >>> atleast_3d([1.0, 2.0]).shape
-        (1, 2, 1)
-    """
-
-    def convert(x: Any) -> Any:
-        if len(x.shape) > 2:
-            return x
-        return reshape(x, (*x.shape, 1) if len(x.shape) == 2 else (1, -1, 1))
-
-    return _each(convert, arys)
-
-
-def _each(convert: Callable[[Any], Any], arrays: Any) -> Any:
-    """A function's result for one array, its results for several."""
-    results = tuple(map(convert, alike(arrays)))
-    return results[0] if len(results) == 1 else results
-
-
-def hstack(tup: Any, *, dtype: Any = None) -> Any:
-    """Arrays joined along their second axis; along the first, if they have but one.
-
-    Shapes:
-        tup: (n, m_i, ...) each; result: (n, sum of m_i, ...)
-
-    Example:
-        >>> hstack([1.0, [2.0, 3.0]])
-        array([1., 2., 3.])
-    """
-    arrays = [atleast_1d(x) for x in tup]
-    axis = 0 if arrays and len(arrays[0].shape) == 1 else 1
-    return concat(arrays, axis, dtype=dtype)
-
-
-def vstack(tup: Any, *, dtype: Any = None) -> Any:
-    """Arrays joined along their first axis; those with one axis are rows.
-
-    Shapes:
-        tup: (n_i, m, ...) or (m,) each; result: (sum of n_i, m, ...)
-
-    Example:
-        >>> vstack([[1.0, 2.0], [3.0, 4.0]])
-        array([[1., 2.],
-               [3., 4.]])
-    """
-    return concat([atleast_2d(x) for x in tup], 0, dtype=dtype)
-
-
-def dstack(tup: Any) -> Any:
-    """Arrays joined along their third axis.
-
-    Shapes:
-        tup: (n, m, k_i) or (n, m) or (m,) each; result: (n, m, sum of k_i)
-
-    Example:
-        >>> dstack([[1.0, 2.0], [3.0, 4.0]])
-        array([[[1., 3.],
-                [2., 4.]]])
-    """
-    return concat([atleast_3d(x) for x in tup], 2)
-
-
-def column_stack(tup: Any) -> Any:
-    """Arrays joined along their second axis; those with one axis are columns.
-
-    Shapes:
-        tup: (n, m_i) or (n,) each; result: (n, sum of m_i)
-
-    Example:
-        >>> column_stack([[1.0, 2.0], [3.0, 4.0]])
-        array([[1., 3.],
-               [2., 4.]])
-    """
-    arrays = alike(list(tup))
-    return concat([x if len(x.shape) > 1 else reshape(x, (-1, 1)) for x in arrays], 1)
 
 
 def block(arrays: Any) -> Any:

@@ -2,21 +2,19 @@
 
 import functools
 from collections.abc import Callable, Sequence
-from itertools import accumulate, pairwise
 from typing import Any
 
 from lantern.errors import ArgumentError
 from lantern.namespace import namespace
-from lantern.op import linear, registry
+from lantern.op import from_lists, linear, registry
 from lantern.tensor.namespace import array_namespace, numpy_namespace
+from lantern.tree import tree_leaves
 from lantern.value import Rule, Value, base
 
 __all__ = [
     "as_array",
     "astype",
     "broadcast_to",
-    "concat",
-    "concatenate",
     "expand_dims",
     "matrix_transpose",
     "moveaxis",
@@ -24,7 +22,6 @@ __all__ = [
     "ravel",
     "reshape",
     "squeeze",
-    "stack",
     "swapaxes",
     "transpose",
 ]
@@ -45,9 +42,11 @@ def as_array(x: Any, like: Any = None) -> Any:
     """
     if hasattr(type(x), "shape"):
         return x
+    if type(x) in (list, tuple) and any(isinstance(y, Value) for y in tree_leaves(x)):
+        return from_lists(x)
     if not isinstance(x, Value):
         return array_namespace(x if like is None else base(like)).asarray(x)
-    array = stack([x])
+    array = from_lists([x])
     if array.dtype == object:
         raise ArgumentError(
             f"as_array: there are no arrays of {type(base(x)).__name__} numbers. "
@@ -168,6 +167,7 @@ def permute_dims(x: Any, /, axes: Any = None) -> Rule:
         >>> permute_dims(np.ones((2, 3, 4)), (2, 0, 1)).shape
         (4, 2, 3)
     """
+    axes = (axes,) if isinstance(axes, int) else axes
     z_bar = yield (namespace(x).permute_dims(x, axes), x := None)[0]
     if axes is None:
         back = None
@@ -328,73 +328,3 @@ def _astype(x: Any, /, dtype: Any) -> Rule:
     """
     z_bar = yield (namespace(x).astype(x, dtype), x := None)[0]
     yield z_bar
-
-
-def concat(arrays: Any, /, axis: int | None = 0, *, dtype: Any = None) -> Any:
-    """Arrays joined along an axis that they have; flattened ones, if axis is None.
-
-    Shapes:
-        arrays: (..., n_i, ...) each; result: (..., sum of n_i, ...)
-
-    Example:
-        >>> import numpy as np
-        >>> concat([np.ones(1), np.zeros(2)])
-        array([1., 0., 0.])
-    """
-    arrays = alike(list(arrays))
-    if axis is None:
-        arrays, axis = [_reshape(x, -1) for x in arrays], 0
-    z = _concat(*arrays, axis=axis)
-    return z if dtype is None else astype(z, dtype)
-
-
-concatenate = concat
-
-
-@linear
-def _concat(*operands: Any, axis: int) -> Rule:
-    """Arrays joined along an axis that they have.
-
-    Shapes:
-        arrays: (..., n_i, ...) each; result: (..., sum of n_i, ...)
-
-    Rule:
-        each x_bar = its part of z_bar
-    """
-    ends = accumulate([x.shape[axis] for x in operands], initial=0)
-    xp = namespace(*operands)
-    z_bar = yield (xp.concat(operands, axis=axis), operands := ())[0]
-    before = (slice(None),) * (axis % len(z_bar.shape))
-    for start, stop in pairwise(ends):
-        yield z_bar[(*before, slice(start, stop))]
-
-
-def stack(arrays: Any, /, axis: int = 0, *, dtype: Any = None) -> Any:
-    """Arrays or numbers of one shape, joined along a new axis.
-
-    Shapes:
-        arrays: (...) each, n of them; result: (..., n, ...)
-
-    Example:
-        >>> stack([1.0, 2.0])
-        array([1., 2.])
-    """
-    z = _stack(*arrays, axis=axis)
-    return z if dtype is None else astype(z, dtype)
-
-
-@linear
-def _stack(*operands: Any, axis: int) -> Rule:
-    """Arrays or numbers of one shape, joined along a new axis.
-
-    Shapes:
-        arrays: (...) each, n of them; result: (..., n, ...)
-
-    Rule:
-        each x_bar = its slice of z_bar
-    """
-    n, xp = len(operands), array_namespace(*operands)
-    z_bar = yield (xp.stack(operands, axis=axis), operands := ())[0]
-    before = (slice(None),) * (axis % len(z_bar.shape))
-    for i in range(n):
-        yield z_bar[(*before, i)]

@@ -12,14 +12,9 @@ from lantern.tensor import reduction
 from lantern.tensor.axes import count, how_many, prepared, reduced_axes, refuse, spread
 from lantern.tensor.creation import asarray
 from lantern.tensor.linalg import matmul
-from lantern.tensor.manipulation import (
-    broadcast_to,
-    concat,
-    permute_dims,
-    reshape,
-    squeeze,
-)
+from lantern.tensor.manipulation import broadcast_to, permute_dims, reshape, squeeze
 from lantern.tensor.namespace import array_namespace
+from lantern.tensor.stacking import concat
 from lantern.value import Rule, base, is_complex
 
 __all__ = ["average", "corrcoef", "cov", "std", "var"]

@@ -2,13 +2,30 @@
 
 from typing import Any
 
+from lantern.arithmetic import real
+from lantern.namespace import namespace
+from lantern.op import op
 from lantern.tensor.creation import arrays, asarray
 from lantern.tensor.cumulative import cumprod
-from lantern.tensor.manipulation import broadcast_to, concat
+from lantern.tensor.linalg import trace
+from lantern.tensor.manipulation import as_array, broadcast_to
 from lantern.tensor.namespace import array_namespace
-from lantern.value import base
+from lantern.tensor.signal import convolve
+from lantern.tensor.stacking import concat, stack
+from lantern.value import Rule, base, is_complex
 
-__all__ = ["polyadd", "polyder", "polyint", "polysub", "polyval", "vander"]
+__all__ = [
+    "poly",
+    "polyadd",
+    "polyder",
+    "polydiv",
+    "polyint",
+    "polymul",
+    "polysub",
+    "polyval",
+    "roots",
+    "vander",
+]
 
 
 def polyval(p: Any, x: Any) -> Any:
@@ -132,3 +149,112 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
     rows = broadcast_to(x[:, None], (n, max(count - 1, 0)))
     z = concat([ones, cumprod(rows, axis=1)], axis=1)
     return z if increasing else z[:, ::-1]
+
+
+def poly(seq_of_zeros: Any) -> Any:
+    """The coefficients of a polynomial with given roots, or of a matrix's.
+
+    Those of a matrix are computed without its eigenvalues, so that several may be the
+    same.
+
+    Args:
+        seq_of_zeros: the roots, or a square matrix.
+
+    Shapes:
+        seq_of_zeros: (n,) or (n, n); result: (n + 1,)
+
+    Example:
+        >>> poly([2.0, 3.0])
+        array([ 1., -5.,  6.])
+
+    References:
+        Faddeev and Faddeeva (1963), section 47.
+    """
+    zeros = as_array(asarray(seq_of_zeros))
+    if len(zeros.shape) == 2:
+        return _characteristic(zeros)
+    xp = array_namespace(base(zeros))
+    p = xp.ones(1, dtype=zeros.dtype)
+    for zero in zeros if zeros.shape else zeros[None]:
+        p = concat([p, xp.zeros(1, dtype=p.dtype)]) - zero * concat([[0.0], p])
+    plain = base(zeros)
+    if is_complex(zeros) and bool((xp.sort(plain) == xp.sort(plain.conj())).all()):
+        p = real(p)
+    return p
+
+
+def _characteristic(A: Any) -> Any:
+    """The coefficients of ``det(t * I - A)``, by traces of powers."""
+    n = A.shape[0]
+    one = array_namespace(base(A)).eye(n, dtype=A.dtype)
+    coefficients, M = [one[0, 0]], one
+    for k in range(1, n + 1):
+        M = A @ M
+        coefficients.append(-trace(M) / k)
+        M = M + coefficients[-1] * one
+    return stack(coefficients)
+
+
+def polymul(a1: Any, a2: Any) -> Any:
+    """The coefficients of the product of two polynomials.
+
+    Shapes:
+        a1: (n,); a2: (m,); result: (n + m - 1,), without leading zeros of a1 and a2
+
+    Example:
+        >>> polymul([1.0, 2.0], [1.0, 3.0])
+        array([1., 5., 6.])
+    """
+    return convolve(*map(_without_leading_zeros, arrays(a1, a2)))
+
+
+def _without_leading_zeros(p: Any) -> Any:
+    p = p if p.shape else p[None]
+    plain = base(p)
+    nonzero = array_namespace(plain).nonzero(plain)[0]
+    return p[int(nonzero[0]) :] if nonzero.size else p[:1] * 0
+
+
+def polydiv(u: Any, v: Any) -> Any:
+    """The coefficients of quotient and remainder of two polynomials.
+
+    Shapes:
+        u: (n,); v: (m,); result: (max(n - m + 1, 1),) and the remainder, without
+        leading zeros
+
+    Example:
+        >>> polydiv([1.0, 5.0, 6.5], [1.0, 2.0])
+        (array([1., 3.]), array([0.5]))
+    """
+    u, v = (p if p.shape else p[None] for p in arrays(u, v))
+    n, rest = v.shape[0], u + 0.0 * (u[0] + v[0])
+    quotient = [rest[0] * 0] * (u.shape[0] < n)
+    for _ in range(u.shape[0] - n + 1):
+        factor = rest[0] / v[0]
+        quotient.append(factor)
+        rest = concat([rest[1:n] - factor * v[1:], rest[n:]])
+    rest = rest if rest.shape[0] else quotient[0][None] * 0
+    while rest.shape[0] > 1 and abs(base(rest)[0]) <= 1e-8:
+        rest = rest[1:]
+    return stack(quotient), rest
+
+
+@op
+def roots(p: Any, /) -> Rule:
+    """The roots of a polynomial, in NumPy's order.
+
+    Shapes:
+        p: (n + 1,); result: (n,), less for leading zeros
+
+    Rule:
+        p_bar[k] = -sum(z_bar * z**(n - k) / slope), slope the polynomial's own
+        derivative at z; infinite where roots coincide
+
+    Example:
+        >>> import numpy as np
+        >>> roots(np.array([2.0, 0.0, -8.0]))
+        array([-2.,  2.])
+    """
+    z = namespace(p).roots(p)
+    z_bar = yield z
+    yield -(z_bar / polyval(polyder(p), z)) @ vander(z, p.shape[0])

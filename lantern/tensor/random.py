@@ -17,8 +17,9 @@ from lantern.tensor import reduction
 from lantern.tensor.creation import asarray
 from lantern.tensor.exponential import softmax
 from lantern.tensor.gamma import _gammaincinv
-from lantern.tensor.manipulation import broadcast_to, stack
+from lantern.tensor.manipulation import broadcast_to
 from lantern.tensor.namespace import array_namespace
+from lantern.tensor.stacking import stack
 from lantern.value import base
 
 __all__: list[str] = []  # `lantern.gamma` is the gamma function

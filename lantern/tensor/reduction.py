@@ -212,6 +212,7 @@ def _extreme(name: str, x: Any, axis: Any, keepdims: bool) -> Rule:
     chosen = (x == top) | ((x != x) & (top != top))
     xp = namespace(chosen)
     count = xp.sum(chosen, axis=axis, keepdims=keepdims)
+    count = xp.asarray(count, dtype=x.dtype)  # float32 stays float32
     yield xp.select(chosen, spread(z_bar / count, x.shape, axis))
 
 

@@ -10,8 +10,9 @@ from lantern.namespace import namespace
 from lantern.op import bilinear, elementwise, op
 from lantern.tensor.creation import arrays, asarray
 from lantern.tensor.indexing import joined, scatter
-from lantern.tensor.manipulation import astype, concat, stack
+from lantern.tensor.manipulation import astype
 from lantern.tensor.namespace import array_namespace
+from lantern.tensor.stacking import concat, stack
 from lantern.value import Rule, base, is_tracked
 
 __all__ = ["convolve", "correlate", "interp", "unwrap"]

@@ -6,16 +6,9 @@ from lantern.errors import MissingRuleError, ShapeError
 from lantern.namespace import namespace
 from lantern.op import linear
 from lantern.tensor.indexing import getitem, take, take_along_axis
-from lantern.tensor.manipulation import (
-    alike,
-    as_array,
-    astype,
-    axis_of,
-    concat,
-    ravel,
-    reshape,
-)
+from lantern.tensor.manipulation import alike, as_array, astype, axis_of, ravel, reshape
 from lantern.tensor.namespace import array_namespace
+from lantern.tensor.stacking import concat
 from lantern.value import Rule, base
 
 __all__ = [

@@ -6,10 +6,11 @@ Arrays need SciPy for most of them (the extra ``scipy``); numbers need nothing.
 import math
 from typing import Any
 
+from lantern.errors import MissingRuleError
 from lantern.namespace import namespace
 from lantern.op import elementwise
 from lantern.special import erfc, lgamma, sigmoid, softplus
-from lantern.value import Rule, Value
+from lantern.value import Rule, Value, base, is_tracked
 
 __all__ = [
     "erfinv",
@@ -198,17 +199,21 @@ def i1(x: Any, /) -> Any:
     return iv(1, x)
 
 
-def iv(n: int, x: Any, /) -> Any:
-    """The modified Bessel function of the first kind of an integer order n.
+def iv(n: float, x: Any, /) -> Any:
+    """The modified Bessel function of the first kind of order n.
 
     Shapes:
-        n: an integer; x: (...); result: (...)
+        n: a number; x: (...), positive if n is no integer; result: (...)
 
     Example:
         >>> iv(0, 0.0)
         1.0
     """
-    return _iv(x, abs(n))
+    if is_tracked(n):
+        raise MissingRuleError(
+            "iv: no rule for a tracked order. Hold it constant (lantern.stop_gradient)."
+        )
+    return _iv(x, base(n))
 
 
 @elementwise
@@ -226,7 +231,7 @@ def _iv(x: Any, /, n: int) -> Rule:
     """
     xp = namespace(x)
     z_bar = yield xp.iv(n, x)
-    yield z_bar * ((xp.iv(abs(n - 1), x) + xp.iv(n + 1, x)) / 2)
+    yield z_bar * ((xp.iv(n - 1, x) + xp.iv(n + 1, x)) / 2)
 
 
 def sinc(x: Any) -> Any:

@@ -15,13 +15,13 @@ from lantern.operators import OperatorValue
 from lantern.tree import tree_map
 from lantern.value import Value, base, is_tracked
 
-__all__ = ["StandardArray", "as_constant", "is_array"]
+__all__ = ["WRITING", "StandardArray", "as_constant", "fitted", "is_array", "writeable"]
 
 _VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12")
 _OTHERS = (type, Value)  # NumPy's scalar types have a dtype too
 _BITS = "and or xor lshift rshift".split()
 _COMPARISONS = "eq ne lt le gt ge".split()
-_WRITING = "add sub mul truediv floordiv mod pow matmul".split() + _BITS
+WRITING = "add sub mul truediv floordiv mod pow matmul".split() + _BITS
 
 
 def is_array(x: Any) -> bool:
@@ -94,10 +94,10 @@ class StandardArray(OperatorValue):
     def __setitem__(self, index: Any, value: Any) -> None:
         if is_tracked(self) or is_tracked(value):
             raise MutationError(
-                "x[i] = v: a tracked array cannot be written to. Build the array from "
-                "its parts, with lantern.where, lantern.stack or lantern.concat."
+                "x[i] = v: a tracked array cannot be written to. Use a buffer, "
+                "lantern.Buffer(x), or x.at[i].set(v), lantern.where, lantern.stack."
             )
-        plain = base(self)
+        plain = writeable(base(self))
         if not _is_written_to(plain):
             self.primal = plain = namespace(plain).asarray(plain)
         plain[tree_map(base, index)] = base(value)
@@ -120,6 +120,21 @@ def _is_written_to(plain: Any) -> bool:
     return hasattr(plain, "__setitem__")
 
 
+def writeable(plain: Any) -> Any:
+    """An array itself, if it can be written to; NumPy's scalars as they are.
+
+    Raises:
+        MutationError: if it is read-only, as what is read from a buffer.
+    """
+    flags = getattr(plain, "flags", None)
+    if _is_written_to(plain) and not getattr(flags, "writeable", True):
+        raise MutationError(
+            "x[i] = v: the array is read-only, as what is read from a buffer. Write "
+            "to the buffer itself, or to a copy: lantern.Buffer(x)."
+        )
+    return plain
+
+
 def _in_place(operation: Function, write: Function) -> Function:
     """The method ``x op= y``.
 
@@ -133,14 +148,14 @@ def _in_place(operation: Function, write: Function) -> Function:
         if not _is_written_to(plain):
             return operation(x, y)
         if is_tracked(x) or is_tracked(y):
-            return _fitted(operation(x, y), plain)
-        write(plain, base(y))
+            return fitted(operation(x, y), plain)
+        write(writeable(plain), base(y))
         return x
 
     return operate
 
 
-def _fitted(z: Any, x: Any) -> Any:
+def fitted(z: Any, x: Any) -> Any:
     """The result of ``x op= y`` in the shape and type of x, or an error."""
     if z.shape != x.shape:
         raise ShapeError(
@@ -164,7 +179,7 @@ def _install() -> None:
         setattr(StandardArray, f"__{name}__", method)
         if name not in _COMPARISONS:
             setattr(StandardArray, f"__r{name}__", reflected)
-    for name in _WRITING:
+    for name in WRITING:
         symbol = f"__i{name}__"
         method = _in_place(getattr(operator, f"__{name}__"), getattr(operator, symbol))
         setattr(StandardArray, symbol, method)

@@ -7,10 +7,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from lantern import arithmetic
-from lantern.errors import DetachError, MutationError
+from lantern.errors import DetachError
 from lantern.namespace import namespace
-from lantern.op import Function, register_class
+from lantern.op import Function, keeps, register_class
 from lantern.operators import install
+from lantern.saving import kept
 from lantern.tensor import (
     arranging,
     constant,
@@ -27,6 +28,7 @@ from lantern.tensor import (
 from lantern.tensor.accumulator import Accumulator, fits
 from lantern.tensor.device import device, to_device
 from lantern.tensor.namespace import buffers
+from lantern.tensor.refusing import refuse_to_set, refuse_writing
 from lantern.tensor.standard import StandardArray
 from lantern.value import (
     UNTRACKED,
@@ -61,7 +63,7 @@ class Tensor(StandardArray, Wrapper):
     """
 
     __slots__ = ("primal", "prompt", "receiver")
-    rank: ClassVar[int] = 1
+    rank: ClassVar[float] = 1
 
     receiver: Accumulator
 
@@ -109,6 +111,7 @@ class Tensor(StandardArray, Wrapper):
         total, receiver.cotangent = receiver.cotangent, None
         owned, receiver.owned = receiver.owned, False
         if isinstance(total, Value):
+            total = total.frozen()
             if isinstance(self.primal, Value) or is_tracked(total):
                 return total
             total = base(total)
@@ -273,8 +276,9 @@ class Tensor(StandardArray, Wrapper):
         if is_tracked(self):
             raise DetachError(
                 f"{where}: a tracked array would become a constant, as in math.sin(x), "
-                f"x.item() or b[i] = x. Use lantern's functions (lantern.sin), "
-                f"lantern.stack to build arrays, or lantern.stop_gradient to detach it."
+                f"x.item() or b[i] = x. Use lantern's functions (lantern.sin), a "
+                f"lantern.Buffer for b, lantern.stack to build arrays, or "
+                f"lantern.stop_gradient to detach it."
             )
         return base(self)
 
@@ -304,34 +308,14 @@ class Tensor(StandardArray, Wrapper):
         return self if is_tracked(self) else type(self)(base(self).copy())
 
 
-def _in_place(name: str, instead: str) -> Function:
-    """A method that writes into an array: only where no derivative tracks it."""
-
-    def method(self: Tensor, *args: Any, **options: Any) -> Any:
-        if not any(map(is_tracked, (self, *args))):
-            return getattr(base(self), name)(*map(base, args), **options)
-        raise MutationError(
-            f"x.{name}(): a tracked array cannot be written to. Use {instead}."
-        )
-
-    method.__name__ = method.__qualname__ = name
-    return method
-
-
-for _name, _instead in {
-    "fill": "lantern.full_like(x, v)",
-    "partition": "lantern.partition(x, kth)",
-    "put": "x.at[index].set(v)",
-    "resize": "lantern.resize(x, shape)",
-    "sort": "lantern.sort(x)",
-}.items():
-    setattr(Tensor, _name, _in_place(_name, _instead))
+refuse_writing(Tensor)
+refuse_to_set(Tensor)
 
 
 def _operator(function: Function) -> tuple[Function, Function]:
     """The methods ``x op y`` and ``y op x``: as ``op.start``, with no step too many."""
     rule: Any = function.rule  # type: ignore[attr-defined]  # given by lantern.op
-    elementwise = function is not linalg.matmul
+    elementwise, keeping = function is not linalg.matmul, keeps(rule)
 
     def operate(x: Any, y: Any) -> Any:
         prompt, kind = x.prompt, type(y)
@@ -344,10 +328,17 @@ def _operator(function: Function) -> tuple[Function, Function]:
             elif other.level > prompt.level:
                 left, right, prompt = None, y.receiver, other
                 a, b = unwrapped(x), y.primal
+                if keeping:
+                    a = kept(prompt, a)
             else:
                 b = unwrapped(y)
-        elif kind not in _CONSTANTS and kind not in buffers:
-            return function(x, y) if x.takes(y) else NotImplemented
+                if keeping:
+                    b = kept(prompt, b)
+        elif kind not in _CONSTANTS:
+            if kind not in buffers:
+                return function(x, y) if x.takes(y) else NotImplemented
+            if keeping:
+                b = kept(prompt, y)
         begin = prompt.begin
         started = rule(a, b) if begin is None else begin(rule, (a, b), {})
         try:
@@ -358,9 +349,12 @@ def _operator(function: Function) -> tuple[Function, Function]:
         return x.emerge(primal, prompt, started, left, right, elementwise)
 
     def operate_reflected(x: Any, y: Any) -> Any:
-        if type(y) not in _CONSTANTS and type(y) not in buffers:
-            return function(y, x) if x.takes(y) else NotImplemented
-        prompt = x.prompt
+        prompt, kind = x.prompt, type(y)
+        if kind not in _CONSTANTS:
+            if kind not in buffers:
+                return function(y, x) if x.takes(y) else NotImplemented
+            if keeping:
+                y = kept(prompt, y)
         begin = prompt.begin
         started = rule(y, x.primal) if begin is None else begin(rule, (y, x.primal), {})
         return x.emerge(next(started), prompt, started, None, x.receiver, elementwise)

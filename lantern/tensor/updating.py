@@ -25,9 +25,9 @@ from lantern.tensor.manipulation import (
     broadcast_to,
     moveaxis,
     reshape,
-    stack,
 )
 from lantern.tensor.namespace import numpy_namespace
+from lantern.tensor.stacking import stack
 from lantern.value import Rule, Value, base, zeros_like
 
 __all__ = ["At", "apply_along_axis", "at", "piecewise", "put_along_axis"]
@@ -110,6 +110,33 @@ def _add_at(x: Any, v: Any, /, index: Any) -> Rule:
     yield z_bar[index]
 
 
+def fitting(v: Any, x: Any) -> Any:
+    """A value that can be written into an array x."""
+    if not isinstance(v, Value):
+        v = as_array(v, x)
+    dtype, kind = numpy_namespace.result_type(base(v)), x.dtype
+    if not numpy_namespace.can_cast(dtype, kind, "same_kind"):
+        raise ArgumentError(
+            f"x[i] = v: a value of type {dtype} does not fit into an array of {kind}. "
+            f"Convert the array first, with astype."
+        )
+    return v
+
+
+def check_buffer(where: str, b: Any) -> None:
+    """Check that an array can be written to.
+
+    Raises:
+        MutationError: if it is no buffer.
+    """
+    if not isinstance(b, Value) or not b.changes:
+        kind = f"{type(b).__module__}.{type(b).__qualname__}"
+        raise MutationError(
+            f"{where}: {kind} cannot be written to, or would lose a derivative. Make "
+            f"it a lantern.Buffer, or use x.at[index].set(v) for a new array."
+        )
+
+
 class At:
     """Where an array is to be read or changed: ``x.at[index].set(v)`` and the like.
 
@@ -138,11 +165,11 @@ class At:
 
     def set(self, v: Any) -> Any:
         """x with v there."""
-        return _put(self.x, self._fitting(v), index=self.index)
+        return _put(self.x, fitting(v, self.x), index=self.index)
 
     def add(self, v: Any) -> Any:
         """x with v added there."""
-        return _add_at(self.x, self._fitting(v), index=self.index)
+        return _add_at(self.x, fitting(v, self.x), index=self.index)
 
     def subtract(self, v: Any) -> Any:
         """x with v subtracted there."""
@@ -167,18 +194,6 @@ class At:
     def max(self, v: Any) -> Any:
         """The larger one of x and v there."""
         return self._update(choice.maximum, v)
-
-    def _fitting(self, v: Any) -> Any:
-        """A value that can be written into x."""
-        if not isinstance(v, Value):
-            v = as_array(v, self.x)
-        dtype, kind = numpy_namespace.result_type(base(v)), self.x.dtype
-        if not numpy_namespace.can_cast(dtype, kind, "same_kind"):
-            raise ArgumentError(
-                f"at: a value of type {dtype} does not fit into an array of {kind}. "
-                f"Convert the array first, with astype."
-            )
-        return v
 
     def _update(self, function: Callable[..., Any], v: Any) -> Any:
         x, index = self.x, self.index
@@ -224,7 +239,8 @@ def put_along_axis(
         arr: (..., n, ...); indices, values: (..., m, ...); result: (..., n, ...)
 
     Raises:
-        MutationError: unless ``inplace=False``; NumPy's own function writes into arr.
+        MutationError: unless arr is a buffer, which is written to as NumPy writes into
+            arrays, or ``inplace=False``.
 
     Example:
         >>> import numpy as np
@@ -235,10 +251,10 @@ def put_along_axis(
                [0., 5.]])
     """
     if inplace:
-        raise MutationError(
-            "put_along_axis: an array cannot be written to. Use the result of "
-            "lantern.put_along_axis(..., inplace=False)."
-        )
+        check_buffer("put_along_axis", arr)
+        now = arr.freeze()
+        arr[...] = put_along_axis(now, indices, values, axis, inplace=False)
+        return None
     arr = as_array(arr)
     flat, axis = (reshape(arr, -1), 0) if axis is None else (arr, axis)
     index = along_axis(flat, base(indices), axis)

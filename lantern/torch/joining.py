@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from lantern.errors import EagerError
-from lantern.tensor import arranging, joining, linalg, manipulation
+from lantern.tensor import arranging, joining, linalg, stacking
 from lantern.tensor import indexing as ours
 from lantern.torch.operators import call, cast, result_dtype
 from lantern.torch.operators import joining as starter
@@ -14,7 +14,7 @@ from lantern.torch.shaping import axis_of, lengths, movedim, reshape
 from lantern.torch.tensor import Tensor, fresh, numpy_face, torch_face
 from lantern.value import base
 
-_concat, _stack = map(starter, (manipulation._concat, manipulation._stack))
+_concat, _stack = map(starter, (stacking._concat, stacking._stack))
 
 
 def _alike(tensors: Any) -> list[Any]:
@@ -74,7 +74,7 @@ def stack(tensors: Any, dim: int = 0, *, out: Any = None) -> Any:
 
 
 def _joining(name: str) -> Any:
-    function = getattr(joining, name)
+    function = getattr(stacking, name)
 
     def join(tensors: Any) -> Any:
         return call(function, [numpy_face(x) for x in _alike(tensors)])

@@ -3,13 +3,17 @@
 An operation's arguments are drawn from intervals in its domain, away from its kinks.
 """
 
+import operator
 from typing import Any
 
 import numpy as np
 
 import lantern
-import lantern.fft  # registers its rules, as does linalg
+import lantern.fft  # registers its rules, as do those below
 import lantern.linalg
+import lantern.scipy.linalg
+import lantern.scipy.signal
+import lantern.scipy.special
 from tests.cases import elementwise, indexing, linalg, reduction, signal
 from tests.cases.case import (
     ABOVE_ONE,
@@ -117,6 +121,8 @@ ARRAYS: list[Case] = [
     _array("getitem", (4, 3), index=(..., np.array([0, 0, 2]))),
     _array("getitem", (4, 3), index=(np.array([[1], [1]]), np.array([0, 2]))),
     _array("getitem", (4, 3), index=np.arange(12).reshape(4, 3) % 5 == 0),
+    _array("hook", _SHAPE, fn=operator.pos),
+    _array("hook_all", _SHAPE, (3,), fn=tuple),
     _array("scatter", (2,), index=np.array([1, 1]), shape=(3,)),
     *(
         _array("matmul", *shapes)

@@ -17,6 +17,7 @@ def around(center: Any, width: float = 0.4) -> Any:
 
 
 SPREAD = np.diag([2.0, 5.0, 9.0])
+BANDED = np.array([[0.5], [5.0], [0.7]]) * np.ones(3)
 TALL = np.concatenate([SPREAD, np.eye(1, 3)])
 
 
@@ -50,6 +51,10 @@ SIZES = {"b": 2, "i": 2, "j": 3, "k": 4, "l": 2}
 SQUARE = "cholesky qr eig eigvals svd svdvals inv det slogdet cofactors"
 
 CASES: list[Case] = [
+    matrix_case("sqrtm", SPREAD),
+    matrix_case("sylvester", SPREAD, SPREAD[:2, :2], None),
+    matrix_case("solve_banded", BANDED, None, l_and_u=(1, 1)),
+    matrix_case("solve_banded", BANDED[[1, 0, 2]], np.ones(3), l_and_u=(2, 0)),
     *(
         array_case("vecdot", *shapes)
         for shapes in (((3,), (3,)), ((2, 3), (3,)), ((2, 1, 3), (4, 3)))

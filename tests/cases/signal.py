@@ -18,6 +18,11 @@ CASES: list[Case] = [
         for shapes in (((5,), (3,)), ((2,), (5,)), ((4,), (4,)))
         for mode in ("full", "same", "valid")
     ),
+    *(
+        array_case("convolve_fully", *shapes)
+        for shapes in (((5,), (3,)), ((2, 3), (1, 4)), ((3, 2, 2), (2, 2, 1)))
+    ),
+    Case("roots", ((1.0, 1.5),), {}, ((5,),)),
     Case("interp", ((0.1, 0.9), (0.0, 1.0), SIGNED), {}, ((2, 3), (1,), (1,))),
     array_case("unwrap", (2, 5), discont=None, axis=1, period=3.0),
 ]

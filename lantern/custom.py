@@ -1,0 +1,330 @@
+"""Rules that users write: one rule over the leaves of any operands, which checks.
+
+What the user's code hands back must be a contribution for each operand, of its
+structure and shapes, and no value that slipped in from outside.
+"""
+
+import functools
+import inspect
+from collections.abc import Callable, Generator, Sequence
+from types import FunctionType
+from typing import Any
+
+from lantern.checks import describe, is_number
+from lantern.errors import ArgumentError, LanternError, RuleError
+from lantern.op import register_rule, start
+from lantern.tree import is_leaf, tree_leaves, tree_map, tree_structure
+from lantern.value import Rule, Value, adjoint_rules
+
+__all__ = ["Run", "apply", "custom_rule", "numbered"]
+
+Function = Callable[..., Any]
+
+
+class Run:
+    """One use of a custom operation.
+
+    Attributes:
+        name: of the operation, for messages.
+        trees: the operands, with the positions of their leaves as leaves.
+        simple: whether every operand is a leaf.
+        body: takes this and the operands; the generator behind the rule.
+        broadcasts: whether contributions may have the shape of the result.
+        level: of the derivative that the operation belongs to; 0 for none.
+        wanted: for each leaf, whether that derivative tracks it.
+        form: the structure of the result, once it is known.
+        first: the identities of the leaves that the rule was first started on.
+        saved: what the body keeps for the case that it is started on them again.
+    """
+
+    __slots__ = (
+        "body",
+        "broadcasts",
+        "first",
+        "form",
+        "level",
+        "name",
+        "saved",
+        "simple",
+        "trees",
+        "wanted",
+    )
+
+    first: list[int] | None
+    form: Any
+    saved: Any
+
+    def __init__(self, name: str, body: Function, trees: Any, broadcasts: bool) -> None:
+        self.name, self.body, self.broadcasts = name, body, broadcasts
+        self.trees, self.saved, self.first = trees, None, None
+        self.simple = all(type(tree) is int for tree in trees)
+        self.level: int = 0
+        self.wanted: list[bool] = []
+
+    def on(self, leaves: Sequence[Any]) -> "Run":
+        """This, or the same afresh if the leaves are others than at first.
+
+        Whoever starts a rule again has kept its operands, so identities stay true.
+        """
+        own = list(map(id, leaves))
+        if self.first is None:
+            self.first = own
+        if self.first == own:
+            return self
+        other = Run(self.name, self.body, self.trees, self.broadcasts)
+        other.wanted, other.first = self.wanted, own
+        return other
+
+    def place(self, leaves: Sequence[Any]) -> tuple[Any, ...]:
+        """The operands around other leaves."""
+        if self.simple:
+            return tuple(leaves)
+        operands: tuple[Any, ...] = tree_map(leaves.__getitem__, self.trees)
+        return operands
+
+    def fail(self, what: str, remedy: str) -> RuleError:
+        """The error of a rule that broke the protocol."""
+        return RuleError(f"{self.name}: {what}. {remedy}.")
+
+    def flat(self, value: Any) -> Any:
+        """The result's leaves, as a rule hands them on: one, or a tuple."""
+        if type(value) is float or (is_leaf(value) and is_number(value)):
+            self.form = 0
+            return value
+        leaves = tuple(tree_leaves(value))
+        for leaf in leaves:
+            if not is_number(leaf):
+                raise self.fail(
+                    f"the result contains {describe(leaf)}",
+                    "Return numbers, arrays or structures of them",
+                )
+        if not leaves:
+            raise self.fail("the result is empty", "Return at least one number")
+        self.form = numbered(value)
+        return leaves[0] if len(leaves) == 1 else leaves
+
+    def structured(self, flat: Any) -> Any:
+        """The result's structure around what a rule hands on."""
+        if type(self.form) is int:
+            return flat
+        single = len(tuple(tree_leaves(self.form))) == 1
+        return tree_map([flat].__getitem__ if single else flat.__getitem__, self.form)
+
+    def contribution(self, i: int, shape: Any, x_bar: Any) -> Any:
+        """A contribution to a leaf, checked; None where nobody wants it."""
+        if not self.wanted[i] or x_bar is None:
+            return None
+        if type(x_bar) is float and not shape:
+            return x_bar
+        x_bar = x_bar() if callable(x_bar) else x_bar
+        if not is_number(x_bar):
+            raise self.fail(
+                f"the rule contributed {describe(x_bar)}",
+                "Give a number or an array of the operand's shape, or None for zero",
+            )
+        got = getattr(x_bar, "shape", ())
+        if shape != got and not self.broadcasts:
+            raise self.fail(
+                f"the rule contributed shape {tuple(got)} to an operand of shape "
+                f"{tuple(shape)}",
+                "Bring it to the operand's shape; a rule that broadcasts says "
+                "kind='elementwise'",
+            )
+        if isinstance(x_bar, Value) and self.level == x_bar.prompt.level != 0:
+            raise self.leak()
+        return x_bar
+
+    def leak(self) -> RuleError:
+        """The error of a rule that used a tracked value which is no operand."""
+        return self.fail(
+            "the rule computed with a tracked value that is not among its operands, "
+            "whose derivative would be lost",
+            "Pass what it closes over as an operand, or use lantern.stop_gradient",
+        )
+
+
+def numbered(tree: Any) -> Any:
+    """A structure with the positions of its leaves as leaves."""
+    positions = iter(range(len(tuple(tree_leaves(tree)))))
+    return tree_map(lambda _: next(positions), tree)
+
+
+# Two leading operands of the shared rule are nobody's: with more than two in all, its
+# results are never numbers that hand contributions on unfitted (``Number.resume``).
+_NOBODY = [0.0, 0.0]
+
+
+def _shared_rule(*leaves: Any, run: Run, tangent: Any = None) -> Rule:
+    """What a custom operation does, leaf by leaf."""
+    leaves = leaves[len(_NOBODY) :]
+    run, shapes = run.on(leaves), [getattr(leaf, "shape", ()) for leaf in leaves]
+    body: Generator[Any, Any, Any] = run.body(run, *run.place(leaves))
+    del leaves  # what the body does not keep is free
+    try:
+        value = run.flat(next(body))
+    except StopIteration:
+        raise run.fail("the rule yields nothing", "Yield the result first") from None
+    z_bar = yield value
+    yield None
+    yield None
+    answer = run.structured(z_bar)  # sent once: ``yield from`` a tuple takes None only
+    for tree in run.trees:
+        try:
+            x_bar, answer = body.send(answer), None
+        except StopIteration:
+            raise run.fail(
+                "the rule yielded too few values",
+                "Yield the result, and then one contribution for each operand",
+            ) from None
+        if type(tree) is int:
+            yield run.contribution(tree, shapes[tree], x_bar)
+        else:
+            for i, part in _parts(run, tree, x_bar):
+                yield run.contribution(i, shapes[i], part)
+
+
+def _parts(run: Run, tree: Any, x_bar: Any) -> list[tuple[int, Any]]:
+    """For each leaf of an operand its position and its contribution."""
+    if x_bar is None:
+        return [(i, None) for i in tree_leaves(tree)]
+    parts: list[Any] = []
+    try:
+        tree_map(lambda i, part: parts.append((i, part)), tree, x_bar)
+    except LanternError:
+        raise run.fail(
+            f"the rule contributed {tree_structure(x_bar)} to an operand of the "
+            f"structure {tree_map(lambda _: 'leaf', tree)}",
+            "Contribute the operand's structure, or None for zero",
+        ) from None
+    return parts
+
+
+def _of_kind(kind: str, registered: str) -> Function:
+    """The shared rule under a kind: a function with a code object of its own."""
+    code = _shared_rule.__code__.replace(co_name=f"custom_{kind}_rule")
+    rule = FunctionType(code, globals(), code.co_name)
+    rule.__kwdefaults__ = {"tangent": None}
+    if kind in ("adjoint", "stated"):
+        adjoint_rules.add(code)
+    return register_rule(rule, registered)
+
+
+# How the registry calls each kind. What a user's elementwise rule yields need not have
+# the operand's own type, as the library's have.
+_KINDS = {
+    kind: _of_kind(kind, registered)
+    for kind, registered in {
+        "general": "general",
+        "elementwise": "partials",
+        "linear": "linear",
+        "adjoint": "general",
+        "stated": "stated",
+    }.items()
+}
+
+
+def apply(
+    name: str,
+    kind: str,
+    body: Function,
+    operands: Sequence[Any],
+    tangent: Function | None = None,
+) -> Any:
+    """Run a custom operation for the innermost derivative among its operands."""
+    leaves, trees = list(operands), tuple(range(len(operands)))
+    if not all(map(is_leaf, operands)):
+        leaves, trees = list(tree_leaves(leaves)), numbered(tuple(operands))
+    run = Run(name, body, trees, kind in ("elementwise", "linear"))
+    values = [x for x in leaves if isinstance(x, Value)]
+    run.level = max((x.prompt.level for x in values), default=0)
+    run.wanted = [isinstance(x, Value) and x.prompt.level == run.level for x in leaves]
+    statics: dict[str, Any] = {"run": run}
+    if tangent is not None:
+        skip = len(_NOBODY)
+        statics["tangent"] = lambda x, x_dot: tangent(run, x[skip:], x_dot[skip:])
+    result = start(_KINDS[kind], [*_NOBODY, *leaves], (), statics)
+    for z in result if type(result) is tuple else (result,):
+        inner = z.primal if run.level else None
+        if isinstance(inner, Value) and inner.prompt.level >= run.level:
+            raise run.leak()
+    return run.structured(result)
+
+
+def custom_rule(rule: Function | None = None, *, kind: str = "general") -> Any:
+    """Make a function with a derivative from one generator: forward, yield, backward.
+
+    It works in every mode and at every order; operands and results may be structures.
+    What the rule computes with must be among its operands.
+
+    Args:
+        rule: its positional-only parameters (those before ``/``) are the differentiable
+            operands, the others are static. It yields the result, gets the result's
+            cotangent, and yields a contribution for each operand, in their order: of
+            the operand's structure and shapes; None for zero; or a thunk, called only
+            if the operand is tracked.
+        kind: how forward mode reads the rule. "general": by the transpose of its
+            backward step. "elementwise": resumed with 1 it yields partial derivatives;
+            contributions may have the result's shape. "linear": applied to the
+            tangents. "adjoint": as "general", for complex functions that are not
+            holomorphic (see ``lantern.op.adjoint``).
+
+    Returns:
+        A function of the rule's parameters, for plain and tracked values; without a
+        rule, a decorator.
+
+    Raises:
+        RuleError: if the rule is no generator function, has no operand, or, when it
+            runs, contributes too little or the wrong shapes.
+
+    Example:
+        >>> import lantern
+        >>> @custom_rule
+        ... def scaled_norm(x, /, scale=1.0):
+        ...     norm = (x @ x) ** 0.5
+        ...     z_bar = yield scale * norm
+        ...     yield z_bar * scale * x / norm
+        >>> import numpy as np
+        >>> lantern.grad(scaled_norm)(np.array([3.0, 4.0]), scale=5.0)
+        array([3., 4.])
+    """
+    if rule is None:
+        return lambda rule: custom_rule(rule, kind=kind)
+    name, signature, count = _checked(rule, kind)
+
+    def function(*args: Any, **statics: Any) -> Any:
+        if len(args) == len(signature.parameters) == count:
+            return apply(name, kind, lambda run, *x: rule(*x), args)
+        bound = signature.bind(*args, **statics)
+        bound.apply_defaults()
+        others, kwargs = bound.args[count:], bound.kwargs
+
+        def body(run: Run, *operands: Any) -> Any:
+            return rule(*operands, *others, **kwargs)
+
+        return apply(name, kind, body, bound.args[:count])
+
+    return functools.update_wrapper(function, rule)
+
+
+def _checked(rule: Function, kind: str) -> tuple[str, inspect.Signature, int]:
+    """A rule's name, its signature and how many operands it has."""
+    name = getattr(rule, "__name__", "custom_rule")
+    if kind not in _KINDS or kind == "stated":
+        raise ArgumentError(
+            f"custom_rule: there is no kind {kind!r}. Choose one of "
+            f"{', '.join(k for k in _KINDS if k != 'stated')}."
+        )
+    if not inspect.isgeneratorfunction(rule):
+        raise RuleError(
+            f"{name}: a rule is a generator function. Yield the result to the rest of "
+            f"the program, then one contribution for each operand."
+        )
+    signature = inspect.signature(rule)
+    only = inspect.Parameter.POSITIONAL_ONLY
+    count = sum(p.kind is only for p in signature.parameters.values())
+    if not count:
+        raise RuleError(
+            f"{name}: the rule has no differentiable operand. Put '/' behind the "
+            f"parameters that it differentiates: def {name}(x, /)."
+        )
+    return name, signature, count

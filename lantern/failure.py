@@ -1,0 +1,65 @@
+"""An exception on its way along the chain rule, in the place of a cotangent.
+
+When a backward step fails, its operands will never know their cotangents. Each of them
+receives the exception instead: its rule, when its turn comes, sees it raised at the
+``yield`` where it waits. A rule that catches it goes on with a cotangent of its own
+choice; one that does not hands it on to its own operands. An input of the derivative
+has nobody to hand it to: there it is raised, to whoever asked for the derivative.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+__all__ = ["Failed", "fail"]
+
+
+def fail(operands: Iterable[Any], error: Exception) -> None:
+    """Let the operands of a rule whose backward step has failed know of it."""
+    for x in operands:
+        if x is not None:
+            x.fail(error)
+
+
+class Failed:
+    """A suspended rule, started or ``Replayable``, to be resumed with an exception.
+
+    Args:
+        rule: the suspended rule.
+        error: what its ``yield`` will raise, once.
+    """
+
+    __slots__ = ("error", "rule")
+
+    def __init__(self, rule: Any, error: Exception | None) -> None:
+        self.rule, self.error = rule, error
+
+    def send(self, z_bar: Any) -> Any:
+        """The rule's first contribution, if it catches the exception; then the next."""
+        if self.error is None:
+            return self.rule.send(z_bar)
+        error, self.error = self.error, None
+        traceback = error.__traceback__
+        try:
+            return self.rule.throw(error)
+        except BaseException as raised:
+            if raised is error:  # it has only passed through
+                error.__traceback__ = traceback
+            raise
+        finally:
+            del error, traceback  # they would lead to this frame, and it to them
+
+    def again(self) -> "Failed":
+        """The rule afresh, if it is ``Replayable``; this one will not fail again."""
+        error, self.error = self.error, None
+        return Failed(self.rule.again(), error)
+
+    def __next__(self) -> Any:
+        return next(self.rule)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.rule, name)  # its code, by which its kind is known
+
+    def close(self) -> None:
+        """Drop the rule and the exception."""
+        self.error = None
+        self.rule.close()

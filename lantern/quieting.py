@@ -1,0 +1,127 @@
+"""The only file that lets a derivative that is being taken keep nothing for a while.
+
+A quiet block replaces the ``suspend`` of the levels that it is given, and only there:
+a derivative that nobody quiets does not know of it. Whether an operation is inside such
+a block is a matter of its context, so threads and tasks do not disturb one another.
+"""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+from lantern.errors import ArgumentError
+from lantern.forward import Forward
+from lantern.hooks import levels_of
+from lantern.reverse import Reverse
+from lantern.tree import tree_leaves, tree_map
+from lantern.value import Level, Receiver, zeros_like
+
+__all__ = ["no_grad"]
+
+_quiet: ContextVar[frozenset[Level]] = ContextVar("lantern.quiet", default=frozenset())
+_lock = threading.Lock()
+
+
+class Gate:
+    """The ``suspend`` of a level that is quiet in some contexts.
+
+    Attributes:
+        count: how many blocks are open.
+    """
+
+    __slots__ = ("count", "level", "suspend")
+
+    def __init__(self, level: Level, suspend: Callable[[Receiver], object]) -> None:
+        self.level, self.suspend, self.count = level, suspend, 0
+
+    def __call__(self, receiver: Receiver) -> None:
+        """Let a new value's rule wait, unless it is made in a quiet context."""
+        if self.level not in _quiet.get():
+            self.suspend(receiver)
+        elif isinstance(self.level, Forward):
+            self.suspend(receiver)
+            receiver.tangent = tree_map(zeros_like, receiver.tangent)
+        else:
+            receiver.release()
+
+
+def _gate(level: Level) -> Gate | None:
+    """The gate of a level, if a block is open, also where ``debug`` looks first."""
+    suspend = getattr(level.suspend, "inner", level.suspend)
+    return suspend if isinstance(suspend, Gate) else None
+
+
+def is_quiet(level: Level) -> bool:
+    """Whether a level keeps nothing of what is done here."""
+    return level in _quiet.get()
+
+
+@contextmanager
+def quiet(*levels: Level) -> Iterator[None]:
+    """A block in which the levels keep nothing: its results have derivative zero."""
+    token = _quiet.set(_quiet.get() | set(levels))
+    opened: list[Level] = []
+    try:
+        for level in levels:
+            _open(level)
+            opened.append(level)
+        yield
+    finally:
+        for level in opened:
+            _close(level)
+        _quiet.reset(token)
+
+
+def _open(level: Level) -> None:
+    with _lock:
+        gate = _gate(level)
+        if gate is None:
+            level.suspend = gate = Gate(level, level.suspend)
+        gate.count += 1
+
+
+def _close(level: Level) -> None:
+    with _lock:
+        gate = _gate(level)
+        if gate is not None:  # otherwise the derivative is over
+            gate.count -= 1
+            if not gate.count:
+                level.suspend = gate.suspend
+
+
+@contextmanager
+def no_grad(*operands: Any) -> Iterator[None]:
+    """A block whose results are constants to the derivatives of some values.
+
+    There is no switch to turn off: without a derivative nothing is tracked, so an
+    evaluation or a parameter update needs no such block. Inside a derivative say whose:
+    the block acts on every derivative, of either mode, that tracks one of the operands.
+    Threads that are begun inside are not part of it. Give values of all derivatives
+    that are meant: an inner one that is not, and whose operation meets an operand, will
+    read that operand on its way back, when the block is over.
+
+    Args:
+        operands: values, or structures of them.
+
+    Raises:
+        ArgumentError: if there are no operands.
+
+    Example:
+        >>> import lantern
+        >>> def f(x):
+        ...     with no_grad(x):
+        ...         scale = x * x
+        ...     return scale * x
+        >>> lantern.grad(f)(3.0), lantern.jvp(f, (3.0,), (1.0,))
+        (9.0, (27.0, 9.0))
+    """
+    if not operands:
+        raise ArgumentError(
+            "no_grad: no values given. Write `with no_grad(x):` for the derivatives "
+            "that track x; outside of grad nothing is tracked, and no block is needed."
+        )
+    found = {level for x in tree_leaves(operands) for level in levels_of(x)}
+    with quiet(*(x for x in found if isinstance(x, Reverse | Forward))):
+        yield

@@ -1,0 +1,88 @@
+"""What a rule keeps of an array that its owner may change later: a copy.
+
+A constant operand waits in a rule's frame until the backward pass, and the array is the
+user's. So the rule gets a copy, and a derivative copies a large array only once, as
+long as its bytes stay the same. What is kept as it is: an array that is marked
+read-only together with all that it is a view of. That mark is its owner's promise.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+from weakref import ref
+
+__all__ = ["copied", "kept", "register_mutable"]
+
+# Up to so many bytes, to copy takes less time than to compare.
+_SMALL = 4096
+_NOTHING = (lambda: None, lambda: None)
+
+
+class Mutable(NamedTuple):
+    """What can be done with the values of a type that their owner may change.
+
+    Attributes:
+        copy: makes a copy.
+        same: whether a value has the bytes of an earlier copy; None if it takes too
+            long to find out, as on a GPU.
+    """
+
+    copy: Callable[[Any], Any]
+    same: Callable[[Any, Any], bool] | None
+
+
+# For each type that was met; None: its values never change.
+_types: dict[type, Mutable | None] = {}
+
+
+def register_mutable(
+    kind: type,
+    copy: Callable[[Any], Any],
+    same: Callable[[Any, Any], bool] | None = None,
+) -> None:
+    """Let derivatives keep copies of the values of a type and of its subclasses."""
+    _types[kind] = Mutable(copy, same)
+
+
+register_mutable(list, list.copy)
+
+
+def _mutable(kind: type) -> Mutable | None:
+    if kind not in _types:
+        known = (_types[cls] for cls in kind.__mro__ if cls in _types)
+        _types[kind] = next(known, None)
+    return _types[kind]
+
+
+def copied(x: Any) -> Any:
+    """A copy of a plain value that its owner may change; any other value itself."""
+    mutable = _mutable(type(x))
+    return x if mutable is None else mutable.copy(x)
+
+
+def kept(level: Any, x: Any) -> Any:
+    """A constant, operand or static, as a rule of a derivative may keep it."""
+    kind = type(x)
+    mutable = _types[kind] if kind in _types else _mutable(kind)
+    if mutable is None or not level.saves:
+        return x
+    if mutable.same is None or x.nbytes <= _SMALL:
+        return mutable.copy(x)
+    if _is_promised(x):
+        return x
+    known = level.kept
+    original, copy = (found() for found in known.get(id(x), _NOTHING))
+    if original is not x or copy is None or not mutable.same(x, copy):
+        copy = mutable.copy(x)
+        copy.setflags(write=False)
+        known[id(x)] = ref(x), ref(copy)
+    return copy
+
+
+def _is_promised(x: Any) -> bool:
+    """Whether an array of NumPy is read-only, with all that it is a view of."""
+    while x is not None:
+        flags = getattr(x, "flags", None)
+        if flags is None or flags.writeable:
+            return type(x) is bytes
+        x = x.base
+    return True

@@ -1,0 +1,23 @@
+"""What SciPy computes of plain operands, a rule computes of tracked ones."""
+
+from typing import Any
+
+from lantern.tensor.namespace import array_namespace
+from lantern.value import Value
+
+__all__ = ["evaluate"]
+
+
+def evaluate(function: Any, *operands: Any, name: str = "") -> Any:
+    """A function of tracked operands by its rule, of plain ones by SciPy.
+
+    Args:
+        function: the operation.
+        operands: what it computes on.
+        name: SciPy's, if it is another one.
+    """
+    if any(isinstance(x, Value) for x in operands):
+        return function(*operands)
+    scipys = array_namespace(*operands).scipys(name or function.__name__)
+    z = scipys(*operands)
+    return z if any(hasattr(x, "dtype") for x in operands) else float(z)

@@ -1,0 +1,81 @@
+"""Special functions, under the names of ``scipy.special``."""
+
+from lantern.scipy.bessel import *
+from lantern.scipy.entropy import *
+from lantern.scipy.gamma import *
+from lantern.special import digamma, erf, erfc, gamma, polygamma
+from lantern.tensor.exponential import log_softmax, logsumexp, softmax
+from lantern.tensor.gamma import betaln, gammainc, gammaincc, gammaincinv
+from lantern.tensor.special import (
+    erfinv,
+    expit,
+    gammaln,
+    i0,
+    i1,
+    iv,
+    log_expit,
+    logit,
+    ndtr,
+    sinc,
+    xlogy,
+)
+
+__all__ = [
+    "beta",
+    "betainc",
+    "betaln",
+    "digamma",
+    "entr",
+    "erf",
+    "erfc",
+    "erfcinv",
+    "erfinv",
+    "expi",
+    "expit",
+    "gamma",
+    "gammainc",
+    "gammaincc",
+    "gammaincinv",
+    "gammaln",
+    "gammasgn",
+    "i0",
+    "i0e",
+    "i1",
+    "i1e",
+    "iv",
+    "ive",
+    "j0",
+    "j1",
+    "jn",
+    "jv",
+    "k0",
+    "k0e",
+    "k1",
+    "k1e",
+    "kl_div",
+    "kv",
+    "kve",
+    "log_expit",
+    "log_ndtr",
+    "log_softmax",
+    "logit",
+    "logsumexp",
+    "multigammaln",
+    "ndtr",
+    "ndtri",
+    "polygamma",
+    "psi",
+    "rel_entr",
+    "rgamma",
+    "sinc",
+    "softmax",
+    "stdtr",
+    "xlog1py",
+    "xlogy",
+    "y0",
+    "y1",
+    "yn",
+    "yv",
+]
+
+psi = digamma

@@ -1,0 +1,131 @@
+"""`where` gives the branch not taken exactly nothing, whatever nan would make of it."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import lantern
+from lantern import grad, jvp, vjp, where
+
+pytestmark = pytest.mark.usefixtures("probe")
+
+MODES = {
+    "g": grad,
+    "s": lambda f: grad(f, driver="switching"),
+    "v": lambda f: lambda x: vjp(f, x)[1](1.0)[0],
+    "f": lambda f: lambda x: jvp(f, (x,), (x * 0 + 1,))[1],
+}
+ORDERS = [
+    "".join(order) for n in (1, 2, 3) for order in itertools.product("gsvf", repeat=n)
+]
+
+
+def cube(x):
+    return x * x * x
+
+
+# A program with a branch that is not taken, and what is left of it.
+PROGRAMS = {
+    "sqrt": (lambda x: where(x > 0, cube(x), lantern.sqrt(x - 5.0)), cube),
+    "sqrt at 0": (lambda x: where(x < 0, lantern.sqrt(x - x), cube(x)), cube),
+    "log": (lambda x: where(x > 0, cube(x), lantern.log(-1.0 - 0.0 * x) * x), cube),
+    "division": (lambda x: where(x > 100, x / (x - x), cube(x)), cube),
+    "power": (
+        lambda x: where(x > 100, (x - x - 1) ** 0.5 * x, lantern.exp(x)),
+        lantern.exp,
+    ),
+    "nested": (
+        lambda x: where(
+            x > 0, where(x > 100, lantern.log(-x), cube(x)), lantern.sqrt(-x)
+        ),
+        cube,
+    ),
+    "chain": (
+        lambda x: where(x > 0, cube(x), lantern.exp(lantern.log(lantern.sqrt(-x)) * 2)),
+        cube,
+    ),
+}
+
+
+@pytest.fixture(autouse=True)
+def _quiet():
+    with np.errstate(all="ignore"):
+        yield
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_in_every_mode_and_order_for_scalars(name):
+    for order in ORDERS:
+        f, g = PROGRAMS[name]
+        for mode in order:
+            f, g = MODES[mode](f), MODES[mode](g)
+        expected = g(np.float64(0.7))
+        assert f(np.float64(0.7)) == pytest.approx(expected, rel=1e-12), order
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_in_every_mode_and_order_for_arrays(name):
+    x = np.array([0.7, 1.2, 2.0])
+
+    def total(f):
+        return lambda x: lantern.sum(f(x))
+
+    for order in ORDERS:
+        f, g = map(total, PROGRAMS[name])
+        for mode in order[:-1]:
+            f, g = (total(MODES[mode](h)) for h in (f, g))
+        f, g = (MODES[order[-1]](h) for h in (f, g))
+        np.testing.assert_allclose(f(x), g(x), rtol=1e-12, err_msg=order)
+
+
+# Each mixes elements, so that a nan of one row could reach another.
+MIXING = {
+    "sum": lambda y: lantern.sum(y, axis=1, keepdims=True) * np.ones(2),
+    "cumsum": lambda y: lantern.cumsum(y, axis=1),
+    "index": lambda y: y[:, ::-1],
+    "transposed": lambda y: lantern.stack([y[:, 1], y[:, 0]], axis=1),
+    "broadcast": lambda y: y * lantern.broadcast_to(y[:, :1], (2, 2)),
+}
+
+
+@pytest.mark.parametrize("mode", "gsv")
+@pytest.mark.parametrize("name", MIXING)
+def test_rows_that_are_not_taken(name, mode):
+    """The second row of the inner function is nan, and is not taken."""
+    x, taken = np.array([[1.0, 2.0], [0.0, 0.0]]), np.array([[True], [False]])
+
+    def f(x):
+        return lantern.sum(where(taken, MIXING[name](lantern.log(x) * x), x * x))
+
+    def rows(x):
+        return lantern.sum(MIXING[name](lantern.log(x) * x))
+
+    found = MODES[mode](f)(x)
+    expected = MODES["g"](rows)(np.array([[1.0, 2.0], [3.0, 4.0]]))
+    np.testing.assert_allclose(found[0], expected[0], rtol=1e-12)
+    np.testing.assert_array_equal(found[1], 0.0)
+
+
+# Not elementwise, not linear: if nothing is taken, they are not even asked.
+GENERAL = {
+    "norm": lambda y: lantern.linalg.norm(y) * y,
+    "matmul": lambda y: y @ y,
+    "prod": lambda y: lantern.prod(y) + y,
+    "std": lambda y: lantern.std(y) * y,
+    "logsumexp": lambda y: lantern.logsumexp(y, axis=1, keepdims=True) + y,
+    "max": lambda y: lantern.max(y) * y,
+    "solve": lambda y: lantern.linalg.solve(y * 0.0 + np.eye(2) * y, y),
+}
+
+
+@pytest.mark.parametrize("mode", "gsv")
+@pytest.mark.parametrize("name", GENERAL)
+def test_a_branch_that_is_taken_nowhere(name, mode):
+    x = np.array([[1.0, 0.0], [0.0, 2.0]])
+
+    def f(x):
+        bad = GENERAL[name](lantern.log(x) * lantern.sqrt(x) + np.eye(2) * np.nan)
+        return lantern.sum(where(np.zeros((2, 2), dtype=bool), bad, x * x))
+
+    np.testing.assert_array_equal(MODES[mode](f)(x), 2 * x)
