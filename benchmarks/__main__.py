@@ -17,6 +17,7 @@ NAMES = (
     "import_time",
     "tensor_chain",
     "mlp_step",
+    "jacobians",
     "threads",
     "checkpointing",
     "buffer",

@@ -75,8 +75,13 @@ _LATER = {
     "custom_rule": "custom",
     "custom_vjp": "ported",
     "debug": "debugging",
+    "diag_hessian": "jacobians",
     "early_exit": "rest",
     "fixed_point": "implicit",
+    "hessian": "jacobians",
+    "jacfwd": "jacobians",
+    "jacobian": "jacobians",
+    "jacrev": "jacobians",
     "jet": "series",
     "no_grad": "quieting",
     "parallel_map": "parallel",
@@ -85,6 +90,7 @@ _LATER = {
     "remat_loop": "recompute",
     "root": "implicit",
     "taylor": "series",
+    "vmap": "batched_map",
     "with_answer": "rest",
 }
 _MODULES = frozenset("array_api debugger effects fft linalg random scipy torch".split())

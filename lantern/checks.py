@@ -57,8 +57,9 @@ def is_number(x: Any) -> bool:
 
 def describe(leaf: Any) -> str:
     """What a leaf is, for messages."""
-    if getattr(leaf, "shape", ()):
-        return f"an array of {leaf.dtype} of shape {tuple(leaf.shape)}"
+    shape = getattr(leaf, "shape", ())
+    if shape and isinstance(shape, tuple):
+        return f"an array of {leaf.dtype} of shape {shape}"
     return f"{base(leaf)!r} of type {type(base(leaf)).__name__}"
 
 

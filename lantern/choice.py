@@ -8,7 +8,7 @@ from typing import Any
 
 from lantern.namespace import namespace
 from lantern.op import constant, elementwise, linear
-from lantern.value import Rule, base, is_complex
+from lantern.value import Rule, Value, base, is_complex
 
 __all__ = [
     "abs",
@@ -162,6 +162,8 @@ def where(condition: Any, /, *branches: Any) -> Any:
     condition = base(condition)
     if not branches:
         return namespace(condition).nonzero(condition)
+    if isinstance(condition, Value):  # one for each example of a vmap
+        branches = tuple(map(condition.join, branches))
     return _where(*branches, condition)
 
 

@@ -22,6 +22,10 @@ class Contribution:
         """The contribution as an array that broadcasts to the operand's shape."""
         raise NotImplementedError
 
+    def has_one_place(self) -> bool:
+        """Whether it belongs at the same place for all examples of a ``vmap``."""
+        return True
+
     def adds_to_buffer(self) -> bool:
         """Whether it costs little to add it to a ``Buffer``, which may be tracked."""
         return False

@@ -7,6 +7,7 @@ __all__ = [
     "AlreadyResumedError",
     "AnomalyError",
     "ArgumentError",
+    "BatchedValueError",
     "ConvergenceError",
     "DetachError",
     "EagerError",
@@ -32,6 +33,10 @@ class LanternError(Exception):
 
 class ArgumentError(LanternError, TypeError):
     """An argument has a type that the function cannot take."""
+
+
+class BatchedValueError(LanternError, TypeError, ValueError):
+    """A value with an axis of examples was used as if it were one value."""
 
 
 class ShapeError(LanternError, ValueError):

@@ -48,6 +48,8 @@ def way(rule: Replayable) -> Callable[[Receiver], Any]:
     kind = kind_of(rule)
     if kind == "linear":
         return by_itself
+    if kind == "bilinear":
+        return by_products
     if kind == "stated":
         return by_statement
     if kind in ("elementwise", "partials") or value_class(rule.value).rank == 0:
@@ -117,6 +119,16 @@ def by_itself(z: Receiver) -> Any:
         return zeros_like(argument) if x is None else x.tangent
 
     return next(z.rule.again(tangent))
+
+
+def by_products(z: Receiver) -> Any:
+    """The tangent of a product: for each operand its tangent in its place."""
+    total: Any = None
+    for i, x in enumerate(z.operands()):
+        if x is not None:
+            term = next(z.rule.again(lambda j, y, i=i, x=x: x.tangent if j == i else y))
+            total = term if total is None else total + term
+    return total
 
 
 def by_transposition(z: Receiver) -> Any:

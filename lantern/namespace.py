@@ -158,9 +158,10 @@ def _yields(cls: type, other: type) -> bool:
 
     Scalars of an array library, which have a hash, go with the arrays of any.
     """
-    tracked = sys.modules.get("lantern")
-    if tracked in (_namespaces[cls], _namespaces[other]):
-        return _namespaces[other] is tracked
+    for name in ("lantern", "lantern.batched_functions"):
+        own = sys.modules.get(name)
+        if own in (_namespaces[cls], _namespaces[other]):
+            return _namespaces[other] is own
     if issubclass(cls, Hashable) or issubclass(other, Hashable):
         return issubclass(cls, Hashable)
     names = [f"{kind.__module__}.{kind.__qualname__}" for kind in (cls, other)]

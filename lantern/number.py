@@ -18,6 +18,7 @@ from lantern.value import (
     Level,
     Receiver,
     Value,
+    Wrapper,
     base,
     is_complex,
     is_tracked,
@@ -27,7 +28,7 @@ from lantern.value import (
 __all__ = ["Number"]
 
 
-class Number(OperatorValue, Receiver):
+class Number(OperatorValue, Wrapper, Receiver):
     """A number that a derivative tracks; it is used like the number it holds.
 
     Example:

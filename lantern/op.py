@@ -44,6 +44,7 @@ __all__ = [
     "Op",
     "additive",
     "adjoint",
+    "bilinear",
     "constant",
     "elementwise",
     "keeps",
@@ -51,6 +52,7 @@ __all__ = [
     "linear",
     "op",
     "operand_count",
+    "operation_of",
     "register_class",
     "register_rule",
     "registry",
@@ -70,10 +72,11 @@ class Op(NamedTuple):
         name: as in the registry and in ``lantern``.
         rule: the generator function.
         kind: how forward mode reads the rule. "elementwise": resumed with 1 it yields
-            its partial derivatives. "linear": applied to the tangent. "constant": zero
-            derivative, the result is not tracked. "general": the transpose of its
-            backward step. "partials": as "elementwise", but contributions may have any
-            shape and type. "stated": by a function of its own, the static ``tangent``.
+            its partial derivatives. "linear": applied to the tangent. "bilinear": by
+            the product rule. "constant": zero derivative, the result is not tracked.
+            "general": the transpose of its backward step. "partials": as "elementwise",
+            but contributions may have any shape and type. "stated": by a function of
+            its own, the static ``tangent``.
         arity: how many differentiable operands it has; -1 for any number.
         function: the operation on plain and tracked values.
     """
@@ -104,6 +107,11 @@ def operand_count(rule: Replayable) -> int:
     """How many of a started rule's arguments are differentiable operands."""
     arity = _by_code[rule.rule.__code__].arity
     return len(rule.operands) if arity < 0 else arity
+
+
+def operation_of(rule: RuleFunction) -> Op:
+    """The operation that a rule belongs to."""
+    return _by_code[rule.__code__]
 
 
 def register_class(kind: type | str, cls: type[Value]) -> None:
@@ -350,6 +358,14 @@ def linear(rule: RuleFunction) -> Function:
     Forward mode applies it to the tangents.
     """
     return _register(rule, "linear")
+
+
+def bilinear(rule: RuleFunction) -> Function:
+    """Like ``op``, for a rule that is linear in each of its operands by itself.
+
+    Forward mode applies it to the tangent of one operand and the other operands.
+    """
+    return _register(rule, "bilinear")
 
 
 def adjoint(rule: RuleFunction) -> Function:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from lantern.contribution import Contribution, WithMask
 from lantern.namespace import namespace
 from lantern.op import begin, linear, register_class, value_class
-from lantern.value import Level, Receiver, Rule, Value, is_complex, zeros_like
+from lantern.value import Level, Receiver, Rule, Wrapper, is_complex, zeros_like
 
 __all__: list[str] = []
 
@@ -64,7 +64,7 @@ class SeveralReceiver(Receiver):
         return contribution
 
 
-class Several(Value):
+class Several(Wrapper):
     """A tracked tuple of results."""
 
     __slots__ = ("primal", "prompt", "receiver")
@@ -82,6 +82,8 @@ class Several(Value):
         elementwise: bool = False,
     ) -> Any:
         """A tuple of new values, whose common rule is suspended."""
+        if not prompt.is_derivative:
+            return primal
         whole = cls()
         whole.primal, whole.prompt = primal, prompt
         whole.receiver = SeveralReceiver(primal, rule, left, right)

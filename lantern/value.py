@@ -28,6 +28,7 @@ __all__ = [
     "Replayable",
     "Rule",
     "Value",
+    "Wrapper",
     "base",
     "is_complex",
     "is_container",
@@ -55,12 +56,14 @@ class Level(Prompt):
             forward resumes it at once, a finished derivative raises.
         begin: how a rule is started: None for a plain call, or ``Replayable`` where the
             rule may be needed more than once.
+        is_derivative: False for a level of examples (``lantern.batched``).
         saves: whether rules wait, so that what they keep must not change meanwhile.
         kept: by the ids of large constants weak references to them, and to the copies
             that rules keep of them.
     """
 
     __slots__ = ("_kept", "begin", "level", "suspend")
+    is_derivative: ClassVar[bool] = True
     saves: ClassVar[bool] = True
 
     waiting: list[Any]  # of a reverse-mode derivative: who waits, newest last
@@ -283,6 +286,10 @@ class Value:
         """The cotangent of a result with respect to itself."""
         raise NotImplementedError
 
+    def join(self, x: Any) -> Any:
+        """x as a value of this one's level: only among the examples of a ``vmap``."""
+        raise NotImplementedError
+
     def frozen(self) -> Any:
         """The value as it is now, and stays; itself, unless it can be written to."""
         return self
@@ -307,6 +314,15 @@ class Value:
             or isinstance(other, type(base(self)))
             or isinstance(base(self), type(other))
         )
+
+
+class Wrapper(Value):
+    """A value around another one, which ``base`` looks through.
+
+    A batched value (``lantern.batched``) is none: to what is inside it is an array.
+    """
+
+    __slots__ = ()
 
 
 def is_container(x: Any) -> bool:
@@ -335,7 +351,7 @@ def unwrapped(x: Any) -> Any:
 
 def base(x: Any) -> Any:
     """The plain value inside a tracked one, through every derivative around it."""
-    while isinstance(x, Value):
+    while isinstance(x, Wrapper):
         x = x.primal
     return x
 

@@ -22,7 +22,7 @@ OURS = {
     f"lantern.{m}"
     for m in (
         *("value", "number", "own", "reverse", "forward", "series", "custom"),
-        *("quieting", "recompute", "surroundings", "tensor.tensor"),
+        *("quieting", "recompute", "surroundings", "tensor.tensor", "batched"),
     )
 }
 

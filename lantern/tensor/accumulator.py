@@ -89,7 +89,9 @@ class Accumulator(Receiver):
             return True
         z_bar = contribution.z_bar
         if isinstance(z_bar, Value) or isinstance(self.cotangent, Value):
-            return self._collect_tracked(contribution)
+            return contribution.has_one_place() and self._collect_tracked(contribution)
+        if not contribution.has_one_place():
+            return False
         if not self.owned or self.cotangent is None:
             buffer = namespace(z_bar).zeros(self.shape, dtype=self.dtype)
             if self.cotangent is not None:
@@ -104,6 +106,10 @@ class Accumulator(Receiver):
         if not contribution.adds_to_buffer():
             return False
         total = self.cotangent
+        if isinstance(base(contribution.z_bar), Value) or isinstance(
+            base(total), Value
+        ):
+            return False  # other numbers for each example of a vmap
         if total is None:
             xp = array_namespace(base(contribution.z_bar))
             total = xp.zeros(self.shape, dtype=self.dtype)

@@ -72,7 +72,7 @@ def prepared(
     if dtype is not None and x.dtype != dtype:
         x = astype(x, dtype)
     if where is not True:
-        xp = array_namespace(base(x))
+        xp = array_namespace(base(x), base(where))
         x = choice.where(xp.broadcast_to(xp.asarray(base(where)), x.shape), x, fill)
     return x
 
@@ -85,7 +85,7 @@ def of_type(z: Any, dtype: Any) -> Any:
 def how_many(x: Any, axis: Any, keepdims: bool, where: Any) -> Any:
     """How many elements become one where some are left out."""
     x = base(asarray(x))
-    xp = array_namespace(x)
+    xp = array_namespace(x, base(where))
     counted = xp.broadcast_to(xp.asarray(base(where)), x.shape)
     return xp.sum(counted, axis=axis, keepdims=keepdims)
 

@@ -226,7 +226,9 @@ def full_like(
         array([3., 3.])
     """
     x = base(x)
-    plain = array_namespace(x).full_like(x, base(fill_value), dtype, *args, **options)
+    value = base(fill_value)
+    value = 0 if isinstance(value, Value) else value  # one for each example of a vmap
+    plain = array_namespace(x).full_like(x, value, dtype, *args, **options)
     if isinstance(fill_value, Value):
         plain = broadcast_to(asarray(fill_value, plain.dtype), plain.shape)
     return plain if device is None else to_device(plain, device)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from lantern.errors import MissingRuleError
 from lantern.namespace import namespace
-from lantern.op import op
+from lantern.op import bilinear
 from lantern.tensor import reduction
 from lantern.tensor.linalg import diagonal
 from lantern.tensor.manipulation import as_array, permute_dims, reshape
@@ -277,7 +277,7 @@ def _product_letters(x: str, y: str, needed: set[str]) -> str:
     return "".join(c for c in [*shared, *rest] if c in needed)
 
 
-@op
+@bilinear
 def _einsum(x: Any, y: Any, /, terms: tuple[str, str, str]) -> Rule:
     """The product of a pair; each letter is in two of the three terms at least.
 

@@ -39,6 +39,10 @@ class Scatter(Contribution):
         """An array of zeros with the cotangent added where it was read from."""
         return scatter(self.z_bar, self.index, shape)
 
+    def has_one_place(self) -> bool:
+        """Whether it belongs at the same place for all examples of a ``vmap``."""
+        return not any(isinstance(part, Value) for part in _parts(self.index))
+
     def adds_to_buffer(self) -> bool:
         """Whether the index is a position or a slice along each axis."""
         return all(type(part) in (int, slice) for part in _parts(self.index))
@@ -130,12 +134,22 @@ def settled(index: Any, x: Any) -> Any:
 
 def _settled_part(part: Any, x: Any) -> Any:
     part = tree_map(base, part)
+    if isinstance(part, Value):
+        return part
     if isinstance(part, list | tuple | range):
         part = namespace(base(x)).array(part)
         return part if part.size else part.astype(int)
     if isinstance(part, numpy_namespace.generic | numpy_namespace.ndarray):
         return namespace(base(x)).array(part) if part.shape else part.item()
     return namespace(base(x)).array(part) if hasattr(part, "dtype") else part
+
+
+def joined(x: Any, index: Any) -> Any:
+    """An array beside its index, where that differs between the examples of a vmap."""
+    for part in _parts(index):
+        if isinstance(part, Value):
+            x = part.join(x)
+    return x
 
 
 def getitem(x: Any, index: Any) -> Any:
@@ -149,7 +163,10 @@ def getitem(x: Any, index: Any) -> Any:
         >>> getitem(np.array([1.0, 2.0, 3.0]), slice(1, None))
         array([2., 3.])
     """
-    return _getitem(x, index if type(index) in _BASIC else settled(index, x))
+    if type(index) in _BASIC:
+        return _getitem(x, index)
+    index = settled(index, x)
+    return _getitem(joined(x, index), index)
 
 
 @linear
@@ -178,7 +195,8 @@ def scatter(x: Any, /, index: Any, shape: tuple[int, ...]) -> Any:
         array([3., 0., 0.])
     """
     x = as_array(x)
-    return _scatter(x, settled(index, x), shape)
+    index = settled(index, x)
+    return _scatter(joined(x, index), index, shape)
 
 
 @linear
@@ -215,7 +233,7 @@ def take(a: Any, indices: Any, axis: int | None = None, *, mode: str = "raise") 
     if axis is None:
         a, axis = reshape(a, -1), 0
     axis = axis_of(axis, len(a.shape))
-    xp = array_namespace(base(a))
+    xp = array_namespace(base(a), base(indices))
     exact = hasattr(base(indices), "shape")
     indices = xp.asarray(base(indices))
     if indices.dtype.kind == "b" or not exact:
@@ -335,7 +353,7 @@ def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Any:
         array([0., 1., 0.])
     """
     choices, n = [as_array(x) for x in choices], len(choices)
-    xp = namespace(base(choices[0]))
+    xp = namespace(base(choices[0]), base(a))
     a = xp.asarray(base(a))
     if mode == "wrap":
         a = a % n

@@ -6,7 +6,7 @@ from typing import Any
 from lantern.arithmetic import multiply
 from lantern.errors import MissingRuleError
 from lantern.namespace import namespace
-from lantern.op import op
+from lantern.op import bilinear
 from lantern.tensor import reduction
 from lantern.tensor.manipulation import as_array, astype, permute_dims, reshape
 from lantern.tensor.matrices import (
@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 
-@op
+@bilinear
 def matmul(x: Any, y: Any, /) -> Rule:
     """The matrix product, over all leading axes together.
 
@@ -135,7 +135,7 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     return _vecdot(conj_if_complex(x1), x2)
 
 
-@op
+@bilinear
 def _vecdot(x: Any, y: Any, /) -> Rule:
     """The products of vectors along the last axis, none of them conjugated.
 
@@ -242,7 +242,7 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
     return _tensordot(a, b, axes=axes)
 
 
-@op
+@bilinear
 def _tensordot(x: Any, y: Any, /, axes: Any) -> Rule:
     """The product over chosen axes of both, its operands first.
 
@@ -345,7 +345,7 @@ def cross(
     return z if order[-1] == len(order) - 1 else permute_dims(z, order)
 
 
-@op
+@bilinear
 def _cross(x: Any, y: Any, /) -> Rule:
     """The vector product along the last axis.
 

@@ -71,6 +71,8 @@ def _det(x: Any, /) -> Rule:
 def _cofactors_from(a: Any, z: Any) -> Any:
     """The cofactors: from the determinant z and the inverse, if that is accurate."""
     xp, plain = plain_namespace(a), base(a)
+    if any_value(plain):  # matrices of many examples, each to be looked at
+        return _cofactors(a)
     if xp is not numpy_namespace:
         return z[..., None, None] * inv(a).mT  # to look would be a copy to the host
     try:

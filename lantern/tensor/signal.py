@@ -7,9 +7,9 @@ from lantern import choice
 from lantern.arithmetic import conj
 from lantern.errors import ArgumentError, MissingRuleError, ShapeError
 from lantern.namespace import namespace
-from lantern.op import elementwise, op
+from lantern.op import bilinear, elementwise, op
 from lantern.tensor.creation import arrays, asarray
-from lantern.tensor.indexing import scatter
+from lantern.tensor.indexing import joined, scatter
 from lantern.tensor.manipulation import astype
 from lantern.tensor.namespace import array_namespace
 from lantern.tensor.stacking import concat, stack
@@ -55,7 +55,7 @@ def convolve(a: Any, v: Any, mode: str = "full") -> Any:
     return _convolve(a, v, mode)
 
 
-@op
+@bilinear
 def _convolve(a: Any, v: Any, /, mode: str) -> Rule:
     """The convolution of two signals.
 
@@ -183,6 +183,7 @@ def _interp(x: Any, knots: Any, values: Any, /) -> Rule:
     z = z if z.dtype == dtype else astype(z, dtype)
     z_bar = yield z
     line = _lines(plain, base(x), base(knots))
+    knots, values = joined(knots, line[0]), joined(values, line[0])
     slope = _slope(x, knots, values, line)
     yield z_bar * slope
     i, j = line[0], plain.minimum(line[0] + 1, knots.shape[0] - 1)

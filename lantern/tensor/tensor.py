@@ -34,6 +34,7 @@ from lantern.value import (
     UNTRACKED,
     Level,
     Value,
+    Wrapper,
     base,
     is_tracked,
     unwrapped,
@@ -47,7 +48,7 @@ _REAL = frozenset({np.dtype(np.float32), np.dtype(np.float64)})
 _CONSTANTS = frozenset({float, int})
 
 
-class Tensor(StandardArray):
+class Tensor(StandardArray, Wrapper):
     """An array, tracked by a derivative or not; it is used like the ndarray it holds.
 
     Args:

@@ -14,6 +14,7 @@ from lantern.tensor.indexing import (
     Scatter,
     along_axis,
     getitem,
+    joined,
     may_repeat,
     reads_once,
     settled,
@@ -77,10 +78,12 @@ def _latest(xp: Any, index: Any, shape: tuple[int, ...]) -> tuple[Any, Any]:
     NumPy keeps the last one of several. On a GPU any may come last, so that the
     greatest number has to be asked for.
     """
-    latest = xp.full(shape, -1, dtype=xp.int32)
+    latest = joined(xp.full(shape, -1, dtype=xp.int32), index)
     writes = latest[index]
     writes = xp.arange(writes.size, dtype=xp.int32).reshape(writes.shape)
-    if xp is numpy_namespace:
+    if isinstance(latest, Value):
+        latest = _put(latest, writes, index=index)
+    elif namespace(latest) is numpy_namespace:
         latest[index] = writes
     else:
         xp.maximum.at(latest, index, writes)
@@ -153,7 +156,8 @@ class At:
         self.x, self.index = x, index
 
     def __getitem__(self, index: Any) -> "At":
-        return At(self.x, settled(index, self.x))
+        index = settled(index, self.x)
+        return At(joined(self.x, index), index)
 
     def get(self) -> Any:
         """The part itself, ``x[index]``."""

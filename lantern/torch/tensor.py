@@ -17,7 +17,7 @@ from lantern.torch import dtypes
 from lantern.torch.dtypes import Size
 from lantern.torch.eager import AMBIENT, NumpyFace, Recorder, recorded
 from lantern.torch.modes import is_enabled
-from lantern.value import UNTRACKED, Level, Receiver, Value, base
+from lantern.value import UNTRACKED, Level, Receiver, Value, Wrapper, base
 
 __all__ = ["Tensor", "is_tensor"]
 
@@ -77,7 +77,7 @@ def plain_cotangent(x: Any) -> Any:
     return numpy_face(x)
 
 
-class Tensor(Value):
+class Tensor(Wrapper):
     """An array as PyTorch has it.
 
     Args:

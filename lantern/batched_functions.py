@@ -1,0 +1,238 @@
+"""The functions that compute on batched values: a namespace beside NumPy's.
+
+What has a rule comes from ``lantern``. What compares, counts, rounds or makes constants
+is computed here, on the plain arrays of all examples.
+"""
+
+import sys
+from functools import partial
+from operator import attrgetter
+from typing import Any
+
+from lantern import batched_rules
+from lantern.batched_rules import Call
+from lantern.contribution import Masked
+from lantern.errors import BatchedValueError
+from lantern.op import registry
+from lantern.protocols import works_on_plain_values
+from lantern.tensor.namespace import array_namespace, numpy_namespace
+from lantern.tensor.namespace import quiet as quiet
+from lantern.tree import tree_leaves, tree_map
+from lantern.value import Value, base
+
+__all__: list[str] = []
+
+select = Masked
+
+# What these take behind the array.
+_NUMBERING: dict[str, tuple[str, ...]] = {
+    "argmax": ("axis",),
+    "argmin": ("axis",),
+    "nanargmax": ("axis",),
+    "nanargmin": ("axis",),
+    "argsort": ("axis", "kind"),
+    "argpartition": ("kth", "axis"),
+}
+_COUNTING = dict.fromkeys(("all", "any", "count_nonzero"), ("axis",))
+_ELEMENTWISE = frozenset(
+    ("around fix isclose iscomplex isneginf isposinf isreal nan_to_num round").split()
+)
+# Functions whose result has a size that depends on values.
+REFUSED = frozenset(
+    (
+        "argwhere compress extract flatnonzero intersect1d nonzero setdiff1d setxor1d "
+        "trim_zeros union1d unique unique_all unique_counts unique_inverse "
+        "unique_values"
+    ).split()
+)
+# What functions of Lantern ask of a namespace where the derivative is zero.
+_ASKED_FOR_CONSTANTS = frozenset(
+    "angle copysign heaviside histogram histogram_bin_edges histogramdd nan_to_num "
+    "bincount linalg.lstsq linalg.matrix_rank".split()
+)
+# What is said of the form of one example alone.
+_ABOUT = frozenset(
+    "can_cast common_type iscomplexobj isrealobj ndim result_type shape size".split()
+)
+
+
+def __getattr__(name: str) -> Any:
+    """The function of a name, for batched values."""
+    if name.startswith("__"):
+        raise AttributeError(name)
+    if name in REFUSED:
+        return partial(_refuse, name)
+    if name in _ABOUT:
+        return partial(_about, name)
+    found = getattr(sys.modules["lantern"], name, None)
+    rule, module = registry.get(name), getattr(found, "__module__", None)
+    if (
+        works_on_plain_values(name)
+        or name in _ASKED_FOR_CONSTANTS
+        or module == "lantern.tensor.constant"
+        or (rule is not None and rule.kind == "constant")
+    ):
+        return partial(constant, name)
+    if found is not None:
+        return found
+    found = getattr(numpy_namespace, name)
+    plain = isinstance(found, type) or not callable(found)
+    return found if plain else partial(constant, name)
+
+
+def _refuse(name: str, *_: Any, **__: Any) -> Any:
+    raise BatchedValueError(
+        f"{name}: inside vmap the result would have another size for each example. Use "
+        f"lantern.where(condition, x, y), which keeps the size."
+    )
+
+
+def _about(name: str, *args: Any, **kwargs: Any) -> Any:
+    plain = tree_map(_form, tree_map(base, args))
+    return getattr(numpy_namespace, name)(*plain, **kwargs)
+
+
+def _form(x: Any) -> Any:
+    """An array in the form of one example."""
+    if not _is_value(x):
+        return x
+    return numpy_namespace.broadcast_to(numpy_namespace.zeros((), x.dtype), x.shape)
+
+
+def _is_value(x: Any) -> bool:
+    return isinstance(x, Value)
+
+
+def constant(name: str, *args: Any, **kwargs: Any) -> Any:
+    """A function with derivative zero, on the plain arrays of all examples."""
+    args, kwargs = tree_map(base, args), tree_map(base, kwargs)
+    batched = [x for x in tree_leaves([args, kwargs]) if _is_value(x)]
+    if not batched:
+        return _plainly(name, *args, **kwargs)
+    names = _NUMBERING.get(name) or _COUNTING.get(name)
+    if names:
+        args, kwargs = args[:1], dict(zip(names, args[1:], strict=False)) | kwargs
+    examples = max((x.prompt for x in batched), key=lambda prompt: prompt.level)
+    form = _form_of(name)
+    if form is batched_rules.one_by_one:  # wherever the batched ones are among these
+        every = {"args": args, "kwargs": kwargs}
+        return examples.compute(form, partial(_call, name), (), every)
+    return examples.compute(form, partial(_plainly, name), args, kwargs)
+
+
+def _call(name: str, args: Any, kwargs: Any) -> Any:
+    return _plainly(name, *args, **kwargs)
+
+
+def _form_of(name: str) -> batched_rules.Form:
+    """How a function is computed for all examples at once."""
+    if name in _NUMBERING:
+        return partial(_numbering, -1 if name in ("argsort", "argpartition") else None)
+    if name in _COUNTING:
+        return batched_rules.along(None)
+    ufunc = type(getattr(numpy_namespace, name, None)) is numpy_namespace.ufunc
+    if ufunc or name in _ELEMENTWISE:
+        return batched_rules.elementwise
+    return batched_rules.one_by_one
+
+
+def _plainly(name: str, *args: Any, **kwargs: Any) -> Any:
+    """A function of an array library, on plain arrays."""
+    plain = tree_map(base, args)
+    return attrgetter(name)(array_namespace(*plain))(*plain, **kwargs)
+
+
+def _numbering(default: int | None, call: Call) -> Any:
+    """What says where along an axis; None: where in the flat array."""
+    (x,), axis = call.operands, call.static("axis", default)
+    if axis is None:
+        x, axis = x.reshape(len(x), -1), 0
+    ndim = len(x.shape) - 1
+    return call.run(x, axis=batched_rules.axes_behind(axis, ndim))
+
+
+def _library(x: Any) -> Any:
+    """The library of the arrays of all examples."""
+    while isinstance(x, Value):
+        x = base(x.stacked)  # type: ignore[attr-defined]  # a batched one
+    return array_namespace(x)
+
+
+class _LinearAlgebra:
+    """The functions of linear algebra."""
+
+    def __getattr__(self, name: str) -> Any:
+        if f"linalg.{name}" in _ASKED_FOR_CONSTANTS:
+            return partial(constant, f"linalg.{name}")
+        ours = getattr(sys.modules["lantern"].linalg, name, None)
+        return getattr(numpy_namespace.linalg, name) if ours is None else ours
+
+    def norm(self, x: Any, ord: Any = None, *args: Any, **options: Any) -> Any:
+        """The norm of vectors or matrices; of order 0 a constant."""
+        if isinstance(ord, int) and ord == 0:
+            return constant("linalg.norm", x, ord, *args, **options)
+        return sys.modules["lantern"].linalg.norm(x, ord, *args, **options)
+
+
+linalg = _LinearAlgebra()
+
+
+def real_if_close(x: Any, tol: float = 100) -> Any:
+    """A real array; whether a complex one is real would differ between the examples."""
+    if x.dtype.kind == "c":
+        raise BatchedValueError(
+            "real_if_close: inside vmap the examples would have different types. Use "
+            "lantern.real where you know that they are real."
+        )
+    return x
+
+
+def zeros_like(x: Any, dtype: Any = None, **_: Any) -> Any:
+    """A plain array of zeros in the form of one example."""
+    return _library(x).zeros(x.shape, dtype=x.dtype if dtype is None else dtype)
+
+
+def ones_like(x: Any, dtype: Any = None, **_: Any) -> Any:
+    """A plain array of ones in the form of one example."""
+    return _library(x).ones(x.shape, dtype=x.dtype if dtype is None else dtype)
+
+
+def full_like(x: Any, fill_value: Any, dtype: Any = None, *_: Any, **__: Any) -> Any:
+    """A plain array of one number in the form of one example."""
+    return _library(x).full(x.shape, fill_value, x.dtype if dtype is None else dtype)
+
+
+empty_like = zeros_like
+
+
+def asarray(x: Any, dtype: Any = None, **_: Any) -> Any:
+    """A batched value as it is; plain numbers as an array."""
+    if not _is_value(x):
+        return array_namespace(x).asarray(x, dtype=dtype)
+    return x if dtype is None or x.dtype == dtype else astype(x, dtype)
+
+
+def array(x: Any, dtype: Any = None, **_: Any) -> Any:
+    """A batched value, which never changes; plain numbers as an array of their own."""
+    if _is_value(x):
+        return asarray(x, dtype)
+    return array_namespace(x).array(x, dtype=dtype)
+
+
+def astype(x: Any, dtype: Any, *, copy: bool = True) -> Any:
+    """The elements in another type; whole numbers are constants."""
+    if not _is_value(x):
+        return array_namespace(x).astype(x, dtype, copy=copy)
+    if numpy_namespace.dtype(dtype).kind not in "iub":
+        return sys.modules["lantern"].astype(x, dtype, copy=copy)
+    x = base(x)
+    return x.prompt.compute(
+        batched_rules.elementwise, lambda z: base(z).astype(dtype), (x,), {}
+    )
+
+
+def device(x: Any) -> str:
+    """The name of the device that the arrays of all examples lie on."""
+    while isinstance(x, Value):
+        x = base(x.stacked)  # type: ignore[attr-defined]  # a batched one
+    return str(array_namespace(x).device(x))

@@ -1,0 +1,241 @@
+"""Whole matrices of derivatives, in the structure of results and arguments."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from lantern.batched_directions import (
+    Blocks,
+    count,
+    diagonal,
+    either,
+    forward,
+    reverse,
+)
+from lantern.checks import check_function, choose, pair
+from lantern.tree import tree_map
+from lantern.value import unwrapped
+
+__all__ = ["diag_hessian", "hessian", "jacfwd", "jacobian", "jacrev"]
+
+Function = Callable[..., Any]
+
+
+def jacfwd(
+    f: Function,
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+) -> Function:
+    """The function that returns the Jacobian of f, by forward mode.
+
+    All directions are pushed through f in one pass. It is the better choice where f has
+    fewer inputs than outputs.
+
+    Args:
+        f: takes and returns any structures of numbers and arrays.
+        argnums: which positional arguments to differentiate: one, or several.
+        has_aux: whether f returns ``(value, aux)``; the result is then a pair too.
+        holomorphic: promise that f is holomorphic in complex arguments.
+
+    Returns:
+        A function of f's arguments. In the place of each leaf of f's result it returns
+        a structure like the argument (for several argnums a tuple of them), and in the
+        place of each of its leaves an array.
+
+    Shapes:
+        leaf of the argument: (*n); of the result: (*m); of the Jacobian: (*m, *n)
+
+    Raises:
+        ArgumentError: for a complex argument, unless holomorphic.
+
+    Example:
+        >>> import numpy as np
+        >>> jacfwd(lambda x: x**2)(np.array([1.0, 2.0]))
+        array([[2., 0.],
+               [0., 4.]])
+
+    References:
+        Griewank and Walther (2008), section 3.1: vector mode.
+    """
+    return _transform("jacfwd", forward, f, argnums, has_aux, holomorphic)
+
+
+def jacrev(
+    f: Function,
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+) -> Function:
+    """The function that returns the Jacobian of f, by reverse mode.
+
+    The cotangents of all outputs are pulled back in one pass. It is the better choice
+    where f has fewer outputs than inputs.
+
+    Args:
+        f: takes and returns any structures of numbers and arrays.
+        argnums: which positional arguments to differentiate: one, or several.
+        has_aux: whether f returns ``(value, aux)``; the result is then a pair too.
+        holomorphic: promise that f is holomorphic in complex arguments. For a real f of
+            complex arguments x + iy the entries are df/dx + i df/dy, as ``grad``'s are.
+
+    Returns:
+        A function of f's arguments; what it returns has the structure of ``jacfwd``.
+
+    Shapes:
+        leaf of the argument: (*n); of the result: (*m); of the Jacobian: (*m, *n)
+
+    Raises:
+        ArgumentError: for a complex result, unless holomorphic.
+
+    Example:
+        >>> import numpy as np
+        >>> jacrev(lambda x: {"sum": x.sum(), "twice": 2 * x})(np.ones(2))
+        {'sum': array([1., 1.]), 'twice': array([[2., 0.],
+               [0., 2.]])}
+
+    References:
+        Griewank and Walther (2008), section 3.2: vector mode.
+    """
+    return _transform("jacrev", reverse, f, argnums, has_aux, holomorphic)
+
+
+def jacobian(
+    f: Function,
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+) -> Function:
+    """The function that returns the Jacobian of f, by the mode that needs less.
+
+    Reverse mode, if f has at most as many outputs as inputs, counted in numbers.
+    Otherwise forward mode; f has then run once to count, and runs once more.
+
+    Args:
+        f: takes and returns any structures of numbers and arrays.
+        argnums: which positional arguments to differentiate: one, or several.
+        has_aux: whether f returns ``(value, aux)``; the result is then a pair too.
+        holomorphic: promise that f is holomorphic in complex arguments.
+
+    Returns:
+        A function of f's arguments; what it returns has the structure of ``jacfwd``.
+        Its attribute ``mode``, a function of the same arguments, says which mode is
+        used for them, "forward" or "reverse".
+
+    Shapes:
+        leaf of the argument: (*n); of the result: (*m); of the Jacobian: (*m, *n)
+
+    Example:
+        >>> import numpy as np
+        >>> f = lambda x: np.outer(x, x)[0]
+        >>> jacobian(f)(np.array([1.0, 2.0]))
+        array([[2., 0.],
+               [2., 1.]])
+        >>> jacobian(f).mode(np.ones(2)), jacobian(np.cos).mode(1.0)
+        ('reverse', 'reverse')
+        >>> jacobian(lambda x: np.outer(x, x)).mode(np.ones(2))
+        'forward'
+    """
+    differentiated = _transform("jacobian", either, f, argnums, has_aux, holomorphic)
+
+    def mode(*args: Any, **kwargs: Any) -> str:
+        y = f(*args, **kwargs)
+        y = pair("jacobian", y)[0] if has_aux else y
+        inputs = [args[i] for i in choose("jacobian", argnums, args)]
+        return "reverse" if count(y) <= count(inputs) else "forward"
+
+    differentiated.mode = mode  # type: ignore[attr-defined]  # functions take attributes
+    return differentiated
+
+
+def hessian(
+    f: Function,
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+) -> Function:
+    """The function that returns the Hessian of f: forward mode over reverse mode.
+
+    Args:
+        f: takes any structures of numbers and arrays; it returns a number, or a
+            structure, whose second derivatives then take the place of each leaf.
+        argnums: which positional arguments to differentiate: one, or several.
+        has_aux: whether f returns ``(value, aux)``; the result is then a pair too.
+        holomorphic: promise that f is holomorphic in complex arguments.
+
+    Returns:
+        A function of f's arguments: the Jacobian of the Jacobian, as of ``jacfwd``.
+
+    Shapes:
+        leaves of the argument: (*n), (*k); result of f: (); of the Hessian: (*n, *k)
+
+    Example:
+        >>> import numpy as np
+        >>> hessian(lambda x: x[0] ** 2 * x[1])(np.array([1.0, 2.0]))
+        array([[4., 2.],
+               [2., 0.]])
+    """
+    inner = jacrev(f, argnums, has_aux, holomorphic)
+    return _transform("hessian", forward, inner, argnums, has_aux, holomorphic)
+
+
+def diag_hessian(f: Function, argnums: int | Sequence[int] = 0) -> Function:
+    """The function that returns the diagonal of the Hessian of f.
+
+    Args:
+        f: returns one real number.
+        argnums: which positional arguments to differentiate: one, or several.
+
+    Returns:
+        A function of f's arguments. The result has the structure and shapes of the
+        argument: second derivatives with respect to each number by itself.
+
+    Example:
+        >>> import numpy as np
+        >>> diag_hessian(lambda x: (x**3).sum())(np.array([1.0, 2.0]))
+        array([ 6., 12.])
+    """
+    return _transform("diag_hessian", diagonal, f, argnums, False, False)
+
+
+def _transform(
+    where: str,
+    mode: Function,
+    f: Function,
+    argnums: int | Sequence[int],
+    has_aux: bool,
+    holomorphic: bool,
+) -> Function:
+    """The function that differentiates f in a mode, with respect to some arguments."""
+    check_function(where, f)
+
+    def differentiated(*args: Any, **kwargs: Any) -> Any:
+        chosen = choose(where, argnums, args)
+
+        def g(*inputs: Any) -> tuple[Any, Any]:
+            every = list(args)
+            for i, x in zip(chosen, inputs, strict=True):
+                every[i] = x
+            y = f(*every, **kwargs)
+            return pair(where, y) if has_aux else (y, None)
+
+        originals = tuple(args[i] for i in chosen)
+        inputs = tree_map(unwrapped, originals)
+
+        def structured(blocks: Blocks) -> Any:
+            arrays = iter(blocks.arrays)
+            parts = tree_map(lambda x: _like(x, next(arrays)), originals)
+            return parts if isinstance(argnums, tuple | list) else parts[0]
+
+        entries, aux = mode(where, g, inputs, holomorphic)
+        result = tree_map(structured, entries)
+        return (result, aux) if has_aux else result
+
+    differentiated.__name__ = f"{where}_of_{getattr(f, '__name__', 'f')}"
+    differentiated.__doc__ = f.__doc__
+    differentiated.__wrapped__ = f  # type: ignore[attr-defined]  # as functools.wraps
+    return differentiated
+
+
+def _like(original: Any, array: Any) -> Any:
+    """An array of derivatives, untracked if the argument was an untracked tensor."""
+    return array if unwrapped(original) is original else type(original)(array)
