@@ -79,7 +79,7 @@ class Looking(Level):
         _suspend.__set__(self, value)
 
     @property
-    def saves(self) -> Any:
+    def saves(self) -> Any:  # type: ignore[override]  # the same for a class elsewhere
         """Whether constants are copied: ``lantern.saving`` asks, with one in hand."""
         settings = self.begin
         settings.constants.append(sys._getframe(1).f_locals.get("x"))

@@ -23,7 +23,7 @@ class Freezer:
 
     An array is frozen together with the arrays that it is a view of. A view that was
     made earlier from the same array stays writable: NumPy does not know of it. What was
-    read-only before is left alone, and so are arrays of other libraries.
+    read-only before is left alone, and so is memory that belongs to no array of NumPy.
     """
 
     def __init__(self) -> None:
@@ -50,8 +50,9 @@ class Freezer:
 
     def _hold(self, chain: list[Any], holder: Any, held: set[int]) -> None:
         owner = chain[-1]
-        if id(owner) not in self.families and not owner.flags.writeable:
-            return
+        flags = owner.flags
+        if id(owner) not in self.families and not (flags.writeable and flags.owndata):
+            return  # only an array that owns its memory can be made writable again
         held.add(id(owner))  # first: an interrupt may come anywhere
         family = self.families.setdefault(id(owner), Family(set(), []))
         family.holders.add(holder)

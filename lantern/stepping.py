@@ -53,7 +53,7 @@ class Step(NamedTuple):
     Attributes:
         op: the operation.
         cotangents: what each operand has received from it; None for a constant. Of an
-            input: its gradient alone.
+            input: its gradient alone. Empty where they are not known (checkpoint).
     """
 
     op: Operation
