@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from lantern.namespace import namespace
+from lantern.op import operation_of
 from lantern.tensor.namespace import array_namespace
 from lantern.value import Value
 
@@ -17,6 +19,8 @@ def evaluate(function: Any, *operands: Any, name: str = "") -> Any:
         name: SciPy's, if it is another one.
     """
     if any(isinstance(x, Value) for x in operands):
+        if operation_of(function.rule).kind == "constant":  # of examples of a vmap
+            return namespace(*operands).each(function, *operands)
         return function(*operands)
     scipys = array_namespace(*operands).scipys(name or function.__name__)
     z = scipys(*operands)
