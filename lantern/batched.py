@@ -14,7 +14,7 @@ from functools import partial
 from importlib import import_module
 from typing import Any, ClassVar, NoReturn
 
-from lantern import batched_rules
+from lantern import batched_rules, saving
 from lantern.batched_rules import Call, aligned
 from lantern.errors import (
     ArgumentError,
@@ -49,7 +49,7 @@ class Examples(Level):
 
     __slots__ = ("is_open", "size")
     is_derivative: ClassVar[bool] = False
-    saves: ClassVar[bool] = False
+    keep = saving.keep_as_it_is
 
     def __init__(self, name: str, size: int) -> None:
         self.name, self.driver = name, "in place"

@@ -5,7 +5,6 @@ two kinds of derivative, and the last one that closes puts them back; a derivati
 is begun in the block's context then becomes one of the classes below.
 """
 
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from weakref import WeakSet
 from lantern.checked import Checked, Report, Settings
 from lantern.forward import Forward
 from lantern.reverse import Reverse
+from lantern.saving import Mutable
 from lantern.value import Level, Receiver
 from lantern.watching import Shown, Watched
 
@@ -78,12 +78,10 @@ class Looking(Level):
             value = Inspection(value)
         _suspend.__set__(self, value)
 
-    @property
-    def saves(self) -> Any:  # type: ignore[override]  # the same for a class elsewhere
-        """Whether constants are copied: ``lantern.saving`` asks, with one in hand."""
-        settings = self.begin
-        settings.constants.append(sys._getframe(1).f_locals.get("x"))
-        return settings.saves
+    def keep(self, mutable: Mutable, x: Any) -> Any:
+        """As its class keeps it; remember the original, to freeze it as well."""
+        self.begin.constants.append(x)
+        return super().keep(mutable, x)
 
     def close(self) -> None:
         """End this derivative; its pullback may still need what it has saved."""

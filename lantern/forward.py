@@ -1,8 +1,9 @@
 """Forward mode: every rule is resumed at once, and tells how its result moves."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
+from lantern import saving
 from lantern.checks import check_function, check_like, check_result, pair
 from lantern.errors import ArgumentError
 from lantern.namespace import namespace
@@ -29,7 +30,7 @@ class Forward(Level):
     """One forward-mode derivative."""
 
     __slots__ = ()
-    saves: ClassVar[bool] = False
+    keep = saving.keep_as_it_is
 
     def __init__(self, name: str) -> None:
         super().__init__(name)

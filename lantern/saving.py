@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 from weakref import ref
 
-__all__ = ["copied", "kept", "register_mutable"]
+__all__ = ["Mutable", "copied", "keep", "keep_as_it_is", "kept", "register_mutable"]
 
 # Up to so many bytes, to copy takes less time than to compare.
 _SMALL = 4096
@@ -63,8 +63,11 @@ def kept(level: Any, x: Any) -> Any:
     """A constant, operand or static, as a rule of a derivative may keep it."""
     kind = type(x)
     mutable = _types[kind] if kind in _types else _mutable(kind)
-    if mutable is None or not level.saves:
-        return x
+    return x if mutable is None else level.keep(mutable, x)
+
+
+def keep(level: Any, mutable: Mutable, x: Any) -> Any:
+    """A constant that its owner may change, as rules that wait may keep it."""
     if mutable.same is None or x.nbytes <= _SMALL:
         return mutable.copy(x)
     if _is_promised(x):
@@ -76,6 +79,11 @@ def kept(level: Any, x: Any) -> Any:
         copy.setflags(write=False)
         known[id(x)] = ref(x), ref(copy)
     return copy
+
+
+def keep_as_it_is(level: Any, mutable: Mutable, x: Any) -> Any:
+    """A constant itself, for rules that do not wait."""
+    return x
 
 
 def _is_promised(x: Any) -> bool:

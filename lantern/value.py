@@ -13,7 +13,7 @@ from itertools import count
 from types import CodeType
 from typing import Any, ClassVar
 
-from lantern import scalar
+from lantern import saving, scalar
 from lantern.contribution import Contribution
 from lantern.cps import Prompt
 from lantern.errors import DetachError, EscapedError, RuleError
@@ -57,14 +57,14 @@ class Level(Prompt):
         begin: how a rule is started: None for a plain call, or ``Replayable`` where the
             rule may be needed more than once.
         is_derivative: False for a level of examples (``lantern.batched``).
-        saves: whether rules wait, so that what they keep must not change meanwhile.
+        keep: what becomes of a constant that its owner may change (``saving``).
         kept: by the ids of large constants weak references to them, and to the copies
             that rules keep of them.
     """
 
     __slots__ = ("_kept", "begin", "level", "suspend")
     is_derivative: ClassVar[bool] = True
-    saves: ClassVar[bool] = True
+    keep = saving.keep
 
     waiting: list[Any]  # of a reverse-mode derivative: who waits, newest last
     suspend: Callable[["Receiver"], object]
@@ -93,7 +93,7 @@ class _Untracked(Level):
     """The level of values that no derivative tracks: their rules wait for nothing."""
 
     __slots__ = ()
-    saves: ClassVar[bool] = False
+    keep = saving.keep_as_it_is
 
     def __init__(self) -> None:
         super().__init__("untracked")
