@@ -75,7 +75,9 @@ def __getattr__(name: str) -> Any:
         return partial(constant, name)
     if found is not None:
         return found
-    found = getattr(numpy_namespace, name)
+    found = getattr(numpy_namespace.module, name, None)
+    if found is None:
+        raise AttributeError(f"batched values have no function {name!r}")
     plain = isinstance(found, type) or not callable(found)
     return found if plain else partial(constant, name)
 

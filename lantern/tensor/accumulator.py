@@ -106,10 +106,10 @@ class Accumulator(Receiver):
         if not contribution.adds_to_buffer():
             return False
         total = self.cotangent
-        if isinstance(base(contribution.z_bar), Value) or isinstance(
-            base(total), Value
-        ):
-            return False  # other numbers for each example of a vmap
+        fixed = isinstance(total, Value) and not total.changes  # to read one counts
+        for x in (contribution.z_bar, total if fixed else None):
+            if isinstance(base(x), Value):  # other numbers for each example of a vmap
+                return False
         if total is None:
             xp = array_namespace(base(contribution.z_bar))
             total = xp.zeros(self.shape, dtype=self.dtype)
