@@ -46,8 +46,9 @@ class Reverse(Level):
     def __init__(self, name: str, driver: str = "in place") -> None:
         self.name, self.driver = name, driver
         self.level, self.begin = next(levels), None
-        self.waiting: list[Receiver] = []
-        self.suspend = self.waiting.append if driver == "in place" else self._capture
+        waiting: list[Receiver] = []
+        self.waiting = waiting
+        self.suspend = waiting.append if driver == "in place" else self._capture
 
     def run(self, body: Callable[[], Any]) -> Any:
         """The body there and its rules back again; the body's answer."""
@@ -126,6 +127,11 @@ def strip(tree: Any, level: Level, fresh: bool = False) -> Any:
 
 def seed(where: str, y: Any, level: Level, holomorphic: bool) -> Any:
     """Check that a result is one number; start its cotangent; make it plain."""
+    if type(y) is Number and y.prompt is level and not holomorphic:
+        plain = y.primal
+        if type(plain) is float:  # the commonest case, in fewer steps
+            y.cotangent = 1.0
+            return plain
     plain = base(y)
     if type(plain) is not float or holomorphic:
         check_scalar(where, plain, holomorphic)
@@ -226,29 +232,31 @@ def _differentiate(
     with_value: bool = False,
 ) -> Function:
     check_function(where, f)
-    check_driver(where, driver)
-    several = isinstance(argnums, tuple | list)
+    if driver != "in place":
+        check_driver(where, driver)
     if type(argnums) is not int and by_names(argnums):
         options = (has_aux, holomorphic, driver, with_value)
         return _differentiate_by_name(where, f, argnums, *options)
 
     def differentiated(*args: Any, **kwargs: Any) -> Any:
-        level = Reverse(where, driver)
-        tracked = list(args)
-        chosen = choose(where, argnums, args)
+        level, aux = Reverse(where, driver), None
+        tracked, chosen = list(args), choose(where, argnums, args)
         for i in chosen:
             tracked[i] = track(where, args[i], level)
 
-        def body() -> tuple[Any, Any]:
-            y, aux = f(*tracked, **kwargs), None
+        def body() -> Any:
+            nonlocal aux
+            y = f(*tracked, **kwargs)
             if has_aux:
                 y, aux = pair(where, y)
                 aux = frozen(aux)
-            return seed(where, y, level, holomorphic), aux
+            return seed(where, y, level, holomorphic)
 
-        value, aux = level.run(body)
-        gradients = [gradient(tracked[i], args[i], holomorphic) for i in chosen]
-        result = tuple(gradients) if several else gradients[0]
+        value = level.run(body)
+        if type(argnums) is int:
+            result = gradient(tracked[argnums], args[argnums], holomorphic)
+        else:
+            result = tuple([gradient(tracked[i], args[i], holomorphic) for i in chosen])
         if has_aux:
             aux = strip(aux, level)
             return ((value, aux), result) if with_value else (result, aux)
