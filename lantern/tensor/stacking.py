@@ -8,7 +8,7 @@ from lantern.namespace import namespace
 from lantern.op import linear
 from lantern.tensor.manipulation import alike, astype, reshape
 from lantern.tensor.namespace import array_namespace, numpy_namespace
-from lantern.value import Rule
+from lantern.value import Rule, together
 
 __all__ = [
     "atleast_1d",
@@ -86,7 +86,7 @@ def stack(
         >>> stack([1.0, 2.0])
         array([1., 2.])
     """
-    return cast(_stack(*arrays, axis=axis), dtype, casting)
+    return cast(together(_stack, tuple(arrays), axis), dtype, casting)
 
 
 @linear
