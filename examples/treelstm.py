@@ -214,8 +214,10 @@ def begin(words: int, seed: int, dtype: Any = np.float32) -> tuple[Course, Array
 def adagrad(course: Course, gradient: Weights, lr: float) -> None:
     """One step, in place."""
     for name, g in gradient.items():
-        course.squares[name] += g * g
-        g /= np.sqrt(course.squares[name] + g.dtype.type(1e-8))
+        root = g * g
+        course.squares[name] += root
+        np.add(course.squares[name], g.dtype.type(1e-8), out=root)
+        g /= np.sqrt(root, out=root)
         g *= g.dtype.type(lr)
         course.weights[name] -= g
 
