@@ -464,6 +464,35 @@ class TestErrors:
 
         assert lantern.batch(body, [1.0, 2.0]) == [0.5, 1]
 
+    def test_a_branch_that_fails_while_another_waits(self, probe):
+        def fails(x):
+            raise KeyError("branch")
+
+        def body(x):
+            try:
+                return lantern.fork(lambda: 0, lambda: halve(x), lambda: fails(x))
+            except KeyError:
+                return halve(x)
+
+        results = lantern.batch(body, [1.0])
+        assert results == [0.5]
+        assert [run.size for run in results.runs] == [1]
+
+    def test_errors_while_unwinding_leave_nobody_behind(self, probe):
+        log = []
+
+        def body(x):
+            try:
+                return failing(x)
+            finally:
+                log.append(x)
+                if x == 4:
+                    raise OSError("cleaning up")
+
+        with pytest.raises((ValueError, OSError)):
+            lantern.batch(body, [2, 4, 8, 16])
+        assert sorted(log) == [2, 4, 8, 16]
+
     def test_interrupts_end_everything(self, probe):
         log = []
 

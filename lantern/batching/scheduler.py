@@ -4,7 +4,6 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from contextvars import ContextVar
 from functools import partial
-from itertools import chain
 from typing import Any
 
 from lantern.batching.grouping import (
@@ -94,8 +93,8 @@ class Scheduler:
                 self._run_group(self.policy(list(self.groups.values())))
         finally:
             self.closing = True
+            ambient.reset(token)  # what is unwound has a context of its own
             self._unwind(list(self.alive))
-            ambient.reset(token)
 
     def _start(
         self, run: Callable[[], Any], index: int, depth: int, join: Join | None
@@ -200,14 +199,21 @@ class Scheduler:
 
     def _unwind(self, bodies: Sequence[Body]) -> None:
         """End bodies that wait, the newest first, and forget what they wait for."""
-        gone = set(bodies)
+        gone, errors = set(bodies), list[BaseException]()
         for body in reversed(bodies):
             self.alive.pop(body, None)
-            body.unwind()
+            try:
+                body.unwind()
+            except BaseException as error:  # the others come first
+                errors.append(error)
         if gone and not self.closing:
             self.ready = deque(b for b in self.ready if b not in gone)
-            for group in chain(self.groups.values()):
+            for key, group in list(self.groups.items()):
                 group.remove(gone)
+                if not group.bodies:
+                    del self.groups[key]
+        if errors:
+            raise errors[0]
 
 
 def _closing() -> ArgumentError:

@@ -137,10 +137,11 @@ class Task:
             BaseException: what the body raises on the way.
             ResumptionError: it pauses again.
         """
-        if self._worker is None:
+        if self._worker is None or self._worker.dead:
             self._body, self.over = None, True
         if self.over:
             return
+        self._driver = None  # an interrupt may have come before the switch
         ending = Unwind(None)
         try:
             self.go_on(None, ending)
