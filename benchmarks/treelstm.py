@@ -25,7 +25,7 @@ from benchmarks.table import Row, Target
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 RATE = 0.05
-SIZES = {0: 60, 20: 200, 100: 200}  # trees at once (0: one by one), and in all
+SIZES = {0: 40, 20: 100, 100: 100}  # trees at once (0: one by one), and in all
 TARGETS = {
     0: {"PyTorch": Target(2)},
     20: {"PyTorch, one by one": Target(10), "DyNet": Target(1)},
@@ -58,7 +58,7 @@ def rows(quick: bool) -> list[Row]:
     path = os.environ.get("LANTERN_TREES")
     source = "" if path else ", small trees"
     for batch, count in SIZES.items():
-        count = count // 2 if quick else count
+        count = max(batch, count // 2) if quick else count
         nodes = sum(1 for tree in data(count)[1] for _ in tree.nodes())
         makers: dict[str, Callable[[], Program | None]] = {
             LANTERN: partial(_lantern, batch, count, "own"),
@@ -67,8 +67,9 @@ def rows(quick: bool) -> list[Row]:
         }
         if batch:
             makers["PyTorch by hand"] = partial(_torch, batch, count, by_level=True)
+        if batch == 20:
             makers["PyTorch, one by one"] = partial(_torch, 1, count, same=batch)
-        else:
+        elif not batch:
             makers["PyTorch"] = partial(_torch, 1, count)
         name = f"treelstm, {batch or 1} at once{source}"
         # Slow ones take seconds each: a few rounds only.

@@ -217,7 +217,10 @@ class DeviceNamespace(ArrayNamespace):
         with self.module.cuda.Device(number):
             return self.module.asarray(x)
 
-    sigmoid = ArrayNamespace._sigmoid_of_any  # no error tells of infinities
+    def sigmoid(self, x: Any) -> Any:
+        """``1 / (1 + exp(-x))``; no error tells where ``exp(-x)`` is infinite."""
+        half = x.dtype.kind == "f" and x.dtype.itemsize == 2
+        return self._sigmoid_of_any(x) if half else 1 / (1 + self.module.exp(-x))
 
     def where(self, condition: Any, *choices: Any) -> Any:
         """As NumPy's, which takes a plain condition as well."""
