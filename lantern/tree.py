@@ -292,13 +292,3 @@ def tree_structure(tree: Any) -> Any:
         {'a': 'float', 'b': ('int', None)}
     """
     return tree_map(lambda leaf: type(leaf).__name__, tree)
-
-
-def is_leaf(x: Any) -> bool:
-    """Whether something is no container.
-
-    Example:
-        >>> is_leaf(1.5), is_leaf([1.5]), is_leaf(None)
-        (True, False, False)
-    """
-    return _container(x) is None

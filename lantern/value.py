@@ -33,7 +33,6 @@ __all__ = [
     "is_complex",
     "is_container",
     "is_tracked",
-    "together",
     "too_few_contributions",
     "unwrapped",
     "zeros_like",
@@ -307,10 +306,6 @@ class Value:
             "from the differentiated function, or use lantern.stop_gradient."
         )
 
-    def stacked(self, values: Sequence[Any]) -> Any:
-        """Values, this one first, along a new first axis; None where it has no way."""
-        return None
-
     def takes(self, other: Any) -> bool:
         """Whether ``other`` can stand beside this value in an arithmetic operation."""
         return (
@@ -338,15 +333,6 @@ def is_container(x: Any) -> bool:
     if getattr(type(x), "__array_ufunc__", None) is None or isinstance(x, Value):
         return False
     return namespace(x) is scalar
-
-
-def together(stack: Callable[..., Any], values: Sequence[Any], axis: int) -> Any:
-    """Values along a new axis: in a way of their own class, or by an operation."""
-    if axis == 0 and values and isinstance(values[0], Value):
-        z = values[0].stacked(values)
-        if z is not None:
-            return z
-    return stack(*values, axis=axis)
 
 
 def is_tracked(x: Any) -> bool:

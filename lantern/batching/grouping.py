@@ -5,8 +5,8 @@ from typing import Any
 
 from lantern.batching.rows import Alone, Key, Row, Store, new_rows, new_store
 from lantern.errors import ShapeError
-from lantern.tensor.stacking import stack as stack_values
 from lantern.tensor.namespace import numpy_namespace as numpy
+from lantern.tensor.stacking import stack as stack_values
 from lantern.tree import is_leaf, tree_leaves, tree_map, tree_structure
 from lantern.value import UNTRACKED, Value, base
 

@@ -17,13 +17,13 @@ from lantern.op import linear
 from lantern.reverse import Reverse
 from lantern.tensor.accumulator import Accumulator
 from lantern.tensor.indexing import Scatter
-from lantern.tensor.stacking import concat
 from lantern.tensor.namespace import buffers
 from lantern.tensor.namespace import numpy_namespace as numpy
+from lantern.tensor.stacking import concat
 from lantern.tensor.tensor import Tensor
 from lantern.value import UNTRACKED, Level, Rule, Value, base
 
-__all__ = ["Alone", "Key", "Row", "Store", "new_rows", "new_store"]
+__all__ = ["Alone", "Key", "Row", "Store", "new_rows", "new_store", "take_rows"]
 
 Key = tuple[Any, ...]
 

@@ -98,12 +98,11 @@ def batch(
         on_error: "raise", where the first exception of an example ends all others,
             whose ``finally`` blocks run; or "return", where the exception stands in
             the place of the result. It has a note that names the example.
-        check: run each group row by row as well, and compare: finds functions that
-            look across their first axis.
+        check: run each group row by row as well, and compare.
 
     Returns:
-        A list with a result for each example; its ``report()`` says what was run
-        together, and ``plot(path)`` draws it.
+        A list of results; its ``report()`` says what was run together, and
+        ``plot(path)`` draws it.
 
     Raises:
         ShapeError: by a batched function's call; see there, and ``check``.
@@ -111,24 +110,16 @@ def batch(
 
     Example:
         >>> import lantern
-        >>> import numpy as np
         >>> @lantern.batched
-        ... def step(h, x):
-        ...     return lantern.tanh(h + x)
-        >>> def run(sequence):
-        ...     h = np.float64(0)
-        ...     for x in sequence:
-        ...         h = step(h, x)
-        ...     return h
-        >>> results = lantern.batch(run, [[1.0, 2.0], [3.0]])
-        >>> [round(float(h), 4) for h in results]
-        [0.992, 0.9951]
-        >>> print(results.report())
-        function           calls  groups  smallest    mean  largest  padding avoided
-        step                   3       2         1     1.5        2                1
-
-    References:
-        Neubig, Goldberg and Dyer (2017), "On-the-fly operation batching".
+        ... def add(x, y):
+        ...     return x + y
+        >>> def total(numbers):
+        ...     result = 0.0
+        ...     for x in numbers:
+        ...         result = add(result, x)
+        ...     return result
+        >>> lantern.batch(total, [[1.0, 2.0], [3.0]])
+        [np.float64(3.0), np.float64(3.0)]
     """
     check_function("batch", f)
     if on_error not in ("raise", "return"):
