@@ -21,6 +21,8 @@ NAMES = (
     "threads",
     "checkpointing",
     "buffer",
+    "collected",
+    "treelstm",
 )
 RESULTS = Path(__file__).parent / "results"
 

@@ -31,6 +31,7 @@ _VARIABLES = {
 def use_one_core() -> None:
     """Keep this process, and what it starts, on one core; before NumPy is imported."""
     os.environ.update(_VARIABLES)
+    os.environ.pop("OPENBLAS_CORETYPE", None)  # the kernels that fit this processor
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
 

@@ -68,6 +68,8 @@ for _tracked in (Number, Tensor):
 _LATER = {
     "Program": "pausing",
     "backward_steps": "stepping",
+    "batch": "batching",
+    "batched": "batching",
     "both_ways": "rest",
     "bracket": "rest",
     "checkpoint": "recompute",
@@ -78,6 +80,7 @@ _LATER = {
     "diag_hessian": "jacobians",
     "early_exit": "rest",
     "fixed_point": "implicit",
+    "fork": "batching",
     "hessian": "jacobians",
     "jacfwd": "jacobians",
     "jacobian": "jacobians",

@@ -4,7 +4,8 @@ A read of one row need not become an array of zeros with one row in it: the oper
 accumulator scatters it into the buffer that it already has.
 """
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 from lantern.namespace import namespace
 
@@ -12,9 +13,14 @@ __all__ = ["Contribution", "Masked", "WithMask"]
 
 
 class Contribution:
-    """A contribution in a form of its own."""
+    """A contribution in a form of its own.
+
+    Attributes:
+        scatters: whether it is added to parts of a buffer.
+    """
 
     __slots__ = ("z_bar",)
+    scatters: ClassVar[bool] = True
 
     z_bar: Any
 
@@ -33,6 +39,15 @@ class Contribution:
     def add_to(self, buffer: Any) -> None:
         """Add the contribution to an array that the operand owns."""
         buffer += self.dense(buffer.shape)
+
+    def each(self, function: Callable[[Any], Any]) -> Any:
+        """The contribution, with a function applied to each of its factors."""
+        self.z_bar = function(self.z_bar)
+        return self
+
+    def wait_at(self, receiver: Any) -> bool:
+        """Be kept by the receiver, to be added later; False to be made dense now."""
+        return False
 
 
 class Masked(Contribution):

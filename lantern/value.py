@@ -387,6 +387,5 @@ def _conj(x: Any) -> Any:
     if isinstance(x, list | tuple):
         return tuple(map(_conj, x))
     if isinstance(x, Contribution):
-        x.z_bar = _conj(x.z_bar)
-        return x
+        return x.each(_conj)
     return _conj(x()) if callable(x) else namespace(x).conj(x)

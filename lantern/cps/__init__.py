@@ -3,5 +3,6 @@
 from lantern.cps.control import reset, shift
 from lantern.cps.handler import delimit
 from lantern.cps.prompt import Prompt
+from lantern.cps.task import Task
 
-__all__ = ["Prompt", "delimit", "reset", "shift"]
+__all__ = ["Prompt", "Task", "delimit", "reset", "shift"]

@@ -15,7 +15,18 @@ from lantern.cps.handler import run
 from lantern.cps.prompt import Delimiter, innermost
 from lantern.errors import ResumptionError
 
-__all__ = ["Errand", "Inbox", "Job", "Waiter", "getcurrent", "hire", "wait", "work_on"]
+__all__ = [
+    "Errand",
+    "GreenletExit",
+    "Inbox",
+    "Job",
+    "Waiter",
+    "getcurrent",
+    "greenlet",
+    "hire",
+    "wait",
+    "work_on",
+]
 
 IDLE_LIMIT = 64
 """Idle workers that a thread keeps, at 8 KB each."""

@@ -87,6 +87,8 @@ class Accumulator(Receiver):
             self.accumulate(contribution.dense(self.shape))
             self.mask = mask
             return True
+        if not contribution.scatters:
+            return contribution.wait_at(self)
         z_bar = contribution.z_bar
         if isinstance(z_bar, Value) or isinstance(self.cotangent, Value):
             return contribution.has_one_place() and self._collect_tracked(contribution)

@@ -1,6 +1,5 @@
 """Products of vectors and matrices, and diagonals: bilinear or linear, all of them."""
 
-import math
 from typing import Any
 
 from lantern.arithmetic import multiply
@@ -8,6 +7,7 @@ from lantern.errors import MissingRuleError
 from lantern.namespace import namespace
 from lantern.op import bilinear
 from lantern.tensor import reduction
+from lantern.tensor.collected import Product
 from lantern.tensor.manipulation import as_array, astype, permute_dims, reshape
 from lantern.tensor.matrices import (
     any_value,
@@ -64,23 +64,11 @@ def matmul(x: Any, y: Any, /) -> Rule:
         yield lambda: (z_bar[..., None, :] @ x)[..., 0, :]
     elif len(x.shape) == 1:
         yield lambda: (y @ z_bar[..., None])[..., 0]
-        yield lambda: x[:, None] * z_bar[..., None, :]
+        z_bar = z_bar[..., None, :]
+        yield Product(x[None], z_bar) if len(y.shape) == 2 else x[:, None] * z_bar
     else:
         yield lambda: z_bar @ y.mT
-        yield lambda: _transposed_product(x, y.shape, z_bar)
-
-
-def _transposed_product(x: Any, shape: tuple[int, ...], z_bar: Any) -> Any:
-    """``x.mT @ z_bar``; for one matrix y of a whole batch, as one product.
-
-    Where nothing is summed over, BLAS would be five times slower than a plain product.
-    """
-    if x.shape[-2] == 1 and len(x.shape) == 2:
-        return x.mT * z_bar
-    if len(shape) > 2 or len(x.shape) == 2:
-        return x.mT @ z_bar
-    rows = math.prod(x.shape[:-1])
-    return x.reshape(rows, shape[0]).mT @ z_bar.reshape(rows, shape[1])
+        yield Product(x, z_bar)
 
 
 def matvec(x1: Any, x2: Any, /) -> Any:

@@ -8,7 +8,7 @@ from lantern.namespace import namespace
 from lantern.op import linear
 from lantern.tensor.manipulation import alike, astype, reshape
 from lantern.tensor.namespace import array_namespace, numpy_namespace
-from lantern.value import Rule
+from lantern.value import Rule, Value
 
 __all__ = [
     "atleast_1d",
@@ -86,7 +86,13 @@ def stack(
         >>> stack([1.0, 2.0])
         array([1., 2.])
     """
-    return cast(_stack(*arrays, axis=axis), dtype, casting)
+    arrays = tuple(arrays)
+    first = arrays[0] if arrays and axis == 0 else None
+    # Rows that lie in one array are read from it at once (lantern.batching).
+    stacked = getattr(first, "stacked", None) if isinstance(first, Value) else None
+    z = None if stacked is None else stacked(arrays)
+    z = _stack(*arrays, axis=axis) if z is None else z
+    return cast(z, dtype, casting)
 
 
 @linear

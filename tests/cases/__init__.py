@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 import lantern
+import lantern.batching
 import lantern.fft  # registers its rules, as do those below
 import lantern.linalg
 import lantern.scipy.linalg

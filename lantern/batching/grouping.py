@@ -1,0 +1,227 @@
+"""What makes calls alike, how their arguments are stacked, and results cut in rows."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from lantern.batching.rows import Alone, Key, Row, Store, new_rows, new_store
+from lantern.errors import ShapeError
+from lantern.tensor.namespace import numpy_namespace as numpy
+from lantern.tensor.stacking import stack as stack_values
+from lantern.tree import is_leaf, tree_leaves, tree_map, tree_structure
+from lantern.value import UNTRACKED, Value, base
+
+__all__ = [
+    "Stores",
+    "check_same",
+    "describe",
+    "rows_of",
+    "shared_key",
+    "stack_columns",
+    "stack_leaves",
+]
+
+NUMBERS = frozenset({bool, int, float, complex})
+
+
+class Stores:
+    """The stores of one batch, by the kind of their rows.
+
+    A kind is a shape, a type and a derivative; it has a number, as its hash takes long.
+
+    Args:
+        make: makes a store of a key and the first array of rows.
+    """
+
+    def __init__(self, make: Callable[[Key, Any], Store] = new_store) -> None:
+        self.make = make
+        self.kinds: dict[Key, int] = {}
+        self.stores: dict[int, Store] = {}
+        self.batch = object()  # whose rows these are
+
+    def kind(self, key: Key) -> int:
+        """The number of a kind."""
+        return self.kinds.setdefault(key, len(self.kinds))
+
+    def rows(self, name: str, stack: Any, n: int) -> list[Any]:
+        """One array of a function's result, as rows.
+
+        Raises:
+            ShapeError: if it does not have n rows.
+        """
+        shape = check_rows(name, stack, n)
+        key = (shape[1:], stack.dtype, getattr(stack, "prompt", UNTRACKED))
+        kind = self.kind(key)
+        store = self.stores.get(kind)
+        if store is None:
+            store = self.stores[kind] = self.make(key, stack)
+            store.kind, store.batch = kind, self.batch
+        start = store.add(stack)
+        return new_rows(store, start, start + n)
+
+    def untracked(self) -> bool:
+        """Whether there are rows that no derivative tracks."""
+        return any(store.prompt is UNTRACKED for store in self.stores.values())
+
+
+def check_rows(name: str, stack: Any, n: int) -> tuple[int, ...]:
+    """The shape of an array of a function's result, if it has n rows."""
+    shape = getattr(stack, "shape", None)
+    if not shape or shape[0] != n:
+        what = type(stack).__name__ if shape is None else f"shape {tuple(shape)}"
+        raise ShapeError(
+            f"{name}: called for {n} rows at once, it returned {what}. A batched "
+            f"function returns arrays whose first axis counts the rows: keep that axis "
+            f"in every sum, mean and reshape (axis=-1, axis=(1, 2))."
+        )
+    return shape
+
+
+def describe(x: Any, leaves: list[Any], stores: Stores) -> Any:
+    """What must be equal in the arguments of two calls, for them to be stacked.
+
+    Shapes, types and derivatives of arrays; types of numbers; anything else by value.
+
+    Args:
+        x: an argument, of any structure.
+        leaves: gets the arrays and numbers in it.
+        stores: where the rows of this batch are.
+    """
+    kind = type(x)
+    if kind is Row and x.store.batch is stores.batch:
+        leaves.append(x)
+        return x.store.kind
+    if kind is tuple:
+        key: list[Any] = [tuple]
+        batch = stores.batch
+        for y in x:
+            if type(y) is Row and y.store.batch is batch:  # no call: the usual case
+                leaves.append(y)
+                key.append(y.store.kind)
+            else:
+                key.append(describe(y, leaves, stores))
+        return tuple(key)
+    if kind in NUMBERS:
+        leaves.append(x)
+        return kind
+    if hasattr(x, "dtype"):
+        leaves.append(x)
+        return stores.kind((x.shape, x.dtype, getattr(x, "prompt", UNTRACKED)))
+    if isinstance(x, Value):
+        leaves.append(x)
+        return kind, type(base(x)), x.prompt
+    if is_leaf(x):
+        return kind, shared_key(x)
+    parts: list[Any] = []
+    tree_map(lambda leaf: parts.append(describe(leaf, leaves, stores)), x)
+    return str(tree_structure(x)), *parts
+
+
+def shared_key(x: Any) -> Any:
+    """An argument that a group of calls has in common: by value, or by identity."""
+    if type(x) is dict:  # the usual case: of weights
+        return id(x)
+    try:
+        hash(x)
+    except TypeError:  # something in it is not hashable
+        return id(x)
+    return type(x), x
+
+
+def stack_leaves(x: Any, stacked: Iterator[Any]) -> Any:
+    """An argument of a call, its arrays and numbers replaced by those of all calls."""
+    if type(x) is tuple:
+        return tuple([stack_leaves(y, stacked) for y in x])
+    if type(x) in NUMBERS or hasattr(x, "dtype") or isinstance(x, Value):
+        return next(stacked)
+    return x if is_leaf(x) else tree_map(lambda leaf: stack_leaves(leaf, stacked), x)
+
+
+def stack(column: Sequence[Any], dtype: Any) -> Any:
+    """The same leaf of several calls, as one array with an axis for the calls.
+
+    Args:
+        column: a leaf for each call.
+        dtype: the type for Python's numbers with a fraction.
+    """
+    first = column[0]
+    kind = type(first)
+    if kind is Row:
+        store = first.store
+        if all(type(x) is Row and x.store is store for x in column):
+            return store.gather([x.position for x in column])
+    if kind in NUMBERS:
+        return numpy.array(column, dtype=dtype if kind is float else None)
+    column = [x.read() if type(x) is Row else x for x in column]
+    if not any(isinstance(x, Value) for x in column) and hasattr(first, "__array__"):
+        return numpy.stack(column)
+    return stack_values(column)
+
+
+def stack_columns(rows: Sequence[Sequence[Any]]) -> list[Any]:
+    """Each leaf, stacked over the calls."""
+    kinds = [x.dtype for x in rows[0] if hasattr(x, "dtype") and x.dtype.kind in "fc"]
+    dtype = numpy.result_type(*kinds) if kinds else None
+    if dtype is not None and dtype.kind == "c":
+        dtype = numpy.empty(0, dtype).real.dtype
+    return [stack(column, dtype) for column in zip(*rows, strict=True)]
+
+
+def rows_of(name: str, result: Any, n: int, stores: Stores) -> list[Any]:
+    """The result of a group, cut: the same structure of rows for each call.
+
+    Raises:
+        ShapeError: if an array in it does not have n rows.
+    """
+    if type(result) is tuple and result:
+        return list(zip(*[rows_of(name, x, n, stores) for x in result], strict=True))
+    if is_leaf(result):
+        return stores.rows(name, result, n)
+    leaves: list[list[Any]] = []
+    tree_map(lambda x: leaves.append(stores.rows(name, x, n)), result)
+    cut = []
+    for i in range(n):
+        rows = iter([leaf[i] for leaf in leaves])
+        cut.append(tree_map(lambda _, rows=rows: next(rows), result))
+    return cut
+
+
+def check_same(name: str, i: int, alone: Any, together: Any) -> None:
+    """Refuse results that depend on which calls are run together.
+
+    Args:
+        name: of the function.
+        i: the number of a row.
+        alone: the result for this row alone.
+        together: the result for all of them.
+    """
+    for x, y in zip(tree_leaves(alone), tree_leaves(together), strict=True):
+        x, y = base(x), base(y)
+        rtol = float(numpy.finfo(x.dtype).eps) ** 0.5 if x.dtype.kind in "fc" else 0.0
+        if not numpy.allclose(x[0], y[i], rtol=rtol, atol=rtol, equal_nan=True):
+            raise ShapeError(
+                f"{name}: row {i} of {len(y)} has another result when it is run alone. "
+                f"A batched function must treat each entry of the first axis by "
+                f"itself: no mean, softmax or normalization over axis 0, no state."
+            )
+
+
+def stack_alone(x: Any) -> Any:
+    """An argument of a call outside of a batch, with an axis for that one call."""
+    kind = type(x)
+    if kind is Row and type(x.store) is Alone:
+        return x.store.stack
+    if kind is int:
+        return numpy.array([x])
+    leaves: list[Any] = []
+    describe(x, leaves, Stores())
+    return stack_leaves(x, iter(stack_columns([leaves])))
+
+
+def row_alone(name: str, result: Any) -> Any:
+    """The result of a call outside of a batch, without the axis for that one call."""
+    if not is_leaf(result):
+        return tree_map(lambda x: row_alone(name, x), result)
+    check_rows(name, result, 1)
+    if getattr(result, "prompt", UNTRACKED) is UNTRACKED:
+        return base(result)[0]
+    return new_rows(Alone(result), 0, 1)[0]

@@ -1,0 +1,390 @@
+"""Rows stay in the arrays that they were computed in, until someone looks at one.
+
+A result row goes from one group of calls into the next. So it is a place in a store,
+and the rows that a group needs are read with one index. The way back is a scatter into
+one buffer for each store.
+"""
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from itertools import groupby
+from operator import attrgetter
+from typing import Any
+
+from lantern.contribution import Contribution
+from lantern.namespace import namespace
+from lantern.op import linear
+from lantern.reverse import Reverse
+from lantern.tensor.accumulator import Accumulator
+from lantern.tensor.indexing import Scatter
+from lantern.tensor.namespace import buffers
+from lantern.tensor.namespace import numpy_namespace as numpy
+from lantern.tensor.stacking import concat
+from lantern.tensor.tensor import Tensor
+from lantern.value import UNTRACKED, Level, Rule, Value, base
+
+__all__ = ["Alone", "Key", "Row", "Store", "new_rows", "new_store", "take_rows"]
+
+Key = tuple[Any, ...]
+
+
+class Store:
+    """The result rows of one shape, type and derivative, in the order of their making.
+
+    Args:
+        key: that shape, type and derivative.
+        stack: the first array of rows.
+
+    Attributes:
+        kind, batch: the number of the key, and the batch in which it has that.
+        prompt: the derivative.
+        stacks: the arrays of rows, one for each group of calls.
+        starts: the number of the first row of each.
+        count: how many rows there are.
+    """
+
+    kind: int
+    batch: object
+
+    def __init__(self, key: Key, stack: Any) -> None:
+        self.shape, self.dtype, self.prompt = key
+        self.stacks: list[Any] = []
+        self.starts: list[int] = []
+        self.count = 0
+
+    def add(self, stack: Any) -> int:
+        """Take the results of a group of calls; return the number of the first row."""
+        start = self.count
+        self.stacks.append(stack)
+        self.starts.append(start)
+        self.count += len(stack)
+        return start
+
+    def row(self, position: int) -> Any:
+        """One row."""
+        number = bisect_right(self.starts, position) - 1
+        return self.stacks[number][position - self.starts[number]]
+
+    def whole(self, positions: Sequence[int]) -> Any:
+        """The stack that consists of just these rows; None if there is none."""
+        start, n = positions[0], len(positions)
+        number = bisect_right(self.starts, start) - 1
+        stack = self.stacks[number]
+        if (
+            self.starts[number] == start
+            and len(stack) == n == positions[-1] - start + 1
+        ):
+            return stack if n < 3 or as_slice(positions) else None
+        return None
+
+    def gather(self, positions: Sequence[int]) -> Any:
+        """Some rows, stacked."""
+        whole = self.whole(positions)
+        if whole is not None:
+            return whole
+        numbers = [bisect_right(self.starts, p) - 1 for p in positions]
+        needed = sorted(set(numbers))
+        offsets, total = {}, 0
+        for number in needed:
+            offsets[number] = total - self.starts[number]
+            total += len(self.stacks[number])
+        stacks = [self.stacks[number] for number in needed]
+        places = [p + offsets[n] for p, n in zip(positions, numbers, strict=True)]
+        whole = stacks[0] if len(stacks) == 1 else concat(stacks)
+        consecutive = as_slice(places)
+        return whole[numpy.array(places) if consecutive is None else consecutive]
+
+
+class Alone(Store):
+    """The store of a call outside of a batch: one stack of one row."""
+
+    def __init__(self, stack: Any) -> None:
+        self.stack = stack
+        self.prompt = stack.prompt
+        self.batch = None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the row."""
+        return self.stack.shape[1:]
+
+    @property
+    def dtype(self) -> Any:
+        """The type of the row's elements."""
+        return self.stack.dtype
+
+    def row(self, position: int) -> Any:
+        """The row."""
+        return self.stack[0]
+
+    def gather(self, positions: Sequence[int]) -> Any:
+        """The row, stacked; several times, if need be."""
+        if len(positions) == 1:
+            return self.stack
+        return self.stack[numpy.array(positions)]
+
+
+class PlainStore(Store):
+    """A store of plain arrays, or of arrays that plain reverse mode tracks.
+
+    All rows are copied into one buffer, from which any of them are read at once.
+    """
+
+    def __init__(self, key: Key, stack: Any) -> None:
+        super().__init__(key, stack)
+        self.buffer: Any = None
+        self.receiver: StoreReceiver | None = None
+        if self.prompt is not UNTRACKED:
+            self.receiver = StoreReceiver(self.shape, self.dtype)
+
+    def add(self, stack: Any) -> int:
+        """Take the results of a group of calls; return the number of the first row."""
+        start = self.count
+        end = self.count = start + len(stack)
+        plain = base(stack)
+        if self.buffer is None or end > len(self.buffer):
+            self._grow(plain, end)
+        rows = self.buffer[start:end]
+        rows[...] = plain
+        self.starts.append(start)
+        self.stacks.append(rows)
+        if self.receiver is not None:
+            self.stacks[-1] = Tensor(rows, self.prompt, stack.receiver)
+            self.receiver.add_stack(start, end, stack.receiver)
+        return start
+
+    def _grow(self, plain: Any, end: int) -> None:
+        """Room for twice as many rows; whoever reads the old ones keeps them."""
+        xp, old = namespace(plain), self.buffer
+        self.buffer = xp.empty((max(2 * end, 64), *self.shape), dtype=self.dtype)
+        if old is not None:
+            self.buffer[: len(old)] = old
+
+    def row(self, position: int) -> Any:
+        """One row."""
+        if self.receiver is None:
+            return self.buffer[position].copy()
+        return self._read(position, True)
+
+    def gather(self, positions: Sequence[int]) -> Any:
+        """Some rows, stacked; consecutive ones without a copy."""
+        stack = self.whole(positions)
+        if stack is not None:
+            return stack
+        index: Any = as_slice(positions)
+        distinct = index is not None
+        if index is None:
+            distinct = len(set(positions)) == len(positions)
+            index = namespace(self.buffer).asarray(positions)
+        if self.receiver is None:
+            return self.buffer[index]
+        return self._read(index, distinct)
+
+    def _read(self, index: Any, distinct: bool) -> Any:
+        whole = Tensor(self.buffer, self.prompt, self.receiver)
+        return take_rows(whole, index=index, distinct=distinct)
+
+
+def as_slice(positions: Sequence[int]) -> slice | None:
+    """Positions that follow each other, as a slice; None for others."""
+    start, end = positions[0], positions[-1] + 1
+    if end - start != len(positions) or list(positions) != list(range(start, end)):
+        return None
+    return slice(start, end)
+
+
+def new_store(key: Key, stack: Any) -> Store:
+    """A store for arrays like one."""
+    prompt = key[2]
+    plain = type(stack.primal if isinstance(stack, Value) else stack) in buffers
+    direct = type(prompt) is Reverse and prompt.begin is None
+    if plain and (prompt is UNTRACKED or direct):
+        return PlainStore(key, stack)
+    return Store(key, stack)
+
+
+@linear
+def take_rows(x: Any, /, index: Any, distinct: bool = False) -> Rule:
+    """Rows of an array.
+
+    Shapes:
+        x: (n, ...); result: (count, ...), or (...) for one row
+
+    Rule:
+        x_bar[index] += z_bar, once for each time that a row is read
+    """
+    z_bar = yield (x[index], x := None)[0]
+    yield RowsRead(index, distinct, z_bar)
+
+
+class RowsRead(Scatter):
+    """The cotangent of rows, added where they were read from.
+
+    Attributes:
+        distinct: whether it is known that no row was read twice.
+    """
+
+    __slots__ = ("distinct",)
+
+    def __init__(self, index: Any, distinct: bool, z_bar: Any) -> None:
+        self.index, self.distinct, self.z_bar = index, distinct, z_bar
+
+    def add_to(self, buffer: Any) -> None:
+        """Add the cotangent in place."""
+        if self.distinct:
+            buffer[self.index] += self.z_bar
+        else:
+            super().add_to(buffer)
+
+
+class StoreReceiver(Accumulator):
+    """What a store's rows receive: in one buffer, of which each stack has a part.
+
+    A stack that nobody has read from receives nothing.
+
+    Attributes:
+        starts, receivers: of each stack, its first row and its receiver.
+        parts: of each stack, its part of the buffer, once it has been given that.
+    """
+
+    __slots__ = ("ends", "parts", "receivers", "starts")
+
+    def __init__(self, shape: tuple[int, ...], dtype: Any) -> None:
+        super().__init__(shape, dtype)
+        self.starts: list[int] = []
+        self.ends: list[int] = []
+        self.receivers: list[Accumulator] = []
+        self.parts: dict[int, Any] = {}
+
+    def add_stack(self, start: int, end: int, receiver: Accumulator) -> None:
+        """Take one more stack of rows."""
+        self.starts.append(start)
+        self.ends.append(end)
+        self.receivers.append(receiver)
+
+    def accumulate(self, contribution: Any) -> None:
+        """Add the cotangent of a read to the stacks that it has read from."""
+        read = contribution
+        while type(read) is not RowsRead:  # WithMask
+            read = read.z_bar
+        numbers = self._stacks(read.index)
+        whole = read is contribution and not isinstance(read.z_bar, Value)
+        if whole and all(self._has_part(n, read.z_bar) for n in numbers):
+            read.add_to(self.cotangent)
+            return
+        for n in numbers:
+            self._hand_on(n, contribution, read)
+
+    def _stacks(self, index: Any) -> list[int]:
+        """The numbers of the stacks that an index reads from."""
+        starts = self.starts
+        if type(index) is int:
+            return [bisect_right(starts, index) - 1]
+        if type(index) is slice:
+            first = bisect_right(starts, index.start)
+            return list(range(first - 1, bisect_right(starts, index.stop - 1)))
+        ends = numpy.searchsorted(starts, numpy.asarray(index.tolist()), side="right")
+        return list(dict.fromkeys((ends - 1).tolist()))
+
+    def _has_part(self, n: int, z_bar: Any) -> bool:
+        """Whether a stack adds up what it receives in its part of the buffer."""
+        receiver = self.receivers[n]
+        total = receiver.cotangent
+        if n in self.parts:
+            return total is self.parts[n]
+        if isinstance(total, Value):
+            return False
+        if self.cotangent is None:
+            self.cotangent = namespace(z_bar).zeros(
+                (self.ends[-1], *self.shape), dtype=self.dtype
+            )
+        part = self.parts[n] = self.cotangent[self.starts[n] : self.ends[n]]
+        if total is not None:
+            part += total
+        receiver.cotangent, receiver.owned, receiver.mask = part, True, None
+        return True
+
+    def _hand_on(self, n: int, contribution: Contribution, read: RowsRead) -> None:
+        """Give one stack its share of a read, as a contribution of its own."""
+        start, end = self.starts[n], self.ends[n]
+        positions = numpy.arange(end)[read.index].reshape(-1)
+        chosen = numpy.flatnonzero((positions >= start) & (positions < end))
+        z_bar = read.z_bar
+        z_bar = z_bar.reshape((len(positions), *self.shape))[chosen]
+        share: Contribution = RowsRead(positions[chosen] - start, False, z_bar)
+        if contribution is not read:
+            share = type(contribution)(share)  # type: ignore[call-arg]
+        self.receivers[n].accumulate(share)
+
+
+def new_rows(store: Store, start: int, end: int) -> "list[Row]":
+    """The rows of a store from one number up to another."""
+    new, rows = object.__new__, []
+    for position in range(start, end):
+        row = new(Row)
+        row.store, row.position = store, position
+        rows.append(row)
+    return rows
+
+
+class Row(Tensor):
+    """One row of a store: an array that is read when someone looks at it."""
+
+    __slots__ = ("position", "store", "value")
+
+    store: Store
+    position: int
+    value: Any
+
+    def __new__(cls, *args: Any, **options: Any) -> Any:
+        """An array as any other: what makes a value of x's class makes no row."""
+        return Tensor(*args, **options)
+
+    emerge = Tensor.emerge
+
+    def read(self) -> Any:
+        """The row as an array; tracked by the derivative of its store."""
+        try:
+            return self.value
+        except AttributeError:
+            self.value = self.store.row(self.position)
+            return self.value
+
+    def stacked(self, values: Sequence[Any]) -> Any:
+        """Rows, read together where they are of the same store."""
+        if not all(type(x) is Row for x in values):
+            return None
+        parts = [
+            store.gather([row.position for row in rows])
+            for store, rows in groupby(values, attrgetter("store"))
+        ]
+        return parts[0] if len(parts) == 1 else concat(parts)
+
+    @property
+    def prompt(self) -> Level:  # type: ignore[override]  # a slot of Tensor
+        """The derivative that tracks the row."""
+        return self.store.prompt
+
+    @property
+    def primal(self) -> Any:
+        """The row's primal."""
+        value = self.read()
+        return value.primal if isinstance(value, Value) else value
+
+    @property
+    def receiver(self) -> Any:  # type: ignore[override]  # a slot of Tensor
+        """Who waits for the row's cotangent."""
+        value = self.read()
+        if isinstance(value, Value):
+            return value.receiver
+        return Accumulator(value.shape, value.dtype)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The length of each axis."""
+        return self.store.shape
+
+    @property
+    def dtype(self) -> Any:
+        """The type of the elements."""
+        return self.store.dtype

@@ -1,0 +1,171 @@
+"""The public verbs: ``batched`` marks a function, ``batch`` runs examples, ``fork``."""
+
+import functools
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from lantern.batching.grouping import row_alone, stack_alone
+from lantern.batching.policies import Policy, choose_policy
+from lantern.batching.report import Results
+from lantern.batching.rows import Row
+from lantern.batching.scheduler import DIRECT, Scheduler, ambient
+from lantern.checks import check_function
+from lantern.errors import ArgumentError
+from lantern.tree import tree_replace
+from lantern.value import UNTRACKED
+
+Function = Callable[..., Any]
+
+__all__ = ["batch", "batched", "fork"]
+
+
+def batched(function: Function) -> Function:
+    """Mark a function whose calls, by many examples, are to be run as one.
+
+    Inside ``lantern.batch`` a call stops the example that makes it. When all examples
+    have stopped, calls that are alike are stacked, run once, and each example goes on
+    with its row. Outside, a call is a batch of one.
+
+    Args:
+        function: takes arrays with a first axis more than what it is called with, one
+            entry for each call, and returns such arrays, in any structure. Positional
+            arguments are stacked: arrays of all kinds and numbers, in any structure;
+            what is neither (a string, None) is the same in a group. Keyword arguments
+            are the same in a group and come as they are: weights, options.
+
+    Returns:
+        A function of one example's arguments.
+
+    Raises:
+        ArgumentError: if it is no function.
+        ShapeError: by a call, if a result does not have an entry for each call.
+
+    Example:
+        >>> import lantern
+        >>> import numpy as np
+        >>> @lantern.batched
+        ... def halve(x):
+        ...     return x / 2
+        >>> def count(x):
+        ...     n = 0
+        ...     while x > 1:
+        ...         x, n = halve(x), n + 1
+        ...     return n
+        >>> lantern.batch(count, [np.array(9.0), np.array(2.0), np.array(30.0)])
+        [4, 1, 5]
+    """
+    check_function("batched", function)
+
+    @functools.wraps(function)
+    def call(*args: Any, **shared: Any) -> Any:
+        scheduler = ambient.get()
+        if scheduler is None:
+            return _alone(function, args, shared)
+        if scheduler is DIRECT:
+            return function(*args, **shared)
+        return scheduler.call(function, args, shared)
+
+    return call
+
+
+def _alone(function: Function, args: tuple[Any, ...], shared: dict[str, Any]) -> Any:
+    """A call outside of a batch: a group of one."""
+    stacked = [stack_alone(x) for x in args]
+    return row_alone(function.__name__, function(*stacked, **shared))
+
+
+def batch(
+    f: Callable[[Any], Any],
+    examples: Iterable[Any],
+    *,
+    policy: str | Policy = "largest",
+    on_error: str = "raise",
+    check: bool = False,
+) -> Results:
+    """Run a function on each example, all of them side by side.
+
+    Each example is a body of its own, which stops where it calls a ``batched``
+    function. The results and their derivatives, of any order, in both modes, are those
+    of ``[f(x) for x in examples]``, to rounding. What one example changes outside of
+    itself the others see in no particular order.
+
+    Args:
+        f: takes one example; returns any structure.
+        examples: anything to iterate over.
+        policy: which group of calls is next: "largest"; "depth", the one with the
+            fewest calls behind it; or a function that takes the list of groups (with
+            ``size``, ``depth`` and ``name``) and returns one.
+        on_error: "raise", where the first exception of an example ends all others,
+            whose ``finally`` blocks run; or "return", where the exception stands in
+            the place of the result. It has a note that names the example.
+        check: run each group row by row as well, and compare.
+
+    Returns:
+        A list of results; its ``report()`` says what was run together, and
+        ``plot(path)`` draws it.
+
+    Raises:
+        ShapeError: by a batched function's call; see there, and ``check``.
+        BaseException: what an example raises.
+
+    Example:
+        >>> import lantern
+        >>> @lantern.batched
+        ... def add(x, y):
+        ...     return x + y
+        >>> def total(numbers):
+        ...     result = 0.0
+        ...     for x in numbers:
+        ...         result = add(result, x)
+        ...     return result
+        >>> lantern.batch(total, [[1.0, 2.0], [3.0]])
+        [np.float64(3.0), np.float64(3.0)]
+    """
+    check_function("batch", f)
+    if on_error not in ("raise", "return"):
+        raise ArgumentError(
+            f"batch: on_error is {on_error!r}. Choose 'raise' or 'return'."
+        )
+    scheduler = Scheduler(choose_policy(policy), check, on_error == "return")
+    bodies = scheduler.run(f, examples)
+    results = [body.value if body.error is None else body.error for body in bodies]
+    if scheduler.stores.untracked():
+        results = [read(x) for x in results]
+    return Results(results, scheduler.log)
+
+
+def fork(*thunks: Callable[[], Any]) -> tuple[Any, ...]:
+    """Run independent branches of one example side by side.
+
+    Inside ``lantern.batch`` the calls of all branches of all examples can be run
+    together: the two subtrees of a tree, say. Outside, they are run one after another.
+
+    Args:
+        thunks: functions of no arguments.
+
+    Returns:
+        Their results.
+
+    Raises:
+        BaseException: what a branch raises; the others are ended.
+
+    Example:
+        >>> import lantern
+        >>> lantern.fork(lambda: 1 + 1, lambda: 2 + 2)
+        (2, 4)
+    """
+    for thunk in thunks:
+        check_function("fork", thunk)
+    scheduler = ambient.get()
+    if scheduler is None or scheduler is DIRECT:
+        return tuple([thunk() for thunk in thunks])
+    return tuple(scheduler.fork(thunks))
+
+
+def read(result: Any) -> Any:
+    """A result, whose rows that no derivative tracks are plain arrays."""
+
+    def leaf(x: Any) -> Any:
+        return x.read() if type(x) is Row and x.prompt is UNTRACKED else x
+
+    return tree_replace(leaf, result)
