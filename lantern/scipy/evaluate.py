@@ -19,7 +19,8 @@ def evaluate(function: Any, *operands: Any, name: str = "") -> Any:
         name: SciPy's, if it is another one.
     """
     if any(isinstance(x, Value) for x in operands):
-        if operation_of(function.rule).kind == "constant":  # of examples of a vmap
+        rule = getattr(function, "rule", None)  # none: made of other operations
+        if rule and operation_of(rule).kind == "constant":  # of examples of a vmap
             return namespace(*operands).each(function, *operands)
         return function(*operands)
     scipys = array_namespace(*operands).scipys(name or function.__name__)
