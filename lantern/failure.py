@@ -13,11 +13,14 @@ from typing import Any
 __all__ = ["Failed", "fail"]
 
 
-def fail(operands: Iterable[Any], error: Exception) -> None:
-    """Let the operands of a rule whose backward step has failed know of it."""
-    for x in operands:
-        if x is not None:
-            x.fail(error)
+def fail(operands: Iterable[Any], error: Exception) -> bool:
+    """Let the operands of a rule whose backward step has failed know of it.
+
+    Returns:
+        Whether each of them has a rule that may catch it. If not, the caller raises it;
+        were it raised here, its traceback would lead to this frame, and that to it.
+    """
+    return all([x.fail(error) for x in operands if x is not None])
 
 
 class Failed:

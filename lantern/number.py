@@ -103,7 +103,8 @@ class Number(OperatorValue, Wrapper, Receiver):
                 except StopIteration:
                     raise too_few_contributions(rule) from None
                 except Exception as error:
-                    fail((self.left, self.right), error)
+                    if not fail((self.left, self.right), error):
+                        raise
                 self.left = self.right = None
             if not waiting or type(waiting[-1]) is not Number:
                 return answer

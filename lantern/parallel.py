@@ -347,9 +347,10 @@ class Ledger(Receiver):
 
     add = accumulate
 
-    def fail(self, error: Exception) -> None:
+    def fail(self, error: Exception) -> bool:
         """Note that a backward step has failed."""
         self.entries.append((self.target.fail, error))
+        return True
 
     def holds_complex(self) -> bool:
         """Whether the receiver's value is complex."""
@@ -359,7 +360,8 @@ class Ledger(Receiver):
         """Hand on what was noted, in order."""
         entries, self.entries = self.entries, []
         for take, noted in entries:
-            take(noted)
+            if take(noted) is False:
+                raise noted  # an exception that nobody outside can catch
 
     def forget(self) -> None:
         """Forget what was noted."""

@@ -383,13 +383,13 @@ class Answered(Receiver):
 
     def resume(self, answer: Any) -> Any:
         """Run the backward step, with the answer and the cotangent."""
-        if type(answer) is not tuple or len(answer) != 2:
+        if answer is None:
             raise RuleError(
                 f"{self.rule.__name__}: the derivative that is being taken has no "
                 f"answer. Use grad or value_and_grad."
             )
         self.settle(
-            self.rule, (answer[0], 0.0 if self.cotangent is None else self.cotangent)
+            self.rule, (answer, 0.0 if self.cotangent is None else self.cotangent)
         )
         self.release()
         self.inside = self.cotangent = None

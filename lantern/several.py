@@ -53,11 +53,11 @@ class SeveralReceiver(Receiver):
             self.cotangent = [zeros_like(x) for x in self.primals]
         self.cotangent[contribution.index] = contribution.z_bar
 
-    def fail(self, error: Exception) -> None:
+    def fail(self, error: Exception) -> bool:
         """As ``Receiver.fail``, with a cotangent for each result."""
         if self.cotangent is None:
             self.cotangent = [zeros_like(x) for x in self.primals]
-        super().fail(error)
+        return super().fail(error)
 
     def fit(self, contribution: Any) -> Any:
         """The results' tangents, as they are."""

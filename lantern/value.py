@@ -200,22 +200,24 @@ class Receiver:
         except StopIteration:
             raise too_few_contributions(rule) from None
         except Exception as error:
-            fail(self.operands(), error)
+            if not fail(self.operands(), error):
+                raise
 
-    def fail(self, error: Exception) -> None:
+    def fail(self, error: Exception) -> bool:
         """Receive the exception of a backward step that failed, and no cotangent.
 
-        Raises:
-            Exception: this one, if the value is an input: nobody else can catch it.
+        Returns:
+            Whether there is a rule here that may catch it: an input has none.
         """
         if self.rule is None:
-            raise error
+            return False
         if type(self.rule) is not Failed:
             self.rule = Failed(self.rule, error)
         elif self.rule.error is None:
             self.rule.error = error
         if self.cotangent is None:
             self.cotangent = 0  # so that the rule is resumed
+        return True
 
     def close(self) -> None:
         """Drop the suspended rule, running what it has in ``finally``."""

@@ -171,13 +171,14 @@ class Accumulator(Receiver):
         except StopIteration:
             raise too_few_contributions(rule) from None
         except Exception as error:
-            fail(x if type(x) is tuple else (x, y), error)
+            if not fail(x if type(x) is tuple else (x, y), error):
+                raise
         return answer
 
-    def fail(self, error: Exception) -> None:
+    def fail(self, error: Exception) -> bool:
         """As ``Receiver.fail``; what came through no branch is forgotten."""
-        super().fail(error)
         self.mask = None
+        return super().fail(error)
 
     def add(self, contribution: Any) -> None:
         """Add a contribution of the array's own shape and type."""
