@@ -12,6 +12,7 @@ __all__ = [
     "DetachError",
     "EagerError",
     "EscapedError",
+    "FileFormatError",
     "LanternError",
     "MissingExtraError",
     "MissingRuleError",
@@ -19,10 +20,13 @@ __all__ = [
     "NestingError",
     "NoDelimiterError",
     "NotScalarError",
+    "OptionError",
     "PositionError",
     "ResumptionError",
     "RuleError",
     "ShapeError",
+    "SizeError",
+    "TakenNameError",
     "UnhandledEffectError",
 ]
 
@@ -47,6 +51,18 @@ class ConvergenceError(LanternError, ArithmeticError):
     """A search did not come to an end within its steps."""
 
 
+class OptionError(LanternError, ValueError):
+    """An option has a value that it cannot have."""
+
+
+class SizeError(LanternError, AssertionError):
+    """A size does not fit another, where PyTorch asserts that it does."""
+
+
+class TakenNameError(LanternError, KeyError):
+    """A name that is taken already, or that nothing can have."""
+
+
 class NotScalarError(ArgumentError):
     """A gradient was asked of a function whose result is not one number."""
 
@@ -61,6 +77,10 @@ class EagerError(LanternError, RuntimeError):
 
 class PositionError(LanternError, IndexError):
     """An axis or a position that an array does not have."""
+
+
+class FileFormatError(LanternError, RuntimeError, ValueError):
+    """A file is not what its format says, or is cut off."""
 
 
 class EscapedError(LanternError, RuntimeError):

@@ -219,6 +219,9 @@ def test_every_operation_has_a_case():
         for name, operation in registry.items()
         if operation.rule.__module__.startswith("lantern.")
         and operation.rule.__module__ != "lantern.op"  # its docstring's example
+        and not operation.rule.__module__.startswith(
+            "lantern.torch.nn"
+        )  # test_nn_rules
     }
     assert ours == covered
 

@@ -38,6 +38,7 @@ __version__ = "2.0.0+lantern"
 
 # What is imported when it is asked for.
 _LAZY = ("cuda", "linalg", "nn", "optim", "utils")
+_LAZY_FUNCTIONS = {"load": "saving", "save": "saving"}
 
 
 def is_floating_point(input: _Any) -> _Any:
@@ -70,6 +71,9 @@ def detach(input: _Any) -> _Any:
 
 def __getattr__(name: str) -> _Any:
     """A part that is imported when it is asked for; else the nearest name there is."""
+    if name in _LAZY_FUNCTIONS:
+        part = _importlib.import_module(f"lantern.torch.{_LAZY_FUNCTIONS[name]}")
+        return getattr(part, name)
     if name in _LAZY:
         try:
             return _importlib.import_module(f"lantern.torch.{name}")

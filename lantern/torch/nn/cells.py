@@ -1,0 +1,150 @@
+"""One step of a recurrent network, as functions of weights and as modules."""
+
+import math
+from typing import Any
+
+from lantern.errors import EagerError, OptionError
+from lantern.torch import methods
+from lantern.torch.creation import zeros
+from lantern.torch.nn import init, rules
+from lantern.torch.nn.linear import weights
+from lantern.torch.nn.module import Module
+from lantern.torch.tensor import Tensor
+from lantern.value import base
+
+__all__ = ["GRUCell", "LSTMCell", "RNNCell"]
+
+_F = methods.FUNCTIONS
+sigmoid, tanh, relu = _F["sigmoid"], _F["tanh"], _F["relu"]
+
+
+def simple_step(bend: Any) -> Any:
+    """The step ``h = bend(x + h @ weight.T + bias)`` of a simple network."""
+
+    def step(x: Tensor, state: Any, weight: Any, bias: Any) -> tuple[Any, ...]:
+        return (bend(x + rules.affine(state[0], weight, bias)),)
+
+    return step
+
+
+def memory_step(x: Tensor, state: Any, weight: Any, bias: Any) -> tuple[Any, ...]:
+    """The step of a long short-term memory: what it shows, and what it keeps."""
+    gates = x + rules.affine(state[0], weight, bias)
+    memory = rules.cell_memory(gates, state[1])
+    return rules.cell_output(gates, memory), memory
+
+
+def gated_step(x: Tensor, state: Any, weight: Any, bias: Any) -> tuple[Any, ...]:
+    """The step of a gated unit: reset, update, and something new."""
+    (h,) = state
+    n = base(h).shape[-1]
+    y = rules.affine(h, weight, bias)
+    both = sigmoid(x[..., : 2 * n] + y[..., : 2 * n])
+    reset, update = both[..., :n], both[..., n:]
+    new = tanh(x[..., 2 * n :] + reset * y[..., 2 * n :])
+    return (new + update * (h - new),)
+
+
+STEPS: dict[str, Any] = {
+    # mode: the step, how many gates, how many states
+    "RNN_TANH": (simple_step(tanh), 1, 1),
+    "RNN_RELU": (simple_step(relu), 1, 1),
+    "LSTM": (memory_step, 4, 2),
+    "GRU": (gated_step, 3, 1),
+}
+
+
+class _Cell(Module):
+    """One step, with weights for the input and for the state."""
+
+    mode: str
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        self.input_size, self.hidden_size, self.bias = input_size, hidden_size, bias
+        n, options = (
+            STEPS[self.mode][1] * hidden_size,
+            {"dtype": dtype, "device": device},
+        )
+        self.weight_ih = weights(n, input_size, **options)
+        self.weight_hh = weights(n, hidden_size, **options)
+        for name in ("bias_ih", "bias_hh"):
+            self.register_parameter(name, weights(n, **options) if bias else None)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Uniform draws, within ``1 / sqrt(hidden_size)``."""
+        bound = 1 / math.sqrt(self.hidden_size) if self.hidden_size > 0 else 0
+        for x in self.parameters():
+            init.uniform_(x, -bound, bound)
+
+    def forward(self, input: Tensor, hx: Any = None) -> Any:
+        """The next state; a pair for a long short-term memory."""
+        step, _, count = STEPS[self.mode]
+        shape = base(input).shape
+        if len(shape) not in (1, 2):
+            raise OptionError(
+                f"{type(self).__name__}: Expected input to be 1D or 2D, got "
+                f"{len(shape)}D instead"
+            )
+        if shape[-1] != self.input_size:
+            raise EagerError(
+                f"input has inconsistent input_size: got {shape[-1]}, expected "
+                f"{self.input_size}"
+            )
+        if hx is None:
+            lead = (*shape[:-1], self.hidden_size)
+            hx = (zeros(lead, dtype=input.dtype, device=input.device),) * count
+        elif count == 1:
+            hx = (hx,)
+        own = self.__dict__["_parameters"]
+        x = rules.affine(input, own["weight_ih"], own["bias_ih"])
+        state = step(x, hx, own["weight_hh"], own["bias_hh"])
+        return state if count == 2 else state[0]
+
+    def extra_repr(self) -> str:
+        """The sizes, and what is not as usual."""
+        text = f"{self.input_size}, {self.hidden_size}"
+        text += "" if self.bias else ", bias=False"
+        name = self.__dict__.get("nonlinearity", "tanh")
+        return text if name == "tanh" else f"{text}, nonlinearity={name}"
+
+
+class LSTMCell(_Cell):
+    """One step of a long short-term memory (Hochreiter and Schmidhuber, 1997)."""
+
+    mode = "LSTM"
+
+
+class GRUCell(_Cell):
+    """One step of a gated recurrent unit (Cho et al., 2014)."""
+
+    mode = "GRU"
+
+
+class RNNCell(_Cell):
+    """One step of a simple recurrent network."""
+
+    mode = "RNN_TANH"
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        nonlinearity: str = "tanh",
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(input_size, hidden_size, bias, device, dtype)
+        if nonlinearity not in ("tanh", "relu"):
+            raise EagerError(f"Unknown nonlinearity: {nonlinearity}")
+        self.nonlinearity = nonlinearity
+        self.mode = f"RNN_{nonlinearity.upper()}"

@@ -1,0 +1,294 @@
+"""Layers of convolutions and of their transposes; padding."""
+
+import math
+from typing import Any
+
+from lantern.errors import OptionError
+from lantern.torch.nn import functional as F
+from lantern.torch.nn import init
+from lantern.torch.nn.functional.convolution import each
+from lantern.torch.nn.linear import weights
+from lantern.torch.nn.module import Module
+from lantern.torch.tensor import Tensor
+
+__all__ = [
+    "CircularPad1d", "CircularPad2d", "ConstantPad1d", "ConstantPad2d", "Conv1d",
+    "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d",
+    "ReflectionPad1d", "ReflectionPad2d", "ReplicationPad1d", "ReplicationPad2d",
+    "ZeroPad1d", "ZeroPad2d",
+]  # fmt: skip
+
+
+class _Convolution(Module):
+    """What convolutions and their transposes share."""
+
+    axes: int
+    padding: Any
+    transposed = False
+    output_padding: Any = 0
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Any,
+        stride: Any = 1,
+        padding: Any = 0,
+        dilation: Any = 1,
+        groups: int = 1,
+        bias: bool = True,
+        padding_mode: str = "zeros",
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        if in_channels % groups:
+            raise OptionError("in_channels must be divisible by groups")
+        if out_channels % groups:
+            raise OptionError("out_channels must be divisible by groups")
+        self.in_channels, self.out_channels = in_channels, out_channels
+        self.kernel_size = each(kernel_size, self.axes)
+        self.stride, self.dilation = each(stride, self.axes), each(dilation, self.axes)
+        self.padding = padding if isinstance(padding, str) else each(padding, self.axes)
+        self.groups, self.padding_mode = groups, padding_mode
+        first, second = out_channels, in_channels // groups
+        if self.transposed:
+            first, second = in_channels, out_channels // groups
+        self.weight = weights(
+            first, second, *self.kernel_size, dtype=dtype, device=device
+        )
+        if bias:
+            self.bias = weights(out_channels, dtype=dtype, device=device)
+        else:
+            self.register_parameter("bias", None)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Uniform draws, within 1 over the root of the inputs of one result."""
+        init.kaiming_uniform_(self.weight, a=math.sqrt(5))
+        if self.bias is not None:
+            bound = 1 / math.sqrt(init._fans(self.weight)[0])
+            init.uniform_(self.bias, -bound, bound)
+
+    def extra_repr(self) -> str:
+        """The sizes, and what is not as usual."""
+        one, zero = (1,) * self.axes, (0,) * self.axes
+        parts = [
+            f"{self.in_channels}, {self.out_channels}",
+            f"kernel_size={self.kernel_size}",
+            f"stride={self.stride}",
+        ]
+        if self.padding != zero:
+            parts.append(f"padding={self.padding}")
+        if self.dilation != one:
+            parts.append(f"dilation={self.dilation}")
+        if self.transposed and self.output_padding != zero:
+            parts.append(f"output_padding={self.output_padding}")
+        if self.groups != 1:
+            parts.append(f"groups={self.groups}")
+        if self.bias is None:
+            parts.append("bias=False")
+        if self.padding_mode != "zeros":
+            parts.append(f"padding_mode={self.padding_mode}")
+        return ", ".join(parts)
+
+
+class _Plain(_Convolution):
+    """A convolution."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The products of the weights with each window."""
+        function = getattr(F, f"conv{self.axes}d")
+        padding: Any = self.padding
+        if self.padding_mode != "zeros":
+            both = [n for sides in reversed(self._sides()) for n in sides]
+            input, padding = F.pad(input, both, mode=self.padding_mode), 0
+        return function(
+            input,
+            self.weight,
+            self.bias,
+            self.stride,
+            padding,
+            self.dilation,
+            self.groups,
+        )
+
+    def _sides(self) -> list[tuple[int, int]]:
+        """The padding before and behind, for each axis."""
+        if self.padding == "valid":
+            return [(0, 0)] * self.axes
+        if self.padding == "same":
+            totals = [
+                d * (k - 1)
+                for d, k in zip(self.dilation, self.kernel_size, strict=True)
+            ]
+            return [(t // 2, t - t // 2) for t in totals]
+        return [(p, p) for p in self.padding]
+
+
+class Conv1d(_Plain):
+    """A convolution along one axis, (n, channels, length)."""
+
+    axes = 1
+
+
+class Conv2d(_Plain):
+    """A convolution of images, (n, channels, height, width)."""
+
+    axes = 2
+
+
+class Conv3d(_Plain):
+    """A convolution along three axes."""
+
+    axes = 3
+
+
+class _Transposed(_Convolution):
+    """The transpose of a convolution."""
+
+    transposed = True
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Any,
+        stride: Any = 1,
+        padding: Any = 0,
+        output_padding: Any = 0,
+        groups: int = 1,
+        bias: bool = True,
+        dilation: Any = 1,
+        padding_mode: str = "zeros",
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(
+            in_channels,
+            out_channels,
+            kernel_size,
+            stride,
+            padding,
+            dilation,
+            groups,
+            bias,
+            padding_mode,
+            device,
+            dtype,
+        )
+        self.output_padding = each(output_padding, self.axes)
+
+    def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
+        """The sum of windows, each the weights times an element."""
+        function = getattr(F, f"conv_transpose{self.axes}d")
+        extra = self.output_padding
+        if output_size is not None:
+            extra = self._extra(input, list(output_size)[-self.axes :])
+        return function(
+            input,
+            self.weight,
+            self.bias,
+            self.stride,
+            self.padding,
+            extra,
+            self.groups,
+            self.dilation,
+        )
+
+    def _extra(self, input: Tensor, wanted: Any) -> tuple[int, ...]:
+        """The output padding that gives the wanted lengths."""
+        lengths = input.shape[-self.axes :]
+        smallest = [
+            (n - 1) * s - 2 * p + d * (k - 1) + 1
+            for n, s, p, d, k in zip(
+                lengths,
+                self.stride,
+                self.padding,
+                self.dilation,
+                self.kernel_size,
+                strict=True,
+            )
+        ]
+        for n, low, s in zip(wanted, smallest, self.stride, strict=True):
+            if not low <= n < low + s:
+                largest = [
+                    m + t - 1 for m, t in zip(smallest, self.stride, strict=True)
+                ]
+                raise OptionError(
+                    f"requested an output size of {wanted}, but valid sizes range from "
+                    f"{smallest} to {largest} (for an input of {list(lengths)})"
+                )
+        return tuple(n - low for n, low in zip(wanted, smallest, strict=True))
+
+
+class ConvTranspose1d(_Transposed):
+    """The transpose of ``Conv1d``."""
+
+    axes = 1
+
+
+class ConvTranspose2d(_Transposed):
+    """The transpose of ``Conv2d``."""
+
+    axes = 2
+
+
+class ConvTranspose3d(_Transposed):
+    """The transpose of ``Conv3d``."""
+
+    axes = 3
+
+
+class _Pad(Module):
+    """More elements at the ends."""
+
+    axes: int
+    mode: str
+    value: Any = None
+
+    def __init__(self, padding: Any) -> None:
+        super().__init__()
+        self.padding = each(padding, 2 * self.axes)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The padded tensor."""
+        return F.pad(input, self.padding, self.mode, self.value)
+
+    def extra_repr(self) -> str:
+        """How many elements."""
+        return f"{self.padding}"
+
+
+class _ConstantPad(_Pad):
+    mode = "constant"
+
+    def __init__(self, padding: Any, value: float) -> None:
+        super().__init__(padding)
+        self.value = value
+
+    def extra_repr(self) -> str:
+        """How many elements, and which."""
+        return f"padding={self.padding}, value={self.value}"
+
+
+def _padding(name: str, kind: Any, axes: int, mode: str) -> Any:
+    attributes = {
+        "__doc__": f"More elements at the ends of {axes} axes: {mode}.",
+        "__module__": "lantern.torch.nn",
+        "axes": axes,
+        "mode": mode,
+    }
+    return type(name, (kind,), attributes)
+
+
+CircularPad1d = _padding("CircularPad1d", _Pad, 1, "circular")
+CircularPad2d = _padding("CircularPad2d", _Pad, 2, "circular")
+ConstantPad1d = _padding("ConstantPad1d", _ConstantPad, 1, "constant")
+ConstantPad2d = _padding("ConstantPad2d", _ConstantPad, 2, "constant")
+ReflectionPad1d = _padding("ReflectionPad1d", _Pad, 1, "reflect")
+ReflectionPad2d = _padding("ReflectionPad2d", _Pad, 2, "reflect")
+ReplicationPad1d = _padding("ReplicationPad1d", _Pad, 1, "replicate")
+ReplicationPad2d = _padding("ReplicationPad2d", _Pad, 2, "replicate")
+ZeroPad1d = _padding("ZeroPad1d", _Pad, 1, "constant")
+ZeroPad2d = _padding("ZeroPad2d", _Pad, 2, "constant")

@@ -1,0 +1,187 @@
+"""Convolutions, their transposes, and images made of windows."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from lantern.errors import EagerError
+from lantern.torch.nn.starting import same_types
+from lantern.torch.nn.windows import Form, correlate, spread
+from lantern.torch.tensor import Tensor, fresh
+from lantern.value import base
+
+__all__ = [
+    "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d",
+    "conv_transpose3d", "fold", "unfold",
+]  # fmt: skip
+
+
+def each(value: Any, axes: int) -> tuple[int, ...]:
+    """One number for each axis, from one or several."""
+    if hasattr(value, "__index__"):
+        return (int(value),) * axes
+    values = tuple(int(v) for v in value)
+    return values * axes if len(values) == 1 else values
+
+
+def _padding(padding: Any, axes: int, size: Any, dilation: Any) -> Any:
+    if padding == "valid":
+        return ((0, 0),) * axes
+    if padding == "same":
+        totals = [d * (k - 1) for d, k in zip(dilation, size, strict=True)]
+        return tuple((t // 2, t - t // 2) for t in totals)
+    return tuple((p, p) for p in each(padding, axes))
+
+
+def _batched(name: str, input: Tensor, axes: int) -> tuple[Tensor, bool]:
+    ndim = base(input).ndim
+    if ndim not in (axes + 1, axes + 2):
+        raise EagerError(
+            f"Expected {axes + 1}D (unbatched) or {axes + 2}D (batched) input to "
+            f"{name}, but got input of size: {list(base(input).shape)}"
+        )
+    return (input, True) if ndim == axes + 2 else (input.unsqueeze(0), False)
+
+
+def _with_bias(z: Tensor, bias: Any, axes: int, batched: bool) -> Tensor:
+    if bias is not None:
+        z = z + bias.reshape(-1, *[1] * axes)
+    return z if batched else z.squeeze(0)
+
+
+def _convolution(axes: int) -> Any:
+    name = f"conv{axes}d"
+
+    def function(
+        input: Tensor,
+        weight: Tensor,
+        bias: Any = None,
+        stride: Any = 1,
+        padding: Any = 0,
+        dilation: Any = 1,
+        groups: int = 1,
+    ) -> Tensor:
+        x, batched = _batched(name, input, axes)
+        same_types(x, weight)
+        shape, size = base(x).shape, base(weight).shape
+        dilation = each(dilation, axes)
+        if shape[1] != size[1] * groups:
+            raise EagerError(
+                f"Given groups={groups}, weight of size {list(size)}, expected "
+                f"input{list(shape)} to have {size[1] * groups} channels, but got "
+                f"{shape[1]} channels instead"
+            )
+        form = Form(
+            shape[2:],
+            size[2:],
+            each(stride, axes),
+            _padding(padding, axes, size[2:], dilation),
+            dilation,
+            groups,
+        )
+        if any(n < 1 for n in form.steps):
+            sizes = [d * (k - 1) + 1 for d, k in zip(dilation, size[2:], strict=True)]
+            raise EagerError(
+                f"Calculated padded input size per channel: "
+                f"({' x '.join(map(str, form.padded))}). Kernel size: "
+                f"({' x '.join(map(str, sizes))}). Kernel size can't be greater than "
+                f"actual input size"
+            )
+        return _with_bias(correlate(x, weight, form=form), bias, axes, batched)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"The products of weights with each window, along {axes} axes."
+    return function
+
+
+def _transposed(axes: int) -> Any:
+    name = f"conv_transpose{axes}d"
+
+    def function(
+        input: Tensor,
+        weight: Tensor,
+        bias: Any = None,
+        stride: Any = 1,
+        padding: Any = 0,
+        output_padding: Any = 0,
+        groups: int = 1,
+        dilation: Any = 1,
+    ) -> Tensor:
+        z, batched = _batched(name, input, axes)
+        same_types(z, weight)
+        shape, size = base(z).shape, base(weight).shape
+        stride, dilation = each(stride, axes), each(dilation, axes)
+        padding, extra = each(padding, axes), each(output_padding, axes)
+        if shape[1] != size[0]:
+            raise EagerError(
+                f"Given transposed=1, weight of size {list(size)}, expected "
+                f"input{list(shape)} to have {size[0]} channels, but got {shape[1]} "
+                f"channels instead"
+            )
+        lengths = tuple(
+            (shape[2 + i] - 1) * stride[i]
+            - 2 * padding[i]
+            + dilation[i] * (size[2 + i] - 1)
+            + extra[i]
+            + 1
+            for i in range(axes)
+        )
+        both = tuple((p, p) for p in padding)
+        form = Form(lengths, size[2:], stride, both, dilation, groups)
+        return _with_bias(spread(z, weight, form=form), bias, axes, batched)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"The transpose of ``conv{axes}d`` in its input."
+    return function
+
+
+conv1d, conv2d, conv3d = map(_convolution, (1, 2, 3))
+conv_transpose1d, conv_transpose2d, conv_transpose3d = map(_transposed, (1, 2, 3))
+
+
+def _each_element(channels: int, size: Any, kind: Any) -> Tensor:
+    """Weights that give each element of a window a channel of its own."""
+    n = math.prod(size)
+    return fresh(np.eye(n, dtype=kind).reshape(n, 1, *size))
+
+
+def unfold(
+    input: Tensor,
+    kernel_size: Any,
+    dilation: Any = 1,
+    padding: Any = 0,
+    stride: Any = 1,
+) -> Tensor:
+    """All windows of images as columns: (n, channels * size, windows)."""
+    x, batched = _batched("unfold", input, 2)
+    n, channels, *lengths = base(x).shape
+    size = each(kernel_size, 2)
+    weight = _each_element(channels, size, base(x).dtype)
+    z = conv2d(
+        x.reshape(n * channels, 1, *lengths), weight, None, stride, padding, dilation
+    )
+    z = z.reshape(n, channels * math.prod(size), -1)
+    return z if batched else z.squeeze(0)
+
+
+def fold(
+    input: Tensor,
+    output_size: Any,
+    kernel_size: Any,
+    dilation: Any = 1,
+    padding: Any = 0,
+    stride: Any = 1,
+) -> Tensor:
+    """Images as the sum of their windows: the transpose of ``unfold``."""
+    batched = base(input).ndim == 3
+    z = input if batched else input.unsqueeze(0)
+    size, lengths = each(kernel_size, 2), each(output_size, 2)
+    n, columns, _ = base(z).shape
+    channels = columns // math.prod(size)
+    both = tuple((p, p) for p in each(padding, 2))
+    form = Form(lengths, size, each(stride, 2), both, each(dilation, 2))
+    weight = _each_element(channels, size, base(z).dtype)
+    z = z.reshape(n * channels, math.prod(size), *form.steps)
+    out = spread(z, weight, form=form).reshape(n, channels, *lengths)
+    return out if batched else out.squeeze(0)

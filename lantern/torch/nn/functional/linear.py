@@ -1,0 +1,197 @@
+"""Products with weights, rows of tables, and distances."""
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from lantern.errors import (
+    ArgumentError,
+    EagerError,
+    OptionError,
+    PositionError,
+    SizeError,
+)
+from lantern.torch import methods
+from lantern.torch.nn import rules
+from lantern.torch.nn.starting import same_types
+from lantern.torch.tensor import Tensor, fresh
+from lantern.torch.versions import written
+from lantern.value import base
+
+__all__ = [
+    "bilinear", "cosine_similarity", "embedding", "embedding_bag", "linear",
+    "normalize", "one_hot", "pairwise_distance", "pdist",
+]  # fmt: skip
+
+_F = methods.FUNCTIONS
+
+
+def linear(input: Tensor, weight: Tensor, bias: Any = None) -> Tensor:
+    """``input @ weight.T + bias``.
+
+    Shapes:
+        input: (..., n); weight: (m, n) or (n,); bias: (m,); result: (..., m)
+    """
+    x, w = input.primal, weight.primal
+    if x.dtype is not w.dtype:
+        same_types(input, weight)
+    if w.ndim == 1:
+        z = input @ weight
+        return z if bias is None else z + bias
+    if not x.ndim or x.shape[-1] != w.shape[-1]:
+        rows = x.size // x.shape[-1] if x.ndim and x.shape[-1] else 1
+        raise EagerError(
+            f"mat1 and mat2 shapes cannot be multiplied ({rows}x"
+            f"{x.shape[-1] if x.ndim else 1} and {w.shape[1]}x{w.shape[0]})"
+        )
+    return rules.affine(input, weight, bias)
+
+
+def bilinear(
+    input1: Tensor, input2: Tensor, weight: Tensor, bias: Any = None
+) -> Tensor:
+    """``input1 @ weight[k] @ input2 + bias[k]`` for each k.
+
+    Shapes:
+        input1: (..., n); input2: (..., m); weight: (k, n, m); result: (..., k)
+    """
+    z = _F["einsum"]("...i,kij,...j->...k", input1, weight, input2)
+    return z if bias is None else z + bias
+
+
+def _positions(index: Any, n: int) -> Any:
+    """An array of positions in a table, checked."""
+    index = base(index)
+    if index.dtype.kind not in "iu":
+        raise EagerError(
+            "Expected tensor for argument #1 'indices' to have one of the following "
+            "scalar types: Long, Int; but got a floating-point type instead"
+        )
+    if index.size and (int(index.max()) >= n or int(index.min()) < 0):
+        raise PositionError("index out of range in self")
+    return index
+
+
+def embedding(
+    input: Tensor,
+    weight: Tensor,
+    padding_idx: int | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+    sparse: bool = False,
+) -> Tensor:
+    """The rows of a table at some positions; their cotangents share one buffer.
+
+    Args:
+        input: the positions.
+        weight: the table.
+        padding_idx: a position whose row receives nothing.
+        max_norm: rows that are longer are shortened, in the table itself.
+        norm_type: which norm that means.
+        scale_grad_by_freq: not supported.
+        sparse: has no effect: gradients are dense.
+    """
+    if scale_grad_by_freq:
+        raise ArgumentError("embedding: scale_grad_by_freq is not supported.")
+    table = base(weight)
+    index = _positions(input, table.shape[0])
+    if max_norm is not None:
+        _shorten(table, index, max_norm, norm_type)
+    keep = None
+    if padding_idx is not None:
+        if not -table.shape[0] <= padding_idx < table.shape[0]:
+            raise SizeError("Padding_idx must be within num_embeddings")
+        keep = index != padding_idx % table.shape[0]
+        keep = None if keep.all() else keep
+    return rules.rows(weight, index=np.array(index), keep=keep)
+
+
+def _shorten(table: Any, index: Any, max_norm: float, norm_type: float) -> None:
+    used = np.unique(index)
+    lengths = np.linalg.norm(table[used], norm_type, axis=1)
+    long = lengths > max_norm
+    factors = (max_norm / (lengths[long] + 1e-7)).astype(table.dtype)
+    table[used[long]] *= factors[:, None]
+    written(table)
+
+
+def embedding_bag(
+    input: Tensor,
+    weight: Tensor,
+    offsets: Any = None,
+    max_norm: float | None = None,
+    norm_type: float = 2,
+    scale_grad_by_freq: bool = False,
+    mode: str = "mean",
+    sparse: bool = False,
+    per_sample_weights: Any = None,
+    include_last_offset: bool = False,
+    padding_idx: int | None = None,
+) -> Tensor:
+    """The sum, mean or maximum of rows of a table, for each bag of positions."""
+    if mode not in ("sum", "mean", "max"):
+        raise OptionError("mode has to be one of sum, mean or max")
+    if offsets is None:
+        bags: list[Any] = [(input[i], i) for i in range(len(input))]
+    else:
+        edges = [int(n) for n in base(offsets)]
+        edges += [] if include_last_offset else [len(input)]
+        bags = [(input[a:b], slice(a, b)) for a, b in pairwise(edges)]
+    out = []
+    for bag, where in bags:
+        if padding_idx is not None:
+            bag = bag[bag != padding_idx]
+        z = embedding(bag, weight, padding_idx, max_norm, norm_type)
+        if per_sample_weights is not None:
+            z = z * per_sample_weights[where].unsqueeze(-1)
+        if not len(bag):
+            z = weight[:1].sum(0) * 0
+        elif mode == "max":
+            z = z.max(0).values
+        else:
+            z = z.sum(0) if mode == "sum" else z.mean(0)
+        out.append(z)
+    return _F["stack"](out)
+
+
+def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
+    """For each number a row with 1 at its place, else 0."""
+    x = base(tensor)
+    if x.dtype.kind not in "iu":
+        raise EagerError("one_hot is only applicable to index tensor.")
+    if x.size and int(x.min()) < 0:
+        raise EagerError("Class values must be non-negative.")
+    n = int(x.max()) + 1 if num_classes == -1 else num_classes
+    if x.size and int(x.max()) >= n:
+        raise EagerError("Class values must be smaller than num_classes.")
+    return fresh((x[..., None] == np.arange(n)).astype(np.int64))
+
+
+def normalize(
+    input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: Any = None
+) -> Tensor:
+    """The tensor over its norm along an axis."""
+    return input / input.norm(p, dim, keepdim=True).clamp(min=eps)
+
+
+def cosine_similarity(
+    x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8
+) -> Tensor:
+    """The cosine of the angle between vectors along an axis."""
+    lengths = [(x * x).sum(dim, keepdim=True).sqrt().clamp(min=eps) for x in (x1, x2)]
+    return (x1 / lengths[0] * (x2 / lengths[1])).sum(dim)
+
+
+def pairwise_distance(
+    x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False
+) -> Tensor:
+    """The norm of the differences of rows."""
+    return (x1 - x2 + eps).norm(p, -1, keepdim)
+
+
+def pdist(input: Tensor, p: float = 2.0) -> Tensor:
+    """The distances of every two different rows."""
+    i, j = np.triu_indices(len(input), 1)
+    return (input[fresh(i)] - input[fresh(j)]).norm(p, -1)

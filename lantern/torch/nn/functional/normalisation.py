@@ -1,0 +1,190 @@
+"""Tensors brought to mean 0 and variance 1 over some of their axes."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from lantern.errors import EagerError, OptionError
+from lantern.torch.nn import rules
+from lantern.torch.tensor import Tensor, fresh
+from lantern.torch.versions import written
+from lantern.value import base
+
+__all__ = [
+    "batch_norm",
+    "group_norm",
+    "instance_norm",
+    "layer_norm",
+    "local_response_norm",
+    "rms_norm",
+]
+
+
+def layer_norm(
+    input: Tensor,
+    normalized_shape: Any,
+    weight: Any = None,
+    bias: Any = None,
+    eps: float = 1e-5,
+) -> Tensor:
+    """Normalised over the last axes."""
+    shape = _last_axes(input, normalized_shape)
+    axes = tuple(range(-len(shape), 0))
+    return rules.normalised(
+        input, weight, bias, axes=axes, eps=eps, shape=shape, found=None
+    )
+
+
+def _last_axes(input: Tensor, shape: Any) -> tuple[int, ...]:
+    """The lengths of the last axes, checked."""
+    shape = (shape,) if isinstance(shape, int) else tuple(shape)
+    lengths = base(input).shape
+    if lengths[-len(shape) :] != shape:
+        wanted = ", ".join(["*", *map(str, shape)])
+        raise EagerError(
+            f"Given normalized_shape={list(shape)}, expected input with shape "
+            f"[{wanted}], but got input of size{list(lengths)}"
+        )
+    return shape
+
+
+def rms_norm(
+    input: Tensor, normalized_shape: Any, weight: Any = None, eps: Any = None
+) -> Tensor:
+    """The tensor over its root mean square along the last axes."""
+    shape = _last_axes(input, normalized_shape)
+    eps = float(np.finfo(base(input).dtype).eps) if eps is None else eps
+    axes = tuple(range(-len(shape), 0))
+    z = input * (((input * input).mean(axes, keepdim=True)) + eps).rsqrt()
+    return z if weight is None else z * weight
+
+
+def group_norm(
+    input: Tensor,
+    num_groups: int,
+    weight: Any = None,
+    bias: Any = None,
+    eps: float = 1e-5,
+) -> Tensor:
+    """Normalised over each of some groups of channels."""
+    lengths = base(input).shape
+    if lengths[1] % num_groups:
+        raise EagerError(
+            f"Expected number of channels in input to be divisible by num_groups, but "
+            f"got input of shape {list(lengths)} and num_groups={num_groups}"
+        )
+    n = lengths[1] // num_groups
+    x = input.reshape(lengths[0], num_groups, n, *lengths[2:])
+    axes = tuple(range(2, len(x.shape)))
+    shape = (num_groups, n, *[1] * (len(lengths) - 2))
+    z = rules.normalised(x, weight, bias, axes=axes, eps=eps, shape=shape, found=None)
+    return z.reshape(lengths)
+
+
+def batch_norm(
+    input: Tensor,
+    running_mean: Any,
+    running_var: Any,
+    weight: Any = None,
+    bias: Any = None,
+    training: bool = False,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
+    """Normalised over all axes but that of the channels.
+
+    While training by the batch's own moments, which the running ones follow; else by
+    the running ones.
+    """
+    lengths = base(input).shape
+    shape = (-1, *[1] * (len(lengths) - 2))
+    if not training:
+        return _by_moments(input, running_mean, running_var, weight, bias, eps, shape)
+    axes = (0, *range(2, len(lengths)))
+    count = math.prod(lengths) // lengths[1] if lengths[1] else 0
+    if count <= 1:
+        raise OptionError(
+            f"Expected more than 1 value per channel when training, got input size "
+            f"torch.Size({list(lengths)})"
+        )
+    found: list[Any] = []
+    shape = (lengths[1], *shape[1:])
+    z = rules.normalised(
+        input, weight, bias, axes=axes, eps=eps, shape=shape, found=found
+    )
+    if running_mean is not None:
+        mean, variance = (x.reshape(-1) for x in found)
+        _follow(running_mean, mean, momentum)
+        _follow(running_var, variance * (count / (count - 1)), momentum)
+    return z
+
+
+def _follow(running: Tensor, now: Any, momentum: float) -> None:
+    array = running.primal
+    array *= 1 - momentum
+    array += momentum * now
+    written(array)
+
+
+def _by_moments(
+    input: Tensor,
+    mean: Any,
+    variance: Any,
+    weight: Any,
+    bias: Any,
+    eps: float,
+    shape: Any,
+) -> Tensor:
+    """Normalised by given moments, with one product and one sum."""
+    scale = (variance + eps).rsqrt()
+    scale = scale if weight is None else scale * weight
+    shift = -mean * scale
+    shift = shift if bias is None else shift + bias
+    return input * scale.reshape(shape) + shift.reshape(shape)
+
+
+def instance_norm(
+    input: Tensor,
+    running_mean: Any = None,
+    running_var: Any = None,
+    weight: Any = None,
+    bias: Any = None,
+    use_input_stats: bool = True,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
+    """Normalised over the axes behind the channels, each example alone."""
+    lengths = base(input).shape
+    ones = [1] * (len(lengths) - 2)
+    if not use_input_stats:
+        return _by_moments(
+            input, running_mean, running_var, weight, bias, eps, (-1, *ones)
+        )
+    found: list[Any] = []
+    axes = tuple(range(2, len(lengths)))
+    z = rules.normalised(
+        input, weight, bias, axes=axes, eps=eps, shape=(lengths[1], *ones), found=found
+    )
+    if running_mean is not None:
+        count = math.prod(lengths[2:])
+        mean, variance = (x.reshape(lengths[:2]).mean(0) for x in found)
+        _follow(running_mean, mean, momentum)
+        _follow(running_var, variance * (count / (count - 1)), momentum)
+    return z
+
+
+def local_response_norm(
+    input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0
+) -> Tensor:
+    """The tensor over a power of the mean square of the channels around each."""
+    from lantern.torch.nn.functional.pooling import avg_pool2d
+
+    lengths = base(input).shape
+    squares = (input * input).reshape(lengths[0], 1, lengths[1], -1)
+    zeros = fresh(np.zeros((lengths[0], 1, size, squares.shape[-1]), base(input).dtype))
+    from lantern.torch.joining import cat
+
+    padded = cat([zeros[:, :, : size // 2], squares, zeros[:, :, : (size - 1) // 2]], 2)
+    means = avg_pool2d(padded, (size, 1), stride=1).reshape(lengths)
+    return input / (means * alpha + k) ** beta

@@ -1,0 +1,198 @@
+"""Values that parameters start with, written in place."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from lantern.errors import OptionError
+from lantern.torch.draws import rng
+from lantern.torch.operators import in_memory
+from lantern.torch.tensor import Tensor
+from lantern.torch.versions import written
+from lantern.value import base
+
+__all__ = [
+    "calculate_gain", "constant_", "dirac_", "eye_", "kaiming_normal_",
+    "kaiming_uniform_", "normal_", "ones_", "orthogonal_", "sparse_", "trunc_normal_",
+    "uniform_", "xavier_normal_", "xavier_uniform_", "zeros_",
+]  # fmt: skip
+
+
+def _filled(tensor: Tensor, values: Any) -> Tensor:
+    """The tensor with values in its memory; no derivative knows."""
+    array = in_memory(tensor)
+    array[...] = values
+    written(array)
+    return tensor
+
+
+def uniform_(
+    tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = None
+) -> Tensor:
+    """Uniform draws."""
+    return _filled(tensor, rng(generator).uniform(a, b, base(tensor).shape))
+
+
+def normal_(
+    tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any = None
+) -> Tensor:
+    """Normal draws."""
+    return _filled(tensor, rng(generator).normal(mean, std, base(tensor).shape))
+
+
+def trunc_normal_(
+    tensor: Tensor,
+    mean: float = 0.0,
+    std: float = 1.0,
+    a: float = -2.0,
+    b: float = 2.0,
+    generator: Any = None,
+) -> Tensor:
+    """Normal draws, drawn again while they are outside of an interval."""
+    random = rng(generator)
+    values = random.normal(mean, std, base(tensor).shape)
+    outside = (values < a) | (values > b)
+    for _ in range(1000):
+        if not outside.any():
+            break
+        values[outside] = random.normal(mean, std, int(outside.sum()))
+        outside = (values < a) | (values > b)
+    return _filled(tensor, values.clip(a, b))
+
+
+def constant_(tensor: Tensor, val: float) -> Tensor:
+    """One value."""
+    return _filled(tensor, val)
+
+
+def ones_(tensor: Tensor) -> Tensor:
+    """1 everywhere."""
+    return _filled(tensor, 1)
+
+
+def zeros_(tensor: Tensor) -> Tensor:
+    """0 everywhere."""
+    return _filled(tensor, 0)
+
+
+def eye_(tensor: Tensor) -> Tensor:
+    """The identity matrix."""
+    if base(tensor).ndim != 2:
+        raise OptionError("Only tensors with 2 dimensions are supported")
+    return _filled(tensor, np.eye(*base(tensor).shape))
+
+
+def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
+    """The weights of a convolution that changes nothing."""
+    shape = base(tensor).shape
+    if len(shape) not in (3, 4, 5):
+        raise OptionError("Only tensors with 3, 4, or 5 dimensions are supported")
+    values = np.zeros(shape)
+    middle = tuple(n // 2 for n in shape[2:])
+    each = shape[0] // groups
+    for g in range(groups):
+        for d in range(min(each, shape[1])):
+            values[(g * each + d, d, *middle)] = 1
+    return _filled(tensor, values)
+
+
+def _fans(tensor: Tensor) -> tuple[int, int]:
+    """How many inputs and outputs a weight connects to one of the other side."""
+    shape = base(tensor).shape
+    if len(shape) < 2:
+        raise OptionError(
+            "Fan in and fan out can not be computed for tensor with fewer than 2 "
+            "dimensions"
+        )
+    field = math.prod(shape[2:])
+    return shape[1] * field, shape[0] * field
+
+
+_calculate_fan_in_and_fan_out = _fans
+
+
+def calculate_gain(nonlinearity: str, param: Any = None) -> float:
+    """The factor by which weights before a nonlinearity are to be larger."""
+    if nonlinearity == "tanh":
+        return 5 / 3
+    if nonlinearity == "relu":
+        return math.sqrt(2)
+    if nonlinearity == "leaky_relu":
+        slope = 0.01 if param is None else param
+        return math.sqrt(2 / (1 + slope**2))
+    if nonlinearity == "selu":
+        return 3 / 4
+    if nonlinearity in ("linear", "sigmoid") or nonlinearity.startswith("conv"):
+        return 1
+    raise OptionError(f"Unsupported nonlinearity {nonlinearity}")
+
+
+def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
+    """Uniform draws whose variance suits both ways (Glorot and Bengio, 2010)."""
+    bound = gain * math.sqrt(6 / sum(_fans(tensor)))
+    return uniform_(tensor, -bound, bound, generator)
+
+
+def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
+    """Normal draws whose variance suits both ways (Glorot and Bengio, 2010)."""
+    return normal_(tensor, 0, gain * math.sqrt(2 / sum(_fans(tensor))), generator)
+
+
+def _deviation(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float:
+    mode = mode.lower()
+    if mode not in ("fan_in", "fan_out"):
+        raise OptionError(
+            f"Mode {mode} not supported, please use one of ['fan_in', 'fan_out']"
+        )
+    fan = _fans(tensor)[mode == "fan_out"]
+    return calculate_gain(nonlinearity, a) / math.sqrt(fan)
+
+
+def kaiming_uniform_(
+    tensor: Tensor,
+    a: float = 0,
+    mode: str = "fan_in",
+    nonlinearity: str = "leaky_relu",
+    generator: Any = None,
+) -> Tensor:
+    """Uniform draws whose variance suits one way (He et al., 2015)."""
+    bound = math.sqrt(3) * _deviation(tensor, a, mode, nonlinearity)
+    return uniform_(tensor, -bound, bound, generator)
+
+
+def kaiming_normal_(
+    tensor: Tensor,
+    a: float = 0,
+    mode: str = "fan_in",
+    nonlinearity: str = "leaky_relu",
+    generator: Any = None,
+) -> Tensor:
+    """Normal draws whose variance suits one way (He et al., 2015)."""
+    return normal_(tensor, 0, _deviation(tensor, a, mode, nonlinearity), generator)
+
+
+def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tensor:
+    """A random matrix with orthogonal rows or columns (Saxe et al., 2014)."""
+    shape = base(tensor).shape
+    if len(shape) < 2:
+        raise OptionError("Only tensors with 2 or more dimensions are supported")
+    rows, columns = shape[0], math.prod(shape[1:])
+    draws = rng(generator).normal(size=(max(rows, columns), min(rows, columns)))
+    q, r = np.linalg.qr(draws)
+    q = q * np.sign(np.diag(r))
+    return _filled(tensor, gain * (q if rows >= columns else q.T).reshape(shape))
+
+
+def sparse_(
+    tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any = None
+) -> Tensor:
+    """Normal draws, with a share of each column 0."""
+    if base(tensor).ndim != 2:
+        raise OptionError("Only tensors with 2 dimensions are supported")
+    random = rng(generator)
+    rows, columns = base(tensor).shape
+    values = random.normal(0, std, (rows, columns))
+    for j in range(columns):
+        values[random.permutation(rows)[: math.ceil(sparsity * rows)], j] = 0
+    return _filled(tensor, values)

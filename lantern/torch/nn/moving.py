@@ -1,0 +1,81 @@
+"""A module's parameters and buffers in another type, or on another device."""
+
+from collections.abc import Callable
+from typing import Any
+
+from lantern.errors import ArgumentError
+from lantern.torch import dtypes
+from lantern.torch.modes import no_grad
+from lantern.torch.nn.state import StateOf
+from lantern.torch.tensor import Tensor
+from lantern.value import base
+
+__all__ = ["Movable"]
+
+
+class Movable(StateOf):
+    """What a module has to be moved with."""
+
+    def _apply(self, fn: Callable[[Any], Any]) -> Any:
+        """Replace what all parameters and buffers hold by a function of it."""
+        with no_grad():
+            for module in self.modules():  # type: ignore[attr-defined]
+                for x in module._parameters.values():
+                    if x is not None:
+                        grad = x.grad
+                        x.data = fn(x.detach())
+                        x.grad = None if grad is None else fn(grad)
+                for name, x in module._buffers.items():
+                    if x is not None:
+                        module._buffers[name] = fn(x)
+        return self
+
+    def to(self, *args: Any, **options: Any) -> Any:
+        """Move all parameters and buffers, or give those of floating point a type."""
+        probe = [x.dtype for x in args if isinstance(x, Tensor)]
+        kinds = [x for x in args if isinstance(x, dtypes.dtype)] + probe
+        kind = options.pop("dtype", kinds[0] if kinds else None)
+        if kind is not None and not (kind.is_floating_point or kind.is_complex):
+            raise ArgumentError(
+                f"nn.Module.to only accepts floating point or complex dtypes, but got "
+                f"desired dtype={kind}"
+            )
+        places = [x for x in args if isinstance(x, str | int | dtypes.device)]
+        place = options.pop("device", places[0] if places else None)
+
+        def moved(x: Tensor) -> Tensor:
+            floating = base(x).dtype.kind in "fc"
+            return x.to(dtype=kind if floating else None, device=place)
+
+        return self._apply(moved)
+
+    def type(self, dst_type: Any) -> Any:
+        """Give all parameters and buffers a type."""
+        return self._apply(lambda x: x.type(dst_type))
+
+    def _floating(self, kind: dtypes.dtype) -> Any:
+        return self.to(kind)
+
+    def float(self) -> Any:
+        """In single precision."""
+        return self._floating(dtypes.float32)
+
+    def double(self) -> Any:
+        """In double precision."""
+        return self._floating(dtypes.float64)
+
+    def half(self) -> Any:
+        """In half precision."""
+        return self._floating(dtypes.float16)
+
+    def cpu(self) -> Any:
+        """In the host's memory."""
+        return self._apply(lambda x: x.cpu())
+
+    def cuda(self, device: Any = None) -> Any:
+        """On a GPU."""
+        return self._apply(lambda x: x.cuda(device))
+
+    def share_memory(self) -> Any:
+        """The module as it is."""
+        return self

@@ -1,0 +1,269 @@
+"""Recurrent networks of several layers, both ways, on padded or packed sequences."""
+
+import math
+from typing import Any
+
+from lantern.errors import EagerError, OptionError
+from lantern.torch import methods
+from lantern.torch.creation import zeros
+from lantern.torch.nn import functional as F
+from lantern.torch.nn import init, rules
+from lantern.torch.nn.cells import STEPS
+from lantern.torch.nn.linear import weights
+from lantern.torch.nn.module import Module
+from lantern.torch.nn.utils.rnn import PackedSequence
+from lantern.torch.tensor import Tensor
+from lantern.value import base
+
+__all__ = ["GRU", "LSTM", "RNN", "RNNBase"]
+
+_F = methods.FUNCTIONS
+cat, stack = _F["cat"], _F["stack"]
+
+
+class RNNBase(Module):
+    """What recurrent networks share.
+
+    Args:
+        mode: "RNN_TANH", "RNN_RELU", "LSTM" or "GRU".
+        input_size: the length of an input.
+        hidden_size: the length of a state.
+        num_layers: how many layers stand on each other.
+        bias: whether there are biases.
+        batch_first: whether the first axis is the batch, not time.
+        dropout: what part of the results is dropped between layers.
+        bidirectional: whether each layer also runs backwards.
+        proj_size: must be 0.
+        device: where the parameters shall lie.
+        dtype: their type.
+    """
+
+    def __init__(
+        self,
+        mode: str,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        proj_size: int = 0,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        if proj_size:
+            raise EagerError(
+                "proj_size is not supported. Put a Linear layer behind the network."
+            )
+        if hidden_size <= 0:
+            raise OptionError("hidden_size must be greater than zero")
+        if num_layers <= 0:
+            raise OptionError("num_layers must be greater than zero")
+        self.mode, self.input_size, self.hidden_size = mode, input_size, hidden_size
+        self.num_layers, self.bias, self.batch_first = num_layers, bias, batch_first
+        self.dropout, self.bidirectional = float(dropout), bidirectional
+        self.proj_size = 0
+        options = {"dtype": dtype, "device": device}
+        n = STEPS[mode][1] * hidden_size
+        for layer in range(num_layers):
+            width = input_size if not layer else hidden_size * self._ways
+            for suffix in self._suffixes(layer):
+                setattr(self, f"weight_ih{suffix}", weights(n, width, **options))
+                setattr(self, f"weight_hh{suffix}", weights(n, hidden_size, **options))
+                if bias:
+                    setattr(self, f"bias_ih{suffix}", weights(n, **options))
+                    setattr(self, f"bias_hh{suffix}", weights(n, **options))
+        self.reset_parameters()
+
+    @property
+    def _ways(self) -> int:
+        return 2 if self.bidirectional else 1
+
+    def _suffixes(self, layer: int) -> list[str]:
+        return [f"_l{layer}", f"_l{layer}_reverse"][: self._ways]
+
+    @property
+    def all_weights(self) -> list[list[Any]]:
+        """The parameters of each layer and way."""
+        names = ["weight_ih", "weight_hh", *(["bias_ih", "bias_hh"] * self.bias)]
+        return [
+            [getattr(self, name + suffix) for name in names]
+            for layer in range(self.num_layers)
+            for suffix in self._suffixes(layer)
+        ]
+
+    def reset_parameters(self) -> None:
+        """Uniform draws, within ``1 / sqrt(hidden_size)``."""
+        bound = 1 / math.sqrt(self.hidden_size)
+        for x in self.parameters():
+            init.uniform_(x, -bound, bound)
+
+    def flatten_parameters(self) -> None:
+        """Has no effect."""
+
+    def forward(self, input: Any, hx: Any = None) -> Any:
+        """All results of the last layer, and the last states of all.
+
+        Shapes:
+            input: (t, n, input_size), (n, t, ...) if batch_first, (t, ...) for one
+            example, or packed; result: the same with hidden_size, twice as many if
+            bidirectional; states: (layers * ways, n, hidden_size)
+        """
+        if isinstance(input, PackedSequence):
+            return self._packed(input, hx)
+        ndim = base(input).ndim
+        if ndim not in (2, 3):
+            raise OptionError(
+                f"{type(self).__name__}: Expected input to be 2D or 3D, got {ndim}D "
+                f"instead"
+            )
+        batched = ndim == 3
+        x = input if batched else input.unsqueeze(1)
+        if batched and self.batch_first:
+            x = x.transpose(0, 1)
+        times, n, width = base(x).shape
+        if width != self.input_size:
+            raise EagerError(
+                f"input.size(-1) must be equal to input_size. Expected "
+                f"{self.input_size}, got {width}"
+            )
+        states = self._states(hx, n, x, batched)
+        sizes = [n] * times
+        x, last = self._layers(x.reshape(-1, width), sizes, states)
+        x = x.reshape(times, n, -1)
+        if not batched:
+            return x.squeeze(1), self._finished([s.squeeze(1) for s in last])
+        x = x.transpose(0, 1) if self.batch_first else x
+        return x, self._finished(last)
+
+    def _packed(self, input: Any, hx: Any) -> Any:
+        sizes = [int(n) for n in base(input.batch_sizes)]
+        states = self._states(hx, sizes[0], input.data, True)
+        if hx is not None and input.sorted_indices is not None:
+            states = [s.index_select(1, input.sorted_indices) for s in states]
+        data, last = self._layers(input.data, sizes, states)
+        if input.unsorted_indices is not None:
+            last = [s.index_select(1, input.unsorted_indices) for s in last]
+        packed = PackedSequence(
+            data, input.batch_sizes, input.sorted_indices, input.unsorted_indices
+        )
+        return packed, self._finished(last)
+
+    def _finished(self, states: Any) -> Any:
+        return tuple(states) if self.mode == "LSTM" else states[0]
+
+    def _states(self, hx: Any, n: int, x: Tensor, batched: bool) -> list[Any]:
+        """The first states: (layers * ways, n, hidden_size) each."""
+        shape = (self.num_layers * self._ways, n, self.hidden_size)
+        count = STEPS[self.mode][2]
+        if hx is None:
+            return [zeros(shape, dtype=x.dtype, device=x.device)] * count
+        states = list(hx) if count == 2 else [hx]
+        if not batched:
+            states = [s.unsqueeze(1) for s in states]
+        for s in states:
+            if base(s).shape != shape:
+                raise EagerError(
+                    f"Expected hidden size {shape}, got {list(base(s).shape)}"
+                )
+        return states
+
+    def _layers(self, x: Tensor, sizes: list[int], states: Any) -> tuple[Any, Any]:
+        """All layers on rows of all times: results, and the last states."""
+        last: list[list[Any]] = [[] for _ in states]
+        for layer in range(self.num_layers):
+            ways = []
+            for way, suffix in enumerate(self._suffixes(layer)):
+                start = [s[layer * self._ways + way] for s in states]
+                z, end = self._way(x, sizes, start, suffix, backwards=way == 1)
+                ways.append(z)
+                for row, state in zip(last, end, strict=True):
+                    row.append(state)
+            x = ways[0] if len(ways) == 1 else cat(ways, 1)
+            if self.dropout and layer < self.num_layers - 1:
+                x = F.dropout(x, self.dropout, self.training)
+        return x, [stack(row) for row in last]
+
+    def _way(
+        self, x: Tensor, sizes: list[int], state: Any, suffix: str, backwards: bool
+    ) -> tuple[Any, Any]:
+        """One layer in one direction; sizes: how many examples still run at a time.
+
+        The product with the inputs' weights is taken for all times at once.
+        """
+        own, step = self._parameters, STEPS[self.mode][0]
+        x = rules.affine(x, own[f"weight_ih{suffix}"], own.get(f"bias_ih{suffix}"))
+        weight, bias = own[f"weight_hh{suffix}"], own.get(f"bias_hh{suffix}")
+        starts = [sum(sizes[:t]) for t in range(len(sizes))]
+        results: list[Any] = []
+        if backwards:
+            first, ended = state, [s[: sizes[-1]] for s in state]
+            for t in reversed(range(len(sizes))):
+                here = base(ended[0]).shape[0]
+                if here < sizes[t]:  # these examples end here: their way back starts
+                    ended = [
+                        cat([s, f[here : sizes[t]]])
+                        for s, f in zip(ended, first, strict=True)
+                    ]
+                part = x[starts[t] : starts[t] + sizes[t]]
+                ended = list(step(part, ended, weight, bias))
+                results.append(ended[0])
+            return cat(results[::-1]), ended
+        done: list[Any] = []
+        for t, n in enumerate(sizes):
+            if n < base(state[0]).shape[0]:
+                done.append([s[n:] for s in state])
+                state = [s[:n] for s in state]
+            state = list(step(x[starts[t] : starts[t] + n], state, weight, bias))
+            results.append(state[0])
+        if done:
+            rows = [state, *done[::-1]]
+            state = [cat([r[i] for r in rows]) for i in range(len(state))]
+        return cat(results), state
+
+    def extra_repr(self) -> str:
+        """The sizes, and what is not as usual."""
+        parts = [f"{self.input_size}, {self.hidden_size}"]
+        if self.num_layers != 1:
+            parts.append(f"num_layers={self.num_layers}")
+        if not self.bias:
+            parts.append("bias=False")
+        if self.batch_first:
+            parts.append("batch_first=True")
+        if self.dropout:
+            parts.append(f"dropout={self.dropout}")
+        if self.bidirectional:
+            parts.append("bidirectional=True")
+        return ", ".join(parts)
+
+
+class LSTM(RNNBase):
+    """Long short-term memories (Hochreiter and Schmidhuber, 1997)."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__("LSTM", *args, **options)
+
+
+class GRU(RNNBase):
+    """Gated recurrent units (Cho et al., 2014)."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__("GRU", *args, **options)
+
+
+class RNN(RNNBase):
+    """Simple recurrent networks (Elman, 1990)."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        args_list = list(args)
+        name = options.pop("nonlinearity", "tanh")
+        if len(args_list) > 3:
+            name = args_list.pop(3)
+        if name not in ("tanh", "relu"):
+            raise OptionError(
+                f"Unknown nonlinearity '{name}'. Select from 'tanh' or 'relu'."
+            )
+        self.__dict__["nonlinearity"] = name
+        super().__init__(f"RNN_{name.upper()}", *args_list, **options)

@@ -1,0 +1,68 @@
+"""How a rule of several operands starts on eager tensors, in few steps."""
+
+from typing import Any
+
+from lantern.errors import EagerError
+from lantern.torch.eager import AMBIENT, Recorder
+from lantern.torch.modes import is_enabled
+from lantern.torch.tensor import fresh, make, numpy_face, torch_face
+from lantern.torch.writing import type_name
+from lantern.value import UNTRACKED, base
+
+
+def fused(function: Any) -> Any:
+    """A function of tensors, from one of Lantern's operations of several operands.
+
+    An operand may be None. What the operation takes besides is named.
+    """
+    rule = function.rule
+
+    def operate(*operands: Any, **statics: Any) -> Any:
+        arrays: list[Any] = []
+        receivers: list[Any] = []
+        tracked = is_enabled()
+        for x in operands:
+            receiver = None
+            if x is not None:
+                prompt = x.prompt
+                if prompt is AMBIENT:
+                    receiver = x.receiver
+                elif prompt is not UNTRACKED:
+                    return torch_face(function(*map(numpy_face, operands), **statics))
+                x = x.primal
+            arrays.append(x)
+            receivers.append(receiver)
+        started = rule(*arrays, **statics)
+        z = next(started)
+        if not tracked:
+            return fresh(z)
+        while receivers and receivers[-1] is None:
+            receivers.pop()
+        if not receivers:
+            return fresh(z)
+        left, right = receivers[0], None
+        if len(receivers) == 2:
+            right = receivers[1]
+        elif len(receivers) > 2:
+            left = tuple(receivers)
+        return make(
+            z,
+            AMBIENT,
+            Recorder(
+                z.shape, z.dtype, started, left, right, False, rule, arrays, statics
+            ),
+        )
+
+    operate.__name__ = operate.__qualname__ = rule.__name__.strip("_")
+    operate.__doc__ = rule.__doc__
+    return operate
+
+
+def same_types(x: Any, y: Any) -> None:
+    """Raise, in PyTorch's words, if two operands of a product differ in type."""
+    a, b = base(x).dtype, base(y).dtype
+    if a is not b and a != b:
+        raise EagerError(
+            f"mat1 and mat2 must have the same dtype, but got {type_name(a)} and "
+            f"{type_name(b)}"
+        )

@@ -1,0 +1,96 @@
+"""What training loops do with all parameters at once."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from lantern.errors import EagerError
+from lantern.torch import methods
+from lantern.torch.nn.utils import rnn as rnn
+from lantern.torch.operators import in_memory
+from lantern.torch.tensor import Tensor, fresh
+from lantern.torch.versions import written
+from lantern.value import base
+
+__all__ = [
+    "clip_grad_norm_",
+    "clip_grad_value_",
+    "get_total_norm",
+    "parameters_to_vector",
+    "rnn",
+    "vector_to_parameters",
+]
+
+
+def _gradients(parameters: Any) -> list[Any]:
+    """The gradients that there are."""
+    parameters = [parameters] if isinstance(parameters, Tensor) else parameters
+    return [p.grad for p in parameters if p.grad is not None]
+
+
+def get_total_norm(
+    tensors: Iterable[Tensor],
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+    foreach: Any = None,
+) -> Tensor:
+    """The norm of all tensors in a row."""
+    arrays = [base(x) for x in ([tensors] if isinstance(tensors, Tensor) else tensors)]
+    if not arrays:
+        return fresh(np.asarray(0.0, np.float32))
+    norm_type = float(norm_type)
+    if norm_type == 2:
+        total = np.sqrt(sum(np.vdot(a, a).real for a in arrays))
+    else:
+        norms = [np.linalg.norm(a.reshape(-1), norm_type) for a in arrays]
+        total = np.linalg.norm(np.array(norms), norm_type)
+    if error_if_nonfinite and not np.isfinite(total):
+        raise EagerError(
+            f"The total norm of order {norm_type} for gradients from `parameters` is "
+            f"non-finite, so it cannot be clipped. To disable this error and scale "
+            f"the gradients by the non-finite norm anyway, set "
+            f"`error_if_nonfinite=False`"
+        )
+    return fresh(np.asarray(total).astype(arrays[0].dtype))
+
+
+def clip_grad_norm_(
+    parameters: Any,
+    max_norm: float,
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+    foreach: Any = None,
+) -> Tensor:
+    """Scale all gradients, so that their norm in a row is limited; what it was."""
+    gradients = _gradients(parameters)
+    total = get_total_norm(gradients, norm_type, error_if_nonfinite)
+    factor = float(max_norm) / (float(total) + 1e-6)
+    if factor < 1 or np.isnan(factor):
+        for grad in gradients:
+            array = in_memory(grad)
+            array *= array.dtype.type(factor)
+            written(array)
+    return total
+
+
+def clip_grad_value_(parameters: Any, clip_value: float, foreach: Any = None) -> None:
+    """Limit every element of all gradients."""
+    for grad in _gradients(parameters):
+        array = in_memory(grad)
+        np.clip(array, -clip_value, clip_value, out=array)
+        written(array)
+
+
+def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
+    """All parameters in a row."""
+    return methods.FUNCTIONS["cat"]([p.reshape(-1) for p in parameters])
+
+
+def vector_to_parameters(vec: Tensor, parameters: Iterable[Any]) -> None:
+    """Give all parameters the values of a row."""
+    start = 0
+    for p in parameters:
+        n = base(p).size
+        p.data = vec[start : start + n].detach().reshape(base(p).shape).clone()
+        start += n

@@ -1,0 +1,180 @@
+"""Sequences of unequal lengths: padded, packed, and back."""
+
+from collections import namedtuple
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from lantern.errors import EagerError, OptionError
+from lantern.torch import methods
+from lantern.torch.creation import full
+from lantern.torch.tensor import Tensor, fresh
+from lantern.value import base
+
+__all__ = [
+    "PackedSequence",
+    "invert_permutation",
+    "pack_padded_sequence",
+    "pack_sequence",
+    "pad_packed_sequence",
+    "pad_sequence",
+    "unpack_sequence",
+    "unpad_sequence",
+]
+
+_F = methods.FUNCTIONS
+cat, stack = _F["cat"], _F["stack"]
+
+
+class PackedSequence(
+    namedtuple("PackedSequence", "data batch_sizes sorted_indices unsorted_indices")
+):
+    """Sequences of unequal lengths, longest first: all their first rows, all second.
+
+    Attributes:
+        data: the rows.
+        batch_sizes: how many sequences have a row at each time.
+        sorted_indices: which sequence comes where, or None.
+        unsorted_indices: the way back.
+    """
+
+    __slots__ = ()
+
+    def __new__(
+        cls,
+        data: Tensor,
+        batch_sizes: Any = None,
+        sorted_indices: Any = None,
+        unsorted_indices: Any = None,
+    ) -> Any:
+        """Rows with the sizes of their batches."""
+        if unsorted_indices is None and sorted_indices is not None:
+            unsorted_indices = invert_permutation(sorted_indices)
+        return super().__new__(cls, data, batch_sizes, sorted_indices, unsorted_indices)
+
+    def to(self, *args: Any, **options: Any) -> Any:
+        """The same with data in another type, or on another device."""
+        return self._replace(data=self.data.to(*args, **options))
+
+
+def invert_permutation(permutation: Any) -> Any:
+    """The order that undoes an order."""
+    return None if permutation is None else fresh(np.argsort(base(permutation)))
+
+
+def pack_padded_sequence(
+    input: Tensor, lengths: Any, batch_first: bool = False, enforce_sorted: bool = True
+) -> PackedSequence:
+    """Padded sequences without their padding.
+
+    Args:
+        input: (t, n, ...), or (n, t, ...) if batch_first.
+        lengths: of the sequences.
+        batch_first: whether the first axis is the batch, not time.
+        enforce_sorted: whether to insist on the longest first.
+    """
+    sizes = np.asarray(base(lengths)).astype(np.int64)
+    if (sizes <= 0).any():
+        raise EagerError(
+            "Length of all samples has to be greater than 0, but found an element in "
+            "'lengths' that is <= 0"
+        )
+    order = None
+    if enforce_sorted:
+        if (np.diff(sizes) > 0).any():
+            raise EagerError(
+                "`lengths` array must be sorted in decreasing order when "
+                "`enforce_sorted` is True. You can pass `enforce_sorted=False` to "
+                "pack_padded_sequence and/or pack_sequence to sidestep this "
+                "requirement if you do not need ONNX exportability."
+            )
+    else:
+        places = np.argsort(-sizes, kind="stable")
+        order, sizes = fresh(places), sizes[places]
+        input = input.index_select(0 if batch_first else 1, order)
+    x = input.transpose(0, 1) if batch_first else input
+    counts = (sizes[None] > np.arange(sizes[0])[:, None]).sum(1)
+    data = cat([x[t, :n] for t, n in enumerate(counts.tolist())])
+    return PackedSequence(data, fresh(counts.astype(np.int64)), order)
+
+
+def pad_packed_sequence(
+    sequence: PackedSequence,
+    batch_first: bool = False,
+    padding_value: float = 0.0,
+    total_length: int | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Packed sequences with padding, and their lengths."""
+    counts = base(sequence.batch_sizes)
+    times, n = len(counts), int(counts[0])
+    if total_length is not None:
+        if total_length < times:
+            raise OptionError(
+                f"Expected total_length to be at least the length of the longest "
+                f"sequence in input, but got total_length={total_length} and max "
+                f"sequence length being {times}"
+            )
+        times = total_length
+    rows, start = [], 0
+    rest = tuple(base(sequence.data).shape[1:])
+
+    def padding(count: int) -> Tensor:
+        options = {"dtype": sequence.data.dtype, "device": sequence.data.device}
+        return full((count, *rest), padding_value, **options)
+
+    for count in counts.tolist():
+        row = sequence.data[start : start + count]
+        rows.append(row if count == n else cat([row, padding(n - count)]))
+        start += count
+    rows += [padding(n)] * (times - len(rows))
+    x = stack(rows, 1 if batch_first else 0)
+    lengths = (counts[:, None] > np.arange(n)[None]).sum(0).astype(np.int64)
+    if sequence.unsorted_indices is not None:
+        x = x.index_select(0 if batch_first else 1, sequence.unsorted_indices)
+        lengths = lengths[base(sequence.unsorted_indices)]
+    return x, fresh(lengths)
+
+
+def pad_sequence(
+    sequences: Iterable[Tensor],
+    batch_first: bool = False,
+    padding_value: float = 0.0,
+    padding_side: str = "right",
+) -> Tensor:
+    """Sequences of unequal lengths in one tensor."""
+    sequences = list(sequences)
+    longest = max(len(x) for x in sequences)
+    rows = []
+    for x in sequences:
+        if len(x) < longest:
+            shape = (longest - len(x), *base(x).shape[1:])
+            more = full(shape, padding_value, dtype=x.dtype, device=x.device)
+            x = cat([x, more] if padding_side == "right" else [more, x])
+        rows.append(x)
+    return stack(rows, 0 if batch_first else 1)
+
+
+def unpad_sequence(
+    padded_sequences: Tensor, lengths: Any, batch_first: bool = False
+) -> list[Tensor]:
+    """The sequences without their padding."""
+    x = padded_sequences if batch_first else padded_sequences.transpose(0, 1)
+    return [x[i, : int(n)] for i, n in enumerate(base(lengths))]
+
+
+def pack_sequence(
+    sequences: Iterable[Tensor], enforce_sorted: bool = True
+) -> PackedSequence:
+    """Sequences of unequal lengths, packed."""
+    sequences = list(sequences)
+    lengths = fresh(np.array([len(x) for x in sequences]))
+    return pack_padded_sequence(
+        pad_sequence(sequences), lengths, enforce_sorted=enforce_sorted
+    )
+
+
+def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:
+    """The sequences in a packed one."""
+    padded, lengths = pad_packed_sequence(packed_sequences, batch_first=True)
+    return unpad_sequence(padded, lengths, batch_first=True)

@@ -1,0 +1,240 @@
+"""Convolution as matrix products of windows; three rules, each other's transposes.
+
+With y = correlate(x, w), linear in x and in w: the transpose in x is ``spread(y, w)``,
+the transpose in w is ``match(x, y)``. All contributions of the three are among the
+three, and so derivatives of any order are.
+"""
+
+import math
+from itertools import product
+from typing import Any, NamedTuple
+
+from lantern.namespace import namespace
+from lantern.op import linear, op
+from lantern.torch.nn.starting import fused
+from lantern.value import Rule, base
+
+__all__ = ["Form", "correlate", "gather_windows", "spread", "sum_windows"]
+
+
+class Form(NamedTuple):
+    """How windows lie on an array.
+
+    Attributes:
+        lengths: of the array's axes that windows move along.
+        size: of the windows.
+        stride: from one window to the next.
+        padding: before and behind, for each axis.
+        dilation: from one element in a window to the next.
+        groups: of channels that do not meet.
+    """
+
+    lengths: tuple[int, ...]
+    size: tuple[int, ...]
+    stride: tuple[int, ...]
+    padding: tuple[tuple[int, int], ...]
+    dilation: tuple[int, ...]
+    groups: int = 1
+
+    @property
+    def padded(self) -> tuple[int, ...]:
+        """The lengths with padding."""
+        return tuple(
+            n + a + b for n, (a, b) in zip(self.lengths, self.padding, strict=True)
+        )
+
+    @property
+    def steps(self) -> tuple[int, ...]:
+        """How many windows there are along each axis."""
+        return tuple(
+            (n - d * (k - 1) - 1) // s + 1
+            for n, d, k, s in zip(
+                self.padded, self.dilation, self.size, self.stride, strict=True
+            )
+        )
+
+    def places(self) -> Any:
+        """For each element of a window, its number and where it is in all windows."""
+        for place in product(*map(range, self.size)):
+            starts = [i * d for i, d in zip(place, self.dilation, strict=True)]
+            parts = tuple(
+                slice(a, a + (n - 1) * s + 1, s)
+                for a, n, s in zip(starts, self.steps, self.stride, strict=True)
+            )
+            yield place, (..., *parts)
+
+
+def _padded(x: Any, form: Form, value: float = 0) -> Any:
+    if not any(map(any, form.padding)):
+        return x
+    xp = namespace(x)
+    lead = x.ndim - len(form.lengths)
+    out = xp.full((*x.shape[:lead], *form.padded), value, dtype=x.dtype)
+    out[_inner(form)] = x
+    return out
+
+
+def _inner(form: Form) -> Any:
+    parts = zip(form.lengths, form.padding, strict=True)
+    return (..., *(slice(a, a + n) for n, (a, _) in parts))
+
+
+def _columns(x: Any, form: Form) -> Any:
+    """All windows of x as columns: (groups, channels * size, examples * steps)."""
+    examples, channels = x.shape[:2]
+    x = _padded(x, form).swapaxes(0, 1)
+    xp = namespace(x)
+    out = xp.empty((channels, *form.size, examples, *form.steps), dtype=x.dtype)
+    for place, part in form.places():
+        out[(slice(None), *place)] = x[part]
+    count = examples * math.prod(form.steps)
+    return out.reshape(form.groups, -1, count)
+
+
+def _flat(z: Any, form: Form) -> Any:
+    """Results (examples, channels, steps) as (groups, channels, examples * steps)."""
+    examples, channels = z.shape[:2]
+    z = z.reshape(examples, channels, -1).swapaxes(0, 1)
+    return z.reshape(form.groups, channels // form.groups, -1)
+
+
+def _correlated(x: Any, w: Any, form: Form) -> Any:
+    rows = w.reshape(form.groups, w.shape[0] // form.groups, -1)
+    z = rows @ _columns(x, form)
+    z = z.reshape(w.shape[0], x.shape[0], *form.steps)
+    return namespace(z).ascontiguousarray(z.swapaxes(0, 1))
+
+
+def _spread_out(z: Any, w: Any, form: Form) -> Any:
+    rows = w.reshape(form.groups, w.shape[0] // form.groups, -1)
+    columns = rows.swapaxes(1, 2) @ _flat(z, form)
+    channels, examples = w.shape[1] * form.groups, z.shape[0]
+    columns = columns.reshape(channels, *form.size, examples, *form.steps)
+    xp = namespace(columns)
+    out = xp.zeros((channels, examples, *form.padded), dtype=columns.dtype)
+    for place, part in form.places():
+        out[part] += columns[(slice(None), *place)]
+    return xp.ascontiguousarray(out[_inner(form)].swapaxes(0, 1))
+
+
+def _matched(x: Any, z: Any, form: Form) -> Any:
+    w = _flat(z, form) @ _columns(x, form).swapaxes(1, 2)
+    return w.reshape(z.shape[1], x.shape[1] // form.groups, *form.size)
+
+
+@op
+def _correlate(x: Any, w: Any, /, form: Form) -> Rule:
+    """The products of weights with each window of an array.
+
+    Shapes:
+        x: (n, c, ...); w: (k, c / groups, ...); result: (n, k, ...)
+
+    Rule:
+        x_bar = spread(z_bar, w); w_bar = match(x, z_bar)
+    """
+    z_bar = yield _start(_correlated, correlate_any, x, w, form)
+    yield lambda: spread_any(z_bar, w, form=form)
+    yield lambda: match_any(x, z_bar, form=form)
+
+
+@op
+def _spread(z: Any, w: Any, /, form: Form) -> Rule:
+    """The transpose of ``correlate`` in its array.
+
+    Shapes:
+        z: (n, k, ...); w: (k, c / groups, ...); result: (n, c, ...)
+
+    Rule:
+        z_bar = correlate(x_bar, w); w_bar = match(x_bar, z)
+    """
+    x_bar = yield _start(_spread_out, spread_any, z, w, form)
+    yield lambda: correlate_any(x_bar, w, form=form)
+    yield lambda: match_any(x_bar, z, form=form)
+
+
+@op
+def _match(x: Any, z: Any, /, form: Form) -> Rule:
+    """The transpose of ``correlate`` in its weights.
+
+    Shapes:
+        x: (n, c, ...); z: (n, k, ...); result: (k, c / groups, ...)
+
+    Rule:
+        x_bar = spread(z, w_bar); z_bar = correlate(x, w_bar)
+    """
+    w_bar = yield _start(_matched, match_any, x, z, form)
+    yield lambda: spread_any(z, w_bar, form=form)
+    yield lambda: correlate_any(x, w_bar, form=form)
+
+
+def _start(direct: Any, again: Any, x: Any, y: Any, form: Form) -> Any:
+    """Compute at once on plain arrays; on tracked ones, as an operation of theirs."""
+    if base(x) is x and base(y) is y:
+        return direct(x, y, form)
+    return again(x, y, form=form)
+
+
+correlate_any, spread_any, match_any = _correlate, _spread, _match
+correlate, spread = fused(_correlate), fused(_spread)
+
+
+@linear
+def _sum_windows(x: Any, /, form: Form) -> Rule:
+    """The sum of each window of an array.
+
+    Shapes:
+        x: (n, c, ...); result: (n, c, ...)
+
+    Rule:
+        x_bar = the transpose: every element of a window receives z_bar
+    """
+    z_bar = yield _transposed(x, form, _sums, sums_any)
+    yield spread_sums_any(z_bar, form=form)
+
+
+@linear
+def _spread_windows(z: Any, /, form: Form) -> Rule:
+    """The transpose of ``sum_windows``.
+
+    Shapes:
+        z: (n, c, ...); result: (n, c, ...)
+
+    Rule:
+        z_bar = sum_windows(x_bar)
+    """
+    x_bar = yield _transposed(z, form, _spread_sums, spread_sums_any)
+    yield sums_any(x_bar, form=form)
+
+
+def _transposed(x: Any, form: Form, direct: Any, again: Any) -> Any:
+    return direct(x, form) if base(x) is x else again(x, form=form)
+
+
+def _sums(x: Any, form: Form) -> Any:
+    x = _padded(x, form)
+    total = namespace(x).zeros((*x.shape[:2], *form.steps), dtype=x.dtype)
+    for _, part in form.places():
+        total += x[part]
+    return total
+
+
+def _spread_sums(z: Any, form: Form) -> Any:
+    out = namespace(z).zeros((*z.shape[:2], *form.padded), dtype=z.dtype)
+    for _, part in form.places():
+        out[part] += z
+    return out[_inner(form)]
+
+
+sums_any, spread_sums_any = _sum_windows, _spread_windows
+sum_windows = fused(_sum_windows)
+
+
+def gather_windows(x: Any, form: Form, value: float) -> Any:
+    """All windows of a plain array: (n, c, *steps, elements of a window)."""
+    x = _padded(x, form, value)
+    out = namespace(x).empty(
+        (*x.shape[:2], *form.steps, math.prod(form.size)), dtype=x.dtype
+    )
+    for i, (_, part) in enumerate(form.places()):
+        out[..., i] = x[part]
+    return out

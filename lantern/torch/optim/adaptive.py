@@ -1,0 +1,189 @@
+"""Optimisers with a step length for each element: from its gradients so far."""
+
+from typing import Any
+
+import numpy as np
+
+from lantern.torch.optim.adam import follow, follow_square
+from lantern.torch.optim.optimizer import (
+    Optimizer,
+    checked,
+    counted,
+    kept,
+    options_of,
+)
+from lantern.torch.tensor import Tensor, fresh
+
+__all__ = ["Adadelta", "Adagrad", "RMSprop"]
+
+
+class Adagrad(Optimizer):
+    """Steps by the gradients over the root of the sum of their squares.
+
+    References:
+        Duchi et al. (2011).
+    """
+
+    def __init__(
+        self,
+        params: Any,
+        lr: Any = 1e-2,
+        lr_decay: float = 0,
+        weight_decay: float = 0,
+        initial_accumulator_value: float = 0,
+        eps: float = 1e-10,
+        foreach: Any = None,
+        *,
+        maximize: bool = False,
+        differentiable: bool = False,
+        fused: Any = None,
+    ) -> None:
+        checked(
+            lr=lr,
+            lr_decay=lr_decay,
+            weight_decay=weight_decay,
+            initial_accumulator_value=initial_accumulator_value,
+            eps=eps,
+        )
+        options = options_of(
+            lr=lr,
+            lr_decay=lr_decay,
+            eps=eps,
+            weight_decay=weight_decay,
+            initial_accumulator_value=initial_accumulator_value,
+            maximize=maximize,
+        )
+        super().__init__(params, options | {"fused": None})
+
+    def _move(self, p: Tensor, x: Any, g: Any, state: Any, group: Any) -> None:
+        step, out = counted(state), self.scratch(x)
+        if "sum" not in state:
+            start = group["initial_accumulator_value"]
+            state["sum"] = fresh(np.full_like(x, start))
+        total = kept(state, "sum", p)
+        g = self.decayed(x, g, group["weight_decay"])
+        np.multiply(g, g, out=out)
+        total += out
+        np.sqrt(total, out=out)
+        out += group["eps"]
+        np.divide(g, out, out=out)
+        out *= float(group["lr"]) / (1 + (step - 1) * group["lr_decay"])
+        x -= out
+
+
+class RMSprop(Optimizer):
+    """Steps by the gradients over the root of the mean of their squares.
+
+    Args:
+        params: see ``Optimizer``.
+        lr: the step length.
+        alpha: how much of the mean is kept at each step.
+        eps: is added to the root.
+        weight_decay: adds that times the parameters to their gradients.
+        momentum: how much of the last step is repeated.
+        centered: take the variance instead of the mean of squares.
+        capturable: has no effect, as ``foreach`` and ``differentiable``.
+        foreach: see above.
+        maximize: go up instead.
+        differentiable: see above.
+
+    References:
+        Tieleman and Hinton (2012); Graves (2013), for the centred form.
+    """
+
+    def __init__(
+        self,
+        params: Any,
+        lr: Any = 1e-2,
+        alpha: float = 0.99,
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        momentum: float = 0,
+        centered: bool = False,
+        capturable: bool = False,
+        foreach: Any = None,
+        maximize: bool = False,
+        differentiable: bool = False,
+    ) -> None:
+        checked(
+            lr=lr, eps=eps, momentum=momentum, weight_decay=weight_decay, alpha=alpha
+        )
+        options = options_of(
+            lr=lr,
+            momentum=momentum,
+            alpha=alpha,
+            eps=eps,
+            centered=centered,
+            weight_decay=weight_decay,
+            maximize=maximize,
+        )
+        super().__init__(params, options | {"capturable": False})
+
+    def _move(self, p: Tensor, x: Any, g: Any, state: Any, group: Any) -> None:
+        counted(state)
+        alpha, out = group["alpha"], self.scratch(x)
+        g = self.decayed(x, g, group["weight_decay"])
+        square = kept(state, "square_avg", p)
+        follow_square(square, g, alpha, out)
+        if group["centered"]:
+            mean = kept(state, "grad_avg", p)
+            follow(mean, g, 1 - alpha, out)
+            np.multiply(mean, mean, out=out)
+            np.subtract(square, out, out=out)
+            np.sqrt(out, out=out)
+        else:
+            np.sqrt(square, out=out)
+        out += group["eps"]
+        np.divide(g, out, out=out)
+        if group["momentum"]:
+            velocity = kept(state, "momentum_buffer", p)
+            velocity *= group["momentum"]
+            velocity += out
+            np.multiply(velocity, float(group["lr"]), out=out)
+        else:
+            out *= float(group["lr"])
+        x -= out
+
+
+class Adadelta(Optimizer):
+    """Steps in the units of the parameters, from the steps before.
+
+    References:
+        Zeiler (2012), algorithm 1.
+    """
+
+    def __init__(
+        self,
+        params: Any,
+        lr: Any = 1.0,
+        rho: float = 0.9,
+        eps: float = 1e-6,
+        weight_decay: float = 0,
+        foreach: Any = None,
+        *,
+        capturable: bool = False,
+        maximize: bool = False,
+        differentiable: bool = False,
+    ) -> None:
+        checked(lr=lr, rho=rho, eps=eps, weight_decay=weight_decay)
+        options = options_of(
+            lr=lr, rho=rho, eps=eps, weight_decay=weight_decay, maximize=maximize
+        )
+        super().__init__(params, options | {"capturable": False})
+
+    def _move(self, p: Tensor, x: Any, g: Any, state: Any, group: Any) -> None:
+        counted(state)
+        rho, eps, out = group["rho"], group["eps"], self.scratch(x)
+        g = self.decayed(x, g, group["weight_decay"])
+        square, moved = kept(state, "square_avg", p), kept(state, "acc_delta", p)
+        follow_square(square, g, rho, out)
+        root = self.scratch(x, 1)
+        np.add(square, eps, out=root)
+        np.sqrt(root, out=root)
+        np.add(moved, eps, out=out)
+        np.sqrt(out, out=out)
+        out /= root
+        out *= g
+        follow_square(moved, out, rho, root)
+        out *= float(group["lr"])
+        x -= out

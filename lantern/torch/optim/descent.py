@@ -1,0 +1,139 @@
+"""Optimisers with one step length for all: gradient descent."""
+
+from typing import Any
+
+import numpy as np
+
+from lantern.errors import OptionError
+from lantern.torch.operators import in_memory
+from lantern.torch.optim.optimizer import Optimizer, checked, options_of
+from lantern.torch.tensor import Tensor, fresh
+
+__all__ = ["ASGD", "SGD"]
+
+
+class SGD(Optimizer):
+    """Gradient descent, with momentum if asked for.
+
+    Args:
+        params: see ``Optimizer``.
+        lr: the step length.
+        momentum: how much of the last step is repeated.
+        dampening: how much of the gradient is left out of the momentum.
+        weight_decay: adds that times the parameters to their gradients.
+        nesterov: look ahead by one step of momentum.
+        maximize: go up instead.
+        foreach: has no effect, as ``differentiable`` and ``fused``.
+        differentiable: see above.
+        fused: see above.
+
+    References:
+        Sutskever et al. (2013), equations 3 and 4.
+    """
+
+    def __init__(
+        self,
+        params: Any,
+        lr: Any = 1e-3,
+        momentum: float = 0,
+        dampening: float = 0,
+        weight_decay: float = 0,
+        nesterov: bool = False,
+        *,
+        maximize: bool = False,
+        foreach: Any = None,
+        differentiable: bool = False,
+        fused: Any = None,
+    ) -> None:
+        checked(lr=lr, momentum=momentum, weight_decay=weight_decay)
+        if nesterov and (momentum <= 0 or dampening != 0):
+            raise OptionError(
+                "Nesterov momentum requires a momentum and zero dampening"
+            )
+        options = options_of(
+            lr=lr,
+            momentum=momentum,
+            dampening=dampening,
+            weight_decay=weight_decay,
+            nesterov=nesterov,
+            maximize=maximize,
+        )
+        super().__init__(params, options | {"fused": None})
+
+    def _move(self, p: Tensor, x: Any, g: Any, state: Any, group: Any) -> None:
+        momentum, lr = group["momentum"], float(group["lr"])
+        g = self.decayed(x, g, group["weight_decay"])
+        step = self.scratch(x)
+        if momentum:
+            buffer = state.get("momentum_buffer")
+            if buffer is None:
+                buffer = state["momentum_buffer"] = fresh(np.array(g))
+                velocity = in_memory(buffer)
+            else:
+                velocity = in_memory(buffer)
+                velocity *= momentum
+                if group["dampening"]:
+                    np.multiply(g, 1 - group["dampening"], out=step)
+                    velocity += step
+                else:
+                    velocity += g
+            if group["nesterov"]:
+                np.multiply(velocity, momentum, out=step)
+                step += g
+                step *= lr
+                x -= step
+                return
+            g = velocity
+        np.multiply(g, lr, out=step)
+        x -= step
+
+
+class ASGD(Optimizer):
+    """Gradient descent, and the mean of where it has been (``state["ax"]``).
+
+    References:
+        Polyak and Juditsky (1992).
+    """
+
+    def __init__(
+        self,
+        params: Any,
+        lr: Any = 1e-2,
+        lambd: float = 1e-4,
+        alpha: float = 0.75,
+        t0: float = 1e6,
+        weight_decay: float = 0,
+        foreach: Any = None,
+        maximize: bool = False,
+        differentiable: bool = False,
+        capturable: bool = False,
+    ) -> None:
+        checked(lr=lr, weight_decay=weight_decay)
+        options = options_of(
+            lr=lr,
+            lambd=lambd,
+            alpha=alpha,
+            t0=t0,
+            weight_decay=weight_decay,
+            maximize=maximize,
+        )
+        super().__init__(params, options | {"capturable": False})
+
+    def _move(self, p: Tensor, x: Any, g: Any, state: Any, group: Any) -> None:
+        from lantern.torch.creation import tensor
+        from lantern.torch.optim.optimizer import counted, kept
+
+        lr, lambd = float(group["lr"]), group["lambd"]
+        step = counted(state)
+        eta = float(state["eta"]) if "eta" in state else lr
+        mu = float(state["mu"]) if "mu" in state else 1.0
+        mean, out = kept(state, "ax", p), self.scratch(x)
+        g = self.decayed(x, g, group["weight_decay"])
+        x *= 1 - lambd * eta
+        np.multiply(g, eta, out=out)
+        x -= out
+        np.subtract(x, mean, out=out)
+        out *= mu
+        mean += out
+        state["eta"] = tensor(lr / (1 + lambd * lr * step) ** group["alpha"])
+        state["mu"] = tensor(1 / max(1.0, step - group["t0"]))

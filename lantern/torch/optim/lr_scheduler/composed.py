@@ -1,0 +1,169 @@
+"""Schedules in turn or together; and one that follows a measure."""
+
+import math
+from bisect import bisect_right
+from collections.abc import Iterable
+from typing import Any
+
+from lantern.errors import ArgumentError, OptionError
+from lantern.torch.optim.lr_scheduler.schedules import LRScheduler
+from lantern.torch.optim.optimizer import Optimizer
+
+__all__ = ["ChainedScheduler", "ReduceLROnPlateau", "SequentialLR"]
+
+
+class SequentialLR(LRScheduler):
+    """Schedules in turn: each from a milestone on.
+
+    Args:
+        optimizer: whose step lengths are changed.
+        schedulers: the schedules.
+        milestones: the epochs at which the second, the third, ... begins.
+        last_epoch: the last epoch before; -1 for a new start.
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        schedulers: list[Any],
+        milestones: list[int],
+        last_epoch: int = -1,
+    ) -> None:
+        if len(milestones) != len(schedulers) - 1:
+            raise OptionError(
+                f"Sequential Schedulers expects number of schedulers provided to be "
+                f"one more than the number of milestone points, but got number of "
+                f"schedulers {len(schedulers)} and the number of milestones to be "
+                f"equal to {len(milestones)}"
+            )
+        self._schedulers, self._milestones = schedulers, milestones
+        self.optimizer, self.last_epoch = optimizer, last_epoch + 1
+        for group in optimizer.param_groups:
+            group["lr"] = group["initial_lr"]
+        for scheduler in schedulers:
+            scheduler.last_epoch -= 1
+        schedulers[0]._initial_step()
+        self._last_lr = schedulers[0].get_last_lr()
+
+    def step(self, epoch: Any = None) -> None:
+        """Go on to the next epoch."""
+        self.last_epoch += 1
+        i = bisect_right(self._milestones, self.last_epoch)
+        scheduler = self._schedulers[i]
+        if i > 0 and self._milestones[i - 1] == self.last_epoch:
+            for group in self.optimizer.param_groups:
+                group["lr"] = group["initial_lr"]
+            scheduler.step(0)
+        else:
+            scheduler.step()
+        self._last_lr = scheduler.get_last_lr()
+
+    def state_dict(self) -> dict[str, Any]:
+        """All but the optimiser, and the states of the schedules."""
+        state = {
+            k: v
+            for k, v in self.__dict__.items()
+            if k not in ("optimizer", "_schedulers")
+        }
+        return state | {"_schedulers": [s.state_dict() for s in self._schedulers]}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Go on where other schedules were."""
+        rest = {k: v for k, v in state_dict.items() if k != "_schedulers"}
+        self.__dict__.update(rest)
+        for mine, other in zip(
+            self._schedulers, state_dict["_schedulers"], strict=True
+        ):
+            mine.load_state_dict(other)
+
+
+class ChainedScheduler(SequentialLR):
+    """Schedules together: each changes what the one before it left."""
+
+    def __init__(self, schedulers: Iterable[Any], optimizer: Any = None) -> None:
+        self._schedulers = list(schedulers)
+        self.optimizer = self._schedulers[0].optimizer
+        self._last_lr = [group["lr"] for group in self.optimizer.param_groups]
+
+    def step(self, epoch: Any = None) -> None:
+        """Go on to the next epoch."""
+        for scheduler in self._schedulers:
+            scheduler.step()
+        self._last_lr = [group["lr"] for group in self.optimizer.param_groups]
+
+
+class ReduceLROnPlateau(LRScheduler):
+    """Times a factor, when a measure has not improved for some epochs.
+
+    Args:
+        optimizer: whose step lengths are changed.
+        mode: "min" or "max": what is better.
+        factor: for the step lengths.
+        patience: how many epochs without improvement are allowed.
+        threshold: what counts as an improvement.
+        threshold_mode: "rel" to the best so far, or "abs".
+        cooldown: how many epochs to wait behind a reduction.
+        min_lr: the least step length, one or one for each group.
+        eps: smaller changes are left out.
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        mode: str = "min",
+        factor: float = 0.1,
+        patience: int = 10,
+        threshold: float = 1e-4,
+        threshold_mode: str = "rel",
+        cooldown: int = 0,
+        min_lr: Any = 0,
+        eps: float = 1e-8,
+    ) -> None:
+        if factor >= 1.0:
+            raise OptionError("Factor should be < 1.0.")
+        if mode not in ("min", "max"):
+            raise OptionError(f"mode {mode} is unknown!")
+        if threshold_mode not in ("rel", "abs"):
+            raise OptionError(f"threshold mode {threshold_mode} is unknown!")
+        if not isinstance(optimizer, Optimizer):
+            raise ArgumentError(f"{type(optimizer).__name__} is not an Optimizer")
+        self.optimizer, self.factor, self.mode = optimizer, factor, mode
+        n = len(optimizer.param_groups)
+        self.min_lrs = (
+            list(min_lr) if isinstance(min_lr, list | tuple) else [min_lr] * n
+        )
+        self.patience, self.cooldown, self.eps = patience, cooldown, eps
+        self.threshold, self.threshold_mode = threshold, threshold_mode
+        self.cooldown_counter = self.num_bad_epochs = self.last_epoch = 0
+        self.best = math.inf if mode == "min" else -math.inf
+        self._last_lr = self._now()
+
+    def is_better(self, a: float, best: float) -> bool:
+        """Whether a measure is an improvement."""
+        sign = 1 if self.mode == "max" else -1
+        if self.threshold_mode == "rel":
+            bound = best * (1 + sign * self.threshold)
+        else:
+            bound = best + sign * self.threshold
+        return a > bound if self.mode == "max" else a < bound
+
+    def step(self, metrics: Any, epoch: Any = None) -> None:  # type: ignore[override]
+        """Take note of a measure."""
+        current = float(metrics)
+        self.last_epoch += 1
+        if self.is_better(current, self.best):
+            self.best, self.num_bad_epochs = current, 0
+        else:
+            self.num_bad_epochs += 1
+        if self.cooldown_counter > 0:
+            self.cooldown_counter -= 1
+            self.num_bad_epochs = 0
+        if self.num_bad_epochs > self.patience:
+            for group, low in zip(
+                self.optimizer.param_groups, self.min_lrs, strict=True
+            ):
+                lr = max(float(group["lr"]) * self.factor, low)
+                if float(group["lr"]) - lr > self.eps:
+                    group["lr"] = lr
+            self.cooldown_counter, self.num_bad_epochs = self.cooldown, 0
+        self._last_lr = self._now()

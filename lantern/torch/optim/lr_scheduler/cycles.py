@@ -1,0 +1,266 @@
+"""Step lengths that go up and down within an epoch, or start again."""
+
+import math
+from typing import Any
+
+from lantern.errors import OptionError
+from lantern.torch.optim.lr_scheduler.schedules import LRScheduler
+from lantern.torch.optim.optimizer import Optimizer
+
+__all__ = ["CosineAnnealingWarmRestarts", "CyclicLR", "OneCycleLR"]
+
+
+class CosineAnnealingWarmRestarts(LRScheduler):
+    """Down along half a wave, again and again.
+
+    Args:
+        optimizer: whose step lengths are changed.
+        T_0: how long the first wave is.
+        T_mult: how much longer each next one is.
+        eta_min: the least step length.
+        last_epoch: the last epoch before; -1 for a new start.
+
+    References:
+        Loshchilov and Hutter (2017), equation 5.
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        T_0: int,
+        T_mult: int = 1,
+        eta_min: float = 0.0,
+        last_epoch: int = -1,
+    ) -> None:
+        if T_0 <= 0 or not isinstance(T_0, int):
+            raise OptionError(f"Expected positive integer T_0, but got {T_0}")
+        if T_mult < 1 or not isinstance(T_mult, int):
+            raise OptionError(f"Expected integer T_mult >= 1, but got {T_mult}")
+        self.T_0, self.T_i, self.T_mult = T_0, T_0, T_mult
+        self.eta_min, self.T_cur = eta_min, last_epoch
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self) -> list[Any]:
+        """The step lengths of this epoch."""
+        share = (1 + math.cos(math.pi * self.T_cur / self.T_i)) / 2
+        return [self.eta_min + (lr - self.eta_min) * share for lr in self.base_lrs]
+
+    def step(self, epoch: Any = None) -> None:
+        """Go on to the next epoch, or to one, which may be broken."""
+        if epoch is None and self.last_epoch < 0:
+            epoch = 0
+        if epoch is None:
+            epoch = self.last_epoch + 1
+            self.T_cur += 1
+            if self.T_cur >= self.T_i:
+                self.T_cur -= self.T_i
+                self.T_i *= self.T_mult
+        else:
+            if epoch < 0:
+                raise OptionError(f"Expected non-negative epoch, but got {epoch}")
+            self.T_cur, self.T_i = epoch, self.T_0
+            while self.T_cur >= self.T_i:
+                self.T_cur -= self.T_i
+                self.T_i *= self.T_mult
+        self.last_epoch = math.floor(epoch)
+        self._set(self.get_lr())
+
+
+def _cosine(start: float, end: float, share: float) -> float:
+    return end + (start - end) / 2 * (1 + math.cos(math.pi * share))
+
+
+def _straight(start: float, end: float, share: float) -> float:
+    return (end - start) * share + start
+
+
+class OneCycleLR(LRScheduler):
+    """Up to a largest step length, and down to almost nothing.
+
+    Args:
+        optimizer: whose step lengths are changed.
+        max_lr: the largest step length, one or one for each group.
+        total_steps: how many steps there will be; or
+        epochs: how many epochs, of
+        steps_per_epoch: so many steps.
+        pct_start: the share of the steps in which it goes up.
+        anneal_strategy: "cos" or "linear".
+        cycle_momentum: whether momentum goes down and up meanwhile.
+        base_momentum: its least value.
+        max_momentum: its largest value.
+        div_factor: the largest step length over the first.
+        final_div_factor: the first step length over the last.
+        three_phase: whether it goes down as it went up before it ends.
+        last_epoch: the last step before; -1 for a new start.
+
+    References:
+        Smith and Topin (2018).
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        max_lr: Any,
+        total_steps: int | None = None,
+        epochs: int | None = None,
+        steps_per_epoch: int | None = None,
+        pct_start: float = 0.3,
+        anneal_strategy: str = "cos",
+        cycle_momentum: bool = True,
+        base_momentum: float = 0.85,
+        max_momentum: float = 0.95,
+        div_factor: float = 25.0,
+        final_div_factor: float = 1e4,
+        three_phase: bool = False,
+        last_epoch: int = -1,
+    ) -> None:
+        if total_steps is None:
+            if epochs is None or steps_per_epoch is None:
+                raise OptionError(
+                    "You must define either total_steps OR (epochs AND steps_per_epoch)"
+                )
+            total_steps = epochs * steps_per_epoch
+        if anneal_strategy not in ("cos", "linear"):
+            raise OptionError(
+                f"anneal_strategy must be one of 'cos' or 'linear', instead got "
+                f"{anneal_strategy}"
+            )
+        self.total_steps = total_steps
+        self._anneal_func_type = anneal_strategy
+        up = float(pct_start * total_steps) - 1
+        end = total_steps - 1
+        self._phases = [(up, "initial_lr", "max_lr", "max_momentum", "base_momentum")]
+        if three_phase:
+            turn = float(2 * pct_start * total_steps) - 2
+            self._phases += [
+                (turn, "max_lr", "initial_lr", "base_momentum", "max_momentum"),
+                (end, "initial_lr", "min_lr", "max_momentum", "max_momentum"),
+            ]
+        else:
+            last = (end, "max_lr", "min_lr", "base_momentum", "max_momentum")
+            self._phases.append(last)
+        groups = optimizer.param_groups
+        tops = (
+            list(max_lr) if isinstance(max_lr, list | tuple) else [max_lr] * len(groups)
+        )
+        self.cycle_momentum = cycle_momentum
+        if last_epoch == -1:
+            for group, top in zip(groups, tops, strict=True):
+                group["initial_lr"] = top / div_factor
+                group["max_lr"] = top
+                group["min_lr"] = group["initial_lr"] / final_div_factor
+                if cycle_momentum:
+                    _set_momentum(group, max_momentum)
+                    group["max_momentum"] = max_momentum
+                    group["base_momentum"] = base_momentum
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self) -> list[Any]:
+        """The step lengths of this step; momentum is set by the way."""
+        step = self.last_epoch
+        if step > self.total_steps:
+            raise OptionError(
+                f"Tried to step {step} times. The total number of steps is "
+                f"{self.total_steps}"
+            )
+        anneal = _cosine if self._anneal_func_type == "cos" else _straight
+        rates, start, last = [], 0.0, self._phases[-1]
+        for phase in self._phases:
+            if step <= phase[0] or phase is last:
+                break
+            start = phase[0]
+        end, *names = phase
+        share = (step - start) / (end - start)
+        for group in self.optimizer.param_groups:
+            rates.append(anneal(group[names[0]], group[names[1]], share))
+            if self.cycle_momentum:
+                value = anneal(group[names[2]], group[names[3]], share)
+                _set_momentum(group, value)
+        return rates
+
+
+def _set_momentum(group: Any, value: float) -> None:
+    """Set a group's momentum, or its first beta."""
+    if "betas" in group:
+        group["betas"] = (value, *group["betas"][1:])
+    elif "momentum" in group:
+        group["momentum"] = value
+    else:
+        raise OptionError(
+            "optimizer must support momentum or beta1 with `cycle_momentum` option "
+            "enabled"
+        )
+
+
+class CyclicLR(LRScheduler):
+    """Up and down between two step lengths.
+
+    References:
+        Smith (2017).
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        base_lr: Any,
+        max_lr: Any,
+        step_size_up: int = 2000,
+        step_size_down: int | None = None,
+        mode: str = "triangular",
+        gamma: float = 1.0,
+        scale_fn: Any = None,
+        scale_mode: str = "cycle",
+        cycle_momentum: bool = True,
+        base_momentum: float = 0.8,
+        max_momentum: float = 0.9,
+        last_epoch: int = -1,
+    ) -> None:
+        if mode not in ("triangular", "triangular2", "exp_range") and scale_fn is None:
+            raise OptionError("mode is invalid and scale_fn is None")
+        groups = optimizer.param_groups
+        n = len(groups)
+        lows = list(base_lr) if isinstance(base_lr, list | tuple) else [base_lr] * n
+        tops = list(max_lr) if isinstance(max_lr, list | tuple) else [max_lr] * n
+        for group, low in zip(groups, lows, strict=True):
+            group["lr"] = low
+            if cycle_momentum:
+                _set_momentum(group, max_momentum)
+        self.max_lrs, self.mode, self.gamma = tops, mode, gamma
+        down = step_size_up if step_size_down is None else step_size_down
+        self.total_size = float(step_size_up + down)
+        self.step_ratio = step_size_up / self.total_size
+        self.scale_fn = scale_fn
+        self.scale_mode = (
+            scale_mode
+            if scale_fn
+            else ("iterations" if mode == "exp_range" else "cycle")
+        )
+        self.cycle_momentum = cycle_momentum
+        self.base_momentum, self.max_momentum = base_momentum, max_momentum
+        super().__init__(optimizer, last_epoch)
+        self.base_lrs = lows
+
+    def _scale(self, x: float) -> float:
+        if self.scale_fn is not None:
+            return self.scale_fn(x)
+        if self.mode == "triangular":
+            return 1.0
+        return 2.0 ** (1 - x) if self.mode == "triangular2" else self.gamma**x
+
+    def get_lr(self) -> list[Any]:
+        """The step lengths of this step; momentum is set by the way."""
+        cycle = math.floor(1 + self.last_epoch / self.total_size)
+        x = 1 + self.last_epoch / self.total_size - cycle
+        if x <= self.step_ratio:
+            height = x / self.step_ratio
+        else:
+            height = (x - 1) / (self.step_ratio - 1)
+        height *= self._scale(cycle if self.scale_mode == "cycle" else self.last_epoch)
+        if self.cycle_momentum:
+            for group in self.optimizer.param_groups:
+                drop = (self.max_momentum - self.base_momentum) * height
+                _set_momentum(group, self.max_momentum - drop)
+        return [
+            low + (top - low) * height
+            for low, top in zip(self.base_lrs, self.max_lrs, strict=True)
+        ]

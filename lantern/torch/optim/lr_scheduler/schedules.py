@@ -1,0 +1,337 @@
+"""Step lengths as functions of the epoch.
+
+A schedule changes the step length that it finds, so that several can share an
+optimiser. Each is told with the factor from one epoch to the next.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+from lantern.errors import ArgumentError, OptionError, TakenNameError
+from lantern.torch.optim.optimizer import Optimizer
+
+__all__ = [
+    "ConstantLR", "CosineAnnealingLR", "ExponentialLR", "LRScheduler", "LambdaLR",
+    "LinearLR", "MultiStepLR", "MultiplicativeLR", "PolynomialLR", "StepLR",
+]  # fmt: skip
+
+
+class LRScheduler:
+    """What schedules share.
+
+    Args:
+        optimizer: whose step lengths are changed.
+        last_epoch: the last epoch before; -1 for a new start.
+
+    Attributes:
+        base_lrs: the step lengths of the beginning, for each group.
+        last_epoch: the epoch.
+    """
+
+    def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
+        if not isinstance(optimizer, Optimizer):
+            raise ArgumentError(f"{type(optimizer).__name__} is not an Optimizer")
+        self.optimizer = optimizer
+        for i, group in enumerate(optimizer.param_groups):
+            if last_epoch == -1:
+                group.setdefault("initial_lr", group["lr"])
+            elif "initial_lr" not in group:
+                raise TakenNameError(
+                    f"param 'initial_lr' is not specified in param_groups[{i}] when "
+                    f"resuming an optimizer"
+                )
+        self.base_lrs = [group["initial_lr"] for group in optimizer.param_groups]
+        self.last_epoch = last_epoch
+        self._step_count = 0
+        self._initial_step()
+
+    def _initial_step(self) -> None:
+        self.step()
+
+    def step(self, epoch: Any = None) -> None:
+        """Go on to the next epoch, or to one."""
+        self._step_count += 1
+        if epoch is None:
+            self.last_epoch += 1
+            rates = self.get_lr()
+        else:
+            self.last_epoch = epoch
+            rates = self.at(epoch)
+        self._set(rates)
+
+    def _set(self, rates: Any) -> None:
+        for group, lr in zip(self.optimizer.param_groups, rates, strict=True):
+            group["lr"] = lr
+        self._last_lr = list(rates)
+
+    def _now(self) -> list[Any]:
+        """The step lengths that it finds."""
+        return [group["lr"] for group in self.optimizer.param_groups]
+
+    def get_lr(self) -> list[Any]:
+        """The step lengths of this epoch, from those of the last."""
+        raise NotImplementedError
+
+    def at(self, epoch: Any) -> list[Any]:
+        """The step lengths of any epoch."""
+        return self.get_lr()
+
+    def get_last_lr(self) -> list[Any]:
+        """The step lengths of this epoch."""
+        return self._last_lr
+
+    def state_dict(self) -> dict[str, Any]:
+        """All but the optimiser."""
+        return {k: v for k, v in self.__dict__.items() if k != "optimizer"}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Go on where another schedule was."""
+        self.__dict__.update(state_dict)
+
+
+class _Factors(LRScheduler):
+    """A schedule that is told by a factor from each epoch to the next."""
+
+    def factor(self, epoch: int) -> float:
+        """From the epoch before to this one."""
+        raise NotImplementedError
+
+    def get_lr(self) -> list[Any]:
+        """The step lengths of this epoch, from those of the last."""
+        f = self.factor(self.last_epoch) if self.last_epoch else self.first()
+        return [lr * f for lr in self._now()]
+
+    def first(self) -> float:
+        """Of the first epoch."""
+        return 1.0
+
+    def at(self, epoch: Any) -> list[Any]:
+        """The step lengths of any epoch."""
+        whole = self.first()
+        for i in range(1, epoch + 1):
+            whole *= self.factor(i)
+        return [lr * whole for lr in self.base_lrs]
+
+
+class StepLR(_Factors):
+    """Times gamma after every so many epochs."""
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        step_size: int,
+        gamma: float = 0.1,
+        last_epoch: int = -1,
+    ) -> None:
+        self.step_size, self.gamma = step_size, gamma
+        super().__init__(optimizer, last_epoch)
+
+    def factor(self, epoch: int) -> float:
+        """From the epoch before to this one."""
+        return 1.0 if epoch % self.step_size else self.gamma
+
+
+class MultiStepLR(_Factors):
+    """Times gamma at some epochs."""
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        milestones: Iterable[int],
+        gamma: float = 0.1,
+        last_epoch: int = -1,
+    ) -> None:
+        self.milestones, self.gamma = Counter(milestones), gamma
+        super().__init__(optimizer, last_epoch)
+
+    def factor(self, epoch: int) -> float:
+        """From the epoch before to this one."""
+        return self.gamma ** self.milestones[epoch]
+
+
+class ConstantLR(_Factors):
+    """Times a factor, until some epoch."""
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        factor: float = 1 / 3,
+        total_iters: int = 5,
+        last_epoch: int = -1,
+    ) -> None:
+        if not 0 <= factor <= 1:
+            raise OptionError(
+                "Constant multiplicative factor expected to be between 0 and 1."
+            )
+        self.share, self.total_iters = factor, total_iters
+        super().__init__(optimizer, last_epoch)
+
+    def first(self) -> float:
+        """Of the first epoch."""
+        return self.share
+
+    def factor(self, epoch: int) -> float:
+        """From the epoch before to this one."""
+        return 1 / self.share if epoch == self.total_iters else 1.0
+
+
+class LinearLR(_Factors):
+    """Times a factor that changes evenly from one to another: a warm-up."""
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        start_factor: float = 1 / 3,
+        end_factor: float = 1.0,
+        total_iters: int = 5,
+        last_epoch: int = -1,
+    ) -> None:
+        if not 0 < start_factor <= 1:
+            raise OptionError(
+                "Starting multiplicative factor expected to be greater than 0 and less "
+                "or equal to 1."
+            )
+        if not 0 <= end_factor <= 1:
+            raise OptionError(
+                "Ending multiplicative factor expected to be between 0 and 1."
+            )
+        self.start_factor, self.end_factor = start_factor, end_factor
+        self.total_iters = total_iters
+        super().__init__(optimizer, last_epoch)
+
+    def first(self) -> float:
+        """Of the first epoch."""
+        return self.start_factor
+
+    def _whole(self, epoch: int) -> float:
+        part = min(epoch, self.total_iters) / self.total_iters
+        return self.start_factor + (self.end_factor - self.start_factor) * part
+
+    def factor(self, epoch: int) -> float:
+        """From the epoch before to this one."""
+        if epoch > self.total_iters:
+            return 1.0
+        return self._whole(epoch) / self._whole(epoch - 1)
+
+
+class PolynomialLR(_Factors):
+    """Down to 0 along a power."""
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        total_iters: int = 5,
+        power: float = 1.0,
+        last_epoch: int = -1,
+    ) -> None:
+        self.total_iters, self.power = total_iters, power
+        super().__init__(optimizer, last_epoch)
+
+    def factor(self, epoch: int) -> float:
+        """From the epoch before to this one."""
+        n = self.total_iters
+        return 1.0 if epoch > n else ((n - epoch) / (n - epoch + 1)) ** self.power
+
+
+class ExponentialLR(_Factors):
+    """Times gamma after every epoch."""
+
+    def __init__(
+        self, optimizer: Optimizer, gamma: float, last_epoch: int = -1
+    ) -> None:
+        self.gamma = gamma
+        super().__init__(optimizer, last_epoch)
+
+    def factor(self, epoch: int) -> float:
+        """From the epoch before to this one."""
+        return self.gamma
+
+
+class _Lambdas(LRScheduler):
+    """A schedule that is told by functions of the epoch."""
+
+    def __init__(
+        self, optimizer: Optimizer, lr_lambda: Any, last_epoch: int = -1
+    ) -> None:
+        n = len(optimizer.param_groups)
+        several = isinstance(lr_lambda, list | tuple)
+        self.lr_lambdas = list(lr_lambda) if several else [lr_lambda] * n
+        if len(self.lr_lambdas) != n:
+            raise OptionError(f"Expected {n} lr_lambdas, but got {len(lr_lambda)}")
+        super().__init__(optimizer, last_epoch)
+
+    def state_dict(self) -> dict[str, Any]:
+        """All but the optimiser and the functions."""
+        state = super().state_dict()
+        return state | {"lr_lambdas": [None] * len(self.lr_lambdas)}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Go on where another schedule was."""
+        self.__dict__.update({k: v for k, v in state_dict.items() if k != "lr_lambdas"})
+
+
+class LambdaLR(_Lambdas):
+    """The first step length times a function of the epoch."""
+
+    def get_lr(self) -> list[Any]:
+        """The step lengths of this epoch."""
+        return [
+            lr * f(self.last_epoch)
+            for lr, f in zip(self.base_lrs, self.lr_lambdas, strict=True)
+        ]
+
+
+class MultiplicativeLR(_Lambdas):
+    """The last step length times a function of the epoch."""
+
+    def get_lr(self) -> list[Any]:
+        """The step lengths of this epoch."""
+        if self.last_epoch == 0:
+            return self._now()
+        return [
+            lr * f(self.last_epoch)
+            for lr, f in zip(self._now(), self.lr_lambdas, strict=True)
+        ]
+
+
+class CosineAnnealingLR(LRScheduler):
+    """Down to a least step length along half a wave, and up again.
+
+    References:
+        Loshchilov and Hutter (2017), equation 5, without restarts.
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        T_max: int,
+        eta_min: float = 0.0,
+        last_epoch: int = -1,
+    ) -> None:
+        self.T_max, self.eta_min = T_max, eta_min
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self) -> list[Any]:
+        """The step lengths of this epoch, from those of the last."""
+        epoch, n, low = self.last_epoch, self.T_max, self.eta_min
+        if epoch == 0:
+            return self._now()
+        if self._step_count == 1 and epoch > 0:
+            return self.at(epoch)
+        if (epoch - 1 - n) % (2 * n) == 0:
+            rise = (1 - math.cos(math.pi / n)) / 2
+            return [
+                lr + (top - low) * rise
+                for lr, top in zip(self._now(), self.base_lrs, strict=True)
+            ]
+        f = (1 + math.cos(math.pi * epoch / n)) / (
+            1 + math.cos(math.pi * (epoch - 1) / n)
+        )
+        return [low + (lr - low) * f for lr in self._now()]
+
+    def at(self, epoch: Any) -> list[Any]:
+        """The step lengths of any epoch."""
+        share = (1 + math.cos(math.pi * epoch / self.T_max)) / 2
+        return [self.eta_min + (lr - self.eta_min) * share for lr in self.base_lrs]

@@ -1,0 +1,304 @@
+"""What optimisers share: groups of parameters with options, and state by parameter."""
+
+from collections import defaultdict
+from collections.abc import Callable
+from copy import deepcopy
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from lantern.errors import ArgumentError, OptionError
+from lantern.torch.creation import tensor, zeros_like
+from lantern.torch.gradients import Handle
+from lantern.torch.modes import enable_grad, no_grad
+from lantern.torch.operators import in_memory
+from lantern.torch.tensor import Tensor
+from lantern.torch.versions import written
+from lantern.value import base
+
+__all__ = ["Optimizer"]
+
+
+class _Required:
+    def __repr__(self) -> str:
+        return "<required parameter>"
+
+
+required = _Required()
+
+
+def tracked(function: Callable[[], Any]) -> Any:
+    """What a closure returns, its operations kept."""
+    with enable_grad():
+        return function()
+
+
+class Optimizer:
+    """Moves parameters by their gradients, in place.
+
+    Args:
+        params: parameters, pairs of a name and a parameter, or dictionaries with
+            ``params`` and options of their own.
+        defaults: the options of all other groups.
+
+    Attributes:
+        param_groups: dictionaries with ``params`` and options.
+        state: by parameter, what is kept from step to step.
+    """
+
+    def __init__(self, params: Any, defaults: dict[str, Any]) -> None:
+        if isinstance(params, Tensor):
+            raise ArgumentError(
+                f"params argument given to the optimizer should be an iterable of "
+                f"Tensors or dicts, but got {type(params).__name__}"
+            )
+        self.defaults = defaults
+        self.state: Any = defaultdict(dict)
+        self.param_groups: list[dict[str, Any]] = []
+        self._scratch: dict[Any, Any] = {}
+        self._pre_hooks: dict[int, Any] = {}
+        self._post_hooks: dict[int, Any] = {}
+        groups = list(params)
+        if not groups:
+            raise OptionError("optimizer got an empty parameter list")
+        if not isinstance(groups[0], dict):
+            groups = [{"params": groups}]
+        for group in groups:
+            self.add_param_group(group)
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """Add parameters with options of their own."""
+        if not isinstance(param_group, dict):
+            raise ArgumentError(
+                f"param_group must be a dict, but got {type(param_group)}"
+            )
+        params = param_group["params"]
+        if isinstance(params, Tensor):
+            params = [params]
+        elif isinstance(params, set):
+            raise ArgumentError(
+                "optimizer parameters need to be organized in ordered collections, but "
+                "the ordering of tensors in sets will change between runs. Please use "
+                "a list instead."
+            )
+        params = list(params)
+        if params and isinstance(params[0], tuple):
+            param_group["param_names"] = [name for name, _ in params]
+            params = [p for _, p in params]
+        for p in params:
+            if not isinstance(p, Tensor):
+                raise ArgumentError(
+                    f"optimizer can only optimize Tensors, but one of the params is "
+                    f"{type(p).__name__}"
+                )
+            if not p.is_leaf:
+                raise OptionError("can't optimize a non-leaf Tensor")
+        known = {id(p) for group in self.param_groups for p in group["params"]}
+        if known & {id(p) for p in params}:
+            raise OptionError("some parameters appear in more than one parameter group")
+        param_group["params"] = params
+        for name, value in self.defaults.items():
+            if value is required and name not in param_group:
+                raise OptionError(
+                    f"parameter group didn't specify a value of required optimization "
+                    f"parameter {name}"
+                )
+            param_group.setdefault(name, value)
+        self.param_groups.append(param_group)
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forget the gradients of all parameters, or make them 0."""
+        for group in self.param_groups:
+            for p in group["params"]:
+                if set_to_none:
+                    p.grad = None
+                elif p.grad is not None:
+                    p.grad = p.grad.detach().zero_()
+
+    def step(self, closure: Any = None) -> Any:
+        """Move all parameters that have a gradient.
+
+        Args:
+            closure: computes the loss and its gradients again, and returns the loss.
+
+        Returns:
+            What the closure returned.
+        """
+        for hook in list(self._pre_hooks.values()):
+            hook(self, (closure,), {})
+        loss = None if closure is None else tracked(closure)
+        with no_grad():
+            for group in self.param_groups:
+                self._group(group)
+        for hook in list(self._post_hooks.values()):
+            hook(self, (closure,), {})
+        return loss
+
+    def _group(self, group: dict[str, Any]) -> None:
+        """Move the parameters of one group."""
+        sign = -1 if group.get("maximize") else 1
+        options = self._options(group)
+        for p in group["params"]:
+            grad = p.grad
+            if grad is None:
+                continue
+            array, g = in_memory(p), grad.primal
+            if sign < 0:
+                g = np.negative(g, out=self.scratch(array, "sign"))
+            self._move(p, array, g, self.state[p], options)
+            written(array)
+
+    def _options(self, group: dict[str, Any]) -> Any:
+        """What ``_move`` needs of a group's options."""
+        return group
+
+    def _move(self, p: Tensor, x: Any, g: Any, state: Any, options: Any) -> None:
+        """Move one parameter.
+
+        Args:
+            p: the parameter.
+            x: its array.
+            g: the array of its gradient, which must stay as it is.
+            state: what is kept for it.
+            options: what ``_options`` made of the group.
+        """
+        raise NotImplementedError
+
+    def scratch(self, x: Any, which: Any = 0) -> Any:
+        """An array like x to compute in, the same one every time."""
+        key = (x.shape, x.dtype, which)
+        found = self._scratch.get(key)
+        if found is None or type(found) is not type(x):
+            found = self._scratch[key] = np.empty_like(x)
+        return found
+
+    def decayed(self, x: Any, g: Any, weight_decay: float) -> Any:
+        """The gradient with that of ``weight_decay / 2 * sum(x * x)``."""
+        if not weight_decay:
+            return g
+        out = self.scratch(x, "decay")
+        np.multiply(x, weight_decay, out=out)
+        out += g
+        return out
+
+    # --- state ------------------------------------------------------------------------
+
+    def state_dict(self) -> dict[str, Any]:
+        """What is kept, by numbers of the parameters, and the groups' options."""
+        numbers: dict[int, int] = {}
+        groups = []
+        for group in self.param_groups:
+            for p in group["params"]:
+                numbers.setdefault(id(p), len(numbers))
+            packed = {k: v for k, v in group.items() if k != "params"}
+            packed["params"] = [numbers[id(p)] for p in group["params"]]
+            groups.append(packed)
+        state = {
+            numbers[id(p)] if isinstance(p, Tensor) else p: dict(kept)
+            for p, kept in self.state.items()
+            if kept
+        }
+        return {"state": state, "param_groups": groups}
+
+    def load_state_dict(self, state_dict: Any) -> None:
+        """Go on where another optimiser of such parameters was."""
+        groups = deepcopy(state_dict["param_groups"])
+        if len(groups) != len(self.param_groups):
+            raise OptionError(
+                "loaded state dict has a different number of parameter groups"
+            )
+        for mine, other in zip(self.param_groups, groups, strict=True):
+            if len(mine["params"]) != len(other["params"]):
+                raise OptionError(
+                    "loaded state dict contains a parameter group that doesn't match "
+                    "the size of optimizer's group"
+                )
+        numbers = chain.from_iterable(group["params"] for group in groups)
+        params = chain.from_iterable(group["params"] for group in self.param_groups)
+        by_number = dict(zip(numbers, params, strict=True))
+        self.state = defaultdict(dict)
+        for key, kept in state_dict["state"].items():
+            p = by_number.get(key, key)
+            self.state[p] = {name: _like(x, p, name) for name, x in kept.items()}
+        for mine, other in zip(self.param_groups, groups, strict=True):
+            mine.update({k: v for k, v in other.items() if k != "params"})
+
+    def __repr__(self) -> str:
+        lines = [f"{type(self).__name__} ("]
+        for i, group in enumerate(self.param_groups):
+            lines.append(f"Parameter Group {i}")
+            lines += [f"    {k}: {group[k]}" for k in sorted(group) if k != "params"]
+            if i + 1 < len(self.param_groups):
+                lines.append("")
+        return "\n".join([*lines, ")"])
+
+    def register_step_pre_hook(self, hook: Callable[..., Any]) -> Handle:
+        """Call a function before each step."""
+        return _added(self._pre_hooks, hook)
+
+    def register_step_post_hook(self, hook: Callable[..., Any]) -> Handle:
+        """Call a function after each step."""
+        return _added(self._post_hooks, hook)
+
+
+def _added(hooks: dict[int, Any], hook: Any) -> Handle:
+    key = max(hooks, default=0) + 1
+    hooks[key] = hook
+    return Handle(hooks, key)
+
+
+def _like(x: Any, p: Any, name: str) -> Any:
+    """A copy of something kept, in the parameter's own type and place."""
+    if not isinstance(x, Tensor):
+        return deepcopy(x)
+    if name == "step" or not isinstance(p, Tensor):
+        return x.detach().clone()
+    return x.detach().to(dtype=p.dtype, device=p.device).clone()
+
+
+def kept(state: Any, name: str, p: Tensor) -> Any:
+    """The array that is kept under a name; zeros at first."""
+    if name not in state:
+        state[name] = zeros_like(p.detach())
+    return in_memory(state[name])
+
+
+def counted(state: Any) -> int:
+    """How often this parameter has been moved, this time included."""
+    if "step" not in state:
+        state["step"] = tensor(0.0)
+    step = state["step"].primal
+    step += 1
+    return int(step)
+
+
+def checked(**options: Any) -> None:
+    """Raise, in PyTorch's words, for what may not be negative."""
+    words = {
+        "lr": "learning rate",
+        "eps": "epsilon value",
+        "weight_decay": "weight_decay value",
+        "momentum": "momentum value",
+        "rho": "rho value",
+        "alpha": "alpha value",
+        "lr_decay": "lr_decay value",
+        "initial_accumulator_value": "initial_accumulator_value value",
+        "momentum_decay": "momentum_decay value",
+    }
+    for name, value in options.items():
+        if name == "betas":
+            for i, beta in enumerate(value):
+                if not 0 <= float(beta) < 1:
+                    raise OptionError(f"Invalid beta parameter at index {i}: {beta}")
+        elif float(base(value)) < 0:
+            raise OptionError(f"Invalid {words[name]}: {value}")
+
+
+def options_of(**options: Any) -> dict[str, Any]:
+    """A group's options, with those that have no effect here."""
+    return options | {
+        "maximize": options.get("maximize", False),
+        "foreach": None,
+        "differentiable": False,
+    }

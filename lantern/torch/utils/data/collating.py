@@ -1,0 +1,69 @@
+"""Examples joined to a batch."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from lantern.errors import ArgumentError, EagerError
+from lantern.torch import methods
+from lantern.torch.creation import as_tensor, tensor
+from lantern.torch.dtypes import float64
+from lantern.torch.tensor import Tensor, fresh
+from lantern.value import UNTRACKED
+
+__all__ = ["default_collate", "default_convert"]
+
+
+def default_collate(batch: Any) -> Any:
+    """Tensors and numbers stacked; structures of them, part by part.
+
+    Args:
+        batch: a list of examples of one form.
+
+    Raises:
+        RuntimeError: if the examples are of different sizes.
+    """
+    first = batch[0]
+    if isinstance(first, Tensor):
+        if all(x.prompt is UNTRACKED for x in batch):
+            try:
+                return fresh(np.stack([x.primal for x in batch]))
+            except ValueError:
+                pass
+        return methods.FUNCTIONS["stack"](list(batch))
+    if isinstance(first, np.ndarray | np.generic) and first.dtype.kind not in "SUO":
+        return default_collate([as_tensor(np.asarray(x)) for x in batch])
+    if isinstance(first, float):
+        return tensor(batch, dtype=float64)
+    if isinstance(first, int):
+        return tensor(batch)
+    if isinstance(first, str | bytes):
+        return batch
+    if isinstance(first, Mapping):
+        joined = {k: default_collate([x[k] for x in batch]) for k in first}
+        return joined if type(first) is dict else type(first)(joined)  # type: ignore[call-arg]
+    if isinstance(first, tuple) and hasattr(first, "_fields"):
+        return type(first)(*map(default_collate, zip(*batch, strict=True)))
+    if isinstance(first, Sequence):
+        if any(len(x) != len(first) for x in batch):
+            raise EagerError("each element in list of batch should be of equal size")
+        parts = [default_collate(list(part)) for part in zip(*batch, strict=True)]
+        return parts
+    raise ArgumentError(
+        f"default_collate: batch must contain tensors, numpy arrays, numbers, dicts or "
+        f"lists; found {type(first)}"
+    )
+
+
+def default_convert(data: Any) -> Any:
+    """Arrays as tensors, wherever they are in a structure."""
+    if isinstance(data, np.ndarray | np.generic) and data.dtype.kind not in "SUO":
+        return as_tensor(np.asarray(data))
+    if isinstance(data, Mapping):
+        return {k: default_convert(v) for k, v in data.items()}
+    if isinstance(data, tuple):
+        return [default_convert(x) for x in data]
+    if isinstance(data, list):
+        return [default_convert(x) for x in data]
+    return data

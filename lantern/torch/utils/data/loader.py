@@ -1,0 +1,219 @@
+"""Batches of a data set, made when they are needed, or ahead by workers.
+
+Workers are threads: they see the data set itself, need no copies, and cannot deadlock
+with what the program holds. Batches come in their order, and are the same with any
+number of workers, as long as the data set draws no random numbers of its own.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import ContextVar
+from itertools import islice
+from types import SimpleNamespace
+from typing import Any
+
+from lantern.errors import OptionError
+from lantern.torch.utils.data.collating import default_collate, default_convert
+from lantern.torch.utils.data.dataset import IterableDataset
+from lantern.torch.utils.data.sampler import (
+    BatchSampler,
+    RandomSampler,
+    SequentialSampler,
+)
+
+__all__ = ["DataLoader", "get_worker_info"]
+
+_worker: ContextVar[Any] = ContextVar("worker", default=None)
+
+
+def get_worker_info() -> Any:
+    """In a worker: its ``id``, ``num_workers``, ``seed`` and ``dataset``; else None."""
+    return _worker.get()
+
+
+class DataLoader:
+    """Batches of a data set: what a ``for`` loop runs over.
+
+    Args:
+        dataset: examples by number, or in a row.
+        batch_size: how many make a batch; None for single examples.
+        shuffle: whether they come in a random order, another one every time.
+        sampler: in which order they come instead.
+        batch_sampler: in which batches they come instead.
+        num_workers: how many threads make batches ahead; 0 for none.
+        collate_fn: what makes a batch of a list of examples.
+        pin_memory: has no effect.
+        drop_last: whether a last batch with fewer examples is left out.
+        timeout: how many seconds to wait for a batch at most; 0 for any number.
+        worker_init_fn: is called with the number of each worker.
+        multiprocessing_context: has no effect.
+        generator: whose random numbers order the examples.
+        prefetch_factor: how many batches each worker is ahead; 2 by default.
+        persistent_workers: has no effect.
+        pin_memory_device: has no effect.
+        in_order: has no effect: batches come in their order.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> from lantern.torch.utils.data import TensorDataset
+        >>> [x for (x,) in DataLoader(TensorDataset(torch.arange(5)), batch_size=2)]
+        [tensor([0, 1]), tensor([2, 3]), tensor([4])]
+    """
+
+    def __init__(
+        self,
+        dataset: Any,
+        batch_size: int | None = 1,
+        shuffle: bool | None = None,
+        sampler: Any = None,
+        batch_sampler: Any = None,
+        num_workers: int = 0,
+        collate_fn: Callable[[Any], Any] | None = None,
+        pin_memory: bool = False,
+        drop_last: bool = False,
+        timeout: float = 0,
+        worker_init_fn: Callable[[int], None] | None = None,
+        multiprocessing_context: Any = None,
+        generator: Any = None,
+        *,
+        prefetch_factor: int | None = None,
+        persistent_workers: bool = False,
+        pin_memory_device: str = "",
+        in_order: bool = True,
+    ) -> None:
+        if num_workers < 0:
+            raise OptionError(
+                "num_workers option should be non-negative; use num_workers=0 to "
+                "disable multiprocessing."
+            )
+        if timeout < 0:
+            raise OptionError("timeout option should be non-negative")
+        self._check(dataset, batch_size, shuffle, sampler, batch_sampler, drop_last)
+        self.dataset, self.num_workers, self.timeout = dataset, num_workers, timeout
+        self.generator, self.worker_init_fn = generator, worker_init_fn
+        self.prefetch_factor = 2 if prefetch_factor is None else prefetch_factor
+        self.pin_memory, self.persistent_workers = pin_memory, persistent_workers
+        self.in_a_row = isinstance(dataset, IterableDataset)
+        if batch_sampler is not None:
+            batch_size, drop_last = None, False
+        if sampler is None and not self.in_a_row:
+            if shuffle:
+                sampler = RandomSampler(dataset, generator=generator)
+            else:
+                sampler = SequentialSampler(dataset)
+        if batch_size is not None and batch_sampler is None and not self.in_a_row:
+            batch_sampler = BatchSampler(sampler, batch_size, drop_last)
+        self.batch_size, self.drop_last = batch_size, drop_last
+        self.sampler, self.batch_sampler = sampler, batch_sampler
+        batched = batch_sampler is not None or (self.in_a_row and batch_size)
+        default = default_collate if batched else default_convert
+        self.collate_fn = default if collate_fn is None else collate_fn
+
+    @staticmethod
+    def _check(
+        dataset: Any,
+        batch_size: Any,
+        shuffle: Any,
+        sampler: Any,
+        batch_sampler: Any,
+        drop_last: bool,
+    ) -> None:
+        """Raise for options that exclude each other."""
+        if isinstance(dataset, IterableDataset):
+            for name, value in (
+                ("shuffle", shuffle or None),
+                ("sampler", sampler),
+                ("batch_sampler", batch_sampler),
+            ):
+                if value is not None:
+                    raise OptionError(
+                        f"DataLoader with IterableDataset: expected unspecified {name} "
+                        f"option, but got {name}={value}"
+                    )
+        if sampler is not None and shuffle:
+            raise OptionError("sampler option is mutually exclusive with shuffle")
+        if batch_sampler is not None:
+            if batch_size != 1 or shuffle or sampler is not None or drop_last:
+                raise OptionError(
+                    "batch_sampler option is mutually exclusive with batch_size, "
+                    "shuffle, sampler, and drop_last"
+                )
+        elif batch_size is None and drop_last:
+            raise OptionError(
+                "batch_size=None option disables auto-batching and is mutually "
+                "exclusive with drop_last"
+            )
+
+    def __len__(self) -> int:
+        if not self.in_a_row:
+            return len(
+                self.sampler if self.batch_sampler is None else self.batch_sampler
+            )
+        n = len(self.dataset)
+        if self.batch_size is None:
+            return n
+        whole, rest = divmod(n, self.batch_size)
+        return whole + (rest > 0 and not self.drop_last)
+
+    def _jobs(self) -> Iterator[Any]:
+        """For each batch, what makes it; the order is drawn here and nowhere else."""
+        if not self.in_a_row:
+            numbers = self.sampler if self.batch_sampler is None else self.batch_sampler
+            for chosen in numbers:
+                yield lambda chosen=chosen: self.collate_fn(self._examples(chosen))
+            return
+        examples = iter(self.dataset)
+        if self.batch_size is None:
+            for x in examples:
+                yield lambda x=x: self.collate_fn(x)
+            return
+        while batch := list(islice(examples, self.batch_size)):
+            if len(batch) < self.batch_size and self.drop_last:
+                return
+            yield lambda batch=batch: self.collate_fn(batch)
+
+    def _examples(self, chosen: Any) -> Any:
+        if self.batch_sampler is None:
+            return self.dataset[chosen]
+        several = getattr(self.dataset, "__getitems__", None)
+        if several is not None:
+            return several(chosen)
+        return [self.dataset[i] for i in chosen]
+
+    def __iter__(self) -> Iterator[Any]:
+        if not self.num_workers:
+            return (job() for job in self._jobs())
+        return self._ahead()
+
+    def _ahead(self) -> Iterator[Any]:
+        """Batches that threads make ahead, in their order."""
+        numbers = iter(range(self.num_workers))
+        pool = ThreadPoolExecutor(
+            self.num_workers, "DataLoader", lambda: self._start(next(numbers))
+        )
+        waiting: deque[Future[Any]] = deque()
+        jobs = self._jobs()
+        try:
+            for job in islice(jobs, self.num_workers * self.prefetch_factor):
+                waiting.append(pool.submit(job))
+            while waiting:
+                batch = waiting.popleft().result(self.timeout or None)
+                for job in islice(jobs, 1):
+                    waiting.append(pool.submit(job))
+                yield batch
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+    def _start(self, number: int) -> None:
+        """What a worker does first."""
+        _worker.set(
+            SimpleNamespace(
+                id=number,
+                num_workers=self.num_workers,
+                seed=number,
+                dataset=self.dataset,
+            )
+        )
+        if self.worker_init_fn is not None:
+            self.worker_init_fn(number)

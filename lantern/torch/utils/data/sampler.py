@@ -1,0 +1,168 @@
+"""In which order, and in which batches, examples come."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from lantern.errors import MissingRuleError, OptionError
+from lantern.torch.creation import as_tensor
+from lantern.torch.draws import Generator, multinomial, randint, randperm
+
+__all__ = [
+    "BatchSampler", "RandomSampler", "Sampler", "SequentialSampler",
+    "SubsetRandomSampler", "WeightedRandomSampler",
+]  # fmt: skip
+
+
+class Sampler:
+    """Numbers of examples in some order: a subclass defines ``__iter__``."""
+
+    def __init__(self, data_source: Any = None) -> None:
+        pass
+
+    def __class_getitem__(cls, item: Any) -> Any:
+        return cls
+
+    def __iter__(self) -> Iterator[Any]:
+        raise MissingRuleError("Subclasses of Sampler should implement __iter__.")
+
+
+class SequentialSampler(Sampler):
+    """All examples, in their order."""
+
+    def __init__(self, data_source: Any) -> None:
+        self.data_source = data_source
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(range(len(self.data_source)))
+
+    def __len__(self) -> int:
+        return len(self.data_source)
+
+
+def _generator(generator: Any) -> Any:
+    """A generator; one seeded by the program's random numbers by default."""
+    if generator is not None:
+        return generator
+    made = Generator()
+    made.manual_seed(int(randint(0, 2**62, ())))
+    return made
+
+
+class RandomSampler(Sampler):
+    """All examples, in a random order.
+
+    Args:
+        data_source: the data set.
+        replacement: whether each is drawn from all.
+        num_samples: how many are drawn.
+        generator: whose random numbers are used.
+    """
+
+    def __init__(
+        self,
+        data_source: Any,
+        replacement: bool = False,
+        num_samples: int | None = None,
+        generator: Any = None,
+    ) -> None:
+        self.data_source, self.replacement = data_source, replacement
+        self._num_samples, self.generator = num_samples, generator
+        if self.num_samples <= 0:
+            raise OptionError(
+                f"num_samples should be a positive integer value, but got "
+                f"num_samples={self.num_samples}"
+            )
+
+    @property
+    def num_samples(self) -> int:
+        """How many are drawn."""
+        return len(self.data_source) if self._num_samples is None else self._num_samples
+
+    def __iter__(self) -> Iterator[int]:
+        generator, n = _generator(self.generator), len(self.data_source)
+        if self.replacement:
+            yield from randint(0, n, (self.num_samples,), generator=generator).tolist()
+            return
+        left = self.num_samples
+        while left > 0:
+            order = randperm(n, generator=generator).tolist()[:left]
+            yield from order
+            left -= len(order)
+
+    def __len__(self) -> int:
+        return self.num_samples
+
+
+class SubsetRandomSampler(Sampler):
+    """Some examples, in a random order."""
+
+    def __init__(self, indices: Sequence[int], generator: Any = None) -> None:
+        self.indices, self.generator = indices, generator
+
+    def __iter__(self) -> Iterator[int]:
+        for i in randperm(len(self.indices), generator=self.generator).tolist():
+            yield self.indices[i]
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+
+class WeightedRandomSampler(Sampler):
+    """Examples drawn by weights."""
+
+    def __init__(
+        self,
+        weights: Any,
+        num_samples: int,
+        replacement: bool = True,
+        generator: Any = None,
+    ) -> None:
+        if not isinstance(num_samples, int) or num_samples <= 0:
+            raise OptionError(
+                f"num_samples should be a positive integer value, but got "
+                f"num_samples={num_samples}"
+            )
+        self.weights = as_tensor(weights).double()
+        self.num_samples, self.replacement = num_samples, replacement
+        self.generator = generator
+
+    def __iter__(self) -> Iterator[int]:
+        drawn = multinomial(
+            self.weights, self.num_samples, self.replacement, generator=self.generator
+        )
+        return iter(drawn.tolist())
+
+    def __len__(self) -> int:
+        return self.num_samples
+
+
+class BatchSampler(Sampler):
+    """Lists of numbers of examples.
+
+    Args:
+        sampler: the numbers.
+        batch_size: how many make a batch.
+        drop_last: whether a last batch with fewer is left out.
+    """
+
+    def __init__(self, sampler: Any, batch_size: int, drop_last: bool) -> None:
+        if not isinstance(batch_size, int) or batch_size <= 0:
+            raise OptionError(
+                f"batch_size should be a positive integer value, but got "
+                f"batch_size={batch_size}"
+            )
+        self.sampler, self.batch_size, self.drop_last = sampler, batch_size, drop_last
+
+    def __iter__(self) -> Iterator[list[int]]:
+        batch = []
+        for i in self.sampler:
+            batch.append(i)
+            if len(batch) == self.batch_size:
+                yield batch
+                batch = []
+        if batch and not self.drop_last:
+            yield batch
+
+    def __len__(self) -> int:
+        whole, rest = divmod(len(self.sampler), self.batch_size)
+        return whole + (rest > 0 and not self.drop_last)

@@ -1,0 +1,79 @@
+"""The rules of layers: derivatives of two orders, by finite differences."""
+
+import numpy as np
+import pytest
+
+from lantern.op import registry
+from lantern.testing import check_grads
+from lantern.torch.nn import rules, windows
+
+random = np.random.default_rng(1)
+
+
+def draw(*shape):
+    return random.normal(size=shape)
+
+
+FORM = windows.Form((5, 6), (3, 2), (2, 1), ((1, 0), (0, 1)), (1, 2))
+GROUPED = FORM._replace(groups=2)
+STEPS = FORM.steps
+NORMED = {"axes": (-1,), "eps": 1e-3, "shape": (4,), "found": None}
+CASES = {
+    # name: the operation, its operands, its options
+    "affine": (rules._affine, (draw(5, 4), draw(3, 4), draw(3)), {}),
+    "affine of many axes": (rules._affine, (draw(2, 5, 4), draw(3, 4), draw(3)), {}),
+    "affine of one axis": (rules._affine, (draw(4), draw(3, 4), draw(3)), {}),
+    "normalised": (rules._normalised, (draw(3, 4), draw(4), draw(4)), NORMED),
+    "normalised channels": (
+        rules._normalised,
+        (draw(3, 2, 4), draw(2), draw(2)),
+        {"axes": (0, 2), "eps": 1e-3, "shape": (2, 1), "found": None},
+    ),
+    "entropy": (
+        rules._entropy,
+        (draw(5, 4),),
+        {"targets": np.array([0, 3, 1, 1, 2]), "scales": random.uniform(0, 1, 5)},
+    ),
+    "rows": (rules._rows, (draw(4, 3),), {"index": np.array([1, 1, 3]), "keep": None}),
+    "gelu": (rules._gelu, (draw(3, 4),), {}),
+    "cell_memory": (rules._cell_memory, (draw(2, 12), draw(2, 3)), {}),
+    "cell_output": (rules._cell_output, (draw(2, 12), draw(2, 3)), {}),
+    "correlate": (windows._correlate, (draw(2, 3, 5, 6), draw(4, 3, 3, 2)), FORM),
+    "correlate groups": (
+        windows._correlate,
+        (draw(2, 4, 5, 6), draw(6, 2, 3, 2)),
+        GROUPED,
+    ),
+    "spread": (windows._spread, (draw(2, 4, *STEPS), draw(4, 3, 3, 2)), FORM),
+    "match": (windows._match, (draw(2, 3, 5, 6), draw(2, 4, *STEPS)), FORM),
+    "sum_windows": (windows._sum_windows, (draw(2, 3, 5, 6),), FORM),
+    "spread_windows": (windows._spread_windows, (draw(2, 3, *STEPS),), FORM),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_derivatives_of_two_orders(name):
+    function, operands, options = CASES[name]
+    if isinstance(options, windows.Form):
+        options = {"form": options}
+    check_grads(
+        lambda *xs: function(*xs, **options), operands, order=2, atol=1e-5, rtol=1e-5
+    )
+
+
+def test_every_rule_of_layers_has_a_case():
+    ours = {
+        name
+        for name, operation in registry.items()
+        if operation.rule.__module__.startswith("lantern.torch.nn")
+    }
+    assert ours == {
+        function.rule.__name__.strip("_") for function, *_ in CASES.values()
+    }
+
+
+@pytest.mark.parametrize("name", sorted({n.split()[0] for n in CASES}))
+def test_every_rule_says_what_it_is(name):
+    doc = registry[name].rule.__doc__
+    assert "Shapes:" in doc
+    assert "Rule:" in doc

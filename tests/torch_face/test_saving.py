@@ -1,0 +1,208 @@
+"""Files of tensors: there and back, exchanged with PyTorch's users, damaged."""
+
+import contextlib
+import io
+import json
+import os
+import random
+
+import numpy as np
+import pytest
+
+import lantern.torch as torch
+from lantern.errors import FileFormatError
+
+pytest.importorskip("safetensors", reason="the format of the files")
+
+
+def written(obj):
+    file = io.BytesIO()
+    torch.save(obj, file)
+    return file.getvalue()
+
+
+def again(obj):
+    return torch.load(io.BytesIO(written(obj)))
+
+
+def same(a, b):
+    assert type(a) is type(b)
+    if isinstance(a, torch.Tensor):
+        assert a.dtype == b.dtype
+        np.testing.assert_array_equal(a.numpy(), b.numpy())
+    elif isinstance(a, dict):
+        assert list(a) == list(b)
+        for key in a:
+            same(a[key], b[key])
+    elif isinstance(a, list | tuple):
+        for x, y in zip(a, b, strict=True):
+            same(x, y)
+    else:
+        assert a == b
+
+
+KINDS = "bool uint8 int8 int16 int32 int64 float16 float32 float64".split()
+
+
+@pytest.mark.parametrize(
+    "obj",
+    [
+        torch.arange(6.0).reshape(2, 3),
+        torch.tensor(3),
+        torch.zeros(0, 2),
+        torch.ones(3, 2).T,
+        {n: torch.ones(3, dtype=getattr(torch, n)) for n in KINDS},
+        {"a": 1, 2: [None, True, "x", 1.5, float("inf"), (1, 2)], "t": torch.ones(2)},
+        {"shape": torch.Size([2, 3]), "dtype": torch.float64, "a.b": {"c": [3]}},
+        {"a": {"b": torch.ones(1)}, "a.b": torch.zeros(1)},
+        [],
+        {},
+        {"__metadata__": torch.ones(1)},
+    ],
+)
+def test_there_and_back(obj):
+    same(again(obj), obj)
+
+
+def test_training_goes_on_from_a_file(tmp_path):
+    def parts():
+        torch.manual_seed(1)
+        model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.BatchNorm1d(4))
+        optimiser = torch.optim.Adam(model.parameters(), lr=0.1)
+        schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, 0.1, total_steps=20)
+        return model, optimiser, schedule
+
+    def run(model, optimiser, schedule, steps):
+        losses = []
+        for i in range(steps):
+            x = torch.arange(12.0).reshape(4, 3) / (i + 5)
+            loss = (model(x) ** 3).sum()
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
+            schedule.step()
+            losses.append(loss.item())
+        return losses
+
+    first = parts()
+    run(*first, 3)
+    path = tmp_path / "checkpoint.pt"
+    names = ("model", "optimiser", "schedule")
+    torch.save(
+        {n: p.state_dict() for n, p in zip(names, first, strict=True)} | {"epoch": 3},
+        path,
+    )
+    found = torch.load(path, map_location="cpu", weights_only=True)
+    second = parts()
+    for name, part in zip(names, second, strict=True):
+        part.load_state_dict(found[name])
+    assert found["epoch"] == 3
+    assert run(*first, 4) == run(*second, 4)
+
+
+def test_files_are_exchanged_with_pytorch(tmp_path):
+    theirs = pytest.importorskip("torch", reason="whose users exchange such files")
+    exchange = pytest.importorskip("safetensors.torch", reason="how they do")
+    path = tmp_path / "model.safetensors"
+    model = theirs.nn.Linear(3, 2)
+    tensors = {k: v.clone() for k, v in model.state_dict().items()}
+    tensors["brain"] = theirs.tensor([1.5, -2.0, 3e38]).bfloat16()
+    exchange.save_file(tensors, path)
+    found = torch.load(path)
+    assert found["brain"].dtype == torch.float32
+    np.testing.assert_array_equal(
+        found.pop("brain").numpy(), tensors["brain"].float().numpy()
+    )
+    mine = torch.nn.Linear(3, 2)
+    mine.load_state_dict(found)
+    torch.save(mine.state_dict(), path)
+    back = exchange.load_file(path)
+    for name, x in model.state_dict().items():
+        np.testing.assert_array_equal(back[name].numpy(), x.detach().numpy())
+
+
+def test_a_file_is_replaced_whole_or_not_at_all(tmp_path, monkeypatch):
+    path = tmp_path / "a.pt"
+    torch.save(torch.ones(2), path)
+    before = path.read_bytes()
+
+    def fails(*args):
+        raise OSError("no space left")
+
+    monkeypatch.setattr(os, "fsync", fails)
+    with pytest.raises(OSError, match="no space"):
+        torch.save(torch.zeros(1000), path)
+    assert path.read_bytes() == before
+    assert os.listdir(tmp_path) == ["a.pt"]
+
+
+def test_what_only_a_pickle_could_hold_is_refused():
+    with pytest.raises(TypeError, match=r"class Linear at 'model'.*state_dict"):
+        torch.save({"model": torch.nn.Linear(1, 1)}, io.BytesIO())
+    with pytest.raises(TypeError, match="complex"):
+        torch.save(torch.ones(1) * 1j, io.BytesIO())
+
+
+def file_of(header, data=b""):
+    packed = header if isinstance(header, bytes) else json.dumps(header).encode()
+    return len(packed).to_bytes(8, "little") + packed + data
+
+
+ENTRY = {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}
+DAMAGED = {
+    "empty": (b"", "cut off"),
+    "a pickle": (b"PK\x03\x04rest of it", "pickle"),
+    "a long header": (b"\xff" * 8 + b"{}", "cut off"),
+    "no JSON": (file_of(b"{nope"), "damaged header"),
+    "no text": (file_of(b"\xff\xfe\x00{}"), "damaged header"),
+    "a list": (file_of([1]), "no dictionary"),
+    "deep": (file_of(b"[" * 100_000), "damaged header"),
+    "a name twice": (
+        file_of(
+            b'{"a":' + json.dumps(ENTRY).encode() + b',"a":'
+            + json.dumps(ENTRY).encode() + b"}",
+            bytes(8),
+        ),
+        "twice",
+    ),
+    "a bomb": (
+        file_of({"a": {**ENTRY, "shape": [10**12, 10**6], "data_offsets": [0, 8]}}),
+        "does not take",
+    ),
+    "too little data": (file_of({"a": ENTRY}, bytes(4)), "cut off"),
+    "too much data": (file_of({"a": ENTRY}, bytes(12)), "too long"),
+    "an overlap": (file_of({"a": ENTRY, "b": ENTRY}, bytes(8)), "overlap"),
+    "a negative size": (
+        file_of({"a": {**ENTRY, "shape": [-2], "data_offsets": [8, 0]}}, bytes(8)),
+        "impossible",
+    ),
+    "an unknown type": (file_of({"a": {**ENTRY, "dtype": "X"}}, bytes(8)), "type"),
+    "half an entry": (file_of({"a": {"dtype": "F32"}}), "incompletely"),
+    "a structure without its tensor": (
+        file_of({"__metadata__": {"lantern.structure": '{"tensor": "a"}'}}),
+        "has not the tensor",
+    ),
+    "a broken structure": (
+        file_of({"__metadata__": {"lantern.structure": '{"code": []}'}}),
+        "structure",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_damaged_files_are_refused(name):
+    data, words = DAMAGED[name]
+    with pytest.raises(FileFormatError, match=words):
+        torch.load(io.BytesIO(data))
+
+
+def test_no_flipped_byte_does_worse_than_an_error():
+    data = written({"a": torch.arange(4.0), "epoch": 3, "b": [torch.ones(2)]})
+    chance = random.Random(0)
+    for _ in range(300):
+        broken = bytearray(data)
+        for _ in range(chance.choice([1, 1, 3])):
+            broken[chance.randrange(len(broken))] = chance.randrange(256)
+        cut = chance.choice([len(broken), chance.randrange(len(broken))])
+        with contextlib.suppress(FileFormatError):
+            torch.load(io.BytesIO(bytes(broken[:cut])))
