@@ -17,6 +17,8 @@ import greenlet
 import numpy as np
 import pytest
 
+# Programs of their own, which test_scripts.py runs.
+collect_ignore_glob = ["torch_scripts/*"]
 # The modules whose objects are made for one derivative.
 OURS = {
     f"lantern.{m}"
