@@ -23,6 +23,7 @@ NAMES = (
     "buffer",
     "collected",
     "treelstm",
+    "training",
 )
 RESULTS = Path(__file__).parent / "results"
 

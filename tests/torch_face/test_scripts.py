@@ -38,7 +38,7 @@ def under_lantern(script):
     done = subprocess.run(
         [sys.executable, "-W", "error", str(HOME / "with_lantern.py"), HOME / script],
         cwd=HOME,
-        env={"PYTHONPATH": f"{ROOT}:{HOME}", "PATH": ""},
+        env={"PYTHONPATH": f"{ROOT}:{HOME}", "PATH": "", "OPENBLAS_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
         timeout=60,

@@ -22,14 +22,14 @@ def simple_step(bend: Any) -> Any:
     """The step ``h = bend(x + h @ weight.T + bias)`` of a simple network."""
 
     def step(x: Tensor, state: Any, weight: Any, bias: Any) -> tuple[Any, ...]:
-        return (bend(x + rules.affine(state[0], weight, bias)),)
+        return (bend(rules.affine(state[0], weight, bias, x)),)
 
     return step
 
 
 def memory_step(x: Tensor, state: Any, weight: Any, bias: Any) -> tuple[Any, ...]:
     """The step of a long short-term memory: what it shows, and what it keeps."""
-    gates = x + rules.affine(state[0], weight, bias)
+    gates = rules.affine(state[0], weight, bias, x)
     memory = rules.cell_memory(gates, state[1])
     return rules.cell_output(gates, memory), memory
 
@@ -38,7 +38,7 @@ def gated_step(x: Tensor, state: Any, weight: Any, bias: Any) -> tuple[Any, ...]
     """The step of a gated unit: reset, update, and something new."""
     (h,) = state
     n = base(h).shape[-1]
-    y = rules.affine(h, weight, bias)
+    y = rules.affine(h, weight, bias, None)
     both = sigmoid(x[..., : 2 * n] + y[..., : 2 * n])
     reset, update = both[..., :n], both[..., n:]
     new = tanh(x[..., 2 * n :] + reset * y[..., 2 * n :])
@@ -105,7 +105,7 @@ class _Cell(Module):
         elif count == 1:
             hx = (hx,)
         own = self.__dict__["_parameters"]
-        x = rules.affine(input, own["weight_ih"], own["bias_ih"])
+        x = rules.affine(input, own["weight_ih"], own["bias_ih"], None)
         state = step(x, hx, own["weight_hh"], own["bias_hh"])
         return state if count == 2 else state[0]
 

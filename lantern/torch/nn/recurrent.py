@@ -194,7 +194,8 @@ class RNNBase(Module):
         The product with the inputs' weights is taken for all times at once.
         """
         own, step = self._parameters, STEPS[self.mode][0]
-        x = rules.affine(x, own[f"weight_ih{suffix}"], own.get(f"bias_ih{suffix}"))
+        weights = own[f"weight_ih{suffix}"], own.get(f"bias_ih{suffix}")
+        x = rules.affine(x, *weights, None)
         weight, bias = own[f"weight_hh{suffix}"], own.get(f"bias_hh{suffix}")
         starts = [sum(sizes[:t]) for t in range(len(sizes))]
         results: list[Any] = []

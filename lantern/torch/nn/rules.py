@@ -20,6 +20,7 @@ __all__ = [
     "cell_output",
     "entropy",
     "gelu",
+    "logsigmoid",
     "normalised",
     "rows",
 ]
@@ -30,15 +31,26 @@ def plain(*values: Any) -> bool:
     return not any(isinstance(x, Value) for x in values)
 
 
+class Columns(Scatter):
+    """The cotangent of a slice, which names no element twice."""
+
+    __slots__ = ()
+
+    def add_to(self, buffer: Any) -> None:
+        """Add the cotangent in place."""
+        buffer[self.index] += self.z_bar
+
+
 @op
-def _affine(x: Any, weight: Any, bias: Any, /) -> Rule:
-    """``x @ weight.T + bias``, as one matrix product over all leading axes.
+def _affine(x: Any, weight: Any, bias: Any, more: Any, /) -> Rule:
+    """``x @ weight.T + bias + more``, as one matrix product over all leading axes.
 
     Shapes:
-        x: (..., n); weight: (m, n); bias: (m,) or None; result: (..., m)
+        x: (..., n); weight: (m, n); bias: (m,) or None; more: (..., m) or None;
+        result: (..., m)
 
     Rule:
-        x_bar = z_bar @ weight; weight_bar = z_bar.T @ x; bias_bar = z_bar
+        x_bar = z_bar @ weight; weight_bar = z_bar.T @ x; bias_bar = more_bar = z_bar
     """
     flat = x if x.ndim == 2 else x.reshape(-1, x.shape[-1])
     shape = (*x.shape[:-1], weight.shape[0])
@@ -50,13 +62,20 @@ def _affine(x: Any, weight: Any, bias: Any, /) -> Rule:
             z = z + bias
     if x.ndim != 2:
         z = z.reshape(shape)
+    if more is not None:
+        if plain(z, more):
+            z += more
+        else:
+            z = z + more
     lengths = x.shape
-    del bias, x
+    del bias, more, x
     z_bar = yield (z, z := None)[0]
     back = z_bar if len(shape) == 2 else z_bar.reshape(-1, shape[-1])
     yield lambda: (back @ weight).reshape(lengths)
-    yield lambda: back.T @ flat
+    # Of one row, the product of two vectors: NumPy's own is faster than BLAS here.
+    yield lambda: back.T * flat if back.shape[0] == 1 else back.T @ flat
     yield lambda: back.sum(axis=0)
+    yield z_bar
 
 
 @op
@@ -117,10 +136,10 @@ def _entropy(x: Any, /, targets: Any, scales: Any) -> Rule:
 
     Args:
         targets: for each row, the number of a class.
-        scales: for each row, what its loss is multiplied by.
+        scales: what the losses are multiplied by: for each row, or one for all.
 
     Shapes:
-        x: (n, classes); targets, scales: (n,); result: ()
+        x: (n, classes); targets: (n,); scales: (n,) or a number; result: ()
 
     Rule:
         x_bar = z_bar * scales * (softmax(x) - one_hot(targets))
@@ -141,7 +160,8 @@ def _entropy(x: Any, /, targets: Any, scales: Any) -> Rule:
         shares = exponential.softmax(x, 1)
         chosen = xp.zeros(x.shape, dtype=base(x).dtype)
         chosen[numbers, targets] = 1
-        yield (shares - chosen) * (z_bar * scales)[:, None]
+        factors = z_bar * scales
+        yield (shares - chosen) * (factors[:, None] if factors.ndim else factors)
 
 
 @op
@@ -162,6 +182,20 @@ def _rows(weight: Any, /, index: Any, keep: Any) -> Rule:
     if keep is not None:
         index, z_bar = index[keep], z_bar[keep]
     yield Scatter(index, z_bar)
+
+
+@elementwise
+def _logsigmoid(x: Any, /) -> Rule:
+    """The logarithm of the sigmoid, without overflow.
+
+    Shapes:
+        x: (...); result: (...)
+
+    Rule:
+        x_bar = z_bar * sigmoid(-x)
+    """
+    z_bar = yield -namespace(x).softplus(-x)
+    yield z_bar * namespace(x).sigmoid(-x)
 
 
 @elementwise
@@ -208,7 +242,7 @@ def _cell_memory(gates: Any, memory: Any, /) -> Rule:
         z_bar * enter * (1 - new * new),
     ]
     together = xp.concatenate(parts, axis=-1)
-    yield Scatter((..., slice(0, 3 * n)), together)
+    yield Columns((..., slice(0, 3 * n)), together)
     yield z_bar * forget
 
 
@@ -229,10 +263,10 @@ def _cell_output(gates: Any, memory: Any, /) -> Rule:
     bent = namespace(memory).tanh(memory)
     del gates, memory
     z_bar = yield shown * bent
-    yield Scatter((..., slice(3 * n, 4 * n)), z_bar * bent * shown * (1 - shown))
+    yield Columns((..., slice(3 * n, 4 * n)), z_bar * bent * shown * (1 - shown))
     yield z_bar * shown * (1 - bent * bent)
 
 
 affine, normalised, entropy = fused(_affine), fused(_normalised), fused(_entropy)
-rows, gelu = fused(_rows), fused(_gelu)
+rows, gelu, logsigmoid = fused(_rows), fused(_gelu), fused(_logsigmoid)
 cell_memory, cell_output = fused(_cell_memory), fused(_cell_output)

@@ -188,7 +188,7 @@ def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tenso
 
 def logsigmoid(input: Tensor) -> Tensor:
     """``log(sigmoid(x))``."""
-    return -_softplus(-input)
+    return rules.logsigmoid(input)
 
 
 def softsign(input: Tensor) -> Tensor:

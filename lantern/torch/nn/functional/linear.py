@@ -45,7 +45,7 @@ def linear(input: Tensor, weight: Tensor, bias: Any = None) -> Tensor:
             f"mat1 and mat2 shapes cannot be multiplied ({rows}x"
             f"{x.shape[-1] if x.ndim else 1} and {w.shape[1]}x{w.shape[0]})"
         )
-    return rules.affine(input, weight, bias)
+    return rules.affine(input, weight, bias, None)
 
 
 def bilinear(
@@ -68,7 +68,9 @@ def _positions(index: Any, n: int) -> Any:
             "Expected tensor for argument #1 'indices' to have one of the following "
             "scalar types: Long, Int; but got a floating-point type instead"
         )
-    if index.size and (int(index.max()) >= n or int(index.min()) < 0):
+    # Seen as unsigned, negative positions are too large.
+    unsigned = index.view(np.uint64) if index.dtype == np.int64 else index % 2**63
+    if index.size and unsigned.max() >= n:
         raise PositionError("index out of range in self")
     return index
 

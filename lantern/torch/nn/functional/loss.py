@@ -257,6 +257,12 @@ def cross_entropy(
     if reduction == "none":
         logs = input.log_softmax(min(1, base(input).ndim - 1))
         return nll_loss(logs, target, weight, None, ignore_index, None, reduction)
+    usual = weight is None and ignore_index < 0 and reduction in ("mean", "sum")
+    if usual and base(input).ndim == 2:
+        index, n = base(target), base(input).shape[1]
+        if len(index) == len(base(input)) > 0 and kind in "iu" and _inside(index, n):
+            scale = 1 / len(index) if reduction == "mean" else 1.0
+            return rules.entropy(input, targets=np.array(index), scales=scale)
     x, index, scales = _classes(input, target, weight, ignore_index)
     n = base(x).shape[-1]
     x = x if base(x).ndim == 2 else x.reshape(-1, n)
@@ -268,6 +274,11 @@ def cross_entropy(
         raise OptionError(f"{reduction} is not a valid value for reduction")
     index = np.where((index >= 0) & (index < n), index, 0)
     return rules.entropy(x, targets=index, scales=scales)
+
+
+def _inside(index: Any, n: int) -> bool:
+    """Whether all classes exist, and none is left out."""
+    return bool(index.min() >= 0 and index.max() < n)
 
 
 def _against_shares(

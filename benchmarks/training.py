@@ -1,0 +1,220 @@
+"""Training steps of the same script under ``lantern.torch`` and under PyTorch.
+
+The script is given once, for a ``torch`` that is either of them; both start from the
+same weights and see the same data. In single precision, as such scripts are.
+"""
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from functools import partial
+from importlib.util import find_spec
+from typing import Any
+
+from benchmarks.entrant import Program
+from benchmarks.environment import peer
+from benchmarks.harness import LANTERN, Times, race
+from benchmarks.table import Row, Target
+
+MODULES = {LANTERN: "lantern.torch", "PyTorch": "torch"}
+
+
+def rows(quick: bool) -> list[Row]:
+    """One row for each script, and one for the start of a program."""
+    table = []
+    for name, (make, times) in SCRIPTS.items():
+        makers = {who: partial(_program, make, MODULES[who]) for who in MODULES}
+        target = {"PyTorch": Target(1 / times)}
+        table += race(f"training {name}", 1, makers, target, quick=quick, rtol=1e-3)
+    return [*table, _start_up(3 if quick else 9)]
+
+
+def _program(make: Callable[[Any], Program], module: str) -> Program | None:
+    torch = peer(module)
+    return None if torch is None else make(torch)
+
+
+def _same_start(torch: Any, model: Any) -> Any:
+    """Weights that do not depend on the library's own random numbers."""
+    import numpy as np
+
+    random = np.random.default_rng(0)
+    with torch.no_grad():
+        for p in model.parameters():
+            values = 0.05 * random.standard_normal(tuple(p.shape))
+            p.copy_(torch.from_numpy(values.astype(np.float32)))
+    return model
+
+
+def _draws(torch: Any, *shape: int, classes: int = 0) -> Any:
+    import numpy as np
+
+    random = np.random.default_rng(1)
+    if classes:
+        return torch.from_numpy(random.integers(0, classes, shape))
+    return torch.from_numpy(random.standard_normal(shape).astype(np.float32))
+
+
+def _step(model: Any, optimiser: Any, loss_of: Callable[[], Any]) -> Program:
+    """One step of training; it gives the loss and the first parameter."""
+    first = next(iter(model.parameters()))
+
+    def run() -> list[Any]:
+        optimiser.zero_grad()
+        loss = loss_of()
+        loss.backward()
+        optimiser.step()
+        return [loss.detach(), first.detach()]
+
+    return run
+
+
+def _mlp(torch: Any, batch: int = 64) -> Program:
+    nn = torch.nn
+    layers = (nn.Linear(784, 128), nn.ReLU(), nn.Linear(128, 10))
+    model = _same_start(torch, nn.Sequential(*layers))
+    x, y = _draws(torch, batch, 784), _draws(torch, batch, classes=10)
+    optimiser, loss = (
+        torch.optim.SGD(model.parameters(), lr=0.01),
+        nn.CrossEntropyLoss(),
+    )
+    return _step(model, optimiser, lambda: loss(model(x), y))
+
+
+def _char_lstm(torch: Any) -> Program:
+    nn, n, hidden, steps = torch.nn, 64, 128, 50
+    parts = {
+        "embed": nn.Embedding(n, 32),
+        "cell": nn.LSTMCell(32, hidden),
+        "out": nn.Linear(hidden, n),
+    }
+    model = _same_start(torch, nn.ModuleDict(parts))
+    embed, cell, out = model["embed"], model["cell"], model["out"]
+    text = _draws(torch, 8, steps + 1, classes=n)
+    criterion = nn.CrossEntropyLoss()
+
+    def loss() -> Any:
+        state = torch.zeros(8, hidden), torch.zeros(8, hidden)
+        total = 0
+        for t in range(steps):
+            state = cell(embed(text[:, t]), state)
+            total = total + criterion(out(state[0]), text[:, t + 1])
+        return total / steps
+
+    return _step(model, torch.optim.Adam(model.parameters(), lr=1e-3), loss)
+
+
+def _gpt(torch: Any) -> Program:
+    nn: Any = torch.nn
+    functional, wide, context, n = nn.functional, 128, 64, 65
+
+    class Block(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.second = nn.LayerNorm(wide), nn.LayerNorm(wide)
+            self.attend, self.project = nn.Linear(wide, 3 * wide), nn.Linear(wide, wide)
+            self.up, self.down = nn.Linear(wide, 4 * wide), nn.Linear(4 * wide, wide)
+            mask = torch.tril(torch.ones(context, context))
+            self.register_buffer("mask", mask.view(1, 1, context, context))
+
+        def forward(self, x: Any) -> Any:
+            b, t, c = x.shape
+            q, k, v = self.attend(self.first(x)).split(c, dim=2)
+            q, k, v = (z.view(b, t, 4, c // 4).transpose(1, 2) for z in (q, k, v))
+            scores = q @ k.transpose(-2, -1) * (c // 4) ** -0.5
+            scores = scores.masked_fill(self.mask == 0, float("-inf"))
+            z = functional.softmax(scores, dim=-1) @ v
+            x = x + self.project(z.transpose(1, 2).contiguous().view(b, t, c))
+            return x + self.down(functional.gelu(self.up(self.second(x))))
+
+    class Model(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.words, self.places = nn.Embedding(n, wide), nn.Embedding(context, wide)
+            self.blocks = nn.ModuleList([Block() for _ in range(4)])
+            self.norm, self.head = nn.LayerNorm(wide), nn.Linear(wide, n, bias=False)
+
+        def forward(self, x: Any) -> Any:
+            x = self.words(x) + self.places(torch.arange(context))
+            for block in self.blocks:
+                x = block(x)
+            return self.head(self.norm(x))
+
+    model = _same_start(torch, Model())
+    text = _draws(torch, 8, context + 1, classes=n)
+    x, y = text[:, :-1].contiguous(), text[:, 1:].contiguous().view(-1)
+    optimiser = torch.optim.AdamW(model.parameters(), lr=1e-3)
+    return _step(
+        model, optimiser, lambda: functional.cross_entropy(model(x).view(-1, n), y)
+    )
+
+
+def _word2vec(torch: Any) -> Program:
+    nn, functional, n, wide = torch.nn, torch.nn.functional, 2000, 64
+    tables = [nn.Embedding(n, wide), nn.Embedding(n, wide)]
+    model = _same_start(torch, nn.ModuleList(tables))
+    word, near = _draws(torch, 64, classes=n), _draws(torch, 64, classes=n)
+    far = _draws(torch, 64, 5, classes=n)
+
+    def loss() -> Any:
+        u, v = model[0](word), model[1](near)
+        good = functional.logsigmoid((u * v).sum(1))
+        bad = torch.bmm(model[1](far), u.unsqueeze(2)).squeeze(2)
+        return -(good + functional.logsigmoid(-bad).sum(1)).mean()
+
+    return _step(model, torch.optim.SGD(model.parameters(), lr=0.1), loss)
+
+
+def _adam(torch: Any) -> Program:
+    values = _draws(torch, 100, 64, 64)
+    parameters = [torch.nn.Parameter(x.clone()) for x in values]
+    optimiser = torch.optim.Adam(parameters)
+    for p, x in zip(parameters, values, strict=True):
+        p.grad = x * x
+
+    def run() -> list[Any]:
+        optimiser.step()
+        return [parameters[0].detach()]
+
+    return run
+
+
+# What is trained, and how long a step may take in times of PyTorch's.
+SCRIPTS: dict[str, tuple[Callable[[Any], Program], float]] = {
+    "MLP 784-128-10, batch 64": (_mlp, 1.0),
+    "MLP 784-128-10, batch 1": (partial(_mlp, batch=1), 0.6),
+    "character LSTM, 50 steps": (_char_lstm, 0.7),
+    "GPT, 4 layers, 128 wide": (_gpt, 1.3),
+    "word2vec": (_word2vec, 0.7),
+    "Adam, 100 tensors": (_adam, 1.0),
+}
+
+_FIRST_STEP = """
+import importlib, sys
+torch = importlib.import_module(sys.argv[1])
+nn = torch.nn
+model = nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 2))
+optimiser = torch.optim.SGD(model.parameters(), lr=0.1)
+loss = nn.functional.cross_entropy(model(torch.ones(4, 8)), torch.arange(4) % 2)
+loss.backward()
+optimiser.step()
+"""
+
+
+def _start_up(rounds: int) -> Row:
+    """A program that imports all it needs, takes one step, and ends."""
+    figure, target = "start-up: times as fast as PyTorch", Target(5)
+    if not find_spec("torch"):
+        return Row("training", figure, None, "×", target, "PyTorch is missing here")
+    samples: dict[str, list[float]] = {who: [] for who in MODULES}
+    for turn in range(rounds + 1):
+        for who, module in MODULES.items():
+            start = time.perf_counter()
+            subprocess.run([sys.executable, "-c", _FIRST_STEP, module], check=True)
+            if turn > 0:  # the first one may still compile
+                samples[who].append(time.perf_counter() - start)
+    times = {who: Times(taken) for who, taken in samples.items()}
+    detail = ", ".join(f"{who} {taken}" for who, taken in times.items())
+    ratio = times["PyTorch"].median / times[LANTERN].median
+    return Row("training", figure, ratio, "×", target, detail)
