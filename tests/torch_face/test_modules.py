@@ -307,3 +307,49 @@ def test_what_is_absent_names_the_nearest(module, name, near):
     part = importlib.import_module(f"lantern.torch.{module}")
     with pytest.raises(AttributeError, match=f"{name}.*Did you mean: '{near}'"):
         getattr(part, name)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.ReLU(), nn.Linear(4, 2))",
+        "LSTM(3, 4, 2)",
+        "TransformerEncoderLayer(4, 2, 8)",
+        "Sequential(nn.Unflatten(1, (1, 3)), nn.Conv1d(1, 2, 2), nn.Flatten())",
+    ],
+)
+def test_training_steps_leave_nothing_behind(source):
+    import gc
+    import tracemalloc
+
+    width = 4 if "Transformer" in source else 3
+    model = eval(f"nn.{source}", {"nn": ours.nn})
+    optimiser = ours.optim.AdamW(model.parameters())
+    x = ours.randn(5, width)
+
+    def step():
+        z = model(x.unsqueeze(1) if "LSTM" in source or width == 4 else x)
+        z = z[0] if isinstance(z, tuple) else z
+        loss = (z * z).mean()
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+
+    for _ in range(5):
+        step()
+    gc.collect()
+    gc.disable()
+    try:
+        tracemalloc.start()
+        before = tracemalloc.get_traced_memory()[0]
+        for _ in range(20):
+            step()
+        rings = (
+            gc.collect()
+        )  # which also empties the interpreter's lists of spare tuples
+        grown = tracemalloc.get_traced_memory()[0] - before
+    finally:
+        tracemalloc.stop()
+        gc.enable()
+    assert rings == 0
+    assert grown < 10_000

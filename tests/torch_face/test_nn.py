@@ -286,3 +286,43 @@ def test_a_loss_is_as_pytorchs(source):
         return
     assert_same(mine[0], other[0], rtol=1e-9, atol=1e-10)
     assert_same(mine[1], other[1], rtol=1e-9, atol=1e-10)
+
+
+# Modules of which a gradient is differentiated once more, as a penalty does.
+TWICE = """
+Linear(4, 3) | (5, 4)
+Sequential(nn.Conv2d(2, 3, 3, stride=2, padding=1), nn.Tanh()) | (2, 2, 5, 6)
+Sequential(nn.ConvTranspose2d(2, 3, 3, stride=2), nn.Sigmoid()) | (2, 2, 3, 3)
+Sequential(nn.Conv1d(2, 4, 3, groups=2), nn.SiLU(), nn.AvgPool1d(2)) | (2, 2, 8)
+Sequential(nn.Conv2d(1, 2, 2), nn.Softplus(), nn.MaxPool2d(2)) | (2, 1, 5, 5)
+BatchNorm1d(4) | (6, 4)
+LayerNorm(5) | (3, 5)
+GroupNorm(2, 4) | (3, 4, 2)
+GELU() | (3, 4)
+LogSigmoid() | (3, 4)
+LSTM(3, 4, 2) | (4, 2, 3)
+GRU(3, 4) | (4, 2, 3)
+MultiheadAttention(6, 2) | (4, 3, 6) (4, 3, 6) (4, 3, 6)
+"""
+TWICE_ROWS = [[w.strip() for w in row.split("|")] for row in TWICE.strip().split("\n")]
+
+
+def penalised(torch, source, shapes):
+    module = set_alike(made(torch, source), torch)
+    inputs = arguments(torch, shapes)
+    z = tensors(module(*inputs), torch)[0]
+    gradients = torch.autograd.grad((z * z).sum(), inputs, create_graph=True)
+    sum((g * g).sum() for g in gradients).backward()
+    leaves = [*inputs, *module.parameters()]
+    return plain([gradients[0], *(x.grad for x in leaves)])
+
+
+@pytest.mark.parametrize(
+    ("source", "shapes"), TWICE_ROWS, ids=[r[0] for r in TWICE_ROWS]
+)
+def test_gradients_have_pytorchs_gradients(source, shapes):
+    mine, other = (penalised(torch, source, shapes) for torch in (ours, theirs))
+    for a, b in zip(mine, other, strict=True):
+        assert (a is None) == (b is None)
+        if b is not None:
+            np.testing.assert_allclose(a[2], b[2], rtol=1e-6, atol=1e-9)
