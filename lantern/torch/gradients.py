@@ -44,12 +44,17 @@ class Handle:
 
 # Where PyTorch calls an operation otherwise.
 _NAMES = {
+    "affine": "addmm",
+    "correlate": "convolution",
     "divide": "div",
+    "entropy": "nll_loss",
     "matmul": "mm",
     "multiply": "mul",
     "negative": "neg",
+    "normalised": "native_layer_norm",
     "permute_dims": "permute",
     "reshape": "view",
+    "rows": "embedding",
     "subtract": "sub",
 }
 

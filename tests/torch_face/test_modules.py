@@ -353,3 +353,22 @@ def test_training_steps_leave_nothing_behind(source):
         gc.enable()
     assert rings == 0
     assert grown < 10_000
+
+
+STEPS = """
+F.cross_entropy(nn.Linear(3, 2)(x), torch.tensor([0, 1])); nn.Linear(3, 2)(x)
+nn.LayerNorm(3)(x); nn.Embedding(3, 2)(torch.tensor([1])); nn.GELU()(nn.Linear(3, 2)(x))
+nn.Conv2d(1, 1, 1, bias=False)(torch.ones(1, 1, 2, 2)); F.softmax(nn.Linear(3, 2)(x), 1)
+"""
+
+
+@pytest.mark.parametrize(
+    "source", [s.strip() for s in STEPS.replace("\n", ";").split(";") if s.strip()]
+)
+def test_steps_are_called_as_pytorch_calls_them(source):
+    names = []
+    for torch in (ours, theirs):
+        scope = {"torch": torch, "nn": torch.nn, "F": torch.nn.functional}
+        z = eval(source, {**scope, "x": torch.ones(2, 3)})
+        names.append(z.grad_fn.name())
+    assert names[0] == names[1]
