@@ -12,6 +12,7 @@ Example:
 import difflib as _difflib
 import importlib as _importlib
 import math as _math
+import warnings as _warnings
 from typing import Any as _Any
 
 from lantern.torch.dtypes import *  # isort: skip
@@ -26,6 +27,9 @@ from lantern.torch.printing import set_printoptions as set_printoptions
 from lantern.torch.tensor import *
 
 globals().update(_FUNCTIONS)
+
+# The logarithm of 0 is -inf; PyTorch says no more about it.
+_warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"lantern\.")
 
 pi, e, inf, nan, newaxis = _math.pi, _math.e, _math.inf, _math.nan, None
 strided, contiguous_format, preserve_format, channels_last = (

@@ -2,6 +2,7 @@
 
 import operator
 from typing import Any
+from weakref import ref
 
 import numpy as np
 
@@ -13,7 +14,15 @@ from lantern.torch import dtypes
 from lantern.torch.dtypes import BOOL, F32, F64, I64, promoted
 from lantern.torch.eager import AMBIENT, NOTHING, STANDIN, Recorder
 from lantern.torch.modes import is_enabled
-from lantern.torch.tensor import Tensor, fresh, make, numpy_face, torch_face
+from lantern.torch.tensor import (
+    UNSEEN,
+    Tensor,
+    fresh,
+    make,
+    numpy_face,
+    torch_face,
+    views_of,
+)
 from lantern.torch.versions import owner
 from lantern.value import UNTRACKED, base
 
@@ -330,9 +339,12 @@ def call(function: Any, *args: Any, **options: Any) -> Any:
 
 def as_view(z: Any, x: Any) -> Any:
     """A tensor that shows the memory of another, marked as such."""
-    z.viewed = x if x.viewed is None else x.viewed
+    z.viewed = whole = x if x.viewed is None else x.viewed
     if z.prompt is AMBIENT:
         z.receiver.memory = id(owner(z.primal))
+    elif whole is not UNSEEN:
+        # A name that is free again is taken again: there are never many.
+        views_of(whole)[id(z)] = ref(z)
     return z
 
 

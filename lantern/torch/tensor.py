@@ -91,13 +91,23 @@ class Tensor(Wrapper):
         tensor([2., 4.])
     """
 
-    __slots__ = ("__dict__", "__weakref__", "primal", "prompt", "receiver", "viewed")
+    # ``views``: of a base, weakly, the untracked tensors that show its memory.
+    __slots__ = (
+        "__dict__",
+        "__weakref__",
+        "primal",
+        "prompt",
+        "receiver",
+        "viewed",
+        "views",
+    )
     __hash__ = object.__hash__
     __array_priority__ = 1000
     rank: ClassVar[int] = 3
 
     receiver: Any
     viewed: Any
+    views: Any
 
     if TYPE_CHECKING:  # what is installed below, and by lantern.torch.methods
         __add__: Callable[..., Any]
@@ -379,6 +389,19 @@ class Tensor(Wrapper):
     def grad(self) -> None:
         """None."""
         self.grad = None
+
+
+# Without the class's ``__getattr__``, which looks for the nearest name.
+_views: Any = Tensor.__dict__["views"].__get__
+
+
+def views_of(x: Tensor) -> dict[int, Any]:
+    """Weakly, the untracked tensors that show the memory of a base."""
+    try:
+        return _views(x)
+    except AttributeError:
+        x.views = {}
+        return x.views
 
 
 # In place of a view's base: what is written through it is not noticed.

@@ -23,7 +23,14 @@ from lantern.torch.gradients import set_data
 from lantern.torch.indexing import plain_index, put
 from lantern.torch.modes import is_enabled
 from lantern.torch.operators import cast, in_memory, is_recorded, mismatch
-from lantern.torch.tensor import UNSEEN, Tensor, fresh, make, numpy_face
+from lantern.torch.tensor import (
+    UNSEEN,
+    Tensor,
+    fresh,
+    make,
+    numpy_face,
+    views_of,
+)
 from lantern.torch.versions import owner, written
 from lantern.value import UNTRACKED, base
 
@@ -121,7 +128,20 @@ def write(
         _rebase(x, viewed, z)
     else:
         x.prompt, x.receiver = z.prompt, z.receiver
+    _follow(x if viewed is None else viewed, x)
     return x
+
+
+def _follow(whole: Any, x: Tensor) -> None:
+    """Let views, taken while nothing was tracked, be parts of their base's value."""
+    found = () if whole is UNSEEN else list(views_of(whole).values())
+    for view in [view for view in (weak() for weak in found) if view is not None]:
+        if view is not x:
+            flat = reshaped(numpy_face(whole), (-1,))
+            where = positions(in_memory(view), in_memory(whole))
+            part = reshaped(read(flat, index=where), view.primal.shape)
+            view.prompt, view.receiver = AMBIENT, part.receiver
+            view.receiver.memory = id(owner(view.primal))
 
 
 def _rebase(x: Tensor, viewed: Tensor, z: Tensor) -> None:
