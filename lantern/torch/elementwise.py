@@ -15,6 +15,7 @@ from lantern.torch.operators import (
     cast,
     mismatch,
     promote,
+    refuse_numbers,
     result_dtype,
     unary,
 )
@@ -54,7 +55,6 @@ _FLOATING = {
 }
 _SAME_TYPE = {
     "abs": choice.abs,
-    "neg": arithmetic.negative,
     "relu": special.relu,
     "square": arithmetic.square,
 }
@@ -74,10 +74,12 @@ functions: dict[str, Any] = {
 }
 
 
-def _binary(function: Any, floating: bool = False) -> Any:
-    """An operation of two tensors of any types."""
+def _binary(function: Any, numbers: str = "", floating: bool = False) -> Any:
+    """An operation of two tensors of any types; ``numbers``: which may be one."""
+    name = function.__name__
 
     def operate(input: Any, other: Any) -> Any:
+        refuse_numbers(name, input, other, numbers)
         x, y = as_tensor(input), as_tensor(other)
         x, y = promote(x, y, floating=floating)
         try:
@@ -90,18 +92,19 @@ def _binary(function: Any, floating: bool = False) -> Any:
 
 functions |= {
     "atan2": _binary(trigonometry.atan2, floating=True),
-    "copysign": _binary(elementwise.copysign, floating=True),
+    "copysign": _binary(elementwise.copysign, "second", floating=True),
     "fmax": _binary(elementwise.fmax),
     "fmin": _binary(elementwise.fmin),
-    "fmod": _binary(floating.fmod),
+    "fmod": _binary(floating.fmod, "second"),
     "heaviside": _binary(elementwise.heaviside),
     "hypot": _binary(trigonometry.hypot),
     "logaddexp": _binary(tensor_special.logaddexp),
     "logaddexp2": _binary(tensor_special.logaddexp2),
     "maximum": _binary(choice.maximum),
     "minimum": _binary(choice.minimum),
-    "remainder": _binary(arithmetic.remainder),
-    "xlogy": _binary(tensor_special.xlogy, floating=True),
+    "nextafter": _binary(floating.nextafter),
+    "remainder": _binary(arithmetic.remainder, "either"),
+    "xlogy": _binary(tensor_special.xlogy, "either", floating=True),
 }
 _SYNONYMS |= {"arctan2": "atan2"}
 
@@ -118,6 +121,7 @@ def sub(input: Any, other: Any, *, alpha: Any = 1) -> Any:
 
 def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Any:
     """``other - alpha * input``."""
+    refuse_numbers("rsub", input, other, "second")
     return other - (input if alpha == 1 else input * alpha)
 
 
@@ -151,14 +155,29 @@ def floor_divide(input: Any, other: Any) -> Any:
 
 def pow(input: Any, exponent: Any) -> Any:
     """Each element of one to the power of the other's."""
+    refuse_numbers("pow", input, exponent, "either")
     return input**exponent
 
 
 def float_power(input: Any, exponent: Any) -> Any:
     """As ``pow``, in double precision."""
+    refuse_numbers("float_power", input, exponent, "either")
     x, y = as_tensor(input), as_tensor(exponent)
     x = cast(x, dtypes.F64) if isinstance(x, Tensor) else float(x)
     return x ** (cast(y, dtypes.F64) if isinstance(y, Tensor) else y)
+
+
+_neg = unary(arithmetic.negative)
+
+
+def neg(input: Any) -> Any:
+    """Each element with the other sign."""
+    if input.primal.dtype.kind == "b":
+        raise EagerError(
+            "Negation, the `-` operator, on a bool tensor is not supported. If you are "
+            "trying to invert a mask, use the `~` or `logical_not()` operator instead."
+        )
+    return _neg(input)
 
 
 def rsqrt(input: Any) -> Any:
@@ -175,8 +194,12 @@ def clamp(input: Any, min: Any = None, max: Any = None) -> Any:
     if not any(isinstance(x, Tensor) for x in (min, max)):
         return _clamped(input, min, max)
     if min is not None:
-        input = functions["maximum"](input, min)
-    return input if max is None else functions["minimum"](input, max)
+        input = functions["maximum"](input, _limit(min, kind))
+    return input if max is None else functions["minimum"](input, _limit(max, kind))
+
+
+def _limit(x: Any, kind: Any) -> Any:
+    return x if isinstance(x, Tensor) else fresh(np.asarray(x, kind))
 
 
 def _clamped(input: Any, min: Any, max: Any) -> Any:
@@ -255,6 +278,14 @@ def isclose(
     equal_nan: bool = False,
 ) -> Any:
     """Where two tensors are close."""
+    refuse_numbers("isclose", input, other)
+    for name, bound in (("rtol", rtol), ("atol", atol)):
+        if bound < 0:
+            raise EagerError(
+                f"{name} must be greater than or equal to zero, but got {bound}"
+            )
+    if base(input).dtype != base(other).dtype:
+        raise EagerError(f"{input.dtype} did not match {other.dtype}")
     return fresh(
         np.asarray(np.isclose(base(input), base(other), rtol, atol, equal_nan))
     )
@@ -321,7 +352,7 @@ functions |= {
     for function in (
         add, addcdiv, addcmul, allclose, angle, clamp, clamp_max, clamp_min, conj,
         digamma, div, equal, float_power, floor_divide, frac, imag, isclose, lerp,
-        logit, mul, nan_to_num, pow, real, round, rsqrt, rsub, sinc, sub, where,
+        logit, mul, nan_to_num, neg, pow, real, round, rsqrt, rsub, sinc, sub, where,
     )
 }  # fmt: skip
 _SYNONYMS |= {

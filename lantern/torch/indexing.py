@@ -8,7 +8,8 @@ from lantern.errors import EagerError, PositionError, ShapeError
 from lantern.tensor import indexing as ours
 from lantern.tensor import updating
 from lantern.torch.operators import as_view, call, cast, in_memory
-from lantern.torch.shaping import _read, axis_of
+from lantern.torch.reduction import axis_of
+from lantern.torch.shaping import _read
 from lantern.torch.tensor import Tensor, fresh, numpy_face, torch_face
 from lantern.value import base
 

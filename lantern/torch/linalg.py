@@ -8,7 +8,7 @@ import numpy as np
 from lantern import linalg as ours
 from lantern.errors import EagerError
 from lantern.torch.operators import call
-from lantern.torch.reduction import axes, vector_norm
+from lantern.torch.reduction import vector_norm
 from lantern.torch.tensor import Tensor, fresh, numpy_face, torch_face
 from lantern.value import base
 
@@ -178,7 +178,7 @@ def norm(
             A if dim is not None or ord is None or base(A).ndim == 1 else A.reshape(-1)
         )
         return vector_norm(
-            flat, 2 if ord is None else ord, axes(dim), keepdim, dtype=dtype
+            flat, 2 if ord is None else ord, dim, keepdim, dtype=dtype
         )
     return matrix_norm(A, ord, dim or (-2, -1), keepdim, dtype=dtype)
 

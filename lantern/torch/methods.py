@@ -25,7 +25,7 @@ from lantern.torch import (
     writing,
 )
 from lantern.torch.dtypes import Size, as_numpy_dtype
-from lantern.torch.operators import call, cast, in_memory, unary
+from lantern.torch.operators import call, cast, in_memory, refuse_numbers, unary
 from lantern.torch.tensor import Tensor, fresh, make
 from lantern.torch.writing import type_name
 from lantern.value import UNTRACKED, base
@@ -202,7 +202,11 @@ def _device_number(self: Tensor) -> Any:
 
 
 def _reflected(function: Any) -> Any:
-    return lambda self, other: function(other, self)
+    def reflected(self: Tensor, other: Any) -> Any:
+        refuse_numbers(function.__name__, self, other, "second")
+        return function(other, self)
+
+    return reflected
 
 
 _OWN = {

@@ -7,7 +7,7 @@ from weakref import ref
 import numpy as np
 
 from lantern import arithmetic
-from lantern.errors import EagerError
+from lantern.errors import ArgumentError, EagerError
 from lantern.op import registry
 from lantern.tensor import linalg, manipulation
 from lantern.torch import dtypes
@@ -324,6 +324,26 @@ def joining(function: Any) -> Any:
         return make(z, AMBIENT, receiver)
 
     return operate
+
+
+_NUMBERS = (bool, int, float, complex)
+
+
+def refuse_numbers(name: str, x: Any, y: Any, allowed: str = "") -> None:
+    """Raise where PyTorch takes a tensor only.
+
+    Args:
+        name: the function that was called.
+        x: its first operand.
+        y: its second one.
+        allowed: what may be a number: "" for neither, "second", or "either", not both.
+    """
+    first, second = isinstance(x, _NUMBERS), isinstance(y, _NUMBERS)
+    if (first and (second or allowed != "either")) or (second and not allowed):
+        place, wrong = ("input", x) if first else ("other", y)
+        raise ArgumentError(
+            f"{name}(): argument '{place}' must be Tensor, not {type(wrong).__name__}"
+        )
 
 
 def call(function: Any, *args: Any, **options: Any) -> Any:
