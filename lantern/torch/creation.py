@@ -263,8 +263,10 @@ def arange(
     start, end, step = base(start), base(end), base(step)
     if end is None:
         start, end = 0, start
+    if not all(np.isfinite(x) for x in (start, end, step)):
+        raise EagerError(f"unsupported range: {start} -> {end}")
     if step == 0:
-        raise EagerError("step must be nonzero")
+        raise ShapeError("step must be nonzero")
     if (end - start) * step < 0:
         raise EagerError("upper bound and lower bound inconsistent with step sign")
     kind = as_numpy_dtype(dtype)
@@ -297,6 +299,14 @@ def linspace(
         tensor([0.0000, 0.5000, 1.0000])
     """
     kind = dtypes.default() if dtype is None else as_numpy_dtype(dtype)
+    if steps < 0:
+        raise EagerError("number of steps must be non-negative")
+    if np.ndim(base(start)) or np.ndim(base(end)):
+        raise EagerError(
+            "linspace only supports 0-dimensional start and end tensors, but got start "
+            f"with {np.ndim(base(start))} dimension(s) and end with "
+            f"{np.ndim(base(end))} dimension(s)."
+        )
     array = np.linspace(base(start), base(end), steps, dtype=kind)
     return finished(array, device, requires_grad)
 
@@ -327,6 +337,8 @@ def eye(
                 [0., 1.]])
     """
     kind = dtypes.default() if dtype is None else as_numpy_dtype(dtype)
+    if n < 0 or (m is not None and m < 0):
+        raise EagerError(f"n must be greater or equal to 0, got {n} and {m}")
     return finished(np.eye(n, m, dtype=kind), device, requires_grad)
 
 
@@ -342,4 +354,11 @@ def triu_indices(row: int, col: int, offset: int = 0, **options: Any) -> Tensor:
 
 def complex(real: Any, imag: Any) -> Any:
     """Complex numbers of their real and imaginary parts."""
+    if not (isinstance(real, Tensor) and isinstance(imag, Tensor)):
+        raise ArgumentError("complex(): both arguments must be Tensor")
+    if base(real).dtype != base(imag).dtype or base(real).dtype.kind != "f":
+        raise EagerError(
+            "Expected both inputs to be Half, Float or Double tensors of one type but "
+            f"got {real.dtype} and {imag.dtype}"
+        )
     return real + imag * 1j

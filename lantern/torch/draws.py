@@ -206,6 +206,13 @@ def normal(
     shape = size
     if size is None:
         shape = np.broadcast_shapes(np.shape(base(mean)), np.shape(base(std)))
+    if size is None:
+        kinds = [base(v).dtype for v in (mean, std) if isinstance(v, Tensor)]
+        if any(kind.kind == "c" for kind in kinds[-1:]):
+            raise EagerError("normal expects standard deviation to be non-complex")
+        if any((np.asarray(base(std)) < 0).flat):
+            raise EagerError("normal expects all elements of std >= 0.0")
+        options.setdefault("dtype", np.result_type(*kinds) if kinds else None)
     z = randn(shape, generator=generator, **options)
     return fresh(np.asarray(z.primal * base(std) + base(mean)).astype(z.primal.dtype))
 
@@ -235,6 +242,12 @@ def multinomial(
         raise EagerError(
             "probability tensor contains either `inf`, `nan` or element < 0"
         )
+    if num_samples <= 0:
+        raise EagerError("cannot sample n_sample <= 0 samples")
+    if weights.ndim not in (1, 2):
+        raise EagerError("prob_dist must be 1 or 2 dim")
+    if (weights.sum(-1) <= 0).any():
+        raise EagerError("invalid multinomial distribution (sum of probabilities <= 0)")
     if not replacement and num_samples > weights.shape[-1]:
         raise EagerError(
             "cannot sample n_sample > prob_dist.size(-1) samples without replacement"
@@ -289,6 +302,10 @@ def _chances(random: Any, array: Any, p: Any = 0.5) -> Any:
 
 def _uniform(random: Any, array: Any, a: Any = 0.0, b: Any = 1.0, **names: Any) -> Any:
     a, b = names.get("from", a), names.get("to", b)
+    if a > b:
+        raise EagerError(
+            f"uniform_ expects to return a [from, to) range, but found from={a} > to={b}"
+        )
     return (
         random.random(array.shape, array.dtype if array.dtype == dtypes.F32 else float)
         * (b - a)
@@ -297,15 +314,46 @@ def _uniform(random: Any, array: Any, a: Any = 0.0, b: Any = 1.0, **names: Any) 
 
 
 def _normal(random: Any, array: Any, mean: Any = 0.0, std: Any = 1.0) -> Any:
+    if std < 0:
+        raise EagerError(f"normal_ expects std >= 0.0, but found std {std}")
     kind = array.dtype if array.dtype == dtypes.F32 else float
     return random.standard_normal(array.shape, kind) * std + mean
 
 
+def _positive(name: str, what: str, value: float) -> None:
+    if not value > 0:
+        raise EagerError(f"{name} expects {what} > 0.0, but found {what}={value}")
+
+
+def _exponential(random: Any, array: Any, lambd: Any = 1.0) -> Any:
+    _positive("exponential_", "lambda", lambd)
+    return random.exponential(1 / lambd, array.shape)
+
+
+def _cauchy(random: Any, array: Any, median: Any = 0.0, sigma: Any = 1.0) -> Any:
+    _positive("cauchy_", "sigma", sigma)
+    return median + sigma * random.standard_cauchy(array.shape)
+
+
+def _log_normal(random: Any, array: Any, mean: Any = 1.0, std: Any = 2.0) -> Any:
+    _positive("log_normal_", "std", std)
+    return random.lognormal(mean, std, array.shape)
+
+
+def _geometric(random: Any, array: Any, p: Any) -> Any:
+    if not 0 < p < 1:
+        raise EagerError(f"geometric_ expects p to be in (0, 1), but got p={p}")
+    return random.geometric(p, array.shape)
+
+
 METHODS = {
+    "cauchy_": _writer("cauchy_", _cauchy, "Fill with Cauchy draws."),
+    "geometric_": _writer("geometric_", _geometric, "Fill with geometric draws."),
+    "log_normal_": _writer("log_normal_", _log_normal, "Fill with log-normal draws."),
     "bernoulli_": _writer("bernoulli_", _chances, "Fill with 1 or 0, by chance."),
     "exponential_": _writer(
         "exponential_",
-        lambda random, array, lambd=1.0: random.exponential(1 / lambd, array.shape),
+        _exponential,
         "Fill with exponential draws.",
     ),
     "normal_": _writer("normal_", _normal, "Fill with normal draws."),

@@ -1,5 +1,6 @@
 """Reading parts of a tensor by positions and masks; tensors with parts changed."""
 
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -170,6 +171,8 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
     array, positions = base(input), _positions("gather", index)
     if not array.shape:
         return input.reshape(()).expand(positions.shape).clone()
+    if not positions.size:
+        return input.reshape(-1)[:0].reshape(positions.shape)
     if positions.ndim != array.ndim:
         raise EagerError(
             "Index tensor must have the same number of dimensions as input tensor"
@@ -219,17 +222,45 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Any:
             f"{mask.dtype}"
         )
     kind = base(input).dtype
-    value = (
-        cast(value, kind)
-        if isinstance(value, Tensor)
-        else fresh(np.asarray(value, kind))
-    )
+    if isinstance(value, Tensor):
+        if base(value).shape:
+            raise EagerError(
+                "masked_fill_ only supports a 0-dimensional value tensor, but got "
+                f"tensor with {base(value).ndim} dimension(s)."
+            )
+        value = cast(value, kind)
+    else:
+        value = fresh(_number("value", value, kind))
     return where(mask, value, input)
+
+
+def _number(name: str, value: Any, kind: Any) -> Any:
+    """A number as an array of a type that can hold it."""
+    if isinstance(value, complex) and kind.kind != "c":
+        raise EagerError(
+            f"{name} cannot be converted to type {kind} without overflow: {value}"
+        )
+    return np.asarray(value, kind)
 
 
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Any:
     """The tensor with the source's elements, in order, where a mask holds."""
-    chosen = np.array(np.broadcast_to(base(mask), base(input).shape))
+    if base(mask).dtype.kind != "b":
+        raise EagerError(
+            f"masked_scatter_ only supports boolean masks, but got mask with dtype "
+            f"{mask.dtype}"
+        )
+    if base(source).dtype != base(input).dtype:
+        raise EagerError(
+            "masked_scatter: expected self and source to have same dtypes but got "
+            f"{input.dtype} and {source.dtype}"
+        )
+    shape = np.broadcast_shapes(base(mask).shape, base(input).shape)
+    if shape != base(input).shape:
+        input = input.expand(shape).clone()
+    chosen = np.array(np.broadcast_to(base(mask), shape))
+    if chosen.sum() > base(source).size:
+        raise EagerError("masked_scatter: source is too small for the mask")
     return put(input, chosen, source.reshape(-1)[: int(chosen.sum())])
 
 
@@ -251,6 +282,11 @@ def scatter(
 ) -> Any:
     """The tensor with a source's elements at positions along an axis."""
     positions = _positions("scatter", index)
+    if not base(input).shape:
+        return scatter(
+            input.reshape(1), dim, index.reshape(-1), src, value=value, reduce=reduce
+        ).reshape(())
+    check_scattered(input, dim, positions, src)
     where = lines(base(input), dim, np.array(positions))
     src = value if src is None else _part_of(src, positions)
     if reduce == "add":
@@ -262,9 +298,47 @@ def scatter(
     return put(input, where, src)
 
 
+def check_scattered(input: Tensor, dim: int, positions: Any, src: Any) -> None:
+    """Raise unless positions, and a source, are as scattering needs them."""
+    array, part = base(input), base(src)
+    if positions.size:
+        if positions.ndim != array.ndim:
+            raise EagerError(
+                "Index tensor must have the same number of dimensions as self tensor"
+            )
+        axis = axis_of(dim, array.ndim)
+        _checked("scatter", positions, array.shape[axis], axis)
+        fits = all(
+            n <= m
+            for i, (n, m) in enumerate(zip(positions.shape, array.shape, strict=True))
+            if i != axis
+        )
+        if not fits:
+            raise EagerError(
+                f"Expected index {list(positions.shape)} to be no larger than self "
+                f"{list(array.shape)} apart from dimension {axis}"
+            )
+    if not isinstance(src, Tensor):
+        return
+    if part.dtype != array.dtype:
+        raise EagerError("scatter(): Expected self.dtype to be equal to src.dtype")
+    if positions.size and (
+        part.ndim != positions.ndim
+        or any(n > m for n, m in zip(positions.shape, part.shape, strict=True))
+    ):
+        raise EagerError(
+            f"Expected index {list(positions.shape)} to be no larger than src "
+            f"{list(part.shape)}"
+        )
+
+
 def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Any:
     """The tensor with a source's elements added at positions along an axis."""
     positions = _positions("scatter", index)
+    if not base(input).shape:
+        index, src = index.reshape(-1), src.reshape(-1)
+        return scatter_add(input.reshape(1), dim, index, src).reshape(())
+    check_scattered(input, dim, positions, src)
     where = lines(base(input), dim, np.array(positions))
     return add_at(input, where, _part_of(src, positions))
 
@@ -274,20 +348,48 @@ def _along(input: Tensor, dim: int, index: Tensor) -> Any:
     return (*(slice(None),) * dim, np.array(base(index)))
 
 
+def _of_scalars(function: Any) -> Any:
+    """A function of parts along an axis, for tensors without axes as well."""
+
+    @wraps(function)
+    def operate(
+        input: Tensor, dim: int, index: Tensor, source: Any = None, **options: Any
+    ) -> Any:
+        source = options.pop("value", source)
+        if base(input).shape:
+            return function(input, dim, index, source, **options)
+        if isinstance(source, Tensor) and function.__name__ != "index_fill":
+            source = source.reshape(-1)
+        return function(
+            input.reshape(1), dim, index.reshape(-1), source, **options
+        ).reshape(())
+
+    return operate
+
+
+@_of_scalars
 def index_add(
     input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1
 ) -> Any:
     """The tensor with a source's parts added at positions along an axis."""
+    n, m = base(index).size, base(source).shape
+    if m and n != m[axis_of(dim, len(m))]:
+        raise EagerError(
+            f"index_add(): Number of indices ({n}) should be equal to source.size(dim) "
+            f"({m[dim]})"
+        )
     return add_at(
         input, _along(input, dim, index), source if alpha == 1 else source * alpha
     )
 
 
+@_of_scalars
 def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Any:
     """The tensor with a source's parts at positions along an axis."""
     return put(input, _along(input, dim, index), source)
 
 
+@_of_scalars
 def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Any:
     """The tensor with a value at positions along an axis."""
     return put(input, _along(input, dim, index), value)
@@ -341,26 +443,55 @@ def searchsorted(
     *,
     right: bool = False,
     side: Any = None,
-    **ignored: Any,
+    out_int32: bool = False,
+    sorter: Any = None,
+    out: Any = None,
 ) -> Any:
     """Where values would stand in an ordered sequence."""
+    if side is not None and right and side != "right":
+        raise EagerError("side and right can't be set to opposites")
     side = side or ("right" if right else "left")
+    if side not in ("left", "right"):
+        raise EagerError(f"side can only be 'left' or 'right' but got {side}")
+    kind = np.int32 if out_int32 else np.int64
     rows, values = base(sorted_sequence), np.asarray(base(input))
+    if not rows.shape:
+        raise EagerError("boundaries tensor should have positive dimension")
+    if sorter is not None:
+        rows = np.take_along_axis(rows, base(sorter), -1)
     if rows.ndim == 1:
-        return fresh(np.asarray(np.searchsorted(rows, values, side)))
+        return fresh(np.asarray(np.searchsorted(rows, values, side)).astype(kind))
+    if not values.size:
+        return fresh(np.zeros(values.shape, kind))
+    if rows.ndim != values.ndim or rows.shape[:-1] != values.shape[:-1]:
+        raise EagerError(
+            "boundaries tensor should be 1 dimension or the first N-1 dimensions of "
+            f"boundaries tensor and input value tensor must match, but we got "
+            f"boundaries tensor {list(rows.shape)} and input value tensor "
+            f"{list(values.shape)}"
+        )
     flat, wanted = (
         rows.reshape(-1, rows.shape[-1]),
         values.reshape(-1, values.shape[-1]),
     )
     found = [np.searchsorted(r, v, side) for r, v in zip(flat, wanted, strict=True)]
-    return fresh(np.stack(found).reshape(values.shape))
+    return fresh(np.stack(found).reshape(values.shape).astype(kind))
 
 
 def bucketize(
-    input: Any, boundaries: Tensor, *, right: bool = False, **ignored: Any
+    input: Any,
+    boundaries: Tensor,
+    *,
+    right: bool = False,
+    out_int32: bool = False,
+    out: Any = None,
 ) -> Any:
     """In which interval each value lies."""
-    return searchsorted(boundaries, input, right=right)
+    if base(boundaries).ndim != 1:
+        raise EagerError(
+            f"boundaries tensor must be 1 dimension, but got dim({base(boundaries).ndim})"
+        )
+    return searchsorted(boundaries, input, right=right, out_int32=out_int32)
 
 
 def isin(
@@ -378,6 +509,7 @@ functions = {
     if callable(value)
     and not name.startswith("_")
     and getattr(value, "__module__", "") == __name__
-    and name not in ("getitem", "put", "add_at", "lines", "plain_index")
+    and name not in ("getitem", "put", "add_at", "lines", "plain_index", "wraps")
+    and name not in ("axis_of", "check_scattered")
 }
 NO_METHODS = ("searchsorted", "bucketize", "isin")

@@ -8,6 +8,7 @@ import numpy as np
 from lantern.errors import EagerError
 from lantern.tensor import cumulative, sorting
 from lantern.tensor.indexing import take_along_axis
+from lantern.torch.dtypes import F32, F64
 from lantern.torch.operators import call
 from lantern.torch.reduction import _chosen, _named, _wide
 from lantern.torch.tensor import Tensor, fresh, numpy_face, torch_face
@@ -97,7 +98,7 @@ def topk(
 def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Any:
     """The k-th smallest element along an axis, and where it is."""
     array = base(input)
-    if array.shape and not 1 <= k <= array.shape[dim]:
+    if not 1 <= k <= (array.shape[dim] if array.shape else 1):
         raise EagerError("kthvalue(): selected number k out of range for dimension")
 
     def position(array: Any, axis: int) -> Any:
@@ -178,6 +179,8 @@ def unique_consecutive(
     dim: Any = None,
 ) -> Any:
     """The elements without repetitions of their neighbours."""
+    if dim is not None:
+        return _unlike_neighbours(base(input), return_inverse, return_counts, dim)
     array = base(input).reshape(-1)
     change = (
         np.concatenate([[True], array[1:] != array[:-1]]) if array.size else array > 0
@@ -191,17 +194,36 @@ def unique_consecutive(
     return found if len(found) > 1 else found[0]
 
 
+def _unlike_neighbours(array: Any, inverse: bool, counts: bool, dim: int) -> Any:
+    rows = np.moveaxis(array, dim, 0)
+    flat = rows.reshape(len(rows), -1)
+    change = np.append(
+        np.ones(min(1, len(flat)), bool), (flat[1:] != flat[:-1]).any(1)
+    )
+    results = [np.moveaxis(rows[change], 0, dim)]
+    if inverse:
+        results.append(np.cumsum(change) - 1)
+    if counts:
+        results.append(np.diff(np.append(np.flatnonzero(change), len(flat))))
+    found = tuple(map(fresh, results))
+    return found if len(found) > 1 else found[0]
+
+
 def bincount(input: Tensor, weights: Any = None, minlength: int = 0) -> Any:
     """How often each number occurs."""
     w = None if weights is None else base(weights)
     z = np.bincount(base(input), w, minlength)
-    return fresh(z if w is None else z.astype(w.dtype))
+    return fresh(z if w is None else z.astype(F32 if w.dtype == F32 else F64))
 
 
 def histc(input: Tensor, bins: int = 100, min: Any = 0, max: Any = 0) -> Any:
     """How many elements lie in each of equal intervals."""
     array = base(input)
-    low, high = (min, max) if (min or max) else (array.min(), array.max())
+    low, high = min, max
+    if not (min or max) and array.size:
+        low, high = array.min(), array.max()
+    if not array.size:
+        return fresh(np.zeros(bins, array.dtype))
     counts, _ = np.histogram(array, bins, (low, high))
     return fresh(counts.astype(array.dtype))
 

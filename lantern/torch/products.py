@@ -85,7 +85,13 @@ def trace(input: Tensor) -> Any:
 
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Any:
     """The product over chosen axes of both."""
-    return call(linalg.tensordot, a, b, base(dims))
+    dims = dims if isinstance(dims, int) else base(dims)
+    if isinstance(dims, list | tuple):
+        dims = tuple([d] if isinstance(d, int) else list(d) for d in dims)
+        dims = tuple(
+            [i % base(x).ndim for i in row] for row, x in zip(dims, (a, b), strict=True)
+        )
+    return call(linalg.tensordot, a, b, dims)
 
 
 def einsum(equation: str, *operands: Any) -> Any:
@@ -142,7 +148,9 @@ def chain_matmul(*matrices: Any) -> Any:
     return call(matrix_functions.multi_dot, [numpy_face(x) for x in matrices])
 
 
-def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, **ignored: Any) -> Any:
+def cdist(
+    x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str | None = None
+) -> Any:
     """The distances of every two rows."""
     return (x1.unsqueeze(-2) - x2.unsqueeze(-3)).norm(p, -1)
 
