@@ -41,7 +41,7 @@ strided, contiguous_format, preserve_format, channels_last = (
 __version__ = "2.0.0+lantern"
 
 # What is imported when it is asked for.
-_LAZY = ("cuda", "linalg", "nn", "optim", "utils")
+_LAZY = ("cuda", "fft", "func", "linalg", "nn", "optim", "signal", "special", "utils")
 
 
 def is_floating_point(input: _Any) -> _Any:

@@ -266,7 +266,7 @@ def arange(
     if not all(np.isfinite(x) for x in (start, end, step)):
         raise EagerError(f"unsupported range: {start} -> {end}")
     if step == 0:
-        raise ShapeError("step must be nonzero")
+        raise EagerError("step must be nonzero")
     if (end - start) * step < 0:
         raise EagerError("upper bound and lower bound inconsistent with step sign")
     kind = as_numpy_dtype(dtype)

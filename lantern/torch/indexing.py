@@ -236,7 +236,10 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Any:
 
 def _number(name: str, value: Any, kind: Any) -> Any:
     """A number as an array of a type that can hold it."""
-    if isinstance(value, complex) and kind.kind != "c":
+    if kind.kind != "c" and (
+        isinstance(value, complex)
+        or (kind.kind in "iu" and abs(value) > np.iinfo(kind).max)
+    ):
         raise EagerError(
             f"{name} cannot be converted to type {kind} without overflow: {value}"
         )
@@ -283,6 +286,7 @@ def scatter(
     """The tensor with a source's elements at positions along an axis."""
     positions = _positions("scatter", index)
     if not base(input).shape:
+        src = src.reshape(-1) if isinstance(src, Tensor) else src
         return scatter(
             input.reshape(1), dim, index.reshape(-1), src, value=value, reduce=reduce
         ).reshape(())
@@ -372,7 +376,14 @@ def index_add(
     input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1
 ) -> Any:
     """The tensor with a source's parts added at positions along an axis."""
-    n, m = base(index).size, base(source).shape
+    n, m, shape = base(index).size, base(source).shape, list(base(input).shape)
+    if len(m) == len(shape) and any(
+        a != b for i, (a, b) in enumerate(zip(m, shape, strict=True)) if i != dim % len(m)
+    ):
+        raise EagerError(
+            "source tensor shape must match self tensor shape, excluding the specified "
+            f"dimension. Got self.shape = {shape} source.shape = {list(m)}"
+        )
     if m and n != m[axis_of(dim, len(m))]:
         raise EagerError(
             f"index_add(): Number of indices ({n}) should be equal to source.size(dim) "

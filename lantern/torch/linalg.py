@@ -102,12 +102,19 @@ def _complex(z: Tensor) -> Any:
 
 
 def _triangle(A: Tensor, UPLO: str) -> Any:
-    """The Hermitian matrices that a lower or an upper triangle stands for."""
+    """The Hermitian matrices that a triangle stands for; both share the gradient."""
     if UPLO.upper() not in ("L", "U"):
         raise EagerError(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
     if base(A).ndim < 2:
         return A
-    return A.tril() + A.tril(-1).mH if UPLO.upper() == "L" else A.triu() + A.triu(1).mH
+    plain = A.detach()
+    lower = UPLO.upper() == "L"
+    part = plain.tril() if lower else plain.triu()
+    whole = part + (plain.tril(-1) if lower else plain.triu(1)).mH
+    if not A.requires_grad:
+        return whole
+    mean = (A + A.mH) / 2
+    return mean + (whole - mean.detach())
 
 
 def eigh(A: Tensor, UPLO: str = "L") -> Any:
@@ -186,7 +193,8 @@ def pinv(
 
 def cholesky(A: Tensor, *, upper: bool = False) -> Any:
     """The triangle L with ``L @ L.mH == A``."""
-    return _cholesky(A, upper=upper)
+    _square("cholesky", A)
+    return _cholesky(_triangle(A, "U" if upper else "L"), upper=upper)
 
 
 def svd(A: Tensor, full_matrices: bool = True, *, driver: Any = None) -> Any:
@@ -243,7 +251,7 @@ def lstsq(A: Tensor, B: Tensor, rcond: Any = None, *, driver: Any = None) -> Any
     x = pinv(A, rcond) @ right
     nothing = fresh(np.zeros((0,), base(A).dtype))
     rank = fresh(np.zeros((0,), np.int64)) if driver == "gels" else matrix_rank(A)
-    values = svdvals(A) if driver in ("gelsd", "gelss") else nothing
+    values = svdvals(A.detach()) if driver in ("gelsd", "gelss") else nothing
     residuals = nothing
     if n > m and (driver == "gels" or (base(rank) == m).all()):
         residuals = ((A @ x - right).abs() ** 2).sum(-2)

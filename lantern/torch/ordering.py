@@ -196,7 +196,7 @@ def unique_consecutive(
 
 def _unlike_neighbours(array: Any, inverse: bool, counts: bool, dim: int) -> Any:
     rows = np.moveaxis(array, dim, 0)
-    flat = rows.reshape(len(rows), -1)
+    flat = rows.reshape(len(rows), rows.size // max(len(rows), 1))
     change = np.append(
         np.ones(min(1, len(flat)), bool), (flat[1:] != flat[:-1]).any(1)
     )

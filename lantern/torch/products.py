@@ -1,5 +1,6 @@
 """Products of vectors and matrices, under PyTorch's names."""
 
+import string
 from typing import Any
 
 import numpy as np
@@ -98,7 +99,22 @@ def einsum(equation: str, *operands: Any) -> Any:
     """The product that an equation of indices names."""
     if len(operands) == 1 and isinstance(operands[0], list | tuple):
         operands = tuple(operands[0])
+    if not isinstance(equation, str):
+        return einsum(*_named_axes(equation, *operands))
     return call(our_einsum.einsum, equation.replace(" ", ""), *operands)
+
+
+def _named_axes(*row: Any) -> tuple[Any, ...]:
+    """Tensors, each followed by the numbers of its axes, as an equation."""
+    letters = string.ascii_letters
+
+    def word(numbers: Any) -> str:
+        return "".join("..." if n is ... else letters[n] for n in numbers)
+
+    pairs, result = list(row), ""
+    if len(pairs) % 2:
+        result = "->" + word(pairs.pop())
+    return ",".join(map(word, pairs[1::2])) + result, *pairs[::2]
 
 
 def _scaled(input: Any, product: Any, beta: Any, alpha: Any) -> Any:

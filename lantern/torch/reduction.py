@@ -70,6 +70,11 @@ def sum(
 
 def _needs_floating(name: str, input: Tensor, dtype: Any) -> Tensor:
     if dtype is not None:
+        if as_numpy_dtype(dtype).kind not in "fc":
+            raise EagerError(
+                f"{name}(): could not infer output dtype. Optional dtype must be either "
+                f"a floating point or complex dtype. Got: {dtype}"
+            )
         return cast(input, as_numpy_dtype(dtype))
     if input.primal.dtype.kind in "iub":
         word = {"b": "Bool", "u": "Byte"}.get(base(input).dtype.kind, "Long")
@@ -182,6 +187,13 @@ def _extreme(name: str) -> Any:
         return pair(*_chosen(input, position, dim, keepdim))
 
     def everywhere(input: Tensor, dim: Any = (), keepdim: bool = False) -> Any:
+        shape = base(input).shape
+        chosen = axes(dim, input) if dim != () else range(len(shape))
+        chosen = (chosen,) if isinstance(chosen, int) else chosen or ()
+        if 0 in shape and not all(shape[d] for d in chosen):
+            raise PositionError(
+                f"a{name}(): Expected reduction dim to have non-zero size."
+            )
         return call(whole, input, axes(dim, input), keepdims=keepdim)
 
     extreme.__name__, everywhere.__name__ = name, f"a{name}"

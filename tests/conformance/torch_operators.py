@@ -15,6 +15,7 @@ import sys
 import warnings
 from collections import Counter
 from pathlib import Path
+from types import FunctionType
 
 import numpy as np
 import torch_reasons
@@ -163,7 +164,24 @@ def ours_of(record):
         function, method = method.fget, None
     if function is None and method is None and in_place is not None:
         function = in_place
-    return function or method, method if record.method_variant else None, in_place
+    method = method if record.method_variant else None
+    written_here = getattr(record.op, "__module__", "") or ""
+    if (function or method) and written_here.startswith("torch.testing"):
+        function = rebound(record.op)
+    return function or method, method, in_place
+
+
+def rebound(function):
+    """A function of the records, whose ``torch`` is ours."""
+    import lantern.torch as ours
+
+    if type(function) is not FunctionType:
+        return None
+    names = {**function.__globals__, "torch": ours}
+    options = function.__defaults__, function.__closure__
+    z = FunctionType(function.__code__, names, function.__name__, *options)
+    z.__kwdefaults__ = function.__kwdefaults__
+    return z
 
 
 def lookup(place, part):
