@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from lantern import fft as ours
-from lantern.errors import EagerError
+from lantern.errors import EagerError, PositionError
 from lantern.torch import dtypes
 from lantern.torch.creation import finished
 from lantern.torch.dtypes import as_numpy_dtype
@@ -61,6 +61,8 @@ def _checked(name: str, x: Tensor, n: Any, dim: Any, norm: Any) -> None:
         if length is not None and length < 1 and length != -1:
             raise EagerError(f"Invalid number of data points ({length}) specified")
     dims = dim if isinstance(dim, list | tuple) else () if dim is None else (dim,)
+    if not shape and dim is not None:
+        raise PositionError(f"{name} of a tensor without axes")
     found = [axis_of(d, len(shape)) for d in dims]
     if len(set(found)) < len(found):
         raise EagerError("FFT dims must be unique")
@@ -71,8 +73,6 @@ def _checked(name: str, x: Tensor, n: Any, dim: Any, norm: Any) -> None:
             f"Got shape with {len(n)} values but input tensor only has {len(shape)} "
             f"dimensions."
         )
-    if not shape and dim is not None:
-        raise EagerError(f"{name} of a tensor without axes")
 
 
 def _one(name: str) -> Any:

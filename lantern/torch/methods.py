@@ -14,6 +14,7 @@ from lantern.torch import (
     draws,
     dtypes,
     elementwise,
+    further,
     gradients,
     indexing,
     joining,
@@ -21,6 +22,7 @@ from lantern.torch import (
     ordering,
     products,
     reduction,
+    scattering,
     shaping,
     writing,
 )
@@ -250,6 +252,8 @@ for _part in (
     joining,
     indexing,
     products,
+    further,
+    scattering,
 ):
     FUNCTIONS |= _part.functions
 
@@ -330,6 +334,7 @@ NO_METHODS = {
     *joining.NO_METHODS,
     *indexing.NO_METHODS,
     *products.NO_METHODS,
+    *further.NO_METHODS,
 }
 
 

@@ -188,8 +188,9 @@ def _extreme(name: str) -> Any:
 
     def everywhere(input: Tensor, dim: Any = (), keepdim: bool = False) -> Any:
         shape = base(input).shape
-        chosen = axes(dim, input) if dim != () else range(len(shape))
-        chosen = (chosen,) if isinstance(chosen, int) else chosen or ()
+        chosen = None if dim == () else axes(dim, input)
+        chosen = range(len(shape)) if chosen is None else chosen
+        chosen = (chosen,) if isinstance(chosen, int) else chosen
         if 0 in shape and not all(shape[d] for d in chosen):
             raise PositionError(
                 f"a{name}(): Expected reduction dim to have non-zero size."

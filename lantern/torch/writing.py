@@ -338,5 +338,9 @@ NAMES = (
     "logical_or logical_xor logit lt masked_fill masked_scatter multiply nan_to_num "
     "ne neg negative pow rad2deg reciprocal relu remainder round rsqrt scatter "
     "scatter_add sigmoid sign sin sinc sinh sqrt square subtract tan tanh tril triu "
-    "true_divide trunc xlogy"
+    "true_divide trunc xlogy conj_physical i0 igamma igammac index_reduce ldexp "
+    "mvlgamma polygamma put renorm scatter_reduce copysign heaviside nextafter gcd lcm "
+    "arctan2 atan2 lgamma addmv addr addbmm bitwise_left_shift bitwise_right_shift "
+    "absolute arccos arccosh arcsin arcsinh arctan arctanh greater greater_equal less "
+    "less_equal not_equal sgn"
 ).split()
