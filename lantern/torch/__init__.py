@@ -72,6 +72,11 @@ def detach(input: _Any) -> _Any:
     return input.detach()
 
 
+def vmap(func: _Any, *args: _Any, **options: _Any) -> _Any:
+    """As ``func.vmap``."""
+    return _importlib.import_module("lantern.torch.func").vmap(func, *args, **options)
+
+
 def __getattr__(name: str) -> _Any:
     """A part that is imported when it is asked for; else the nearest name there is."""
     if name in _LAZY:

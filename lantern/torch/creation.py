@@ -307,7 +307,10 @@ def linspace(
             f"with {np.ndim(base(start))} dimension(s) and end with "
             f"{np.ndim(base(end))} dimension(s)."
         )
-    array = np.linspace(base(start), base(end), steps, dtype=kind)
+    start, end = base(start), base(end)
+    if kind.kind == "f":
+        start, end = float(start), float(end)
+    array = np.linspace(start, end, steps, dtype=kind)
     return finished(array, device, requires_grad)
 
 

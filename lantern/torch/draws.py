@@ -234,9 +234,24 @@ def poisson(input: Tensor, generator: Any = None) -> Tensor:
 
 
 def multinomial(
-    input: Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None
+    input: Tensor,
+    num_samples: int,
+    replacement: bool = False,
+    *,
+    generator: Any = None,
+    out: Any = None,
 ) -> Tensor:
     """Positions along the last axis, drawn by the weights there."""
+    if base(input).dtype.kind != "f":
+        raise EagerError("multinomial only supports floating-point dtypes for input")
+    if out is not None:
+        if base(out).dtype != dtypes.I64:
+            raise EagerError(
+                f"multinomial expects Long tensor out, got: {type(out).__name__}"
+            )
+        return out.copy_(
+            multinomial(input, num_samples, replacement, generator=generator)
+        )
     weights = np.asarray(base(input), np.float64)
     if (weights < 0).any() or not np.isfinite(weights).all():
         raise EagerError(
@@ -304,7 +319,8 @@ def _uniform(random: Any, array: Any, a: Any = 0.0, b: Any = 1.0, **names: Any) 
     a, b = names.get("from", a), names.get("to", b)
     if a > b:
         raise EagerError(
-            f"uniform_ expects to return a [from, to) range, but found from={a} > to={b}"
+            "uniform_ expects to return a [from, to) range, but found "
+            f"from={a} > to={b}"
         )
     return (
         random.random(array.shape, array.dtype if array.dtype == dtypes.F32 else float)

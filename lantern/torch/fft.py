@@ -67,7 +67,9 @@ def _checked(name: str, x: Tensor, n: Any, dim: Any, norm: Any) -> None:
     if len(set(found)) < len(found):
         raise EagerError("FFT dims must be unique")
     if isinstance(n, list | tuple) and dim is not None and len(n) != len(dims):
-        raise EagerError("When given, dim and shape arguments must have the same length")
+        raise EagerError(
+            "When given, dim and shape arguments must have the same length"
+        )
     if isinstance(n, list | tuple) and len(n) > len(shape):
         raise EagerError(
             f"Got shape with {len(n)} values but input tensor only has {len(shape)} "
@@ -98,7 +100,9 @@ def _chosen(x: Tensor, s: Any, dim: Any) -> tuple[Any, Any]:
     dim = tuple(axis_of(d, ndim) for d in ((dim,) if isinstance(dim, int) else dim))
     if s is not None:
         s = (s,) if isinstance(s, int) else s
-        s = tuple(base(x).shape[d] if n == -1 else n for n, d in zip(s, dim, strict=True))
+        s = tuple(
+            base(x).shape[d] if n == -1 else n for n, d in zip(s, dim, strict=True)
+        )
     return s, dim
 
 

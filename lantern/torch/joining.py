@@ -20,6 +20,8 @@ _concat, _stack = map(starter, (stacking._concat, stacking._stack))
 
 def _alike(tensors: Any) -> list[Any]:
     """Tensors in the type of their joint result."""
+    if isinstance(tensors, Tensor):
+        raise ArgumentError("argument 'tensors' must be tuple of Tensors, not Tensor")
     tensors = list(tensors)
     for i, x in enumerate(tensors):
         if not isinstance(x, Tensor):

@@ -8,7 +8,7 @@ import numpy as np
 from lantern import linalg as ours
 from lantern.errors import EagerError
 from lantern.torch.operators import call, cast
-from lantern.torch.reduction import vector_norm
+from lantern.torch.reduction import _named, vector_norm
 from lantern.torch.tensor import Tensor, fresh, numpy_face, torch_face
 from lantern.value import base
 
@@ -235,11 +235,13 @@ def solve_triangular(
     return solve(A, B, left=left)
 
 
-_LSTSQ = namedtuple("lstsq", "solution residuals rank singular_values")
+_LSTSQ = _named("lstsq", "solution residuals rank singular_values")
 
 
 def lstsq(A: Tensor, B: Tensor, rcond: Any = None, *, driver: Any = None) -> Any:
     """The X for which ``A @ X - B`` is least; residuals, rank and singular values."""
+    if base(A).ndim < 2:
+        raise EagerError("linalg.lstsq: input must have at least 2 dimensions.")
     n, m = base(A).shape[-2:]
     vector = base(B).ndim == 1 or base(B).shape == base(A).shape[:-1]
     right = B.unsqueeze(-1) if vector else B
@@ -253,7 +255,7 @@ def lstsq(A: Tensor, B: Tensor, rcond: Any = None, *, driver: Any = None) -> Any
     rank = fresh(np.zeros((0,), np.int64)) if driver == "gels" else matrix_rank(A)
     values = svdvals(A.detach()) if driver in ("gelsd", "gelss") else nothing
     residuals = nothing
-    if n > m and (driver == "gels" or (base(rank) == m).all()):
+    if n > m and driver != "gelsy" and (driver == "gels" or (base(rank) == m).all()):
         residuals = ((A @ x - right).abs() ** 2).sum(-2)
     return _LSTSQ(x.squeeze(-1) if vector else x, residuals, rank, values)
 
@@ -291,9 +293,7 @@ def norm(
         flat = (
             A if dim is not None or ord is None or base(A).ndim == 1 else A.reshape(-1)
         )
-        return vector_norm(
-            flat, 2 if ord is None else ord, dim, keepdim, dtype=dtype
-        )
+        return vector_norm(flat, 2 if ord is None else ord, dim, keepdim, dtype=dtype)
     return matrix_norm(A, ord, dim or (-2, -1), keepdim, dtype=dtype)
 
 
@@ -322,7 +322,7 @@ def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Any:
         )
     if a[dim] != 3 or b[dim] != 3:
         raise EagerError(
-            f"linalg.cross: inputs dimension {dim} must have length 3, but got {a[dim]} "
+            f"linalg.cross: dimension {dim} must have length 3, but got {a[dim]} "
             f"and {b[dim]}"
         )
     return call(ours.cross, input, other, axis=dim)

@@ -19,11 +19,13 @@ from lantern.torch import (
     indexing,
     joining,
     linalg,
+    meeting,
     ordering,
     products,
     reduction,
     scattering,
     shaping,
+    statistics,
     writing,
 )
 from lantern.torch.dtypes import Size, as_numpy_dtype
@@ -211,11 +213,16 @@ def _reflected(function: Any) -> Any:
     return reflected
 
 
+def where(self: Tensor, condition: Tensor, other: Any) -> Tensor:
+    """The elements where a condition holds, else those of the other."""
+    return elementwise.where(condition, self, other)
+
+
 _OWN = {
     f.__name__: f
     for f in (
         apply_, clone, contiguous, cpu, cuda, data_ptr, dim, element_size,
-        is_contiguous, numel, share_memory_, size, stride, to, type_as,
+        is_contiguous, numel, share_memory_, size, stride, to, type_as, where,
     )
 }  # fmt: skip
 _TYPES = {
@@ -254,6 +261,8 @@ for _part in (
     products,
     further,
     scattering,
+    meeting,
+    statistics,
 ):
     FUNCTIONS |= _part.functions
 
@@ -335,6 +344,7 @@ NO_METHODS = {
     *indexing.NO_METHODS,
     *products.NO_METHODS,
     *further.NO_METHODS,
+    *statistics.NO_METHODS,
 }
 
 

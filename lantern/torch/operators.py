@@ -21,7 +21,6 @@ from lantern.torch.tensor import (
     make,
     numpy_face,
     torch_face,
-    views_of,
 )
 from lantern.torch.versions import owner
 from lantern.value import UNTRACKED, base
@@ -355,6 +354,19 @@ def call(function: Any, *args: Any, **options: Any) -> Any:
         if isinstance(error, IndexError):
             raise
         raise EagerError(str(error)) from None
+
+
+# Without the class's ``__getattr__``, which looks for the nearest name.
+_views: Any = Tensor.__dict__["views"].__get__
+
+
+def views_of(x: Tensor) -> dict[int, Any]:
+    """Weakly, the untracked tensors that show the memory of a base."""
+    try:
+        return _views(x)
+    except AttributeError:
+        x.views = {}
+        return x.views
 
 
 def as_view(z: Any, x: Any) -> Any:

@@ -92,7 +92,18 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Any:
         dims = tuple(
             [i % base(x).ndim for i in row] for row, x in zip(dims, (a, b), strict=True)
         )
+        a, b = _unstretched(a, b, *dims)
     return call(linalg.tensordot, a, b, dims)
+
+
+def _unstretched(a: Tensor, b: Tensor, left: Any, right: Any) -> Any:
+    """Both operands, summed over axes that meet an axis of length 1."""
+    n, m = base(a).shape, base(b).shape
+    pairs = list(zip(left, right, strict=True))
+    first = tuple(i for i, j in pairs if m[j] == 1 != n[i])
+    second = tuple(j for i, j in pairs if n[i] == 1 != m[j])
+    a = a.sum(first, keepdim=True) if first else a
+    return a, b.sum(second, keepdim=True) if second else b
 
 
 def einsum(equation: str, *operands: Any) -> Any:
@@ -101,7 +112,12 @@ def einsum(equation: str, *operands: Any) -> Any:
         operands = tuple(operands[0])
     if not isinstance(equation, str):
         return einsum(*_named_axes(equation, *operands))
-    return call(our_einsum.einsum, equation.replace(" ", ""), *operands)
+    operand, arrow, result = equation.replace(" ", "").partition("->")
+    if arrow and "..." in operand and "..." not in result:
+        z = einsum(f"{operand}->...{result}", *operands)
+        extra = base(z).ndim - len(result)
+        return z.sum(tuple(range(extra))) if extra else z
+    return call(our_einsum.einsum, operand + arrow + result, *operands)
 
 
 def _named_axes(*row: Any) -> tuple[Any, ...]:

@@ -72,8 +72,8 @@ def _needs_floating(name: str, input: Tensor, dtype: Any) -> Tensor:
     if dtype is not None:
         if as_numpy_dtype(dtype).kind not in "fc":
             raise EagerError(
-                f"{name}(): could not infer output dtype. Optional dtype must be either "
-                f"a floating point or complex dtype. Got: {dtype}"
+                f"{name}(): could not infer output dtype. Optional dtype must be "
+                f"either a floating point or complex dtype. Got: {dtype}"
             )
         return cast(input, as_numpy_dtype(dtype))
     if input.primal.dtype.kind in "iub":
@@ -191,8 +191,8 @@ def _extreme(name: str) -> Any:
         chosen = None if dim == () else axes(dim, input)
         chosen = range(len(shape)) if chosen is None else chosen
         chosen = (chosen,) if isinstance(chosen, int) else chosen
-        if 0 in shape and not all(shape[d] for d in chosen):
-            raise PositionError(
+        if 0 in [shape[d] for d in chosen]:
+            raise (EagerError if dim == () else PositionError)(
                 f"a{name}(): Expected reduction dim to have non-zero size."
             )
         return call(whole, input, axes(dim, input), keepdims=keepdim)
@@ -224,8 +224,8 @@ def aminmax(input: Tensor, *, dim: Any = None, keepdim: bool = False) -> Any:
     aminmax = namedtuple("aminmax", "min max")
     if dim is None and not base(input).size:
         raise EagerError(
-            "aminmax(): cannot compute aminmax over an empty dimension as the operation "
-            "has no identity."
+            "aminmax(): cannot compute aminmax over an empty dimension as the "
+            "operation has no identity."
         )
     dim = () if dim is None else dim
     return aminmax(amin(input, dim, keepdim), amax(input, dim, keepdim))

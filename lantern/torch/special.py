@@ -123,7 +123,9 @@ def polygamma(n: int, input: Tensor) -> Any:
     if n < 0:
         raise EagerError("polygamma(n, x) does not support negative n.")
     (x,) = promote(input, floating=True)
-    return FUNCTIONS["digamma"](x) if n == 0 else call(lambda a: ours.polygamma(n, a), x)
+    if n == 0:
+        return FUNCTIONS["digamma"](x)
+    return call(lambda a: ours.polygamma(n, a), x)
 
 
 def multigammaln(input: Tensor, p: int) -> Any:

@@ -72,9 +72,8 @@ def numpy_face(x: Any) -> Any:
     return NumpyTensor(x.primal, prompt, x.receiver)
 
 
-def plain_cotangent(x: Any) -> Any:
-    """A gradient that a user hands over, as the rules take it."""
-    return numpy_face(x)
+# A gradient that a user hands over, as the rules take it.
+plain_cotangent = numpy_face
 
 
 class Tensor(Wrapper):
@@ -91,16 +90,8 @@ class Tensor(Wrapper):
         tensor([2., 4.])
     """
 
-    # ``views``: of a base, weakly, the untracked tensors that show its memory.
-    __slots__ = (
-        "__dict__",
-        "__weakref__",
-        "primal",
-        "prompt",
-        "receiver",
-        "viewed",
-        "views",
-    )
+    # views: of a base, weakly, the untracked tensors that show its memory.
+    __slots__ = "__dict__ __weakref__ primal prompt receiver viewed views".split()
     __hash__ = object.__hash__
     __array_priority__ = 1000
     rank: ClassVar[int] = 3
@@ -389,19 +380,6 @@ class Tensor(Wrapper):
     def grad(self) -> None:
         """None."""
         self.grad = None
-
-
-# Without the class's ``__getattr__``, which looks for the nearest name.
-_views: Any = Tensor.__dict__["views"].__get__
-
-
-def views_of(x: Tensor) -> dict[int, Any]:
-    """Weakly, the untracked tensors that show the memory of a base."""
-    try:
-        return _views(x)
-    except AttributeError:
-        x.views = {}
-        return x.views
 
 
 # In place of a view's base: what is written through it is not noticed.

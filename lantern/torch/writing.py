@@ -22,14 +22,13 @@ from lantern.torch.eager import AMBIENT, NumpyFace
 from lantern.torch.gradients import set_data
 from lantern.torch.indexing import plain_index, put
 from lantern.torch.modes import is_enabled
-from lantern.torch.operators import cast, in_memory, is_recorded, mismatch
+from lantern.torch.operators import cast, in_memory, is_recorded, mismatch, views_of
 from lantern.torch.tensor import (
     UNSEEN,
     Tensor,
     fresh,
     make,
     numpy_face,
-    views_of,
 )
 from lantern.torch.versions import owner, written
 from lantern.value import UNTRACKED, base

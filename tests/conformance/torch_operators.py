@@ -85,47 +85,49 @@ def tensors(z):
     return []
 
 
-class Differs(Exception):
+class DifferenceError(Exception):
     """What differs, in one line."""
 
 
 def number_of(x):
     """A tensor's elements, in PyTorch or here, as NumPy's."""
     x = x.detach()
-    return (
-        x.resolve_conj().resolve_neg() if hasattr(x, "resolve_conj") else x
-    ).numpy()
+    return x.resolve_conj().resolve_neg().numpy(force=True)
 
 
 def compare(mine, other, what, random=False, close=1e-6):
-    """Raise Differs unless two results agree."""
+    """Raise DifferenceError unless two results agree."""
     import torch as theirs
 
     import lantern.torch as ours
 
     if isinstance(other, theirs.Tensor):
         if not isinstance(mine, ours.Tensor):
-            raise Differs(f"{what}: a tensor expected, got {type(mine).__name__}")
+            raise DifferenceError(
+                f"{what}: a tensor expected, got {type(mine).__name__}"
+            )
         if str(mine.dtype) != str(other.dtype):
-            raise Differs(f"{what}: type {mine.dtype}, PyTorch has {other.dtype}")
+            raise DifferenceError(
+                f"{what}: type {mine.dtype}, PyTorch has {other.dtype}"
+            )
         if tuple(mine.shape) != tuple(other.shape):
-            raise Differs(
+            raise DifferenceError(
                 f"{what}: shape {tuple(mine.shape)}, PyTorch has {tuple(other.shape)}"
             )
         if not random:
             a, b = number_of(mine), number_of(other)
             if not np.allclose(a, b, close, close / 10, equal_nan=True):
-                raise Differs(f"{what}: values differ")
+                raise DifferenceError(f"{what}: values differ")
     elif isinstance(other, tuple | list):
         if not isinstance(mine, tuple | list) or len(mine) != len(other):
-            raise Differs(f"{what}: {len(other)} results expected")
+            raise DifferenceError(f"{what}: {len(other)} results expected")
         for a, b in zip(mine, other, strict=True):
             compare(a, b, what, random, close)
     elif isinstance(other, float | complex):
         if not random and not np.allclose(mine, other, close, equal_nan=True):
-            raise Differs(f"{what}: {mine!r}, PyTorch has {other!r}")
+            raise DifferenceError(f"{what}: {mine!r}, PyTorch has {other!r}")
     elif isinstance(other, bool | int) and mine != other and not random:
-        raise Differs(f"{what}: {mine!r}, PyTorch has {other!r}")
+        raise DifferenceError(f"{what}: {mine!r}, PyTorch has {other!r}")
 
 
 def gradients(torch, arguments, results):
@@ -209,7 +211,7 @@ class Record:
             self.counts[f"{what} passed"] += 1
         except Exception as error:
             text = str(error).partition("\n")[0]
-            if not isinstance(error, Differs):
+            if not isinstance(error, DifferenceError):
                 text = f"{what}: {type(error).__name__}: {text}"
             self.differences[text[:160]] += 1
 
@@ -287,7 +289,7 @@ def check_variant(what, function, arguments, sample, expected, wanted, random):
         found = gradients(ours, (start, options), results)
         if found is None:
             if any(g.abs().max() > 0 for g in wanted if g.numel()):
-                raise Differs(f"{what}: not tracked, PyTorch tracks it")
+                raise DifferenceError(f"{what}: not tracked, PyTorch tracks it")
             return
         compare(found, wanted, f"gradient of {what}", False, 1e-5)
 
@@ -323,11 +325,13 @@ def check_errors(outcome, record, function):
             except Exception as error:
                 if isinstance(error, e):
                     return
-                raise Differs(
+                raise DifferenceError(
                     f"error: {type(error).__name__} ({error}), PyTorch raises "
                     f"{e.__name__}"
                 ) from None
-            raise Differs(f"error: none, PyTorch raises {e.__name__}: {c.error_regex}")
+            raise DifferenceError(
+                f"error: none, PyTorch raises {e.__name__}: {c.error_regex}"
+            )
 
         outcome.attempt("error", refuse)
 

@@ -1,5 +1,6 @@
 """Derivatives on demand, and operations with a derivative of one's own."""
 
+import importlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -108,3 +109,10 @@ def grad(
             )
         results.append(None if gradient is None else torch_face(gradient))
     return tuple(results)
+
+
+def __getattr__(name: str) -> Any:
+    """``functional`` is imported when it is asked for."""
+    if name == "functional":
+        return importlib.import_module("lantern.torch.autograd.functional")
+    raise AttributeError(f"module 'torch.autograd' has no attribute {name!r}")
