@@ -13,6 +13,7 @@ from lantern.torch.operators import (
     as_tensor,
     call,
     cast,
+    joining,
     mismatch,
     promote,
     refuse_numbers,
@@ -185,10 +186,17 @@ def rsqrt(input: Any) -> Any:
     return functions["reciprocal"](functions["sqrt"](input))
 
 
+_PLAIN = (float, int, type(None))
+_where = joining(choice._where)
+
+
 def clamp(input: Any, min: Any = None, max: Any = None) -> Any:
     """Each element limited to an interval; None is no limit."""
     if min is None and max is None:
         raise EagerError("torch.clamp: At least one of 'min' or 'max' must not be None")
+    array = input.primal
+    if array.dtype.kind == "f" and type(min) in _PLAIN and type(max) in _PLAIN:
+        return _clamped(input, min, max)
     kind = result_dtype(*(as_tensor(x) for x in (input, min, max) if x is not None))
     input = cast(input, kind)
     if not any(isinstance(x, Tensor) for x in (min, max)):
@@ -204,12 +212,13 @@ def _limit(x: Any, kind: Any) -> Any:
 
 def _clamped(input: Any, min: Any, max: Any) -> Any:
     array = base(input)
-    z = np.clip(array, min, max)
+    z = array if min is None else np.maximum(array, min)
+    z = z if max is None else np.minimum(z, max)
     if not input.requires_grad:
         return fresh(z)
     inside = True if min is None else array >= min
     inside = inside if max is None else inside & (array <= max)
-    return where(fresh(np.asarray(inside)), input, fresh(np.asarray(z)))
+    return _where([input, fresh(z)], inside)
 
 
 def clamp_min(input: Any, min: Any) -> Any:
@@ -227,12 +236,20 @@ def where(condition: Any, input: Any = None, other: Any = None) -> Any:
     if input is None:
         return tuple(fresh(i) for i in base(condition).nonzero())
     x, y = as_tensor(input), as_tensor(other)
-    kind = result_dtype(x, y)
-    x, y = (
-        cast(v, kind) if isinstance(v, Tensor) else fresh(np.asarray(v, kind))
-        for v in (x, y)
-    )
-    return call(choice.where, fresh(base(condition)), x, y)
+    if not (
+        isinstance(x, Tensor)
+        and isinstance(y, Tensor)
+        and x.primal.dtype is y.primal.dtype
+    ):
+        kind = result_dtype(x, y)
+        x, y = (
+            cast(v, kind) if isinstance(v, Tensor) else fresh(np.asarray(v, kind))
+            for v in (x, y)
+        )
+    try:
+        return _where([x, y], base(condition))
+    except ValueError as error:
+        raise mismatch(None, x, y, error) from None
 
 
 def round(input: Any, *, decimals: int = 0) -> Any:

@@ -38,6 +38,12 @@ def _alike(tensors: Any) -> list[Any]:
 
 def cat(tensors: Any, dim: int = 0, *, axis: Any = None, out: Any = None) -> Any:
     """Tensors joined along an axis that they have."""
+    try:
+        kinds = {(x.primal.dtype, x.primal.ndim) for x in tensors}
+        if len(kinds) == 1 and not isinstance(tensors, Tensor):
+            return _concat(tensors, axis=dim)
+    except (AttributeError, ValueError, IndexError):
+        pass  # what is wrong is said below
     tensors = _alike(tensors)
     if not tensors:
         raise ShapeError("torch.cat(): expected a non-empty list of Tensors")
@@ -69,6 +75,11 @@ def cat(tensors: Any, dim: int = 0, *, axis: Any = None, out: Any = None) -> Any
 
 def stack(tensors: Any, dim: int = 0, *, out: Any = None) -> Any:
     """Tensors joined along a new axis."""
+    try:
+        if len({(x.primal.dtype, x.primal.shape) for x in tensors}) == 1:
+            return _stack(tensors, axis=dim)
+    except (AttributeError, ValueError):
+        pass  # what is wrong is said below
     tensors = _alike(tensors)
     if not tensors:
         raise EagerError("stack expects a non-empty TensorList")

@@ -183,7 +183,9 @@ def pinv(
     """The pseudo-inverse."""
     rtol = rcond if rtol is None else rtol
     if hermitian:
-        A = _triangle(A, "L")
+        plain = A.detach()
+        whole = _triangle(plain, "L")
+        A = whole + (A - plain) if A.requires_grad else whole
     if atol is not None and base(A).size:
         sizes = _sizes(A, hermitian)
         bound = _bounds(A, sizes, atol, rtol)

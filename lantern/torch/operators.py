@@ -297,16 +297,16 @@ def joining(function: Any) -> Any:
     """A function of any number of tensors, from one of Lantern's linear operations."""
     rule = function.rule
 
-    def operate(tensors: list[Any], **statics: Any) -> Any:
+    def operate(tensors: list[Any], *args: Any, **statics: Any) -> Any:
         arrays = [x.primal for x in tensors]
         prompts = {x.prompt for x in tensors} - {UNTRACKED}
         if prompts - {AMBIENT}:
-            return torch_face(function(*map(numpy_face, tensors), **statics))
+            return torch_face(function(*map(numpy_face, tensors), *args, **statics))
         if not prompts or not is_enabled():
-            return fresh(next(rule(*arrays, **statics)))
+            return fresh(next(rule(*arrays, *args, **statics)))
         receivers = [x.receiver if x.prompt is AMBIENT else None for x in tensors]
-        saved = tuple(STANDIN if x.prompt is AMBIENT else x.primal for x in tensors)
-        started = rule(*arrays, **statics)
+        saved = [STANDIN if x.prompt is AMBIENT else x.primal for x in tensors]
+        started = rule(*arrays, *args, **statics)
         del arrays
         z = next(started)
         receiver = Recorder(
@@ -317,7 +317,7 @@ def joining(function: Any) -> Any:
             None,
             False,
             rule,
-            saved,
+            (*saved, *args),
             statics,
         )
         return make(z, AMBIENT, receiver)

@@ -8,7 +8,7 @@ import numpy as np
 from lantern.errors import EagerError, PositionError
 from lantern.tensor import exponential, moments, norms
 from lantern.tensor import reduction as ours
-from lantern.tensor.indexing import take_along_axis
+from lantern.tensor.indexing import _getitem
 from lantern.torch.dtypes import I64, as_numpy_dtype
 from lantern.torch.operators import call, cast, promote, unary
 from lantern.torch.tensor import Tensor, fresh
@@ -27,6 +27,7 @@ def _named(name: str, fields: str = "values indices") -> Any:
     return row
 
 
+_read = unary(_getitem)
 _sum, _mean = unary(ours._sum), unary(ours._mean)
 _log_softmax = unary(exponential.log_softmax, floating=True)
 _softmax = unary(exponential.softmax, floating=True)
@@ -65,6 +66,10 @@ def sum(
     input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
 ) -> Any:
     """The sum over axes."""
+    array = input.primal
+    if dtype is None and array.dtype.kind == "f" and (dim is None or array.shape):
+        if dim is None or type(dim) is int:
+            return _sum(input, dim, keepdim)
     return _sum(_wide(input, dtype), axes(dim, input), keepdim)
 
 
@@ -209,10 +214,18 @@ def _chosen(input: Tensor, position: Any, dim: int, keepdim: bool) -> Any:
     array = base(input)
     if not array.shape:
         return input.clone(), fresh(np.zeros((), np.int64))
-    where = np.expand_dims(position(array, axis=dim), dim)
-    values = call(take_along_axis, input, where, dim)
-    indices = fresh(where)
-    return (values, indices) if keepdim else (values.squeeze(dim), indices.squeeze(dim))
+    where = position(array, axis=dim)
+    before = axis_of(dim, array.ndim)
+    rest = [n for i, n in enumerate(array.shape) if i != before]
+    if len(rest) == 1:
+        others: Any = [np.arange(rest[0])]
+    else:
+        others = np.ogrid[tuple(slice(n) for n in rest)]
+    values = _read(input, index=(*others[:before], where, *others[before:]))
+    indices = fresh(np.asarray(where))
+    if keepdim:
+        return values.unsqueeze(dim), indices.unsqueeze(dim)
+    return values, indices
 
 
 max, amax = _extreme("max")

@@ -145,7 +145,7 @@ def index_add(
 ) -> Any:
     """The tensor with a source's parts added at positions along an axis."""
     n, m, shape = base(index).size, base(source).shape, list(base(input).shape)
-    if len(m) != len(shape) and shape or any(
+    if (len(m) != len(shape) and shape) or any(
         a != b
         for i, (a, b) in enumerate(zip(m, shape, strict=False))
         if i != dim % len(m)

@@ -34,13 +34,18 @@ def lengths(shape: Any) -> tuple[int, ...]:
     """The lengths of axes that were given one by one, or in a sequence."""
     if len(shape) == 1 and isinstance(shape[0], tuple | list):
         shape = shape[0]
+    if all(type(n) is int for n in shape):
+        return tuple(shape)
     return tuple(map(int, shape))
 
 
 def _resolved(array: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
     """A shape with its -1 filled in; an error, if the elements do not fill it."""
-    known = math.prod(n for n in shape if n != -1)
     size = array.size
+    known = math.prod(shape)
+    if known == size and size and min(shape, default=1) > 0:
+        return shape
+    known = math.prod(n for n in shape if n != -1)
     if -1 in shape and shape.count(-1) == 1 and known and size % known == 0:
         return tuple(size // known if n == -1 else n for n in shape)
     if -1 in shape or known != size or min(shape, default=0) < 0:

@@ -16,10 +16,7 @@ REASONS = {
     "linalg.norm": (
         "of a matrix of zeros, where the norm has no derivative, another subgradient"
     ),
-    "linalg.pinv": (
-        "hermitian: the gradient is that of the symmetric part, PyTorch's that of the "
-        "matrix as it is"
-    ),
+    "linalg.pinv": "`hermitian=True` of a matrix that is not: another gradient",
     "linalg.svd": "`full_matrices=True` of a matrix that is not square: no derivative",
     "narrow_copy": "a wrong axis is an IndexError, as in `narrow`",
     "special.bessel_j0": "SciPy's values, right where PyTorch's lose digits",
@@ -36,8 +33,7 @@ ABSENT = {
     ),
     "`torch.masked`, a prototype": "masked.*",
     "memory that is resized or laid out by hand": (
-        "resize_ resize_as_ as_strided* empty_strided empty_permuted "
-        "new_empty_strided"
+        "resize_ resize_as_ as_strided* empty_strided empty_permuted new_empty_strided"
     ),
     "parts of neural networks, under `nn.functional` in programs": (
         "grid_sampler* constant_pad_nd"

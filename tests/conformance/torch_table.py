@@ -54,16 +54,17 @@ def text(found, versions):
         samples.update(r.counts)
     total = sum(samples[c] for c in COLUMNS)
     passed = sum(samples[f"{c} passed"] for c in COLUMNS)
-    lines = [
+    head = (
         f"{versions}: of {len(found)} records ({len({r.name for r in found})} "
         f"operators) {len(by_status['passes'])} pass, {len(by_status['differs'])} "
         f"differ, {len(by_status['absent'])} are absent. {names['passes']} operators "
-        f"pass whole; {passed} of {total} samples pass.",
-        "",
+        f"pass whole; {passed} of {total} samples pass.\n\n"
         "The columns count samples: as a function, as a method, in place, and inputs "
         "that are errors. A sample passes if values, types, shapes and gradients are "
-        "PyTorch's, an error if its class is.",
-        "",
+        "PyTorch's, an error if its class is.\n"
+    )
+    lines = [
+        head,
         "### What differs",
         "",
         *rows(by_status["differs"], reason),
@@ -104,6 +105,8 @@ def write(path, found):
     page = Path(path).read_text()
     before, _, rest = page.partition(BEGIN)
     _, _, after = rest.partition(END)
-    versions = f"PyTorch {torch.__version__.partition('+')[0]}, NumPy {numpy.__version__}"
+    versions = (
+        f"PyTorch {torch.__version__.partition('+')[0]}, NumPy {numpy.__version__}"
+    )
     lines = "\n".join(text(found, versions))
     Path(path).write_text(f"{before}{BEGIN}\n{lines}\n{END}{after}")
