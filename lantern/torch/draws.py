@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from lantern.errors import EagerError
+from lantern.errors import ArgumentError, EagerError
 from lantern.torch import dtypes
-from lantern.torch.creation import finished, shape_of
+from lantern.torch.creation import complete, finished, shape_of
 from lantern.torch.dtypes import as_numpy_dtype
 from lantern.torch.operators import in_memory
 from lantern.torch.tensor import Tensor, fresh
@@ -133,26 +133,33 @@ def _drawer(name: str, method: str, doc: str) -> tuple[Any, Any]:
         dtype: Any = None,
         device: Any = None,
         requires_grad: bool = False,
-        **ignored: Any,
+        **named: Any,
     ) -> Tensor:
-        array = _drawn(
-            method, shape_of(size or ignored.get("size", ())), dtype, generator
-        )
+        shape = shape_of(size or named.pop("size", ()))
+        if named:
+            raise ArgumentError(
+                f"{name}() got an unexpected keyword argument '{next(iter(named))}'"
+            )
+        array = _drawn(method, shape, dtype, generator)
         return finished(array, device, requires_grad)
 
     def like(
-        input: Tensor, *, dtype: Any = None, requires_grad: bool = False, **ignored: Any
+        input: Tensor,
+        *,
+        dtype: Any = None,
+        requires_grad: bool = False,
+        device: Any = None,
+        generator: Any = None,
     ) -> Tensor:
         array = base(input)
         kind = array.dtype if dtype is None else dtype
-        device = None if ignored.get("device") is None else ignored["device"]
-        drawn = _drawn(method, array.shape, kind, ignored.get("generator"))
+        drawn = _drawn(method, array.shape, kind, generator)
         return finished(drawn, device or input.device, requires_grad)
 
     function.__name__, like.__name__ = name, f"{name}_like"
     function.__doc__ = f"{doc}; the lengths of the axes in a row."
     like.__doc__ = f"{doc}, in the shape and type of another tensor."
-    return function, like
+    return complete(function), complete(like)
 
 
 rand, rand_like = _drawer("rand", "random", "Uniform draws between 0 and 1")

@@ -323,7 +323,11 @@ def bucketize(
 
 
 def isin(
-    elements: Any, test_elements: Any, *, invert: bool = False, **ignored: Any
+    elements: Any,
+    test_elements: Any,
+    *,
+    assume_unique: bool = False,
+    invert: bool = False,
 ) -> Any:
     """Which elements occur among others."""
     return fresh(

@@ -245,7 +245,9 @@ _NEW = {
     "new_tensor": creation.tensor,
     "new_zeros": creation.zeros,
 }
-_LINEAR_ALGEBRA = "cholesky det matrix_exp matrix_power qr slogdet".split()
+_LINEAR_ALGEBRA = (
+    "cholesky cholesky_inverse cholesky_solve det matrix_exp matrix_power qr slogdet"
+).split()
 FUNCTIONS: dict[str, Any] = {name: getattr(linalg, name) for name in _LINEAR_ALGEBRA}
 FUNCTIONS["inverse"] = linalg.inv
 FUNCTIONS["logdet"] = lambda input: linalg.det(input).log()
@@ -267,6 +269,13 @@ for _part in (
     FUNCTIONS |= _part.functions
 
 
+def _untracked(out: Tensor, z: Tensor) -> Tensor:
+    """A result for ``out=``, which cannot be differentiated."""
+    if z.requires_grad:
+        creation.into(z, out)
+    return z
+
+
 def _also_axis(function: Any) -> Any:
     """A function that takes NumPy's ``axis`` and ``keepdims`` as well."""
     names = function.__code__.co_varnames[: function.__code__.co_argcount]
@@ -281,7 +290,8 @@ def _also_axis(function: Any) -> Any:
                 options["keepdim"] = options.pop("keepdims")
             out = options.pop("out", None)
             if out is not None:
-                return writing.write(out, lambda _, *a: function(*a, **options), *args)
+                z = function(*args, **options)
+                return writing.write(out, _untracked, z)
         return function(*args, **options)
 
     either.__name__ = either.__qualname__ = function.__name__

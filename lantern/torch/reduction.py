@@ -67,9 +67,9 @@ def sum(
 ) -> Any:
     """The sum over axes."""
     array = input.primal
-    if dtype is None and array.dtype.kind == "f" and (dim is None or array.shape):
-        if dim is None or type(dim) is int:
-            return _sum(input, dim, keepdim)
+    plain = dim is None or (type(dim) is int and array.shape)
+    if plain and dtype is None and array.dtype.kind == "f":
+        return _sum(input, dim, keepdim)
     return _sum(_wide(input, dtype), axes(dim, input), keepdim)
 
 

@@ -1,4 +1,4 @@
-"""Linear algebra: ``torch.linalg``."""
+"""Matrices: inverses, determinants, decompositions, norms."""
 
 from collections import namedtuple
 from typing import Any
@@ -7,6 +7,7 @@ import numpy as np
 
 from lantern import linalg as ours
 from lantern.errors import EagerError
+from lantern.torch.creation import into
 from lantern.torch.operators import call, cast
 from lantern.torch.reduction import _named, vector_norm
 from lantern.torch.tensor import Tensor, fresh, numpy_face, torch_face
@@ -65,12 +66,13 @@ def _one(name: str, function: Any, square: bool = False, results: str = "") -> A
     def operate(A: Tensor, *args: Any, **options: Any) -> Any:
         if square:
             _square(name, A)
-        options.pop("out", None)
+        out = options.pop("out", None)
         try:
             if row is None:
-                return call(function, A, *args, **options)
+                return into(call(function, A, *args, **options), out)
             found = function(numpy_face(A), *args, **options)
-            return row(*(torch_face(z) for z in found))
+            z = row(*map(torch_face, found))
+            return z if out is None else row(*map(into, z, out))
         except np.linalg.LinAlgError as error:
             raise LinAlgError(f"linalg.{name}: {error}") from None
 
