@@ -92,7 +92,8 @@ def log_softmax(x: Any, /, axis: int = -1) -> Rule:
         array([-0.69314718, -0.69314718])
     """
     xp = namespace(x)
-    z = x - xp.logsumexp(x, axis=axis, keepdims=True)
+    z = x - xp.max(x, axis=axis, keepdims=True)
+    z = z - xp.log(xp.sum(xp.exp(z), axis=axis, keepdims=True))
     del x
     z_bar = yield z
     total = namespace(z_bar).sum(z_bar, axis=axis, keepdims=True)
@@ -115,7 +116,8 @@ def softmax(x: Any, /, axis: int = -1) -> Rule:
         array([0.5, 0.5])
     """
     xp = namespace(x)
-    z = xp.exp(x - xp.logsumexp(x, axis=axis, keepdims=True))
+    z = xp.exp(x - xp.max(x, axis=axis, keepdims=True))
+    z = z / xp.sum(z, axis=axis, keepdims=True)
     del x
     z_bar = yield z
     inner = z_bar * z

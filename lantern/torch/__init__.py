@@ -12,6 +12,7 @@ Example:
 import difflib as _difflib
 import importlib as _importlib
 import math as _math
+import warnings as _warnings
 from typing import Any as _Any
 
 from lantern.torch.dtypes import *  # isort: skip
@@ -27,6 +28,9 @@ from lantern.torch.tensor import *
 
 globals().update(_FUNCTIONS)
 
+# The logarithm of 0 is -inf; PyTorch says no more about it.
+_warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"lantern\.")
+
 pi, e, inf, nan, newaxis = _math.pi, _math.e, _math.inf, _math.nan, None
 strided, contiguous_format, preserve_format, channels_last = (
     "torch.strided",
@@ -37,7 +41,7 @@ strided, contiguous_format, preserve_format, channels_last = (
 __version__ = "2.0.0+lantern"
 
 # What is imported when it is asked for.
-_LAZY = ("cuda", "linalg", "nn", "optim", "utils")
+_LAZY = ("cuda", "fft", "func", "linalg", "nn", "optim", "signal", "special", "utils")
 _LAZY_FUNCTIONS = {"load": "saving", "save": "saving"}
 
 
@@ -67,6 +71,11 @@ def result_type(tensor1: _Any, tensor2: _Any) -> _Any:
 def detach(input: _Any) -> _Any:
     """The same memory, without derivative."""
     return input.detach()
+
+
+def vmap(func: _Any, *args: _Any, **options: _Any) -> _Any:
+    """As ``func.vmap``."""
+    return _importlib.import_module("lantern.torch.func").vmap(func, *args, **options)
 
 
 def __getattr__(name: str) -> _Any:

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from lantern.torch import dtypes
-from lantern.torch.operators import mismatch
+from lantern.torch.operators import mismatch, refuse_numbers
 from lantern.torch.tensor import Tensor, fresh
 from lantern.value import base
 
@@ -52,13 +52,14 @@ functions = {name: _rounding(f) for name, f in _ROUNDING.items()}
 functions |= {name: _asking(f) for name, f in _ASKING.items()}
 
 
-def _comparing(function: Any) -> Any:
+def _comparing(name: str, function: Any, numbers: str = "") -> Any:
     """A comparison, or another function with a plain result."""
 
     def operate(input: Any, other: Any) -> Any:
         a, b = base(input), base(other)
         if b is None or isinstance(b, str | list | tuple | dict):
             return NotImplemented
+        refuse_numbers(name, input, other, numbers)
         try:
             if getattr(a, "dtype", None) is getattr(b, "dtype", None):
                 return fresh(function(a, b))
@@ -95,9 +96,12 @@ _LOGICAL = {
     "logical_and": np.logical_and,
     "logical_or": np.logical_or,
     "logical_xor": np.logical_xor,
-    "nextafter": np.nextafter,
 }
-functions |= {name: _comparing(f) for name, f in (COMPARISONS | _LOGICAL).items()}
+functions |= {name: _comparing(name, f, "second") for name, f in COMPARISONS.items()}
+functions |= {
+    name: _comparing(name, f, "either" if "bitwise" in name else "")
+    for name, f in _LOGICAL.items()
+}
 functions["bitwise_not"] = _asking(np.invert)
 functions |= {
     "greater": functions["gt"],

@@ -1,5 +1,6 @@
 """Tensors made from nothing, from numbers, or from draws."""
 
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ from lantern.errors import ArgumentError, EagerError, ShapeError
 from lantern.tensor.namespace import find_device
 from lantern.torch import dtypes
 from lantern.torch.dtypes import as_numpy_dtype
+from lantern.torch.gradients import set_data
 from lantern.torch.tensor import Tensor, fresh
 from lantern.value import base
 
@@ -41,6 +43,38 @@ def finished(array: Any, device: Any = None, requires_grad: bool = False) -> Ten
         array = moved(array, device)
     x = fresh(array)
     return x.requires_grad_() if requires_grad else x
+
+
+def into(z: Tensor, out: Tensor | None) -> Tensor:
+    """A result, or the tensor that it is to be written to."""
+    if out is None:
+        return z
+    if z.requires_grad:
+        raise EagerError(
+            "functions with out=... arguments don't support automatic "
+            "differentiation, but one of the arguments requires grad."
+        )
+    if base(out).shape == base(z).shape:
+        return out.copy_(z)
+    set_data(out, z.to(out.dtype))
+    return out
+
+
+def complete(create: Any) -> Any:
+    """A function that creates tensors, with the arguments that have no effect here."""
+
+    @wraps(create)
+    def function(
+        *args: Any,
+        out: Any = None,
+        layout: Any = None,
+        pin_memory: bool = False,
+        memory_format: Any = None,
+        **options: Any,
+    ) -> Tensor:
+        return into(create(*args, **options), out)
+
+    return function
 
 
 def moved(array: Any, device: Any) -> Any:
@@ -167,15 +201,12 @@ def _filled(name: str, what: str) -> Any:
         dtype: Any = None,
         device: Any = None,
         requires_grad: bool = False,
-        layout: Any = None,
-        pin_memory: bool = False,
-        memory_format: Any = None,
-        out: Any = None,
     ) -> Tensor:
         kind = dtypes.default() if dtype is None else as_numpy_dtype(dtype)
         return finished(make(shape_of(size), kind), device, requires_grad)
 
-    return _named(function, name, f"A tensor of {what}; its axes' lengths in a row.")
+    doc = f"A tensor of {what}; its axes' lengths in a row."
+    return complete(_named(function, name, doc))
 
 
 def _named(function: Any, name: str, doc: str) -> Any:
@@ -189,6 +220,7 @@ ones = _filled("ones", "ones")
 empty = _filled("empty", "anything")
 
 
+@complete
 def full(
     size: Any,
     fill_value: Any,
@@ -196,7 +228,6 @@ def full(
     dtype: Any = None,
     device: Any = None,
     requires_grad: bool = False,
-    **ignored: Any,
 ) -> Tensor:
     """A tensor that holds one number everywhere.
 
@@ -221,13 +252,13 @@ def _like(name: str, what: str) -> Any:
         dtype: Any = None,
         device: Any = None,
         requires_grad: bool = False,
-        **ignored: Any,
+        fill_value: Any = None,
     ) -> Tensor:
         array = base(input)
         kind = array.dtype if dtype is None else as_numpy_dtype(dtype)
-        fill = tuple(
-            map(base, fill or [v for k, v in ignored.items() if k == "fill_value"])
-        )
+        if fill_value is not None:
+            fill = (fill_value,)
+        fill = tuple(map(base, fill))
         if type(array) is np.ndarray or isinstance(array, np.generic):
             return finished(
                 np.asarray(make(array, *fill, dtype=kind)), device, requires_grad
@@ -235,7 +266,7 @@ def _like(name: str, what: str) -> Any:
         return finished(make(array, *fill, dtype=kind), None, requires_grad)
 
     doc = f"A tensor of {what}, in the shape and type of another."
-    return _named(function, f"{name}_like", doc)
+    return complete(_named(function, f"{name}_like", doc))
 
 
 zeros_like = _like("zeros", "zeros")
@@ -244,6 +275,7 @@ empty_like = _like("empty", "anything")
 full_like = _like("full", "one number")
 
 
+@complete
 def arange(
     start: Any,
     end: Any = None,
@@ -252,7 +284,6 @@ def arange(
     dtype: Any = None,
     device: Any = None,
     requires_grad: bool = False,
-    **ignored: Any,
 ) -> Tensor:
     """Numbers from start to before end, in steps.
 
@@ -263,6 +294,8 @@ def arange(
     start, end, step = base(start), base(end), base(step)
     if end is None:
         start, end = 0, start
+    if not all(np.isfinite(x) for x in (start, end, step)):
+        raise EagerError(f"unsupported range: {start} -> {end}")
     if step == 0:
         raise EagerError("step must be nonzero")
     if (end - start) * step < 0:
@@ -280,6 +313,7 @@ def arange(
     return finished(array, device, requires_grad)
 
 
+@complete
 def linspace(
     start: Any,
     end: Any,
@@ -288,7 +322,6 @@ def linspace(
     dtype: Any = None,
     device: Any = None,
     requires_grad: bool = False,
-    **ignored: Any,
 ) -> Tensor:
     """Numbers at equal distances, from start to end.
 
@@ -297,7 +330,18 @@ def linspace(
         tensor([0.0000, 0.5000, 1.0000])
     """
     kind = dtypes.default() if dtype is None else as_numpy_dtype(dtype)
-    array = np.linspace(base(start), base(end), steps, dtype=kind)
+    if steps < 0:
+        raise EagerError("number of steps must be non-negative")
+    if np.ndim(base(start)) or np.ndim(base(end)):
+        raise EagerError(
+            "linspace only supports 0-dimensional start and end tensors, but got start "
+            f"with {np.ndim(base(start))} dimension(s) and end with "
+            f"{np.ndim(base(end))} dimension(s)."
+        )
+    start, end = base(start), base(end)
+    if kind.kind == "f":
+        start, end = float(start), float(end)
+    array = np.linspace(start, end, steps, dtype=kind)
     return finished(array, device, requires_grad)
 
 
@@ -310,6 +354,7 @@ def logspace(
     return finished((base**exponents).astype(kind), **options)
 
 
+@complete
 def eye(
     n: int,
     m: int | None = None,
@@ -317,7 +362,6 @@ def eye(
     dtype: Any = None,
     device: Any = None,
     requires_grad: bool = False,
-    **ignored: Any,
 ) -> Tensor:
     """Ones on the diagonal, zeros elsewhere.
 
@@ -327,6 +371,8 @@ def eye(
                 [0., 1.]])
     """
     kind = dtypes.default() if dtype is None else as_numpy_dtype(dtype)
+    if n < 0 or (m is not None and m < 0):
+        raise EagerError(f"n must be greater or equal to 0, got {n} and {m}")
     return finished(np.eye(n, m, dtype=kind), device, requires_grad)
 
 
@@ -342,4 +388,11 @@ def triu_indices(row: int, col: int, offset: int = 0, **options: Any) -> Tensor:
 
 def complex(real: Any, imag: Any) -> Any:
     """Complex numbers of their real and imaginary parts."""
+    if not (isinstance(real, Tensor) and isinstance(imag, Tensor)):
+        raise ArgumentError("complex(): both arguments must be Tensor")
+    if base(real).dtype != base(imag).dtype or base(real).dtype.kind != "f":
+        raise EagerError(
+            "Expected both inputs to be Half, Float or Double tensors of one type but "
+            f"got {real.dtype} and {imag.dtype}"
+        )
     return real + imag * 1j

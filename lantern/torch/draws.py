@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from lantern.errors import EagerError
+from lantern.errors import ArgumentError, EagerError
 from lantern.torch import dtypes
-from lantern.torch.creation import finished, shape_of
+from lantern.torch.creation import complete, finished, shape_of
 from lantern.torch.dtypes import as_numpy_dtype
 from lantern.torch.operators import in_memory
 from lantern.torch.tensor import Tensor, fresh
@@ -133,26 +133,33 @@ def _drawer(name: str, method: str, doc: str) -> tuple[Any, Any]:
         dtype: Any = None,
         device: Any = None,
         requires_grad: bool = False,
-        **ignored: Any,
+        **named: Any,
     ) -> Tensor:
-        array = _drawn(
-            method, shape_of(size or ignored.get("size", ())), dtype, generator
-        )
+        shape = shape_of(size or named.pop("size", ()))
+        if named:
+            raise ArgumentError(
+                f"{name}() got an unexpected keyword argument '{next(iter(named))}'"
+            )
+        array = _drawn(method, shape, dtype, generator)
         return finished(array, device, requires_grad)
 
     def like(
-        input: Tensor, *, dtype: Any = None, requires_grad: bool = False, **ignored: Any
+        input: Tensor,
+        *,
+        dtype: Any = None,
+        requires_grad: bool = False,
+        device: Any = None,
+        generator: Any = None,
     ) -> Tensor:
         array = base(input)
         kind = array.dtype if dtype is None else dtype
-        device = None if ignored.get("device") is None else ignored["device"]
-        drawn = _drawn(method, array.shape, kind, ignored.get("generator"))
+        drawn = _drawn(method, array.shape, kind, generator)
         return finished(drawn, device or input.device, requires_grad)
 
     function.__name__, like.__name__ = name, f"{name}_like"
     function.__doc__ = f"{doc}; the lengths of the axes in a row."
     like.__doc__ = f"{doc}, in the shape and type of another tensor."
-    return function, like
+    return complete(function), complete(like)
 
 
 rand, rand_like = _drawer("rand", "random", "Uniform draws between 0 and 1")
@@ -206,6 +213,13 @@ def normal(
     shape = size
     if size is None:
         shape = np.broadcast_shapes(np.shape(base(mean)), np.shape(base(std)))
+    if size is None:
+        kinds = [base(v).dtype for v in (mean, std) if isinstance(v, Tensor)]
+        if any(kind.kind == "c" for kind in kinds[-1:]):
+            raise EagerError("normal expects standard deviation to be non-complex")
+        if any((np.asarray(base(std)) < 0).flat):
+            raise EagerError("normal expects all elements of std >= 0.0")
+        options.setdefault("dtype", np.result_type(*kinds) if kinds else None)
     z = randn(shape, generator=generator, **options)
     return fresh(np.asarray(z.primal * base(std) + base(mean)).astype(z.primal.dtype))
 
@@ -227,14 +241,35 @@ def poisson(input: Tensor, generator: Any = None) -> Tensor:
 
 
 def multinomial(
-    input: Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None
+    input: Tensor,
+    num_samples: int,
+    replacement: bool = False,
+    *,
+    generator: Any = None,
+    out: Any = None,
 ) -> Tensor:
     """Positions along the last axis, drawn by the weights there."""
+    if base(input).dtype.kind != "f":
+        raise EagerError("multinomial only supports floating-point dtypes for input")
+    if out is not None:
+        if base(out).dtype != dtypes.I64:
+            raise EagerError(
+                f"multinomial expects Long tensor out, got: {type(out).__name__}"
+            )
+        return out.copy_(
+            multinomial(input, num_samples, replacement, generator=generator)
+        )
     weights = np.asarray(base(input), np.float64)
     if (weights < 0).any() or not np.isfinite(weights).all():
         raise EagerError(
             "probability tensor contains either `inf`, `nan` or element < 0"
         )
+    if num_samples <= 0:
+        raise EagerError("cannot sample n_sample <= 0 samples")
+    if weights.ndim not in (1, 2):
+        raise EagerError("prob_dist must be 1 or 2 dim")
+    if (weights.sum(-1) <= 0).any():
+        raise EagerError("invalid multinomial distribution (sum of probabilities <= 0)")
     if not replacement and num_samples > weights.shape[-1]:
         raise EagerError(
             "cannot sample n_sample > prob_dist.size(-1) samples without replacement"
@@ -289,6 +324,11 @@ def _chances(random: Any, array: Any, p: Any = 0.5) -> Any:
 
 def _uniform(random: Any, array: Any, a: Any = 0.0, b: Any = 1.0, **names: Any) -> Any:
     a, b = names.get("from", a), names.get("to", b)
+    if a > b:
+        raise EagerError(
+            "uniform_ expects to return a [from, to) range, but found "
+            f"from={a} > to={b}"
+        )
     return (
         random.random(array.shape, array.dtype if array.dtype == dtypes.F32 else float)
         * (b - a)
@@ -297,15 +337,46 @@ def _uniform(random: Any, array: Any, a: Any = 0.0, b: Any = 1.0, **names: Any) 
 
 
 def _normal(random: Any, array: Any, mean: Any = 0.0, std: Any = 1.0) -> Any:
+    if std < 0:
+        raise EagerError(f"normal_ expects std >= 0.0, but found std {std}")
     kind = array.dtype if array.dtype == dtypes.F32 else float
     return random.standard_normal(array.shape, kind) * std + mean
 
 
+def _positive(name: str, what: str, value: float) -> None:
+    if not value > 0:
+        raise EagerError(f"{name} expects {what} > 0.0, but found {what}={value}")
+
+
+def _exponential(random: Any, array: Any, lambd: Any = 1.0) -> Any:
+    _positive("exponential_", "lambda", lambd)
+    return random.exponential(1 / lambd, array.shape)
+
+
+def _cauchy(random: Any, array: Any, median: Any = 0.0, sigma: Any = 1.0) -> Any:
+    _positive("cauchy_", "sigma", sigma)
+    return median + sigma * random.standard_cauchy(array.shape)
+
+
+def _log_normal(random: Any, array: Any, mean: Any = 1.0, std: Any = 2.0) -> Any:
+    _positive("log_normal_", "std", std)
+    return random.lognormal(mean, std, array.shape)
+
+
+def _geometric(random: Any, array: Any, p: Any) -> Any:
+    if not 0 < p < 1:
+        raise EagerError(f"geometric_ expects p to be in (0, 1), but got p={p}")
+    return random.geometric(p, array.shape)
+
+
 METHODS = {
+    "cauchy_": _writer("cauchy_", _cauchy, "Fill with Cauchy draws."),
+    "geometric_": _writer("geometric_", _geometric, "Fill with geometric draws."),
+    "log_normal_": _writer("log_normal_", _log_normal, "Fill with log-normal draws."),
     "bernoulli_": _writer("bernoulli_", _chances, "Fill with 1 or 0, by chance."),
     "exponential_": _writer(
         "exponential_",
-        lambda random, array, lambd=1.0: random.exponential(1 / lambd, array.shape),
+        _exponential,
         "Fill with exponential draws.",
     ),
     "normal_": _writer("normal_", _normal, "Fill with normal draws."),

@@ -13,8 +13,10 @@ from lantern.torch.operators import (
     as_tensor,
     call,
     cast,
+    joining,
     mismatch,
     promote,
+    refuse_numbers,
     result_dtype,
     unary,
 )
@@ -54,7 +56,6 @@ _FLOATING = {
 }
 _SAME_TYPE = {
     "abs": choice.abs,
-    "neg": arithmetic.negative,
     "relu": special.relu,
     "square": arithmetic.square,
 }
@@ -74,10 +75,12 @@ functions: dict[str, Any] = {
 }
 
 
-def _binary(function: Any, floating: bool = False) -> Any:
-    """An operation of two tensors of any types."""
+def _binary(function: Any, numbers: str = "", floating: bool = False) -> Any:
+    """An operation of two tensors of any types; ``numbers``: which may be one."""
+    name = function.__name__
 
     def operate(input: Any, other: Any) -> Any:
+        refuse_numbers(name, input, other, numbers)
         x, y = as_tensor(input), as_tensor(other)
         x, y = promote(x, y, floating=floating)
         try:
@@ -90,18 +93,19 @@ def _binary(function: Any, floating: bool = False) -> Any:
 
 functions |= {
     "atan2": _binary(trigonometry.atan2, floating=True),
-    "copysign": _binary(elementwise.copysign, floating=True),
+    "copysign": _binary(elementwise.copysign, "second", floating=True),
     "fmax": _binary(elementwise.fmax),
     "fmin": _binary(elementwise.fmin),
-    "fmod": _binary(floating.fmod),
+    "fmod": _binary(floating.fmod, "second"),
     "heaviside": _binary(elementwise.heaviside),
     "hypot": _binary(trigonometry.hypot),
     "logaddexp": _binary(tensor_special.logaddexp),
     "logaddexp2": _binary(tensor_special.logaddexp2),
     "maximum": _binary(choice.maximum),
     "minimum": _binary(choice.minimum),
-    "remainder": _binary(arithmetic.remainder),
-    "xlogy": _binary(tensor_special.xlogy, floating=True),
+    "nextafter": _binary(floating.nextafter),
+    "remainder": _binary(arithmetic.remainder, "either"),
+    "xlogy": _binary(tensor_special.xlogy, "either", floating=True),
 }
 _SYNONYMS |= {"arctan2": "atan2"}
 
@@ -118,6 +122,7 @@ def sub(input: Any, other: Any, *, alpha: Any = 1) -> Any:
 
 def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Any:
     """``other - alpha * input``."""
+    refuse_numbers("rsub", input, other, "second")
     return other - (input if alpha == 1 else input * alpha)
 
 
@@ -151,14 +156,29 @@ def floor_divide(input: Any, other: Any) -> Any:
 
 def pow(input: Any, exponent: Any) -> Any:
     """Each element of one to the power of the other's."""
+    refuse_numbers("pow", input, exponent, "either")
     return input**exponent
 
 
 def float_power(input: Any, exponent: Any) -> Any:
     """As ``pow``, in double precision."""
+    refuse_numbers("float_power", input, exponent, "either")
     x, y = as_tensor(input), as_tensor(exponent)
     x = cast(x, dtypes.F64) if isinstance(x, Tensor) else float(x)
     return x ** (cast(y, dtypes.F64) if isinstance(y, Tensor) else y)
+
+
+_neg = unary(arithmetic.negative)
+
+
+def neg(input: Any) -> Any:
+    """Each element with the other sign."""
+    if input.primal.dtype.kind == "b":
+        raise EagerError(
+            "Negation, the `-` operator, on a bool tensor is not supported. If you are "
+            "trying to invert a mask, use the `~` or `logical_not()` operator instead."
+        )
+    return _neg(input)
 
 
 def rsqrt(input: Any) -> Any:
@@ -166,27 +186,39 @@ def rsqrt(input: Any) -> Any:
     return functions["reciprocal"](functions["sqrt"](input))
 
 
+_PLAIN = (float, int, type(None))
+_where = joining(choice._where)
+
+
 def clamp(input: Any, min: Any = None, max: Any = None) -> Any:
     """Each element limited to an interval; None is no limit."""
     if min is None and max is None:
         raise EagerError("torch.clamp: At least one of 'min' or 'max' must not be None")
+    array = input.primal
+    if array.dtype.kind == "f" and type(min) in _PLAIN and type(max) in _PLAIN:
+        return _clamped(input, min, max)
     kind = result_dtype(*(as_tensor(x) for x in (input, min, max) if x is not None))
     input = cast(input, kind)
     if not any(isinstance(x, Tensor) for x in (min, max)):
         return _clamped(input, min, max)
     if min is not None:
-        input = functions["maximum"](input, min)
-    return input if max is None else functions["minimum"](input, max)
+        input = functions["maximum"](input, _limit(min, kind))
+    return input if max is None else functions["minimum"](input, _limit(max, kind))
+
+
+def _limit(x: Any, kind: Any) -> Any:
+    return x if isinstance(x, Tensor) else fresh(np.asarray(x, kind))
 
 
 def _clamped(input: Any, min: Any, max: Any) -> Any:
     array = base(input)
-    z = np.clip(array, min, max)
+    z = array if min is None else np.maximum(array, min)
+    z = z if max is None else np.minimum(z, max)
     if not input.requires_grad:
         return fresh(z)
     inside = True if min is None else array >= min
     inside = inside if max is None else inside & (array <= max)
-    return where(fresh(np.asarray(inside)), input, fresh(np.asarray(z)))
+    return _where([input, fresh(z)], inside)
 
 
 def clamp_min(input: Any, min: Any) -> Any:
@@ -204,12 +236,20 @@ def where(condition: Any, input: Any = None, other: Any = None) -> Any:
     if input is None:
         return tuple(fresh(i) for i in base(condition).nonzero())
     x, y = as_tensor(input), as_tensor(other)
-    kind = result_dtype(x, y)
-    x, y = (
-        cast(v, kind) if isinstance(v, Tensor) else fresh(np.asarray(v, kind))
-        for v in (x, y)
-    )
-    return call(choice.where, fresh(base(condition)), x, y)
+    if not (
+        isinstance(x, Tensor)
+        and isinstance(y, Tensor)
+        and x.primal.dtype is y.primal.dtype
+    ):
+        kind = result_dtype(x, y)
+        x, y = (
+            cast(v, kind) if isinstance(v, Tensor) else fresh(np.asarray(v, kind))
+            for v in (x, y)
+        )
+    try:
+        return _where([x, y], base(condition))
+    except ValueError as error:
+        raise mismatch(None, x, y, error) from None
 
 
 def round(input: Any, *, decimals: int = 0) -> Any:
@@ -255,6 +295,14 @@ def isclose(
     equal_nan: bool = False,
 ) -> Any:
     """Where two tensors are close."""
+    refuse_numbers("isclose", input, other)
+    for name, bound in (("rtol", rtol), ("atol", atol)):
+        if bound < 0:
+            raise EagerError(
+                f"{name} must be greater than or equal to zero, but got {bound}"
+            )
+    if base(input).dtype != base(other).dtype:
+        raise EagerError(f"{input.dtype} did not match {other.dtype}")
     return fresh(
         np.asarray(np.isclose(base(input), base(other), rtol, atol, equal_nan))
     )
@@ -321,7 +369,7 @@ functions |= {
     for function in (
         add, addcdiv, addcmul, allclose, angle, clamp, clamp_max, clamp_min, conj,
         digamma, div, equal, float_power, floor_divide, frac, imag, isclose, lerp,
-        logit, mul, nan_to_num, pow, real, round, rsqrt, rsub, sinc, sub, where,
+        logit, mul, nan_to_num, neg, pow, real, round, rsqrt, rsub, sinc, sub, where,
     )
 }  # fmt: skip
 _SYNONYMS |= {

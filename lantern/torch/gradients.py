@@ -9,7 +9,7 @@ import numpy as np
 from lantern.errors import EagerError
 from lantern.torch.dtypes import Size
 from lantern.torch.eager import AMBIENT, RETAIN, Recorder
-from lantern.torch.passes import propagate
+from lantern.torch.passes import one_pass, propagate
 from lantern.torch.tensor import (
     NOBODY,
     UNSEEN,
@@ -131,12 +131,13 @@ def run_backward(
             raise EagerError("'inputs' argument to backward() cannot be empty.")
         chosen = [own_receiver(x) for x in inputs]
     seeds = seeds_of(outputs, gradients)
-    received = propagate(seeds, retain, create_graph, chosen)
-    seeds.clear()
-    while received:
-        receiver, grad = received.popitem()
-        if grad is not None:
-            _leave(receiver, grad, create_graph)
+    with one_pass:
+        received = propagate(seeds, retain, create_graph, chosen)
+        seeds.clear()
+        while received:
+            receiver, grad = received.popitem()
+            if grad is not None:
+                _leave(receiver, grad, create_graph)
 
 
 def _leave(receiver: Any, grad: Any, create_graph: bool) -> None:
@@ -236,10 +237,9 @@ def retains_grad(self: Tensor) -> bool:
 def detach(self: Tensor) -> Any:
     """The same memory, without derivative."""
     z = fresh(self.primal)
-    viewed = self if self.viewed is None else self.viewed
-    # What is written through a view of what is tracked is no part of a derivative.
-    if viewed is UNSEEN or viewed.prompt is UNTRACKED:
-        z.viewed = viewed
+    # What is written through it is no part of a derivative, nor its views' concern.
+    if self.viewed is UNSEEN:
+        z.viewed = UNSEEN
     return z
 
 

@@ -7,8 +7,10 @@ import numpy as np
 from lantern.errors import EagerError, PositionError, ShapeError
 from lantern.tensor import indexing as ours
 from lantern.tensor import updating
+from lantern.torch import dtypes
 from lantern.torch.operators import as_view, call, cast, in_memory
-from lantern.torch.shaping import _read, axis_of
+from lantern.torch.reduction import axis_of
+from lantern.torch.shaping import _read
 from lantern.torch.tensor import Tensor, fresh, numpy_face, torch_face
 from lantern.value import base
 
@@ -169,6 +171,8 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
     array, positions = base(input), _positions("gather", index)
     if not array.shape:
         return input.reshape(()).expand(positions.shape).clone()
+    if not positions.size:
+        return input.reshape(-1)[:0].reshape(positions.shape)
     if positions.ndim != array.ndim:
         raise EagerError(
             "Index tensor must have the same number of dimensions as input tensor"
@@ -208,6 +212,18 @@ def masked_select(input: Tensor, mask: Tensor) -> Any:
     return input.expand(shape)[mask.expand(shape)]
 
 
+def _number(name: str, value: Any, kind: Any) -> Any:
+    """A number as an array of a type that can hold it."""
+    if kind.kind != "c" and (
+        isinstance(value, complex)
+        or (kind.kind in "iu" and abs(value) > np.iinfo(kind).max)
+    ):
+        raise EagerError(
+            f"{name} cannot be converted to type {kind} without overflow: {value}"
+        )
+    return np.asarray(value, kind)
+
+
 def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Any:
     """The tensor with a value where a mask holds."""
     from lantern.torch.elementwise import where
@@ -218,105 +234,20 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Any:
             f"{mask.dtype}"
         )
     kind = base(input).dtype
-    value = (
-        cast(value, kind)
-        if isinstance(value, Tensor)
-        else fresh(np.asarray(value, kind))
-    )
+    if isinstance(value, Tensor):
+        if base(value).shape:
+            raise EagerError(
+                "masked_fill_ only supports a 0-dimensional value tensor, but got "
+                f"tensor with {base(value).ndim} dimension(s)."
+            )
+        if dtypes.category(base(value).dtype) > dtypes.category(kind):
+            raise EagerError(
+                f"value cannot be converted to type {input.dtype} without overflow"
+            )
+        value = cast(value, kind)
+    else:
+        value = fresh(_number("value", value, kind))
     return where(mask, value, input)
-
-
-def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Any:
-    """The tensor with the source's elements, in order, where a mask holds."""
-    chosen = np.array(np.broadcast_to(base(mask), base(input).shape))
-    return put(input, chosen, source.reshape(-1)[: int(chosen.sum())])
-
-
-def _part_of(src: Any, positions: Any) -> Any:
-    """As much of a source as there are positions."""
-    if not isinstance(src, Tensor) or base(src).shape == positions.shape:
-        return src
-    return src[tuple(slice(n) for n in positions.shape)]
-
-
-def scatter(
-    input: Tensor,
-    dim: int,
-    index: Tensor,
-    src: Any = None,
-    *,
-    value: Any = None,
-    reduce: Any = None,
-) -> Any:
-    """The tensor with a source's elements at positions along an axis."""
-    positions = _positions("scatter", index)
-    where = lines(base(input), dim, np.array(positions))
-    src = value if src is None else _part_of(src, positions)
-    if reduce == "add":
-        return add_at(input, where, src)
-    if reduce == "multiply":
-        return put(
-            input, where, torch_face(call(ours._getitem, input, index=where)) * src
-        )
-    return put(input, where, src)
-
-
-def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Any:
-    """The tensor with a source's elements added at positions along an axis."""
-    positions = _positions("scatter", index)
-    where = lines(base(input), dim, np.array(positions))
-    return add_at(input, where, _part_of(src, positions))
-
-
-def _along(input: Tensor, dim: int, index: Tensor) -> Any:
-    dim = axis_of(dim, base(input).ndim)
-    return (*(slice(None),) * dim, np.array(base(index)))
-
-
-def index_add(
-    input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1
-) -> Any:
-    """The tensor with a source's parts added at positions along an axis."""
-    return add_at(
-        input, _along(input, dim, index), source if alpha == 1 else source * alpha
-    )
-
-
-def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Any:
-    """The tensor with a source's parts at positions along an axis."""
-    return put(input, _along(input, dim, index), source)
-
-
-def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Any:
-    """The tensor with a value at positions along an axis."""
-    return put(input, _along(input, dim, index), value)
-
-
-def index_put(
-    input: Tensor, indices: Any, values: Any, accumulate: bool = False
-) -> Any:
-    """The tensor with values at an index, or with them added there."""
-    where, _ = plain_index(tuple(indices))
-    return (add_at if accumulate else put)(input, where, values)
-
-
-def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Any:
-    """The tensor with a source at one place along an axis."""
-    dim = axis_of(dim, base(input).ndim)
-    return put(input, (*(slice(None),) * dim, index, ...), src)
-
-
-def slice_scatter(
-    input: Tensor,
-    src: Tensor,
-    dim: int = 0,
-    start: Any = None,
-    end: Any = None,
-    step: int = 1,
-) -> Any:
-    """The tensor with a source in a slice of an axis."""
-    dim = axis_of(dim, base(input).ndim)
-    return put(input, (*(slice(None),) * dim, slice(start, end, step), ...), src)
 
 
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
@@ -340,30 +271,63 @@ def searchsorted(
     *,
     right: bool = False,
     side: Any = None,
-    **ignored: Any,
+    out_int32: bool = False,
+    sorter: Any = None,
+    out: Any = None,
 ) -> Any:
     """Where values would stand in an ordered sequence."""
+    if side is not None and right and side != "right":
+        raise EagerError("side and right can't be set to opposites")
     side = side or ("right" if right else "left")
+    if side not in ("left", "right"):
+        raise EagerError(f"side can only be 'left' or 'right' but got {side}")
+    kind = np.int32 if out_int32 else np.int64
     rows, values = base(sorted_sequence), np.asarray(base(input))
+    if not rows.shape:
+        raise EagerError("boundaries tensor should have positive dimension")
+    if sorter is not None:
+        rows = np.take_along_axis(rows, base(sorter), -1)
     if rows.ndim == 1:
-        return fresh(np.asarray(np.searchsorted(rows, values, side)))
+        return fresh(np.asarray(np.searchsorted(rows, values, side)).astype(kind))
+    if not values.size:
+        return fresh(np.zeros(values.shape, kind))
+    if rows.ndim != values.ndim or rows.shape[:-1] != values.shape[:-1]:
+        raise EagerError(
+            "boundaries tensor should be 1 dimension or the first N-1 dimensions of "
+            f"boundaries tensor and input value tensor must match, but we got "
+            f"boundaries tensor {list(rows.shape)} and input value tensor "
+            f"{list(values.shape)}"
+        )
     flat, wanted = (
         rows.reshape(-1, rows.shape[-1]),
         values.reshape(-1, values.shape[-1]),
     )
     found = [np.searchsorted(r, v, side) for r, v in zip(flat, wanted, strict=True)]
-    return fresh(np.stack(found).reshape(values.shape))
+    return fresh(np.stack(found).reshape(values.shape).astype(kind))
 
 
 def bucketize(
-    input: Any, boundaries: Tensor, *, right: bool = False, **ignored: Any
+    input: Any,
+    boundaries: Tensor,
+    *,
+    right: bool = False,
+    out_int32: bool = False,
+    out: Any = None,
 ) -> Any:
     """In which interval each value lies."""
-    return searchsorted(boundaries, input, right=right)
+    if base(boundaries).ndim != 1:
+        raise EagerError(
+            f"boundaries tensor must be 1 dimension, got dim({base(boundaries).ndim})"
+        )
+    return searchsorted(boundaries, input, right=right, out_int32=out_int32)
 
 
 def isin(
-    elements: Any, test_elements: Any, *, invert: bool = False, **ignored: Any
+    elements: Any,
+    test_elements: Any,
+    *,
+    assume_unique: bool = False,
+    invert: bool = False,
 ) -> Any:
     """Which elements occur among others."""
     return fresh(
@@ -378,5 +342,6 @@ functions = {
     and not name.startswith("_")
     and getattr(value, "__module__", "") == __name__
     and name not in ("getitem", "put", "add_at", "lines", "plain_index")
+    and name != "axis_of"
 }
 NO_METHODS = ("searchsorted", "bucketize", "isin")

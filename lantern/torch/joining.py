@@ -5,12 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from lantern.errors import EagerError
+from lantern.errors import ArgumentError, EagerError, ShapeError
 from lantern.tensor import arranging, joining, linalg, stacking
 from lantern.tensor import indexing as ours
 from lantern.torch.operators import call, cast, result_dtype
 from lantern.torch.operators import joining as starter
-from lantern.torch.shaping import axis_of, lengths, movedim, reshape
+from lantern.torch.reduction import axis_of
+from lantern.torch.shaping import lengths, movedim, reshape
 from lantern.torch.tensor import Tensor, fresh, numpy_face, torch_face
 from lantern.value import base
 
@@ -19,7 +20,15 @@ _concat, _stack = map(starter, (stacking._concat, stacking._stack))
 
 def _alike(tensors: Any) -> list[Any]:
     """Tensors in the type of their joint result."""
+    if isinstance(tensors, Tensor):
+        raise ArgumentError("argument 'tensors' must be tuple of Tensors, not Tensor")
     tensors = list(tensors)
+    for i, x in enumerate(tensors):
+        if not isinstance(x, Tensor):
+            raise ArgumentError(
+                f"expected Tensor as element {i} in argument 0, but got "
+                f"{type(x).__name__}"
+            )
     kinds = {base(x).dtype for x in tensors}
     if len(kinds) > 1:
         kind = result_dtype(*(x.reshape(-1) for x in tensors))
@@ -29,9 +38,15 @@ def _alike(tensors: Any) -> list[Any]:
 
 def cat(tensors: Any, dim: int = 0, *, axis: Any = None, out: Any = None) -> Any:
     """Tensors joined along an axis that they have."""
+    try:
+        kinds = {(x.primal.dtype, x.primal.ndim) for x in tensors}
+        if len(kinds) == 1 and not isinstance(tensors, Tensor):
+            return _concat(tensors, axis=dim)
+    except (AttributeError, ValueError, IndexError):
+        pass  # what is wrong is said below
     tensors = _alike(tensors)
     if not tensors:
-        raise EagerError("torch.cat(): expected a non-empty list of Tensors")
+        raise ShapeError("torch.cat(): expected a non-empty list of Tensors")
     if any(not base(x).shape for x in tensors):
         i = next(i for i, x in enumerate(tensors) if not base(x).shape)
         raise EagerError(
@@ -60,6 +75,11 @@ def cat(tensors: Any, dim: int = 0, *, axis: Any = None, out: Any = None) -> Any
 
 def stack(tensors: Any, dim: int = 0, *, out: Any = None) -> Any:
     """Tensors joined along a new axis."""
+    try:
+        if len({(x.primal.dtype, x.primal.shape) for x in tensors}) == 1:
+            return _stack(tensors, axis=dim)
+    except (AttributeError, ValueError):
+        pass  # what is wrong is said below
     tensors = _alike(tensors)
     if not tensors:
         raise EagerError("stack expects a non-empty TensorList")
@@ -77,6 +97,8 @@ def _joining(name: str) -> Any:
     function = getattr(stacking, name)
 
     def join(tensors: Any) -> Any:
+        if not tensors:
+            raise EagerError(f"{name} expects a non-empty TensorList")
         return call(function, [numpy_face(x) for x in _alike(tensors)])
 
     join.__name__ = name
@@ -111,19 +133,35 @@ def repeat_interleave(
     return call(arranging.repeat, input, base(repeats), dim)
 
 
-def flip(input: Tensor, *dims: Any) -> Any:
+def _dims(names: Any, dims: Any) -> tuple[int, ...]:
+    """Axes given one by one, in a sequence, or by name."""
+    return lengths((names,) if names is not None and not dims else dims)
+
+
+def flip(input: Tensor, *axes: Any, dims: Any = None) -> Any:
     """The tensor with the order along some axes reversed."""
-    return call(arranging.flip, input, lengths(dims))
+    ndim = base(input).ndim
+    chosen = tuple(axis_of(d, ndim) for d in _dims(dims, axes))
+    if len(set(chosen)) < len(chosen):
+        raise EagerError(f"dim {chosen[0]} appears multiple times in the list of dims")
+    return call(arranging.flip, input, chosen) if ndim else input.clone()
 
 
 def fliplr(input: Tensor) -> Any:
     """The columns in reverse."""
+    _needs_axes("fliplr", input, 2)
     return flip(input, 1)
 
 
 def flipud(input: Tensor) -> Any:
     """The rows in reverse."""
+    _needs_axes("flipud", input, 1)
     return flip(input, 0)
+
+
+def _needs_axes(name: str, input: Tensor, n: int) -> None:
+    if base(input).ndim < n:
+        raise EagerError(f"{name}: input must have at least {n} dimensions")
 
 
 def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Any:
@@ -135,16 +173,28 @@ def roll(input: Tensor, shifts: Any, dims: Any = None) -> Any:
     """The elements moved along axes, those that fall off come back in front."""
     shifts = tuple(shifts) if isinstance(shifts, list | tuple) else shifts
     dims = tuple(dims) if isinstance(dims, list | tuple) else dims
+    if shifts == ():
+        raise EagerError("`shifts` required")
+    if dims == ():
+        dims = None
+    if (len(shifts) if isinstance(shifts, tuple) else 1) != (
+        len(dims) if isinstance(dims, tuple) else 1
+    ):
+        raise EagerError(
+            f"shifts and dimensions must align. shifts: {shifts}, dims: {dims}"
+        )
     return call(arranging.roll, input, shifts, dims)
 
 
 def tril(input: Tensor, diagonal: int = 0) -> Any:
     """The lower triangles of matrices, zeros elsewhere."""
+    _needs_axes("tril", input, 2)
     return call(arranging.tril, input, diagonal)
 
 
 def triu(input: Tensor, diagonal: int = 0) -> Any:
     """The upper triangles of matrices, zeros elsewhere."""
+    _needs_axes("triu", input, 2)
     return call(arranging.triu, input, diagonal)
 
 
@@ -161,6 +211,9 @@ def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> An
 def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
     """Matrices with diagonals, along two axes."""
     array = base(input)
+    first, second = (axis_of(d, array.ndim, 1) for d in (dim1, dim2))
+    if first == second:
+        raise EagerError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
     n = array.shape[-1] + abs(offset)
     i = np.arange(array.shape[-1])
     index = (..., i + max(-offset, 0), i + max(offset, 0))
@@ -221,6 +274,9 @@ atleast_1d, atleast_2d, atleast_3d = map(_atleast, (1, 2, 3))
 
 def unfold(input: Tensor, dimension: int, size: int, step: int) -> Any:
     """All windows of a size along an axis, as a last axis."""
+    if not base(input).shape:
+        input = input.reshape(1)
+        return unfold(input, dimension, size, step)[0]
     shape = base(input).shape
     dim = axis_of(dimension, len(shape))
     starts = np.arange(0, shape[dim] - size + 1, step)

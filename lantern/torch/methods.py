@@ -14,18 +14,22 @@ from lantern.torch import (
     draws,
     dtypes,
     elementwise,
+    further,
     gradients,
     indexing,
     joining,
     linalg,
+    meeting,
     ordering,
     products,
     reduction,
+    scattering,
     shaping,
+    statistics,
     writing,
 )
 from lantern.torch.dtypes import Size, as_numpy_dtype
-from lantern.torch.operators import call, cast, in_memory, unary
+from lantern.torch.operators import call, cast, in_memory, refuse_numbers, unary
 from lantern.torch.tensor import Tensor, fresh, make
 from lantern.torch.writing import type_name
 from lantern.value import UNTRACKED, base
@@ -202,14 +206,23 @@ def _device_number(self: Tensor) -> Any:
 
 
 def _reflected(function: Any) -> Any:
-    return lambda self, other: function(other, self)
+    def reflected(self: Tensor, other: Any) -> Any:
+        refuse_numbers(function.__name__, self, other, "second")
+        return function(other, self)
+
+    return reflected
+
+
+def where(self: Tensor, condition: Tensor, other: Any) -> Tensor:
+    """The elements where a condition holds, else those of the other."""
+    return elementwise.where(condition, self, other)
 
 
 _OWN = {
     f.__name__: f
     for f in (
         apply_, clone, contiguous, cpu, cuda, data_ptr, dim, element_size,
-        is_contiguous, numel, share_memory_, size, stride, to, type_as,
+        is_contiguous, numel, share_memory_, size, stride, to, type_as, where,
     )
 }  # fmt: skip
 _TYPES = {
@@ -232,7 +245,9 @@ _NEW = {
     "new_tensor": creation.tensor,
     "new_zeros": creation.zeros,
 }
-_LINEAR_ALGEBRA = "cholesky det matrix_exp matrix_power qr slogdet".split()
+_LINEAR_ALGEBRA = (
+    "cholesky cholesky_inverse cholesky_solve det matrix_exp matrix_power qr slogdet"
+).split()
 FUNCTIONS: dict[str, Any] = {name: getattr(linalg, name) for name in _LINEAR_ALGEBRA}
 FUNCTIONS["inverse"] = linalg.inv
 FUNCTIONS["logdet"] = lambda input: linalg.det(input).log()
@@ -246,8 +261,19 @@ for _part in (
     joining,
     indexing,
     products,
+    further,
+    scattering,
+    meeting,
+    statistics,
 ):
     FUNCTIONS |= _part.functions
+
+
+def _untracked(out: Tensor, z: Tensor) -> Tensor:
+    """A result for ``out=``, which cannot be differentiated."""
+    if z.requires_grad:
+        creation.into(z, out)
+    return z
 
 
 def _also_axis(function: Any) -> Any:
@@ -264,7 +290,8 @@ def _also_axis(function: Any) -> Any:
                 options["keepdim"] = options.pop("keepdims")
             out = options.pop("out", None)
             if out is not None:
-                return writing.write(out, lambda _, *a: function(*a, **options), *args)
+                z = function(*args, **options)
+                return writing.write(out, _untracked, z)
         return function(*args, **options)
 
     either.__name__ = either.__qualname__ = function.__name__
@@ -326,6 +353,8 @@ NO_METHODS = {
     *joining.NO_METHODS,
     *indexing.NO_METHODS,
     *products.NO_METHODS,
+    *further.NO_METHODS,
+    *statistics.NO_METHODS,
 }
 
 

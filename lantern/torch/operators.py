@@ -2,18 +2,26 @@
 
 import operator
 from typing import Any
+from weakref import ref
 
 import numpy as np
 
 from lantern import arithmetic
-from lantern.errors import EagerError
+from lantern.errors import ArgumentError, EagerError
 from lantern.op import registry
 from lantern.tensor import linalg, manipulation
 from lantern.torch import dtypes
 from lantern.torch.dtypes import BOOL, F32, F64, I64, promoted
 from lantern.torch.eager import AMBIENT, NOTHING, STANDIN, Recorder
 from lantern.torch.modes import is_enabled
-from lantern.torch.tensor import Tensor, fresh, make, numpy_face, torch_face
+from lantern.torch.tensor import (
+    UNSEEN,
+    Tensor,
+    fresh,
+    make,
+    numpy_face,
+    torch_face,
+)
 from lantern.torch.versions import owner
 from lantern.value import UNTRACKED, base
 
@@ -289,16 +297,16 @@ def joining(function: Any) -> Any:
     """A function of any number of tensors, from one of Lantern's linear operations."""
     rule = function.rule
 
-    def operate(tensors: list[Any], **statics: Any) -> Any:
+    def operate(tensors: list[Any], *args: Any, **statics: Any) -> Any:
         arrays = [x.primal for x in tensors]
         prompts = {x.prompt for x in tensors} - {UNTRACKED}
         if prompts - {AMBIENT}:
-            return torch_face(function(*map(numpy_face, tensors), **statics))
+            return torch_face(function(*map(numpy_face, tensors), *args, **statics))
         if not prompts or not is_enabled():
-            return fresh(next(rule(*arrays, **statics)))
+            return fresh(next(rule(*arrays, *args, **statics)))
         receivers = [x.receiver if x.prompt is AMBIENT else None for x in tensors]
-        saved = tuple(STANDIN if x.prompt is AMBIENT else x.primal for x in tensors)
-        started = rule(*arrays, **statics)
+        saved = [STANDIN if x.prompt is AMBIENT else x.primal for x in tensors]
+        started = rule(*arrays, *args, **statics)
         del arrays
         z = next(started)
         receiver = Recorder(
@@ -309,12 +317,32 @@ def joining(function: Any) -> Any:
             None,
             False,
             rule,
-            saved,
+            (*saved, *args),
             statics,
         )
         return make(z, AMBIENT, receiver)
 
     return operate
+
+
+_NUMBERS = (bool, int, float, complex)
+
+
+def refuse_numbers(name: str, x: Any, y: Any, allowed: str = "") -> None:
+    """Raise where PyTorch takes a tensor only.
+
+    Args:
+        name: the function that was called.
+        x: its first operand.
+        y: its second one.
+        allowed: what may be a number: "" for neither, "second", or "either", not both.
+    """
+    first, second = isinstance(x, _NUMBERS), isinstance(y, _NUMBERS)
+    if (first and (second or allowed != "either")) or (second and not allowed):
+        place, wrong = ("input", x) if first else ("other", y)
+        raise ArgumentError(
+            f"{name}(): argument '{place}' must be Tensor, not {type(wrong).__name__}"
+        )
 
 
 def call(function: Any, *args: Any, **options: Any) -> Any:
@@ -328,11 +356,27 @@ def call(function: Any, *args: Any, **options: Any) -> Any:
         raise EagerError(str(error)) from None
 
 
+# Without the class's ``__getattr__``, which looks for the nearest name.
+_views: Any = Tensor.__dict__["views"].__get__
+
+
+def views_of(x: Tensor) -> dict[int, Any]:
+    """Weakly, the untracked tensors that show the memory of a base."""
+    try:
+        return _views(x)
+    except AttributeError:
+        x.views = {}
+        return x.views
+
+
 def as_view(z: Any, x: Any) -> Any:
     """A tensor that shows the memory of another, marked as such."""
-    z.viewed = x if x.viewed is None else x.viewed
+    z.viewed = whole = x if x.viewed is None else x.viewed
     if z.prompt is AMBIENT:
         z.receiver.memory = id(owner(z.primal))
+    elif whole is not UNSEEN:
+        # A name that is free again is taken again: there are never many.
+        views_of(whole)[id(z)] = ref(z)
     return z
 
 

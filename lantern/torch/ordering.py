@@ -8,8 +8,9 @@ import numpy as np
 from lantern.errors import EagerError
 from lantern.tensor import cumulative, sorting
 from lantern.tensor.indexing import take_along_axis
+from lantern.torch.dtypes import F32, F64
 from lantern.torch.operators import call
-from lantern.torch.reduction import _chosen, _named, _wide
+from lantern.torch.reduction import _chosen, _named, _wide, axis_of
 from lantern.torch.tensor import Tensor, fresh, numpy_face, torch_face
 from lantern.value import base
 
@@ -97,7 +98,7 @@ def topk(
 def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Any:
     """The k-th smallest element along an axis, and where it is."""
     array = base(input)
-    if array.shape and not 1 <= k <= array.shape[dim]:
+    if not 1 <= k <= (array.shape[dim] if array.shape else 1):
         raise EagerError("kthvalue(): selected number k out of range for dimension")
 
     def position(array: Any, axis: int) -> Any:
@@ -144,12 +145,89 @@ def quantile(
     interpolation: str = "linear",
 ) -> Any:
     """Where a share of the elements lies below."""
-    from lantern.tensor import statistics
+    return _quantile("quantile", input, q, dim, keepdim, interpolation)
 
-    q = base(q)
-    return call(
-        statistics.quantile, input, q, axis=dim, keepdims=keepdim, method=interpolation
-    )
+
+def nanquantile(
+    input: Tensor,
+    q: Any,
+    dim: Any = None,
+    keepdim: bool = False,
+    *,
+    interpolation: str = "linear",
+) -> Any:
+    """Where a share of what is a number lies below."""
+    return _quantile("nanquantile", input, q, dim, keepdim, interpolation)
+
+
+_BETWEEN = {
+    "linear": None,
+    "lower": np.floor,
+    "higher": np.ceil,
+    "nearest": np.rint,
+    "midpoint": None,
+}
+
+
+def _share(name: str, input: Tensor, q: Any, interpolation: str) -> Any:
+    """The shares as a tensor, checked."""
+    if base(input).dtype.kind != "f":
+        raise EagerError(f"{name}() input tensor must be either float or double dtype")
+    if not base(input).size:
+        raise EagerError(f"{name}() input tensor must be non-empty")
+    if interpolation not in _BETWEEN:
+        raise EagerError(
+            f"{name}() interpolation must be one of {', '.join(_BETWEEN)}, but got "
+            f"{interpolation}"
+        )
+    if not isinstance(q, Tensor):
+        q = fresh(np.asarray(q, base(input).dtype))
+    if base(q).ndim > 1:
+        raise EagerError(f"{name}() q must be a scalar or 1D tensor")
+    if base(q).dtype != base(input).dtype:
+        raise EagerError(f"{name}() q tensor must be same dtype as the input tensor")
+    if not ((base(q) >= 0) & (base(q) <= 1)).all():
+        raise EagerError(f"{name}() q values must be in the range [0, 1]")
+    return q
+
+
+def _quantile(
+    name: str, input: Tensor, q: Any, dim: Any, keepdim: bool, interpolation: str
+) -> Any:
+    q = _share(name, input, q, interpolation)
+    ndim = base(input).ndim
+    axis = 0 if dim is None else axis_of(dim, ndim)
+    x = input.reshape(-1) if dim is None else input.unsqueeze(0) if not ndim else input
+    x = x.movedim(axis, -1)
+    array = base(x)
+    missing = np.isnan(array)
+    count = array.shape[-1] - 1
+    if name == "nanquantile":
+        count = np.maximum(array.shape[-1] - missing.sum(-1, keepdims=True) - 1, 0)
+    rank = q.reshape(-1) * fresh(np.asarray(count, array.dtype))
+    rank = rank.expand((*array.shape[:-1], base(rank).shape[-1]))
+    if name == "quantile":
+        spoiled = missing.any(-1, keepdims=True)
+        rank = rank.masked_fill(fresh(spoiled), array.shape[-1] - 1)
+    z = _between(sort(x)[0], rank, interpolation).movedim(-1, 0)
+    z = z if base(q).ndim else z[0]
+    if keepdim and ndim:
+        at = axis + base(q).ndim
+        z = z.unsqueeze(at) if dim is not None else z.reshape(*q.shape, *[1] * ndim)
+    return z if ndim else z.reshape(q.shape)
+
+
+def _between(x: Tensor, rank: Tensor, interpolation: str) -> Any:
+    """The elements at ranks of ordered lines, or what lies between two of them."""
+    plain = base(rank)
+    rounded = _BETWEEN[interpolation]
+    low = (rounded or np.floor)(plain).astype(np.int64)
+    z = call(take_along_axis, x, low, -1)
+    if rounded is not None:
+        return z
+    above = call(take_along_axis, x, np.ceil(plain).astype(np.int64), -1)
+    weight = 0.5 if interpolation == "midpoint" else rank - fresh(np.floor(plain))
+    return z + (above - z) * weight
 
 
 def unique(
@@ -178,6 +256,8 @@ def unique_consecutive(
     dim: Any = None,
 ) -> Any:
     """The elements without repetitions of their neighbours."""
+    if dim is not None:
+        return _unlike_neighbours(base(input), return_inverse, return_counts, dim)
     array = base(input).reshape(-1)
     change = (
         np.concatenate([[True], array[1:] != array[:-1]]) if array.size else array > 0
@@ -191,17 +271,34 @@ def unique_consecutive(
     return found if len(found) > 1 else found[0]
 
 
+def _unlike_neighbours(array: Any, inverse: bool, counts: bool, dim: int) -> Any:
+    rows = np.moveaxis(array, dim, 0)
+    flat = rows.reshape(len(rows), rows.size // max(len(rows), 1))
+    change = np.append(np.ones(min(1, len(flat)), bool), (flat[1:] != flat[:-1]).any(1))
+    results = [np.moveaxis(rows[change], 0, dim)]
+    if inverse:
+        results.append(np.cumsum(change) - 1)
+    if counts:
+        results.append(np.diff(np.append(np.flatnonzero(change), len(flat))))
+    found = tuple(map(fresh, results))
+    return found if len(found) > 1 else found[0]
+
+
 def bincount(input: Tensor, weights: Any = None, minlength: int = 0) -> Any:
     """How often each number occurs."""
     w = None if weights is None else base(weights)
     z = np.bincount(base(input), w, minlength)
-    return fresh(z if w is None else z.astype(w.dtype))
+    return fresh(z if w is None else z.astype(F32 if w.dtype == F32 else F64))
 
 
 def histc(input: Tensor, bins: int = 100, min: Any = 0, max: Any = 0) -> Any:
     """How many elements lie in each of equal intervals."""
     array = base(input)
-    low, high = (min, max) if (min or max) else (array.min(), array.max())
+    low, high = min, max
+    if not (min or max) and array.size:
+        low, high = array.min(), array.max()
+    if not array.size:
+        return fresh(np.zeros(bins, array.dtype))
     counts, _ = np.histogram(array, bins, (low, high))
     return fresh(counts.astype(array.dtype))
 

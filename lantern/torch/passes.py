@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from heapq import heappop, heappush
+from threading import RLock
 from typing import Any
 
 from lantern.errors import EagerError
@@ -19,7 +20,10 @@ from lantern.torch.eager import (
 from lantern.torch.versions import check_arrays, last_write, rewritten, saved_arrays
 from lantern.value import too_few_contributions
 
-__all__ = ["propagate"]
+__all__ = ["one_pass", "propagate"]
+
+# Threads that share leaves take turns; a rule may start another pass inside its own.
+one_pass = RLock()
 
 
 def _order(z: Any) -> int:

@@ -1,5 +1,6 @@
 """Products of vectors and matrices, under PyTorch's names."""
 
+import string
 from typing import Any
 
 import numpy as np
@@ -85,14 +86,51 @@ def trace(input: Tensor) -> Any:
 
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Any:
     """The product over chosen axes of both."""
-    return call(linalg.tensordot, a, b, base(dims))
+    dims = dims if isinstance(dims, int) else base(dims)
+    if isinstance(dims, list | tuple):
+        dims = tuple([d] if isinstance(d, int) else list(d) for d in dims)
+        dims = tuple(
+            [i % base(x).ndim for i in row] for row, x in zip(dims, (a, b), strict=True)
+        )
+        a, b = _unstretched(a, b, *dims)
+    return call(linalg.tensordot, a, b, dims)
+
+
+def _unstretched(a: Tensor, b: Tensor, left: Any, right: Any) -> Any:
+    """Both operands, summed over axes that meet an axis of length 1."""
+    n, m = base(a).shape, base(b).shape
+    pairs = list(zip(left, right, strict=True))
+    first = tuple(i for i, j in pairs if m[j] == 1 != n[i])
+    second = tuple(j for i, j in pairs if n[i] == 1 != m[j])
+    a = a.sum(first, keepdim=True) if first else a
+    return a, b.sum(second, keepdim=True) if second else b
 
 
 def einsum(equation: str, *operands: Any) -> Any:
     """The product that an equation of indices names."""
     if len(operands) == 1 and isinstance(operands[0], list | tuple):
         operands = tuple(operands[0])
-    return call(our_einsum.einsum, equation.replace(" ", ""), *operands)
+    if not isinstance(equation, str):
+        return einsum(*_named_axes(equation, *operands))
+    operand, arrow, result = equation.replace(" ", "").partition("->")
+    if arrow and "..." in operand and "..." not in result:
+        z = einsum(f"{operand}->...{result}", *operands)
+        extra = base(z).ndim - len(result)
+        return z.sum(tuple(range(extra))) if extra else z
+    return call(our_einsum.einsum, operand + arrow + result, *operands)
+
+
+def _named_axes(*row: Any) -> tuple[Any, ...]:
+    """Tensors, each followed by the numbers of its axes, as an equation."""
+    letters = string.ascii_letters
+
+    def word(numbers: Any) -> str:
+        return "".join("..." if n is ... else letters[n] for n in numbers)
+
+    pairs, result = list(row), ""
+    if len(pairs) % 2:
+        result = "->" + word(pairs.pop())
+    return ",".join(map(word, pairs[1::2])) + result, *pairs[::2]
 
 
 def _scaled(input: Any, product: Any, beta: Any, alpha: Any) -> Any:
@@ -142,7 +180,9 @@ def chain_matmul(*matrices: Any) -> Any:
     return call(matrix_functions.multi_dot, [numpy_face(x) for x in matrices])
 
 
-def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, **ignored: Any) -> Any:
+def cdist(
+    x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str | None = None
+) -> Any:
     """The distances of every two rows."""
     return (x1.unsqueeze(-2) - x2.unsqueeze(-3)).norm(p, -1)
 

@@ -8,7 +8,7 @@ import numpy as np
 from lantern.errors import EagerError, PositionError
 from lantern.tensor import exponential, moments, norms
 from lantern.tensor import reduction as ours
-from lantern.tensor.indexing import take_along_axis
+from lantern.tensor.indexing import _getitem
 from lantern.torch.dtypes import I64, as_numpy_dtype
 from lantern.torch.operators import call, cast, promote, unary
 from lantern.torch.tensor import Tensor, fresh
@@ -27,16 +27,32 @@ def _named(name: str, fields: str = "values indices") -> Any:
     return row
 
 
+_read = unary(_getitem)
 _sum, _mean = unary(ours._sum), unary(ours._mean)
 _log_softmax = unary(exponential.log_softmax, floating=True)
 _softmax = unary(exponential.softmax, floating=True)
 
 
-def axes(dim: Any) -> Any:
+def axes(dim: Any, x: Any) -> Any:
     """Axes as NumPy takes them; no axes at all are all of them, as in PyTorch."""
     if isinstance(dim, list | tuple):
-        return tuple(int(d) for d in dim) or None
+        dim = tuple(int(d) for d in dim) or None
+    if dim is not None and not base(x).shape:
+        for d in dim if isinstance(dim, tuple) else (dim,):
+            axis_of(d, 0)
+        return None
     return dim
+
+
+def axis_of(dim: int, ndim: int, extra: int = 0) -> int:
+    """An axis counted from 0, checked."""
+    n = ndim + extra or 1
+    if not -n <= dim < n:
+        raise PositionError(
+            f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but "
+            f"got {dim})"
+        )
+    return dim % n
 
 
 def _wide(input: Tensor, dtype: Any) -> Tensor:
@@ -50,11 +66,20 @@ def sum(
     input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
 ) -> Any:
     """The sum over axes."""
-    return _sum(_wide(input, dtype), axes(dim), keepdim)
+    array = input.primal
+    plain = dim is None or (type(dim) is int and array.shape)
+    if plain and dtype is None and array.dtype.kind == "f":
+        return _sum(input, dim, keepdim)
+    return _sum(_wide(input, dtype), axes(dim, input), keepdim)
 
 
 def _needs_floating(name: str, input: Tensor, dtype: Any) -> Tensor:
     if dtype is not None:
+        if as_numpy_dtype(dtype).kind not in "fc":
+            raise EagerError(
+                f"{name}(): could not infer output dtype. Optional dtype must be "
+                f"either a floating point or complex dtype. Got: {dtype}"
+            )
         return cast(input, as_numpy_dtype(dtype))
     if input.primal.dtype.kind in "iub":
         word = {"b": "Bool", "u": "Byte"}.get(base(input).dtype.kind, "Long")
@@ -72,8 +97,8 @@ def mean(
     x = _needs_floating("mean", input, dtype)
     if not base(x).size:
         with np.errstate(all="ignore"):
-            return _sum(x, axes(dim), keepdim) / 0.0
-    return _mean(x, axes(dim), keepdim)
+            return _sum(x, axes(dim, input), keepdim) / 0.0
+    return _mean(x, axes(dim, input), keepdim)
 
 
 def nansum(
@@ -92,7 +117,7 @@ def _without_nan(input: Tensor) -> Any:
 def nanmean(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
     """The mean over axes of what is a number."""
     count = fresh(
-        np.asarray(np.sum(~np.isnan(base(input)), axes(dim), keepdims=keepdim))
+        np.asarray(np.sum(~np.isnan(base(input)), axes(dim, input), keepdims=keepdim))
     )
     return nansum(input, dim, keepdim) / count
 
@@ -101,7 +126,7 @@ def prod(
     input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
 ) -> Any:
     """The product over an axis, or over all."""
-    return call(ours.prod, _wide(input, dtype), dim, keepdims=keepdim)
+    return call(ours.prod, _wide(input, dtype), axes(dim, input), keepdims=keepdim)
 
 
 def _correction(unbiased: bool, correction: Any) -> Any:
@@ -127,11 +152,12 @@ def _moment(name: str) -> Any:
             )
         ddof = _correction(unbiased, correction)
         with np.errstate(divide="ignore", invalid="ignore"):
-            return call(function, input, axes(dim), ddof=ddof, keepdims=keepdim)
+            return call(function, input, axes(dim, input), ddof=ddof, keepdims=keepdim)
 
     def with_mean(input: Tensor, dim: Any = None, *args: Any, **options: Any) -> Any:
         keep = options.get("keepdim", False)
-        return moment(input, dim, *args, **options), mean(input, dim, keep)
+        along = None if isinstance(dim, bool) else dim
+        return moment(input, dim, *args, **options), mean(input, along, keep)
 
     moment.__name__, with_mean.__name__ = name, f"{name}_mean"
     moment.__doc__ = (
@@ -166,7 +192,15 @@ def _extreme(name: str) -> Any:
         return pair(*_chosen(input, position, dim, keepdim))
 
     def everywhere(input: Tensor, dim: Any = (), keepdim: bool = False) -> Any:
-        return call(whole, input, axes(dim), keepdims=keepdim)
+        shape = base(input).shape
+        chosen = None if dim == () else axes(dim, input)
+        chosen = range(len(shape)) if chosen is None else chosen
+        chosen = (chosen,) if isinstance(chosen, int) else chosen
+        if 0 in [shape[d] for d in chosen]:
+            raise (EagerError if dim == () else PositionError)(
+                f"a{name}(): Expected reduction dim to have non-zero size."
+            )
+        return call(whole, input, axes(dim, input), keepdims=keepdim)
 
     extreme.__name__, everywhere.__name__ = name, f"a{name}"
     extreme.__doc__ = (
@@ -180,10 +214,18 @@ def _chosen(input: Tensor, position: Any, dim: int, keepdim: bool) -> Any:
     array = base(input)
     if not array.shape:
         return input.clone(), fresh(np.zeros((), np.int64))
-    where = np.expand_dims(position(array, axis=dim), dim)
-    values = call(take_along_axis, input, where, dim)
-    indices = fresh(where)
-    return (values, indices) if keepdim else (values.squeeze(dim), indices.squeeze(dim))
+    where = position(array, axis=dim)
+    before = axis_of(dim, array.ndim)
+    rest = [n for i, n in enumerate(array.shape) if i != before]
+    if len(rest) == 1:
+        others: Any = [np.arange(rest[0])]
+    else:
+        others = np.ogrid[tuple(slice(n) for n in rest)]
+    values = _read(input, index=(*others[:before], where, *others[before:]))
+    indices = fresh(np.asarray(where))
+    if keepdim:
+        return values.unsqueeze(dim), indices.unsqueeze(dim)
+    return values, indices
 
 
 max, amax = _extreme("max")
@@ -193,6 +235,11 @@ min, amin = _extreme("min")
 def aminmax(input: Tensor, *, dim: Any = None, keepdim: bool = False) -> Any:
     """The least and the greatest elements."""
     aminmax = namedtuple("aminmax", "min max")
+    if dim is None and not base(input).size:
+        raise EagerError(
+            "aminmax(): cannot compute aminmax over an empty dimension as the "
+            "operation has no identity."
+        )
     dim = () if dim is None else dim
     return aminmax(amin(input, dim, keepdim), amax(input, dim, keepdim))
 
@@ -223,7 +270,7 @@ def _asking(name: str) -> Any:
 
     def ask(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
         return fresh(
-            np.asarray(function(base(input), axis=axes(dim), keepdims=keepdim))
+            np.asarray(function(base(input), axis=axes(dim, input), keepdims=keepdim))
         )
 
     ask.__name__ = name
@@ -235,7 +282,7 @@ all, any = _asking("all"), _asking("any")
 
 def count_nonzero(input: Tensor, dim: Any = None) -> Any:
     """How many elements are not 0."""
-    return fresh(np.asarray(np.count_nonzero(base(input), axis=axes(dim))))
+    return fresh(np.asarray(np.count_nonzero(base(input), axis=axes(dim, input))))
 
 
 def norm(
@@ -263,7 +310,11 @@ def vector_norm(
 ) -> Any:
     """The norm of vectors, over all axes by default."""
     x = _needs_floating("linalg.vector_norm", x, dtype)
-    return call(norms.vector_norm, x, ord=ord, axis=axes(dim), keepdims=keepdim)
+    if not base(x).shape:
+        axes(dim, x)
+        z = vector_norm(x.reshape(1), ord)
+        return z
+    return call(norms.vector_norm, x, ord=ord, axis=axes(dim, x), keepdims=keepdim)
 
 
 def dist(input: Tensor, other: Tensor, p: Any = 2) -> Any:
@@ -274,17 +325,23 @@ def dist(input: Tensor, other: Tensor, p: Any = 2) -> Any:
 def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Any:
     """The logarithm of the sum of exponentials, without overflow."""
     (input,) = promote(input, floating=True)
-    return call(exponential.logsumexp, input, axes(dim), keepdims=keepdim)
+    return call(exponential.logsumexp, input, axes(dim, input), keepdims=keepdim)
 
 
 def softmax(input: Tensor, dim: Any = None, dtype: Any = None) -> Any:
     """Exponentials, divided by their sum along an axis."""
-    return _softmax(_typed(input, dtype), _one_axis(dim, input))
+    input = _typed(input, dtype)
+    return _softmax(input, _one_axis(dim, input)) if _full(input) else input.clone()
 
 
 def log_softmax(input: Tensor, dim: Any = None, dtype: Any = None) -> Any:
     """The logarithm of ``softmax``."""
-    return _log_softmax(_typed(input, dtype), _one_axis(dim, input))
+    input = _typed(input, dtype)
+    return _log_softmax(input, _one_axis(dim, input)) if _full(input) else input.clone()
+
+
+def _full(input: Tensor) -> bool:
+    return bool(input.primal.size)
 
 
 def softmin(input: Tensor, dim: Any = None, dtype: Any = None) -> Any:
@@ -309,5 +366,5 @@ functions = {
     if callable(value)
     and not name.startswith("_")
     and getattr(value, "__module__", "") == __name__
-    and name not in ("axes", "namedtuple", "vector_norm")
+    and name not in ("axes", "axis_of", "namedtuple", "vector_norm")
 }

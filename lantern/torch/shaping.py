@@ -14,6 +14,7 @@ from lantern.tensor import indexing as ours
 from lantern.tensor import manipulation
 from lantern.torch import dtypes
 from lantern.torch.operators import as_view, in_memory, unary
+from lantern.torch.reduction import axis_of
 from lantern.torch.tensor import Tensor, fresh
 from lantern.value import base
 
@@ -26,28 +27,25 @@ _broadcast = unary(manipulation.broadcast_to)
 _read = unary(ours._getitem)
 
 
+_WHOLE = (dtypes.int64, dtypes.int32, dtypes.int16, dtypes.int8, dtypes.uint8)
+
+
 def lengths(shape: Any) -> tuple[int, ...]:
     """The lengths of axes that were given one by one, or in a sequence."""
     if len(shape) == 1 and isinstance(shape[0], tuple | list):
         shape = shape[0]
+    if all(type(n) is int for n in shape):
+        return tuple(shape)
     return tuple(map(int, shape))
-
-
-def axis_of(dim: int, ndim: int, extra: int = 0) -> int:
-    """An axis counted from 0, checked."""
-    n = max(ndim + extra, 1)
-    if not -n <= dim < n:
-        raise PositionError(
-            f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but "
-            f"got {dim})"
-        )
-    return dim % n
 
 
 def _resolved(array: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
     """A shape with its -1 filled in; an error, if the elements do not fill it."""
-    known = math.prod(n for n in shape if n != -1)
     size = array.size
+    known = math.prod(shape)
+    if known == size and size and min(shape, default=1) > 0:
+        return shape
+    known = math.prod(n for n in shape if n != -1)
     if -1 in shape and shape.count(-1) == 1 and known and size % known == 0:
         return tuple(size // known if n == -1 else n for n in shape)
     if -1 in shape or known != size or min(shape, default=0) < 0:
@@ -178,8 +176,19 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Any:
     """The tensor with some axes moved to other places."""
     ndim = base(input).ndim
     one = isinstance(source, int)
+    if one is not isinstance(destination, int) or (
+        not one and len(source) != len(destination)
+    ):
+        raise EagerError(
+            f"movedim: Invalid source or destination dims: source ({source} dims) "
+            f"should contain the same number of dims as destination ({destination} "
+            f"dims)"
+        )
     sources = [axis_of(s, ndim) for s in ([source] if one else source)]
     targets = [axis_of(d, ndim) for d in ([destination] if one else destination)]
+    for dims, name in ((sources, "source"), (targets, "destination")):
+        if len(set(dims)) < len(dims):
+            raise EagerError(f"movedim: repeated dim in `{name}` ({dims})")
     order = [i for i in range(ndim) if i not in sources]
     for target, s in sorted(zip(targets, sources, strict=True)):
         order.insert(target, s)
@@ -248,8 +257,19 @@ def broadcast_tensors(*tensors: Any) -> Any:
 def narrow(input: Tensor, dim: int, start: Any, length: int) -> Any:
     """A part along an axis, from a start."""
     shape = base(input).shape
-    dim, start = axis_of(dim, len(shape)), int(start)
-    start = start + shape[dim] if start < 0 else start
+    if isinstance(start, Tensor) and (start.ndim or start.dtype not in _WHOLE):
+        raise EagerError("start must be an 0-dim integral Tensor.")
+    dim = axis_of(dim, len(shape))
+    if not shape:
+        raise EagerError("narrow() cannot be applied to a 0-dim tensor.")
+    if length < 0:
+        raise EagerError("narrow(): length must be non-negative.")
+    if not -shape[dim] <= int(start) <= shape[dim]:
+        raise PositionError(
+            f"start out of range (expected to be in range of [{-shape[dim]}, "
+            f"{shape[dim]}], but got {int(start)})"
+        )
+    start = int(start) % shape[dim] if int(start) < 0 else int(start)
     if start + length > shape[dim]:
         raise EagerError(
             f"start ({start}) + length ({length}) exceeds dimension size "
@@ -280,7 +300,7 @@ def unbind(input: Tensor, dim: int = 0) -> Any:
     """All places along an axis, each without it."""
     shape = base(input).shape
     if not shape:
-        raise EagerError("Dimension specified as 0 but tensor has no dimensions")
+        raise PositionError("Dimension specified as 0 but tensor has no dimensions")
     dim = axis_of(dim, len(shape))
     return tuple(_part(input, dim, i) for i in range(shape[dim]))
 
@@ -318,8 +338,8 @@ def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> Any:
     shape = base(input).shape
     dim = axis_of(dim, len(shape))
     n, where = shape[dim], base(indices_or_sections)
-    if isinstance(where, int):
-        bounds = [len(p) for p in np.array_split(np.empty(n), where)]
+    if isinstance(where, int) or not getattr(where, "shape", True):
+        bounds = [len(p) for p in np.array_split(np.empty(n), int(where))]
         edges = [0, *np.cumsum(bounds).tolist()]
     else:
         edges = [0, *map(int, where), n]

@@ -72,9 +72,8 @@ def numpy_face(x: Any) -> Any:
     return NumpyTensor(x.primal, prompt, x.receiver)
 
 
-def plain_cotangent(x: Any) -> Any:
-    """A gradient that a user hands over, as the rules take it."""
-    return numpy_face(x)
+# A gradient that a user hands over, as the rules take it.
+plain_cotangent = numpy_face
 
 
 class Tensor(Wrapper):
@@ -91,13 +90,15 @@ class Tensor(Wrapper):
         tensor([2., 4.])
     """
 
-    __slots__ = ("__dict__", "__weakref__", "primal", "prompt", "receiver", "viewed")
+    # views: of a base, weakly, the untracked tensors that show its memory.
+    __slots__ = "__dict__ __weakref__ primal prompt receiver viewed views".split()
     __hash__ = object.__hash__
     __array_priority__ = 1000
     rank: ClassVar[int] = 3
 
     receiver: Any
     viewed: Any
+    views: Any
 
     if TYPE_CHECKING:  # what is installed below, and by lantern.torch.methods
         __add__: Callable[..., Any]

@@ -22,8 +22,14 @@ from lantern.torch.eager import AMBIENT, NumpyFace
 from lantern.torch.gradients import set_data
 from lantern.torch.indexing import plain_index, put
 from lantern.torch.modes import is_enabled
-from lantern.torch.operators import cast, in_memory, is_recorded, mismatch
-from lantern.torch.tensor import UNSEEN, Tensor, fresh, make, numpy_face
+from lantern.torch.operators import cast, in_memory, is_recorded, mismatch, views_of
+from lantern.torch.tensor import (
+    UNSEEN,
+    Tensor,
+    fresh,
+    make,
+    numpy_face,
+)
 from lantern.torch.versions import owner, written
 from lantern.value import UNTRACKED, base
 
@@ -121,7 +127,20 @@ def write(
         _rebase(x, viewed, z)
     else:
         x.prompt, x.receiver = z.prompt, z.receiver
+    _follow(x if viewed is None else viewed, x)
     return x
+
+
+def _follow(whole: Any, x: Tensor) -> None:
+    """Let views, taken while nothing was tracked, be parts of their base's value."""
+    found = () if whole is UNSEEN else list(views_of(whole).values())
+    for view in [view for view in (weak() for weak in found) if view is not None]:
+        if view is not x:
+            flat = reshaped(numpy_face(whole), (-1,))
+            where = positions(in_memory(view), in_memory(whole))
+            part = reshaped(read(flat, index=where), view.primal.shape)
+            view.prompt, view.receiver = AMBIENT, part.receiver
+            view.receiver.memory = id(owner(view.primal))
 
 
 def _rebase(x: Tensor, viewed: Tensor, z: Tensor) -> None:
@@ -318,5 +337,9 @@ NAMES = (
     "logical_or logical_xor logit lt masked_fill masked_scatter multiply nan_to_num "
     "ne neg negative pow rad2deg reciprocal relu remainder round rsqrt scatter "
     "scatter_add sigmoid sign sin sinc sinh sqrt square subtract tan tanh tril triu "
-    "true_divide trunc xlogy"
+    "true_divide trunc xlogy conj_physical i0 igamma igammac index_reduce ldexp "
+    "mvlgamma polygamma put renorm scatter_reduce copysign heaviside nextafter gcd lcm "
+    "arctan2 atan2 lgamma addmv addr addbmm bitwise_left_shift bitwise_right_shift "
+    "absolute arccos arccosh arcsin arcsinh arctan arctanh greater greater_equal less "
+    "less_equal not_equal sgn"
 ).split()

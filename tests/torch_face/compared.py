@@ -27,6 +27,10 @@ def assert_same(mine, other, rtol=1e-4, atol=5e-6):
         assert len(mine) == len(other)
         for a, b in zip(mine, other, strict=True):
             assert_same(a, b, rtol, atol)
+    elif isinstance(other, dict):
+        assert mine.keys() == other.keys()
+        for key in other:
+            assert_same(mine[key], other[key], rtol, atol)
     elif isinstance(other, tuple):
         assert mine[:2] == other[:2]
         np.testing.assert_allclose(mine[2], other[2], rtol=rtol, atol=atol)

@@ -101,7 +101,42 @@ torch.device('tpu'); a.gather(1, k); torch.finfo(torch.float32).eps
 torch.is_tensor(a); torch.promote_types(torch.int32, torch.float32)
 torch.result_type(i, 1.0); torch.iinfo(torch.int32).max; a.nonexistent; torch.conj(a)
 torch.real(a); a.angle(); torch.complex(a, b).abs(); torch.complex(a, b).real
-(a + 1j * b).imag
+(a + 1j * b).imag; torch.zeros(2, foo=1); torch.arange(6, out=torch.zeros(6))
+torch.ones(2, 2, out=torch.empty(0)); torch.randn(2, foo=1)
+torch.full_like(a, fill_value=2.0); torch.linalg.inv(q, out=torch.empty(0))
+torch.sum(a, 0, out=torch.empty(4))
+torch.linalg.inv(q.detach(), out=torch.empty(0)); torch.linalg.vander(v)
+torch.linalg.inv_ex(q)
+torch.linalg.tensorinv(q.reshape(2, 2, 4)); torch.cholesky_solve(v[:, None], q.tril())
+a.where(a > 0, b); a.flip(dims=(0,)); s.sum(0); s.softmax(0)
+s.logsumexp(0); s.norm(dim=-1); a.amax(()); torch.quantile(a, s.detach() / 2, dim=1)
+torch.zeros(0, 3).amax(0); torch.zeros(0).softmax(0); s.gather(0, k[:1].view(()) * 0)
+s.unfold(0, 1, 1); a.narrow(1, 5, 1); a.tril(7)
+v.tril(); torch.atan2(a, 2.0); torch.maximum(a, 1); torch.logical_and(m, True)
+torch.eq(1, a); torch.isclose(a, b, rtol=-1); -m; a.roll((), 0); a.roll((1, 2), 0)
+s.unbind(); torch.cat([]); torch.cat([a, None]); v.fliplr()
+torch.cat([s, s]); torch.cat([a, a], 5); torch.cat([v, a]); torch.stack([a], 4)
+a.clamp(1); i.clamp(min=1); a.clamp(2, -2); torch.where(m, a, b.double())
+torch.where(m, a, v[:3]); a.max(0, keepdim=True); c.max(1); c.min(-1); a.max(4)
+torch.arange(1, 2, 0); torch.linspace(0, 1, -1); torch.eye(-1); a.diag_embed(0, 1, 1)
+torch.linalg.eigvals(q).dtype; torch.linalg.matrix_rank(q, atol=0.5)
+torch.linalg.eigvalsh(q); torch.linalg.pinv(a, rtol=0.5)
+torch.bincount(k, v[:3].detach())
+a.masked_fill(m, v); a.masked_fill(m, 1j); a.scatter(0, i * 9, b); a.scatter(0, i, k)
+i.unique_consecutive(dim=0); torch.einsum(a, [0, 1], b, [2, 1], [0, 2]); v.hsplit(2)
+torch.bucketize(i, k.sort()[0], out_int32=True); a.diff(); a.diff(dim=0, n=2); a.cov()
+a.corrcoef(); a.nanmedian(); a.nanmedian(1); a.nanquantile(0.3, 0); a.msort()
+a.renorm(2, 0, 0.5); a.put(k, v[:3]); v.diagflat(); v.ldexp(k[0]); p.frexp()
+a.scatter_reduce(1, i, b, 'mean'); a.scatter_reduce(0, i, b, 'amax')
+a.scatter_reduce(1, i, p, 'prod', include_self=False)
+torch.polar(p, a); a.diagonal_scatter(v[:3]); torch.gradient(a)
+torch.cumulative_trapezoid(a); a.sum_to_size(4)
+torch.histogram(p.detach(), 4); torch.broadcast_shapes((2, 1), (3,))
+a.split_with_sizes([1, 2]);
+torch.fft.fft(a); torch.fft.rfft(v); torch.fft.ifft2(a); torch.fft.hfft(a)
+torch.fft.ihfftn(a); torch.fft.fftshift(a); torch.fft.rfftfreq(5); torch.fft.fft(s)
+torch.signal.windows.hann(5); torch.signal.windows.kaiser(6, beta=3.0, sym=False)
+torch.signal.windows.gaussian(5, std=-1); torch.nextafter(a.detach(), b.detach())
 """
 SOURCES = [e.strip() for e in EXPRESSIONS.replace("\n", ";").split(";") if e.strip()]
 
@@ -131,3 +166,18 @@ SOURCES_OF_MATRICES = [
 @pytest.mark.parametrize("source", SOURCES_OF_MATRICES)
 def test_linear_algebra_means_the_same(source):
     assert_equivalent(source, rtol=1e-3, atol=1e-4)
+
+
+OF_SCIPY = """
+torch.special.i0(a); torch.special.entr(p); torch.special.ndtr(a); p.polygamma(1)
+torch.special.xlog1py(p, p); torch.special.erfcx(p); torch.special.log_ndtr(a)
+torch.special.bessel_j1(a.detach()); torch.special.hermite_polynomial_h(a, k[0])
+torch.mvlgamma(p + 3, 2); p.detach().igamma(p); torch.special.ndtri(p)
+"""
+
+
+@pytest.mark.parametrize("source", OF_SCIPY.replace("\n", ";").strip("; ").split("; "))
+def test_a_special_function_means_the_same(source):
+    pytest.importorskip("scipy", reason="the special functions are SciPy's")
+    for part in filter(None, source.split(";")):
+        assert_equivalent(part)

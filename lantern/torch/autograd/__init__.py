@@ -1,5 +1,6 @@
 """Derivatives on demand, and operations with a derivative of one's own."""
 
+import importlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,7 +11,7 @@ from lantern.torch.gradients import run_backward, seeds_of
 from lantern.torch.modes import enable_grad as enable_grad
 from lantern.torch.modes import no_grad as no_grad
 from lantern.torch.modes import set_grad_enabled as set_grad_enabled
-from lantern.torch.passes import propagate
+from lantern.torch.passes import one_pass, propagate
 from lantern.torch.tensor import Tensor, torch_face
 from lantern.value import UNTRACKED, zeros_like
 
@@ -93,7 +94,8 @@ def grad(
         raise EagerError("One of the differentiated Tensors does not require grad")
     chosen = [x.receiver for x in inputs]
     seeds = seeds_of(outputs, _gradients(grad_outputs, outputs))
-    found = propagate(seeds, retain, create_graph, chosen)
+    with one_pass:
+        found = propagate(seeds, retain, create_graph, chosen)
     results: list[Any] = []
     for x, receiver in zip(inputs, chosen, strict=True):
         gradient = found[receiver]
@@ -107,3 +109,10 @@ def grad(
             )
         results.append(None if gradient is None else torch_face(gradient))
     return tuple(results)
+
+
+def __getattr__(name: str) -> Any:
+    """``functional`` is imported when it is asked for."""
+    if name == "functional":
+        return importlib.import_module("lantern.torch.autograd.functional")
+    raise AttributeError(f"module 'torch.autograd' has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""Linear algebra: ``torch.linalg``."""
+"""Matrices: inverses, determinants, decompositions, norms."""
 
 from collections import namedtuple
 from typing import Any
@@ -7,8 +7,9 @@ import numpy as np
 
 from lantern import linalg as ours
 from lantern.errors import EagerError
-from lantern.torch.operators import call
-from lantern.torch.reduction import axes, vector_norm
+from lantern.torch.creation import into
+from lantern.torch.operators import call, cast
+from lantern.torch.reduction import _named, vector_norm
 from lantern.torch.tensor import Tensor, fresh, numpy_face, torch_face
 from lantern.value import base
 
@@ -65,12 +66,13 @@ def _one(name: str, function: Any, square: bool = False, results: str = "") -> A
     def operate(A: Tensor, *args: Any, **options: Any) -> Any:
         if square:
             _square(name, A)
-        options.pop("out", None)
+        out = options.pop("out", None)
         try:
             if row is None:
-                return call(function, A, *args, **options)
+                return into(call(function, A, *args, **options), out)
             found = function(numpy_face(A), *args, **options)
-            return row(*(torch_face(z) for z in found))
+            z = row(*map(torch_face, found))
+            return z if out is None else row(*map(into, z, out))
         except np.linalg.LinAlgError as error:
             raise LinAlgError(f"linalg.{name}: {error}") from None
 
@@ -83,23 +85,120 @@ inv = _one("inv", ours.inv, square=True)
 det = _one("det", ours.det, square=True)
 slogdet = _one("slogdet", ours.slogdet, square=True, results="sign logabsdet")
 _cholesky = _one("cholesky", ours.cholesky, square=True)
-eigh = _one("eigh", lambda A, UPLO="L": ours.eigh(A), True, "eigenvalues eigenvectors")
-eig = _one("eig", ours.eig, square=True, results="eigenvalues eigenvectors")
-eigvalsh = _one("eigvalsh", lambda A, UPLO="L": ours.eigvalsh(A), square=True)
-eigvals = _one("eigvals", ours.eigvals, square=True)
+_eigh = _one("eigh", ours.eigh, True, "eigenvalues eigenvectors")
+_eig = _one("eig", ours.eig, square=True, results="eigenvalues eigenvectors")
+_eigvalsh = _one("eigvalsh", ours.eigvalsh, square=True)
+_eigvals = _one("eigvals", ours.eigvals, square=True)
 svdvals = _one("svdvals", ours.svdvals)
-pinv = _one("pinv", ours.pinv)
+_pinv = _one("pinv", ours.pinv)
 matrix_exp = _one("matrix_exp", ours.expm, square=True)
 matrix_power = _one("matrix_power", ours.matrix_power, square=True)
-matrix_rank = _one("matrix_rank", ours.matrix_rank)
 cond = _one("cond", ours.cond)
 _svd = _one("svd", ours.svd, results="U S Vh")
 _qr = _one("qr", ours.qr, results="Q R")
 
 
+def _complex(z: Tensor) -> Any:
+    kind = base(z).dtype
+    return z if kind.kind == "c" else cast(z, np.result_type(kind, np.complex64))
+
+
+def _triangle(A: Tensor, UPLO: str) -> Any:
+    """The Hermitian matrices that a triangle stands for; both share the gradient."""
+    if UPLO.upper() not in ("L", "U"):
+        raise EagerError(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
+    if base(A).ndim < 2:
+        return A
+    plain = A.detach()
+    lower = UPLO.upper() == "L"
+    part = plain.tril() if lower else plain.triu()
+    whole = part + (plain.tril(-1) if lower else plain.triu(1)).mH
+    if not A.requires_grad:
+        return whole
+    mean = (A + A.mH) / 2
+    return mean + (whole - mean.detach())
+
+
+def eigh(A: Tensor, UPLO: str = "L") -> Any:
+    """Eigenvalues and vectors of Hermitian matrices, of which one triangle is read."""
+    return _eigh(_triangle(A, UPLO))
+
+
+def eigvalsh(A: Tensor, UPLO: str = "L") -> Any:
+    """Eigenvalues of Hermitian matrices, of which one triangle is read."""
+    return _eigvalsh(_triangle(A, UPLO))
+
+
+def eig(A: Tensor) -> Any:
+    """Eigenvalues and vectors, complex ones."""
+    return type(found := _eig(A))(*map(_complex, found))
+
+
+def eigvals(A: Tensor) -> Any:
+    """Eigenvalues, complex ones."""
+    return _complex(_eigvals(A))
+
+
+def _bounds(A: Tensor, sizes: Any, atol: Any, rtol: Any) -> Any:
+    """Below which singular values count as 0, for each matrix."""
+    n = max(base(A).shape[-2:])
+    eps = np.finfo(base(A).dtype).eps
+    atol = 0.0 if atol is None else np.asarray(base(atol))[..., None]
+    if rtol is None:
+        rtol = np.where(np.asarray(atol) > 0, 0.0, n * eps)
+    else:
+        rtol = np.asarray(base(rtol))[..., None]
+    top = sizes.max(-1, keepdims=True) if sizes.shape[-1] else 0.0
+    return np.maximum(atol, rtol * top)
+
+
+def _sizes(A: Tensor, hermitian: bool) -> Any:
+    plain = base(A)
+    if hermitian:
+        return np.abs(np.linalg.eigvalsh(plain))
+    return np.linalg.svd(plain, compute_uv=False)
+
+
+def matrix_rank(
+    A: Tensor,
+    tol: Any = None,
+    *,
+    atol: Any = None,
+    rtol: Any = None,
+    hermitian: bool = False,
+) -> Any:
+    """How many singular values are not 0."""
+    sizes = _sizes(A, hermitian)
+    if tol is not None:
+        atol, rtol = tol, 0.0
+    return fresh(np.asarray((sizes > _bounds(A, sizes, atol, rtol)).sum(-1)))
+
+
+def pinv(
+    A: Tensor,
+    rcond: Any = None,
+    hermitian: bool = False,
+    *,
+    atol: Any = None,
+    rtol: Any = None,
+) -> Any:
+    """The pseudo-inverse."""
+    rtol = rcond if rtol is None else rtol
+    if hermitian:
+        plain = A.detach()
+        whole = _triangle(plain, "L")
+        A = whole + (A - plain) if A.requires_grad else whole
+    if atol is not None and base(A).size:
+        sizes = _sizes(A, hermitian)
+        bound = _bounds(A, sizes, atol, rtol)
+        rtol = fresh(np.squeeze(bound / sizes.max(-1, keepdims=True), -1))
+    return _pinv(A) if rtol is None else _pinv(A, rtol=base(rtol))
+
+
 def cholesky(A: Tensor, *, upper: bool = False) -> Any:
     """The triangle L with ``L @ L.mH == A``."""
-    return _cholesky(A, upper=upper)
+    _square("cholesky", A)
+    return _cholesky(_triangle(A, "U" if upper else "L"), upper=upper)
 
 
 def svd(A: Tensor, full_matrices: bool = True, *, driver: Any = None) -> Any:
@@ -140,11 +239,29 @@ def solve_triangular(
     return solve(A, B, left=left)
 
 
+_LSTSQ = _named("lstsq", "solution residuals rank singular_values")
+
+
 def lstsq(A: Tensor, B: Tensor, rcond: Any = None, *, driver: Any = None) -> Any:
     """The X for which ``A @ X - B`` is least; residuals, rank and singular values."""
-    lstsq = namedtuple("lstsq", "solution residuals rank singular_values")
-    x, residuals, rank, values = ours.lstsq(numpy_face(A), numpy_face(B), rcond=rcond)
-    return lstsq(*(torch_face(z) for z in (x, residuals, np.asarray(rank), values)))
+    if base(A).ndim < 2:
+        raise EagerError("linalg.lstsq: input must have at least 2 dimensions.")
+    n, m = base(A).shape[-2:]
+    vector = base(B).ndim == 1 or base(B).shape == base(A).shape[:-1]
+    right = B.unsqueeze(-1) if vector else B
+    if driver not in (None, "gels", "gelsy", "gelsd", "gelss"):
+        raise EagerError(
+            f"linalg.lstsq: parameter `driver` should be one of gels, gelsy, gelsd, "
+            f"gelss, but got {driver}"
+        )
+    x = pinv(A, rcond) @ right
+    nothing = fresh(np.zeros((0,), base(A).dtype))
+    rank = fresh(np.zeros((0,), np.int64)) if driver == "gels" else matrix_rank(A)
+    values = svdvals(A.detach()) if driver in ("gelsd", "gelss") else nothing
+    residuals = nothing
+    if n > m and driver != "gelsy" and (driver == "gels" or (base(rank) == m).all()):
+        residuals = ((A @ x - right).abs() ** 2).sum(-2)
+    return _LSTSQ(x.squeeze(-1) if vector else x, residuals, rank, values)
 
 
 def matrix_norm(
@@ -161,7 +278,10 @@ def matrix_norm(
         return vector_norm(A, 2, dim, keepdim)
     A = A.movedim(tuple(dim), (-2, -1))
     z = call(ours.matrix_norm, A, ord=ord, keepdims=False)
-    return z.unsqueeze(-1).unsqueeze(-1) if keepdim else z
+    if keepdim:
+        for d in sorted(d % base(A).ndim for d in dim):
+            z = z.unsqueeze(d)
+    return z
 
 
 def norm(
@@ -177,9 +297,7 @@ def norm(
         flat = (
             A if dim is not None or ord is None or base(A).ndim == 1 else A.reshape(-1)
         )
-        return vector_norm(
-            flat, 2 if ord is None else ord, axes(dim), keepdim, dtype=dtype
-        )
+        return vector_norm(flat, 2 if ord is None else ord, dim, keepdim, dtype=dtype)
     return matrix_norm(A, ord, dim or (-2, -1), keepdim, dtype=dtype)
 
 
@@ -200,6 +318,17 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Any:
 
 def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Any:
     """The vector product along an axis of length 3."""
+    a, b = base(input).shape, base(other).shape
+    if len(a) != len(b):
+        raise EagerError(
+            f"linalg.cross: inputs must have the same number of dimensions, but got "
+            f"{len(a)} and {len(b)}"
+        )
+    if a[dim] != 3 or b[dim] != 3:
+        raise EagerError(
+            f"linalg.cross: dimension {dim} must have length 3, but got {a[dim]} "
+            f"and {b[dim]}"
+        )
     return call(ours.cross, input, other, axis=dim)
 
 

@@ -1,0 +1,182 @@
+"""Fourier transforms: ``torch.fft``."""
+
+from typing import Any
+
+import numpy as np
+
+from lantern import fft as ours
+from lantern.errors import EagerError, PositionError
+from lantern.torch import dtypes
+from lantern.torch.creation import finished
+from lantern.torch.dtypes import as_numpy_dtype
+from lantern.torch.operators import call, promote
+from lantern.torch.reduction import axis_of
+from lantern.torch.tensor import Tensor
+from lantern.value import base
+
+__all__ = [
+    "fft",
+    "fft2",
+    "fftfreq",
+    "fftn",
+    "fftshift",
+    "hfft",
+    "hfft2",
+    "hfftn",
+    "ifft",
+    "ifft2",
+    "ifftn",
+    "ifftshift",
+    "ihfft",
+    "ihfft2",
+    "ihfftn",
+    "irfft",
+    "irfft2",
+    "irfftn",
+    "rfft",
+    "rfft2",
+    "rfftfreq",
+    "rfftn",
+]
+
+# Where the inverse of a transform has its factor: the other way round.
+_OTHER = {None: "forward", "backward": "forward", "forward": "backward"}
+
+
+def _operand(name: str, input: Tensor) -> Any:
+    (x,) = promote(input, floating=True)
+    kind = base(x).dtype
+    if kind.kind == "c" and name in ("rfft", "ihfft", "rfftn", "ihfftn"):
+        raise EagerError(
+            f"{name} expects a real input tensor, but got Complex{kind.itemsize * 4}"
+        )
+    return x
+
+
+def _checked(name: str, x: Tensor, n: Any, dim: Any, norm: Any) -> None:
+    shape = base(x).shape
+    if norm not in (None, "backward", "forward", "ortho"):
+        raise EagerError(f'Invalid normalization mode: "{norm}"')
+    for length in n if isinstance(n, list | tuple) else (n,):
+        if length is not None and length < 1 and length != -1:
+            raise EagerError(f"Invalid number of data points ({length}) specified")
+    dims = dim if isinstance(dim, list | tuple) else () if dim is None else (dim,)
+    if not shape and dim is not None:
+        raise PositionError(f"{name} of a tensor without axes")
+    found = [axis_of(d, len(shape)) for d in dims]
+    if len(set(found)) < len(found):
+        raise EagerError("FFT dims must be unique")
+    if isinstance(n, list | tuple) and dim is not None and len(n) != len(dims):
+        raise EagerError(
+            "When given, dim and shape arguments must have the same length"
+        )
+    if isinstance(n, list | tuple) and len(n) > len(shape):
+        raise EagerError(
+            f"Got shape with {len(n)} values but input tensor only has {len(shape)} "
+            f"dimensions."
+        )
+
+
+def _one(name: str) -> Any:
+    function = getattr(ours, name)
+
+    def transform(input: Tensor, n: Any = None, dim: int = -1, norm: Any = None) -> Any:
+        x = _operand(name, input)
+        _checked(name, x, n, dim, norm)
+        if not base(x).shape[dim] and n is None:
+            raise EagerError("Invalid number of data points (0) specified")
+        return call(function, x, n, dim, norm)
+
+    transform.__name__ = transform.__qualname__ = name
+    transform.__doc__ = f"As ``lantern.fft.{name}``, along one axis."
+    return transform
+
+
+def _chosen(x: Tensor, s: Any, dim: Any) -> tuple[Any, Any]:
+    """The axes of a transform along several, and the lengths there."""
+    ndim = base(x).ndim
+    if dim is None:
+        dim = range(ndim) if s is None else range(ndim - len(s), ndim)
+    dim = tuple(axis_of(d, ndim) for d in ((dim,) if isinstance(dim, int) else dim))
+    if s is not None:
+        s = (s,) if isinstance(s, int) else s
+        s = tuple(
+            base(x).shape[d] if n == -1 else n for n, d in zip(s, dim, strict=True)
+        )
+    return s, dim
+
+
+def _several(name: str, default: Any = None) -> Any:
+    function = getattr(ours, f"{name}n") if name not in ("hfft", "ihfft") else None
+
+    def transform(
+        input: Tensor, s: Any = None, dim: Any = default, norm: Any = None
+    ) -> Any:
+        x = _operand(f"{name}n", input)
+        _checked(f"{name}n", x, s, dim, norm)
+        s, dim = _chosen(x, s, dim)
+        if not dim:
+            if name in ("rfft", "irfft", "hfft", "ihfft"):
+                raise EagerError(f"{name}n must transform at least one axis")
+            return call(function, x, s, dim, norm)
+        if function is not None:
+            return call(function, x, s, dim, norm)
+        return _hermitian(name, x, s, dim, norm)
+
+    transform.__name__ = transform.__qualname__ = f"{name}{2 if default else 'n'}"
+    transform.__doc__ = f"``{name}`` along several axes."
+    return transform
+
+
+def _hermitian(name: str, x: Tensor, s: Any, dim: Any, norm: Any) -> Any:
+    """``hfft`` and ``ihfft`` along several axes: the last one is half there."""
+    inverse = norm if norm == "ortho" else _OTHER[norm]
+    if name == "hfft":
+        return irfftn(x.conj(), s, dim, inverse)
+    return rfftn(x, s, dim, inverse).conj()
+
+
+fft, ifft, rfft, irfft, hfft, ihfft = map(
+    _one, ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft")
+)
+fftn, ifftn, rfftn, irfftn, hfftn, ihfftn = map(
+    _several, ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft")
+)
+fft2, ifft2, rfft2, irfft2, hfft2, ihfft2 = (
+    _several(name, (-2, -1))
+    for name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft")
+)
+
+
+def fftshift(input: Tensor, dim: Any = None) -> Any:
+    """The frequencies in order, 0 in the middle."""
+    return call(ours.fftshift, input, dim if dim is None else tuple(np.atleast_1d(dim)))
+
+
+def ifftshift(input: Tensor, dim: Any = None) -> Any:
+    """The inverse of ``fftshift``."""
+    return call(
+        ours.ifftshift, input, dim if dim is None else tuple(np.atleast_1d(dim))
+    )
+
+
+def _frequencies(name: str) -> Any:
+    function = getattr(np.fft, name)
+
+    def frequencies(
+        n: int,
+        d: float = 1.0,
+        *,
+        dtype: Any = None,
+        device: Any = None,
+        requires_grad: bool = False,
+    ) -> Any:
+        kind = dtypes.default() if dtype is None else as_numpy_dtype(dtype)
+        return finished(function(n, d).astype(kind), device, requires_grad)
+
+    frequencies.__name__ = frequencies.__qualname__ = name
+    frequencies.__doc__ = f"As ``numpy.fft.{name}``."
+    return frequencies
+
+
+fftfreq, rfftfreq = map(_frequencies, ("fftfreq", "rfftfreq"))

@@ -1,0 +1,6 @@
+"""Transforms of functions of tensors: ``torch.func``."""
+
+from lantern.torch.func.jacobians import *
+from lantern.torch.func.mapping import *
+from lantern.torch.func.stateless import *
+from lantern.torch.func.transforms import *

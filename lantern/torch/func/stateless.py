@@ -1,0 +1,95 @@
+"""Modules as functions of their parameters."""
+
+from collections.abc import Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from lantern.errors import ArgumentError, EagerError
+from lantern.torch.joining import stack
+
+__all__ = ["functional_call", "stack_module_state"]
+
+
+@contextmanager
+def _holding(module: Any, tensors: Any, strict: bool) -> Any:
+    """A block in which a module has other parameters and buffers."""
+    before: list[tuple[Any, str, Any]] = []
+    known = {name for name, _ in module.named_parameters(remove_duplicate=False)}
+    known |= {name for name, _ in module.named_buffers(remove_duplicate=False)}
+    if strict and known != set(tensors):
+        missing, extra = sorted(known - set(tensors)), sorted(set(tensors) - known)
+        raise EagerError(
+            f"functional_call: missing keys: {missing}, unexpected keys: {extra}"
+        )
+    try:
+        for name, x in tensors.items():
+            if name not in known:
+                raise ArgumentError(f"functional_call: the module has no {name!r}")
+            path, _, last = name.rpartition(".")
+            part = module
+            for step in path.split(".") if path else ():
+                part = getattr(part, step)
+            table = part._parameters if last in part._parameters else part._buffers
+            before.append((table, last, table[last]))
+            table[last] = x
+        yield
+    finally:
+        for table, last, x in reversed(before):
+            table[last] = x
+
+
+def functional_call(
+    module: Any,
+    parameter_and_buffer_dicts: Any,
+    args: Any = None,
+    kwargs: Any = None,
+    *,
+    tie_weights: bool = True,
+    strict: bool = False,
+) -> Any:
+    """What a module returns with other parameters and buffers than its own.
+
+    Args:
+        module: an ``nn.Module``.
+        parameter_and_buffer_dicts: tensors by their names, or several dicts of them.
+        args: its argument, or a tuple of its arguments.
+        kwargs: its keyword arguments.
+        tie_weights: whether a tensor that has two names is replaced under both.
+        strict: whether all names must be there.
+    """
+    given = parameter_and_buffer_dicts
+    tensors: dict[str, Any] = {}
+    for part in (given,) if isinstance(given, dict) else given:
+        tensors |= part
+    if tie_weights:
+        names: dict[int, list[str]] = {}
+        for name, x in module.named_parameters(remove_duplicate=False):
+            names.setdefault(id(x), []).append(name)
+        for row in names.values():
+            one = next((tensors[name] for name in row if name in tensors), None)
+            if one is not None:
+                tensors |= {name: tensors.get(name, one) for name in row}
+    given = () if args is None else args if isinstance(args, tuple) else (args,)
+    with _holding(module, tensors, strict):
+        return module(*given, **(kwargs or {}))
+
+
+def stack_module_state(models: Sequence[Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The parameters and the buffers of modules of one class, each stacked."""
+    if not models:
+        raise EagerError("stack_module_state: Expected at least one model, got 0.")
+    if len({type(m) for m in models}) > 1:
+        raise EagerError(
+            "stack_module_state: Expected all models to be of the same class."
+        )
+
+    def stacked(kind: str) -> dict[str, Any]:
+        rows = [dict(getattr(m, kind)()) for m in models]
+        return {
+            name: stack([row[name].detach() for row in rows]).requires_grad_(
+                x.requires_grad
+            )
+            for name, x in rows[0].items()
+        }
+
+    return stacked("named_parameters"), stacked("named_buffers")

@@ -1,0 +1,199 @@
+"""Gradients, pullbacks and pushforwards of functions of tensors.
+
+Lantern's own transforms, which show the function its values under NumPy's names: here
+they are given PyTorch's face on the way in, and lose it on the way out.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from lantern import forward, reverse
+from lantern.errors import EagerError
+from lantern.torch.tensor import Tensor, numpy_face, torch_face
+from lantern.tree import tree_leaves as leaves_of
+from lantern.tree import tree_map
+from lantern.value import Value, base
+
+__all__ = [
+    "grad",
+    "grad_and_value",
+    "jvp",
+    "linearize",
+    "vjp",
+]
+
+Function = Callable[..., Any]
+
+
+def tree_leaves(tree: Any) -> list[Any]:
+    """The leaves of a structure, in order."""
+    return list(leaves_of(tree))
+
+
+def _inside(x: Any) -> Any:
+    return torch_face(x) if isinstance(x, Value | np.ndarray | np.generic) else x
+
+
+def _faces(tree: Any) -> Any:
+    """A structure as a program has it: tensors in place of Lantern's arrays."""
+    return tree_map(_inside, tree)
+
+
+def _plain(tree: Any) -> Any:
+    """A structure as Lantern's transforms have it."""
+    return tree_map(numpy_face, tree)
+
+
+def _shown(f: Function, has_aux: bool = False) -> Function:
+    """A function of tensors, as one of Lantern's arrays."""
+
+    def function(*args: Any, **options: Any) -> Any:
+        z = f(*_faces(args), **_faces(options))
+        if has_aux:
+            if not (isinstance(z, tuple) and len(z) == 2):
+                raise EagerError(
+                    "with has_aux=True, the function returns a tuple of two: the value "
+                    "and what comes with it"
+                )
+            return _plain(z[0]), _plain(z[1])
+        return _plain(z)
+
+    return function
+
+
+def _scalar(f: Function, has_aux: bool) -> Function:
+    """A function, checked to return one number."""
+
+    def function(*args: Any, **options: Any) -> Any:
+        z = f(*args, **options)
+        value = z[0] if has_aux and isinstance(z, tuple) and z else z
+        if not isinstance(value, Tensor):
+            raise EagerError(
+                "Expected f(*args) to return a tensor to be differentiated, got "
+                f"{type(value).__name__}"
+            )
+        if base(value).ndim:
+            raise EagerError(
+                "Expected f(*args) to return a scalar tensor, got tensor with "
+                f"{base(value).ndim} dims. Maybe you wanted to use the vjp or jacrev "
+                "APIs instead?"
+            )
+        return z
+
+    return function
+
+
+def grad_and_value(
+    func: Function, argnums: int | tuple[int, ...] = 0, has_aux: bool = False
+) -> Function:
+    """The function that returns the gradient and the value, in this order.
+
+    Args:
+        func: returns a tensor without axes.
+        argnums: the arguments with respect to which.
+        has_aux: whether the function returns something more, which is handed on.
+
+    Returns:
+        A function of the same arguments: the gradient and the value; with has_aux the
+        gradient and the pair of the value and what comes with it.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> grad_and_value(lambda x: x**2)(torch.tensor(3.0))
+        (tensor(6.), tensor(9.))
+    """
+
+    def gradient(*args: Any, **options: Any) -> Any:
+        shown = _shown(_scalar(func, has_aux), has_aux)
+        both = reverse.value_and_grad(shown, argnums, has_aux=has_aux)
+        value, found = both(*_plain(args), **_plain(options))
+        return _faces(found), _faces(value)
+
+    return gradient
+
+
+def grad(
+    func: Function, argnums: int | tuple[int, ...] = 0, has_aux: bool = False
+) -> Function:
+    """The gradient of a function; see ``grad_and_value``.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> grad(grad(torch.sin))(torch.tensor(0.0))
+        tensor(-0.)
+    """
+    both = grad_and_value(func, argnums, has_aux)
+
+    def gradient(*args: Any, **options: Any) -> Any:
+        found, value = both(*args, **options)
+        return (found, value[1]) if has_aux else found
+
+    return gradient
+
+
+def vjp(func: Function, *primals: Any, has_aux: bool = False) -> Any:
+    """The value, and the function from its cotangent to the arguments' cotangents.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> z, pullback = vjp(torch.square, torch.tensor([1.0, 2.0]))
+        >>> pullback(torch.ones(2))
+        (tensor([2., 4.]),)
+    """
+    kept: list[Any] = []
+
+    def function(*args: Any) -> Any:
+        z = _shown(func, has_aux)(*args)
+        if has_aux:
+            kept[:] = [tree_map(base, z[1])]
+            return z[0]
+        return z
+
+    value, pullback = reverse.vjp(function, *_plain(primals))
+
+    def pull(cotangent: Any) -> Any:
+        found = _faces(pullback(_plain(cotangent)))
+        return found if isinstance(found, tuple) else (found,)
+
+    if has_aux:
+        return _faces(value), pull, _faces(kept[0])
+    return _faces(value), pull
+
+
+def jvp(
+    func: Function,
+    primals: Any,
+    tangents: Any,
+    *,
+    strict: bool = False,
+    has_aux: bool = False,
+) -> Any:
+    """The value, and its derivative along tangents of the arguments.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> jvp(torch.square, (torch.tensor(3.0),), (torch.tensor(1.0),))
+        (tensor(9.), tensor(6.))
+    """
+    if not (isinstance(primals, tuple) and isinstance(tangents, tuple)):
+        raise EagerError("jvp(f, primals, tangents): Expected primals to be a tuple")
+    kept: list[Any] = []
+
+    def function(*args: Any) -> Any:
+        z = _shown(func, has_aux)(*args)
+        if has_aux:
+            kept[:] = [tree_map(base, z[1])]
+            return z[0]
+        return z
+
+    value, along = forward.jvp(function, _plain(primals), _plain(tangents))
+    found = _faces(value), _faces(along)
+    return (*found, _faces(kept[0])) if has_aux else found
+
+
+def linearize(func: Function, *primals: Any) -> Any:
+    """The value, and the function from tangents of the arguments to the value's."""
+    value = func(*primals)
+    return value, lambda *tangents: jvp(func, primals, tangents)[1]

@@ -1,0 +1,316 @@
+"""Functions that few programs call: copies of views, statistics, products by name."""
+
+from typing import Any
+
+import numpy as np
+
+from lantern.errors import ArgumentError, EagerError
+from lantern.torch import (
+    comparing,
+    elementwise,
+    indexing,
+    joining,
+    ordering,
+    reduction,
+    shaping,
+)
+from lantern.torch.dtypes import F32, Size
+from lantern.torch.operators import (
+    cast,
+    promote,
+)
+from lantern.torch.reduction import axis_of
+from lantern.torch.tensor import Tensor, fresh
+from lantern.value import base
+
+functions: dict[str, Any] = {}
+
+
+def _copying(name: str, function: Any) -> Any:
+    def copy(*args: Any, **options: Any) -> Any:
+        found = function(*args, **options)
+        if isinstance(found, tuple):
+            return tuple(z.clone() for z in found)
+        return found.clone()
+
+    copy.__name__ = copy.__qualname__ = f"{name}_copy"
+    copy.__doc__ = f"As ``{name}``, but a copy."
+    return copy
+
+
+_VIEWS = "diagonal expand narrow permute squeeze t transpose unbind unsqueeze view"
+for _name in _VIEWS.split():
+    _part = joining if _name == "diagonal" else shaping
+    functions[f"{_name}_copy"] = _copying(_name, _part.functions[_name])
+functions["unfold_copy"] = _copying("unfold", joining.unfold)
+functions["unsafe_chunk"], functions["unsafe_split"] = shaping.chunk, shaping.split
+
+
+def alias_copy(input: Tensor) -> Any:
+    """A copy."""
+    return input.clone()
+
+
+def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> Any:
+    """Parts of several lengths along an axis."""
+    return shaping.split(input, list(split_sizes), dim)
+
+
+split_with_sizes_copy = _copying("split_with_sizes", split_with_sizes)
+
+
+def _axis_split(name: str, axis: int, least: int) -> Any:
+    def split(input: Tensor, indices_or_sections: Any) -> Any:
+        ndim = base(input).ndim
+        if ndim < least:
+            raise EagerError(
+                f"torch.{name} requires a tensor with at least {least} dimension, but "
+                f"got a tensor with {ndim} dimensions!"
+            )
+        dim = 0 if ndim == 1 else axis
+        n, parts = base(input).shape[dim], base(indices_or_sections)
+        if isinstance(parts, str):
+            raise ArgumentError(f"{name}(): argument must be int or tuple of ints")
+        if isinstance(parts, int) and (parts <= 0 or n % parts):
+            raise EagerError(
+                f"torch.{name} attempted to split along dimension {dim}, but the size "
+                f"of the dimension {n} is not divisible by the split_size {parts}!"
+            )
+        return shaping.tensor_split(input, indices_or_sections, dim)
+
+    split.__name__ = split.__qualname__ = name
+    return split
+
+
+hsplit, vsplit, dsplit = (
+    _axis_split("hsplit", 1, 1),
+    _axis_split("vsplit", 0, 2),
+    _axis_split("dsplit", 2, 3),
+)
+
+
+def diagonal_scatter(
+    input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1
+) -> Any:
+    """The tensor with a source on a diagonal."""
+    array = base(input)
+    numbers = np.arange(array.size).reshape(array.shape)
+    where = np.diagonal(numbers, offset, dim1, dim2)
+    if base(src).shape != where.shape:
+        raise EagerError(
+            f"expected src to have a size equal to the slice of self. src size = "
+            f"{list(base(src).shape)}, slice size = {list(where.shape)}"
+        )
+    flat = indexing.put(input.reshape(-1), where.reshape(-1).copy(), src.reshape(-1))
+    return flat.reshape(array.shape)
+
+
+def diagflat(input: Tensor, offset: int = 0) -> Any:
+    """A matrix with the elements on a diagonal."""
+    return joining.diag_embed(input.reshape(-1), offset)
+
+
+def sum_to_size(input: Tensor, *size: Any) -> Any:
+    """The sum over axes that were broadcast."""
+    shape, wanted = base(input).shape, shaping.lengths(size)
+    extra = len(shape) - len(wanted)
+    if extra < 0 or any(
+        m not in (1, n) for n, m in zip(shape[extra:], wanted, strict=True)
+    ):
+        raise EagerError(f"size {list(wanted)} is not expandable to {list(shape)}.")
+    dims = [*range(extra), *(i + extra for i, m in enumerate(wanted) if m == 1)]
+    z = reduction.sum(input, dims, True) if dims else input
+    return z.reshape(wanted)
+
+
+def broadcast_shapes(*shapes: Any) -> Size:
+    """The shape that several are broadcast to."""
+    rows = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
+    if any(n < 0 for row in rows for n in row):
+        raise EagerError(
+            "Trying to create tensor with negative dimension: "
+            f"{[n for row in rows for n in row if n < 0]}"
+        )
+    try:
+        return Size(np.broadcast_shapes(*rows))
+    except ValueError as error:
+        raise EagerError(f"Shape mismatch: {error}") from None
+
+
+def positive(input: Tensor) -> Any:
+    """The tensor itself."""
+    if base(input).dtype.kind == "b":
+        raise EagerError("The `+` operator, on a bool tensor is not supported.")
+    return input
+
+
+def resolve_conj(input: Tensor) -> Any:
+    """The tensor itself: its conjugate is never put off."""
+    return input
+
+
+resolve_neg = resolve_conj
+
+
+def conj_physical(input: Tensor) -> Any:
+    """The complex conjugate."""
+    return elementwise.conj(input)
+
+
+def polar(abs: Tensor, angle: Tensor) -> Any:
+    """Complex numbers of their absolute values and angles."""
+    if base(abs).dtype != base(angle).dtype:
+        raise EagerError(f"Expected object of scalar type {abs.dtype} for angle")
+    wave = elementwise.functions
+    return abs * wave["cos"](angle) + abs * wave["sin"](angle) * 1j
+
+
+def ldexp(input: Tensor, other: Tensor) -> Any:
+    """``input * 2**other``."""
+    x, y = promote(input, other)
+    kind = np.result_type(base(x).dtype, F32)
+    return cast(x, kind) * elementwise.functions["exp2"](cast(y, kind))
+
+
+_FREXP = reduction._named("frexp", "mantissa exponent")
+
+
+def frexp(input: Tensor) -> Any:
+    """The mantissa, between 1/2 and 1, and the exponent of 2."""
+    array = base(input)
+    if array.dtype.kind != "f":
+        raise EagerError("torch.frexp() only supports floating-point dtypes")
+    exponent = np.asarray(np.frexp(array)[1])
+    scale = fresh(np.ldexp(np.ones_like(array), -exponent))
+    return _FREXP(input * scale, fresh(exponent.astype(np.int32)))
+
+
+def msort(input: Tensor) -> Any:
+    """The elements in order along the first axis."""
+    return ordering.sort(input, 0)[0]
+
+
+def renorm(input: Tensor, p: Any, dim: int, maxnorm: float) -> Any:
+    """The parts along an axis, those scaled down whose norm is above a limit."""
+    if p <= 0:
+        raise EagerError("renorm: non-positive-norm not supported")
+    if base(input).ndim < 2:
+        raise EagerError(
+            f"renorm: input needs at least 2 dimensions, got {base(input).ndim} "
+            f"dimensions"
+        )
+    axis = axis_of(dim, base(input).ndim)
+    others = [i for i in range(base(input).ndim) if i != axis]
+    size = reduction.vector_norm(input, p, others, True)
+    over = comparing.functions["gt"](size, maxnorm)
+    return input * elementwise.where(over, maxnorm / (size + 1e-7), 1.0)
+
+
+def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Any:
+    """The tensor with values at positions, all counted along one axis."""
+    where = np.array(base(index)).reshape(-1)
+    change = indexing.add_at if accumulate else indexing.put
+    flat = change(input.reshape(-1), where, source.reshape(-1))
+    return flat.reshape(base(input).shape)
+
+
+def unravel_index(indices: Tensor, shape: Any) -> Any:
+    """The positions along axes of positions counted in a row."""
+    if not isinstance(shape, int | tuple | list):
+        raise ArgumentError("unravel_index(): argument 'shape' must be int or Sequence")
+    if base(indices).dtype.kind not in "iu":
+        raise EagerError(f"expected 'indices' to be integer dtype, got {indices.dtype}")
+    shape = (shape,) if isinstance(shape, int) else tuple(shape)
+    if any(n < 0 for n in shape):
+        raise EagerError(f"'shape' cannot have negative values, but got {shape}")
+    found, rest = [], np.asarray(base(indices))
+    for n in reversed(shape):
+        found.append(fresh(np.asarray(rest % n)))
+        rest = rest // n
+    return tuple(reversed(found))
+
+
+def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Any:
+    """The first positions of what is not 0, filled up to a number of them."""
+    found = base(indexing.nonzero(input))
+    z = np.full((size, found.shape[1]), fill_value, np.int64)
+    z[: len(found)] = found[:size]
+    return fresh(z)
+
+
+def mvlgamma(input: Tensor, p: int) -> Any:
+    """The logarithm of the multivariate gamma function of dimension p."""
+    from lantern.torch.special import multigammaln
+
+    return multigammaln(input, p)
+
+
+def polygamma(n: Any, input: Any) -> Any:
+    """The n-th derivative of ``digamma``; as a method, the tensor comes first."""
+    from lantern.torch import special
+
+    if isinstance(n, Tensor):
+        n, input = input, n
+    return special.polygamma(n, input)
+
+
+def _special(name: str, target: str) -> Any:
+    def operate(*args: Any, **options: Any) -> Any:
+        from lantern.torch import special
+
+        return getattr(special, target)(*args, **options)
+
+    operate.__name__ = operate.__qualname__ = name
+    operate.__doc__ = f"As ``special.{target}``."
+    return operate
+
+
+functions |= {
+    name: _special(name, target)
+    for name, target in (("i0", "i0"), ("igamma", "gammainc"), ("igammac", "gammaincc"))
+}
+
+
+def as_strided(
+    input: Tensor, size: Any, stride: Any, storage_offset: Any = None
+) -> Any:
+    """A copy of elements at regular distances in the tensor's memory."""
+    array = np.ascontiguousarray(base(input))
+    where = np.full(tuple(size), storage_offset or 0, np.int64)
+    for axis, (n, step) in enumerate(zip(size, stride, strict=True)):
+        shape = [-1 if i == axis else 1 for i in range(len(size))]
+        where += (np.arange(n) * step).reshape(shape)
+    if where.size and where.max(initial=0) >= array.size:
+        raise EagerError(f"setStorage: sizes {size} are out of bounds for storage")
+    return input.reshape(-1)[fresh(where)]
+
+
+def slice_copy(
+    input: Tensor, dim: int = 0, start: Any = None, end: Any = None, step: int = 1
+) -> Any:
+    """A copy of a slice of an axis."""
+    index = (*(slice(None),) * axis_of(dim, base(input).ndim), slice(start, end, step))
+    return input[index].clone()
+
+
+def fill(input: Tensor, value: Any) -> Any:
+    """A tensor of one value, in the shape and type of another."""
+    if base(value) is not value and base(value).ndim:
+        raise EagerError(
+            "fill_ only supports 0-dimension value tensor but got tensor with "
+            f"{base(value).ndim} dimensions."
+        )
+    return input.clone().fill_(value)
+
+
+functions |= {
+    name: value
+    for name, value in list(globals().items())
+    if callable(value)
+    and not name.startswith("_")
+    and getattr(value, "__module__", "") == __name__
+}
+functions["slice_copy"] = slice_copy
+functions["trapz"] = ordering.trapezoid
+functions["as_strided_copy"] = as_strided
+NO_METHODS = "broadcast_shapes alias_copy polar trapz unravel_index".split()

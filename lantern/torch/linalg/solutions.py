@@ -1,0 +1,103 @@
+"""Solutions of equations in tensors; factors that say whether they could be found."""
+
+from typing import Any
+
+import numpy as np
+
+from lantern import linalg as ours
+from lantern.errors import EagerError
+from lantern.torch.joining import stack
+from lantern.torch.linalg.matrices import _square, cholesky, inv, solve
+from lantern.torch.operators import call, cast, promote
+from lantern.torch.reduction import _named
+from lantern.torch.tensor import Tensor, fresh
+from lantern.value import base
+
+__all__ = [
+    "cholesky_ex",
+    "cholesky_inverse",
+    "cholesky_solve",
+    "inv_ex",
+    "solve_ex",
+    "tensorinv",
+    "tensorsolve",
+    "vander",
+]
+
+_INFO = {
+    name: _named(name, f"{row} info")
+    for name, row in (
+        ("cholesky_ex", "L"),
+        ("inv_ex", "inverse"),
+        ("solve_ex", "result"),
+    )
+}
+
+
+def _with_info(name: str, function: Any, *args: Any, **options: Any) -> Any:
+    shape = base(args[0]).shape[:-2]
+    found = function(*args, **options)
+    return _INFO[name](found, fresh(np.zeros(shape, np.int32)))
+
+
+def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -> Any:
+    """As ``cholesky``, with a number that is 0; what fails is an error here."""
+    return _with_info("cholesky_ex", cholesky, A, upper=upper)
+
+
+def inv_ex(A: Tensor, *, check_errors: bool = False) -> Any:
+    """As ``inv``, with a number that is 0; what fails is an error here."""
+    return _with_info("inv_ex", inv, A)
+
+
+def solve_ex(
+    A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False
+) -> Any:
+    """As ``solve``, with a number that is 0; what fails is an error here."""
+    return _with_info("solve_ex", solve, A, B, left=left)
+
+
+def tensorinv(A: Tensor, ind: int = 2) -> Any:
+    """The inverse of a tensor as a linear map between some axes and the others."""
+    if ind <= 0:
+        raise EagerError("Expected a strictly positive integer for 'ind'")
+    return call(ours.tensorinv, A, ind)
+
+
+def tensorsolve(A: Tensor, B: Tensor, dims: Any = None) -> Any:
+    """The X with ``tensordot(A, X, X.ndim) == B``."""
+    return call(ours.tensorsolve, A, B, dims if dims is None else tuple(dims))
+
+
+def vander(x: Tensor, *, N: int | None = None) -> Any:
+    """The powers of each element, from 0, as rows."""
+    if not base(x).shape:
+        x = x.reshape(1)
+    n = base(x).shape[-1] if N is None else N
+    if n <= 1:
+        raise EagerError("N must be greater than 1.")
+    (x,) = promote(x)
+    if base(x).dtype.kind in "iub":
+        x = cast(x, np.dtype(np.int64))
+    return stack([x**i for i in range(n)], -1)
+
+
+def _triangular(L: Tensor, upper: bool) -> Any:
+    """The triangle alone; its gradient is, as PyTorch's, that of the whole matrix."""
+    plain = L.detach()
+    part = plain.triu() if upper else plain.tril()
+    return part + (L - plain) if L.requires_grad else part
+
+
+def cholesky_inverse(L: Tensor, upper: bool = False) -> Any:
+    """The inverse of the matrices of which L are the Cholesky factors."""
+    _square("cholesky_inverse", L)
+    L = _triangular(L, upper)
+    return inv(L.mH @ L if upper else L @ L.mH)
+
+
+def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Any:
+    """The X with ``A @ X == B``, where L are the Cholesky factors of A."""
+    _square("cholesky_solve", L)
+    L = _triangular(L, upper)
+    return solve(L.mH @ L if upper else L @ L.mH, B)

@@ -1,0 +1,149 @@
+"""Sums, products, means and extremes of what meets at a position."""
+
+from typing import Any
+
+import numpy as np
+
+from lantern.errors import EagerError
+from lantern.torch import elementwise, indexing, scattering
+from lantern.torch.operators import cast
+from lantern.torch.reduction import axis_of
+from lantern.torch.tensor import Tensor, fresh
+from lantern.value import base
+
+_EMPTY = {"sum": 0.0, "prod": 1.0, "mean": 0.0, "amax": -np.inf, "amin": np.inf}
+
+
+def _gathered(flat: Tensor, values: Tensor, where: Any, reduce: str, own: bool) -> Any:
+    """A row of elements, combined with values at positions in it.
+
+    Args:
+        flat: the row.
+        values: what comes to it.
+        where: the positions, one for each value.
+        reduce: how what meets at one position is combined.
+        own: whether the row's own element takes part where something comes.
+    """
+    n = base(flat).size
+    kind = base(flat).dtype
+    met = np.bincount(where, minlength=n)
+    hit = fresh(met > 0)
+    start = flat if own else elementwise.where(hit, fresh(_start(reduce, kind)), flat)
+    if reduce in ("sum", "mean"):
+        total = indexing.add_at(start, where, values)
+        if reduce == "sum":
+            return total
+        count = fresh(np.maximum(met + own, 1).astype(kind))
+        if kind.kind in "iu":
+            return elementwise.floor_divide(total, count)
+        return total / count
+    # Round by round: the first value at each position, then the second, and so on.
+    order = np.argsort(where, kind="stable")
+    sorted_ = where[order]
+    first = np.searchsorted(sorted_, sorted_)
+    turn = np.arange(len(where)) - first
+    if reduce == "prod":
+        for i in range(int(turn.max(initial=-1)) + 1):
+            now = order[turn == i]
+            product = start[fresh(where[now])] * values[fresh(now)]
+            start = indexing.put(start, where[now], product)
+        return start
+    return _extreme(start, values, where, order, reduce)
+
+
+def _start(reduce: str, kind: Any) -> Any:
+    value = _EMPTY[reduce]
+    if np.isinf(value) and kind.kind in "iu":
+        limits = np.iinfo(kind)
+        value = limits.max if value > 0 else limits.min
+    return np.asarray(value, kind)
+
+
+def _extreme(start: Tensor, values: Tensor, where: Any, order: Any, reduce: str) -> Any:
+    """The largest or smallest at each position; ties share the gradient."""
+    best = base(start).copy()
+    (np.maximum if reduce == "amax" else np.minimum).at(best, where, base(values))
+    kind = best.dtype
+    own = (base(start) == best).astype(kind)
+    new = (base(values) == best[where]).astype(kind)
+    ties = own.copy()
+    np.add.at(ties, where, new)
+    ties = np.maximum(ties, 1)
+    if not (start.requires_grad or values.requires_grad):
+        return fresh(best)
+    finite = np.where(np.isinf(best) & (own > 0), 0, own / ties).astype(kind)
+    kept = elementwise.where(fresh(finite > 0), start, fresh(np.zeros((), kind)))
+    mixed = indexing.add_at(
+        kept * fresh(finite), where, values * fresh((new / ties[where]).astype(kind))
+    )
+    return mixed + fresh(np.where(np.isinf(best), best, best - base(mixed)))
+
+
+def _mode(reduce: str, names: Any) -> str:
+    if reduce not in names:
+        raise EagerError(f"reduce argument must be one of {', '.join(names)}")
+    return reduce
+
+
+def scatter_reduce(
+    input: Tensor,
+    dim: int,
+    index: Tensor,
+    src: Tensor,
+    reduce: str,
+    *,
+    include_self: bool = True,
+) -> Any:
+    """The tensor, combined with a source's elements at positions along an axis."""
+    _mode(reduce, tuple(_EMPTY))
+    array = base(input)
+    if not array.shape:
+        row = scatter_reduce(
+            input.reshape(1),
+            dim,
+            index.reshape(-1),
+            src.reshape(-1),
+            reduce,
+            include_self=include_self,
+        )
+        return row.reshape(())
+    positions = indexing._positions("scatter", index)
+    scattering.check_scattered(input, dim, positions, src)
+    numbers = np.arange(array.size).reshape(array.shape)
+    where = numbers[indexing.lines(array, dim, np.array(positions))].reshape(-1)
+    part = scattering._part_of(src, positions).reshape(-1)
+    z = _gathered(input.reshape(-1), part, where, reduce, include_self)
+    return z.reshape(array.shape)
+
+
+def index_reduce(
+    input: Tensor,
+    dim: int,
+    index: Tensor,
+    source: Tensor,
+    reduce: str,
+    *,
+    include_self: bool = True,
+) -> Any:
+    """The tensor, combined with a source's parts at positions along an axis."""
+    _mode(reduce, ("prod", "mean", "amax", "amin"))
+    array = base(input)
+    if not array.shape:
+        row = index_reduce(
+            input.reshape(1),
+            dim,
+            index.reshape(-1),
+            source.reshape(-1),
+            reduce,
+            include_self=include_self,
+        )
+        return row.reshape(())
+    axis = axis_of(dim, array.ndim)
+    numbers = np.arange(array.size).reshape(array.shape)
+    where = np.take(numbers, base(index), axis).reshape(-1)
+    source = cast(source, array.dtype).reshape(-1)
+    z = _gathered(input.reshape(-1), source, where, reduce, include_self)
+    return z.reshape(array.shape)
+
+
+functions = {"scatter_reduce": scatter_reduce, "index_reduce": index_reduce}

@@ -1,0 +1,213 @@
+"""Tensors with parts changed: written, added, or combined with what is there."""
+
+from functools import wraps
+from typing import Any
+
+import numpy as np
+
+from lantern.errors import EagerError
+from lantern.tensor import indexing as ours
+from lantern.torch.indexing import _checked, _positions, add_at, lines, plain_index, put
+from lantern.torch.operators import call
+from lantern.torch.reduction import axis_of
+from lantern.torch.tensor import Tensor, torch_face
+from lantern.value import base
+
+
+def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Any:
+    """The tensor with the source's elements, in order, where a mask holds."""
+    if base(mask).dtype.kind != "b":
+        raise EagerError(
+            f"masked_scatter_ only supports boolean masks, but got mask with dtype "
+            f"{mask.dtype}"
+        )
+    if base(source).dtype != base(input).dtype:
+        raise EagerError(
+            "masked_scatter: expected self and source to have same dtypes but got "
+            f"{input.dtype} and {source.dtype}"
+        )
+    shape = np.broadcast_shapes(base(mask).shape, base(input).shape)
+    if shape != base(input).shape:
+        input = input.expand(shape).clone()
+    chosen = np.array(np.broadcast_to(base(mask), shape))
+    if chosen.sum() > base(source).size:
+        raise EagerError("masked_scatter: source is too small for the mask")
+    return put(input, chosen, source.reshape(-1)[: int(chosen.sum())])
+
+
+def _part_of(src: Any, positions: Any) -> Any:
+    """As much of a source as there are positions."""
+    if not isinstance(src, Tensor) or base(src).shape == positions.shape:
+        return src
+    return src[tuple(slice(n) for n in positions.shape)]
+
+
+def scatter(
+    input: Tensor,
+    dim: int,
+    index: Tensor,
+    src: Any = None,
+    *,
+    value: Any = None,
+    reduce: Any = None,
+) -> Any:
+    """The tensor with a source's elements at positions along an axis."""
+    positions = _positions("scatter", index)
+    if not base(input).shape:
+        src = src.reshape(-1) if isinstance(src, Tensor) else src
+        return scatter(
+            input.reshape(1), dim, index.reshape(-1), src, value=value, reduce=reduce
+        ).reshape(())
+    check_scattered(input, dim, positions, src)
+    where = lines(base(input), dim, np.array(positions))
+    src = value if src is None else _part_of(src, positions)
+    if reduce == "add":
+        return add_at(input, where, src)
+    if reduce == "multiply":
+        return put(
+            input, where, torch_face(call(ours._getitem, input, index=where)) * src
+        )
+    return put(input, where, src)
+
+
+def check_scattered(input: Tensor, dim: int, positions: Any, src: Any) -> None:
+    """Raise unless positions, and a source, are as scattering needs them."""
+    array, part = base(input), base(src)
+    if positions.size:
+        if positions.ndim != array.ndim:
+            raise EagerError(
+                "Index tensor must have the same number of dimensions as self tensor"
+            )
+        axis = axis_of(dim, array.ndim)
+        _checked("scatter", positions, array.shape[axis], axis)
+        fits = all(
+            n <= m
+            for i, (n, m) in enumerate(zip(positions.shape, array.shape, strict=True))
+            if i != axis
+        )
+        if not fits:
+            raise EagerError(
+                f"Expected index {list(positions.shape)} to be no larger than self "
+                f"{list(array.shape)} apart from dimension {axis}"
+            )
+    if not isinstance(src, Tensor):
+        return
+    if part.dtype != array.dtype:
+        raise EagerError("scatter(): Expected self.dtype to be equal to src.dtype")
+    if positions.size and (
+        part.ndim != positions.ndim
+        or any(n > m for n, m in zip(positions.shape, part.shape, strict=True))
+    ):
+        raise EagerError(
+            f"Expected index {list(positions.shape)} to be no larger than src "
+            f"{list(part.shape)}"
+        )
+
+
+def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Any:
+    """The tensor with a source's elements added at positions along an axis."""
+    positions = _positions("scatter", index)
+    if not base(input).shape:
+        index, src = index.reshape(-1), src.reshape(-1)
+        return scatter_add(input.reshape(1), dim, index, src).reshape(())
+    check_scattered(input, dim, positions, src)
+    where = lines(base(input), dim, np.array(positions))
+    return add_at(input, where, _part_of(src, positions))
+
+
+def _along(input: Tensor, dim: int, index: Tensor) -> Any:
+    dim = axis_of(dim, base(input).ndim)
+    return (*(slice(None),) * dim, np.array(base(index)))
+
+
+def _of_scalars(function: Any) -> Any:
+    """A function of parts along an axis, for tensors without axes as well."""
+
+    @wraps(function)
+    def operate(
+        input: Tensor, dim: int, index: Tensor, source: Any = None, **options: Any
+    ) -> Any:
+        source = options.pop("value", source)
+        if base(input).shape:
+            return function(input, dim, index, source, **options)
+        if isinstance(source, Tensor) and function.__name__ != "index_fill":
+            source = source.reshape(-1)
+        return function(
+            input.reshape(1), dim, index.reshape(-1), source, **options
+        ).reshape(())
+
+    return operate
+
+
+@_of_scalars
+def index_add(
+    input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1
+) -> Any:
+    """The tensor with a source's parts added at positions along an axis."""
+    n, m, shape = base(index).size, base(source).shape, list(base(input).shape)
+    if (len(m) != len(shape) and shape) or any(
+        a != b
+        for i, (a, b) in enumerate(zip(m, shape, strict=False))
+        if i != dim % len(m)
+    ):
+        raise EagerError(
+            "source tensor shape must match self tensor shape, excluding the specified "
+            f"dimension. Got self.shape = {shape} source.shape = {list(m)}"
+        )
+    if m and n != m[axis_of(dim, len(m))]:
+        raise EagerError(
+            f"index_add(): Number of indices ({n}) should be equal to source.size(dim) "
+            f"({m[dim]})"
+        )
+    return add_at(
+        input, _along(input, dim, index), source if alpha == 1 else source * alpha
+    )
+
+
+@_of_scalars
+def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Any:
+    """The tensor with a source's parts at positions along an axis."""
+    return put(input, _along(input, dim, index), source)
+
+
+@_of_scalars
+def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Any:
+    """The tensor with a value at positions along an axis."""
+    return put(input, _along(input, dim, index), value)
+
+
+def index_put(
+    input: Tensor, indices: Any, values: Any, accumulate: bool = False
+) -> Any:
+    """The tensor with values at an index, or with them added there."""
+    where, _ = plain_index(tuple(indices))
+    return (add_at if accumulate else put)(input, where, values)
+
+
+def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Any:
+    """The tensor with a source at one place along an axis."""
+    dim = axis_of(dim, base(input).ndim)
+    return put(input, (*(slice(None),) * dim, index, ...), src)
+
+
+def slice_scatter(
+    input: Tensor,
+    src: Tensor,
+    dim: int = 0,
+    start: Any = None,
+    end: Any = None,
+    step: int = 1,
+) -> Any:
+    """The tensor with a source in a slice of an axis."""
+    dim = axis_of(dim, base(input).ndim)
+    return put(input, (*(slice(None),) * dim, slice(start, end, step), ...), src)
+
+
+functions = {
+    name: value
+    for name, value in list(globals().items())
+    if callable(value)
+    and not name.startswith("_")
+    and getattr(value, "__module__", "") == __name__
+    and name != "check_scattered"
+}

@@ -1,0 +1,3 @@
+"""Signals: ``torch.signal``."""
+
+from lantern.torch.signal import windows as windows

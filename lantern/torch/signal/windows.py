@@ -1,0 +1,143 @@
+"""Weights that fade a signal out at both ends: ``torch.signal.windows``."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from lantern.errors import ShapeError
+from lantern.torch import dtypes
+from lantern.torch.creation import finished
+from lantern.torch.dtypes import as_numpy_dtype
+from lantern.torch.tensor import Tensor
+
+__all__ = [
+    "bartlett",
+    "blackman",
+    "cosine",
+    "exponential",
+    "gaussian",
+    "general_cosine",
+    "general_hamming",
+    "hamming",
+    "hann",
+    "kaiser",
+    "nuttall",
+]
+
+
+def _window(
+    M: int,
+    shape: Callable[[Any, int], Any],
+    sym: bool,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """A window from a function of the places 0 to M - 1, and the last one's number."""
+    kind = dtypes.default() if dtype is None else as_numpy_dtype(dtype)
+    if kind not in (dtypes.F32, dtypes.F64):
+        raise ShapeError(f"expects float32 or float64 dtypes, got: {dtype}")
+    if layout not in (None, "torch.strided"):
+        raise ShapeError(f"is implemented for strided tensors only, got: {layout}")
+    if M < 0:
+        raise ShapeError(f"requires non-negative window length, got M={M}")
+    last = M - 1 if sym else M
+    if M == 1:
+        return finished(np.ones(1, kind), device, requires_grad)
+    array = np.asarray(shape(np.arange(M), last), kind)
+    return finished(array, device, requires_grad)
+
+
+def general_cosine(M: int, *, a: Any, sym: bool = True, **options: Any) -> Tensor:
+    """A sum of cosines with weights of alternating sign."""
+    weights = list(a)
+    if not weights:
+        raise ShapeError("Coefficients cannot be empty")
+
+    def shape(k: Any, last: int) -> Any:
+        waves = (
+            (-1) ** i * w * np.cos(2 * np.pi * i * k / last)
+            for i, w in enumerate(weights)
+        )
+        return sum(waves)
+
+    return _window(M, shape, sym, **options)
+
+
+def general_hamming(
+    M: int, *, alpha: float = 0.54, sym: bool = True, **options: Any
+) -> Tensor:
+    """A cosine on a pedestal."""
+    return general_cosine(M, a=[alpha, 1 - alpha], sym=sym, **options)
+
+
+def hamming(M: int, *, sym: bool = True, **options: Any) -> Tensor:
+    """The Hamming window."""
+    return general_hamming(M, sym=sym, **options)
+
+
+def hann(M: int, *, sym: bool = True, **options: Any) -> Tensor:
+    """The Hann window."""
+    return general_hamming(M, alpha=0.5, sym=sym, **options)
+
+
+def blackman(M: int, *, sym: bool = True, **options: Any) -> Tensor:
+    """The Blackman window."""
+    return general_cosine(M, a=[0.42, 0.5, 0.08], sym=sym, **options)
+
+
+def nuttall(M: int, *, sym: bool = True, **options: Any) -> Tensor:
+    """The Blackman-Harris window with Nuttall's weights."""
+    weights = [0.3635819, 0.4891775, 0.1365995, 0.0106411]
+    return general_cosine(M, a=weights, sym=sym, **options)
+
+
+def bartlett(M: int, *, sym: bool = True, **options: Any) -> Tensor:
+    """A triangle."""
+    return _window(M, lambda k, last: 1 - abs(2 * k / last - 1), sym, **options)
+
+
+def cosine(M: int, *, sym: bool = True, **options: Any) -> Tensor:
+    """Half a wave."""
+    return _window(
+        M, lambda k, last: np.sin(np.pi * (k + 0.5) / (last + 1)), sym, **options
+    )
+
+
+def exponential(
+    M: int, *, center: Any = None, tau: float = 1.0, sym: bool = True, **options: Any
+) -> Tensor:
+    """An exponential to both sides of a center."""
+    if tau <= 0:
+        raise ShapeError(f"Tau must be positive, got: {tau} instead.")
+    if sym and center is not None:
+        raise ShapeError("Center must be None for symmetric windows")
+
+    def shape(k: Any, last: int) -> Any:
+        middle = last / 2 if center is None else center
+        return np.exp(-abs(k - middle) / tau)
+
+    return _window(M, shape, sym, **options)
+
+
+def gaussian(M: int, *, std: float = 1.0, sym: bool = True, **options: Any) -> Tensor:
+    """A bell."""
+    if std <= 0:
+        raise ShapeError(f"Standard deviation must be positive, got: {std} instead.")
+    return _window(
+        M, lambda k, last: np.exp(-(((k - last / 2) / std) ** 2) / 2), sym, **options
+    )
+
+
+def kaiser(M: int, *, beta: float = 12.0, sym: bool = True, **options: Any) -> Tensor:
+    """The Kaiser window."""
+    if beta < 0:
+        raise ShapeError(f"beta must be non-negative, got: {beta} instead.")
+
+    def shape(k: Any, last: int) -> Any:
+        inside = np.sqrt(np.maximum(1 - (2 * k / last - 1) ** 2, 0))
+        return np.i0(beta * inside) / np.i0(beta)
+
+    return _window(M, shape, sym, **options)

@@ -1,0 +1,201 @@
+"""Statistics, and differences of neighbours."""
+
+from typing import Any
+
+import numpy as np
+
+from lantern.errors import EagerError
+from lantern.tensor import difference
+from lantern.torch import elementwise, joining, ordering, reduction, shaping
+from lantern.torch.operators import as_tensor, call, promote
+from lantern.torch.reduction import axis_of
+from lantern.torch.tensor import Tensor, fresh
+from lantern.value import base
+
+
+def diff(
+    input: Tensor, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None
+) -> Any:
+    """The differences of neighbours along an axis, n times over."""
+    if not base(input).shape:
+        raise EagerError("diff expects input to be at least one-dimensional")
+    if n < 0:
+        raise EagerError(f"order must be non-negative but got {n}")
+    axis_of(dim, base(input).ndim)
+    parts = [x for x in (prepend, input, append) if x is not None]
+    if any(base(x).ndim != base(input).ndim for x in parts):
+        raise EagerError(
+            "diff expects prepend or append to be the same dimension as input"
+        )
+    x = joining.cat(parts, dim) if len(parts) > 1 else input
+    length = base(x).shape[dim]
+    if n == 0:
+        return input.clone()
+    for _ in range(min(n, length)):
+        length = base(x).shape[dim]
+        after = shaping.narrow(x, dim, min(1, length), max(length - 1, 0))
+        before = shaping.narrow(x, dim, 0, max(length - 1, 0))
+        x = after ^ before if base(x).dtype.kind == "b" else after - before
+    return x
+
+
+def gradient(
+    input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: int = 1
+) -> Any:
+    """The slopes along axes, from differences."""
+    array = base(input)
+    spacing = 1 if spacing is None else spacing
+    if edge_order not in (1, 2):
+        raise EagerError("torch.gradient only supports edge_order=1 and edge_order=2.")
+    dims = range(array.ndim) if dim is None else (dim,) if isinstance(dim, int) else dim
+    dims = [axis_of(d, array.ndim) for d in dims]
+    if len(set(dims)) < len(dims):
+        raise EagerError("dim appears multiple times in the list of dims")
+    several = isinstance(spacing, list | tuple)
+    if isinstance(spacing, Tensor):
+        raise EagerError("gradient: spacing is a number, or a list")
+    if several and len(spacing) not in (len(dims), 1 if not dims else len(dims)):
+        raise EagerError(
+            f"torch.gradient expected spacing to be unspecified, a scalar or a list of "
+            f"length equal to {len(dims)}, but got a list of length {len(spacing)}"
+        )
+    if any(array.shape[d] < edge_order + 1 for d in dims):
+        raise EagerError(
+            "torch.gradient expected each dimension size to be at least edge_order+1"
+        )
+    if array.dtype == np.uint8:
+        raise EagerError("torch.gradient: uint8 is not supported")
+    (x,) = promote(input, floating=True)
+    steps = list(spacing) if several else [spacing] * len(dims)
+    for d, step in zip(dims, steps, strict=True):
+        if isinstance(step, Tensor) and base(step).shape != (array.shape[d],):
+            raise EagerError(
+                "torch.gradient expected each tensor of spacing to be one-dimensional "
+                "and as long as its axis"
+            )
+    return tuple(
+        call(
+            lambda a, d=d, h=h: difference.gradient(
+                a, h, axis=d, edge_order=edge_order
+            ),
+            x,
+        )
+        for d, h in zip(dims, map(base, steps), strict=True)
+    )
+
+
+def cumulative_trapezoid(
+    y: Tensor, x: Any = None, *, dx: Any = None, dim: int = -1
+) -> Any:
+    """The integrals so far along an axis, by trapezoids."""
+    n = base(y).shape[dim]
+    means = (shaping.narrow(y, dim, 1, n - 1) + shaping.narrow(y, dim, 0, n - 1)) / 2
+    if x is None:
+        return ordering.cumsum(means * (1 if dx is None else dx), dim)
+    if base(x).ndim == 1 and base(y).ndim > 1:
+        axis = axis_of(dim, base(y).ndim)
+        shape = [-1 if i == axis else 1 for i in range(base(y).ndim)]
+        x = x.reshape(shape)
+        steps = diff(x, dim=axis)
+    else:
+        steps = diff(x, dim=dim)
+    return ordering.cumsum(means * steps, dim)
+
+
+def cov(
+    input: Tensor, *, correction: int = 1, fweights: Any = None, aweights: Any = None
+) -> Any:
+    """The covariances of variables in rows."""
+    if base(input).ndim > 2:
+        raise EagerError(
+            f"cov(): expected input to have two or fewer dimensions but got an input "
+            f"with {base(input).ndim} dimensions"
+        )
+    for name, w, kinds in (("fweights", fweights, "iu"), ("aweights", aweights, "f")):
+        if w is None:
+            continue
+        n = base(input).shape[-1] if base(input).shape else 1
+        if base(w).ndim > 1 or base(w).dtype.kind not in kinds or base(w).size != n:
+            raise EagerError(f"cov(): expected {name} to fit the observations")
+        if (base(w) < 0).any():
+            raise EagerError(f"cov(): {name} cannot be negative")
+    x = input.reshape(1, -1) if base(input).ndim < 2 else input
+    (x,) = promote(x, floating=True)
+    weights: Any = None
+    for w in (fweights, aweights):
+        if w is not None:
+            weights = w if weights is None else weights * w
+    total = base(x).shape[1] if weights is None else weights.sum()
+    y = x if weights is None else x * weights
+    mean = y.sum(1, True) / total
+    below = total - correction
+    if aweights is not None and correction:
+        below = total - correction * (weights * aweights).sum() / total
+    centred = x - mean
+    other = centred if weights is None else centred * weights
+    below = (
+        elementwise.clamp(as_tensor(below), 0)
+        if isinstance(below, Tensor)
+        else max(below, 0)
+    )
+    z = (other @ centred.mH) / below
+    return z.reshape(()) if base(z).shape == (1, 1) else z
+
+
+def corrcoef(input: Tensor) -> Any:
+    """The correlations of variables in rows."""
+    if base(input).ndim > 2:
+        raise EagerError("corrcoef(): expected input to have two or fewer dimensions")
+    c = cov(input)
+    if not base(c).shape:
+        return c / c
+    d = elementwise.functions["sqrt"](joining.diagonal(elementwise.real(c)))
+    return c / d.unsqueeze(-1) / d.unsqueeze(0)
+
+
+_NANMEDIAN = reduction._named("nanmedian")
+
+
+def nanmedian(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
+    """The middle element of what is a number."""
+    if dim is None:
+        flat = input.reshape(-1)
+        kept = flat[fresh(np.flatnonzero(~np.isnan(base(flat))))]
+        return ordering.median(kept if base(kept).size else flat)
+    array = base(input)
+    if not array.shape:
+        return _NANMEDIAN(input.clone(), fresh(np.zeros((), np.int64)))
+
+    def position(array: Any, axis: int) -> Any:
+        order = np.argsort(array, axis=axis, kind="stable")
+        count = (~np.isnan(array)).sum(axis, keepdims=True)
+        middle = np.maximum(count - 1, 0) // 2
+        return np.take_along_axis(order, middle, axis).squeeze(axis)
+
+    return _NANMEDIAN(*reduction._chosen(input, position, dim, keepdim))
+
+
+def histogram(
+    input: Tensor,
+    bins: Any = 100,
+    *,
+    range: Any = None,
+    weight: Any = None,
+    density: bool = False,
+) -> Any:
+    """How many elements, or weights, lie in intervals; and the intervals' edges."""
+    row = reduction._named("histogram", "hist bin_edges")
+    array = base(input).reshape(-1)
+    w = None if weight is None else base(weight).reshape(-1)
+    counts, edges = np.histogram(array, base(bins), range, density, w)
+    return row(fresh(counts.astype(array.dtype)), fresh(edges.astype(array.dtype)))
+
+
+functions = {
+    name: value
+    for name, value in list(globals().items())
+    if callable(value)
+    and not name.startswith("_")
+    and getattr(value, "__module__", "") == __name__
+}
+NO_METHODS = ("gradient", "cumulative_trapezoid", "histogram")

@@ -1,0 +1,46 @@
+"""What the table of PyTorch's operators needs to know beyond its records."""
+
+# Their values are drawn, or are what happened to be in memory: shape and type count.
+RANDOM = frozenset(
+    "bernoulli cauchy empty empty_like empty_permuted empty_strided exponential "
+    "geometric log_normal multinomial new_empty new_empty_strided normal rand_like "
+    "randint randint_like randn randn_like uniform".split()
+)
+# Records of PyTorch's own machinery, which no program calls by name.
+INTERNAL = frozenset()
+REASONS = {
+    "aminmax": "`out=` takes no pair of tensors",
+    "arange": "`out=` of whole numbers takes a step with a fraction, and cuts it off",
+    "complex": "no `out=`",
+    "gather": "`out=` may have another type",
+    "linalg.norm": (
+        "of a matrix of zeros, where the norm has no derivative, another subgradient"
+    ),
+    "linalg.pinv": "`hermitian=True` of a matrix that is not: another gradient",
+    "linalg.svd": "`full_matrices=True` of a matrix that is not square: no derivative",
+    "narrow_copy": "a wrong axis is an IndexError, as in `narrow`",
+    "special.bessel_j0": "SciPy's values, right where PyTorch's lose digits",
+    "special.bessel_y1": "SciPy's values, right where PyTorch's lose digits",
+}
+# Why operators are absent: names, or beginnings of names.
+ABSENT = {
+    "compiled from source text at run time": "jiterator_*",
+    "sparse tensors": "sparse.* to_sparse",
+    "quantised, half or 8-bit types": "bfloat16 chalf torch._scaled_mm*",
+    "internal to PyTorch": (
+        "_* torch.ops.* native_* max_pool2d_with_indices_backward hash_tensor "
+        "nonzero_static"
+    ),
+    "`torch.masked`, a prototype": "masked.*",
+    "memory that is resized or laid out by hand": (
+        "resize_ resize_as_ as_strided* empty_strided empty_permuted new_empty_strided"
+    ),
+    "parts of neural networks, under `nn.functional` in programs": (
+        "grid_sampler* constant_pad_nd"
+    ),
+    "rare factorisations": (
+        "linalg.ldl* linalg.lu* linalg.householder_product lu lu_* geqrf ormqr svd* "
+        "pca_lowrank triangular_solve cholesky_* linalg.cholesky_ex linalg.inv_ex "
+        "linalg.solve_ex"
+    ),
+}
