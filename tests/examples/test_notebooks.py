@@ -84,3 +84,14 @@ def test_what_is_out_of_step_is_found(tmp_path):
     )
     assert result.returncode == 1
     assert "not those of the twin" in result.stdout
+
+
+def test_the_film_is_that_of_the_player():
+    image = pytest.importorskip("PIL.Image", reason="the extra 'viz'")
+    from lantern import viz
+
+    player = viz.trace(lambda x: 2 * x + x * x * x, 3.0).play()
+    with image.open(HOME / "who_waits_where.gif") as film:
+        assert film.n_frames == player.steps
+    moving = (HOME / "who_waits_where.svg").read_text("utf-8")
+    assert moving.count("@keyframes") > player.steps
