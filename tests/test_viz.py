@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+from fractions import Fraction
 from itertools import combinations
 
 import numpy as np
@@ -97,9 +98,16 @@ class TestTrace:
         with pytest.raises(ZeroDivisionError):
             viz.trace(lambda x: x / 0, 1.0)
 
-    def test_brackets_and_checkpoints_have_a_row(self):
+    def test_checkpoints_have_a_row(self):
         picture = viz.trace(lambda x: lantern.checkpoint(lantern.sin)(x) * 2.0, 1.0)
         assert picture.inputs[0].cotangent == pytest.approx(2 * np.cos(1.0))
+        assert len(picture.operations) == 3
+
+    def test_several_results_complex_numbers_and_fractions(self):
+        lines = str(viz.trace(lambda x: np.linalg.eigh(x)[0].sum(), np.eye(3)))
+        assert "a = eigh(x) = 2 values" in lines
+        assert "x * (0+1j) = (0+2j)" in str(viz.trace(lambda x: (x * 1j).imag, 2.0))
+        assert "x_bar = 2/3" in str(viz.trace(lambda x: x * x, Fraction(1, 3)))
 
 
 class TestFlow:

@@ -28,15 +28,28 @@ load("digits", lambda data: print("got", data))
 # %% [markdown]
 # ## Every program has a rest
 #
-# Take three lines, and stop after any one of them:
-#
-# ```python
-# a = 3 + 1       #  stopped here, the rest is:  b = a * a; c = 10 * b; return c
-# b = a * a       #  stopped here, the rest is:             c = 10 * b; return c
-# c = 10 * b      #  stopped here, the rest is:                         return c
-# return c
-# ```
-#
+# Take a program of a few lines, and stop in any one of them. What is left to do from
+# there on is *the rest of the program*:
+
+# %%
+import matplotlib.pyplot as plt
+
+lines = ["a = 3 + 1", "b = a * a", "c = 10 * b", "return c"]
+colors = ["#0072B2", "#009E73", "#D55E00"]
+figure, axes = plt.subplots(figsize=(7, 2.4), layout="constrained")
+for row, line in enumerate(lines):
+    axes.text(0, -row, line, family="monospace", fontsize=13, va="center")
+for row, color in enumerate(colors):
+    x, name = 1.5 + 1.05 * row, "abc"[row]
+    axes.plot(
+        [x - 0.1, x, x, x - 0.1], [-row - 0.7] * 2 + [-3.3] * 2, color=color, lw=2
+    )
+    style = {"color": color, "va": "center", "fontsize": 11}
+    axes.text(x + 0.08, -(row + 4) / 2, f"the rest,\nonce {name}\nis known", **style)
+axes.set(xlim=(-0.1, 5.2), ylim=(-3.6, 0.4))
+_ = axes.axis("off")
+
+# %% [markdown]
 # Each rest waits for one value (`a`, then `b`, then `c`) and does with it whatever the
 # program does from there on. *Something that waits for a value*: that is a function. So
 # write it down as one, and hand it over like a callback. It is usually called `k`.

@@ -84,13 +84,15 @@ def brief(x: Any) -> str:
     x = base(x)
     if isinstance(x, str) or x is None:
         return repr(x)
+    if isinstance(x, list | tuple | dict):
+        return f"{len(x)} values"
     shape = getattr(x, "shape", ())
     if shape:
         if len(shape) == 1 and shape[0] <= 4:
             return f"[{' '.join(map(brief, x.tolist()))}]"
         return f"{'×'.join(map(str, shape))} array"
     try:
-        return f"{x:.4g}"
+        return f"({x:.4g})" if isinstance(x, complex) else f"{x:.4g}"
     except (TypeError, ValueError):
         return clipped(str(x), 16)
 

@@ -58,7 +58,8 @@ class Entry:
     def there(self) -> str:
         """What happens on the way there."""
         middle = f" = {self.expression}" if self.expression else ""
-        return f"{self.name}{middle} = {brief(self.value)}"
+        value = "" if self.value is None else f" = {brief(self.value)}"
+        return f"{self.name}{middle}{value}"
 
     @property
     def back(self) -> str:
