@@ -240,6 +240,13 @@ def test_written_and_shown(name, layers, drawn, tmp_path):
         picture.save(tmp_path / "picture.bmp")
 
 
+@pytest.mark.parametrize("name", ["flow", "cost", "tree"])
+def test_a_layout_that_the_user_prefers_moves_nothing(name, layers, drawn):
+    matplotlib = pytest.importorskip("matplotlib", reason="the extra 'viz'")
+    with matplotlib.rc_context({"figure.constrained_layout.use": True}):
+        assert "<svg" in pictures(layers)[name]._repr_svg_()
+
+
 class TestPlayer:
     def test_each_step_shows_more_or_less(self, drawn):
         player = viz.trace(paper, 3.0).play()

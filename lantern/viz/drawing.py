@@ -57,7 +57,8 @@ def styled() -> Any:
 
 def new_figure(width: float, height: float) -> Any:
     """An empty figure, in inches, that no window or notebook knows of."""
-    figure = matplotlib("matplotlib.figure").Figure(figsize=(width, height))
+    module = matplotlib("matplotlib.figure")
+    figure = module.Figure(figsize=(width, height), layout="none")
     figure.set_facecolor(PAPER)
     return figure
 
