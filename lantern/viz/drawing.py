@@ -77,7 +77,8 @@ def svg(figure: Any) -> str:
     out = io.StringIO()
     with styled():
         figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
-    return re.sub(r"\n *(<!--.*?-->)?", "\n", out.getvalue())  # shorter
+    text = re.sub(r"\s*(<!--.*?-->)?\s*\n\s*", "\n", out.getvalue())
+    return text.replace(">\n<", "><").replace("\n", " ")  # a picture is one line
 
 
 def brief(x: Any) -> str:

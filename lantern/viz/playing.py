@@ -15,6 +15,8 @@ __all__ = ["Player"]
 
 _PART = re.compile(r'id="part-(\d+)-(\d+)-\d+"')
 
+_SIZE = re.compile(r' width="[^"]*" height="[^"]*"')
+
 _PLAYER = """<div id="{name}" style="max-width:{width}px;background:#fff">
 {picture}
 <div style="text-align:center;font-family:sans-serif">
@@ -95,7 +97,7 @@ class Player:
         return _PLAYER.format(
             name="lantern-" + hashlib.sha256(picture.encode()).hexdigest()[:12],
             width=round(self._stage().width * 96),
-            picture=re.sub(r'<svg([^>]*?) width="[^"]*"', r"<svg\1", picture, count=1),
+            picture=_SIZE.sub(' style="width:100%;height:auto"', picture, count=1),
             last=self.steps - 1,
             milliseconds=round(1000 * self._seconds),
         )

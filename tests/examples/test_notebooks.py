@@ -12,13 +12,15 @@ HOME = Path(__file__).parents[2] / "examples" / "notebooks"
 TWINS = sorted(HOME.glob("[0-9][0-9]_*.py"))
 
 
-def build(*options):
-    pytest.importorskip("jupytext", reason="the extra 'notebooks'")
-    pytest.importorskip("nbclient", reason="the extra 'notebooks'")
-    pytest.importorskip("ipykernel", reason="the extra 'notebooks'")
+def build_is_possible():
+    for package in ("jupytext", "nbclient", "ipykernel"):
+        pytest.importorskip(package, reason="the extra 'notebooks'")
     pytest.importorskip("matplotlib", reason="the extra 'viz'")
+
+
+def run(*command):
     return subprocess.run(
-        [sys.executable, str(HOME / "build.py"), *options],
+        [sys.executable, *map(str, command)],
         env=os.environ | {"PYTHONIOENCODING": "utf-8"},
         capture_output=True,
         encoding="utf-8",
@@ -42,7 +44,8 @@ def source(cell):
 @pytest.mark.parametrize("twin", TWINS, ids=lambda path: path.stem)
 class TestNotebook:
     def test_it_runs_and_is_in_step(self, twin):
-        result = build("--check", twin.stem)
+        build_is_possible()
+        result = run(HOME / "build.py", "--check", twin.stem)
         assert result.returncode == 0, result.stdout + result.stderr
         assert result.stdout.strip() == f"{twin.stem}: in step"
 
@@ -68,22 +71,27 @@ class TestNotebook:
             assert "assert " in source(cell)
 
 
-def test_what_is_out_of_step_is_found(tmp_path):
-    pytest.importorskip("jupytext", reason="the extra 'notebooks'")
-    for name in ("build.py", "01_the_rest_of_the_program.ipynb"):
-        (tmp_path / name).write_bytes((HOME / name).read_bytes())
-    twin = HOME / "01_the_rest_of_the_program.py"
-    changed = twin.read_text("utf-8").replace("Exercise 1", "Exercise 7")
-    (tmp_path / twin.name).write_text(changed, "utf-8")
-    result = subprocess.run(
-        [sys.executable, str(tmp_path / "build.py"), "--check"],
-        capture_output=True,
-        encoding="utf-8",
-        timeout=110,
-        check=False,
-    )
-    assert result.returncode == 1
-    assert "not those of the twin" in result.stdout
+FAULTS = {
+    "a cell": (".py", "Exercise 1", "Exercise 7", "not those of the twin"),
+    "an output": (".ipynb", '"160"', '"161"', "has ['161', []]"),
+    "a code cell's result": (".py", "program(3, lambda", "program(4, lambda", "cells"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_what_is_out_of_step_is_found(fault, tmp_path):
+    build_is_possible()
+    kind, old, new, words = FAULTS[fault]
+    for path in (HOME / "build.py", *HOME.glob("01_*")):
+        text = path.read_text("utf-8")
+        if path.suffix == kind and path.name != "build.py":
+            assert old in text
+            text = text.replace(old, new)
+        (tmp_path / path.name).write_text(text, "utf-8")
+    result = run(tmp_path / "build.py", "--check")
+    assert result.returncode == 1, result.stdout + result.stderr
+    assert "out of step" in result.stdout
+    assert words in result.stdout
 
 
 def test_the_film_is_that_of_the_player():
