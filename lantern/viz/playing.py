@@ -182,7 +182,13 @@ class Player:
                 _show(stage.parts, step)
                 out = io.BytesIO()
                 stage.figure.savefig(out, format="png", dpi=100)
-                frames.append(image.open(out).convert("RGB").quantize(48, dither=0))
+                frames.append(image.open(out).convert("RGB"))
+        width, height = frames[0].size
+        strip = image.new("RGB", (width, height * len(frames)))
+        for i, frame in enumerate(frames):
+            strip.paste(frame, (0, height * i))
+        colours = strip.quantize(255)  # the same in all frames, so that none flickers
+        frames = [frame.quantize(palette=colours, dither=0) for frame in frames]
         milliseconds = round(1000 * self._seconds)
         out = io.BytesIO()
         frames[0].save(
