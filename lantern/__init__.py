@@ -96,7 +96,9 @@ _LATER = {
     "vmap": "batched_map",
     "with_answer": "rest",
 }
-_MODULES = frozenset("array_api debugger effects fft linalg random scipy torch".split())
+_MODULES = frozenset(
+    "array_api debugger effects fft linalg random scipy torch viz".split()
+)
 _CONSTANTS = frozenset(
     "bool_ complex64 complex128 e float16 float32 float64 inf int8 int16 int32 int64 "
     "nan newaxis pi uint8 uint16 uint32 uint64".split()

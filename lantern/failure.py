@@ -20,7 +20,8 @@ def fail(operands: Iterable[Any], error: Exception) -> bool:
         Whether each of them has a rule that may catch it. If not, the caller raises it;
         were it raised here, its traceback would lead to this frame, and that to it.
     """
-    return all([x.fail(error) for x in operands if x is not None])
+    told = [x.fail(error) for x in operands if x is not None]  # every one of them
+    return all(told)
 
 
 class Failed:

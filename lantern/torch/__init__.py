@@ -84,11 +84,7 @@ def __getattr__(name: str) -> _Any:
         part = _importlib.import_module(f"lantern.torch.{_LAZY_FUNCTIONS[name]}")
         return getattr(part, name)
     if name in _LAZY:
-        try:
-            return _importlib.import_module(f"lantern.torch.{name}")
-        except ModuleNotFoundError as error:
-            if error.name != f"lantern.torch.{name}":
-                raise
+        return _importlib.import_module(f"lantern.torch.{name}")
     known = [n for n in globals() if not n.startswith("_")]
     near = _difflib.get_close_matches(name, known, 1, 0.5)
     hint = f" Did you mean: {near[0]!r}?" if near else ""

@@ -1,0 +1,105 @@
+"""The notebooks run from top to bottom, print what they say, test their solutions."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HOME = Path(__file__).parents[2] / "examples" / "notebooks"
+TWINS = sorted(HOME.glob("[0-9][0-9]_*.py"))
+
+
+def build_is_possible():
+    for package in ("jupytext", "nbclient", "ipykernel"):
+        pytest.importorskip(package, reason="the extra 'notebooks'")
+    pytest.importorskip("matplotlib", reason="the extra 'viz'")
+
+
+def run(*command):
+    return subprocess.run(
+        [sys.executable, *map(str, command)],
+        env=os.environ | {"PYTHONIOENCODING": "utf-8"},
+        capture_output=True,
+        encoding="utf-8",
+        timeout=110,
+        check=False,
+    )
+
+
+def cells(twin):
+    return json.loads(twin.with_suffix(".ipynb").read_text(encoding="utf-8"))["cells"]
+
+
+def with_tag(twin, tag):
+    return [cell for cell in cells(twin) if tag in cell["metadata"].get("tags", ())]
+
+
+def source(cell):
+    return "".join(cell["source"])
+
+
+@pytest.mark.parametrize("twin", TWINS, ids=lambda path: path.stem)
+class TestNotebook:
+    def test_it_runs_and_is_in_step(self, twin):
+        build_is_possible()
+        result = run(HOME / "build.py", "--check", twin.stem)
+        assert result.returncode == 0, result.stdout + result.stderr
+        assert result.stdout.strip() == f"{twin.stem}: in step"
+
+    def test_it_is_listed_and_begins_with_a_question(self, twin):
+        assert f"]({twin.stem}.ipynb)" in (HOME / "README.md").read_text("utf-8")
+        title, _, rest = source(cells(twin)[0]).partition("\n")
+        assert title.startswith(f"# {twin.stem[:2]} ")
+        assert "?" in rest, "the question of the chapter"
+
+    def test_cells_are_short(self, twin):
+        for cell in cells(twin):
+            assert len(source(cell).splitlines()) <= 40, source(cell)
+
+    def test_exercises_have_solutions_that_are_hidden_and_tested(self, twin):
+        exercises = sum(
+            source(cell).count("**Exercise") for cell in cells(twin)
+        )  # in bold, where they are set
+        solutions = with_tag(twin, "solution")
+        assert exercises >= 2
+        assert len(solutions) == exercises
+        for cell in solutions:
+            assert cell["metadata"]["jupyter"] == {"source_hidden": True}
+            assert "assert " in source(cell)
+
+
+FAULTS = {
+    "a cell": (".py", "Exercise 1", "Exercise 7", "not those of the twin"),
+    "an output": (".ipynb", '"160"', '"161"', "has ['161', []]"),
+    "a code cell's result": (".py", "program(3, lambda", "program(4, lambda", "cells"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_what_is_out_of_step_is_found(fault, tmp_path):
+    build_is_possible()
+    kind, old, new, words = FAULTS[fault]
+    for path in (HOME / "build.py", *HOME.glob("01_*")):
+        text = path.read_text("utf-8")
+        if path.suffix == kind and path.name != "build.py":
+            assert old in text
+            text = text.replace(old, new)
+        (tmp_path / path.name).write_text(text, "utf-8")
+    result = run(tmp_path / "build.py", "--check")
+    assert result.returncode == 1, result.stdout + result.stderr
+    assert "out of step" in result.stdout
+    assert words in result.stdout
+
+
+def test_the_film_is_that_of_the_player():
+    image = pytest.importorskip("PIL.Image", reason="the extra 'viz'")
+    from lantern import viz
+
+    player = viz.trace(lambda x: 2 * x + x * x * x, 3.0).play()
+    with image.open(HOME / "who_waits_where.gif") as film:
+        assert film.n_frames == player.steps
+    moving = (HOME / "who_waits_where.svg").read_text("utf-8")
+    assert moving.count("@keyframes") > player.steps

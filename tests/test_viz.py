@@ -1,0 +1,299 @@
+"""The pictures say what is so, nothing overlaps in them, and they can be written."""
+
+import re
+import subprocess
+import sys
+from fractions import Fraction
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+import lantern
+from lantern import viz
+
+
+def paper(x):
+    return 2 * x + x * x * x
+
+
+def mlp(w, x):
+    for layer in w:
+        x = np.tanh(x @ layer["w"] + layer["b"])
+    return (x * x).mean()
+
+
+@pytest.fixture
+def layers():
+    rng = np.random.default_rng(0)
+    return [{"w": rng.normal(size=(4, 4)), "b": np.zeros(4)} for _ in range(2)]
+
+
+@pytest.fixture
+def drawn():
+    pytest.importorskip("matplotlib", reason="the extra 'viz'")
+
+
+class TestTrace:
+    def test_the_text(self):
+        assert str(viz.trace(paper, 3.0)).splitlines() == [
+            "there                    back again",
+            "x = 3                    x_bar = 29",
+            "│ a = 2 * x = 6          a_bar = 1 → x 2",
+            "│ │ b = x * x = 9        b_bar = 3 → x 9, x 9",
+            "│ │ │ c = b * x = 27     c_bar = 1 → b 3, x 9",
+            "│ │ │ │ d = a + c = 33   d_bar = 1 → a 1, c 1",
+        ]
+
+    def test_it_agrees_with_grad(self, layers):
+        x = np.ones((3, 4))
+        picture = viz.trace(mlp, layers, x, argnums=0)
+        expected = lantern.tree_leaves(lantern.grad(mlp)(layers, x))
+        for entry, g in zip(picture.inputs, expected, strict=True):
+            np.testing.assert_array_equal(entry.cotangent, g)
+        assert picture.value == mlp(layers, x)
+        assert picture.inputs[0].name == "w[0]['w']"
+        names = [x.expression for x in picture.operations]
+        assert "a + w[0]['b']" in names
+        assert picture.result == picture.operations[-1].name
+
+    def test_what_is_not_needed_says_so(self):
+        def f(x, y):
+            x * y
+            return x + 1.0
+
+        picture = viz.trace(f, 2.0, 3.0)
+        assert picture.operations[0].cotangent is None
+        assert "a is not needed" in str(picture)
+        assert picture.inputs[1].cotangent == 0.0
+
+    def test_a_constant_and_an_input_as_results(self):
+        assert viz.trace(lambda x: 5.0, 2.0).result == ""
+        assert viz.trace(lambda x: x, 2.0).result == "x"
+
+    def test_constants_keep_their_places(self):
+        names = [
+            x.expression
+            for x in viz.trace(
+                lambda x: lantern.arctan2(2.0, x) - lantern.sum(-x, axis=None), 3.0
+            ).operations
+        ]
+        assert names[0] == "atan2(2, x)"
+        assert names[1] == "-x"
+
+    def test_many_operations_are_left_out_in_the_middle(self):
+        def f(x):
+            for _ in range(100):
+                x = x * 1.01
+            return x
+
+        picture = viz.trace(f, 1.0, most=10)
+        assert len(picture.operations) == 100
+        assert "90 more" in str(picture)
+        assert len(picture.shown()) == 11
+
+    def test_errors_are_those_of_grad_and_leave_nothing(self, probe):
+        with pytest.raises(lantern.NotScalarError):
+            viz.trace(lambda x: x * np.ones(2), 1.0)
+        with pytest.raises(ZeroDivisionError):
+            viz.trace(lambda x: x / 0, 1.0)
+
+    def test_checkpoints_have_a_row(self):
+        picture = viz.trace(lambda x: lantern.checkpoint(lantern.sin)(x) * 2.0, 1.0)
+        assert picture.inputs[0].cotangent == pytest.approx(2 * np.cos(1.0))
+        assert len(picture.operations) == 3
+
+    def test_several_results_complex_numbers_and_fractions(self):
+        lines = str(viz.trace(lambda x: np.linalg.eigh(x)[0].sum(), np.eye(3)))
+        assert "a = eigh(x) = 2 values" in lines
+        assert "x * (0+1j) = (0+2j)" in str(viz.trace(lambda x: (x * 1j).imag, 2.0))
+        assert "x_bar = 2/3" in str(viz.trace(lambda x: x * x, Fraction(1, 3)))
+
+
+class TestFlow:
+    def test_sizes(self):
+        g = {"a": np.array([3.0, -4.0]), "b": [np.zeros(2), 2.0, np.array([1, np.nan])]}
+        spreads = viz.gradient_flow(g).spreads
+        assert [s.name for s in spreads] == ["a", "b/0", "b/1", "b/2"]
+        sizes = [s.size for s in spreads]
+        assert sizes == pytest.approx([12.5**0.5, 0.0, 2.0, 1.0])
+        assert [s.remark for s in spreads] == ["", "all zero", "", "1 not finite"]
+
+    def test_huge_and_tiny_sizes(self):
+        for x in (1e-300, 1e300):
+            assert viz.gradient_flow(np.full(3, x)).spreads[0].size == pytest.approx(x)
+
+    def test_complex_empty_and_nothing(self):
+        assert viz.gradient_flow(np.array([3 + 4j])).spreads[0].size == 5.0
+        assert viz.gradient_flow(np.zeros((0, 2))).spreads[0].remark == "all zero"
+        with pytest.raises(lantern.ArgumentError, match="no gradient"):
+            viz.gradient_flow({})
+
+
+class TestCost:
+    def test_calls_and_memory(self):
+        def f(x):
+            for _ in range(4):
+                x = lantern.tanh(x)
+            return x.sum()
+
+        picture = viz.cost(f, np.ones(10_000))
+        calls = {x.name: x.calls for x in picture.operations}
+        assert calls == {"tanh": 4, "sum": 1}
+        assert all(x.there > 0 and x.back > 0 for x in picture.operations)
+        assert len(picture.there) == len(picture.back) == 5
+        growth = np.diff(picture.there[:4])
+        np.testing.assert_allclose(growth, 80_000, rtol=0.1)
+        assert picture.peak >= 320_000
+        assert picture.back[-1] < 200_000
+        assert "tanh ×4: x = lantern.tanh(x)" in str(picture)
+
+    def test_tracemalloc_is_left_as_it_was(self, probe):
+        import tracemalloc
+
+        with pytest.raises(lantern.NotScalarError):
+            viz.cost(lambda x: x * np.ones(2), 1.0)
+        assert not tracemalloc.is_tracing()
+
+
+class TestTree:
+    def test_text(self):
+        picture = viz.tree((("not", "good"), "."), value=len)
+        assert str(picture).splitlines() == [
+            "● 2",
+            "├── ● 2",
+            "│   ├── not 3",
+            "│   └── good 4",
+            "└── . 1",
+        ]
+
+    def test_too_many_nodes(self):
+        with pytest.raises(lantern.ArgumentError, match="more than"):
+            viz.tree(list(range(500)))
+
+
+def labels_beyond(axis):
+    """The labels of ticks outside the view, which are not drawn."""
+    low, high = sorted(axis.get_view_interval())
+    for tick in (*axis.get_major_ticks(), *axis.get_minor_ticks()):
+        if not low <= tick.get_loc() <= high:
+            yield tick.label1
+
+
+def texts(figure):
+    """All that is written, with the place that it takes."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    renderer = canvas.get_renderer()
+    axes = [axis for ax in figure.axes for axis in (ax.xaxis, ax.yaxis)]
+    beyond = {id(label) for axis in axes for label in labels_beyond(axis)}
+    found = figure.findobj(lambda x: type(x).__name__ in ("Text", "Annotation"))
+    for text in found:
+        if text.get_visible() and text.get_text().strip() and id(text) not in beyond:
+            yield text.get_text(), text.get_window_extent(renderer)
+
+
+def pictures(layers):
+    deep = {f"layer {i}": np.full(3, 10.0**-i) for i in range(6)}
+    x = np.ones((3, 4))
+    return {
+        "paper": viz.trace(paper, 3.0),
+        "loop": viz.trace(lambda x: sum(lantern.sin(x * i) for i in range(9)), 1.0),
+        "arrays": viz.trace(mlp, layers, x, argnums=0),
+        "constant": viz.trace(lambda x: 5.0, 2.0),
+        "flow": viz.gradient_flow(deep | {"none": np.zeros(2)}),
+        "cost": viz.cost(mlp, layers, x),
+        "tree": viz.tree(((("a", "b"), "word"), ("c", ("dd", "e"))), value=len),
+    }
+
+
+NAMES = "paper loop arrays constant flow cost tree".split()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_nothing_overlaps_or_is_cut_off(name, layers, drawn):
+    figure = pictures(layers)[name].figure()
+    whole = figure.bbox
+    found = list(texts(figure))
+    assert found
+    for text, box in found:
+        assert box.x0 >= whole.x0 - 1, text
+        assert box.x1 <= whole.x1 + 1, text
+        assert box.y0 >= whole.y0 - 1, text
+        assert box.y1 <= whole.y1 + 1, text
+    for (a, one), (b, other) in combinations(found, 2):
+        assert not one.padded(-1).overlaps(other.padded(-1)), (a, b)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_written_and_shown(name, layers, drawn, tmp_path):
+    picture = pictures(layers)[name]
+    assert picture._repr_svg_().count("<svg") == 1
+    assert picture._repr_svg_() == picture._repr_svg_()
+    assert len(picture._repr_svg_()) < 150_000
+    for kind, head in (("svg", b"<?xml"), ("png", b"\x89PNG"), ("pdf", b"%PDF")):
+        path = picture.save(tmp_path / f"{name}.{kind}")
+        assert path.read_bytes().startswith(head)
+    with pytest.raises(lantern.ArgumentError, match=r"\.png"):
+        picture.save(tmp_path / "picture.bmp")
+
+
+@pytest.mark.parametrize("name", ["flow", "cost", "tree"])
+def test_a_layout_that_the_user_prefers_moves_nothing(name, layers, drawn):
+    matplotlib = pytest.importorskip("matplotlib", reason="the extra 'viz'")
+    with matplotlib.rc_context({"figure.constrained_layout.use": True}):
+        assert "<svg" in pictures(layers)[name]._repr_svg_()
+
+
+class TestPlayer:
+    def test_each_step_shows_more_or_less(self, drawn):
+        player = viz.trace(paper, 3.0).play()
+        assert player.steps == 11
+
+        def seen(step):
+            return {text for text, _ in texts(player.frame(step))}
+
+        assert "a = 2 * x = 6" not in seen(0)
+        assert "a = 2 * x = 6" in seen(1)
+        assert "c_bar = 1 → b 3, x 9" not in seen(6)
+        assert "c_bar = 1 → b 3, x 9" in seen(7)
+        assert "x_bar = 29" in seen(10)
+        assert "waits" not in seen(10)
+        with pytest.raises(lantern.ArgumentError, match="steps 0 to 10"):
+            player.frame(11)
+
+    def test_files(self, drawn, tmp_path):
+        player = viz.trace(paper, 3.0).play(0.5)
+        image = player.save(tmp_path / "a.gif").read_bytes()
+        assert image.startswith(b"GIF89a")
+        assert b"NETSCAPE2.0" in image
+        moving = player.save(tmp_path / "a.svg").read_text("utf-8")
+        names = set(re.findall(r'class="(from-\d+-\d+)"', moving))
+        assert names == set(re.findall(r"@keyframes (from-\d+-\d+)", moving))
+        page = player.save(tmp_path / "a.html").read_text("utf-8")
+        assert page == player._repr_html_()
+        assert len(page) < 150_000
+        with pytest.raises(lantern.ArgumentError, match=r"\.gif"):
+            player.save(tmp_path / "a.png")
+
+
+WITHOUT = """
+import sys
+sys.modules["matplotlib"] = None
+import lantern
+picture = lantern.viz.trace(lambda x: x * x, 3.0)
+print(picture)
+try:
+    picture.save("a.png")
+except lantern.MissingExtraError as error:
+    print(error)
+"""
+
+
+def test_without_matplotlib_there_is_the_text_and_an_error_that_says_what_to_do():
+    run = [sys.executable, "-W", "error", "-c", WITHOUT]
+    found = subprocess.run(run, capture_output=True, encoding="utf-8", check=True)
+    assert "x_bar = 6" in found.stdout
+    assert 'pip install "lantern-ad[viz]"' in found.stdout
