@@ -13,7 +13,10 @@ FOLDER = Path(__file__).parent / "reference"
 TOPICS = {
     "derivatives": (
         "Derivatives",
-        "reverse forward transforms jacobians batched_map series implicit",
+        (
+            "reverse forward transforms jacobians batched_map batching.verbs series "
+            "implicit"
+        ),
     ),
     "rules": ("Rules of your own", "custom ported"),
     "control": (
@@ -59,6 +62,17 @@ TOPICS = {
     "constants": ("Derivative zero", "tensor.constant"),
     "errors": ("Errors", "errors"),
 }
+# Pages that explain a topic's names.
+GUIDES = {
+    "derivatives": "derivatives",
+    "rules": "howto/operation",
+    "control": "control",
+    "rest": "continuations",
+    "values": "mutation",
+    "indexing": "mutation",
+    "elements": "explanation/edges",
+    "errors": "explanation/promises",
+}
 # Modules that are imported by name.
 MODULES = (
     "op cps effects debugger testing linalg fft random array_api scipy.special "
@@ -78,8 +92,8 @@ HEADINGS = {
     "Attributes": [],
     "Raises": [],
     "Returns": [":returns:"],
-    "Shapes": [".. rubric:: Shapes", "", "::"],
-    "Rule": [".. rubric:: Rule", "", "::"],
+    "Shapes": [".. rubric:: Shapes", "", ".. code-block:: text"],
+    "Rule": [".. rubric:: Rule", "", ".. code-block:: text"],
 }
 FIELDS = {"Args": "param", "Attributes": "ivar", "Raises": "raises"}
 
@@ -120,7 +134,11 @@ def entry(module, name, value, seen):
         return f".. autoclass:: {full}\n   :members:\n"
     if callable(value):
         return f".. autofunction:: {full}\n"
-    shown = "" if len(repr(value)) > 60 else f"\n   ``{value!r}``\n"
+    shown = (
+        f"\n   ``{value!r}``\n"
+        if len(repr(value)) <= 60
+        else f"\n   A {type(value).__name__}.\n"
+    )
     return f".. py:data:: {full}\n{shown}"
 
 
@@ -149,8 +167,10 @@ def pages():
     for slug, names in topics(lantern).items():
         title = TOPICS.get(slug, ("More",))[0]
         entries = [entry(lantern, *item, seen) for item in names.items()]
+        guide = GUIDES.get(slug)
+        told = f" [The guide](../{guide}.md) tells how they are used." if guide else ""
         if entries:
-            yield slug, page(title, "Names of `lantern`.", entries)
+            yield slug, page(title, f"Names of `lantern`.{told}", entries)
     for module in filter(None, modules()):
         text = escaped((inspect.getdoc(module) or "").partition("\n")[0])
         items = public_names(module)
@@ -246,8 +266,14 @@ def link_names(app, doctree):
         link += literal
 
 
+def hidden(app, what, name, obj, skip, options):
+    """The fields of a named tuple are told by its own docstring."""
+    return skip or (inspect.getdoc(obj) or "").startswith("Alias for field number")
+
+
 def setup(app):
     """Called by Sphinx."""
+    app.connect("autodoc-skip-member", hidden)
     app.connect("builder-inited", write_pages)
     app.connect("autodoc-process-docstring", readable, priority=100)
     app.connect("doctree-read", link_names)
