@@ -58,6 +58,11 @@ def pages(site):
     return [p for p in found if not p.startswith("_static/") and p != "index.html"]
 
 
+def left(request):
+    """Whether a request failed because the next page was opened meanwhile."""
+    return request.failure == "net::ERR_ABORTED"
+
+
 @pytest.fixture(scope="module")
 def address(site):
     """Where a server on this machine shows the site."""
@@ -148,7 +153,7 @@ class TestSite:
         wrong = []
         tab.on("console", lambda m: m.type == "error" and wrong.append(m.text))
         tab.on("pageerror", lambda error: wrong.append(str(error)))
-        tab.on("requestfailed", lambda request: wrong.append(request.url))
+        tab.on("requestfailed", lambda r: left(r) or wrong.append(r.url))
         tab.on("request", lambda r: r.url.startswith(address) or wrong.append(r.url))
         for name in pages(site):
             tab.set_viewport_size({"width": 1280, "height": 900})
