@@ -1,0 +1,286 @@
+"""The pages of the reference: every public name, by topic, from its docstring."""
+
+import importlib
+import inspect
+import os
+import re
+import types
+from pathlib import Path
+
+FOLDER = Path(__file__).parent / "reference"
+# The home of a name that `lantern` exports decides its page. A home that is not named
+# here has its names on the page "More", so that none is ever missing.
+TOPICS = {
+    "derivatives": (
+        "Derivatives",
+        (
+            "reverse forward transforms jacobians batched_map batching.verbs series "
+            "implicit"
+        ),
+    ),
+    "rules": ("Rules of your own", "custom ported"),
+    "control": (
+        "Control over the reverse pass",
+        "hooks quieting recompute debugging stepping",
+    ),
+    "rest": ("The rest of the program", "rest pausing parallel"),
+    "values": (
+        "Values and structures",
+        (
+            "number tensor.tensor tensor.buffer tensor.device tree own namespace "
+            "tensor.namespace protocols"
+        ),
+    ),
+    "creation": ("Making arrays", "tensor.creation"),
+    "elements": (
+        "Functions of each element",
+        (
+            "arithmetic elementary trigonometry choice special tensor.elementwise "
+            "tensor.exponential tensor.floating tensor.special tensor.gamma"
+        ),
+    ),
+    "axes": (
+        "Along an axis",
+        (
+            "tensor.reduction tensor.moments tensor.missing tensor.statistics "
+            "tensor.histogram tensor.cumulative tensor.difference"
+        ),
+    ),
+    "shapes": (
+        "Shapes, joining, arranging",
+        (
+            "tensor.manipulation tensor.stacking tensor.joining tensor.arranging "
+            "tensor.padding"
+        ),
+    ),
+    "indexing": (
+        "Reading, writing, sorting",
+        "tensor.indexing tensor.updating tensor.writing tensor.sorting",
+    ),
+    "products": ("Products", "tensor.linalg tensor.einsum"),
+    "signals": ("Signals and polynomials", "tensor.signal tensor.polynomial"),
+    "constants": ("Derivative zero", "tensor.constant"),
+    "errors": ("Errors", "errors"),
+}
+# Pages that explain a topic's names.
+GUIDES = {
+    "derivatives": "derivatives",
+    "rules": "howto/operation",
+    "control": "control",
+    "rest": "continuations",
+    "values": "mutation",
+    "indexing": "mutation",
+    "elements": "explanation/edges",
+    "errors": "explanation/promises",
+}
+# Modules that are imported by name.
+MODULES = (
+    "op cps effects debugger testing linalg fft random array_api scipy.special "
+    "scipy.stats scipy.linalg scipy.signal scipy.integrate torch torch.autograd "
+    "torch.linalg torch.cuda torch.nn torch.nn.functional torch.nn.init "
+    "torch.nn.utils torch.optim torch.optim.lr_scheduler torch.utils.data"
+).split()
+# Pages on which a name in code without a prefix is Lantern's.
+TALKS_OF_LANTERN = {
+    f"docs/{page}"
+    for page in ("derivatives", "control", "continuations", "mutation", "vmap")
+}
+
+# What introduces a section of a docstring, and a field of it.
+HEADINGS = {
+    "Args": [],
+    "Attributes": [],
+    "Raises": [],
+    "Returns": [":returns:"],
+    "Shapes": [".. rubric:: Shapes", "", ".. code-block:: text"],
+    "Rule": [".. rubric:: Rule", "", ".. code-block:: text"],
+}
+FIELDS = {"Args": "param", "Attributes": "ivar", "Raises": "raises"}
+
+
+def public_names(module):
+    """The names that a module offers, also those that it imports when asked."""
+    listed = getattr(module, "__all__", None) or [
+        *vars(module),
+        *getattr(module, "_LATER", ()),
+    ]
+    for name in sorted(set(listed)):
+        value = getattr(module, name, None)
+        if not (name.startswith("_") or isinstance(value, types.ModuleType)):
+            yield name, value
+
+
+def modules():
+    """The modules with a page of their own, those that are there."""
+    import lantern
+
+    lazy = [name for name in lantern._MODULES if name != "scipy"]
+    for name in dict.fromkeys([*MODULES, *sorted(lazy)]):
+        try:
+            yield importlib.import_module(f"lantern.{name}")
+        except ModuleNotFoundError as error:
+            if not (error.name or "").startswith("lantern."):
+                yield None  # needs a package that is not installed
+
+
+def entry(module, name, value, seen):
+    """A directive for one name; the second name of a thing points to the first."""
+    full = f"{module.__name__}.{name}"
+    if isinstance(value, type) or callable(value):
+        first = seen.setdefault(id(value), full)
+        if first != full:
+            return f".. py:data:: {full}\n\n   The same as :py:obj:`{first}`.\n"
+    if isinstance(value, type):
+        return f".. autoclass:: {full}\n   :members:\n"
+    if callable(value):
+        return f".. autofunction:: {full}\n"
+    shown = (
+        f"\n   ``{value!r}``\n"
+        if len(repr(value)) <= 60
+        else f"\n   A {type(value).__name__}.\n"
+    )
+    return f".. py:data:: {full}\n{shown}"
+
+
+def page(title, text, entries):
+    """A page with entries, which are in reStructuredText."""
+    body = "\n".join(entries)
+    return f"# {title}\n\n{text}\n\n```{{eval-rst}}\n{body}\n```\n"
+
+
+def topics(lantern):
+    """The names of `lantern` itself, by topic."""
+    home = {m: slug for slug, (_, modules) in TOPICS.items() for m in modules.split()}
+    found = {slug: {} for slug in [*TOPICS, "more"]}
+    for name, value in public_names(lantern):
+        module = getattr(value, "__module__", None) or ""
+        slug = home.get(module.removeprefix("lantern."), "more")
+        found[slug][name] = value
+    return found
+
+
+def pages():
+    """Every page's name and text."""
+    import lantern
+
+    seen = {}
+    for slug, names in topics(lantern).items():
+        title = TOPICS.get(slug, ("More",))[0]
+        entries = [entry(lantern, *item, seen) for item in names.items()]
+        guide = GUIDES.get(slug)
+        told = f" [The guide](../{guide}.md) tells how they are used." if guide else ""
+        if entries:
+            yield slug, page(title, f"Names of `lantern`.{told}", entries)
+    for module in filter(None, modules()):
+        text = escaped((inspect.getdoc(module) or "").partition("\n")[0])
+        items = public_names(module)
+        entries = [entry(module, *item, seen) for item in items]
+        if entries:
+            yield module.__name__, page(f"`{module.__name__}`", text, entries)
+
+
+def write_pages(app=None):
+    """Write the reference's Markdown beside this file, where it has changed."""
+    FOLDER.mkdir(exist_ok=True)
+    texts = dict(pages())
+    own = "\n".join(slug for slug in texts if not slug.startswith("lantern."))
+    more = "\n".join(slug for slug in texts if slug.startswith("lantern."))
+    texts["index"] = (
+        "# Reference\n\nEvery public name, from its docstring.\n\n"
+        f"```{{toctree}}\n:caption: Names of lantern\n:maxdepth: 1\n\n{own}\n```\n\n"
+        f"```{{toctree}}\n:caption: Modules\n:maxdepth: 1\n\n{more}\n```\n"
+    )
+    for old in FOLDER.glob("*.md"):
+        if old.stem not in texts:
+            old.unlink()
+    for slug, text in texts.items():
+        path = FOLDER / f"{slug}.md"
+        if not path.exists() or path.read_text() != text:
+            new = path.with_suffix(f".{os.getpid()}")
+            new.write_text(text)
+            new.replace(path)  # at once: another build may be reading
+
+
+def escaped(line):
+    """Plain words of a docstring, as reStructuredText or Markdown reads them."""
+    parts = re.split(r"(``.+?``|`[^`]+`)", line)
+    for i, part in enumerate(parts):
+        if i % 2:
+            parts[i] = f"``{part.strip('`')}``"
+        else:
+            parts[i] = re.sub(r"([*|])|(?<=\w)(_)(?!\w)", r"\\\1\2", part)
+    return "".join(parts)
+
+
+def readable(app, what, name, obj, options, lines):
+    """Turn the sections of a docstring into reStructuredText.
+
+    Args, Raises and Returns become lists of fields; Shapes and Rule are shown as they
+    stand; words are words, and examples are code.
+    """
+    result, section, code = [], "", False
+    for line in lines:
+        text = line.strip()
+        if not line.startswith(" ") and re.fullmatch(r"[A-Z][a-z]+:", text):
+            section = text[:-1]
+            result += ["", *HEADINGS.get(section, [f".. rubric:: {section}"]), ""]
+            continue
+        section = section if not text or line.startswith(" ") else ""
+        body = line[4:] if section else line
+        if section in FIELDS and body[:1].strip():
+            head, _, rest = body.partition(":")
+            name = head.replace(", ", "/")  # a field has one name
+            result.append(f":{FIELDS[section]} {name}:{escaped(rest)}")
+        elif section in ("Shapes", "Rule"):
+            result.append(f"    {body}" if text else "")
+        else:
+            code = bool(text) and (code or text.startswith(">>>"))
+            words = body if code or text.endswith("::") else escaped(body)
+            result.append("    " + words if section == "Returns" else words)
+    lines[:] = result
+
+
+def link_names(app, doctree):
+    """Let a name of the library, in code, lead to its entry."""
+    from docutils import nodes
+    from sphinx.addnodes import pending_xref
+
+    document = app.env.docname
+    ours = document.startswith("docs/reference/") or document in TALKS_OF_LANTERN
+    for block in doctree.findall(nodes.literal_block):
+        text = block.astext().rstrip("\n")  # a doctest ends with an empty line
+        if block.rawsource == block.astext():
+            block.rawsource, block.children = text, []
+            block += nodes.Text(text)
+    for literal in list(doctree.findall(nodes.literal)):
+        target = literal.astext().partition("(")[0]
+        if ours and "." not in target:
+            target = f"lantern.{target}"
+        if not target.startswith("lantern.") or isinstance(
+            literal.parent, (nodes.title, nodes.reference, pending_xref)
+        ):
+            continue
+        link = pending_xref("", refdomain="py", reftype="obj", reftarget=target)
+        link.update_all_atts({"refdoc": document, "refexplicit": True})
+        literal.replace_self(link)
+        link += literal
+
+
+def hidden(app, what, name, obj, skip, options):
+    """The fields of a named tuple are told by its own docstring."""
+    return skip or (inspect.getdoc(obj) or "").startswith("Alias for field number")
+
+
+def setup(app):
+    """Called by Sphinx."""
+    app.connect("autodoc-skip-member", hidden)
+    app.connect("builder-inited", write_pages)
+    app.connect("autodoc-process-docstring", readable, priority=100)
+    app.connect("doctree-read", link_names)
+    app.connect("missing-reference", plain)
+    return {"parallel_read_safe": True}
+
+
+def plain(app, env, node, content):
+    """A name without an entry stays what it was."""
+    return content if node.get("refexplicit") and node.get("reftype") == "obj" else None
