@@ -255,9 +255,9 @@ right.set(title="Time, with everything kept = 1", ylim=(0, None))
 plt.show()
 
 # %% [markdown]
-# Grey is a straight line: twice the steps, twice the memory. Blue buys a much flatter
-# line for a small share of the time. Orange hardly grows at all in memory, and pays for
-# it.
+# Grey is a straight line: twice the steps, twice the memory. Blue is much flatter; in
+# theory it costs a third more time, but fresh memory is not free either, so it may cost
+# less or nothing. Orange hardly grows at all in memory, and pays for it in time.
 #
 # Which to take? Keep all while it fits; then `"sqrt"`; `"log"` when nothing else fits.
 

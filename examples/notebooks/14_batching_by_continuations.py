@@ -40,7 +40,7 @@ plt.rcParams.update(
 # %% [markdown]
 # ## Stop, collect, go on
 #
-# First the idea, without trees and without derivatives. `halve` is our "costly call". A
+# First the idea, without trees and without derivatives. Halving is our "costly call". A
 # program that calls it captures its own rest with `shift` and, instead of calling that
 # rest, *returns it* to whoever runs the program, along with the question.
 

@@ -312,9 +312,9 @@ mean_gradient = sum(program.result for program in programs.values()) / len(progr
 print("a step of gradient descent goes to", (-0.2 * mean_gradient).round(2))
 
 # %% [markdown]
-# How would you write this with a tape? Each site would need a tape of its own, and
-# `step_loss` would have to be cut into three callbacks or made `async`, and everything
-# that calls it too.
+# How would you write this elsewhere? Where a forward pass is an ordinary call,
+# `step_loss` would have to become a generator, a coroutine or a thread, and everything
+# between it and the one who feeds it as well. Here it stays a function.
 #
 # ## Exercises
 #
