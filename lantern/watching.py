@@ -31,7 +31,9 @@ class Line(NamedTuple):
         return linecache.getline(self.file, self.number).strip()
 
     def __str__(self) -> str:
-        place = f"{Path(self.file).name}:{self.number}"
+        path = Path(self.file)
+        cell = path.parent.name.startswith("ipykernel_")  # a notebook's cell
+        place = f"{'cell' if cell else path.name}:{self.number}"
         return f"{place}: {self.text}" if self.text else place
 
 
@@ -49,13 +51,19 @@ class Watched(Replayable):
     It does not keep its operands or its value, so it costs no more memory than a line.
 
     Attributes:
-        line: where the user called the operation.
+        name: of the operation.
+        line: where the user called it.
         contributions: a list that gets what the rule yields to its operands, or None.
     """
 
-    __slots__ = ("contributions", "line")
+    __slots__ = ("contributions", "line", "name")
 
     contributions: list[Any] | None
+
+    def __init__(self, rule: Any, operands: Any, statics: Any) -> None:
+        super().__init__(rule, operands, statics)
+        run = statics.get("run")  # of a rule that all rules of users share
+        self.name = str(getattr(run, "name", rule.__name__.lstrip("_")))
 
     def __next__(self) -> Any:
         """The rule's forward step."""
@@ -67,11 +75,6 @@ class Watched(Replayable):
     def forget(self) -> None:
         """Let go of what will not be needed."""
         self.operands, self.statics, self.value = (), {}, None
-
-    @property
-    def name(self) -> str:
-        """The operation's name."""
-        return str(self.rule.__name__.lstrip("_"))
 
     @property
     def gi_code(self) -> Any:

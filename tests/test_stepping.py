@@ -20,6 +20,7 @@ from lantern import (
 )
 from lantern.cps import shift
 from lantern.debugger import Session, Terminal, run
+from lantern.watching import Line
 
 pytestmark = pytest.mark.usefixtures("probe")
 
@@ -106,6 +107,22 @@ class TestGradients:
 
 
 class TestSteps:
+    def test_an_operation_of_the_user_has_its_own_name(self):
+        @lantern.custom_rule
+        def triple(x, /):
+            z_bar = yield 3 * x
+            yield z_bar * 3
+
+        def f(x):
+            return triple(x) * x
+
+        names = [op.name for op, _ in backward_steps(f, 2.0)]
+        assert names == ["multiply", "triple", "input"]
+
+    def test_a_line_in_a_notebook_is_a_line_of_a_cell(self):
+        assert str(Line("somewhere/ipykernel_12/345.py", 5, "f")) == "cell:5"
+        assert str(Line("somewhere/345.py", 5, "f")) == "345.py:5"
+
     def test_go_in_the_reverse_of_the_execution(self):
         def f(x):
             return lantern.exp(lantern.sin(lantern.cos(x)))

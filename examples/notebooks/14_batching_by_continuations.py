@@ -1,0 +1,396 @@
+# %% [markdown]
+# # 14 Batching by continuations
+#
+# **Every example is a tree of another shape. How can they be computed together?**
+#
+# A matrix product with 20 rows costs hardly more than one with a single row, so one
+# wants to compute many examples at once. With pictures of one size that is an axis
+# more. With sentences one pads. But what if each example decides by itself how often it
+# loops, or is a *tree*, and the model is a recursive function?
+#
+# Write the model for **one** example, as you would. Let it *stop* wherever it calls
+# something costly; when all examples have stopped, run these calls as one; let each go
+# on with its row. To stop in the middle of a recursion and go on later is what a
+# continuation is for.
+
+# %%
+import re
+import time
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+import lantern
+from lantern import viz
+from lantern.cps import reset, shift
+
+BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#666666"
+plt.rcParams.update(
+    {
+        "figure.figsize": (7.5, 2.8),
+        "figure.constrained_layout.use": True,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.titlelocation": "left",
+    }
+)
+
+
+# %% [markdown]
+# ## Stop, collect, go on
+#
+# First the idea, without trees and without derivatives. Halving is our "costly call". A
+# program that calls it captures its own rest with `shift` and, instead of calling that
+# rest, *returns it* to whoever runs the program, along with the question.
+
+
+# %%
+class Stopped:
+    """A program that waits for the answer to a question, and its rest."""
+
+    def __init__(self, question, k):
+        self.question, self.k = question, k
+
+
+def ask(question):
+    return shift(lambda k: Stopped(question, k))
+
+
+def count_halvings(x):
+    """An ordinary loop, of a length that depends on x."""
+    count = 0
+    while x > 1:
+        x, count = ask(x), count + 1
+    return count
+
+
+stopped = reset(lambda: count_halvings(9.0))
+print("it has stopped and asks for half of", stopped.question)
+stopped = stopped.k(4.5)
+print("it has gone on, and asks for half of", stopped.question)
+
+# %% [markdown]
+# `k` has *escaped*: the `reset` returned long ago, and the loop, with its variables, is
+# an object in our hand. So hold many of them, and answer them all at once.
+
+
+# %%
+def run_together(f, examples, answer_all):
+    """[f(x) for x in examples], the questions answered in groups."""
+    states = [reset(lambda x=x: f(x)) for x in examples]
+    while waiting := [i for i, s in enumerate(states) if isinstance(s, Stopped)]:
+        questions = np.stack([states[i].question for i in waiting])
+        print(f"{len(waiting)} at once: {questions}")
+        for i, answer in zip(waiting, answer_all(questions), strict=True):
+            states[i] = states[i].k(answer)
+    return states
+
+
+run_together(count_halvings, [9.0, 2.0, 30.0, 0.5], lambda questions: questions / 2)
+
+# %% [markdown]
+# Four loops of different lengths; five calls instead of ten; no padding and no masks.
+# Whoever is done drops out. That is the whole idea. The library's version,
+# `lantern.batch`, also groups calls of several functions and shapes, keeps the rows
+# where they are, and is fast.
+#
+# ## Trees of sentiments
+#
+# 24 small sentences, each with its grammar as a tree; every node has a sentiment from 0
+# (very negative) to 4 (very positive). The model has to see that "not very good" is
+# negative.
+
+# %%
+here = Path.cwd()
+file = next(p / "trees.txt" for p in here.parents if (p / "trees.txt").exists())
+words = {}
+
+
+def read(tokens):
+    """A tree: (score, word) or (score, left, right)."""
+    score = int(next(tokens))
+    first = next(tokens)
+    if first != "(":
+        tree = score, words.setdefault(first.lower(), len(words))
+    else:
+        left = read(tokens)
+        next(tokens)  # the opening bracket of the right subtree
+        tree = score, left, read(tokens)
+    next(tokens)  # the closing bracket
+    return tree
+
+
+lines = file.read_text(encoding="utf-8").splitlines()
+trees = [read(iter(re.findall(r"[()]|[^\s()]+", line)[1:])) for line in lines]
+spelled = list(words)
+
+
+def draw(tree, value):
+    """A tree, coloured: blue is negative, orange is positive."""
+    below = lambda node: node[1:] if len(node) == 3 else ()
+    label = lambda node: "" if len(node) == 3 else spelled[node[1]]
+    return viz.tree(tree, below, label, value)
+
+
+draw(trees[6], lambda node: node[0] - 2)
+
+# %% [markdown]
+# ## The model, for one tree
+#
+# A TreeLSTM: a leaf has a state made of its word's vector, an inner node one made of
+# the states of the two below. It is written as one would say it, as a recursive
+# function. Only `leaf` and `join` are marked: they are called with *one* row each and
+# computed for many.
+
+# %%
+SIZE = 24
+rng = np.random.default_rng(0)
+weights = {
+    "words": rng.normal(0, 0.5, (len(words), SIZE)),
+    "join": rng.normal(0, 1 / np.sqrt(2 * SIZE), (2 * SIZE, 4 * SIZE)),
+    "bias": np.zeros(4 * SIZE),
+    "score": rng.normal(0, 1 / np.sqrt(SIZE), (SIZE, 5)),
+}
+
+
+@lantern.batched
+def leaf(word, *, w):
+    """word: (n,) numbers of words; result: (n, 2 * SIZE), h and c side by side."""
+    c = w["words"][word]
+    return lantern.concat([lantern.tanh(c), c], axis=1)
+
+
+@lantern.batched
+def join(left, right, *, w):
+    """left, right, result: (n, 2 * SIZE)."""
+    h = lantern.concat([left[:, :SIZE], right[:, :SIZE]], axis=1)
+    z = h @ w["join"] + w["bias"]
+    new = lantern.tanh(z[:, :SIZE])
+    gates = lantern.sigmoid(z[:, SIZE:])
+    keep_left, keep_right, out = (gates[:, i * SIZE : (i + 1) * SIZE] for i in range(3))
+    c = new + keep_left * left[:, SIZE:] + keep_right * right[:, SIZE:]
+    return lantern.concat([out * lantern.tanh(c), c], axis=1)
+
+
+def visit(tree, w, seen):
+    """The state of a tree's root; all nodes and their states go to `seen`."""
+    if len(tree) == 2:
+        state = leaf(tree[1], w=w)
+    else:
+        left, right = visit(tree[1], w, seen), visit(tree[2], w, seen)
+        state = join(left, right, w=w)
+    seen.append((tree, state))
+    return state
+
+
+# %% [markdown]
+# The same function runs tree by tree, in a plain loop, or side by side:
+# `lantern.batch`. Outside of a batch a call is a batch of one.
+
+
+# %%
+def loss(w, run, visit=visit):
+    """The mean of -log p(sentiment) over all nodes of all trees."""
+
+    def look(tree):
+        seen = []
+        visit(tree, w, seen)
+        return seen
+
+    pairs = [pair for seen in run(look, trees) for pair in seen]
+    hidden = lantern.stack([state for _, state in pairs])[:, :SIZE]
+    log_p = lantern.log_softmax(hidden @ w["score"])
+    return -log_p[np.arange(len(pairs)), [tree[0] for tree, _ in pairs]].mean()
+
+
+one_by_one = lambda f, examples: [f(x) for x in examples]
+value, g = lantern.value_and_grad(loss)(weights, one_by_one)
+value_together, g_together = lantern.value_and_grad(loss)(weights, lantern.batch)
+print(f"loss {value:.6f} and {value_together:.6f}; log 5 = {np.log(5):.3f}")
+assert all(np.allclose(g[name], g_together[name]) for name in g)
+
+# %% [markdown]
+# The derivative needs nothing new. The stacked call is an operation like any other; its
+# row is handed to a rest of a program that happens to have waited.
+#
+# ## Who ran with whom
+
+# %%
+results = lantern.batch(lambda tree: visit(tree, weights, []), trees)
+print(results.report())
+
+
+# %% [markdown]
+# Still, a tree visits its left subtree first and only then the right one; so each
+# example waits for one call at a time. But the two subtrees have nothing to do with
+# each other. `lantern.fork` says so: an example becomes two for a while.
+
+
+# %%
+def visit_forked(tree, w, seen):
+    if len(tree) == 2:
+        state = leaf(tree[1], w=w)
+    else:
+        left, right = lantern.fork(
+            lambda: visit_forked(tree[1], w, seen),
+            lambda: visit_forked(tree[2], w, seen),
+        )
+        state = join(left, right, w=w)
+    seen.append((tree, state))
+    return state
+
+
+forked = lantern.batch(lambda tree: visit_forked(tree, weights, []), trees)
+print(forked.report())
+
+# %%
+figure, axes = plt.subplots(1, 2, sharex=True, width_ratios=(1, 1))
+for ax, found, title in [
+    (axes[0], results, "left before right"),
+    (axes[1], forked, "forked"),
+]:
+    for name, color in [("leaf", BLUE), ("join", ORANGE)]:
+        places = [i for i, run in enumerate(found.runs) if run.name == name]
+        ax.bar(places, [found.runs[i].size for i in places], color=color, label=name)
+    ax.set(title=f"{title}: {len(found.runs)} calls", xlabel="calls, in their order")
+axes[0].set_ylabel("rows in the call")
+axes[0].legend(frameon=False)
+plt.show()
+
+# %% [markdown]
+# All leaves of all trees are one call. Then the trees grow from below, and each call of
+# `join` takes whatever is ready. The smaller ones at the end are the deepest trees
+# alone.
+#
+# ## How much faster
+
+# %% tags=["varies"]
+ways = {
+    "one by one": lambda: lantern.grad(loss)(weights, one_by_one),
+    "batch": lambda: lantern.grad(loss)(weights, lantern.batch),
+    "batch, forked": lambda: lantern.grad(loss)(weights, lantern.batch, visit_forked),
+}
+milliseconds = {name: [] for name in ways}
+for _ in range(7):  # in turns, so that other load meets all of them
+    for name, way in ways.items():
+        start = time.perf_counter()
+        way()
+        milliseconds[name].append(1e3 * (time.perf_counter() - start))
+
+figure, axes = plt.subplots(figsize=(6, 1.7))
+for name, times in milliseconds.items():
+    axes.barh(name, min(times), color=BLUE, height=0.6)
+    axes.text(min(times), name, f"  {min(times):.0f} ms", va="center")
+axes.invert_yaxis()
+axes.set(xticks=[], title="One gradient over all 24 trees")
+axes.spines["bottom"].set_visible(False)
+plt.show()
+
+# %% [markdown]
+# ## What it learns
+
+# %% tags=["varies"]
+w, squares, losses = weights, dict.fromkeys(weights, 0.0), []
+for _ in range(60):
+    value, g = lantern.value_and_grad(loss)(w, lantern.batch, visit_forked)
+    squares = {name: squares[name] + g[name] ** 2 for name in g}
+    w = {name: w[name] - 0.1 * g[name] / np.sqrt(squares[name] + 1e-8) for name in g}
+    losses.append(float(value))
+print(f"loss {losses[0]:.3f} -> {losses[-1]:.3f}")
+
+
+def feeling(w, tree):
+    """For each node of a tree the mean sentiment that the model sees, minus 2."""
+    seen, means = [], {}
+    visit(tree, w, seen)
+    for node, state in seen:
+        p = np.exp(state[:SIZE] @ w["score"])
+        means[id(node)] = round(p @ np.arange(5) / p.sum() - 2, 1) + 0.0
+    return means
+
+
+after = feeling(w, trees[6])
+draw(trees[6], lambda node: after[id(node)])
+
+# %% [markdown]
+# The phrase "very good" is positive, and "not" turns it around: that is decided at the
+# node where they meet. (24 sentences teach nobody English. The example `treelstm.py`
+# reads the Stanford Sentiment Treebank.)
+#
+# ## Exercises
+#
+# **Exercise 1.** *How few calls?* No matter how cleverly one groups, a node cannot be
+# computed before those below it. How many calls of `join` does the deepest tree alone
+# enforce? How many did `forked` need?
+#
+# **Exercise 2.** *A loop that ends by itself.* Newton's method for the square root of
+# a, one step per call of a batched function, until the error is below 1e-9. Run it for
+# a = 2, 10⁶ and 1, together. Is its gradient right?
+#
+# **Exercise 3.** *Two kinds of questions.* Let `ask(kind, value)` say which of two
+# functions it wants ("halve" or "triple"), and write `run_together` so that only
+# questions of one kind are answered together, the more frequent kind first.
+
+
+# %% jupyter={"source_hidden": true} tags=["hide-input", "solution"]
+def height(tree):
+    return 0 if len(tree) == 2 else 1 + max(height(tree[1]), height(tree[2]))
+
+
+joins = [run for run in forked.runs if run.name == "join"]
+print("at least", max(map(height, trees)), "calls; it took", len(joins))
+assert len(joins) == max(map(height, trees))
+
+
+# %% jupyter={"source_hidden": true} tags=["hide-input", "solution"]
+@lantern.batched
+def newton(x, a):
+    return (x + a / x) / 2
+
+
+def root(a):
+    x = a
+    while abs(lantern.stop_gradient(x * x - a)) > 1e-9 * lantern.stop_gradient(a):
+        x = newton(x, a)
+    return x
+
+
+numbers = np.array([2.0, 1e6, 1.0])
+assert np.allclose(lantern.batch(root, numbers), np.sqrt(numbers))
+slope = lantern.grad(lambda a: sum(lantern.batch(root, [a[0], a[1]])))(numbers[:2])
+assert np.allclose(slope, 0.5 / np.sqrt(numbers[:2]))
+
+
+# %% jupyter={"source_hidden": true} tags=["hide-input", "solution"]
+def run_kinds(f, examples, functions):
+    states = [reset(lambda x=x: f(x)) for x in examples]
+    while waiting := [i for i, s in enumerate(states) if isinstance(s, Stopped)]:
+        kinds = [states[i].question[0] for i in waiting]
+        kind = max(set(kinds), key=lambda kind: (kinds.count(kind), kind))
+        chosen = [i for i in waiting if states[i].question[0] == kind]
+        answers = functions[kind](np.stack([states[i].question[1] for i in chosen]))
+        for i, answer in zip(chosen, answers, strict=True):
+            states[i] = states[i].k(answer)
+    return states
+
+
+def collatz(n):
+    """How many steps it takes to come to 1."""
+    count = 0
+    while n != 1:
+        n, count = ask(("triple" if n % 2 else "halve", n)), count + 1
+    return count
+
+
+functions = {"halve": lambda n: n // 2, "triple": lambda n: 3 * n + 1}
+assert run_kinds(collatz, [1, 6, 7, 27], functions) == [0, 8, 16, 111]
+
+# %% [markdown]
+# ## What to remember
+#
+# - Write the model for one example, with Python's own loops and recursion.
+# - A program that can be stopped anywhere can wait for others. Group what waits, answer
+#   it at once, let each go on.
+# - The derivative comes along by itself: the stacked call is an operation.
+# - Next: [15 Effects](15_effects.ipynb).
