@@ -28,6 +28,19 @@ from lantern.torch.tensor import *
 
 globals().update(_FUNCTIONS)
 
+# What is written in place has a function as well: ``torch.relu_(x)``.
+globals().update(
+    {
+        f"{name}_": getattr(Tensor, f"{name}_")
+        for name in (
+            "abs acos acosh asin asinh atan atanh ceil clamp clamp_max clamp_min clip "
+            "cos cosh deg2rad erf erfc exp exp2 expm1 fill fix floor frac ldexp log "
+            "log10 log1p log2 logit nan_to_num neg rad2deg reciprocal relu round rsqrt "
+            "sigmoid sin sinc sinh sqrt square tan tanh trunc xlogy zero"
+        ).split()
+    }
+)
+
 # The logarithm of 0 is -inf; PyTorch says no more about it.
 _warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"lantern\.")
 

@@ -164,13 +164,11 @@ def ours_of(record):
         in_place = vars(ours.Tensor).get(record.inplace_variant.__name__)
     if function is None and isinstance(method, property):
         function, method = method.fget, None
-    if function is None and method is None and in_place is not None:
-        function = in_place
-    method = method if record.method_variant else None
+    function = function or method or in_place
     written_here = getattr(record.op, "__module__", "") or ""
-    if (function or method) and written_here.startswith("torch.testing"):
-        function = rebound(record.op)
-    return function or method, method, in_place
+    if function and written_here.startswith("torch.testing"):
+        function = rebound(record.op) or function
+    return function, method if record.method_variant else None, in_place
 
 
 def rebound(function):

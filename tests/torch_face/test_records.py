@@ -1,0 +1,27 @@
+"""A few of PyTorch's own operator records; the script runs all of them."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SCRIPT = Path(__file__).parents[1] / "conformance" / "torch_operators.py"
+OPERATORS = (
+    "add cat softmax sum where max index_select scatter_add linalg.solve fft.fft"
+)
+
+
+def test_operators_pass_pytorchs_samples():
+    pytest.importorskip("torch", reason="the peer, whose records these are")
+    pytest.importorskip("expecttest", reason="PyTorch's records need it")
+    root = SCRIPT.parents[2]
+    run = subprocess.run(
+        [sys.executable, SCRIPT, *OPERATORS.split()],
+        capture_output=True,
+        text=True,
+        cwd=root,
+        env={"PYTHONPATH": str(root)},
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert "10 operators pass" in run.stdout
