@@ -77,8 +77,9 @@ GUIDES = {
 MODULES = (
     "op cps effects debugger testing linalg fft random array_api scipy.special "
     "scipy.stats scipy.linalg scipy.signal scipy.integrate torch torch.autograd "
-    "torch.linalg torch.cuda torch.nn torch.nn.functional torch.nn.init "
-    "torch.nn.utils torch.optim torch.optim.lr_scheduler torch.utils.data"
+    "torch.autograd.functional torch.nn torch.nn.functional torch.nn.init "
+    "torch.nn.utils torch.optim torch.optim.lr_scheduler torch.utils.data "
+    "torch.signal.windows"
 ).split()
 # Pages on which a name in code without a prefix is Lantern's.
 TALKS_OF_LANTERN = {
@@ -113,8 +114,10 @@ def public_names(module):
 def modules():
     """The modules with a page of their own, those that are there."""
     import lantern
+    import lantern.torch
 
     lazy = [name for name in lantern._MODULES if name != "scipy"]
+    lazy += [f"torch.{name}" for name in lantern.torch._LAZY if name != "utils"]
     for name in dict.fromkeys([*MODULES, *sorted(lazy)]):
         try:
             yield importlib.import_module(f"lantern.{name}")
