@@ -20,7 +20,7 @@ from lantern.hooks import *
 from lantern.namespace import register_namespace as register_namespace
 from lantern.number import *
 from lantern.own import *
-from lantern.protocols import OUR_NAMES as OUR_NAMES
+from lantern.protocols import OUR_NAMES as _OUR_NAMES
 from lantern.reverse import *
 from lantern.several import *
 from lantern.special import *
@@ -114,6 +114,6 @@ def __getattr__(name: str) -> _Any:
         return _importlib.import_module(f"lantern.{name}")
     if name in _CONSTANTS:
         return getattr(numpy_namespace.module, name)
-    if name in OUR_NAMES:
-        return globals()[OUR_NAMES[name]]
+    if name in _OUR_NAMES:
+        return globals()[_OUR_NAMES[name]]
     raise AttributeError(f"module 'lantern' has no attribute {name!r}")
