@@ -133,10 +133,8 @@ def visit(tree: Tree, cells: Any, weights: Any, table: Array, seen: list[Any]) -
         state = leaf(tree.word, weights=weights, table=table)
     else:
         first, second = tree.below
-        left, right = lantern.fork(
-            lambda: visit(first, cells, weights, table, seen),
-            lambda: visit(second, cells, weights, table, seen),
-        )
+        left = visit(first, cells, weights, table, seen)
+        right = visit(second, cells, weights, table, seen)
         state = node(left, right, weights=weights)
     seen.append((tree, state))
     return state

@@ -468,15 +468,20 @@ class TestErrors:
         def fails(x):
             raise KeyError("branch")
 
+        @lantern.batched
+        def unwound(x):
+            return x
+
         def body(x):
             try:
-                return lantern.fork(lambda: 0, lambda: halve(x), lambda: fails(x))
+                thunks = lambda: halve(x), lambda: unwound(x), lambda: fails(x)
+                return lantern.fork(*thunks)
             except KeyError:
                 return halve(x)
 
         results = lantern.batch(body, [1.0])
         assert results == [0.5]
-        assert [run.size for run in results.runs] == [1]
+        assert [run.name for run in results.runs] == ["halve", "halve"]
 
     def test_errors_while_unwinding_leave_nobody_behind(self, probe):
         log = []

@@ -7,8 +7,6 @@ one buffer for each store.
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from itertools import groupby
-from operator import attrgetter
 from typing import Any
 
 from lantern.contribution import Contribution
@@ -21,9 +19,9 @@ from lantern.tensor.namespace import buffers
 from lantern.tensor.namespace import numpy_namespace as numpy
 from lantern.tensor.stacking import concat
 from lantern.tensor.tensor import Tensor
-from lantern.value import UNTRACKED, Level, Rule, Value, base
+from lantern.value import UNTRACKED, Rule, Value, base
 
-__all__ = ["Alone", "Key", "Row", "Store", "new_rows", "new_store", "take_rows"]
+__all__ = ["Alone", "Key", "Store", "new_store", "take_rows"]
 
 Key = tuple[Any, ...]
 
@@ -315,76 +313,3 @@ class StoreReceiver(Accumulator):
         if contribution is not read:
             share = type(contribution)(share)  # type: ignore[call-arg]
         self.receivers[n].accumulate(share)
-
-
-def new_rows(store: Store, start: int, end: int) -> "list[Row]":
-    """The rows of a store from one number up to another."""
-    new, rows = object.__new__, []
-    for position in range(start, end):
-        row = new(Row)
-        row.store, row.position = store, position
-        rows.append(row)
-    return rows
-
-
-class Row(Tensor):
-    """One row of a store: an array that is read when someone looks at it."""
-
-    __slots__ = ("position", "store", "value")
-
-    store: Store
-    position: int
-    value: Any
-
-    def __new__(cls, *args: Any, **options: Any) -> Any:
-        """An array as any other: what makes a value of x's class makes no row."""
-        return Tensor(*args, **options)
-
-    emerge = Tensor.emerge
-
-    def read(self) -> Any:
-        """The row as an array; tracked by the derivative of its store."""
-        try:
-            return self.value
-        except AttributeError:
-            self.value = self.store.row(self.position)
-            return self.value
-
-    def stacked(self, values: Sequence[Any]) -> Any:
-        """Rows, read together where they are of the same store."""
-        if not all(type(x) is Row for x in values):
-            return None
-        parts = [
-            store.gather([row.position for row in rows])
-            for store, rows in groupby(values, attrgetter("store"))
-        ]
-        return parts[0] if len(parts) == 1 else concat(parts)
-
-    @property
-    def prompt(self) -> Level:  # type: ignore[override]  # a slot of Tensor
-        """The derivative that tracks the row."""
-        return self.store.prompt
-
-    @property
-    def primal(self) -> Any:
-        """The row's primal."""
-        value = self.read()
-        return value.primal if isinstance(value, Value) else value
-
-    @property
-    def receiver(self) -> Any:  # type: ignore[override]  # a slot of Tensor
-        """Who waits for the row's cotangent."""
-        value = self.read()
-        if isinstance(value, Value):
-            return value.receiver
-        return Accumulator(value.shape, value.dtype)
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The length of each axis."""
-        return self.store.shape
-
-    @property
-    def dtype(self) -> Any:
-        """The type of the elements."""
-        return self.store.dtype

@@ -7,7 +7,7 @@ from typing import Any
 from lantern.batching.grouping import row_alone, stack_alone
 from lantern.batching.policies import Policy, choose_policy
 from lantern.batching.report import Results
-from lantern.batching.rows import Row
+from lantern.batching.row import Row
 from lantern.batching.scheduler import DIRECT, Scheduler, ambient
 from lantern.checks import check_function
 from lantern.errors import ArgumentError
