@@ -26,7 +26,8 @@ class Form:
         own: which of the arrays and numbers in the arguments are rows of the batch.
         arrays: which others are arrays, that their owner may change.
         at_once: whether a derivative that a body takes will not wait for the results.
-        result: a result whose leaves stand for rows; ``is_known`` says if there is one.
+        is_known, is_row: whether it is known what comes back; whether it is one row.
+        result: what comes back, its leaves standing for rows.
         paths: where in it they are.
     """
 
@@ -52,7 +53,7 @@ class Form:
             isinstance(x, Value) and x.prompt.level > scheduler.level
             for x in (*values, *tree_leaves(shared))
         )
-        self.is_known = False
+        self.is_known = self.is_row = False
         self.result: Any = None
         self.paths: list[Any] = []
 
@@ -79,7 +80,7 @@ class Form:
         paths = [()] if is_leaf(result) else [path for path, _ in tree_paths(result)]
         if not self.is_known:
             self.result, self.paths = tree_map(lambda _: 0, result), paths
-            self.is_known = True
+            self.is_known, self.is_row = True, paths == [()]
         elif paths != self.paths:
             raise ShapeError(
                 f"{self.name}: it returned a structure with arrays at {paths}, where "
@@ -90,7 +91,7 @@ class Form:
 
     def promise(self, call: "Call") -> Any:
         """What a call gives back: rows that are not yet computed."""
-        if self.paths == [()]:
+        if self.is_row:
             row = new(Row)
             row.call = call
             call.rows = (row,)
@@ -132,7 +133,7 @@ class Call:
     followers: list[Any] | None
     leaves: Any
     result: Any
-    rows: Sequence[Row] | None
+    rows: Any
     error: BaseException | None
 
     def __init__(self, form: Form, leaves: list[Any], body: Any, depth: int) -> None:
@@ -150,11 +151,6 @@ class Call:
             self.missing += 1
             if before.depth >= self.depth:
                 self.depth = before.depth + 1
-
-    def has_one_more(self) -> bool:
-        """Take note that one more row is computed; whether that was the last."""
-        self.missing -= 1
-        return not self.missing
 
     def finish(self) -> list[Any]:
         """Be over; who has waited for that."""

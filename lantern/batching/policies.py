@@ -41,11 +41,6 @@ class Group:
         """How many calls lie behind one of these, on average."""
         return self.depths / len(self.calls)
 
-    def add(self, call: Call) -> None:
-        """Take one more call."""
-        self.calls.append(call)
-        self.depths += call.depth
-
     def remove(self, gone: set[Any]) -> None:
         """Forget the calls of bodies that have ended, unless someone needs them."""
         self.calls = [

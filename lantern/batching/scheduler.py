@@ -17,6 +17,7 @@ from lantern.batching.grouping import (
 )
 from lantern.batching.policies import Group, Policy
 from lantern.batching.report import Log
+from lantern.batching.row import Row
 from lantern.cps import Task
 from lantern.cps.prompt import innermost
 from lantern.errors import ArgumentError
@@ -162,13 +163,7 @@ class Scheduler:
             raise _closing()
         body = self.current
         leaves: list[Any] = []
-        key = (function, *[describe(x, leaves, self.stores) for x in args])
-        if shared:
-            key = (*key, *[(name, shared_key(x)) for name, x in shared.items()])
-        form = self.forms.get(key)
-        if form is None:
-            own = [is_own(x, self.stores.batch) for x in leaves]
-            form = self.forms[key] = Form(self, function, args, shared, leaves, own)
+        form = self._form(function, args, shared, leaves)
         call = Call(form, leaves, body, body.depth)
         for i in form.own:
             before = leaves[i].call
@@ -183,14 +178,40 @@ class Scheduler:
             leaves[i] = copied(leaves[i])
         return form.promise(call)
 
+    def _form(
+        self,
+        function: Any,
+        args: Sequence[Any],
+        shared: dict[str, Any],
+        leaves: list[Any],
+    ) -> Form:
+        """What a call has in common with others; `leaves` gets what it has not."""
+        stores = self.stores
+        parts = [function]
+        for x in args:
+            if type(x) is Row and is_own(x, stores.batch):  # the usual case
+                leaves.append(x)
+                parts.append(Row)
+            else:
+                parts.append(describe(x, leaves, stores))
+        for name, x in shared.items():
+            parts += name, shared_key(x)
+        key = tuple(parts)
+        form = self.forms.get(key)
+        if form is None:
+            own = [is_own(x, stores.batch) for x in leaves]
+            form = self.forms[key] = Form(self, function, args, shared, leaves, own)
+        return form
+
     def _file(self, call: Call) -> None:
         """Put a call that has all it needs into its group."""
         form, leaves = call.form, call.leaves
-        key = (form, *[leaves[i].store for i in form.own])
+        key = (form, *[leaves[i].store for i in form.own]) if form.own else form
         group = self.groups.get(key)
         if group is None:
             group = self.groups[key] = Group(key, form)
-        group.add(call)
+        group.calls.append(call)
+        group.depths += call.depth
 
     def wait_for(self, call: Call) -> None:
         """Wait until a call is over.
@@ -252,13 +273,15 @@ class Scheduler:
         for k, stack in enumerate(stacks):
             store, start = self.stores.add(stack)
             for position, call in enumerate(calls, start):
-                row = call.rows[k]  # type: ignore[index]  # promised
+                row = call.rows[k]
                 row.store, row.position, row.call = store, position, None
         for call in calls:
             for follower in call.finish():
                 if type(follower) is not Call:
                     self._wake(follower)
-                elif follower.has_one_more():
+                    continue
+                follower.missing -= 1
+                if not follower.missing:
                     self._file(follower)
 
     def _wake(self, body: Body) -> None:
