@@ -434,7 +434,7 @@ class TestErrors:
 
         def branch(x, k):
             try:
-                x = halve(x)
+                x = float(halve(x))
                 if k == 1:
                     raise KeyError("branch")
                 return halve(halve(x))
@@ -469,19 +469,23 @@ class TestErrors:
             raise KeyError("branch")
 
         @lantern.batched
+        def first(x):
+            return x
+
+        @lantern.batched
         def unwound(x):
             return x
 
         def body(x):
             try:
-                thunks = lambda: halve(x), lambda: unwound(x), lambda: fails(x)
+                thunks = lambda: first(x), lambda: unwound(x), lambda: fails(x)
                 return lantern.fork(*thunks)
             except KeyError:
                 return halve(x)
 
         results = lantern.batch(body, [1.0])
         assert results == [0.5]
-        assert [run.name for run in results.runs] == ["halve", "halve"]
+        assert [run.name for run in results.runs] == ["first", "halve"]
 
     def test_errors_while_unwinding_leave_nobody_behind(self, probe):
         log = []
@@ -503,10 +507,10 @@ class TestErrors:
 
         def body(x):
             try:
-                halve(x)
+                float(halve(x))
                 if x == 2:
                     raise KeyboardInterrupt
-                halve(x)
+                float(halve(x))
             finally:
                 log.append(x)
 

@@ -1,17 +1,18 @@
 """A call is put down and answered later: its rows stand for what will be computed.
 
 A call needs the rows that it is given, and may come before they are there. So it knows
-how many of them are missing, and each call knows who follows it. What a call gives back
-has a known form from the second one of its kind on: only the first must be waited for.
+how many of them are missing, and each call knows who follows it. What structure comes
+back is known from the second call of a kind on, also in later batches: only the first
+must be waited for.
 """
 
 from collections.abc import Sequence
 from typing import Any
 
-from lantern.batching.grouping import check_rows, stack_leaves
+from lantern.batching.grouping import NUMBERS, check_rows, stack_leaves
 from lantern.batching.row import Row
 from lantern.errors import ShapeError
-from lantern.tree import is_leaf, tree_leaves, tree_map, tree_paths
+from lantern.tree import is_leaf, tree_leaves, tree_map, tree_paths, tree_structure
 from lantern.value import Value
 
 __all__ = ["Call", "Form"]
@@ -27,6 +28,8 @@ class Form:
         arrays: which others are arrays, that their owner may change.
         at_once: whether a derivative that a body takes will not wait for the results.
         is_known, is_row: whether it is known what comes back; whether it is one row.
+        known, signature: what the function is known to give back, in whatever batch,
+            and for what arguments.
         result: what comes back, its leaves standing for rows.
         paths: where in it they are.
     """
@@ -39,6 +42,7 @@ class Form:
         shared: dict[str, Any],
         leaves: Sequence[Any],
         own: Sequence[bool],
+        known: dict[Any, Any],
     ) -> None:
         self.scheduler, self.batch = scheduler, scheduler.stores.batch
         self.function, self.args, self.shared = function, args, shared
@@ -53,9 +57,17 @@ class Form:
             isinstance(x, Value) and x.prompt.level > scheduler.level
             for x in (*values, *tree_leaves(shared))
         )
-        self.is_known = self.is_row = False
+        self.known, self.signature = known, signature(args, shared)
         self.result: Any = None
         self.paths: list[Any] = []
+        self.is_known = self.is_row = False
+        if self.signature in known:
+            self.know(*known[self.signature])
+
+    def know(self, result: Any, paths: list[Any]) -> None:
+        """Be told what comes back."""
+        self.result, self.paths = result, paths
+        self.is_known, self.is_row = True, paths == [()]
 
     @property
     def name(self) -> str:
@@ -79,8 +91,11 @@ class Form:
             check_rows(self.name, stack, n)
         paths = [()] if is_leaf(result) else [path for path, _ in tree_paths(result)]
         if not self.is_known:
-            self.result, self.paths = tree_map(lambda _: 0, result), paths
-            self.is_known, self.is_row = True, paths == [()]
+            self.know(tree_map(lambda _: 0, result), paths)
+            if self.signature is not None:
+                if len(self.known) >= MOST_KNOWN:
+                    self.known.clear()
+                self.known[self.signature] = self.result, paths
         elif paths != self.paths:
             raise ShapeError(
                 f"{self.name}: it returned a structure with arrays at {paths}, where "
@@ -101,6 +116,29 @@ class Form:
             row.call = call
         left = iter(rows)
         return tree_map(lambda _: next(left), self.result)
+
+
+def signature(args: Sequence[Any], shared: dict[str, Any]) -> Any:
+    """What the structure of a result may depend on, in whatever batch.
+
+    Structures, shapes and types of the arguments; the values of those that are not
+    stacked. None where there is one that is not known to stay as it is.
+    """
+    parts: list[Any] = [str(tree_structure((args, shared)))]
+    stacked = [x for x in tree_leaves(args) if type(x) not in NUMBERS]
+    for x in (*stacked, *tree_leaves(shared)):
+        if type(x) is Row:  # may not have a shape yet
+            continue
+        if hasattr(x, "dtype"):
+            parts += x.shape, x.dtype
+        elif type(x) in NUMBERS or type(x) in (str, bytes):
+            parts.append(x)
+        else:
+            return None
+    return tuple(parts)
+
+
+MOST_KNOWN = 100
 
 
 class Call:

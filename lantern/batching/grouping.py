@@ -12,6 +12,7 @@ from lantern.tree import is_leaf, tree_leaves, tree_map, tree_structure
 from lantern.value import UNTRACKED, Value, base
 
 __all__ = [
+    "NUMBERS",
     "Stores",
     "check_rows",
     "check_same",

@@ -157,13 +157,30 @@ class Scheduler:
             join.waiting = None
             self.ready.append(parent)
 
-    def call(self, function: Any, args: Sequence[Any], shared: dict[str, Any]) -> Any:
-        """Put down a call of the body that runs; what it gives back."""
+    def call(
+        self,
+        function: Any,
+        known: dict[Any, Any],
+        args: Sequence[Any],
+        shared: dict[str, Any],
+    ) -> Any:
+        """Put down a call of the body that runs; what it gives back.
+
+        Args:
+            function: the batched function.
+            known: what it is known to give back.
+            args, shared: the arguments by position and by name.
+        """
         if self.closing:
             raise _closing()
         body = self.current
         leaves: list[Any] = []
-        form = self._form(function, args, shared, leaves)
+        key = self._key(function, args, shared, leaves)
+        form = self.forms.get(key)
+        if form is None:
+            own = [is_own(x, self.stores.batch) for x in leaves]
+            form = Form(self, function, args, shared, leaves, own, known)
+            self.forms[key] = form
         call = Call(form, leaves, body, body.depth)
         for i in form.own:
             before = leaves[i].call
@@ -178,13 +195,13 @@ class Scheduler:
             leaves[i] = copied(leaves[i])
         return form.promise(call)
 
-    def _form(
+    def _key(
         self,
         function: Any,
         args: Sequence[Any],
         shared: dict[str, Any],
         leaves: list[Any],
-    ) -> Form:
+    ) -> tuple[Any, ...]:
         """What a call has in common with others; `leaves` gets what it has not."""
         stores = self.stores
         parts = [function]
@@ -196,12 +213,7 @@ class Scheduler:
                 parts.append(describe(x, leaves, stores))
         for name, x in shared.items():
             parts += name, shared_key(x)
-        key = tuple(parts)
-        form = self.forms.get(key)
-        if form is None:
-            own = [is_own(x, stores.batch) for x in leaves]
-            form = self.forms[key] = Form(self, function, args, shared, leaves, own)
-        return form
+        return tuple(parts)
 
     def _file(self, call: Call) -> None:
         """Put a call that has all it needs into its group."""

@@ -55,6 +55,7 @@ def batched(function: Function) -> Function:
         [4, 1, 5]
     """
     check_function("batched", function)
+    known: dict[Any, Any] = {}
 
     @functools.wraps(function)
     def call(*args: Any, **shared: Any) -> Any:
@@ -63,7 +64,7 @@ def batched(function: Function) -> Function:
             return _alone(function, args, shared)
         if scheduler is DIRECT:
             return function(*args, **shared)
-        return scheduler.call(function, args, shared)
+        return scheduler.call(function, known, args, shared)
 
     return call
 
