@@ -302,6 +302,21 @@ class TestRows:
 
         assert grad(loss)(np.float64(0), lantern_batch) == 2
 
+    @pytest.mark.parametrize("used", [[1], [1, 1], [0, 1], [2, 1]])
+    def test_a_row_that_nobody_uses_receives_nothing(self, used):
+        @lantern.batched
+        def f(x):
+            return lantern.sqrt(x * 1)
+
+        def loss(w, run):
+            rows = run(f, [w[0], w[1], w[2], w[0] * w[2]])
+            return sum(rows[k] for k in used)
+
+        w = np.array([0.0, 4.0, 9.0]) + (0 in used)
+        np.testing.assert_array_equal(
+            grad(loss)(w, lantern_batch), grad(loss)(w, plain_loop)
+        )
+
     def test_rows_that_meet_a_value_of_an_outer_derivative(self):
         def inner(w, y):
             rows = lantern.batch(lambda x: halve(halve(x) * 1) * y, [w[0], w[1]])

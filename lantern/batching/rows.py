@@ -238,14 +238,18 @@ class RowsRead(Scatter):
 class StoreReceiver(Accumulator):
     """What a store's rows receive: in one buffer, of which each stack has a part.
 
-    A stack that nobody has read from receives nothing.
+    A stack that nobody has read from receives nothing. Where some of its rows were
+    read, a mask keeps the others from receiving more than nothing: a zero cotangent
+    times an infinite derivative.
 
     Attributes:
         starts, receivers: of each stack, its first row and its receiver.
         parts: of each stack, its part of the buffer, once it has been given that.
+        seen: which rows have been read, once there is a buffer.
+        partly: the stacks that have rows that nobody has read.
     """
 
-    __slots__ = ("ends", "parts", "receivers", "starts")
+    __slots__ = ("ends", "partly", "parts", "receivers", "seen", "starts")
 
     def __init__(self, shape: tuple[int, ...], dtype: Any) -> None:
         super().__init__(shape, dtype)
@@ -253,6 +257,8 @@ class StoreReceiver(Accumulator):
         self.ends: list[int] = []
         self.receivers: list[Accumulator] = []
         self.parts: dict[int, Any] = {}
+        self.partly: set[int] = set()
+        self.seen: Any = None
 
     def add_stack(self, start: int, end: int, receiver: Accumulator) -> None:
         """Take one more stack of rows."""
@@ -269,6 +275,7 @@ class StoreReceiver(Accumulator):
         whole = read is contribution and not isinstance(read.z_bar, Value)
         if whole and all(self._has_part(n, read.z_bar) for n in numbers):
             read.add_to(self.cotangent)
+            self._see(read.index, numbers)
             return
         for n in numbers:
             self._hand_on(n, contribution, read)
@@ -293,14 +300,33 @@ class StoreReceiver(Accumulator):
         if isinstance(total, Value):
             return False
         if self.cotangent is None:
-            self.cotangent = namespace(z_bar).zeros(
-                (self.ends[-1], *self.shape), dtype=self.dtype
-            )
+            xp, n_rows = namespace(z_bar), self.ends[-1]
+            self.cotangent = xp.zeros((n_rows, *self.shape), dtype=self.dtype)
+            self.seen = xp.zeros(n_rows, dtype=bool)
         part = self.parts[n] = self.cotangent[self.starts[n] : self.ends[n]]
-        if total is not None:
-            part += total
         receiver.cotangent, receiver.owned, receiver.mask = part, True, None
+        if total is None:
+            self.partly.add(n)
+            receiver.mask = self._mask(n)
+        else:
+            part += total
         return True
+
+    def _see(self, index: Any, numbers: Sequence[int]) -> None:
+        """Take note of the rows that were read; they mask those that were not."""
+        self.seen[index] = True
+        for n in self.partly.intersection(numbers):
+            rows = self.seen[self.starts[n] : self.ends[n]]
+            # Without a mask is one that has received something as a whole, since.
+            if self.receivers[n].mask is None or rows.all():
+                self.receivers[n].mask = None
+                self.partly.remove(n)
+
+    def _mask(self, n: int) -> Any:
+        """Which rows of a stack have been read; it will know of later ones as well."""
+        seen = self.seen[self.starts[n] : self.ends[n]]
+        seen = seen.reshape(len(seen), *[1] * len(self.shape))
+        return namespace(seen).broadcast_to(seen, (len(seen), *self.shape))
 
     def _hand_on(self, n: int, contribution: Contribution, read: RowsRead) -> None:
         """Give one stack its share of a read, as a contribution of its own."""
