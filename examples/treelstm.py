@@ -1,7 +1,7 @@
 """Train a TreeLSTM, which reads a sentence along its tree, to feel what it says.
 
-The model is a recursive function. `--batch 20` runs it on 20 trees at once, by stopping
-each of them wherever it calls a cell (lantern.batch); `--batch 0` runs the same on one
+The model is a recursive function. `--batch 20` runs it on 20 trees at once: calls of a
+cell are put down, and run together (lantern.batch); `--batch 0` runs the same on one
 tree after the other. Every node of a tree has a sentiment from 0 (very negative) to 4
 (very positive). It needs matplotlib and tqdm: pip install "lantern-ad[examples]".
 
