@@ -357,6 +357,18 @@ class TestOutside:
         assert lantern.batch(outer, [1.0, 2.0]) == [4, 6]
         assert shapes == [(2,)]
 
+    def test_so_is_one_in_a_batched_function_outside(self):
+        shapes = []
+
+        @lantern.batched
+        def inner(x):
+            shapes.append(x.shape)
+            return x + 1
+
+        outer = lantern.batched(lambda x: inner(x) * 2)
+        assert outer(1.0) == 4
+        assert shapes == [(1,)]
+
     def test_fork(self):
         assert lantern.fork(lambda: 1, lambda: 2) == (1, 2)
         assert lantern.batch(lambda x: lantern.fork(), [1]) == [()]

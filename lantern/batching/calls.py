@@ -26,7 +26,8 @@ class Form:
         function, args, shared: the batched function; the arguments of the first call.
         own: which of the arrays and numbers in the arguments are rows of the batch.
         arrays: which others are arrays, that their owner may change.
-        at_once: whether a derivative that a body takes will not wait for the results.
+        is_apart: whether there are values of a derivative or a ``vmap`` that a body
+            takes: it will not wait for the results.
         is_known, is_row: whether it is known what comes back; whether it is one row.
         known, signature: what the function is known to give back, in whatever batch,
             and for what arguments.
@@ -53,7 +54,7 @@ class Form:
             if not mine and hasattr(x, "dtype") and type(x) is not Row
         ]
         values = [leaves[i] for i in self.arrays]
-        self.at_once = any(
+        self.is_apart = any(
             isinstance(x, Value) and x.prompt.level > scheduler.level
             for x in (*values, *tree_leaves(shared))
         )

@@ -219,4 +219,6 @@ def row_alone(name: str, result: Any) -> Any:
     check_rows(name, result, 1)
     if getattr(result, "prompt", UNTRACKED) is UNTRACKED:
         return base(result)[0]
+    if not result.prompt.is_derivative:  # of a vmap: no array with rows in a store
+        return result[0]
     return row_at(Alone(result), 0)

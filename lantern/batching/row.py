@@ -54,7 +54,7 @@ class Row(Tensor):
         """The row as an array; tracked by the derivative of its store."""
         return self.value
 
-    def stacked(self, values: Sequence[Any]) -> Any:
+    def read_together(self, values: Sequence[Any]) -> Any:
         """Rows, read together where they are of the same store."""
         if not all(type(x) is Row for x in values):
             return None

@@ -2,72 +2,32 @@
 
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from contextvars import ContextVar, copy_context
+from contextvars import ContextVar
 from functools import partial
 from typing import Any
 
+from lantern.batching.bodies import Body, Join
 from lantern.batching.calls import Call, Form
 from lantern.batching.grouping import (
     Stores,
     check_same,
     describe,
     is_own,
+    row_alone,
     shared_key,
+    stack_alone,
     stack_columns,
 )
 from lantern.batching.policies import Group, Policy
 from lantern.batching.report import Log
 from lantern.batching.row import Row
-from lantern.cps import Task
 from lantern.cps.prompt import innermost
 from lantern.errors import ArgumentError
+from lantern.quieting import quiet_levels
 from lantern.saving import copied
 from lantern.value import levels
 
-__all__ = ["DIRECT", "Scheduler", "ambient"]
-
-
-class Body(Task):
-    """An example, or a branch that it has forked.
-
-    Attributes:
-        index: the number of the example.
-        depth: how many calls lie behind the last result that it has looked at.
-        forks: those that it is in, the innermost last.
-        join: where the branch that it is comes together with the others.
-        value, error: in the end, its outcome.
-    """
-
-    __slots__ = ("depth", "error", "forks", "index", "join", "value")
-
-    def __init__(
-        self, run: Callable[[], Any], index: int, depth: int, join: "Join | None"
-    ) -> None:
-        super().__init__(run)
-        self.index, self.depth, self.join = index, depth, join
-        self.forks: list[Join] = []
-        self.value: Any = None
-        self.error: BaseException | None = None
-
-
-class Join:
-    """Where the branches of a body come together.
-
-    Attributes:
-        left: the branches that nobody has begun.
-        context: what these see of the context variables.
-        branches: those that run in bodies of their own.
-        open: how many of them have not come to their end.
-        waiting: the body that waits for that; None while it does not wait.
-    """
-
-    __slots__ = ("branches", "context", "left", "open", "waiting")
-
-    def __init__(self, thunks: Sequence[Callable[[], Any]]) -> None:
-        self.left, self.context = deque(thunks), copy_context()
-        self.branches: list[Body] = []
-        self.open = 0
-        self.waiting: Body | None = None
+__all__ = ["DIRECT", "Scheduler", "alone", "ambient"]
 
 
 class Scheduler:
@@ -92,7 +52,8 @@ class Scheduler:
         self.alive: dict[Body, None] = {}
         self.current: Any = None
         self.log = Log()
-        self.closing = False
+        self.quiet = quiet_levels()
+        self.closing = self.over = False
 
     def run(self, f: Callable[[Any], Any], examples: Iterable[Any]) -> list[Body]:
         """All examples, from beginning to end."""
@@ -115,6 +76,20 @@ class Scheduler:
             ambient.reset(token)  # what is unwound has a context of its own
             self._unwind(list(self.alive))
             self.forms.clear()
+            self.over = True
+
+    def is_apart(self) -> bool:
+        """Whether a call is to run by itself, and at once.
+
+        So it is inside a derivative that a body takes, which will not wait; where a
+        derivative keeps nothing (``no_grad``); and in a checkpoint, which runs again
+        when the batch is over.
+        """
+        return (
+            innermost.get() is not self.delimiter
+            or quiet_levels() is not self.quiet
+            or self.over
+        )
 
     def _start(
         self, run: Callable[[], Any], index: int, depth: int, join: Join | None
@@ -181,6 +156,8 @@ class Scheduler:
             own = [is_own(x, self.stores.batch) for x in leaves]
             form = Form(self, function, args, shared, leaves, own, known)
             self.forms[key] = form
+        if form.is_apart:
+            return alone(function, args, shared)
         call = Call(form, leaves, body, body.depth)
         for i in form.own:
             before = leaves[i].call
@@ -188,7 +165,7 @@ class Scheduler:
                 call.follow(before)
         if not call.missing:
             self._file(call)
-        if not form.is_known or form.at_once or innermost.get() is not self.delimiter:
+        if not form.is_known:
             self.wait_for(call)
             return call.result
         for i in form.arrays:
@@ -356,6 +333,17 @@ class Scheduler:
                     del self.groups[key]
         if errors:
             raise errors[0]
+
+
+def alone(function: Any, args: Sequence[Any], shared: dict[str, Any]) -> Any:
+    """A call outside of a batch: a group of one."""
+    stacked = [stack_alone(x) for x in args]
+    token = ambient.set(DIRECT)
+    try:
+        result = function(*stacked, **shared)
+    finally:
+        ambient.reset(token)
+    return row_alone(function.__name__, result)
 
 
 def _closing() -> ArgumentError:
