@@ -26,6 +26,7 @@ from benchmarks.table import Row, Target
 EXAMPLES = Path(__file__).parents[1] / "examples"
 RATE = 0.05
 SIZES = {0: 40, 20: 100, 100: 100}  # trees at once (0: one by one), and in all
+QUICK = {0: 10, 20: 20}
 TARGETS = {
     0: {"PyTorch": Target(2)},
     20: {"PyTorch, one by one": Target(10), "DyNet": Target(1)},
@@ -57,8 +58,7 @@ def rows(quick: bool) -> list[Row]:
     found: list[Row] = []
     path = os.environ.get("LANTERN_TREES")
     source = "" if path else ", small trees"
-    for batch, count in SIZES.items():
-        count = max(batch, count // 2) if quick else count
+    for batch, count in (QUICK if quick else SIZES).items():
         nodes = sum(1 for tree in data(count)[1] for _ in tree.nodes())
         makers: dict[str, Callable[[], Program | None]] = {
             LANTERN: partial(_lantern, batch, count, "own"),

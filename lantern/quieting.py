@@ -53,6 +53,11 @@ def _gate(level: Level) -> Gate | None:
     return suspend if isinstance(suspend, Gate) else None
 
 
+def quiet_levels() -> frozenset[Level]:
+    """The levels that keep nothing of what is done here."""
+    return _quiet.get()
+
+
 def is_quiet(level: Level) -> bool:
     """Whether a level keeps nothing of what is done here."""
     return level in _quiet.get()

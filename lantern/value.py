@@ -56,7 +56,7 @@ class Level(Prompt):
             forward resumes it at once, a finished derivative raises.
         begin: how a rule is started: None for a plain call, or ``Replayable`` where the
             rule may be needed more than once.
-        is_derivative: False for a level of examples (``lantern.batched``).
+        is_derivative: False for a level of examples (``lantern.batched_values``).
         keep: what becomes of a constant that its owner may change (``saving``).
         kept: by the ids of large constants weak references to them, and to the copies
             that rules keep of them.
@@ -321,7 +321,8 @@ class Value:
 class Wrapper(Value):
     """A value around another one, which ``base`` looks through.
 
-    A batched value (``lantern.batched``) is none: to what is inside it is an array.
+    A batched value (``lantern.batched_values``) is none: to what is inside it is an
+    array.
     """
 
     __slots__ = ()

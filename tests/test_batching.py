@@ -302,6 +302,21 @@ class TestRows:
 
         assert grad(loss)(np.float64(0), lantern_batch) == 2
 
+    @pytest.mark.parametrize("used", [[1], [1, 1], [0, 1], [2, 1]])
+    def test_a_row_that_nobody_uses_receives_nothing(self, used):
+        @lantern.batched
+        def f(x):
+            return lantern.sqrt(x * 1)
+
+        def loss(w, run):
+            rows = run(f, [w[0], w[1], w[2], w[0] * w[2]])
+            return sum(rows[k] for k in used)
+
+        w = np.array([0.0, 4.0, 9.0]) + (0 in used)
+        np.testing.assert_array_equal(
+            grad(loss)(w, lantern_batch), grad(loss)(w, plain_loop)
+        )
+
     def test_rows_that_meet_a_value_of_an_outer_derivative(self):
         def inner(w, y):
             rows = lantern.batch(lambda x: halve(halve(x) * 1) * y, [w[0], w[1]])
@@ -341,6 +356,18 @@ class TestOutside:
 
         assert lantern.batch(outer, [1.0, 2.0]) == [4, 6]
         assert shapes == [(2,)]
+
+    def test_so_is_one_in_a_batched_function_outside(self):
+        shapes = []
+
+        @lantern.batched
+        def inner(x):
+            shapes.append(x.shape)
+            return x + 1
+
+        outer = lantern.batched(lambda x: inner(x) * 2)
+        assert outer(1.0) == 4
+        assert shapes == [(1,)]
 
     def test_fork(self):
         assert lantern.fork(lambda: 1, lambda: 2) == (1, 2)
@@ -434,7 +461,7 @@ class TestErrors:
 
         def branch(x, k):
             try:
-                x = halve(x)
+                x = float(halve(x))
                 if k == 1:
                     raise KeyError("branch")
                 return halve(halve(x))
@@ -468,15 +495,24 @@ class TestErrors:
         def fails(x):
             raise KeyError("branch")
 
+        @lantern.batched
+        def first(x):
+            return x
+
+        @lantern.batched
+        def unwound(x):
+            return x
+
         def body(x):
             try:
-                return lantern.fork(lambda: 0, lambda: halve(x), lambda: fails(x))
+                thunks = lambda: first(x), lambda: unwound(x), lambda: fails(x)
+                return lantern.fork(*thunks)
             except KeyError:
                 return halve(x)
 
         results = lantern.batch(body, [1.0])
         assert results == [0.5]
-        assert [run.size for run in results.runs] == [1]
+        assert [run.name for run in results.runs] == ["first", "halve"]
 
     def test_errors_while_unwinding_leave_nobody_behind(self, probe):
         log = []
@@ -498,10 +534,10 @@ class TestErrors:
 
         def body(x):
             try:
-                halve(x)
+                float(halve(x))
                 if x == 2:
                     raise KeyboardInterrupt
-                halve(x)
+                float(halve(x))
             finally:
                 log.append(x)
 

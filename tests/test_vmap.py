@@ -482,3 +482,10 @@ def test_values_tell_what_they_are():
     vmap(lambda x: seen.append(f"{x!r} {x} {x.ndim} {x.dtype}") or x)(XS)
     assert seen[0].startswith("Batched(3 examples of shape (2,), vmap)")
     assert seen[0].endswith("1 float64")
+
+
+def test_stacked_examples():
+    def both(x):
+        return lantern.stack([x, 2 * x])
+
+    np.testing.assert_array_equal(lantern.vmap(both)(np.arange(2.0)), [[0, 0], [1, 2]])

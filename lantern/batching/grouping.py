@@ -3,7 +3,8 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from lantern.batching.rows import Alone, Key, Row, Store, new_rows, new_store
+from lantern.batching.row import Row, row_at
+from lantern.batching.rows import Alone, Key, Store, new_store
 from lantern.errors import ShapeError
 from lantern.tensor.namespace import numpy_namespace as numpy
 from lantern.tensor.stacking import stack as stack_values
@@ -11,11 +12,15 @@ from lantern.tree import is_leaf, tree_leaves, tree_map, tree_structure
 from lantern.value import UNTRACKED, Value, base
 
 __all__ = [
+    "NUMBERS",
     "Stores",
+    "check_rows",
     "check_same",
     "describe",
-    "rows_of",
+    "is_own",
+    "row_alone",
     "shared_key",
+    "stack_alone",
     "stack_columns",
     "stack_leaves",
 ]
@@ -42,21 +47,15 @@ class Stores:
         """The number of a kind."""
         return self.kinds.setdefault(key, len(self.kinds))
 
-    def rows(self, name: str, stack: Any, n: int) -> list[Any]:
-        """One array of a function's result, as rows.
-
-        Raises:
-            ShapeError: if it does not have n rows.
-        """
-        shape = check_rows(name, stack, n)
-        key = (shape[1:], stack.dtype, getattr(stack, "prompt", UNTRACKED))
+    def add(self, stack: Any) -> tuple[Store, int]:
+        """Take an array of rows: where it lies, and the number of the first row."""
+        key = (stack.shape[1:], stack.dtype, getattr(stack, "prompt", UNTRACKED))
         kind = self.kind(key)
         store = self.stores.get(kind)
         if store is None:
             store = self.stores[kind] = self.make(key, stack)
             store.kind, store.batch = kind, self.batch
-        start = store.add(stack)
-        return new_rows(store, start, start + n)
+        return store, store.add(stack)
 
     def untracked(self) -> bool:
         """Whether there are rows that no derivative tracks."""
@@ -64,7 +63,11 @@ class Stores:
 
 
 def check_rows(name: str, stack: Any, n: int) -> tuple[int, ...]:
-    """The shape of an array of a function's result, if it has n rows."""
+    """The shape of an array of a function's result, if it has n rows.
+
+    Raises:
+        ShapeError: if it does not.
+    """
     shape = getattr(stack, "shape", None)
     if not shape or shape[0] != n:
         what = type(stack).__name__ if shape is None else f"shape {tuple(shape)}"
@@ -80,6 +83,7 @@ def describe(x: Any, leaves: list[Any], stores: Stores) -> Any:
     """What must be equal in the arguments of two calls, for them to be stacked.
 
     Shapes, types and derivatives of arrays; types of numbers; anything else by value.
+    Rows of this batch may not yet have a shape: they are told apart when they have.
 
     Args:
         x: an argument, of any structure.
@@ -87,19 +91,11 @@ def describe(x: Any, leaves: list[Any], stores: Stores) -> Any:
         stores: where the rows of this batch are.
     """
     kind = type(x)
-    if kind is Row and x.store.batch is stores.batch:
+    if kind is Row and is_own(x, stores.batch):
         leaves.append(x)
-        return x.store.kind
+        return Row
     if kind is tuple:
-        key: list[Any] = [tuple]
-        batch = stores.batch
-        for y in x:
-            if type(y) is Row and y.store.batch is batch:  # no call: the usual case
-                leaves.append(y)
-                key.append(y.store.kind)
-            else:
-                key.append(describe(y, leaves, stores))
-        return tuple(key)
+        return tuple, *[describe(y, leaves, stores) for y in x]
     if kind in NUMBERS:
         leaves.append(x)
         return kind
@@ -116,9 +112,17 @@ def describe(x: Any, leaves: list[Any], stores: Stores) -> Any:
     return str(tree_structure(x)), *parts
 
 
+def is_own(x: Any, batch: object) -> bool:
+    """Whether a leaf of an argument is a row of a batch."""
+    if type(x) is not Row:
+        return False
+    call = x.call
+    return (x.store.batch if call is None else call.form.batch) is batch
+
+
 def shared_key(x: Any) -> Any:
     """An argument that a group of calls has in common: by value, or by identity."""
-    if type(x) is dict:  # the usual case: of weights
+    if type(x).__hash__ is None:  # the usual case: an array, a dictionary of weights
         return id(x)
     try:
         hash(x)
@@ -157,32 +161,23 @@ def stack(column: Sequence[Any], dtype: Any) -> Any:
     return stack_values(column)
 
 
-def stack_columns(rows: Sequence[Sequence[Any]]) -> list[Any]:
-    """Each leaf, stacked over the calls."""
+def stack_columns(rows: Sequence[Sequence[Any]], own: Sequence[int] = ()) -> list[Any]:
+    """Each leaf, stacked over the calls.
+
+    Args:
+        rows: the leaves of each call.
+        own: which leaves are known to be rows of one store.
+    """
     kinds = [x.dtype for x in rows[0] if hasattr(x, "dtype") and x.dtype.kind in "fc"]
     dtype = numpy.result_type(*kinds) if kinds else None
     if dtype is not None and dtype.kind == "c":
         dtype = numpy.empty(0, dtype).real.dtype
-    return [stack(column, dtype) for column in zip(*rows, strict=True)]
-
-
-def rows_of(name: str, result: Any, n: int, stores: Stores) -> list[Any]:
-    """The result of a group, cut: the same structure of rows for each call.
-
-    Raises:
-        ShapeError: if an array in it does not have n rows.
-    """
-    if type(result) is tuple and result:
-        return list(zip(*[rows_of(name, x, n, stores) for x in result], strict=True))
-    if is_leaf(result):
-        return stores.rows(name, result, n)
-    leaves: list[list[Any]] = []
-    tree_map(lambda x: leaves.append(stores.rows(name, x, n)), result)
-    cut = []
-    for i in range(n):
-        rows = iter([leaf[i] for leaf in leaves])
-        cut.append(tree_map(lambda _, rows=rows: next(rows), result))
-    return cut
+    return [
+        column[0].store.gather([x.position for x in column])
+        if i in own
+        else stack(column, dtype)
+        for i, column in enumerate(zip(*rows, strict=True))
+    ]
 
 
 def check_same(name: str, i: int, alone: Any, together: Any) -> None:
@@ -224,4 +219,6 @@ def row_alone(name: str, result: Any) -> Any:
     check_rows(name, result, 1)
     if getattr(result, "prompt", UNTRACKED) is UNTRACKED:
         return base(result)[0]
-    return new_rows(Alone(result), 0, 1)[0]
+    if not result.prompt.is_derivative:  # of a vmap: no array with rows in a store
+        return result[0]
+    return row_at(Alone(result), 0)

@@ -3,63 +3,55 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from lantern.batching.grouping import stack_leaves
+from lantern.batching.calls import Call, Form
 from lantern.errors import ArgumentError
 
 __all__ = ["Group", "Policy", "choose_policy", "largest", "shallowest"]
 
 
 class Group:
-    """Calls that are alike and wait to be run as one.
+    """Calls that are alike, have all that they need, and wait to be run as one.
 
     Attributes:
-        function: the batched function.
-        args, shared: the arguments of the first call.
-        bodies: who waits, one for each call.
-        leaves: the arrays and numbers in the arguments of each call.
-        depths: the sum of the bodies' depths.
+        key: what they have in common.
+        form: the batched function and its arguments.
+        calls: the calls.
+        depths: the sum of their depths.
     """
 
-    __slots__ = ("args", "bodies", "depths", "function", "key", "leaves", "shared")
+    __slots__ = ("calls", "depths", "form", "key")
 
-    def __init__(
-        self, key: Any, function: Any, args: Sequence[Any], shared: dict[str, Any]
-    ) -> None:
-        self.key, self.function, self.args, self.shared = key, function, args, shared
-        self.bodies: list[Any] = []
-        self.leaves: list[list[Any]] = []
+    def __init__(self, key: Any, form: Form) -> None:
+        self.key, self.form = key, form
+        self.calls: list[Call] = []
         self.depths = 0
 
     @property
     def name(self) -> str:
         """The name of the function."""
-        return str(self.function.__name__)
+        return self.form.name
 
     @property
     def size(self) -> int:
         """How many calls there are."""
-        return len(self.bodies)
+        return len(self.calls)
 
     @property
     def depth(self) -> float:
-        """How many calls lie behind a body here, on average."""
-        return self.depths / len(self.bodies)
-
-    def call(self, leaves: Sequence[Any]) -> Any:
-        """The function's result, for these arrays in the place of the arguments'."""
-        stacked = iter(leaves)
-        args = [stack_leaves(x, stacked) for x in self.args]
-        return self.function(*args, **self.shared)
+        """How many calls lie behind one of these, on average."""
+        return self.depths / len(self.calls)
 
     def remove(self, gone: set[Any]) -> None:
-        """Forget the calls of bodies that have ended."""
-        kept = [i for i, body in enumerate(self.bodies) if body not in gone]
-        self.bodies = [self.bodies[i] for i in kept]
-        self.leaves = [self.leaves[i] for i in kept]
-        self.depths = sum(body.depth for body in self.bodies)
+        """Forget the calls of bodies that have ended, unless someone needs them."""
+        self.calls = [
+            call
+            for call in self.calls
+            if call.body not in gone or not gone.issuperset(call.followers or ())
+        ]
+        self.depths = sum(call.depth for call in self.calls)
 
     def __str__(self) -> str:
-        examples = sorted({body.index for body in self.bodies})
+        examples = sorted({call.body.index for call in self.calls})
         shown = ", ".join(map(str, examples[:8])) + (", ..." if examples[8:] else "")
         return f"{self.name}, called {self.size} times at once (examples {shown})"
 
@@ -73,7 +65,7 @@ def largest(groups: Sequence[Group]) -> Group:
 
 
 def shallowest(groups: Sequence[Group]) -> Group:
-    """The group with the fewest calls behind its bodies, on average.
+    """The group with the fewest calls behind its own, on average.
 
     References:
         Neubig, Goldberg and Dyer (2017), "On-the-fly operation batching in dynamic

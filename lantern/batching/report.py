@@ -33,7 +33,7 @@ class Log:
 
     def record(self, group: Any) -> None:
         """Take one more group."""
-        indices = [body.index for body in group.bodies]
+        indices = [call.body.index for call in group.calls]
         self.groups.append((group.name, group.size, group.depth, indices))
 
     def runs(self) -> list[Run]:

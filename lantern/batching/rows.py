@@ -7,8 +7,6 @@ one buffer for each store.
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from itertools import groupby
-from operator import attrgetter
 from typing import Any
 
 from lantern.contribution import Contribution
@@ -21,9 +19,9 @@ from lantern.tensor.namespace import buffers
 from lantern.tensor.namespace import numpy_namespace as numpy
 from lantern.tensor.stacking import concat
 from lantern.tensor.tensor import Tensor
-from lantern.value import UNTRACKED, Level, Rule, Value, base
+from lantern.value import UNTRACKED, Rule, Value, base
 
-__all__ = ["Alone", "Key", "Row", "Store", "new_rows", "new_store", "take_rows"]
+__all__ = ["Alone", "Key", "Store", "new_store", "take_rows"]
 
 Key = tuple[Any, ...]
 
@@ -240,14 +238,18 @@ class RowsRead(Scatter):
 class StoreReceiver(Accumulator):
     """What a store's rows receive: in one buffer, of which each stack has a part.
 
-    A stack that nobody has read from receives nothing.
+    A stack that nobody has read from receives nothing. Where some of its rows were
+    read, a mask keeps the others from receiving more than nothing: a zero cotangent
+    times an infinite derivative.
 
     Attributes:
         starts, receivers: of each stack, its first row and its receiver.
         parts: of each stack, its part of the buffer, once it has been given that.
+        seen: which rows have been read, once there is a buffer.
+        partly: the stacks that have rows that nobody has read.
     """
 
-    __slots__ = ("ends", "parts", "receivers", "starts")
+    __slots__ = ("ends", "partly", "parts", "receivers", "seen", "starts")
 
     def __init__(self, shape: tuple[int, ...], dtype: Any) -> None:
         super().__init__(shape, dtype)
@@ -255,6 +257,8 @@ class StoreReceiver(Accumulator):
         self.ends: list[int] = []
         self.receivers: list[Accumulator] = []
         self.parts: dict[int, Any] = {}
+        self.partly: set[int] = set()
+        self.seen: Any = None
 
     def add_stack(self, start: int, end: int, receiver: Accumulator) -> None:
         """Take one more stack of rows."""
@@ -271,6 +275,7 @@ class StoreReceiver(Accumulator):
         whole = read is contribution and not isinstance(read.z_bar, Value)
         if whole and all(self._has_part(n, read.z_bar) for n in numbers):
             read.add_to(self.cotangent)
+            self._see(read.index, numbers)
             return
         for n in numbers:
             self._hand_on(n, contribution, read)
@@ -295,14 +300,33 @@ class StoreReceiver(Accumulator):
         if isinstance(total, Value):
             return False
         if self.cotangent is None:
-            self.cotangent = namespace(z_bar).zeros(
-                (self.ends[-1], *self.shape), dtype=self.dtype
-            )
+            xp, n_rows = namespace(z_bar), self.ends[-1]
+            self.cotangent = xp.zeros((n_rows, *self.shape), dtype=self.dtype)
+            self.seen = xp.zeros(n_rows, dtype=bool)
         part = self.parts[n] = self.cotangent[self.starts[n] : self.ends[n]]
-        if total is not None:
-            part += total
         receiver.cotangent, receiver.owned, receiver.mask = part, True, None
+        if total is None:
+            self.partly.add(n)
+            receiver.mask = self._mask(n)
+        else:
+            part += total
         return True
+
+    def _see(self, index: Any, numbers: Sequence[int]) -> None:
+        """Take note of the rows that were read; they mask those that were not."""
+        self.seen[index] = True
+        for n in self.partly.intersection(numbers):
+            rows = self.seen[self.starts[n] : self.ends[n]]
+            # Without a mask is one that has received something as a whole, since.
+            if self.receivers[n].mask is None or rows.all():
+                self.receivers[n].mask = None
+                self.partly.remove(n)
+
+    def _mask(self, n: int) -> Any:
+        """Which rows of a stack have been read; it will know of later ones as well."""
+        seen = self.seen[self.starts[n] : self.ends[n]]
+        seen = seen.reshape(len(seen), *[1] * len(self.shape))
+        return namespace(seen).broadcast_to(seen, (len(seen), *self.shape))
 
     def _hand_on(self, n: int, contribution: Contribution, read: RowsRead) -> None:
         """Give one stack its share of a read, as a contribution of its own."""
@@ -315,76 +339,3 @@ class StoreReceiver(Accumulator):
         if contribution is not read:
             share = type(contribution)(share)  # type: ignore[call-arg]
         self.receivers[n].accumulate(share)
-
-
-def new_rows(store: Store, start: int, end: int) -> "list[Row]":
-    """The rows of a store from one number up to another."""
-    new, rows = object.__new__, []
-    for position in range(start, end):
-        row = new(Row)
-        row.store, row.position = store, position
-        rows.append(row)
-    return rows
-
-
-class Row(Tensor):
-    """One row of a store: an array that is read when someone looks at it."""
-
-    __slots__ = ("position", "store", "value")
-
-    store: Store
-    position: int
-    value: Any
-
-    def __new__(cls, *args: Any, **options: Any) -> Any:
-        """An array as any other: what makes a value of x's class makes no row."""
-        return Tensor(*args, **options)
-
-    emerge = Tensor.emerge
-
-    def read(self) -> Any:
-        """The row as an array; tracked by the derivative of its store."""
-        try:
-            return self.value
-        except AttributeError:
-            self.value = self.store.row(self.position)
-            return self.value
-
-    def stacked(self, values: Sequence[Any]) -> Any:
-        """Rows, read together where they are of the same store."""
-        if not all(type(x) is Row for x in values):
-            return None
-        parts = [
-            store.gather([row.position for row in rows])
-            for store, rows in groupby(values, attrgetter("store"))
-        ]
-        return parts[0] if len(parts) == 1 else concat(parts)
-
-    @property
-    def prompt(self) -> Level:  # type: ignore[override]  # a slot of Tensor
-        """The derivative that tracks the row."""
-        return self.store.prompt
-
-    @property
-    def primal(self) -> Any:
-        """The row's primal."""
-        value = self.read()
-        return value.primal if isinstance(value, Value) else value
-
-    @property
-    def receiver(self) -> Any:  # type: ignore[override]  # a slot of Tensor
-        """Who waits for the row's cotangent."""
-        value = self.read()
-        if isinstance(value, Value):
-            return value.receiver
-        return Accumulator(value.shape, value.dtype)
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The length of each axis."""
-        return self.store.shape
-
-    @property
-    def dtype(self) -> Any:
-        """The type of the elements."""
-        return self.store.dtype

@@ -6,62 +6,35 @@ from contextvars import ContextVar
 from functools import partial
 from typing import Any
 
+from lantern.batching.bodies import Body, Join
+from lantern.batching.calls import Call, Form
 from lantern.batching.grouping import (
     Stores,
     check_same,
     describe,
-    rows_of,
+    is_own,
+    row_alone,
     shared_key,
+    stack_alone,
     stack_columns,
 )
 from lantern.batching.policies import Group, Policy
 from lantern.batching.report import Log
-from lantern.cps import Task
+from lantern.batching.row import Row
+from lantern.cps.prompt import innermost
 from lantern.errors import ArgumentError
+from lantern.quieting import quiet_levels
+from lantern.saving import copied
+from lantern.value import levels
 
-__all__ = ["DIRECT", "Scheduler", "ambient"]
-
-
-class Body(Task):
-    """An example, or a branch that it has forked.
-
-    Attributes:
-        index: the number of the example.
-        depth: how many calls it has waited for, one after another.
-        join: where the branch that it is comes together with the others.
-        value, error: what it gets when it goes on; in the end, its outcome.
-    """
-
-    __slots__ = ("depth", "error", "index", "join", "value")
-
-    def __init__(
-        self, run: Callable[[], Any], index: int, depth: int, join: "Join | None"
-    ) -> None:
-        super().__init__(run)
-        self.index, self.depth, self.join = index, depth, join
-        self.value: Any = None
-        self.error: BaseException | None = None
-
-
-class Join:
-    """Where the branches of a body come together.
-
-    Attributes:
-        branches: those that run in bodies of their own.
-        open: how many of them have not come to their end.
-        waiting: the body that waits for that; None while it does not wait.
-    """
-
-    __slots__ = ("branches", "open", "waiting")
-
-    def __init__(self) -> None:
-        self.branches: list[Body] = []
-        self.open = 0
-        self.waiting: Body | None = None
+__all__ = ["DIRECT", "Scheduler", "alone", "ambient"]
 
 
 class Scheduler:
     """Runs bodies until all wait, then one group of their calls, until none is left.
+
+    A call is put down, and its body goes on with rows that are not yet computed. It
+    waits only when it looks at one.
 
     Args:
         policy: which group is next.
@@ -71,12 +44,16 @@ class Scheduler:
     def __init__(self, policy: Policy, check: bool, keep_going: bool) -> None:
         self.policy, self.check, self.keep_going = policy, check, keep_going
         self.ready: deque[Body] = deque()
+        self.forms: dict[Any, Form] = {}
         self.groups: dict[Any, Group] = {}
+        self.failed: dict[tuple[Body, int], BaseException] = {}  # and nobody knows
+        self.level, self.delimiter = next(levels), innermost.get()
         self.stores = Stores()
         self.alive: dict[Body, None] = {}
         self.current: Any = None
         self.log = Log()
-        self.closing = False
+        self.quiet = quiet_levels()
+        self.closing = self.over = False
 
     def run(self, f: Callable[[Any], Any], examples: Iterable[Any]) -> list[Body]:
         """All examples, from beginning to end."""
@@ -85,16 +62,34 @@ class Scheduler:
             bodies = [
                 self._start(partial(f, x), i, 0, None) for i, x in enumerate(examples)
             ]
-            while True:
+            while self.ready or self.groups:
                 while self.ready:
                     self._go_on(self.ready.popleft())
-                if not self.groups:
-                    return bodies
-                self._run_group(self.policy(list(self.groups.values())))
+                if self.groups:
+                    self._run_next()
+            for (body, _), error in self.failed.items():
+                if bodies[body.index].error is None:
+                    self._end(bodies[body.index], error)
+            return bodies
         finally:
             self.closing = True
             ambient.reset(token)  # what is unwound has a context of its own
             self._unwind(list(self.alive))
+            self.forms.clear()
+            self.over = True
+
+    def is_apart(self) -> bool:
+        """Whether a call is to run by itself, and at once.
+
+        So it is inside a derivative that a body takes, which will not wait; where a
+        derivative keeps nothing (``no_grad``); and in a checkpoint, which runs again
+        when the batch is over.
+        """
+        return (
+            innermost.get() is not self.delimiter
+            or quiet_levels() is not self.quiet
+            or self.over
+        )
 
     def _start(
         self, run: Callable[[], Any], index: int, depth: int, join: Join | None
@@ -107,20 +102,27 @@ class Scheduler:
     def _go_on(self, body: Body) -> None:
         """Let a body run until it waits, or to its end."""
         self.current = body
-        error, body.error = body.error, None
         try:
-            body.value = body.go_on(body.value, error)
+            value = body.go_on()
             if not body.over:
                 return
+            body.value = value
         except Exception as raised:
             body.error = raised
+        finally:
+            self.current = None
         del self.alive[body]
         if body.join is not None:
             self._arrive(body, body.join)
         elif body.error is not None:
-            body.error.add_note(f"batch: raised by example {body.index}")
-            if not self.keep_going:
-                raise body.error
+            self._end(body, body.error)
+
+    def _end(self, body: Body, error: BaseException) -> None:
+        """An example has failed."""
+        body.error = error
+        error.add_note(f"batch: raised by example {body.index}")
+        if not self.keep_going:
+            raise error
 
     def _arrive(self, body: Body, join: Join) -> None:
         """A branch has come to its end."""
@@ -130,63 +132,179 @@ class Scheduler:
             join.waiting = None
             self.ready.append(parent)
 
-    def call(self, function: Any, args: Sequence[Any], shared: dict[str, Any]) -> Any:
-        """Let the body that runs wait for a batched function's result."""
-        body = self.current
-        leaves: list[Any] = []
-        key = (function, *[describe(x, leaves, self.stores) for x in args])
-        if shared:
-            key = (*key, *[(name, shared_key(x)) for name, x in shared.items()])
-        group = self.groups.get(key)
-        if group is None:
-            group = self.groups[key] = Group(key, function, args, shared)
-        group.bodies.append(body)
-        group.leaves.append(leaves)
-        group.depths += body.depth
+    def call(
+        self,
+        function: Any,
+        known: dict[Any, Any],
+        args: Sequence[Any],
+        shared: dict[str, Any],
+    ) -> Any:
+        """Put down a call of the body that runs; what it gives back.
+
+        Args:
+            function: the batched function.
+            known: what it is known to give back.
+            args, shared: the arguments by position and by name.
+        """
         if self.closing:
             raise _closing()
-        return body.pause()
+        body = self.current
+        leaves: list[Any] = []
+        key = self._key(function, args, shared, leaves)
+        form = self.forms.get(key)
+        if form is None:
+            own = [is_own(x, self.stores.batch) for x in leaves]
+            form = Form(self, function, args, shared, leaves, own, known)
+            self.forms[key] = form
+        if form.is_apart:
+            return alone(function, args, shared)
+        call = Call(form, leaves, body, body.depth)
+        for i in form.own:
+            before = leaves[i].call
+            if before is not None:
+                call.follow(before)
+        if not call.missing:
+            self._file(call)
+        if not form.is_known:
+            self.wait_for(call)
+            return call.result
+        for i in form.arrays:
+            leaves[i] = copied(leaves[i])
+        return form.promise(call)
 
-    def _run_group(self, group: Group) -> None:
+    def _key(
+        self,
+        function: Any,
+        args: Sequence[Any],
+        shared: dict[str, Any],
+        leaves: list[Any],
+    ) -> tuple[Any, ...]:
+        """What a call has in common with others; `leaves` gets what it has not."""
+        stores = self.stores
+        parts = [function]
+        for x in args:
+            if type(x) is Row and is_own(x, stores.batch):  # the usual case
+                leaves.append(x)
+                parts.append(Row)
+            else:
+                parts.append(describe(x, leaves, stores))
+        for name, x in shared.items():
+            parts += name, shared_key(x)
+        return tuple(parts)
+
+    def _file(self, call: Call) -> None:
+        """Put a call that has all it needs into its group."""
+        form, leaves = call.form, call.leaves
+        key = (form, *[leaves[i].store for i in form.own]) if form.own else form
+        group = self.groups.get(key)
+        if group is None:
+            group = self.groups[key] = Group(key, form)
+        group.calls.append(call)
+        group.depths += call.depth
+
+    def wait_for(self, call: Call) -> None:
+        """Wait until a call is over.
+
+        Raises:
+            Exception: what its function has raised.
+        """
+        body = self.current
+        if body is not None and call.followers is not None:
+            call.followers.append(body)
+            self._pause(body)
+            body.depth = max(body.depth, call.depth + 1)
+        while call.followers is not None:  # nobody to wait: the batched function itself
+            self._run_next()
+        if call.error is not None:
+            self.failed.pop((call.body, id(call.error)), None)
+            raise call.error
+
+    def _pause(self, body: Body) -> None:
+        """Let the others run; among them what the body itself has left to do."""
+        if self.closing:
+            raise _closing()
+        for join in body.forks:
+            while join.left:
+                thunk = join.left.popleft()
+                start = partial(self._start, thunk, body.index, body.depth, join)
+                join.branches.append(join.context.run(start))
+                join.open += 1
+        body.pause()
+
+    def _run_next(self) -> None:
+        if self.closing or not self.groups:
+            raise _closing()
+        group = self.policy(list(self.groups.values()))
         del self.groups[group.key]
         token = ambient.set(DIRECT)
         try:
-            rows = self._rows(group)
+            self._run_group(group)
         except Exception as error:
             error.add_note(f"batch: raised by {group}")
-            for body in group.bodies:
-                body.value, body.error = None, error
-        else:
-            for body, row in zip(group.bodies, rows, strict=True):
-                body.value = row
-                body.depth += 1
+            self._fail(group.calls, error)
         finally:
             ambient.reset(token)
         self.log.record(group)
-        self.ready.extend(group.bodies)
 
-    def _rows(self, group: Group) -> list[Any]:
-        """Run a group of calls as one; cut the result."""
-        leaves = stack_columns(group.leaves)
-        result = group.call(leaves)
-        rows = rows_of(group.name, result, group.size, self.stores)
+    def _run_group(self, group: Group) -> None:
+        """Run a group of calls as one: all who have waited for it can go on."""
+        form, calls = group.form, group.calls
+        leaves = stack_columns([call.leaves for call in calls], form.own)
+        result = form.run(leaves)
+        stacks = form.learn(result, len(calls))
         if self.check:
-            for i in range(group.size):
-                alone = group.call([x[i : i + 1] for x in leaves])
-                check_same(group.name, i, alone, result)
-        return rows
+            for i in range(len(calls)):
+                alone = form.run([x[i : i + 1] for x in leaves])
+                check_same(form.name, i, alone, result)
+        for call in calls:
+            if call.rows is None:
+                call.result = form.promise(call)
+        for k, stack in enumerate(stacks):
+            store, start = self.stores.add(stack)
+            for position, call in enumerate(calls, start):
+                row = call.rows[k]
+                row.store, row.position, row.call = store, position, None
+        for call in calls:
+            for follower in call.finish():
+                if type(follower) is not Call:
+                    self._wake(follower)
+                    continue
+                follower.missing -= 1
+                if not follower.missing:
+                    self._file(follower)
+
+    def _wake(self, body: Body) -> None:
+        if not body.over:  # it may have been unwound
+            self.ready.append(body)
+
+    def _fail(self, calls: Sequence[Call], error: BaseException) -> None:
+        """A group has failed, and so have all calls that need one of its rows."""
+        left = list(calls)
+        for call in left:  # which grows
+            if call.followers is not None:
+                call.error = error
+                self.failed[call.body, id(error)] = error
+                for follower in call.finish():
+                    if type(follower) is Call:
+                        left.append(follower)
+                    else:
+                        self._wake(follower)
 
     def fork(self, thunks: Sequence[Callable[[], Any]]) -> list[Any]:
-        """Run branches side by side: the first one here, the others in bodies."""
-        body, join = self.current, Join()
-        for thunk in thunks[1:]:
-            join.branches.append(self._start(thunk, body.index, body.depth, join))
-        join.open = len(join.branches)
+        """Run branches one after the other; where one waits, others go on beside it.
+
+        References:
+            Mohr, Kranz and Halstead (1991), Lazy task creation.
+        """
+        body, join = self.current, Join(thunks)
+        body.forks.append(join)
         try:
-            results = [thunk() for thunk in thunks[:1]]
+            results = []
+            while join.left:
+                results.append(join.left.popleft()())
             while join.open and not any(b.error for b in join.branches):
                 join.waiting = body
-                body.pause()
+                self._pause(body)
             for branch in join.branches:
                 if branch.error is not None:
                     raise branch.error
@@ -194,6 +312,7 @@ class Scheduler:
                 results.append(branch.value)
             return results
         finally:
+            body.forks.remove(join)
             if join.open:
                 self._unwind([b for b in join.branches if b in self.alive])
 
@@ -210,15 +329,27 @@ class Scheduler:
             self.ready = deque(b for b in self.ready if b not in gone)
             for key, group in list(self.groups.items()):
                 group.remove(gone)
-                if not group.bodies:
+                if not group.calls:
                     del self.groups[key]
         if errors:
             raise errors[0]
 
 
+def alone(function: Any, args: Sequence[Any], shared: dict[str, Any]) -> Any:
+    """A call outside of a batch: a group of one."""
+    stacked = [stack_alone(x) for x in args]
+    token = ambient.set(DIRECT)
+    try:
+        result = function(*stacked, **shared)
+    finally:
+        ambient.reset(token)
+    return row_alone(function.__name__, result)
+
+
 def _closing() -> ArgumentError:
     return ArgumentError(
-        "batched: called by a body that is being unwound. Let the exception pass."
+        "batched: a row is needed that will not be computed: the batch is over, or the "
+        "body is being unwound. Let the exception pass."
     )
 
 

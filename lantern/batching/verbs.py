@@ -4,11 +4,10 @@ import functools
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from lantern.batching.grouping import row_alone, stack_alone
 from lantern.batching.policies import Policy, choose_policy
 from lantern.batching.report import Results
-from lantern.batching.rows import Row
-from lantern.batching.scheduler import DIRECT, Scheduler, ambient
+from lantern.batching.row import Row
+from lantern.batching.scheduler import DIRECT, Scheduler, alone, ambient
 from lantern.checks import check_function
 from lantern.errors import ArgumentError
 from lantern.tree import tree_replace
@@ -55,23 +54,18 @@ def batched(function: Function) -> Function:
         [4, 1, 5]
     """
     check_function("batched", function)
+    known: dict[Any, Any] = {}
 
     @functools.wraps(function)
     def call(*args: Any, **shared: Any) -> Any:
         scheduler = ambient.get()
-        if scheduler is None:
-            return _alone(function, args, shared)
         if scheduler is DIRECT:
             return function(*args, **shared)
-        return scheduler.call(function, args, shared)
+        if scheduler is None or scheduler.is_apart():
+            return alone(function, args, shared)
+        return scheduler.call(function, known, args, shared)
 
     return call
-
-
-def _alone(function: Function, args: tuple[Any, ...], shared: dict[str, Any]) -> Any:
-    """A call outside of a batch: a group of one."""
-    stacked = [stack_alone(x) for x in args]
-    return row_alone(function.__name__, function(*stacked, **shared))
 
 
 def batch(

@@ -89,8 +89,8 @@ def stack(
     arrays = tuple(arrays)
     first = arrays[0] if arrays and axis == 0 else None
     # Rows that lie in one array are read from it at once (lantern.batching).
-    stacked = getattr(first, "stacked", None) if isinstance(first, Value) else None
-    z = None if stacked is None else stacked(arrays)
+    read = getattr(first, "read_together", None) if isinstance(first, Value) else None
+    z = None if read is None else read(arrays)
     z = _stack(*arrays, axis=axis) if z is None else z
     return cast(z, dtype, casting)
 

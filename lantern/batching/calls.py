@@ -1,0 +1,205 @@
+"""A call is put down and answered later: its rows stand for what will be computed.
+
+A call needs the rows that it is given, and may come before they are there. So it knows
+how many of them are missing, and each call knows who follows it. What structure comes
+back is known from the second call of a kind on, also in later batches: only the first
+must be waited for.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from lantern.batching.grouping import NUMBERS, check_rows, stack_leaves
+from lantern.batching.row import Row
+from lantern.errors import ShapeError
+from lantern.tree import is_leaf, tree_leaves, tree_map, tree_paths, tree_structure
+from lantern.value import Value
+
+__all__ = ["Call", "Form"]
+
+
+class Form:
+    """What calls have in common that look alike when they are made.
+
+    Attributes:
+        scheduler: of the batch.
+        function, args, shared: the batched function; the arguments of the first call.
+        own: which of the arrays and numbers in the arguments are rows of the batch.
+        arrays: which others are arrays, that their owner may change.
+        is_apart: whether there are values of a derivative or a ``vmap`` that a body
+            takes: it will not wait for the results.
+        is_known, is_row: whether it is known what comes back; whether it is one row.
+        known, signature: what the function is known to give back, in whatever batch,
+            and for what arguments.
+        result: what comes back, its leaves standing for rows.
+        paths: where in it they are.
+    """
+
+    def __init__(
+        self,
+        scheduler: Any,
+        function: Any,
+        args: Sequence[Any],
+        shared: dict[str, Any],
+        leaves: Sequence[Any],
+        own: Sequence[bool],
+        known: dict[Any, Any],
+    ) -> None:
+        self.scheduler, self.batch = scheduler, scheduler.stores.batch
+        self.function, self.args, self.shared = function, args, shared
+        self.own = [i for i, mine in enumerate(own) if mine]
+        self.arrays = [
+            i
+            for i, (x, mine) in enumerate(zip(leaves, own, strict=True))
+            if not mine and hasattr(x, "dtype") and type(x) is not Row
+        ]
+        values = [leaves[i] for i in self.arrays]
+        self.is_apart = any(
+            isinstance(x, Value) and x.prompt.level > scheduler.level
+            for x in (*values, *tree_leaves(shared))
+        )
+        self.known, self.signature = known, signature(args, shared)
+        self.result: Any = None
+        self.paths: list[Any] = []
+        self.is_known = self.is_row = False
+        if self.signature in known:
+            self.know(*known[self.signature])
+
+    def know(self, result: Any, paths: list[Any]) -> None:
+        """Be told what comes back."""
+        self.result, self.paths = result, paths
+        self.is_known, self.is_row = True, paths == [()]
+
+    @property
+    def name(self) -> str:
+        """The name of the function."""
+        return str(self.function.__name__)
+
+    def run(self, stacks: Sequence[Any]) -> Any:
+        """The function's result, for these arrays in the place of the arguments'."""
+        stacked = iter(stacks)
+        args = [stack_leaves(x, stacked) for x in self.args]
+        return self.function(*args, **self.shared)
+
+    def learn(self, result: Any, n: int) -> list[Any]:
+        """The arrays in a result for n calls; what it looks like is now known.
+
+        Raises:
+            ShapeError: if it was known, and was another; if one does not have n rows.
+        """
+        stacks = list(tree_leaves(result))
+        for stack in stacks:
+            check_rows(self.name, stack, n)
+        paths = [()] if is_leaf(result) else [path for path, _ in tree_paths(result)]
+        if not self.is_known:
+            self.know(tree_map(lambda _: 0, result), paths)
+            if self.signature is not None:
+                if len(self.known) >= MOST_KNOWN:
+                    self.known.clear()
+                self.known[self.signature] = self.result, paths
+        elif paths != self.paths:
+            raise ShapeError(
+                f"{self.name}: it returned a structure with arrays at {paths}, where "
+                f"it has returned one at {self.paths} before. A batched function "
+                f"returns the same structure for arguments of the same kinds."
+            )
+        return stacks
+
+    def promise(self, call: "Call") -> Any:
+        """What a call gives back: rows that are not yet computed."""
+        if self.is_row:
+            row = new(Row)
+            row.call = call
+            call.rows = (row,)
+            return row
+        rows = call.rows = [new(Row) for _ in self.paths]
+        for row in rows:
+            row.call = call
+        left = iter(rows)
+        return tree_map(lambda _: next(left), self.result)
+
+
+def signature(args: Sequence[Any], shared: dict[str, Any]) -> Any:
+    """What the structure of a result may depend on, in whatever batch.
+
+    Structures, shapes and types of the arguments; the values of those that are not
+    stacked. None where there is one that is not known to stay as it is.
+    """
+    parts: list[Any] = [str(tree_structure((args, shared)))]
+    stacked = [x for x in tree_leaves(args) if type(x) not in NUMBERS]
+    for x in (*stacked, *tree_leaves(shared)):
+        if type(x) is Row:  # may not have a shape yet
+            continue
+        if hasattr(x, "dtype"):
+            parts += x.shape, x.dtype
+        elif type(x) in NUMBERS or type(x) in (str, bytes):
+            parts.append(x)
+        else:
+            return None
+    return tuple(parts)
+
+
+MOST_KNOWN = 100
+
+
+class Call:
+    """One call of a batched function.
+
+    Attributes:
+        form: what it has in common with others.
+        leaves: the arrays and numbers in its arguments.
+        body: who has made it.
+        depth: how many calls lie behind it, one after another.
+        missing: how many of its rows are not yet computed.
+        followers: the calls and the bodies that wait for it; None when it is over.
+        rows: what it has promised; None for nothing yet.
+        result: what it gives back, if a body has waited for that.
+        error: what its function has raised.
+    """
+
+    __slots__ = (
+        "body",
+        "depth",
+        "error",
+        "followers",
+        "form",
+        "leaves",
+        "missing",
+        "result",
+        "rows",
+    )
+
+    followers: list[Any] | None
+    leaves: Any
+    result: Any
+    rows: Any
+    error: BaseException | None
+
+    def __init__(self, form: Form, leaves: list[Any], body: Any, depth: int) -> None:
+        self.form, self.leaves, self.body, self.depth = form, leaves, body, depth
+        self.missing = 0
+        self.followers = []
+        self.rows = self.error = None
+
+    def follow(self, before: "Call") -> None:
+        """Come after a call whose row this one needs."""
+        if before.followers is None:
+            before.wait()  # it has failed
+        else:
+            before.followers.append(self)
+            self.missing += 1
+            if before.depth >= self.depth:
+                self.depth = before.depth + 1
+
+    def finish(self) -> list[Any]:
+        """Be over; who has waited for that."""
+        followers = self.followers or []
+        self.followers = self.rows = self.leaves = None
+        return followers
+
+    def wait(self) -> None:
+        """Let whoever looks at a row wait until it is computed."""
+        self.form.scheduler.wait_for(self)
+
+
+new = object.__new__
