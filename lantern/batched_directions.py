@@ -1,8 +1,8 @@
 """All directions at once: pushes and pulls of every unit vector in one pass.
 
-The directions are the examples of a ``vmap`` (``lantern.batched``): forward mode pushes
-a batch of tangents, reverse mode pulls back a batch of cotangents. The function itself
-runs on plain values.
+The directions are the examples of a ``vmap`` (``lantern.batched_values``): forward mode
+pushes a batch of tangents, reverse mode pulls back a batch of cotangents. The function
+itself runs on plain values.
 """
 
 import math
@@ -10,8 +10,8 @@ from collections.abc import Callable
 from itertools import accumulate, pairwise
 from typing import Any
 
-from lantern.batched import Batched, Examples
 from lantern.batched_map import owned
+from lantern.batched_values import Batched, Examples
 from lantern.checks import check_result, describe
 from lantern.errors import ArgumentError
 from lantern.forward import jvp

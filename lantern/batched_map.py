@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from lantern.batched import Batched, Examples
+from lantern.batched_values import Batched, Examples
 from lantern.checks import check_function, check_result, describe, is_number
 from lantern.errors import ArgumentError, ShapeError
 from lantern.namespace import namespace

@@ -173,6 +173,8 @@ def _start(
         left, right = tuple(receivers), None
     started = begin(prompt, rule, (*primals, *args), statics)
     primal = first(started)
+    if not prompt.is_derivative:
+        return primal
     classes = [type(x) for x in values if x.prompt is prompt]
     cls = value_class(primal)
     if type(primal) is not tuple:

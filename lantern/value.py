@@ -56,7 +56,7 @@ class Level(Prompt):
             forward resumes it at once, a finished derivative raises.
         begin: how a rule is started: None for a plain call, or ``Replayable`` where the
             rule may be needed more than once.
-        is_derivative: False for a level of examples (``lantern.batched``).
+        is_derivative: False for a level of examples (``lantern.batched_values``).
         keep: what becomes of a constant that its owner may change (``saving``).
         kept: by the ids of large constants weak references to them, and to the copies
             that rules keep of them.
@@ -84,6 +84,10 @@ class Level(Prompt):
             self._kept: dict[int, tuple[Any, Any]] = {}
             return self._kept
 
+    def drop(self, receiver: "Receiver") -> None:
+        """In place of ``suspend``: keep nothing, so that the derivative is zero."""
+        receiver.release()
+
     def close(self) -> None:
         """End this derivative: its values can be read, but not computed with."""
         self.suspend = _escaped
@@ -98,11 +102,7 @@ class _Untracked(Level):
     def __init__(self) -> None:
         super().__init__("untracked")
         self.level = 0
-        self.suspend = _let_go
-
-
-def _let_go(receiver: "Receiver") -> None:
-    receiver.release()
+        self.suspend = self.drop
 
 
 UNTRACKED = _Untracked()
@@ -257,6 +257,11 @@ class Value:
         """Who waits for this value's cotangent."""
         raise NotImplementedError
 
+    @property
+    def inside(self) -> Any:
+        """The value without its own level: of the levels outside, or plain."""
+        return self.primal
+
     @classmethod
     def emerge(
         cls,
@@ -321,7 +326,8 @@ class Value:
 class Wrapper(Value):
     """A value around another one, which ``base`` looks through.
 
-    A batched value (``lantern.batched``) is none: to what is inside it is an array.
+    A batched value (``lantern.batched_values``) is none: to what is inside it is an
+    array.
     """
 
     __slots__ = ()

@@ -24,7 +24,7 @@ OURS = {
     f"lantern.{m}"
     for m in (
         *("value", "number", "own", "reverse", "forward", "series", "custom"),
-        *("quieting", "recompute", "surroundings", "tensor.tensor", "batched"),
+        *("quieting", "recompute", "surroundings", "tensor.tensor", "batched_values"),
     )
 }
 

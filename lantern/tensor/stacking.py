@@ -90,7 +90,7 @@ def stack(
     first = arrays[0] if arrays and axis == 0 else None
     # Rows that lie in one array are read from it at once (lantern.batching).
     stacked = getattr(first, "stacked", None) if isinstance(first, Value) else None
-    z = None if stacked is None else stacked(arrays)
+    z = stacked(arrays) if callable(stacked) else None
     z = _stack(*arrays, axis=axis) if z is None else z
     return cast(z, dtype, casting)
 
