@@ -8,6 +8,7 @@ from typing import Any
 from lantern.checks import check_function
 from lantern.contribution import Masked, WithMask
 from lantern.cps import delimit
+from lantern.cps.handler import Unwind
 from lantern.errors import ArgumentError, MutationError
 from lantern.inside import plain
 from lantern.namespace import namespace
@@ -45,7 +46,8 @@ def checkpoint(f: Function) -> Function:
         MutationError: in the backward pass, if the second run gave another result:
             something that f reads was changed in between.
         ArgumentError: if f closes over a value of an inner derivative, in a way that
-            does not show, and is called with values of an outer one.
+            does not show, and is called with values of an outer one; or if it is left
+            early (``early_exit``) with a value that it has computed.
 
     Example:
         >>> import lantern
@@ -83,8 +85,12 @@ def _innermost(leaves: Any) -> Level | None:
 def _checkpoint(f: Function, args: Any, kwargs: Any, level: Reverse) -> Any:
     """The first run: its result, tracked by a receiver that will run f again."""
     surroundings = Surroundings(f, (args, kwargs))
-    with quiet(level):
-        y = surroundings.f(*args, **kwargs)
+    try:
+        with quiet(level):
+            y = surroundings.f(*args, **kwargs)
+    except Unwind as leaving:
+        _check_left_with(leaving.value, (args, kwargs), level)
+        raise
     surroundings.end()
     own = _own(y, level)
     if not own:
@@ -96,6 +102,17 @@ def _checkpoint(f: Function, args: Any, kwargs: Any, level: Reverse) -> Any:
     level.suspend(whole.receiver)
     parts = (part(whole, i) for i in range(len(own)))
     return tree_map(lambda leaf: next(parts) if _is_own(leaf, level) else leaf, y)
+
+
+def _check_left_with(value: Any, given: Any, level: Level) -> None:
+    """Refuse what a function computed and leaves with past its checkpoint."""
+    known = set(map(id, tree_leaves(given)))
+    if any(_is_own(x, level) and id(x) not in known for x in tree_leaves(value)):
+        raise ArgumentError(
+            "checkpoint: f was left early, with a value whose derivative would be lost "
+            "(early_exit, or an effect that ended the program). Let f return it, or "
+            "put the whole program that is left early inside f."
+        ) from None
 
 
 def _is_own(x: Any, level: Level) -> bool:

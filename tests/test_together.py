@@ -17,7 +17,12 @@ import pytest
 import lantern
 from lantern import grad, jvp, vjp
 from lantern.effects import Effect, handle, with_rest
-from lantern.errors import MissingRuleError, NoDelimiterError, RuleError
+from lantern.errors import (
+    ArgumentError,
+    MissingRuleError,
+    NoDelimiterError,
+    RuleError,
+)
 from lantern.testing import check_grads
 
 FORMS = {}
@@ -779,3 +784,18 @@ def test_a_rule_in_a_checkpoint_sees_the_answer():
 
     f = lantern.checkpoint(lambda x: score(x) * 5.0)
     assert grad(lambda x: f(x) + 2.0)(3.0) == 7.0
+
+
+def test_to_leave_a_checkpoint_early():
+    def f(x, result):
+        def body(leave):
+            return lantern.checkpoint(lambda x: leave(result(x)))(x)
+
+        return lantern.early_exit(body) * x
+
+    assert grad(f)(3.0, lambda x: 2.0) == 2.0
+    assert grad(f)(3.0, lambda x: x) == 6.0
+    with pytest.raises(ArgumentError, match="left early"):
+        grad(f)(3.0, lambda x: x * x)
+    inside = lantern.checkpoint(lambda x: f(x, lambda x: x))
+    assert grad(inside)(3.0) == 6.0
