@@ -154,14 +154,8 @@ def numbered(tree: Any) -> Any:
     return tree_map(lambda _: next(positions), tree)
 
 
-# Two leading operands of the shared rule are nobody's: with more than two in all, its
-# results are never numbers that hand contributions on unfitted (``Number.resume``).
-_NOBODY = [0.0, 0.0]
-
-
 def _shared_rule(*leaves: Any, run: Run, tangent: Any = None) -> Rule:
     """What a custom operation does, leaf by leaf."""
-    leaves = leaves[len(_NOBODY) :]
     shapes = [getattr(leaf, "shape", ()) for leaf in leaves]
     origin, run = run, run.on(leaves)
     body: Generator[Any, Any, Any] = run.body(run, *run.place(leaves))
@@ -172,8 +166,6 @@ def _shared_rule(*leaves: Any, run: Run, tangent: Any = None) -> Rule:
         raise run.fail("the rule yields nothing", "Yield the result first") from None
     origin.form = run.form
     z_bar = yield value
-    yield None
-    yield None
     answer = run.structured(z_bar)  # sent once: ``yield from`` a tuple takes None only
     for tree in run.trees:
         try:
@@ -250,9 +242,8 @@ def apply(
         run.wanted = [any(levels_of(x)) for x in leaves]
     statics: dict[str, Any] = {"run": run}
     if tangent is not None:
-        skip = len(_NOBODY)
-        statics["tangent"] = lambda x, x_dot: tangent(run, x[skip:], x_dot[skip:])
-    result = start(_KINDS[kind], [*_NOBODY, *leaves], (), statics)
+        statics["tangent"] = functools.partial(tangent, run)
+    result = start(_KINDS[kind], leaves, (), statics)
     for z in result if type(result) is tuple else (result,):
         if _is_confused(z):
             raise run.leak()

@@ -101,7 +101,8 @@ def no_grad(*operands: Any) -> Iterator[None]:
         operands: values, or structures of them.
 
     Raises:
-        ArgumentError: if there are no operands.
+        ArgumentError: if there are no operands, or one belongs to ``lantern.torch``,
+            which has a ``no_grad`` of its own.
 
     Example:
         >>> import lantern
@@ -118,5 +119,10 @@ def no_grad(*operands: Any) -> Iterator[None]:
             "that track x; outside of grad nothing is tracked, and no block is needed."
         )
     found = {level for x in tree_leaves(operands) for level in levels_of(x)}
+    if any(getattr(level, "is_ambient", False) for level in found):
+        raise ArgumentError(
+            "no_grad: a tensor of lantern.torch owns its history, which no block for "
+            "other derivatives can keep from it. Write `with torch.no_grad():`."
+        )
     with quiet(*found):
         yield
