@@ -3,6 +3,7 @@
 from typing import Any, NamedTuple
 
 from lantern.contribution import Contribution, Masked
+from lantern.inside import plain
 from lantern.namespace import namespace
 from lantern.tree import tree_leaves
 from lantern.value import Receiver, base
@@ -54,7 +55,7 @@ def unusual(x: Any, mask: Any = None) -> tuple[bool, bool]:
     if isinstance(x, list | tuple | dict):
         found = [unusual(leaf) for leaf in tree_leaves(x)]
         return any(nan for nan, _ in found), any(inf for _, inf in found)
-    x = base(x)
+    x, mask = plain(x), plain(mask)
     if type(x) is float:
         return x != x, abs(x) == float("inf")
     if getattr(getattr(x, "dtype", None), "kind", "") not in ("f", "c"):

@@ -19,7 +19,6 @@ from lantern.batched_rules import Call, aligned
 from lantern.errors import (
     ArgumentError,
     BatchedValueError,
-    DetachError,
     EscapedError,
     MutationError,
 )
@@ -27,10 +26,12 @@ from lantern.namespace import namespace, register_namespace
 from lantern.op import Function, operation_of, register_class, start
 from lantern.operators import BINARY, install
 from lantern.protocols import works_on_plain_values
+from lantern.tensor.creation import stop_gradient
 from lantern.tensor.indexing import getitem
 from lantern.tensor.linalg import matmul
 from lantern.tensor.manipulation import matrix_transpose
 from lantern.tensor.namespace import array_namespace, buffers
+from lantern.tensor.refusing import refuse_out
 from lantern.tensor.standard import StandardArray
 from lantern.tensor.tensor import Tensor
 from lantern.tree import tree_leaves, tree_map
@@ -130,17 +131,6 @@ def _started(rule: Any, *operands: Any, **statics: Any) -> Any:
     return start(rule, operands, (), statics)
 
 
-def _refuse_out(name: str, args: Any, kwargs: dict[str, Any]) -> None:
-    """Refuse ``out=``, and what NumPy would write into where that is no keyword."""
-    second = args[1:] if name in ("fix", "isneginf", "isposinf") else ()
-    out = kwargs.pop("out", None)
-    if any(x is not None for x in (out if type(out) is tuple else (out, *second))):
-        raise DetachError(
-            f"numpy.{name}: inside vmap there is another result for each example, "
-            f"which out= cannot hold. Use the function's result."
-        )
-
-
 def _no_single_value(where: str, instead: str) -> BatchedValueError:
     return BatchedValueError(
         f"{where}: inside vmap this value stands for many examples at once, each with "
@@ -175,6 +165,15 @@ class Batched(StandardArray):
     def primal(self) -> Any:
         """The value itself: the operations of its level get it as it is."""
         return self
+
+    @property
+    def inside(self) -> Any:
+        """The arrays of all examples."""
+        return self.stacked
+
+    def detached(self) -> Any:
+        """The same as a constant to all derivatives outside."""
+        return Batched(stop_gradient(self.stacked), self.prompt, self.mapped)
 
     @property
     def receiver(self) -> Any:
@@ -284,7 +283,7 @@ class Batched(StandardArray):
             return getattr(self, _REFLECTED[name])(inputs[0])
         if method != "__call__" or not works_on_plain_values(name):
             return super().__array_ufunc__(ufunc, method, *inputs, **kwargs)
-        _refuse_out(name, inputs, kwargs)
+        refuse_out(name, inputs, kwargs)
         return getattr(namespace(self), name)(*inputs, **kwargs)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
@@ -293,7 +292,7 @@ class Batched(StandardArray):
         if not works_on_plain_values(name) and name not in namespace(self).REFUSED:
             return super().__array_function__(func, types, args, kwargs)
         kwargs = dict(kwargs)
-        _refuse_out(name, args, kwargs)
+        refuse_out(name, args, kwargs)
         return getattr(namespace(self), name)(*args, **kwargs)
 
     def __invert__(self) -> Any:

@@ -7,14 +7,16 @@ structure and shapes, and no value that slipped in from outside.
 import functools
 import inspect
 from collections.abc import Callable, Generator, Sequence
+from operator import attrgetter
 from types import FunctionType
 from typing import Any
 
 from lantern.checks import describe, is_number
 from lantern.errors import ArgumentError, LanternError, RuleError
+from lantern.inside import levels_of
 from lantern.op import register_rule, start
 from lantern.tree import is_leaf, tree_leaves, tree_map, tree_structure
-from lantern.value import Rule, Value, adjoint_rules
+from lantern.value import UNTRACKED, Rule, Value, adjoint_rules
 
 __all__ = ["Run", "apply", "custom_rule", "numbered"]
 
@@ -35,6 +37,7 @@ class Run:
         form: the structure of the result, once it is known.
         first: the identities of the leaves that the rule was first started on.
         saved: what the body keeps for the case that it is started on them again.
+        mapped: whether it belongs to a ``vmap``, which starts it once for each example.
     """
 
     __slots__ = (
@@ -43,6 +46,7 @@ class Run:
         "first",
         "form",
         "level",
+        "mapped",
         "name",
         "saved",
         "simple",
@@ -58,16 +62,17 @@ class Run:
         self.name, self.body, self.broadcasts = name, body, broadcasts
         self.trees, self.saved, self.first = trees, None, None
         self.simple = all(type(tree) is int for tree in trees)
-        self.level: int = 0
+        self.level, self.mapped = 0, False
         self.wanted: list[bool] = []
 
     def on(self, leaves: Sequence[Any]) -> "Run":
         """This, or the same afresh if the leaves are others than at first.
 
-        Whoever starts a rule again has kept its operands, so identities stay true.
+        Whoever starts a rule again has kept its operands, so identities stay true. The
+        examples of a ``vmap`` come and go.
         """
         own = list(map(id, leaves))
-        if self.first is None:
+        if self.first is None and not self.mapped:
             self.first = own
         if self.first == own:
             return self
@@ -149,24 +154,18 @@ def numbered(tree: Any) -> Any:
     return tree_map(lambda _: next(positions), tree)
 
 
-# Two leading operands of the shared rule are nobody's: with more than two in all, its
-# results are never numbers that hand contributions on unfitted (``Number.resume``).
-_NOBODY = [0.0, 0.0]
-
-
 def _shared_rule(*leaves: Any, run: Run, tangent: Any = None) -> Rule:
     """What a custom operation does, leaf by leaf."""
-    leaves = leaves[len(_NOBODY) :]
-    run, shapes = run.on(leaves), [getattr(leaf, "shape", ()) for leaf in leaves]
+    shapes = [getattr(leaf, "shape", ()) for leaf in leaves]
+    origin, run = run, run.on(leaves)
     body: Generator[Any, Any, Any] = run.body(run, *run.place(leaves))
     del leaves  # what the body does not keep is free
     try:
         value = run.flat(next(body))
     except StopIteration:
         raise run.fail("the rule yields nothing", "Yield the result first") from None
+    origin.form = run.form
     z_bar = yield value
-    yield None
-    yield None
     answer = run.structured(z_bar)  # sent once: ``yield from`` a tuple takes None only
     for tree in run.trees:
         try:
@@ -236,18 +235,28 @@ def apply(
         leaves, trees = list(tree_leaves(leaves)), numbered(tuple(operands))
     run = Run(name, body, trees, kind in ("elementwise", "linear"))
     values = [x for x in leaves if isinstance(x, Value)]
-    run.level = max((x.prompt.level for x in values), default=0)
-    run.wanted = [isinstance(x, Value) and x.prompt.level == run.level for x in leaves]
+    prompt = max((x.prompt for x in values), key=attrgetter("level"), default=UNTRACKED)
+    run.level, run.mapped = prompt.level, not prompt.is_derivative
+    run.wanted = [isinstance(x, Value) and x.prompt is prompt for x in leaves]
+    if run.mapped:  # each example is differentiated by the levels outside
+        run.wanted = [any(levels_of(x)) for x in leaves]
     statics: dict[str, Any] = {"run": run}
     if tangent is not None:
-        skip = len(_NOBODY)
-        statics["tangent"] = lambda x, x_dot: tangent(run, x[skip:], x_dot[skip:])
-    result = start(_KINDS[kind], [*_NOBODY, *leaves], (), statics)
+        statics["tangent"] = functools.partial(tangent, run)
+    result = start(_KINDS[kind], leaves, (), statics)
     for z in result if type(result) is tuple else (result,):
-        inner = z.primal if run.level else None
-        if isinstance(inner, Value) and inner.prompt.level >= run.level:
+        if _is_confused(z):
             raise run.leak()
     return run.structured(result)
+
+
+def _is_confused(z: Any) -> bool:
+    """Whether a value has inside one of its own level, or of one inside of it."""
+    while isinstance(z, Value):
+        outer, z = z.prompt.level, z.inside
+        if isinstance(z, Value) and z.prompt.level >= outer:
+            return True
+    return False
 
 
 def custom_rule(rule: Function | None = None, *, kind: str = "general") -> Any:

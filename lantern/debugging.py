@@ -17,7 +17,7 @@ from lantern.forward import Forward
 from lantern.reverse import Reverse
 from lantern.saving import Mutable
 from lantern.value import Level, Receiver
-from lantern.watching import Shown, Watched
+from lantern.watching import Shown
 
 __all__ = ["debug"]
 
@@ -64,7 +64,7 @@ class Looking(Level):
         elif value is not None:
             settings = self.begin
             settings.shows = issubclass(value, Shown)
-            settings.replays = not issubclass(value, Watched)
+            settings.replays = value.replays
 
     @property
     def suspend(self) -> Any:

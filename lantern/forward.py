@@ -36,11 +36,21 @@ class Forward(Level):
         super().__init__(name)
         self.suspend, self.begin = advance, Replayable
 
+    def drop(self, receiver: Receiver) -> None:
+        """In place of ``suspend``: the value does not move."""
+        stand_still(receiver)
+
 
 def advance(z: Receiver) -> None:
     """Give a new value its tangent, from its rule and its operands' tangents."""
     with namespace(base(z.rule.value)).quiet():  # a derivative may be infinite
         z.tangent = z.fit(way(z.rule)(z))
+    z.release()
+
+
+def stand_still(z: Receiver) -> None:
+    """Give a new value the tangent zero."""
+    z.tangent = tree_map(zeros_like, z.rule.value)
     z.release()
 
 

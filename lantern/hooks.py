@@ -1,17 +1,17 @@
 """What a program may ask of its own derivative: a cotangent, and how deep it is."""
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from lantern.checks import check_like
 from lantern.cps.prompt import innermost
 from lantern.errors import ArgumentError
+from lantern.inside import levels_of
 from lantern.namespace import namespace
 from lantern.op import linear
 from lantern.tree import tree_leaves, tree_map
 from lantern.value import (
-    UNTRACKED,
     Level,
     Rule,
     Value,
@@ -171,11 +171,3 @@ def nestlevel(*operands: Any) -> int:
         found += delimiter.live and isinstance(delimiter.prompt, Level)
         delimiter = delimiter.outer
     return found
-
-
-def levels_of(x: Any) -> Iterator[Level]:
-    """The derivatives that track a value, innermost first."""
-    while isinstance(x, Value):
-        if x.prompt is not UNTRACKED:
-            yield x.prompt
-        x = x.primal

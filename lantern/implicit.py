@@ -9,12 +9,14 @@ is one of the same kind, with a solution of its own derivatives: so every order 
 import math
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import repeat
 from typing import Any
 
 from lantern.checks import check_function, describe, is_number
 from lantern.custom import Run, apply
 from lantern.errors import ArgumentError, ConvergenceError, ShapeError
+from lantern.inside import detached
 from lantern.namespace import namespace
 from lantern.reverse import vjp
 from lantern.tree import tree_leaves, tree_map, tree_structure
@@ -74,7 +76,7 @@ def fixed_point(
     def residual(x: Any, *args: Any) -> Any:
         return tree_map(lambda fx, x: fx - x, f(x, *args), x)
 
-    def search(*args: Any) -> Any:
+    def search(start: Any, *args: Any) -> Any:
         return _iterate(where, lambda x: f(x, *args), start, tol, max_steps)
 
     def by_iteration(pullback: Function, x_bar: Any) -> Any:
@@ -83,7 +85,7 @@ def fixed_point(
 
         return _iterate(where, step, tree_map(zeros_like, x_bar), tol, max_steps)
 
-    return _solution(where, residual, search, by_iteration, args)
+    return _found_from(start, where, residual, search, by_iteration, args)
 
 
 def root(
@@ -140,12 +142,30 @@ def root(
             f"part."
         )
 
-    def search(*args: Any) -> Any:
+    def search(start: Any, *args: Any) -> Any:
         if solver is None:
             return _newton(lambda x: f(x, *args), start, tol, max_steps)
         return solver(lambda x: _one_step("root", f(x, *args), start), start)
 
-    return _solution("root", f, search, _by_elimination, args)
+    return _found_from(start, "root", f, search, _by_elimination, args)
+
+
+def _found_from(
+    start: Any,
+    where: str,
+    residual: Function,
+    search: Function,
+    linear: Function,
+    args: Any,
+) -> Any:
+    """As ``_solution``, by a search from a start; each example may have its own."""
+    if not any(map(is_tracked, tree_leaves(start))):
+        return _solution(where, residual, partial(search, start), linear, args)
+
+    def of_both(x: Any, start: Any, *args: Any) -> Any:
+        return residual(x, *args)
+
+    return _solution(where, of_both, search, linear, (start, *args))
 
 
 def _solution(
@@ -202,7 +222,7 @@ def _plain_start(where: str, x0: Any) -> Any:
     """Where a search starts: plain floating-point values."""
 
     def plain(leaf: Any) -> Any:
-        leaf = base(leaf)
+        leaf = detached(leaf)
         if not is_number(leaf):
             raise ArgumentError(
                 f"{where}: cannot start from {describe(leaf)}. Give numbers or arrays."

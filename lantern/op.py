@@ -90,8 +90,8 @@ class Op(NamedTuple):
 
 registry: dict[str, Op] = {}
 _by_code: dict[CodeType, Op] = {}
-# The code of rules that may yield thunks. Their operands come as a tuple, whatever
-# their number, so that a number does not take its short way back, which calls none.
+# The code of rules that may yield thunks, or what has to be fitted. Their operands come
+# as a tuple, whatever their number, so that a number does not take its short way back.
 _lazy: set[CodeType] = set()
 _sums: set[CodeType] = set()
 _classes: dict[type | str, type[Value]] = {}
@@ -173,6 +173,8 @@ def _start(
         left, right = tuple(receivers), None
     started = begin(prompt, rule, (*primals, *args), statics)
     primal = first(started)
+    if not prompt.is_derivative:
+        return primal
     classes = [type(x) for x in values if x.prompt is prompt]
     cls = value_class(primal)
     if type(primal) is not tuple:
@@ -308,9 +310,10 @@ def register_rule(rule: RuleFunction, kind: str) -> RuleFunction:
     """Give a rule of any number of operands its kind, without making it an operation.
 
     For rules that many operations share, as those of ``lantern.custom``; these call
-    ``start`` themselves.
+    ``start`` themselves. What they contribute may have any form.
     """
     _by_code[rule.__code__] = Op(rule.__name__, rule, kind, -1, rule)
+    _lazy.add(rule.__code__)
     return rule
 
 

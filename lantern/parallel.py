@@ -96,8 +96,11 @@ def _cores() -> int:
 
 def run(thunks: Sequence[Thunk], workers: int) -> list[Any]:
     """Call thunks in several threads; keep apart what they leave waiting."""
-    levels = [prompt for prompt in in_force() if isinstance(prompt, Reverse)]
-    plain = all(isinstance(x.suspend, BuiltinMethodType | Redirect) for x in levels)
+    levels = list({prompt: 0 for prompt in in_force() if isinstance(prompt, Reverse)})
+    plain = all(
+        x.goes_back and isinstance(x.suspend, BuiltinMethodType | Redirect)
+        for x in levels
+    )
     if workers == 1 or len(thunks) < 2 or not plain:
         return [thunk() for thunk in thunks]
     parts: list[Part] = [{level: [] for level in levels} for _ in thunks]
@@ -272,8 +275,14 @@ class Parts(Receiver):
 
 
 def _is_known(z: Receiver) -> bool:
-    """Whether an entry is of a kind that only touches itself and its operands."""
-    return type(z) in _KNOWN and (z.rule is None or type(z.rule) in _RULES)
+    """Whether an entry only touches itself and its operands, and these only themselves.
+
+    A receiver of another kind may hand on at once what a ledger would keep until later.
+    """
+    if type(z) not in _KNOWN or not (z.rule is None or type(z.rule) in _RULES):
+        return False
+    receivers = {type(x) for x in z.operands() if x is not None}
+    return receivers <= _KNOWN | {Ledger}
 
 
 _KNOWN = {

@@ -12,11 +12,9 @@ from contextvars import ContextVar
 from typing import Any
 
 from lantern.errors import ArgumentError
-from lantern.forward import Forward
-from lantern.hooks import levels_of
-from lantern.reverse import Reverse
-from lantern.tree import tree_leaves, tree_map
-from lantern.value import Level, Receiver, zeros_like
+from lantern.inside import levels_of
+from lantern.tree import tree_leaves
+from lantern.value import Level, Receiver
 
 __all__ = ["no_grad"]
 
@@ -38,13 +36,10 @@ class Gate:
 
     def __call__(self, receiver: Receiver) -> None:
         """Let a new value's rule wait, unless it is made in a quiet context."""
-        if self.level not in _quiet.get():
-            self.suspend(receiver)
-        elif isinstance(self.level, Forward):
-            self.suspend(receiver)
-            receiver.tangent = tree_map(zeros_like, receiver.tangent)
+        if self.level in _quiet.get():
+            self.level.drop(receiver)
         else:
-            receiver.release()
+            self.suspend(receiver)
 
 
 def _gate(level: Level) -> Gate | None:
@@ -111,7 +106,8 @@ def no_grad(*operands: Any) -> Iterator[None]:
         operands: values, or structures of them.
 
     Raises:
-        ArgumentError: if there are no operands.
+        ArgumentError: if there are no operands, or one belongs to ``lantern.torch``,
+            which has a ``no_grad`` of its own.
 
     Example:
         >>> import lantern
@@ -128,5 +124,10 @@ def no_grad(*operands: Any) -> Iterator[None]:
             "that track x; outside of grad nothing is tracked, and no block is needed."
         )
     found = {level for x in tree_leaves(operands) for level in levels_of(x)}
-    with quiet(*(x for x in found if isinstance(x, Reverse | Forward))):
+    if any(getattr(level, "is_ambient", False) for level in found):
+        raise ArgumentError(
+            "no_grad: a tensor of lantern.torch owns its history, which no block for "
+            "other derivatives can keep from it. Write `with torch.no_grad():`."
+        )
+    with quiet(*found):
         yield

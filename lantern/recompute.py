@@ -8,10 +8,12 @@ from typing import Any
 from lantern.checks import check_function
 from lantern.contribution import Masked, WithMask
 from lantern.cps import delimit
+from lantern.cps.handler import Unwind
 from lantern.errors import ArgumentError, MutationError
+from lantern.inside import plain
 from lantern.namespace import namespace
 from lantern.quieting import is_quiet, quiet
-from lantern.reverse import Reverse
+from lantern.reverse import Reverse, frozen
 from lantern.several import Several, part
 from lantern.surroundings import Surroundings, reachable
 from lantern.tree import tree_leaves, tree_map
@@ -44,7 +46,8 @@ def checkpoint(f: Function) -> Function:
         MutationError: in the backward pass, if the second run gave another result:
             something that f reads was changed in between.
         ArgumentError: if f closes over a value of an inner derivative, in a way that
-            does not show, and is called with values of an outer one.
+            does not show, and is called with values of an outer one; or if it is left
+            early (``early_exit``) with a value that it has computed.
 
     Example:
         >>> import lantern
@@ -64,9 +67,9 @@ def checkpoint(f: Function) -> Function:
     @functools.wraps(f)
     def checkpointed(*args: Any, **kwargs: Any) -> Any:
         level = _innermost((*tree_leaves((args, kwargs)), *reachable(f)))
-        if not isinstance(level, Reverse) or is_quiet(level):
-            return f(*args, **kwargs)
-        return _checkpoint(f, args, kwargs, level)
+        if isinstance(level, Reverse) and level.goes_back and not is_quiet(level):
+            return _checkpoint(f, frozen(args), frozen(kwargs), level)
+        return f(*args, **kwargs)
 
     return checkpointed
 
@@ -82,8 +85,12 @@ def _innermost(leaves: Any) -> Level | None:
 def _checkpoint(f: Function, args: Any, kwargs: Any, level: Reverse) -> Any:
     """The first run: its result, tracked by a receiver that will run f again."""
     surroundings = Surroundings(f, (args, kwargs))
-    with quiet(level):
-        y = surroundings.f(*args, **kwargs)
+    try:
+        with quiet(level):
+            y = surroundings.f(*args, **kwargs)
+    except Unwind as leaving:
+        _check_left_with(leaving.value, (args, kwargs), level)
+        raise
     surroundings.end()
     own = _own(y, level)
     if not own:
@@ -95,6 +102,17 @@ def _checkpoint(f: Function, args: Any, kwargs: Any, level: Reverse) -> Any:
     level.suspend(whole.receiver)
     parts = (part(whole, i) for i in range(len(own)))
     return tree_map(lambda leaf: next(parts) if _is_own(leaf, level) else leaf, y)
+
+
+def _check_left_with(value: Any, given: Any, level: Level) -> None:
+    """Refuse what a function computed and leaves with past its checkpoint."""
+    known = set(map(id, tree_leaves(given)))
+    if any(_is_own(x, level) and id(x) not in known for x in tree_leaves(value)):
+        raise ArgumentError(
+            "checkpoint: f was left early, with a value whose derivative would be lost "
+            "(early_exit, or an effect that ended the program). Let f return it, or "
+            "put the whole program that is left early inside f."
+        ) from None
 
 
 def _is_own(x: Any, level: Level) -> bool:
@@ -121,10 +139,14 @@ def _own(y: Any, level: Level) -> list[Any]:
 
 
 class Segment:
-    """One checkpointed call, in the place of a suspended rule."""
+    """One checkpointed call, in the place of a suspended rule.
+
+    Attributes:
+        answer: what the program came to, where that is known.
+    """
 
     __name__ = "checkpoint"
-    __slots__ = ("args", "kwargs", "level", "marks", "surroundings")
+    __slots__ = ("answer", "args", "kwargs", "level", "marks", "surroundings")
 
     def __init__(
         self, surroundings: Surroundings, args: Any, kwargs: Any, level: Reverse, y: Any
@@ -132,6 +154,7 @@ class Segment:
         self.surroundings = surroundings
         self.args, self.kwargs, self.level = args, kwargs, level
         self.marks = [_mark(x) for x in _own(y, level)]
+        self.answer: Any = None
 
     def again(self) -> "Segment":
         """Itself: it can be run any number of times."""
@@ -160,7 +183,7 @@ class Segment:
         finally:
             level.waiting, level.suspend, level.begin = before
 
-    def _seed(self, y_bars: dict[int, Any]) -> None:
+    def _seed(self, y_bars: dict[int, Any]) -> Any:
         own = _own(self.surroundings.f(*self.args, **self.kwargs), self.level)
         marks = [_mark(y) for y in own]
         if len(marks) != len(self.marks) or not all(map(_agree, marks, self.marks)):
@@ -172,11 +195,12 @@ class Segment:
             )
         for i, y_bar in y_bars.items():
             own[i].receiver.accumulate(y_bar)
+        return self.answer
 
 
 def _mark(y: Any) -> tuple[Any, ...]:
     """What tells one result from another: shape, sum, and the size of its terms."""
-    y = base(y)
+    y = plain(y)
     if not hasattr(y, "dtype"):
         return (y,)
     xp = namespace(y)
@@ -221,6 +245,11 @@ class Again(Receiver):
     def holds_complex(self) -> bool:
         """Cotangents come as they are."""
         return False
+
+    def resume(self, answer: Any) -> Any:
+        """As ``Receiver.resume``; what runs again sees what the program came to."""
+        self.rule.answer = answer
+        return super().resume(answer)
 
     def settle(self, rule: Any, z_bar: Any) -> None:
         """Run the function again."""

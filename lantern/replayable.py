@@ -1,7 +1,7 @@
 """How a rule is started where it may be needed more than once."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 __all__ = ["Replayable"]
 
@@ -13,9 +13,13 @@ class Replayable:
         rule: the generator function.
         operands: its positional arguments.
         statics: its keyword arguments.
+
+    Attributes:
+        replays: whether a derivative that starts its rules so may need them again.
     """
 
     __slots__ = ("operands", "rule", "started", "statics", "value")
+    replays: ClassVar[bool] = True
 
     started: Any
     value: Any

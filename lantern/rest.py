@@ -16,7 +16,6 @@ from lantern.errors import ArgumentError, MissingRuleError, RuleError
 from lantern.op import first, value_class
 from lantern.reverse import Reverse
 from lantern.value import (
-    Level,
     Receiver,
     Rule,
     Value,
@@ -29,12 +28,18 @@ __all__ = ["both_ways", "bracket", "early_exit", "with_answer"]
 Manager = AbstractContextManager[Any]
 
 
-def current_level() -> Level | None:
+def current_level() -> Reverse | None:
     """The innermost reverse-mode derivative that is being taken around the caller."""
     for prompt in in_force():
-        if isinstance(prompt, Level):
+        if isinstance(prompt, Reverse) and prompt.goes_back:
             return prompt
     return None
+
+
+def goes_back_once(level: Reverse) -> bool:
+    """Whether each rule of a derivative is resumed once, at the end of its program."""
+    begin = level.begin
+    return begin is None or not begin.replays
 
 
 class Moment(Receiver):
@@ -132,7 +137,7 @@ class bracket:  # noqa: N801 (a context manager: used like a verb)
         value = self.manager.__enter__()
         self.open = True
         level = current_level()
-        if level is not None and level.begin is None:
+        if level is not None and goes_back_once(level):
             moment = Moment(self._exit, self._exit)
             try:
                 level.suspend(moment)
@@ -187,7 +192,7 @@ class both_ways:  # noqa: N801 (a context manager: used like a verb)
                 f"{type(make).__name__}. Write both_ways(lambda: ...)."
             )
         self.make = make
-        self.level: Level | None = None
+        self.level: Reverse | None = None
         self.here: Manager | None = None  # of the block
         self.back: Manager | None = None  # of the backward pass
 
@@ -329,7 +334,7 @@ def _perform(rule: Any, operands: Any, args: Any, statics: Any) -> Any:
     if not values:
         return first(rule(*operands, *args, **statics))
     level = max((x.prompt for x in values), key=attrgetter("level"))
-    if not isinstance(level, Reverse) or level.begin is not None:
+    if not isinstance(level, Reverse) or not goes_back_once(level):
         raise MissingRuleError(
             f"{rule.__name__}: it needs the answer of the whole program, which "
             f"{level.name} does not know. Use grad or value_and_grad."
@@ -383,14 +388,8 @@ class Answered(Receiver):
 
     def resume(self, answer: Any) -> Any:
         """Run the backward step, with the answer and the cotangent."""
-        if answer is None:
-            raise RuleError(
-                f"{self.rule.__name__}: the derivative that is being taken has no "
-                f"answer. Use grad or value_and_grad."
-            )
-        self.settle(
-            self.rule, (answer, 0.0 if self.cotangent is None else self.cotangent)
-        )
+        z_bar = 0.0 if self.cotangent is None else self.cotangent
+        self.settle(self.rule, (answer, z_bar))
         self.release()
         self.inside = self.cotangent = None
         return answer

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 from lantern.checks import (
     by_names,
@@ -39,9 +39,13 @@ class Reverse(Level):
         name: for messages.
         driver: "in place", where a rule waits in a list; or "switching", where every
             operation captures the rest of the program with ``shift``. Same results.
+
+    Attributes:
+        goes_back: False if its rules are kept for their forward steps alone.
     """
 
     __slots__ = ("waiting",)
+    goes_back: ClassVar[bool] = True
 
     def __init__(self, name: str, driver: str = "in place") -> None:
         self.name, self.driver = name, driver
@@ -326,7 +330,8 @@ def vjp(f: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
     References:
         Griewank and Walther (2008), section 3.2.
     """
-    level, rules, inputs, y, *aux = record("vjp", f, primals, has_aux)
+    level = Reverse("vjp")
+    rules, inputs, y, *aux = record(level, f, primals, has_aux)
     value = strip(y, level, fresh=True)
 
     def pullback(y_bar: Any) -> tuple[Any, ...]:
@@ -352,23 +357,23 @@ def vjp(f: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
 
 
 def record(
-    where: str, f: Function, primals: Sequence[Any], has_aux: bool
+    level: Reverse, f: Function, primals: Sequence[Any], has_aux: bool
 ) -> tuple[Any, ...]:
     """Run f once and keep its rules, to be started again as often as needed.
 
     Returns:
-        The level, the receivers in the order of the program, the tracked arguments,
-        the tracked result and, with ``has_aux``, what came beside it.
+        The receivers in the order of the program, the tracked arguments, the tracked
+        result and, with ``has_aux``, what came beside it.
     """
+    where = str(level.name)
     check_function(where, f)
-    level = Reverse(where)
     rules: list[Receiver] = []
     level.suspend, level.begin = rules.append, Replayable
     inputs = tuple(track(where, x, level) for x in primals)
     y = level.run(lambda: frozen(f(*inputs)))
     y, *aux = pair(where, y) if has_aux else (y,)
     check_result(where, y)
-    return level, rules, inputs, y, *aux
+    return rules, inputs, y, *aux
 
 
 def in_kind_of(x: Value, seed: Any) -> Any:

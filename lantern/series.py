@@ -72,6 +72,13 @@ class Jet(Level):
         z.tangent = tuple(z.fit(term) for term in terms)
         z.release()
 
+    def drop(self, receiver: Receiver) -> None:
+        """In place of ``suspend``: the value does not move."""
+        order = min(len(x.tangent) for x in receiver.operands() if x is not None)
+        zero = tree_map(zeros_like, receiver.rule.value)
+        receiver.tangent = (zero,) * order
+        receiver.release()
+
     def terms(self, z: Receiver, rule: Replayable, order: int) -> Terms:
         """The terms 1 to order of a result's series."""
         if rule.rule in DIRECT:

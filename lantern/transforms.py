@@ -1,7 +1,7 @@
 """Derivatives made from the two modes: the linear map of a program, products, pairs."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from lantern.checks import (
     by_names,
@@ -13,15 +13,37 @@ from lantern.checks import (
     is_number,
 )
 from lantern.errors import ArgumentError, NotScalarError, ShapeError
-from lantern.forward import by_partials, combined, give_tangent, jvp, partials, way
+from lantern.forward import (
+    by_partials,
+    combined,
+    give_tangent,
+    jvp,
+    partials,
+    stand_still,
+    way,
+)
 from lantern.namespace import namespace
-from lantern.reverse import grad, record, strip, vjp
+from lantern.reverse import Reverse, grad, record, strip, vjp
 from lantern.tree import tree_leaves, tree_map
 from lantern.value import Receiver, Replayable, Value, base, is_complex, zeros_like
 
 __all__ = ["elementwise_grad", "hvp", "linearize", "vhp", "wirtinger"]
 
 Function = Callable[..., Any]
+
+
+class Linear(Reverse):
+    """The level of a program that is kept as a linear map, to be gone through forward.
+
+    What belongs to a way back (a checkpoint, a bracket) has no place in it.
+    """
+
+    __slots__ = ()
+    goes_back: ClassVar[bool] = False
+
+    def drop(self, receiver: Receiver) -> None:
+        """In place of ``suspend``: the value does not move."""
+        stand_still(receiver)
 
 
 def linearize(f: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
@@ -50,7 +72,8 @@ def linearize(f: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, .
     References:
         Griewank and Walther (2008), section 3.1.
     """
-    level, rules, inputs, y, *aux = record("linearize", f, primals, has_aux)
+    level = Linear("linearize")
+    rules, inputs, y, *aux = record(level, f, primals, has_aux)
     known: dict[int, list[Any]] = {}
 
     def pushforward(*tangents: Any) -> Any:

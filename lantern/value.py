@@ -84,6 +84,10 @@ class Level(Prompt):
             self._kept: dict[int, tuple[Any, Any]] = {}
             return self._kept
 
+    def drop(self, receiver: "Receiver") -> None:
+        """In place of ``suspend``: keep nothing, so that the derivative is zero."""
+        receiver.release()
+
     def close(self) -> None:
         """End this derivative: its values can be read, but not computed with."""
         self.suspend = _escaped
@@ -98,11 +102,7 @@ class _Untracked(Level):
     def __init__(self) -> None:
         super().__init__("untracked")
         self.level = 0
-        self.suspend = _let_go
-
-
-def _let_go(receiver: "Receiver") -> None:
-    receiver.release()
+        self.suspend = self.drop
 
 
 UNTRACKED = _Untracked()
@@ -256,6 +256,11 @@ class Value:
     def receiver(self) -> Any:
         """Who waits for this value's cotangent."""
         raise NotImplementedError
+
+    @property
+    def inside(self) -> Any:
+        """The value without its own level: of the levels outside, or plain."""
+        return self.primal
 
     @classmethod
     def emerge(

@@ -4,7 +4,7 @@ import linecache
 import sys
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from lantern.value import Replayable
 
@@ -57,6 +57,7 @@ class Watched(Replayable):
     """
 
     __slots__ = ("contributions", "line", "name")
+    replays: ClassVar[bool] = False
 
     contributions: list[Any] | None
 

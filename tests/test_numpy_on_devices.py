@@ -43,6 +43,8 @@ WITHOUT_COUNTERPART = {
 # Functions that have to look at values to know what to do.
 LOOKING = {
     "np.choose": "a choice out of range is an error",
+    "np.polydiv": "how many leading zeros it cuts off depends on the values",
+    "np.polymul": "how many leading zeros it cuts off depends on the values",
     "np.trim_zeros": "how much it cuts off depends on the values",
 }
 

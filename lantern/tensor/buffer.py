@@ -99,9 +99,11 @@ class Buffer(Tensor):
         return self.freeze().receiver
 
     @classmethod
-    def emerge(cls, *args: Any, **options: Any) -> Any:
-        """What is computed from a buffer is a tensor."""
-        return Tensor.emerge(*args, **options)
+    def emerge(cls, primal: Any, prompt: Any, *args: Any, **options: Any) -> Any:
+        """What is computed from a buffer is a tensor, or a value for many examples."""
+        if not prompt.is_derivative:
+            return primal
+        return Tensor.emerge(primal, prompt, *args, **options)
 
     @property
     def shape(self) -> tuple[int, ...]:

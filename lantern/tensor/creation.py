@@ -5,15 +5,15 @@ from typing import Any
 from lantern import arithmetic
 from lantern.elementary import exp, log
 from lantern.errors import ArgumentError, MissingRuleError
+from lantern.inside import detached
 from lantern.namespace import namespace
 from lantern.op import Function, linear
-from lantern.saving import copied
 from lantern.tensor.device import to_device
 from lantern.tensor.manipulation import as_array, astype, broadcast_to, expand_dims
 from lantern.tensor.namespace import array_namespace, find_device, numpy_namespace
 from lantern.tensor.stacking import stack
 from lantern.tree import tree_leaves, tree_map
-from lantern.value import Rule, Value, base, is_complex, is_tracked
+from lantern.value import Rule, Value, base, is_complex
 
 __all__ = [
     "arange",
@@ -384,4 +384,4 @@ def stop_gradient(tree: Any) -> Any:
         >>> lantern.grad(lambda x: x * stop_gradient(x))(3.0)
         3.0
     """
-    return tree_map(lambda x: copied(base(x)) if is_tracked(x) else base(x), tree)
+    return tree_map(detached, tree)

@@ -15,7 +15,7 @@ from lantern.tensor.manipulation import (
     ravel,
     reshape,
 )
-from lantern.tensor.namespace import numpy_namespace
+from lantern.tensor.namespace import array_namespace, numpy_namespace
 from lantern.tensor.stacking import concat
 from lantern.tree import tree_leaves
 from lantern.value import Value, base
@@ -187,7 +187,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
     parts = [arr, broadcast_to(values, shape)]
     order = numpy_namespace.arange(n + count)
     order = numpy_namespace.insert(order[:n], obj, order[n:])
-    return take(concat(parts, axis, dtype=arr.dtype), order, axis)
+    return _taken(concat(parts, axis, dtype=arr.dtype), order, axis)
 
 
 def delete(arr: Any, obj: Any, axis: int | None = None) -> Any:
@@ -209,7 +209,12 @@ def delete(arr: Any, obj: Any, axis: int | None = None) -> Any:
         arr, axis = reshape(arr, -1), 0
     axis = axis_of(axis, len(arr.shape))
     positions = numpy_namespace.arange(arr.shape[axis])
-    return take(arr, numpy_namespace.delete(positions, base(obj)), axis)
+    return _taken(arr, numpy_namespace.delete(positions, base(obj)), axis)
+
+
+def _taken(x: Any, positions: Any, axis: int) -> Any:
+    """The elements at positions that were computed on the host."""
+    return take(x, array_namespace(base(x)).asarray(positions), axis)
 
 
 def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:

@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from lantern.errors import MutationError
+from lantern.errors import DetachError, MutationError
 from lantern.op import Function
 from lantern.tensor.standard import writeable
 from lantern.value import base, is_tracked
 
-__all__ = ["refuse_to_set", "refuse_writing"]
+__all__ = ["refuse_out", "refuse_to_set", "refuse_writing"]
 
 _METHODS = {
     "byteswap": "x.astype(dtype)",
@@ -54,3 +54,14 @@ def refuse_to_set(cls: type) -> None:
 
     for name in _PROPERTIES:
         setattr(cls, name, getattr(cls, name).setter(refuse))
+
+
+def refuse_out(name: str, args: Any, kwargs: dict[str, Any]) -> None:
+    """Refuse ``out=``, and what NumPy would write into where that is no keyword."""
+    second = args[1:] if name in ("fix", "isneginf", "isposinf") else ()
+    out = kwargs.pop("out", None)
+    if any(x is not None for x in (out if type(out) is tuple else (out, *second))):
+        raise DetachError(
+            f"numpy.{name}: inside vmap there is another result for each example, "
+            f"which out= cannot hold. Use the function's result."
+        )

@@ -147,6 +147,7 @@ class Ambient(Level):
     """
 
     __slots__ = ()
+    is_ambient: ClassVar[bool] = True
 
     def __init__(self) -> None:
         super().__init__("eager")

@@ -8,6 +8,7 @@ import weakref
 import numpy as np
 import pytest
 
+import lantern
 import lantern.torch as ours
 from tests.torch_face.compared import assert_same, inputs, plain, theirs
 
@@ -575,3 +576,10 @@ def test_a_stale_view_is_refused():
     h.mul_(3)
     with pytest.raises(RuntimeError, match="view of a tensor was used after"):
         (row * 2).sum().backward()
+
+
+def test_the_no_grad_of_other_derivatives_is_refused():
+    x = ours.tensor([1.0, 2.0], requires_grad=True)
+    refused = pytest.raises(lantern.ArgumentError, match=r"torch\.no_grad\(\)")
+    with refused, lantern.no_grad(x):
+        pass

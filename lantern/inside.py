@@ -1,0 +1,35 @@
+"""What is inside of a value: its derivatives, and at last something plain."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from lantern.saving import copied
+from lantern.value import UNTRACKED, Level, Value, base, is_tracked
+
+__all__ = ["detached", "levels_of", "plain"]
+
+
+def levels_of(x: Any) -> Iterator[Level]:
+    """The derivatives that track a value, innermost first."""
+    while isinstance(x, Value):
+        if x.prompt is not UNTRACKED and x.prompt.is_derivative:
+            yield x.prompt
+        x = x.inside
+
+
+def plain(x: Any) -> Any:
+    """As ``base``; of a value that stands for many examples all of them."""
+    while isinstance(x, Value):
+        x = x.inside
+    return x
+
+
+def detached(x: Any) -> Any:
+    """A value as a constant, in memory that nobody else writes to."""
+    if not is_tracked(x):
+        return base(x)
+    x = base(x)
+    if not isinstance(x, Value):
+        return copied(x)
+    batched: Any = x
+    return batched.detached()
