@@ -8,6 +8,7 @@ from lantern.batched_values import Batched, Examples
 from lantern.checks import check_function, check_result, describe, is_number
 from lantern.errors import ArgumentError, ShapeError
 from lantern.namespace import namespace
+from lantern.reverse import frozen
 from lantern.tensor.manipulation import as_array, broadcast_to, moveaxis
 from lantern.tensor.namespace import numpy_namespace
 from lantern.tree import tree_leaves, tree_map, tree_structure
@@ -91,7 +92,7 @@ def _map(
     inputs = [_each(where, enter, axes, x) for where, axes, x in entries]
     batched, named = inputs[: len(args)], inputs[len(args) :]
     try:
-        y = f(*batched, **dict(zip(kwargs, named, strict=True)))
+        y = frozen(f(*batched, **dict(zip(kwargs, named, strict=True))))
         check_result("vmap", y)
         return _each("the result", leave, out_axes, y)
     finally:

@@ -799,3 +799,26 @@ def test_to_leave_a_checkpoint_early():
         grad(f)(3.0, lambda x: x * x)
     inside = lantern.checkpoint(lambda x: f(x, lambda x: x))
     assert grad(inside)(3.0) == 6.0
+
+
+@pytest.mark.usefixtures("probe")
+class TestABatchInAMap:
+    def test_a_row_as_the_result(self):
+        z = lantern.vmap(lambda x: lantern.batch(cell, [x, 2 * x])[1])(np.ones(3))
+        np.testing.assert_allclose(z, np.full(3, np.tanh(2.0)))
+
+    def test_gradients_of_each_example(self):
+        def f(x, w):
+            return sum(lantern.batch(lambda e: cell(x * e @ w).sum() * e, [1.0, 2.0]))
+
+        x, w = np.linspace(-1, 1, 8).reshape(4, 2), np.arange(6.0).reshape(2, 3) / 5
+        gradient = lantern.grad(f, argnums=(0, 1))
+        x_bar, w_bar = lantern.vmap(gradient, in_axes=(0, None))(x, w)
+        for row, *found in zip(x, x_bar, w_bar, strict=True):
+            for a, b in zip(found, gradient(row, w), strict=True):
+                np.testing.assert_allclose(a, b)
+
+
+@lantern.batched
+def cell(x):
+    return lantern.tanh(x)

@@ -48,10 +48,19 @@ class Row(Tensor):
             raise RuleError(f"batch: the call of this row failed: {error}") from error
         return getattr(self, name)
 
-    emerge = Tensor.emerge
+    @classmethod
+    def emerge(cls, primal: Any, prompt: Any, *args: Any, **options: Any) -> Any:
+        """What is computed from a row is a tensor, or a value for many examples."""
+        if not prompt.is_derivative:
+            return primal
+        return Tensor.emerge(primal, prompt, *args, **options)
 
     def read(self) -> Any:
         """The row as an array; tracked by the derivative of its store."""
+        return self.value
+
+    def frozen(self) -> Any:
+        """The row as an array, outside of the batch."""
         return self.value
 
     def read_together(self, values: Sequence[Any]) -> Any:
