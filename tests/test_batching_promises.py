@@ -1,7 +1,6 @@
 """Calls that are put down and answered later: rows that nobody has computed yet."""
 
 from contextvars import ContextVar
-from functools import partial
 
 import numpy as np
 import pytest
@@ -119,63 +118,6 @@ class TestOrder:
             return lantern.fork(lambda: waits(x), variable.get, variable.get)[1:]
 
         assert lantern.batch(body, [np.float64(1)]) == [(0, 0)]
-
-
-class TestLaterBatches:
-    def test_know_what_comes_back(self):
-        @lantern.batched
-        def f(x):
-            return x, [x]
-
-        def body(x):
-            log.append("begin")
-            y, [z] = f(x)
-            log.append("end")
-            return y + z
-
-        log = []
-        assert lantern.batch(body, [1.0, 2.0]) == [2, 4]
-        assert log == ["begin", "begin", "end", "end"]
-        log.clear()
-        assert lantern.batch(body, [3.0, 4.0]) == [6, 8]
-        assert log == ["begin", "end", "begin", "end"]
-
-    def test_ask_again_for_other_arguments(self):
-        @lantern.batched
-        def f(x, mode="one", *, times=1, weights=None, option=None):
-            if weights is not None:
-                return [x] * len(weights)
-            if isinstance(option, list | set):
-                return {"x": x}
-            return x if mode == "one" else (x,) * times
-
-        def run(*args, **options):
-            (result,) = lantern.batch(lambda x: f(x, *args, **options), [1.0])
-            return result
-
-        for _ in range(2):
-            assert run() == 1
-            assert run("two") == (1,)
-            assert run("two", times=2) == (1, 1)
-            assert run(weights=np.ones(2)) == [1, 1]
-            assert run(weights=np.ones(3)) == [1, 1, 1]
-            assert run(option=[None]) == {"x": 1}
-            assert run(option=frozenset()) == 1
-            assert run(option={1}) == {"x": 1}
-
-    def test_do_not_remember_without_end(self):
-        @lantern.batched
-        def f(x, *, option):
-            return x + option
-
-        for k in range(250):
-            assert lantern.batch(partial(f, option=k), [1.0]) == [1 + k]
-        (known,) = [
-            cell.cell_contents
-            for cell in f.__closure__
-            if type(cell.cell_contents) is dict
-        ]
-        assert len(known) <= 100
 
 
 class TestWhatIsReadLater:

@@ -2,17 +2,17 @@
 
 A call needs the rows that it is given, and may come before they are there. So it knows
 how many of them are missing, and each call knows who follows it. What structure comes
-back is known from the second call of a kind on, also in later batches: only the first
-must be waited for.
+back is known from the second call of a kind on: only the first must be waited for. The
+next batch knows nothing of it, so that it makes the same groups, to the last bit.
 """
 
 from collections.abc import Sequence
 from typing import Any
 
-from lantern.batching.grouping import NUMBERS, check_rows, stack_leaves
+from lantern.batching.grouping import check_rows, stack_leaves
 from lantern.batching.row import Row
 from lantern.errors import ShapeError
-from lantern.tree import is_leaf, tree_leaves, tree_map, tree_paths, tree_structure
+from lantern.tree import is_leaf, tree_leaves, tree_map, tree_paths
 from lantern.value import Value
 
 __all__ = ["Call", "Form"]
@@ -29,8 +29,6 @@ class Form:
         is_apart: whether there are values of a derivative or a ``vmap`` that a body
             takes: it will not wait for the results.
         is_known, is_row: whether it is known what comes back; whether it is one row.
-        known, signature: what the function is known to give back, in whatever batch,
-            and for what arguments.
         result: what comes back, its leaves standing for rows.
         paths: where in it they are.
     """
@@ -43,7 +41,6 @@ class Form:
         shared: dict[str, Any],
         leaves: Sequence[Any],
         own: Sequence[bool],
-        known: dict[Any, Any],
     ) -> None:
         self.scheduler, self.batch = scheduler, scheduler.stores.batch
         self.function, self.args, self.shared = function, args, shared
@@ -58,12 +55,9 @@ class Form:
             isinstance(x, Value) and x.prompt.level > scheduler.level
             for x in (*values, *tree_leaves(shared))
         )
-        self.known, self.signature = known, signature(args, shared)
         self.result: Any = None
         self.paths: list[Any] = []
         self.is_known = self.is_row = False
-        if self.signature in known:
-            self.know(*known[self.signature])
 
     def know(self, result: Any, paths: list[Any]) -> None:
         """Be told what comes back."""
@@ -93,10 +87,6 @@ class Form:
         paths = [()] if is_leaf(result) else [path for path, _ in tree_paths(result)]
         if not self.is_known:
             self.know(tree_map(lambda _: 0, result), paths)
-            if self.signature is not None:
-                if len(self.known) >= MOST_KNOWN:
-                    self.known.clear()
-                self.known[self.signature] = self.result, paths
         elif paths != self.paths:
             raise ShapeError(
                 f"{self.name}: it returned a structure with arrays at {paths}, where "
@@ -117,29 +107,6 @@ class Form:
             row.call = call
         left = iter(rows)
         return tree_map(lambda _: next(left), self.result)
-
-
-def signature(args: Sequence[Any], shared: dict[str, Any]) -> Any:
-    """What the structure of a result may depend on, in whatever batch.
-
-    Structures, shapes and types of the arguments; the values of those that are not
-    stacked. None where there is one that is not known to stay as it is.
-    """
-    parts: list[Any] = [str(tree_structure((args, shared)))]
-    stacked = [x for x in tree_leaves(args) if type(x) not in NUMBERS]
-    for x in (*stacked, *tree_leaves(shared)):
-        if type(x) is Row:  # may not have a shape yet
-            continue
-        if hasattr(x, "dtype"):
-            parts += x.shape, x.dtype
-        elif type(x) in NUMBERS or type(x) in (str, bytes):
-            parts.append(x)
-        else:
-            return None
-    return tuple(parts)
-
-
-MOST_KNOWN = 100
 
 
 class Call:

@@ -135,7 +135,6 @@ class Scheduler:
     def call(
         self,
         function: Any,
-        known: dict[Any, Any],
         args: Sequence[Any],
         shared: dict[str, Any],
     ) -> Any:
@@ -143,7 +142,6 @@ class Scheduler:
 
         Args:
             function: the batched function.
-            known: what it is known to give back.
             args, shared: the arguments by position and by name.
         """
         if self.closing:
@@ -154,7 +152,7 @@ class Scheduler:
         form = self.forms.get(key)
         if form is None:
             own = [is_own(x, self.stores.batch) for x in leaves]
-            form = Form(self, function, args, shared, leaves, own, known)
+            form = Form(self, function, args, shared, leaves, own)
             self.forms[key] = form
         if form.is_apart:
             return alone(function, args, shared)

@@ -54,7 +54,6 @@ def batched(function: Function) -> Function:
         [4, 1, 5]
     """
     check_function("batched", function)
-    known: dict[Any, Any] = {}
 
     @functools.wraps(function)
     def call(*args: Any, **shared: Any) -> Any:
@@ -63,7 +62,7 @@ def batched(function: Function) -> Function:
             return function(*args, **shared)
         if scheduler is None or scheduler.is_apart():
             return alone(function, args, shared)
-        return scheduler.call(function, known, args, shared)
+        return scheduler.call(function, args, shared)
 
     return call
 
