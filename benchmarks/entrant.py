@@ -19,37 +19,45 @@ class Entrant:
     """A program in a process of its own, and the numbers that it computed.
 
     Attributes:
-        result: None if its library is missing.
+        result: None if its library is missing; an exception if it cannot run the
+            program.
+
+    Args:
+        name: of the library, for messages.
+        make: gives the program, in the new process.
+        budget: how many seconds one timing should take.
     """
 
-    def __init__(self, name: str, make: Maker) -> None:
+    def __init__(self, name: str, make: Maker, budget: float = 0.2) -> None:
         context = multiprocessing.get_context("spawn")
         self._pipe, theirs = context.Pipe()
-        serve = context.Process(target=_serve, args=(name, make, theirs), daemon=True)
+        serve = context.Process(
+            target=_serve, args=(name, make, budget, theirs), daemon=True
+        )
         serve.start()
         theirs.close()
-        self.result = self._answer()
+        try:
+            self.result = self._pipe.recv()
+        except EOFError:
+            self.result = RuntimeError(f"{name}: its process ended without an answer")
 
     def seconds(self) -> float:
         """Have the program timed once more: seconds per call."""
         self._pipe.send("again")
-        return self._answer()
-
-    def _answer(self) -> Any:
         answer = self._pipe.recv()
         if isinstance(answer, Exception):
             raise answer
-        return answer
+        return float(answer)
 
 
-def _serve(name: str, make: Maker, pipe: Connection) -> None:
+def _serve(name: str, make: Maker, budget: float, pipe: Connection) -> None:
     """The process of an entrant: answers with the result, then with timings."""
     try:
         program = make()
         if program is None:
             return pipe.send(None)
         pipe.send(_numbers(program()))
-        calls = _calls(program)
+        calls = _calls(program, budget)
         while pipe.recv():
             pipe.send(_time(program, calls))
     except EOFError:  # the race is over
@@ -66,7 +74,7 @@ def _numbers(result: Any) -> Any:
     return np.concatenate([np.ravel(np.asarray(part)) for part in parts])
 
 
-def _calls(program: Program, budget: float = 0.2) -> int:
+def _calls(program: Program, budget: float) -> int:
     """How many calls make one timing last about ``budget`` seconds."""
     return max(1, math.ceil(budget / max(_time(program, 1), 1e-6)))
 

@@ -10,7 +10,16 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import ModuleType
 
-PACKAGES = ("numpy", "greenlet", "torch", "autograd", "micrograd", "jax")
+PACKAGES = (
+    "numpy",
+    "greenlet",
+    "torch",
+    "autograd",
+    "micrograd",
+    "jax",
+    "mygrad",
+    "tinygrad",
+)
 
 _VARIABLES = {
     # One thread.

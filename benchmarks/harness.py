@@ -49,15 +49,20 @@ def race(
     quick: bool = False,
     rtol: float = 1e-9,
 ) -> list[Row]:
-    """Compare the results of all, time them in turns, and give a row per peer."""
-    entrants = {name: Entrant(name, make) for name, make in makers.items()}
-    present = {
-        n: entrant for n, entrant in entrants.items() if entrant.result is not None
-    }
+    """Compare the results of all, time them in turns, and give a row per peer.
+
+    A peer that is missing, or cannot run the program, says so in its row.
+    """
+    budget = 0.05 if quick else 0.2
+    entrants = {name: Entrant(name, make, budget) for name, make in makers.items()}
+    absent = {name: _why_not(name, entrant) for name, entrant in entrants.items()}
+    if absent[LANTERN]:
+        raise RuntimeError(absent[LANTERN])
+    present = {name: e for name, e in entrants.items() if not absent[name]}
     agree(benchmark, {name: entrant.result for name, entrant in present.items()}, rtol)
     times = take_turns(present, operations, rounds=3 if quick else 11)
     return [
-        _versus(benchmark, name, times, targets.get(name))
+        _versus(benchmark, name, times, targets.get(name), absent[name])
         for name in entrants
         if name != LANTERN
     ]
@@ -97,13 +102,26 @@ def peak_memory(program: Program) -> int:
     return peak
 
 
+def _why_not(name: str, entrant: Entrant) -> str:
+    """Why an entrant does not take part, in one line; empty if it does."""
+    if entrant.result is None:
+        return f"{name} is missing here"
+    if isinstance(entrant.result, Exception):
+        return " ".join(str(entrant.result).split())[:200]
+    return ""
+
+
 def _versus(
-    benchmark: str, name: str, times: Mapping[str, Times], target: Target | None
+    benchmark: str,
+    name: str,
+    times: Mapping[str, Times],
+    target: Target | None,
+    absent: str,
 ) -> Row:
     """The row that says how much faster than ``name`` Lantern is."""
-    ours, theirs = times[LANTERN], times.get(name)
     figure = f"times as fast as {name}"
-    if theirs is None:
-        return Row(benchmark, figure, None, "×", target, f"{name} is missing here")
+    if absent:
+        return Row(benchmark, figure, None, "×", target, absent)
+    ours, theirs = times[LANTERN], times[name]
     detail = f"{LANTERN} {ours}, {name} {theirs}"
     return Row(benchmark, figure, theirs.median / ours.median, "×", target, detail)

@@ -14,9 +14,9 @@ MODULES = {LANTERN: "lantern", "PyTorch": "torch", "autograd": "autograd", "JAX"
 _PROGRAM = """
 import sys, time
 import numpy
-start = time.perf_counter()
+start = time.process_time()
 __import__(sys.argv[1])
-print(time.perf_counter() - start)
+print(time.process_time() - start)
 """
 
 
@@ -34,7 +34,7 @@ def rows(quick: bool) -> list[Row]:
 
 
 def _import(module: str) -> float:
-    """Seconds that the import takes in a fresh interpreter, after ``import numpy``."""
+    """Processor seconds of the import in a fresh interpreter, after NumPy's."""
     command = [sys.executable, "-c", _PROGRAM, module]
     return float(subprocess.check_output(command, text=True, env=os.environ))
 

@@ -52,11 +52,12 @@ def markdown(rows: Sequence[Row]) -> str:
     return "\n".join(lines + [_line(row) for row in rows]) + "\n"
 
 
-def write(rows: Sequence[Row], folder: Path) -> list[Path]:
+def write(rows: Sequence[Row], folder: Path, note: str) -> list[Path]:
     """Write ``latest.md`` and, where matplotlib is installed, ``latest.png``."""
     folder.mkdir(parents=True, exist_ok=True)
     page = folder / "latest.md"
-    page.write_text(f"{surroundings()}\n\n{markdown(rows)}", encoding="utf-8")
+    text = f"{surroundings()}\n\n{markdown(rows)}\n{note}\n"
+    page.write_text(text, encoding="utf-8")
     ratios = [row for row in rows if row.unit == "×" and row.value]
     picture = folder / "latest.png"
     picture.unlink(missing_ok=True)

@@ -66,7 +66,8 @@ def describe(leaf: Any) -> str:
 def check_scalar(where: str, y: Any, holomorphic: bool) -> None:
     """Refuse a result that is not one number of the expected kind."""
     shape = tuple(getattr(y, "shape", ()))
-    if shape or not is_number(y) or str(getattr(y, "dtype", "")) == "bool":
+    kind = getattr(getattr(y, "dtype", None), "kind", "")
+    if shape or not is_number(y) or kind == "b":
         got = f"shape {shape}" if shape else describe(y)
         raise NotScalarError(
             f"{where}: f must return a scalar, got {got}. Use vjp with a seed, or "

@@ -94,7 +94,9 @@ def track(where: str, tree: Any, level: Level) -> Any:
 def _track_leaf(where: str, leaf: Any, level: Level) -> Value:
     leaf = unwrapped(leaf)
     dtype = getattr(leaf, "dtype", None)
-    kind = "f" if str(dtype) == "bfloat16" else getattr(dtype, "kind", "f")
+    kind = getattr(dtype, "kind", "f")
+    if kind == "V" and str(dtype) == "bfloat16":  # NumPy takes long to write a dtype
+        kind = "f"
     if not is_number(leaf) or kind not in "fciu" or (kind in "iu" and leaf.shape):
         raise ArgumentError(
             f"{where}: cannot differentiate with respect to {describe(leaf)}. Convert "
