@@ -177,11 +177,13 @@ def _tinygrad(name: str) -> Program | None:
     tinygrad = peer("tinygrad")
     if tinygrad is None:
         return None
-    f = partial(FUNCTIONS[name], tinygrad.Tensor)
-    first, *rest = (_each(np.asarray, x) for x in data(name))
+    program = partial(FUNCTIONS[name], tinygrad.Tensor)
+    # It takes an array without axes for a constant, which has no gradient.
+    first, *rest = (_each(np.atleast_1d, x) for x in data(name))
     leaves = _each(tinygrad.Tensor, first)
     others = [tinygrad.Tensor(x) for x in rest]
-    return lambda: [x.numpy() for x in _backward(f, leaves, others)]
+    backward = partial(_backward, lambda *args: program(*args).sum(), leaves, others)
+    return lambda: [x.numpy() for x in backward()]
 
 
 def _mygrad(name: str) -> Program | None:
