@@ -60,8 +60,11 @@ class Masked(Contribution):
 
     def dense(self, shape: tuple[int, ...]) -> Any:
         """The cotangent with zeros where the condition does not hold."""
-        xp = namespace(self.condition, self.z_bar)
-        return xp.where(self.condition, self.z_bar, 0)
+        z_bar = self.z_bar
+        if isinstance(z_bar, Contribution):  # in a form of its own
+            with namespace(self.condition).quiet():
+                z_bar = z_bar.dense(shape)
+        return namespace(self.condition, z_bar).where(self.condition, z_bar, 0)
 
 
 class WithMask(Contribution):

@@ -248,6 +248,8 @@ def _if_taken(rule: Any, mask: Any) -> Rule:
             x_bar = x_bar() if callable(x_bar) else x_bar
         if isinstance(x_bar, Masked):
             x_bar = Masked(x_bar.condition & taken, x_bar.z_bar)
+        elif isinstance(x_bar, Contribution):
+            x_bar = Masked(taken, x_bar)
         elif hasattr(x_bar, "shape"):
             x_bar = Masked(xp.broadcast_to(taken, x_bar.shape), x_bar)
         yield x_bar
