@@ -1,6 +1,7 @@
 """An exception at any line of the library poisons nothing: the next call is right."""
 
 import contextvars
+import gc
 import linecache
 import sys
 from collections import Counter
@@ -75,11 +76,13 @@ def traced(run, on_line):
         return trace
 
     before = sys.gettrace()
+    gc.disable()  # it would run lines of ours, at moments of its own
     sys.settrace(trace)
     try:
         return run()
     finally:
         sys.settrace(before)
+        gc.enable()
 
 
 def injected(run, line, visit):
