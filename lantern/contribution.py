@@ -45,6 +45,10 @@ class Contribution:
         self.z_bar = function(self.z_bar)
         return self
 
+    def ready(self, receiver: Any) -> Any:
+        """What to hand to a receiver later: with all computed that would not wait."""
+        return self
+
     def wait_at(self, receiver: Any) -> bool:
         """Be kept by the receiver, to be added later; False to be made dense now."""
         return False

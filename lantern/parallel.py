@@ -18,6 +18,7 @@ from functools import partial
 from types import BuiltinMethodType, GeneratorType
 from typing import Any, ClassVar
 
+from lantern.contribution import Contribution
 from lantern.cps.prompt import in_force
 from lantern.errors import ArgumentError
 from lantern.number import ManyOperandNumber, Number
@@ -67,19 +68,15 @@ def parallel_map(
         >>> import lantern
         >>> weights, batches = np.eye(3), np.arange(12.0).reshape(2, 2, 3)
         >>> def loss(w):
-        ...     return sum(
-        ...         lantern.parallel_map(lambda x: ((x @ w) ** 2).sum(), batches)
-        ...     )
+        ...     part = lambda x: ((x @ w) ** 2).sum()
+        ...     return sum(lantern.parallel_map(part, batches))
         >>> lantern.grad(loss)(weights)[0]
         array([252., 288., 324.])
     """
     if not callable(f):
-        raise ArgumentError(
-            f"parallel_map: expected a function, got {type(f).__name__}. Write "
-            f"parallel_map(f, xs)."
-        )
-    if workers is None:
-        workers = _cores()
+        got = type(f).__name__
+        raise ArgumentError(f"parallel_map: expected a function, got {got}. Give one.")
+    workers = _cores() if workers is None else workers
     if type(workers) is not int or workers < 1:
         raise ArgumentError(
             f"parallel_map: workers is {workers!r}. Give a positive integer, or None."
@@ -89,9 +86,8 @@ def parallel_map(
 
 def _cores() -> int:
     """How many cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity else os.cpu_count() or 1
 
 
 def run(thunks: Sequence[Thunk], workers: int) -> list[Any]:
@@ -350,8 +346,12 @@ class Ledger(Receiver):
 
     def accumulate(self, contribution: Any) -> None:
         """Note a contribution; one that is yet to be computed is, in this thread."""
-        if callable(contribution):
-            contribution = contribution()
+        contribution = contribution() if callable(contribution) else contribution
+        if isinstance(contribution, Contribution):
+            target = self.target
+            while type(target) is Ledger:
+                target = target.target
+            contribution = contribution.ready(target)
         self.entries.append((self.target.accumulate, contribution))
 
     add = accumulate

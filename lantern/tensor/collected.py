@@ -59,21 +59,31 @@ class Product(Contribution):
         self.x = function(self.x)
         return super().each(function)
 
-    def wait_at(self, receiver: Any) -> bool:
-        """Wait, if the receiver is an array's that is no smaller than the factors."""
+    def ready(self, receiver: Any) -> Any:
+        """Itself, if it may wait at a receiver; otherwise the product, computed now."""
+        return self if self._may_wait(receiver) else self.dense(receiver.shape)
+
+    def _may_wait(self, receiver: Any) -> bool:
+        """Whether the receiver is an array's that is no smaller than the factors."""
         x, z_bar = self.x, self.z_bar
-        if (
-            type(receiver) not in (Accumulator, Collector)
-            or type(x) not in buffers
-            or type(z_bar) not in buffers
-            or not x.dtype == z_bar.dtype == receiver.dtype
-            or len(receiver.shape) != 2
-        ):
+        return (
+            type(receiver) in (Accumulator, Collector)
+            and type(x) in buffers
+            and type(z_bar) in buffers
+            and x.dtype == z_bar.dtype == receiver.dtype
+            and len(receiver.shape) == 2
+            and x.nbytes + z_bar.nbytes <= self._limit(receiver)
+        )
+
+    def _limit(self, receiver: Any) -> float:
+        """The bytes that may wait at a receiver."""
+        return Collector.share * self.x.itemsize * math.prod(receiver.shape)
+
+    def wait_at(self, receiver: Any) -> bool:
+        """Wait, if it may."""
+        if not self._may_wait(receiver):
             return False
-        size = x.nbytes + z_bar.nbytes
-        limit = Collector.share * x.itemsize * math.prod(receiver.shape)
-        if size > limit:
-            return False
+        size, limit = self.x.nbytes + self.z_bar.nbytes, self._limit(receiver)
         if type(receiver) is Accumulator:
             if isinstance(receiver.cotangent, Value):
                 return False
