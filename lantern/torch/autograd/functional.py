@@ -129,8 +129,7 @@ def jvp(
     with enable_grad():
         _, row = _row("inputs", inputs)
         seeds = _seed("jvp", v, row)
-        row = _tracked(row, create_graph) if create_graph else row
-        row = row if create_graph else tuple(x.detach() for x in row)
+        row = _tracked(row, True) if create_graph else tuple(map(_detached, row))
         value, along = _forward(func, row, seeds)
     many, outputs = _row("outputs", value)
     _, found = _row("outputs", along)

@@ -101,10 +101,7 @@ class Adam(Optimizer):
         step = counted(state)
         mean, square = kept(state, "exp_avg", p), kept(state, "exp_avg_sq", p)
         out = self.scratch(x)
-        if decay and decoupled:
-            x *= 1 - lr * decay
-        elif decay:
-            g = self.decayed(x, g, decay)
+        g = self.decayed(x, g, decay, lr if decoupled else None)
         follow(mean, g, 1 - beta1, out)
         follow_square(square, g, beta2, out)
         if amsgrad:
@@ -189,10 +186,7 @@ class NAdam(Optimizer):
             state["mu_product"] = tensor(1.0, dtype=p.dtype)
         mean, square = kept(state, "exp_avg", p), kept(state, "exp_avg_sq", p)
         out = self.scratch(x)
-        if decay and group["decoupled_weight_decay"]:
-            x *= 1 - lr * decay
-        else:
-            g = self.decayed(x, g, decay)
+        g = self.decayed(x, g, decay, lr if group["decoupled_weight_decay"] else None)
         mu, ahead = (
             beta1 * (1 - 0.5 * 0.96 ** (n * group["momentum_decay"]))
             for n in (step, step + 1)
@@ -251,10 +245,7 @@ class RAdam(Optimizer):
         step, decay = counted(state), group["weight_decay"]
         mean, square = kept(state, "exp_avg", p), kept(state, "exp_avg_sq", p)
         out = self.scratch(x)
-        if decay and group["decoupled_weight_decay"]:
-            x *= 1 - lr * decay
-        else:
-            g = self.decayed(x, g, decay)
+        g = self.decayed(x, g, decay, lr if group["decoupled_weight_decay"] else None)
         follow(mean, g, 1 - beta1, out)
         follow_square(square, g, beta2, out)
         whole = 2 / (1 - beta2) - 1

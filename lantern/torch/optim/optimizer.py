@@ -173,9 +173,17 @@ class Optimizer:
             found = self._scratch[key] = np.empty_like(x)
         return found
 
-    def decayed(self, x: Any, g: Any, weight_decay: float) -> Any:
-        """The gradient with that of ``weight_decay / 2 * sum(x * x)``."""
+    def decayed(
+        self, x: Any, g: Any, weight_decay: float, lr: float | None = None
+    ) -> Any:
+        """The gradient with that of ``weight_decay / 2 * sum(x * x)``.
+
+        With a step length the decay is decoupled: x itself shrinks, g stays as it is.
+        """
         if not weight_decay:
+            return g
+        if lr is not None:
+            x *= 1 - lr * weight_decay
             return g
         out = self.scratch(x, "decay")
         np.multiply(x, weight_decay, out=out)
