@@ -100,15 +100,18 @@ class Number(OperatorValue, Wrapper, Receiver):
                         if x_bar is not None:
                             total = x.cotangent
                             x.cotangent = x_bar if total is None else total + x_bar
+                        next(rule, None)
                 except StopIteration:
                     raise too_few_contributions(rule) from None
                 except Exception as error:
                     if not fail((self.left, self.right), error):
                         raise
                 self.left = self.right = None
-            if not waiting or type(waiting[-1]) is not Number:
+            if not waiting:
                 return answer
-            self = waiting.pop()  # the next of the run
+            self = waiting.pop()
+            if type(self) is not Number:  # the run is over
+                return self.resume(answer)
 
     def fit(self, contribution: Any) -> Any:
         """A contribution as a number: the sum of an array, the real part of complex."""
@@ -205,18 +208,17 @@ def _operator(function: Function) -> tuple[Function, Function]:
     new = object.__new__
 
     def operate(x: Any, y: Any) -> Any:
-        prompt = x.prompt
-        left, right = x, None
+        prompt, left, a = x.prompt, x, x.primal
+        right, b = None, y
         if type(y) is Number:
             other = y.prompt
             if other is prompt:
-                right = y
+                right, b = y, y.primal
             elif other.level > prompt.level:
-                left, right, prompt = None, y, other
+                prompt, left, a = other, None, x
+                right, b = y, y.primal
         elif type(y) is not float and type(y) is not int:
             return function(x, y) if x.takes(y) else NotImplemented
-        a = x if left is None else x.primal
-        b = y if right is None else y.primal
         begin = prompt.begin
         z = new(Number)
         z.rule = started = rule(a, b) if begin is None else begin(rule, (a, b), {})

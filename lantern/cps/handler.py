@@ -47,7 +47,7 @@ def delimit(body: Callable[[], Any], waiting: list[Any], prompt: Prompt) -> Any:
     finally:
         delimiter.live = False
         if delimiter.thresholds is not None:
-            resume_collecting(delimiter.thresholds)
+            resume_collecting(*delimiter.thresholds)
         if token is not None:
             innermost.reset(token)
         else:  # an interrupt came first

@@ -1,9 +1,9 @@
-"""Full garbage collections wait while a long program runs: the only file that names gc.
+"""Garbage collections wait while a long program runs: the only file that names gc.
 
 Every handler that waits is an object that the collector walks through, again and again,
 for nothing: it is alive until its turn comes. So while a body with many of them runs,
-full collections are made rarer; those of young objects, which find nearly all garbage,
-are not touched. A short program never gets here.
+the collector looks at young objects only when there are many more than those who wait,
+and hardly ever at old ones. A short program never gets here.
 """
 
 import gc
@@ -11,29 +11,40 @@ from contextvars import copy_context
 
 from lantern.cps.prompt import innermost
 
-__all__ = ["resume_collecting"]
+__all__ = ["Thresholds", "resume_collecting"]
 
+Thresholds = tuple[int, int, int]
+
+_MANY = 200
+"""Handlers that wait; with fewer, all is as usual."""
+_YOUNG = 16
+"""New objects between two collections, for each handler that waits."""
 _RARELY = 1_000
 """Collections of the middle generation between two full ones; CPython's own is 10."""
 
 
 def _wait_if_long(phase: str, info: dict[str, int]) -> None:
     """Called by the collector, in the thread whose program has made many objects."""
-    if phase != "start" or not info["generation"]:
-        return
     # Not innermost.get(): it would remember, for next time, a value that the change of
     # context in whose midst the collector may have started is about to drop.
-    delimiter = copy_context().get(innermost)
-    young, middle, old = usual = gc.get_threshold()
-    if delimiter is None or delimiter.movable or not delimiter.live or old >= _RARELY:
+    delimiter = copy_context().get(innermost) if phase == "start" else None
+    if delimiter is None or delimiter.movable or not delimiter.live:
         return
-    delimiter.thresholds = usual
-    gc.set_threshold(young, middle, _RARELY)
+    waiting, usual = len(delimiter.waiting), gc.get_threshold()
+    if delimiter.thresholds is None:
+        free = usual[0] and usual[2] < _RARELY  # in use, and not raised by another
+    else:
+        usual, raised = delimiter.thresholds
+        free = gc.get_threshold() == raised
+    if not free or waiting < _MANY:
+        return
+    gc.set_threshold(max(usual[0], _YOUNG * waiting), usual[1], _RARELY)
+    delimiter.thresholds = usual, gc.get_threshold()
 
 
-def resume_collecting(usual: tuple[int, int, int]) -> None:
+def resume_collecting(usual: Thresholds, raised: Thresholds) -> None:
     """Collect as usual again, unless the program itself has changed its mind since."""
-    if gc.get_threshold() == (*usual[:2], _RARELY):
+    if gc.get_threshold() == raised:
         gc.set_threshold(*usual)
 
 

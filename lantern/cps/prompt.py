@@ -8,6 +8,7 @@ from lantern.cps.context import Scope, thread_id
 from lantern.errors import ArgumentError, NoDelimiterError
 
 if TYPE_CHECKING:
+    from lantern.cps.patience import Thresholds
     from lantern.cps.worker import Waiter
 
 __all__ = ["Delimiter", "Prompt", "in_force", "innermost", "nearest"]
@@ -60,7 +61,8 @@ class Delimiter:
         depth: how many bodies with greenlets are nested here.
         live: False while the body is paused, and when it is over.
         caller: who waits for the final answer.
-        thresholds: the collector's own, while full collections wait (``patience``).
+        thresholds: the collector's own, and those in force while it waits for this
+            body (``patience``).
     """
 
     __slots__ = (
@@ -90,7 +92,7 @@ class Delimiter:
         self.depth: int = 0 if outer is None else outer.depth
         self.live = True
         self.caller: Waiter | None = None
-        self.thresholds: tuple[int, int, int] | None = None
+        self.thresholds: tuple[Thresholds, Thresholds] | None = None
 
     @property
     def movable(self) -> bool:

@@ -151,23 +151,31 @@ class Accumulator(Receiver):
     def resume(self, answer: Any) -> Any:
         """As ``Receiver.resume``, with a short way where nothing has to be fitted."""
         z_bar = self.cotangent
-        if z_bar is None or self.mask is not None or self.dtype.kind == "c":
+        if z_bar is None or self.mask is not None:
             return super().resume(answer)
         rule, x, y = self.rule, self.left, self.right
+        if not self.aligned and self.dtype.kind == "c":
+            return super().resume(answer)
         self.cotangent = self.rule = self.left = self.right = None
         try:
             if self.aligned:
                 x_bar = rule.send(z_bar)
                 if x is not None:
-                    x.add(x_bar)
+                    if x.cotangent is None:
+                        x.cotangent, x.owned, x.mask = x_bar, False, None
+                    else:
+                        x.add(x_bar)
                 if y is not None:
                     y.add(rule.send(z_bar))
+                    next(rule, None)  # to its end, which costs less than to close it
             else:
                 both = (x,) if y is None else (x, y)
                 for receiver in x if type(x) is tuple else both:
                     x_bar = rule.send(z_bar)
                     if receiver is not None and x_bar is not None:
                         receiver.accumulate(x_bar)
+                if y is not None:
+                    next(rule, None)
         except StopIteration:
             raise too_few_contributions(rule) from None
         except Exception as error:

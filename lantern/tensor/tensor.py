@@ -44,6 +44,7 @@ from lantern.value import (
 __all__ = ["Tensor"]
 
 _REAL = frozenset({np.dtype(np.float32), np.dtype(np.float64)})
+_new: Any = object.__new__
 # Operands that are constants without further looking.
 _CONSTANTS = frozenset({float, int})
 
@@ -92,18 +93,7 @@ class Tensor(StandardArray, Wrapper):
         elementwise: bool = False,
     ) -> Any:
         """A new array, whose rule is suspended where its derivative wants it."""
-        if type(primal) is complex:  # as 1j * np.float64(2) is
-            primal = np.complex128(primal)
-        shape, dtype = primal.shape, primal.dtype
-        aligned = (
-            elementwise
-            and dtype in _REAL
-            and (left is None or fits(left, shape, dtype))
-            and (right is None or fits(right, shape, dtype))
-        )
-        receiver = Accumulator(shape, dtype, rule, left, right, aligned)
-        prompt.suspend(receiver)
-        return cls(primal, prompt, receiver)
+        return _emerged(cls, primal, prompt, rule, left, right, elementwise)
 
     def gradient(self) -> Any:
         """The cotangent, in an array that nobody else holds; zeros for nothing."""
@@ -312,6 +302,36 @@ refuse_writing(Tensor)
 refuse_to_set(Tensor)
 
 
+def _emerged(
+    cls: type[Tensor],
+    primal: Any,
+    prompt: Level,
+    rule: Any,
+    left: Any,
+    right: Any,
+    elementwise: bool,
+) -> Tensor:
+    """As ``Tensor.emerge``. On every operation's way: it calls no initialiser."""
+    if type(primal) is complex:  # as 1j * np.float64(2) is
+        primal = np.complex128(primal)
+    receiver = _new(Accumulator)
+    receiver.shape = shape = primal.shape
+    receiver.dtype = dtype = primal.dtype
+    receiver.rule, receiver.left, receiver.right = rule, left, right
+    receiver.aligned = (
+        elementwise
+        and dtype in _REAL
+        and (left is None or fits(left, shape, dtype))
+        and (right is None or fits(right, shape, dtype))
+    )
+    receiver.cotangent = receiver.mask = None
+    receiver.owned = False
+    prompt.suspend(receiver)
+    z = _new(cls)
+    z.primal, z.prompt, z.receiver = primal, prompt, receiver
+    return z
+
+
 def _operator(function: Function) -> tuple[Function, Function]:
     """The methods ``x op y`` and ``y op x``: as ``op.start``, with no step too many."""
     rule: Any = function.rule  # type: ignore[attr-defined]  # given by lantern.op
@@ -346,7 +366,10 @@ def _operator(function: Function) -> tuple[Function, Function]:
         except TypeError:
             namespace(base(a), base(b))  # refuses arrays of two libraries by name
             raise
-        return x.emerge(primal, prompt, started, left, right, elementwise)
+        cls = type(x)
+        if cls is not Tensor:
+            return cls.emerge(primal, prompt, started, left, right, elementwise)
+        return _emerged(cls, primal, prompt, started, left, right, elementwise)
 
     def operate_reflected(x: Any, y: Any) -> Any:
         prompt, kind = x.prompt, type(y)
