@@ -7,7 +7,7 @@ choice; one that does not hands it on to its own operands. An input of the deriv
 has nobody to hand it to: there it is raised, to whoever asked for the derivative.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 __all__ = ["Failed", "fail"]
@@ -59,6 +59,9 @@ class Failed:
 
     def __next__(self) -> Any:
         return next(self.rule)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.rule)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.rule, name)  # its code, by which its kind is known

@@ -100,7 +100,8 @@ class Number(OperatorValue, Wrapper, Receiver):
                         if x_bar is not None:
                             total = x.cotangent
                             x.cotangent = x_bar if total is None else total + x_bar
-                        next(rule, None)
+                        for _ in rule:  # to its end: to close it takes longer
+                            break
                 except StopIteration:
                     raise too_few_contributions(rule) from None
                 except Exception as error:

@@ -1,6 +1,6 @@
 """How a rule is started where it may be needed more than once."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 __all__ = ["Replayable"]
@@ -41,6 +41,10 @@ class Replayable:
     def send(self, z_bar: Any) -> Any:
         """The rule's next contribution."""
         return self.started.send(z_bar)
+
+    def __iter__(self) -> Iterator[Any]:
+        """What is left of the rule."""
+        return iter(self.started)
 
     def throw(self, error: BaseException) -> Any:
         """The rule's next contribution, if it catches an exception."""

@@ -167,15 +167,14 @@ class Accumulator(Receiver):
                         x.add(x_bar)
                 if y is not None:
                     y.add(rule.send(z_bar))
-                    next(rule, None)  # to its end, which costs less than to close it
+                    for _ in rule:  # to its end: to close it takes longer
+                        break
             else:
                 both = (x,) if y is None else (x, y)
                 for receiver in x if type(x) is tuple else both:
                     x_bar = rule.send(z_bar)
                     if receiver is not None and x_bar is not None:
                         receiver.accumulate(x_bar)
-                if y is not None:
-                    next(rule, None)
         except StopIteration:
             raise too_few_contributions(rule) from None
         except Exception as error:
