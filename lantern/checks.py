@@ -67,6 +67,8 @@ def check_scalar(where: str, y: Any, holomorphic: bool) -> None:
     """Refuse a result that is not one number of the expected kind."""
     shape = tuple(getattr(y, "shape", ()))
     kind = getattr(getattr(y, "dtype", None), "kind", "")
+    if (kind == "f" or type(y) is float) and not shape and not holomorphic:
+        return
     if shape or not is_number(y) or kind == "b":
         got = f"shape {shape}" if shape else describe(y)
         raise NotScalarError(

@@ -108,11 +108,9 @@ class Number(OperatorValue, Wrapper, Receiver):
                     if not fail((self.left, self.right), error):
                         raise
                 self.left = self.right = None
-            if not waiting:
+            if not waiting or type(waiting[-1]) is not Number:
                 return answer
-            self = waiting.pop()
-            if type(self) is not Number:  # the run is over
-                return self.resume(answer)
+            self = waiting.pop()  # the next of the run
 
     def fit(self, contribution: Any) -> Any:
         """A contribution as a number: the sum of an array, the real part of complex."""

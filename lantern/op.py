@@ -95,6 +95,8 @@ _by_code: dict[CodeType, Op] = {}
 _lazy: set[CodeType] = set()
 _sums: set[CodeType] = set()
 _classes: dict[type | str, type[Value]] = {}
+# Types of options that nobody can change.
+_FIXED = frozenset({type(None), bool, int, float, str, tuple})
 
 
 def kind_of(rule: Any) -> str:
@@ -220,7 +222,7 @@ def _unary(rule: RuleFunction, elementwise: bool) -> Function:
                 return function(from_lists(x), *args, **statics)
             return first(rule(x, *args, **statics))
         prompt = x.prompt
-        if args:
+        if args and not _FIXED.issuperset(map(type, args)):
             args = tuple([kept(prompt, a) for a in args])
         if statics:
             statics = {name: kept(prompt, a) for name, a in statics.items()}
@@ -244,7 +246,10 @@ def _unary_without_statics(rule: RuleFunction, elementwise: bool) -> Function:
         prompt = x.prompt
         begin = prompt.begin
         started = rule(x.primal) if begin is None else begin(rule, (x.primal,), {})
-        z = first(started)
+        try:
+            z = next(started)
+        except StopIteration:
+            raise too_few_contributions(started) from None
         cls = type(x) if type(z) is not tuple else value_class(z)
         return cls.emerge(z, prompt, started, x.receiver, None, elementwise)
 

@@ -69,6 +69,16 @@ _AT = {name: name for name in ("add", "subtract", "multiply", "divide", "power")
     "minimum": "min",
     "maximum": "max",
 }
+# What Python calls on the right operand where the left one leaves it to that.
+_REFLECTED = {
+    "add": "__radd__",
+    "subtract": "__rsub__",
+    "multiply": "__rmul__",
+    "divide": "__rtruediv__",
+    "remainder": "__rmod__",
+    "power": "__rpow__",
+    "matmul": "__rmatmul__",
+}
 
 
 def works_on_plain_values(name: str) -> bool:
@@ -159,6 +169,10 @@ class ArrayProtocols:
         if len(inputs) > 1 and any(map(is_container, inputs)):
             return NotImplemented
         name = ufunc.__name__
+        if method == "__call__" and not kwargs and name in _REFLECTED:
+            z = self._operator(name, *inputs)
+            if z is not NotImplemented:
+                return z
         if kwargs.get("out") is not None:
             b = _taken_out(f"numpy.{name}", kwargs)
             z = self.__array_ufunc__(ufunc, method, *inputs, **kwargs)
@@ -178,6 +192,12 @@ class ArrayProtocols:
         if function is not None and not kwargs:
             return function(*inputs)
         return _call(f"numpy.{name}", function, inputs, kwargs)
+
+    def _operator(self, name: str, x: Any, y: Any) -> Any:
+        """What ``x + y`` and the like do where y is tracked and x is an array."""
+        if isinstance(x, Value):
+            return NotImplemented
+        return getattr(y, _REFLECTED[name], lambda x: NotImplemented)(x)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         """Run an array function of NumPy by the rule of its name."""

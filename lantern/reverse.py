@@ -94,6 +94,15 @@ def track(where: str, tree: Any, level: Level) -> Any:
 def _track_leaf(where: str, leaf: Any, level: Level) -> Value:
     leaf = unwrapped(leaf)
     dtype = getattr(leaf, "dtype", None)
+    if getattr(dtype, "kind", "") != "f":
+        leaf = _checked_leaf(where, leaf, dtype)
+    cls: Any = value_class(leaf)
+    value: Value = cls(copied(leaf), level)
+    return value
+
+
+def _checked_leaf(where: str, leaf: Any, dtype: Any) -> Any:
+    """A number, or an array that is not simply real, if it can be differentiated."""
     kind = getattr(dtype, "kind", "f")
     if kind == "V" and str(dtype) == "bfloat16":  # NumPy takes long to write a dtype
         kind = "f"
@@ -102,11 +111,7 @@ def _track_leaf(where: str, leaf: Any, level: Level) -> Value:
             f"{where}: cannot differentiate with respect to {describe(leaf)}. Convert "
             f"it to a floating-point type, choose other argnums, or pass it by closure."
         )
-    if kind in "iu" or isinstance(leaf, int):
-        leaf = float(leaf)
-    cls: Any = value_class(leaf)
-    value: Value = cls(copied(leaf), level)
-    return value
+    return float(leaf) if kind in "iu" or isinstance(leaf, int) else leaf
 
 
 def frozen(tree: Any) -> Any:
@@ -138,9 +143,7 @@ def seed(where: str, y: Any, level: Level, holomorphic: bool) -> Any:
         if type(plain) is float:  # the commonest case, in fewer steps
             y.cotangent = 1.0
             return plain
-    plain = base(y)
-    if type(plain) is not float or holomorphic:
-        check_scalar(where, plain, holomorphic)
+    check_scalar(where, base(y), holomorphic)
     if not isinstance(y, Value) or y.prompt is not level:
         return y
     y.receiver.cotangent = y.one()
@@ -299,12 +302,17 @@ def gradient(inputs: Any, originals: Any, holomorphic: bool = False) -> Any:
     if type(inputs) is Number and not holomorphic:
         return inputs.gradient()
 
-    def leaf(x: Value, original: Any) -> Any:
-        g = x.gradient().conjugate() if holomorphic else x.gradient()
-        cls: Any = value_class(original)
-        return g if unwrapped(original) is original else cls(g)
+    leaves = iter(tree_leaves(originals))
 
-    return tree_map(leaf, inputs, originals)
+    def leaf(x: Value) -> Any:
+        g = x.gradient().conjugate() if holomorphic else x.gradient()
+        original = next(leaves, None)
+        if unwrapped(original) is original:
+            return g
+        cls: Any = value_class(original)
+        return cls(g)
+
+    return tree_map(leaf, inputs)
 
 
 def vjp(f: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:

@@ -14,7 +14,7 @@ from lantern.failure import fail
 from lantern.namespace import namespace
 from lantern.op import kind_of
 from lantern.tensor.broadcast import unbroadcast
-from lantern.tensor.namespace import array_namespace, buffers, quiet
+from lantern.tensor.namespace import array_namespace, arrays, buffers, quiet
 from lantern.value import (
     Receiver,
     Rule,
@@ -66,14 +66,16 @@ class Accumulator(Receiver):
 
     def accumulate(self, contribution: Any) -> None:
         """Add one contribution to the cotangent."""
-        if type(contribution) not in buffers:
+        if type(contribution) not in arrays:
             if callable(contribution):
                 return self.accumulate(contribution())
             if isinstance(contribution, Contribution) and self._collect(contribution):
                 return None
             contribution = self.fit(contribution)
-        elif contribution.shape != self.shape or contribution.dtype is not self.dtype:
+        elif contribution.dtype is not self.dtype:
             contribution = self.fit(contribution)
+        elif contribution.shape != self.shape:
+            contribution = unbroadcast(contribution, self.shape)
         return self.add(contribution)
 
     def _collect(self, contribution: Contribution) -> bool:
@@ -161,10 +163,7 @@ class Accumulator(Receiver):
             if self.aligned:
                 x_bar = rule.send(z_bar)
                 if x is not None:
-                    if x.cotangent is None:
-                        x.cotangent, x.owned, x.mask = x_bar, False, None
-                    else:
-                        x.add(x_bar)
+                    x.add(x_bar)
                 if y is not None:
                     y.add(rule.send(z_bar))
                     for _ in rule:  # to its end: to close it takes longer

@@ -52,8 +52,10 @@ def spread(z: Any, shape: tuple[int, ...], axis: Any) -> Any:
     """A reduction's result with the axes that it removed back, of length 1."""
     if axis is None:
         return z  # it broadcasts as it is
-    axes = reduced_axes(shape, axis)
-    return namespace(z).reshape(z, [1 if i in axes else n for i, n in enumerate(shape)])
+    lengths = list(shape)
+    for a in (axis,) if type(axis) is int else reduced_axes(shape, axis):
+        lengths[a] = 1
+    return namespace(z).reshape(z, lengths)
 
 
 def count(shape: tuple[int, ...], axis: Any) -> int:

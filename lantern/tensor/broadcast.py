@@ -23,12 +23,15 @@ def unbroadcast(x: Any, shape: tuple[int, ...]) -> Any:
         >>> unbroadcast(np.ones((3, 2)), ()), unbroadcast(np.ones(1), (2,))
         (np.float64(6.0), array([1., 1.]))
     """
-    extra = len(x.shape) - len(shape)
-    if extra > 0:
-        x = namespace(x).sum(x, axis=tuple(range(extra)))
-    target = shape[max(-extra, 0) :]
-    lengths = enumerate(zip(x.shape, target, strict=True))
-    summed = [i for i, (n, m) in lengths if m == 1 != n]
+    if not x.shape:
+        return namespace(x).broadcast_to(x, shape) if shape else x
+    ndim, extra = len(x.shape), len(x.shape) - len(shape)
+    summed = list(range(extra))
+    for i in range(max(extra, 0), ndim):
+        if shape[i - extra] == 1 != x.shape[i]:
+            summed.append(i)
     if summed:
-        x = namespace(x).sum(x, axis=tuple(summed), keepdims=True)
+        x = namespace(x).sum(x, axis=tuple(summed), keepdims=len(summed) > extra)
+        if len(summed) > extra > 0:
+            x = namespace(x).reshape(x, x.shape[extra:])
     return x if x.shape == shape else namespace(x).broadcast_to(x, shape)

@@ -42,9 +42,7 @@ class Product(Contribution):
         """The product; for one matrix of a whole batch, as one."""
         if len(shape) > 2:
             return self.x.mT @ self.z_bar
-        x, z_bar = self.factors(shape)
-        # Where nothing is summed over, BLAS would be five times slower.
-        return x.mT * z_bar if x.shape[0] == 1 else x.mT @ z_bar
+        return _product(*self.factors(shape))
 
     def factors(self, shape: tuple[int, ...]) -> tuple[Any, Any]:
         """Both factors, as matrices of the same number of rows."""
@@ -61,35 +59,42 @@ class Product(Contribution):
 
     def ready(self, receiver: Any) -> Any:
         """Itself, if it may wait at a receiver; otherwise the product, computed now."""
-        return self if self._may_wait(receiver) else self.dense(receiver.shape)
+        size, limit = self._size_and_limit(receiver)
+        return self if size <= limit else self.dense(receiver.shape)
 
-    def _may_wait(self, receiver: Any) -> bool:
-        """Whether the receiver is an array's that is no smaller than the factors."""
+    def _size_and_limit(self, receiver: Any) -> tuple[float, float]:
+        """The factors' bytes, and how many may wait at a receiver: less than 0 if none.
+
+        They may at an array's that is no smaller than they are.
+        """
         x, z_bar = self.x, self.z_bar
-        return (
-            type(receiver) in (Accumulator, Collector)
+        if (
+            type(receiver) in _PATIENT
             and type(x) in buffers
             and type(z_bar) in buffers
-            and x.dtype == z_bar.dtype == receiver.dtype
+            and x.dtype is z_bar.dtype is receiver.dtype
             and len(receiver.shape) == 2
-            and x.nbytes + z_bar.nbytes <= self._limit(receiver)
-        )
-
-    def _limit(self, receiver: Any) -> float:
-        """The bytes that may wait at a receiver."""
-        return Collector.share * self.x.itemsize * math.prod(receiver.shape)
+        ):
+            n, m = receiver.shape
+            return x.nbytes + z_bar.nbytes, Collector.share * x.itemsize * n * m
+        return 0, -1
 
     def wait_at(self, receiver: Any) -> bool:
         """Wait, if it may."""
-        if not self._may_wait(receiver):
+        size, limit = self._size_and_limit(receiver)
+        if size > limit:
             return False
-        size, limit = self.x.nbytes + self.z_bar.nbytes, self._limit(receiver)
         if type(receiver) is Accumulator:
             if isinstance(receiver.cotangent, Value):
                 return False
             Collector.begin(receiver)
         receiver.collect(self.factors(receiver.shape), size, limit)
         return True
+
+
+def _product(x: Any, z_bar: Any) -> Any:
+    """``x.T @ z_bar``: where nothing is summed over, NumPy's ``@`` takes 20 times it."""
+    return namespace(x).dot(x.T, z_bar)
 
 
 class Waiting:
@@ -144,7 +149,7 @@ class Collector(Accumulator):
         else:
             x, z_bar = waiting.factors[0]
         waiting.factors, waiting.size = [], 0
-        product = x.T @ z_bar
+        product = _product(x, z_bar)
         if waiting.total is None:
             waiting.total = product
         elif self.owned:
@@ -167,3 +172,7 @@ class Collector(Accumulator):
         """Take another sum for all that was received."""
         self.__class__ = Accumulator  # type: ignore[assignment]
         self.cotangent = total
+
+
+# The receivers at which products may wait.
+_PATIENT = frozenset({Accumulator, Collector})

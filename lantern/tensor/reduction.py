@@ -114,8 +114,8 @@ def _mean(x: Any, /, axis: Any = None, keepdims: bool = False) -> Rule:
     """
     shape = x.shape
     z_bar = yield (namespace(x).mean(x, axis=axis, keepdims=keepdims), x := None)[0]
-    z_bar = namespace(z_bar).ieee_divide(z_bar, count(shape, axis))
-    yield spread(z_bar, shape, axis)
+    n = count(shape, axis) or 1  # of an empty array nothing is left to divide
+    yield spread(z_bar / n, shape, axis)
 
 
 def max(

@@ -49,6 +49,39 @@ _new: Any = object.__new__
 _CONSTANTS = frozenset({float, int})
 
 
+def _emerged(
+    cls: Any,
+    primal: Any,
+    prompt: Level,
+    rule: Any,
+    left: Any,
+    right: Any = None,
+    elementwise: bool = False,
+) -> Any:
+    """A new array, whose rule is suspended where its derivative wants it.
+
+    It is on every operation's way, and so calls no initialiser.
+    """
+    if type(primal) is complex:  # as 1j * np.float64(2) is
+        primal = np.complex128(primal)
+    receiver = _new(Accumulator)
+    receiver.shape = shape = primal.shape
+    receiver.dtype = dtype = primal.dtype
+    receiver.rule, receiver.left, receiver.right = rule, left, right
+    receiver.aligned = (
+        elementwise
+        and dtype in _REAL
+        and (left is None or fits(left, shape, dtype))
+        and (right is None or fits(right, shape, dtype))
+    )
+    receiver.cotangent = receiver.mask = None
+    receiver.owned = False
+    prompt.suspend(receiver)
+    z = _new(cls)
+    z.primal, z.prompt, z.receiver = primal, prompt, receiver
+    return z
+
+
 class Tensor(StandardArray, Wrapper):
     """An array, tracked by a derivative or not; it is used like the ndarray it holds.
 
@@ -82,18 +115,7 @@ class Tensor(StandardArray, Wrapper):
             receiver = Accumulator(primal.shape, primal.dtype)
         self.receiver = receiver
 
-    @classmethod
-    def emerge(
-        cls,
-        primal: Any,
-        prompt: Level,
-        rule: Any,
-        left: Any,
-        right: Any = None,
-        elementwise: bool = False,
-    ) -> Any:
-        """A new array, whose rule is suspended where its derivative wants it."""
-        return _emerged(cls, primal, prompt, rule, left, right, elementwise)
+    emerge = classmethod(_emerged)
 
     def gradient(self) -> Any:
         """The cotangent, in an array that nobody else holds; zeros for nothing."""
@@ -300,36 +322,6 @@ class Tensor(StandardArray, Wrapper):
 
 refuse_writing(Tensor)
 refuse_to_set(Tensor)
-
-
-def _emerged(
-    cls: type[Tensor],
-    primal: Any,
-    prompt: Level,
-    rule: Any,
-    left: Any,
-    right: Any,
-    elementwise: bool,
-) -> Tensor:
-    """As ``Tensor.emerge``. On every operation's way: it calls no initialiser."""
-    if type(primal) is complex:  # as 1j * np.float64(2) is
-        primal = np.complex128(primal)
-    receiver = _new(Accumulator)
-    receiver.shape = shape = primal.shape
-    receiver.dtype = dtype = primal.dtype
-    receiver.rule, receiver.left, receiver.right = rule, left, right
-    receiver.aligned = (
-        elementwise
-        and dtype in _REAL
-        and (left is None or fits(left, shape, dtype))
-        and (right is None or fits(right, shape, dtype))
-    )
-    receiver.cotangent = receiver.mask = None
-    receiver.owned = False
-    prompt.suspend(receiver)
-    z = _new(cls)
-    z.primal, z.prompt, z.receiver = primal, prompt, receiver
-    return z
 
 
 def _operator(function: Function) -> tuple[Function, Function]:
