@@ -201,6 +201,8 @@ class NumpyNamespace(ArrayNamespace):
 
     def reshape(self, x: Any, shape: Any, **options: Any) -> Any:
         """The same elements under another shape."""
+        if type(x) not in arrays:
+            return np.reshape(x, shape, **options)
         return x.reshape(shape, **options)
 
     def broadcast_to(self, x: Any, shape: Any) -> Any:

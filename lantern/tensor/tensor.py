@@ -370,9 +370,14 @@ def _operator(function: Function) -> tuple[Function, Function]:
                 return function(y, x) if x.takes(y) else NotImplemented
             if keeping:
                 y = kept(prompt, y)
-        begin = prompt.begin
-        started = rule(y, x.primal) if begin is None else begin(rule, (y, x.primal), {})
-        return x.emerge(next(started), prompt, started, None, x.receiver, elementwise)
+        begin, a = prompt.begin, x.primal
+        started = rule(y, a) if begin is None else begin(rule, (y, a), {})
+        try:
+            primal = next(started)
+        except TypeError:
+            namespace(y, base(a))
+            raise
+        return x.emerge(primal, prompt, started, None, x.receiver, elementwise)
 
     return operate, operate_reflected
 
