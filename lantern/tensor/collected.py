@@ -93,7 +93,7 @@ class Product(Contribution):
 
 
 def _product(x: Any, z_bar: Any) -> Any:
-    """``x.T @ z_bar``: where nothing is summed over, NumPy's ``@`` takes 20 times it."""
+    """``x.T @ z_bar``: of single rows, NumPy's ``@`` takes twenty times as long."""
     return namespace(x).dot(x.T, z_bar)
 
 
