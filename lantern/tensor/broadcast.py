@@ -25,11 +25,10 @@ def unbroadcast(x: Any, shape: tuple[int, ...]) -> Any:
     """
     if not x.shape:
         return namespace(x).broadcast_to(x, shape) if shape else x
-    ndim, extra = len(x.shape), len(x.shape) - len(shape)
-    summed = list(range(extra))
-    for i in range(max(extra, 0), ndim):
-        if shape[i - extra] == 1 != x.shape[i]:
-            summed.append(i)
+    extra = len(x.shape) - len(shape)
+    summed = [
+        i for i, n in enumerate(x.shape) if i < extra or shape[i - extra] == 1 != n
+    ]
     if summed:
         x = namespace(x).sum(x, axis=tuple(summed), keepdims=len(summed) > extra)
         if len(summed) > extra > 0:
