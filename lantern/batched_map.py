@@ -5,7 +5,13 @@ from functools import partial
 from typing import Any
 
 from lantern.batched_values import Batched, Examples
-from lantern.checks import check_function, check_result, describe, is_number
+from lantern.checks import (
+    check_function,
+    check_result,
+    describe,
+    is_number,
+    named_positions,
+)
 from lantern.errors import ArgumentError, ShapeError
 from lantern.namespace import namespace
 from lantern.reverse import frozen
@@ -32,9 +38,10 @@ def vmap(
     Args:
         f: takes and returns any structures of numbers and arrays.
         in_axes: which axis of the arguments counts the examples: one number for all, or
-            a tuple with an entry for each argument; an entry is a number, None for what
-            all examples have in common, or a structure of these in the argument's form.
-            Keyword arguments are mapped over their first axis.
+            a tuple with an entry for each positional argument, or a dict of entries by
+            the names of parameters; an entry is a number, None for what all examples
+            have in common, or a structure of these in the argument's form. Arguments
+            without an entry are mapped over their first axis.
         out_axes: which axis of the results counts the examples, in the same way; None
             for what is the same for all examples.
         axis_size: how many examples there are; needed only if nothing is mapped.
@@ -85,7 +92,7 @@ def _map(
     kwargs: Any,
 ) -> Any:
     """f of all examples at once."""
-    entries = _entries(in_axes, args, kwargs)
+    entries = _entries(f, in_axes, args, kwargs)
     examples = Examples("vmap", _size(entries, axis_size))
     taken = set(map(id, tree_leaves([args, kwargs])))
     enter, leave = partial(_enter, examples), partial(_leave, examples, taken)
@@ -99,25 +106,42 @@ def _map(
         examples.close()
 
 
-def _entries(in_axes: Any, args: Any, kwargs: Any) -> list[tuple[str, Any, Any]]:
+def _entries(f: Any, in_axes: Any, args: Any, kwargs: Any) -> list[Any]:
     """For each argument its name, its axes and what it is."""
-    if in_axes is not None and not isinstance(in_axes, int | tuple | list):
+    if in_axes is not None and not isinstance(in_axes, int | tuple | list | dict):
         raise ArgumentError(
-            f"vmap: in_axes must be an int, None, or a tuple with an entry for each "
-            f"argument, got {in_axes!r}. Write in_axes=({in_axes!r},) for one argument."
+            f"vmap: in_axes must be an int, None, a tuple with an entry for each "
+            f"argument, or a dict of entries by their names, got {in_axes!r}. Write "
+            f"in_axes=({in_axes!r},) for one argument."
         )
-    several = isinstance(in_axes, tuple | list)
-    axes: list[Any] = [*in_axes] if several else [in_axes] * len(args)  # type: ignore[misc]
-    if len(axes) != len(args):
-        raise ArgumentError(
-            f"vmap: in_axes={in_axes!r} has {len(axes)} entries, and f was called with "
-            f"{len(args)} positional arguments. Give one for each; None for what all "
-            f"examples have in common."
-        )
+    if isinstance(in_axes, dict):
+        axes = _by_name(f, in_axes, args, kwargs)
+    else:
+        every = [in_axes] * len(args)
+        axes = [*in_axes] if isinstance(in_axes, tuple | list) else every
+        if len(axes) != len(args):
+            raise ArgumentError(
+                f"vmap: in_axes={in_axes!r} has {len(axes)} entries, and f was called "
+                f"with {len(args)} positional arguments. Give one for each; None for "
+                f"what all examples have in common."
+            )
+        axes += [0] * len(kwargs)
     names = [f"argument {i}" for i in range(len(args))] + list(kwargs)
-    return list(
-        zip(names, [*axes, *[0] * len(kwargs)], [*args, *kwargs.values()], strict=True)
-    )
+    return list(zip(names, axes, [*args, *kwargs.values()], strict=True))
+
+
+def _by_name(f: Any, in_axes: dict[str, Any], args: Any, kwargs: Any) -> list[Any]:
+    """For each argument the entry under its name; 0 where there is none."""
+    names: list[Any] = [*named_positions("vmap", f, args)]
+    names += [None] * (len(args) - len(names))
+    names += kwargs
+    if wrong := [name for name in in_axes if name not in names]:
+        raise ArgumentError(
+            f"vmap: in_axes={in_axes!r}, but the call of f has no argument "
+            f"{wrong[0]!r}. Name parameters that it has; for one argument that is a "
+            f"dict, write in_axes=({in_axes!r},)."
+        )
+    return [in_axes.get(name, 0) for name in names]
 
 
 _COMMON = object()  # None is a structure without leaves

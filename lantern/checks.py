@@ -21,6 +21,8 @@ __all__ = [
     "choose_named",
     "describe",
     "is_number",
+    "isolate",
+    "named_positions",
     "pair",
 ]
 
@@ -131,9 +133,7 @@ def choose_named(
             )
         return list(args), lambda *chosen: f(*chosen, **kwargs)
     names = argnums if isinstance(argnums, tuple | list) else (argnums,)
-    parameters = _parameters(where, f)
-    given = dict(zip(parameters, args, strict=False))
-    given = {name: x for name, x in given.items() if _takes_one(parameters[name])}
+    parameters, given = _parameters(where, f), named_positions(where, f, args)
     defaults = {n: p.default for n, p in parameters.items() if p.default is not p.empty}
     known = {**defaults, **given, **kwargs}
     if wrong := [n for n in names if not isinstance(n, str) or n not in known]:
@@ -158,6 +158,44 @@ def choose_named(
         return f(*positional, **by_name)
 
     return [known[name] for name in names], call
+
+
+def named_positions(
+    where: str, f: Callable[..., Any], args: Sequence[Any]
+) -> dict[str, Any]:
+    """The positional arguments by the names of their parameters, as far as they go."""
+    parameters = _parameters(where, f)
+    given = zip(parameters, args, strict=False)
+    return {name: x for name, x in given if _takes_one(parameters[name])}
+
+
+def isolate(
+    where: str,
+    f: Callable[..., Any],
+    argnums: Any,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+) -> tuple[Sequence[Any], Callable[..., Any], Sequence[Any] | None]:
+    """The arguments that argnums chooses, f as a function of these alone, their keys.
+
+    The keys are the positions or names themselves; None if one argument is chosen, and
+    not a tuple of one.
+    """
+    several = isinstance(argnums, tuple | list)
+    if by_names(argnums):
+        chosen, call = choose_named(where, f, argnums, args, kwargs)
+        every = range(len(chosen)) if argnums == "*" else None
+        return chosen, call, argnums if several else every
+    positions = choose(where, argnums, args)
+
+    def call_by_position(*chosen: Any) -> Any:
+        replaced = list(args)
+        for i, x in zip(positions, chosen, strict=True):
+            replaced[i] = x
+        return f(*replaced, **kwargs)
+
+    inputs = [args[i] for i in positions]
+    return inputs, call_by_position, positions if several else None
 
 
 def _parameters(where: str, f: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:

@@ -49,7 +49,7 @@ class Session:
     Args:
         f: returns one real number.
         args: its positional arguments.
-        argnums: which of them to differentiate.
+        argnums: which arguments to differentiate, as in ``grad``.
         kwargs: its other arguments.
 
     Attributes:
@@ -62,7 +62,6 @@ class Session:
         self, f: Callable[..., Any], *args: Any, argnums: Any = 0, **kwargs: Any
     ) -> None:
         self._pass = Pass("debugger", f, args, kwargs, argnums, Shown)
-        self._args, self._argnums = args, argnums
         self.value = self._pass.value
         self.done: list[Operation] = []
         self.gradients: dict[tuple[Any, ...], Any] = {}
@@ -125,10 +124,8 @@ class Session:
         if len(self.gradients) < len(self._pass.inputs):
             return None
         leaves = iter([self.gradients[x.path] for x in self._pass.inputs])
-        several = isinstance(self._argnums, tuple | list)
-        chosen = self._argnums if several else (self._argnums,)
-        trees = [tree_map(lambda _: next(leaves), self._args[i]) for i in chosen]
-        return tuple(trees) if several else trees[0]
+        trees = tuple(tree_map(lambda _: next(leaves), x) for x in self._pass.chosen)
+        return trees[0] if self._pass.keys is None else trees
 
     def where(self) -> str:
         """What has been done, and what still waits, around the next step."""
@@ -284,7 +281,7 @@ def run(
     Args:
         f: returns one real number.
         args: its positional arguments.
-        argnums: which of them to differentiate.
+        argnums: which arguments to differentiate, as in ``grad``.
         stdin, stdout: where commands come from, and answers go.
         kwargs: f's other arguments.
 

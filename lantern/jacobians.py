@@ -1,6 +1,6 @@
 """Whole matrices of derivatives, in the structure of results and arguments."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from lantern.batched_directions import (
@@ -11,7 +11,8 @@ from lantern.batched_directions import (
     forward,
     reverse,
 )
-from lantern.checks import check_function, choose, pair
+from lantern.checks import check_function, isolate, pair
+from lantern.reverse import Argnums
 from lantern.tree import tree_map
 from lantern.value import unwrapped
 
@@ -22,7 +23,7 @@ Function = Callable[..., Any]
 
 def jacfwd(
     f: Function,
-    argnums: int | Sequence[int] = 0,
+    argnums: Argnums = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
 ) -> Function:
@@ -33,7 +34,7 @@ def jacfwd(
 
     Args:
         f: takes and returns any structures of numbers and arrays.
-        argnums: which positional arguments to differentiate: one, or several.
+        argnums: which arguments to differentiate, as in ``grad``.
         has_aux: whether f returns ``(value, aux)``; the result is then a pair too.
         holomorphic: promise that f is holomorphic in complex arguments.
 
@@ -62,7 +63,7 @@ def jacfwd(
 
 def jacrev(
     f: Function,
-    argnums: int | Sequence[int] = 0,
+    argnums: Argnums = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
 ) -> Function:
@@ -73,7 +74,7 @@ def jacrev(
 
     Args:
         f: takes and returns any structures of numbers and arrays.
-        argnums: which positional arguments to differentiate: one, or several.
+        argnums: which arguments to differentiate, as in ``grad``.
         has_aux: whether f returns ``(value, aux)``; the result is then a pair too.
         holomorphic: promise that f is holomorphic in complex arguments. For a real f of
             complex arguments x + iy the entries are df/dx + i df/dy, as ``grad``'s are.
@@ -101,7 +102,7 @@ def jacrev(
 
 def jacobian(
     f: Function,
-    argnums: int | Sequence[int] = 0,
+    argnums: Argnums = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
 ) -> Function:
@@ -112,7 +113,7 @@ def jacobian(
 
     Args:
         f: takes and returns any structures of numbers and arrays.
-        argnums: which positional arguments to differentiate: one, or several.
+        argnums: which arguments to differentiate, as in ``grad``.
         has_aux: whether f returns ``(value, aux)``; the result is then a pair too.
         holomorphic: promise that f is holomorphic in complex arguments.
 
@@ -140,7 +141,7 @@ def jacobian(
     def mode(*args: Any, **kwargs: Any) -> str:
         y = f(*args, **kwargs)
         y = pair("jacobian", y)[0] if has_aux else y
-        inputs = [args[i] for i in choose("jacobian", argnums, args)]
+        inputs, *_ = isolate("jacobian", f, argnums, args, kwargs)
         return "reverse" if count(y) <= count(inputs) else "forward"
 
     differentiated.mode = mode  # type: ignore[attr-defined]  # functions take attributes
@@ -149,7 +150,7 @@ def jacobian(
 
 def hessian(
     f: Function,
-    argnums: int | Sequence[int] = 0,
+    argnums: Argnums = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
 ) -> Function:
@@ -158,7 +159,7 @@ def hessian(
     Args:
         f: takes any structures of numbers and arrays; it returns a number, or a
             structure, whose second derivatives then take the place of each leaf.
-        argnums: which positional arguments to differentiate: one, or several.
+        argnums: which arguments to differentiate, as in ``grad``.
         has_aux: whether f returns ``(value, aux)``; the result is then a pair too.
         holomorphic: promise that f is holomorphic in complex arguments.
 
@@ -178,12 +179,12 @@ def hessian(
     return _transform("hessian", forward, inner, argnums, has_aux, holomorphic)
 
 
-def diag_hessian(f: Function, argnums: int | Sequence[int] = 0) -> Function:
+def diag_hessian(f: Function, argnums: Argnums = 0) -> Function:
     """The function that returns the diagonal of the Hessian of f.
 
     Args:
         f: returns one real number.
-        argnums: which positional arguments to differentiate: one, or several.
+        argnums: which arguments to differentiate, as in ``grad``.
 
     Returns:
         A function of f's arguments. The result has the structure and shapes of the
@@ -201,7 +202,7 @@ def _transform(
     where: str,
     mode: Function,
     f: Function,
-    argnums: int | Sequence[int],
+    argnums: Argnums,
     has_aux: bool,
     holomorphic: bool,
 ) -> Function:
@@ -209,22 +210,19 @@ def _transform(
     check_function(where, f)
 
     def differentiated(*args: Any, **kwargs: Any) -> Any:
-        chosen = choose(where, argnums, args)
+        chosen, call, keys = isolate(where, f, argnums, args, kwargs)
 
         def g(*inputs: Any) -> tuple[Any, Any]:
-            every = list(args)
-            for i, x in zip(chosen, inputs, strict=True):
-                every[i] = x
-            y = f(*every, **kwargs)
+            y = call(*inputs)
             return pair(where, y) if has_aux else (y, None)
 
-        originals = tuple(args[i] for i in chosen)
+        originals = tuple(chosen)
         inputs = tree_map(unwrapped, originals)
 
         def structured(blocks: Blocks) -> Any:
             arrays = iter(blocks.arrays)
             parts = tree_map(lambda x: _like(x, next(arrays)), originals)
-            return parts if isinstance(argnums, tuple | list) else parts[0]
+            return parts[0] if keys is None else parts
 
         entries, aux = mode(where, g, inputs, holomorphic)
         result = tree_map(structured, entries)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from lantern.checks import check_function, choose
+from lantern.checks import check_function, isolate
 from lantern.contribution import Contribution
 from lantern.cps import delimit
 from lantern.reverse import Reverse, gradient, seed, track
@@ -74,11 +74,13 @@ class Pass:
     Args:
         where: for messages.
         f, args, kwargs: the function and its arguments.
-        argnums: which arguments to differentiate.
+        argnums: which arguments to differentiate, as in ``grad``.
         begin: how rules are started: a kind of ``Watched``.
 
     Attributes:
         value: f's value.
+        chosen: the arguments that are differentiated.
+        keys: their positions or names; None for a single one.
         entries: who waits, newest last.
         born: inputs whose gradients are complete and have not been taken.
     """
@@ -95,15 +97,13 @@ class Pass:
         check_function(where, f)
         self.level = level = Reverse(where)
         level.begin = begin
-        tracked = list(args)
-        chosen = choose(where, argnums, args)
-        for i in chosen:
-            tracked[i] = track(where, args[i], level)
+        self.chosen, call, self.keys = isolate(where, f, argnums, args, kwargs)
+        tracked = [track(where, x, level) for x in self.chosen]
         self.entries: list[Any] = []
-        self.inputs = _inputs(argnums, chosen, tracked, args)
+        self.inputs = _inputs(self.keys, tracked, self.chosen)
 
         def body() -> Any:
-            y = seed(where, f(*tracked, **kwargs), level, holomorphic=False)
+            y = seed(where, call(*tracked), level, holomorphic=False)
             self.entries, level.waiting[:] = level.waiting[:], []
             return y
 
@@ -227,14 +227,13 @@ class Pass:
 
 
 def _inputs(
-    argnums: Any, chosen: Sequence[int], tracked: list[Any], args: Sequence[Any]
+    keys: Sequence[Any] | None, tracked: list[Any], chosen: Sequence[Any]
 ) -> list[Input]:
-    several = isinstance(argnums, tuple | list)
     return [
-        Input((i, *path) if several else path, x, original)
-        for i in chosen
+        Input(path if keys is None else (keys[i], *path), x, original)
+        for i, tree in enumerate(tracked)
         for (path, x), original in zip(
-            tree_paths(tracked[i]), tree_leaves(args[i]), strict=True
+            tree_paths(tree), tree_leaves(chosen[i]), strict=True
         )
     ]
 
@@ -315,7 +314,7 @@ def backward_steps(
     Args:
         f: returns one real number.
         args: its positional arguments.
-        argnums: which of them to differentiate: one, or several.
+        argnums: which arguments to differentiate, as in ``grad``.
         kwargs: its other arguments.
 
     Returns:

@@ -1,16 +1,14 @@
 """Derivatives made from the two modes: the linear map of a program, products, pairs."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 from lantern.checks import (
-    by_names,
     check_function,
     check_like,
-    choose,
-    choose_named,
     describe,
     is_number,
+    isolate,
 )
 from lantern.errors import ArgumentError, NotScalarError, ShapeError
 from lantern.forward import (
@@ -230,39 +228,17 @@ def elementwise_grad(
 
     def differentiated(*args: Any, **kwargs: Any) -> Any:
         where = "elementwise_grad"
-        chosen, call, single = _choose(where, f, argnums, args, kwargs)
+        chosen, call, keys = isolate(where, f, argnums, args, kwargs)
         value, pullback, *aux = vjp(call, *chosen, has_aux=has_aux)
         _check_elementwise(where, value, chosen, holomorphic)
         gradients = pullback(zeros_like(value) + 1)
         if holomorphic:
             gradients = tree_map(_conj, gradients)
-        result = gradients[0] if single else gradients
+        result = gradients[0] if keys is None else gradients
         return (result, *aux) if has_aux else result
 
     differentiated.__wrapped__ = f  # type: ignore[attr-defined]  # as functools.wraps
     return differentiated
-
-
-def _choose(
-    where: str,
-    f: Function,
-    argnums: Any,
-    args: Sequence[Any],
-    kwargs: Mapping[str, Any],
-) -> tuple[Sequence[Any], Function, bool]:
-    """The chosen arguments, f as a function of these alone, and whether it is one."""
-    single = not isinstance(argnums, tuple | list) and argnums != "*"
-    if by_names(argnums):
-        return *choose_named(where, f, argnums, args, kwargs), single
-    positions = choose(where, argnums, args)
-
-    def call(*chosen: Any) -> Any:
-        replaced = list(args)
-        for i, x in zip(positions, chosen, strict=True):
-            replaced[i] = x
-        return f(*replaced, **kwargs)
-
-    return [args[i] for i in positions], call, single
 
 
 def _check_elementwise(where: str, value: Any, args: Any, holomorphic: bool) -> None:
@@ -315,7 +291,7 @@ def wirtinger(f: Function, argnums: Any = 0) -> Function:
     check_function("wirtinger", f)
 
     def differentiated(*args: Any, **kwargs: Any) -> Any:
-        chosen, call, single = _choose("wirtinger", f, argnums, args, kwargs)
+        chosen, call, keys = isolate("wirtinger", f, argnums, args, kwargs)
         for leaf in tree_leaves(chosen):
             if not is_complex(leaf):
                 raise ArgumentError(
@@ -334,7 +310,7 @@ def wirtinger(f: Function, argnums: Any = 0) -> Function:
             of_imag = pullback(zeros_like(value) + 1j)
         by_z = tree_map(lambda u, v: (_conj(u) + 1j * _conj(v)) / 2, of_real, of_imag)
         by_conj = tree_map(lambda u, v: (u + 1j * v) / 2, of_real, of_imag)
-        return (by_z[0], by_conj[0]) if single else (by_z, by_conj)
+        return (by_z[0], by_conj[0]) if keys is None else (by_z, by_conj)
 
     differentiated.__wrapped__ = f  # type: ignore[attr-defined]  # as functools.wraps
     return differentiated

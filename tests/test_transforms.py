@@ -12,13 +12,19 @@ from lantern import (
     ArgumentError,
     NotScalarError,
     ShapeError,
+    backward_steps,
     custom_jvp,
     custom_rule,
     custom_vjp,
+    diag_hessian,
     elementwise_grad,
     fixed_point,
     grad,
+    hessian,
     hvp,
+    jacfwd,
+    jacobian,
+    jacrev,
     jet,
     jvp,
     linearize,
@@ -29,7 +35,9 @@ from lantern import (
     vjp,
     wirtinger,
 )
+from lantern.debugger import Session
 from lantern.testing import check_grads
+from lantern.tree import tree_map
 
 
 def f(x, y=2.0, *, z=5.0):
@@ -74,6 +82,51 @@ def test_arguments_by_position_by_name_or_all(choice):
     with_aux = lambda *a, **k: (function(*a, **k), "aux")  # noqa: E731
     if not isinstance(argnums, str | list | tuple) or argnums == "*":
         assert grad(with_aux, argnums, has_aux=True)(*args, **kwargs) == (got, "aux")
+
+
+def by_steps(f, argnums):
+    return lambda *args, **kwargs: (
+        Session(f, *args, argnums=argnums, **kwargs).proceed().gradient
+    )
+
+
+@pytest.mark.parametrize("choice", CHOICES)
+@pytest.mark.parametrize(
+    "derivative", [jacfwd, jacrev, jacobian, elementwise_grad, by_steps]
+)
+def test_every_derivative_takes_the_same_choices(derivative, choice):
+    function, argnums, args, kwargs, _ = CHOICES[choice]
+    expected = grad(function, argnums)(*args, **kwargs)
+    got = derivative(function, argnums)(*args, **kwargs)
+    assert got == expected
+    assert type(got) is type(expected)
+
+
+@pytest.mark.parametrize("choice", CHOICES)
+def test_second_derivatives_take_the_same_choices(choice):
+    function, argnums, args, kwargs, _ = CHOICES[choice]
+    gradient = grad(function, argnums)
+    expected = jacfwd(gradient, argnums)(*args, **kwargs)
+    assert hessian(function, argnums)(*args, **kwargs) == expected
+    own = diag_hessian(function, argnums)(*args, **kwargs)
+    parts = gradient(*args, **kwargs)
+    assert tree_map(lambda _: 0.0, parts) == own
+    mode = jacobian(function, argnums).mode(*args, **kwargs)
+    assert mode == "reverse"
+
+
+@pytest.mark.parametrize("argnums", ["w", ("w", "z"), "*", (1, 0)])
+def test_complex_derivatives_take_the_same_choices(argnums):
+    f = lambda z, w: z * w**2  # noqa: E731
+    by_z, by_conj = wirtinger(f, argnums)(1j, 2 + 1j)
+    assert by_z == grad(f, argnums, holomorphic=True)(1j, 2 + 1j)
+    assert by_conj == tree_map(lambda _: 0, by_z)
+
+
+def test_keys_of_steps_are_what_was_chosen():
+    steps = backward_steps(f, 3.0, y=4.0, argnums=("y", "z"))
+    paths = {op.path for op, _ in steps if op.is_input}
+    assert paths == {("y",), ("z",)}
 
 
 def test_names_and_aux_together():

@@ -62,6 +62,24 @@ class TestAxes:
         got = vmap(lambda x, y: x @ y, in_axes=(None,))(W, y=XS)
         np.testing.assert_allclose(got, XS @ W)
 
+    def test_axes_by_name(self):
+        def f(w, x, *more, scale=1.0, shift):
+            return scale * (w @ x) + sum(more) + shift
+
+        common = {"w": None, "shift": None, "scale": 0}
+        for args, kwargs in (
+            ((W, XS), {"shift": 1.0, "scale": np.arange(3.0)}),
+            ((), {"scale": np.arange(3.0), "x": XS, "shift": 1.0, "w": W}),
+        ):
+            got = vmap(f, common)(*args, **kwargs)
+            np.testing.assert_allclose(got, np.arange(3.0) * (XS @ W) + 1.0)
+        got = vmap(f, {"w": None, "shift": None})(W, XS, XS[:, 0], shift=1.0)
+        np.testing.assert_allclose(got, XS @ W + XS[:, 0] + 1.0)
+        got = vmap(lambda p: p["a"] @ p["b"], {"p": {"a": 0, "b": None}})(
+            {"a": XS, "b": W}
+        )
+        np.testing.assert_allclose(got, XS @ W)
+
     def test_axes_of_results(self):
         def f(x):
             return np.outer(x, x), {"sum": x.sum(), "same": 1.0}
@@ -98,6 +116,7 @@ class TestErrors:
             (np.add, "x", (XS, XS), ArgumentError, "in_axes must be"),
             (np.add, (0,), (XS, XS), ArgumentError, "1 entries.* 2 positional"),
             (np.add, (0, 0.5), (XS, XS), ArgumentError, "an int or None, got 0.5"),
+            (lambda p: p, {"a": 0}, ({"a": XS},), ArgumentError, "dict, write in_axes"),
             (np.add, 0, (XS, 2.0), ArgumentError, "argument 1 is 2.0.*None"),
             (np.add, None, (XS, XS), ArgumentError, "give axis_size"),
             (np.add, 0, (XS, W), ShapeError, "3 in argument 0, 2 in argument 1"),
