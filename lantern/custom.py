@@ -77,7 +77,7 @@ class Run:
         if self.first == own:
             return self
         other = Run(self.name, self.body, self.trees, self.broadcasts)
-        other.wanted, other.first = self.wanted, own
+        other.level, other.wanted, other.first = self.level, self.wanted, own
         return other
 
     def place(self, leaves: Sequence[Any]) -> tuple[Any, ...]:
@@ -239,7 +239,9 @@ def apply(
     run.level, run.mapped = prompt.level, not prompt.is_derivative
     run.wanted = [isinstance(x, Value) and x.prompt is prompt for x in leaves]
     if run.mapped:  # each example is differentiated by the levels outside
-        run.wanted = [any(levels_of(x)) for x in leaves]
+        levels = [{outer.level for outer in levels_of(x)} for x in leaves]
+        run.level = max(set[int]().union(*levels), default=0)
+        run.wanted = list(map(bool, levels))
     statics: dict[str, Any] = {"run": run}
     if tangent is not None:
         statics["tangent"] = functools.partial(tangent, run)
@@ -251,11 +253,15 @@ def apply(
 
 
 def _is_confused(z: Any) -> bool:
-    """Whether a value has inside one of its own level, or of one inside of it."""
+    """Whether a value has inside one of its own level, or of one inside of it.
+
+    Or moves with one, in forward mode.
+    """
     while isinstance(z, Value):
-        outer, z = z.prompt.level, z.inside
-        if isinstance(z, Value) and z.prompt.level >= outer:
+        outer, parts = z.prompt.level, (z.inside, getattr(z.receiver, "tangent", None))
+        if any(isinstance(x, Value) and x.prompt.level >= outer for x in parts):
             return True
+        z = z.inside
     return False
 
 

@@ -10,14 +10,17 @@ import lantern
 from lantern import (
     ArgumentError,
     DetachError,
+    EscapedError,
     RuleError,
     custom_jvp,
     custom_rule,
     custom_vjp,
     grad,
+    jacfwd,
     jvp,
     linearize,
     vjp,
+    vmap,
 )
 from lantern.testing import check_grads
 
@@ -439,6 +442,34 @@ class TestTrackedValuesFromOutside:
     def test_also_when_only_the_backward_half_uses_it(self):
         with pytest.raises(RuleError, match="not among its operands"):
             grad(lambda x: own_vjp(bwd=lambda y, g: (g * x,))(x))(2.0)
+
+    @pytest.mark.parametrize("kind", ["general", "elementwise", "adjoint", "vjp"])
+    @pytest.mark.parametrize("mapped", [False, True])
+    def test_in_every_mode_and_for_each_example(self, kind, mapped):
+        def loss(w):
+            def rule(x, /):
+                z_bar = yield 2.0 * x
+                yield w * z_bar
+
+            own = own_vjp(lambda x: (2.0 * x, None), lambda _, g: (w * g,))
+            own = own if kind == "vjp" else custom_rule(rule, kind=kind)
+            return lantern.sum((vmap(own) if mapped else own)(X * w))
+
+        derivatives = (grad(loss), jacfwd(loss), grad(grad(loss)), grad(jacfwd(loss)))
+        for derivative in derivatives:
+            with pytest.raises(RuleError, match="not among its operands"):
+                derivative(3.0)
+        with pytest.raises(EscapedError):  # the pullback comes later
+            vjp(loss, 3.0)[1](1.0)
+
+    @pytest.mark.parametrize("mapped", [False, True])
+    def test_a_value_of_an_outer_one_may_come_in(self, mapped):
+        def loss(w):
+            own = own_vjp(lambda x: (x * w, None), lambda _, g: (w * g,))
+            own = vmap(own) if mapped else own
+            return grad(lambda x: lantern.sum(own(x)))(X).sum()
+
+        assert grad(loss)(3.0) == jacfwd(loss)(3.0) == 2.0
 
     def test_a_value_of_an_inner_derivative_is_refused_too(self):
         def f(x):
