@@ -16,6 +16,7 @@ __all__ = [
     "new_shape",
     "unusual",
     "wrong_dtype",
+    "wrong_shape",
 ]
 
 
@@ -80,7 +81,7 @@ def new_dtype(receiver: Any, operands: tuple[Receiver | None, ...]) -> str | Non
     before = {_floating(x) for x in operands} - {None}
     if found is None or not before or found in before:
         return None
-    return f"made {found} of {' and '.join(sorted(map(str, before)))}"
+    return f"made {found} of {' and '.join(sorted(filter(None, before)))}"
 
 
 def wrong_dtype(x_bar: Any, z_bar: Any, receiver: Receiver | None) -> str | None:
@@ -94,16 +95,39 @@ def wrong_dtype(x_bar: Any, z_bar: Any, receiver: Receiver | None) -> str | None
     return None if found == _floating(base(z_bar)) else f"gave {found} to {wanted}"
 
 
-def _floating(receiver: Any) -> Any:
-    dtype = getattr(receiver, "dtype", None)
-    return dtype if getattr(dtype, "kind", "") == "f" else None
+def wrong_shape(
+    x_bar: Any, z_bar: Any, receiver: Receiver | None, kind: str
+) -> str | None:
+    """How a contribution, in no form of its own, only broadcasts to its operand.
+
+    One of an elementwise or linear rule may have the result's shape.
+    """
+    if x_bar is None or receiver is None or isinstance(x_bar, Contribution):
+        return None
+    found, wanted, result = map(_shape, (x_bar, receiver, z_bar))
+    if found == wanted or (kind in _BROADCASTING and found == result):
+        return None
+    return f"gave shape {found} to {wanted}"
+
+
+_BROADCASTING = ("elementwise", "partials", "linear")
+
+
+def _shape(x: Any) -> tuple[int, ...]:
+    return tuple(getattr(x, "shape", ()))
+
+
+def _floating(x: Any) -> str | None:
+    """The type of an array's numbers, or of their real and imaginary parts."""
+    dtype = getattr(x, "dtype", None)
+    parts = {"f": 1, "c": 2}.get(getattr(dtype, "kind", ""))
+    return f"float{dtype.itemsize * 8 // parts}" if dtype and parts else None
 
 
 def new_shape(value: Any, operands: Any) -> str | None:
     """How broadcasting has made an array larger than both of two operands."""
-    shapes = [getattr(base(x), "shape", ()) for x in operands]
-    shapes = [tuple(shape) for shape in shapes if shape]
-    result = tuple(getattr(base(value), "shape", ()))
+    shapes = [shape for shape in map(_shape, map(base, operands)) if shape]
+    result = _shape(base(value))
     if len(shapes) < 2 or result in shapes:
         return None
     return f"made shape {result} of {' and '.join(map(str, shapes))}"

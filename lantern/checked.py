@@ -11,6 +11,7 @@ from lantern.anomalies import (
     new_shape,
     unusual,
     wrong_dtype,
+    wrong_shape,
 )
 from lantern.errors import AnomalyError, ArgumentError
 from lantern.freezing import Freezer
@@ -25,7 +26,7 @@ _ADVICE = {
     "nan": "Its operands had none. Guard the operation, or debug(nan='ignore').",
     "inf": "Its operands were finite. Guard the operation, or debug(inf='ignore').",
     "dtype": "Convert the other operand first, or debug(dtype='ignore').",
-    "shape": "Reshape an operand if that was not meant, or debug(shape='ignore').",
+    "shape": "Reshape it if that was not meant, or debug(shape='ignore').",
 }
 _ACTIONS = ("raise", "warn", "ignore")
 _LINKS_TOLD = 8
@@ -150,6 +151,12 @@ class Checked(Watched):
         self.sender: Link | None = None
         self.waiter, self.receivers, self.sent = None, (), 0
 
+    @property
+    def is_users(self) -> bool:
+        """Whether the rule was written outside of the library."""
+        module = self.rule.__module__
+        return module == "lantern.custom" or not module.startswith("lantern.")
+
     def __next__(self) -> Any:
         """The rule's forward step, looked at when it is made for the first time."""
         value = Replayable.__next__(self)
@@ -219,9 +226,15 @@ class Checked(Watched):
         kind = new_infinity(found, unusual(z_bar), self.before or (False, False))
         if kind is not None:
             self._tell(kind, phase, f"gave {kind}")
-        detail = wrong_dtype(x_bar, z_bar, receiver) if self.settings.saves else None
+        if not self.settings.saves:
+            return x_bar
+        detail = wrong_dtype(x_bar, z_bar, receiver)
         if detail is not None and self.name != "astype":
             self._tell("dtype", phase, detail)
+        if self.is_users:
+            detail = wrong_shape(x_bar, z_bar, receiver, kind_of(self))
+            if detail is not None:
+                self._tell("shape", phase, detail)
         return x_bar
 
     def _tell(self, kind: str, phase: str, detail: str) -> None:

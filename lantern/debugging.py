@@ -171,7 +171,8 @@ def debug(
     way there or on the way back: a nan or an infinity out of finite operands; a result
     of another floating-point type than all arrays that it is differentiated in, or a
     contribution of another than its cotangent and its operand; a result that
-    broadcasting made larger than both operands. An exception on the way back gets
+    broadcasting made larger than both operands, or a contribution of a rule of the
+    user's that has to be broadcast to its operand. An exception on the way back gets
     notes: the operations through which its cotangent came, with their lines. Arrays
     that are saved for the way back become read-only until the derivative is over, so
     that a write raises at the line of the writer. Outside of it nothing costs anything.

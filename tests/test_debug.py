@@ -13,6 +13,7 @@ from lantern import (
     ArgumentError,
     backward_steps,
     checkpoint,
+    custom_rule,
     debug,
     grad,
     hook,
@@ -21,6 +22,7 @@ from lantern import (
     vjp,
 )
 from lantern.forward import Forward
+from lantern.op import elementwise, op
 from lantern.reverse import Reverse
 
 pytestmark = pytest.mark.usefixtures("probe")
@@ -45,6 +47,10 @@ def run(verb, f, x):
     if verb == "steps":
         return [cotangents for _, cotangents in backward_steps(f, x)]
     return jvp(f, (x,), (np.ones_like(x),))
+
+
+def custom_elementwise(rule):
+    return custom_rule(rule, kind="elementwise")
 
 
 REVERSE = ("grad", "switching", "pullback", "steps")
@@ -96,6 +102,10 @@ class TestForward:
             run(verb, f, np.ones(2, np.float32))
         assert report.findings[0].kind == "dtype"
         assert (told[0].filename, told[0].lineno) == (str(HERE), line_with("the type"))
+        said = pytest.warns(UserWarning, match="made float64 of float32")
+        x = np.ones(2, np.complex64)
+        with debug(), said:
+            jvp(lambda x: np.exp(x) * wide, (x,), (x,))
 
     def test_a_shape(self, verb):
         column = np.ones((3, 1))
@@ -144,6 +154,38 @@ class TestBackward:
             run(verb, f, np.ones(2, np.float32))
         assert report.findings[0].line.number == line_with("wide")
         assert report.findings[0].phase == "backward"
+
+    @pytest.mark.parametrize("make", [op, elementwise, custom_elementwise])
+    def test_a_shape_that_only_broadcasts(self, verb, make):
+        @make
+        def twice(x, /):
+            z_bar = yield x * 2.0
+            yield np.sum(z_bar) * 2.0
+
+        def f(x):
+            y = twice(x * 1.0)  # one number for three
+            return lantern.sum(y * np.ones(3))
+
+        said = pytest.warns(
+            UserWarning, match=r"step of twice gave shape \(\) to \(3,\)"
+        )
+        with debug() as report, said as told:
+            run(verb, f, np.ones(3))
+        (finding,) = report.findings
+        assert (finding.kind, finding.phase) == ("shape", "backward")
+        assert told[0].lineno == line_with("one number for three")
+
+    @pytest.mark.parametrize("make", [op, elementwise, custom_elementwise])
+    def test_a_shape_that_is_right(self, verb, make):
+        @make
+        def product(x, y, /):
+            z_bar = yield x * y
+            x_bar = z_bar * y
+            yield x_bar.sum(0) if make is op else x_bar
+            yield z_bar * x
+
+        with debug(shape="raise"):
+            run(verb, lambda x: product(x, np.ones((2, 3))).sum(), np.ones(3))
 
     def test_an_error_tells_its_way(self, verb):
         def fail(g):

@@ -10,7 +10,7 @@ from lantern.testing import random_like
 from tests.test_every_op import CASES, call, operands
 
 # Their derivatives are partly computed in double precision.
-WIDE = {"betainc", "gammainc", "gammaincc", "gammaincinv", "linspace", "stdtr"}
+WIDE = {"betainc", "gammainc", "gammaincc", "gammaincinv", "linspace", "roots", "stdtr"}
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
