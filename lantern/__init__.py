@@ -105,6 +105,11 @@ _CONSTANTS = frozenset(
 )
 
 
+def __dir__() -> list[str]:
+    """All names, for whoever completes one at a prompt."""
+    return sorted({*globals(), *_LATER, *_MODULES, *_CONSTANTS, *_OUR_NAMES})
+
+
 def __getattr__(name: str) -> _Any:
     """What few programs need, imported when it is asked for; NumPy's older names."""
     if name in _LATER:

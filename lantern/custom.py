@@ -77,7 +77,9 @@ class Run:
         if self.first == own:
             return self
         other = Run(self.name, self.body, self.trees, self.broadcasts)
-        other.level, other.wanted, other.first = self.level, self.wanted, own
+        other.wanted, other.first = self.wanted, own
+        if self.level not in _levels(leaves):  # else a newer derivative has started it
+            other.level = self.level
         return other
 
     def place(self, leaves: Sequence[Any]) -> tuple[Any, ...]:
@@ -239,9 +241,8 @@ def apply(
     run.level, run.mapped = prompt.level, not prompt.is_derivative
     run.wanted = [isinstance(x, Value) and x.prompt is prompt for x in leaves]
     if run.mapped:  # each example is differentiated by the levels outside
-        levels = [{outer.level for outer in levels_of(x)} for x in leaves]
-        run.level = max(set[int]().union(*levels), default=0)
-        run.wanted = list(map(bool, levels))
+        run.level = max(_levels(leaves), default=0)
+        run.wanted = [any(levels_of(x)) for x in leaves]
     statics: dict[str, Any] = {"run": run}
     if tangent is not None:
         statics["tangent"] = functools.partial(tangent, run)
@@ -250,6 +251,11 @@ def apply(
         if _is_confused(z):
             raise run.leak()
     return run.structured(result)
+
+
+def _levels(leaves: Sequence[Any]) -> set[int]:
+    """The levels of all derivatives that track a leaf."""
+    return {prompt.level for leaf in leaves for prompt in levels_of(leaf)}
 
 
 def _is_confused(z: Any) -> bool:

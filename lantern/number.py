@@ -155,8 +155,6 @@ class Number(OperatorValue, Wrapper, Receiver):
         """1 in the number's own type."""
         if type(self.primal) is float:
             return 1.0
-        if isinstance(self.primal, Value):
-            return 1  # as an interval, it would not leave the outer value its turn
         kind = type(base(self))
         return kind(1) if issubclass(kind, numbers.Number) else 1  # type: ignore[call-arg]
 

@@ -63,6 +63,7 @@ __all__ = [
 Function = Callable[..., Any]
 RuleFunction = Callable[..., Any]
 Statics = Mapping[str, Any]
+ValueClass = type[Value] | Callable[[type], type[Value]]
 
 
 class Op(NamedTuple):
@@ -94,7 +95,7 @@ _by_code: dict[CodeType, Op] = {}
 # as a tuple, whatever their number, so that a number does not take its short way back.
 _lazy: set[CodeType] = set()
 _sums: set[CodeType] = set()
-_classes: dict[type | str, type[Value]] = {}
+_classes: dict[type | str, ValueClass] = {}
 # Types of options that nobody can change.
 _FIXED = frozenset({type(None), bool, int, float, str, tuple})
 
@@ -116,8 +117,11 @@ def operation_of(rule: RuleFunction) -> Op:
     return _by_code[rule.__code__]
 
 
-def register_class(kind: type | str, cls: type[Value]) -> None:
-    """Let ``cls`` track primals of a type and its subclasses, or of a package."""
+def register_class(kind: type | str, cls: ValueClass) -> None:
+    """Let ``cls`` track primals of a type and its subclasses, or of a module.
+
+    Or let a function make a class for each type.
+    """
     _classes[kind] = cls
 
 
@@ -127,10 +131,11 @@ def value_class(primal: Any) -> type[Value]:
     if kind not in _classes:
         names: list[Any] = []
         for cls in kind.__mro__:
-            names += cls, cls.__module__.partition(".")[0]
+            names += cls, cls.__module__, cls.__module__.partition(".")[0]
         found = next(_classes[name] for name in names if name in _classes)
-        _classes[kind] = kind if isinstance(primal, Value) else found
-    return _classes[kind]
+        made = found if isinstance(found, type) else found(kind)
+        _classes[kind] = kind if isinstance(primal, Value) else made
+    return _classes[kind]  # type: ignore[return-value]  # of a type it is a class
 
 
 def start(

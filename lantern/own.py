@@ -9,10 +9,10 @@ products, quotients and whole powers are known to be right for such numbers.
 
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NoReturn
 
 from lantern import arithmetic
-from lantern.errors import MissingRuleError
+from lantern.errors import DetachError, MissingRuleError
 from lantern.number import Number
 from lantern.op import Function, register_class, register_rule, start
 from lantern.operators import install
@@ -126,6 +126,56 @@ _SUMS = {
 }
 
 
+class IntervalNumber(Number):
+    """A tracked interval of mpmath.
+
+    An interval raises at operands that it does not know, and leaves them no turn. But
+    where the class on the right is derived from that on the left, Python asks it first.
+    """
+
+    __slots__ = ()
+    rank: ClassVar[float] = 0.5
+
+    resume = Receiver.resume
+
+    def __init__(self, primal: Any, prompt: Any = None, *rule: Any) -> None:
+        if prompt is None:  # iv.mpf(x) finds that x is one already, and starts it anew
+            raise _detached()
+        super().__init__(primal, prompt, *rule)
+
+    @classmethod
+    def emerge(
+        cls,
+        primal: Any,
+        prompt: Any,
+        rule: Any,
+        left: Any,
+        right: Any = None,
+        elementwise: bool = False,
+    ) -> Any:
+        """A new number of the same class."""
+        z = cls(primal, prompt, rule, left, right)
+        prompt.suspend(z)
+        return z
+
+    @property
+    def _mpi_(self) -> NoReturn:
+        raise _detached()
+
+
+def _detached() -> DetachError:
+    return DetachError(
+        "mpmath: a tracked interval would become a constant. Use lantern's functions "
+        "(lantern.sin), or lantern.stop_gradient to detach it."
+    )
+
+
+def _tracking(interval: type) -> type[Value]:
+    """The class of tracked intervals that is derived from that of the plain ones."""
+    own = {"__slots__": (), "__new__": lambda cls, *_: object.__new__(cls)}
+    return type("IntervalNumber", (IntervalNumber, interval), own)
+
+
 def register_commutative(cls: type) -> None:
     """Promise that products of a class commute: all rules are then right for it.
 
@@ -146,9 +196,11 @@ def register_commutative(cls: type) -> None:
     register_class(cls, Number)
 
 
+install(IntervalNumber, _operator)
 install(OwnNumber, _operator, {"mul": multiply, "truediv": divide, "pow": pow})
 register_class(object, OwnNumber)
 for _known in (float, int, complex, Fraction, Decimal):
     register_class(_known, Number)
 for _package in ("mpmath", "uncertainties", "sympy", "gmpy2"):
     register_class(_package, Number)
+register_class("mpmath.ctx_iv", _tracking)

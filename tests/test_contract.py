@@ -253,3 +253,4 @@ def test_import_pulls_in_nothing_but_numpy_and_greenlet():
 def test_no_module_hides_what_is_imported_when_it_is_asked_for():
     """``import lantern.x`` would put the module in the place of ``lantern.x``."""
     assert not lantern._LATER.keys() & FILES.keys()
+    assert lantern._LATER.keys() <= set(dir(lantern))

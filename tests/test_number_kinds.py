@@ -9,6 +9,7 @@ import pytest
 
 import lantern
 from lantern import (
+    DetachError,
     MissingRuleError,
     NotScalarError,
     fixed_point,
@@ -88,6 +89,27 @@ class TestIntervals:
             found = g(iv.mpf([1, 2]))
             for x in (1.0, 1.3, 1.7, 2.0):
                 assert float(found.a) - 1e-12 <= g(x) <= float(found.b) + 1e-12
+
+    def test_an_interval_on_either_side(self, mode):
+        iv = pytest.importorskip("mpmath", reason="its intervals").iv
+        D, point, c = MODES[mode], iv.mpf([3, 4]), iv.mpf([1, 2])
+        for f, slope in (
+            (lambda x: c * x, (1.0, 2.0)),
+            (lambda x: x * c, (1.0, 2.0)),
+            (lambda x: c + x, (1.0, 1.0)),
+            (lambda x: c - x, (-1.0, -1.0)),
+            (lambda x: c / x, (-2 / 9, -1 / 16)),
+            (lambda x: D(lambda y: c * y * x)(point), (1.0, 2.0)),
+            (lambda x: c * D(lambda y: c * y * x)(point), (1.0, 4.0)),
+        ):
+            found = D(f)(point)
+            assert (float(found.a), float(found.b)) == pytest.approx(slope, rel=1e-14)
+
+    def test_functions_of_mpmath_are_refused(self, mode):
+        iv = pytest.importorskip("mpmath", reason="its intervals").iv
+        for f in (iv.sin, lambda x: x.mid, lambda x: iv.mpf(x) * iv.exp(x)):
+            with pytest.raises(DetachError, match=r"lantern\.sin"):
+                MODES[mode](f)(iv.mpf([3, 4]))
 
     def test_a_polynomial_of_small_intervals_is_tight(self, mode):
         iv = pytest.importorskip("mpmath", reason="its intervals").iv

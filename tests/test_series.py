@@ -184,6 +184,9 @@ def test_custom_rules_have_series():
     assert taylor(cube, 2.0, 4) == pytest.approx((8, 12, 6, 1, 0))
     assert taylor(own_exp, 0.5, 5) == pytest.approx(taylor(lantern.exp, 0.5, 5))
     assert taylor(own_sin, 0.5, 5) == pytest.approx(taylor(lantern.sin, 0.5, 5))
+    xs = np.array([1.0, 2.0])
+    found = taylor(lambda t: lantern.vmap(cube)(xs * t), 2.0, 3)
+    np.testing.assert_allclose(found, [xs**3 * c for c in (8, 12, 6, 1)])
 
 
 def test_the_cost_is_a_power_of_the_order():
