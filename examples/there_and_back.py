@@ -1,4 +1,4 @@
-"""Seven small programs that need the rest of the program as a value.
+"""Eight small programs that need the rest of the program as a value.
 
 Each is explained in docs/continuations.md. Without a name, all of them run.
 """
@@ -92,6 +92,29 @@ def mend() -> None:
     print(f"  the gradient of the other term: {gradient}")
 
 
+def blame() -> None:
+    """The way back is the way there reversed: so an error can tell how it came."""
+    order: list[str] = []
+
+    def modest(name: str, g: Any) -> None:
+        order.append(name)
+        if abs(g) > 100:
+            raise ValueError(f"a gradient of {g:.0f} in the {name}")
+
+    def network(x: Any) -> Any:
+        x = lantern.hook(lambda g: modest("encoder", g), 2.0 * x)
+        y = np.exp(x)
+        return lantern.hook(lambda g: modest("decoder", g), y * y)
+
+    lantern.grad(network)(0.5)
+    print(f"  {' and '.join(order)} were asked in this order")
+    try:
+        with lantern.debug():
+            lantern.grad(network)(3.0)
+    except ValueError as error:
+        print(f"  {error}", *error.__notes__, sep="\n  ")
+
+
 @lantern.with_answer
 def score_function(log_probability: Any, /, draw: Any) -> Iterator[Any]:
     """A draw, whose probability is told what the program came to."""
@@ -166,7 +189,9 @@ def threads() -> None:
     print(f"  identical to the last bit: {one.tobytes() == many.tobytes()}")
 
 
-PROGRAMS = {f.__name__: f for f in (disk, profile, mend, learn, leave, wait, threads)}
+PROGRAMS = {
+    f.__name__: f for f in (disk, profile, mend, blame, learn, leave, wait, threads)
+}
 
 
 def main() -> None:

@@ -41,11 +41,14 @@ def test_the_tour():
         "  the same gradient: True",
         "  caught on the way back: overflow encountered in scalar multiply",
         "  the gradient of the other term: [-2.  4.]",
+        "  decoder and encoder were asked in this order",
+        "  a gradient of 325510 in the encoder",
         "  falling 10 m takes 1.43 s, and 0.071 s more for each metre",
         "  learned [ 1. -2.] from data that never met",
         "  identical to the last bit: True",
     ):
         assert line in result.stdout.splitlines()
+    assert re.search(r"  its cotangent came from exp, at .*: y = np.exp", result.stdout)
     best = re.search(r"probability \[.* (0\.\d+|1\. *)\]", result.stdout)
     assert float(best[1]) > 0.9
     assert len(re.findall(r"layer \d: .* ms there, .* ms back", result.stdout)) == 3
