@@ -366,7 +366,7 @@ _METHODS = (
     "T __iter__ reshape transpose swapaxes ravel flatten flat at take "
     "compress repeat diagonal argsort argpartition searchsorted squeeze astype "
     "sum mean prod max min ptp var std cumsum cumprod all any argmax argmin clip round "
-    "dot copy device to_device to"
+    "trace dot copy device to_device to"
 ).split()
 _CONSTANT = {
     "and": "bitwise_and",

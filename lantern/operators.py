@@ -73,6 +73,8 @@ class OperatorValue(ArrayProtocols, Value):
         """The complex conjugate."""
         return arithmetic.conj(self)
 
+    conj = conjugate  # NumPy's scalars and arrays have both
+
     @property
     def real(self) -> Any:
         """The real part."""

@@ -48,7 +48,7 @@ _PLAIN = frozenset(
         "isreal isrealobj less less_equal lexsort logical_and logical_not logical_or "
         "logical_xor matrix_rank may_share_memory min_scalar_type nanargmax nanargmin "
         "ndim nonzero not_equal result_type rint round searchsorted shape "
-        "shares_memory sign signbit size spacing trunc "
+        "shares_memory signbit size spacing trunc "
         "empty_like ones_like zeros_like"
     ).split()
 )

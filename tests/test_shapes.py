@@ -260,6 +260,8 @@ METHODS = """
     x.repeat(2, axis=0)
     x.repeat([1, 2, 0], 1)
     x.diagonal(0, 1, 2)
+    x.trace(0, 1, 2)
+    x.conj()
     x.astype(x.dtype, copy=False)
     x[0].T[::-1, None]
 """

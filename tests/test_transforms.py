@@ -341,6 +341,11 @@ class TestWirtinger:
             lambda z: 2 * z.conjugate() * z,
         ),
         "imaginary part": (lambda z: z.imag, lambda z: -0.5j, lambda z: 0.5j),
+        "direction": (
+            np.sign,
+            lambda z: 0.5 / abs(z),
+            lambda z: -(z**2) / (2 * abs(z) ** 3),
+        ),
     }
 
     @pytest.mark.parametrize("name", PAIRS)

@@ -274,6 +274,7 @@ class Tensor(StandardArray, Wrapper):
     all, any = constant.all, constant.any
     argmax, argmin = constant.argmax, constant.argmin
     clip, round = elementwise.clip, constant.round
+    trace = linalg.trace
 
     def dot(self, other: Any) -> Any:
         """The matrix product with another array."""
