@@ -63,9 +63,16 @@ def way(rule: Replayable) -> Callable[[Receiver], Any]:
         return by_products
     if kind == "stated":
         return by_statement
-    if kind in ("elementwise", "partials") or value_class(rule.value).rank == 0:
+    if kind in ("elementwise", "partials") or not _has_array(rule):
         return by_partials
     return by_transposition
+
+
+def _has_array(rule: Replayable) -> bool:
+    """Whether a rule's result or one of its operands is no number."""
+    if value_class(rule.value).rank:
+        return True
+    return any(getattr(base(x), "shape", ()) for x in rule.operands)
 
 
 def contribution(rule: Replayable, z_bar: Any) -> Any:

@@ -94,6 +94,9 @@ _by_code: dict[CodeType, Op] = {}
 # The code of rules that may yield thunks, or what has to be fitted. Their operands come
 # as a tuple, whatever their number, so that a number does not take its short way back.
 _lazy: set[CodeType] = set()
+# Results with a class of their own, whatever the operands are: several at once; and, of
+# a rule that is lazy, Python's numbers.
+_SEVERAL, _ALONE = frozenset({tuple}), frozenset({tuple, float, int, complex})
 _sums: set[CodeType] = set()
 _classes: dict[type | str, ValueClass] = {}
 # Types of options that nobody can change.
@@ -176,7 +179,8 @@ def _start(
     while receivers[-1] is None:
         receivers.pop()
     left, right = receivers[0], receivers[-1] if len(receivers) == 2 else None
-    if len(receivers) > 2 or rule.__code__ in _lazy:
+    lazy = rule.__code__ in _lazy
+    if len(receivers) > 2 or lazy:
         left, right = tuple(receivers), None
     started = begin(prompt, rule, (*primals, *args), statics)
     primal = first(started)
@@ -184,7 +188,7 @@ def _start(
         return primal
     classes = [type(x) for x in values if x.prompt is prompt]
     cls = value_class(primal)
-    if type(primal) is not tuple:
+    if type(primal) not in (_ALONE if lazy else _SEVERAL):
         cls = max([cls, *classes], key=attrgetter("rank"))
     elementwise = _by_code[rule.__code__].kind == "elementwise"
     return cls.emerge(primal, prompt, started, left, right, elementwise)
@@ -220,6 +224,7 @@ def begin(
 
 def _unary(rule: RuleFunction, elementwise: bool) -> Function:
     lazy = rule.__code__ in _lazy
+    alone = _ALONE if lazy else _SEVERAL
 
     def function(x: Any, /, *args: Any, **statics: Any) -> Any:
         if not isinstance(x, Value):
@@ -233,7 +238,7 @@ def _unary(rule: RuleFunction, elementwise: bool) -> Function:
             statics = {name: kept(prompt, a) for name, a in statics.items()}
         started = begin(prompt, rule, (x.primal, *args), statics)
         z = first(started)
-        cls = type(x) if type(z) is not tuple else value_class(z)
+        cls = value_class(z) if type(z) in alone else type(x)
         left = (x.receiver,) if lazy else x.receiver
         return cls.emerge(z, prompt, started, left, None, elementwise)
 

@@ -214,7 +214,16 @@ def derived(x):
     return slope + pulled + pushed * rows.sum()
 
 
-@pytest.mark.parametrize("body", [quietly, again, derived])
+def branching(x):
+    """A body that forks where it runs again, and inside a derivative of its own."""
+
+    def both(y):
+        return sum(lantern.fork(lambda: double(y) * y, lambda: double(double(y))))
+
+    return lantern.checkpoint(both)(double(x)) + grad(both)(x)
+
+
+@pytest.mark.parametrize("body", [quietly, again, derived, branching])
 def test_other_verbs_in_a_body(body, probe):
     def loss(w, run):
         return sum((k + 1) * y for k, y in enumerate(run(body, [w[0], w[1], w[2]])))

@@ -19,6 +19,7 @@ from lantern import (
     jacfwd,
     jvp,
     linearize,
+    value_and_grad,
     vjp,
     vmap,
 )
@@ -428,6 +429,32 @@ def test_an_operand_that_no_one_keeps_is_free_for_the_rest_of_the_program():
 
         np.testing.assert_array_equal(grad(f)(X), [1.0, 1.0])
         assert alive == [False]
+
+
+def test_a_number_made_of_arrays():
+    """What a rule yields keeps its type: a Python number of arrays is one."""
+
+    @custom_rule
+    def product(x, y, /):
+        z = (x * x).sum() * (y * y * y).sum()
+        plain = not isinstance(z, lantern.Tensor)
+        z_bar = yield float(z) if plain else z
+        yield lambda: z_bar * 2.0 * x * (y**3).sum()
+        yield lambda: z_bar * (x * x).sum() * 3.0 * y**2
+
+    x, y = np.array([1.0, -2.0, 0.5]), np.array([[0.5, 1.5], [-1.0, 2.0]])
+    check_grads(product, (x, y), order=2)
+    check_grads(lambda x: product(x, y) * product(x[:1], x[1:]), (x,), order=2)
+    own = custom_vjp(lambda x: float(x @ x))
+    own.defvjp(lambda x: (float(x @ x), x), lambda x, g: (2 * g * x,))
+    for f in (own, lambda x: product(x, y)):
+        value, moved = jvp(f, (x,), (x,))
+        assert type(value) is float
+        assert moved == pytest.approx(vjp(f, x)[1](1.0)[0] @ x, rel=1e-14)
+        assert moved == pytest.approx(linearize(f, x)[1](x), rel=1e-14)
+    single = x.astype(np.float32)
+    value, gradient = value_and_grad(lambda x: (x * own(x)).sum())(single)
+    assert value.dtype == gradient.dtype == np.float32
 
 
 class TestTrackedValuesFromOutside:

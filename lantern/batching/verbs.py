@@ -150,7 +150,7 @@ def fork(*thunks: Callable[[], Any]) -> tuple[Any, ...]:
     for thunk in thunks:
         check_function("fork", thunk)
     scheduler = ambient.get()
-    if scheduler is None or scheduler is DIRECT:
+    if scheduler is None or scheduler is DIRECT or scheduler.is_apart():
         return tuple([thunk() for thunk in thunks])
     return tuple(scheduler.fork(thunks))
 
