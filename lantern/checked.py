@@ -1,7 +1,8 @@
 """A started rule whose every step is looked at, and the report of what was found."""
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from types import GeneratorType
 from typing import Any, NamedTuple
 
 from lantern.anomalies import (
@@ -15,6 +16,7 @@ from lantern.anomalies import (
 )
 from lantern.errors import AnomalyError, ArgumentError
 from lantern.freezing import Freezer
+from lantern.inside import read_only
 from lantern.op import kind_of
 from lantern.tree import tree_leaves
 from lantern.value import Receiver, Replayable, base
@@ -112,6 +114,15 @@ class Settings:
         self.held.clear()
 
 
+def _saved(started: Any) -> Iterator[Any]:
+    """What a suspended rule keeps, also in a rule of the user's that it runs."""
+    for x in tree_leaves(list(started.gi_frame.f_locals.values())):
+        if isinstance(x, GeneratorType) and x.gi_frame is not None:
+            yield from _saved(x)
+        else:
+            yield x
+
+
 def _bytes(x: Any) -> Any:
     """What tells whether an array is a copy of another."""
     if not hasattr(type(x), "tobytes"):
@@ -177,8 +188,7 @@ class Checked(Watched):
             if detail is not None:
                 self._tell("shape", "forward", detail)
         if self.settings.saves and self.settings.report.freeze:
-            saved = tree_leaves(list(self.started.gi_frame.f_locals.values()))
-            self.settings.hold([base(x) for x in saved])
+            self.settings.hold([base(x) for x in _saved(self.started)])
 
     def suspended(self, receiver: Receiver) -> None:
         """The rule now waits for the cotangent that a receiver gets."""
@@ -203,6 +213,8 @@ class Checked(Watched):
     def send(self, z_bar: Any) -> Any:
         """The rule's next contribution."""
         place, self.sent = self.sent, self.sent + 1
+        if self.settings.report.freeze:
+            z_bar = read_only(z_bar)
         receiver = self.receivers[place] if place < len(self.receivers) else None
         return self._look_at(lambda: super(Checked, self).send(z_bar), z_bar, receiver)
 

@@ -13,12 +13,13 @@ from typing import Any
 
 from lantern.checks import describe, is_number
 from lantern.errors import ArgumentError, LanternError, RuleError
-from lantern.inside import levels_of
+from lantern.inside import levels_of, read_only
 from lantern.op import register_rule, start
+from lantern.saving import kept
 from lantern.tree import is_leaf, tree_leaves, tree_map, tree_structure
 from lantern.value import UNTRACKED, Rule, Value, adjoint_rules
 
-__all__ = ["Run", "apply", "custom_rule", "numbered"]
+__all__ = ["Run", "apply", "custom_rule", "numbered", "shown"]
 
 Function = Callable[..., Any]
 
@@ -38,6 +39,7 @@ class Run:
         first: the identities of the leaves that the rule was first started on.
         saved: what the body keeps for the case that it is started on them again.
         mapped: whether it belongs to a ``vmap``, which starts it once for each example.
+        statics: the other arguments, as they were when the operation was used.
     """
 
     __slots__ = (
@@ -50,6 +52,7 @@ class Run:
         "name",
         "saved",
         "simple",
+        "statics",
         "trees",
         "wanted",
     )
@@ -62,7 +65,7 @@ class Run:
         self.name, self.body, self.broadcasts = name, body, broadcasts
         self.trees, self.saved, self.first = trees, None, None
         self.simple = all(type(tree) is int for tree in trees)
-        self.level, self.mapped = 0, False
+        self.level, self.mapped, self.statics = 0, False, list[Any]()
         self.wanted: list[bool] = []
 
     def on(self, leaves: Sequence[Any]) -> "Run":
@@ -77,8 +80,9 @@ class Run:
         if self.first == own:
             return self
         other = Run(self.name, self.body, self.trees, self.broadcasts)
-        other.wanted, other.first = self.wanted, own
-        if self.level not in _levels(leaves):  # else a newer derivative has started it
+        other.wanted, other.first, other.statics = self.wanted, own, self.statics
+        inside = {level.level for leaf in leaves for level in levels_of(leaf)}
+        if self.level not in inside:  # else a newer derivative has started it
             other.level = self.level
         return other
 
@@ -93,12 +97,12 @@ class Run:
         """The error of a rule that broke the protocol."""
         return RuleError(f"{self.name}: {what}. {remedy}.")
 
-    def flat(self, value: Any) -> Any:
+    def flat(self, value: Any, originals: dict[int, Any]) -> Any:
         """The result's leaves, as a rule hands them on: one, or a tuple."""
         if type(value) is float or (is_leaf(value) and is_number(value)):
             self.form = 0
-            return value
-        leaves = tuple(tree_leaves(value))
+            return originals.get(id(value), value)
+        leaves = tuple(originals.get(id(leaf), leaf) for leaf in tree_leaves(value))
         for leaf in leaves:
             if not is_number(leaf):
                 raise self.fail(
@@ -156,18 +160,31 @@ def numbered(tree: Any) -> Any:
     return tree_map(lambda _: next(positions), tree)
 
 
+def shown(leaves: Sequence[Any]) -> tuple[list[Any], dict[int, Any]]:
+    """Leaves as a user's code may see them, and which leaf a view is of, by identity.
+
+    What is held by others (saved by rules, moved on by tangents) is not to be written
+    to.
+    """
+    views = list(map(read_only, leaves))
+    pairs = zip(views, leaves, strict=True)
+    return views, {id(view): leaf for view, leaf in pairs if view is not leaf}
+
+
 def _shared_rule(*leaves: Any, run: Run, tangent: Any = None) -> Rule:
     """What a custom operation does, leaf by leaf."""
     shapes = [getattr(leaf, "shape", ()) for leaf in leaves]
     origin, run = run, run.on(leaves)
-    body: Generator[Any, Any, Any] = run.body(run, *run.place(leaves))
-    del leaves  # what the body does not keep is free
+    views, originals = shown(leaves)
+    body: Generator[Any, Any, Any] = run.body(run, *run.place(views))
     try:
-        value = run.flat(next(body))
+        value = run.flat(next(body), originals)
     except StopIteration:
         raise run.fail("the rule yields nothing", "Yield the result first") from None
+    del leaves, views, originals  # what the body does not keep is free
     origin.form = run.form
-    z_bar = yield value
+    z_bar = yield (value, value := None)[0]
+    z_bar = tuple(map(read_only, z_bar)) if type(z_bar) is tuple else read_only(z_bar)
     answer = run.structured(z_bar)  # sent once: ``yield from`` a tuple takes None only
     for tree in run.trees:
         try:
@@ -230,6 +247,7 @@ def apply(
     body: Function,
     operands: Sequence[Any],
     tangent: Function | None = None,
+    statics: Sequence[Any] = (),
 ) -> Any:
     """Run a custom operation for the innermost derivative among its operands."""
     leaves, trees = list(operands), tuple(range(len(operands)))
@@ -238,24 +256,21 @@ def apply(
     run = Run(name, body, trees, kind in ("elementwise", "linear"))
     values = [x for x in leaves if isinstance(x, Value)]
     prompt = max((x.prompt for x in values), key=attrgetter("level"), default=UNTRACKED)
-    run.level, run.mapped = prompt.level, not prompt.is_derivative
     run.wanted = [isinstance(x, Value) and x.prompt is prompt for x in leaves]
-    if run.mapped:  # each example is differentiated by the levels outside
-        run.level = max(_levels(leaves), default=0)
-        run.wanted = [any(levels_of(x)) for x in leaves]
-    statics: dict[str, Any] = {"run": run}
+    if not prompt.is_derivative:  # each example is differentiated by the levels outside
+        outside = {level.level: level for x in leaves for level in levels_of(x)}
+        prompt = outside[max(outside)] if outside else UNTRACKED
+        run.mapped, run.wanted = True, [any(levels_of(x)) for x in leaves]
+    run.level = prompt.level
+    run.statics = [kept(prompt, x) if hasattr(x, "dtype") else x for x in statics]
+    how: dict[str, Any] = {"run": run}
     if tangent is not None:
-        statics["tangent"] = functools.partial(tangent, run)
-    result = start(_KINDS[kind], leaves, (), statics)
+        how["tangent"] = functools.partial(tangent, run)
+    result = start(_KINDS[kind], leaves, (), how)
     for z in result if type(result) is tuple else (result,):
         if _is_confused(z):
             raise run.leak()
     return run.structured(result)
-
-
-def _levels(leaves: Sequence[Any]) -> set[int]:
-    """The levels of all derivatives that track a leaf."""
-    return {prompt.level for leaf in leaves for prompt in levels_of(leaf)}
 
 
 def _is_confused(z: Any) -> bool:
@@ -317,12 +332,14 @@ def custom_rule(rule: Function | None = None, *, kind: str = "general") -> Any:
             return apply(name, kind, lambda run, *x: rule(*x), args)
         bound = signature.bind(*args, **statics)
         bound.apply_defaults()
-        others, kwargs = bound.args[count:], bound.kwargs
+        others, names = bound.args[count:], tuple(bound.kwargs)
 
         def body(run: Run, *operands: Any) -> Any:
-            return rule(*operands, *others, **kwargs)
+            by_name = dict(zip(names, run.statics[len(others) :], strict=True))
+            return rule(*operands, *run.statics[: len(others)], **by_name)
 
-        return apply(name, kind, body, bound.args[:count])
+        every = (*others, *bound.kwargs.values())
+        return apply(name, kind, body, bound.args[:count], statics=every)
 
     return functools.update_wrapper(function, rule)
 

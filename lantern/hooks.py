@@ -7,7 +7,7 @@ from typing import Any
 from lantern.checks import check_like
 from lantern.cps.prompt import innermost
 from lantern.errors import ArgumentError
-from lantern.inside import levels_of
+from lantern.inside import levels_of, read_only
 from lantern.namespace import namespace
 from lantern.op import linear
 from lantern.tree import tree_leaves, tree_map
@@ -85,24 +85,12 @@ def _level(x: Any) -> int:
 
 def _watched(fn: Callable[[Any], Any], z_bar: Any) -> Any:
     """What a user's function makes of a cotangent, or of a structure of them."""
-    shown = tree_map(_read_only, z_bar)
+    shown = tree_map(read_only, z_bar)
     answer = fn(shown)
     if answer is None or answer is shown:
         return z_bar
     check_like("hook", z_bar, answer)
     return answer
-
-
-def _read_only(x: Any) -> Any:
-    """A view that cannot be written to: others may hold the same buffer."""
-    if not getattr(x, "shape", ()) or isinstance(x, Value):
-        return x
-    try:
-        view = x.view()
-        view.flags.writeable = False
-    except AttributeError:  # arrays of other libraries have no such flag
-        return namespace(x).array(x)
-    return view
 
 
 @linear

@@ -3,10 +3,11 @@
 from collections.abc import Iterator
 from typing import Any
 
+from lantern.namespace import namespace
 from lantern.saving import copied
 from lantern.value import UNTRACKED, Level, Value, base, is_tracked
 
-__all__ = ["detached", "levels_of", "plain"]
+__all__ = ["detached", "levels_of", "plain", "read_only"]
 
 
 def levels_of(x: Any) -> Iterator[Level]:
@@ -33,3 +34,15 @@ def detached(x: Any) -> Any:
         return copied(x)
     batched: Any = x
     return batched.detached()
+
+
+def read_only(x: Any) -> Any:
+    """A view that cannot be written to, for others may hold the same buffer."""
+    if not getattr(x, "shape", ()) or isinstance(x, Value):
+        return x
+    try:
+        view = x.view()
+        view.flags.writeable = False
+    except AttributeError:  # arrays of other libraries have no such flag
+        return namespace(x).array(x)
+    return view

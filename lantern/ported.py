@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from lantern.checks import is_number
-from lantern.custom import Run, apply, numbered
+from lantern.custom import Run, apply, numbered, shown
 from lantern.errors import ArgumentError, RuleError
 from lantern.reverse import vjp
 from lantern.tree import tree_leaves, tree_map, tree_structure
@@ -119,16 +119,11 @@ class custom_vjp(_Ported):  # noqa: N801  # JAX's name, used as a decorator
         fwd, bwd = self.fwd, self.bwd
         if fwd is None or bwd is None:
             raise self._undefined("defvjp(fwd, bwd)")
-        static = {i: x for i, x in enumerate(args_) if i not in chosen}
-        count = len(args_)
+        statics = [x for i, x in enumerate(args_) if i not in chosen]
 
         def body(run: Run, *operands: Any) -> Any:
             if run.saved is None:  # fwd runs once, however often bwd does
-                inside = iter(operands)
-                run.saved = fwd(
-                    *(static[i] if i in static else next(inside) for i in range(count))
-                )
-                del inside
+                run.saved = fwd(*_merged(chosen, operands, run.statics))
             del operands  # only the residuals are kept
             if type(run.saved) is not tuple or len(run.saved) != 2:
                 raise run.fail(
@@ -137,7 +132,7 @@ class custom_vjp(_Ported):  # noqa: N801  # JAX's name, used as a decorator
                 )
             value, residuals = run.saved
             z_bar = yield value
-            contributions = bwd(*static.values(), residuals, z_bar)
+            contributions = bwd(*run.statics, residuals, z_bar)
             if _length(contributions) != len(chosen):
                 raise run.fail(
                     f"bwd returned {_say(contributions)} for {len(chosen)} "
@@ -146,7 +141,16 @@ class custom_vjp(_Ported):  # noqa: N801  # JAX's name, used as a decorator
                 )
             yield from contributions
 
-        return apply(self.name, "general", body, operands)
+        return apply(self.name, "general", body, operands, statics=statics)
+
+
+def _merged(
+    chosen: Sequence[int], operands: Sequence[Any], statics: Sequence[Any]
+) -> list[Any]:
+    """All arguments by position."""
+    own, others = iter(operands), iter(statics)
+    count = len(operands) + len(statics)
+    return [next(own if i in chosen else others) for i in range(count)]
 
 
 def _length(x: Any) -> int:
@@ -234,7 +238,7 @@ class custom_jvp(_Ported):  # noqa: N801  # JAX's name, used as a decorator
         rule = self.rule
         if rule is None:
             raise self._undefined("defjvp(jvp)")
-        static = [x for i, x in enumerate(args_) if i not in chosen]
+        statics = [x for i, x in enumerate(args_) if i not in chosen]
 
         def moved(run: Run, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
             """The tangent of the result; None as a tangent is zero."""
@@ -242,17 +246,19 @@ class custom_jvp(_Ported):  # noqa: N801  # JAX's name, used as a decorator
                 t if t is not None or not is_number(x) else zeros_like(x)
                 for x, t in zip(primals, tangents, strict=True)
             ]
-            result = rule(*static, run.place(primals), run.place(full))
+            points, _ = shown(primals)
+            ways, originals = shown(full)
+            result = rule(*run.statics, run.place(points), run.place(ways))
             if type(result) is not tuple or len(result) != 2:
                 raise run.fail(
                     f"the derivative returned {_say(result)}",
                     "Return a pair: the result and its tangent",
                 )
-            return _tangent(run, *result)
+            return _tangent(run, *result, originals)
 
         def body(run: Run, *operands: Any) -> Any:
             if run.saved is None:
-                run.saved = self.fun(*_filled(args_, chosen, operands))
+                run.saved = self.fun(*_merged(chosen, operands, run.statics))
             value = run.saved
             z_bar = yield value
             leaves = list(tree_leaves(operands))
@@ -267,11 +273,12 @@ class custom_jvp(_Ported):  # noqa: N801  # JAX's name, used as a decorator
             contributions = _filled([None] * len(leaves), wanted, x_bars)
             yield from run.place(contributions)
 
-        return apply(self.name, "stated", body, operands, moved)
+        return apply(self.name, "stated", body, operands, moved, statics)
 
 
-def _tangent(run: Run, value: Any, tangent: Any) -> Any:
+def _tangent(run: Run, value: Any, tangent: Any, originals: dict[int, Any]) -> Any:
     """The tangent that a derivative returned, leaf by leaf, checked."""
+    tangent = tree_map(lambda leaf: originals.get(id(leaf), leaf), tangent)
     expected, got = tree_structure(value), tree_structure(tangent)
     leaves = tuple(tree_leaves(tangent))
     shapes = [

@@ -11,6 +11,7 @@ from lantern import (
     ArgumentError,
     DetachError,
     EscapedError,
+    MutationError,
     RuleError,
     custom_jvp,
     custom_rule,
@@ -455,6 +456,87 @@ def test_a_number_made_of_arrays():
     single = x.astype(np.float32)
     value, gradient = value_and_grad(lambda x: (x * own(x)).sum())(single)
     assert value.dtype == gradient.dtype == np.float32
+
+
+WRITERS = {
+    "a cotangent": (lambda x: 2.0 * x, lambda x, g: (np.multiply(g, 2.0, out=g),)),
+    "an operand": (lambda x: np.multiply(x, 2.0, out=x), lambda x, g: (2.0 * g,)),
+}
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_what_others_hold_cannot_be_written_to(name):
+    there, back = WRITERS[name]
+
+    @custom_rule
+    def rule(x, /):
+        z_bar = yield there(x)
+        yield back(x, z_bar)[0]
+
+    own = custom_vjp(there)
+    own.defvjp(lambda x: (there(x), x), back)
+    pushed = custom_jvp(there)
+    pushed.defjvp(lambda p, t: (there(p[0]), *back(p[0], t[0])))
+    for f in (rule, own, pushed):
+        for derivative in (grad, lambda f: lambda x: jvp(f, (x,), (np.ones(2),))):
+            with pytest.raises((ValueError, MutationError), match=r"read-only|never"):
+                derivative(lambda x, f=f: lantern.sum(f(x * 3.0) * (x * x)))(X)
+
+
+def test_what_comes_through_a_rule_can_be_written_to():
+    @custom_rule
+    def same(x, /):
+        yield (yield x)
+
+    own = custom_jvp(lambda x: x)
+    own.defjvp(lambda p, t: (p[0], t[0]))
+    for f in (same, own):
+        assert [array.flags.writeable for array in jvp(f, (X,), (X,))] == [True, True]
+
+
+def test_static_arguments_that_are_changed_later():
+    @custom_rule
+    def scaled(x, /, by, *, shift):
+        z_bar = yield x * by + shift
+        yield z_bar * by + 0 * shift
+
+    own = custom_vjp(lambda x, by: x * by, nondiff_argnums=(1,))
+    own.defvjp(lambda x, by: (x * by, None), lambda by, _, g: (g * by,))
+    moved = custom_jvp(lambda x, by: x * by, nondiff_argnums=(1,))
+    moved.defjvp(lambda by, p, t: (p[0] * by, t[0] * by))
+    for f in (lambda x, by: scaled(x, by, shift=by), own, moved):
+        for f in (f, lambda x, by, f=f: vmap(lambda x: f(x, by))(x[None])):
+
+            def loss(x, f=f):
+                by = np.array([2.0, 3.0])
+                z = f(x, by)
+                by[:] = np.nan
+                return lantern.sum(z)
+
+            np.testing.assert_array_equal(grad(loss)(X), [2.0, 3.0])
+            np.testing.assert_array_equal(vjp(loss, X)[1](1.0)[0], [2.0, 3.0])
+
+
+def test_what_a_rule_closes_over_is_frozen_in_debug():
+    by = np.ones(2)
+
+    @custom_rule
+    def scaled(x, /):
+        z_bar = yield x * by
+        yield z_bar * by
+
+    own = custom_vjp(lambda x: x * by)
+    own.defvjp(lambda x: (x * by, by), lambda by, g: (g * by,))
+
+    def loss(x, f):
+        z = f(x)
+        by[:] = 2.0
+        return lantern.sum(z)
+
+    for f in (scaled, own):
+        with lantern.debug(), pytest.raises(ValueError, match="read-only"):
+            grad(loss)(X, f)
+        assert by.flags.writeable
 
 
 class TestTrackedValuesFromOutside:
