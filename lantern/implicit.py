@@ -19,6 +19,7 @@ from lantern.errors import ArgumentError, ConvergenceError, ShapeError
 from lantern.inside import detached
 from lantern.namespace import namespace
 from lantern.reverse import vjp
+from lantern.surroundings import Unchanged
 from lantern.tree import tree_leaves, tree_map, tree_structure
 from lantern.value import base, is_complex, is_tracked, zeros_like
 
@@ -52,6 +53,7 @@ def fixed_point(
     Raises:
         ConvergenceError: if the changes do not become small.
         ArgumentError: if f closes over a tracked value.
+        MutationError: in the backward pass, if an array that f closes over was changed.
         ShapeError: if f does not return a structure like x0.
 
     Rule:
@@ -71,7 +73,7 @@ def fixed_point(
     """
     where = "fixed_point"
     check_function(where, f)
-    start = _plain_start(where, x0)
+    f, start = Unchanged(where, f), _plain_start(where, x0)
 
     def residual(x: Any, *args: Any) -> Any:
         return tree_map(lambda fx, x: fx - x, f(x, *args), x)
@@ -85,7 +87,7 @@ def fixed_point(
 
         return _iterate(where, step, tree_map(zeros_like, x_bar), tol, max_steps)
 
-    return _found_from(start, where, residual, search, by_iteration, args)
+    return _found_from(start, f, residual, search, by_iteration, args)
 
 
 def root(
@@ -114,9 +116,9 @@ def root(
 
     Raises:
         ConvergenceError: if the steps do not become small.
-        ArgumentError: if x0 is no real number or array, or f closes over a tracked
-            value.
+        ArgumentError: if x0 is not real numbers, or f closes over a tracked value.
         ShapeError: if f does not return as many numbers as x has.
+        MutationError: in the backward pass, if an array that f closes over was changed.
 
     Rule:
         args_bar = (df/dargs)^T w, where w solves ``(df/dx)^T w == -x_bar``
@@ -134,7 +136,7 @@ def root(
         Griewank and Walther (2008), section 15.1.
     """
     check_function("root", f)
-    start = _plain_start("root", x0)
+    f, start = Unchanged("root", f), _plain_start("root", x0)
     if not is_number(start) or is_complex(start):
         raise ArgumentError(
             f"root: x0 must be one real number or array, got {tree_structure(start)}. "
@@ -147,12 +149,12 @@ def root(
             return _newton(lambda x: f(x, *args), start, tol, max_steps)
         return solver(lambda x: _one_step("root", f(x, *args), start), start)
 
-    return _found_from(start, "root", f, search, _by_elimination, args)
+    return _found_from(start, f, f, search, _by_elimination, args)
 
 
 def _found_from(
     start: Any,
-    where: str,
+    f: Unchanged,
     residual: Function,
     search: Function,
     linear: Function,
@@ -160,21 +162,21 @@ def _found_from(
 ) -> Any:
     """As ``_solution``, by a search from a start; each example may have its own."""
     if not any(map(is_tracked, tree_leaves(start))):
-        return _solution(where, residual, partial(search, start), linear, args)
+        return _solution(f, residual, partial(search, start), linear, args)
 
     def of_both(x: Any, start: Any, *args: Any) -> Any:
         return residual(x, *args)
 
-    return _solution(where, of_both, search, linear, (start, *args))
+    return _solution(f, of_both, search, linear, (start, *args))
 
 
 def _solution(
-    where: str, residual: Function, search: Function, linear: Function, args: Any
+    f: Unchanged, residual: Function, search: Function, linear: Function, args: Any
 ) -> Any:
     """The x with ``residual(x, *args) == 0``, differentiable by args.
 
     Args:
-        where: for messages.
+        f: what the equation is made of.
         residual: the equation.
         search: finds x for plain args.
         linear: finds w with ``pullback(w) + x_bar == 0`` for a pullback and x_bar.
@@ -185,7 +187,8 @@ def _solution(
 
     def body(run: Run, *args: Any) -> Any:
         if run.saved is None:  # one search, however often the rule is started
-            run.saved = _solution(where, residual, search, linear, args)
+            f.remember()
+            run.saved = _solution(f, residual, search, linear, args)
         x = run.saved
         x_bar = yield x
 
@@ -196,7 +199,7 @@ def _solution(
             return linear(_pullback(residual, x, args), x_bar)
 
         known = (x, args, x_bar)
-        w = _solution(where, transposed, search_transposed, linear, known)
+        w = _solution(f, transposed, search_transposed, linear, known)
         leaves = list(tree_leaves(args))
         wanted = [i for i, is_wanted in enumerate(run.wanted) if is_wanted]
 
@@ -209,7 +212,7 @@ def _solution(
         by_place = dict(zip(wanted, bars, strict=True))
         yield from run.place([by_place.get(i) for i in range(len(leaves))])
 
-    return apply(where, "adjoint", body, args)
+    return apply(f.where, "adjoint", body, args)
 
 
 def _pullback(residual: Function, x: Any, args: Sequence[Any]) -> Function:

@@ -3,6 +3,7 @@
 import functools
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager
+from functools import partial
 from inspect import isgeneratorfunction
 from operator import attrgetter
 from types import TracebackType
@@ -13,15 +14,11 @@ from lantern.checks import is_number
 from lantern.cps import Prompt, delimit, shift
 from lantern.cps.prompt import in_force
 from lantern.errors import ArgumentError, MissingRuleError, RuleError
+from lantern.inside import read_only
 from lantern.op import first, value_class
 from lantern.reverse import Reverse
-from lantern.value import (
-    Receiver,
-    Rule,
-    Value,
-    base,
-    unwrapped,
-)
+from lantern.saving import kept
+from lantern.value import Receiver, Rule, Value, base, unwrapped
 
 __all__ = ["both_ways", "bracket", "early_exit", "with_answer"]
 
@@ -340,9 +337,11 @@ def _perform(rule: Any, operands: Any, args: Any, statics: Any) -> Any:
             f"{level.name} does not know. Use grad or value_and_grad."
         )
     own = [isinstance(x, Value) and x.prompt is level for x in operands]
-    primals = [x.primal if o else x for x, o in zip(operands, own, strict=True)]
+    keep = partial(_kept, level)
+    primals = [x.primal if o else keep(x) for x, o in zip(operands, own, strict=True)]
     receivers = [x.receiver if o else None for x, o in zip(operands, own, strict=True)]
-    started = rule(*primals, *args, **statics)
+    named = {name: keep(x) for name, x in statics.items()}
+    started = rule(*primals, *map(keep, args), **named)
     value = first(started)
     answered = Answered(started, tuple(receivers))
     level.suspend(answered)
@@ -352,6 +351,11 @@ def _perform(rule: Any, operands: Any, args: Any, statics: Any) -> Any:
     answered.inside = cls(value, level).receiver  # type: ignore[call-arg]
     passing = positive.rule(value)  # type: ignore[attr-defined]  # by lantern.op
     return cls.emerge(next(passing), level, passing, answered)
+
+
+def _kept(level: Reverse, x: Any) -> Any:
+    """An argument; an array as it is now."""
+    return kept(level, x) if hasattr(x, "dtype") else x
 
 
 def _is_differentiable(value: Any) -> bool:
@@ -389,7 +393,7 @@ class Answered(Receiver):
     def resume(self, answer: Any) -> Any:
         """Run the backward step, with the answer and the cotangent."""
         z_bar = 0.0 if self.cotangent is None else self.cotangent
-        self.settle(self.rule, (answer, z_bar))
+        self.settle(self.rule, (answer, read_only(z_bar)))
         self.release()
         self.inside = self.cotangent = None
         return answer

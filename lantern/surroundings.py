@@ -13,9 +13,10 @@ from itertools import islice
 from types import CellType, CodeType, FunctionType, MethodType
 from typing import Any
 
+from lantern.errors import MutationError
 from lantern.tree import tree_leaves
 
-__all__ = ["Surroundings", "reachable"]
+__all__ = ["Surroundings", "Unchanged", "reachable"]
 
 Function = Callable[..., Any]
 
@@ -66,6 +67,41 @@ class Surroundings:
     def _set(self, states: list[Any]) -> None:
         for (_, write), state in zip(self.sources, states, strict=True):
             write(state)
+
+
+class Unchanged:
+    """A function that is called again later, and must then read what it reads now.
+
+    The variables that it closes over keep their present values.
+
+    Args:
+        where: for messages.
+        f: the function.
+
+    Attributes:
+        read: the arrays that it is known to read, each with the hash of its bytes.
+    """
+
+    __slots__ = ("f", "read", "where")
+
+    def __init__(self, where: str, f: Function) -> None:
+        self.where, self.f = where, with_own_variables(f)
+        self.read: list[tuple[Any, int]] = []
+
+    def remember(self) -> None:
+        """From now on, no array may change that the function reads."""
+        arrays = (x for x in reachable(self.f) if hasattr(x, "__array_interface__"))
+        self.read = [(x, hash(x.tobytes())) for x in arrays]
+
+    def __call__(self, *args: Any) -> Any:
+        """Call the function."""
+        if any(hash(x.tobytes()) != known for x, known in self.read):
+            raise MutationError(
+                f"{self.where}: f reads an array that was changed after the solution "
+                f"was found, and before its derivative. Pass it as an argument, or a "
+                f"copy of it."
+            )
+        return self.f(*args)
 
 
 def _sources(leaves: Any) -> list[tuple[Function, Function]]:

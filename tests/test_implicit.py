@@ -10,6 +10,7 @@ import lantern
 from lantern import (
     ArgumentError,
     ConvergenceError,
+    MutationError,
     ShapeError,
     fixed_point,
     grad,
@@ -192,3 +193,32 @@ class TestRefusals:
         with pytest.raises(ConvergenceError):
             grad(lambda a: fixed_point(lambda x, a: a * x + 1, 1.0, a))(2.0)
         assert math.isclose(grad(lambda a: fixed_point(heron, 1.0, a))(4.0), 0.25)
+
+
+class TestWhatTheEquationReads:
+    @pytest.mark.parametrize("solve", [fixed_point, root])
+    def test_variables_that_a_loop_rebinds(self, solve):
+        def loss(a):
+            for k in (2.0, 5.0):  # the solutions are a, and then a / 4
+                a = solve(lambda x, a: x / k + a / k - (solve is root) * x, 0.0, a)  # noqa: B023
+            return a
+
+        assert grad(loss)(3.0) == pytest.approx(0.25)
+        assert jvp(loss, (3.0,), (1.0,))[1] == pytest.approx(0.25)
+
+    @pytest.mark.parametrize("solve", [fixed_point, root])
+    def test_arrays_that_are_changed_later(self, solve):
+        def loss(a, given):
+            c = np.array([0.5])
+            if given:
+                x = solve(lambda x, a, c: c * x + a, np.zeros(1), a, c)
+            else:
+                x = solve(lambda x, a: c * x + a, np.zeros(1), a)
+            c[:] = 0.25
+            return lantern.sum(x)
+
+        a = np.array([3.0])
+        expected = 2.0 if solve is fixed_point else -2.0
+        assert grad(loss)(a, given=True) == pytest.approx(expected)
+        with pytest.raises(MutationError, match="was changed after the solution"):
+            grad(loss)(a, given=False)

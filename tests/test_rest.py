@@ -285,6 +285,32 @@ def score_rule():
     return score_function
 
 
+def test_what_such_an_operation_is_given_stays_as_it_was():
+    @with_answer
+    def scaled(x, factor, /, by, *, shift):
+        _, z_bar = yield x * factor * by + shift
+        yield z_bar * factor * by
+        yield None
+
+    def loss(x):
+        given = [np.full(2, n) for n in (2.0, 3.0, 5.0)]
+        z = scaled(x, given[0], given[1], shift=given[2])
+        for array in given:
+            array[:] = np.nan
+        return lantern.sum(z)
+
+    np.testing.assert_array_equal(lantern.grad(loss)(np.ones(2)), [6.0, 6.0])
+
+    @with_answer
+    def writing(x, /):
+        _, z_bar = yield x
+        z_bar *= 2.0
+        yield z_bar
+
+    with pytest.raises(ValueError, match="read-only"):
+        lantern.grad(lambda x: lantern.sum(writing(x) + x))(np.ones(2))
+
+
 @pytest.mark.parametrize("driver", DRIVERS)
 def test_a_score_function_is_a_local_operation(driver):
     score_function = score_rule()
