@@ -26,6 +26,7 @@ from operator import attrgetter
 from types import CodeType
 from typing import Any, NamedTuple
 
+from lantern.classes import register_class, value_class
 from lantern.errors import RuleError
 from lantern.namespace import namespace
 from lantern.saving import kept
@@ -63,7 +64,6 @@ __all__ = [
 Function = Callable[..., Any]
 RuleFunction = Callable[..., Any]
 Statics = Mapping[str, Any]
-ValueClass = type[Value] | Callable[[type], type[Value]]
 
 
 class Op(NamedTuple):
@@ -94,11 +94,9 @@ _by_code: dict[CodeType, Op] = {}
 # The code of rules that may yield thunks, or what has to be fitted. Their operands come
 # as a tuple, whatever their number, so that a number does not take its short way back.
 _lazy: set[CodeType] = set()
-# Results with a class of their own, whatever the operands are: several at once; and, of
-# a rule that is lazy, Python's numbers.
+# Results of no operand's class: several at once, and a lazy rule's Python numbers.
 _SEVERAL, _ALONE = frozenset({tuple}), frozenset({tuple, float, int, complex})
 _sums: set[CodeType] = set()
-_classes: dict[type | str, ValueClass] = {}
 # Types of options that nobody can change.
 _FIXED = frozenset({type(None), bool, int, float, str, tuple})
 
@@ -120,27 +118,6 @@ def operation_of(rule: RuleFunction) -> Op:
     return _by_code[rule.__code__]
 
 
-def register_class(kind: type | str, cls: ValueClass) -> None:
-    """Let ``cls`` track primals of a type and its subclasses, or of a module.
-
-    Or let a function make a class for each type.
-    """
-    _classes[kind] = cls
-
-
-def value_class(primal: Any) -> type[Value]:
-    """The class that tracks a primal; of a tracked one, its own class."""
-    kind = type(primal)
-    if kind not in _classes:
-        names: list[Any] = []
-        for cls in kind.__mro__:
-            names += cls, cls.__module__, cls.__module__.partition(".")[0]
-        found = next(_classes[name] for name in names if name in _classes)
-        made = found if isinstance(found, type) else found(kind)
-        _classes[kind] = kind if isinstance(primal, Value) else made
-    return _classes[kind]  # type: ignore[return-value]  # of a type it is a class
-
-
 def start(
     rule: RuleFunction, operands: Sequence[Any], args: Sequence[Any], statics: Statics
 ) -> Any:
@@ -157,8 +134,7 @@ def _start(
 ) -> Any:
     """Run a rule's forward step for the innermost derivative among the operands.
 
-    Operands of outer derivatives are constants to it. If nothing is tracked, the
-    forward step is all there is.
+    Those of outer derivatives are constants to it. If nothing is tracked, that is all.
     """
     if any(type(x) is list or type(x) is tuple for x in operands):
         operands = [from_lists(x) for x in operands]

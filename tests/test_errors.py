@@ -9,6 +9,7 @@ import pytest
 import lantern
 from lantern import (
     ArgumentError,
+    DetachError,
     LanternError,
     NotScalarError,
     ShapeError,
@@ -263,3 +264,28 @@ def test_errors_of_an_inner_derivative_come_through_the_outer_one():
 
     raises(NotScalarError, "tuple", lambda: grad(f)(3.0))
     raises(NotScalarError, "tuple", lambda: jvp(f, (3.0,), (1.0,)))
+
+
+STRANGE = {
+    "masked": lambda: np.ma.array([[1.0, 2.0], [3.0, 4.0]], mask=[[0, 1], [0, 0]]),
+    "matrix": lambda: np.asarray([[1.0, 2.0], [3.0, 4.0]]).view(np.matrix),
+    "sparse": lambda: pytest.importorskip(
+        "scipy.sparse", reason="its arrays"
+    ).csr_array(np.eye(2)),
+}
+
+
+@pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")  # of np.matrix
+@pytest.mark.parametrize("name", STRANGE)
+def test_what_looks_like_an_array_and_is_none(name):
+    """Their masks, products and zeros are their own; rules would compute past them."""
+    strange, x = STRANGE[name](), np.ones((2, 2))
+    words = "no rule knows what it does"
+    for derivative in (grad, lambda f: lambda x: jvp(f, (x,), (x,))):
+        with pytest.raises(ArgumentError, match=words):
+            derivative(lambda x: lantern.sum(x))(strange)
+        with pytest.raises(ArgumentError, match=words):
+            derivative(lambda x: lantern.sum(x * strange))(x)
+        for f in (lambda x: strange * x, lambda x: lantern.sum(strange @ x)):
+            with pytest.raises((ArgumentError, DetachError)):
+                derivative(f)(x)

@@ -1,0 +1,36 @@
+"""Which class tracks a primal."""
+
+from collections.abc import Callable
+from typing import Any
+
+from lantern.value import Value
+
+__all__ = ["register_class", "value_class"]
+
+ValueClass = type[Value] | Callable[[type], type[Value]]
+
+_registered: dict[type | str, ValueClass] = {}
+_classes: dict[type, type[Value]] = {}  # those that were found
+
+
+def register_class(kind: type | str, cls: ValueClass) -> None:
+    """Let a class, or what a function makes of each type, track a type or a module."""
+    _registered[kind] = cls
+    _classes.clear()
+
+
+def value_class(primal: Any) -> type[Value]:
+    """The class that tracks a primal; of a tracked one, its own class."""
+    kind = type(primal)
+    if kind not in _classes:
+        own = isinstance(primal, Value) and kind not in _registered
+        _classes[kind] = kind if own else _class_for(kind)
+    return _classes[kind]
+
+
+def _class_for(kind: type) -> type[Value]:
+    names: list[Any] = []
+    for cls in kind.__mro__:
+        names += cls, cls.__module__, cls.__module__.partition(".")[0]
+    found = next(_registered[name] for name in names if name in _registered)
+    return found if isinstance(found, type) else found(kind)
