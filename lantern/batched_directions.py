@@ -15,13 +15,12 @@ from lantern.batched_values import Batched, Examples
 from lantern.checks import check_result, describe
 from lantern.errors import ArgumentError
 from lantern.forward import jvp
-from lantern.namespace import namespace
 from lantern.reverse import Reverse, grad, strip, track
 from lantern.tensor import linalg
 from lantern.tensor.manipulation import as_array, broadcast_to, moveaxis, reshape
 from lantern.tensor.namespace import array_namespace
 from lantern.tree import tree_leaves, tree_map
-from lantern.value import Value, base, is_complex
+from lantern.value import Value, base, is_complex, zeros_like
 
 __all__ = ["Blocks", "count", "diagonal", "either", "forward", "reverse"]
 
@@ -85,7 +84,7 @@ def _pushed(where: str, g: Function, inputs: Any) -> tuple[Any, Any, Any]:
     """
     examples = Examples(where, count(inputs))
     if examples.size == 1:
-        tangents = tree_map(lambda x: _ones(x) if count(x) else x, inputs)
+        tangents = tree_map(lambda x: zeros_like(x) + 1 if count(x) else x, inputs)
     else:
         places = iter(_sizes(inputs))
         tangents = tree_map(lambda x: _directions(x, *next(places), examples), inputs)
@@ -94,11 +93,6 @@ def _pushed(where: str, g: Function, inputs: Any) -> tuple[Any, Any, Any]:
     finally:
         examples.close()
     return y_dot, examples, aux
-
-
-def _ones(x: Any) -> Any:
-    plain = base(x)
-    return namespace(plain).ones_like(plain)
 
 
 def forward(where: str, g: Function, inputs: Any, holomorphic: bool) -> Any:

@@ -12,8 +12,14 @@ from lantern import (
     DetachError,
     MissingRuleError,
     NotScalarError,
+    checkpoint,
+    diag_hessian,
     fixed_point,
     grad,
+    hessian,
+    jacfwd,
+    jacobian,
+    jacrev,
     jet,
     jvp,
     linearize,
@@ -132,6 +138,27 @@ class TestExact:
         assert (found, type(found)) == (Decimal("3.2"), Decimal)
         with pytest.raises(MissingRuleError, match="sin: Decimal"):
             MODES[mode](lantern.sin)(Decimal(1))
+
+
+@pytest.mark.parametrize("kind", ["Decimal", "Fraction", "mpf", "interval", "ufloat"])
+def test_whole_matrices_of_one_number(kind):
+    x = {
+        "Decimal": lambda: Decimal("0.5"),
+        "Fraction": lambda: Fraction(1, 2),
+        "mpf": lambda: pytest.importorskip("mpmath", reason="its numbers").mpf("0.5"),
+        "interval": lambda: pytest.importorskip("mpmath", reason="its numbers").iv.mpf(
+            "0.5"
+        ),
+        "ufloat": lambda: pytest.importorskip(
+            "uncertainties", reason="its values"
+        ).ufloat(0.5, 0.1),
+    }[kind]()
+    first, second = grad(polynomial)(x), grad(grad(polynomial))(x)
+    for derivative in (jacfwd, jacrev, jacobian):
+        assert derivative(polynomial)(x) == first
+    for derivative in (hessian, diag_hessian):
+        assert derivative(polynomial)(x) == second
+    assert grad(checkpoint(polynomial))(x) == first
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -315,8 +342,9 @@ class TestOwnClasses:
         with pytest.raises(MissingRuleError, match="register_commutative"):
             grad(lantern.square)(Dual(3.0, 1.0))
         register_commutative(Dual)
-        found = grad(lantern.square)(Dual(3.0, 1.0))
-        assert (found.a, found.b) == (6.0, 2.0)
+        for f in (lantern.square, checkpoint(lantern.square)):  # no two are equal
+            found = grad(f)(Dual(3.0, 1.0))
+            assert (found.a, found.b) == (6.0, 2.0)
 
     def test_the_gradient_of_what_does_not_depend_is_a_zero_of_the_class(self):
         assert grad(lambda x: 1.0)(Q).parts == (0.0,) * 4
