@@ -26,6 +26,7 @@ class OwnNumber(Number):
 
     __slots__ = ()
     rank: ClassVar[float] = 0.5  # its results stay in this class
+    commutes: ClassVar[bool] = False
 
     resume = Receiver.resume
 
@@ -40,14 +41,8 @@ class OwnNumber(Number):
         elementwise: bool = False,
     ) -> Any:
         """A new number; rules that take the product to commute are refused."""
-        if elementwise:
-            started = rule.started if isinstance(rule, Replayable) else rule
-            if started.gi_code not in _SUMS:
-                raise MissingRuleError(
-                    f"{started.__name__}: products of {type(base(primal)).__name__} "
-                    f"may not commute, and only +, -, *, / and whole powers are right "
-                    f"for those. If they do, say lantern.register_commutative(cls)."
-                )
+        if elementwise and not cls.commutes:
+            _check(rule, primal)
         z = cls(primal, prompt, rule, left, right)
         prompt.suspend(z)
         return z
@@ -62,6 +57,17 @@ class OwnNumber(Number):
     def one(self) -> Any:
         """1, which every class of numbers can be multiplied by."""
         return 1
+
+
+def _check(rule: Any, primal: Any) -> None:
+    """Refuse a rule that takes the product to commute."""
+    started = rule.started if isinstance(rule, Replayable) else rule
+    if started.gi_code not in _SUMS:
+        raise MissingRuleError(
+            f"{started.__name__}: products of {type(base(primal)).__name__} "
+            f"may not commute, and only +, -, *, / and whole powers are right "
+            f"for those. If they do, say lantern.register_commutative(cls)."
+        )
 
 
 def product(x: Any, y: Any) -> Any:
@@ -126,7 +132,7 @@ _SUMS = {
 }
 
 
-class IntervalNumber(Number):
+class IntervalNumber(OwnNumber):
     """A tracked interval of mpmath.
 
     An interval raises at operands that it does not know, and leaves them no turn. But
@@ -134,29 +140,12 @@ class IntervalNumber(Number):
     """
 
     __slots__ = ()
-    rank: ClassVar[float] = 0.5
-
-    resume = Receiver.resume
+    commutes: ClassVar[bool] = True
 
     def __init__(self, primal: Any, prompt: Any = None, *rule: Any) -> None:
         if prompt is None:  # iv.mpf(x) finds that x is one already, and starts it anew
             raise _detached()
         super().__init__(primal, prompt, *rule)
-
-    @classmethod
-    def emerge(
-        cls,
-        primal: Any,
-        prompt: Any,
-        rule: Any,
-        left: Any,
-        right: Any = None,
-        elementwise: bool = False,
-    ) -> Any:
-        """A new number of the same class."""
-        z = cls(primal, prompt, rule, left, right)
-        prompt.suspend(z)
-        return z
 
     @property
     def _mpi_(self) -> NoReturn:
