@@ -11,6 +11,7 @@ from lantern.batched_rules import Call, aligned, one_by_one
 from lantern.errors import BatchedValueError
 from lantern.tensor.manipulation import moveaxis
 from lantern.tensor.namespace import numpy_namespace
+from lantern.value import Value
 
 __all__ = ["read", "write"]
 
@@ -103,12 +104,20 @@ def _common(parts: tuple[Any, ...], shape: tuple[int, ...]) -> Place | None:
 
 
 def _dummy(shape: tuple[int, ...], parts: Any) -> tuple[int, ...]:
-    """The shape of what an index reads from an array."""
-    nothing = numpy_namespace.zeros((), bool)
-    found: tuple[int, ...] = numpy_namespace.broadcast_to(nothing, shape)[
-        tuple(parts)
-    ].shape
+    """The shape of what an index reads from an array.
+
+    Of an index that differs between the examples of a ``vmap`` outside, the shape is
+    all that counts.
+    """
+    xp = numpy_namespace
+    plain = [xp.zeros(p.shape, p.dtype) if _is_value(p) else p for p in parts]
+    nothing = xp.broadcast_to(xp.zeros((), bool), shape)
+    found: tuple[int, ...] = nothing[tuple(plain)].shape
     return found
+
+
+def _is_value(x: Any) -> bool:
+    return isinstance(x, Value)
 
 
 def read(call: Call) -> Any:

@@ -16,7 +16,8 @@ from lantern.errors import ShapeError
 from lantern.op import Function, Op, registry
 from lantern.tensor.manipulation import axis_of, broadcast_to, moveaxis
 from lantern.tensor.stacking import stack
-from lantern.tree import tree_map
+from lantern.tree import tree_leaves, tree_map
+from lantern.value import Value
 
 __all__ = [
     "TAKE_BATCHED_STATICS",
@@ -25,6 +26,7 @@ __all__ = [
     "aligned",
     "along",
     "axes_behind",
+    "beside",
     "elementwise",
     "form_of",
     "one_by_one",
@@ -101,6 +103,18 @@ def aligned(x: Any, mapped: bool, ndim: int) -> Any:
     if missing <= 0:
         return x
     return x.reshape((x.shape[0], *(1,) * missing, *x.shape[1:]))
+
+
+def beside(operand: Any, statics: Mapping[str, Any], examples: Any) -> Any:
+    """An operand beside arguments that differ between the examples of a map outside.
+
+    An operation is found by its operands, and must be found among those examples.
+    """
+    for x in tree_leaves(tuple(statics.values())):
+        x = x.stacked if examples.owns(x) else x
+        if isinstance(x, Value) and not x.prompt.is_derivative:
+            operand = x.join(operand)
+    return operand
 
 
 @cache

@@ -15,7 +15,7 @@ from importlib import import_module
 from typing import Any, ClassVar, NoReturn
 
 from lantern import batched_rules, saving
-from lantern.batched_rules import Call, aligned
+from lantern.batched_rules import Call, aligned, beside
 from lantern.errors import (
     ArgumentError,
     BatchedValueError,
@@ -110,6 +110,7 @@ class Examples(Level):
             mapped.append(own and x.mapped)
             stacked.append(x.stacked if own else x)
         if statics:
+            stacked[:1] = [beside(x, statics, self) for x in stacked[:1]]
             leaves = [x for x in tree_leaves(tuple(statics.values())) if self.owns(x)]
             if any(x.mapped for x in leaves):
                 if form not in batched_rules.TAKE_BATCHED_STATICS:

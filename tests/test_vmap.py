@@ -14,6 +14,8 @@ from lantern import (
     MutationError,
     ShapeError,
     grad,
+    jacfwd,
+    jacrev,
     jvp,
     tree_leaves,
     value_and_grad,
@@ -508,3 +510,43 @@ def test_stacked_examples():
         return lantern.stack([x, 2 * x])
 
     np.testing.assert_array_equal(lantern.vmap(both)(np.arange(2.0)), [[0, 0], [1, 2]])
+
+
+INDEXED = {
+    "positions": lambda x, i: lantern.getitem(x, i) ** 2,
+    "of a table": lambda x, i: lantern.getitem(XS, i)[:, 0] * lantern.getitem(x, i),
+    "two": lambda x, i: lantern.getitem(lantern.outer(x, x), (i, [0, 1])),
+    "beside a slice": lambda x, i: lantern.getitem(
+        lantern.outer(x, x), (slice(None), i)
+    ),
+    "beside a mask": lambda x, i: lantern.getitem(
+        lantern.outer(x, x), (i, np.array([True, False, True]))
+    ),
+    "taken": lambda x, i: lantern.take(x, i) * x[0],
+    "written": lambda x, i: (
+        lantern.Tensor(x * 1.0).at[i].set(x[:2] * 3.0)
+        if isinstance(x, np.ndarray)
+        else (x * 1.0).at[i].set(x[:2] * 3.0)
+    ),
+    "sorted": lambda x, i: np.sort(x) * np.arange(3.0) * x,
+}
+AROUND = {
+    "pushed": jacfwd,
+    "pulled": jacrev,
+    "twice": lambda f: jacfwd(jacrev(f)),
+    "mapped": lambda f: lambda x, i: vmap(lambda k: f(x * k, i))(np.arange(1.0, 4.0)),
+    "mapped over the index": lambda f: (
+        lambda x, i: vmap(lambda j: f(x, j))(lantern.stack([i, i[::-1]]))
+    ),
+}
+
+
+@pytest.mark.parametrize("around", AROUND)
+@pytest.mark.parametrize("name", INDEXED)
+def test_an_index_of_each_example_inside_another_map(name, around):
+    f = AROUND[around](INDEXED[name])
+    xs = np.array([[0.5, -1.5, 2.5], [3.0, 1.0, -2.0]])
+    indices = np.array([[2, 0], [0, 1]])
+    got = lantern.asarray(vmap(f)(xs, indices))
+    for found, x, i in zip(got, xs, indices, strict=True):
+        np.testing.assert_allclose(found, lantern.stop_gradient(f(x, i)), rtol=1e-13)
