@@ -462,4 +462,11 @@ print(session)
 last = session.done[-1]  # what has just made it large
 assert last.name == "multiply"
 assert session.cotangent / last.cotangent == 80.0
+
+# %% [markdown]
+# ## What to remember
+#
+# - A backward pass is a program that runs: stop it, look, change a value, go on.
+# - A nan without a nan before it is 0 · ∞: look for the infinite slope. `debug` names it.
+# - One picture of the cotangents' sizes, layer by layer, says more than the loss.
 # - Next: [14 Batching by continuations](14_batching_by_continuations.ipynb).
