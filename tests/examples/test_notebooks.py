@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -47,13 +48,25 @@ class TestNotebook:
         build_is_possible()
         result = run(HOME / "build.py", "--check", twin.stem)
         assert result.returncode == 0, result.stdout + result.stderr
-        assert result.stdout.strip() == f"{twin.stem}: in step"
+        assert re.fullmatch(rf"{twin.stem}: in step, \d+ s\n", result.stdout)
 
     def test_it_is_listed_and_begins_with_a_question(self, twin):
         assert f"]({twin.stem}.ipynb)" in (HOME / "README.md").read_text("utf-8")
         title, _, rest = source(cells(twin)[0]).partition("\n")
         assert title.startswith(f"# {twin.stem[:2]} ")
         assert "?" in rest, "the question of the chapter"
+
+    def test_it_ends_with_what_to_remember_and_leads_on(self, twin):
+        last = cells(twin)[-1]
+        assert last["cell_type"] == "markdown"
+        assert source(last).startswith("## What to remember\n\n- ")
+        following = [*TWINS, None][TWINS.index(twin) + 1]
+        assert following is None or f"({following.stem}.ipynb)" in source(last)
+
+    def test_there_is_something_to_look_at(self, twin):
+        outputs = [x for cell in cells(twin) for x in cell.get("outputs", ())]
+        kinds = {kind for x in outputs for kind in x.get("data", ())}
+        assert kinds & {"image/png", "image/svg+xml", "text/html"}
 
     def test_cells_are_short(self, twin):
         for cell in cells(twin):
