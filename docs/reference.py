@@ -9,13 +9,13 @@ from pathlib import Path
 
 FOLDER = Path(__file__).parent / "reference"
 # The home of a name that `lantern` exports decides its page. A home that is not named
-# here has its names on the page "More", so that none is ever missing.
+# here has its names on the last page, so that none is ever missing.
 TOPICS = {
     "derivatives": (
         "Derivatives",
         (
-            "reverse forward transforms jacobians batched_map batching.verbs series "
-            "implicit"
+            "reverse forward transforms batched_map jacobians series implicit "
+            "batching.verbs"
         ),
     ),
     "rules": ("Rules of your own", "custom ported"),
@@ -99,11 +99,18 @@ HEADINGS = {
 FIELDS = {"Args": "param", "Attributes": "ivar", "Raises": "raises"}
 
 
+def home(value):
+    """Where a thing was made; "lantern" for what does not say, as a number."""
+    made = str(getattr(value, "__module__", None) or "lantern")
+    return made if made.partition(".")[0] == "lantern" else ""
+
+
 def public_names(module):
     """The names that a module offers, also those that it imports when asked."""
+    lazy = ("_LATER", "_LAZY_FUNCTIONS", "_CONSTANTS")
     listed = getattr(module, "__all__", None) or [
-        *vars(module),
-        *getattr(module, "_LATER", ()),
+        *(name for name, value in vars(module).items() if home(value)),
+        *(name for names in lazy for name in getattr(module, names, ())),
     ]
     for name in sorted(set(listed)):
         value = getattr(module, name, None)
@@ -129,6 +136,8 @@ def modules():
 def entry(module, name, value, seen):
     """A directive for one name; the second name of a thing points to the first."""
     full = f"{module.__name__}.{name}"
+    if not home(value):
+        return f".. py:data:: {full}\n\n   ``{value.__module__}.{value.__name__}``\n"
     if isinstance(value, type) or callable(value):
         first = seen.setdefault(id(value), full)
         if first != full:
@@ -153,12 +162,20 @@ def page(title, text, entries):
 
 def topics(lantern):
     """The names of `lantern` itself, by topic."""
-    home = {m: slug for slug, (_, modules) in TOPICS.items() for m in modules.split()}
+    homes = [
+        (m, slug) for slug, (_, modules) in TOPICS.items() for m in modules.split()
+    ]
     found = {slug: {} for slug in [*TOPICS, "more"]}
-    for name, value in public_names(lantern):
-        module = getattr(value, "__module__", None) or ""
-        slug = home.get(module.removeprefix("lantern."), "more")
-        found[slug][name] = value
+    names = dict(public_names(lantern))
+    for (
+        module,
+        slug,
+    ) in homes:  # a page keeps their order: what matters most comes first
+        for name, value in names.items():
+            if home(value) == f"lantern.{module}":
+                found[slug][name] = value
+    placed = {name for page in found.values() for name in page}
+    found["more"] = {name: names[name] for name in names if name not in placed}
     return found
 
 
@@ -168,7 +185,7 @@ def pages():
 
     seen = {}
     for slug, names in topics(lantern).items():
-        title = TOPICS.get(slug, ("More",))[0]
+        title = TOPICS.get(slug, ("Constants, types and the rest",))[0]
         entries = [entry(lantern, *item, seen) for item in names.items()]
         guide = GUIDES.get(slug)
         told = f" [The guide](../{guide}.md) tells how they are used." if guide else ""
