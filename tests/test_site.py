@@ -55,6 +55,14 @@ def site(tmp_path_factory):
     return folder
 
 
+# Blocks of code that are wider than their page, or that have no button.
+CUT = """() => [...document.querySelectorAll("article pre")]
+    .filter(x => x.clientWidth && x.scrollWidth > x.clientWidth + 1)
+    .map(x => x.textContent)"""
+NOT_COPYABLE = """() => [...document.querySelectorAll("article div.highlight")]
+    .filter(x => !x.querySelector("button.copybtn")).map(x => x.textContent)"""
+
+
 def pages(site):
     """The pages of a site, without the theme's own, and the door that leads on."""
     found = sorted(page.relative_to(site).as_posix() for page in site.rglob("*.html"))
@@ -252,18 +260,42 @@ class TestSite:
             tab.set_viewport_size({"width": 1280, "height": 900})
             tab.goto(address + name)
             assert tab.title(), name
+            assert "notebooks" not in name or tab.evaluate(CUT) == [], name
+            assert tab.evaluate(NOT_COPYABLE) == [], name
             tab.set_viewport_size({"width": 390, "height": 844})
             width = tab.evaluate("document.documentElement.scrollWidth")
             assert (name, width) <= (name, 390)
             assert wrong == [], name
 
-    def test_search_finds(self, address, tab):
-        tab.goto(f"{address}search.html?q=checkpoint")
+    @pytest.mark.parametrize(
+        ("words", "page"),
+        [
+            ("checkpoint", "docs/control.html"),
+            ("nan", "docs/howto/nan.html"),
+            ("perturbation", "examples/notebooks/06_perturbation_confusion.html"),
+            ("custom_rule", "docs/reference/rules.html#lantern.custom_rule"),
+            ("lantern.torch.save", "docs/reference/lantern.torch.html"),
+        ],
+    )
+    def test_search_finds(self, words, page, address, tab):
+        tab.goto(f"{address}search.html?q={words}")
         tab.wait_for_selector("#search-results li a")
+        tab.wait_for_function(
+            "!document.querySelector('#search-progress')?.textContent"
+        )
         found = tab.eval_on_selector_all(
             "#search-results a", "all => all.map(a => a.href)"
         )
-        assert any("docs/control.html" in link for link in found)
+        assert any(page in link for link in found)
+
+    def test_the_player_plays(self, address, tab):
+        tab.goto(f"{address}examples/notebooks/04_reverse_mode.html")
+        player = tab.locator("div[id^=lantern-]")
+        assert "0 / 10" in player.inner_text()
+        player.get_by_title("one step on").click()
+        assert "1 / 10" in player.inner_text()
+        player.get_by_title("play or stop").click()
+        player.get_by_text("10 / 10").wait_for()
 
     def test_code_can_be_copied(self, address, tab):
         tab.context.grant_permissions(["clipboard-read", "clipboard-write"])

@@ -190,10 +190,8 @@ class Player:
         for i, frame in enumerate(frames):
             strip.paste(frame, (0, height * i))
         colours = strip.quantize(255)  # the same in all frames, so that none flickers
-        palette, paper = colours.getpalette(), 3 * colours.getpixel((0, 0))
-        palette[paper : paper + 3] = (255, 255, 255)
-        colours.putpalette(palette)
-        frames = [frame.quantize(palette=colours, dither=0) for frame in frames]
+        tops = range(0, height * len(frames), height)
+        frames = [colours.crop((0, top, width, top + height)) for top in tops]
         milliseconds = round(1000 * self._seconds)
         out = io.BytesIO()
         frames[0].save(
