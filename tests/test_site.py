@@ -161,6 +161,18 @@ class TestEverythingShownIsRun:
             for extras in re.findall(r"(?:\.|lantern-ad)\[([\w,]+)\]", words):
                 assert {*extras.split(",")} <= {*setup["options.extras_require"]}
 
+    def test_figures_beside_peers_are_those_of_the_benchmarks(self):
+        """To two digits: who measures again has two pages to change."""
+
+        def figures(page):
+            text = (HOME / page).read_text("utf-8")
+            found = re.findall(r"(\d[\d.]*(?:e\+\d+)?) (µs|ms)\b", text)
+            return {f"{float(x) * {'µs': 1, 'ms': 1e3}[unit]:.1e}" for x, unit in found}
+
+        told = figures("docs/explanation/peers.md")
+        assert len(told) > 15
+        assert told <= figures("benchmarks/README.md")
+
     def test_a_page_that_is_wrong_fails(self, tmp_path):
         page = tmp_path / "page.md"
         page.write_text("```python\n>>> 1 + 1\n3\n\n```\n", "utf-8")
