@@ -57,6 +57,7 @@ def execute(notebook: Notebook) -> Notebook:
     paths = [str(ROOT), os.environ.get("PYTHONPATH", "")]
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
     os.environ["PYTHONHASHSEED"] = "0"
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"  # times are steadier beside other load
     os.environ.pop("MPLBACKEND", None)  # so that pictures are drawn in the notebook
     end = time.monotonic() + SECONDS
     client = NotebookClient(
