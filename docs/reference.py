@@ -1,5 +1,6 @@
 """The pages of the reference: every public name, by topic, from its docstring."""
 
+import ast
 import importlib
 import inspect
 import os
@@ -108,8 +109,15 @@ def home(value):
 def public_names(module):
     """The names that a module offers, also those that it imports when asked."""
     lazy = ("_LATER", "_LAZY_FUNCTIONS", "_CONSTANTS")
+    source = "" if hasattr(module, "__path__") else inspect.getsource(module)
+    tools = {  # what a module imports is its own business; a package offers it
+        alias.name
+        for statement in ast.walk(ast.parse(source))
+        if isinstance(statement, ast.ImportFrom)
+        for alias in statement.names
+    }
     listed = getattr(module, "__all__", None) or [
-        *(name for name, value in vars(module).items() if home(value)),
+        *(name for name in vars(module).keys() - tools if home(vars(module)[name])),
         *(name for names in lazy for name in getattr(module, names, ())),
     ]
     for name in sorted(set(listed)):
