@@ -200,11 +200,11 @@ def pages():
         if entries:
             yield slug, page(title, f"Names of `lantern`.{told}", entries)
     for module in filter(None, modules()):
-        text = escaped((inspect.getdoc(module) or "").partition("\n")[0])
-        items = public_names(module)
-        entries = [entry(module, *item, seen) for item in items]
+        name = module.__name__
+        entries = [entry(module, *item, seen) for item in public_names(module)]
         if entries:
-            yield module.__name__, page(f"`{module.__name__}`", text, entries)
+            words = f".. automodule:: {name}\n   :no-index:\n"
+            yield name, page(f"`{name}`", "", [words, *entries])
 
 
 def write_pages(app=None):
@@ -246,7 +246,7 @@ def readable(app, what, name, obj, options, lines):
     Args, Raises and Returns become lists of fields; Shapes and Rule are shown as they
     stand; words are words, and examples are code.
     """
-    result, section, code = [], "", False
+    result, section, code, drawn = [], "", False, False
     for line in lines:
         text = line.strip()
         if not line.startswith(" ") and re.fullmatch(r"[A-Z][a-z]+:", text):
@@ -263,7 +263,9 @@ def readable(app, what, name, obj, options, lines):
             result.append(f"    {body}" if text else "")
         else:
             code = bool(text) and (code or text.startswith(">>>"))
-            words = body if code or text.endswith("::") else escaped(body)
+            drawn = drawn and (not text or line.startswith(" "))
+            words = body if code or drawn or text.endswith("::") else escaped(body)
+            drawn = drawn or text.endswith("::")
             result.append("    " + words if section == "Returns" else words)
     lines[:] = result
 
