@@ -11,6 +11,7 @@ import pytest
 
 import lantern
 from lantern import viz
+from lantern.viz import drawing
 
 
 def paper(x):
@@ -299,6 +300,44 @@ def test_written_and_shown(name, layers, drawn, tmp_path):
         assert path.read_bytes().startswith(head)
     with pytest.raises(lantern.ArgumentError, match=r"\.png"):
         picture.save(tmp_path / "picture.bmp")
+
+
+# What is left of red, green and blue light to those who lack one kind of cone.
+# Machado, Oliveira and Fernandes (2009), "A physiologically-based model".
+BLIND = {
+    "protanopia": "0.152 1.053 -0.205 0.115 0.786 0.099 -0.004 -0.048 1.052",
+    "deuteranopia": "0.367 0.861 -0.228 0.280 0.673 0.047 -0.012 0.043 0.969",
+    "tritanopia": "1.256 -0.077 -0.179 -0.078 0.931 0.148 0.005 0.691 0.304",
+}
+XYZ = "0.4124 0.3576 0.1805 0.2126 0.7152 0.0722 0.0193 0.1192 0.9505"
+
+
+def light(colour):
+    """The amounts of red, green and blue light in a colour as #RRGGBB."""
+    values = np.array([int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)])
+    return np.where(values > 0.04045, ((values + 0.055) / 1.055) ** 2.4, values / 12.92)
+
+
+def lab(rgb):
+    """CIELAB: distances in it are differences that people see."""
+    whole = np.array(XYZ.split(), float).reshape(3, 3)
+    x, y, z = np.cbrt(np.clip(whole @ rgb / (whole @ np.ones(3)), 0.009, None))
+    return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
+
+
+def test_colours_can_be_read_on_white():
+    for name in ("INK", "SOFT", "THERE", "BACK", "INPUT"):
+        brightness = light(getattr(drawing, name)) @ [0.2126, 0.7152, 0.0722]
+        assert 1.05 / (brightness + 0.05) >= 4.5, name  # what WCAG asks of small text
+
+
+@pytest.mark.parametrize("kind", BLIND)
+def test_everyone_can_tell_the_colours_apart(kind):
+    seen = np.array(BLIND[kind].split(), float).reshape(3, 3)
+    colours = [getattr(drawing, name) for name in ("THERE", "BACK", "INPUT", "MARK")]
+    for one, other in combinations(colours, 2):
+        difference = lab(seen @ light(one)) - lab(seen @ light(other))
+        assert np.linalg.norm(difference) > 15, (one, other)
 
 
 @pytest.mark.parametrize("name", ["flow", "cost", "tree"])

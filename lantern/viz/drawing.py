@@ -12,10 +12,11 @@ from lantern.value import base
 
 __all__ = ["Picture"]
 
-# Okabe and Ito's colours, told apart by everyone; each means one thing in all pictures.
+# After Okabe and Ito: told apart by everyone, and dark enough to be read on white, as
+# the tests measure. Each means one thing in all pictures.
 INK, SOFT, FAINT, PAPER = "#222222", "#767676", "#D5D5D5", "#FFFFFF"
-THERE, BACK = "#0072B2", "#D55E00"  # the forward pass, the backward pass
-INPUT, MARK = "#009E73", "#E69F00"  # inputs and their gradients; what happens now
+THERE, BACK = "#0072B2", "#C05000"  # the forward pass, the backward pass
+INPUT, MARK = "#00794C", "#E69F00"  # inputs and their gradients; what happens now
 THERE_LIGHT, BACK_LIGHT, MARK_LIGHT = "#E3EFF7", "#FBE9DF", "#FDF3DC"
 SIZE = 10.0  # of text, in points
 CODE = {"family": "DejaVu Sans Mono", "parse_math": False}  # a dollar is a dollar
