@@ -180,7 +180,8 @@ class Player:
         stage, image = self._stage(), import_module("PIL.Image")
         frames = []
         with styled():
-            for step in range(self.steps):
+            # The whole comes first: it is what a page shows that shows one frame.
+            for step in (self.steps - 1, *range(self.steps - 1)):
                 _show(stage.parts, step)
                 out = io.BytesIO()
                 stage.figure.savefig(out, format="png", dpi=100)
@@ -199,7 +200,7 @@ class Player:
             format="gif",
             save_all=True,
             append_images=frames[1:],
-            duration=[milliseconds] * (self.steps - 1) + [3 * milliseconds],
+            duration=[3 * milliseconds] + [milliseconds] * (self.steps - 1),
             loop=0,
             optimize=True,
         )
