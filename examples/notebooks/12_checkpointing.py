@@ -324,8 +324,7 @@ for name, checkpoint in [
 # `recomputed` gives a wrong gradient for it and that `lantern.checkpoint` does not.
 #
 # ```python
-# rng = np.random.default_rng(0)
-# noisy = lambda x: x * rng.random(3)
+# noisy = lambda x, rng: x * rng.random(3)
 # ```
 
 # %% jupyter={"source_hidden": true} tags=["hide-input", "solution"]

@@ -379,9 +379,9 @@ except ValueError as error:
 #
 # ## Exercises
 #
-# **Exercise 1.** *Find the line.* This loss is nan, though one of the two cases is
-# certain and there is nothing to be surprised about. Find the line without reading the
-# formula, then mend it.
+# **Exercise 1.** *Find the line.* This loss is nan for `certain`, though one of its two
+# cases is certain and there is nothing to be surprised about. Find the line without
+# reading the formula, then mend it.
 #
 # ```python
 # def surprise(p):
@@ -389,7 +389,7 @@ except ValueError as error:
 #     logs = np.log(p)
 #     return -(p * logs).sum()
 #
-# surprise(np.array([0.0, 1.0]))
+# certain = np.array([0.0, 1.0])
 # ```
 
 

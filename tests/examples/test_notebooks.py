@@ -68,6 +68,21 @@ class TestNotebook:
         kinds = {kind for x in outputs for kind in x.get("data", ())}
         assert kinds & {"image/png", "image/svg+xml", "text/html"}
 
+    def test_code_in_the_text_is_run_in_a_cell(self, twin):
+        """Line by line, comments aside: an exercise's code is in its solution."""
+
+        def lines(text):
+            return {x.partition("#")[0].strip() for x in text.splitlines()}
+
+        parts = {"code": "", "markdown": ""}
+        for cell in cells(twin):
+            parts[cell["cell_type"]] += source(cell) + "\n"
+        blocks = re.findall(r"^```python\n(.*?)^```$", parts["markdown"], re.S | re.M)
+        assert lines("".join(blocks)) <= lines(parts["code"]) | {""}
+        assert "```" not in re.sub(
+            r"^```python\n.*?^```$", "", parts["markdown"], flags=re.S | re.M
+        )
+
     def test_cells_are_short(self, twin):
         for cell in cells(twin):
             assert len(source(cell).splitlines()) <= 40, source(cell)
