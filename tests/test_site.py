@@ -161,6 +161,12 @@ class TestEverythingShownIsRun:
             for extras in re.findall(r"(?:\.|lantern-ad)\[([\w,]+)\]", words):
                 assert {*extras.split(",")} <= {*setup["options.extras_require"]}
 
+    def test_every_extra_is_told_of(self):
+        setup = configparser.ConfigParser()
+        setup.read(HOME / "setup.cfg", "utf-8")
+        told = (HOME / "docs/install.md").read_text("utf-8")
+        assert all(f"`{name}`" in told for name in setup["options.extras_require"])
+
     def test_figures_beside_peers_are_those_of_the_benchmarks(self):
         """To two digits: who measures again has two pages to change."""
 
