@@ -151,7 +151,8 @@ def entry(module, name, value, seen):
         if first != full:
             return f".. py:data:: {full}\n\n   The same as :py:obj:`{first}`.\n"
     if isinstance(value, type):
-        return f".. autoclass:: {full}\n   :members:\n"
+        bases = "   :show-inheritance:\n" if issubclass(value, BaseException) else ""
+        return f".. autoclass:: {full}\n   :members:\n{bases}"
     if callable(value):
         return f".. autofunction:: {full}\n"
     shown = (
