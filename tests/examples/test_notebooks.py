@@ -131,3 +131,25 @@ def test_the_film_is_that_of_the_player():
         assert film.n_frames == player.steps
     moving = (HOME / "who_waits_where.svg").read_text("utf-8")
     assert moving.count("@keyframes") > player.steps
+
+
+def test_the_lectures_name_sections_that_are_there():
+    text = (HOME.parents[1] / "docs" / "teaching.md").read_text("utf-8")
+    named = re.findall(r'\b(\d\d), (?:to )?"([^"]+)"', text)
+    assert len(named) > 5
+    for number, section in named:
+        twin = next(x for x in TWINS if x.name.startswith(number))
+        assert f"# ## {section}\n" in twin.read_text("utf-8"), (number, section)
+
+
+def test_lectures_take_fifty_minutes():
+    text = (HOME.parents[1] / "docs" / "teaching.md").read_text("utf-8")
+    lectures = text.split("\n## Lecture ")[1:]
+    assert len(lectures) == 4
+    for lecture in lectures:
+        spans = re.findall(r"^\| (\d+)–(\d+) \|", lecture, re.M)
+        ends = ["0", *(end for _, end in spans)]
+        assert [begin for begin, _ in spans] == ends[:-1]
+        assert ends[-1] == "50"
+        assert "### What students usually get wrong" in lecture
+        assert "**To set.**" in lecture
