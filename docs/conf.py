@@ -37,6 +37,7 @@ myst_enable_extensions = ["colon_fence", "dollarmath", "fieldlist"]
 myst_heading_anchors = 3
 nb_execution_mode = "off"
 nb_merge_streams = True
+nb_code_prompt_show, nb_code_prompt_hide = "Show the solution", "Hide the solution"
 autodoc_typehints = "none"
 autodoc_member_order = "groupwise"
 add_module_names = False

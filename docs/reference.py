@@ -1,5 +1,6 @@
 """The pages of the reference: every public name, by topic, from its docstring."""
 
+import ast
 import importlib
 import inspect
 import os
@@ -9,13 +10,13 @@ from pathlib import Path
 
 FOLDER = Path(__file__).parent / "reference"
 # The home of a name that `lantern` exports decides its page. A home that is not named
-# here has its names on the page "More", so that none is ever missing.
+# here has its names on the last page, so that none is ever missing.
 TOPICS = {
     "derivatives": (
         "Derivatives",
         (
-            "reverse forward transforms jacobians batched_map batching.verbs series "
-            "implicit"
+            "reverse forward transforms batched_map jacobians series implicit "
+            "batching.verbs"
         ),
     ),
     "rules": ("Rules of your own", "custom ported"),
@@ -99,11 +100,25 @@ HEADINGS = {
 FIELDS = {"Args": "param", "Attributes": "ivar", "Raises": "raises"}
 
 
+def home(value):
+    """Where a thing was made; "lantern" for what does not say, as a number."""
+    made = str(getattr(value, "__module__", None) or "lantern")
+    return made if made.partition(".")[0] == "lantern" else ""
+
+
 def public_names(module):
     """The names that a module offers, also those that it imports when asked."""
+    lazy = ("_LATER", "_LAZY_FUNCTIONS", "_CONSTANTS")
+    source = "" if hasattr(module, "__path__") else inspect.getsource(module)
+    tools = {  # what a module imports is its own business; a package offers it
+        alias.name
+        for statement in ast.walk(ast.parse(source))
+        if isinstance(statement, ast.ImportFrom)
+        for alias in statement.names
+    }
     listed = getattr(module, "__all__", None) or [
-        *vars(module),
-        *getattr(module, "_LATER", ()),
+        *(name for name in vars(module).keys() - tools if home(vars(module)[name])),
+        *(name for names in lazy for name in getattr(module, names, ())),
     ]
     for name in sorted(set(listed)):
         value = getattr(module, name, None)
@@ -129,12 +144,15 @@ def modules():
 def entry(module, name, value, seen):
     """A directive for one name; the second name of a thing points to the first."""
     full = f"{module.__name__}.{name}"
+    if not home(value):
+        return f".. py:data:: {full}\n\n   ``{value.__module__}.{value.__name__}``\n"
     if isinstance(value, type) or callable(value):
         first = seen.setdefault(id(value), full)
         if first != full:
             return f".. py:data:: {full}\n\n   The same as :py:obj:`{first}`.\n"
     if isinstance(value, type):
-        return f".. autoclass:: {full}\n   :members:\n"
+        bases = "   :show-inheritance:\n" if issubclass(value, BaseException) else ""
+        return f".. autoclass:: {full}\n   :members:\n{bases}"
     if callable(value):
         return f".. autofunction:: {full}\n"
     shown = (
@@ -153,12 +171,20 @@ def page(title, text, entries):
 
 def topics(lantern):
     """The names of `lantern` itself, by topic."""
-    home = {m: slug for slug, (_, modules) in TOPICS.items() for m in modules.split()}
+    homes = [
+        (m, slug) for slug, (_, modules) in TOPICS.items() for m in modules.split()
+    ]
     found = {slug: {} for slug in [*TOPICS, "more"]}
-    for name, value in public_names(lantern):
-        module = getattr(value, "__module__", None) or ""
-        slug = home.get(module.removeprefix("lantern."), "more")
-        found[slug][name] = value
+    names = dict(public_names(lantern))
+    for (
+        module,
+        slug,
+    ) in homes:  # a page keeps their order: what matters most comes first
+        for name, value in names.items():
+            if home(value) == f"lantern.{module}":
+                found[slug][name] = value
+    placed = {name for page in found.values() for name in page}
+    found["more"] = {name: names[name] for name in names if name not in placed}
     return found
 
 
@@ -168,18 +194,18 @@ def pages():
 
     seen = {}
     for slug, names in topics(lantern).items():
-        title = TOPICS.get(slug, ("More",))[0]
+        title = TOPICS.get(slug, ("Constants, types and the rest",))[0]
         entries = [entry(lantern, *item, seen) for item in names.items()]
         guide = GUIDES.get(slug)
         told = f" [The guide](../{guide}.md) tells how they are used." if guide else ""
         if entries:
             yield slug, page(title, f"Names of `lantern`.{told}", entries)
     for module in filter(None, modules()):
-        text = escaped((inspect.getdoc(module) or "").partition("\n")[0])
-        items = public_names(module)
-        entries = [entry(module, *item, seen) for item in items]
+        name = module.__name__
+        entries = [entry(module, *item, seen) for item in public_names(module)]
         if entries:
-            yield module.__name__, page(f"`{module.__name__}`", text, entries)
+            words = f".. automodule:: {name}\n   :no-index:\n"
+            yield name, page(f"`{name}`", "", [words, *entries])
 
 
 def write_pages(app=None):
@@ -221,7 +247,7 @@ def readable(app, what, name, obj, options, lines):
     Args, Raises and Returns become lists of fields; Shapes and Rule are shown as they
     stand; words are words, and examples are code.
     """
-    result, section, code = [], "", False
+    result, section, code, drawn = [], "", False, False
     for line in lines:
         text = line.strip()
         if not line.startswith(" ") and re.fullmatch(r"[A-Z][a-z]+:", text):
@@ -238,7 +264,9 @@ def readable(app, what, name, obj, options, lines):
             result.append(f"    {body}" if text else "")
         else:
             code = bool(text) and (code or text.startswith(">>>"))
-            words = body if code or text.endswith("::") else escaped(body)
+            drawn = drawn and (not text or line.startswith(" "))
+            words = body if code or drawn or text.endswith("::") else escaped(body)
+            drawn = drawn or text.endswith("::")
             result.append("    " + words if section == "Returns" else words)
     lines[:] = result
 

@@ -312,7 +312,7 @@ def op(rule: RuleFunction) -> Function:
     """Make a generator function a differentiable operation.
 
     Args:
-        rule: see the head of this file.
+        rule: a generator function, as the docstring of this module describes it.
 
     Returns:
         A function of the same parameters, for plain and for tracked values.

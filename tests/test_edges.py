@@ -1,6 +1,10 @@
 """The conventions at the edges: kinks, ties, poles, and branches not taken."""
 
+import json
 import math
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,6 +12,7 @@ import pytest
 import lantern
 from lantern import grad, jvp
 
+HOME = Path(__file__).parent.parent
 INF, NAN = math.inf, math.nan
 DRIVERS = ["in place", "switching"]
 
@@ -257,3 +262,40 @@ def test_a_read_beside_a_masked_use_is_not_masked():
 
     for f in (read_first, read_last):
         np.testing.assert_array_equal(grad(f)(np.zeros(3)), np.ones(3))
+
+
+class TestBesideThePeers:
+    """The table of docs/explanation/edges.md, asked of those that are installed."""
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def answers(cls):
+        command = [sys.executable, "-W", "ignore", "-m", "tests.edges_of_peers"]
+        done = subprocess.run(command, cwd=HOME, capture_output=True, check=True)
+        return json.loads(done.stdout)
+
+    @pytest.mark.parametrize(
+        ("peer", "column"), [("pytorch", 2), ("jax", 3), ("autograd", 4)]
+    )
+    def test_the_table(self, peer, column, answers):
+        text = (HOME / "docs/explanation/edges.md").read_text("utf-8")
+        rows = [line.split("|")[1:-1] for line in text.splitlines() if line[:1] == "|"]
+        rows = [[cell.strip() for cell in row] for row in rows]
+        version, cells = answers.get(peer, ("", {}))
+        if not version.startswith(rows[0][column].split()[-1]):
+            pytest.skip(f"the version of {peer} in the table is not installed")
+        told = {row[0]: row[column] for row in rows[2:]}
+        assert told.keys() == cells.keys()
+        for row, cell in cells.items():
+            assert told[row].split(" (")[0] == cell, row
+
+    def test_ours(self):
+        text = (HOME / "docs/explanation/edges.md").read_text("utf-8")
+        from tests.edges_of_peers import ROWS, cell
+
+        names = {"xp": lantern, "one": 1.0, "relu": lantern.relu}
+        names["logsumexp"] = lantern.logsumexp
+        for row, (point, program) in ROWS.items():
+            point = np.array(point) if isinstance(point, list) else point
+            found = grad(eval(f"lambda x: {program}", names))(point)
+            assert f"\n| {row} | {cell(found)} |" in text

@@ -1,8 +1,12 @@
 """The site: every name has an entry, every page loads, everything shown is run."""
 
+import configparser
+import doctest
 import functools
 import http.server
+import importlib
 import importlib.util
+import pkgutil
 import re
 import shutil
 import subprocess
@@ -13,14 +17,13 @@ from pathlib import Path
 import pytest
 
 HOME = Path(__file__).parent.parent
+WRITTEN = {"docs/reference", "benchmarks/results"}  # by programs
 PAGES = [
-    *("README.md", "CONTRIBUTING.md"),
-    *(
-        path.relative_to(HOME).as_posix()
-        for folder in ("docs", "lantern")
-        for path in sorted((HOME / folder).rglob("*.md"))
-        if path.parent != HOME / "docs" / "reference"  # written by the build
-    ),
+    name
+    for path in sorted(HOME.rglob("*.md"))
+    if not any(part.startswith((".", "build")) for part in path.parts)
+    and path.parent.relative_to(HOME).as_posix() not in WRITTEN
+    and (name := path.relative_to(HOME).as_posix())
 ]
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "google-chrome"))), None)
 FLAGS = (
@@ -50,6 +53,14 @@ def site(tmp_path_factory):
     )
     assert done.returncode == 0, done.stderr
     return folder
+
+
+# Blocks of code that are wider than their page, or that have no button.
+CUT = """() => [...document.querySelectorAll("article pre")]
+    .filter(x => x.clientWidth && x.scrollWidth > x.clientWidth + 1)
+    .map(x => x.textContent)"""
+NOT_COPYABLE = """() => [...document.querySelectorAll("article div.highlight")]
+    .filter(x => !x.querySelector("button.copybtn")).map(x => x.textContent)"""
 
 
 def pages(site):
@@ -100,34 +111,137 @@ def tab(browser):
     context.close()
 
 
+FENCED = re.compile(r"^```(\S*)\n(.*?)^```$", re.S | re.M)
+OURS = r"(?<![\w./-])(?:benchmarks|docs|examples|lantern|tests|\.ci)/[\w./-]+\w"
+
+
+def indented(text):
+    """The lines of blocks that are set off by four spaces."""
+    for block in re.findall(r"(?<=\n\n)(?: {4}.*\n|\n(?= {4}))+", text):
+        yield from block.splitlines()
+
+
 class TestEverythingShownIsRun:
     """A block of a page is a doctest, a command, or a drawing."""
 
     @pytest.mark.parametrize("page", PAGES)
-    def test_blocks(self, page):
-        blocks = re.findall(
-            r"^```(\S*)\n(.*?)^```$", (HOME / page).read_text(), re.S | re.M
-        )
-        for language, text in blocks:
-            shown = re.search(r"\b(import|def|lantern\.|print\()", text)
-            if language not in ("bash", "console") and not language.startswith("{"):
-                assert text.startswith(">>>") or not (language or shown), text
-
-    def test_pages_are_collected(self, pytestconfig):
+    def test_python_is_run(self, page, pytestconfig):
+        text = (HOME / page).read_text("utf-8")
+        examples = 0
+        for language, block in FENCED.findall(text):
+            shown = re.search(r"\b(import|def|lantern\.|print\()", block)
+            if language in ("bash", "console") or language.startswith("{"):
+                continue
+            assert block.startswith(">>>") or not (language or shown), block
+            found = doctest.DocTestParser().get_examples(block)
+            examples += len(found)
+            lines = sum((x.source + x.want).count("\n") for x in found)
+            written = len([x for x in block.splitlines() if x.strip()])
+            assert not found or lines == written, f"a part is not run: {block}"
+            assert not any(doctest.SKIP in x.options for x in found), block
+        assert len(doctest.DocTestParser().get_examples(text)) == examples
+        for line in indented(FENCED.sub("", text)):
+            assert not re.match(r" +(>>>|import |from \w+ import|def )", line), line
         where = pytestconfig.getini("testpaths")
-        assert all(any(Path(page).is_relative_to(w) for w in where) for page in PAGES)
+        assert not examples or any(Path(page).is_relative_to(w) for w in where)
+
+    @pytest.mark.parametrize("page", PAGES)
+    def test_commands_name_what_is_there(self, page):
+        text = (HOME / page).read_text("utf-8")
+        blocks = [t for kind, t in FENCED.findall(text) if kind in ("bash", "console")]
+        lines = [*"\n".join(blocks).splitlines(), *indented(FENCED.sub("", text))]
+        setup = configparser.ConfigParser()
+        setup.read(HOME / "setup.cfg", "utf-8")
+        for line in lines:
+            words = line.partition("  #")[0]
+            for path in re.findall(OURS, words):
+                assert (HOME / path).exists(), line
+            for module in re.findall(r"python3? -m (\w+)", words):
+                assert importlib.util.find_spec(module), line
+            for extras in re.findall(r"(?:\.|lantern-ad)\[([\w,]+)\]", words):
+                assert {*extras.split(",")} <= {*setup["options.extras_require"]}
+
+    def test_every_extra_is_told_of(self):
+        setup = configparser.ConfigParser()
+        setup.read(HOME / "setup.cfg", "utf-8")
+        told = (HOME / "docs/install.md").read_text("utf-8")
+        assert all(f"`{name}`" in told for name in setup["options.extras_require"])
+
+    def test_figures_beside_peers_are_those_of_the_benchmarks(self):
+        """To two digits: who measures again has two pages to change."""
+
+        def figures(page):
+            text = (HOME / page).read_text("utf-8")
+            found = re.findall(r"(\d[\d.]*(?:e\+\d+)?) (µs|ms)\b", text)
+            return {f"{float(x) * {'µs': 1, 'ms': 1e3}[unit]:.1e}" for x, unit in found}
+
+        told = figures("docs/explanation/peers.md")
+        assert len(told) > 15
+        assert told <= figures("benchmarks/README.md")
+
+    def test_a_page_that_is_wrong_fails(self, tmp_path):
+        page = tmp_path / "page.md"
+        page.write_text("```python\n>>> 1 + 1\n3\n\n```\n", "utf-8")
+        command = ["pytest", "-q", "-p", "no:cacheprovider", "-c", HOME / "setup.cfg"]
+        done = subprocess.run(
+            [sys.executable, "-m", *map(str, command), str(page)],
+            cwd=HOME,
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 1, done.stdout
+        assert "1 failed" in done.stdout
+
+
+def public_modules():
+    """Every package, and every module that the reference or `lantern` names."""
+    import lantern
+
+    walked = pkgutil.walk_packages(lantern.__path__, "lantern.")
+    names = ["lantern", *(found.name for found in walked if found.ispkg)]
+    names += [f"lantern.{name}" for name in sorted(lantern._MODULES)]
+    return list(dict.fromkeys(names))
+
+
+def public_names(module):
+    """What a module offers: `__all__`, or what is the library's own and not private."""
+    names = {*getattr(module, "__all__", ())} or {
+        name
+        for name, value in vars(module).items()
+        if str(getattr(value, "__module__", "")).startswith("lantern")
+    }
+    for lazy in ("_LATER", "_LAZY_FUNCTIONS", "_CONSTANTS"):
+        names |= {*getattr(module, lazy, ())}
+    return {n for n in names if not n.startswith("_")}
+
+
+@pytest.fixture(scope="module")
+def entries(reference):
+    """The things that have an entry, and under which names."""
+    text = "\n".join(text for _, text in reference.pages())
+    names = re.findall(r"^\.\. \S+:: (lantern\S*)$", text, re.M)
+    assert len(names) == len(set(names))
+    found = {}
+    for name in names:
+        module, _, last = name.rpartition(".")
+        found[name] = getattr(importlib.import_module(module), last)
+    return found
 
 
 class TestReference:
-    def test_every_public_name_has_an_entry(self, reference):
-        import lantern
-
-        text = "\n".join(text for _, text in reference.pages())
-        entries = set(re.findall(r"^\.\. \S+:: (lantern\S*)$", text, re.M))
-        names = {*vars(lantern), *lantern._LATER}
-        modules = {n for n in names if isinstance(getattr(lantern, n), type(re))}
-        public = {n for n in names - modules if not n.startswith("_")}
-        assert {f"lantern.{n}" for n in public} - entries == set()
+    @pytest.mark.parametrize("name", public_modules())
+    def test_every_public_name_has_an_entry(self, name, entries):
+        """Under its own name, or as the same thing under another one."""
+        module = importlib.import_module(name)
+        known = set(map(id, entries.values()))
+        missing = {
+            n
+            for n in public_names(module)
+            if f"{name}.{n}" not in entries
+            and not isinstance(value := getattr(module, n), type(re))
+            and id(value) not in known
+        }
+        assert missing == set()
 
     def test_every_module_that_is_imported_by_name_has_a_page(self, reference):
         import lantern
@@ -135,6 +249,11 @@ class TestReference:
         slugs = {slug for slug, _ in reference.pages()}
         homes = {m.partition(".")[2].partition(".")[0] for m in slugs if "." in m}
         assert lantern._MODULES - homes == set()
+
+    def test_what_matters_most_comes_first(self, reference):
+        text = dict(reference.pages())["derivatives"]
+        first = re.findall(r"autofunction:: (\S+)", text)[:3]
+        assert first == ["lantern.grad", "lantern.value_and_grad", "lantern.vjp"]
 
 
 class TestSite:
@@ -159,18 +278,42 @@ class TestSite:
             tab.set_viewport_size({"width": 1280, "height": 900})
             tab.goto(address + name)
             assert tab.title(), name
+            assert "notebooks" not in name or tab.evaluate(CUT) == [], name
+            assert tab.evaluate(NOT_COPYABLE) == [], name
             tab.set_viewport_size({"width": 390, "height": 844})
             width = tab.evaluate("document.documentElement.scrollWidth")
             assert (name, width) <= (name, 390)
             assert wrong == [], name
 
-    def test_search_finds(self, address, tab):
-        tab.goto(f"{address}search.html?q=checkpoint")
+    @pytest.mark.parametrize(
+        ("words", "page"),
+        [
+            ("checkpoint", "docs/control.html"),
+            ("nan", "docs/howto/nan.html"),
+            ("perturbation", "examples/notebooks/06_perturbation_confusion.html"),
+            ("custom_rule", "docs/reference/rules.html#lantern.custom_rule"),
+            ("lantern.torch.save", "docs/reference/lantern.torch.html"),
+        ],
+    )
+    def test_search_finds(self, words, page, address, tab):
+        tab.goto(f"{address}search.html?q={words}")
         tab.wait_for_selector("#search-results li a")
+        tab.wait_for_function(
+            "!document.querySelector('#search-progress')?.textContent"
+        )
         found = tab.eval_on_selector_all(
             "#search-results a", "all => all.map(a => a.href)"
         )
-        assert any("docs/control.html" in link for link in found)
+        assert any(page in link for link in found)
+
+    def test_the_player_plays(self, address, tab):
+        tab.goto(f"{address}examples/notebooks/04_reverse_mode.html")
+        player = tab.locator("div[id^=lantern-]")
+        assert "0 / 10" in player.inner_text()
+        player.get_by_title("one step on").click()
+        assert "1 / 10" in player.inner_text()
+        player.get_by_title("play or stop").click()
+        player.get_by_text("10 / 10").wait_for()
 
     def test_code_can_be_copied(self, address, tab):
         tab.context.grant_permissions(["clipboard-read", "clipboard-write"])

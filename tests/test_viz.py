@@ -11,6 +11,7 @@ import pytest
 
 import lantern
 from lantern import viz
+from lantern.viz import drawing
 
 
 def paper(x):
@@ -66,6 +67,12 @@ class TestTrace:
         assert picture.operations[0].cotangent is None
         assert "a is not needed" in str(picture)
         assert picture.inputs[1].cotangent == 0.0
+
+    def test_long_names_leave_room_for_what_is_known(self, drawn):
+        picture = viz.trace(long_names, 2.0, 3.0)
+        shown = {text for text, _ in texts(picture.figure())}
+        assert any(x.startswith("weights_of") and x.endswith(" = 2") for x in shown)
+        assert any(x.endswith("_bar = 3") for x in shown)
 
     def test_a_constant_and_an_input_as_results(self):
         assert viz.trace(lambda x: 5.0, 2.0).result == ""
@@ -123,6 +130,12 @@ class TestFlow:
         for x in (1e-300, 1e300):
             assert viz.gradient_flow(np.full(3, x)).spreads[0].size == pytest.approx(x)
 
+    def test_sizes_at_both_ends_of_the_floats(self, drawn):
+        picture = viz.gradient_flow([np.array([5e-324]), np.full(2, -1.7e308)])
+        shown = {text for text, _ in texts(picture.figure())}
+        assert sum(text.startswith("10") for text in shown) > 5
+        assert [s.remark for s in picture.spreads] == ["", ""]
+
     def test_complex_empty_and_nothing(self):
         assert viz.gradient_flow(np.array([3 + 4j])).spreads[0].size == 5.0
         assert viz.gradient_flow(np.zeros((0, 2))).spreads[0].remark == "all zero"
@@ -171,6 +184,28 @@ class TestTree:
         with pytest.raises(lantern.ArgumentError, match="more than"):
             viz.tree(list(range(500)))
 
+    def test_a_node_whose_children_never_end(self):
+        with pytest.raises(lantern.ArgumentError, match="more than 500 nodes"):
+            viz.tree(0, children=lambda n: [n + 1])
+
+    def test_a_deep_tree(self, drawn):
+        chain = "leaf"
+        for _ in range(499):
+            chain = [chain]
+        picture = viz.tree(chain)
+        assert str(picture).splitlines()[-1].endswith("└── leaf")
+        assert picture.figure().get_size_inches()[0] == 3.0
+
+    def test_a_wide_tree_fits_the_width_of_a_page(self, drawn):
+        picture = viz.tree([f"a word, number {i}" for i in range(60)], value=len)
+        width, height = picture.figure().get_size_inches()
+        assert width < 10 < height
+
+    def test_labels_are_shown_as_they_are(self, drawn):
+        picture = viz.tree(("$x_1", "$", "two\nlines"))
+        shown = {text for text, _ in texts(picture.figure())}
+        assert shown == {"$x_1", "$", "two lines"}
+
 
 def labels_beyond(axis):
     """The labels of ticks outside the view, which are not drawn."""
@@ -195,6 +230,29 @@ def texts(figure):
             yield text.get_text(), text.get_window_extent(renderer)
 
 
+def long_names(weights_of_the_first_hidden_layer_of_the_encoder, another_name):
+    return weights_of_the_first_hidden_layer_of_the_encoder * another_name
+
+
+def odd_pictures():
+    """Of inputs that nobody has drawn a picture for."""
+    right = "end"
+    for i in range(40):
+        right = (f"w{i}", right)
+    flow = {"name." * 12: np.array([1e-300, 1e300]), "b": np.array([np.nan, np.inf])}
+    values = [1e300, (-1e300, float("nan")), float("inf")]
+    return {
+        "long names": viz.trace(long_names, -1.2345e200, 3.0),
+        "one": viz.tree("x"),
+        "wide": viz.tree(list(range(80)), value=lambda x: 0 if x == [] else -1.5),
+        "right": viz.tree(right, value=len),
+        "huge": viz.tree(values, value=lambda x: x if isinstance(x, float) else None),
+        "extremes": viz.gradient_flow(flow),
+        "nothing": viz.gradient_flow(np.zeros(3)),
+        "no operation": viz.cost(lambda x: 5.0, 2.0),
+    }
+
+
 def pictures(layers):
     deep = {f"layer {i}": np.full(3, 10.0**-i) for i in range(6)}
     x = np.ones((3, 4))
@@ -210,11 +268,15 @@ def pictures(layers):
 
 
 NAMES = "paper loop arrays constant flow cost tree".split()
+ODD = [
+    *("long names", "one", "wide", "right", "huge"),
+    *("extremes", "nothing", "no operation"),
+]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [*NAMES, *ODD])
 def test_nothing_overlaps_or_is_cut_off(name, layers, drawn):
-    figure = pictures(layers)[name].figure()
+    figure = {**pictures(layers), **odd_pictures()}[name].figure()
     whole = figure.bbox
     found = list(texts(figure))
     assert found
@@ -238,6 +300,44 @@ def test_written_and_shown(name, layers, drawn, tmp_path):
         assert path.read_bytes().startswith(head)
     with pytest.raises(lantern.ArgumentError, match=r"\.png"):
         picture.save(tmp_path / "picture.bmp")
+
+
+# What is left of red, green and blue light to those who lack one kind of cone.
+# Machado, Oliveira and Fernandes (2009), "A physiologically-based model".
+BLIND = {
+    "protanopia": "0.152 1.053 -0.205 0.115 0.786 0.099 -0.004 -0.048 1.052",
+    "deuteranopia": "0.367 0.861 -0.228 0.280 0.673 0.047 -0.012 0.043 0.969",
+    "tritanopia": "1.256 -0.077 -0.179 -0.078 0.931 0.148 0.005 0.691 0.304",
+}
+XYZ = "0.4124 0.3576 0.1805 0.2126 0.7152 0.0722 0.0193 0.1192 0.9505"
+
+
+def light(colour):
+    """The amounts of red, green and blue light in a colour as #RRGGBB."""
+    values = np.array([int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)])
+    return np.where(values > 0.04045, ((values + 0.055) / 1.055) ** 2.4, values / 12.92)
+
+
+def lab(rgb):
+    """CIELAB: distances in it are differences that people see."""
+    whole = np.array(XYZ.split(), float).reshape(3, 3)
+    x, y, z = np.cbrt(np.clip(whole @ rgb / (whole @ np.ones(3)), 0.009, None))
+    return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
+
+
+def test_colours_can_be_read_on_white():
+    for name in ("INK", "SOFT", "THERE", "BACK", "INPUT"):
+        brightness = light(getattr(drawing, name)) @ [0.2126, 0.7152, 0.0722]
+        assert 1.05 / (brightness + 0.05) >= 4.5, name  # what WCAG asks of small text
+
+
+@pytest.mark.parametrize("kind", BLIND)
+def test_everyone_can_tell_the_colours_apart(kind):
+    seen = np.array(BLIND[kind].split(), float).reshape(3, 3)
+    colours = [getattr(drawing, name) for name in ("THERE", "BACK", "INPUT", "MARK")]
+    for one, other in combinations(colours, 2):
+        difference = lab(seen @ light(one)) - lab(seen @ light(other))
+        assert np.linalg.norm(difference) > 15, (one, other)
 
 
 @pytest.mark.parametrize("name", ["flow", "cost", "tree"])

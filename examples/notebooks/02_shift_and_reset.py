@@ -203,6 +203,29 @@ except AlreadyResumedError as error:
 # A derivative needs each rest once. So nothing is lost.
 
 # %% [markdown]
+# ## Which end?
+#
+# There may be several `reset`s around an operation. `shift` takes the rest up to the
+# nearest one. Who means another one gives it a name: that is a `Prompt`.
+
+# %%
+from lantern.cps import Prompt
+
+outer = Prompt("outer")
+
+
+def around(name, prompt=None):
+    return shift(lambda k: f"{name}({k('x')})", prompt=prompt)
+
+
+print(reset(lambda: "a" + reset(lambda: "b" + around("near")), prompt=outer))
+print(reset(lambda: "a" + reset(lambda: "b" + around("far", outer)), prompt=outer))
+
+# %% [markdown]
+# *near* was put around what the inner body made, *far* around everything. A derivative
+# inside a derivative will need that (notebook 06).
+
+# %% [markdown]
 # ## Exercises
 #
 # **Exercise 1.** `reset(lambda: 1 + shift(lambda k: 10 * k(4)))` gives 50. Work out on
@@ -248,8 +271,6 @@ assert reset(two_names) == "a(b(end))"
 # %% jupyter={"source_hidden": true} tags=["hide-input", "solution"]
 # Solution 3. A prompt of its own tells this reset from others inside the body.
 
-from lantern.cps import Prompt
-
 giving_up = Prompt("giving up")
 
 
@@ -280,5 +301,6 @@ assert default(0.0, lambda: reset(lambda: 1 + risky(0))) == 0.0
 #   the body, up to that end, as `k`.
 # - `answer = yield value` in a handler means `answer = k(value)`: above it the way there,
 #   below it the way back.
+# - A `Prompt` names an end, where there are several.
 # - Next: [03 Dual numbers](03_dual_numbers.ipynb), derivatives for which nobody has to
 #   wait.

@@ -159,6 +159,37 @@ def reverse_taped(f, x):
 reverse_taped(f, 3.0)
 
 # %% [markdown]
+# In a picture: on the left each operation holds the rest of the program between its two
+# halves. On the right the halves have come apart, and nothing else has changed.
+
+# %%
+import matplotlib.pyplot as plt
+
+BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#666666"
+names = ["a = 2 * x", "b = x * x", "c = b * x", "d = a + c"]
+halves = ["x is told", "x, x are told", "b, x are told", "a, c are told"]
+figure, axes = plt.subplots(figsize=(7.5, 3.4), layout="constrained")
+style = {"family": "monospace", "va": "center", "fontsize": 10}
+for i, (name, half) in enumerate(zip(names, halves, strict=True)):
+    box = plt.Rectangle((0.25 * i, i), 4.6 - 0.5 * i, 9 - 2 * i, fill=False, ec="0.75")
+    axes.add_patch(box)
+    axes.text(0.25 * i + 0.1, 8.5 - i, name, color=BLUE, **style)
+    axes.text(0.25 * i + 0.1, i + 0.5, half, color=ORANGE, **style)
+    axes.text(5.6, 8.5 - i, name, color=BLUE, **style)
+    entry = plt.Rectangle((7.7, 8.05 - i), 2.1, 0.9, fc="#FBE9DF", ec="none")
+    axes.add_patch(entry)
+    axes.text(7.8, 8.5 - i, half, color=ORANGE, **style)
+axes.text(1.1, 4.5, "the program is over", color=GREY, va="center", fontsize=10)
+axes.text(0, 9.4, "operations that wait", weight="bold")
+axes.text(5.6, 9.4, "the program", weight="bold")
+axes.text(7.7, 9.4, "the tape", weight="bold")
+arrow = {"arrowstyle": "-|>", "color": ORANGE, "linewidth": 1.6}
+axes.annotate("", (10.1, 9.1), (10.1, 4.9), arrowprops=arrow)
+axes.text(7.7, 4.4, "played from its end", color=ORANGE, va="center", fontsize=10)
+axes.set(xlim=(-0.1, 10.3), ylim=(-0.2, 10))
+_ = axes.axis("off")
+
+# %% [markdown]
 # You have just met the inside of most libraries, PyTorch's among them. **The tape is the
 # continuation, taken apart**: a list of closures, each the second half of an operation.
 # Nothing about the derivative has changed.
@@ -267,8 +298,8 @@ print("5 two levels", all(reverse_twice(f, x) == second(x) == 6 * x for x in poi
 
 # %% [markdown]
 # They do not cost the same. Here is the time per operation for a chain of 200, there and
-# back. (Your machine will give other numbers; the order should be the same. Capturing a
-# rest with a plain function of `k` needs a small stack of its own for each operation.
+# back. (Your machine will give other numbers. The two that capture each rest for a plain
+# function of `k` stay the slowest: each operation then needs a small stack of its own.
 # That is why Lantern's rules are generators, which can simply be put into a list.)
 
 # %% tags=["varies"]
@@ -299,7 +330,7 @@ ways = {
 
 def fastest(run):
     times = []
-    for _ in range(7):
+    for _ in range(30):
         begin = time.perf_counter()
         run()
         times.append(time.perf_counter() - begin)
@@ -309,10 +340,8 @@ def fastest(run):
 costs = {name: fastest(run) for name, run in ways.items()}
 
 # %% tags=["varies"]
-import matplotlib.pyplot as plt
-
 figure, axes = plt.subplots(figsize=(7, 2.6), layout="constrained")
-bars = axes.barh(list(costs), costs.values(), color="#0072B2", height=0.6)
+bars = axes.barh(list(costs), costs.values(), color=BLUE, height=0.6)
 axes.bar_label(bars, fmt="%.1f", padding=4)
 axes.set(
     xlabel="µs per operation, there and back", xlim=(0, 1.12 * max(costs.values()))
@@ -410,5 +439,6 @@ assert reverse_all(lambda x, y: x * x, 2.0, 5.0) == (4.0, 0.0)
 #   where the second halves of the operations wait.
 # - A tape is a list of second halves: the continuation, taken apart.
 # - If this was your notebook, read [examples/paper.py](../paper.py) next: these programs
-#   and some more, as in the paper they come from.
+#   and some more, as in the paper they come from (Wang and others, *Demystifying
+#   Differentiable Programming*, 2019).
 # - Next: [06 Perturbation confusion](06_perturbation_confusion.ipynb).

@@ -232,7 +232,8 @@ plt.show()
 # %% [markdown]
 # Following that gradient uphill changes the picture so that it is misread, though to us
 # it looks much the same. This is an *adversarial example*, and all it takes is a
-# different `argnums`.
+# different `argnums`. In the middle is the change: purple where ink came, orange where
+# ink went.
 
 # %% tags=["varies"]
 i = held_out[labels[held_out] == 3][0]

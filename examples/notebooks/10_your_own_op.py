@@ -185,7 +185,7 @@ for name, parts in attempts.items():
             message = str(error).splitlines()[0]
             verdicts[name] = f"order {order}: {type(error).__name__}: {message}"
             break
-    print(f"{name:<32}{verdicts[name][:92]}")
+    print(f"{name:<32}{verdicts[name].partition('. ')[0]}")
 
 # %% [markdown]
 # The last one deserves a second look. It passes the first-order check: the gradient

@@ -111,8 +111,8 @@ plt.show()
 #
 # > H v = d/dt ∇f(x + t v) at t = 0
 #
-# So: forward mode, for the direction, over reverse mode, for the gradient. It costs
-# about as much as two gradients, whatever n is. `lantern.hvp` is that one line.
+# So: forward mode, for the direction, over reverse mode, for the gradient. It costs as
+# much as three to six gradients, whatever n is. `lantern.hvp` is that one line.
 
 
 # %%
@@ -283,8 +283,9 @@ for i in (0, 20, 40):
     left.plot(
         [0, x[i, 0], x[i, 1]], [0, y[i, 0], y[i, 1]], "o-", color=GREY, lw=1.5, ms=4
     )
-    left.text(x[i, 1] + 0.1, y[i, 1], f"{times[i]:.1f} s", fontsize=8)
+    left.text(x[i, 1] + 0.12, y[i, 1] - 0.1, f"{times[i]:.1f} s", fontsize=8, va="top")
 left.plot(0, 0, "ks", ms=6)
+left.margins(0.1)
 left.set(aspect="equal", xticks=[], yticks=[], title="Where the lower end goes")
 right.plot(times, angles[:, 0], color=BLUE, lw=2, label="upper angle")
 right.plot(times, angles[:, 1], color=ORANGE, lw=2, label="lower angle")
@@ -350,7 +351,7 @@ assert np.allclose(growth, seen, rtol=1e-4, atol=1e-5)
 # | | times the cost of f, about | for |
 # |---|---|---|
 # | `grad(f)` | a few | all first derivatives of one number |
-# | `jvp(grad(f), …)`, `hvp` | twice that | H v: one direction |
+# | `jvp(grad(f), …)`, `hvp` | three to six times that | H v: one direction |
 # | `hessian(f)` | n times that, all at once | n up to some hundreds |
 # | `grad` nested k times | grows like 2ᵏ or faster | k up to 3 or so |
 # | `taylor(f, x, k)` | grows like k² | one variable, high order |

@@ -379,9 +379,9 @@ except ValueError as error:
 #
 # ## Exercises
 #
-# **Exercise 1.** *Find the line.* This loss is nan, though one of the two cases is
-# certain and there is nothing to be surprised about. Find the line without reading the
-# formula, then mend it.
+# **Exercise 1.** *Find the line.* This loss is nan for `certain`, though one of its two
+# cases is certain and there is nothing to be surprised about. Find the line without
+# reading the formula, then mend it.
 #
 # ```python
 # def surprise(p):
@@ -389,7 +389,7 @@ except ValueError as error:
 #     logs = np.log(p)
 #     return -(p * logs).sum()
 #
-# surprise(np.array([0.0, 1.0]))
+# certain = np.array([0.0, 1.0])
 # ```
 
 
@@ -462,4 +462,11 @@ print(session)
 last = session.done[-1]  # what has just made it large
 assert last.name == "multiply"
 assert session.cotangent / last.cotangent == 80.0
+
+# %% [markdown]
+# ## What to remember
+#
+# - A backward pass is a program that runs: stop it, look, change a value, go on.
+# - A nan without a nan before it is 0 · ∞: look for the infinite slope. `debug` names it.
+# - One picture of the cotangents' sizes, layer by layer, says more than the loss.
 # - Next: [14 Batching by continuations](14_batching_by_continuations.ipynb).

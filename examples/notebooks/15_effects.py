@@ -309,7 +309,8 @@ plt.show()
 
 # %%
 mean_gradient = sum(program.result for program in programs.values()) / len(programs)
-print("a step of gradient descent goes to", (-0.2 * mean_gradient).round(2))
+print("a step of gradient descent goes to", (-0.1 * mean_gradient).round(2))
+print("on the way to", truth)
 
 # %% [markdown]
 # How would you write this elsewhere? Where a forward pass is an ordinary call,

@@ -367,7 +367,7 @@ for row, (program, cells) in enumerate(zip(PROGRAMS, table, strict=True)):
         place = {"ha": "center", "va": "center"}
         axes.text(column, row, mark, color=color, size=size, **place)
 for column, name in enumerate(SYSTEMS):
-    axes.text(column, -0.9, name, ha="center", weight="bold")
+    axes.text(column, -0.9, name, ha="center", weight="bold", size=9)
 axes.set(xlim=(-1.9, 4.6), ylim=(6.6, -1.2))
 axes.axis("off")
 plt.show()
@@ -407,7 +407,7 @@ for name, second in seconds.items():
     axes.barh(name, micro, color=GREY if "lantern" in name else BLUE, height=0.6)
     axes.text(micro + 0.1, name, f"{micro:.1f} µs", va="center")
 axes.invert_yaxis()
-axes.set(xticks=[], title="One gradient of `straight`")
+axes.set(xticks=[], title="One gradient of straight")
 axes.spines["bottom"].set_visible(False)
 plt.show()
 
@@ -426,8 +426,9 @@ plt.show()
 #
 # They are mixed, too. JAX's `grad` *without* `jit` runs on values and takes any branch
 # or loop. `torch.compile` stages what it can, with guards that check whether the steps
-# still hold, and leaves the rest to Python. And the Lantern of the paper stages a
-# program written with continuations, so that no continuation is left when it runs.
+# still hold, and leaves the rest to Python. And the Lantern of the paper (Wang
+# and others, 2019) stages a program written with continuations, so that no continuation
+# is left when it runs.
 #
 # Which to take? If your program has the same shape for every input and runs a million
 # times: stage it. If its shape depends on the data (trees, searches, simulations that

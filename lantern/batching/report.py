@@ -110,5 +110,6 @@ class Results(list[Any]):
         axes.set_xlabel("group of calls, in the order of their running")
         axes.set_ylabel("calls in the group")
         axes.spines[["top", "right"]].set_visible(False)
+        axes.locator_params(integer=True)
         axes.legend(frameon=False)
         figure.savefig(path, dpi=150)

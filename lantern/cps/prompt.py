@@ -26,6 +26,17 @@ class Prompt:
         driver: where the first step of a generator handler runs: "in place", as an
             ordinary call; or "switching", in another greenlet while the body is
             suspended in its own. Results are the same.
+
+    Example:
+        >>> from lantern.cps import Prompt, reset, shift
+        >>> outer = Prompt("outer")
+        >>> reset(lambda: 1 + reset(lambda: 2 + shift(lambda k: 10 * k(3))))
+        51
+        >>> reset(
+        ...     lambda: 1 + reset(lambda: 2 + shift(lambda k: 10 * k(3), prompt=outer)),
+        ...     prompt=outer,
+        ... )
+        60
     """
 
     __slots__ = ("driver", "name")

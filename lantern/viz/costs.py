@@ -10,6 +10,7 @@ from lantern.stepping import Pass
 from lantern.viz.drawing import (
     BACK,
     BACK_LIGHT,
+    CODE,
     FAINT,
     INK,
     MONO,
@@ -20,6 +21,7 @@ from lantern.viz.drawing import (
     Picture,
     clipped,
     new_figure,
+    sheet,
 )
 from lantern.watching import Watched, user_line
 
@@ -213,6 +215,11 @@ def _lines(picture: Cost) -> Iterator[str]:
 
 
 def _draw(picture: Cost) -> Any:
+    if not picture.operations:
+        figure, axes = sheet(4.0, 0.6)
+        words = "no operation depends on the argument"
+        axes.text(2.0, 0.3, words, ha="center", va="center", color=SOFT)
+        return figure
     shown = picture.operations[:_ROWS]
     labels = [_label(x) for x in shown]
     left = max([*map(len, labels), 9]) * MONO * 0.9 + 0.3
@@ -265,7 +272,7 @@ def _draw_times(axes: Any, shown: list[OperationCost], labels: list[str]) -> Non
         place = {"xytext": (5, 0), "textcoords": "offset points", "va": "center"}
         total = seconds_text(x.there + x.back)
         axes.annotate(total, (there + back, row), fontsize=SIZE - 1.5, **place)
-    axes.set_yticks(range(len(shown)), labels, family="DejaVu Sans Mono", color=INK)
+    axes.set_yticks(range(len(shown)), labels, color=INK, **CODE)
     axes.tick_params(axis="y", length=0, labelsize=SIZE * 0.9)
     axes.set(ylim=(len(shown) - 0.5, -0.5), xlim=(0, scale * longest * 1.04 or 1.0))
     axes.set_xlabel(f"time, {unit}: there and back")

@@ -12,12 +12,14 @@ from lantern.value import base
 
 __all__ = ["Picture"]
 
-# Okabe and Ito's colours, told apart by everyone; each means one thing in all pictures.
+# After Okabe and Ito: told apart by everyone, and dark enough to be read on white, as
+# the tests measure. Each means one thing in all pictures.
 INK, SOFT, FAINT, PAPER = "#222222", "#767676", "#D5D5D5", "#FFFFFF"
-THERE, BACK = "#0072B2", "#D55E00"  # the forward pass, the backward pass
-INPUT, MARK = "#009E73", "#E69F00"  # inputs and their gradients; what happens now
+THERE, BACK = "#0072B2", "#C05000"  # the forward pass, the backward pass
+INPUT, MARK = "#00794C", "#E69F00"  # inputs and their gradients; what happens now
 THERE_LIGHT, BACK_LIGHT, MARK_LIGHT = "#E3EFF7", "#FBE9DF", "#FDF3DC"
 SIZE = 10.0  # of text, in points
+CODE = {"family": "DejaVu Sans Mono", "parse_math": False}  # a dollar is a dollar
 MONO = 0.602 * SIZE / 72  # the width of one letter of code, in inches
 
 _STYLE = {
@@ -87,7 +89,7 @@ def brief(x: Any) -> str:
     if isinstance(x, str) or x is None:
         return repr(x)
     if isinstance(x, list | tuple | dict):
-        return f"{len(x)} values"
+        return "1 value" if len(x) == 1 else f"{len(x)} values"
     shape = getattr(x, "shape", ())
     if shape:
         if len(shape) == 1 and shape[0] <= 4:
@@ -102,6 +104,13 @@ def brief(x: Any) -> str:
 def clipped(text: str, length: int) -> str:
     """A text of at most so many letters."""
     return text if len(text) <= length else text[: length - 1] + "…"
+
+
+def squeezed(text: str, length: int) -> str:
+    """A text of at most so many letters, of which both ends are kept."""
+    half = length // 2
+    short = f"{text[: length - half - 1]}…{text[-half:]}"
+    return text if len(text) <= length else short
 
 
 class Picture:

@@ -11,6 +11,7 @@ from lantern.tree import tree_paths
 from lantern.value import base
 from lantern.viz.drawing import (
     BACK,
+    CODE,
     FAINT,
     INK,
     MONO,
@@ -18,14 +19,15 @@ from lantern.viz.drawing import (
     SOFT,
     THERE,
     Picture,
-    clipped,
     new_figure,
+    squeezed,
 )
 
 __all__ = ["Flow", "Spread", "gradient_flow"]
 
 LIGHT = "#A9CFE6"
 _LETTERS = 28  # at most, of a name
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 class Spread(NamedTuple):
@@ -138,22 +140,25 @@ def _exponents(spreads: list[Spread]) -> tuple[float, float]:
         return -1.0, 0.0
     low, high = math.log10(min(ends)), math.log10(max(ends))
     room = max(0.15, 0.06 * (high - low))
-    return low - room, high + room
+    low, high = low - room, high + room
+    if math.floor(high) - math.ceil(low) < 1:  # less than two powers of ten
+        low, high = math.floor(low), math.ceil(high)
+    return low, high
 
 
 def _lines(spreads: list[Spread]) -> Iterator[str]:
     low, high = _exponents(spreads)
-    width = max(len(clipped(s.name, _LETTERS)) for s in spreads)
+    width = max(len(squeezed(s.name, _LETTERS)) for s in spreads)
     for s in spreads:
         part = (math.log10(s.size) - low) / (high - low) if s.size > 0 else 0.0
         single = len(spreads) == 1 or sum(x.size > 0 for x in spreads) == 1
         bar = "█" * (20 if single and s.size > 0 else round(20 * part))
-        name = f"{clipped(s.name, _LETTERS):<{width}}"
+        name = f"{squeezed(s.name, _LETTERS):<{width}}"
         yield f"{name}  {s.size:<9.4g} {bar:<20} {s.remark}".rstrip()
 
 
 def _draw(spreads: list[Spread]) -> Any:
-    names = [clipped(s.name, _LETTERS) for s in spreads]
+    names = [squeezed(s.name, _LETTERS) for s in spreads]
     left = max(map(len, names)) * MONO + 0.35
     right = 1.15 if any(s.remark for s in spreads) else 0.3
     width, height = max(7.0, left + right + 4.5), 0.3 * len(spreads) + 0.78
@@ -161,21 +166,25 @@ def _draw(spreads: list[Spread]) -> Any:
     area = (left / width, 0.62 / height, (width - left - right) / width)
     axes = figure.add_axes((*area, 0.3 * len(spreads) / height))
     low, high = _exponents(spreads)
-    axes.set_xscale("log")
-    axes.set(xlim=(10**low, 10**high), ylim=(len(spreads) - 0.4, -0.6))
+    # The axis is of exponents: matplotlib's logarithmic one ends before floats do.
+    axes.set(xlim=(low, high), ylim=(len(spreads) - 0.4, -0.6))
+    ticks = range(math.ceil(low), math.floor(high) + 1)
+    ticks = ticks[:: len(ticks) // 9 + 1]
+    axes.set_xticks(ticks, [f"10{str(tick).translate(_RAISED)}" for tick in ticks])
     for row, s in enumerate(spreads):
         axes.axhline(row, color=FAINT, linewidth=0.6, zorder=0)
         if s.low > 0:
             bar = {"color": LIGHT, "linewidth": 7, "zorder": 1}
-            axes.plot([s.low, s.high], [row, row], solid_capstyle="round", **bar)
+            ends = [math.log10(s.low), math.log10(s.high)]
+            axes.plot(ends, [row, row], solid_capstyle="round", **bar)
         if s.size > 0:
             color = BACK if s.strange else THERE
-            axes.plot([s.size], [row], "o", color=color, markersize=6)
+            axes.plot([math.log10(s.size)], [row], "o", color=color, markersize=6)
         color = BACK if s.strange or s.zeros == 1.0 else SOFT
         place = {"xy": (1, row), "xycoords": ("axes fraction", "data")}
         offset = {"xytext": (8, 0), "textcoords": "offset points", "va": "center"}
         axes.annotate(s.remark, color=color, fontsize=SIZE - 1, **place, **offset)
-    axes.set_yticks(range(len(spreads)), names, family="DejaVu Sans Mono", color=INK)
+    axes.set_yticks(range(len(spreads)), names, color=INK, **CODE)
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)
     axes.set_xlabel("absolute value of the gradient's elements")

@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 from lantern.viz.drawing import (
     BACK,
+    CODE,
     FAINT,
     INK,
     INPUT,
@@ -16,9 +17,9 @@ from lantern.viz.drawing import (
     THERE,
     THERE_LIGHT,
     brief,
-    clipped,
     matplotlib,
     sheet,
+    squeezed,
 )
 
 __all__ = ["Part", "Stage", "draw_nesting", "set_up"]
@@ -26,7 +27,7 @@ __all__ = ["Part", "Stage", "draw_nesting", "set_up"]
 ROW = 0.36  # inches
 SIDE = 0.62  # beside the frames, for the arrows
 PAD = 0.12
-LETTERS = 46  # at most, in one half of a row
+LETTERS = 54  # at most, in one half of a row
 
 
 class Part(NamedTuple):
@@ -89,7 +90,7 @@ class Stage:
         self, x: float, row: int, text: str, first: int = 0, **style: Any
     ) -> None:
         """Write in a row."""
-        options = {"family": "DejaVu Sans Mono", "va": "center_baseline", **style}
+        options = CODE | {"va": "center_baseline"} | style
         self.put(self.axes.text(x, self.y(row), text, zorder=3, **options), first)
 
     def frame(self, row: int, depth: int, first: int) -> None:
@@ -167,9 +168,9 @@ def set_up(trace: Any, moving: bool) -> Stage:
     head = len(trace.inputs) + 1
     last = stage.steps - 1
     for i, entry in enumerate(trace.inputs, 1):
-        stage.write(SIDE + PAD, i, clipped(entry.there, LETTERS), color=INPUT)
+        stage.write(SIDE + PAD, i, squeezed(entry.there, LETTERS), color=INPUT)
         right = stage.width - SIDE - PAD
-        text = clipped(entry.back, LETTERS)
+        text = squeezed(entry.back, LETTERS)
         stage.write(right, i, text, last, ha="right", color=INPUT, weight="bold")
         stage.mark(i, 0, last)
     for depth, entry in enumerate(stage.rows):
@@ -218,7 +219,7 @@ def _operation(stage: Stage, entry: Any, row: int, depth: int) -> None:
         text = f"… {count} more operations …"
         stage.write(left, row, text, step, color=SOFT, family="DejaVu Sans")
         return
-    there, again = clipped(entry.there, LETTERS), clipped(entry.back, LETTERS)
+    there, again = squeezed(entry.there, LETTERS), squeezed(entry.back, LETTERS)
     stage.mark(row, depth, step)
     stage.write(left, row, there, step, color=THERE)
     needed = entry.cotangent is not None

@@ -19,8 +19,10 @@ _SIZE = re.compile(r' width="[^"]*" height="[^"]*"')
 
 _PLAYER = """<div id="{name}" style="max-width:{width}px;background:#fff">
 {picture}
+<style>#{name} button {{ background: #f6f6f6; border: 1px solid #bbb; color: #222;
+border-radius: 4px; padding: 2px 10px; }}</style>
 <div style="text-align:center;font-family:sans-serif">
-<button data-go="-9999" title="to the start">⏮</button>
+<button data-go="-9999" title="to the start">|◀</button>
 <button data-go="-1" title="one step back">◀</button>
 <button data-go="0" title="play or stop">play</button>
 <button data-go="1" title="one step on">▶</button>
@@ -178,7 +180,8 @@ class Player:
         stage, image = self._stage(), import_module("PIL.Image")
         frames = []
         with styled():
-            for step in range(self.steps):
+            # The whole comes first: it is what a page shows that shows one frame.
+            for step in (self.steps - 1, *range(self.steps - 1)):
                 _show(stage.parts, step)
                 out = io.BytesIO()
                 stage.figure.savefig(out, format="png", dpi=100)
@@ -188,7 +191,8 @@ class Player:
         for i, frame in enumerate(frames):
             strip.paste(frame, (0, height * i))
         colours = strip.quantize(255)  # the same in all frames, so that none flickers
-        frames = [frame.quantize(palette=colours, dither=0) for frame in frames]
+        tops = range(0, height * len(frames), height)
+        frames = [colours.crop((0, top, width, top + height)) for top in tops]
         milliseconds = round(1000 * self._seconds)
         out = io.BytesIO()
         frames[0].save(
@@ -196,7 +200,7 @@ class Player:
             format="gif",
             save_all=True,
             append_images=frames[1:],
-            duration=[milliseconds] * (self.steps - 1) + [3 * milliseconds],
+            duration=[3 * milliseconds] + [milliseconds] * (self.steps - 1),
             loop=0,
             optimize=True,
         )

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -47,13 +48,40 @@ class TestNotebook:
         build_is_possible()
         result = run(HOME / "build.py", "--check", twin.stem)
         assert result.returncode == 0, result.stdout + result.stderr
-        assert result.stdout.strip() == f"{twin.stem}: in step"
+        assert re.fullmatch(rf"{twin.stem}: in step, \d+ s\n", result.stdout)
 
     def test_it_is_listed_and_begins_with_a_question(self, twin):
         assert f"]({twin.stem}.ipynb)" in (HOME / "README.md").read_text("utf-8")
         title, _, rest = source(cells(twin)[0]).partition("\n")
         assert title.startswith(f"# {twin.stem[:2]} ")
         assert "?" in rest, "the question of the chapter"
+
+    def test_it_ends_with_what_to_remember_and_leads_on(self, twin):
+        last = cells(twin)[-1]
+        assert last["cell_type"] == "markdown"
+        assert source(last).startswith("## What to remember\n\n- ")
+        following = [*TWINS, None][TWINS.index(twin) + 1]
+        assert following is None or f"({following.stem}.ipynb)" in source(last)
+
+    def test_there_is_something_to_look_at(self, twin):
+        outputs = [x for cell in cells(twin) for x in cell.get("outputs", ())]
+        kinds = {kind for x in outputs for kind in x.get("data", ())}
+        assert kinds & {"image/png", "image/svg+xml", "text/html"}
+
+    def test_code_in_the_text_is_run_in_a_cell(self, twin):
+        """Line by line, comments aside: an exercise's code is in its solution."""
+
+        def lines(text):
+            return {x.partition("#")[0].strip() for x in text.splitlines()}
+
+        parts = {"code": "", "markdown": ""}
+        for cell in cells(twin):
+            parts[cell["cell_type"]] += source(cell) + "\n"
+        blocks = re.findall(r"^```python\n(.*?)^```$", parts["markdown"], re.S | re.M)
+        assert lines("".join(blocks)) <= lines(parts["code"]) | {""}
+        assert "```" not in re.sub(
+            r"^```python\n.*?^```$", "", parts["markdown"], flags=re.S | re.M
+        )
 
     def test_cells_are_short(self, twin):
         for cell in cells(twin):
@@ -103,3 +131,25 @@ def test_the_film_is_that_of_the_player():
         assert film.n_frames == player.steps
     moving = (HOME / "who_waits_where.svg").read_text("utf-8")
     assert moving.count("@keyframes") > player.steps
+
+
+def test_the_lectures_name_sections_that_are_there():
+    text = (HOME.parents[1] / "docs" / "teaching.md").read_text("utf-8")
+    named = re.findall(r'\b(\d\d), (?:to )?"([^"]+)"', text)
+    assert len(named) > 5
+    for number, section in named:
+        twin = next(x for x in TWINS if x.name.startswith(number))
+        assert f"# ## {section}\n" in twin.read_text("utf-8"), (number, section)
+
+
+def test_lectures_take_fifty_minutes():
+    text = (HOME.parents[1] / "docs" / "teaching.md").read_text("utf-8")
+    lectures = text.split("\n## Lecture ")[1:]
+    assert len(lectures) == 4
+    for lecture in lectures:
+        spans = re.findall(r"^\| (\d+)–(\d+) \|", lecture, re.M)
+        ends = ["0", *(end for _, end in spans)]
+        assert [begin for begin, _ in spans] == ends[:-1]
+        assert ends[-1] == "50"
+        assert "### What students usually get wrong" in lecture
+        assert "**To set.**" in lecture
