@@ -143,7 +143,7 @@ def _pulled(
 
     def body() -> Any:
         y, aux = g(*tracked)
-        check_result(where, y)
+        check_result(where, y, level)
         if count(y) > most:
             return None
         if not holomorphic:

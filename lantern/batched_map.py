@@ -100,7 +100,7 @@ def _map(
     batched, named = inputs[: len(args)], inputs[len(args) :]
     try:
         y = frozen(f(*batched, **dict(zip(kwargs, named, strict=True))))
-        check_result("vmap", y)
+        check_result("vmap", y, examples)
         return _each("the result", leave, out_axes, y)
     finally:
         examples.close()

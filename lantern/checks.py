@@ -5,20 +5,20 @@ from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType
 from typing import Any
 
-from lantern.errors import ArgumentError, NotScalarError, ShapeError
+from lantern.errors import ArgumentError, EscapedError, NotScalarError, ShapeError
 from lantern.namespace import namespace
 from lantern.tree import tree_leaves, tree_map
-from lantern.value import base, is_complex
+from lantern.value import Level, Value, base, is_complex
 
 __all__ = [
     "by_names",
     "check_driver",
     "check_function",
+    "check_level",
     "check_like",
     "check_result",
     "check_scalar",
     "choose",
-    "choose_named",
     "describe",
     "is_number",
     "isolate",
@@ -114,7 +114,7 @@ def by_names(argnums: Any) -> bool:
     return any(isinstance(name, str) for name in first)
 
 
-def choose_named(
+def _choose_named(
     where: str,
     f: Callable[..., Any],
     argnums: Any,
@@ -183,7 +183,7 @@ def isolate(
     """
     several = isinstance(argnums, tuple | list)
     if by_names(argnums):
-        chosen, call = choose_named(where, f, argnums, args, kwargs)
+        chosen, call = _choose_named(where, f, argnums, args, kwargs)
         every = range(len(chosen)) if argnums == "*" else None
         return chosen, call, argnums if several else every
     positions = choose(where, argnums, args)
@@ -252,14 +252,26 @@ def check_like(where: str, tree: Any, other: Any) -> None:
             )
 
 
-def check_result(where: str, y: Any) -> None:
-    """Refuse a result with leaves that are no numbers."""
+def check_result(where: str, y: Any, level: Level) -> None:
+    """Refuse a result with leaves that are no numbers, or belong to a later level."""
     for leaf in tree_leaves(y):
         if not is_number(leaf):
             raise ArgumentError(
                 f"{where}: f must return numbers, arrays or structures of them, got "
                 f"{describe(leaf)}. Return other things with has_aux=True."
             )
+        if isinstance(leaf, Value):
+            check_level(where, leaf, level)
+
+
+def check_level(where: str, y: Value, level: Level) -> None:
+    """Refuse a value of a derivative that was begun after this one."""
+    if y.prompt.level > level.level:
+        raise EscapedError(
+            f"{where}: f returned a value of a derivative that was begun inside of it "
+            f"(it left that one early, or was fed with it), and the derivative would "
+            f"be lost. Return what the inner one gives, or use lantern.stop_gradient."
+        )
 
 
 def _form(leaf: Any) -> str:

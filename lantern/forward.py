@@ -7,8 +7,9 @@ from lantern import saving
 from lantern.checks import check_function, check_like, check_result, pair
 from lantern.errors import ArgumentError
 from lantern.namespace import namespace
+from lantern.number import in_kind_of
 from lantern.op import kind_of, operand_count, value_class
-from lantern.reverse import Reverse, frozen, in_kind_of, strip, track
+from lantern.reverse import Reverse, frozen, strip, track
 from lantern.tree import tree_map
 from lantern.value import (
     Level,
@@ -225,7 +226,7 @@ def jvp(
     finally:
         level.close()
     y, *aux = pair("jvp", y) if has_aux else (y,)
-    check_result("jvp", y)
+    check_result("jvp", y, level)
 
     def tangent(leaf: Any) -> Any:
         own = isinstance(leaf, Value) and leaf.prompt is level

@@ -6,6 +6,8 @@ tracked number into a constant without its derivative raises ``DetachError``.
 
 import math
 import numbers
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any, NoReturn
 
 from lantern.contribution import Contribution
@@ -25,7 +27,7 @@ from lantern.value import (
     too_few_contributions,
 )
 
-__all__ = ["Number"]
+__all__ = ["Number", "in_kind_of"]
 
 
 class Number(OperatorValue, Wrapper, Receiver):
@@ -197,6 +199,17 @@ class ManyOperandNumber(Number):
     __slots__ = ()
 
     resume = Receiver.resume
+
+
+def in_kind_of(x: Value, seed: Any) -> Any:
+    """A seed in the kind of the number, or on the device of the array, that it is for.
+
+    An exact number's float is that number's exactly, as ``Fraction(0.5)``.
+    """
+    one = x.one()
+    if isinstance(one, Fraction | Decimal) and isinstance(seed, int | float):
+        return type(one)(seed)
+    return seed * one if isinstance(seed, Value) else one * seed
 
 
 def _operator(function: Function) -> tuple[Function, Function]:

@@ -1,26 +1,25 @@
 """Reverse mode: a delimiter around the function, its rules resumed newest first."""
 
 from collections.abc import Callable, Sequence
-from decimal import Decimal
-from fractions import Fraction
 from typing import Any, ClassVar
 
 from lantern.checks import (
     by_names,
     check_driver,
     check_function,
+    check_level,
     check_like,
     check_result,
     check_scalar,
     choose,
-    choose_named,
     describe,
     is_number,
+    isolate,
     pair,
 )
 from lantern.cps import delimit, reset, shift
 from lantern.errors import ArgumentError
-from lantern.number import Number
+from lantern.number import Number, in_kind_of
 from lantern.op import value_class
 from lantern.saving import copied
 from lantern.tree import tree_leaves, tree_map
@@ -42,9 +41,10 @@ class Reverse(Level):
 
     Attributes:
         goes_back: False if its rules are kept for their forward steps alone.
+        drops: True, once there is a value that it keeps nothing of; not set before.
     """
 
-    __slots__ = ("waiting",)
+    __slots__ = ("drops", "waiting")
     goes_back: ClassVar[bool] = True
 
     def __init__(self, name: str, driver: str = "in place") -> None:
@@ -62,6 +62,11 @@ class Reverse(Level):
             return reset(body, prompt=self)
         finally:
             self.close()
+
+    def drop(self, receiver: Receiver) -> None:
+        """In place of ``suspend``: keep nothing, so that the derivative is zero."""
+        super().drop(receiver)
+        self.drops = True
 
     def _capture(self, receiver: Receiver) -> None:
         """Suspend a rule by really capturing the rest of the program.
@@ -122,10 +127,7 @@ def frozen(tree: Any) -> Any:
 def strip(tree: Any, level: Level, fresh: bool = False) -> Any:
     """A structure like ``tree`` with the values of a derivative made plain.
 
-    Args:
-        tree: any structure.
-        level: the derivative.
-        fresh: whether rules will need what the values hold: then copies are returned.
+    Where rules will need what the values hold (``fresh``), copies are returned.
     """
 
     def plain(leaf: Any) -> Any:
@@ -144,7 +146,10 @@ def seed(where: str, y: Any, level: Level, holomorphic: bool) -> Any:
             y.cotangent = 1.0
             return plain
     check_scalar(where, base(y), holomorphic)
-    if not isinstance(y, Value) or y.prompt is not level:
+    if not isinstance(y, Value):
+        return y
+    if y.prompt is not level:
+        check_level(where, y, level)
         return y
     y.receiver.cotangent = y.one()
     return y.primal
@@ -278,11 +283,10 @@ def _differentiate_by_name(
     where: str, f: Function, argnums: Any, *options: Any
 ) -> Function:
     """As ``_differentiate``, for arguments that are named or all chosen."""
-    single = isinstance(argnums, str) and argnums != "*"
 
     def differentiated(*args: Any, **kwargs: Any) -> Any:
-        chosen, call = choose_named(where, f, argnums, args, kwargs)
-        positions = 0 if single else tuple(range(len(chosen)))
+        chosen, call, keys = isolate(where, f, argnums, args, kwargs)
+        positions = 0 if keys is None else tuple(range(len(chosen)))
         return _differentiate(where, call, positions, *options)(*chosen)
 
     return _presented(where, f, differentiated)
@@ -362,8 +366,18 @@ def vjp(f: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
         finally:
             for x in tree_leaves(inputs):
                 x.receiver.cotangent = None
+            if getattr(level, "drops", False):
+                _empty(rules, y)
 
     return value, pullback, *strip(aux, level, fresh=True)
+
+
+def _empty(rules: list[Receiver], y: Any) -> None:
+    """Forget what has come to values made in ``no_grad``, which hand nothing on."""
+    last = [leaf.receiver for leaf in tree_leaves(y) if isinstance(leaf, Value)]
+    for x in (*last, *(x for z in rules for x in z.operands())):
+        if x is not None and x.rule is None:
+            x.cotangent = None
 
 
 def record(
@@ -382,16 +396,5 @@ def record(
     inputs = tuple(track(where, x, level) for x in primals)
     y = level.run(lambda: frozen(f(*inputs)))
     y, *aux = pair(where, y) if has_aux else (y,)
-    check_result(where, y)
+    check_result(where, y, level)
     return rules, inputs, y, *aux
-
-
-def in_kind_of(x: Value, seed: Any) -> Any:
-    """A seed in the kind of the number, or on the device of the array, that it is for.
-
-    An exact number's float is that number's exactly, as ``Fraction(0.5)``.
-    """
-    one = x.one()
-    if isinstance(one, Fraction | Decimal) and isinstance(seed, int | float):
-        return type(one)(seed)
-    return seed * one if isinstance(seed, Value) else one * seed

@@ -16,9 +16,10 @@ from lantern.checks import check_function, check_like, check_result
 from lantern.errors import ArgumentError, ShapeError
 from lantern.forward import by_itself, jvp
 from lantern.namespace import namespace
+from lantern.number import in_kind_of
 from lantern.op import kind_of, operand_count, start, value_class
 from lantern.own import product
-from lantern.reverse import in_kind_of, strip, track
+from lantern.reverse import strip, track
 from lantern.tree import tree_leaves, tree_map
 from lantern.value import Level, Receiver, Replayable, Value, base, zeros_like
 
@@ -320,7 +321,7 @@ def _pushed(where: str, f: Function, primals: Any, terms: Any) -> tuple[Any, Any
         y = f(*inputs)
     finally:
         level.close()
-    check_result(where, y)
+    check_result(where, y, level)
 
     def term(leaf: Any, k: int) -> Any:
         own = isinstance(leaf, Value) and leaf.prompt is level

@@ -7,7 +7,17 @@ import numpy as np
 import pytest
 
 import lantern
-from lantern import ArgumentError, ShapeError, grad, hook, jvp, nestlevel, no_grad, vjp
+from lantern import (
+    ArgumentError,
+    ShapeError,
+    grad,
+    hook,
+    jvp,
+    nestlevel,
+    no_grad,
+    stop_gradient,
+    vjp,
+)
 from lantern.testing import check_grads
 
 pytestmark = pytest.mark.usefixtures("probe")
@@ -240,6 +250,18 @@ class TestNoGrad:
 
 
 class TestNoGradBlock:
+    @pytest.mark.parametrize("x", [3.0, np.array([3.0, 4.0])], ids=["number", "array"])
+    def test_pullbacks_of_values_that_a_block_has_made(self, x):
+        def f(x):
+            with no_grad(x):
+                scale = x * 1.0
+            return scale * x + (scale - stop_gradient(scale)), scale
+
+        _, pullback = vjp(f, x)
+        for _ in range(2):  # the first derivative is over then, and its cotangents
+            found = grad(lambda t: np.sum(pullback((x * t, x * t))[0]))(1.0)
+            assert found == pytest.approx(np.sum(x * x))
+
     def test_says_what_to_write(self):
         with pytest.raises(ArgumentError, match="with no_grad"), no_grad():
             pass

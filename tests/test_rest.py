@@ -17,7 +17,13 @@ from lantern import (
     vjp,
     with_answer,
 )
-from lantern.errors import ArgumentError, MissingRuleError, NoDelimiterError, RuleError
+from lantern.errors import (
+    ArgumentError,
+    EscapedError,
+    MissingRuleError,
+    NoDelimiterError,
+    RuleError,
+)
 from lantern.op import op
 
 pytestmark = pytest.mark.usefixtures("probe", "own_rules")
@@ -475,6 +481,31 @@ def test_an_exit_past_an_inner_derivative():
         return early_exit(body)
 
     assert list(modes(f, 2.0)) == [7.0] * 4
+
+
+INNER = {
+    "grad": lambda f: grad(f)(2.0),
+    "jvp": lambda f: jvp(f, (2.0,), (1.0,)),
+    "vmap": lambda f: lantern.vmap(f)(np.ones(3)),
+}
+OUTER = {
+    "grad": lambda f: grad(f)(3.0),
+    "vjp": lambda f: vjp(f, 3.0),
+    "jvp": lambda f: jvp(f, (3.0,), (1.0,)),
+    "jacrev": lambda f: lantern.jacrev(f)(3.0),
+    "taylor": lambda f: lantern.taylor(f, 3.0, 1),
+    "vmap": lambda f: lantern.vmap(f)(np.ones(3)),
+}
+
+
+@pytest.mark.parametrize("inner", INNER)
+@pytest.mark.parametrize("outer", OUTER)
+def test_an_exit_with_a_value_of_an_inner_derivative_is_refused(inner, outer):
+    def f(x):
+        return early_exit(lambda leave: INNER[inner](lambda y: leave(x * y)))
+
+    with pytest.raises(EscapedError, match="f returned a value of a derivative"):
+        OUTER[outer](f)
 
 
 def test_an_exit_after_the_end_is_refused():
