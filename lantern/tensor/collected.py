@@ -3,8 +3,9 @@
 A weight of a recurrent or recursive model receives ``x.mT @ z_bar`` once for each use,
 each as large as the weight itself. Instead the factors wait at its accumulator, as rows
 of two matrices, until someone looks at the cotangent, or until they take more memory
-than the weight. Accumulators for which nothing waits know nothing of it: the first
-product makes one a ``Collector``, a look makes it an ``Accumulator`` again.
+than the weight and than ``LITTLE``. Accumulators for which nothing waits know nothing
+of it: the first product makes one a ``Collector``, a look makes it an ``Accumulator``
+again.
 """
 
 import math
@@ -17,7 +18,7 @@ from lantern.tensor.accumulator import Accumulator
 from lantern.tensor.namespace import buffers
 from lantern.value import Receiver, Value
 
-__all__ = ["Collector", "Product"]
+__all__ = ["Collector", "Product", "Waiting", "patient"]
 
 _total: Any = Receiver.__dict__["cotangent"]  # the slot that Collector hides
 
@@ -41,8 +42,11 @@ class Product(Contribution):
     def dense(self, shape: tuple[int, ...]) -> Any:
         """The product; for one matrix of a whole batch, as one."""
         if len(shape) > 2:
-            return self.x.mT @ self.z_bar
-        return _product(*self.factors(shape))
+            x, z_bar = self.x, self.z_bar
+            return x.mT * z_bar if x.shape[-2] == 1 else x.mT @ z_bar
+        # Of single rows, NumPy's ``@`` takes twenty times as long.
+        x, z_bar = self.factors(shape)
+        return namespace(x).dot(x.T, z_bar)
 
     def factors(self, shape: tuple[int, ...]) -> tuple[Any, Any]:
         """Both factors, as matrices of the same number of rows."""
@@ -52,6 +56,13 @@ class Product(Contribution):
         rows = math.prod(x.shape[:-1])
         return x.reshape(rows, shape[0]), z_bar.reshape(rows, shape[1])
 
+    @staticmethod
+    def joined(products: list[Any], shape: tuple[int, ...]) -> "Product":
+        """The sum of several products, as one."""
+        xs, z_bars = zip(*(p.factors(shape) for p in products), strict=True)
+        xp = namespace(xs[0])
+        return Product(xp.concatenate(xs), xp.concatenate(z_bars))
+
     def each(self, function: Callable[[Any], Any]) -> Any:
         """The contribution, a function applied to both factors."""
         self.x = function(self.x)
@@ -59,58 +70,111 @@ class Product(Contribution):
 
     def ready(self, receiver: Any) -> Any:
         """Itself, if it may wait at a receiver; otherwise the product, computed now."""
-        size, limit = self._size_and_limit(receiver)
-        return self if size <= limit else self.dense(receiver.shape)
+        return self if self._room(receiver) else self.dense(receiver.shape)
 
-    def _size_and_limit(self, receiver: Any) -> tuple[float, float]:
-        """The factors' bytes, and how many may wait at a receiver: less than 0 if none.
-
-        They may at an array's that is no smaller than they are.
-        """
-        x, z_bar = self.x, self.z_bar
-        if (
-            type(receiver) in _PATIENT
+    def _room(self, receiver: Any) -> float:
+        """How many bytes may wait at a receiver; 0 if this product may not."""
+        x, z_bar, shape = self.x, self.z_bar, receiver.shape
+        if not (
+            type(receiver) in patient
             and type(x) in buffers
             and type(z_bar) in buffers
             and x.dtype is z_bar.dtype is receiver.dtype
-            and len(receiver.shape) == 2
+            and len(shape) == 2
         ):
-            n, m = receiver.shape
-            return x.nbytes + z_bar.nbytes, Collector.share * x.itemsize * n * m
-        return 0, -1
+            return 0
+        room = Collector.share * x.itemsize * shape[0] * shape[1]
+        return room if x.nbytes + z_bar.nbytes <= room else 0
 
     def wait_at(self, receiver: Any) -> bool:
         """Wait, if it may."""
-        size, limit = self._size_and_limit(receiver)
-        if size > limit:
+        room = self._room(receiver)
+        if not room:
             return False
         if type(receiver) is Accumulator:
             if isinstance(receiver.cotangent, Value):
                 return False
             Collector.begin(receiver)
-        receiver.collect(self.factors(receiver.shape), size, limit)
+        receiver.collect(self, self.x.nbytes + self.z_bar.nbytes, room)
         return True
 
 
-def _product(x: Any, z_bar: Any) -> Any:
-    """``x.T @ z_bar``: of single rows, NumPy's ``@`` takes twenty times as long."""
-    return namespace(x).dot(x.T, z_bar)
+# So many bytes may wait for any array, however small it is.
+LITTLE = 1 << 19
 
 
 class Waiting:
-    """What an accumulator has received while products wait for it.
+    """What an accumulator has received while contributions wait for it.
 
     Attributes:
         total: the sum of all else; None for nothing.
-        factors: the products, as pairs of matrices.
+        owned: whether nobody else holds that sum.
+        shape: of the sum.
+        contributions: which are joined to one of each kind before they are added.
         size: the bytes that they take.
+        room: those that they may take.
     """
 
-    __slots__ = ("factors", "size", "total")
+    __slots__ = ("contributions", "owned", "room", "shape", "size", "total")
 
-    def __init__(self, total: Any) -> None:
-        self.total, self.size = total, 0
-        self.factors: list[tuple[Any, Any]] = []
+    def __init__(self, total: Any, owned: bool, shape: tuple[int, ...]) -> None:
+        self.total, self.owned, self.shape, self.size = total, owned, shape, 0
+        self.contributions: list[Any] = []
+
+    def take(self, contribution: Any, size: int, room: float) -> None:
+        """Let one more wait; settle them all if they take too many bytes."""
+        self.contributions.append(contribution)
+        self.size, self.room = self.size + size, room
+        if self.size > max(room, LITTLE):
+            self.settle()
+
+    def settle(self) -> Any:
+        """Add what waits, joined; the sum of all."""
+        waiting, self.contributions, self.size = self.contributions, [], 0
+        while waiting:
+            kind = type(waiting[0])
+            alike = [x for x in waiting if type(x) is kind]
+            waiting = [x for x in waiting if type(x) is not kind]
+            joined = kind.joined(alike, self.shape) if len(alike) > 1 else alike[0]
+            if self.total is None:
+                self.total = joined.dense(self.shape)
+            elif self.owned:
+                joined.add_to(self.total)
+            else:
+                self.total = self.total + joined.dense(self.shape)
+            self.owned = True
+        return self.total
+
+    def arrays(self) -> list[Any]:
+        """The arrays of what waits."""
+        found = (
+            getattr(x, k, None) for x in self.contributions for k in ("x", "z_bar")
+        )
+        return [array for array in found if array is not None]
+
+    def alone(self) -> Any:
+        """All that was received as one contribution, with arrays that nobody else has.
+
+        None where there is more than that, or where it is not little.
+        """
+        kinds = {type(x) for x in self.contributions}
+        if self.total is not None or len(kinds) != 1 or 4 * self.size > self.room:
+            return None
+        return kinds.pop().joined(self.contributions, self.shape)
+
+    def __iadd__(self, x: Any) -> "Waiting":
+        """Add something else to the sum."""
+        if self.total is None:
+            self.total = x
+        elif self.owned:
+            self.total += x
+        else:
+            self.total, self.owned = self.total + x, True
+        return self
+
+    def __add__(self, x: Any) -> Any:
+        """The sum of all, and of something that nobody owns."""
+        return self.settle() + x
 
 
 class Collector(Accumulator):
@@ -127,44 +191,21 @@ class Collector(Accumulator):
     @staticmethod
     def begin(accumulator: Accumulator) -> None:
         """Let products wait at an accumulator."""
-        waiting = Waiting(accumulator.cotangent)
+        waiting = Waiting(accumulator.cotangent, accumulator.owned, accumulator.shape)
         accumulator.__class__ = Collector
         _total.__set__(accumulator, waiting)
         accumulator.mask = None
 
-    def collect(self, factors: tuple[Any, Any], size: int, limit: float) -> None:
-        """Let one more product wait; settle them all if they are too many."""
-        waiting = _total.__get__(self)
-        waiting.factors.append(factors)
-        waiting.size += size
-        if waiting.size > limit:
-            self._settle(waiting)
-
-    def _settle(self, waiting: Waiting) -> None:
-        """Compute the products that wait, as one."""
-        if len(waiting.factors) > 1:
-            xs, z_bars = zip(*waiting.factors, strict=True)
-            xp = namespace(xs[0])
-            x, z_bar = xp.concatenate(xs), xp.concatenate(z_bars)
-        else:
-            x, z_bar = waiting.factors[0]
-        waiting.factors, waiting.size = [], 0
-        product = _product(x, z_bar)
-        if waiting.total is None:
-            waiting.total = product
-        elif self.owned:
-            waiting.total += product
-        else:
-            waiting.total = waiting.total + product
-        self.owned = True
+    def collect(self, product: Product, size: int, room: float) -> None:
+        """Let one more product wait."""
+        _total.__get__(self).take(product, size, room)
 
     @property
     def cotangent(self) -> Any:
         """The sum of all that was received; nothing waits any longer."""
         waiting = _total.__get__(self)
-        if waiting.factors:
-            self._settle(waiting)
-        self.cotangent = waiting.total
+        self.cotangent = waiting.settle()
+        self.owned = waiting.owned
         return waiting.total
 
     @cotangent.setter
@@ -174,5 +215,5 @@ class Collector(Accumulator):
         self.cotangent = total
 
 
-# The receivers at which products may wait.
-_PATIENT = frozenset({Accumulator, Collector})
+# Receivers at which products may wait.
+patient: set[type] = {Accumulator, Collector}

@@ -117,7 +117,7 @@ def softmax(x: Any, /, axis: int = -1) -> Rule:
     """
     xp = namespace(x)
     z = xp.exp(x - xp.max(x, axis=axis, keepdims=True))
-    z = z / xp.sum(z, axis=axis, keepdims=True)
+    z /= xp.sum(z, axis=axis, keepdims=True)
     del x
     z_bar = yield z
     inner = z_bar * z

@@ -67,7 +67,8 @@ def matmul(x: Any, y: Any, /) -> Rule:
         z_bar = z_bar[..., None, :]
         yield Product(x[None], z_bar) if len(y.shape) == 2 else x[:, None] * z_bar
     else:
-        yield lambda: z_bar @ y.mT
+        # Where nothing is summed over, ``@`` is four times slower than ``*``.
+        yield lambda: z_bar * y.mT if z_bar.shape[-1] == 1 else z_bar @ y.mT
         yield Product(x, z_bar)
 
 

@@ -82,7 +82,8 @@ def _var(
         x_bar = z_bar * 2 * (x - mean(x)) / (n - correction)
     """
     xp = namespace(x)
-    n = choice.maximum(count(x.shape, axis) - correction, 0)
+    n = count(x.shape, axis) - correction
+    n = n if n > 0 else 0
     deviation = x - xp.mean(x, axis=axis, keepdims=True)
     z_bar = yield xp.sum(deviation * deviation, axis=axis, keepdims=keepdims) / n
     deviation = namespace(deviation).ieee_divide(2 * deviation, n)

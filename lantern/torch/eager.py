@@ -8,19 +8,25 @@ the delimiter: it resumes the rules that received a cotangent, newest first.
 """
 
 from collections.abc import Sequence
+from types import FunctionType
 from typing import Any, ClassVar
 
 import numpy as np
 
+from lantern.contribution import Contribution
 from lantern.errors import EagerError
 from lantern.op import kind_of, operand_count
 from lantern.tensor.accumulator import Accumulator
+from lantern.tensor.collected import Waiting, patient
+from lantern.tensor.indexing import Scatter
+from lantern.tensor.namespace import arrays
 from lantern.tensor.tensor import Tensor as NumpyTensor
 from lantern.torch.versions import check_arrays, last_write, order
 from lantern.value import Level, Receiver, Replayable
 
 __all__ = ["AMBIENT", "NumpyFace", "Recorder", "Started", "aligned", "recorded"]
 
+_BASIC = frozenset({int, slice, type(None), type(...)})
 _REAL = frozenset({np.dtype(np.float16), np.dtype(np.float32), np.dtype(np.float64)})
 
 # What stands for an operand whose value the rule's backward step does not depend on.
@@ -51,7 +57,8 @@ class Recorder(Accumulator):
         saved: the rule's positional arguments; what its backward step does not depend
             on is a ``STANDIN``.
         statics: the rule's keyword arguments.
-        grad: of a leaf, what all passes have left.
+        grad: of a leaf, what all passes have left; a contribution, where that is all,
+            until someone looks at it.
         hooks: by a number, functions of the cotangent; None for none.
         memory: of a view only: the identity of the array that it shows.
     """
@@ -92,6 +99,86 @@ class Recorder(Accumulator):
         self.statics = statics
         self.order = next(order) if function is not None else 0
 
+    def accumulate(self, contribution: Any) -> None:
+        """As ``Accumulator.accumulate``, in fewer steps where most rules lead."""
+        if type(contribution) is FunctionType:
+            contribution = contribution()
+        if isinstance(contribution, Contribution) and (
+            contribution.wait_at(self) or self._scatter(contribution)
+        ):
+            return
+        if (
+            type(contribution) in arrays
+            and contribution.shape == self.shape
+            and contribution.dtype is self.dtype
+        ):
+            self.add(contribution)
+        else:
+            super().accumulate(contribution)
+
+    def _scatter(self, contribution: Any) -> bool:
+        """Add the cotangent of a view to a buffer; False where it takes more care."""
+        if type(contribution) is not Scatter or self.dtype.kind == "c":
+            return False
+        index, z_bar, total = contribution.index, contribution.z_bar, self.cotangent
+        parts = index if type(index) is tuple else (index,)
+        if (
+            type(z_bar) is not np.ndarray
+            or z_bar.dtype is not self.dtype
+            or not (total is None or type(total) is np.ndarray)
+            or not _BASIC.issuperset(map(type, parts))
+        ):
+            return False
+        if total is None:
+            self.cotangent = total = np.zeros(self.shape, self.dtype)
+        elif not self.owned:
+            self.cotangent = total = total.copy()
+        total[index] += z_bar
+        self.owned, self.mask = True, None
+        return True
+
+    def collect(self, contribution: Any, size: int, room: float) -> None:
+        """Let a contribution wait at a leaf; a product only if it is not the first."""
+        total = self.cotangent
+        if self.function is not None or (total is None and not contribution.scatters):
+            self.add(contribution.dense(self.shape))
+            self.owned = True
+            return
+        if type(total) is not Waiting:
+            self.cotangent = total = Waiting(total, self.owned, self.shape)
+            self.owned, self.mask = True, None
+        total.take(contribution, size, room)
+
+    def settled(self) -> Any:
+        """The cotangent; nothing waits any longer."""
+        total = self.cotangent
+        if type(total) is Waiting:
+            total = self.cotangent = total.settle()
+        return total
+
+    def dense_grad(self) -> Any:
+        """The gradient, as an array where it has waited in another form."""
+        grad = self.grad
+        return grad.dense(self.shape) if isinstance(grad, Contribution) else grad
+
+    def settle(self, rule: Any, z_bar: Any) -> None:
+        """As ``Accumulator.settle``; a mask ends where a rule mixes all elements."""
+        mask = self.mask
+        if type(mask) is np.ndarray and kind_of(rule) not in ("elementwise", "linear"):
+            self.mask = None if mask.any() else mask
+        super().settle(rule, z_bar)
+
+    def _joint_mask(self, condition: Any) -> Any:
+        """As ``Accumulator._joint_mask``; of the first of this shape, as it is."""
+        if self.cotangent is None and getattr(condition, "shape", None) == self.shape:
+            return condition
+        return super()._joint_mask(condition)
+
+    def _collect(self, contribution: Contribution) -> bool:
+        """As ``Accumulator._collect``: what does not wait finds a plain sum here."""
+        self.settled()
+        return super()._collect(contribution)
+
     def arguments(self, tracked: bool) -> Sequence[Any]:
         """The rule's positional arguments, to start it again.
 
@@ -128,6 +215,9 @@ class Recorder(Accumulator):
         saved = self.saved
         if saved is not NOTHING and not (saved and saved[0] is STANDIN):
             self.saved, self.left, self.right = FREED, None, None
+
+
+patient.add(Recorder)
 
 
 class Started(Replayable):

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from lantern.errors import EagerError
+from lantern.tensor.collected import Waiting
 from lantern.torch.dtypes import Size
 from lantern.torch.eager import AMBIENT, RETAIN, Recorder
 from lantern.torch.passes import one_pass, propagate
@@ -143,19 +144,25 @@ def run_backward(
 def _leave(receiver: Any, grad: Any, create_graph: bool) -> None:
     """Add a cotangent to a leaf's gradient."""
     owned, receiver.owned = receiver.owned, False
-    total: Any = receiver.grad
+    total = receiver.grad
+    if total is None and type(grad) is np.ndarray:
+        # 3: the caller's name, this one, and the argument of getrefcount.
+        alone = owned or (grad.base is None and sys.getrefcount(grad) <= 3)
+        receiver.grad = fresh(grad if alone else np.array(grad))
+        return
+    if total is not None:
+        total = receiver.grad = torch_face(receiver.dense_grad())
+    if type(grad) is Waiting:
+        if total is None and (alone := grad.alone()) is not None:
+            receiver.grad = alone
+            return
+        grad = grad.settle()
     if isinstance(grad, Value):
         grad = torch_face(grad)
-        receiver.grad = grad if total is None else torch_face(total) + grad
+        receiver.grad = grad if total is None else total + grad
         return
     if total is None:
-        # 3: the caller's name, this one, and the argument of getrefcount.
-        alone = owned or (
-            type(grad) is np.ndarray
-            and grad.base is None
-            and sys.getrefcount(grad) <= 3
-        )
-        receiver.grad = fresh(grad if alone else np.array(grad))
+        receiver.grad = fresh(grad if owned else np.array(grad))
     elif create_graph or total.prompt is not UNTRACKED:
         receiver.grad = total + fresh(grad)
     elif type(total.primal) is np.ndarray:
@@ -260,9 +267,11 @@ def data(self: Tensor) -> Any:
 
 def set_data(self: Tensor, x: Tensor) -> None:
     """Show the memory of another tensor, and stay the leaf that this one is."""
-    self.primal = array = base(x)
+    array = base(x)
     if type(self.receiver) is Recorder:
+        self.receiver.grad = self.grad  # in the shape that it had
         self.receiver.shape, self.receiver.dtype = array.shape, array.dtype
+    self.primal = array
 
 
 METHODS: dict[str, Any] = {

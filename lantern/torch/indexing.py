@@ -40,8 +40,8 @@ def plain_index(index: Any) -> Any:
 
 
 def _plain_slice(part: slice) -> slice:
-    bounds = (part.start, part.stop, part.step)
-    if not any(isinstance(b, Tensor) for b in bounds):
+    bounds = part.start, part.stop, part.step
+    if Tensor not in map(type, bounds):
         return part
     return slice(*(int(b) if isinstance(b, Tensor) else b for b in bounds))
 
@@ -101,7 +101,7 @@ def getitem(self: Tensor, index: Any) -> Any:
                     "`tensor.item<T>()` in C++ to convert a 0-dim tensor to a number"
                 )
             index = (index, ...)
-        elif type(index) is tuple and not any(p is ... for p in index):
+        elif type(index) is tuple and ... not in index:
             index = (*index, ...)
         try:
             return as_view(_read(self, index=index), self)

@@ -50,8 +50,8 @@ def clone(self: Tensor, *, memory_format: Any = None) -> Tensor:
 
 def size(self: Tensor, dim: Any = None) -> Any:
     """The lengths of the axes, or of one."""
-    shape = Size(base(self).shape)
-    return shape if dim is None else shape[shaping.axis_of(dim, len(shape))]
+    shape = base(self).shape
+    return Size(shape) if dim is None else shape[shaping.axis_of(dim, len(shape))]
 
 
 def dim(self: Tensor) -> int:

@@ -298,27 +298,21 @@ def joining(function: Any) -> Any:
     rule = function.rule
 
     def operate(tensors: list[Any], *args: Any, **statics: Any) -> Any:
-        arrays = [x.primal for x in tensors]
-        prompts = {x.prompt for x in tensors} - {UNTRACKED}
-        if prompts - {AMBIENT}:
-            return torch_face(function(*map(numpy_face, tensors), *args, **statics))
-        if not prompts or not is_enabled():
-            return fresh(next(rule(*arrays, *args, **statics)))
-        receivers = [x.receiver if x.prompt is AMBIENT else None for x in tensors]
-        saved = [STANDIN if x.prompt is AMBIENT else x.primal for x in tensors]
-        started = rule(*arrays, *args, **statics)
-        del arrays
+        receivers: list[Any] = []
+        saved: Any = []
+        for x in tensors:
+            prompt, tracked = x.prompt, x.prompt is AMBIENT
+            if not tracked and prompt is not UNTRACKED:
+                return torch_face(function(*map(numpy_face, tensors), *args, **statics))
+            receivers.append(x.receiver if tracked else None)
+            saved.append(STANDIN if tracked else x.primal)
+        started = rule(*[x.primal for x in tensors], *args, **statics)
         z = next(started)
+        if not (is_enabled() and any(receivers)):
+            return fresh(z)
+        whole, saved = tuple(receivers), (*saved, *args)
         receiver = Recorder(
-            z.shape,
-            z.dtype,
-            started,
-            tuple(receivers),
-            None,
-            False,
-            rule,
-            (*saved, *args),
-            statics,
+            z.shape, z.dtype, started, whole, None, False, rule, saved, statics
         )
         return make(z, AMBIENT, receiver)
 

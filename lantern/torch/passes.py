@@ -5,9 +5,12 @@ from heapq import heappop, heappush
 from threading import RLock
 from typing import Any
 
+import numpy as np
+
 from lantern.errors import EagerError
 from lantern.several import Several
 from lantern.tensor.accumulator import Accumulator
+from lantern.tensor.collected import Waiting
 from lantern.torch.eager import (
     AMBIENT,
     FREED,
@@ -70,13 +73,13 @@ def propagate(
     seeds = list(seeds)
     heap: list[Any] = []
     leaves: dict[int, Any] = {}
-    wanted: set[int] | None = None
-    captured: dict[Any, Any] = {}
+    wanted, captured = None, {}
     if inputs is not None:
         inputs = list(inputs)
         wanted = upstream([z for z, _ in seeds], inputs)
         captured = {id(x): None for x in inputs}
     once = not (retain or create or rewritten) and wanted is None
+    began = last_write[0]
     try:
         for z, seed in seeds:
             if wanted is None or id(z) in wanted:
@@ -91,18 +94,19 @@ def propagate(
                 once
                 and type(z) is Recorder
                 and z.order >= last_write[0]
-                and z.aligned
                 and z.rule is not None
                 and z.hooks is z.mask is None
+                and z.dtype.kind != "c"
             ):
-                _resume_aligned(z, z_bar, heap, leaves)
+                resume = _resume_aligned if z.aligned else _resume_once
+                resume(z, z_bar, heap, leaves)
                 continue
             if type(z) is Recorder and z.hooks is not None:
                 z_bar = z.cotangent = _hooked(z, z_bar)
             if id(z) in captured:
                 captured[id(z)] = z_bar
             _resume(z, z_bar, heap, leaves, retain, create, wanted)
-        _arrive(leaves, captured)
+        _arrive(leaves, captured, began)
         if inputs is not None:
             return {x: captured[id(x)] for x in inputs}
         return {z: z.cotangent for z in leaves.values()}
@@ -111,8 +115,17 @@ def propagate(
             z.cotangent, z.mask = None, None
 
 
-def _arrive(leaves: dict[int, Any], captured: dict[Any, Any]) -> None:
-    """Let the leaves' hooks see what has come, and note what was asked for."""
+def _arrive(leaves: dict[int, Any], captured: dict[Any, Any], began: int) -> None:
+    """Let the leaves' hooks see what has come, and note what was asked for.
+
+    What waits at a leaf for which there is neither goes on waiting.
+    """
+    for z in leaves.values():
+        if type(z.cotangent) is Waiting:
+            if last_write[0] != began:  # a hook has written to something
+                check_arrays(began, z.cotangent.arrays())
+            if z.hooks is not None or id(z) in captured:
+                z.settled()
     for z in leaves.values():
         z_bar = z.cotangent
         if z.hooks is not None:
@@ -152,6 +165,27 @@ def _resume_aligned(
             _push(y, heap, leaves)
         else:
             y.add(x_bar)
+        for _ in rule:  # to its end: to close it takes longer
+            break
+
+
+def _resume_once(
+    z: Recorder, z_bar: Any, heap: list[Any], leaves: dict[int, Any]
+) -> None:
+    """As ``_resume``, once only, of a rule that all operands may hear of."""
+    receivers, rule = z.operands(), z.rule
+    z.cotangent = None
+    z.forget()
+    try:
+        for x in receivers:
+            x_bar = rule.send(z_bar)
+            if x is not None and x_bar is not None:
+                first = x.cotangent is None
+                x.accumulate(x_bar)
+                if first:
+                    _push(x, heap, leaves)
+    except StopIteration:
+        raise too_few_contributions(rule) from None
 
 
 def _resume(
@@ -256,8 +290,8 @@ def check_views(z: Any, receivers: Any) -> None:
 def _hooked(z: Any, z_bar: Any) -> Any:
     """The cotangent, as the hooks leave it."""
     for hook in list(z.hooks.values()):
-        if hook is RETAIN:
-            z.grad = z_bar
+        if hook is RETAIN:  # a copy: what a sum hands on cannot be written to
+            z.grad = z_bar.copy() if type(z_bar) is np.ndarray else z_bar
             continue
         replaced = hook(z_bar)
         if replaced is not None:

@@ -43,7 +43,7 @@ def _resolved(array: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
     """A shape with its -1 filled in; an error, if the elements do not fill it."""
     size = array.size
     known = math.prod(shape)
-    if known == size and size and min(shape, default=1) > 0:
+    if known == size and size and (not shape or min(shape) > 0):
         return shape
     known = math.prod(n for n in shape if n != -1)
     if -1 in shape and shape.count(-1) == 1 and known and size % known == 0:

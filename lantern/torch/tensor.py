@@ -353,7 +353,7 @@ class Tensor(Wrapper):
             return self.__dict__.get("grad") if receiver is NOBODY else None
         grad = receiver.grad
         if grad is not None and type(grad) is not Tensor:
-            grad = receiver.grad = torch_face(grad)
+            grad = receiver.grad = torch_face(receiver.dense_grad())
         return grad
 
     @grad.setter

@@ -33,17 +33,18 @@ def owner(array: Any) -> Any:
 
 def written(array: Any, tracked: bool = False) -> None:
     """Remember that an array has been written to, and by a tracked operation."""
-    array = owner(array)
+    if array.base is not None:
+        array = owner(array)
     key = id(array)
-    if key not in _writes:
+    entry = _writes.get(key)
+    if entry is None:
 
         def forget(_: Any) -> None:
             _writes.pop(key, None)
             rewritten.pop(key, None)
 
-        _writes[key] = weakref.ref(array, forget), []
-    stamp = last_write[0] = next(order)
-    _writes[key][1][:] = [stamp]
+        entry = _writes[key] = weakref.ref(array, forget), [0]
+    entry[1][0] = last_write[0] = stamp = next(order)
     if tracked:
         rewritten.setdefault(key, []).append(stamp)
 

@@ -46,8 +46,24 @@ CASES = {
     "logsigmoid": (rules._logsigmoid, (draw(3, 4),), {}),
     "rows": (rules._rows, (draw(4, 3),), {"index": np.array([1, 1, 3]), "keep": None}),
     "gelu": (rules._gelu, (draw(3, 4),), {}),
-    "cell_memory": (rules._cell_memory, (draw(2, 12), draw(2, 3)), {}),
-    "cell_output": (rules._cell_output, (draw(2, 12), draw(2, 3)), {}),
+    "cell": (
+        rules._cell,
+        (
+            draw(2, 5),
+            draw(2, 3),
+            draw(2, 3),
+            draw(12, 5),
+            draw(12, 3),
+            draw(12),
+            draw(12),
+        ),
+        {},
+    ),
+    "cell of products": (
+        rules._cell,
+        (draw(1, 12), draw(1, 3), draw(1, 3), None, draw(12, 3), None, draw(12)),
+        {},
+    ),
     "correlate": (windows._correlate, (draw(2, 3, 5, 6), draw(4, 3, 3, 2)), FORM),
     "correlate groups": (
         windows._correlate,

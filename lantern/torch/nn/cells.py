@@ -4,17 +4,21 @@ import math
 from typing import Any
 
 from lantern.errors import EagerError, OptionError
+from lantern.tensor.indexing import _getitem
 from lantern.torch import methods
 from lantern.torch.creation import zeros
 from lantern.torch.nn import init, rules
 from lantern.torch.nn.linear import weights
 from lantern.torch.nn.module import Module
+from lantern.torch.operators import unary
 from lantern.torch.tensor import Tensor
 from lantern.value import base
 
 __all__ = ["GRUCell", "LSTMCell", "RNNCell"]
 
 _F = methods.FUNCTIONS
+# A part whose memory nothing else shows.
+part = unary(_getitem)
 sigmoid, tanh, relu = _F["sigmoid"], _F["tanh"], _F["relu"]
 
 
@@ -29,9 +33,8 @@ def simple_step(bend: Any) -> Any:
 
 def memory_step(x: Tensor, state: Any, weight: Any, bias: Any) -> tuple[Any, ...]:
     """The step of a long short-term memory: what it shows, and what it keeps."""
-    gates = rules.affine(state[0], weight, bias, x)
-    memory = rules.cell_memory(gates, state[1])
-    return rules.cell_output(gates, memory), memory
+    z = rules.cell(x, *state, None, weight, None, bias)
+    return part(z, index=0), part(z, index=1)
 
 
 def gated_step(x: Tensor, state: Any, weight: Any, bias: Any) -> tuple[Any, ...]:
@@ -87,7 +90,7 @@ class _Cell(Module):
 
     def forward(self, input: Tensor, hx: Any = None) -> Any:
         """The next state; a pair for a long short-term memory."""
-        step, _, count = STEPS[self.mode]
+        count = STEPS[self.mode][2]
         shape = base(input).shape
         if len(shape) not in (1, 2):
             raise OptionError(
@@ -104,10 +107,18 @@ class _Cell(Module):
             hx = (zeros(lead, dtype=input.dtype, device=input.device),) * count
         elif count == 1:
             hx = (hx,)
-        own = self.__dict__["_parameters"]
-        x = rules.affine(input, own["weight_ih"], own["bias_ih"], None)
-        state = step(x, hx, own["weight_hh"], own["bias_hh"])
+        if len(shape) == 1:
+            z = self._step(input.unsqueeze(0), [s.unsqueeze(0) for s in hx])
+            state = tuple(s.squeeze(0) for s in z)
+        else:
+            state = self._step(input, hx)
         return state if count == 2 else state[0]
+
+    def _step(self, x: Tensor, state: Any) -> tuple[Any, ...]:
+        """The next states of a batch of examples."""
+        own = self.__dict__["_parameters"]
+        x = rules.affine(x, own["weight_ih"], own["bias_ih"], None)
+        return STEPS[self.mode][0](x, state, own["weight_hh"], own["bias_hh"])
 
     def extra_repr(self) -> str:
         """The sizes, and what is not as usual."""
@@ -121,6 +132,12 @@ class LSTMCell(_Cell):
     """One step of a long short-term memory (Hochreiter and Schmidhuber, 1997)."""
 
     mode = "LSTM"
+
+    def _step(self, x: Tensor, state: Any) -> tuple[Any, ...]:
+        own = self.__dict__["_parameters"]
+        weights = own["weight_ih"], own["weight_hh"], own["bias_ih"], own["bias_hh"]
+        z = rules.cell(x, *state, *weights)
+        return part(z, index=0), part(z, index=1)
 
 
 class GRUCell(_Cell):

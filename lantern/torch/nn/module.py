@@ -326,11 +326,10 @@ class Module(Movable):
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget the gradients of all parameters, or make them 0."""
         for x in self.parameters():
-            if x.grad is not None:
-                if set_to_none:
-                    x.grad = None
-                else:
-                    x.grad = x.grad.detach().zero_()
+            if set_to_none:
+                x.grad = None
+            elif x.grad is not None:
+                x.grad = x.grad.detach().zero_()
 
 
 def _kind(x: Any) -> str:

@@ -5,19 +5,22 @@ library, which is taken inside another derivative.
 """
 
 import math
+from functools import lru_cache
 from typing import Any
+
+import numpy as np
 
 from lantern.namespace import namespace
 from lantern.op import elementwise, op
 from lantern.tensor import exponential
+from lantern.tensor.collected import Product
 from lantern.tensor.indexing import Scatter
 from lantern.torch.nn.starting import fused
 from lantern.value import Rule, Value, base
 
 __all__ = [
     "affine",
-    "cell_memory",
-    "cell_output",
+    "cell",
     "entropy",
     "gelu",
     "logsigmoid",
@@ -26,19 +29,95 @@ __all__ = [
 ]
 
 
-def plain(*values: Any) -> bool:
-    """Whether nothing among some values is tracked by an outer derivative."""
-    return not any(isinstance(x, Value) for x in values)
+def plain(x: Any, y: Any = None) -> bool:
+    """Whether neither of two values is tracked by an outer derivative."""
+    return not (isinstance(x, Value) or isinstance(y, Value))
 
 
-class Columns(Scatter):
-    """The cotangent of a slice, which names no element twice."""
+class Rows(Scatter):
+    """The cotangent of rows of a matrix, which positions from 0 on name."""
 
     __slots__ = ()
 
+    @staticmethod
+    def joined(rows: list[Any], shape: tuple[int, ...]) -> "Rows":
+        """Several contributions to one table, as one."""
+        z_bars = [part.z_bar.reshape(-1, *shape[1:]) for part in rows]
+        index = np.concatenate([part.index.reshape(-1) for part in rows])
+        return Rows(index, np.concatenate(z_bars))
+
+    def wait_at(self, receiver: Any) -> bool:
+        """Wait, if that takes no more memory than the table, or little."""
+        z_bar, size = self.z_bar, math.prod(receiver.shape)
+        if (
+            type(z_bar) is not np.ndarray
+            or z_bar.dtype is not receiver.dtype
+            or z_bar.size > size
+        ):
+            return False
+        receiver.collect(self, z_bar.nbytes, max(size * z_bar.itemsize, 1 << 20))
+        return True
+
+    def scaled(self, factor: float) -> "Rows":
+        """The contribution times a number."""
+        return Rows(self.index, self.z_bar * factor)
+
+    def dense(self, shape: tuple[int, ...]) -> Any:
+        """A table of zeros with the cotangent added at its rows."""
+        z_bar = self.z_bar
+        if type(z_bar) is not np.ndarray:
+            return super().dense(shape)
+        buffer = np.zeros(shape, z_bar.dtype)
+        self.add_to(buffer)
+        return buffer
+
     def add_to(self, buffer: Any) -> None:
-        """Add the cotangent in place."""
-        buffer[self.index] += self.z_bar
+        """As ``Scatter.add_to``, in fewer steps."""
+        if not (type(buffer) is np.ndarray and buffer.flags.c_contiguous):
+            return super().add_to(buffer)
+        index, numbers = self.index.reshape(-1), np.arange(self.index.size)
+        z_bar = self.z_bar.reshape(-1, *buffer.shape[1:])
+        rows = buffer.take(index, axis=0)
+        rows += z_bar
+        buffer[index] = rows  # of a row that is named twice, the last one
+        last = np.empty(len(buffer), np.intp)
+        last[index] = numbers
+        rest = np.flatnonzero(last.take(index) != numbers)
+        if len(rest):
+            width = rows[0].size
+            cells = index.take(rest)[:, None] * width + np.arange(width)
+            rows = z_bar.take(rest, axis=0)
+            np.add.at(buffer.reshape(-1), cells.reshape(-1), rows.reshape(-1))
+        return None
+
+
+def turned(x: Any, weight: Any) -> bool:
+    """Whether OpenBLAS takes less time for ``weight @ x.T`` than for its transpose.
+
+    Of few rows, it may be half.
+    """
+    return (
+        type(x) is type(weight) is np.ndarray
+        and 2 < x.shape[0] <= 64
+        and weight.size >= 1 << 16
+    )
+
+
+def product(x: Any, weight: Any) -> Any:
+    """``x @ weight.T`` of two matrices."""
+    if turned(x, weight):
+        return np.ascontiguousarray(weight.dot(x.T).T)
+    return x.dot(weight.T) if plain(x, weight) else x @ weight.T
+
+
+def added(x: Any, y: Any) -> Any:
+    """``x + y``, in the memory of x if both are plain; y may be None."""
+    if y is None:
+        return x
+    if plain(x, y):
+        x += y
+        return x
+    return x + y
 
 
 @op
@@ -54,26 +133,16 @@ def _affine(x: Any, weight: Any, bias: Any, more: Any, /) -> Rule:
     """
     flat = x if x.ndim == 2 else x.reshape(-1, x.shape[-1])
     shape = (*x.shape[:-1], weight.shape[0])
-    z = flat @ weight.T
-    if bias is not None:
-        if plain(z, bias):
-            z += bias
-        else:
-            z = z + bias
+    z = added(product(flat, weight), bias)
     if x.ndim != 2:
         z = z.reshape(shape)
-    if more is not None:
-        if plain(z, more):
-            z += more
-        else:
-            z = z + more
+    z = added(z, more)
     lengths = x.shape
     del bias, more, x
     z_bar = yield (z, z := None)[0]
     back = z_bar if len(shape) == 2 else z_bar.reshape(-1, shape[-1])
     yield lambda: (back @ weight).reshape(lengths)
-    # Of one row, the product of two vectors: NumPy's own is faster than BLAS here.
-    yield lambda: back.T * flat if back.shape[0] == 1 else back.T @ flat
+    yield Product(back, flat)
     yield lambda: back.sum(axis=0)
     yield z_bar
 
@@ -151,7 +220,8 @@ def _entropy(x: Any, /, targets: Any, scales: Any) -> Rule:
     total = powers.sum(axis=1)
     losses = namespace(x).log(total) - shifted[numbers, targets]
     del shifted
-    z_bar = yield ((losses * scales).sum(), losses := None)[0]
+    z = (losses * scales).sum() if hasattr(scales, "shape") else losses.sum() * scales
+    z_bar = yield (z, losses := None)[0]
     if plain(x, z_bar):
         powers *= (scales * z_bar / total)[:, None]
         powers[numbers, targets] -= scales * z_bar
@@ -178,10 +248,11 @@ def _rows(weight: Any, /, index: Any, keep: Any) -> Rule:
     Rule:
         weight_bar[index] += z_bar, where keep
     """
-    z_bar = yield (weight[index], weight := None)[0]
+    z = weight.take(index, axis=0) if plain(weight) else weight[index]
+    z_bar = yield (z, weight := None, z := None)[0]
     if keep is not None:
         index, z_bar = index[keep], z_bar[keep]
-    yield Scatter(index, z_bar)
+    yield Rows(index, z_bar)
 
 
 @elementwise
@@ -214,59 +285,93 @@ def _gelu(x: Any, /) -> Rule:
     yield z_bar * (chance + x * (xp.exp(-0.5 * x * x) * (1 / math.sqrt(2 * math.pi))))
 
 
+@lru_cache
+def _gate_scales(n: int, dtype: Any, xp: Any) -> tuple[Any, Any, Any]:
+    """Factors and summands that make sigmoids of three in four parts of a tanh."""
+    scale = xp.full(4 * n, 0.5, dtype=dtype)
+    scale[2 * n : 3 * n] = 1
+    return scale, 1 - scale, 2 * scale - 1
+
+
 @op
-def _cell_memory(gates: Any, memory: Any, /) -> Rule:
-    """What a long short-term memory keeps: ``forget * memory + enter * new``.
+def _cell(
+    x: Any, h: Any, memory: Any, weight: Any, recurrent: Any, bias: Any, more: Any, /
+) -> Rule:
+    """One step of a long short-term memory: what it shows, and what it keeps.
 
     Shapes:
-        gates: (..., 4 n), of enter, forget, new and output; memory: (..., n);
-        result: (..., n)
+        x: (m, k), or without a weight (m, 4 n); h, memory: (m, n); weight: (4 n, k) or
+        None; recurrent: (4 n, n); bias, more: (4 n,), both or more alone or None;
+        result: (2, m, n)
 
     Rule:
-        the product rule, through the sigmoids of enter and forget and the tanh of new
+        gates = x @ weight.T + h @ recurrent.T + bias + more
+        enter, forget, shown are the sigmoids, new the tanh of its parts
+        kept = forget * memory + enter * new; result = shown * tanh(kept), kept
 
     References:
         Hochreiter and Schmidhuber (1997); Gers et al. (2000).
     """
-    xp = namespace(gates)
     n = memory.shape[-1]
-    both = xp.sigmoid(gates[..., : 2 * n])
-    enter, forget = both[..., :n], both[..., n:]
-    new = xp.tanh(gates[..., 2 * n : 3 * n])
-    del gates, both
-    z_bar = yield forget * memory + enter * new
-    xp = namespace(z_bar, memory, enter)
-    parts = [
-        z_bar * new * enter * (1 - enter),
-        z_bar * memory * forget * (1 - forget),
-        z_bar * enter * (1 - new * new),
-    ]
-    together = xp.concatenate(parts, axis=-1)
-    yield Columns((..., slice(0, 3 * n)), together)
-    yield z_bar * forget
+    gates = product(h, recurrent) + (x if weight is None else product(x, weight))
+    if bias is not None or more is not None:
+        gates = gates + (
+            bias if more is None else more if bias is None else bias + more
+        )
+    scale, shift, lift = _gate_scales(n, base(gates).dtype, namespace(base(gates)))
+    # sigmoid(x) = tanh(x / 2) / 2 + 1 / 2
+    if plain(gates):
+        gates *= scale
+        gates = namespace(gates).tanh(gates, out=gates)
+        gates *= scale
+        gates += shift
+    else:
+        gates = namespace(gates).tanh(gates * scale) * scale + shift
+    enter, forget, new, shown = _quarters(gates, n)
+    kept = forget * memory + enter * new
+    bent = namespace(kept).tanh(kept)
+    z_bar = yield (_pair(shown * bent, kept), kept := None)[0]
+    h_bar = z_bar[0] * shown
+    kept_bar = z_bar[1] + h_bar * (1 - bent * bent)
+    parts = [kept_bar * new, kept_bar * memory, kept_bar * enter, z_bar[0] * bent]
+    gates_bar = namespace(*parts).concatenate(parts, axis=-1)
+    slope = 1 - gates
+    slope *= gates + lift
+    gates_bar *= slope
+    yield gates_bar if weight is None else lambda: gates_bar @ weight
+    yield lambda: gates_bar @ recurrent
+    yield kept_bar * forget
+    yield None if weight is None else Product(gates_bar, x)
+    yield Product(gates_bar, h)
+    bias_bar = gates_bar.sum(axis=0)
+    yield bias_bar
+    yield bias_bar
 
 
-@op
-def _cell_output(gates: Any, memory: Any, /) -> Rule:
-    """What a long short-term memory shows: ``sigmoid(output) * tanh(memory)``.
+def _pair(x: Any, y: Any) -> Any:
+    """Two arrays along a new axis."""
+    if type(x) is not np.ndarray or type(y) is not np.ndarray:
+        return namespace(x, y).stack([x, y])
+    z = np.empty((2, *x.shape), x.dtype)
+    z[0], z[1] = x, y
+    return z
 
-    Shapes:
-        gates: (..., 4 n), of enter, forget, new and output; memory: (..., n);
-        result: (..., n)
 
-    Rule:
-        the product rule
-    """
-    xp = namespace(gates)
-    n = memory.shape[-1]
-    shown = xp.sigmoid(gates[..., 3 * n :])
-    bent = namespace(memory).tanh(memory)
-    del gates, memory
-    z_bar = yield shown * bent
-    yield Columns((..., slice(3 * n, 4 * n)), z_bar * bent * shown * (1 - shown))
-    yield z_bar * shown * (1 - bent * bent)
+def _gates(x: Any, h: Any, weight: Any, recurrent: Any) -> Any:
+    """``x @ weight.T + h @ recurrent.T``; x itself if there is no weight."""
+    if weight is None:
+        return added(product(h, recurrent), x)
+    if turned(h, recurrent) and plain(x, weight):
+        z = recurrent.dot(h.T)
+        z += weight.dot(x.T)
+        return np.ascontiguousarray(z.T)
+    return added(product(h, recurrent), product(x, weight))
+
+
+def _quarters(x: Any, n: int) -> tuple[Any, Any, Any, Any]:
+    return x[:, :n], x[:, n : 2 * n], x[:, 2 * n : 3 * n], x[:, 3 * n :]
 
 
 affine, normalised, entropy = fused(_affine), fused(_normalised), fused(_entropy)
 rows, gelu, logsigmoid = fused(_rows), fused(_gelu), fused(_logsigmoid)
-cell_memory, cell_output = fused(_cell_memory), fused(_cell_output)
+cell = fused(_cell)

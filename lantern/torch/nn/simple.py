@@ -39,7 +39,16 @@ class Simple(Module):
 
     def forward(self, *inputs: Any) -> Any:
         """The function's value."""
-        given = {name: getattr(self, name) for name in self.options}
+        own = self.__dict__
+        buffers = own["_buffers"]
+        given = {
+            name: own[name]
+            if name in own
+            else buffers[name]
+            if name in buffers
+            else getattr(self, name)
+            for name in self.options
+        }
         if self.with_training:
             given["training"] = self.training
         return type(self).function(*inputs, **given)

@@ -2,12 +2,17 @@
 
 from typing import Any
 
+import numpy as np
+
 from lantern.errors import EagerError
+from lantern.torch.dtypes import I64
 from lantern.torch.eager import AMBIENT, Recorder
 from lantern.torch.modes import is_enabled
-from lantern.torch.tensor import fresh, make, numpy_face, torch_face
+from lantern.torch.tensor import Tensor, fresh, numpy_face, torch_face
 from lantern.torch.writing import type_name
 from lantern.value import UNTRACKED, base
+
+_new = object.__new__
 
 
 def fused(function: Any) -> Any:
@@ -20,7 +25,6 @@ def fused(function: Any) -> Any:
     def operate(*operands: Any, **statics: Any) -> Any:
         arrays: list[Any] = []
         receivers: list[Any] = []
-        tracked = is_enabled()
         for x in operands:
             receiver = None
             if x is not None:
@@ -34,24 +38,21 @@ def fused(function: Any) -> Any:
             receivers.append(receiver)
         started = rule(*arrays, **statics)
         z = next(started)
-        if not tracked:
-            return fresh(z)
         while receivers and receivers[-1] is None:
             receivers.pop()
-        if not receivers:
+        if not receivers or not is_enabled():
             return fresh(z)
         left, right = receivers[0], None
         if len(receivers) == 2:
             right = receivers[1]
         elif len(receivers) > 2:
             left = tuple(receivers)
-        return make(
-            z,
-            AMBIENT,
-            Recorder(
-                z.shape, z.dtype, started, left, right, False, rule, arrays, statics
-            ),
+        t = _new(Tensor)
+        t.primal, t.prompt, t.viewed = z, AMBIENT, None
+        t.receiver = Recorder(
+            z.shape, z.dtype, started, left, right, False, rule, arrays, statics
         )
+        return t
 
     operate.__name__ = operate.__qualname__ = rule.__name__.strip("_")
     operate.__doc__ = rule.__doc__
@@ -66,3 +67,10 @@ def same_types(x: Any, y: Any) -> None:
             f"mat1 and mat2 must have the same dtype, but got {type_name(a)} and "
             f"{type_name(b)}"
         )
+
+
+def inside(index: Any, n: int) -> bool:
+    """Whether an array of integers names places from 0 to below n only."""
+    # Seen as unsigned, negative ones are too large.
+    unsigned = (index if index.dtype is I64 else index.astype(I64)).view(np.uint64)
+    return not index.size or bool(np.maximum.reduce(unsigned, axis=None) < n)

@@ -60,9 +60,23 @@ class SGD(Optimizer):
         )
         super().__init__(params, options | {"fused": None})
 
-    def _move(self, p: Tensor, x: Any, g: Any, state: Any, group: Any) -> None:
-        momentum, lr = group["momentum"], float(group["lr"])
-        g = self.decayed(x, g, group["weight_decay"])
+    def _options(self, group: dict[str, Any]) -> Any:
+        return (
+            float(group["lr"]), group["momentum"], group["dampening"],
+            group["weight_decay"], group["nesterov"],
+        )  # fmt: skip
+
+    def _add(self, x: Any, grad: Any, sign: int, options: Any) -> bool:
+        lr, momentum, _, decay, _ = options
+        if momentum or decay:
+            return False
+        grad.scaled(-sign * lr).add_to(x)
+        return True
+
+    def _move(self, p: Tensor, x: Any, g: Any, state: Any, options: Any) -> None:
+        lr, momentum, dampening, decay, nesterov = options
+        if decay:
+            g = self.decayed(x, g, decay)
         step = self.scratch(x)
         if momentum:
             buffer = state.get("momentum_buffer")
@@ -72,12 +86,12 @@ class SGD(Optimizer):
             else:
                 velocity = in_memory(buffer)
                 velocity *= momentum
-                if group["dampening"]:
-                    np.multiply(g, 1 - group["dampening"], out=step)
+                if dampening:
+                    np.multiply(g, 1 - dampening, out=step)
                     velocity += step
                 else:
                     velocity += g
-            if group["nesterov"]:
+            if nesterov:
                 np.multiply(velocity, momentum, out=step)
                 step += g
                 step *= lr

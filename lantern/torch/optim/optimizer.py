@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from lantern.contribution import Contribution
 from lantern.errors import ArgumentError, OptionError
 from lantern.torch.creation import tensor, zeros_like
 from lantern.torch.gradients import Handle
-from lantern.torch.modes import enable_grad, no_grad
+from lantern.torch.modes import enable_grad, grad_mode
 from lantern.torch.operators import in_memory
 from lantern.torch.tensor import Tensor
 from lantern.torch.versions import written
@@ -128,9 +129,12 @@ class Optimizer:
         for hook in list(self._pre_hooks.values()):
             hook(self, (closure,), {})
         loss = None if closure is None else tracked(closure)
-        with no_grad():
+        before = grad_mode.set(False)
+        try:
             for group in self.param_groups:
                 self._group(group)
+        finally:
+            grad_mode.reset(before)
         for hook in list(self._post_hooks.values()):
             hook(self, (closure,), {})
         return loss
@@ -140,10 +144,13 @@ class Optimizer:
         sign = -1 if group.get("maximize") else 1
         options = self._options(group)
         for p in group["params"]:
-            grad = p.grad
-            if grad is None:
+            array, grad = in_memory(p), getattr(p.receiver, "grad", None)
+            if isinstance(grad, Contribution) and self._add(array, grad, sign, options):
+                written(array)
                 continue
-            array, g = in_memory(p), grad.primal
+            if type(grad) is not Tensor and (grad := p.grad) is None:
+                continue
+            g = grad.primal
             if sign < 0:
                 g = np.negative(g, out=self.scratch(array, "sign"))
             self._move(p, array, g, self.state[p], options)
@@ -152,6 +159,13 @@ class Optimizer:
     def _options(self, group: dict[str, Any]) -> Any:
         """What ``_move`` needs of a group's options."""
         return group
+
+    def _add(self, x: Any, grad: Contribution, sign: int, options: Any) -> bool:
+        """Move a parameter by a gradient that is not made dense; False: it has to be.
+
+        Only if parameters whose gradient is 0 stay as they are.
+        """
+        return False
 
     def _move(self, p: Tensor, x: Any, g: Any, state: Any, options: Any) -> None:
         """Move one parameter.

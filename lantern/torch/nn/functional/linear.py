@@ -14,7 +14,7 @@ from lantern.errors import (
 )
 from lantern.torch import methods
 from lantern.torch.nn import rules
-from lantern.torch.nn.starting import same_types
+from lantern.torch.nn.starting import inside, same_types
 from lantern.torch.tensor import Tensor, fresh
 from lantern.torch.versions import written
 from lantern.value import base
@@ -68,9 +68,7 @@ def _positions(index: Any, n: int) -> Any:
             "Expected tensor for argument #1 'indices' to have one of the following "
             "scalar types: Long, Int; but got a floating-point type instead"
         )
-    # Seen as unsigned, negative positions are too large.
-    unsigned = index.view(np.uint64) if index.dtype == np.int64 else index % 2**63
-    if index.size and unsigned.max() >= n:
+    if not inside(index, n):
         raise PositionError("index out of range in self")
     return index
 

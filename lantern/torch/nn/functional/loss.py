@@ -10,6 +10,7 @@ from lantern.errors import EagerError, OptionError, PositionError
 from lantern.torch import methods
 from lantern.torch.nn import rules
 from lantern.torch.nn.functional.activation import _softplus, logsigmoid
+from lantern.torch.nn.starting import inside
 from lantern.torch.tensor import Tensor, fresh
 from lantern.value import base
 
@@ -258,9 +259,10 @@ def cross_entropy(
         logs = input.log_softmax(min(1, base(input).ndim - 1))
         return nll_loss(logs, target, weight, None, ignore_index, None, reduction)
     usual = weight is None and ignore_index < 0 and reduction in ("mean", "sum")
-    if usual and base(input).ndim == 2:
-        index, n = base(target), base(input).shape[1]
-        if len(index) == len(base(input)) > 0 and kind in "iu" and _inside(index, n):
+    shape = input.primal.shape
+    if usual and len(shape) == 2:
+        index = target.primal
+        if len(index) == shape[0] > 0 and kind in "iu" and inside(index, shape[1]):
             scale = 1 / len(index) if reduction == "mean" else 1.0
             return rules.entropy(input, targets=np.array(index), scales=scale)
     x, index, scales = _classes(input, target, weight, ignore_index)
@@ -274,11 +276,6 @@ def cross_entropy(
         raise OptionError(f"{reduction} is not a valid value for reduction")
     index = np.where((index >= 0) & (index < n), index, 0)
     return rules.entropy(x, targets=index, scales=scales)
-
-
-def _inside(index: Any, n: int) -> bool:
-    """Whether all classes exist, and none is left out."""
-    return bool(index.min() >= 0 and index.max() < n)
 
 
 def _against_shares(
