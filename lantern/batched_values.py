@@ -9,13 +9,14 @@ library of its own (``lantern.batched_functions``), with the shape of one exampl
 
 import math
 import operator
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from importlib import import_module
+from types import CodeType
 from typing import Any, ClassVar, NoReturn
 
 from lantern import batched_rules, saving
-from lantern.batched_rules import Call, aligned, beside
+from lantern.batched_rules import Call, Form, aligned, beside
 from lantern.errors import (
     ArgumentError,
     BatchedValueError,
@@ -23,7 +24,7 @@ from lantern.errors import (
     MutationError,
 )
 from lantern.namespace import namespace, register_namespace
-from lantern.op import Function, operation_of, register_class, start
+from lantern.op import Function, RuleFunction, operation_of, register_class, start
 from lantern.operators import BINARY, install
 from lantern.protocols import works_on_plain_values
 from lantern.tensor.creation import stop_gradient
@@ -62,27 +63,31 @@ class Examples(Level):
         self.is_open = False
 
     def begin(  # type: ignore[override]
-        self,
-        rule: Callable[..., Any],
-        arguments: Sequence[Any],
-        statics: Mapping[str, Any],
-    ) -> Generator[Any, None, None]:
+        self, rule: RuleFunction, arguments: Sequence[Any], statics: Mapping[str, Any]
+    ) -> Iterator[Any]:
         """An operation on batched operands, in the form of a started rule."""
+        form, count, names = _reading(rule)
+        if count is not None and len(arguments) > count:
+            named = dict(zip(names, arguments[count:], strict=False))
+            arguments, statics = arguments[:count], named | dict(statics)
         operation = operation_of(rule)
-        count = operation.arity if operation.arity >= 0 else len(arguments)
-        operands, named = arguments[:count], dict(statics)
-        if len(arguments) > count:
-            names = batched_rules.static_names(rule.__code__)
-            named = dict(zip(names, arguments[count:], strict=False)) | named
         function = operation.function
-        if function is rule:  # one that many operations share, and is no function
+        # A rule that many operations share is no function; one of several closures,
+        # made by the same lines, is not the function of the last one.
+        if function is rule or operation.rule is not rule:
             function = partial(_started, rule)
-        form = batched_rules.form_of(operation)
-        yield self.compute(form, function, operands, named)
+        return iter((self.compute(form, function, arguments, statics),))
 
     def owns(self, x: Any) -> bool:
         """Whether a value has this level's axis of examples."""
         return type(x) is Batched and x.prompt is self
+
+    def by_values(self, name: str, args: Any, kwargs: Any) -> Any:
+        """A function whose result has a size that depends on values."""
+        raise BatchedValueError(
+            f"{name}: inside vmap the result would have another size for each example. "
+            f"Use lantern.where(condition, x, y), which keeps the size."
+        )
 
     def compute(
         self,
@@ -128,6 +133,25 @@ class Examples(Level):
         return Batched(z, self)
 
 
+_readings: dict[CodeType, tuple[Form, int | None, tuple[str, ...]]] = {}
+
+
+def _reading(rule: RuleFunction) -> tuple[Form, int | None, tuple[str, ...]]:
+    """How a rule is computed for all examples, and how its arguments are told apart.
+
+    Returns:
+        Its form; the number of its operands, None for any; the names of what may follow
+        them by position.
+    """
+    code = rule.__code__
+    if code not in _readings:
+        operation = operation_of(rule)
+        count = operation.arity if operation.arity >= 0 else None
+        names = code.co_varnames[code.co_posonlyargcount : code.co_argcount]
+        _readings[code] = batched_rules.form_of(operation), count, names
+    return _readings[code]
+
+
 def _started(rule: Any, *operands: Any, **statics: Any) -> Any:
     return start(rule, operands, (), statics)
 
@@ -154,6 +178,7 @@ class Batched(StandardArray):
 
     __slots__ = ("mapped", "prompt", "shape", "stacked")
     rank: ClassVar[int] = 2
+    library: ClassVar[Any] = None  # it is that of the arrays inside
 
     prompt: Examples
     shape: tuple[int, ...]
@@ -186,6 +211,10 @@ class Batched(StandardArray):
         """What an operation on batched values has computed, as it is."""
         return primal
 
+    def common(self, x: Any) -> Any:
+        """A value of this one's level that all examples have in common."""
+        return Batched(x, self.prompt, mapped=False)
+
     def join(self, x: Any) -> Any:
         """A value among those of this one's level, to be computed with this one.
 
@@ -194,11 +223,11 @@ class Batched(StandardArray):
         says so.
         """
         if not isinstance(x, Value) or x.prompt.level < self.prompt.level:
-            return Batched(x, self.prompt, mapped=False)
+            return self.common(x)
         if x.prompt is self.prompt:
             return x
         tracked: Any = x
-        return tracked + Batched(zeros_like(x), self.prompt, mapped=False)
+        return tracked + self.common(zeros_like(x))
 
     @property
     def mT(self) -> Any:
