@@ -16,7 +16,6 @@ from lantern.batching.grouping import (
     row_alone,
     shared_key,
     stack_alone,
-    stack_columns,
 )
 from lantern.batching.policies import Group, Policy
 from lantern.batching.report import Log
@@ -144,9 +143,6 @@ class Scheduler:
             function: the batched function.
             args, shared: the arguments by position and by name.
         """
-        if self.closing:
-            raise _closing()
-        body = self.current
         leaves: list[Any] = []
         key = self._key(function, args, shared, leaves)
         form = self.forms.get(key)
@@ -156,11 +152,25 @@ class Scheduler:
             self.forms[key] = form
         if form.is_apart:
             return alone(function, args, shared)
+        return self.put_down(form, leaves)
+
+    def put_down(self, form: Form, leaves: list[Any]) -> Any:
+        """Put down a call of a form; what it gives back."""
+        if self.closing:
+            raise _closing()
+        body = self.current
         call = Call(form, leaves, body, body.depth)
         for i in form.own:
             before = leaves[i].call
-            if before is not None:
-                call.follow(before)
+            if before is None:
+                continue
+            if before.followers is None:
+                before.wait()  # it has failed
+            else:
+                before.followers.append(call)
+                call.missing += 1
+                if before.depth >= call.depth:
+                    call.depth = before.depth + 1
         if not call.missing:
             self._file(call)
         if not form.is_known:
@@ -193,7 +203,9 @@ class Scheduler:
     def _file(self, call: Call) -> None:
         """Put a call that has all it needs into its group."""
         form, leaves = call.form, call.leaves
-        key = (form, *[leaves[i].store for i in form.own]) if form.own else form
+        key: Any = form
+        if form.sorting:
+            key = (form, *[leaves[i].store for i in form.sorting])
         group = self.groups.get(key)
         if group is None:
             group = self.groups[key] = Group(key, form)
@@ -247,12 +259,12 @@ class Scheduler:
     def _run_group(self, group: Group) -> None:
         """Run a group of calls as one: all who have waited for it can go on."""
         form, calls = group.form, group.calls
-        leaves = stack_columns([call.leaves for call in calls], form.own)
+        leaves = form.stack([call.leaves for call in calls])
         result = form.run(leaves)
         stacks = form.learn(result, len(calls))
         if self.check:
             for i in range(len(calls)):
-                alone = form.run([x[i : i + 1] for x in leaves])
+                alone = form.run(form.part(leaves, i))
                 check_same(form.name, i, alone, result)
         for call in calls:
             if call.rows is None:

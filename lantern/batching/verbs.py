@@ -74,6 +74,7 @@ def batch(
     policy: str | Policy = "largest",
     on_error: str = "raise",
     check: bool = False,
+    granularity: str = "function",
 ) -> Results:
     """Run a function on each example, all of them side by side.
 
@@ -92,6 +93,10 @@ def batch(
             whose ``finally`` blocks run; or "return", where the exception stands in
             the place of the result. It has a note that names the example.
         check: run each group row by row as well, and compare.
+        granularity: "function"; or "op", where any operation on what is an example's
+            own waits: on the arrays in it, and on what is computed of them. Other
+            arrays are common to all examples: a product with one matrix is computed
+            once for all who wait at it. The own arrays cannot be written to.
 
     Returns:
         A list of results; its ``report()`` says what was run together, and
@@ -113,18 +118,43 @@ def batch(
         ...     return result
         >>> lantern.batch(total, [[1.0, 2.0], [3.0]])
         [np.float64(3.0), np.float64(3.0)]
+        >>> import numpy as np
+        >>> def last(rows):  # plain operations, and a loop as long as the example
+        ...     h = rows[0]
+        ...     for x in rows[1:]:
+        ...         h = np.tanh(h + x)
+        ...     return h.sum()
+        >>> results = lantern.batch(
+        ...     last, [np.ones((5, 2)), np.ones((3, 2))], granularity="op"
+        ... )
+        >>> [run.size for run in results.runs if run.name == "tanh"]
+        [2, 2, 1, 1]
     """
     check_function("batch", f)
     if on_error not in ("raise", "return"):
         raise ArgumentError(
             f"batch: on_error is {on_error!r}. Choose 'raise' or 'return'."
         )
-    scheduler = Scheduler(choose_policy(policy), check, on_error == "return")
+    schedule = _scheduler(granularity)
+    scheduler = schedule(choose_policy(policy), check, on_error == "return")
     bodies = scheduler.run(f, examples)
     results = [body.value if body.error is None else body.error for body in bodies]
     if scheduler.stores.untracked():
-        results = [read(x) for x in results]
+        results = read(results)
     return Results(results, scheduler.log)
+
+
+def _scheduler(granularity: str) -> type[Scheduler]:
+    """What makes calls wait: of functions that are marked, or every operation."""
+    if granularity == "function":
+        return Scheduler
+    if granularity != "op":
+        raise ArgumentError(
+            f"batch: granularity is {granularity!r}. Choose 'function' or 'op'."
+        )
+    from lantern.batching.operations import OperationScheduler
+
+    return OperationScheduler
 
 
 def fork(*thunks: Callable[[], Any]) -> tuple[Any, ...]:
@@ -155,10 +185,10 @@ def fork(*thunks: Callable[[], Any]) -> tuple[Any, ...]:
     return tuple(scheduler.fork(thunks))
 
 
-def read(result: Any) -> Any:
-    """A result, whose rows that no derivative tracks are plain arrays."""
+def read(results: Any) -> Any:
+    """The results, whose rows that no derivative tracks are plain arrays."""
 
     def leaf(x: Any) -> Any:
         return x.read() if type(x) is Row and x.prompt is UNTRACKED else x
 
-    return tree_replace(leaf, result)
+    return tree_replace(leaf, results)
