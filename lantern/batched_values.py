@@ -10,13 +10,11 @@ library of its own (``lantern.batched_functions``), with the shape of one exampl
 import math
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
 from importlib import import_module
-from types import CodeType
 from typing import Any, ClassVar, NoReturn
 
 from lantern import batched_rules, saving
-from lantern.batched_rules import Call, Form, aligned, beside
+from lantern.batched_rules import Call, aligned, beside
 from lantern.errors import (
     ArgumentError,
     BatchedValueError,
@@ -24,7 +22,7 @@ from lantern.errors import (
     MutationError,
 )
 from lantern.namespace import namespace, register_namespace
-from lantern.op import Function, RuleFunction, operation_of, register_class, start
+from lantern.op import Function, RuleFunction, register_class
 from lantern.operators import BINARY, install
 from lantern.protocols import works_on_plain_values
 from lantern.tensor.creation import stop_gradient
@@ -66,16 +64,11 @@ class Examples(Level):
         self, rule: RuleFunction, arguments: Sequence[Any], statics: Mapping[str, Any]
     ) -> Iterator[Any]:
         """An operation on batched operands, in the form of a started rule."""
-        form, count, names = _reading(rule)
+        form, count, names = batched_rules.reading(rule)
         if count is not None and len(arguments) > count:
             named = dict(zip(names, arguments[count:], strict=False))
             arguments, statics = arguments[:count], named | dict(statics)
-        operation = operation_of(rule)
-        function = operation.function
-        # A rule that many operations share is no function; one of several closures,
-        # made by the same lines, is not the function of the last one.
-        if function is rule or operation.rule is not rule:
-            function = partial(_started, rule)
+        function = batched_rules.function_of(rule)
         return iter((self.compute(form, function, arguments, statics),))
 
     def owns(self, x: Any) -> bool:
@@ -131,29 +124,6 @@ class Examples(Level):
         if isinstance(z, list | tuple):
             return tree_map(lambda x: Batched(x, self), z)
         return Batched(z, self)
-
-
-_readings: dict[CodeType, tuple[Form, int | None, tuple[str, ...]]] = {}
-
-
-def _reading(rule: RuleFunction) -> tuple[Form, int | None, tuple[str, ...]]:
-    """How a rule is computed for all examples, and how its arguments are told apart.
-
-    Returns:
-        Its form; the number of its operands, None for any; the names of what may follow
-        them by position.
-    """
-    code = rule.__code__
-    if code not in _readings:
-        operation = operation_of(rule)
-        count = operation.arity if operation.arity >= 0 else None
-        names = code.co_varnames[code.co_posonlyargcount : code.co_argcount]
-        _readings[code] = batched_rules.form_of(operation), count, names
-    return _readings[code]
-
-
-def _started(rule: Any, *operands: Any, **statics: Any) -> Any:
-    return start(rule, operands, (), statics)
 
 
 def _no_single_value(where: str, instead: str) -> BatchedValueError:

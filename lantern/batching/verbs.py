@@ -78,10 +78,9 @@ def batch(
 ) -> Results:
     """Run a function on each example, all of them side by side.
 
-    Each example is a body of its own, which stops where it calls a ``batched``
-    function. The results and their derivatives, of any order, in both modes, are those
-    of ``[f(x) for x in examples]``, to rounding. What one example changes outside of
-    itself the others see in no particular order.
+    Each example is a body of its own. The results and their derivatives, of any order,
+    in both modes, are those of ``[f(x) for x in examples]``, to rounding. What one
+    example changes outside of itself the others see in no particular order.
 
     Args:
         f: takes one example; returns any structure.
@@ -93,10 +92,9 @@ def batch(
             whose ``finally`` blocks run; or "return", where the exception stands in
             the place of the result. It has a note that names the example.
         check: run each group row by row as well, and compare.
-        granularity: "function"; or "op", where any operation on what is an example's
-            own waits: on the arrays in it, and on what is computed of them. Other
-            arrays are common to all examples: a product with one matrix is computed
-            once for all who wait at it. The own arrays cannot be written to.
+        granularity: what waits for other examples: "function", calls of ``batched``
+            ones; or "op", any operation on the arrays in an example and on what is
+            computed of them. Those cannot be written to; others are common to all.
 
     Returns:
         A list of results; its ``report()`` says what was run together, and
@@ -118,43 +116,33 @@ def batch(
         ...     return result
         >>> lantern.batch(total, [[1.0, 2.0], [3.0]])
         [np.float64(3.0), np.float64(3.0)]
-        >>> import numpy as np
-        >>> def last(rows):  # plain operations, and a loop as long as the example
-        ...     h = rows[0]
-        ...     for x in rows[1:]:
-        ...         h = np.tanh(h + x)
-        ...     return h.sum()
-        >>> results = lantern.batch(
-        ...     last, [np.ones((5, 2)), np.ones((3, 2))], granularity="op"
-        ... )
-        >>> [run.size for run in results.runs if run.name == "tanh"]
-        [2, 2, 1, 1]
     """
     check_function("batch", f)
+    scheduler = _scheduler(policy, on_error, check, granularity)
+    bodies = scheduler.run(f, examples)
+    results = [body.value if body.error is None else body.error for body in bodies]
+    results = read(results) if scheduler.stores.untracked() else results
+    return Results(results, scheduler.log)
+
+
+def _scheduler(
+    policy: str | Policy, on_error: str, check: bool, granularity: str
+) -> Scheduler:
+    """What the options of ``batch`` ask for."""
     if on_error not in ("raise", "return"):
         raise ArgumentError(
             f"batch: on_error is {on_error!r}. Choose 'raise' or 'return'."
         )
-    schedule = _scheduler(granularity)
-    scheduler = schedule(choose_policy(policy), check, on_error == "return")
-    bodies = scheduler.run(f, examples)
-    results = [body.value if body.error is None else body.error for body in bodies]
-    if scheduler.stores.untracked():
-        results = read(results)
-    return Results(results, scheduler.log)
-
-
-def _scheduler(granularity: str) -> type[Scheduler]:
-    """What makes calls wait: of functions that are marked, or every operation."""
-    if granularity == "function":
-        return Scheduler
-    if granularity != "op":
+    if granularity not in ("function", "op"):
         raise ArgumentError(
             f"batch: granularity is {granularity!r}. Choose 'function' or 'op'."
         )
+    options = choose_policy(policy), check, on_error == "return"
+    if granularity == "function":
+        return Scheduler(*options)
     from lantern.batching.operations import OperationScheduler
 
-    return OperationScheduler
+    return OperationScheduler(*options)
 
 
 def fork(*thunks: Callable[[], Any]) -> tuple[Any, ...]:
