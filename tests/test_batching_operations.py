@@ -171,6 +171,64 @@ class TestSameAsTheLoop:
             )
 
 
+STEPS = [
+    lambda a, b, w, k: a + b,
+    lambda a, b, w, k: a * b,
+    lambda a, b, w, k: lantern.tanh(a),
+    lambda a, b, w, k: a @ w,
+    lambda a, b, w, k: a * (0.3 * k),
+    lambda a, b, w, k: a[..., ::-1],
+    lambda a, b, w, k: a.sum(-1)[..., None] * lantern.cos(b),
+    lambda a, b, w, k: lantern.where(a > 0.1, a, b * 0.3),
+    lambda a, b, w, k: lantern.concat([a, b], axis=-1)[..., 1:4],
+    lambda a, b, w, k: a - np.arange(3.0),
+    lambda a, b, w, k: a if a.reshape(-1)[0] > 0 else b + 1,
+    lambda a, b, w, k: lantern.getitem(a, (..., np.array([k, 0, 2]))),
+    lambda a, b, w, k: lantern.softmax(a) + b[..., :1],
+    lambda a, b, w, k: np.maximum(a, b) ** 2,
+    lambda a, b, w, k: a[..., 0, :] * b if len(a.shape) == 2 else a[k] * b,
+    lambda a, b, w, k: lantern.einsum("...i,ij->...j", a, w),
+    lambda a, b, w, k: lantern.stack([a, b])[k % 2] / (1 + lantern.abs(b)),
+    lambda a, b, w, k: grad(lambda t: (lantern.sin(t) * b).sum())(a),
+]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_any_steps_in_any_order(seed):
+    rng = np.random.default_rng(seed)
+    steps = rng.integers(0, len(STEPS), 10)
+    pairs = rng.integers(0, 2**30, (10, 2))
+    shapes = [(3,) if rng.random() < 0.6 else (2, 3) for _ in range(4)]
+    examples = [(rng.standard_normal(s), k % 3) for k, s in enumerate(shapes)]
+
+    def body(w):
+        def run(example):
+            x, k = example
+            values = [x, x * 0.5]
+            for step, (i, j) in zip(steps, pairs, strict=True):
+                a, b = values[i % len(values)], values[j % len(values)]
+                values.append(STEPS[step](a, b, w, k))
+            return values[-1], values[-4]
+
+        return run
+
+    def loss(w, xs, run):
+        some = [(x, k) for x, (_, k) in zip(xs, examples, strict=True)]
+        results = run(body(w), some)
+        return sum((k + 1) * z.sum() for k, pair in enumerate(results) for z in pair)
+
+    for got, want in zip(
+        batch(body(W), examples), loop(body(W), examples), strict=True
+    ):
+        for a, b in zip(got, want, strict=True):
+            assert (type(a), a.shape, a.dtype) == (type(b), b.shape, b.dtype)
+            np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-11)
+    xs = [x for x, _ in examples]
+    got, want = (grad(loss, argnums=(0, 1))(W, xs, run) for run in (batch, loop))
+    for a, b in zip(lantern.tree_leaves(got), lantern.tree_leaves(want), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-8, atol=1e-10)
+
+
 class TestGroups:
     def test_the_same_operation_runs_once_for_all_who_wait(self):
         results = batch(recurrent(W), SEQUENCES)
