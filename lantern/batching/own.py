@@ -22,6 +22,7 @@ from lantern.batching.constants import (
 from lantern.batching.grouping import shared_key
 from lantern.batching.row import Kind, Row, row_at
 from lantern.batching.rows import Given
+from lantern.cps.context import thread_id
 from lantern.namespace import namespace, register_namespace
 from lantern.op import Function, operation_of, register_class, registry
 from lantern.operators import install
@@ -245,6 +246,7 @@ class Operations(Examples):
             scheduler is None
             or scheduler.current is None
             or quiet_levels() is not scheduler.quiet
+            or thread_id() != scheduler.thread
         ):
             return self._at_once(function, operands, statics)
         many, leaves = form is elementwise, list[Any]()

@@ -20,6 +20,7 @@ from lantern.batching.grouping import (
 from lantern.batching.policies import Group, Policy
 from lantern.batching.report import Log
 from lantern.batching.row import Row
+from lantern.cps.context import thread_id
 from lantern.cps.prompt import innermost
 from lantern.errors import ArgumentError
 from lantern.quieting import quiet_levels
@@ -47,6 +48,7 @@ class Scheduler:
         self.groups: dict[Any, Group] = {}
         self.failed: dict[tuple[Body, int], BaseException] = {}  # and nobody knows
         self.level, self.delimiter = next(levels), innermost.get()
+        self.thread = thread_id()
         self.stores = Stores()
         self.alive: dict[Body, None] = {}
         self.current: Any = None
@@ -81,13 +83,14 @@ class Scheduler:
         """Whether a call is to run by itself, and at once.
 
         So it is inside a derivative that a body takes, which will not wait; where a
-        derivative keeps nothing (``no_grad``); and in a checkpoint, which runs again
-        when the batch is over.
+        derivative keeps nothing (``no_grad``); in another thread; and in a checkpoint,
+        which runs again when the batch is over.
         """
         return (
             innermost.get() is not self.delimiter
             or quiet_levels() is not self.quiet
             or self.over
+            or thread_id() != self.thread
         )
 
     def _start(
@@ -219,6 +222,11 @@ class Scheduler:
             Exception: what its function has raised.
         """
         body = self.current
+        if call.followers is not None and thread_id() != self.thread:
+            raise ArgumentError(
+                "batch: a row that is not yet computed is needed in another thread than "
+                "that of its example. Let the parts run one after another (map)."
+            )
         if body is not None and call.followers is not None:
             call.followers.append(body)
             self._pause(body)
