@@ -224,8 +224,8 @@ class Scheduler:
         body = self.current
         if call.followers is not None and thread_id() != self.thread:
             raise ArgumentError(
-                "batch: a row that is not yet computed is needed in another thread than "
-                "that of its example. Let the parts run one after another (map)."
+                "batch: a row that is not yet computed is needed in another thread "
+                "than that of its example. Let the parts run one after another (map)."
             )
         if body is not None and call.followers is not None:
             call.followers.append(body)
