@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from copy import copy
 from dataclasses import fields, is_dataclass, replace
 from functools import cache
+from operator import is_
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -258,7 +259,7 @@ def tree_replace(
         return known[id(tree)][1]
     old = [child for _, child in container.children(tree)]
     new = [tree_replace(function, child, known) for child in old]
-    same = all(x is y for x, y in zip(old, new, strict=True))
+    same = all(map(is_, old, new))
     replaced = tree if same else container.rebuild(tree, new)
     known[id(tree)] = tree, replaced
     return replaced

@@ -1,6 +1,7 @@
 """Batches where any operation waits: plain programs against the plain loop."""
 
 import gc
+import tracemalloc
 import weakref
 
 import numpy as np
@@ -274,6 +275,28 @@ class TestGroups:
         results = batch(body, list(np.eye(3)))
         assert sizes(results, "matmul") == [3, 3]
         np.testing.assert_allclose(results, W + W.T)
+
+    @pytest.mark.parametrize("side", ["left", "right"])
+    def test_one_matrix_is_one_product_there_and_back(self, side):
+        """Its copies for 40 examples would take 80 MB."""
+
+        def loss(weight, run):
+            def body(x):
+                return lantern.tanh(x @ weight if side == "right" else weight @ x).sum()
+
+            return sum(run(body, examples))
+
+        weight = RNG.standard_normal((500, 500)) / 30
+        examples = list(RNG.standard_normal((40, 500)))
+        expected = grad(loss)(weight, loop)
+        tracemalloc.start()
+        try:
+            got = grad(loss)(weight, batch)
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+        np.testing.assert_allclose(got, expected, rtol=1e-9, atol=1e-11)
+        assert peak < 8 * weight.nbytes
 
     def test_a_large_constant_is_one_while_nobody_changes_it(self):
         weight = np.ones((100, 100))
