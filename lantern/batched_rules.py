@@ -8,12 +8,10 @@ example, so that it is slow but right. An operation that is used often gets a li
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
-from types import CodeType
 from typing import Any
 
 from lantern.errors import ShapeError
-from lantern.op import Function, Op, RuleFunction, operation_of, registry, start
+from lantern.op import Function, Op, registry
 from lantern.tensor.manipulation import axis_of, broadcast_to, moveaxis
 from lantern.tensor.stacking import stack
 from lantern.tree import tree_leaves, tree_map
@@ -30,9 +28,7 @@ __all__ = [
     "direct",
     "elementwise",
     "form_of",
-    "function_of",
     "one_by_one",
-    "reading",
 ]
 
 Form = Callable[["Call"], Any]
@@ -383,32 +379,3 @@ def form_of(operation: Op) -> Form:
     default = elementwise if operation.kind == "elementwise" else one_by_one
     ours = operation.rule.__module__.startswith("lantern.")
     return _BY_NAME.get(operation.name, default) if ours else default
-
-
-_readings: dict[CodeType, Any] = {}
-
-
-def reading(rule: RuleFunction) -> tuple[Form, int | None, tuple[str, ...]]:
-    """A rule's form, how many operands it has (None: any), and the other names."""
-    code = rule.__code__
-    if code not in _readings:
-        operation = operation_of(rule)
-        count = operation.arity if operation.arity >= 0 else None
-        names = code.co_varnames[code.co_posonlyargcount : code.co_argcount]
-        _readings[code] = form_of(operation), count, names
-    return _readings[code]
-
-
-def function_of(rule: RuleFunction) -> Function:
-    """What computes the rule's operation.
-
-    A rule that many operations share is no function, nor is one of several closures.
-    """
-    operation = operation_of(rule)
-    if operation.function is rule or operation.rule is not rule:
-        return partial(_started, rule)
-    return operation.function
-
-
-def _started(rule: Any, *operands: Any, **statics: Any) -> Any:
-    return start(rule, operands, (), statics)

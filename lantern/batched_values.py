@@ -15,6 +15,7 @@ from typing import Any, ClassVar, NoReturn
 
 from lantern import batched_rules, saving
 from lantern.batched_rules import Call, aligned, beside
+from lantern.batched_starts import function_of, reading
 from lantern.errors import (
     ArgumentError,
     BatchedValueError,
@@ -64,11 +65,11 @@ class Examples(Level):
         self, rule: RuleFunction, arguments: Sequence[Any], statics: Mapping[str, Any]
     ) -> Iterator[Any]:
         """An operation on batched operands, in the form of a started rule."""
-        form, count, names = batched_rules.reading(rule)
+        form, count, names = reading(rule)
         if count is not None and len(arguments) > count:
             named = dict(zip(names, arguments[count:], strict=False))
             arguments, statics = arguments[:count], named | dict(statics)
-        function = batched_rules.function_of(rule)
+        function = function_of(rule)
         return iter((self.compute(form, function, arguments, statics),))
 
     def owns(self, x: Any) -> bool:
