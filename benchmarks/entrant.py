@@ -6,9 +6,13 @@ collected at its own cost, and nobody else's objects are walked through.
 
 import math
 import multiprocessing
+import re
+import resource
+import sys
 import time
 from collections.abc import Callable
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any
 
 Program = Callable[[], Any]
@@ -21,6 +25,8 @@ class Entrant:
     Attributes:
         result: None if its library is missing; an exception if it cannot run the
             program.
+        peak: the highest resident size of its process when it has run the program once,
+            library and all, in bytes; None if it runs it in yet another one.
 
     Args:
         name: of the library, for messages.
@@ -36,8 +42,11 @@ class Entrant:
         )
         serve.start()
         theirs.close()
+        self.peak: int | None = None
         try:
             self.result = self._pipe.recv()
+            if self.result is not None and not isinstance(self.result, Exception):
+                self.peak = self._pipe.recv()
         except EOFError:
             self.result = RuntimeError(f"{name}: its process ended without an answer")
 
@@ -57,6 +66,7 @@ def _serve(name: str, make: Maker, budget: float, pipe: Connection) -> None:
         if program is None:
             return pipe.send(None)
         pipe.send(_numbers(program()))
+        pipe.send(None if hasattr(program, "clock") else peak_resident())
         calls = _calls(program, budget)
         while pipe.recv():
             pipe.send(_time(program, calls))
@@ -87,3 +97,14 @@ def _time(program: Program, calls: int) -> float:
     for _ in range(calls):
         program()
     return float(clock() - start) / calls
+
+
+def peak_resident() -> int:
+    """The process's highest resident size so far, in bytes."""
+    status = Path("/proc/self/status")
+    if status.exists():  # on Linux ru_maxrss would start from the parent's size
+        peak = re.search(r"VmHWM:\s+(\d+) kB", status.read_text(encoding="utf-8"))
+        if peak:
+            return 1024 * int(peak[1])
+    peak_size = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak_size if sys.platform == "darwin" else 1024 * peak_size

@@ -48,11 +48,14 @@ def race(
     *,
     quick: bool = False,
     rtol: float = 1e-9,
+    rounds: int = 0,
 ) -> list[Row]:
     """Compare the results of all, time them in turns, and give a row per peer.
 
-    A peer that is missing, or cannot run the program, says so in its row.
+    A peer that is missing, or cannot run the program, says so in its row. Programs that
+    take seconds are timed once a round, for as many ``rounds`` as are given.
     """
+    quick = quick or rounds > 0
     budget = 0.05 if quick else 0.2
     entrants = {name: Entrant(name, make, budget) for name, make in makers.items()}
     absent = {name: _why_not(name, entrant) for name, entrant in entrants.items()}
@@ -60,9 +63,10 @@ def race(
         raise RuntimeError(absent[LANTERN])
     present = {name: e for name, e in entrants.items() if not absent[name]}
     agree(benchmark, {name: entrant.result for name, entrant in present.items()}, rtol)
-    times = take_turns(present, operations, rounds=3 if quick else 11)
+    peaks = {name: entrant.peak for name, entrant in present.items()}
+    times = take_turns(present, operations, rounds or (3 if quick else 11))
     return [
-        _versus(benchmark, name, times, targets.get(name), absent[name])
+        _versus(benchmark, name, times, targets.get(name), absent[name], peaks)
         for name in entrants
         if name != LANTERN
     ]
@@ -117,6 +121,7 @@ def _versus(
     times: Mapping[str, Times],
     target: Target | None,
     absent: str,
+    peaks: Mapping[str, int | None],
 ) -> Row:
     """The row that says how much faster than ``name`` Lantern is."""
     figure = f"times as fast as {name}"
@@ -124,4 +129,8 @@ def _versus(
         return Row(benchmark, figure, None, "×", target, absent)
     ours, theirs = times[LANTERN], times[name]
     detail = f"{LANTERN} {ours}, {name} {theirs}"
+    sizes = [peaks[LANTERN], peaks[name]]
+    if None not in sizes:
+        at_most = ", ".join(f"{(size or 0) / 2**20:.0f}" for size in sizes)
+        detail += f"; processes of at most {at_most} MiB"
     return Row(benchmark, figure, theirs.median / ours.median, "×", target, detail)

@@ -5,16 +5,14 @@ Every figure is taken in a fresh interpreter: ``python -m benchmarks.million FIG
 
 import gc
 import os
-import re
-import resource
 import subprocess
 import sys
 import time
 import tracemalloc
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
+from benchmarks.entrant import peak_resident
 from benchmarks.harness import Times
 from benchmarks.scalar_chain import X, chain
 from benchmarks.table import Row, Target
@@ -133,9 +131,9 @@ def resident_bytes_per_operation(size: int) -> list[float]:
 
     gradient = lantern.grad(chain)
     gradient(X, 1000)
-    before = _peak_resident()
+    before = peak_resident()
     gradient(X, size)
-    return [(_peak_resident() - before) / size]
+    return [(peak_resident() - before) / size]
 
 
 def recursion(depth: int) -> list[float]:
@@ -148,17 +146,6 @@ def recursion(depth: int) -> list[float]:
     if depth > 900:
         sys.setrecursionlimit(2 * depth)
     return [float(lantern.grad(power)(1.0, depth) == depth + 1)]
-
-
-def _peak_resident() -> int:
-    """The process's highest resident size so far, in bytes."""
-    status = Path("/proc/self/status")
-    if status.exists():  # on Linux ru_maxrss would start from the parent's size
-        peak = re.search(r"VmHWM:\s+(\d+) kB", status.read_text(encoding="utf-8"))
-        if peak:
-            return 1024 * int(peak[1])
-    peak_size = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak_size if sys.platform == "darwin" else 1024 * peak_size
 
 
 FIGURES: tuple[Callable[[int], list[float]], ...] = (

@@ -1,9 +1,11 @@
-"""Four programs that no two examples run through alike, batched as they are.
+"""Programs that no two examples run through alike, batched as they are.
 
 A recurrent network over texts of different lengths, without padding; expressions that
 are evaluated recursively; a beam search; and a network that decides for itself how long
-to think. Each is run as a plain loop over its examples and by lantern.batch, with the
-same results and gradients:
+to think. In these the functions that are run for many examples at once are marked. The
+last network once more, with nothing marked, in plain operations on one example: there
+any operation may wait for others. Each is run as a plain loop over its examples and by
+lantern.batch, with the same results and gradients:
 
     python examples/batching.py
 """
@@ -173,20 +175,55 @@ def thought_loss(w: Any, run: Run) -> Any:
     return sum(run(ponder, [k * rng.standard_normal(HIDDEN) for k in range(6)]))
 
 
+# The same with nothing marked: any operation on an example's own arrays may wait.
+
+WIDE, MANY = 384, 60
+
+
+def plain_loss(w: Any, run: Run) -> Any:
+    """As ``thought_loss``, in plain operations on one example, and wider."""
+
+    def ponder(h: Any) -> Any:
+        left, answer = 1.0, 0.0
+        while left > 0.05:
+            h = lantern.tanh(w["think"] @ h)
+            sure = lantern.sigmoid(w["halt"] @ h)
+            answer = answer + left * sure * h
+            left = left * (1 - sure)
+        return (answer * answer).sum()
+
+    rng = np.random.default_rng(1)
+    return sum(run(ponder, [rng.standard_normal(WIDE) for _ in range(MANY)]))
+
+
+def begin_wide(seed: int = 0) -> dict[str, Any]:
+    """Weights for ``plain_loss``."""
+    rng = np.random.default_rng(seed)
+    shapes = {"think": (WIDE, WIDE), "halt": (WIDE,)}
+    return {name: 0.1 * rng.standard_normal(shape) for name, shape in shapes.items()}
+
+
 def main() -> None:
-    """Run all four both ways; say what was batched."""
+    """Run all both ways; say what was batched."""
     w = begin()
     programs = {
         "a recurrent network over texts": (lantern.grad(text_loss), w),
         "expressions": (lantern.grad(expression_sum), 1.5),
         "a beam search": (beam_search, w),
         "a network that decides how long to think": (lantern.grad(thought_loss), w),
+        "the same in plain operations": (lantern.grad(plain_loss), begin_wide()),
     }
     for title, (program, argument) in programs.items():
-        reports = []
+        reports: list[str] = []
+        granularity = "op" if title.endswith("plain operations") else "function"
 
-        def batch(f: Any, examples: Any, reports: list[str] = reports) -> Any:
-            results = lantern.batch(f, examples)
+        def batch(
+            f: Any,
+            examples: Any,
+            reports: Any = reports,
+            granularity: str = granularity,
+        ) -> Any:
+            results = lantern.batch(f, examples, granularity=granularity)
             reports.append(results.report())
             return results
 

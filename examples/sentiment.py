@@ -114,7 +114,7 @@ FEELINGS = ("very negative", "negative", "neutral", "positive", "very positive")
 def draw_trees(
     tree: Tree, words: list[str], read: dict[str, dict[int, int]], path: Path
 ) -> None:
-    """A tree, once for each reading; a node's colour is read, its border is true."""
+    """A tree, once for each reading; a node's disc is what was read, its ring true."""
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
@@ -128,23 +128,34 @@ def draw_trees(
             x, y = places[id(t)]
             for child in t.below or ():
                 x_below, y_below = places[id(child)]
-                axes.plot([x, x_below], [y, y_below], color="#999999", lw=1, zorder=1)
-            axes.scatter(
-                x,
-                y,
-                s=190,
-                color=COLOURS[classes[id(t)]],
-                edgecolor=COLOURS[t.score],
-                linewidth=3,
-                zorder=2,
+                # Level at the child, so that no line crosses a word.
+                bend = [x, x_below, x_below], [y, y, y_below]
+                axes.plot(*bend, color="#bbbbbb", lw=1.2, zorder=1)
+            layers = (
+                (300, COLOURS[t.score]),
+                (190, "white"),
+                (120, COLOURS[classes[id(t)]]),
             )
+            for layer, (size, colour) in enumerate(layers, 2):
+                axes.scatter(x, y, s=size, color=colour, linewidth=0, zorder=layer)
             if t.below is None:
-                axes.text(x, y - 0.45, words[t.word], ha="right", va="top", rotation=40)
+                axes.text(
+                    x + 0.1,
+                    y - 0.5,
+                    words[t.word],
+                    ha="right",
+                    va="top",
+                    rotation=40,
+                    rotation_mode="anchor",
+                    color="#333333",
+                )
         right = sum(classes[id(t)] == t.score for t in tree.nodes())
         count = len(places)
-        axes.set_title(f"{title}: {right} of {count} nodes read right", loc="left")
+        axes.set_title(title, loc="left", fontweight="bold", fontsize=13)
+        told = f"{right} of {count} nodes read right"
+        axes.set_title(told, loc="right", color="#555555")
         lowest = min(y for _, y in places.values())
-        axes.set(xlim=(-1.2, leaves - 0.2), ylim=(lowest - 2.2, 0.8))
+        axes.set(xlim=(-1.4, leaves - 0.4), ylim=(lowest - 2.4, 0.6))
         axes.axis("off")
     marks = [
         Line2D([], [], marker="o", ls="", ms=9, color=colour, label=feeling)
@@ -155,7 +166,7 @@ def draw_trees(
         loc="outside lower center",
         ncols=5,
         frameon=False,
-        title="inside: the sentiment read; border: the true one",
+        title="disc: the sentiment read    ring: the true one",
     )
     figure.savefig(path, dpi=150)
 

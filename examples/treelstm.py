@@ -303,11 +303,25 @@ def draw_losses(losses: Sequence[float], path: Path) -> None:
 
     figure = Figure(figsize=(7, 4), layout="constrained")
     axes = figure.add_subplot()
-    axes.plot(range(1, len(losses) + 1), losses, marker="o", color="#2166ac")
+    epochs = range(1, len(losses) + 1)
+    axes.fill_between(epochs, losses, color="#2166ac", alpha=0.08, linewidth=0)
+    axes.plot(epochs, losses, marker="o", color="#2166ac", lw=2, clip_on=False)
+    axes.annotate(
+        f"{losses[-1]:.3g}",
+        (len(losses), losses[-1]),
+        xytext=(0, 10),
+        textcoords="offset points",
+        ha="center",
+        color="#2166ac",
+    )
     axes.set(xlabel="epoch", ylabel="mean loss of a tree", ylim=(0, None))
-    axes.set_title("TreeLSTM: the loss while it learns", loc="left")
+    axes.set_title("TreeLSTM", loc="left", fontweight="bold", fontsize=13)
+    axes.set_title("the loss while it learns", loc="right", color="#555555")
     axes.xaxis.get_major_locator().set_params(integer=True)
-    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(axis="y", color="#e6e6e6")
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    axes.tick_params(length=0)
     figure.savefig(path, dpi=150)
 
 

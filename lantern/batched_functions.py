@@ -20,7 +20,7 @@ from lantern.tensor.namespace import quiet as quiet
 from lantern.tree import tree_leaves, tree_map
 from lantern.value import Value, base
 
-__all__: list[str] = []
+__all__ = ["library"]
 
 select = Masked
 
@@ -61,7 +61,7 @@ def __getattr__(name: str) -> Any:
     if name.startswith("__"):
         raise AttributeError(name)
     if name in REFUSED:
-        return partial(_refuse, name)
+        return partial(_by_values, name)
     if name in _ABOUT:
         return partial(_about, name)
     found = getattr(sys.modules["lantern"], name, None)
@@ -82,11 +82,14 @@ def __getattr__(name: str) -> Any:
     return found if plain else partial(constant, name)
 
 
-def _refuse(name: str, *_: Any, **__: Any) -> Any:
-    raise BatchedValueError(
-        f"{name}: inside vmap the result would have another size for each example. Use "
-        f"lantern.where(condition, x, y), which keeps the size."
-    )
+def _by_values(name: str, *args: Any, **kwargs: Any) -> Any:
+    return _level([args, kwargs]).by_values(name, args, kwargs)
+
+
+def _level(tree: Any) -> Any:
+    """The innermost level of examples among the leaves of a structure."""
+    found = (x.prompt for x in map(base, tree_leaves(tree)) if _is_value(x))
+    return max(found, key=attrgetter("level"))
 
 
 def _about(name: str, *args: Any, **kwargs: Any) -> Any:
@@ -108,14 +111,12 @@ def _is_value(x: Any) -> bool:
 def constant(name: str, *args: Any, **kwargs: Any) -> Any:
     """A function with derivative zero, on the plain arrays of all examples."""
     args, kwargs = tree_map(base, args), tree_map(base, kwargs)
-    batched = [x for x in tree_leaves([args, kwargs]) if _is_value(x)]
-    if not batched:
+    if not any(map(_is_value, tree_leaves([args, kwargs]))):
         return _plainly(name, *args, **kwargs)
     names = _NUMBERING.get(name) or _COUNTING.get(name)
     if names:
         args, kwargs = args[:1], dict(zip(names, args[1:], strict=False)) | kwargs
-    examples = max((x.prompt for x in batched), key=lambda prompt: prompt.level)
-    form = _form_of(name)
+    examples, form = _level([args, kwargs]), _form_of(name)
     if form is batched_rules.one_by_one:  # wherever the batched ones are among these
         every = {"args": args, "kwargs": kwargs}
         return examples.compute(form, partial(_call, name), (), every)
@@ -124,9 +125,8 @@ def constant(name: str, *args: Any, **kwargs: Any) -> Any:
 
 def each(function: Any, *operands: Any) -> Any:
     """A function of each element with derivative zero, for all examples at once."""
-    batched = [x for x in operands if _is_value(x)]
-    examples = max((x.prompt for x in batched), key=lambda prompt: prompt.level)
-    return examples.compute(batched_rules.elementwise, function, operands, {})
+    form = batched_rules.elementwise
+    return _level(operands).compute(form, function, operands, {})
 
 
 def _call(name: str, args: Any, kwargs: Any) -> Any:
@@ -160,10 +160,14 @@ def _numbering(default: int | None, call: Call) -> Any:
     return call.run(x, axis=batched_rules.axes_behind(axis, ndim))
 
 
-def _library(x: Any) -> Any:
+def library(x: Any) -> Any:
     """The library of the arrays of all examples."""
+    x = base(x)
     while isinstance(x, Value):
-        x = base(x.stacked)  # type: ignore[attr-defined]  # a batched one
+        batched: Any = x
+        if batched.library is not None:
+            return batched.library
+        x = base(batched.stacked)
     return array_namespace(x)
 
 
@@ -198,17 +202,17 @@ def real_if_close(x: Any, tol: float = 100) -> Any:
 
 def zeros_like(x: Any, dtype: Any = None, **_: Any) -> Any:
     """A plain array of zeros in the form of one example."""
-    return _library(x).zeros(x.shape, dtype=x.dtype if dtype is None else dtype)
+    return library(x).zeros(x.shape, dtype=x.dtype if dtype is None else dtype)
 
 
 def ones_like(x: Any, dtype: Any = None, **_: Any) -> Any:
     """A plain array of ones in the form of one example."""
-    return _library(x).ones(x.shape, dtype=x.dtype if dtype is None else dtype)
+    return library(x).ones(x.shape, dtype=x.dtype if dtype is None else dtype)
 
 
 def full_like(x: Any, fill_value: Any, dtype: Any = None, *_: Any, **__: Any) -> Any:
     """A plain array of one number in the form of one example."""
-    return _library(x).full(x.shape, fill_value, x.dtype if dtype is None else dtype)
+    return library(x).full(x.shape, fill_value, x.dtype if dtype is None else dtype)
 
 
 empty_like = zeros_like

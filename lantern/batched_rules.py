@@ -8,8 +8,6 @@ example, so that it is slow but right. An operation that is used often gets a li
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
-from types import CodeType
 from typing import Any
 
 from lantern.errors import ShapeError
@@ -27,10 +25,10 @@ __all__ = [
     "along",
     "axes_behind",
     "beside",
+    "direct",
     "elementwise",
     "form_of",
     "one_by_one",
-    "static_names",
 ]
 
 Form = Callable[["Call"], Any]
@@ -115,12 +113,6 @@ def beside(operand: Any, statics: Mapping[str, Any], examples: Any) -> Any:
         if isinstance(x, Value) and not x.prompt.is_derivative:
             operand = x.join(operand)
     return operand
-
-
-@cache
-def static_names(code: CodeType) -> tuple[str, ...]:
-    """The names of a rule's parameters that may follow its operands by position."""
-    return code.co_varnames[code.co_posonlyargcount : code.co_argcount]
 
 
 def one_by_one(call: Call) -> Any:

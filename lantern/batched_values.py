@@ -9,13 +9,13 @@ library of its own (``lantern.batched_functions``), with the shape of one exampl
 
 import math
 import operator
-from collections.abc import Callable, Generator, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import Any, ClassVar, NoReturn
 
 from lantern import batched_rules, saving
 from lantern.batched_rules import Call, aligned, beside
+from lantern.batched_starts import function_of, reading
 from lantern.errors import (
     ArgumentError,
     BatchedValueError,
@@ -23,7 +23,7 @@ from lantern.errors import (
     MutationError,
 )
 from lantern.namespace import namespace, register_namespace
-from lantern.op import Function, operation_of, register_class, start
+from lantern.op import Function, RuleFunction, register_class
 from lantern.operators import BINARY, install
 from lantern.protocols import works_on_plain_values
 from lantern.tensor.creation import stop_gradient
@@ -62,27 +62,26 @@ class Examples(Level):
         self.is_open = False
 
     def begin(  # type: ignore[override]
-        self,
-        rule: Callable[..., Any],
-        arguments: Sequence[Any],
-        statics: Mapping[str, Any],
-    ) -> Generator[Any, None, None]:
+        self, rule: RuleFunction, arguments: Sequence[Any], statics: Mapping[str, Any]
+    ) -> Iterator[Any]:
         """An operation on batched operands, in the form of a started rule."""
-        operation = operation_of(rule)
-        count = operation.arity if operation.arity >= 0 else len(arguments)
-        operands, named = arguments[:count], dict(statics)
-        if len(arguments) > count:
-            names = batched_rules.static_names(rule.__code__)
-            named = dict(zip(names, arguments[count:], strict=False)) | named
-        function = operation.function
-        if function is rule:  # one that many operations share, and is no function
-            function = partial(_started, rule)
-        form = batched_rules.form_of(operation)
-        yield self.compute(form, function, operands, named)
+        form, count, names = reading(rule)
+        if count is not None and len(arguments) > count:
+            named = dict(zip(names, arguments[count:], strict=False))
+            arguments, statics = arguments[:count], named | dict(statics)
+        function = function_of(rule)
+        return iter((self.compute(form, function, arguments, statics),))
 
     def owns(self, x: Any) -> bool:
         """Whether a value has this level's axis of examples."""
         return type(x) is Batched and x.prompt is self
+
+    def by_values(self, name: str, args: Any, kwargs: Any) -> Any:
+        """A function whose result has a size that depends on values."""
+        raise BatchedValueError(
+            f"{name}: inside vmap the result would have another size for each example. "
+            f"Use lantern.where(condition, x, y), which keeps the size."
+        )
 
     def compute(
         self,
@@ -128,10 +127,6 @@ class Examples(Level):
         return Batched(z, self)
 
 
-def _started(rule: Any, *operands: Any, **statics: Any) -> Any:
-    return start(rule, operands, (), statics)
-
-
 def _no_single_value(where: str, instead: str) -> BatchedValueError:
     return BatchedValueError(
         f"{where}: inside vmap this value stands for many examples at once, each with "
@@ -154,6 +149,7 @@ class Batched(StandardArray):
 
     __slots__ = ("mapped", "prompt", "shape", "stacked")
     rank: ClassVar[int] = 2
+    library: ClassVar[Any] = None  # it is that of the arrays inside
 
     prompt: Examples
     shape: tuple[int, ...]
@@ -186,6 +182,10 @@ class Batched(StandardArray):
         """What an operation on batched values has computed, as it is."""
         return primal
 
+    def common(self, x: Any) -> Any:
+        """A value of this one's level that all examples have in common."""
+        return Batched(x, self.prompt, mapped=False)
+
     def join(self, x: Any) -> Any:
         """A value among those of this one's level, to be computed with this one.
 
@@ -194,11 +194,11 @@ class Batched(StandardArray):
         says so.
         """
         if not isinstance(x, Value) or x.prompt.level < self.prompt.level:
-            return Batched(x, self.prompt, mapped=False)
+            return self.common(x)
         if x.prompt is self.prompt:
             return x
         tracked: Any = x
-        return tracked + Batched(zeros_like(x), self.prompt, mapped=False)
+        return tracked + self.common(zeros_like(x))
 
     @property
     def mT(self) -> Any:

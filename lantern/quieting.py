@@ -48,9 +48,7 @@ def _gate(level: Level) -> Gate | None:
     return suspend if isinstance(suspend, Gate) else None
 
 
-def quiet_levels() -> frozenset[Level]:
-    """The levels that keep nothing of what is done here."""
-    return _quiet.get()
+quiet_levels = _quiet.get  # the levels that keep nothing of what is done here
 
 
 def is_quiet(level: Level) -> bool:

@@ -10,7 +10,16 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 from weakref import ref
 
-__all__ = ["Mutable", "copied", "keep", "keep_as_it_is", "kept", "register_mutable"]
+__all__ = [
+    "Mutable",
+    "copied",
+    "is_promised",
+    "keep",
+    "keep_as_it_is",
+    "kept",
+    "register_mutable",
+    "unchanged",
+]
 
 # Up to so many bytes, to copy takes less time than to compare.
 _SMALL = 4096
@@ -59,6 +68,12 @@ def copied(x: Any) -> Any:
     return x if mutable is None else mutable.copy(x)
 
 
+def unchanged(x: Any, copy: Any) -> bool:
+    """Whether a value has the bytes of an earlier copy, and that is soon found out."""
+    mutable = _mutable(type(x))
+    return mutable is not None and mutable.same is not None and mutable.same(x, copy)
+
+
 def kept(level: Any, x: Any) -> Any:
     """A constant, operand or static, as a rule of a derivative may keep it."""
     kind = type(x)
@@ -70,7 +85,7 @@ def keep(level: Any, mutable: Mutable, x: Any) -> Any:
     """A constant that its owner may change, as rules that wait may keep it."""
     if mutable.same is None or x.nbytes <= _SMALL:
         return mutable.copy(x)
-    if _is_promised(x):
+    if is_promised(x):
         return x
     known = level.kept
     original, copy = (found() for found in known.get(id(x), _NOTHING))
@@ -86,7 +101,7 @@ def keep_as_it_is(level: Any, mutable: Mutable, x: Any) -> Any:
     return x
 
 
-def _is_promised(x: Any) -> bool:
+def is_promised(x: Any) -> bool:
     """Whether an array of NumPy is read-only, with all that it is a view of."""
     while x is not None:
         flags = getattr(x, "flags", None)

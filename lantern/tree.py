@@ -8,6 +8,8 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from copy import copy
 from dataclasses import fields, is_dataclass, replace
+from functools import cache
+from operator import is_
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -41,8 +43,13 @@ def _rebuild_dict(tree: Any, children: list[Any]) -> Any:
     return rebuilt
 
 
+@cache
+def _names(cls: Any) -> list[str]:
+    return [f.name for f in fields(cls) if f.init]
+
+
 def _field_names(tree: Any) -> list[str]:
-    return [f.name for f in fields(tree) if f.init]
+    return _names(tree.__class__)
 
 
 def _attributes(tree: Any) -> list[Any]:
@@ -225,8 +232,18 @@ def _matching(tree: Any, other: Any, children: list[Any]) -> dict[Any, Any]:
     return part
 
 
-def tree_replace(function: Callable[[Any], Any], tree: Any) -> Any:
+def tree_replace(
+    function: Callable[[Any], Any],
+    tree: Any,
+    known: dict[int, tuple[Any, Any]] | None = None,
+) -> Any:
     """As ``tree_map``; but containers in which nothing changes stay the same objects.
+
+    Args:
+        function: takes a leaf.
+        tree: any structure.
+        known: containers and what has become of them, by identity, so that one that
+            occurs several times is gone through once; gets more of them.
 
     Example:
         >>> tree = [[1, 2], [3]]
@@ -237,11 +254,15 @@ def tree_replace(function: Callable[[Any], Any], tree: Any) -> Any:
     container = _container(tree)
     if container is None:
         return function(tree)
+    known = {} if known is None else known
+    if id(tree) in known:
+        return known[id(tree)][1]
     old = [child for _, child in container.children(tree)]
-    new = [tree_replace(function, child) for child in old]
-    if all(x is y for x, y in zip(old, new, strict=True)):
-        return tree
-    return container.rebuild(tree, new)
+    new = [tree_replace(function, child, known) for child in old]
+    same = all(map(is_, old, new))
+    replaced = tree if same else container.rebuild(tree, new)
+    known[id(tree)] = tree, replaced
+    return replaced
 
 
 def tree_leaves(tree: Any) -> Iterator[Any]:

@@ -330,6 +330,27 @@ class TestRows:
 
         np.testing.assert_allclose(outer(inner)(5.0), outer(alone)(5.0))
 
+    def test_rows_of_several_groups_behind_a_branch_that_was_not_taken(self):
+        def loss(w, run):
+            rows = run(lambda k: halve(halve(w[k]) if k else w[k]), range(3))
+            z = lantern.stack([rows[1], rows[0], rows[2]])
+            return lantern.where(np.array([True, False, True]), z * z, 0.0).sum()
+
+        w = np.array([0.0, 4.0, 9.0])
+        np.testing.assert_allclose(
+            grad(loss)(w, lantern_batch), grad(loss)(w, plain_loop)
+        )
+
+    def test_structures_that_results_have_in_common_stay_common(self):
+        def body(x):
+            y = halve(x)
+            both = [y, "text"]
+            return both, both, {"y": [y]}
+
+        (first, second, third), _ = lantern.batch(body, [np.ones(2), np.zeros(2)])
+        assert first is second
+        assert first[0].tolist() == third["y"][0].tolist() == [0.5, 0.5]
+
     def test_what_does_not_change_keeps_its_identity(self):
         examples = [{"x": 1.0}, {"x": 2.0}]
         results = lantern.batch(lambda e: (e, halve(e["x"])), examples)

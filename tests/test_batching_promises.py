@@ -250,6 +250,22 @@ def inverses(numbers):
     return [inverse(x) for x in numbers]
 
 
+@pytest.mark.parametrize("granularity", ["function", "op"])
+def test_parts_in_other_threads(granularity, probe):
+    def parts(x):
+        return sum(lantern.parallel_map(lambda k: (double(x) * k).sum(), [1.0, 2.0]))
+
+    def late(x):
+        y = double(double(x))
+        return parts(double(y)) + y.sum()
+
+    examples = [np.ones(2), np.zeros(2)]
+    results = lantern.batch(parts, examples, granularity=granularity)
+    assert results == [12, 0]
+    with pytest.raises(ArgumentError, match="needed in another thread"):
+        lantern.batch(late, examples, granularity=granularity)
+
+
 class TestErrors:
     def test_where_nobody_looks(self, probe):
         with pytest.raises(ZeroDivisionError, match="of zero") as caught:

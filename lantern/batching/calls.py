@@ -9,7 +9,7 @@ next batch knows nothing of it, so that it makes the same groups, to the last bi
 from collections.abc import Sequence
 from typing import Any
 
-from lantern.batching.grouping import check_rows, stack_leaves
+from lantern.batching.grouping import check_rows, stack_columns, stack_leaves
 from lantern.batching.row import Row
 from lantern.errors import ShapeError
 from lantern.tree import is_leaf, tree_leaves, tree_map, tree_paths
@@ -25,6 +25,7 @@ class Form:
         scheduler: of the batch.
         function, args, shared: the batched function; the arguments of the first call.
         own: which of the arrays and numbers in the arguments are rows of the batch.
+        sorting: those of them whose kinds may be others in each call.
         arrays: which others are arrays, that their owner may change.
         is_apart: whether there are values of a derivative or a ``vmap`` that a body
             takes: it will not wait for the results.
@@ -45,6 +46,7 @@ class Form:
         self.scheduler, self.batch = scheduler, scheduler.stores.batch
         self.function, self.args, self.shared = function, args, shared
         self.own = [i for i, mine in enumerate(own) if mine]
+        self.sorting = self.own
         self.arrays = [
             i
             for i, (x, mine) in enumerate(zip(leaves, own, strict=True))
@@ -68,6 +70,14 @@ class Form:
     def name(self) -> str:
         """The name of the function."""
         return str(self.function.__name__)
+
+    def stack(self, rows: Sequence[Sequence[Any]]) -> list[Any]:
+        """The arrays and numbers of some calls, each stacked."""
+        return stack_columns(rows, self.own)
+
+    def part(self, stacks: Sequence[Any], i: int) -> list[Any]:
+        """Those of one call, as stacks of one."""
+        return [x[i : i + 1] for x in stacks]
 
     def run(self, stacks: Sequence[Any]) -> Any:
         """The function's result, for these arrays in the place of the arguments'."""
@@ -147,16 +157,6 @@ class Call:
         self.missing = 0
         self.followers = []
         self.rows = self.error = None
-
-    def follow(self, before: "Call") -> None:
-        """Come after a call whose row this one needs."""
-        if before.followers is None:
-            before.wait()  # it has failed
-        else:
-            before.followers.append(self)
-            self.missing += 1
-            if before.depth >= self.depth:
-                self.depth = before.depth + 1
 
     def finish(self) -> list[Any]:
         """Be over; who has waited for that."""

@@ -1,10 +1,10 @@
 """What makes calls alike, how their arguments are stacked, and results cut in rows."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from lantern.batching.row import Row, row_at
-from lantern.batching.rows import Alone, Key, Store, new_store
+from lantern.batching.rows import Alone, Given, Key, Store, new_store
 from lantern.errors import ShapeError
 from lantern.tensor.namespace import numpy_namespace as numpy
 from lantern.tensor.stacking import stack as stack_values
@@ -13,6 +13,7 @@ from lantern.value import UNTRACKED, Value, base
 
 __all__ = [
     "NUMBERS",
+    "Common",
     "Stores",
     "check_rows",
     "check_same",
@@ -161,20 +162,49 @@ def stack(column: Sequence[Any], dtype: Any) -> Any:
     return stack_values(column)
 
 
-def stack_columns(rows: Sequence[Sequence[Any]], own: Sequence[int] = ()) -> list[Any]:
+def gather(rows: Sequence[Row], stores: Stores | None) -> Any:
+    """Rows of one kind, stacked; those that were given go to where the others are."""
+    if stores is not None:
+        given = [row for row in rows if type(row.store) is Given]
+        if given:
+            arrays = stack([row.read() for row in given], None)
+            if len(given) == len(rows):
+                return arrays
+            store, start = stores.add(arrays)
+            for position, row in enumerate(given, start):
+                row.store, row.position = store, position
+    return rows[0].store.gather([row.position for row in rows])
+
+
+class Common(NamedTuple):
+    """What is the same in all calls, in place of a stack."""
+
+    value: Any
+
+
+def stack_columns(
+    rows: Sequence[Sequence[Any]],
+    own: Sequence[int] = (),
+    steady: Sequence[int] = (),
+    stores: Stores | None = None,
+) -> list[Any]:
     """Each leaf, stacked over the calls.
 
     Args:
         rows: the leaves of each call.
-        own: which leaves are known to be rows of one store.
+        own: which leaves are known to be rows of one kind.
+        stores: where arrays go that were given, if there are such among the rows.
+        steady: which need not be stacked where they are the same object in all calls.
     """
     kinds = [x.dtype for x in rows[0] if hasattr(x, "dtype") and x.dtype.kind in "fc"]
     dtype = numpy.result_type(*kinds) if kinds else None
     if dtype is not None and dtype.kind == "c":
         dtype = numpy.empty(0, dtype).real.dtype
     return [
-        column[0].store.gather([x.position for x in column])
+        gather(column, stores)
         if i in own
+        else Common(column[0])
+        if i in steady and all(x is column[0] for x in column)
         else stack(column, dtype)
         for i, column in enumerate(zip(*rows, strict=True))
     ]

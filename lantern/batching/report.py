@@ -104,12 +104,15 @@ class Results(list[Any]):
         FigureCanvasAgg(figure)
         axes = figure.add_subplot()
         for number, name in enumerate(dict.fromkeys(run.name for run in self.runs)):
-            places = [i for i, run in enumerate(self.runs) if run.name == name]
-            sizes = [self.runs[i].size for i in places]
+            places = [i for i, run in enumerate(self.runs, 1) if run.name == name]
+            sizes = [run.size for run in self.runs if run.name == name]
             axes.bar(places, sizes, color=f"C{number}", label=name, width=0.9)
         axes.set_xlabel("group of calls, in the order of their running")
         axes.set_ylabel("calls in the group")
-        axes.spines[["top", "right"]].set_visible(False)
         axes.locator_params(integer=True)
+        axes.grid(axis="y", color="#e6e6e6")
+        axes.set_axisbelow(True)
+        axes.spines[["top", "right", "left"]].set_visible(False)
+        axes.tick_params(length=0)
         axes.legend(frameon=False)
         figure.savefig(path, dpi=150)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from itertools import groupby
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 from lantern.batching.rows import Store
 from lantern.errors import RuleError
@@ -12,7 +12,26 @@ from lantern.tensor.stacking import concat
 from lantern.tensor.tensor import Tensor
 from lantern.value import Level, Value
 
-__all__ = ["Row", "row_at"]
+__all__ = ["Kind", "Row", "row_at"]
+
+
+class Kind(NamedTuple):
+    """What is known of an own array before it is computed.
+
+    Attributes:
+        shape, dtype: its own.
+        prompt: the derivative that tracks it.
+        library: the functions of its library.
+        parts: if it is a part of a row, the indices that lead to it.
+        whole: the kind of that row, and its number.
+    """
+
+    shape: tuple[int, ...]
+    dtype: Any
+    prompt: Level
+    library: Any
+    parts: tuple[Any, ...] = ()
+    whole: Any = None
 
 
 class Row(Tensor):

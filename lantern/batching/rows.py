@@ -21,7 +21,7 @@ from lantern.tensor.stacking import concat
 from lantern.tensor.tensor import Tensor
 from lantern.value import UNTRACKED, Rule, Value, base
 
-__all__ = ["Alone", "Key", "Store", "new_store", "take_rows"]
+__all__ = ["Alone", "Given", "Key", "Store", "new_store", "take_rows"]
 
 Key = tuple[Any, ...]
 
@@ -120,6 +120,25 @@ class Alone(Store):
         if len(positions) == 1:
             return self.stack
         return self.stack[numpy.array(positions)]
+
+
+class Given(Store):
+    """The store of an array that came with its example.
+
+    Args:
+        array: the array, or a number.
+        like: an array of its shape and type.
+        batch: whose it is.
+    """
+
+    def __init__(self, array: Any, like: Any, batch: object) -> None:
+        self.array, self.batch = array, batch
+        self.shape, self.dtype = like.shape, like.dtype
+        self.prompt = getattr(array, "prompt", UNTRACKED)
+
+    def row(self, position: int) -> Any:
+        """The array."""
+        return self.array
 
 
 class PlainStore(Store):
@@ -288,8 +307,9 @@ class StoreReceiver(Accumulator):
         if type(index) is slice:
             first = bisect_right(starts, index.start)
             return list(range(first - 1, bisect_right(starts, index.stop - 1)))
-        ends = numpy.searchsorted(starts, numpy.asarray(index.tolist()), side="right")
-        return list(dict.fromkeys((ends - 1).tolist()))
+        index = namespace(index).to_device(index, "cpu")
+        found = numpy.searchsorted(starts, index, side="right") - 1
+        return numpy.bincount(found).nonzero()[0].tolist()
 
     def _has_part(self, n: int, z_bar: Any) -> bool:
         """Whether a stack adds up what it receives in its part of the buffer."""
@@ -331,7 +351,7 @@ class StoreReceiver(Accumulator):
     def _hand_on(self, n: int, contribution: Contribution, read: RowsRead) -> None:
         """Give one stack its share of a read, as a contribution of its own."""
         start, end = self.starts[n], self.ends[n]
-        positions = numpy.arange(end)[read.index].reshape(-1)
+        positions = numpy.arange(self.ends[-1])[read.index].reshape(-1)
         chosen = numpy.flatnonzero((positions >= start) & (positions < end))
         z_bar = read.z_bar
         z_bar = z_bar.reshape((len(positions), *self.shape))[chosen]

@@ -16,11 +16,11 @@ from lantern.batching.grouping import (
     row_alone,
     shared_key,
     stack_alone,
-    stack_columns,
 )
 from lantern.batching.policies import Group, Policy
 from lantern.batching.report import Log
 from lantern.batching.row import Row
+from lantern.cps.context import thread_id
 from lantern.cps.prompt import innermost
 from lantern.errors import ArgumentError
 from lantern.quieting import quiet_levels
@@ -48,6 +48,7 @@ class Scheduler:
         self.groups: dict[Any, Group] = {}
         self.failed: dict[tuple[Body, int], BaseException] = {}  # and nobody knows
         self.level, self.delimiter = next(levels), innermost.get()
+        self.thread = thread_id()
         self.stores = Stores()
         self.alive: dict[Body, None] = {}
         self.current: Any = None
@@ -82,13 +83,14 @@ class Scheduler:
         """Whether a call is to run by itself, and at once.
 
         So it is inside a derivative that a body takes, which will not wait; where a
-        derivative keeps nothing (``no_grad``); and in a checkpoint, which runs again
-        when the batch is over.
+        derivative keeps nothing (``no_grad``); in another thread; and in a checkpoint,
+        which runs again when the batch is over.
         """
         return (
             innermost.get() is not self.delimiter
             or quiet_levels() is not self.quiet
             or self.over
+            or thread_id() != self.thread
         )
 
     def _start(
@@ -144,9 +146,6 @@ class Scheduler:
             function: the batched function.
             args, shared: the arguments by position and by name.
         """
-        if self.closing:
-            raise _closing()
-        body = self.current
         leaves: list[Any] = []
         key = self._key(function, args, shared, leaves)
         form = self.forms.get(key)
@@ -156,11 +155,25 @@ class Scheduler:
             self.forms[key] = form
         if form.is_apart:
             return alone(function, args, shared)
+        return self.put_down(form, leaves)
+
+    def put_down(self, form: Form, leaves: list[Any]) -> Any:
+        """Put down a call of a form; what it gives back."""
+        if self.closing:
+            raise _closing()
+        body = self.current
         call = Call(form, leaves, body, body.depth)
         for i in form.own:
             before = leaves[i].call
-            if before is not None:
-                call.follow(before)
+            if before is None:
+                continue
+            if before.followers is None:
+                before.wait()  # it has failed
+            else:
+                before.followers.append(call)
+                call.missing += 1
+                if before.depth >= call.depth:
+                    call.depth = before.depth + 1
         if not call.missing:
             self._file(call)
         if not form.is_known:
@@ -193,7 +206,9 @@ class Scheduler:
     def _file(self, call: Call) -> None:
         """Put a call that has all it needs into its group."""
         form, leaves = call.form, call.leaves
-        key = (form, *[leaves[i].store for i in form.own]) if form.own else form
+        key: Any = form
+        if form.sorting:
+            key = (form, *[leaves[i].store for i in form.sorting])
         group = self.groups.get(key)
         if group is None:
             group = self.groups[key] = Group(key, form)
@@ -207,6 +222,11 @@ class Scheduler:
             Exception: what its function has raised.
         """
         body = self.current
+        if call.followers is not None and thread_id() != self.thread:
+            raise ArgumentError(
+                "batch: a row that is not yet computed is needed in another thread "
+                "than that of its example. Let the parts run one after another (map)."
+            )
         if body is not None and call.followers is not None:
             call.followers.append(body)
             self._pause(body)
@@ -247,12 +267,12 @@ class Scheduler:
     def _run_group(self, group: Group) -> None:
         """Run a group of calls as one: all who have waited for it can go on."""
         form, calls = group.form, group.calls
-        leaves = stack_columns([call.leaves for call in calls], form.own)
+        leaves = form.stack([call.leaves for call in calls])
         result = form.run(leaves)
         stacks = form.learn(result, len(calls))
         if self.check:
             for i in range(len(calls)):
-                alone = form.run([x[i : i + 1] for x in leaves])
+                alone = form.run(form.part(leaves, i))
                 check_same(form.name, i, alone, result)
         for call in calls:
             if call.rows is None:

@@ -74,13 +74,13 @@ def batch(
     policy: str | Policy = "largest",
     on_error: str = "raise",
     check: bool = False,
+    granularity: str = "function",
 ) -> Results:
     """Run a function on each example, all of them side by side.
 
-    Each example is a body of its own, which stops where it calls a ``batched``
-    function. The results and their derivatives, of any order, in both modes, are those
-    of ``[f(x) for x in examples]``, to rounding. What one example changes outside of
-    itself the others see in no particular order.
+    Each example is a body of its own. The results and their derivatives, of any order,
+    in both modes, are those of ``[f(x) for x in examples]``, to rounding. What one
+    example changes outside of itself the others see in no particular order.
 
     Args:
         f: takes one example; returns any structure.
@@ -92,6 +92,9 @@ def batch(
             whose ``finally`` blocks run; or "return", where the exception stands in
             the place of the result. It has a note that names the example.
         check: run each group row by row as well, and compare.
+        granularity: what waits for other examples: "function", calls of ``batched``
+            ones; or "op", any operation on the arrays in an example and on what is
+            computed of them. Those cannot be written to; others are common to all.
 
     Returns:
         A list of results; its ``report()`` says what was run together, and
@@ -115,16 +118,31 @@ def batch(
         [np.float64(3.0), np.float64(3.0)]
     """
     check_function("batch", f)
+    scheduler = _scheduler(policy, on_error, check, granularity)
+    bodies = scheduler.run(f, examples)
+    results = [body.value if body.error is None else body.error for body in bodies]
+    results = read(results) if scheduler.stores.untracked() else results
+    return Results(results, scheduler.log)
+
+
+def _scheduler(
+    policy: str | Policy, on_error: str, check: bool, granularity: str
+) -> Scheduler:
+    """What the options of ``batch`` ask for."""
     if on_error not in ("raise", "return"):
         raise ArgumentError(
             f"batch: on_error is {on_error!r}. Choose 'raise' or 'return'."
         )
-    scheduler = Scheduler(choose_policy(policy), check, on_error == "return")
-    bodies = scheduler.run(f, examples)
-    results = [body.value if body.error is None else body.error for body in bodies]
-    if scheduler.stores.untracked():
-        results = [read(x) for x in results]
-    return Results(results, scheduler.log)
+    if granularity not in ("function", "op"):
+        raise ArgumentError(
+            f"batch: granularity is {granularity!r}. Choose 'function' or 'op'."
+        )
+    options = choose_policy(policy), check, on_error == "return"
+    if granularity == "function":
+        return Scheduler(*options)
+    from lantern.batching.operations import OperationScheduler
+
+    return OperationScheduler(*options)
 
 
 def fork(*thunks: Callable[[], Any]) -> tuple[Any, ...]:
@@ -155,10 +173,10 @@ def fork(*thunks: Callable[[], Any]) -> tuple[Any, ...]:
     return tuple(scheduler.fork(thunks))
 
 
-def read(result: Any) -> Any:
-    """A result, whose rows that no derivative tracks are plain arrays."""
+def read(results: Any) -> Any:
+    """The results, whose rows that no derivative tracks are plain arrays."""
 
     def leaf(x: Any) -> Any:
         return x.read() if type(x) is Row and x.prompt is UNTRACKED else x
 
-    return tree_replace(leaf, result)
+    return tree_replace(leaf, results)

@@ -55,6 +55,19 @@ def test_beam_search(example):
     assert all(text.endswith(".") for text in found)
 
 
+def test_plain_operations_wait(example):
+    w, reports = example.begin_wide(), []
+
+    def batch(f, examples):
+        results = lantern.batch(f, examples, granularity="op")
+        reports.append(results)
+        return results
+
+    alone = lantern.value_and_grad(example.plain_loss)(w, example.loop)
+    assert example.close(lantern.value_and_grad(example.plain_loss)(w, batch), alone)
+    assert max(run.size for run in reports[0].runs) == example.MANY
+
+
 def test_the_command():
     result = subprocess.run(
         [sys.executable, str(PROGRAM)],
@@ -65,4 +78,4 @@ def test_the_command():
         check=False,
     )
     assert result.returncode == 0, result.stderr
-    assert result.stdout.count("same results") == 4
+    assert result.stdout.count("same results") == 5
