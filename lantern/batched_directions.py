@@ -10,12 +10,12 @@ from collections.abc import Callable
 from itertools import accumulate, pairwise
 from typing import Any
 
-from lantern.batched_map import owned
 from lantern.batched_values import Batched, Examples
 from lantern.checks import check_result, describe
 from lantern.errors import ArgumentError
 from lantern.forward import jvp
 from lantern.reverse import Reverse, grad, strip, track
+from lantern.saving import owned
 from lantern.tensor import linalg
 from lantern.tensor.manipulation import as_array, broadcast_to, moveaxis, reshape
 from lantern.tensor.namespace import array_namespace

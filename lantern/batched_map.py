@@ -15,8 +15,8 @@ from lantern.checks import (
 from lantern.errors import ArgumentError, ShapeError
 from lantern.namespace import namespace
 from lantern.reverse import frozen
+from lantern.saving import owned
 from lantern.tensor.manipulation import as_array, broadcast_to, moveaxis
-from lantern.tensor.namespace import numpy_namespace
 from lantern.tree import tree_leaves, tree_map, tree_structure
 from lantern.value import Value
 
@@ -230,19 +230,6 @@ def _enter(examples: Examples, where: str, axis: int | None, leaf: Any) -> Any:
         return leaf
     axis = _axis(where, axis, len(leaf.shape))
     return Batched(moveaxis(leaf, axis, 0) if axis else leaf, examples)
-
-
-def owned(z: Any, taken: set[int]) -> Any:
-    """A plain array that nobody else holds: a copy of a view, or of one that is taken.
-
-    Args:
-        z: the array.
-        taken: what is known to be somebody's, by identity; z is added.
-    """
-    if type(z) is numpy_namespace.ndarray:
-        z = z if z.flags.owndata and id(z) not in taken else z.copy()
-        taken.add(id(z))
-    return z
 
 
 def _leave(

@@ -10,7 +10,7 @@ from lantern.namespace import namespace
 from lantern.number import in_kind_of
 from lantern.op import kind_of, operand_count, value_class
 from lantern.reverse import Reverse, frozen, strip, track
-from lantern.tree import tree_map
+from lantern.tree import tree_leaves, tree_map
 from lantern.value import (
     Level,
     Receiver,
@@ -228,9 +228,11 @@ def jvp(
     y, *aux = pair("jvp", y) if has_aux else (y,)
     check_result("jvp", y, level)
 
+    taken = set(map(id, tree_leaves(tangents)))
+
     def tangent(leaf: Any) -> Any:
         own = isinstance(leaf, Value) and leaf.prompt is level
-        return leaf.receiver.tangent if own else zeros_like(leaf)
+        return saving.owned(leaf.receiver.tangent, taken) if own else zeros_like(leaf)
 
     return strip(y, level), tree_map(tangent, y), *strip(aux, level)
 

@@ -17,6 +17,7 @@ __all__ = [
     "keep",
     "keep_as_it_is",
     "kept",
+    "owned",
     "register_mutable",
     "unchanged",
 ]
@@ -72,6 +73,20 @@ def unchanged(x: Any, copy: Any) -> bool:
     """Whether a value has the bytes of an earlier copy, and that is soon found out."""
     mutable = _mutable(type(x))
     return mutable is not None and mutable.same is not None and mutable.same(x, copy)
+
+
+def owned(x: Any, taken: set[int]) -> Any:
+    """An array that nobody else holds: a copy of a view, or of one that is taken.
+
+    Args:
+        x: anything; a value is left as it is.
+        taken: what is known to be somebody's, by identity; the result is added.
+    """
+    flags = getattr(x, "flags", None)
+    if flags is not None and (not flags.owndata or id(x) in taken):
+        x = copied(x)
+    taken.add(id(x))
+    return x
 
 
 def kept(level: Any, x: Any) -> Any:

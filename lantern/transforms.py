@@ -22,6 +22,7 @@ from lantern.forward import (
 )
 from lantern.namespace import namespace
 from lantern.reverse import Reverse, grad, record, strip, vjp
+from lantern.saving import owned
 from lantern.tree import tree_leaves, tree_map
 from lantern.value import Receiver, Replayable, Value, base, is_complex, zeros_like
 
@@ -81,7 +82,8 @@ def linearize(f: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, .
             for i, z in enumerate(rules):
                 with namespace(base(z.rule.value)).quiet():  # may be infinite
                     z.tangent = z.fit(_moved(z, known, i))
-            return tree_map(tangent, y)
+            taken = set(map(id, tree_leaves(tangents)))
+            return tree_map(lambda leaf: owned(tangent(leaf), taken), y)
         finally:
             for z in (*rules, *(x.receiver for x in tree_leaves(inputs))):
                 z.tangent = None

@@ -67,3 +67,16 @@ def test_pullbacks_in_turn_leave_their_seeds_and_each_other_alone(read):
     np.testing.assert_array_equal(seed, np.ones(3))
     np.testing.assert_array_equal(first, second)
     np.testing.assert_array_equal(first, third)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [lambda x: x, lambda x: x[::-1], lambda x: (x, x), lambda x: {"a": x, "b": [x]}],
+)
+def test_tangents_have_memory_of_their_own(f):
+    x, v = np.array([1.0, 2.0]), np.array([3.0, 5.0])
+    pushed = lantern.jvp(f, (x,), (v,))[1], lantern.linearize(f, x)[1](v)
+    parts = list(lantern.tree_leaves(pushed))
+    for i, part in enumerate(parts):
+        assert part.flags.writeable
+        assert not any(np.shares_memory(part, other) for other in (*parts[:i], x, v))
