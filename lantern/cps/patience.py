@@ -36,9 +36,12 @@ def _wait_if_long(phase: str, info: dict[str, int]) -> None:
     else:
         usual, raised = delimiter.thresholds
         free = gc.get_threshold() == raised
-    if not free or waiting < _MANY:
+    # Calls that a batch has put down wait as well, but elsewhere: in the middle
+    # generation are many objects of one kind or the other.
+    if not free or (waiting < _MANY and not info["generation"]):
         return
-    gc.set_threshold(max(usual[0], _YOUNG * waiting), usual[1], _RARELY)
+    young = max(usual[0], _YOUNG * waiting) if waiting >= _MANY else usual[0]
+    gc.set_threshold(young, usual[1], _RARELY)
     delimiter.thresholds = usual, gc.get_threshold()
 
 

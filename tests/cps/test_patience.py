@@ -55,6 +55,13 @@ def test_a_long_program_postpones_collections(usual):
     assert old > usual[2]
 
 
+def test_one_whose_many_objects_wait_elsewhere_postpones_full_collections(usual):
+    kept = []
+    young, middle, old = delimited(lambda waiting: long(kept))
+    assert (young, middle) == usual[:2]
+    assert old > usual[2]
+
+
 def test_a_short_one_does_not(usual):
     gc.collect()
     assert delimited(lambda waiting: long(waiting, 10)) == usual
