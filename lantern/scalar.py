@@ -223,7 +223,7 @@ def _cotangent_derivative(n: int, x: float) -> float:
         coefficients = [
             -(a + b) for a, b in zip([*slope, 0, 0], [0, 0, *slope], strict=True)
         ]
-    c = 1 / math.tan(pi * (x - math.floor(x)))
+    c = 1 / math.tan(pi * math.remainder(x, 1.0))  # exact beside whole numbers
     return float(pi ** (n + 1) * sum(a * c**i for i, a in enumerate(coefficients)))
 
 

@@ -159,6 +159,16 @@ class Tensor(StandardArray, Wrapper):
         return base(self).size
 
     @property
+    def nbytes(self) -> int:
+        """The bytes that the elements take."""
+        return base(self).nbytes
+
+    @property
+    def itemsize(self) -> int:
+        """The bytes that one element takes."""
+        return base(self).itemsize
+
+    @property
     def dtype(self) -> Any:
         """The type of the elements."""
         return base(self).dtype
@@ -277,8 +287,8 @@ class Tensor(StandardArray, Wrapper):
     trace = linalg.trace
 
     def dot(self, other: Any) -> Any:
-        """The matrix product with another array."""
-        return linalg.matmul(self, other)
+        """The product over this array's last axis, as that of ``lantern.dot``."""
+        return linalg.dot(self, other)
 
     def copy(self) -> Any:
         """The array as a new value."""
@@ -307,6 +317,13 @@ class Tensor(StandardArray, Wrapper):
     def item(self) -> Any:
         """The only element, as a Python number."""
         return self.plain("item").item()
+
+    def tobytes(self, order: str = "C") -> bytes:
+        """The bytes of the elements."""
+        return self.plain("tobytes").tobytes(order)
+
+    def __round__(self, ndigits: int | None = None) -> Any:
+        return round(base(self), ndigits)
 
     def tolist(self) -> Any:
         """The elements, as nested lists of Python numbers."""
