@@ -106,8 +106,11 @@ def forward(where: str, g: Function, inputs: Any, holomorphic: bool) -> Any:
     def blocks(z: Any) -> Blocks:
         shape = _shape(z)
         if examples.size == 1:
-            own = owned(z, taken)
-            return Blocks([_reshaped(own, (*shape, *_shape(x))) for x, _ in leaves])
+            own = owned(z, taken)  # beside the only number, arrays without elements
+            none = as_array(own)[..., None][..., :0] if len(leaves) > 1 else own
+            columns = [own if count(x) else none for x, _ in leaves]
+            pairs = zip(columns, leaves, strict=True)
+            return Blocks([_reshaped(c, (*shape, *_shape(x))) for c, (x, _) in pairs])
         columns = moveaxis(owned(_rows(z, examples), taken), 0, -1)
         return Blocks(
             [

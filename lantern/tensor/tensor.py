@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from lantern import arithmetic
+from lantern.classes import refuse
 from lantern.errors import DetachError
 from lantern.namespace import namespace
 from lantern.op import Function, keeps, register_class
@@ -27,7 +28,7 @@ from lantern.tensor import (
 )
 from lantern.tensor.accumulator import Accumulator, fits
 from lantern.tensor.device import device, to_device
-from lantern.tensor.namespace import buffers
+from lantern.tensor.namespace import as_scalar, buffers
 from lantern.tensor.refusing import refuse_to_set, refuse_writing
 from lantern.tensor.standard import StandardArray
 from lantern.value import (
@@ -62,10 +63,12 @@ def _emerged(
 
     It is on every operation's way, and so calls no initialiser.
     """
-    if type(primal) is complex:  # as 1j * np.float64(2) is
-        primal = np.complex128(primal)
     receiver = _new(Accumulator)
-    receiver.shape = shape = primal.shape
+    try:
+        receiver.shape = shape = primal.shape
+    except AttributeError:
+        primal = as_scalar(primal)
+        receiver.shape = shape = primal.shape
     receiver.dtype = dtype = primal.dtype
     receiver.rule, receiver.left, receiver.right = rule, left, right
     receiver.aligned = (
@@ -157,16 +160,6 @@ class Tensor(StandardArray, Wrapper):
     def size(self) -> int:
         """The number of elements."""
         return base(self).size
-
-    @property
-    def nbytes(self) -> int:
-        """The bytes that the elements take."""
-        return base(self).nbytes
-
-    @property
-    def itemsize(self) -> int:
-        """The bytes that one element takes."""
-        return base(self).itemsize
 
     @property
     def dtype(self) -> Any:
@@ -318,13 +311,6 @@ class Tensor(StandardArray, Wrapper):
         """The only element, as a Python number."""
         return self.plain("item").item()
 
-    def tobytes(self, order: str = "C") -> bytes:
-        """The bytes of the elements."""
-        return self.plain("tobytes").tobytes(order)
-
-    def __round__(self, ndigits: int | None = None) -> Any:
-        return round(base(self), ndigits)
-
     def tolist(self) -> Any:
         """The elements, as nested lists of Python numbers."""
         return self.plain("tolist").tolist()
@@ -403,3 +389,5 @@ def _operator(function: Function) -> tuple[Function, Function]:
 install(Tensor, _operator, {"matmul": linalg.matmul})
 for package in ("numpy", "cupy"):
     register_class(package, Tensor)
+for other in (np.matrix, "numpy.ma"):
+    register_class(other, refuse)
