@@ -198,6 +198,7 @@ def diagonal(where: str, g: Function, inputs: Any, holomorphic: bool) -> Any:
     for z, (start, stop) in zip(tree_leaves(rows), _sizes(inputs), strict=True):
         if examples.size != 1:
             block = _rows(z, examples)[start:stop]
-            z = reshape(linalg.diagonal(reshape(block, (stop - start, -1))), _shape(z))
+            n = stop - start
+            z = reshape(linalg.diagonal(reshape(block, (n, n))), _shape(z))
         arrays.append(owned(z, set()))
     return Blocks(arrays), aux

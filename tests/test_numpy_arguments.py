@@ -67,6 +67,7 @@ SINGLE = {
     "nanvar": np.nanvar,
     "mean, where": lambda x: np.mean(x, axis=1, where=x > 0),
     "std, where": lambda x: np.std(x, where=x > 0),
+    "differences": lambda x: np.ediff1d(x, to_begin=1.0),
     "mean of a column": lambda x: np.mean(x, where=np.array([True, False, False])),
 }
 

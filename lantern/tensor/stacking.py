@@ -66,9 +66,9 @@ def _concat(*operands: Any, axis: int) -> Rule:
     Rule:
         each x_bar = its part of z_bar
     """
-    ends = accumulate([x.shape[axis] for x in operands], initial=0)
-    xp = namespace(*operands)
+    shapes, xp = [x.shape for x in operands], namespace(*operands)
     z_bar = yield (xp.concat(operands, axis=axis), operands := ())[0]
+    ends = accumulate([shape[axis] for shape in shapes], initial=0)
     before = (slice(None),) * (axis % len(z_bar.shape))
     for start, stop in pairwise(ends):
         yield z_bar[(*before, slice(start, stop))]
