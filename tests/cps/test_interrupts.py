@@ -1,5 +1,6 @@
 """An exception at any moment, even between our own lines, spoils nothing after it."""
 
+import gc
 import signal
 import sys
 import time
@@ -168,6 +169,15 @@ def test_interrupts_at_random_times(alarm, monkeypatch):
         except (KeyboardInterrupt, ResumptionError):
             interrupts += 1
         assert [program() for program, _ in programs] == [v for _, v in programs]
+
+
+def test_an_interrupt_amidst_a_collection_is_not_lost(alarm):
+    many = [[] for _ in range(400_000)]
+    with pytest.raises(KeyboardInterrupt):
+        alarm(0.0005)
+        gc.collect()  # takes longer, and what is called behind it takes no exception
+        time.sleep(5)
+    del many
 
 
 def test_a_signal_handler_that_uses_the_library(alarm):
