@@ -51,7 +51,7 @@ def reduced_axes(shape: tuple[int, ...], axis: Any) -> tuple[int, ...]:
 
 def spread(z: Any, shape: tuple[int, ...], axis: Any) -> Any:
     """A reduction's result with the axes that it removed back, of length 1."""
-    if axis is None:
+    if axis is None or not shape:
         return z  # it broadcasts as it is
     lengths = list(shape)
     for a in (axis,) if type(axis) is int else reduced_axes(shape, axis):

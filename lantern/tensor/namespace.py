@@ -368,7 +368,7 @@ def quiet() -> Any:
 
 
 def as_scalar(primal: Any) -> Any:
-    """A result that is no array, as ``1j * np.float64(2)`` is none, as NumPy's scalar."""
+    """A result that is no array as NumPy's scalar; ``1j * np.float64(2)`` is none."""
     if type(primal) is complex:
         return np.complex128(primal)
     raise ArgumentError(
