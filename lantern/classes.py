@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import Any
 
 from lantern.errors import ArgumentError
-from lantern.namespace import is_array_class
 from lantern.value import Value
 
 __all__ = ["refuse", "register_class", "value_class"]
@@ -22,11 +21,11 @@ def register_class(kind: type | str, cls: ValueClass) -> None:
 
 
 def refuse(kind: type) -> type[Value]:
-    """Arrays whose arithmetic is not NumPy's, or not known, have no class here."""
+    """No class tracks what looks like NumPy's arrays, and is something else."""
     raise ArgumentError(
-        f"lantern: an array of {kind.__module__}.{kind.__qualname__} cannot be "
-        f"tracked, nor meet tracked values. Convert it to an array of NumPy: "
-        f"numpy.array(x)."
+        f"{kind.__module__}.{kind.__qualname__}: no rule knows what it does. Give an "
+        f"array: numpy.asarray(x), x.toarray() of a sparse one; of a masked one "
+        f"x.filled(0.0), and leave elements out with lantern.where."
     )
 
 
@@ -44,6 +43,8 @@ def _class_for(kind: type) -> type[Value]:
     for cls in kind.__mro__:
         names += cls, cls.__module__, cls.__module__.partition(".")[0]
     found = next(_registered[name] for name in names if name in _registered)
-    if found is _registered[object] and is_array_class(kind):
-        refuse(kind)
+    if found is _registered[object] and (
+        hasattr(kind, "__array__") or hasattr(kind, "dtype")
+    ):
+        found = refuse
     return found if isinstance(found, type) else found(kind)

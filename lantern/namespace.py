@@ -16,7 +16,7 @@ from typing import Any
 from lantern import scalar
 from lantern.errors import ArgumentError, MissingRuleError
 
-__all__ = ["is_array_class", "namespace", "register_namespace"]
+__all__ = ["namespace", "register_namespace"]
 
 _GENERIC = (
     "abs ceil conj floor ieee_divide ieee_pow imag logical_not maximum minimum "
@@ -151,11 +151,6 @@ def namespace(x: Any, *others: Any) -> Any:
         if found is scalar or _yields(cls, kind):
             found, cls = functions, kind
     return found
-
-
-def is_array_class(cls: type) -> bool:
-    """Whether a class is one of arrays, by NumPy's protocols."""
-    return hasattr(cls, "__array__") or hasattr(cls, "dtype")
 
 
 def _yields(cls: type, other: type) -> bool:

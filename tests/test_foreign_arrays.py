@@ -33,7 +33,7 @@ class Foreign:
 @pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")
 def test_they_are_no_inputs():
     for x in (MASKED, np.matrix(MATRIX), Foreign()):
-        with pytest.raises(ArgumentError, match="NumPy"):
+        with pytest.raises(ArgumentError, match="no rule knows"):
             grad(lambda x: (x * x).sum())(x)
 
 

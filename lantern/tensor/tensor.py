@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from lantern import arithmetic
-from lantern.classes import refuse
 from lantern.errors import DetachError
 from lantern.namespace import namespace
 from lantern.op import Function, keeps, register_class
@@ -389,5 +388,3 @@ def _operator(function: Function) -> tuple[Function, Function]:
 install(Tensor, _operator, {"matmul": linalg.matmul})
 for package in ("numpy", "cupy"):
     register_class(package, Tensor)
-for other in (np.matrix, "numpy.ma"):
-    register_class(other, refuse)
