@@ -10,7 +10,7 @@ from lantern.namespace import namespace
 from lantern.number import in_kind_of
 from lantern.op import kind_of, operand_count, value_class
 from lantern.reverse import Reverse, frozen, strip, track
-from lantern.tree import tree_map
+from lantern.tree import is_leaf, tree_map
 from lantern.value import (
     Level,
     Receiver,
@@ -230,8 +230,10 @@ def jvp(
 
     def tangent(leaf: Any) -> Any:
         own = isinstance(leaf, Value) and leaf.prompt is level
-        return leaf.receiver.tangent if own else zeros_like(leaf)
+        y_dot = leaf.receiver.tangent if own else zeros_like(leaf)
+        return y_dot if alone else saving.copied(y_dot)
 
+    alone = is_leaf(y)  # two results may have come from one
     return strip(y, level), tree_map(tangent, y), *strip(aux, level)
 
 
@@ -240,4 +242,4 @@ def give_tangent(x: Value, tangent: Any) -> None:
     tangent = unwrapped(tangent)
     if not getattr(tangent, "shape", ()):
         tangent = in_kind_of(x, tangent)
-    x.receiver.tangent = x.receiver.fit(tangent)
+    x.receiver.tangent = x.receiver.fit(saving.copied(tangent))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import lantern
-from lantern import grad, vjp
+from lantern import grad, jvp, vjp
 
 DRIVERS = ["in place", "switching"]
 # f, and the arguments: cases where a cotangent is handed on as it is
@@ -67,3 +67,12 @@ def test_pullbacks_in_turn_leave_their_seeds_and_each_other_alone(read):
     np.testing.assert_array_equal(seed, np.ones(3))
     np.testing.assert_array_equal(first, second)
     np.testing.assert_array_equal(first, third)
+
+
+@pytest.mark.parametrize("f", [lambda x: (x, x.T, +x), lambda x: [x, x[::-1], x]])
+def test_tangents_share_memory_with_nothing(f):
+    x, x_dot = np.ones(3), np.arange(3.0)
+    tangents = jvp(f, (x,), (x_dot,))[1]
+    for a, b in itertools.combinations([x, x_dot, *tangents], 2):
+        assert not np.shares_memory(a, b)
+    assert not np.shares_memory(jvp(lambda x: x, (x,), (x_dot,))[1], x_dot)
