@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any
 
 from lantern.errors import DetachError, MissingRuleError, MutationError
-from lantern.tree import tree_map
+from lantern.tree import tree_leaves, tree_map
 from lantern.value import Value, base, is_complex, is_container, is_tracked
 
 __all__ = ["OUR_NAMES", "ArrayProtocols", "find_function", "works_on_plain_values"]
@@ -234,6 +234,8 @@ class ArrayProtocols:
         if module.endswith("scimath"):
             args = _in_domain(name, *args)
         function = find_function(name, module)
+        if function is None and not any(map(is_tracked, tree_leaves((args, kwargs)))):
+            return func(*tree_map(base, args), **tree_map(base, kwargs))  # as np.savez
         return _call(f"{module}.{name}", function, args, kwargs)
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:

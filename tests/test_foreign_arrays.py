@@ -1,5 +1,6 @@
 """Arrays whose arithmetic is not NumPy's are refused in words, never misread."""
 
+import io
 import re
 
 import numpy as np
@@ -92,3 +93,14 @@ def test_lists_are_arrays():
     assert lantern.cumulative_sum([1.0, 2.0]).tolist() == [1.0, 3.0]
     assert lantern.linalg.outer([1.0, 2.0], [3.0]).tolist() == [[3.0], [6.0]]
     assert lantern.take_along_axis([1.0, 2.0], [1], 0).tolist() == [2.0]
+
+
+def test_what_has_no_rule_computes_on_untracked_tensors():
+    x = lantern.Tensor([1.0, 2.0])
+    file = io.BytesIO()
+    np.savez(file, x=x)
+    file.seek(0)
+    np.testing.assert_array_equal(np.load(file)["x"], x)
+    assert np.apply_over_axes(np.sum, lantern.Tensor(MATRIX), [0]).shape == (1, 2)
+    with pytest.raises(lantern.MissingRuleError):
+        grad(lambda x: np.apply_over_axes(np.sum, x, [0])[0])(np.ones(2))
