@@ -106,8 +106,11 @@ def forward(where: str, g: Function, inputs: Any, holomorphic: bool) -> Any:
     def blocks(z: Any) -> Blocks:
         shape = _shape(z)
         if examples.size == 1:
-            own = owned(z, taken)
-            return Blocks([_reshaped(own, (*shape, *_shape(x))) for x, _ in leaves])
+            own = owned(z, taken)  # beside the only number, arrays without elements
+            none = as_array(own)[..., None][..., :0] if len(leaves) > 1 else own
+            columns = [own if count(x) else none for x, _ in leaves]
+            pairs = zip(columns, leaves, strict=True)
+            return Blocks([_reshaped(c, (*shape, *_shape(x))) for c, (x, _) in pairs])
         columns = moveaxis(owned(_rows(z, examples), taken), 0, -1)
         return Blocks(
             [
@@ -195,6 +198,7 @@ def diagonal(where: str, g: Function, inputs: Any, holomorphic: bool) -> Any:
     for z, (start, stop) in zip(tree_leaves(rows), _sizes(inputs), strict=True):
         if examples.size != 1:
             block = _rows(z, examples)[start:stop]
-            z = reshape(linalg.diagonal(reshape(block, (stop - start, -1))), _shape(z))
+            n = stop - start
+            z = reshape(linalg.diagonal(reshape(block, (n, n))), _shape(z))
         arrays.append(owned(z, set()))
     return Blocks(arrays), aux

@@ -61,7 +61,7 @@ def describe(leaf: Any) -> str:
     """What a leaf is, for messages."""
     shape = getattr(leaf, "shape", ())
     if shape and isinstance(shape, tuple):
-        return f"an array of {leaf.dtype} of shape {shape}"
+        return f"an array of {getattr(leaf, 'dtype', 'bytes')} of shape {shape}"
     return f"{base(leaf)!r} of type {type(base(leaf)).__name__}"
 
 
@@ -71,7 +71,7 @@ def check_scalar(where: str, y: Any, holomorphic: bool) -> None:
     kind = getattr(getattr(y, "dtype", None), "kind", "")
     if (kind == "f" or type(y) is float) and not shape and not holomorphic:
         return
-    if shape or not is_number(y) or kind == "b":
+    if shape or not is_number(y) or kind in {"b", "U", "S", "M", "m"}:
         got = f"shape {shape}" if shape else describe(y)
         raise NotScalarError(
             f"{where}: f must return a scalar, got {got}. Use vjp with a seed, or "

@@ -3,9 +3,10 @@
 from collections.abc import Callable
 from typing import Any
 
+from lantern.errors import ArgumentError
 from lantern.value import Value
 
-__all__ = ["register_class", "value_class"]
+__all__ = ["refuse", "register_class", "value_class"]
 
 ValueClass = type[Value] | Callable[[type], type[Value]]
 
@@ -17,6 +18,15 @@ def register_class(kind: type | str, cls: ValueClass) -> None:
     """Let a class, or what a function makes of each type, track a type or a module."""
     _registered[kind] = cls
     _classes.clear()
+
+
+def refuse(kind: type) -> type[Value]:
+    """No class tracks what looks like NumPy's arrays, and is something else."""
+    raise ArgumentError(
+        f"{kind.__module__}.{kind.__qualname__}: no rule knows what it does. Give an "
+        f"array: numpy.asarray(x), x.toarray() of a sparse one; of a masked one "
+        f"x.filled(0.0), and leave elements out with lantern.where."
+    )
 
 
 def value_class(primal: Any) -> type[Value]:
@@ -33,4 +43,8 @@ def _class_for(kind: type) -> type[Value]:
     for cls in kind.__mro__:
         names += cls, cls.__module__, cls.__module__.partition(".")[0]
     found = next(_registered[name] for name in names if name in _registered)
+    if found is _registered[object] and (
+        hasattr(kind, "__array__") or hasattr(kind, "dtype")
+    ):
+        found = refuse
     return found if isinstance(found, type) else found(kind)

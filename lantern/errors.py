@@ -19,6 +19,7 @@ __all__ = [
     "MutationError",
     "NestingError",
     "NoDelimiterError",
+    "NotArrayError",
     "NotScalarError",
     "OptionError",
     "PositionError",
@@ -65,6 +66,10 @@ class TakenNameError(LanternError, KeyError):
 
 class NotScalarError(ArgumentError):
     """A gradient was asked of a function whose result is not one number."""
+
+
+class NotArrayError(ArgumentError, AttributeError):
+    """A function of arrays was given a number, or something else that is no array."""
 
 
 class DetachError(LanternError, TypeError):

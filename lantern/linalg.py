@@ -136,9 +136,7 @@ def outer(x1: Any, x2: Any, /) -> Any:
         array([[3., 4.],
                [6., 8.]])
     """
-    for x in (x1, x2):
-        if len(as_array(x).shape) != 1:
-            numpy_namespace.linalg.outer(
-                *(numpy_namespace.ones(x.shape) for x in (x1, x2))
-            )
+    shapes = [as_array(x).shape for x in (x1, x2)]
+    if {len(shape) for shape in shapes} != {1}:  # NumPy's words
+        numpy_namespace.linalg.outer(*map(numpy_namespace.ones, shapes))
     return products.outer(x1, x2)

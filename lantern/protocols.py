@@ -11,8 +11,8 @@ from functools import cache
 from typing import Any
 
 from lantern.errors import DetachError, MissingRuleError, MutationError
-from lantern.tree import tree_map
-from lantern.value import Value, base, is_container, is_tracked
+from lantern.tree import tree_leaves, tree_map
+from lantern.value import Value, base, is_complex, is_container, is_tracked
 
 __all__ = ["OUR_NAMES", "ArrayProtocols", "find_function", "works_on_plain_values"]
 
@@ -61,7 +61,8 @@ _METHODS = {
     ("logaddexp", "reduce"): "logsumexp",
     ("add", "accumulate"): "cumsum",
     ("multiply", "accumulate"): "cumprod",
-    ("multiply", "outer"): "outer",
+    ("maximum", "accumulate"): "cummax",
+    ("minimum", "accumulate"): "cummin",
 }
 
 
@@ -146,6 +147,20 @@ def _write_at(name: str, target: Any, index: Any, *v: Any) -> None:
     target[...] = method(*v)  # type: ignore[index]  # a buffer
 
 
+def _crossed(x: Any, y: Any) -> tuple[Any, Any]:
+    """Two arrays in the shapes in which each element of one meets all of the other."""
+    lantern: Any = sys.modules["lantern"]
+    x, y = lantern.asarray(x), lantern.asarray(y)
+    return lantern.reshape(x, x.shape + (1,) * len(y.shape)), y
+
+
+def _in_domain(name: str, x: Any, *others: Any) -> tuple[Any, ...]:
+    """The arguments of a function of ``numpy.emath``, complex where need be."""
+    plain = abs(base(x)) > 1 if name.startswith("arc") else base(x) < 0
+    outside = not is_complex(x) and getattr(plain, "any", lambda: plain)()
+    return x + 0j if outside else x, *others
+
+
 def _call(name: str, function: Any, args: Any, kwargs: Any) -> Any:
     """Run our function as NumPy's was called, or say that there is no rule for it."""
     if function is not None and _accepts(function, args, kwargs):
@@ -180,10 +195,12 @@ class ArrayProtocols:
         kwargs.pop("out", None)
         if method == "at":
             return _write_at(name, *inputs)
+        if method == "outer":
+            return ufunc(*_crossed(*inputs), **kwargs)
         if method != "__call__":
             ours = _METHODS.get((name, method))
             function = find_function(ours) if ours else None
-            if function is not None and method == "reduce":
+            if function is not None:
                 kwargs.setdefault("axis", 0)  # as a ufunc, and unlike np.sum
             return _call(f"numpy.{name}.{method}", function, inputs, kwargs)
         if works_on_plain_values(name):
@@ -214,7 +231,11 @@ class ArrayProtocols:
             del kwargs["casting"]  # the default, said aloud by np.row_stack
         if works_on_plain_values(name):
             return func(*tree_map(base, args), **tree_map(base, kwargs))
+        if module.endswith("scimath"):
+            args = _in_domain(name, *args)
         function = find_function(name, module)
+        if function is None and not any(map(is_tracked, tree_leaves((args, kwargs)))):
+            return func(*tree_map(base, args), **tree_map(base, kwargs))  # as np.savez
         return _call(f"{module}.{name}", function, args, kwargs)
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:

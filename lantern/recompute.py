@@ -294,6 +294,10 @@ def remat_loop(
         Griewank (1992); Chen, Xu, Zhang and Guestrin (2016), sections 4.3 and 4.4.
     """
     check_function("remat_loop", step)
+    if not hasattr(n, "__index__") or n < 0:
+        raise ArgumentError(
+            f"remat_loop: n is {n!r}. Give the number of steps, from 0 on."
+        )
     if policy == "sqrt":
         pieces, levels = math.ceil(math.sqrt(n)), 1
     elif policy == "log":

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Any, ClassVar
 
 from lantern.arithmetic import positive
-from lantern.checks import is_number
+from lantern.checks import check_function, is_number
 from lantern.cps import Prompt, delimit, shift
 from lantern.cps.prompt import in_force
 from lantern.errors import ArgumentError, MissingRuleError, RuleError
@@ -262,6 +262,7 @@ def early_exit(body: Callable[[Callable[[Any], Any]], Any]) -> Any:
         >>> f(2.0), lantern.grad(f)(2.0)  # x**8
         (256.0, 1024.0)
     """
+    check_function("early_exit", body)
     prompt = Prompt("early_exit")
 
     def leave(value: Any = None) -> Any:

@@ -12,7 +12,7 @@ from contextlib import nullcontext
 from importlib import import_module
 from typing import Any
 
-from lantern.errors import MissingExtraError
+from lantern.errors import MissingExtraError, NotArrayError
 
 pi, inf, nan = math.pi, math.inf, math.nan
 
@@ -102,11 +102,6 @@ def real(x: Any) -> Any:
 def imag(x: Any) -> Any:
     """The imaginary part."""
     return x.imag
-
-
-def hypot(x: Any, y: Any) -> float:
-    """``sqrt(x * x + y * y)`` without overflow."""
-    return math.hypot(x, y)
 
 
 def sign(x: Any) -> Any:
@@ -223,7 +218,7 @@ def _cotangent_derivative(n: int, x: float) -> float:
         coefficients = [
             -(a + b) for a, b in zip([*slope, 0, 0], [0, 0, *slope], strict=True)
         ]
-    c = 1 / math.tan(pi * (x - math.floor(x)))
+    c = 1 / math.tan(pi * math.remainder(x, 1.0))  # exact beside whole numbers
     return float(pi ** (n + 1) * sum(a * c**i for i, a in enumerate(coefficients)))
 
 
@@ -271,7 +266,7 @@ def sinc(x: Any) -> Any:
 
 deg2rad, rad2deg = math.radians, math.degrees
 fmod, fabs, ldexp = math.fmod, math.fabs, math.ldexp
-copysign, nextafter = math.copysign, math.nextafter
+copysign, hypot, nextafter = math.copysign, math.hypot, math.nextafter
 modf, round = math.modf, round
 
 
@@ -395,3 +390,11 @@ def _upper(x: float, y: float) -> float:
         if abs(c * d - 1) < 1e-16:
             break
     return total * math.exp(x * math.log(y) - y - math.lgamma(x))
+
+
+def __getattr__(name: str) -> Any:
+    """Refuse, in words, what only arrays have."""
+    raise NotArrayError(
+        f"{name}: it is a function of arrays, and was given none. Give an array, or "
+        f"make one of numbers: lantern.array([x, y])."
+    )

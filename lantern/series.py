@@ -247,6 +247,11 @@ def jet(
                 f"jet: {name} must be a tuple or list with one entry for each argument "
                 f"of f, got {type(argument).__name__}. Write jet(f, (x,), ([1.0],))."
             )
+    if not all(isinstance(terms, tuple | list) for terms in series):
+        raise ArgumentError(
+            f"jet: the series of an argument must be a tuple or list of its terms, got "
+            f"{series!r}. Write jet(f, (x,), ([1.0],))."
+        )
     lengths = {len(terms) for terms in series}
     if len(series) != len(primals) or len(lengths) > 1:
         raise ShapeError(

@@ -39,7 +39,7 @@ class Container(NamedTuple):
 
 def _rebuild_dict(tree: Any, children: list[Any]) -> Any:
     rebuilt = copy(tree)  # keeps what a subclass carries, as a default factory
-    rebuilt.update(zip(tree, children, strict=True))
+    dict.update(rebuilt, zip(tree, children, strict=True))  # a Counter's adds
     return rebuilt
 
 

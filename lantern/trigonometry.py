@@ -4,7 +4,7 @@ from typing import Any
 
 from lantern.namespace import namespace
 from lantern.op import elementwise
-from lantern.value import Rule
+from lantern.value import Rule, is_complex
 
 __all__ = [
     "acos",
@@ -83,6 +83,11 @@ def tan(x: Any, /) -> Rule:
     yield z_bar * (1 + z * z)
 
 
+def _to_one(x: Any) -> Any:
+    """``1 - x``, on the side of the branch cut on which a complex x is."""
+    return -(x - 1) if is_complex(x) else 1 - x
+
+
 @elementwise
 def asin(x: Any, /) -> Rule:
     """The inverse sine of x, in radians.
@@ -91,7 +96,7 @@ def asin(x: Any, /) -> Rule:
         x: (...); result: (...)
 
     Rule:
-        x_bar = z_bar / sqrt(1 - x * x)
+        x_bar = z_bar / (sqrt(1 - x) * sqrt(1 + x))
 
     Example:
         >>> asin(0.0)
@@ -99,7 +104,7 @@ def asin(x: Any, /) -> Rule:
     """
     xp = namespace(x)
     z_bar = yield xp.asin(x)
-    yield xp.ieee_divide(z_bar, xp.sqrt(1 - x * x))
+    yield xp.ieee_divide(z_bar, xp.sqrt(_to_one(x)) * xp.sqrt(_to_one(-x)))
 
 
 @elementwise
@@ -110,7 +115,7 @@ def acos(x: Any, /) -> Rule:
         x: (...); result: (...)
 
     Rule:
-        x_bar = z_bar / -sqrt(1 - x * x)
+        x_bar = -z_bar / (sqrt(1 - x) * sqrt(1 + x))
 
     Example:
         >>> acos(1.0)
@@ -118,7 +123,7 @@ def acos(x: Any, /) -> Rule:
     """
     xp = namespace(x)
     z_bar = yield xp.acos(x)
-    yield xp.ieee_divide(z_bar, -xp.sqrt(1 - x * x))
+    yield xp.ieee_divide(-z_bar, xp.sqrt(_to_one(x)) * xp.sqrt(_to_one(-x)))
 
 
 @elementwise
@@ -137,7 +142,7 @@ def acosh(x: Any, /) -> Rule:
     """
     xp = namespace(x)
     z_bar = yield xp.acosh(x)
-    yield xp.ieee_divide(z_bar, xp.sqrt(x - 1) * xp.sqrt(x + 1))
+    yield xp.ieee_divide(z_bar, xp.sqrt(x - 1) * xp.sqrt(_to_one(-x)))
 
 
 @elementwise
@@ -148,7 +153,7 @@ def atanh(x: Any, /) -> Rule:
         x: (...); result: (...)
 
     Rule:
-        x_bar = z_bar / (1 - x * x)
+        x_bar = z_bar / ((1 - x) * (1 + x))
 
     Example:
         >>> atanh(0.0)
@@ -156,7 +161,7 @@ def atanh(x: Any, /) -> Rule:
     """
     xp = namespace(x)
     z_bar = yield xp.atanh(x)
-    yield xp.ieee_divide(z_bar, 1 - x * x)
+    yield xp.ieee_divide(z_bar, (1 - x) * (1 + x))
 
 
 @elementwise
@@ -224,7 +229,8 @@ def tanh(x: Any, /) -> Rule:
         x: (...); result: (...)
 
     Rule:
-        x_bar = z_bar * (1 - z * z)
+        x_bar = z_bar * (1 - z * z), whose relative error grows with cosh(x)**2: it is
+        below 1e-12 up to abs(x) = 5, and the absolute error below 1e-15 everywhere
 
     Example:
         >>> tanh(0.0)

@@ -299,3 +299,33 @@ class TestBesideThePeers:
             point = np.array(point) if isinstance(point, list) else point
             found = grad(eval(f"lambda x: {program}", names))(point)
             assert f"\n| {row} | {cell(found)} |" in text
+
+
+# Each on the side of the branch cut that the sign of its zero says.
+ON_A_CUT = (1.3 + 0j, -1.3 + 0j, complex(1.3, -0.0), complex(-1.3, -0.0))
+
+
+@pytest.mark.parametrize("x", ON_A_CUT)
+@pytest.mark.parametrize("name", ["asin", "acos", "acosh"])
+def test_the_derivative_on_a_branch_cut(name, x):
+    f, step = getattr(lantern, name), 1e-6
+    beside = complex(x.real + step, x.imag), complex(x.real - step, x.imag)
+    expected = (f(beside[0]) - f(beside[1])) / (2 * step)
+    np.testing.assert_allclose(grad(f, holomorphic=True)(x), expected, rtol=1e-6)
+    array = jvp(f, (np.array(x),), (np.array(1 + 0j),))[1]
+    np.testing.assert_allclose(array, expected, rtol=1e-6)
+
+
+def test_derivatives_near_a_pole_keep_their_precision():
+    near = 1 - 2.0**-40
+    exact = 1 / (2.0**-40 * (2 - 2.0**-40))
+    for x in (near, np.float64(near)):
+        np.testing.assert_allclose(grad(lantern.atanh)(x), exact, rtol=1e-14)
+        np.testing.assert_allclose(grad(lantern.asin)(x), exact**0.5, rtol=1e-14)
+        np.testing.assert_allclose(grad(lantern.acos)(x), -(exact**0.5), rtol=1e-14)
+
+
+@pytest.mark.parametrize("x", [-1e-12, -1e-300, -1 - 2.0**-40, -3 + 2.0**-40])
+def test_the_derivative_of_lgamma_beside_a_whole_number(x):
+    found = grad(lantern.lgamma)(x)
+    assert found == pytest.approx(-1 / (x - round(x)), rel=1e-10)

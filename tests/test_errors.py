@@ -289,3 +289,25 @@ def test_what_looks_like_an_array_and_is_none(name):
         for f in (lambda x: strange * x, lambda x: lantern.sum(strange @ x)):
             with pytest.raises((ArgumentError, DetachError)):
                 derivative(f)(x)
+
+
+NOT_THAT = {
+    "early_exit": lambda: lantern.early_exit(3),
+    "jet": lambda: lantern.jet(lantern.sin, (1.0,), (1.0,)),
+    "remat_loop": lambda: lantern.remat_loop(lambda y, i: y, 1.0, -3),
+    "remat_loop, text": lambda: lantern.remat_loop(lambda y, i: y, 1.0, "a"),
+}
+
+
+@pytest.mark.parametrize("name", NOT_THAT)
+def test_an_argument_of_another_kind_is_refused_in_words(name):
+    raises(ArgumentError, name.partition(",")[0], NOT_THAT[name])
+
+
+def test_an_axis_that_arrays_to_be_joined_do_not_have():
+    with pytest.raises(ValueError, match="axis 3"):
+        grad(lambda x: lantern.concat([x, x], axis=3).sum())(np.ones(2))
+
+
+def test_the_diagonal_of_no_hessian():
+    assert lantern.diag_hessian(lambda x: lantern.sum(x * x))(np.ones(0)).shape == (0,)

@@ -219,7 +219,7 @@ def test_every_operation_has_a_case():
         and operation.rule.__module__ != "lantern.op"  # its docstring's example
         and not operation.rule.__module__.startswith("lantern.torch.")  # torch_face
     }
-    assert ours == covered
+    assert ours - {"custom"} == covered  # that one is there when it is imported
 
 
 def test_imag():

@@ -291,3 +291,16 @@ class TestHessians:
         z = X + 1j * X[::-1]
         got = hessian(lambda z: (z**3).sum(), holomorphic=True)(z)
         np.testing.assert_allclose(got, np.diag(6 * z))
+
+
+@pytest.mark.parametrize("D", [jacfwd, jacrev, jacobian])
+def test_an_array_of_nothing_beside_the_only_number(D):
+    def f(x, y):
+        return np.sin(x) * 2.0 + np.sum(y)
+
+    found = D(f, argnums=(0, 1))(np.array(0.3), np.zeros((0, 3)))
+    assert [np.shape(g) for g in found] == [(), (0, 3)]
+    assert found[0] == 2 * np.cos(0.3)
+    twice = hessian(f, argnums=(0, 1))(np.array(0.3), np.zeros((0, 3)))
+    shapes = [[np.shape(block) for block in row] for row in twice]
+    assert shapes == [[(), (0, 3)], [(0, 3), (0, 3, 0, 3)]]

@@ -628,3 +628,9 @@ class TestRefusals:
 
         with pytest.raises(DetachError, match="pickle"):
             grad(lambda x: (pickle.dumps(x), x)[1])(1.0)
+
+
+def test_a_counter_keeps_its_class():
+    found = grad(lambda c: c["x"] * c["y"])(Counter(x=3, y=2))
+    assert type(found) is Counter
+    assert found == {"x": 2.0, "y": 3.0}

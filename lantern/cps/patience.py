@@ -8,6 +8,8 @@ and hardly ever at old ones. A short program never gets here.
 
 import gc
 from contextvars import copy_context
+from functools import partial
+from typing import Any
 
 from lantern.cps.prompt import innermost
 
@@ -23,11 +25,11 @@ _RARELY = 1_000
 """Collections of the middle generation between two full ones; CPython's own is 10."""
 
 
-def _wait_if_long(phase: str, info: dict[str, int]) -> None:
+def _wait_if_long(collections: Any, info: dict[str, int]) -> None:
     """Called by the collector, in the thread whose program has made many objects."""
     # Not innermost.get(): it would remember, for next time, a value that the change of
     # context in whose midst the collector may have started is about to drop.
-    delimiter = copy_context().get(innermost) if phase == "start" else None
+    delimiter = copy_context().get(innermost)
     if delimiter is None or delimiter.movable or not delimiter.live:
         return
     waiting, usual = len(delimiter.waiting), gc.get_threshold()
@@ -45,10 +47,22 @@ def _wait_if_long(phase: str, info: dict[str, int]) -> None:
     delimiter.thresholds = usual, gc.get_threshold()
 
 
+class Collections:
+    """Told of each collection by setting an attribute: ``start`` or ``stop``.
+
+    A signal that comes during a collection is handled by the first Python code behind
+    it. If that were a callback of the collector, an exception, as that of Ctrl-C, would
+    be lost there. So a function runs at the start alone; ``stop`` is a slot.
+    """
+
+    __slots__ = ("stop",)
+    start = property(fset=_wait_if_long)
+
+
 def resume_collecting(usual: Thresholds, raised: Thresholds) -> None:
     """Collect as usual again, unless the program itself has changed its mind since."""
     if gc.get_threshold() == raised:
         gc.set_threshold(*usual)
 
 
-gc.callbacks.append(_wait_if_long)
+gc.callbacks.append(partial(setattr, Collections()))

@@ -25,4 +25,4 @@ def evaluate(function: Any, *operands: Any, name: str = "") -> Any:
         return function(*operands)
     scipys = array_namespace(*operands).scipys(name or function.__name__)
     z = scipys(*operands)
-    return z if any(hasattr(x, "dtype") for x in operands) else float(z)
+    return z if any(hasattr(x, "dtype") for x in operands) else z.item()

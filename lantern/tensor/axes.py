@@ -17,6 +17,7 @@ __all__ = [
     "line",
     "of_type",
     "part",
+    "per",
     "prepared",
     "reduced_axes",
     "refuse",
@@ -42,7 +43,7 @@ def refuse(where: str, **options: Any) -> None:
 
 def reduced_axes(shape: tuple[int, ...], axis: Any) -> tuple[int, ...]:
     """The axes that a reduction removes, counted from 0."""
-    if axis is None:
+    if axis is None or not shape:  # NumPy lets a number be summed over axis 0
         return tuple(range(len(shape)))
     axes = tuple(axis) if hasattr(axis, "__iter__") else (axis,)
     return tuple(a % len(shape) for a in axes)
@@ -50,7 +51,7 @@ def reduced_axes(shape: tuple[int, ...], axis: Any) -> tuple[int, ...]:
 
 def spread(z: Any, shape: tuple[int, ...], axis: Any) -> Any:
     """A reduction's result with the axes that it removed back, of length 1."""
-    if axis is None:
+    if axis is None or not shape:
         return z  # it broadcasts as it is
     lengths = list(shape)
     for a in (axis,) if type(axis) is int else reduced_axes(shape, axis):
@@ -80,7 +81,7 @@ def prepared(
 
 
 def of_type(z: Any, dtype: Any) -> Any:
-    """A result in the type that was asked for: NumPy widens sums of short integers."""
+    """A result in the type that was asked for, which NumPy may have widened."""
     return z if dtype is None or z.dtype == dtype else astype(z, dtype)
 
 
@@ -90,6 +91,11 @@ def how_many(x: Any, axis: Any, keepdims: bool, where: Any) -> Any:
     xp = array_namespace(x, base(where))
     counted = xp.broadcast_to(xp.asarray(base(where)), x.shape)
     return xp.sum(counted, axis=axis, keepdims=keepdims)
+
+
+def per(z: Any, n: Any) -> Any:
+    """A sum divided by plain numbers, which leave float32 as it is."""
+    return of_type(z / n, z.dtype if z.dtype.kind in "fc" else None)
 
 
 def line(name: str, x: Any, axis: int | None, dtype: Any, out: Any) -> tuple[Any, int]:

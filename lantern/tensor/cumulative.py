@@ -6,6 +6,7 @@ from lantern.errors import ShapeError
 from lantern.namespace import namespace
 from lantern.op import linear, op
 from lantern.tensor.axes import line, of_type, part
+from lantern.tensor.manipulation import as_array
 from lantern.tensor.namespace import array_namespace
 from lantern.tensor.stacking import concat
 from lantern.value import Rule, base
@@ -191,6 +192,7 @@ def cumulative_sum(
         >>> cumulative_sum(np.array([1.0, 2.0]), include_initial=True)
         array([0., 1., 3.])
     """
+    x = as_array(x)
     x, axis = line("cumulative_sum", x, _only_axis("sum", x, axis), dtype, out)
     z = of_type(_cumsum(x, axis), dtype)
     return _with_initial(z, axis, 0) if include_initial else z
@@ -215,6 +217,7 @@ def cumulative_prod(
         >>> cumulative_prod(np.array([2.0, 3.0]), include_initial=True)
         array([1., 2., 6.])
     """
+    x = as_array(x)
     x, axis = line("cumulative_prod", x, _only_axis("prod", x, axis), dtype, out)
     z = of_type(_cumprod(x, axis), dtype)
     return _with_initial(z, axis, 1) if include_initial else z

@@ -8,7 +8,7 @@ from lantern.tensor.axes import part
 from lantern.tensor.creation import arrays, asarray
 from lantern.tensor.manipulation import astype, axis_of, broadcast_to, reshape
 from lantern.tensor.namespace import array_namespace
-from lantern.tensor.stacking import concat
+from lantern.tensor.stacking import cast, concat
 from lantern.value import Value, base
 
 __all__ = ["diff", "ediff1d", "gradient", "trapezoid"]
@@ -61,10 +61,10 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
         >>> ediff1d(np.array([1.0, 4.0, 9.0]), to_begin=0.0)
         array([0., 3., 5.])
     """
-    parts = arrays(*(x for x in (to_begin, ary, to_end) if x is not None))
-    parts = [reshape(x, (-1,)) for x in parts]
-    middle = 0 if to_begin is None else 1
-    return concat([*parts[:middle], diff(parts[middle]), *parts[middle + 1 :]])
+    ary = asarray(ary)
+    parts = [to_begin, diff(reshape(ary, -1)), to_end]
+    parts = [cast(asarray(x), ary.dtype, "same_kind") for x in parts if x is not None]
+    return concat([reshape(x, -1) for x in parts])
 
 
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:

@@ -89,6 +89,7 @@ def ldexp(x: Any, /, n: Any) -> Rule:
         >>> ldexp(3.0, 2)
         12.0
     """
+    n = base(n)  # which is no integer, if it is tracked
     z_bar = yield (namespace(x).ldexp(x, n), x := None)[0]
     yield namespace(z_bar).ldexp(z_bar, n)
 

@@ -262,7 +262,7 @@ def take_along_axis(arr: Any, indices: Any, axis: int | None = -1) -> Any:
     arr = as_array(arr)
     if axis is None:
         arr, axis = reshape(arr, -1), 0
-    return getitem(arr, along_axis(arr, base(indices), axis))
+    return getitem(arr, along_axis(arr, base(as_array(indices)), axis))
 
 
 def along_axis(x: Any, indices: Any, axis: int) -> Any:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from lantern.arithmetic import conj
-from lantern.tensor.manipulation import as_array, permute_dims
+from lantern.tensor.manipulation import as_array, axis_of, permute_dims
 from lantern.tensor.namespace import array_namespace
 from lantern.tensor.standard import as_constant
 from lantern.tree import tree_map
@@ -82,7 +82,7 @@ def half_triangle(x: Any, upper: bool = False) -> Any:
 def axes_last(x: Any, *axes: int) -> Any:
     """An array with some axes moved to the end, in this order."""
     ndim = len(x.shape)
-    last = [range(ndim)[a] for a in axes]
+    last = [axis_of(a, ndim) for a in axes]
     order = [i for i in range(ndim) if i not in last] + last
     return x if order == list(range(ndim)) else permute_dims(x, order)
 

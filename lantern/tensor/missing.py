@@ -181,7 +181,9 @@ def nanvar(
         np.float64(1.0)
     """
     x, mask = _numbers(a, where)
-    return var(x, axis, dtype, out, ddof, keepdims, where=mask, **options)
+    z = var(x, axis, dtype, out, ddof, keepdims, where=mask, **options)
+    n = how_many(x, axis, keepdims, mask) - (ddof or options.get("correction", 0))
+    return _or_nan(z, n, None)
 
 
 def nanstd(
@@ -206,7 +208,9 @@ def nanstd(
         np.float64(1.0)
     """
     x, mask = _numbers(a, where)
-    return std(x, axis, dtype, out, ddof, keepdims, where=mask, **options)
+    z = std(x, axis, dtype, out, ddof, keepdims, where=mask, **options)
+    n = how_many(x, axis, keepdims, mask) - (ddof or options.get("correction", 0))
+    return _or_nan(z, n, None)
 
 
 def nancumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:

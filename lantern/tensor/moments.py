@@ -9,7 +9,16 @@ from lantern.errors import ShapeError
 from lantern.namespace import namespace
 from lantern.op import elementwise, op
 from lantern.tensor import reduction
-from lantern.tensor.axes import count, how_many, prepared, reduced_axes, refuse, spread
+from lantern.tensor.axes import (
+    count,
+    how_many,
+    of_type,
+    per,
+    prepared,
+    reduced_axes,
+    refuse,
+    spread,
+)
 from lantern.tensor.creation import asarray
 from lantern.tensor.linalg import matmul
 from lantern.tensor.manipulation import broadcast_to, permute_dims, reshape, squeeze
@@ -58,15 +67,16 @@ def var(
     less = ddof or correction
     if is_complex(a):
         options: Any = {"ddof": less, "keepdims": keepdims, "where": where}
-        return var(real(a), axis, **options) + var(imag(a), axis, **options)
-    if where is True:
-        return _var(a, axis, less, keepdims)
-    n = how_many(a, axis, keepdims, where) - less
-    centre = reduction.sum(a, axis, keepdims=True, where=where)
-    deviation = a - centre / how_many(a, axis, True, where)
-    return (
-        reduction.sum(deviation * deviation, axis, keepdims=keepdims, where=where) / n
-    )
+        z = var(real(a), axis, **options) + var(imag(a), axis, **options)
+    elif where is True:
+        z = _var(a, axis, less, keepdims)
+    else:
+        n = choice.maximum(how_many(a, axis, keepdims, where) - less, 0)
+        centre = reduction.sum(a, axis, keepdims=True, where=where)
+        deviation = a - per(centre, how_many(a, axis, True, where))
+        squares = deviation * deviation
+        z = per(reduction.sum(squares, axis, keepdims=keepdims, where=where), n)
+    return of_type(z, dtype)
 
 
 @op

@@ -23,6 +23,7 @@ __all__ = [
     "DeviceNamespace",
     "array_namespace",
     "arrays",
+    "as_scalar",
     "buffers",
     "devices",
     "find_device",
@@ -364,6 +365,16 @@ def find_device(name: Any) -> tuple[ArrayNamespace, int | None]:
 def quiet() -> Any:
     """A block in which a division by zero is no warning: its result is not used."""
     return np.errstate(divide="ignore", invalid="ignore", over="ignore")
+
+
+def as_scalar(primal: Any) -> Any:
+    """A result that is no array as NumPy's scalar; ``1j * np.float64(2)`` is none."""
+    if type(primal) is complex:
+        return np.complex128(primal)
+    raise ArgumentError(
+        f"lantern: an operation with an array of objects gave {primal!r} of type "
+        f"{type(primal).__name__}. Convert the array to numbers: x.astype(float)."
+    )
 
 
 def array_namespace(*operands: Any) -> Any:

@@ -11,6 +11,7 @@ from lantern.tensor.axes import (
     count,
     how_many,
     of_type,
+    per,
     prepared,
     reduced_axes,
     spread,
@@ -98,8 +99,8 @@ def mean(
     """
     if where is not True:
         n = how_many(a, axis, keepdims, where)
-        return sum(a, axis, dtype, out, keepdims, where=where) / n
-    return _mean(prepared("mean", a, dtype, out), axis, keepdims)
+        return per(sum(a, axis, dtype, out, keepdims, where=where), n)
+    return of_type(_mean(prepared("mean", a, dtype, out), axis, keepdims), dtype)
 
 
 @linear
@@ -137,8 +138,12 @@ def max(
         array([3., 4.])
     """
     fill = _fill("max", a, initial, where, -math.inf)
-    z = _max(prepared("max", a, None, out, where, fill), axis, keepdims)
-    return z if initial is None else choice.maximum(z, initial)
+    x = prepared("max", a, None, out, where, fill)
+    if initial is None:
+        return _max(x, axis, keepdims)
+    if not count(x.shape, axis):
+        return _of_nothing(x, axis, keepdims, initial)
+    return choice.maximum(_max(x, axis, keepdims), initial)
 
 
 def min(
@@ -160,11 +165,20 @@ def min(
         array([1., 2.])
     """
     fill = _fill("min", a, initial, where, math.inf)
-    z = _min(prepared("min", a, None, out, where, fill), axis, keepdims)
-    return z if initial is None else choice.minimum(z, initial)
+    x = prepared("min", a, None, out, where, fill)
+    if initial is None:
+        return _min(x, axis, keepdims)
+    if not count(x.shape, axis):
+        return _of_nothing(x, axis, keepdims, initial)
+    return choice.minimum(_min(x, axis, keepdims), initial)
 
 
 amax, amin = max, min
+
+
+def _of_nothing(x: Any, axis: Any, keepdims: bool, initial: Any) -> Any:
+    """What remains where no element is left."""
+    return _sum(x, axis, keepdims) + initial
 
 
 def _fill(name: str, x: Any, initial: Any, where: Any, bound: float) -> Any:
@@ -277,7 +291,10 @@ def _others(x: Any, axes: tuple[int, ...]) -> Any:
     kept = [a for a in range(len(x.shape)) if a not in axes]
     order = [*kept, *axes]
     moved = xp.permute_dims(x, order)
-    flat = xp.reshape(moved, (*(x.shape[a] for a in kept), -1))
+    n = count(x.shape, axes)
+    flat = xp.reshape(moved, (*(x.shape[a] for a in kept), n))
+    if not n:
+        return x
     ones = xp.ones_like(flat[..., :1])
     before = xp.concat([ones, flat[..., :-1]], axis=-1)
     after = xp.concat([flat[..., 1:], ones], axis=-1)

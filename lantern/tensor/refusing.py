@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from lantern.classes import register_class
-from lantern.errors import ArgumentError, DetachError, MutationError
+from lantern.classes import refuse, register_class
+from lantern.errors import DetachError, MutationError
 from lantern.op import Function
 from lantern.tensor.namespace import numpy_namespace
 from lantern.tensor.standard import writeable
-from lantern.value import Value, base, is_tracked
+from lantern.value import base, is_tracked
 
 __all__ = ["refuse_out", "refuse_to_set", "refuse_writing"]
 
@@ -69,17 +69,5 @@ def refuse_out(name: str, args: Any, kwargs: dict[str, Any]) -> None:
         )
 
 
-# Where arrays come from that look like NumPy's, and are something else.
-_STRANGE = "numpy.ma numpy.ma.core scipy pandas torch jax jaxlib tensorflow".split()
-
-
-def _refuse(kind: type) -> type[Value]:
-    raise ArgumentError(
-        f"{kind.__module__}.{kind.__qualname__}: no rule knows what it does. Give an "
-        f"array: numpy.asarray(x), x.toarray() of a sparse one; of a masked one "
-        f"x.filled(0.0), and leave elements out with lantern.where."
-    )
-
-
-for _kind in (numpy_namespace.matrix, *_STRANGE):
-    register_class(_kind, _refuse)
+for _kind in (numpy_namespace.matrix, "numpy.ma"):
+    register_class(_kind, refuse)

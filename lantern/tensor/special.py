@@ -282,7 +282,6 @@ def _sinc_derivative(x: Any, n: int) -> Any:
     v = xp.where(near, u, 0)
     term, series = v ** (n % 2), 0
     for k in range(n + n % 2, 7 * n + 26, 2):
-        sign = (-1) ** (k // 2)
-        series = series + term * (sign / ((k + 1) * math.factorial(k - n)))
-        term = term * (v * v)
+        series = series + term * ((-1) ** (k // 2) / (k + 1))
+        term = term * (v * v / ((k - n + 1) * (k - n + 2)))  # v**i / i!, never large
     return math.pi**n * xp.where(near, series, far)

@@ -184,7 +184,7 @@ def eig(a: Any) -> Any:
 
     Example:
         >>> import numpy as np
-        >>> eig(np.array([[2.0, 1.0], [0.0, 3.0]])).eigenvalues
+        >>> eig(np.array([[2.0, 1.0], [0.0, 3.0]])).eigenvalues.real
         array([2., 3.])
     """
     w, v = _eig(as_array(a))
@@ -199,7 +199,7 @@ def eigvals(a: Any) -> Any:
 
     Example:
         >>> import numpy as np
-        >>> eigvals(np.array([[2.0, 1.0], [0.0, 3.0]]))
+        >>> eigvals(np.array([[2.0, 1.0], [0.0, 3.0]])).real
         array([2., 3.])
     """
     if not any_value(a):

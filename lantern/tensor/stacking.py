@@ -4,6 +4,7 @@ from collections.abc import Callable
 from itertools import accumulate, pairwise
 from typing import Any
 
+from lantern.errors import ShapeError
 from lantern.namespace import namespace
 from lantern.op import linear
 from lantern.tensor.manipulation import alike, astype, reshape
@@ -45,6 +46,10 @@ def concat(
     arrays = alike(list(arrays))
     if axis is None:
         arrays, axis = [reshape(x, -1) for x in arrays], 0
+    if not all(x.shape for x in arrays):
+        raise ShapeError(
+            "concat: numbers have no axis to be joined along. Use lantern.stack."
+        )
     return cast(_concat(*arrays, axis=axis), dtype, casting)
 
 
@@ -61,9 +66,9 @@ def _concat(*operands: Any, axis: int) -> Rule:
     Rule:
         each x_bar = its part of z_bar
     """
-    ends = accumulate([x.shape[axis] for x in operands], initial=0)
-    xp = namespace(*operands)
+    shapes, xp = [x.shape for x in operands], namespace(*operands)
     z_bar = yield (xp.concat(operands, axis=axis), operands := ())[0]
+    ends = accumulate([shape[axis] for shape in shapes], initial=0)
     before = (slice(None),) * (axis % len(z_bar.shape))
     for start, stop in pairwise(ends):
         yield z_bar[(*before, slice(start, stop))]

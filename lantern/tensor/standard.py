@@ -67,6 +67,23 @@ class StandardArray(OperatorValue):
         """The array itself, unless that would lose a derivative."""
         raise NotImplementedError
 
+    @property
+    def nbytes(self) -> int:
+        """The bytes that the elements take."""
+        return int(base(self).nbytes)
+
+    @property
+    def itemsize(self) -> int:
+        """The bytes that one element takes."""
+        return int(base(self).itemsize)
+
+    def tobytes(self, order: str = "C") -> bytes:
+        """The bytes of the elements."""
+        return bytes(self.plain("tobytes").tobytes(order))
+
+    def __round__(self, ndigits: int | None = None) -> Any:
+        return round(base(self), ndigits)
+
     def __dlpack__(
         self,
         *,

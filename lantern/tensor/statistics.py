@@ -13,6 +13,7 @@ from lantern.tensor.axes import prepared, reduced_axes, refuse
 from lantern.tensor.creation import asarray
 from lantern.tensor.manipulation import astype, axis_of, permute_dims, reshape
 from lantern.tensor.namespace import array_namespace, numpy_namespace
+from lantern.tensor.reduction import mean
 from lantern.value import Value, base
 
 __all__ = [
@@ -47,7 +48,7 @@ class _Sorted:
     def __init__(self, name: str, x: Any, axis: Any, keepdims: bool, nan: bool) -> None:
         x = prepared(name, x, None, None)
         if axis is not None:
-            axis = [axis] if isinstance(axis, int) else axis
+            axis = axis if hasattr(axis, "__iter__") else [axis]
             axis = [axis_of(i, len(x.shape)) for i in axis]
         axes = reduced_axes(x.shape, axis)
         kept = [i for i in range(len(x.shape)) if i not in axes]
@@ -57,6 +58,8 @@ class _Sorted:
         if keepdims:
             self.shape = tuple(1 if i in axes else m for i, m in enumerate(x.shape))
         self.rows = reshape(permute_dims(x, (*kept, *axes)), (math.prod(lengths), n))
+        if not n:  # what is the middle of nothing: nan, as the mean
+            self.rows, n = mean(self.rows, axis=1, keepdims=True), 1
         plain = base(self.rows)
         self.xp = array_namespace(plain)
         self.order = self.xp.argsort(plain, axis=1, kind="stable")
@@ -250,6 +253,8 @@ def _places(xp: Any, count: Any, q: Any, method: str) -> Any:
     q, np = q.tolist() if hasattr(q, "tolist") else q, numpy_namespace
     q = np.reshape(np.asarray(q, dtype=float), (-1, 1))
     counts = count.tolist() if hasattr(count, "tolist") else [count]
+    if not q.size:
+        return xp.zeros((0, len(counts)))
     columns = {
         n: np.quantile(np.arange(max(n, 1), dtype=float), q, method=method)
         for n in set(counts)

@@ -27,7 +27,7 @@ from lantern.tensor import (
 )
 from lantern.tensor.accumulator import Accumulator, fits
 from lantern.tensor.device import device, to_device
-from lantern.tensor.namespace import buffers
+from lantern.tensor.namespace import as_scalar, buffers
 from lantern.tensor.refusing import refuse_to_set, refuse_writing
 from lantern.tensor.standard import StandardArray
 from lantern.value import (
@@ -62,10 +62,12 @@ def _emerged(
 
     It is on every operation's way, and so calls no initialiser.
     """
-    if type(primal) is complex:  # as 1j * np.float64(2) is
-        primal = np.complex128(primal)
     receiver = _new(Accumulator)
-    receiver.shape = shape = primal.shape
+    try:
+        receiver.shape = shape = primal.shape
+    except AttributeError:
+        primal = as_scalar(primal)
+        receiver.shape = shape = primal.shape
     receiver.dtype = dtype = primal.dtype
     receiver.rule, receiver.left, receiver.right = rule, left, right
     receiver.aligned = (
@@ -277,8 +279,8 @@ class Tensor(StandardArray, Wrapper):
     trace = linalg.trace
 
     def dot(self, other: Any) -> Any:
-        """The matrix product with another array."""
-        return linalg.matmul(self, other)
+        """The product over this array's last axis, as that of ``lantern.dot``."""
+        return linalg.dot(self, other)
 
     def copy(self) -> Any:
         """The array as a new value."""

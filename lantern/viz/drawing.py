@@ -3,6 +3,7 @@
 import io
 import re
 from collections.abc import Callable
+from fractions import Fraction
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -95,6 +96,8 @@ def brief(x: Any) -> str:
         if len(shape) == 1 and shape[0] <= 4:
             return f"[{' '.join(map(brief, x.tolist()))}]"
         return f"{'×'.join(map(str, shape))} array"
+    if isinstance(x, Fraction):  # which newer Pythons would round
+        return clipped(str(x), 16)
     try:
         return f"({x:.4g})" if isinstance(x, complex) else f"{x:.4g}"
     except (TypeError, ValueError):

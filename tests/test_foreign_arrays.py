@@ -1,0 +1,106 @@
+"""Arrays whose arithmetic is not NumPy's are refused in words, never misread."""
+
+import io
+import re
+
+import numpy as np
+import pytest
+
+import lantern
+from lantern import ArgumentError, LanternError, grad, vjp
+
+MASKED = np.ma.array([1.0, 2.0, 3.0], mask=[False, True, False])
+MATRIX = [[1.0, 2.0], [3.0, 4.0]]
+
+
+class Foreign:
+    """What an array of another library looks like."""
+
+    __array_ufunc__ = None
+    dtype, shape = np.dtype(float), (3,)
+
+    def __array__(self, *args, **kwargs):
+        return np.ones(3)
+
+    def __mul__(self, other):
+        return NotImplemented if isinstance(other, lantern.Tensor) else self
+
+    __rmul__ = __mul__
+
+    def sum(self, **options):
+        return 3.0
+
+
+@pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")
+def test_they_are_no_inputs():
+    for x in (MASKED, np.matrix(MATRIX), Foreign()):
+        with pytest.raises(ArgumentError, match="no rule knows"):
+            grad(lambda x: (x * x).sum())(x)
+
+
+@pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")
+def test_they_meet_no_tracked_array():
+    meetings = {
+        "masked, right": lambda x: x * MASKED,
+        "masked, left": lambda x: MASKED * x,
+        "masked, by a function": lambda x: np.add(x, MASKED),
+        "foreign": lambda x: x * Foreign(),
+        "objects": lambda x: np.sum(np.array([1, 2, 3], dtype=object) * x),
+    }
+    for f in meetings.values():
+        with pytest.raises(TypeError) as caught:
+            grad(lambda x, f=f: f(x).sum())(np.ones(3))
+        assert isinstance(caught.value, LanternError)
+    for f in (lambda x: x * np.matrix(MATRIX), lambda x: np.matrix(MATRIX) * x):
+        with pytest.raises(ArgumentError, match="matrix"):
+            vjp(f, np.eye(2))
+
+
+def test_they_can_be_converted():
+    def f(x):
+        return np.sum(x * MASKED.filled(0.0))
+
+    np.testing.assert_array_equal(grad(f)(np.ones(3)), [1.0, 0.0, 3.0])
+
+
+@pytest.mark.parametrize("y", [np.array("a"), np.datetime64("2020"), np.array(b"a")])
+def test_a_result_that_is_no_number_is_refused(y):
+    with pytest.raises(ArgumentError, match="must return a scalar"):
+        grad(lambda x: y)(1.0)
+
+
+def test_a_view_of_memory_is_no_array():
+    with pytest.raises(ArgumentError, match="cannot differentiate"):
+        grad(lambda x: x)(memoryview(b"abc"))
+
+
+NEEDS_ARRAYS = {
+    "softmax": lambda: lantern.softmax(2.0),
+    "where": lambda: lantern.where(3.0),
+    "empty_like": lambda: lantern.empty_like(2.0),
+}
+
+
+@pytest.mark.parametrize("name", NEEDS_ARRAYS)
+def test_a_function_of_arrays_says_that_it_needs_one(name):
+    with pytest.raises(lantern.NotArrayError) as caught:
+        NEEDS_ARRAYS[name]()
+    assert isinstance(caught.value, TypeError)
+    assert re.match(r"^\w+: .+[.] .+[.]$", str(caught.value))
+
+
+def test_lists_are_arrays():
+    assert lantern.cumulative_sum([1.0, 2.0]).tolist() == [1.0, 3.0]
+    assert lantern.linalg.outer([1.0, 2.0], [3.0]).tolist() == [[3.0], [6.0]]
+    assert lantern.take_along_axis([1.0, 2.0], [1], 0).tolist() == [2.0]
+
+
+def test_what_has_no_rule_computes_on_untracked_tensors():
+    x = lantern.Tensor([1.0, 2.0])
+    file = io.BytesIO()
+    np.savez(file, x=x)
+    file.seek(0)
+    np.testing.assert_array_equal(np.load(file)["x"], x)
+    assert np.apply_over_axes(np.sum, lantern.Tensor(MATRIX), [0]).shape == (1, 2)
+    with pytest.raises(lantern.MissingRuleError):
+        grad(lambda x: np.apply_over_axes(np.sum, x, [0])[0])(np.ones(2))

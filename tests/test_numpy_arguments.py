@@ -1,0 +1,114 @@
+"""NumPy's functions with rarer arguments: value and type are as without us."""
+
+import numpy as np
+import pytest
+from scipy import special
+
+from lantern import LanternError, grad, vjp
+from lantern.testing import check_grads
+from lantern.value import base
+
+MATRIX = np.array([[0.7, -0.4, 1.3], [0.2, 0.9, -1.1]])
+STACK = np.linspace(-1.0, 1.5, 18).reshape(2, 3, 3)
+NUMBER = np.array(0.7)
+NOTHING = np.zeros((0, 3))
+COMPLEX = np.array([0.6 + 0.3j, -0.4 + 1.1j])
+
+CALLS = {
+    "accumulate": (lambda x: np.add.accumulate(x), MATRIX),
+    "accumulate, axis": (lambda x: np.multiply.accumulate(x, 1), MATRIX),
+    "running maximum": (lambda x: np.maximum.accumulate(x), MATRIX),
+    "outer": (lambda x: np.multiply.outer(x, [1.0, 2.0]), MATRIX),
+    "outer of a number": (lambda x: np.multiply.outer(x, [1.0, 2.0]), NUMBER),
+    "outer of any ufunc": (lambda x: np.arctan2.outer([1.0, 2.0], x), MATRIX),
+    "dot of stacks": (lambda x: x.dot(x), STACK),
+    "emath.sqrt": (lambda x: np.emath.sqrt(x), MATRIX),
+    "emath.log": (lambda x: np.emath.log(x), MATRIX),
+    "emath.power": (lambda x: np.emath.power(x, 0.5), MATRIX),
+    "emath.arcsin": (lambda x: np.emath.arcsin(x), MATRIX),
+    "sign of complex": (np.sign, COMPLEX),
+    "conj": (lambda x: x.conj(), COMPLEX),
+    "expi of a number": (special.expi, 0.6 + 0.3j),
+    "sum over axis 0 of a number": (lambda x: np.sum(x, axis=0), NUMBER),
+    "max over axis -1 of a number": (lambda x: np.max(x, axis=-1), NUMBER),
+    "add.reduce of a number": (np.add.reduce, NUMBER),
+    "prod of nothing": (lambda x: np.prod(x, axis=0), NOTHING),
+    "max of nothing": (lambda x: np.max(x, axis=0, initial=2.0), NOTHING),
+    "min of nothing": (lambda x: np.min(x, initial=2.0), NOTHING),
+    "mean, integers": (lambda x: np.mean(x, dtype=int), MATRIX),
+    "var, complex": (lambda x: np.var(x, dtype=complex), MATRIX),
+    "var of nothing": (lambda x: np.nanvar(x, axis=1, ddof=4), MATRIX),
+    "median, axis": (lambda x: np.median(x, axis=np.int64(1)), MATRIX),
+    "no quantiles": (lambda x: np.quantile(x, [], axis=1), MATRIX),
+}
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("name", CALLS)
+def test_a_call_with_rarer_arguments(name):
+    f, x = CALLS[name]
+    expected, found = np.asarray(f(x)), np.asarray(base(vjp(f, x)[0]))
+    assert found.dtype == expected.dtype
+    np.testing.assert_allclose(found, expected, rtol=1e-15, atol=1e-15)
+    if found.dtype.kind in "fc" and found.size and np.isfinite(found).all():
+        check_grads(f, (x,))
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_the_median_of_nothing_is_nan():
+    value, pullback = vjp(np.median, NOTHING)
+    assert np.isnan(value)
+    assert pullback(1.0)[0].shape == NOTHING.shape
+
+
+SINGLE = {
+    "nanmean": np.nanmean,
+    "nanstd": lambda x: np.nanstd(x, axis=0),
+    "nanvar": np.nanvar,
+    "mean, where": lambda x: np.mean(x, axis=1, where=x > 0),
+    "std, where": lambda x: np.std(x, where=x > 0),
+    "differences": lambda x: np.ediff1d(x, to_begin=1.0),
+    "mean of a column": lambda x: np.mean(x, where=np.array([True, False, False])),
+}
+
+
+@pytest.mark.parametrize("name", SINGLE)
+def test_what_counts_elements_leaves_single_precision(name):
+    x = MATRIX.astype(np.float32)
+    value = vjp(SINGLE[name], x)[0]
+    assert value.dtype == np.float32
+    np.testing.assert_array_equal(value, SINGLE[name](x))
+
+
+def test_sinc_in_half_precision():
+    x = np.array([0.3, 0.7, 0.1])
+    found = grad(lambda x: np.sinc(x).sum())(x.astype(np.float16))
+    np.testing.assert_allclose(found, grad(lambda x: np.sinc(x).sum())(x), rtol=2e-3)
+
+
+def test_what_a_scalar_of_numpy_has():
+    def f(x):
+        assert (x.nbytes, x.itemsize, round(x, 1)) == (8, 8, 0.7)
+        return x * x
+
+    assert grad(f)(np.float64(0.7)) == 1.4
+
+
+REFUSED = {
+    "no axis to join along": (lambda x: np.concatenate([x, x]), ValueError),
+    "no matrix": (lambda x: np.trace(x), ValueError),
+    "bytes": (lambda x: x.tobytes(), TypeError),
+    "an exponent that is no integer": (lambda x: np.ldexp(x, x), TypeError),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_refused_is_refused_in_words(name):
+    f, kind = REFUSED[name]
+    with pytest.raises(kind) as caught:
+        vjp(f, NUMBER)
+    assert (
+        isinstance(caught.value, LanternError)
+        or "axis" in str(caught.value)
+        or ("ldexp" in str(caught.value))
+    )
