@@ -12,6 +12,7 @@ from lantern.torch.nn.functional.loss import *
 from lantern.torch.nn.functional.margin import *
 from lantern.torch.nn.functional.normalisation import *
 from lantern.torch.nn.functional.pooling import *
+from lantern.torch.nn.functional.sampling import *
 from lantern.torch.nn.functional.shaping import *
 
 

@@ -24,14 +24,32 @@ _F = methods.FUNCTIONS
 where = _F["where"]
 
 
-def reduced(losses: Tensor, reduction: str) -> Tensor:
+def chosen(reduction: str, size_average: Any, reduce: Any) -> str:
+    """A reduction, checked, which older programs name by two truths."""
+    if size_average is None and reduce is None:
+        if reduction not in ("mean", "sum", "none"):
+            raise OptionError(f"{reduction} is not a valid value for reduction")
+        return reduction
+    name = "none"
+    if reduce is None or reduce:
+        name = "mean" if size_average is None or size_average else "sum"
+    warnings.warn(
+        f"size_average and reduce args will be deprecated, please use "
+        f"reduction={name!r} instead.",
+        stacklevel=4,
+    )
+    return name
+
+
+def reduced(
+    losses: Tensor, reduction: str, size_average: Any = None, reduce: Any = None
+) -> Tensor:
     """The mean or the sum of losses, or they themselves."""
+    reduction = chosen(reduction, size_average, reduce)
     if reduction == "mean":
         return losses.mean()
     if reduction == "sum":
         return losses.sum()
-    if reduction != "none":
-        raise OptionError(f"{reduction} is not a valid value for reduction")
     return losses
 
 
@@ -58,7 +76,9 @@ def mse_loss(
     _same_size("mse_loss", input, target)
     difference = input - target
     losses = difference * difference
-    return reduced(losses if weight is None else losses * weight, reduction)
+    return reduced(
+        losses if weight is None else losses * weight, reduction, size_average, reduce
+    )
 
 
 def l1_loss(
@@ -70,7 +90,7 @@ def l1_loss(
 ) -> Tensor:
     """The absolute differences."""
     _same_size("l1_loss", input, target)
-    return reduced((input - target).abs(), reduction)
+    return reduced((input - target).abs(), reduction, size_average, reduce)
 
 
 def smooth_l1_loss(
@@ -83,10 +103,15 @@ def smooth_l1_loss(
 ) -> Tensor:
     """The absolute differences, squares where they are below beta."""
     if beta == 0:
-        return l1_loss(input, target, reduction=reduction)
+        return l1_loss(input, target, size_average, reduce, reduction)
     _same_size("smooth_l1_loss", input, target)
     d = (input - target).abs()
-    return reduced(where(d < beta, d * d * (0.5 / beta), d - 0.5 * beta), reduction)
+    return reduced(
+        where(d < beta, d * d * (0.5 / beta), d - 0.5 * beta),
+        reduction,
+        size_average,
+        reduce,
+    )
 
 
 def huber_loss(
@@ -97,6 +122,8 @@ def huber_loss(
     weight: Any = None,
 ) -> Tensor:
     """Half the squares of the differences, straight beyond delta."""
+    if delta <= 0:
+        raise EagerError("huber_loss does not support non-positive values for delta.")
     _same_size("huber_loss", input, target)
     d = (input - target).abs()
     losses = where(d < delta, d * d * 0.5, (d - 0.5 * delta) * delta)
@@ -126,7 +153,9 @@ def binary_cross_entropy(
     yes = _bounded_log(input, tiny)
     no = _bounded_log(1 - input, tiny)
     losses = -(target * yes + (1 - target) * no)
-    return reduced(losses if weight is None else losses * weight, reduction)
+    return reduced(
+        losses if weight is None else losses * weight, reduction, size_average, reduce
+    )
 
 
 def _bounded_log(x: Tensor, tiny: float) -> Tensor:
@@ -159,7 +188,9 @@ def binary_cross_entropy_with_logits(
     else:
         factor = (pos_weight - 1) * target + 1
         losses = (1 - target) * input - factor * logsigmoid(input)
-    return reduced(losses if weight is None else losses * weight, reduction)
+    return reduced(
+        losses if weight is None else losses * weight, reduction, size_average, reduce
+    )
 
 
 def kl_div(
@@ -176,8 +207,8 @@ def kl_div(
     else:
         losses = _F["xlogy"](target, target) - target * input
     if reduction == "batchmean":
-        return losses.sum() / input.shape[0]
-    return reduced(losses, reduction)
+        return losses.sum() / (input.shape[0] if base(input).ndim else 1)
+    return reduced(losses, reduction, size_average, reduce)
 
 
 def nll_loss(
@@ -194,18 +225,19 @@ def nll_loss(
     Shapes:
         input: (classes,), (n, classes) or (n, classes, ...); target: (), (n,), (n, ...)
     """
-    x, index, scales = _classes(input, target, weight, ignore_index)
-    picked = x.gather(-1, fresh(np.where(scales > 0, index, 0)[..., None])).squeeze(-1)
-    losses = where(fresh(scales > 0), -picked * fresh(scales), 0.0)
+    reduction = chosen(reduction, size_average, reduce)
+    x, index, kept, scales = _classes(input, target, weight, ignore_index)
+    picked = x.gather(-1, fresh(np.where(kept, index, 0)[..., None])).squeeze(-1)
+    losses = where(fresh(kept), -picked * fresh(scales), 0.0)
     if reduction == "mean":
-        return losses.sum() / float(scales.sum()) if scales.size else losses.mean()
+        return losses.sum() / fresh(scales.sum()) if scales.size else losses.mean()
     return reduced(losses, reduction)
 
 
 def _classes(
     input: Tensor, target: Tensor, weight: Any, ignore_index: int
-) -> tuple[Any, Any, Any]:
-    """The input with classes last, their numbers, and the factors of the losses."""
+) -> tuple[Any, Any, Any, Any]:
+    """The input with classes last, their numbers; which count, and how much."""
     shape, index = base(input).shape, base(target)
     if index.dtype.kind not in "iu":
         raise EagerError("expected scalar type Long but found Float")
@@ -223,7 +255,7 @@ def _classes(
     scales = kept.astype(base(input).dtype)
     if weight is not None:
         scales = scales * base(weight)[np.where(kept, index, 0)]
-    return x, index, scales
+    return x, index, np.asarray(kept), np.asarray(scales)
 
 
 def cross_entropy(
@@ -242,12 +274,13 @@ def cross_entropy(
         input: logits; the classes are axis 1.
         target: numbers of classes, or shares in the shape of the logits.
         weight: one for each class.
-        size_average: has no effect, as ``reduce``.
+        size_average: with ``reduce``, an older form of the reduction.
         ignore_index: a number whose loss does not count.
         reduce: see above.
         reduction: "mean" over the weights that count, "sum" or "none".
         label_smoothing: what part of the target is shared by all classes.
     """
+    reduction = chosen(reduction, size_average, reduce)
     kind = base(target).dtype.kind
     if kind == "f":
         return _against_shares(input, target, weight, reduction, label_smoothing)
@@ -265,16 +298,14 @@ def cross_entropy(
         if len(index) == shape[0] > 0 and kind in "iu" and inside(index, shape[1]):
             scale = 1 / len(index) if reduction == "mean" else 1.0
             return rules.entropy(input, targets=np.array(index), scales=scale)
-    x, index, scales = _classes(input, target, weight, ignore_index)
+    x, index, kept, scales = _classes(input, target, weight, ignore_index)
     n = base(x).shape[-1]
     x = x if base(x).ndim == 2 else x.reshape(-1, n)
     index, scales = index.reshape(-1), scales.reshape(-1)
     if reduction == "mean":
         with np.errstate(invalid="ignore"):
             scales = scales / scales.sum()
-    elif reduction != "sum":
-        raise OptionError(f"{reduction} is not a valid value for reduction")
-    index = np.where((index >= 0) & (index < n), index, 0)
+    index = np.where(kept.reshape(-1), index, 0)
     return rules.entropy(x, targets=index, scales=scales)
 
 
@@ -304,13 +335,13 @@ def _smoothed(
 ) -> Tensor:
     axis = min(1, base(input).ndim - 1)
     logs = input.log_softmax(axis)
-    x, _, scales = _classes(logs, target, weight, ignore)
+    x, _, kept, scales = _classes(logs, target, weight, ignore)
     own = nll_loss(logs, target, weight, None, ignore, None, "none")
     each = -(x if weight is None else x * weight).sum(-1)
-    kept = (base(target) != ignore).astype(base(input).dtype)
-    losses = own * (1 - share) + each * fresh(kept) * (share / base(x).shape[-1])
+    each = where(fresh(kept), each, 0.0)
+    losses = own * (1 - share) + each * (share / base(x).shape[-1])
     if reduction == "mean":
-        return losses.sum() / float(scales.sum())
+        return losses.sum() / fresh(scales.sum())
     return reduced(losses, reduction)
 
 
@@ -325,8 +356,11 @@ def gaussian_nll_loss(
     """The negative logarithm of the density of normal draws."""
     if not isinstance(var, Tensor):
         var = input * 0 + var
-    if base(var).ndim == base(input).ndim - 1:
-        var = var.unsqueeze(-1)
+    if base(var).shape != base(input).shape:
+        if base(var).shape == base(input).shape[:-1]:
+            var = var.unsqueeze(-1)
+        elif base(var).shape != (*base(input).shape[:-1], 1):
+            raise OptionError("var is of incorrect size")
     if (base(var) < 0).any():
         raise OptionError("var has negative entry/entries")
     low = fresh(np.maximum(base(var), eps) - base(var))
@@ -353,4 +387,4 @@ def poisson_nll_loss(
     if full:
         rest = target * target.log() - target + (target * (2 * math.pi)).log() * 0.5
         losses = losses + where(target > 1, rest, 0.0)
-    return reduced(losses, reduction)
+    return reduced(losses, reduction, size_average, reduce)
