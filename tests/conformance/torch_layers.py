@@ -70,8 +70,18 @@ def samples(make, record, training):
     import torch as theirs
 
     theirs.manual_seed(0)
-    kind = theirs.float64
-    return make(record, "cpu", kind, requires_grad=True, training=training)
+    part, kind = theirs.nn.TransformerEncoderLayer, theirs.float64
+    start = part.__init__
+
+    def remember(self, *args, **options):
+        start(self, *args, **options)
+        self.made_with = args, options
+
+    try:  # what is made for another module's arguments is to be made here as well
+        part.__init__ = remember
+        return make(record, "cpu", kind, requires_grad=True, training=training)
+    finally:
+        part.__init__ = start
 
 
 def check_error(outcome, case, theirs, ours):

@@ -29,7 +29,9 @@ def converted(x):
     if isinstance(x, dict):
         return {name: converted(part) for name, part in x.items()}
     if isinstance(x, theirs.nn.Module):
-        return getattr(ours.nn, type(x).__name__)()
+        args, options = getattr(x, "made_with", ((), {}))
+        make = getattr(ours.nn, type(x).__name__)
+        return make(*converted(args), **converted(options))
     if callable(x) and getattr(x, "__name__", "") in dir(theirs.nn.functional):
         return getattr(ours.nn.functional, x.__name__)
     return x

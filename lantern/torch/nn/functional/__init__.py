@@ -6,6 +6,7 @@ from typing import Any as _Any
 from lantern.torch.nn.functional.activation import *
 from lantern.torch.nn.functional.alignment import *
 from lantern.torch.nn.functional.attention import *
+from lantern.torch.nn.functional.classes import *
 from lantern.torch.nn.functional.convolution import *
 from lantern.torch.nn.functional.linear import *
 from lantern.torch.nn.functional.loss import *

@@ -6,18 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from lantern.errors import EagerError, OptionError, PositionError
+from lantern.errors import ArgumentError, EagerError, OptionError
 from lantern.torch import methods
-from lantern.torch.nn import rules
 from lantern.torch.nn.functional.activation import _softplus, logsigmoid
-from lantern.torch.nn.starting import inside
 from lantern.torch.tensor import Tensor, fresh
 from lantern.value import base
 
 __all__ = [
-    "binary_cross_entropy", "binary_cross_entropy_with_logits", "cross_entropy",
-    "gaussian_nll_loss", "huber_loss", "kl_div", "l1_loss", "mse_loss", "nll_loss",
-    "poisson_nll_loss", "smooth_l1_loss",
+    "binary_cross_entropy", "binary_cross_entropy_with_logits", "gaussian_nll_loss",
+    "huber_loss", "kl_div", "l1_loss", "mse_loss", "poisson_nll_loss", "smooth_l1_loss",
 ]  # fmt: skip
 
 _F = methods.FUNCTIONS
@@ -122,6 +119,8 @@ def huber_loss(
     weight: Any = None,
 ) -> Tensor:
     """Half the squares of the differences, straight beyond delta."""
+    if not isinstance(delta, int | float):
+        raise ArgumentError(f"delta must be a float or int, got: {type(delta)}")
     if delta <= 0:
         raise EagerError("huber_loss does not support non-positive values for delta.")
     _same_size("huber_loss", input, target)
@@ -211,140 +210,6 @@ def kl_div(
     return reduced(losses, reduction, size_average, reduce)
 
 
-def nll_loss(
-    input: Tensor,
-    target: Tensor,
-    weight: Any = None,
-    size_average: Any = None,
-    ignore_index: int = -100,
-    reduce: Any = None,
-    reduction: str = "mean",
-) -> Tensor:
-    """The negative logarithms of chances, at the classes that were to be.
-
-    Shapes:
-        input: (classes,), (n, classes) or (n, classes, ...); target: (), (n,), (n, ...)
-    """
-    reduction = chosen(reduction, size_average, reduce)
-    x, index, kept, scales = _classes(input, target, weight, ignore_index)
-    picked = x.gather(-1, fresh(np.where(kept, index, 0)[..., None])).squeeze(-1)
-    losses = where(fresh(kept), -picked * fresh(scales), 0.0)
-    if reduction == "mean":
-        return losses.sum() / fresh(scales.sum()) if scales.size else losses.mean()
-    return reduced(losses, reduction)
-
-
-def _classes(
-    input: Tensor, target: Tensor, weight: Any, ignore_index: int
-) -> tuple[Any, Any, Any, Any]:
-    """The input with classes last, their numbers; which count, and how much."""
-    shape, index = base(input).shape, base(target)
-    if index.dtype.kind not in "iu":
-        raise EagerError("expected scalar type Long but found Float")
-    if len(shape) > 1 and shape[0] != (index.shape or (0,))[0]:
-        raise OptionError(
-            f"Expected input batch_size ({shape[0]}) to match target batch_size "
-            f"({(index.shape or (0,))[0]})."
-        )
-    x = input.movedim(1, -1) if len(shape) > 2 else input
-    n = base(x).shape[-1]
-    kept = index != ignore_index
-    bad = index[kept & ((index < 0) | (index >= n))]
-    if bad.size:
-        raise PositionError(f"Target {int(bad.flat[0])} is out of bounds.")
-    scales = kept.astype(base(input).dtype)
-    if weight is not None:
-        scales = scales * base(weight)[np.where(kept, index, 0)]
-    return x, index, np.asarray(kept), np.asarray(scales)
-
-
-def cross_entropy(
-    input: Tensor,
-    target: Tensor,
-    weight: Any = None,
-    size_average: Any = None,
-    ignore_index: int = -100,
-    reduce: Any = None,
-    reduction: str = "mean",
-    label_smoothing: float = 0.0,
-) -> Tensor:
-    """``nll_loss`` of the logarithm of the softmax; or against shares of all classes.
-
-    Args:
-        input: logits; the classes are axis 1.
-        target: numbers of classes, or shares in the shape of the logits.
-        weight: one for each class.
-        size_average: with ``reduce``, an older form of the reduction.
-        ignore_index: a number whose loss does not count.
-        reduce: see above.
-        reduction: "mean" over the weights that count, "sum" or "none".
-        label_smoothing: what part of the target is shared by all classes.
-    """
-    reduction = chosen(reduction, size_average, reduce)
-    kind = base(target).dtype.kind
-    if kind == "f":
-        return _against_shares(input, target, weight, reduction, label_smoothing)
-    if label_smoothing:
-        return _smoothed(
-            input, target, weight, ignore_index, reduction, label_smoothing
-        )
-    if reduction == "none":
-        logs = input.log_softmax(min(1, base(input).ndim - 1))
-        return nll_loss(logs, target, weight, None, ignore_index, None, reduction)
-    usual = weight is None and ignore_index < 0 and reduction in ("mean", "sum")
-    shape = input.primal.shape
-    if usual and len(shape) == 2:
-        index = target.primal
-        if len(index) == shape[0] > 0 and kind in "iu" and inside(index, shape[1]):
-            scale = 1 / len(index) if reduction == "mean" else 1.0
-            return rules.entropy(input, targets=np.array(index), scales=scale)
-    x, index, kept, scales = _classes(input, target, weight, ignore_index)
-    n = base(x).shape[-1]
-    x = x if base(x).ndim == 2 else x.reshape(-1, n)
-    index, scales = index.reshape(-1), scales.reshape(-1)
-    if reduction == "mean":
-        with np.errstate(invalid="ignore"):
-            scales = scales / scales.sum()
-    index = np.where(kept.reshape(-1), index, 0)
-    return rules.entropy(x, targets=index, scales=scales)
-
-
-def _against_shares(
-    input: Tensor, target: Tensor, weight: Any, reduction: str, smoothing: float
-) -> Tensor:
-    axis = min(1, base(input).ndim - 1)
-    n = base(input).shape[axis]
-    if smoothing:
-        target = target * (1 - smoothing) + smoothing / n
-    logs = input.log_softmax(axis)
-    if weight is not None:
-        logs = logs * weight.reshape(-1, *[1] * (base(input).ndim - axis - 1))
-    losses = -(logs * target).sum(axis)
-    if reduction == "mean":
-        return losses.sum() / max(1, base(input).size // n)
-    return reduced(losses, reduction)
-
-
-def _smoothed(
-    input: Tensor,
-    target: Tensor,
-    weight: Any,
-    ignore: int,
-    reduction: str,
-    share: float,
-) -> Tensor:
-    axis = min(1, base(input).ndim - 1)
-    logs = input.log_softmax(axis)
-    x, _, kept, scales = _classes(logs, target, weight, ignore)
-    own = nll_loss(logs, target, weight, None, ignore, None, "none")
-    each = -(x if weight is None else x * weight).sum(-1)
-    each = where(fresh(kept), each, 0.0)
-    losses = own * (1 - share) + each * (share / base(x).shape[-1])
-    if reduction == "mean":
-        return losses.sum() / fresh(scales.sum())
-    return reduced(losses, reduction)
-
-
 def gaussian_nll_loss(
     input: Tensor,
     target: Tensor,
@@ -356,11 +221,13 @@ def gaussian_nll_loss(
     """The negative logarithm of the density of normal draws."""
     if not isinstance(var, Tensor):
         var = input * 0 + var
-    if base(var).shape != base(input).shape:
-        if base(var).shape == base(input).shape[:-1]:
-            var = var.unsqueeze(-1)
-        elif base(var).shape != (*base(input).shape[:-1], 1):
-            raise OptionError("var is of incorrect size")
+    shape = base(input).shape
+    if base(var).shape == shape[:-1] != shape:
+        var = var.unsqueeze(-1)
+    elif base(var).ndim != len(shape) or any(
+        n not in (1, m) for n, m in zip(base(var).shape, shape, strict=True)
+    ):
+        raise OptionError("var is of incorrect size")
     if (base(var) < 0).any():
         raise OptionError("var has negative entry/entries")
     low = fresh(np.maximum(base(var), eps) - base(var))

@@ -102,6 +102,8 @@ def batch_norm(
     While training by the batch's own moments, which the running ones follow; else by
     the running ones.
     """
+    if eps <= 0:
+        raise OptionError(f"batch_norm eps must be positive, but got {eps}")
     lengths = base(input).shape
     shape = (-1, *[1] * (len(lengths) - 2))
     if not math.prod(lengths):
