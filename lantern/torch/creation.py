@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from lantern.errors import ArgumentError, EagerError, ShapeError
+from lantern.errors import ArgumentError, EagerError, OptionError, ShapeError
 from lantern.tensor.namespace import find_device
 from lantern.torch import dtypes
 from lantern.torch.dtypes import as_numpy_dtype
-from lantern.torch.gradients import set_data
+from lantern.torch.results import into, of_its_type
 from lantern.torch.tensor import Tensor, fresh
 from lantern.value import base
 
@@ -43,21 +43,6 @@ def finished(array: Any, device: Any = None, requires_grad: bool = False) -> Ten
         array = moved(array, device)
     x = fresh(array)
     return x.requires_grad_() if requires_grad else x
-
-
-def into(z: Tensor, out: Tensor | None) -> Tensor:
-    """A result, or the tensor that it is to be written to."""
-    if out is None:
-        return z
-    if z.requires_grad:
-        raise EagerError(
-            "functions with out=... arguments don't support automatic "
-            "differentiation, but one of the arguments requires grad."
-        )
-    if base(out).shape == base(z).shape:
-        return out.copy_(z)
-    set_data(out, z.to(out.dtype))
-    return out
 
 
 def complete(create: Any) -> Any:
@@ -276,7 +261,7 @@ full_like = _like("full", "one number")
 
 
 @complete
-def arange(
+def _arange(
     start: Any,
     end: Any = None,
     step: Any = 1,
@@ -285,12 +270,6 @@ def arange(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Numbers from start to before end, in steps.
-
-    Example:
-        >>> arange(3)
-        tensor([0, 1, 2])
-    """
     start, end, step = base(start), base(end), base(step)
     if end is None:
         start, end = 0, start
@@ -311,6 +290,25 @@ def arange(
     count = max(int(np.ceil((end - start) / step)), 0)
     array = (start + step * np.arange(count)).astype(kind)
     return finished(array, device, requires_grad)
+
+
+def arange(*args: Any, out: Tensor | None = None, **options: Any) -> Tensor:
+    """Numbers from start to before end, in steps.
+
+    Args:
+        args: end; start and end; or start, end and step.
+        out: what they are to be written to; if of whole numbers, in whole steps.
+        options: dtype, device, requires_grad, ...
+
+    Example:
+        >>> arange(3)
+        tensor([0, 1, 2])
+    """
+    if out is not None and base(out).dtype.kind in "iu":
+        args = tuple(int(base(x)) for x in args)
+        if len(args) == 3 and not args[2]:
+            raise OptionError("step must be nonzero")
+    return _arange(*args, out=out, **options)
 
 
 @complete
@@ -386,7 +384,7 @@ def triu_indices(row: int, col: int, offset: int = 0, **options: Any) -> Tensor:
     return finished(np.array(np.triu_indices(row, offset, col)))
 
 
-def complex(real: Any, imag: Any) -> Any:
+def complex(real: Any, imag: Any, *, out: Any = None) -> Any:
     """Complex numbers of their real and imaginary parts."""
     if not (isinstance(real, Tensor) and isinstance(imag, Tensor)):
         raise ArgumentError("complex(): both arguments must be Tensor")
@@ -395,4 +393,5 @@ def complex(real: Any, imag: Any) -> Any:
             "Expected both inputs to be Half, Float or Double tensors of one type but "
             f"got {real.dtype} and {imag.dtype}"
         )
-    return real + imag * 1j
+    z = real + imag * 1j
+    return into(of_its_type(z, out), out)

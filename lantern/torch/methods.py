@@ -23,6 +23,7 @@ from lantern.torch import (
     ordering,
     products,
     reduction,
+    results,
     scattering,
     shaping,
     statistics,
@@ -269,18 +270,13 @@ for _part in (
     FUNCTIONS |= _part.functions
 
 
-def _untracked(out: Tensor, z: Tensor) -> Tensor:
-    """A result for ``out=``, which cannot be differentiated."""
-    if z.requires_grad:
-        creation.into(z, out)
-    return z
-
-
 def _also_axis(function: Any) -> Any:
     """A function that takes NumPy's ``axis`` and ``keepdims`` as well."""
-    names = function.__code__.co_varnames[: function.__code__.co_argcount]
+    code = function.__code__
+    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     if "dim" not in names:
         return function
+    strict = function.__name__ in ("gather", "aminmax")
 
     def either(*args: Any, **options: Any) -> Any:
         if options:
@@ -291,7 +287,8 @@ def _also_axis(function: Any) -> Any:
             out = options.pop("out", None)
             if out is not None:
                 z = function(*args, **options)
-                return writing.write(out, _untracked, z)
+                z = results.of_its_type(z, out) if strict else z
+                return results.into(z, out)
         return function(*args, **options)
 
     either.__name__ = either.__qualname__ = function.__name__

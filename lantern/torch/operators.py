@@ -14,6 +14,7 @@ from lantern.torch import dtypes
 from lantern.torch.dtypes import BOOL, F32, F64, I64, promoted
 from lantern.torch.eager import AMBIENT, NOTHING, STANDIN, Recorder
 from lantern.torch.modes import is_enabled
+from lantern.torch.results import into
 from lantern.torch.tensor import (
     UNSEEN,
     Tensor,
@@ -263,7 +264,9 @@ def unary(function: Any, floating: bool = False) -> Any:
     rule, its_kind = function.rule, kind(function)
     elementwise, forgets = its_kind == "elementwise", its_kind == "linear"
 
-    def operate(input: Any, *args: Any, **statics: Any) -> Any:
+    def operate(input: Any, *args: Any, out: Any = None, **statics: Any) -> Any:
+        if out is not None:
+            return into(operate(input, *args, **statics), out)
         a, prompt = input.primal, input.prompt
         if floating and a.dtype.kind in "iub":
             return operate(cast(input, dtypes.default()), *args, **statics)

@@ -9,17 +9,18 @@ from lantern.errors import EagerError
 from lantern.tensor import einsum as our_einsum
 from lantern.tensor import linalg, matrix_functions
 from lantern.torch.operators import call
+from lantern.torch.results import into
 from lantern.torch.tensor import Tensor, fresh, numpy_face
 from lantern.value import base
 
 
-def matmul(input: Tensor, other: Tensor) -> Any:
+def matmul(input: Tensor, other: Tensor, *, out: Any = None) -> Any:
     """The matrix product, over all leading axes together."""
-    return input @ other
+    return input @ other if out is None else into(input @ other, out)
 
 
 def _shaped(name: str, n: int, m: int) -> Any:
-    def product(input: Tensor, other: Tensor) -> Any:
+    def product(input: Tensor, other: Tensor, *, out: Any = None) -> Any:
         a, b = base(input), base(other)
         if a.ndim != n or b.ndim != m:
             word = {1: "vector", 2: "matrix", 3: "3D tensor"}
@@ -33,9 +34,9 @@ def _shaped(name: str, n: int, m: int) -> Any:
                 f"Expected size for first two dimensions of batch2 tensor to be: "
                 f"{wanted} but got: {list(b.shape[:2])}."
             )
-        return input @ other
+        return input @ other if out is None else into(input @ other, out)
 
-    product.__name__ = name
+    product.__name__ = product.__qualname__ = name
     return product
 
 

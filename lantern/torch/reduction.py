@@ -232,16 +232,18 @@ max, amax = _extreme("max")
 min, amin = _extreme("min")
 
 
+_AMINMAX = _named("aminmax", "min max")
+
+
 def aminmax(input: Tensor, *, dim: Any = None, keepdim: bool = False) -> Any:
     """The least and the greatest elements."""
-    aminmax = namedtuple("aminmax", "min max")
     if dim is None and not base(input).size:
         raise EagerError(
             "aminmax(): cannot compute aminmax over an empty dimension as the "
             "operation has no identity."
         )
     dim = () if dim is None else dim
-    return aminmax(amin(input, dim, keepdim), amax(input, dim, keepdim))
+    return _AMINMAX(amin(input, dim, keepdim), amax(input, dim, keepdim))
 
 
 def _position(name: str) -> Any:

@@ -14,9 +14,9 @@ from lantern.errors import (
     SizeError,
 )
 from lantern.torch import methods
-from lantern.torch.creation import into
 from lantern.torch.nn import rules
 from lantern.torch.nn.starting import inside, same_types
+from lantern.torch.results import into
 from lantern.torch.tensor import Tensor, fresh
 from lantern.torch.versions import written
 from lantern.value import base
