@@ -11,9 +11,7 @@ from lantern.errors import ArgumentError, EagerError
 from lantern.torch import dtypes
 from lantern.torch.creation import complete, finished, shape_of
 from lantern.torch.dtypes import as_numpy_dtype
-from lantern.torch.operators import in_memory
 from lantern.torch.tensor import Tensor, fresh
-from lantern.torch.versions import written
 from lantern.value import base
 
 __all__ = [
@@ -293,13 +291,10 @@ def _writer(name: str, draw: Any, doc: str) -> Any:
     def method(
         self: Tensor, *args: Any, generator: Any = None, **options: Any
     ) -> Tensor:
-        from lantern.torch.writing import refuse_leaf
+        from lantern.torch.writing import copy_
 
-        refuse_leaf(self)
-        array = in_memory(self)
-        array[...] = draw(rng(generator), array, *args, **options)
-        written(array)
-        return self
+        array = base(self)
+        return copy_(self, fresh(draw(rng(generator), array, *args, **options)))
 
     method.__name__, method.__doc__ = name, doc
     return method

@@ -161,8 +161,7 @@ def floor_divide(input: Any, other: Any) -> Any:
     """The largest integer not above the quotient."""
     x, y = promote(as_tensor(input), as_tensor(other))
     z = fresh(np.floor_divide(base(x), base(y)))
-    tracked = any(isinstance(v, Tensor) and v.requires_grad for v in (x, y))
-    return z + (x * 0 + y * 0) if tracked else z
+    return comparing.tracked_like(z, x, y)
 
 
 def pow(input: Any, exponent: Any, *, out: Any = None) -> Any:
@@ -266,7 +265,7 @@ def where(condition: Any, input: Any = None, other: Any = None) -> Any:
 def round(input: Any, *, decimals: int = 0) -> Any:
     """Each element rounded to a number of decimals."""
     z = fresh(np.asarray(np.round(base(input), decimals)))
-    return z + input * 0 if input.requires_grad else z
+    return comparing.tracked_like(z, input)
 
 
 def frac(input: Any) -> Any:
@@ -357,7 +356,7 @@ def angle(input: Any) -> Any:
     """The angle of complex numbers; 0 or pi of real ones."""
     (input,) = promote(input, floating=True)
     z = call(elementwise.angle, input)
-    return z + input * 0 if input.requires_grad and not z.requires_grad else z
+    return z if z.requires_grad else comparing.tracked_like(z, input)
 
 
 def real(input: Any) -> Any:

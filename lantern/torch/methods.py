@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from lantern import arithmetic
-from lantern.errors import ShapeError
+from lantern.errors import EagerError, ShapeError
 from lantern.tensor.device import to_device
 from lantern.torch import (
     comparing,
@@ -29,10 +29,9 @@ from lantern.torch import (
     statistics,
     writing,
 )
-from lantern.torch.dtypes import Size, as_numpy_dtype
+from lantern.torch.dtypes import Size, as_numpy_dtype, type_name
 from lantern.torch.operators import call, cast, in_memory, refuse_numbers, unary
 from lantern.torch.tensor import Tensor, fresh, make
-from lantern.torch.writing import type_name
 from lantern.value import UNTRACKED, base
 
 _copied = unary(arithmetic.positive)
@@ -166,6 +165,8 @@ def _new(creator: Any) -> Any:
 
 def apply_(self: Tensor, callable: Any) -> Tensor:
     """Replace each element by a function of it."""
+    if self.requires_grad:
+        raise EagerError("Can't call apply_() on Variable that requires grad.")
     array = in_memory(self)
     array[...] = (
         np.vectorize(callable, otypes=[array.dtype])(array) if array.size else array

@@ -15,8 +15,18 @@ __all__ = [
 ]
 
 grad_mode: ContextVar[bool] = ContextVar("grad_mode", default=True)
+# The derivatives of transforms of functions that ``no_grad`` inside of them stops.
+stoppable: ContextVar[tuple[Any, ...]] = ContextVar("stoppable", default=())
 _inference: ContextVar[bool] = ContextVar("inference_mode", default=False)
 is_enabled = grad_mode.get
+
+
+def without_stopped(z: Any) -> Any:
+    """A value without the derivatives that ``no_grad`` stops."""
+    stopped = stoppable.get()
+    while getattr(z, "prompt", None) in stopped:
+        z = z.primal
+    return z
 
 
 def is_grad_enabled() -> bool:

@@ -13,6 +13,7 @@ from lantern.tensor import linalg, manipulation
 from lantern.torch import dtypes
 from lantern.torch.dtypes import BOOL, F32, F64, I64, promoted
 from lantern.torch.eager import AMBIENT, NOTHING, STANDIN, Recorder
+from lantern.torch.memory import detached, moved_away, place, positions
 from lantern.torch.modes import is_enabled
 from lantern.torch.results import into
 from lantern.torch.tensor import (
@@ -372,8 +373,9 @@ def as_view(z: Any, x: Any) -> Any:
     if z.prompt is AMBIENT:
         z.receiver.memory = id(owner(z.primal))
     elif whole is not UNSEEN:
-        # A name that is free again is taken again: there are never many.
-        views_of(whole)[id(z)] = ref(z)
+        views_of(whole)[id(z)] = ref(z)  # names that are free again are taken again
+        if detached(x):
+            moved_away(z, place(x, whole)[positions(base(z), base(x))])
     return z
 
 

@@ -57,14 +57,14 @@ def reshape(input: Tensor, *shape: Any) -> Any:
     """The elements in another shape; one -1 is filled in."""
     array = in_memory(input)
     z = _reshape(input, _resolved(array, lengths(shape)))
-    return as_view(z, input) if np.may_share_memory(z.primal, array) else z
+    return as_view(z, input) if np.may_share_memory(base(z), base(array)) else z
 
 
 def view(input: Tensor, *shape: Any) -> Any:
     """The same memory in another shape, or as another type of one size."""
     if len(shape) == 1 and isinstance(shape[0], dtypes.dtype):
         return as_view(fresh(in_memory(input).view(shape[0].numpy)), input)
-    array = in_memory(input)
+    array = base(in_memory(input))
     shape = _resolved(array, lengths(shape))
     if not array.flags.c_contiguous:
         try:

@@ -10,11 +10,11 @@ from lantern import special
 from lantern.errors import EagerError, OptionError
 from lantern.torch import methods
 from lantern.torch.draws import rng
-from lantern.torch.dtypes import as_numpy_dtype
+from lantern.torch.dtypes import as_numpy_dtype, type_name
 from lantern.torch.nn import rules
 from lantern.torch.operators import cast, unary
 from lantern.torch.tensor import Tensor, fresh
-from lantern.torch.writing import type_name, write
+from lantern.torch.writing import write
 from lantern.value import base
 
 __all__ = [
@@ -222,7 +222,7 @@ def tanhshrink(input: Tensor) -> Tensor:
 
 def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """x, and 0 where it is small."""
-    return where((input > lambd) | (input < -lambd), input, input * 0)
+    return where((input > lambd) | (input < -lambd), input, 0.0)
 
 
 def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
@@ -233,7 +233,7 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
             f"lambda must be in range [0, {np.finfo(kind).max:g}] for input dtype "
             f"{type_name(kind)}, but found {lambd:g}"
         )
-    low = where(input < -lambd, input + lambd, input * 0)
+    low = where(input < -lambd, input + lambd, 0.0)
     return where(input > lambd, input - lambd, low)
 
 

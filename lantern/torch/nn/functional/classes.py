@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 
 from lantern.errors import EagerError, OptionError, PositionError
+from lantern.torch.dtypes import type_name
 from lantern.torch.nn import rules
 from lantern.torch.nn.functional.loss import chosen, reduced, where
 from lantern.torch.nn.starting import inside
 from lantern.torch.tensor import Tensor, fresh
-from lantern.torch.writing import type_name
 from lantern.value import base
 
 __all__ = ["cross_entropy", "nll_loss"]

@@ -220,7 +220,7 @@ def gaussian_nll_loss(
 ) -> Tensor:
     """The negative logarithm of the density of normal draws."""
     if not isinstance(var, Tensor):
-        var = input * 0 + var
+        var = fresh(np.full_like(base(input), var))
     shape = base(input).shape
     if base(var).shape == shape[:-1] != shape:
         var = var.unsqueeze(-1)

@@ -6,11 +6,11 @@ import numpy as np
 
 from lantern.errors import EagerError, OptionError
 from lantern.torch import methods
+from lantern.torch.dtypes import type_name
 from lantern.torch.nn.functional.activation import _softplus, logsigmoid
 from lantern.torch.nn.functional.linear import cosine_similarity, pairwise_distance
 from lantern.torch.nn.functional.loss import chosen, reduced
 from lantern.torch.tensor import Tensor, fresh
-from lantern.torch.writing import type_name
 from lantern.value import base
 
 __all__ = [
