@@ -182,13 +182,15 @@ def _filled(name: str, what: str) -> Any:
     make = getattr(np, name)
 
     def function(
-        *size: Any,
+        *sizes: Any,
+        size: Any = None,
         dtype: Any = None,
         device: Any = None,
         requires_grad: bool = False,
     ) -> Tensor:
         kind = dtypes.default() if dtype is None else as_numpy_dtype(dtype)
-        return finished(make(shape_of(size), kind), device, requires_grad)
+        shape = shape_of(sizes if size is None else size)
+        return finished(make(shape, kind), device, requires_grad)
 
     doc = f"A tensor of {what}; its axes' lengths in a row."
     return complete(_named(function, name, doc))

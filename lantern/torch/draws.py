@@ -365,6 +365,8 @@ def _geometric(random: Any, array: Any, p: Any) -> Any:
 
 
 METHODS = {
+    "bernoulli": bernoulli,
+    "multinomial": multinomial,
     "cauchy_": _writer("cauchy_", _cauchy, "Fill with Cauchy draws."),
     "geometric_": _writer("geometric_", _geometric, "Fill with geometric draws."),
     "log_normal_": _writer("log_normal_", _log_normal, "Fill with log-normal draws."),

@@ -37,15 +37,13 @@ from lantern.value import UNTRACKED, base
 _copied = unary(arithmetic.positive)
 
 
-def clone(self: Tensor, *, memory_format: Any = None) -> Tensor:
+def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
     """A copy, through which the derivative goes."""
-    if self.prompt is UNTRACKED:
-        return fresh(
-            np.array(base(self))
-            if isinstance(base(self), np.generic)
-            else base(self).copy()
-        )
-    return _copied(self)
+    if input.prompt is UNTRACKED:
+        array = base(input)
+        scalar = isinstance(array, np.generic)
+        return fresh(np.array(array) if scalar else array.copy())
+    return _copied(input)
 
 
 def size(self: Tensor, dim: Any = None) -> Any:
@@ -148,7 +146,12 @@ def cpu(self: Tensor, memory_format: Any = None) -> Tensor:
     return to(self, "cpu")
 
 
-def cuda(self: Tensor, device: Any = None, non_blocking: bool = False) -> Tensor:
+def cuda(
+    self: Tensor,
+    device: Any = None,
+    non_blocking: bool = False,
+    memory_format: Any = None,
+) -> Tensor:
     """The tensor on a GPU."""
     return to(self, "cuda" if device is None else device)
 

@@ -17,6 +17,7 @@ from lantern.tensor import updating
 from lantern.tensor.indexing import _getitem as read
 from lantern.tensor.manipulation import reshape as reshaped
 from lantern.torch.comparing import tracked_like
+from lantern.torch.dtypes import type_name as type_name
 from lantern.torch.eager import AMBIENT, NumpyFace
 from lantern.torch.gradients import set_data
 from lantern.torch.indexing import plain_index, put

@@ -50,6 +50,27 @@ def reduced(
     return losses
 
 
+def _weighed(
+    losses: Tensor,
+    weight: Any,
+    reduction: str,
+    size_average: Any = None,
+    reduce: Any = None,
+) -> Tensor:
+    """As ``reduced``, of losses with weights: their mean is over the weights."""
+    if weight is None:
+        return reduced(losses, reduction, size_average, reduce)
+    if base(weight).shape != base(losses).shape:
+        raise OptionError("Weights and input must have the same size.")
+    reduction = chosen(reduction, size_average, reduce)
+    losses = losses * weight
+    return (
+        losses.sum() / weight.sum()
+        if reduction == "mean"
+        else reduced(losses, reduction)
+    )
+
+
 def _same_size(name: str, input: Tensor, target: Tensor) -> None:
     """Warn, as PyTorch does, if the two will be broadcast."""
     if base(input).shape != base(target).shape:
@@ -73,9 +94,7 @@ def mse_loss(
     _same_size("mse_loss", input, target)
     difference = input - target
     losses = difference * difference
-    return reduced(
-        losses if weight is None else losses * weight, reduction, size_average, reduce
-    )
+    return _weighed(losses, weight, reduction, size_average, reduce)
 
 
 def l1_loss(
@@ -84,10 +103,12 @@ def l1_loss(
     size_average: Any = None,
     reduce: Any = None,
     reduction: str = "mean",
+    weight: Any = None,
 ) -> Tensor:
     """The absolute differences."""
     _same_size("l1_loss", input, target)
-    return reduced((input - target).abs(), reduction, size_average, reduce)
+    losses = (input - target).abs()
+    return _weighed(losses, weight, reduction, size_average, reduce)
 
 
 def smooth_l1_loss(
@@ -126,7 +147,7 @@ def huber_loss(
     _same_size("huber_loss", input, target)
     d = (input - target).abs()
     losses = where(d < delta, d * d * 0.5, (d - 0.5 * delta) * delta)
-    return reduced(losses if weight is None else losses * weight, reduction)
+    return _weighed(losses, weight, reduction)
 
 
 def binary_cross_entropy(
