@@ -1,6 +1,7 @@
 """Tensors made from nothing, from numbers, or from draws."""
 
 from functools import wraps
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -83,6 +84,8 @@ def _from(data: Any, kind: Any) -> Any:
         kind = kinds.get(array.dtype.kind)
         if not array.size:
             kind = dtypes.default()
+    if data is None:
+        raise EagerError("Could not infer dtype of NoneType")
     if array.dtype.kind in "OUS":
         raise ArgumentError(f"new(): invalid data type '{type(data).__name__}'")
     return array if kind is None else array.astype(kind, copy=False)
@@ -145,8 +148,7 @@ def asarray(
     requires_grad: bool = False,
 ) -> Tensor:
     """A tensor of the data, which shares memory with it where it can."""
-    make = tensor if copy else as_tensor
-    x = make(obj, dtype=dtype, device=device)
+    x = (tensor if copy else as_tensor)(obj, dtype=dtype, device=device)
     return x.requires_grad_() if requires_grad else x
 
 
@@ -169,7 +171,7 @@ def shape_of(size: Any) -> tuple[int, ...]:
         size = size[0]
     elif len(size) == 1 and isinstance(size[0], Tensor):
         size = size[0].tolist() if size[0].ndim else size
-    shape = tuple(int(n) for n in size)
+    shape = tuple(map(index, size))
     if any(n < 0 for n in shape):
         n = next(n for n in shape if n < 0)
         raise EagerError(
@@ -395,5 +397,4 @@ def complex(real: Any, imag: Any, *, out: Any = None) -> Any:
             "Expected both inputs to be Half, Float or Double tensors of one type but "
             f"got {real.dtype} and {imag.dtype}"
         )
-    z = real + imag * 1j
-    return into(of_its_type(z, out), out)
+    return into(of_its_type(real + imag * 1j, out), out)

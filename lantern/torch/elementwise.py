@@ -245,6 +245,11 @@ def where(condition: Any, input: Any = None, other: Any = None) -> Any:
     """The elements of one where a condition holds, else those of the other."""
     if input is None:
         return tuple(fresh(i) for i in base(condition).nonzero())
+    if base(condition).dtype.kind not in "bu":
+        raise EagerError(
+            f"where expected condition to be a boolean tensor, but got a tensor with "
+            f"dtype {dtypes.type_name(base(condition).dtype)}"
+        )
     x, y = as_tensor(input), as_tensor(other)
     if not (
         isinstance(x, Tensor)

@@ -279,6 +279,11 @@ def unfold(input: Tensor, dimension: int, size: int, step: int) -> Any:
         return unfold(input, dimension, size, step)[0]
     shape = base(input).shape
     dim = axis_of(dimension, len(shape))
+    if size > shape[dim]:
+        raise EagerError(
+            f"maximum size for tensor at dimension {dim} is {shape[dim]} but size is "
+            f"{size}"
+        )
     starts = np.arange(0, shape[dim] - size + 1, step)
     index = (*(slice(None),) * dim, starts[:, None] + np.arange(size))
     z = call(ours.getitem, input, index)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from lantern import arithmetic
-from lantern.errors import EagerError, ShapeError
+from lantern.errors import EagerError, OptionError, ShapeError
 from lantern.tensor.device import to_device
 from lantern.torch import (
     comparing,
@@ -304,7 +304,23 @@ def _also_axis(function: Any) -> Any:
 FUNCTIONS = {name: _also_axis(f) for name, f in FUNCTIONS.items()}
 
 
+def _converting(kind: Any) -> Any:
+    """The method that makes a number of Python's of the only element."""
+
+    def convert(self: Any) -> Any:
+        if base(self).size != 1:
+            raise OptionError(
+                "only one element tensors can be converted to Python scalars"
+            )
+        return kind(base(self).item())
+
+    return convert
+
+
 FURTHER = {
+    "__complex__": _converting(complex),
+    "__float__": _converting(float),
+    "__int__": _converting(int),
     "__getattr__": _missing,
     "__copy__": lambda self: make(self.primal, self.prompt, self.receiver),
     "__abs__": FUNCTIONS["abs"],

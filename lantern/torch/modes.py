@@ -5,6 +5,8 @@ from contextvars import ContextVar
 from functools import wraps
 from typing import Any
 
+from lantern.errors import ArgumentError
+
 __all__ = [
     "enable_grad",
     "inference_mode",
@@ -98,6 +100,11 @@ class set_grad_enabled(_Mode):
     """Say at once, or for a block, whether operations keep their rules."""
 
     def __init__(self, mode: bool) -> None:
+        if not isinstance(mode, bool):
+            raise ArgumentError(
+                f"set_grad_enabled(): argument 'enabled' (position 1) must be bool, "
+                f"not {type(mode).__name__}"
+            )
         super().__init__(mode)
         self.outer = grad_mode.get()
         grad_mode.set(mode)

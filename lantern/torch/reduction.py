@@ -189,6 +189,10 @@ def _extreme(name: str) -> Any:
                     f"argument."
                 )
             return call(whole, input)
+        if array.shape and not array.shape[axis_of(dim, array.ndim)]:
+            raise PositionError(
+                f"{name}(): Expected reduction dim {dim} to have non-zero size."
+            )
         return pair(*_chosen(input, position, dim, keepdim))
 
     def everywhere(input: Tensor, dim: Any = (), keepdim: bool = False) -> Any:
@@ -330,13 +334,13 @@ def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Any:
     return call(exponential.logsumexp, input, axes(dim, input), keepdims=keepdim)
 
 
-def softmax(input: Tensor, dim: Any = None, dtype: Any = None) -> Any:
+def softmax(input: Tensor, dim: Any, dtype: Any = None) -> Any:
     """Exponentials, divided by their sum along an axis."""
     input = _typed(input, dtype)
     return _softmax(input, _one_axis(dim, input)) if _full(input) else input.clone()
 
 
-def log_softmax(input: Tensor, dim: Any = None, dtype: Any = None) -> Any:
+def log_softmax(input: Tensor, dim: Any, dtype: Any = None) -> Any:
     """The logarithm of ``softmax``."""
     input = _typed(input, dtype)
     return _log_softmax(input, _one_axis(dim, input)) if _full(input) else input.clone()

@@ -13,7 +13,7 @@ from lantern.errors import EagerError, PositionError
 from lantern.tensor import indexing as ours
 from lantern.tensor import manipulation
 from lantern.torch import dtypes
-from lantern.torch.operators import as_view, in_memory, unary
+from lantern.torch.operators import as_view, in_memory, mismatch, unary
 from lantern.torch.reduction import axis_of
 from lantern.torch.tensor import Tensor, fresh
 from lantern.value import base
@@ -259,7 +259,10 @@ def broadcast_to(input: Tensor, size: Any) -> Any:
 
 def broadcast_tensors(*tensors: Any) -> Any:
     """Tensors broadcast to their common shape."""
-    shape = np.broadcast_shapes(*(base(x).shape for x in tensors))
+    try:
+        shape = np.broadcast_shapes(*(base(x).shape for x in tensors))
+    except ValueError as error:
+        raise mismatch(None, tensors[0], tensors[1], error) from None
     return tuple(expand(x, *shape) for x in tensors)
 
 

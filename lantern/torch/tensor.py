@@ -215,15 +215,6 @@ class Tensor(Wrapper):
             raise EagerError(f"Boolean value of Tensor with {what} is ambiguous")
         return bool(plain)
 
-    def __float__(self) -> float:
-        return float(self.item())
-
-    def __int__(self) -> int:
-        return int(self.item())
-
-    def __complex__(self) -> complex:
-        return complex(self.item())
-
     def __index__(self) -> int:
         plain = base(self)
         if plain.size != 1 or plain.dtype.kind not in "iub":

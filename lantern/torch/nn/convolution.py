@@ -17,6 +17,9 @@ __all__ = [
 ]  # fmt: skip
 
 
+_MODES = ("zeros", "reflect", "replicate", "circular")
+
+
 class _Convolution(Module):
     """What convolutions and their transposes share."""
 
@@ -48,6 +51,11 @@ class _Convolution(Module):
         self.kernel_size = each(kernel_size, self.axes)
         self.stride, self.dilation = each(stride, self.axes), each(dilation, self.axes)
         self.padding = padding if isinstance(padding, str) else each(padding, self.axes)
+        if padding_mode not in _MODES:
+            raise OptionError(
+                f"padding_mode must be one of {_MODES}, but got "
+                f"padding_mode='{padding_mode}'"
+            )
         self.groups, self.padding_mode = groups, padding_mode
         first, second = out_channels, in_channels // groups
         if self.transposed:

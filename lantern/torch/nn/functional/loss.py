@@ -8,6 +8,7 @@ import numpy as np
 
 from lantern.errors import ArgumentError, EagerError, OptionError
 from lantern.torch import methods
+from lantern.torch.dtypes import type_name
 from lantern.torch.nn.functional.activation import _softplus, logsigmoid
 from lantern.torch.tensor import Tensor, fresh
 from lantern.value import base
@@ -166,6 +167,11 @@ def binary_cross_entropy(
             f"size."
         )
     x = base(input)
+    if base(target).dtype != x.dtype:
+        raise EagerError(
+            f"Found dtype {type_name(base(target).dtype)} but expected "
+            f"{type_name(x.dtype)}"
+        )
     if x.size and not (x.min() >= 0 and x.max() <= 1):
         raise EagerError("all elements of input should be between 0 and 1")
     tiny = 1e-12

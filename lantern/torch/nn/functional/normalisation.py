@@ -21,6 +21,9 @@ __all__ = [
 ]
 
 
+_PARTS = ("running_mean", "running_var", "weight", "bias")
+
+
 def layer_norm(
     input: Tensor,
     normalized_shape: Any,
@@ -108,6 +111,12 @@ def batch_norm(
     shape = (-1, *[1] * (len(lengths) - 2))
     if not math.prod(lengths):
         return input.clone()
+    given = (running_mean, running_var, weight, bias)
+    for name, x in zip(_PARTS, given, strict=True):
+        if x is not None and base(x).size != lengths[1]:
+            raise EagerError(
+                f"{name} should contain {lengths[1]} elements not {base(x).size}"
+            )
     if not training:
         return _by_moments(input, running_mean, running_var, weight, bias, eps, shape)
     axes = (0, *range(2, len(lengths)))
