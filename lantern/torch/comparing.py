@@ -68,7 +68,8 @@ def _rounding(function: Any) -> Any:
     def operate(input: Any) -> Any:
         array = base(input)
         if array.dtype.kind in "iub":
-            return fresh(array.copy() if function is not np.sign else function(array))
+            signs = function is np.sign and array.dtype.kind != "b"
+            return fresh(function(array) if signs else array.copy())
         return tracked_like(fresh(function(array)), input)
 
     return operate

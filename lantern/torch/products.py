@@ -146,6 +146,8 @@ def _named_axes(*row: Any) -> tuple[Any, ...]:
 
 
 def _scaled(input: Any, product: Any, beta: Any, alpha: Any) -> Any:
+    if base(product).dtype.kind in "iu":
+        beta, alpha = int(beta), int(alpha)
     product = product if alpha == 1 else product * alpha
     if beta == 0:
         return product

@@ -105,7 +105,9 @@ def nansum(
     input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
 ) -> Any:
     """The sum over axes of what is a number."""
-    return sum(_without_nan(input), dim, keepdim, dtype=dtype)
+    if base(input).dtype.kind == "f":
+        input = _without_nan(input)
+    return sum(input, dim, keepdim, dtype=dtype)
 
 
 def _without_nan(input: Tensor) -> Any:

@@ -145,6 +145,11 @@ a.split_with_sizes([1, 2]);
 torch.fft.fft(a); torch.fft.rfft(v); torch.fft.ifft2(a); torch.fft.hfft(a)
 torch.fft.ihfftn(a); torch.fft.fftshift(a); torch.fft.rfftfreq(5); torch.fft.fft(s)
 torch.signal.windows.hann(5); torch.signal.windows.kaiser(6, beta=3.0, sym=False)
+torch.arange(0, 4, 1.5, dtype=torch.int64)
+torch.linspace(-3, 4, 6, dtype=torch.int64); torch.trapz(k); torch.nansum(k)
+torch.gradient(k); torch.ldexp(k, k); m.sign()
+k.addmv(i[:, :3], k, beta=0.5, alpha=2.5)
+torch.nn.functional.relu6(k); m.scatter_reduce(0, i, m, 'amax', include_self=False)
 torch.signal.windows.gaussian(5, std=-1); torch.nextafter(a.detach(), b.detach())
 """
 SOURCES = [e.strip() for e in EXPRESSIONS.replace("\n", ";").split(";") if e.strip()]

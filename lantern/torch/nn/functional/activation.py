@@ -72,8 +72,9 @@ def hardtanh(
         raise OptionError("min_val cannot be greater than max_val")
     x = base(input)
     inside = (x > min_val) & (x < max_val)
-    z = where(fresh(np.asarray(inside)), input, fresh(x.clip(min_val, max_val)))
-    return z
+    if x.dtype.kind in "iu":
+        min_val, max_val = int(min_val), int(max_val)
+    return where(fresh(np.asarray(inside)), input, fresh(x.clip(min_val, max_val)))
 
 
 @may_write
