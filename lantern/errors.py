@@ -10,6 +10,7 @@ __all__ = [
     "BatchedValueError",
     "ConvergenceError",
     "DetachError",
+    "DeviceError",
     "EagerError",
     "EscapedError",
     "FileFormatError",
@@ -102,6 +103,10 @@ class MutationError(LanternError, TypeError):
 
 class MissingExtraError(LanternError, ImportError):
     """A feature needs an optional package that is not installed."""
+
+
+class DeviceError(MissingExtraError, AssertionError):
+    """There is no such device here, or nothing that computes on it."""
 
 
 class AnomalyError(LanternError, ArithmeticError):

@@ -218,6 +218,7 @@ def test_every_operation_has_a_case():
         if operation.rule.__module__.startswith("lantern.")
         and operation.rule.__module__ != "lantern.op"  # its docstring's example
         and not operation.rule.__module__.startswith("lantern.torch.")  # torch_face
+        and name != "custom"  # of custom_rule, or of torch.autograd.Function
     }
     assert ours - {"custom"} == covered  # that one is there when it is imported
 

@@ -14,7 +14,12 @@ import numpy as np
 
 from lantern import scalar
 from lantern.contribution import Masked
-from lantern.errors import ArgumentError, MissingExtraError, MissingRuleError
+from lantern.errors import (
+    ArgumentError,
+    DeviceError,
+    MissingExtraError,
+    MissingRuleError,
+)
 from lantern.namespace import namespace, register_namespace
 from lantern.saving import register_mutable
 
@@ -337,7 +342,7 @@ def _cupy_namespace() -> ArrayNamespace:
     try:
         cupy = import_module("cupy")
     except ImportError:
-        raise MissingExtraError(
+        raise DeviceError(
             'cuda: CuPy is not installed. Install it with pip install "lantern-ad'
             '[cuda12]" or "lantern-ad[cuda13]", whichever fits the driver.'
         ) from None

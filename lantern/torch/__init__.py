@@ -24,9 +24,11 @@ from lantern.torch.methods import clone as clone
 from lantern.torch.methods import numel as numel
 from lantern.torch.modes import *
 from lantern.torch.printing import set_printoptions as set_printoptions
+from lantern.torch.results import with_out as _with_out
+from lantern.torch.spacing import *
 from lantern.torch.tensor import *
 
-globals().update(_FUNCTIONS)
+globals().update({name: _with_out(f) for name, f in _FUNCTIONS.items()})
 
 # What is written in place has a function as well: ``torch.relu_(x)``.
 globals().update(

@@ -4,10 +4,12 @@ from typing import Any
 
 import numpy as np
 
+from lantern.namespace import namespace
+from lantern.op import elementwise
 from lantern.torch import dtypes
-from lantern.torch.operators import mismatch, refuse_numbers
+from lantern.torch.operators import mismatch, refuse_numbers, unary
 from lantern.torch.tensor import Tensor, fresh
-from lantern.value import base
+from lantern.value import Rule, base
 
 # Zero derivative: what rounds is tracked in PyTorch, with a gradient of zeros.
 _ROUNDING = {
@@ -30,13 +32,45 @@ _ASKING = {
 }
 
 
+@elementwise
+def _independent(x: Any, /, value: Any) -> Rule:
+    """A value that stands for a function of x whose derivative is 0.
+
+    Shapes:
+        x: (...); value: (...); result: (...)
+
+    Rule:
+        x_bar = 0
+    """
+    del x
+    z_bar = yield value
+    yield namespace(z_bar).zeros_like(z_bar)
+
+
+_tracked = unary(_independent)
+
+
+def tracked_like(z: Tensor, *operands: Any) -> Tensor:
+    """A plain result as a tracked one with derivative 0, if an operand is tracked.
+
+    To add 0 times the operand would make nothing of infinities.
+    """
+    value = base(z)
+    for x in operands:
+        if isinstance(x, Tensor) and x.requires_grad:
+            part = _tracked(x.expand(base(z).shape), value=value)
+            z = z + part if z.requires_grad else part
+            value = np.zeros_like(value)
+    return z
+
+
 def _rounding(function: Any) -> Any:
     def operate(input: Any) -> Any:
         array = base(input)
         if array.dtype.kind in "iub":
-            return fresh(array.copy() if function is not np.sign else function(array))
-        z = fresh(function(array))
-        return z + input * 0 if input.requires_grad else z
+            signs = function is np.sign and array.dtype.kind != "b"
+            return fresh(function(array) if signs else array.copy())
+        return tracked_like(fresh(function(array)), input)
 
     return operate
 

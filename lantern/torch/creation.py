@@ -1,6 +1,7 @@
 """Tensors made from nothing, from numbers, or from draws."""
 
 from functools import wraps
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -9,12 +10,11 @@ from lantern.errors import ArgumentError, EagerError, ShapeError
 from lantern.tensor.namespace import find_device
 from lantern.torch import dtypes
 from lantern.torch.dtypes import as_numpy_dtype
-from lantern.torch.gradients import set_data
+from lantern.torch.results import into, of_its_type
 from lantern.torch.tensor import Tensor, fresh
 from lantern.value import base
 
 __all__ = [
-    "arange",
     "as_tensor",
     "asarray",
     "complex",
@@ -24,8 +24,6 @@ __all__ = [
     "from_numpy",
     "full",
     "full_like",
-    "linspace",
-    "logspace",
     "ones",
     "ones_like",
     "scalar_tensor",
@@ -43,21 +41,6 @@ def finished(array: Any, device: Any = None, requires_grad: bool = False) -> Ten
         array = moved(array, device)
     x = fresh(array)
     return x.requires_grad_() if requires_grad else x
-
-
-def into(z: Tensor, out: Tensor | None) -> Tensor:
-    """A result, or the tensor that it is to be written to."""
-    if out is None:
-        return z
-    if z.requires_grad:
-        raise EagerError(
-            "functions with out=... arguments don't support automatic "
-            "differentiation, but one of the arguments requires grad."
-        )
-    if base(out).shape == base(z).shape:
-        return out.copy_(z)
-    set_data(out, z.to(out.dtype))
-    return out
 
 
 def complete(create: Any) -> Any:
@@ -98,6 +81,8 @@ def _from(data: Any, kind: Any) -> Any:
         kind = kinds.get(array.dtype.kind)
         if not array.size:
             kind = dtypes.default()
+    if data is None:
+        raise EagerError("Could not infer dtype of NoneType")
     if array.dtype.kind in "OUS":
         raise ArgumentError(f"new(): invalid data type '{type(data).__name__}'")
     return array if kind is None else array.astype(kind, copy=False)
@@ -160,8 +145,7 @@ def asarray(
     requires_grad: bool = False,
 ) -> Tensor:
     """A tensor of the data, which shares memory with it where it can."""
-    make = tensor if copy else as_tensor
-    x = make(obj, dtype=dtype, device=device)
+    x = (tensor if copy else as_tensor)(obj, dtype=dtype, device=device)
     return x.requires_grad_() if requires_grad else x
 
 
@@ -184,7 +168,7 @@ def shape_of(size: Any) -> tuple[int, ...]:
         size = size[0]
     elif len(size) == 1 and isinstance(size[0], Tensor):
         size = size[0].tolist() if size[0].ndim else size
-    shape = tuple(int(n) for n in size)
+    shape = tuple(map(index, size))
     if any(n < 0 for n in shape):
         n = next(n for n in shape if n < 0)
         raise EagerError(
@@ -197,13 +181,15 @@ def _filled(name: str, what: str) -> Any:
     make = getattr(np, name)
 
     def function(
-        *size: Any,
+        *sizes: Any,
+        size: Any = None,
         dtype: Any = None,
         device: Any = None,
         requires_grad: bool = False,
     ) -> Tensor:
         kind = dtypes.default() if dtype is None else as_numpy_dtype(dtype)
-        return finished(make(shape_of(size), kind), device, requires_grad)
+        shape = shape_of(sizes if size is None else size)
+        return finished(make(shape, kind), device, requires_grad)
 
     doc = f"A tensor of {what}; its axes' lengths in a row."
     return complete(_named(function, name, doc))
@@ -276,85 +262,6 @@ full_like = _like("full", "one number")
 
 
 @complete
-def arange(
-    start: Any,
-    end: Any = None,
-    step: Any = 1,
-    *,
-    dtype: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-) -> Tensor:
-    """Numbers from start to before end, in steps.
-
-    Example:
-        >>> arange(3)
-        tensor([0, 1, 2])
-    """
-    start, end, step = base(start), base(end), base(step)
-    if end is None:
-        start, end = 0, start
-    if not all(np.isfinite(x) for x in (start, end, step)):
-        raise EagerError(f"unsupported range: {start} -> {end}")
-    if step == 0:
-        raise EagerError("step must be nonzero")
-    if (end - start) * step < 0:
-        raise EagerError("upper bound and lower bound inconsistent with step sign")
-    kind = as_numpy_dtype(dtype)
-    if kind is None:
-        whole = all(
-            isinstance(x, int)
-            or getattr(getattr(x, "dtype", None), "kind", "f") in "iu"
-            for x in (start, end, step)
-        )
-        kind = dtypes.I64 if whole else dtypes.default()
-    count = max(int(np.ceil((end - start) / step)), 0)
-    array = (start + step * np.arange(count)).astype(kind)
-    return finished(array, device, requires_grad)
-
-
-@complete
-def linspace(
-    start: Any,
-    end: Any,
-    steps: int,
-    *,
-    dtype: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-) -> Tensor:
-    """Numbers at equal distances, from start to end.
-
-    Example:
-        >>> linspace(0, 1, 3)
-        tensor([0.0000, 0.5000, 1.0000])
-    """
-    kind = dtypes.default() if dtype is None else as_numpy_dtype(dtype)
-    if steps < 0:
-        raise EagerError("number of steps must be non-negative")
-    if np.ndim(base(start)) or np.ndim(base(end)):
-        raise EagerError(
-            "linspace only supports 0-dimensional start and end tensors, but got start "
-            f"with {np.ndim(base(start))} dimension(s) and end with "
-            f"{np.ndim(base(end))} dimension(s)."
-        )
-    start, end = base(start), base(end)
-    if kind.kind == "f":
-        start, end = float(start), float(end)
-    array = np.linspace(start, end, steps, dtype=kind)
-    return finished(array, device, requires_grad)
-
-
-def logspace(
-    start: Any, end: Any, steps: int, base: float = 10.0, **options: Any
-) -> Tensor:
-    """Powers of a base, whose exponents have equal distances."""
-    exponents = linspace(start, end, steps, dtype=dtypes.float64).primal
-    kind = as_numpy_dtype(options.pop("dtype", None)) or dtypes.default()
-    return finished((base**exponents).astype(kind), **options)
-
-
-@complete
 def eye(
     n: int,
     m: int | None = None,
@@ -386,7 +293,7 @@ def triu_indices(row: int, col: int, offset: int = 0, **options: Any) -> Tensor:
     return finished(np.array(np.triu_indices(row, offset, col)))
 
 
-def complex(real: Any, imag: Any) -> Any:
+def complex(real: Any, imag: Any, *, out: Any = None) -> Any:
     """Complex numbers of their real and imaginary parts."""
     if not (isinstance(real, Tensor) and isinstance(imag, Tensor)):
         raise ArgumentError("complex(): both arguments must be Tensor")
@@ -395,4 +302,4 @@ def complex(real: Any, imag: Any) -> Any:
             "Expected both inputs to be Half, Float or Double tensors of one type but "
             f"got {real.dtype} and {imag.dtype}"
         )
-    return real + imag * 1j
+    return into(of_its_type(real + imag * 1j, out), out)

@@ -11,9 +11,9 @@ from lantern.errors import ArgumentError, EagerError
 from lantern.torch import dtypes
 from lantern.torch.creation import complete, finished, shape_of
 from lantern.torch.dtypes import as_numpy_dtype
-from lantern.torch.operators import in_memory
+from lantern.torch.operators import mismatch
+from lantern.torch.results import into
 from lantern.torch.tensor import Tensor, fresh
-from lantern.torch.versions import written
 from lantern.value import base
 
 __all__ = [
@@ -210,10 +210,14 @@ def normal(
     **options: Any,
 ) -> Tensor:
     """Normal draws of means and standard deviations."""
-    shape = size
+    shape, out = size, options.pop("out", None)
+    if size is not None and std < 0:
+        raise EagerError(f"normal expects std >= 0.0, but found std {std}")
     if size is None:
-        shape = np.broadcast_shapes(np.shape(base(mean)), np.shape(base(std)))
-    if size is None:
+        try:
+            shape = np.broadcast_shapes(np.shape(base(mean)), np.shape(base(std)))
+        except ValueError as error:
+            raise mismatch(None, mean, std, error) from None
         kinds = [base(v).dtype for v in (mean, std) if isinstance(v, Tensor)]
         if any(kind.kind == "c" for kind in kinds[-1:]):
             raise EagerError("normal expects standard deviation to be non-complex")
@@ -221,7 +225,8 @@ def normal(
             raise EagerError("normal expects all elements of std >= 0.0")
         options.setdefault("dtype", np.result_type(*kinds) if kinds else None)
     z = randn(shape, generator=generator, **options)
-    return fresh(np.asarray(z.primal * base(std) + base(mean)).astype(z.primal.dtype))
+    z.primal = np.asarray(z.primal * base(std) + base(mean)).astype(z.primal.dtype)
+    return into(z, out)
 
 
 def bernoulli(
@@ -230,6 +235,8 @@ def bernoulli(
     """1 with the probabilities that a tensor holds, else 0."""
     array = base(input)
     chance = array if p is None else p
+    if not ((np.asarray(chance) >= 0) & (np.asarray(chance) <= 1)).all():
+        raise EagerError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
     draws = rng(generator).random(array.shape) < chance
     return fresh(np.asarray(draws).astype(array.dtype))
 
@@ -293,13 +300,10 @@ def _writer(name: str, draw: Any, doc: str) -> Any:
     def method(
         self: Tensor, *args: Any, generator: Any = None, **options: Any
     ) -> Tensor:
-        from lantern.torch.writing import refuse_leaf
+        from lantern.torch.writing import copy_
 
-        refuse_leaf(self)
-        array = in_memory(self)
-        array[...] = draw(rng(generator), array, *args, **options)
-        written(array)
-        return self
+        array = base(self)
+        return copy_(self, fresh(draw(rng(generator), array, *args, **options)))
 
     method.__name__, method.__doc__ = name, doc
     return method
@@ -370,6 +374,8 @@ def _geometric(random: Any, array: Any, p: Any) -> Any:
 
 
 METHODS = {
+    "bernoulli": bernoulli,
+    "multinomial": multinomial,
     "cauchy_": _writer("cauchy_", _cauchy, "Fill with Cauchy draws."),
     "geometric_": _writer("geometric_", _geometric, "Fill with geometric draws."),
     "log_normal_": _writer("log_normal_", _log_normal, "Fill with log-normal draws."),

@@ -163,6 +163,26 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
     return by_numpy[promoted(type1.numpy, type2.numpy)]
 
 
+_CAPITALS = {
+    "bool": "Bool",
+    "complex128": "ComplexDouble",
+    "complex64": "ComplexFloat",
+    "float16": "Half",
+    "float32": "Float",
+    "float64": "Double",
+    "int16": "Short",
+    "int32": "Int",
+    "int64": "Long",
+    "int8": "Char",
+    "uint8": "Byte",
+}
+
+
+def type_name(dtype: Any) -> str:
+    """What PyTorch's messages call one of NumPy's types."""
+    return _CAPITALS[by_numpy[dtype].name]
+
+
 class device:
     """Where an array lies: ``device("cpu")``, ``device("cuda:1")``."""
 

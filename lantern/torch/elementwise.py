@@ -20,6 +20,7 @@ from lantern.torch.operators import (
     result_dtype,
     unary,
 )
+from lantern.torch.results import into
 from lantern.torch.tensor import Tensor, fresh, numpy_face, torch_face
 from lantern.value import base
 
@@ -79,7 +80,9 @@ def _binary(function: Any, numbers: str = "", floating: bool = False) -> Any:
     """An operation of two tensors of any types; ``numbers``: which may be one."""
     name = function.__name__
 
-    def operate(input: Any, other: Any) -> Any:
+    def operate(input: Any, other: Any, *, out: Any = None) -> Any:
+        if out is not None:
+            return into(operate(input, other), out)
         refuse_numbers(name, input, other, numbers)
         x, y = as_tensor(input), as_tensor(other)
         x, y = promote(x, y, floating=floating)
@@ -88,6 +91,8 @@ def _binary(function: Any, numbers: str = "", floating: bool = False) -> Any:
         except ValueError as error:
             raise mismatch(function, x, y, error) from None
 
+    operate.__name__ = operate.__qualname__ = name
+    operate.__doc__ = (function.__doc__ or "").partition("Example:")[0].rstrip()
     return operate
 
 
@@ -110,14 +115,16 @@ functions |= {
 _SYNONYMS |= {"arctan2": "atan2"}
 
 
-def add(input: Any, other: Any, *, alpha: Any = 1) -> Any:
+def add(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
     """``input + alpha * other``."""
-    return input + (other if alpha == 1 else other * alpha)
+    z = input + (other if alpha == 1 else other * alpha)
+    return z if out is None else into(z, out)
 
 
-def sub(input: Any, other: Any, *, alpha: Any = 1) -> Any:
+def sub(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
     """``input - alpha * other``."""
-    return input - (other if alpha == 1 else other * alpha)
+    z = input - (other if alpha == 1 else other * alpha)
+    return z if out is None else into(z, out)
 
 
 def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Any:
@@ -126,13 +133,17 @@ def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Any:
     return other - (input if alpha == 1 else input * alpha)
 
 
-def mul(input: Any, other: Any) -> Any:
+def mul(input: Any, other: Any, *, out: Any = None) -> Any:
     """The product of each two elements."""
-    return input * other
+    return input * other if out is None else into(input * other, out)
 
 
-def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
+def div(
+    input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = None
+) -> Any:
     """The quotient of each two elements, rounded if that is asked for."""
+    if out is not None:
+        return into(div(input, other, rounding_mode=rounding_mode), out)
     if rounding_mode is None:
         return input / other
     if rounding_mode not in ("floor", "trunc"):
@@ -150,14 +161,13 @@ def floor_divide(input: Any, other: Any) -> Any:
     """The largest integer not above the quotient."""
     x, y = promote(as_tensor(input), as_tensor(other))
     z = fresh(np.floor_divide(base(x), base(y)))
-    tracked = any(isinstance(v, Tensor) and v.requires_grad for v in (x, y))
-    return z + (x * 0 + y * 0) if tracked else z
+    return comparing.tracked_like(z, x, y)
 
 
-def pow(input: Any, exponent: Any) -> Any:
+def pow(input: Any, exponent: Any, *, out: Any = None) -> Any:
     """Each element of one to the power of the other's."""
     refuse_numbers("pow", input, exponent, "either")
-    return input**exponent
+    return input**exponent if out is None else into(input**exponent, out)
 
 
 def float_power(input: Any, exponent: Any) -> Any:
@@ -235,6 +245,11 @@ def where(condition: Any, input: Any = None, other: Any = None) -> Any:
     """The elements of one where a condition holds, else those of the other."""
     if input is None:
         return tuple(fresh(i) for i in base(condition).nonzero())
+    if base(condition).dtype.kind not in "bu":
+        raise EagerError(
+            f"where expected condition to be a boolean tensor, but got a tensor with "
+            f"dtype {dtypes.type_name(base(condition).dtype)}"
+        )
     x, y = as_tensor(input), as_tensor(other)
     if not (
         isinstance(x, Tensor)
@@ -255,7 +270,7 @@ def where(condition: Any, input: Any = None, other: Any = None) -> Any:
 def round(input: Any, *, decimals: int = 0) -> Any:
     """Each element rounded to a number of decimals."""
     z = fresh(np.asarray(np.round(base(input), decimals)))
-    return z + input * 0 if input.requires_grad else z
+    return comparing.tracked_like(z, input)
 
 
 def frac(input: Any) -> Any:
@@ -346,7 +361,7 @@ def angle(input: Any) -> Any:
     """The angle of complex numbers; 0 or pi of real ones."""
     (input,) = promote(input, floating=True)
     z = call(elementwise.angle, input)
-    return z + input * 0 if input.requires_grad and not z.requires_grad else z
+    return z if z.requires_grad else comparing.tracked_like(z, input)
 
 
 def real(input: Any) -> Any:

@@ -243,7 +243,7 @@ def retains_grad(self: Tensor) -> bool:
 
 def detach(self: Tensor) -> Any:
     """The same memory, without derivative."""
-    z = fresh(self.primal)
+    z = fresh(base(self))
     # What is written through it is no part of a derivative, nor its views' concern.
     if self.viewed is UNSEEN:
         z.viewed = UNSEEN

@@ -110,9 +110,9 @@ hstack, vstack, dstack, column_stack = map(
 )
 
 
-def repeat(input: Tensor, *repeats: Any) -> Any:
+def repeat(input: Tensor, *counts: Any, repeats: Any = None) -> Any:
     """Copies of the tensor, side by side: so many along each axis."""
-    reps = lengths(repeats)
+    reps = lengths(counts if repeats is None else repeats)
     if len(reps) < base(input).ndim:
         raise EagerError(
             "Number of dimensions of repeat dims can not be smaller than number of "
@@ -121,9 +121,9 @@ def repeat(input: Tensor, *repeats: Any) -> Any:
     return call(arranging.tile, input, reps)
 
 
-def tile(input: Tensor, *dims: Any) -> Any:
+def tile(input: Tensor, *counts: Any, dims: Any = None) -> Any:
     """Copies of the tensor, side by side, as ``numpy.tile``."""
-    return call(arranging.tile, input, lengths(dims))
+    return call(arranging.tile, input, lengths(counts if dims is None else dims))
 
 
 def repeat_interleave(
@@ -279,6 +279,11 @@ def unfold(input: Tensor, dimension: int, size: int, step: int) -> Any:
         return unfold(input, dimension, size, step)[0]
     shape = base(input).shape
     dim = axis_of(dimension, len(shape))
+    if size > shape[dim]:
+        raise EagerError(
+            f"maximum size for tensor at dimension {dim} is {shape[dim]} but size is "
+            f"{size}"
+        )
     starts = np.arange(0, shape[dim] - size + 1, step)
     index = (*(slice(None),) * dim, starts[:, None] + np.arange(size))
     z = call(ours.getitem, input, index)

@@ -53,6 +53,8 @@ def _gathered(flat: Tensor, values: Tensor, where: Any, reduce: str, own: bool) 
 
 def _start(reduce: str, kind: Any) -> Any:
     value = _EMPTY[reduce]
+    if np.isinf(value) and kind.kind == "b":
+        value = value > 0
     if np.isinf(value) and kind.kind in "iu":
         limits = np.iinfo(kind)
         value = limits.max if value > 0 else limits.min

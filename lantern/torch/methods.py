@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from lantern import arithmetic
-from lantern.errors import ShapeError
+from lantern.errors import EagerError, OptionError, ShapeError
 from lantern.tensor.device import to_device
 from lantern.torch import (
     comparing,
@@ -23,29 +23,27 @@ from lantern.torch import (
     ordering,
     products,
     reduction,
+    results,
     scattering,
     shaping,
     statistics,
     writing,
 )
-from lantern.torch.dtypes import Size, as_numpy_dtype
+from lantern.torch.dtypes import Size, as_numpy_dtype, type_name
 from lantern.torch.operators import call, cast, in_memory, refuse_numbers, unary
 from lantern.torch.tensor import Tensor, fresh, make
-from lantern.torch.writing import type_name
 from lantern.value import UNTRACKED, base
 
 _copied = unary(arithmetic.positive)
 
 
-def clone(self: Tensor, *, memory_format: Any = None) -> Tensor:
+def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
     """A copy, through which the derivative goes."""
-    if self.prompt is UNTRACKED:
-        return fresh(
-            np.array(base(self))
-            if isinstance(base(self), np.generic)
-            else base(self).copy()
-        )
-    return _copied(self)
+    if input.prompt is UNTRACKED:
+        array = base(input)
+        scalar = isinstance(array, np.generic)
+        return fresh(np.array(array) if scalar else array.copy())
+    return _copied(input)
 
 
 def size(self: Tensor, dim: Any = None) -> Any:
@@ -148,7 +146,12 @@ def cpu(self: Tensor, memory_format: Any = None) -> Tensor:
     return to(self, "cpu")
 
 
-def cuda(self: Tensor, device: Any = None, non_blocking: bool = False) -> Tensor:
+def cuda(
+    self: Tensor,
+    device: Any = None,
+    non_blocking: bool = False,
+    memory_format: Any = None,
+) -> Tensor:
     """The tensor on a GPU."""
     return to(self, "cuda" if device is None else device)
 
@@ -165,6 +168,8 @@ def _new(creator: Any) -> Any:
 
 def apply_(self: Tensor, callable: Any) -> Tensor:
     """Replace each element by a function of it."""
+    if self.requires_grad:
+        raise EagerError("Can't call apply_() on Variable that requires grad.")
     array = in_memory(self)
     array[...] = (
         np.vectorize(callable, otypes=[array.dtype])(array) if array.size else array
@@ -269,18 +274,13 @@ for _part in (
     FUNCTIONS |= _part.functions
 
 
-def _untracked(out: Tensor, z: Tensor) -> Tensor:
-    """A result for ``out=``, which cannot be differentiated."""
-    if z.requires_grad:
-        creation.into(z, out)
-    return z
-
-
 def _also_axis(function: Any) -> Any:
     """A function that takes NumPy's ``axis`` and ``keepdims`` as well."""
-    names = function.__code__.co_varnames[: function.__code__.co_argcount]
+    code = function.__code__
+    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     if "dim" not in names:
         return function
+    strict = function.__name__ in ("gather", "aminmax")
 
     def either(*args: Any, **options: Any) -> Any:
         if options:
@@ -291,7 +291,8 @@ def _also_axis(function: Any) -> Any:
             out = options.pop("out", None)
             if out is not None:
                 z = function(*args, **options)
-                return writing.write(out, _untracked, z)
+                z = results.of_its_type(z, out) if strict else z
+                return results.into(z, out)
         return function(*args, **options)
 
     either.__name__ = either.__qualname__ = function.__name__
@@ -303,7 +304,23 @@ def _also_axis(function: Any) -> Any:
 FUNCTIONS = {name: _also_axis(f) for name, f in FUNCTIONS.items()}
 
 
+def _converting(kind: Any) -> Any:
+    """The method that makes a number of Python's of the only element."""
+
+    def convert(self: Any) -> Any:
+        if base(self).size != 1:
+            raise OptionError(
+                "only one element tensors can be converted to Python scalars"
+            )
+        return kind(base(self).item())
+
+    return convert
+
+
 FURTHER = {
+    "__complex__": _converting(complex),
+    "__float__": _converting(float),
+    "__int__": _converting(int),
     "__getattr__": _missing,
     "__copy__": lambda self: make(self.primal, self.prompt, self.receiver),
     "__abs__": FUNCTIONS["abs"],

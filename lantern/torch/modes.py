@@ -5,6 +5,8 @@ from contextvars import ContextVar
 from functools import wraps
 from typing import Any
 
+from lantern.errors import ArgumentError
+
 __all__ = [
     "enable_grad",
     "inference_mode",
@@ -15,8 +17,18 @@ __all__ = [
 ]
 
 grad_mode: ContextVar[bool] = ContextVar("grad_mode", default=True)
+# The derivatives of transforms of functions that ``no_grad`` inside of them stops.
+stoppable: ContextVar[tuple[Any, ...]] = ContextVar("stoppable", default=())
 _inference: ContextVar[bool] = ContextVar("inference_mode", default=False)
 is_enabled = grad_mode.get
+
+
+def without_stopped(z: Any) -> Any:
+    """A value without the derivatives that ``no_grad`` stops."""
+    stopped = stoppable.get()
+    while getattr(z, "prompt", None) in stopped:
+        z = z.primal
+    return z
 
 
 def is_grad_enabled() -> bool:
@@ -88,6 +100,11 @@ class set_grad_enabled(_Mode):
     """Say at once, or for a block, whether operations keep their rules."""
 
     def __init__(self, mode: bool) -> None:
+        if not isinstance(mode, bool):
+            raise ArgumentError(
+                f"set_grad_enabled(): argument 'enabled' (position 1) must be bool, "
+                f"not {type(mode).__name__}"
+            )
         super().__init__(mode)
         self.outer = grad_mode.get()
         grad_mode.set(mode)

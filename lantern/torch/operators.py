@@ -5,15 +5,18 @@ from typing import Any
 from weakref import ref
 
 import numpy as np
+from numpy.exceptions import AxisError
 
 from lantern import arithmetic
-from lantern.errors import ArgumentError, EagerError
+from lantern.errors import EagerError
 from lantern.op import registry
 from lantern.tensor import linalg, manipulation
 from lantern.torch import dtypes
 from lantern.torch.dtypes import BOOL, F32, F64, I64, promoted
 from lantern.torch.eager import AMBIENT, NOTHING, STANDIN, Recorder
+from lantern.torch.memory import detached, moved_away, place, positions
 from lantern.torch.modes import is_enabled
+from lantern.torch.results import into
 from lantern.torch.tensor import (
     UNSEEN,
     Tensor,
@@ -23,6 +26,9 @@ from lantern.torch.tensor import (
     torch_face,
 )
 from lantern.torch.versions import owner
+from lantern.torch.wording import mismatch as mismatch
+from lantern.torch.wording import misuse
+from lantern.torch.wording import refuse_numbers as refuse_numbers
 from lantern.value import UNTRACKED, base
 
 __all__ = ["binary", "call", "promote", "unary"]
@@ -113,23 +119,6 @@ def _careful(function: Any, floating: bool) -> Any:
             raise mismatch(function, x, y, error) from None
 
     return operate
-
-
-def mismatch(function: Any, x: Any, y: Any, error: Exception) -> EagerError:
-    """The error of shapes that do not fit together, in PyTorch's words."""
-    a, b = list(np.shape(base(x))), list(np.shape(base(y)))
-    if function is linalg.matmul:
-        return EagerError(
-            f"mat1 and mat2 shapes cannot be multiplied ({'x'.join(map(str, a))} and "
-            f"{'x'.join(map(str, b))})"
-        )
-    for i in range(-1, -1 - min(len(a), len(b)), -1):
-        if a[i] != b[i] and 1 not in (a[i], b[i]):
-            return EagerError(
-                f"The size of tensor a ({a[i]}) must match the size of tensor b "
-                f"({b[i]}) at non-singleton dimension {max(len(a), len(b)) + i}"
-            )
-    return EagerError(str(error))
 
 
 _SYMBOLS = {
@@ -263,30 +252,35 @@ def unary(function: Any, floating: bool = False) -> Any:
     rule, its_kind = function.rule, kind(function)
     elementwise, forgets = its_kind == "elementwise", its_kind == "linear"
 
-    def operate(input: Any, *args: Any, **statics: Any) -> Any:
-        a, prompt = input.primal, input.prompt
-        if floating and a.dtype.kind in "iub":
-            return operate(cast(input, dtypes.default()), *args, **statics)
-        if prompt is not AMBIENT or not is_enabled():
-            if prompt is UNTRACKED or prompt is AMBIENT:
-                z = next(rule(a, *args, **statics))
-                return fresh(z) if hasattr(z, "dtype") else fresh(np.asarray(z))
-            return torch_face(function(numpy_face(input), *args, **statics))
-        started = rule(a, *args, **statics)
-        z = next(started)
-        shape, dtype, left = z.shape, z.dtype, input.receiver
-        receiver = Recorder(
-            shape,
-            dtype,
-            started,
-            left,
-            None,
-            elementwise and left.shape == shape and left.dtype is dtype,
-            rule,
-            (STANDIN if forgets else a, *args),
-            statics,
-        )
-        return make(z, AMBIENT, receiver)
+    def operate(input: Any, *args: Any, out: Any = None, **statics: Any) -> Any:
+        if out is not None:
+            return into(operate(input, *args, **statics), out)
+        try:
+            a, prompt = input.primal, input.prompt
+            if floating and a.dtype.kind in "iub":
+                return operate(cast(input, dtypes.default()), *args, **statics)
+            if prompt is not AMBIENT or not is_enabled():
+                if prompt is UNTRACKED or prompt is AMBIENT:
+                    z = next(rule(a, *args, **statics))
+                    return fresh(z) if hasattr(z, "dtype") else fresh(np.asarray(z))
+                return torch_face(function(numpy_face(input), *args, **statics))
+            started = rule(a, *args, **statics)
+            z = next(started)
+            shape, dtype, left = z.shape, z.dtype, input.receiver
+            receiver = Recorder(
+                shape,
+                dtype,
+                started,
+                left,
+                None,
+                elementwise and left.shape == shape and left.dtype is dtype,
+                rule,
+                (STANDIN if forgets else a, *args),
+                statics,
+            )
+            return make(z, AMBIENT, receiver)
+        except (AttributeError, AxisError) as error:
+            raise misuse(operate.__name__, input, error) from None
 
     operate.__name__ = operate.__qualname__ = rule.__name__.strip("_")
     operate.__doc__ = (rule.__doc__ or "").partition("Example:")[0].rstrip()
@@ -319,33 +313,13 @@ def joining(function: Any) -> Any:
     return operate
 
 
-_NUMBERS = (bool, int, float, complex)
-
-
-def refuse_numbers(name: str, x: Any, y: Any, allowed: str = "") -> None:
-    """Raise where PyTorch takes a tensor only.
-
-    Args:
-        name: the function that was called.
-        x: its first operand.
-        y: its second one.
-        allowed: what may be a number: "" for neither, "second", or "either", not both.
-    """
-    first, second = isinstance(x, _NUMBERS), isinstance(y, _NUMBERS)
-    if (first and (second or allowed != "either")) or (second and not allowed):
-        place, wrong = ("input", x) if first else ("other", y)
-        raise ArgumentError(
-            f"{name}(): argument '{place}' must be Tensor, not {type(wrong).__name__}"
-        )
-
-
 def call(function: Any, *args: Any, **options: Any) -> Any:
     """One of Lantern's functions on tensors, anywhere among its arguments."""
     args = tuple(map(numpy_face, args))
     try:
         return torch_face(function(*args, **options))
     except ValueError as error:
-        if isinstance(error, IndexError):
+        if isinstance(error, IndexError | np.linalg.LinAlgError):
             raise
         raise EagerError(str(error)) from None
 
@@ -369,8 +343,9 @@ def as_view(z: Any, x: Any) -> Any:
     if z.prompt is AMBIENT:
         z.receiver.memory = id(owner(z.primal))
     elif whole is not UNSEEN:
-        # A name that is free again is taken again: there are never many.
-        views_of(whole)[id(z)] = ref(z)
+        views_of(whole)[id(z)] = ref(z)  # names that are free again are taken again
+        if detached(x):
+            moved_away(z, place(x, whole)[positions(base(z), base(x))])
     return z
 
 

@@ -9,7 +9,7 @@ from lantern.errors import EagerError
 from lantern.tensor import cumulative, sorting
 from lantern.tensor.indexing import take_along_axis
 from lantern.torch.dtypes import F32, F64
-from lantern.torch.operators import call
+from lantern.torch.operators import call, promote
 from lantern.torch.reduction import _chosen, _named, _wide, axis_of
 from lantern.torch.tensor import Tensor, fresh, numpy_face, torch_face
 from lantern.value import base
@@ -307,7 +307,8 @@ def trapezoid(y: Tensor, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any
     """The integral along an axis, by trapezoids."""
     from lantern.tensor import difference
 
-    x = numpy_face(x)
+    x = None if x is None else numpy_face(promote(x, floating=True)[0])
+    (y,) = promote(y, floating=True)
     return call(difference.trapezoid, y, x=x, dx=1.0 if dx is None else dx, axis=dim)
 
 

@@ -9,42 +9,54 @@ from lantern.errors import EagerError
 from lantern.tensor import einsum as our_einsum
 from lantern.tensor import linalg, matrix_functions
 from lantern.torch.operators import call
+from lantern.torch.results import into
 from lantern.torch.tensor import Tensor, fresh, numpy_face
 from lantern.value import base
 
 
-def matmul(input: Tensor, other: Tensor) -> Any:
+def matmul(input: Tensor, other: Tensor, *, out: Any = None) -> Any:
     """The matrix product, over all leading axes together."""
-    return input @ other
+    return input @ other if out is None else into(input @ other, out)
 
 
-def _shaped(name: str, n: int, m: int) -> Any:
-    def product(input: Tensor, other: Tensor) -> Any:
-        a, b = base(input), base(other)
-        if a.ndim != n or b.ndim != m:
-            word = {1: "vector", 2: "matrix", 3: "3D tensor"}
-            raise EagerError(
-                f"{name}: expected a {word[n]} and a {word[m]}, got {a.ndim}D and "
-                f"{b.ndim}D"
-            )
-        if name == "bmm" and (a.shape[0] != b.shape[0] or a.shape[2] != b.shape[1]):
-            wanted = [a.shape[0], a.shape[2]]
-            raise EagerError(
-                f"Expected size for first two dimensions of batch2 tensor to be: "
-                f"{wanted} but got: {list(b.shape[:2])}."
-            )
-        return input @ other
-
-    product.__name__ = name
-    return product
+def _check(name: str, input: Tensor, other: Tensor, n: int, m: int) -> None:
+    """Raise unless two tensors have as many axes as a product takes."""
+    a, b = base(input).ndim, base(other).ndim
+    if a != n or b != m:
+        word = {1: "vector", 2: "matrix", 3: "3D tensor"}
+        raise EagerError(
+            f"{name}: expected a {word[n]} and a {word[m]}, got {a}D and {b}D"
+        )
 
 
-mm, mv, bmm, dot = (
-    _shaped("mm", 2, 2),
-    _shaped("mv", 2, 1),
-    _shaped("bmm", 3, 3),
-    _shaped("dot", 1, 1),
-)
+def mm(input: Tensor, mat2: Tensor, *, out: Any = None) -> Any:
+    """The product of two matrices."""
+    _check("mm", input, mat2, 2, 2)
+    return input @ mat2 if out is None else into(input @ mat2, out)
+
+
+def mv(input: Tensor, vec: Tensor, *, out: Any = None) -> Any:
+    """The product of a matrix and a vector."""
+    _check("mv", input, vec, 2, 1)
+    return input @ vec if out is None else into(input @ vec, out)
+
+
+def dot(input: Tensor, tensor: Tensor, *, out: Any = None) -> Any:
+    """The inner product of two vectors."""
+    _check("dot", input, tensor, 1, 1)
+    return input @ tensor if out is None else into(input @ tensor, out)
+
+
+def bmm(input: Tensor, mat2: Tensor, *, out: Any = None) -> Any:
+    """The products of two rows of matrices."""
+    _check("bmm", input, mat2, 3, 3)
+    a, b = base(input).shape, base(mat2).shape
+    if a[0] != b[0] or a[2] != b[1]:
+        raise EagerError(
+            f"Expected size for first two dimensions of batch2 tensor to be: "
+            f"{[a[0], a[2]]} but got: {list(b[:2])}."
+        )
+    return input @ mat2 if out is None else into(input @ mat2, out)
 
 
 def inner(input: Tensor, other: Tensor) -> Any:
@@ -134,6 +146,8 @@ def _named_axes(*row: Any) -> tuple[Any, ...]:
 
 
 def _scaled(input: Any, product: Any, beta: Any, alpha: Any) -> Any:
+    if base(product).dtype.kind in "iu":
+        beta, alpha = int(beta), int(alpha)
     product = product if alpha == 1 else product * alpha
     if beta == 0:
         return product

@@ -105,7 +105,9 @@ def nansum(
     input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
 ) -> Any:
     """The sum over axes of what is a number."""
-    return sum(_without_nan(input), dim, keepdim, dtype=dtype)
+    if base(input).dtype.kind == "f":
+        input = _without_nan(input)
+    return sum(input, dim, keepdim, dtype=dtype)
 
 
 def _without_nan(input: Tensor) -> Any:
@@ -189,6 +191,10 @@ def _extreme(name: str) -> Any:
                     f"argument."
                 )
             return call(whole, input)
+        if array.shape and not array.shape[axis_of(dim, array.ndim)]:
+            raise PositionError(
+                f"{name}(): Expected reduction dim {dim} to have non-zero size."
+            )
         return pair(*_chosen(input, position, dim, keepdim))
 
     def everywhere(input: Tensor, dim: Any = (), keepdim: bool = False) -> Any:
@@ -232,16 +238,18 @@ max, amax = _extreme("max")
 min, amin = _extreme("min")
 
 
+_AMINMAX = _named("aminmax", "min max")
+
+
 def aminmax(input: Tensor, *, dim: Any = None, keepdim: bool = False) -> Any:
     """The least and the greatest elements."""
-    aminmax = namedtuple("aminmax", "min max")
     if dim is None and not base(input).size:
         raise EagerError(
             "aminmax(): cannot compute aminmax over an empty dimension as the "
             "operation has no identity."
         )
     dim = () if dim is None else dim
-    return aminmax(amin(input, dim, keepdim), amax(input, dim, keepdim))
+    return _AMINMAX(amin(input, dim, keepdim), amax(input, dim, keepdim))
 
 
 def _position(name: str) -> Any:
@@ -328,13 +336,13 @@ def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Any:
     return call(exponential.logsumexp, input, axes(dim, input), keepdims=keepdim)
 
 
-def softmax(input: Tensor, dim: Any = None, dtype: Any = None) -> Any:
+def softmax(input: Tensor, dim: Any, dtype: Any = None) -> Any:
     """Exponentials, divided by their sum along an axis."""
     input = _typed(input, dtype)
     return _softmax(input, _one_axis(dim, input)) if _full(input) else input.clone()
 
 
-def log_softmax(input: Tensor, dim: Any = None, dtype: Any = None) -> Any:
+def log_softmax(input: Tensor, dim: Any, dtype: Any = None) -> Any:
     """The logarithm of ``softmax``."""
     input = _typed(input, dtype)
     return _log_softmax(input, _one_axis(dim, input)) if _full(input) else input.clone()

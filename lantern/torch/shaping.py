@@ -13,7 +13,7 @@ from lantern.errors import EagerError, PositionError
 from lantern.tensor import indexing as ours
 from lantern.tensor import manipulation
 from lantern.torch import dtypes
-from lantern.torch.operators import as_view, in_memory, unary
+from lantern.torch.operators import as_view, in_memory, mismatch, unary
 from lantern.torch.reduction import axis_of
 from lantern.torch.tensor import Tensor, fresh
 from lantern.value import base
@@ -53,18 +53,21 @@ def _resolved(array: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
     return shape
 
 
-def reshape(input: Tensor, *shape: Any) -> Any:
+def reshape(input: Tensor, *sizes: Any, shape: Any = None) -> Any:
     """The elements in another shape; one -1 is filled in."""
     array = in_memory(input)
-    z = _reshape(input, _resolved(array, lengths(shape)))
-    return as_view(z, input) if np.may_share_memory(z.primal, array) else z
+    sizes = sizes if shape is None else shape
+    z = _reshape(input, _resolved(array, lengths(sizes)))
+    return as_view(z, input) if np.may_share_memory(base(z), base(array)) else z
 
 
-def view(input: Tensor, *shape: Any) -> Any:
+def view(input: Tensor, *shape: Any, size: Any = None, dtype: Any = None) -> Any:
     """The same memory in another shape, or as another type of one size."""
+    if size is not None or dtype is not None:
+        shape = (size if dtype is None else dtype,)
     if len(shape) == 1 and isinstance(shape[0], dtypes.dtype):
         return as_view(fresh(in_memory(input).view(shape[0].numpy)), input)
-    array = in_memory(input)
+    array = base(in_memory(input))
     shape = _resolved(array, lengths(shape))
     if not array.flags.c_contiguous:
         try:
@@ -121,9 +124,9 @@ def ravel(input: Tensor) -> Any:
     return reshape(input, -1)
 
 
-def permute(input: Tensor, *dims: Any) -> Any:
+def permute(input: Tensor, *axes: Any, dims: Any = None) -> Any:
     """The tensor with its axes in another order."""
-    dims, ndim = lengths(dims), base(input).ndim
+    dims, ndim = lengths(axes if dims is None else dims), base(input).ndim
     if len(dims) != ndim:
         raise EagerError(
             f"permute(sparse_coo): number of dimensions in the tensor input does not "
@@ -148,6 +151,11 @@ def transpose(input: Tensor, dim0: int, dim1: int) -> Any:
     order = list(range(ndim))
     order[i], order[j] = j, i
     return as_view(_permute(input, tuple(order)), input)
+
+
+def swapaxes(input: Tensor, axis0: int, axis1: int) -> Any:
+    """The tensor with two axes exchanged."""
+    return transpose(input, axis0, axis1)
 
 
 def t(input: Tensor) -> Any:
@@ -214,9 +222,10 @@ def squeeze(input: Tensor, dim: Any = None) -> Any:
     return as_view(z, input)
 
 
-def expand(input: Tensor, *sizes: Any) -> Any:
+def expand(input: Tensor, *sizes: Any, size: Any = None) -> Any:
     """The tensor with axes of length 1 repeated, without a copy; -1 keeps a length."""
-    sizes, shape = lengths(sizes), in_memory(input).shape
+    sizes = lengths(sizes if size is None else size)
+    shape = in_memory(input).shape
     new = len(sizes) - len(shape)
     if new < 0:
         raise EagerError(
@@ -250,7 +259,10 @@ def broadcast_to(input: Tensor, size: Any) -> Any:
 
 def broadcast_tensors(*tensors: Any) -> Any:
     """Tensors broadcast to their common shape."""
-    shape = np.broadcast_shapes(*(base(x).shape for x in tensors))
+    try:
+        shape = np.broadcast_shapes(*(base(x).shape for x in tensors))
+    except ValueError as error:
+        raise mismatch(None, tensors[0], tensors[1], error) from None
     return tuple(expand(x, *shape) for x in tensors)
 
 
@@ -305,8 +317,16 @@ def unbind(input: Tensor, dim: int = 0) -> Any:
     return tuple(_part(input, dim, i) for i in range(shape[dim]))
 
 
-def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> Any:
+def split(
+    tensor: Tensor,
+    split_size_or_sections: Any = None,
+    dim: int = 0,
+    *,
+    split_size: Any = None,
+) -> Any:
     """Parts along an axis: of one length, or of several."""
+    if split_size is not None:
+        split_size_or_sections = split_size
     shape = base(tensor).shape
     dim = axis_of(dim, len(shape))
     n, sizes = shape[dim], split_size_or_sections
@@ -357,7 +377,6 @@ functions = {
 }
 _SYNONYMS = {
     "moveaxis": "movedim",
-    "swapaxes": "transpose",
     "swapdims": "transpose",
 }
 functions |= {name: functions[target] for name, target in _SYNONYMS.items()}

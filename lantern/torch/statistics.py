@@ -43,6 +43,7 @@ def gradient(
     input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: int = 1
 ) -> Any:
     """The slopes along axes, from differences."""
+    (input,) = promote(input, floating=True)
     array = base(input)
     spacing = 1 if spacing is None else spacing
     if edge_order not in (1, 2):

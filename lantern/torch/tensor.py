@@ -16,7 +16,7 @@ from lantern.tensor.tensor import Tensor as NumpyTensor
 from lantern.torch import dtypes
 from lantern.torch.dtypes import Size
 from lantern.torch.eager import AMBIENT, NumpyFace, Recorder, recorded
-from lantern.torch.modes import is_enabled
+from lantern.torch.modes import is_enabled, without_stopped
 from lantern.value import UNTRACKED, Level, Receiver, Value, Wrapper, base
 
 __all__ = ["Tensor", "is_tensor"]
@@ -66,10 +66,9 @@ def numpy_face(x: Any) -> Any:
     if prompt is UNTRACKED:
         return x.primal
     if prompt is AMBIENT:
-        if not is_enabled():
-            return x.primal
-        return NumpyFace(x.primal, prompt, x.receiver)
-    return NumpyTensor(x.primal, prompt, x.receiver)
+        return NumpyFace(x.primal, prompt, x.receiver) if is_enabled() else x.primal
+    z = NumpyTensor(x.primal, prompt, x.receiver)
+    return z if is_enabled() else without_stopped(z)
 
 
 # A gradient that a user hands over, as the rules take it.
@@ -215,15 +214,6 @@ class Tensor(Wrapper):
             what = "more than one value" if plain.size else "no values"
             raise EagerError(f"Boolean value of Tensor with {what} is ambiguous")
         return bool(plain)
-
-    def __float__(self) -> float:
-        return float(self.item())
-
-    def __int__(self) -> int:
-        return int(self.item())
-
-    def __complex__(self) -> complex:
-        return complex(self.item())
 
     def __index__(self) -> int:
         plain = base(self)

@@ -16,13 +16,15 @@ from lantern.errors import EagerError
 from lantern.tensor import updating
 from lantern.tensor.indexing import _getitem as read
 from lantern.tensor.manipulation import reshape as reshaped
-from lantern.torch import dtypes
-from lantern.torch.dtypes import category
+from lantern.torch.comparing import tracked_like
+from lantern.torch.dtypes import type_name as type_name
 from lantern.torch.eager import AMBIENT, NumpyFace
 from lantern.torch.gradients import set_data
 from lantern.torch.indexing import plain_index, put
+from lantern.torch.memory import place
 from lantern.torch.modes import is_enabled
 from lantern.torch.operators import cast, in_memory, is_recorded, mismatch, views_of
+from lantern.torch.replacing import check_fit, in_transform, replaced
 from lantern.torch.tensor import (
     UNSEEN,
     Tensor,
@@ -32,25 +34,6 @@ from lantern.torch.tensor import (
 )
 from lantern.torch.versions import owner, written
 from lantern.value import UNTRACKED, base
-
-_NAMES = {
-    "bool": "Bool",
-    "complex128": "ComplexDouble",
-    "complex64": "ComplexFloat",
-    "float16": "Half",
-    "float32": "Float",
-    "float64": "Double",
-    "int16": "Short",
-    "int32": "Int",
-    "int64": "Long",
-    "int8": "Char",
-    "uint8": "Byte",
-}
-
-
-def type_name(dtype: Any) -> str:
-    """What PyTorch's messages call one of NumPy's types."""
-    return _NAMES[dtypes.by_numpy[dtype].name]
 
 
 def refuse_leaf(x: Tensor, part: bool = False) -> None:
@@ -69,18 +52,9 @@ def refuse_leaf(x: Tensor, part: bool = False) -> None:
 def store(x: Tensor, plain: Any, casting: str = "same_kind") -> None:
     """Write a plain array to the memory of a tensor."""
     array = in_memory(x)
-    kind = getattr(plain, "dtype", array.dtype)
-    if casting != "unsafe" and category(kind) > category(array.dtype):
-        raise EagerError(
-            f"result type {type_name(kind)} can't be cast to the desired output type "
-            f"{type_name(array.dtype)}"
-        )
     shape = getattr(plain, "shape", ())
-    if casting != "unsafe" and shape != array.shape:
-        raise EagerError(
-            f"output with shape {list(array.shape)} doesn't match the broadcast shape "
-            f"{list(shape)}"
-        )
+    if casting != "unsafe":
+        check_fit(getattr(plain, "dtype", array.dtype), shape, array)
     try:
         array[...] = plain
     except ValueError:
@@ -109,6 +83,8 @@ def write(
         options: its keyword arguments.
     """
     refuse_leaf(x)
+    if in_transform(x, *args, *options.values()):
+        return replaced(x, function(x, *args, **options), casting)
     if not is_recorded(x, *args, *options.values()):
         z = function(fresh(x.primal), *args, **options)
         store(x, base(z), casting)
@@ -137,7 +113,7 @@ def _follow(whole: Any, x: Tensor) -> None:
     for view in [view for view in (weak() for weak in found) if view is not None]:
         if view is not x:
             flat = reshaped(numpy_face(whole), (-1,))
-            where = positions(in_memory(view), in_memory(whole))
+            where = place(view, whole)
             part = reshaped(read(flat, index=where), view.primal.shape)
             view.prompt, view.receiver = AMBIENT, part.receiver
             view.receiver.memory = id(owner(view.primal))
@@ -145,7 +121,7 @@ def _follow(whole: Any, x: Tensor) -> None:
 
 def _rebase(x: Tensor, viewed: Tensor, z: Tensor) -> None:
     """Let the base of a view, and the view, follow from the view's new value."""
-    where = positions(x.primal, viewed.primal)
+    where = place(x, viewed)
     whole = in_memory(viewed)
     flat = reshaped(numpy_face(viewed), (-1,))
     new = updating._put(flat, reshaped(numpy_face(z), (-1,)), index=where)
@@ -157,33 +133,11 @@ def _rebase(x: Tensor, viewed: Tensor, z: Tensor) -> None:
     x.receiver.memory = id(owner(x.primal))
 
 
-def _address(array: Any) -> int:
-    return array.__array_interface__["data"][0]
-
-
-def positions(view: Any, whole: Any) -> Any:
-    """Where the elements of a view are among those of an array, counted in a row."""
-    memory = owner(whole)
-    low, high = np.lib.array_utils.byte_bounds(memory)
-    size = whole.itemsize
-    numbers = np.empty((high - low) // size, np.int64)
-
-    def shown(array: Any) -> Any:
-        return np.lib.stride_tricks.as_strided(
-            numbers[(_address(array) - low) // size :],
-            array.shape,
-            [stride * 8 // size for stride in array.strides],
-        )
-
-    shown(whole)[...] = np.arange(whole.size).reshape(whole.shape)
-    return shown(view).reshape(-1).copy()
-
-
 def setitem(self: Tensor, index: Any, value: Any) -> None:
     """``self[index] = value``."""
     index, _ = plain_index(index)
     refuse_leaf(self, part=True)
-    if is_recorded(self, value):
+    if is_recorded(self, value) or in_transform(self, value):
         write(self, _put_at, index, value)
         return
     array = in_memory(self)
@@ -223,7 +177,7 @@ def _operator(name: str) -> Any:
             tracked = tracked or y.prompt is not UNTRACKED
         array = x.primal
         if (
-            (tracked and is_enabled())
+            (tracked and (is_enabled() or in_transform(x, y)))
             or type(array) is not np.ndarray
             or array.dtype.kind != "f"
             or isinstance(other, complex)
@@ -265,17 +219,16 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
 
 
 def _taken(x: Tensor, src: Any) -> Any:
-    src = (
-        cast(src, base(x).dtype) if isinstance(src, Tensor) else fresh(np.asarray(src))
-    )
-    if base(src).shape == base(x).shape:
-        return src.clone()
-    return src.expand(base(x).shape).clone()
+    src = src if isinstance(src, Tensor) else fresh(np.asarray(src))
+    src = cast(src, base(x).dtype)
+    if base(src).shape != base(x).shape:
+        src = src.expand(base(x).shape)
+    return src.clone() if src.requires_grad else tracked_like(fresh(base(src)), x)
 
 
 def fill_(self: Tensor, value: Any) -> Tensor:
     """Take one value everywhere."""
-    if is_recorded(self, value):
+    if is_recorded(self, value) or in_transform(self, value):
         return write(self, _filled, value)
     refuse_leaf(self)
     store(self, np.broadcast_to(base(value), base(self).shape), "unsafe")
@@ -283,7 +236,7 @@ def fill_(self: Tensor, value: Any) -> Tensor:
 
 
 def _filled(x: Tensor, value: Any) -> Any:
-    return x * 0 + value
+    return put(x, (...,), value)
 
 
 def zero_(self: Tensor) -> Tensor:

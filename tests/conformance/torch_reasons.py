@@ -8,17 +8,25 @@ RANDOM = frozenset(
 )
 # Records of PyTorch's own machinery, which no program calls by name.
 INTERNAL = frozenset()
+_CTC = (
+    "the derivative by the logarithms of chances; PyTorch's is that by what a "
+    "`log_softmax` makes them of, where both are the same"
+)
+_ONE_OF_TWO = (
+    "where two windows have their largest element at one place, only the one that is "
+    "written receives a gradient"
+)
 REASONS = {
-    "aminmax": "`out=` takes no pair of tensors",
-    "arange": "`out=` of whole numbers takes a step with a fraction, and cuts it off",
-    "complex": "no `out=`",
-    "gather": "`out=` may have another type",
-    "linalg.norm": (
-        "of a matrix of zeros, where the norm has no derivative, another subgradient"
+    "linalg.pinv": (
+        "`hermitian=True` of a matrix that is not: PyTorch's formula for the gradient "
+        "reads the other triangle, too"
     ),
-    "linalg.pinv": "`hermitian=True` of a matrix that is not: another gradient",
-    "linalg.svd": "`full_matrices=True` of a matrix that is not square: no derivative",
     "narrow_copy": "a wrong axis is an IndexError, as in `narrow`",
+    "nn.CTCLoss": _CTC,
+    "nn.functional.ctc_loss": _CTC,
+    "nn.functional.max_unpool1d": _ONE_OF_TWO,
+    "nn.functional.max_unpool2d": _ONE_OF_TWO,
+    "nn.functional.max_unpool3d": _ONE_OF_TWO,
     "special.bessel_j0": "SciPy's values, right where PyTorch's lose digits",
     "special.bessel_y1": "SciPy's values, right where PyTorch's lose digits",
 }
@@ -37,6 +45,14 @@ ABSENT = {
     ),
     "parts of neural networks, under `nn.functional` in programs": (
         "grid_sampler* constant_pad_nd"
+    ),
+    "modules that learn their sizes from the first input": "nn.Lazy*",
+    "`sparse` gradients, and optimisers that are new": (
+        "optim.SparseAdam optim.Adafactor optim.Muon"
+    ),
+    "random windows, and a loss that is new": (
+        "nn.FractionalMaxPool* nn.functional.fractional_max_pool* "
+        "nn.LinearCrossEntropyLoss nn.functional.linear_cross_entropy"
     ),
     "rare factorisations": (
         "linalg.ldl* linalg.lu* linalg.householder_product lu lu_* geqrf ormqr svd* "

@@ -6,7 +6,23 @@ from pathlib import Path
 import torch_reasons
 
 BEGIN, END = "<!-- operators: begin -->", "<!-- operators: end -->"
-COLUMNS = ("function", "method", "in place", "error")
+# A kind of records: how its names begin, what the samples count as, and what it says.
+KINDS = {
+    "Functions of neural networks": (
+        "nn.functional.",
+        ("function", "in place", "error"),
+    ),
+    "Modules": ("nn.", ("training", "evaluating", "error")),
+    "Optimisers": ("optim.", ("steps", "error")),
+    "Operators": ("", ("function", "method", "in place", "error")),
+}
+HEAD = (
+    "The columns below count samples: as a function, as a method, in place; of a "
+    "module while training and not; of an optimiser some steps with each choice of "
+    "options; and inputs that are errors. A sample passes if values, types, shapes and "
+    "gradients are PyTorch's (of a module also how it prints, and its state), an error "
+    "if its class is."
+)
 
 
 def label(record):
@@ -32,49 +48,70 @@ def reason(record):
     return text.replace("|", "\\|").replace("\n", " ")
 
 
-def rows(records, last=None):
-    """A table with a line for each operator."""
-    head = ["operator", *COLUMNS] + (["what differs"] if last else [])
+def rows(records, columns, last=None):
+    """A table with a line for each record."""
+    head = ["name", *columns] + (["what differs"] if last else [])
     lines = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
     for r in records:
-        cells = [f"`{label(r)}`", *(share(r, what) for what in COLUMNS)]
+        cells = [f"`{label(r)}`", *(share(r, what) for what in columns)]
         cells += [last(r)] if last else []
         lines.append("| " + " | ".join(cells) + " |")
     return lines
 
 
+def kind_of(record):
+    """Which kind of record it is."""
+    return next(kind for kind, (start, _) in KINDS.items() if begins(record, start))
+
+
+def begins(record, start):
+    """Whether the name of a record begins so."""
+    return record.name.startswith(start)
+
+
+def summary(kind, records):
+    """What came of all records of a kind, as a line of a table."""
+    samples, columns = Counter(), KINDS[kind][1]
+    for r in records:
+        samples.update(r.counts)
+    total = sum(samples[c] for c in columns)
+    passed = sum(samples[f"{c} passed"] for c in columns)
+    statuses = Counter(r.status for r in records)
+    words = [str(statuses[status]) for status in ("passes", "differs", "absent")]
+    names = len({r.name for r in records if r.status == "passes"})
+    return f"| {kind} | {' | '.join(words)} | {names} | {passed} of {total} |"
+
+
 def text(found, versions):
     """All tables, as lines."""
-    by_status = {s: [] for s in ("passes", "differs", "absent")}
-    for r in found:
-        by_status[r.status].append(r)
-    names = {s: len({r.name for r in rs}) for s, rs in by_status.items()}
-    samples = Counter()
-    for r in found:
-        samples.update(r.counts)
-    total = sum(samples[c] for c in COLUMNS)
-    passed = sum(samples[f"{c} passed"] for c in COLUMNS)
-    head = (
-        f"{versions}: of {len(found)} records ({len({r.name for r in found})} "
-        f"operators) {len(by_status['passes'])} pass, {len(by_status['differs'])} "
-        f"differ, {len(by_status['absent'])} are absent. {names['passes']} operators "
-        f"pass whole; {passed} of {total} samples pass.\n\n"
-        "The columns count samples: as a function, as a method, in place, and inputs "
-        "that are errors. A sample passes if values, types, shapes and gradients are "
-        "PyTorch's, an error if its class is.\n"
-    )
+    by_kind = {kind: [r for r in found if kind_of(r) == kind] for kind in KINDS}
     lines = [
-        head,
-        "### What differs",
+        f"{versions}. A record is an operator, or one of its variants.",
         "",
-        *rows(by_status["differs"], reason),
+        "| records | pass | differ | absent | names that pass | samples that pass |",
+        "|---" * 6 + "|",
+        *(summary(kind, records) for kind, records in reversed(by_kind.items())),
         "",
-        "### What is absent",
+        HEAD,
         "",
     ]
-    for why, group in grouped(by_status["absent"]):
-        lines += [f"* {why}: " + ", ".join(f"`{label(r)}`" for r in group)]
-    return [*lines, "", "### What passes", "", *rows(by_status["passes"]), ""]
+    for status, title in (("differs", "What differs"), ("passes", "What passes")):
+        if status == "passes":
+            lines += ["### What is absent", "", *absent(found), ""]
+        lines += [f"### {title}", ""]
+        for kind, records in reversed(by_kind.items()):
+            chosen = [r for r in records if r.status == status]
+            last = reason if status == "differs" else None
+            if chosen:
+                lines += [f"#### {kind}", "", *rows(chosen, KINDS[kind][1], last), ""]
+    return lines
+
+
+def absent(found):
+    """What is absent, and why, as a list."""
+    groups = grouped([r for r in found if r.status == "absent"])
+    for why, group in groups:
+        yield f"* {why}: " + ", ".join(f"`{label(r)}`" for r in group)
 
 
 def grouped(records):

@@ -583,3 +583,14 @@ def test_the_no_grad_of_other_derivatives_is_refused():
     refused = pytest.raises(lantern.ArgumentError, match=r"torch\.no_grad\(\)")
     with refused, lantern.no_grad(x):
         pass
+
+
+def test_what_completes_a_basis_has_no_derivative():
+    a = ours.arange(6.0).view(3, 2).cos().requires_grad_()
+    left, sizes, right = ours.linalg.svd(a)
+    whole = left.detach()
+    assert ours.allclose(whole.T @ whole, ours.eye(3), atol=1e-6)
+    assert ours.allclose(whole[:, :2] * sizes.detach() @ right.detach(), a.detach())
+    (left[:, :2].sum() + sizes.sum()).backward(retain_graph=True)
+    with pytest.raises(RuntimeError, match="full_matrices=False"):
+        left.sum().backward()

@@ -33,6 +33,149 @@ def softened(x):
     return x.softmax(0) @ x.clamp(min=1.5)
 
 
+def halved(module, torch):
+    with torch.no_grad():
+        for n, p in enumerate(module.parameters()):
+            p.copy_(torch.arange(p.numel()).view(p.shape).cos() / (n + 2))
+    return module.double()
+
+
+def network(torch, n=1):
+    nn = torch.nn
+    net = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Tanh(), nn.Linear(4, 2))
+    return halved(net, torch)
+
+
+def states(torch):
+    """A network, its parameters and buffers as tensors of their own, and inputs."""
+    net = network(torch)
+    parameters = {k: p.detach() * 2 for k, p in net.named_parameters()}
+    buffers = {k: b.clone() for k, b in net.named_buffers()}
+    x = torch.arange(15.0, dtype=torch.float64).view(5, 3).sin()
+    return net, parameters, buffers, x
+
+
+def called(torch):
+    net, parameters, buffers, x = states(torch)
+    z = torch.func.functional_call(net, (parameters, buffers), (x,))
+    return z, list(buffers.values()), [p.detach() for p in net.parameters()]
+
+
+def called_strictly(torch):
+    net, parameters, _, x = states(torch)
+    return torch.func.functional_call(net, parameters, x, strict=True)
+
+
+def called_with_a_wrong_name(torch):
+    net, parameters, _, x = states(torch)
+    return torch.func.functional_call(net, {**parameters, "no.name": x}, x)
+
+
+def gradient_of_a_call(torch):
+    net, parameters, buffers, x = states(torch)
+
+    def loss(p, x):
+        return (torch.func.functional_call(net.eval(), (p, buffers), x) ** 2).mean()
+
+    whole = torch.func.grad(loss)(parameters, x)
+    each = torch.func.vmap(torch.func.grad(loss), in_dims=(None, 0))(
+        parameters, x[:, None]
+    )
+    return whole, each
+
+
+def ensemble(torch):
+    models = [network(torch, n).eval() for n in range(3)]
+    parameters, buffers = torch.func.stack_module_state(models)
+    x = torch.ones(2, 3, dtype=torch.float64)
+
+    def one(p, b, x):
+        return torch.func.functional_call(models[0], (p, b), (x,))
+
+    z = torch.func.vmap(one, in_dims=(0, 0, None))(parameters, buffers, x)
+    z.sum().backward()
+    return z, {name: p.grad for name, p in parameters.items()}
+
+
+class Tied:
+    """Makes a module whose two layers share a weight."""
+
+    def __new__(cls, torch):
+        class Twice(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.a, self.b = torch.nn.Linear(2, 2), torch.nn.Linear(2, 2)
+                self.b.weight = self.a.weight
+
+            def forward(self, x):
+                return self.b(self.a(x))
+
+        return halved(Twice(), torch)
+
+
+def tied(torch):
+    net, w = Tied(torch), torch.full((2, 2), 2.0, dtype=torch.float64)
+    x, call = torch.ones(1, 2, dtype=torch.float64), torch.func.functional_call
+    return (
+        call(net, {"a.weight": w}, x),
+        call(net, {"b.weight": w}, x),
+        call(net, {"a.weight": w}, x, tie_weights=False),
+    )
+
+
+def tied_twice(torch):
+    net, w = Tied(torch), torch.full((2, 2), 2.0, dtype=torch.float64)
+    both = {"a.weight": w, "b.weight": w * 2}
+    return torch.func.functional_call(net, both, torch.ones(1, 2, dtype=torch.float64))
+
+
+def mixed_modes(torch):
+    return torch.func.stack_module_state([network(torch), network(torch).eval()])
+
+
+STATELESS = [
+    called, called_strictly, called_with_a_wrong_name, gradient_of_a_call, ensemble,
+    tied, tied_twice, mixed_modes,
+]  # fmt: skip
+
+
+def written_view(t, x):
+    y = x * 2
+    y[1:].mul_(x[:2])
+    y.view(3, 1)[0] += 1
+    return (y**2).sum()
+
+
+def written_base(t, x):
+    y = x * 1
+    v = y[:2]
+    y.mul_(3)
+    v[0] = x[2]
+    return (v**2).sum() + y.sum()
+
+
+def written_rows(t, x):
+    y = t.zeros(2, 3, dtype=x.dtype)
+    y[0].copy_(x)
+    y[1] = x * x
+    y.t()[2] *= 2
+    return (y**2).sum()
+
+
+def written_quietly(t, x):
+    y = x * 1
+    with t.no_grad():
+        y.mul_(2)
+    return (y * y).sum()
+
+
+def stopped(t, x):
+    with t.no_grad():
+        c = x * 2
+    return (c * x).sum() + (x.detach() * x).sum()
+
+
+WRITTEN = [written_view, written_base, written_rows, written_quietly, stopped]
 CASES = {
     "grad": lambda t, x, y: t.func.grad(cube)(x),
     "grad twice": lambda t, x, y: t.func.grad(lambda a: t.func.grad(cube)(a).sum())(x),
@@ -87,6 +230,24 @@ CASES = {
         product, (x, y), (y, x)
     ),
     "functional.vjp without v": lambda t, x, y: t.autograd.functional.vjp(rows, x),
+    **{f.__name__: lambda t, x, y, f=f: f(t) for f in STATELESS},
+    **{
+        f.__name__: lambda t, x, y, f=f: (
+            t.func.grad(lambda x: f(t, x))(x),
+            t.func.hessian(lambda x: f(t, x))(x),
+            t.func.jvp(lambda x: f(t, x), (x,), (y,)),
+        )
+        for f in WRITTEN
+    },
+    "functional.jvp, strict": lambda t, x, y: t.autograd.functional.jvp(
+        lambda a: y * 1, x, y, strict=True
+    ),
+    "functional.jvp of one input, strict": lambda t, x, y: t.autograd.functional.jvp(
+        lambda a, b: a * 1, (x, y), (x, y), strict=True
+    ),
+    "functional.hessian, strict": lambda t, x, y: t.autograd.functional.hessian(
+        lambda a: (a * y).sum(), x, strict=True
+    ),
     "functional.strict": lambda t, x, y: t.autograd.functional.vjp(
         lambda a: y.sum(), x, strict=True
     ),
@@ -110,6 +271,26 @@ def test_a_transform_means_the_same(program):
         assert issubclass(mine, other)
     else:
         assert_same(mine, other)
+
+
+def test_a_write_does_not_reach_what_a_rule_saved():
+    def used_before(x):
+        y = x * 1
+        z = y * y + y.exp()
+        y.mul_(3)
+        return z.sum() + y.sum()
+
+    x = ours.tensor([1.0, 2.0], dtype=ours.float64)
+    found = ours.func.grad(used_before)(x)
+    assert_same(plain(found), plain(2 * x + x.exp() + 3))  # PyTorch refuses
+    assert x.tolist() == [1.0, 2.0]
+
+
+def test_what_a_transform_wrote_to_outside_is_lost_with_it():
+    c = ours.ones(2)
+    ours.func.grad(lambda x: (c.mul_(x) ** 2).sum())(ours.tensor([1.0, 2.0]))
+    with pytest.raises(RuntimeError, match="after the derivative"):
+        c + 1
 
 
 def test_what_is_tracked_goes_through_a_transform():

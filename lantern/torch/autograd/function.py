@@ -33,6 +33,7 @@ class Context:
     needs_input_grad: tuple[bool, ...] = ()
     materialize = True
     places: tuple[int, ...] = ()
+    count = 0  # of the arguments
 
     def __init__(self) -> None:
         self._saved: tuple[Any, ...] = ()
@@ -97,10 +98,11 @@ def _custom(*operands: Any, function: Any, context: Any, outputs: Any) -> Rule:
         gradients = function.backward(context, *z_bars)
     gradients = gradients if isinstance(gradients, tuple | list) else (gradients,)
     wanted = context.places
-    if len(gradients) <= max(wanted):
+    count = context.count
+    if len(gradients) < count or any(g is not None for g in gradients[count:]):
         raise EagerError(
             f"function {function.__name__}Backward returned an incorrect number of "
-            f"gradients (expected {max(wanted) + 1}, got {len(gradients)})"
+            f"gradients (expected {count}, got {len(gradients)})"
         )
     for i in wanted:
         gradient = gradients[i]
@@ -155,6 +157,7 @@ class Function:
         context.needs_input_grad = tuple(
             isinstance(x, Tensor) and x.requires_grad for x in args
         )
+        context.count = len(args)
         context.places = tuple(i for i, x in enumerate(args) if isinstance(x, Tensor))
         with no_grad():
             if cls.setup_context is not None:

@@ -63,7 +63,12 @@ def _gradients(
 ) -> tuple[Any, ...]:
     kept = [(y, s) for y, s in zip(outputs, seeds, strict=True) if y.requires_grad]
     if strict and len(kept) < len(outputs):
-        raise EagerError("Output 0 of the function is independent of the input.")
+        n = [y.requires_grad for y in outputs].index(False)
+        raise EagerError(
+            f"Output {n} of the user-provided function does not require gradients. The "
+            f"outputs must be computed in a differentiable manner from the input when "
+            f"running in strict mode."
+        )
     found: Any = (None,) * len(inputs)
     if kept:
         ys, row = zip(*kept, strict=True)
@@ -71,7 +76,10 @@ def _gradients(
             ys, inputs, row, retain_graph=True, create_graph=create, allow_unused=True
         )
     if strict and any(g is None for g in found):
-        raise EagerError("The output of the function is independent of an input.")
+        raise EagerError(
+            f"The output of the user-provided function is independent of input "
+            f"{list(found).index(None)}. This is not allowed in strict mode."
+        )
     return tuple(
         zeros_like(_detached(x)) if g is None else g
         for x, g in zip(inputs, found, strict=True)
@@ -129,6 +137,10 @@ def jvp(
     with enable_grad():
         _, row = _row("inputs", inputs)
         seeds = _seed("jvp", v, row)
+        if strict:  # what does not depend on what is seen on the way back
+            leaves = _tracked(row, False)
+            _, outputs = _row("outputs", func(*leaves))
+            _gradients(outputs, leaves, map(ones_like, outputs), False, True)
         row = _tracked(row, True) if create_graph else tuple(map(_detached, row))
         value, along = _forward(func, row, seeds)
     many, outputs = _row("outputs", value)
@@ -184,7 +196,7 @@ def jacobian(
     return tuple(done) if many else done[0]
 
 
-def _gradient_of(f: Function, several: bool) -> Function:
+def _gradient_of(f: Function, strict: bool) -> Function:
     """The gradient of a function with a single number as value, tracked."""
 
     def gradient(*row: Any) -> Any:
@@ -194,7 +206,7 @@ def _gradient_of(f: Function, several: bool) -> Function:
                 "The Tensor returned by the function given to hessian should contain a "
                 "single element"
             )
-        return _gradients((y,), row, (ones_like(y.detach()),), True, False)
+        return _gradients((y,), row, (ones_like(y.detach()),), True, strict)
 
     return gradient
 
@@ -216,7 +228,7 @@ def hessian(
                 [ 0., 12.]])
     """
     several, row = _row("inputs", inputs)
-    found = jacobian(_gradient_of(func, several), row, create_graph, strict)
+    found = jacobian(_gradient_of(func, strict), row, create_graph, strict)
     return found if several else found[0][0]
 
 
@@ -228,7 +240,7 @@ def _hessian_product(
         row = _tracked(row, create)
         seeds = _seed(where, v, row)
         y = func(*row)
-        found = _gradient_of(lambda *_: y, several)(*row)
+        found = _gradient_of(lambda *_: y, strict)(*row)
         product = _gradients(found, row, seeds, create, strict)
     return _finished((y,), False, create), _finished(product, several, create)
 

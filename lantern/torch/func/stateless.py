@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from lantern.errors import ArgumentError, EagerError
+from lantern.errors import EagerError, OptionError
 from lantern.torch.joining import stack
 
 __all__ = ["functional_call", "stack_module_state"]
@@ -17,14 +17,21 @@ def _holding(module: Any, tensors: Any, strict: bool) -> Any:
     known = {name for name, _ in module.named_parameters(remove_duplicate=False)}
     known |= {name for name, _ in module.named_buffers(remove_duplicate=False)}
     if strict and known != set(tensors):
-        missing, extra = sorted(known - set(tensors)), sorted(set(tensors) - known)
-        raise EagerError(
-            f"functional_call: missing keys: {missing}, unexpected keys: {extra}"
-        )
+        lines = [f"Error(s) in reparametrizing for {type(module).__name__}:"]
+        for what, names in (
+            ("Missing", known - set(tensors)),
+            ("Unexpected", set(tensors) - known),
+        ):
+            if names:
+                lines.append(f"{what} key(s): {str(sorted(names))[1:-1]}.")
+        raise EagerError("\n\t".join(lines))
     try:
         for name, x in tensors.items():
             if name not in known:
-                raise ArgumentError(f"functional_call: the module has no {name!r}")
+                raise AttributeError(
+                    f"functional_call: {type(module).__name__} has no parameter or "
+                    f"buffer {name!r}"
+                )
             path, _, last = name.rpartition(".")
             part = module
             for step in path.split(".") if path else ():
@@ -58,6 +65,11 @@ def functional_call(
         strict: whether all names must be there.
     """
     given = parameter_and_buffer_dicts
+    if not isinstance(given, dict | list | tuple):
+        raise OptionError(
+            f"Expected parameter_and_buffer_dicts to be a dict, or a list/tuple of "
+            f"dicts, but got {type(given)}"
+        )
     tensors: dict[str, Any] = {}
     for part in (given,) if isinstance(given, dict) else given:
         tensors |= part
@@ -66,9 +78,16 @@ def functional_call(
         for name, x in module.named_parameters(remove_duplicate=False):
             names.setdefault(id(x), []).append(name)
         for row in names.values():
-            one = next((tensors[name] for name in row if name in tensors), None)
-            if one is not None:
-                tensors |= {name: tensors.get(name, one) for name in row}
+            found = {
+                id(tensors[name]): tensors[name] for name in row if name in tensors
+            }
+            if len(found) > 1:
+                raise OptionError(
+                    f"functional_call got multiple values for keys {sorted(row)}, "
+                    f"which are tied. Consider using tie_weights=False"
+                )
+            for one in found.values():
+                tensors |= dict.fromkeys(row, one)
     given = () if args is None else args if isinstance(args, tuple) else (args,)
     with _holding(module, tensors, strict):
         return module(*given, **(kwargs or {}))
@@ -81,6 +100,12 @@ def stack_module_state(models: Sequence[Any]) -> tuple[dict[str, Any], dict[str,
     if len({type(m) for m in models}) > 1:
         raise EagerError(
             "stack_module_state: Expected all models to be of the same class."
+        )
+
+    if len({m.training for m in models}) > 1:
+        raise EagerError(
+            "stack_module_state: Expected all models to have the same training/eval "
+            "mode."
         )
 
     def stacked(kind: str) -> dict[str, Any]:

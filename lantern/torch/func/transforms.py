@@ -5,12 +5,15 @@ they are given PyTorch's face on the way in, and lose it on the way out.
 """
 
 from collections.abc import Callable
+from contextlib import contextmanager
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 
 from lantern import forward, reverse
 from lantern.errors import EagerError
+from lantern.torch.modes import is_enabled, stoppable
 from lantern.torch.tensor import Tensor, numpy_face, torch_face
 from lantern.tree import tree_leaves as leaves_of
 from lantern.tree import tree_map
@@ -25,6 +28,7 @@ __all__ = [
 ]
 
 Function = Callable[..., Any]
+level_of = attrgetter("level")
 
 
 def tree_leaves(tree: Any) -> list[Any]:
@@ -46,11 +50,28 @@ def _plain(tree: Any) -> Any:
     return tree_map(numpy_face, tree)
 
 
-def _shown(f: Function, has_aux: bool = False) -> Function:
+@contextmanager
+def _stoppable(args: Any, reverse: bool) -> Any:
+    """A block in which ``no_grad`` stops the derivative that tracks some arguments.
+
+    It stops no forward one, and none that was taken under ``no_grad``.
+    """
+    prompts = [x.prompt for x in leaves_of(args) if isinstance(x, Value)]
+    before = stoppable.get()
+    inside = prompts and reverse and is_enabled()
+    token = stoppable.set((*before, max(prompts, key=level_of)) if inside else before)
+    try:
+        yield
+    finally:
+        stoppable.reset(token)
+
+
+def _shown(f: Function, has_aux: bool = False, reverse: bool = True) -> Function:
     """A function of tensors, as one of Lantern's arrays."""
 
     def function(*args: Any, **options: Any) -> Any:
-        z = f(*_faces(args), **_faces(options))
+        with _stoppable(args, reverse):
+            z = f(*_faces(args), **_faces(options))
         if has_aux:
             if not (isinstance(z, tuple) and len(z) == 2):
                 raise EagerError(
@@ -182,7 +203,7 @@ def jvp(
     kept: list[Any] = []
 
     def function(*args: Any) -> Any:
-        z = _shown(func, has_aux)(*args)
+        z = _shown(func, has_aux, reverse=False)(*args)
         if has_aux:
             kept[:] = [tree_map(base, z[1])]
             return z[0]

@@ -1,4 +1,15 @@
 """Linear algebra: ``torch.linalg``."""
 
 from lantern.torch.linalg.matrices import *
+from lantern.torch.linalg.matrices import __all__ as _matrices
 from lantern.torch.linalg.solutions import *
+from lantern.torch.linalg.solutions import __all__ as _solutions
+from lantern.torch.results import with_out as _with_out
+
+globals().update(
+    {
+        name: _with_out(globals()[name])
+        for name in (*_matrices, *_solutions)
+        if name != "LinAlgError"
+    }
+)

@@ -7,11 +7,13 @@ import numpy as np
 
 from lantern import linalg as ours
 from lantern.errors import EagerError
-from lantern.torch.creation import into
+from lantern.op import op
+from lantern.torch.joining import cat
 from lantern.torch.operators import call, cast
 from lantern.torch.reduction import _named, vector_norm
+from lantern.torch.results import into
 from lantern.torch.tensor import Tensor, fresh, numpy_face, torch_face
-from lantern.value import base
+from lantern.value import Rule, base
 
 __all__ = [
     "LinAlgError",
@@ -202,8 +204,47 @@ def cholesky(A: Tensor, *, upper: bool = False) -> Any:
 
 
 def svd(A: Tensor, full_matrices: bool = True, *, driver: Any = None) -> Any:
-    """Singular values and vectors, with ``A == U @ diag(S) @ Vh``."""
-    return _svd(A, full_matrices=full_matrices)
+    """Singular values and vectors, with ``A == U @ diag(S) @ Vh``.
+
+    The columns of U, or rows of Vh, that ``full_matrices`` adds are any that complete
+    the others; they have no derivative, and one that is asked for is refused.
+    """
+    n, m = base(A).shape[-2:]
+    if not full_matrices or n == m or not A.requires_grad:
+        return _svd(A, full_matrices=full_matrices)
+    row = _svd(A, full_matrices=False)
+    U, S, Vh = row
+    if n > m:
+        U = _completed(U)
+    else:
+        Vh = _completed(Vh.mH).mH
+    return type(row)(U, S, Vh)
+
+
+def _completed(Q: Tensor) -> Any:
+    """Orthonormal columns, with any more that make them a basis."""
+    rest = np.linalg.qr(base(Q), "complete")[0][..., base(Q).shape[-1] :]
+    more = call(_completion, Q, value=rest) if Q.requires_grad else fresh(rest)
+    return cat([Q, more], -1)
+
+
+@op
+def _completion(Q: Any, /, value: Any) -> Rule:
+    """What completes orthonormal columns to a basis; it has no derivative.
+
+    Shapes:
+        Q: (..., n, m); result: (..., n, n - m)
+
+    Rule:
+        refuses a cotangent, unless it is 0
+    """
+    z_bar = yield value
+    if base(z_bar).any():
+        raise EagerError(
+            "linalg.svd: the columns that full_matrices=True adds have no derivative. "
+            "Use full_matrices=False."
+        )
+    yield None
 
 
 def qr(A: Tensor, mode: str = "reduced") -> Any:
@@ -277,7 +318,15 @@ def matrix_norm(
     if ord == "fro":
         return vector_norm(A, 2, dim, keepdim)
     A = A.movedim(tuple(dim), (-2, -1))
-    z = call(ours.matrix_norm, A, ord=ord, keepdims=False)
+    if ord in (2, -2, "nuc"):
+        sizes = svdvals(A)
+        z = (
+            sizes.sum(-1)
+            if ord == "nuc"
+            else (sizes.amax(-1) if ord == 2 else sizes.amin(-1))
+        )
+    else:
+        z = call(ours.matrix_norm, A, ord=ord, keepdims=False)
     if keepdim:
         for d in sorted(d % base(A).ndim for d in dim):
             z = z.unsqueeze(d)

@@ -13,12 +13,13 @@ from lantern.torch.nn.convolution import *
 from lantern.torch.nn.linear import *
 from lantern.torch.nn.module import *
 from lantern.torch.nn.normalisation import *
+from lantern.torch.nn.padding import MODULES as _PADS
 from lantern.torch.nn.parameter import *
 from lantern.torch.nn.recurrent import *
 from lantern.torch.nn.simple import MODULES as _MODULES
 from lantern.torch.nn.transformer import *
 
-globals().update(_MODULES)
+globals().update(_MODULES | _PADS)
 
 
 def __getattr__(name: str) -> _Any:

@@ -57,6 +57,20 @@ STEPS: dict[str, Any] = {
 }
 
 
+def _misfit(shape: Any, wanted: Any) -> Exception:
+    """The error of a state that does not fit to an input."""
+    if len(shape) not in (1, 2):
+        return OptionError(f"Expected hidden to be 1D or 2D, got {len(shape)}D instead")
+    if shape[-1] != wanted[-1]:
+        return EagerError(
+            f"hidden0 has inconsistent hidden_size: got {shape[-1]}, expected "
+            f"{wanted[-1]}"
+        )
+    return EagerError(
+        f"Input batch size {wanted[0]} doesn't match hidden0 batch size {shape[0]}"
+    )
+
+
 class _Cell(Module):
     """One step, with weights for the input and for the state."""
 
@@ -105,8 +119,12 @@ class _Cell(Module):
         if hx is None:
             lead = (*shape[:-1], self.hidden_size)
             hx = (zeros(lead, dtype=input.dtype, device=input.device),) * count
-        elif count == 1:
-            hx = (hx,)
+        else:
+            hx = (hx,) if count == 1 else hx
+            lead = (*shape[:-1], self.hidden_size)
+            for h in hx:
+                if base(h).shape != lead:
+                    raise _misfit(base(h).shape, lead)
         if len(shape) == 1:
             z = self._step(input.unsqueeze(0), [s.unsqueeze(0) for s in hx])
             state = tuple(s.squeeze(0) for s in z)

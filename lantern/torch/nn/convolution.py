@@ -12,11 +12,12 @@ from lantern.torch.nn.module import Module
 from lantern.torch.tensor import Tensor
 
 __all__ = [
-    "CircularPad1d", "CircularPad2d", "ConstantPad1d", "ConstantPad2d", "Conv1d",
-    "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d",
-    "ReflectionPad1d", "ReflectionPad2d", "ReplicationPad1d", "ReplicationPad2d",
-    "ZeroPad1d", "ZeroPad2d",
+    "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d",
+    "ConvTranspose3d",
 ]  # fmt: skip
+
+
+_MODES = ("zeros", "reflect", "replicate", "circular")
 
 
 class _Convolution(Module):
@@ -50,6 +51,11 @@ class _Convolution(Module):
         self.kernel_size = each(kernel_size, self.axes)
         self.stride, self.dilation = each(stride, self.axes), each(dilation, self.axes)
         self.padding = padding if isinstance(padding, str) else each(padding, self.axes)
+        if padding_mode not in _MODES:
+            raise OptionError(
+                f"padding_mode must be one of {_MODES}, but got "
+                f"padding_mode='{padding_mode}'"
+            )
         self.groups, self.padding_mode = groups, padding_mode
         first, second = out_channels, in_channels // groups
         if self.transposed:
@@ -238,57 +244,3 @@ class ConvTranspose3d(_Transposed):
     """The transpose of ``Conv3d``."""
 
     axes = 3
-
-
-class _Pad(Module):
-    """More elements at the ends."""
-
-    axes: int
-    mode: str
-    value: Any = None
-
-    def __init__(self, padding: Any) -> None:
-        super().__init__()
-        self.padding = each(padding, 2 * self.axes)
-
-    def forward(self, input: Tensor) -> Tensor:
-        """The padded tensor."""
-        return F.pad(input, self.padding, self.mode, self.value)
-
-    def extra_repr(self) -> str:
-        """How many elements."""
-        return f"{self.padding}"
-
-
-class _ConstantPad(_Pad):
-    mode = "constant"
-
-    def __init__(self, padding: Any, value: float) -> None:
-        super().__init__(padding)
-        self.value = value
-
-    def extra_repr(self) -> str:
-        """How many elements, and which."""
-        return f"padding={self.padding}, value={self.value}"
-
-
-def _padding(name: str, kind: Any, axes: int, mode: str) -> Any:
-    attributes = {
-        "__doc__": f"More elements at the ends of {axes} axes: {mode}.",
-        "__module__": "lantern.torch.nn",
-        "axes": axes,
-        "mode": mode,
-    }
-    return type(name, (kind,), attributes)
-
-
-CircularPad1d = _padding("CircularPad1d", _Pad, 1, "circular")
-CircularPad2d = _padding("CircularPad2d", _Pad, 2, "circular")
-ConstantPad1d = _padding("ConstantPad1d", _ConstantPad, 1, "constant")
-ConstantPad2d = _padding("ConstantPad2d", _ConstantPad, 2, "constant")
-ReflectionPad1d = _padding("ReflectionPad1d", _Pad, 1, "reflect")
-ReflectionPad2d = _padding("ReflectionPad2d", _Pad, 2, "reflect")
-ReplicationPad1d = _padding("ReplicationPad1d", _Pad, 1, "replicate")
-ReplicationPad2d = _padding("ReplicationPad2d", _Pad, 2, "replicate")
-ZeroPad1d = _padding("ZeroPad1d", _Pad, 1, "constant")
-ZeroPad2d = _padding("ZeroPad2d", _Pad, 2, "constant")

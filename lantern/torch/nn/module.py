@@ -4,7 +4,12 @@ import difflib
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from lantern.errors import ArgumentError, OptionError, TakenNameError
+from lantern.errors import (
+    ArgumentError,
+    MissingRuleError,
+    OptionError,
+    TakenNameError,
+)
 from lantern.torch.nn.hooks import called_with_hooks
 from lantern.torch.nn.moving import Movable
 from lantern.torch.nn.parameter import Buffer, Parameter
@@ -47,7 +52,11 @@ class Module(Movable):
             own[name] = {}
         own["_non_persistent_buffers_set"] = set()
 
-    forward: Callable[..., Any]
+    def forward(self, *inputs: Any, **named: Any) -> Any:
+        """What the module makes of its inputs. To be overridden."""
+        raise MissingRuleError(
+            f'Module [{type(self).__name__}] is missing the required "forward" function'
+        )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """As ``forward``, with the hooks."""

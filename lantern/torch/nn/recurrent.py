@@ -3,7 +3,7 @@
 import math
 from typing import Any
 
-from lantern.errors import EagerError, OptionError
+from lantern.errors import ArgumentError, EagerError, OptionError
 from lantern.torch import methods
 from lantern.torch.creation import zeros
 from lantern.torch.nn import functional as F
@@ -21,6 +21,27 @@ _F = methods.FUNCTIONS
 cat, stack = _F["cat"], _F["stack"]
 
 
+def _check_options(options: dict[str, Any], kind: Any) -> None:
+    """Raise unless options are of a type, and numbers positive."""
+    for name, value in options.items():
+        if not isinstance(value, kind):
+            raise ArgumentError(
+                f"{name} should be of type {kind.__name__}, got: {type(value).__name__}"
+            )
+        if kind is int and value <= 0:
+            raise OptionError(f"{name} must be greater than zero")
+
+
+def projected(step: Any, weight: Any) -> Any:
+    """A step that shows fewer numbers than it keeps (Sak et al., 2014)."""
+
+    def fewer(*args: Any) -> tuple[Any, ...]:
+        shown, memory = step(*args)
+        return rules.affine(shown, weight, None, None), memory
+
+    return fewer
+
+
 class RNNBase(Module):
     """What recurrent networks share.
 
@@ -33,7 +54,7 @@ class RNNBase(Module):
         batch_first: whether the first axis is the batch, not time.
         dropout: what part of the results is dropped between layers.
         bidirectional: whether each layer also runs backwards.
-        proj_size: must be 0.
+        proj_size: of an LSTM, the length of what it shows, if not hidden_size.
         device: where the parameters shall lie.
         dtype: their type.
     """
@@ -53,33 +74,46 @@ class RNNBase(Module):
         dtype: Any = None,
     ) -> None:
         super().__init__()
-        if proj_size:
-            raise EagerError(
-                "proj_size is not supported. Put a Linear layer behind the network."
+        sizes = {"input_size": input_size, "hidden_size": hidden_size}
+        _check_options(sizes | {"num_layers": num_layers}, int)
+        _check_options({"bias": bias, "batch_first": batch_first}, bool)
+        if proj_size and mode != "LSTM":
+            raise OptionError(
+                "proj_size argument is only supported for LSTM, not RNN or GRU"
             )
-        if hidden_size <= 0:
-            raise OptionError("hidden_size must be greater than zero")
-        if num_layers <= 0:
-            raise OptionError("num_layers must be greater than zero")
+        if not 0 <= proj_size < hidden_size:
+            raise OptionError(
+                "proj_size should be a positive integer or zero to disable projections"
+                if proj_size < 0
+                else "proj_size has to be smaller than hidden_size"
+            )
         self.mode, self.input_size, self.hidden_size = mode, input_size, hidden_size
         self.num_layers, self.bias, self.batch_first = num_layers, bias, batch_first
         self.dropout, self.bidirectional = float(dropout), bidirectional
-        self.proj_size = 0
+        self.proj_size = proj_size
         options = {"dtype": dtype, "device": device}
-        n = STEPS[mode][1] * hidden_size
+        n, shown = STEPS[mode][1] * hidden_size, self._shown
         for layer in range(num_layers):
-            width = input_size if not layer else hidden_size * self._ways
+            width = input_size if not layer else shown * self._ways
             for suffix in self._suffixes(layer):
                 setattr(self, f"weight_ih{suffix}", weights(n, width, **options))
-                setattr(self, f"weight_hh{suffix}", weights(n, hidden_size, **options))
+                setattr(self, f"weight_hh{suffix}", weights(n, shown, **options))
                 if bias:
                     setattr(self, f"bias_ih{suffix}", weights(n, **options))
                     setattr(self, f"bias_hh{suffix}", weights(n, **options))
+                if proj_size:
+                    w = weights(proj_size, hidden_size, **options)
+                    setattr(self, f"weight_hr{suffix}", w)
         self.reset_parameters()
 
     @property
     def _ways(self) -> int:
         return 2 if self.bidirectional else 1
+
+    @property
+    def _shown(self) -> int:
+        """The length of what a step shows."""
+        return self.proj_size or self.hidden_size
 
     def _suffixes(self, layer: int) -> list[str]:
         return [f"_l{layer}", f"_l{layer}_reverse"][: self._ways]
@@ -88,6 +122,7 @@ class RNNBase(Module):
     def all_weights(self) -> list[list[Any]]:
         """The parameters of each layer and way."""
         names = ["weight_ih", "weight_hh", *(["bias_ih", "bias_hh"] * self.bias)]
+        names += ["weight_hr"] * bool(self.proj_size)
         return [
             [getattr(self, name + suffix) for name in names]
             for layer in range(self.num_layers)
@@ -108,8 +143,8 @@ class RNNBase(Module):
 
         Shapes:
             input: (t, n, input_size), (n, t, ...) if batch_first, (t, ...) for one
-            example, or packed; result: the same with hidden_size, twice as many if
-            bidirectional; states: (layers * ways, n, hidden_size)
+            example, or packed; result: the same with hidden_size (or proj_size), twice
+            as many if bidirectional; states: (layers * ways, n, hidden_size)
         """
         if isinstance(input, PackedSequence):
             return self._packed(input, hx)
@@ -124,6 +159,13 @@ class RNNBase(Module):
         if batched and self.batch_first:
             x = x.transpose(0, 1)
         times, n, width = base(x).shape
+        if base(x).dtype != base(self.weight_ih_l0).dtype:
+            raise OptionError(
+                f"RNN input dtype ({x.dtype}) does not match weight dtype "
+                f"({self.weight_ih_l0.dtype}). Convert input: "
+                f"input.to({self.weight_ih_l0.dtype}), or convert model: "
+                f"model.to({x.dtype})"
+            )
         if width != self.input_size:
             raise EagerError(
                 f"input.size(-1) must be equal to input_size. Expected "
@@ -156,14 +198,14 @@ class RNNBase(Module):
 
     def _states(self, hx: Any, n: int, x: Tensor, batched: bool) -> list[Any]:
         """The first states: (layers * ways, n, hidden_size) each."""
-        shape = (self.num_layers * self._ways, n, self.hidden_size)
-        count = STEPS[self.mode][2]
+        lead, count = (self.num_layers * self._ways, n), STEPS[self.mode][2]
+        shapes = [(*lead, self._shown), (*lead, self.hidden_size)][:count]
         if hx is None:
-            return [zeros(shape, dtype=x.dtype, device=x.device)] * count
+            return [zeros(shape, dtype=x.dtype, device=x.device) for shape in shapes]
         states = list(hx) if count == 2 else [hx]
         if not batched:
             states = [s.unsqueeze(1) for s in states]
-        for s in states:
+        for s, shape in zip(states, shapes, strict=True):
             if base(s).shape != shape:
                 raise EagerError(
                     f"Expected hidden size {shape}, got {list(base(s).shape)}"
@@ -194,6 +236,8 @@ class RNNBase(Module):
         The product with the inputs' weights is taken for all times at once.
         """
         own, step = self._parameters, STEPS[self.mode][0]
+        if self.proj_size:
+            step = projected(step, own[f"weight_hr{suffix}"])
         weights = own[f"weight_ih{suffix}"], own.get(f"bias_ih{suffix}")
         x = rules.affine(x, *weights, None)
         weight, bias = own[f"weight_hh{suffix}"], own.get(f"bias_hh{suffix}")
@@ -227,6 +271,8 @@ class RNNBase(Module):
     def extra_repr(self) -> str:
         """The sizes, and what is not as usual."""
         parts = [f"{self.input_size}, {self.hidden_size}"]
+        if self.proj_size:
+            parts.append(f"proj_size={self.proj_size}")
         if self.num_layers != 1:
             parts.append(f"num_layers={self.num_layers}")
         if not self.bias:

@@ -5,6 +5,7 @@ from typing import Any
 
 from lantern.errors import ArgumentError, OptionError
 from lantern.torch.nn import functional as F
+from lantern.torch.nn.functional.loss import chosen
 from lantern.torch.nn.module import Module
 
 REQUIRED = inspect.Parameter.empty
@@ -37,7 +38,7 @@ class Simple(Module):
     def _check(self) -> None:
         pass
 
-    def forward(self, *inputs: Any) -> Any:
+    def forward(self, *inputs: Any, **named: Any) -> Any:
         """The function's value."""
         own = self.__dict__
         buffers = own["_buffers"]
@@ -51,7 +52,7 @@ class Simple(Module):
         }
         if self.with_training:
             given["training"] = self.training
-        return type(self).function(*inputs, **given)
+        return type(self).function(*inputs, **given, **named)
 
     def extra_repr(self) -> str:
         """The options."""
@@ -126,6 +127,7 @@ _REDUCED = {"size_average": None, "reduce": None, "reduction": "mean"}
 _WEIGHTED = {"weight": None, **_REDUCED}
 _DROPOUT = {"p": 0.5, "inplace": False}
 _POOLED = {"kernel_size": REQUIRED, "stride": None, "padding": 0}
+_POOLED_WHOLE = {"kernel_size": REQUIRED, "stride": None, "ceil_mode": False}
 _MAX = {**_POOLED, "dilation": 1, "return_indices": False, "ceil_mode": False}
 _MEAN = {**_POOLED, "ceil_mode": False, "count_include_pad": True}
 _MEANS = {**_MEAN, "divisor_override": None}
@@ -137,11 +139,25 @@ def _stride(self: Any) -> None:
         self.stride = self.kernel_size
 
 
-def _in_tuples(self: Any) -> None:
-    _stride(self)
-    for name in ("kernel_size", "stride", "padding"):
-        value = getattr(self, name)
-        setattr(self, name, value if isinstance(value, tuple) else (value,))
+def _in_tuples(axes: int) -> Any:
+    def check(self: Any) -> None:
+        _stride(self)
+        for name in ("kernel_size", "stride", "padding"):
+            value = getattr(self, name)
+            value = value if isinstance(value, tuple) else (value,) * axes
+            setattr(self, name, value)
+
+    return check
+
+
+def _old_names(self: Any) -> None:
+    """Give a reduction its name, which older programs say by two truths."""
+    old = self.__dict__.pop("size_average", None), self.__dict__.pop("reduce", None)
+    self.size_average = self.reduce = None
+    if "size_average" in self.options and old != (None, None):
+        self.reduction = chosen(self.reduction, *old)
+    if not isinstance(getattr(self, "delta", 1.0), int | float):
+        raise ArgumentError(f"delta must be a float or int, got: {type(self.delta)}")
 
 
 CLASSES: dict[str, Any] = {
@@ -208,7 +224,7 @@ CLASSES: dict[str, Any] = {
             "FeatureAlphaDropout": F.feature_alpha_dropout,
         }.items()
     },
-    "AvgPool1d": (F.avg_pool1d, _MEAN, _PADDED, {"_check": _in_tuples}),
+    "AvgPool1d": (F.avg_pool1d, _MEAN, _PADDED, {"_check": _in_tuples(1)}),
     "AvgPool2d": (F.avg_pool2d, _MEANS, _PADDED, {"_check": _stride}),
     "AvgPool3d": (F.avg_pool3d, _MEANS, _PADDED, {"_check": _stride}),
     **{
@@ -233,8 +249,25 @@ CLASSES: dict[str, Any] = {
             {"output_size": REQUIRED, "return_indices": False},
             "output_size",
         )
-        for n in (1, 2)
+        for n in (1, 2, 3)
     },
+    **{
+        f"LPPool{n}d": (
+            getattr(F, f"lp_pool{n}d"),
+            {"norm_type": REQUIRED, **_POOLED_WHOLE},
+        )
+        for n in (1, 2, 3)
+    },
+    **{
+        f"MaxUnpool{n}d": (
+            getattr(F, f"max_unpool{n}d"),
+            _POOLED,
+            None,
+            {"_check": _in_tuples(n)},
+        )
+        for n in (1, 2, 3)
+    },
+    "ChannelShuffle": (F.channel_shuffle, {"groups": REQUIRED}),
     "CosineSimilarity": (F.cosine_similarity, {"dim": 1, "eps": 1e-8}, ""),
     "PairwiseDistance": (
         F.pairwise_distance,
@@ -295,6 +328,7 @@ _LOSSES: dict[str, Any] = {
     "L1Loss": (F.l1_loss, _REDUCED),
     "MSELoss": (F.mse_loss, _REDUCED),
     "MarginRankingLoss": (F.margin_ranking_loss, {"margin": 0.0, **_REDUCED}),
+    "MultiLabelMarginLoss": (F.multilabel_margin_loss, _REDUCED),
     "MultiLabelSoftMarginLoss": (F.multilabel_soft_margin_loss, _WEIGHTED),
     "MultiMarginLoss": (
         F.multi_margin_loss,
@@ -346,7 +380,9 @@ def _made(name: str, row: Any, shown: str | None = None, **more: Any) -> Any:
 
 
 MODULES = {name: _made(name, row) for name, row in CLASSES.items()} | {
-    name: _made(name, row, "", buffers_among=("weight", "pos_weight"))
+    name: _made(
+        name, row, "", buffers_among=("weight", "pos_weight"), _check=_old_names
+    )
     for name, row in _LOSSES.items()
 }
 globals().update(MODULES)

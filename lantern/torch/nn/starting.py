@@ -5,11 +5,10 @@ from typing import Any
 import numpy as np
 
 from lantern.errors import EagerError
-from lantern.torch.dtypes import I64
+from lantern.torch.dtypes import I64, type_name
 from lantern.torch.eager import AMBIENT, Recorder
 from lantern.torch.modes import is_enabled
 from lantern.torch.tensor import Tensor, fresh, numpy_face, torch_face
-from lantern.torch.writing import type_name
 from lantern.value import UNTRACKED, base
 
 _new = object.__new__

@@ -256,8 +256,14 @@ class Transformer(Module):
         src_key_padding_mask: Any = None,
         tgt_key_padding_mask: Any = None,
         memory_key_padding_mask: Any = None,
+        src_is_causal: Any = None,
+        tgt_is_causal: Any = None,
+        memory_is_causal: bool = False,
     ) -> Tensor:
-        """What the decoder makes of the encoder's results."""
+        """What the decoder makes of the encoder's results.
+
+        That a mask is causal is said by the mask; as a hint it has no effect.
+        """
         memory = self.encoder(src, src_mask, src_key_padding_mask)
         return self.decoder(
             tgt,

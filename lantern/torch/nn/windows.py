@@ -87,27 +87,32 @@ def _columns(x: Any, form: Form) -> Any:
     out = xp.empty((channels, *form.size, examples, *form.steps), dtype=x.dtype)
     for place, part in form.places():
         out[(slice(None), *place)] = x[part]
-    count = examples * math.prod(form.steps)
-    return out.reshape(form.groups, -1, count)
+    each = channels // form.groups * math.prod(form.size)
+    return out.reshape(form.groups, each, examples * math.prod(form.steps))
 
 
 def _flat(z: Any, form: Form) -> Any:
     """Results (examples, channels, steps) as (groups, channels, examples * steps)."""
     examples, channels = z.shape[:2]
-    z = z.reshape(examples, channels, -1).swapaxes(0, 1)
-    return z.reshape(form.groups, channels // form.groups, -1)
+    count = math.prod(z.shape[2:])
+    z = z.reshape(examples, channels, count).swapaxes(0, 1)
+    return z.reshape(form.groups, channels // form.groups, examples * count)
+
+
+def _rows(w: Any, form: Form) -> Any:
+    """Weights as (groups, channels, elements of a window)."""
+    each = w.shape[0] // form.groups
+    return w.reshape(form.groups, each, math.prod(w.shape[1:]))
 
 
 def _correlated(x: Any, w: Any, form: Form) -> Any:
-    rows = w.reshape(form.groups, w.shape[0] // form.groups, -1)
-    z = rows @ _columns(x, form)
+    z = _rows(w, form) @ _columns(x, form)
     z = z.reshape(w.shape[0], x.shape[0], *form.steps)
     return namespace(z).ascontiguousarray(z.swapaxes(0, 1))
 
 
 def _spread_out(z: Any, w: Any, form: Form) -> Any:
-    rows = w.reshape(form.groups, w.shape[0] // form.groups, -1)
-    columns = rows.swapaxes(1, 2) @ _flat(z, form)
+    columns = _rows(w, form).swapaxes(1, 2) @ _flat(z, form)
     channels, examples = w.shape[1] * form.groups, z.shape[0]
     columns = columns.reshape(channels, *form.size, examples, *form.steps)
     xp = namespace(columns)

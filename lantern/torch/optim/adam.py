@@ -71,7 +71,14 @@ class Adam(Optimizer):
         fused: Any = None,
         decoupled_weight_decay: bool = False,
     ) -> None:
-        checked(lr=lr, eps=eps, betas=betas, weight_decay=weight_decay)
+        checked(
+            lr=lr,
+            eps=eps,
+            betas=betas,
+            weight_decay=weight_decay,
+            foreach=foreach,
+            capturable=capturable,
+        )
         options = options_of(
             lr=lr,
             betas=betas,

@@ -5,11 +5,18 @@ from typing import Any
 import numpy as np
 
 from lantern.errors import OptionError
+from lantern.torch.creation import tensor
 from lantern.torch.operators import in_memory
-from lantern.torch.optim.optimizer import Optimizer, checked, options_of
+from lantern.torch.optim.optimizer import (
+    Optimizer,
+    checked,
+    counted,
+    kept,
+    options_of,
+)
 from lantern.torch.tensor import Tensor, fresh
 
-__all__ = ["ASGD", "SGD"]
+__all__ = ["ASGD", "SGD", "Rprop"]
 
 
 class SGD(Optimizer):
@@ -134,13 +141,11 @@ class ASGD(Optimizer):
         super().__init__(params, options | {"capturable": False})
 
     def _move(self, p: Tensor, x: Any, g: Any, state: Any, group: Any) -> None:
-        from lantern.torch.creation import tensor
-        from lantern.torch.optim.optimizer import counted, kept
-
         lr, lambd = float(group["lr"]), group["lambd"]
         step = counted(state)
-        eta = float(state["eta"]) if "eta" in state else lr
-        mu = float(state["mu"]) if "mu" in state else 1.0
+        # As tensors of single precision they are in PyTorch's state.
+        eta = float(state.setdefault("eta", tensor(lr)))
+        mu = float(state.setdefault("mu", tensor(1.0)))
         mean, out = kept(state, "ax", p), self.scratch(x)
         g = self.decayed(x, g, group["weight_decay"])
         x *= 1 - lambd * eta
@@ -151,3 +156,56 @@ class ASGD(Optimizer):
         mean += out
         state["eta"] = tensor(lr / (1 + lambd * lr * step) ** group["alpha"])
         state["mu"] = tensor(1 / max(1.0, step - group["t0"]))
+
+
+class Rprop(Optimizer):
+    """Steps that look at signs alone: longer while they stay, shorter when they turn.
+
+    Args:
+        params: see ``Optimizer``.
+        lr: the first step length of each element.
+        etas: what a length is multiplied by when the sign turns, and when it stays.
+        step_sizes: the least and the greatest length.
+        capturable: has no effect, as ``foreach`` and ``differentiable``.
+        foreach: see above.
+        maximize: go up instead.
+        differentiable: see above.
+
+    References:
+        Riedmiller and Braun (1993).
+    """
+
+    def __init__(
+        self,
+        params: Any,
+        lr: Any = 1e-2,
+        etas: Any = (0.5, 1.2),
+        step_sizes: Any = (1e-6, 50),
+        *,
+        capturable: bool = False,
+        foreach: Any = None,
+        maximize: bool = False,
+        differentiable: bool = False,
+    ) -> None:
+        checked(lr=lr, foreach=foreach, capturable=capturable)
+        if not 0.0 < etas[0] < 1.0 < etas[1]:
+            raise OptionError(f"Invalid eta values: {etas[0]}, {etas[1]}")
+        options = options_of(lr=lr, etas=etas, step_sizes=step_sizes, maximize=maximize)
+        super().__init__(params, options | {"capturable": False})
+
+    def _move(self, p: Tensor, x: Any, g: Any, state: Any, group: Any) -> None:
+        counted(state)
+        before, out = kept(state, "prev", p), self.scratch(x)
+        if "step_size" not in state:
+            state["step_size"] = fresh(np.full_like(x, float(group["lr"])))
+        lengths = in_memory(state["step_size"])
+        shrink, grow = group["etas"]
+        np.multiply(g, before, out=out)
+        turned = out < 0
+        lengths *= np.where(turned, shrink, np.where(out > 0, grow, 1))
+        np.clip(lengths, *group["step_sizes"], out=lengths)
+        before[...] = g
+        before[turned] = 0
+        np.sign(before, out=out)
+        out *= lengths
+        x -= out

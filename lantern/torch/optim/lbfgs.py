@@ -8,7 +8,7 @@ import numpy as np
 
 from lantern.errors import OptionError
 from lantern.torch.operators import in_memory
-from lantern.torch.optim.optimizer import Optimizer, tracked
+from lantern.torch.optim.optimizer import Optimizer, checked, tracked
 from lantern.torch.versions import written
 
 __all__ = ["LBFGS"]
@@ -42,6 +42,7 @@ class LBFGS(Optimizer):
         history_size: int = 100,
         line_search_fn: str | None = None,
     ) -> None:
+        checked(lr=lr)
         options = {
             "lr": lr,
             "max_iter": max_iter,

@@ -84,16 +84,29 @@ class Optimizer:
                 "a list instead."
             )
         params = list(params)
-        if params and isinstance(params[0], tuple):
-            param_group["param_names"] = [name for name, _ in params]
+        names = [p[0] for p in params if isinstance(p, tuple)]
+        if names:
+            if len(names) < len(params):
+                raise OptionError(
+                    "all optimizer params should be with/without names. Some param "
+                    "names are missing"
+                )
+            param_group["param_names"] = names
             params = [p for _, p in params]
+        for group in self.param_groups:
+            if ("param_names" in param_group) != ("param_names" in group):
+                raise OptionError(
+                    f"all optimizer param groups should be with/without names. cannot "
+                    f"add param group {'with' if names else 'without'} names to the "
+                    f"optimizer"
+                )
         for p in params:
             if not isinstance(p, Tensor):
                 raise ArgumentError(
                     f"optimizer can only optimize Tensors, but one of the params is "
                     f"{type(p).__name__}"
                 )
-            if not p.is_leaf:
+            if not (p.is_leaf or p.retains_grad):
                 raise OptionError("can't optimize a non-leaf Tensor")
         known = {id(p) for group in self.param_groups for p in group["params"]}
         if known & {id(p) for p in params}:
@@ -296,7 +309,10 @@ def counted(state: Any) -> int:
 
 
 def checked(**options: Any) -> None:
-    """Raise, in PyTorch's words, for what may not be negative."""
+    """Raise, in PyTorch's words, for what may not be negative, or is of another form.
+
+    ``foreach`` and ``capturable`` have no effect but which errors there are.
+    """
     words = {
         "lr": "learning rate",
         "eps": "epsilon value",
@@ -308,13 +324,31 @@ def checked(**options: Any) -> None:
         "initial_accumulator_value": "initial_accumulator_value value",
         "momentum_decay": "momentum_decay value",
     }
+    foreach, capturable = (options.pop(n, None) for n in ("foreach", "capturable"))
+    for name in ("lr", "betas"):
+        _check_tensors(name, options.get(name), bool(foreach and not capturable))
     for name, value in options.items():
         if name == "betas":
             for i, beta in enumerate(value):
                 if not 0 <= float(beta) < 1:
                     raise OptionError(f"Invalid beta parameter at index {i}: {beta}")
-        elif float(base(value)) < 0:
+        elif float(base(value)) < 0 or (name == "rho" and value > 1):
             raise OptionError(f"Invalid {words[name]}: {value}")
+
+
+def _check_tensors(name: str, value: Any, together: bool) -> None:
+    """Raise if step length or betas are tensors in a form that PyTorch refuses."""
+    parts = value if name == "betas" else (value,)
+    tensors = [isinstance(x, Tensor) for x in parts or ()]
+    if name == "lr" and tensors[0] and base(value).size != 1:
+        raise OptionError("Tensor lr must be 1-element")
+    if name == "betas" and len(set(tensors)) > 1:
+        raise OptionError("betas must be either both floats or both Tensors")
+    if any(tensors) and together:
+        raise OptionError(
+            f"{name}{'[0]' * (name == 'betas')} as a Tensor is not supported for "
+            f"capturable=False and foreach=True"
+        )
 
 
 def options_of(**options: Any) -> dict[str, Any]:

@@ -6,12 +6,14 @@ from typing import Any as _Any
 from lantern.torch.nn.functional.activation import *
 from lantern.torch.nn.functional.alignment import *
 from lantern.torch.nn.functional.attention import *
+from lantern.torch.nn.functional.classes import *
 from lantern.torch.nn.functional.convolution import *
 from lantern.torch.nn.functional.linear import *
 from lantern.torch.nn.functional.loss import *
 from lantern.torch.nn.functional.margin import *
 from lantern.torch.nn.functional.normalisation import *
 from lantern.torch.nn.functional.pooling import *
+from lantern.torch.nn.functional.sampling import *
 from lantern.torch.nn.functional.shaping import *
 
 

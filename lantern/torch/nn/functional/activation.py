@@ -10,7 +10,7 @@ from lantern import special
 from lantern.errors import EagerError, OptionError
 from lantern.torch import methods
 from lantern.torch.draws import rng
-from lantern.torch.dtypes import as_numpy_dtype
+from lantern.torch.dtypes import as_numpy_dtype, type_name
 from lantern.torch.nn import rules
 from lantern.torch.operators import cast, unary
 from lantern.torch.tensor import Tensor, fresh
@@ -68,10 +68,13 @@ def hardtanh(
     input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False
 ) -> Tensor:
     """Each element limited to an interval, where its derivative is 1."""
+    if min_val > max_val:
+        raise OptionError("min_val cannot be greater than max_val")
     x = base(input)
     inside = (x > min_val) & (x < max_val)
-    z = where(fresh(np.asarray(inside)), input, fresh(x.clip(min_val, max_val)))
-    return z
+    if x.dtype.kind in "iu":
+        min_val, max_val = int(min_val), int(max_val)
+    return where(fresh(np.asarray(inside)), input, fresh(x.clip(min_val, max_val)))
 
 
 @may_write
@@ -99,8 +102,23 @@ def leaky_relu_(input: Tensor, negative_slope: float = 0.01) -> Tensor:
 
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """x, and where it is negative x times a weight, one for each channel or for all."""
-    if base(weight).size != 1 and input.dim() > 1:
-        weight = weight.reshape(-1, *[1] * (input.dim() - 2))
+    count, shape = base(weight).size, base(input).shape
+    if base(weight).ndim > 1:
+        raise EagerError(
+            f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = "
+            f"{base(weight).ndim}"
+        )
+    if count == 1:
+        weight = weight.reshape(())
+    elif not shape:
+        raise EagerError("Not allow zero-dim input tensor.")
+    elif count != (channels := shape[1] if len(shape) > 1 else 1):
+        raise EagerError(
+            f"Mismatch of parameter numbers and input channel size. Found parameter "
+            f"numbers = {count} and channel size = {channels}."
+        )
+    else:
+        weight = weight.reshape(-1, *[1] * (len(shape) - 2))
     return where(input > 0, input, input * weight)
 
 
@@ -113,6 +131,8 @@ def rrelu(
     inplace: bool = False,
 ) -> Tensor:
     """As ``leaky_relu``, with random slopes while training."""
+    if lower > upper:
+        raise EagerError("Lower bound should be less than or equal to the upper bound")
     if not training:
         return leaky_relu(input, (lower + upper) / 2)
     x = base(input)
@@ -203,12 +223,18 @@ def tanhshrink(input: Tensor) -> Tensor:
 
 def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """x, and 0 where it is small."""
-    return where((input > lambd) | (input < -lambd), input, input * 0)
+    return where((input > lambd) | (input < -lambd), input, 0.0)
 
 
 def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """x moved towards 0, and 0 where it is small."""
-    low = where(input < -lambd, input + lambd, input * 0)
+    if lambd < 0:
+        kind = base(input).dtype
+        raise EagerError(
+            f"lambda must be in range [0, {np.finfo(kind).max:g}] for input dtype "
+            f"{type_name(kind)}, but found {lambd:g}"
+        )
+    low = where(input < -lambd, input + lambd, 0.0)
     return where(input > lambd, input - lambd, low)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from lantern.errors import EagerError
+from lantern.torch.nn.functional.shaping import pad
 from lantern.torch.nn.starting import same_types
 from lantern.torch.nn.windows import Form, correlate, spread
 from lantern.torch.tensor import Tensor, fresh
@@ -44,6 +45,39 @@ def _batched(name: str, input: Tensor, axes: int) -> tuple[Tensor, bool]:
     return (input, True) if ndim == axes + 2 else (input.unsqueeze(0), False)
 
 
+def _checked(
+    x: Tensor, weight: Tensor, bias: Any, form: tuple[Any, ...], groups: int
+) -> None:
+    """Raise unless array, weights and options may stand together."""
+    same_types(x, weight)
+    if bias is not None and base(bias).dtype != base(x).dtype:
+        raise EagerError(
+            f"Input type ({base(x).dtype}) and bias type ({base(bias).dtype}) should "
+            f"be the same"
+        )
+    if base(weight).ndim != base(x).ndim:
+        n, m = base(weight).ndim, base(x).ndim
+        raise EagerError(
+            f"Expected {n}-dimensional input for {n}-dimensional weight"
+            f"{list(weight.shape)}, but got {m}-dimensional input of size "
+            f"{list(x.shape)} instead"
+        )
+    stride, padding, dilation = form
+    for name, numbers, least in (
+        ("non-positive stride is not supported", stride, 1),
+        ("negative padding is not supported", padding, 0),
+        ("dilation should be greater than zero", dilation, 1),
+        ("non-positive groups is not supported", (groups,), 1),
+    ):
+        if min(numbers) < least:
+            raise EagerError(name)
+    if base(weight).shape[0] < groups:
+        raise EagerError(
+            f"Given groups={groups}, expected weight to be at least {groups} at "
+            f"dimension 0, but got weight of size {list(weight.shape)} instead"
+        )
+
+
 def _with_bias(z: Tensor, bias: Any, axes: int, batched: bool) -> Tensor:
     if bias is not None:
         z = z + bias.reshape(-1, *[1] * axes)
@@ -63,9 +97,12 @@ def _convolution(axes: int) -> Any:
         groups: int = 1,
     ) -> Tensor:
         x, batched = _batched(name, input, axes)
-        same_types(x, weight)
+        stride, dilation = each(stride, axes), each(dilation, axes)
+        numbers = (0,) if isinstance(padding, str) else each(padding, axes)
+        _checked(x, weight, bias, (stride, numbers, dilation), groups)
+        if padding == "same" and max(stride) > 1:
+            raise EagerError("padding='same' is not supported for strided convolutions")
         shape, size = base(x).shape, base(weight).shape
-        dilation = each(dilation, axes)
         if shape[1] != size[1] * groups:
             raise EagerError(
                 f"Given groups={groups}, weight of size {list(size)}, expected "
@@ -75,7 +112,7 @@ def _convolution(axes: int) -> Any:
         form = Form(
             shape[2:],
             size[2:],
-            each(stride, axes),
+            stride,
             _padding(padding, axes, size[2:], dilation),
             dilation,
             groups,
@@ -109,27 +146,39 @@ def _transposed(axes: int) -> Any:
         dilation: Any = 1,
     ) -> Tensor:
         z, batched = _batched(name, input, axes)
-        same_types(z, weight)
-        shape, size = base(z).shape, base(weight).shape
         stride, dilation = each(stride, axes), each(dilation, axes)
         padding, extra = each(padding, axes), each(output_padding, axes)
+        _checked(z, weight, bias, (stride, padding, dilation), groups)
+        shape, size = base(z).shape, base(weight).shape
+        if any(e >= max(s, d) for e, s, d in zip(extra, stride, dilation, strict=True)):
+            raise EagerError(
+                f"output padding must be smaller than either stride or dilation, but "
+                f"got output_padding: {extra} stride: {stride} dilation: {dilation}"
+            )
         if shape[1] != size[0]:
             raise EagerError(
                 f"Given transposed=1, weight of size {list(size)}, expected "
                 f"input{list(shape)} to have {size[0]} channels, but got {shape[1]} "
                 f"channels instead"
             )
-        lengths = tuple(
-            (shape[2 + i] - 1) * stride[i]
-            - 2 * padding[i]
-            + dilation[i] * (size[2 + i] - 1)
-            + extra[i]
-            + 1
+        reach = tuple(
+            (shape[2 + i] - 1) * stride[i] + dilation[i] * (size[2 + i] - 1) + 1
             for i in range(axes)
         )
+        rest = tuple(e - p for e, p in zip(extra, padding, strict=True))
         both = tuple((p, p) for p in padding)
-        form = Form(lengths, size[2:], stride, both, dilation, groups)
-        return _with_bias(spread(z, weight, form=form), bias, axes, batched)
+        lengths = tuple(n - p + r for n, p, r in zip(reach, padding, rest, strict=True))
+        if any(e >= s for e, s in zip(extra, stride, strict=True)):
+            # There would be room for one more window: everything first, then a part.
+            form = Form(reach, size[2:], stride, ((0, 0),) * axes, dilation, groups)
+            pairs = zip(reversed(padding), reversed(rest), strict=True)
+            out = pad(
+                spread(z, weight, form=form), [n for p, r in pairs for n in (-p, r)]
+            )
+        else:
+            form = Form(lengths, size[2:], stride, both, dilation, groups)
+            out = spread(z, weight, form=form)
+        return _with_bias(out, bias, axes, batched)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"The transpose of ``conv{axes}d`` in its input."
@@ -161,7 +210,7 @@ def unfold(
     z = conv2d(
         x.reshape(n * channels, 1, *lengths), weight, None, stride, padding, dilation
     )
-    z = z.reshape(n, channels * math.prod(size), -1)
+    z = z.reshape(n, channels * math.prod(size), math.prod(base(z).shape[2:]))
     return z if batched else z.squeeze(0)
 
 

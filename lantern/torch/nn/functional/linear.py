@@ -8,6 +8,7 @@ import numpy as np
 from lantern.errors import (
     ArgumentError,
     EagerError,
+    MissingRuleError,
     OptionError,
     PositionError,
     SizeError,
@@ -15,6 +16,7 @@ from lantern.errors import (
 from lantern.torch import methods
 from lantern.torch.nn import rules
 from lantern.torch.nn.starting import inside, same_types
+from lantern.torch.results import into
 from lantern.torch.tensor import Tensor, fresh
 from lantern.torch.versions import written
 from lantern.value import base
@@ -96,6 +98,8 @@ def embedding(
     if scale_grad_by_freq:
         raise ArgumentError("embedding: scale_grad_by_freq is not supported.")
     table = base(weight)
+    if table.ndim != 2:
+        raise EagerError("'weight' must be 2-D")
     index = _positions(input, table.shape[0])
     if max_norm is not None:
         _shorten(table, index, max_norm, norm_type)
@@ -133,6 +137,13 @@ def embedding_bag(
     """The sum, mean or maximum of rows of a table, for each bag of positions."""
     if mode not in ("sum", "mean", "max"):
         raise OptionError("mode has to be one of sum, mean or max")
+    if per_sample_weights is not None and mode != "sum":
+        raise MissingRuleError(
+            f"embedding_bag: per_sample_weights was not None. per_sample_weights is "
+            f"only supported for mode='sum' (got mode='{mode}')."
+        )
+    if padding_idx is not None:
+        padding_idx %= len(weight)
     if offsets is None:
         bags: list[Any] = [(input[i], i) for i in range(len(input))]
     else:
@@ -141,11 +152,14 @@ def embedding_bag(
         bags = [(input[a:b], slice(a, b)) for a, b in pairwise(edges)]
     out = []
     for bag, where in bags:
-        if padding_idx is not None:
-            bag = bag[bag != padding_idx]
-        z = embedding(bag, weight, padding_idx, max_norm, norm_type)
+        factors = None
         if per_sample_weights is not None:
-            z = z * per_sample_weights[where].unsqueeze(-1)
+            factors = per_sample_weights[where].unsqueeze(-1)
+        if padding_idx is not None:
+            kept = bag != padding_idx
+            bag, factors = bag[kept], None if factors is None else factors[kept]
+        z = embedding(bag, weight, padding_idx, max_norm, norm_type)
+        z = z if factors is None else z * factors
         if not len(bag):
             z = weight[:1].sum(0) * 0
         elif mode == "max":
@@ -173,13 +187,15 @@ def normalize(
     input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: Any = None
 ) -> Tensor:
     """The tensor over its norm along an axis."""
-    return input / input.norm(p, dim, keepdim=True).clamp(min=eps)
+    return into(input / input.norm(p, dim, keepdim=True).clamp(min=eps), out)
 
 
 def cosine_similarity(
     x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8
 ) -> Tensor:
     """The cosine of the angle between vectors along an axis."""
+    if base(x1).shape != base(x2).shape:
+        x1, x2 = _F["broadcast_tensors"](x1, x2)
     lengths = [(x * x).sum(dim, keepdim=True).sqrt().clamp(min=eps) for x in (x1, x2)]
     return (x1 / lengths[0] * (x2 / lengths[1])).sum(dim)
 

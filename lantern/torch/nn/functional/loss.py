@@ -6,33 +6,70 @@ from typing import Any
 
 import numpy as np
 
-from lantern.errors import EagerError, OptionError, PositionError
+from lantern.errors import ArgumentError, EagerError, OptionError
 from lantern.torch import methods
-from lantern.torch.nn import rules
+from lantern.torch.dtypes import type_name
 from lantern.torch.nn.functional.activation import _softplus, logsigmoid
-from lantern.torch.nn.starting import inside
 from lantern.torch.tensor import Tensor, fresh
 from lantern.value import base
 
 __all__ = [
-    "binary_cross_entropy", "binary_cross_entropy_with_logits", "cross_entropy",
-    "gaussian_nll_loss", "huber_loss", "kl_div", "l1_loss", "mse_loss", "nll_loss",
-    "poisson_nll_loss", "smooth_l1_loss",
+    "binary_cross_entropy", "binary_cross_entropy_with_logits", "gaussian_nll_loss",
+    "huber_loss", "kl_div", "l1_loss", "mse_loss", "poisson_nll_loss", "smooth_l1_loss",
 ]  # fmt: skip
 
 _F = methods.FUNCTIONS
 where = _F["where"]
 
 
-def reduced(losses: Tensor, reduction: str) -> Tensor:
+def chosen(reduction: str, size_average: Any, reduce: Any) -> str:
+    """A reduction, checked, which older programs name by two truths."""
+    if size_average is None and reduce is None:
+        if reduction not in ("mean", "sum", "none"):
+            raise OptionError(f"{reduction} is not a valid value for reduction")
+        return reduction
+    name = "none"
+    if reduce is None or reduce:
+        name = "mean" if size_average is None or size_average else "sum"
+    warnings.warn(
+        f"size_average and reduce args will be deprecated, please use "
+        f"reduction={name!r} instead.",
+        stacklevel=4,
+    )
+    return name
+
+
+def reduced(
+    losses: Tensor, reduction: str, size_average: Any = None, reduce: Any = None
+) -> Tensor:
     """The mean or the sum of losses, or they themselves."""
+    reduction = chosen(reduction, size_average, reduce)
     if reduction == "mean":
         return losses.mean()
     if reduction == "sum":
         return losses.sum()
-    if reduction != "none":
-        raise OptionError(f"{reduction} is not a valid value for reduction")
     return losses
+
+
+def _weighed(
+    losses: Tensor,
+    weight: Any,
+    reduction: str,
+    size_average: Any = None,
+    reduce: Any = None,
+) -> Tensor:
+    """As ``reduced``, of losses with weights: their mean is over the weights."""
+    if weight is None:
+        return reduced(losses, reduction, size_average, reduce)
+    if base(weight).shape != base(losses).shape:
+        raise OptionError("Weights and input must have the same size.")
+    reduction = chosen(reduction, size_average, reduce)
+    losses = losses * weight
+    return (
+        losses.sum() / weight.sum()
+        if reduction == "mean"
+        else reduced(losses, reduction)
+    )
 
 
 def _same_size(name: str, input: Tensor, target: Tensor) -> None:
@@ -58,7 +95,7 @@ def mse_loss(
     _same_size("mse_loss", input, target)
     difference = input - target
     losses = difference * difference
-    return reduced(losses if weight is None else losses * weight, reduction)
+    return _weighed(losses, weight, reduction, size_average, reduce)
 
 
 def l1_loss(
@@ -67,10 +104,12 @@ def l1_loss(
     size_average: Any = None,
     reduce: Any = None,
     reduction: str = "mean",
+    weight: Any = None,
 ) -> Tensor:
     """The absolute differences."""
     _same_size("l1_loss", input, target)
-    return reduced((input - target).abs(), reduction)
+    losses = (input - target).abs()
+    return _weighed(losses, weight, reduction, size_average, reduce)
 
 
 def smooth_l1_loss(
@@ -83,10 +122,15 @@ def smooth_l1_loss(
 ) -> Tensor:
     """The absolute differences, squares where they are below beta."""
     if beta == 0:
-        return l1_loss(input, target, reduction=reduction)
+        return l1_loss(input, target, size_average, reduce, reduction)
     _same_size("smooth_l1_loss", input, target)
     d = (input - target).abs()
-    return reduced(where(d < beta, d * d * (0.5 / beta), d - 0.5 * beta), reduction)
+    return reduced(
+        where(d < beta, d * d * (0.5 / beta), d - 0.5 * beta),
+        reduction,
+        size_average,
+        reduce,
+    )
 
 
 def huber_loss(
@@ -97,10 +141,14 @@ def huber_loss(
     weight: Any = None,
 ) -> Tensor:
     """Half the squares of the differences, straight beyond delta."""
+    if not isinstance(delta, int | float):
+        raise ArgumentError(f"delta must be a float or int, got: {type(delta)}")
+    if delta <= 0:
+        raise EagerError("huber_loss does not support non-positive values for delta.")
     _same_size("huber_loss", input, target)
     d = (input - target).abs()
     losses = where(d < delta, d * d * 0.5, (d - 0.5 * delta) * delta)
-    return reduced(losses if weight is None else losses * weight, reduction)
+    return _weighed(losses, weight, reduction)
 
 
 def binary_cross_entropy(
@@ -119,6 +167,11 @@ def binary_cross_entropy(
             f"size."
         )
     x = base(input)
+    if base(target).dtype != x.dtype:
+        raise EagerError(
+            f"Found dtype {type_name(base(target).dtype)} but expected "
+            f"{type_name(x.dtype)}"
+        )
     if x.size and not (x.min() >= 0 and x.max() <= 1):
         raise EagerError("all elements of input should be between 0 and 1")
     tiny = 1e-12
@@ -126,7 +179,9 @@ def binary_cross_entropy(
     yes = _bounded_log(input, tiny)
     no = _bounded_log(1 - input, tiny)
     losses = -(target * yes + (1 - target) * no)
-    return reduced(losses if weight is None else losses * weight, reduction)
+    return reduced(
+        losses if weight is None else losses * weight, reduction, size_average, reduce
+    )
 
 
 def _bounded_log(x: Tensor, tiny: float) -> Tensor:
@@ -159,7 +214,9 @@ def binary_cross_entropy_with_logits(
     else:
         factor = (pos_weight - 1) * target + 1
         losses = (1 - target) * input - factor * logsigmoid(input)
-    return reduced(losses if weight is None else losses * weight, reduction)
+    return reduced(
+        losses if weight is None else losses * weight, reduction, size_average, reduce
+    )
 
 
 def kl_div(
@@ -176,142 +233,8 @@ def kl_div(
     else:
         losses = _F["xlogy"](target, target) - target * input
     if reduction == "batchmean":
-        return losses.sum() / input.shape[0]
-    return reduced(losses, reduction)
-
-
-def nll_loss(
-    input: Tensor,
-    target: Tensor,
-    weight: Any = None,
-    size_average: Any = None,
-    ignore_index: int = -100,
-    reduce: Any = None,
-    reduction: str = "mean",
-) -> Tensor:
-    """The negative logarithms of chances, at the classes that were to be.
-
-    Shapes:
-        input: (classes,), (n, classes) or (n, classes, ...); target: (), (n,), (n, ...)
-    """
-    x, index, scales = _classes(input, target, weight, ignore_index)
-    picked = x.gather(-1, fresh(np.where(scales > 0, index, 0)[..., None])).squeeze(-1)
-    losses = where(fresh(scales > 0), -picked * fresh(scales), 0.0)
-    if reduction == "mean":
-        return losses.sum() / float(scales.sum()) if scales.size else losses.mean()
-    return reduced(losses, reduction)
-
-
-def _classes(
-    input: Tensor, target: Tensor, weight: Any, ignore_index: int
-) -> tuple[Any, Any, Any]:
-    """The input with classes last, their numbers, and the factors of the losses."""
-    shape, index = base(input).shape, base(target)
-    if index.dtype.kind not in "iu":
-        raise EagerError("expected scalar type Long but found Float")
-    if len(shape) > 1 and shape[0] != (index.shape or (0,))[0]:
-        raise OptionError(
-            f"Expected input batch_size ({shape[0]}) to match target batch_size "
-            f"({(index.shape or (0,))[0]})."
-        )
-    x = input.movedim(1, -1) if len(shape) > 2 else input
-    n = base(x).shape[-1]
-    kept = index != ignore_index
-    bad = index[kept & ((index < 0) | (index >= n))]
-    if bad.size:
-        raise PositionError(f"Target {int(bad.flat[0])} is out of bounds.")
-    scales = kept.astype(base(input).dtype)
-    if weight is not None:
-        scales = scales * base(weight)[np.where(kept, index, 0)]
-    return x, index, scales
-
-
-def cross_entropy(
-    input: Tensor,
-    target: Tensor,
-    weight: Any = None,
-    size_average: Any = None,
-    ignore_index: int = -100,
-    reduce: Any = None,
-    reduction: str = "mean",
-    label_smoothing: float = 0.0,
-) -> Tensor:
-    """``nll_loss`` of the logarithm of the softmax; or against shares of all classes.
-
-    Args:
-        input: logits; the classes are axis 1.
-        target: numbers of classes, or shares in the shape of the logits.
-        weight: one for each class.
-        size_average: has no effect, as ``reduce``.
-        ignore_index: a number whose loss does not count.
-        reduce: see above.
-        reduction: "mean" over the weights that count, "sum" or "none".
-        label_smoothing: what part of the target is shared by all classes.
-    """
-    kind = base(target).dtype.kind
-    if kind == "f":
-        return _against_shares(input, target, weight, reduction, label_smoothing)
-    if label_smoothing:
-        return _smoothed(
-            input, target, weight, ignore_index, reduction, label_smoothing
-        )
-    if reduction == "none":
-        logs = input.log_softmax(min(1, base(input).ndim - 1))
-        return nll_loss(logs, target, weight, None, ignore_index, None, reduction)
-    usual = weight is None and ignore_index < 0 and reduction in ("mean", "sum")
-    shape = input.primal.shape
-    if usual and len(shape) == 2:
-        index = target.primal
-        if len(index) == shape[0] > 0 and kind in "iu" and inside(index, shape[1]):
-            scale = 1 / len(index) if reduction == "mean" else 1.0
-            return rules.entropy(input, targets=np.array(index), scales=scale)
-    x, index, scales = _classes(input, target, weight, ignore_index)
-    n = base(x).shape[-1]
-    x = x if base(x).ndim == 2 else x.reshape(-1, n)
-    index, scales = index.reshape(-1), scales.reshape(-1)
-    if reduction == "mean":
-        with np.errstate(invalid="ignore"):
-            scales = scales / scales.sum()
-    elif reduction != "sum":
-        raise OptionError(f"{reduction} is not a valid value for reduction")
-    index = np.where((index >= 0) & (index < n), index, 0)
-    return rules.entropy(x, targets=index, scales=scales)
-
-
-def _against_shares(
-    input: Tensor, target: Tensor, weight: Any, reduction: str, smoothing: float
-) -> Tensor:
-    axis = min(1, base(input).ndim - 1)
-    n = base(input).shape[axis]
-    if smoothing:
-        target = target * (1 - smoothing) + smoothing / n
-    logs = input.log_softmax(axis)
-    if weight is not None:
-        logs = logs * weight.reshape(-1, *[1] * (base(input).ndim - axis - 1))
-    losses = -(logs * target).sum(axis)
-    if reduction == "mean":
-        return losses.sum() / max(1, base(input).size // n)
-    return reduced(losses, reduction)
-
-
-def _smoothed(
-    input: Tensor,
-    target: Tensor,
-    weight: Any,
-    ignore: int,
-    reduction: str,
-    share: float,
-) -> Tensor:
-    axis = min(1, base(input).ndim - 1)
-    logs = input.log_softmax(axis)
-    x, _, scales = _classes(logs, target, weight, ignore)
-    own = nll_loss(logs, target, weight, None, ignore, None, "none")
-    each = -(x if weight is None else x * weight).sum(-1)
-    kept = (base(target) != ignore).astype(base(input).dtype)
-    losses = own * (1 - share) + each * fresh(kept) * (share / base(x).shape[-1])
-    if reduction == "mean":
-        return losses.sum() / float(scales.sum())
-    return reduced(losses, reduction)
+        return losses.sum() / (input.shape[0] if base(input).ndim else 1)
+    return reduced(losses, reduction, size_average, reduce)
 
 
 def gaussian_nll_loss(
@@ -324,9 +247,14 @@ def gaussian_nll_loss(
 ) -> Tensor:
     """The negative logarithm of the density of normal draws."""
     if not isinstance(var, Tensor):
-        var = input * 0 + var
-    if base(var).ndim == base(input).ndim - 1:
+        var = fresh(np.full_like(base(input), var))
+    shape = base(input).shape
+    if base(var).shape == shape[:-1] != shape:
         var = var.unsqueeze(-1)
+    elif base(var).ndim != len(shape) or any(
+        n not in (1, m) for n, m in zip(base(var).shape, shape, strict=True)
+    ):
+        raise OptionError("var is of incorrect size")
     if (base(var) < 0).any():
         raise OptionError("var has negative entry/entries")
     low = fresh(np.maximum(base(var), eps) - base(var))
@@ -353,4 +281,4 @@ def poisson_nll_loss(
     if full:
         rest = target * target.log() - target + (target * (2 * math.pi)).log() * 0.5
         losses = losses + where(target > 1, rest, 0.0)
-    return reduced(losses, reduction)
+    return reduced(losses, reduction, size_average, reduce)

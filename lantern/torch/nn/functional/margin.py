@@ -4,17 +4,19 @@ from typing import Any
 
 import numpy as np
 
+from lantern.errors import EagerError, OptionError
 from lantern.torch import methods
+from lantern.torch.dtypes import type_name
 from lantern.torch.nn.functional.activation import _softplus, logsigmoid
 from lantern.torch.nn.functional.linear import cosine_similarity, pairwise_distance
-from lantern.torch.nn.functional.loss import reduced
+from lantern.torch.nn.functional.loss import chosen, reduced
 from lantern.torch.tensor import Tensor, fresh
 from lantern.value import base
 
 __all__ = [
     "cosine_embedding_loss", "hinge_embedding_loss", "margin_ranking_loss",
-    "multi_margin_loss", "multilabel_soft_margin_loss", "soft_margin_loss",
-    "triplet_margin_loss", "triplet_margin_with_distance_loss",
+    "multi_margin_loss", "multilabel_margin_loss", "multilabel_soft_margin_loss",
+    "soft_margin_loss", "triplet_margin_loss", "triplet_margin_with_distance_loss",
 ]  # fmt: skip
 
 _F = methods.FUNCTIONS
@@ -31,8 +33,8 @@ def hinge_embedding_loss(
 ) -> Tensor:
     """x where the target is 1; what it lacks to a margin where it is -1."""
     far = clamp(margin - input, min=0)
-    losses = where(target == 1, input, 0.0) + where(target == -1, far, 0.0)
-    return reduced(losses, reduction)
+    losses = where(target != -1, input, 0.0) + where(target != 1, far, 0.0)
+    return reduced(losses, reduction, size_average, reduce)
 
 
 def cosine_embedding_loss(
@@ -48,7 +50,7 @@ def cosine_embedding_loss(
     cosine = cosine_similarity(input1, input2, -1)
     apart = clamp(cosine - margin, min=0)
     losses = where(target == 1, 1 - cosine, 0.0) + where(target == -1, apart, 0.0)
-    return reduced(losses, reduction)
+    return reduced(losses, reduction, size_average, reduce)
 
 
 def margin_ranking_loss(
@@ -61,7 +63,12 @@ def margin_ranking_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """What the right order lacks to a margin."""
-    return reduced(clamp(-target * (input1 - input2) + margin, min=0), reduction)
+    return reduced(
+        clamp(-target * (input1 - input2) + margin, min=0),
+        reduction,
+        size_average,
+        reduce,
+    )
 
 
 def soft_margin_loss(
@@ -72,7 +79,7 @@ def soft_margin_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """``log(1 + exp(-target * input))``."""
-    return reduced(_softplus(-target * input), reduction)
+    return reduced(_softplus(-target * input), reduction, size_average, reduce)
 
 
 def multilabel_soft_margin_loss(
@@ -86,7 +93,7 @@ def multilabel_soft_margin_loss(
     """The mean over classes of the cross entropies of yes and no."""
     losses = -(target * logsigmoid(input) + (1 - target) * logsigmoid(-input))
     losses = losses if weight is None else losses * weight
-    return reduced(losses.mean(-1), reduction)
+    return reduced(losses.mean(-1), reduction, size_average, reduce)
 
 
 def multi_margin_loss(
@@ -100,13 +107,87 @@ def multi_margin_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """What the right class lacks to a margin above each other."""
-    own = input.gather(-1, target.unsqueeze(-1))
-    losses = clamp(input - own + margin, min=0) ** p
-    others = np.arange(input.shape[-1]) != base(target)[..., None]
+    reduction = chosen(reduction, size_average, reduce)
+    if p not in (1, 2):
+        raise OptionError("only p == 1 and p == 2 supported")
+    if weight is not None and base(weight).ndim != 1:
+        raise OptionError("weight must be one-dimensional")
+    single = base(input).ndim < 2
+    x = input.reshape(1, -1) if single else input
+    n, classes = base(x).shape
+    index = base(target)
+    if not classes:
+        raise EagerError(
+            f"Expected non-empty vector or matrix with optional 0-dim batch size, but "
+            f"got: {list(input.shape)}"
+        )
+    if index.size != n or index.ndim > 1:
+        raise EagerError(
+            f"multi_margin_loss: target tensor should be 1-D with size equal to the "
+            f"number of input samples (batch size). Expected target size [{n}], but "
+            f"got {list(index.shape)}"
+        )
+    if weight is not None and base(weight).shape != (classes,):
+        raise EagerError(
+            f"inconsistent weight size, expected {classes} but got {list(weight.shape)}"
+        )
+    if index.dtype != np.int64:
+        raise EagerError(
+            f"expected scalar type Long but found {type_name(index.dtype)}"
+        )
+    target = target.reshape(-1)
+    losses = clamp(x - x.gather(1, target.unsqueeze(1)) + margin, min=0) ** p
+    others = np.arange(classes) != base(target)[:, None]
     losses = losses * fresh(others.astype(base(input).dtype))
     if weight is not None:
         losses = losses * weight[target].unsqueeze(-1)
-    return reduced(losses.sum(-1) / input.shape[-1], reduction)
+    losses = losses.squeeze(0) if single else losses
+    return reduced(losses.sum(-1) / classes, reduction)
+
+
+def multilabel_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """What each class of a set lacks to a margin of 1 above each that is not in it.
+
+    Args:
+        input: what the classes have got.
+        target: the numbers of the classes of the set, ended by -1.
+        size_average: with ``reduce``, an older form of the reduction.
+        reduce: see above.
+        reduction: "mean", "sum" or "none".
+
+    Shapes:
+        input, target: (n, classes) or (classes,)
+    """
+    reduction = chosen(reduction, size_average, reduce)
+    index = base(target)
+    if index.dtype != np.int64:
+        raise EagerError(
+            f"expected scalar type Long but found {type_name(index.dtype)}"
+        )
+    if index.shape != base(input).shape or index.ndim > 2:
+        raise EagerError(
+            f"inconsistent target size: {list(index.shape)} for input of size: "
+            f"{list(input.shape)}"
+        )
+    x = input.reshape(-1, base(input).shape[-1] if index.ndim else 1)
+    classes = base(x).shape[1]
+    index = index.reshape(-1, classes)
+    listed = np.minimum.accumulate(index >= 0, axis=1)
+    inside = np.zeros(index.shape, bool)
+    rows, columns = np.nonzero(listed)
+    inside[rows, index[rows, columns]] = True
+    own = x.gather(1, fresh(np.where(listed, index, 0))).unsqueeze(2)
+    pairs = fresh(listed[:, :, None] & ~inside[:, None, :])
+    losses = where(pairs, clamp(1 - own + x.unsqueeze(1), min=0), 0.0)
+    losses = losses.sum((1, 2)) / classes
+    losses = losses if base(input).ndim == 2 else losses.squeeze(0)
+    return reduced(losses, reduction)
 
 
 def triplet_margin_loss(
@@ -133,7 +214,7 @@ def triplet_margin_loss(
         distance_function=distance,
         margin=margin,
         swap=swap,
-        reduction=reduction,
+        reduction=chosen(reduction, size_average, reduce),
     )
 
 
@@ -148,6 +229,15 @@ def triplet_margin_with_distance_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """As ``triplet_margin_loss``, with a distance of one's own."""
+    if margin <= 0:
+        raise OptionError(f"margin must be greater than 0, got {margin}")
+    axes = [base(x).ndim for x in (anchor, positive, negative)]
+    if len(set(axes)) > 1:
+        raise EagerError(
+            f"The anchor, positive, and negative tensors are expected to have the same "
+            f"number of dimensions, but got: anchor {axes[0]}D, positive {axes[1]}D, "
+            f"and negative {axes[2]}D inputs"
+        )
     distance = pairwise_distance if distance_function is None else distance_function
     near, far = distance(anchor, positive), distance(anchor, negative)
     if swap:

@@ -21,6 +21,9 @@ __all__ = [
 ]
 
 
+_PARTS = ("running_mean", "running_var", "weight", "bias")
+
+
 def layer_norm(
     input: Tensor,
     normalized_shape: Any,
@@ -69,6 +72,11 @@ def group_norm(
 ) -> Tensor:
     """Normalised over each of some groups of channels."""
     lengths = base(input).shape
+    if len(lengths) < 2:
+        raise EagerError(
+            f"Expected at least 2 dimensions for input tensor but received "
+            f"{len(lengths)}"
+        )
     if lengths[1] % num_groups:
         raise EagerError(
             f"Expected number of channels in input to be divisible by num_groups, but "
@@ -97,13 +105,23 @@ def batch_norm(
     While training by the batch's own moments, which the running ones follow; else by
     the running ones.
     """
+    if eps <= 0:
+        raise OptionError(f"batch_norm eps must be positive, but got {eps}")
     lengths = base(input).shape
     shape = (-1, *[1] * (len(lengths) - 2))
+    if not math.prod(lengths):
+        return input.clone()
+    given = (running_mean, running_var, weight, bias)
+    for name, x in zip(_PARTS, given, strict=True):
+        if x is not None and base(x).size != lengths[1]:
+            raise EagerError(
+                f"{name} should contain {lengths[1]} elements not {base(x).size}"
+            )
     if not training:
         return _by_moments(input, running_mean, running_var, weight, bias, eps, shape)
     axes = (0, *range(2, len(lengths)))
-    count = math.prod(lengths) // lengths[1] if lengths[1] else 0
-    if count <= 1:
+    count = math.prod(lengths) // lengths[1]
+    if count == 1:
         raise OptionError(
             f"Expected more than 1 value per channel when training, got input size "
             f"torch.Size({list(lengths)})"
@@ -181,6 +199,8 @@ def local_response_norm(
     from lantern.torch.nn.functional.pooling import avg_pool2d
 
     lengths = base(input).shape
+    if not math.prod(lengths):
+        return input.clone()
     squares = (input * input).reshape(lengths[0], 1, lengths[1], -1)
     zeros = fresh(np.zeros((lengths[0], 1, size, squares.shape[-1]), base(input).dtype))
     from lantern.torch.joining import cat

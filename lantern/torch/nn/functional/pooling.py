@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from lantern.errors import EagerError
+from lantern.errors import EagerError, OptionError
 from lantern.torch.nn.functional.convolution import each
 from lantern.torch.nn.windows import Form, gather_windows, sum_windows
 from lantern.torch.tensor import Tensor, fresh
@@ -13,8 +13,10 @@ from lantern.value import base
 
 __all__ = [
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d",
-    "adaptive_max_pool1d", "adaptive_max_pool2d", "avg_pool1d", "avg_pool2d",
-    "avg_pool3d", "lp_pool1d", "lp_pool2d", "max_pool1d", "max_pool2d", "max_pool3d",
+    "adaptive_max_pool1d", "adaptive_max_pool2d", "adaptive_max_pool3d",
+    "avg_pool1d", "avg_pool2d", "avg_pool3d", "lp_pool1d", "lp_pool2d", "lp_pool3d",
+    "max_pool1d", "max_pool2d", "max_pool3d", "max_unpool1d", "max_unpool2d",
+    "max_unpool3d",
 ]  # fmt: skip
 
 
@@ -24,9 +26,17 @@ def _form(
     """How the windows of a pool lie; with up, the last may reach over the edge."""
     axes = len(lengths)
     size = each(size, axes)
-    stride = size if stride is None or stride == [] else each(stride, axes)
+    stride = size if stride is None or stride in ([], ()) else each(stride, axes)
     padding, dilation = each(padding, axes), each(dilation, axes)
-    if any(2 * p > k for p, k in zip(padding, size, strict=True)):
+    numbers = {"kernel_size": size, "stride": stride, "dilation": dilation}
+    for name, values in numbers.items():
+        if min(values) < 1:
+            raise EagerError(f"{name} must be greater than zero, but got {min(values)}")
+    if min(padding) < 0:
+        raise EagerError(f"pad must be non-negative, but got pad: {min(padding)}")
+    if any(
+        2 * p > d * (k - 1) + 1 for p, k, d in zip(padding, size, dilation, strict=True)
+    ):
         raise EagerError(
             f"pad should be at most half of effective kernel size, but got "
             f"pad={max(padding)}, kernel_size={max(size)} and dilation={max(dilation)}"
@@ -50,6 +60,17 @@ def _form(
     return form
 
 
+def _batched(input: Tensor, axes: int) -> Tensor:
+    """The input with an axis of examples, which alone may be empty."""
+    shape = base(input).shape
+    if len(shape) not in (axes + 1, axes + 2) or 0 in shape[1 - len(shape) :]:
+        raise EagerError(
+            f"Expected {axes + 1}D or {axes + 2}D (batch mode) tensor with optional 0 "
+            f"dim batch size for input, but got:{list(shape)}"
+        )
+    return input if len(shape) == axes + 2 else input.unsqueeze(0)
+
+
 def _positions(form: Form) -> Any:
     """For each window and element of it, its place in a flat array; -1 for padding."""
     places = np.arange(math.prod(form.lengths)).reshape(1, 1, *form.lengths)
@@ -66,7 +87,7 @@ def _max_pool(axes: int) -> Any:
         ceil_mode: bool = False,
         return_indices: bool = False,
     ) -> Any:
-        x = input if base(input).ndim == axes + 2 else input.unsqueeze(0)
+        x = _batched(input, axes)
         array = base(x)
         form = _form(array.shape[2:], kernel_size, stride, padding, dilation, ceil_mode)
         low = -math.inf if array.dtype.kind == "f" else np.iinfo(array.dtype).min
@@ -100,9 +121,11 @@ def _avg_pool(axes: int) -> Any:
         count_include_pad: bool = True,
         divisor_override: Any = None,
     ) -> Tensor:
-        x = input if base(input).ndim == axes + 2 else input.unsqueeze(0)
+        x = _batched(input, axes)
         array = base(x)
         form = _form(array.shape[2:], kernel_size, stride, padding, 1, ceil_mode)
+        if divisor_override == 0:
+            raise EagerError("divisor must be not zero")
         z = sum_windows(x, form=form)
         count: Any = math.prod(form.size)
         if divisor_override is not None:
@@ -133,12 +156,25 @@ max_pool1d, max_pool2d, max_pool3d = map(_max_pool, (1, 2, 3))
 avg_pool1d, avg_pool2d, avg_pool3d = map(_avg_pool, (1, 2, 3))
 
 
-def _sizes(output_size: Any, lengths: Any) -> tuple[int, ...]:
-    sizes = output_size if isinstance(output_size, tuple | list) else [output_size] * 3
-    return tuple(
+def _sizes(output_size: Any, input: Tensor, axes: int) -> tuple[int, ...]:
+    """How many parts there are to be along each axis, checked."""
+    shape = base(input).shape
+    several = isinstance(output_size, tuple | list)
+    if several and axes > 1 and len(shape) <= len(output_size):
+        raise OptionError(f"Input dimension should be at least {len(output_size) + 1}")
+    sizes = output_size if several else [output_size] * axes
+    if len(sizes) != axes:
+        raise EagerError(f"adaptive_pool{axes}d: output_size must be {axes}")
+    found = tuple(
         n if size is None else int(size)
-        for size, n in zip(sizes, lengths, strict=False)
+        for size, n in zip(sizes, shape[len(shape) - axes :], strict=True)
     )
+    if min(found) < 0:
+        raise EagerError(
+            f"adaptive_pool{axes}d: elements of output_size must be greater than or "
+            f"equal to 0 but received {found}"
+        )
+    return found
 
 
 def _edges(n: int, parts: int) -> list[tuple[int, int]]:
@@ -148,8 +184,8 @@ def _edges(n: int, parts: int) -> list[tuple[int, int]]:
 
 def _adaptive_mean(axes: int) -> Any:
     def function(input: Tensor, output_size: Any) -> Tensor:
-        lengths = base(input).shape[-axes:]
-        sizes = _sizes(output_size, lengths)
+        sizes = _sizes(output_size, input, axes)
+        lengths = base(_batched(input, axes)).shape[-axes:]
         if sizes == (1,) * axes:
             return input.mean(tuple(range(-axes, 0)), keepdim=True)
         z = input
@@ -167,10 +203,10 @@ def _adaptive_mean(axes: int) -> Any:
 
 def _adaptive_max(axes: int) -> Any:
     def function(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
-        x = input if base(input).ndim == axes + 2 else input.unsqueeze(0)
+        sizes = _sizes(output_size, input, axes)
+        x = _batched(input, axes)
         array = base(x)
         lengths = array.shape[2:]
-        sizes = _sizes(output_size, lengths)
         where = np.empty((*array.shape[:2], *sizes), np.int64)
         places = np.arange(math.prod(lengths)).reshape(lengths)
         cuts = [_edges(n, m) for n, m in zip(lengths, sizes, strict=True)]
@@ -191,10 +227,14 @@ def _adaptive_max(axes: int) -> Any:
 adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d = map(
     _adaptive_mean, (1, 2, 3)
 )
-adaptive_max_pool1d, adaptive_max_pool2d = map(_adaptive_max, (1, 2))
+adaptive_max_pool1d, adaptive_max_pool2d, adaptive_max_pool3d = map(
+    _adaptive_max, (1, 2, 3)
+)
 
 
 def _norm_pool(axes: int) -> Any:
+    mean = (avg_pool1d, avg_pool2d, avg_pool3d)[axes - 1]
+
     def function(
         input: Tensor,
         norm_type: float,
@@ -202,13 +242,77 @@ def _norm_pool(axes: int) -> Any:
         stride: Any = None,
         ceil_mode: bool = False,
     ) -> Tensor:
-        lengths = base(input).shape[-axes:]
-        form = _form(lengths, kernel_size, stride, 0, 1, ceil_mode)
-        return sum_windows(input**norm_type, form=form) ** (1 / norm_type)
+        if abs(norm_type) == math.inf:
+            sign = math.copysign(1, norm_type)
+            largest = (max_pool1d, max_pool2d, max_pool3d)[axes - 1]
+            return sign * largest(
+                sign * input.abs(), kernel_size, stride, 0, 1, ceil_mode
+            )
+        means = mean(input**norm_type, kernel_size, stride, 0, ceil_mode)
+        return (means * math.prod(each(kernel_size, axes))) ** (1.0 / norm_type)
 
     function.__name__ = function.__qualname__ = f"lp_pool{axes}d"
     function.__doc__ = f"The norm of each window, along {axes} axes."
     return function
 
 
-lp_pool1d, lp_pool2d = map(_norm_pool, (1, 2))
+lp_pool1d, lp_pool2d, lp_pool3d = map(_norm_pool, (1, 2, 3))
+
+
+def _max_unpool(axes: int) -> Any:
+    def function(
+        input: Tensor,
+        indices: Tensor,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        output_size: Any = None,
+    ) -> Tensor:
+        x, where = _batched(input, axes), base(indices)
+        if where.shape != base(input).shape:
+            raise EagerError(
+                f"Expected shape of indices to be same as that of the input tensor "
+                f"({list(input.shape)}) but got indices tensor with shape: "
+                f"{list(where.shape)}"
+            )
+        size = each(kernel_size, axes)
+        stride = size if stride is None else each(stride, axes)
+        lengths = tuple(
+            (n - 1) * s - 2 * p + k
+            for n, s, p, k in zip(
+                base(x).shape[2:], stride, each(padding, axes), size, strict=True
+            )
+        )
+        if output_size is not None:
+            lengths = _near(tuple(output_size)[-axes:], lengths, stride)
+        lead = base(x).shape[:2]
+        index = where.reshape(*lead, -1)
+        if index.size and not 0 <= index.min() <= index.max() < math.prod(lengths):
+            raise EagerError(
+                f"Found an invalid max index: {index.max()} (output volumes are of "
+                f"size {list(lengths)})"
+            )
+        flat = fresh(np.zeros((*lead, math.prod(lengths)), base(x).dtype))
+        z = flat.scatter(2, fresh(index), x.reshape(index.shape))
+        z = z.reshape(*lead, *lengths)
+        return z if x is input else z.squeeze(0)
+
+    function.__name__ = function.__qualname__ = f"max_unpool{axes}d"
+    function.__doc__ = (
+        f"The inverse of ``max_pool{axes}d``: zeros, but for the largest elements."
+    )
+    return function
+
+
+def _near(chosen: Any, lengths: Any, stride: Any) -> Any:
+    """The lengths that were chosen, if they pool to what there is."""
+    for n, default, s in zip(chosen, lengths, stride, strict=True):
+        if not default - s < n < default + s:
+            raise OptionError(
+                f"invalid output_size {tuple(chosen)} (dim has to be between "
+                f"{default - s} and {default + s})"
+            )
+    return chosen
+
+
+max_unpool1d, max_unpool2d, max_unpool3d = map(_max_unpool, (1, 2, 3))

@@ -144,6 +144,8 @@ def pad_sequence(
 ) -> Tensor:
     """Sequences of unequal lengths in one tensor."""
     sequences = list(sequences)
+    if not sequences:
+        raise EagerError("received an empty list of sequences")
     longest = max(len(x) for x in sequences)
     rows = []
     for x in sequences:

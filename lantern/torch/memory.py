@@ -1,0 +1,56 @@
+"""Where the elements of a view lie in its base."""
+
+from typing import Any
+from weakref import ref
+
+import numpy as np
+
+from lantern.torch.tensor import Tensor
+from lantern.torch.versions import owner
+from lantern.value import base
+
+__all__ = ["detached", "moved_away", "place", "positions"]
+
+# By the identity of a view that shows its base's memory no longer (``replacing``): a
+# weak reference to it, and where its elements lie.
+_places: dict[int, tuple[Any, Any]] = {}
+
+
+def moved_away(view: Tensor, where: Any) -> None:
+    """Remember where a view lies, before it gets memory of its own."""
+    key = id(view)
+    _places[key] = ref(view, lambda _: _places.pop(key, None)), where
+
+
+def detached(x: Tensor) -> bool:
+    """Whether a tensor is a view that shows its base's memory no longer."""
+    return bool(_places) and id(x) in _places
+
+
+def place(view: Tensor, whole: Tensor) -> Any:
+    """Where the elements of a view are in another tensor, counted in a row."""
+    if detached(view):
+        return _places[id(view)][1]
+    return positions(np.asarray(base(view)), np.asarray(base(whole)))
+
+
+def _address(array: Any) -> int:
+    return array.__array_interface__["data"][0]
+
+
+def positions(view: Any, whole: Any) -> Any:
+    """Where the elements of a view are among those of an array, counted in a row."""
+    memory = owner(whole)
+    low, high = np.lib.array_utils.byte_bounds(memory)
+    size = whole.itemsize
+    numbers = np.empty((high - low) // size, np.int64)
+
+    def shown(array: Any) -> Any:
+        return np.lib.stride_tricks.as_strided(
+            numbers[(_address(array) - low) // size :],
+            array.shape,
+            [stride * 8 // size for stride in array.strides],
+        )
+
+    shown(whole)[...] = np.arange(whole.size).reshape(whole.shape)
+    return shown(view).reshape(-1).copy()

@@ -1,0 +1,187 @@
+"""Losses of classifiers: how unlikely the classes are that were to be."""
+
+from typing import Any
+
+import numpy as np
+
+from lantern.errors import EagerError, OptionError, PositionError
+from lantern.torch.dtypes import type_name
+from lantern.torch.nn import rules
+from lantern.torch.nn.functional.loss import chosen, reduced, where
+from lantern.torch.nn.starting import inside
+from lantern.torch.tensor import Tensor, fresh
+from lantern.value import base
+
+__all__ = ["cross_entropy", "nll_loss"]
+
+_CLASSES = frozenset({np.dtype(np.int64), np.dtype(np.uint8)})
+
+
+def nll_loss(
+    input: Tensor,
+    target: Tensor,
+    weight: Any = None,
+    size_average: Any = None,
+    ignore_index: int = -100,
+    reduce: Any = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """The negative logarithms of chances, at the classes that were to be.
+
+    Shapes:
+        input: (classes,), (n, classes) or (n, classes, ...); target: (), (n,), (n, ...)
+    """
+    reduction = chosen(reduction, size_average, reduce)
+    x, index, kept, scales = _classes(input, target, weight, ignore_index)
+    picked = x.gather(-1, fresh(np.where(kept, index, 0)[..., None])).squeeze(-1)
+    losses = where(fresh(kept), -picked * fresh(scales), 0.0)
+    if reduction == "mean":
+        return losses.sum() / fresh(scales.sum()) if scales.size else losses.mean()
+    return reduced(losses, reduction)
+
+
+def _check(shape: Any, index: Any, weight: Any) -> None:
+    """Raise unless classes and weights fit to an input of a shape."""
+    if index.dtype not in _CLASSES:
+        raise EagerError(
+            f"expected target dtype to be Long or Byte, but got "
+            f"{type_name(index.dtype)}"
+        )
+    if len(shape) == 1 and index.size != 1:
+        raise OptionError(
+            f"For 1D input, 1D target must have size 1, but got target size: "
+            f"{index.size}"
+        )
+    if len(shape) == 2 and index.ndim > 1:
+        raise EagerError("0D or 1D target tensor expected, multi-target not supported")
+    if len(shape) > 1 and shape[0] != (index.shape or (0,))[0]:
+        raise OptionError(
+            f"Expected input batch_size ({shape[0]}) to match target batch_size "
+            f"({(index.shape or (0,))[0]})."
+        )
+    if len(shape) > 2 and index.shape != (shape[0], *shape[2:]):
+        raise EagerError(
+            f"Expected target size {[shape[0], *shape[2:]]}, got {list(index.shape)}"
+        )
+    n = shape[min(1, len(shape) - 1)] if shape else 1
+    if weight is not None and base(weight).shape != (n,):
+        raise EagerError(
+            f"weight tensor should be defined either for all {n} classes or no "
+            f"classes but got weight tensor of shape: {list(base(weight).shape)}"
+        )
+
+
+def _classes(
+    input: Tensor, target: Tensor, weight: Any, ignore_index: int
+) -> tuple[Any, Any, Any, Any]:
+    """The input with classes last, their numbers; which count, and how much."""
+    shape, index = base(input).shape, base(target)
+    _check(shape, index, weight)
+    x = input.movedim(1, -1) if len(shape) > 2 else input
+    n = base(x).shape[-1]
+    kept = index != ignore_index
+    bad = index[kept & ((index < 0) | (index >= n))]
+    if bad.size:
+        raise PositionError(f"Target {int(bad.flat[0])} is out of bounds.")
+    scales = kept.astype(base(input).dtype)
+    if weight is not None:
+        scales = scales * base(weight)[np.where(kept, index, 0)]
+    return x, index, np.asarray(kept), np.asarray(scales)
+
+
+def cross_entropy(
+    input: Tensor,
+    target: Tensor,
+    weight: Any = None,
+    size_average: Any = None,
+    ignore_index: int = -100,
+    reduce: Any = None,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> Tensor:
+    """``nll_loss`` of the logarithm of the softmax; or against shares of all classes.
+
+    Args:
+        input: logits; the classes are axis 1.
+        target: numbers of classes, or shares in the shape of the logits.
+        weight: one for each class.
+        size_average: with ``reduce``, an older form of the reduction.
+        ignore_index: a number whose loss does not count.
+        reduce: see above.
+        reduction: "mean" over the weights that count, "sum" or "none".
+        label_smoothing: what part of the target is shared by all classes.
+    """
+    reduction = chosen(reduction, size_average, reduce)
+    if not 0 <= label_smoothing <= 1:
+        raise EagerError(
+            f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}"
+        )
+    if base(target).shape == base(input).shape:
+        if ignore_index >= 0:
+            raise EagerError("ignore_index is not supported for floating point target")
+        return _against_shares(input, target, weight, reduction, label_smoothing)
+    if label_smoothing:
+        return _smoothed(
+            input, target, weight, ignore_index, reduction, label_smoothing
+        )
+    if reduction == "none":
+        logs = input.log_softmax(min(1, base(input).ndim - 1))
+        return nll_loss(logs, target, weight, None, ignore_index, None, reduction)
+    usual = weight is None and ignore_index < 0 and reduction in ("mean", "sum")
+    if usual and base(input).ndim == 2:
+        index, (m, n) = base(target), base(input).shape
+        if index.shape == (m,) and m and index.dtype in _CLASSES and inside(index, n):
+            scale = 1 / len(index) if reduction == "mean" else 1.0
+            return rules.entropy(input, targets=np.array(index), scales=scale)
+    x, index, kept, scales = _classes(input, target, weight, ignore_index)
+    n = base(x).shape[-1]
+    x = x if base(x).ndim == 2 else x.reshape(-1, n)
+    index, scales = index.reshape(-1), scales.reshape(-1)
+    rows = np.where(kept.reshape(-1), index, 0)
+    if reduction == "mean" and not kept.any():  # nothing over nothing: a constant
+        return rules.entropy(x, targets=rows, scales=scales) + np.nan
+    if reduction == "mean":
+        with np.errstate(invalid="ignore", divide="ignore"):
+            scales = scales / scales.sum()
+    return rules.entropy(x, targets=rows, scales=scales)
+
+
+def _against_shares(
+    input: Tensor, target: Tensor, weight: Any, reduction: str, smoothing: float
+) -> Tensor:
+    if base(target).dtype.kind != "f":
+        raise EagerError(
+            f"Expected floating point type for target with class probabilities, got "
+            f"{type_name(base(target).dtype)}"
+        )
+    axis = min(1, base(input).ndim - 1)
+    n = base(input).shape[axis]
+    if smoothing:
+        target = target * (1 - smoothing) + smoothing / n
+    logs = input.log_softmax(axis)
+    if weight is not None:
+        logs = logs * weight.reshape(-1, *[1] * (base(input).ndim - axis - 1))
+    losses = -(logs * target).sum(axis)
+    if reduction == "mean":
+        return losses.sum() / max(1, base(input).size // n)
+    return reduced(losses, reduction)
+
+
+def _smoothed(
+    input: Tensor,
+    target: Tensor,
+    weight: Any,
+    ignore: int,
+    reduction: str,
+    share: float,
+) -> Tensor:
+    axis = min(1, base(input).ndim - 1)
+    logs = input.log_softmax(axis)
+    x, _, kept, scales = _classes(logs, target, weight, ignore)
+    own = nll_loss(logs, target, weight, None, ignore, None, "none")
+    each = -(x if weight is None else x * weight).sum(-1)
+    each = where(fresh(kept), each, 0.0)
+    losses = own * (1 - share) + each * (share / base(x).shape[-1])
+    if reduction == "mean":
+        return losses.sum() / fresh(scales.sum())
+    return reduced(losses, reduction)

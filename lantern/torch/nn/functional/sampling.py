@@ -1,0 +1,310 @@
+"""Images read between their pixels: of other sizes, or at any positions."""
+
+import math
+from functools import reduce
+from itertools import product
+from operator import mul
+from typing import Any
+
+import numpy as np
+
+from lantern.errors import EagerError, MissingRuleError, OptionError
+from lantern.torch import methods
+from lantern.torch.nn.functional import pooling
+from lantern.torch.tensor import Tensor, fresh
+from lantern.value import base
+
+__all__ = [
+    "affine_grid", "grid_sample", "interpolate", "upsample", "upsample_bilinear",
+    "upsample_nearest",
+]  # fmt: skip
+
+where = methods.FUNCTIONS["where"]
+_LINEAR = {"linear": 1, "bilinear": 2, "trilinear": 3, "bicubic": 2}
+
+
+def interpolate(
+    input: Tensor,
+    size: Any = None,
+    scale_factor: Any = None,
+    mode: str = "nearest",
+    align_corners: Any = None,
+    recompute_scale_factor: Any = None,
+    antialias: bool = False,
+) -> Tensor:
+    """Images of another size.
+
+    Args:
+        input: the images.
+        size: the new lengths; or
+        scale_factor: what the lengths are multiplied by.
+        mode: "nearest", "nearest-exact", "area", "linear", "bilinear", "trilinear" or
+            "bicubic".
+        align_corners: whether the outermost pixels keep their places, not the edges.
+        recompute_scale_factor: whether the factor follows from the rounded lengths.
+        antialias: whether a smaller image is made of means, not of some pixels.
+
+    Shapes:
+        input: (n, c, ...); result: (n, c, ...)
+    """
+    lengths = base(input).shape[2:]
+    axes = len(lengths)
+    _check(mode, axes, align_corners, antialias)
+    if (size is None) == (scale_factor is None):
+        few = "either" if size is None else "only one of"
+        raise OptionError(f"{few} size or scale_factor should be defined")
+    given = size if scale_factor is None else scale_factor
+    row = list(given) if isinstance(given, tuple | list) else [given] * axes
+    if len(row) != axes:
+        raise OptionError(
+            f"Input and output must have the same number of spatial dimensions, but "
+            f"got input with spatial dimensions of {list(lengths)} and {given}."
+        )
+    factors: Any = [None] * axes
+    if size is None:
+        factors = factors if recompute_scale_factor else row
+        row = [math.floor(n * f) for n, f in zip(lengths, row, strict=True)]
+    if mode == "area":
+        return getattr(pooling, f"adaptive_avg_pool{axes}d")(input, tuple(row))
+    z = input
+    for axis, (n, m, f) in enumerate(zip(lengths, row, factors, strict=True), 2):
+        step = 1 / f if f else n / m
+        if mode.startswith("nearest"):
+            z = z.index_select(axis, fresh(_nearest(n, m, step, mode)))
+            continue
+        if align_corners:
+            step = (n - 1) / (m - 1) if m > 1 else 0
+        make = _means if antialias else _between
+        weights = make(n, m, step, mode == "bicubic", bool(align_corners))
+        weights = fresh(weights.astype(base(input).dtype))
+        z = (z.movedim(axis, -1) @ weights).movedim(-1, axis)
+    return z
+
+
+def _check(mode: str, axes: int, align_corners: Any, antialias: bool) -> None:
+    known = _LINEAR.get(mode)
+    if mode in ("nearest", "area", "nearest-exact"):
+        if align_corners is not None:
+            raise OptionError(
+                "align_corners option can only be set with the interpolating modes: "
+                "linear | bilinear | bicubic | trilinear"
+            )
+    elif known != axes:
+        raise MissingRuleError(
+            f"Input Error: Only 3D, 4D and 5D input Tensors supported (got "
+            f"{axes + 2}D) for the modes: nearest | linear | bilinear | bicubic | "
+            f"trilinear | area | nearest-exact (got {mode})"
+        )
+    if antialias and mode not in ("bilinear", "bicubic"):
+        raise OptionError(
+            "Anti-alias option is restricted to bilinear and bicubic modes and "
+            "requires a 4-D tensor as input"
+        )
+
+
+def _nearest(n: int, m: int, step: float, mode: str) -> Any:
+    """Which of n pixels is nearest to each of m, in PyTorch's single precision."""
+    at = np.arange(m, dtype=np.float32)
+    at = at + np.float32(0.5) if mode == "nearest-exact" else at
+    return np.minimum(np.floor(at * np.float32(step)).astype(np.int64), n - 1)
+
+
+def _cubic(x: Any, a: float = -0.75) -> Any:
+    """The weight of a pixel at a distance, in a cubic convolution.
+
+    References:
+        Keys (1981), equation 15.
+    """
+    x = abs(x)
+    near = ((a + 2) * x - (a + 3)) * x * x + 1
+    far = ((x - 5) * x + 8) * x * a - 4 * a
+    return (
+        where(x <= 1, near, far)
+        if isinstance(x, Tensor)
+        else np.where(x <= 1, near, np.where(x < 2, far, 0))
+    )
+
+
+def _between(n: int, m: int, step: float, cubic: bool, corners: bool) -> Any:
+    """The weights (n, m) that read m pixels between n."""
+    at = np.arange(m) * step if corners else (np.arange(m) + 0.5) * step - 0.5
+    at = at if cubic else np.maximum(at, 0)
+    low = np.floor(at).astype(int)
+    weights = np.zeros((n, m))
+    for tap in (-1, 0, 1, 2) if cubic else (0, 1):
+        distance = at - low - tap
+        share = _cubic(distance) if cubic else 1 - abs(distance)
+        np.add.at(weights, (np.clip(low + tap, 0, n - 1), np.arange(m)), share)
+    return weights
+
+
+def _means(n: int, m: int, step: float, cubic: bool, corners: bool) -> Any:
+    """The weights (n, m) of means over all pixels that a new one covers."""
+    wide = max(step, 1)
+    reach = wide * (2 if cubic else 1)
+    centre = step * (np.arange(m) + 0.5)
+    places = np.arange(n)[:, None]
+    distance = (places + 0.5 - centre) / wide
+    weights = _cubic(distance, -0.5) if cubic else np.maximum(1 - abs(distance), 0)
+    first = np.maximum((centre - reach + 0.5).astype(int), 0)
+    last = np.minimum((centre + reach + 0.5).astype(int), n)
+    weights = weights * ((places >= first) & (places < last))
+    return weights / weights.sum(axis=0)
+
+
+def upsample(
+    input: Tensor,
+    size: Any = None,
+    scale_factor: Any = None,
+    mode: str = "nearest",
+    align_corners: Any = None,
+) -> Tensor:
+    """As ``interpolate``, which has more options."""
+    return interpolate(input, size, scale_factor, mode, align_corners)
+
+
+def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) -> Any:
+    """``interpolate`` with the nearest pixels."""
+    return interpolate(input, size, scale_factor)
+
+
+def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None) -> Any:
+    """``interpolate`` between four pixels, where corners keep their places."""
+    return interpolate(input, size, scale_factor, "bilinear", True)
+
+
+def affine_grid(theta: Tensor, size: Any, align_corners: Any = None) -> Tensor:
+    """Positions for ``grid_sample``: a regular grid, moved by affine maps.
+
+    Shapes:
+        theta: (n, axes, axes + 1); size: (n, c, ...); result: (n, ..., axes)
+    """
+    lengths = tuple(size)[2:]
+    axes = len(lengths)
+    if base(theta).dtype.kind != "f":
+        raise OptionError(
+            f"Expected theta to have floating point type, but got {theta.dtype}"
+        )
+    if base(theta).shape != (size[0], axes, axes + 1):
+        raise OptionError(
+            f"Expected a batch of {axes}D affine matrices of shape Nx{axes}x{axes + 1} "
+            f"for size {list(size)}. Got {list(theta.shape)}."
+        )
+    rows = []
+    for n in lengths:
+        row = np.linspace(-1, 1, n) if n > 1 else np.zeros(1)
+        rows.append(row if align_corners else row * (n - 1) / n)
+    grid = np.meshgrid(*rows, indexing="ij")[::-1]
+    flat = np.stack([*map(np.ravel, grid), np.ones(math.prod(lengths))], axis=1)
+    z = fresh(flat.astype(base(theta).dtype)) @ theta.transpose(1, 2)
+    return z.reshape(size[0], *lengths, axes)
+
+
+def grid_sample(
+    input: Tensor,
+    grid: Tensor,
+    mode: str = "bilinear",
+    padding_mode: str = "zeros",
+    align_corners: Any = None,
+) -> Tensor:
+    """Images read at the positions of a grid, which may lie between pixels.
+
+    Args:
+        input: the images.
+        grid: positions from -1 to 1, the last axis first (x, y; or x, y, z).
+        mode: "bilinear", "nearest" or "bicubic".
+        padding_mode: what lies outside: "zeros", the "border", or its "reflection".
+        align_corners: whether -1 and 1 are the outermost pixels, not the edges.
+
+    Shapes:
+        input: (n, c, ...); grid: (n, ..., axes); result: (n, c, ...)
+    """
+    shape, places = base(input).shape, base(grid).shape
+    axes = len(shape) - 2
+    _check_grid(shape, places, mode, padding_mode)
+    taps = [
+        _taps(grid[..., axes - 1 - i], shape[2 + i], mode, padding_mode, align_corners)
+        for i in range(axes)
+    ]
+    flat = input.reshape(*shape[:2], math.prod(shape[2:]))
+    count = math.prod(places[1:-1])
+    total: Any = None
+    for corner in product(*taps):
+        index: Any = 0
+        for (at, _), n in zip(corner, shape[2:], strict=True):
+            index = index * n + at
+        index = np.broadcast_to(index.reshape(shape[0], 1, count), (*shape[:2], count))
+        part = flat.gather(2, fresh(index))
+        share = reduce(mul, [w for _, w in corner])
+        part = part * share.reshape(shape[0], 1, count)
+        total = part if total is None else total + part
+    return total.reshape(*shape[:2], *places[1:-1])
+
+
+def _check_grid(shape: Any, places: Any, mode: str, padding_mode: str) -> None:
+    axes = len(shape) - 2
+    if mode not in ("bilinear", "nearest", "bicubic"):
+        raise OptionError(
+            f"nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' "
+            f"or 'bicubic', but got: '{mode}'"
+        )
+    if padding_mode not in ("zeros", "border", "reflection"):
+        raise OptionError(
+            f"nn.functional.grid_sample(): expected padding_mode to be 'zeros', "
+            f"'border', or 'reflection', but got: '{padding_mode}'"
+        )
+    if (
+        axes not in (2, 3)
+        or len(places) != len(shape)
+        or places[0] != shape[0]
+        or places[-1] != axes
+    ):
+        raise EagerError(
+            f"grid_sampler(): expected 4D or 5D input and grid with same batch size "
+            f"and number of dimensions, and grid to have size {axes} in last "
+            f"dimension, but got input with sizes {list(shape)} and grid with sizes "
+            f"{list(places)}"
+        )
+    if mode == "bicubic" and axes == 3:
+        raise EagerError("grid_sampler(): bicubic interpolation only supports 4D input")
+
+
+def _taps(x: Tensor, n: int, mode: str, padding: str, corners: bool) -> list[Any]:
+    """Along one axis: which pixels are read, and with which weights."""
+    x = (x + 1) * ((n - 1) / 2) if corners else ((x + 1) * n - 1) / 2
+    cubic = mode == "bicubic"
+    if not cubic:
+        x = _inside(x, n, padding, corners)
+    kind = base(x).dtype
+    low = np.rint(base(x)) if mode == "nearest" else np.floor(base(x))
+    found = []
+    for tap in {"nearest": (0,), "bilinear": (0, 1), "bicubic": (-1, 0, 1, 2)}[mode]:
+        place = low + tap
+        weight = fresh(np.ones_like(low))
+        if mode != "nearest":
+            distance = x - fresh(place.astype(kind))
+            weight = _cubic(distance) if cubic else 1 - distance.abs()
+        if cubic:
+            place = base(_inside(fresh(place), n, padding, corners))
+        there = (place >= 0) & (place <= n - 1)
+        if not there.all():
+            weight = weight * fresh(there.astype(kind))
+        found.append((np.clip(np.nan_to_num(place), 0, n - 1).astype(int), weight))
+    return found
+
+
+def _inside(x: Tensor, n: int, padding: str, corners: bool) -> Tensor:
+    """Positions outside as those that stand for them; outside they are constants."""
+    if padding == "zeros":
+        return x
+    if padding == "reflection":
+        first, span = (0.0, n - 1.0) if corners else (-0.5, float(n))
+        if span == 0:
+            return x * 0
+        x = x - first
+        x = where(x < 0, -x, x)
+        flips = np.floor(base(x) / span)
+        rest = x - fresh(flips * span).to(x.dtype)
+        x = where(fresh(flips % 2 == 0), rest, span - rest) + first
+    bound = np.clip(base(x), 0, n - 1)
+    return where(fresh((base(x) > 0) & (base(x) < n - 1)), x, fresh(bound))

@@ -1,0 +1,78 @@
+"""Writing inside a transform of functions: a new value takes the old one's place.
+
+The rules of a derivative hold the arrays that they saved, and would not notice a write.
+So here nothing is written to: the tensor gets the new value, and if it is a view, its
+base one with the new part in it. All other views of the base then read their parts of
+that. Where they lie is worked out once from memory, and remembered.
+"""
+
+from typing import Any
+
+from lantern.errors import EagerError
+from lantern.tensor import updating
+from lantern.tensor.indexing import _getitem as read
+from lantern.tensor.manipulation import reshape
+from lantern.torch.dtypes import category, type_name
+from lantern.torch.eager import AMBIENT
+from lantern.torch.memory import moved_away, place
+from lantern.torch.modes import is_enabled
+from lantern.torch.operators import cast, in_memory, views_of
+from lantern.torch.tensor import Tensor, numpy_face, torch_face
+from lantern.torch.versions import written
+from lantern.value import UNTRACKED, base
+
+__all__ = ["check_fit", "in_transform", "replaced"]
+
+
+def in_transform(*operands: Any) -> bool:
+    """Whether a derivative that has an end tracks one of some values."""
+    return any(
+        isinstance(x, Tensor) and x.prompt is not UNTRACKED and x.prompt is not AMBIENT
+        for x in operands
+    )
+
+
+def check_fit(kind: Any, shape: Any, array: Any) -> None:
+    """Raise, in PyTorch's words, unless a result may be written to an array."""
+    if category(kind) > category(array.dtype):
+        raise EagerError(
+            f"result type {type_name(kind)} can't be cast to the desired output type "
+            f"{type_name(array.dtype)}"
+        )
+    if shape != array.shape:
+        raise EagerError(
+            f"output with shape {list(array.shape)} doesn't match the broadcast shape "
+            f"{list(shape)}"
+        )
+
+
+def replaced(x: Tensor, z: Any, casting: str = "same_kind") -> Tensor:
+    """Let a tensor, its base and all views of that follow from its new value."""
+    if casting != "unsafe":
+        check_fit(base(z).dtype, base(z).shape, base(x))
+    z = cast(z, base(x).dtype)
+    whole = x.viewed if isinstance(x.viewed, Tensor) else x
+    views = {id(v): v for v in (weak() for weak in views_of(whole).values())}
+    views.pop(id(None), None)
+    if x is not whole:
+        views[id(x)] = x
+    if whole.prompt is AMBIENT:  # views of it that are not known here are refused
+        written(in_memory(whole), tracked=True)
+    for v in views.values():
+        moved_away(v, place(v, whole))
+    flat = reshape(numpy_face(z), (-1,))
+    if x is not whole:
+        rest = reshape(numpy_face(whole), (-1,))
+        flat = updating._put(rest, flat, index=place(x, whole))
+    _take(whole, reshape(flat, base(whole).shape))
+    for v in views.values():
+        _take(v, reshape(read(flat, index=place(v, whole)), base(v).shape))
+    return x
+
+
+def _take(x: Tensor, value: Any) -> None:
+    if not is_enabled() and getattr(value, "prompt", None) is not x.prompt:
+        x.primal = value  # what no_grad does to a value is no part of its derivative
+        return
+    z = torch_face(value)
+    x.primal, x.prompt, x.receiver = z.primal, z.prompt, z.receiver

@@ -1,0 +1,113 @@
+"""Numbers at equal distances, or at equal ratios."""
+
+from typing import Any
+
+import numpy as np
+
+from lantern.errors import EagerError, OptionError
+from lantern.torch import dtypes
+from lantern.torch.creation import complete, finished
+from lantern.torch.dtypes import as_numpy_dtype
+from lantern.torch.tensor import Tensor
+from lantern.value import base
+
+__all__ = ["arange", "linspace", "logspace"]
+
+
+@complete
+def _arange(
+    start: Any,
+    end: Any = None,
+    step: Any = 1,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    start, end, step = base(start), base(end), base(step)
+    if end is None:
+        start, end = 0, start
+    if not all(np.isfinite(x) for x in (start, end, step)):
+        raise EagerError(f"unsupported range: {start} -> {end}")
+    if step == 0:
+        raise EagerError("step must be nonzero")
+    if (end - start) * step < 0:
+        raise EagerError("upper bound and lower bound inconsistent with step sign")
+    kind = as_numpy_dtype(dtype)
+    if kind is None:
+        whole = all(
+            isinstance(x, int)
+            or getattr(getattr(x, "dtype", None), "kind", "f") in "iu"
+            for x in (start, end, step)
+        )
+        kind = dtypes.I64 if whole else dtypes.default()
+    if kind == dtypes.I64:
+        start, end, step = int(start), int(end), int(step)
+        if not step:
+            raise OptionError("step must be nonzero")
+    count = max(int(np.ceil((end - start) / step)), 0)
+    array = (start + step * np.arange(count)).astype(kind)
+    return finished(array, device, requires_grad)
+
+
+def arange(*args: Any, out: Tensor | None = None, **options: Any) -> Tensor:
+    """Numbers from start to before end, in steps.
+
+    Args:
+        args: end; start and end; or start, end and step.
+        out: what they are to be written to; whole numbers go in whole steps.
+        options: dtype, device, requires_grad, ...
+
+    Example:
+        >>> arange(3)
+        tensor([0, 1, 2])
+    """
+    if out is not None:
+        options.setdefault("dtype", out.dtype)
+    return _arange(*args, out=out, **options)
+
+
+@complete
+def linspace(
+    start: Any,
+    end: Any,
+    steps: int,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Numbers at equal distances, from start to end.
+
+    Example:
+        >>> linspace(0, 1, 3)
+        tensor([0.0000, 0.5000, 1.0000])
+    """
+    kind = dtypes.default() if dtype is None else as_numpy_dtype(dtype)
+    if steps < 0:
+        raise EagerError("number of steps must be non-negative")
+    if np.ndim(base(start)) or np.ndim(base(end)):
+        raise EagerError(
+            "linspace only supports 0-dimensional start and end tensors, but got start "
+            f"with {np.ndim(base(start))} dimension(s) and end with "
+            f"{np.ndim(base(end))} dimension(s)."
+        )
+    start, end = base(start), base(end)
+    if kind.kind == "f":
+        start, end = float(start), float(end)
+    array = np.linspace(start, end, steps, dtype=kind)
+    if kind.kind in "iu" and steps > 1:  # cut off, from both ends
+        first, last, i = int(start), int(end), np.arange(steps)
+        step = (last - first) / (steps - 1)
+        back = last - step * (steps - 1 - i)
+        array = np.where(i < steps // 2, first + step * i, back).astype(kind)
+    return finished(array, device, requires_grad)
+
+
+def logspace(
+    start: Any, end: Any, steps: int, base: float = 10.0, **options: Any
+) -> Tensor:
+    """Powers of a base, whose exponents have equal distances."""
+    exponents = linspace(start, end, steps, dtype=dtypes.float64).primal
+    kind = as_numpy_dtype(options.pop("dtype", None)) or dtypes.default()
+    return finished((base**exponents).astype(kind), **options)

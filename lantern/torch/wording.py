@@ -1,0 +1,83 @@
+"""What went wrong with the operands of an operation, in PyTorch's words."""
+
+from typing import Any
+
+import numpy as np
+from numpy.exceptions import AxisError
+
+from lantern.errors import ArgumentError, EagerError, PositionError
+from lantern.tensor import linalg
+from lantern.torch.tensor import Tensor
+from lantern.value import base
+
+__all__ = ["mismatch", "misuse", "refuse_numbers"]
+
+
+def mismatch(function: Any, x: Any, y: Any, error: Exception) -> EagerError:
+    """The error of shapes that do not fit together, in PyTorch's words."""
+    a, b = list(np.shape(base(x))), list(np.shape(base(y)))
+    if function is linalg.matmul:
+        if len(a) == len(b) == 1:
+            return EagerError(
+                f"inconsistent tensor size, expected tensor {a} and src {b} to have "
+                f"the same number of elements, but got {a[0]} and {b[0]} elements "
+                f"respectively"
+            )
+        if len(a) == 2 and len(b) == 1:
+            return EagerError(
+                f"size mismatch, got input ({a[0]}), mat ({a[0]}x{a[1]}), vec ({b[0]})"
+            )
+        if len(a) == len(b) == 3 and a[0] == b[0]:
+            return EagerError(
+                f"Expected size for first two dimensions of batch2 tensor to be: "
+                f"{[a[0], a[2]]} but got: {b[:2]}."
+            )
+        return EagerError(
+            f"mat1 and mat2 shapes cannot be multiplied ({'x'.join(map(str, a))} and "
+            f"{'x'.join(map(str, b))})"
+        )
+    for i in range(-1, -1 - min(len(a), len(b)), -1):
+        if a[i] != b[i] and 1 not in (a[i], b[i]):
+            return EagerError(
+                f"The size of tensor a ({a[i]}) must match the size of tensor b "
+                f"({b[i]}) at non-singleton dimension {max(len(a), len(b)) + i}"
+            )
+    return EagerError(str(error))
+
+
+_NUMBERS = (bool, int, float, complex)
+
+
+def refuse_numbers(name: str, x: Any, y: Any, allowed: str = "") -> None:
+    """Raise where PyTorch takes a tensor only.
+
+    Args:
+        name: the function that was called.
+        x: its first operand.
+        y: its second one.
+        allowed: what may be a number: "" for neither, "second", or "either", not both.
+    """
+    first, second = isinstance(x, _NUMBERS), isinstance(y, _NUMBERS)
+    if (first and (second or allowed != "either")) or (second and not allowed):
+        place, wrong = ("input", x) if first else ("other", y)
+        raise ArgumentError(
+            f"{name}(): argument '{place}' must be Tensor, not {type(wrong).__name__}"
+        )
+
+
+def misuse(name: str, input: Any, error: Exception) -> Exception:
+    """The error of an argument that is no tensor, or of an axis that it lacks."""
+    if isinstance(error, AxisError):
+        n = max(base(input).ndim, 1)
+        return PositionError(
+            f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but "
+            f"got {error.axis})"
+        )
+    if isinstance(input, Tensor):
+        return error
+    kind = type(input)
+    module = "" if kind.__module__ == "builtins" else f"{kind.__module__}."
+    return ArgumentError(
+        f"{name}(): argument 'input' (position 1) must be Tensor, not "
+        f"{module}{kind.__qualname__}"
+    )
