@@ -39,7 +39,8 @@ __all__ = [
 
 def finished(array: Any, device: Any = None, requires_grad: bool = False) -> Tensor:
     """A new tensor around an array, where and as a caller of a creator wants it."""
-    if device is not None and str(device) != "cpu":
+    device = device or dtypes.default_device[0]
+    if device is not dtypes.CPU and str(device) != "cpu":
         array = moved(array, device)
     x = fresh(array)
     return x.requires_grad_() if requires_grad else x
@@ -260,9 +261,8 @@ def _like(name: str, what: str) -> Any:
             fill = (fill_value,)
         fill = tuple(map(base, fill))
         if type(array) is np.ndarray or isinstance(array, np.generic):
-            return finished(
-                np.asarray(make(array, *fill, dtype=kind)), device, requires_grad
-            )
+            made = np.asarray(make(array, *fill, dtype=kind))
+            return finished(made, device or dtypes.CPU, requires_grad)
         return finished(make(array, *fill, dtype=kind), None, requires_grad)
 
     doc = f"A tensor of {what}, in the shape and type of another."

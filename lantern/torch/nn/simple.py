@@ -37,11 +37,11 @@ class Simple(Module):
     def _check(self) -> None:
         pass
 
-    def forward(self, *inputs: Any) -> Any:
+    def forward(self, *inputs: Any, **named: Any) -> Any:
         """The function's value."""
         own = self.__dict__
         buffers = own["_buffers"]
-        given = {
+        given = named | {
             name: own[name]
             if name in own
             else buffers[name]
