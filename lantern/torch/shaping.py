@@ -305,11 +305,18 @@ def unbind(input: Tensor, dim: int = 0) -> Any:
     return tuple(_part(input, dim, i) for i in range(shape[dim]))
 
 
-def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> Any:
-    """Parts along an axis: of one length, or of several."""
+def split(
+    tensor: Tensor,
+    split_size_or_sections: Any = None,
+    dim: int = 0,
+    *,
+    split_size: Any = None,
+) -> Any:
+    """Parts along an axis: of one length, or of several (``split_size`` in methods)."""
     shape = base(tensor).shape
     dim = axis_of(dim, len(shape))
     n, sizes = shape[dim], split_size_or_sections
+    sizes = split_size if sizes is None else sizes
     if isinstance(sizes, int):
         sizes = [min(sizes, n - i) for i in range(0, n, max(sizes, 1))] or [0]
     elif sum(sizes) != n:

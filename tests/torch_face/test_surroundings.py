@@ -327,3 +327,25 @@ def test_whole_files_of_arguments(tmp_path):
     found = torch.load(file)
     assert found["args"].lr == 0.1
     assert found["raw"] == b"ab"
+
+
+def test_rows_of_parameters_hold_anything():
+    inner = torch.nn.ParameterList([torch.ones(2), torch.zeros(1)])
+    row = torch.nn.ParameterList([inner, torch.ones(3), 5])
+    assert [name for name, _ in row.named_parameters()] == ["1", "0.0", "0.1"]
+    assert row[2] == 5
+    assert len(row) == 3
+    named = torch.nn.ParameterDict({"a": torch.ones(1), "b": inner})
+    assert [len(value) for value in named.values()] == [1, 2]
+    del named["b"]
+    assert list(named) == ["a"]
+
+
+def test_the_method_split_has_its_own_name_for_the_lengths():
+    x = torch.arange(6).reshape(2, 3)
+    assert [part.shape[1] for part in x.split(split_size=[1, 2], dim=1)] == [1, 2]
+
+
+def test_layers_without_channels_can_be_made():
+    assert torch.nn.Conv2d(4, 0, 3).weight.shape == (0, 4, 3, 3)
+    assert torch.nn.Linear(0, 2).bias.tolist() == [0, 0]
