@@ -111,6 +111,7 @@ globals().update(
 
 
 _lead(__name__, "functional tensor version")
+globals()["fx"].wrap = lambda fn: fn  # it marks what is not to be written down
 
 
 def is_floating_point(input: _Any) -> _Any:

@@ -76,6 +76,8 @@ class Suspended:
             return "AccumulateGrad"
         rule = self.receiver.function if type(self.receiver) is Recorder else None
         name = rule.__name__ if rule is not None else "several"
+        if name == "_custom":
+            return f"{self.receiver.statics['function'].__name__}Backward"
         words = _NAMES.get(name.strip("_"), name.strip("_")).split("_")
         return "".join(word.capitalize() for word in words) + "Backward0"
 

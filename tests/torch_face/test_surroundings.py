@@ -349,3 +349,52 @@ def test_the_method_split_has_its_own_name_for_the_lengths():
 def test_layers_without_channels_can_be_made():
     assert torch.nn.Conv2d(4, 0, 3).weight.shape == (0, 4, 3, 3)
     assert torch.nn.Linear(0, 2).bias.tolist() == [0, 0]
+
+
+def test_results_of_a_function_show_its_own_memory():
+    class Assign(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, row, value, i):
+            ctx.i = i
+            row.data[i] = value
+            return row
+
+        @staticmethod
+        def backward(ctx, z_bar):
+            return z_bar, z_bar[ctx.i], None
+
+    row, x = torch.empty(3, 5000), torch.ones(5000, requires_grad=True)
+    first = row.data_ptr()
+    for i in range(3):
+        row = Assign.apply(row, x * (i + 1), i)
+    assert row.data_ptr() == first
+    assert repr(row.grad_fn).startswith("<AssignBackward")
+    row.sum().backward()
+    assert x.grad[0] == 6
+
+
+@pytest.mark.parametrize(
+    "expression",
+    """
+    torch.tensor([a]); torch.tensor([[a], [a]]); torch.tensor([b, 2]); torch.tensor([c])
+    torch.tensor([[1, 2], [3]]); torch.tensor([n.int64(3), 2.5]); torch.Tensor()
+    torch.tensor([[n.float32(1)], [2]]); torch.tensor([n.float64(1)]); torch.tensor([])
+    torch.tensor([True, 2]); torch.tensor([i, b]); torch.tensor((1, 2.0))
+    torch.Tensor(torch.Size([0, 3])); torch.Tensor((2, 3)); torch.Tensor([b, a])
+    torch.tensor([1, 2 + 1j]); torch.tensor(range(3)); torch.Tensor(2, 0)
+    """.replace("\n", ";").split(";"),
+)
+def test_numbers_in_lists_become_what_they_become_in_pytorch(expression):
+    if not expression.strip():
+        return
+    results = []
+    for side in (torch, pytest.importorskip("torch", reason="the peer")):
+        names = {"torch": side, "n": np, "a": side.tensor([1.0]), "c": side.ones(2)}
+        names |= {"b": side.tensor(2.0), "i": side.tensor(3)}
+        try:
+            z = eval(expression.strip(), names)
+            empty = z.numel() == 0
+            results.append((str(z.dtype), tuple(z.shape), empty or z.tolist()))
+        except (ValueError, TypeError, RuntimeError) as error:
+            results.append(type(error).__mro__[-4:])
+    assert results[0] == results[1]

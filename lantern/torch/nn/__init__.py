@@ -16,6 +16,7 @@ from lantern.torch.nn.linear import *
 from lantern.torch.nn.module import *
 from lantern.torch.nn.normalisation import *
 from lantern.torch.nn.parallel import DataParallel as DataParallel
+from lantern.torch.nn.parallel import SyncBatchNorm as SyncBatchNorm
 from lantern.torch.nn.parameter import *
 from lantern.torch.nn.recurrent import *
 from lantern.torch.nn.simple import MODULES as _MODULES

@@ -282,9 +282,7 @@ class ParameterDict(_Parameters):
             self.update(parameters)
 
     def __getitem__(self, key: str) -> Any:
-        if key not in self.names:
-            raise KeyError(key)
-        return getattr(self, key)
+        return getattr(self, key) if key in self.names else self.names[key]
 
     def __setitem__(self, key: str, value: Any) -> None:
         self._put(key, value)

@@ -4,8 +4,9 @@ from typing import Any
 
 from lantern.errors import MissingRuleError
 from lantern.torch.nn.module import Module
+from lantern.torch.nn.normalisation import _BatchNorm
 
-__all__ = ["DataParallel", "DistributedDataParallel"]
+__all__ = ["DataParallel", "DistributedDataParallel", "SyncBatchNorm"]
 
 
 class DataParallel(Module):
@@ -55,3 +56,14 @@ def data_parallel(
 ) -> Any:
     """A call of a model with one input or a tuple of them."""
     return module(*inputs) if isinstance(inputs, tuple) else module(inputs)
+
+
+class SyncBatchNorm(_BatchNorm):
+    """As ``BatchNorm1d`` and its kin: the batch of one process is the whole batch."""
+
+    dims = (2, 3, 4, 5)
+
+    @classmethod
+    def convert_sync_batchnorm(cls, module: Any, process_group: Any = None) -> Any:
+        """A model as it is: its layers see the whole batch."""
+        return module

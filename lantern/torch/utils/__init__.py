@@ -6,7 +6,7 @@ from typing import Any as _Any
 from lantern.torch.paths import missing as _missing
 from lantern.torch.utils import data as data
 
-_LAZY = ("benchmark", "checkpoint", "tensorboard")
+_LAZY = ("_pytree", "benchmark", "checkpoint", "tensorboard")
 
 
 def __getattr__(name: str) -> _Any:
