@@ -1,6 +1,7 @@
 """How long a statement takes, as ``torch.utils.benchmark`` measures it."""
 
 import statistics
+import textwrap
 import timeit
 from typing import Any
 
@@ -73,6 +74,7 @@ class Timer:
         description: Any = None,
         **options: Any,
     ) -> None:
+        stmt, setup = (textwrap.dedent(code).strip() for code in (stmt, setup))
         self.inner = timeit.Timer(stmt, setup, timer, globals)
         names = [name for name in (label or stmt, sub_label, description) if name]
         self.what = ": ".join(names)
