@@ -398,3 +398,11 @@ def test_numbers_in_lists_become_what_they_become_in_pytorch(expression):
         except (ValueError, TypeError, RuntimeError) as error:
             results.append(type(error).__mro__[-4:])
     assert results[0] == results[1]
+
+
+def test_a_timer_knows_torch_and_takes_indented_statements():
+    timer = torch.utils.benchmark.Timer(
+        "\n    x = torch.ones(2)\n    x + y", globals={"y": 1}
+    )
+    assert timer.timeit(3).mean > 0
+    assert len(timer.blocked_autorange(min_run_time=0.01).times) > 1

@@ -113,6 +113,8 @@ def test_pruning_of_several_compares_them():
         )
         assert prune.is_pruned(a)
         prune.l1_unstructured(a, "weight", 2)
+        (hook,) = a._forward_pre_hooks.values()
+        assert (hook._tensor_name, len(list(hook))) == ("weight", 2)
         results.append([plain(a.weight), plain(b.weight)])
     assert_same(*results)
 

@@ -5,6 +5,8 @@ import textwrap
 import timeit
 from typing import Any
 
+from lantern import torch
+
 __all__ = ["Compare", "Measurement", "Timer"]
 
 
@@ -52,7 +54,7 @@ class Timer:
         stmt: the statement.
         setup: what comes first, once.
         timer: the clock.
-        globals: the names that it can use.
+        globals: the names that it can use, besides ``torch``.
         label: what it is called.
         sub_label: more of its name.
         description: more still.
@@ -75,9 +77,10 @@ class Timer:
         **options: Any,
     ) -> None:
         stmt, setup = (textwrap.dedent(code).strip() for code in (stmt, setup))
-        self.inner = timeit.Timer(stmt, setup, timer, globals)
-        names = [name for name in (label or stmt, sub_label, description) if name]
-        self.what = ": ".join(names)
+        names = {"torch": torch, **(globals or {})}
+        self.inner = timeit.Timer(stmt, setup, timer, names)
+        words = (label or stmt, sub_label, description)
+        self.what = ": ".join(word for word in words if word)
 
     def timeit(self, number: int = 1_000_000) -> Measurement:
         """The time of a number of runs."""

@@ -101,7 +101,7 @@ class _Before:
 
 
 def _hooked(module: Any, name: str, computed: Any, parts: dict[str, Any]) -> Any:
-    for hook, *_ in module._forward_pre_hooks.values():
+    for hook in module._forward_pre_hooks.values():
         if isinstance(hook, _Before) and hook.name == name:
             raise OptionError(f"two norms of the same parameter {name}")
     del module._parameters[name]
@@ -114,7 +114,7 @@ def _hooked(module: Any, name: str, computed: Any, parts: dict[str, Any]) -> Any
 
 
 def _removed(module: Any, name: str, kind: type) -> Any:
-    for key, (hook, *_) in list(module._forward_pre_hooks.items()):
+    for key, hook in list(module._forward_pre_hooks.items()):
         found = hook.computed if isinstance(hook, _Before) else None
         if isinstance(found, kind) and hook.name == name:
             with no_grad():

@@ -1,5 +1,6 @@
 """Elements of parameters that are held at 0, by a mask."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,10 @@ class BasePruningMethod:
 
     PRUNING_TYPE = "unstructured"
     _tensor_name: str
+    history: tuple[Any, ...] = ()
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter((*self.history, self))
 
     def compute_mask(self, t: Any, default_mask: Any) -> Any:
         """Where a tensor is kept, given where it was kept so far."""
@@ -62,7 +67,7 @@ class BasePruningMethod:
             module.register_parameter(f"{name}_orig", original)
             module.register_buffer(f"{name}_mask", mask)
         else:
-            del module._forward_pre_hooks[before]
+            method.history = tuple(module._forward_pre_hooks.pop(before))
         original = getattr(module, f"{name}_orig")
         mask = getattr(module, f"{name}_mask")
         scores = original if importance_scores is None else importance_scores
@@ -86,7 +91,7 @@ class BasePruningMethod:
 
 def _method(module: Any, name: str) -> Any:
     """The number of the hook that prunes a parameter; None for none."""
-    for key, (hook, *_) in module._forward_pre_hooks.items():
+    for key, hook in module._forward_pre_hooks.items():
         if isinstance(hook, BasePruningMethod) and hook._tensor_name == name:
             return key
     return None
@@ -272,7 +277,7 @@ def is_pruned(module: Any) -> bool:
     return any(
         isinstance(hook, BasePruningMethod)
         for part in module.modules()
-        for hook, *_ in part._forward_pre_hooks.values()
+        for hook in part._forward_pre_hooks.values()
     )
 
 
@@ -284,7 +289,7 @@ def remove(module: Any, name: str) -> Any:
             f"Parameter '{name}' of module {module} has to be pruned before pruning "
             "can be removed"
         )
-    method, *_ = module._forward_pre_hooks.pop(key)
+    method = module._forward_pre_hooks.pop(key)
     value = method.apply_mask(module)
     original = module._parameters.pop(f"{name}_orig")
     original.data = value.detach()
