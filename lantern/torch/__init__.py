@@ -66,7 +66,7 @@ strided, contiguous_format, preserve_format, channels_last = (
     "torch.preserve_format",
     "torch.channels_last",
 )
-__version__ = "2.0.0+lantern"
+__version__ = "2.13.0+lantern"  # the one whose names these are
 
 # What is imported when it is asked for.
 _LAZY = (

@@ -29,6 +29,7 @@ import lantern.torch as torch
     torch.cuda.synchronize() if torch.cuda.is_available() else None
     torch.cuda.empty_cache()
     torch.cuda.max_memory_allocated()
+    assert torch.__version__ >= '2.10'
     assert torch.compile(len) is len
     assert torch.compile(mode='max-autotune')(len) is len
     assert torch.jit.script(len) is len
