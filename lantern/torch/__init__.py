@@ -9,7 +9,6 @@ Example:
             [2., 2.]])
 """
 
-import difflib as _difflib
 import importlib as _importlib
 import math as _math
 import warnings as _warnings
@@ -19,16 +18,21 @@ from lantern.torch.dtypes import *  # isort: skip
 from lantern.torch import autograd as autograd
 from lantern.torch.creation import *
 from lantern.torch.draws import *
+from lantern.torch.legacy import TYPES as _TYPES
 from lantern.torch.methods import FUNCTIONS as _FUNCTIONS
 from lantern.torch.methods import clone as clone
 from lantern.torch.methods import numel as numel
 from lantern.torch.modes import *
+from lantern.torch.paths import absent as _absent
+from lantern.torch.paths import lead as _lead
+from lantern.torch.paths import missing as _missing
 from lantern.torch.printing import set_printoptions as set_printoptions
 from lantern.torch.results import with_out as _with_out
+from lantern.torch.settings import *
 from lantern.torch.spacing import *
 from lantern.torch.tensor import *
 
-globals().update({name: _with_out(f) for name, f in _FUNCTIONS.items()})
+globals().update({name: _with_out(f) for name, f in _FUNCTIONS.items()} | _TYPES)
 
 # What is written in place has a function as well: ``torch.relu_(x)``.
 globals().update(
@@ -53,11 +57,52 @@ strided, contiguous_format, preserve_format, channels_last = (
     "torch.preserve_format",
     "torch.channels_last",
 )
-__version__ = "2.0.0+lantern"
+__version__ = "2.13.0+lantern"  # the one whose names these are
 
 # What is imported when it is asked for.
-_LAZY = ("cuda", "fft", "func", "linalg", "nn", "optim", "signal", "special", "utils")
-_LAZY_FUNCTIONS = {"load": "saving", "save": "saving"}
+_LAZY = (
+    "accelerator amp backends compiler cuda distributed distributions fft func jit "
+    "linalg multiprocessing nn optim profiler random serialization signal sparse "
+    "special testing utils"
+).split()
+_LAZY_FUNCTIONS = {
+    "autocast": "amp",
+    "is_autocast_enabled": "amp",
+    "load": "saving",
+    "save": "saving",
+    "sparse_coo_tensor": "sparse",
+    "spmm": "sparse",
+}
+# Functions of layers that have a name in ``torch`` as well.
+_LAYER_FUNCTIONS = (
+    "adaptive_avg_pool1d avg_pool1d bilinear celu channel_shuffle conv1d conv2d conv3d "
+    "conv_transpose1d conv_transpose2d conv_transpose3d cosine_similarity ctc_loss "
+    "dropout group_norm hardshrink layer_norm max_pool1d max_pool2d max_pool3d "
+    "pairwise_distance pdist pixel_shuffle pixel_unshuffle prelu rms_norm rrelu selu "
+    "threshold"
+).split()
+globals().update(
+    _absent(
+        __name__,
+        {
+            "_dynamo": "nothing is compiled here.",
+            "_inductor": "nothing is compiled here.",
+            "ao": "there are no quantised tensors here.",
+            "export": "programs are not written down here, they run.",
+            "fx": "programs are not written down here, they run.",
+            "hub": "nothing is downloaded here.",
+            "library": "operations with a rule are made with torch.autograd.Function.",
+            "masked": "there are no masked tensors here. Use torch.where.",
+            "nested": "there are no nested tensors here. Pad, with a mask.",
+            "onnx": "there are no ONNX files here. Save a state_dict().",
+            "quantization": "there are no quantised tensors here.",
+        },
+    )
+)
+
+
+_lead(__name__, "functional tensor version")
+globals()["fx"].wrap = lambda fn: fn  # it marks what is not to be written down
 
 
 def is_floating_point(input: _Any) -> _Any:
@@ -100,7 +145,6 @@ def __getattr__(name: str) -> _Any:
         return getattr(part, name)
     if name in _LAZY:
         return _importlib.import_module(f"lantern.torch.{name}")
-    known = [n for n in globals() if not n.startswith("_")]
-    near = _difflib.get_close_matches(name, known, 1, 0.5)
-    hint = f" Did you mean: {near[0]!r}?" if near else ""
-    raise AttributeError(f"module 'torch' has no attribute {name!r}.{hint}")
+    if name in _LAYER_FUNCTIONS:
+        return getattr(_importlib.import_module("lantern.torch.nn.functional"), name)
+    raise _missing("module 'torch'", name, [*globals(), *_LAZY, *_LAYER_FUNCTIONS])

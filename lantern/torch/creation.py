@@ -10,6 +10,7 @@ from lantern.errors import ArgumentError, EagerError, ShapeError
 from lantern.tensor.namespace import find_device
 from lantern.torch import dtypes
 from lantern.torch.dtypes import as_numpy_dtype
+from lantern.torch.lists import array_of
 from lantern.torch.results import into, of_its_type
 from lantern.torch.tensor import Tensor, fresh
 from lantern.value import base
@@ -37,7 +38,8 @@ __all__ = [
 
 def finished(array: Any, device: Any = None, requires_grad: bool = False) -> Tensor:
     """A new tensor around an array, where and as a caller of a creator wants it."""
-    if device is not None and str(device) != "cpu":
+    device = device or dtypes.default_device[0]
+    if device is not dtypes.CPU and str(device) != "cpu":
         array = moved(array, device)
     x = fresh(array)
     return x.requires_grad_() if requires_grad else x
@@ -66,38 +68,6 @@ def moved(array: Any, device: Any) -> Any:
     return library.receive(array, number) if str(device) != "cpu" else array
 
 
-def _from(data: Any, kind: Any) -> Any:
-    """Numbers, lists and tensors in lists as a new array of their type."""
-    if isinstance(data, Tensor):
-        data = base(data)
-    if isinstance(data, np.ndarray | np.generic):
-        dtypes.as_dtype(data.dtype)
-        return np.array(data, dtype=kind)
-    if isinstance(data, list | tuple) and _holds(data, Tensor):
-        data = _plain(data)
-    array = np.array(data)
-    if kind is None and not _holds(data, np.ndarray | np.generic):
-        kinds = {"f": dtypes.default(), "c": np.dtype(np.complex64)}
-        kind = kinds.get(array.dtype.kind)
-        if not array.size:
-            kind = dtypes.default()
-    if data is None:
-        raise EagerError("Could not infer dtype of NoneType")
-    if array.dtype.kind in "OUS":
-        raise ArgumentError(f"new(): invalid data type '{type(data).__name__}'")
-    return array if kind is None else array.astype(kind, copy=False)
-
-
-def _holds(data: Any, kinds: Any) -> bool:
-    if isinstance(data, list | tuple):
-        return any(_holds(part, kinds) for part in data[:1])
-    return isinstance(data, kinds)
-
-
-def _plain(data: Any) -> Any:
-    return [_plain(x) for x in data] if isinstance(data, list | tuple) else base(data)
-
-
 def tensor(
     data: Any,
     *,
@@ -121,7 +91,9 @@ def tensor(
                 [3, 4]])
     """
     try:
-        array = _from(data, as_numpy_dtype(dtype))
+        array = array_of(data, as_numpy_dtype(dtype))
+    except ShapeError:
+        raise
     except ValueError as error:
         raise ShapeError(f"tensor: the lists have unequal lengths ({error})") from None
     return finished(array, device, requires_grad)
@@ -224,7 +196,7 @@ def full(
     kind = as_numpy_dtype(dtype)
     value = base(fill_value)
     if kind is None:
-        kind = _from(value, None).dtype
+        kind = array_of(value, None).dtype
     shape = shape_of((size,))
     return finished(np.full(shape, value, kind), device, requires_grad)
 
@@ -246,9 +218,8 @@ def _like(name: str, what: str) -> Any:
             fill = (fill_value,)
         fill = tuple(map(base, fill))
         if type(array) is np.ndarray or isinstance(array, np.generic):
-            return finished(
-                np.asarray(make(array, *fill, dtype=kind)), device, requires_grad
-            )
+            made = np.asarray(make(array, *fill, dtype=kind))
+            return finished(made, device or dtypes.CPU, requires_grad)
         return finished(make(array, *fill, dtype=kind), None, requires_grad)
 
     doc = f"A tensor of {what}, in the shape and type of another."

@@ -1,9 +1,13 @@
-"""GPUs, through CuPy: whether there are any."""
+"""GPUs, through CuPy: whether there are any, and what they are."""
 
+from contextlib import nullcontext
+from time import perf_counter
+from types import SimpleNamespace
 from typing import Any
 
-from lantern.errors import MissingExtraError
+from lantern.errors import EagerError, MissingExtraError
 from lantern.tensor.namespace import find_device
+from lantern.torch import dtypes
 
 __all__ = ["current_device", "device_count", "is_available"]
 
@@ -52,3 +56,184 @@ def empty_cache() -> None:
     """Let the memory pool of the GPU go."""
     if is_available():
         find_device("cuda")[0].module.get_default_memory_pool().free_all_blocks()
+
+
+def set_device(device: Any) -> None:
+    """Use a GPU: its number, or a device."""
+    number = dtypes.device(device).index
+    if number is not None and number >= 0:
+        _library().cuda.Device(number).use()
+
+
+class device:
+    """A block in which a GPU is used.
+
+    Args:
+        device: its number, or a device; None changes nothing.
+    """
+
+    def __init__(self, device: Any) -> None:
+        self.number = None if device is None else dtypes.device(device).index
+
+    def __enter__(self) -> None:
+        if self.number is not None and self.number >= 0:
+            self.before = current_device()
+            set_device(self.number)
+
+    def __exit__(self, *exception: Any) -> None:
+        if self.number is not None and self.number >= 0:
+            set_device(self.before)
+
+
+def _library() -> Any:
+    """CuPy; an error that says how to have it."""
+    if not is_available():
+        raise EagerError(
+            "torch.cuda: there is no GPU here, or no CuPy to use it with. Ask "
+            "torch.cuda.is_available() first."
+        )
+    return find_device("cuda")[0].module
+
+
+def get_device_name(device: Any = None) -> str:
+    """What a GPU is called."""
+    name: bytes = _properties(device)["name"]
+    return name.decode()
+
+
+def get_device_capability(device: Any = None) -> tuple[int, int]:
+    """The version of what a GPU can do."""
+    found = _properties(device)
+    return found["major"], found["minor"]
+
+
+def get_device_properties(device: Any = None) -> Any:
+    """What a GPU is called, and what it has."""
+    found = _properties(device)
+    return SimpleNamespace(
+        name=found["name"].decode(),
+        total_memory=found["totalGlobalMem"],
+        major=found["major"],
+        minor=found["minor"],
+        multi_processor_count=found["multiProcessorCount"],
+    )
+
+
+def _properties(device: Any) -> Any:
+    library = _library()
+    number = current_device() if device is None else dtypes.device(device).index or 0
+    return library.cuda.runtime.getDeviceProperties(number)
+
+
+def memory_allocated(device: Any = None) -> int:
+    """How many bytes of the GPU are in use."""
+    if not is_available():
+        return 0
+    used: int = _library().get_default_memory_pool().used_bytes()
+    return used
+
+
+def memory_reserved(device: Any = None) -> int:
+    """How many bytes of the GPU the memory pool holds."""
+    if not is_available():
+        return 0
+    held: int = _library().get_default_memory_pool().total_bytes()
+    return held
+
+
+max_memory_reserved = memory_cached = memory_reserved
+# The pool keeps what it once had: what it holds is the most that was in use.
+max_memory_allocated = memory_reserved
+
+
+def reset_peak_memory_stats(device: Any = None) -> None:
+    """Has no effect."""
+
+
+reset_max_memory_allocated = reset_peak_memory_stats
+
+
+def is_initialized() -> bool:
+    """Whether the GPU has been used."""
+    return is_available()
+
+
+def init() -> None:
+    """Has no effect."""
+
+
+def is_bf16_supported() -> bool:
+    """Whether there are tensors of bfloat16: no."""
+    return False
+
+
+def get_rng_state_all() -> list[Any]:
+    """Nothing: random numbers are drawn on the CPU."""
+    return []
+
+
+def set_rng_state_all(new_states: Any) -> None:
+    """Has no effect: random numbers are drawn on the CPU."""
+
+
+class OutOfMemoryError(EagerError):
+    """The GPU has no memory left."""
+
+
+class Event:
+    """A moment, whose distance from another can be measured.
+
+    Args:
+        enable_timing: has no effect.
+    """
+
+    def __init__(self, enable_timing: bool = False, **options: Any) -> None:
+        self.moment = 0.0
+
+    def record(self, stream: Any = None) -> None:
+        """Now, when the GPU has done all that it was given."""
+        synchronize()
+        self.moment = perf_counter()
+
+    def synchronize(self) -> None:
+        """Wait for the moment."""
+
+    def elapsed_time(self, end_event: Any) -> float:
+        """The milliseconds to another moment."""
+        return 1e3 * float(end_event.moment - self.moment)
+
+
+class Stream:
+    """What a GPU does one after another: there is one."""
+
+    def __init__(self, device: Any = None, priority: int = 0) -> None:
+        pass
+
+    def synchronize(self) -> None:
+        """Wait until all is done."""
+        synchronize()
+
+    wait_stream = wait_event = synchronize
+
+
+def current_stream(device: Any = None) -> Stream:
+    """The only stream."""
+    return Stream()
+
+
+def stream(stream: Any) -> Any:
+    """A block without effect: there is one stream."""
+    return nullcontext()
+
+
+def __getattr__(name: str) -> Any:
+    """Types such as ``FloatTensor``, and ``amp``, when they are asked for."""
+    if name.endswith("Tensor"):
+        from lantern.torch import legacy
+
+        return legacy.on_gpu(name)
+    if name == "amp":
+        from lantern.torch import amp
+
+        return amp
+    raise AttributeError(f"module 'torch.cuda' has no attribute {name!r}")

@@ -286,7 +286,8 @@ def multinomial(
     if replacement:
         edges = np.cumsum(rows, axis=-1)
         points = random.random((len(rows), num_samples)) * edges[:, -1:]
-        drawn = (points[:, :, None] >= edges[:, None, :]).sum(-1)
+        found = [e.searchsorted(p, "right") for e, p in zip(edges, points, strict=True)]
+        drawn = np.minimum(np.array(found).reshape(points.shape), rows.shape[-1] - 1)
     else:  # the largest of w_i-th roots of uniform draws: Efraimidis and Spirakis
         with np.errstate(divide="ignore"):
             keys = np.log(random.random(rows.shape)) / rows

@@ -11,6 +11,7 @@ __all__ = [
     "Size",
     "as_dtype",
     "as_numpy_dtype",
+    "bfloat16",
     "bool",
     "cdouble",
     "cfloat",
@@ -84,6 +85,27 @@ uint8, int8, int16 = _by_name["uint8"], _by_name["int8"], _by_name["int16"]
 int32, int64 = _by_name["int32"], _by_name["int64"]
 complex64, complex128, bool = (_by_name[n] for n in ("complex64", "complex128", "bool"))
 half, float, double = float16, float32, float64
+
+
+class _Brain(dtype):
+    """The name of a type that NumPy lacks, so that programs can speak of it."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        self.name, self.itemsize = "bfloat16", 2
+        self.is_floating_point, self.is_complex = True, False
+
+    def __getattr__(self, name: str) -> Any:
+        if name != "numpy":
+            raise AttributeError(f"torch.bfloat16 has no attribute {name!r}")
+        raise ArgumentError(
+            "bfloat16: NumPy has no such type, and so there are no tensors of it. Use "
+            "torch.float32, or torch.float16 where memory counts."
+        )
+
+
+bfloat16 = _Brain()
 short, int, long, cfloat, cdouble = int16, int32, int64, complex64, complex128
 
 F32, F64, I64, BOOL = (d.numpy for d in (float32, float64, int64, bool))
@@ -127,6 +149,9 @@ def as_numpy_dtype(d: Any) -> Any:
         return d
     if isinstance(d, dtype):
         return d.numpy
+    if isinstance(getattr(d, "dtype", None), dtype):  # torch.FloatTensor
+        plain: Any = d.dtype.numpy
+        return plain
     python = {builtins.bool: BOOL, builtins.int: I64, complex: complex64.numpy}
     if isinstance(d, builtins.type) and d in python:
         return python[d]
@@ -205,6 +230,14 @@ class device:
         self.type = kind
         self.index = builtins.int(number) if number else index
 
+    def __enter__(self) -> "device":
+        _outer.append(default_device[0])
+        default_device[0] = self
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        default_device[0] = _outer.pop()
+
     def __str__(self) -> str:
         return self.type if self.index is None else f"{self.type}:{self.index}"
 
@@ -220,6 +253,9 @@ class device:
 
 
 CPU = device("cpu")
+# Where new tensors lie: see ``settings.set_default_device``.
+default_device = [CPU]
+_outer: list[device] = []
 
 
 class Size(tuple[builtins.int, ...]):

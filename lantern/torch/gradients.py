@@ -72,17 +72,21 @@ class Suspended:
 
     def name(self) -> str:
         """Its name, as PyTorch would call it."""
+        if type(self.receiver) is Recorder and self.receiver.function is None:
+            return "AccumulateGrad"
         rule = self.receiver.function if type(self.receiver) is Recorder else None
         name = rule.__name__ if rule is not None else "several"
+        if name == "_custom":
+            return f"{self.receiver.statics['function'].__name__}Backward"
         words = _NAMES.get(name.strip("_"), name.strip("_")).split("_")
         return "".join(word.capitalize() for word in words) + "Backward0"
 
     @property
     def next_functions(self) -> tuple[Any, ...]:
-        """The suspended rules of the operands."""
-        return tuple(
-            (None if x is None else Suspended(x), 0) for x in self.receiver.operands()
-        )
+        """The suspended rules of the operands; constants, which have none, last."""
+        rules = [(Suspended(x), 0) for x in self.receiver.operands() if x is not None]
+        constants = len(self.receiver.operands()) - len(rules)
+        return (*rules, *[(None, 0)] * constants)
 
     def __repr__(self) -> str:
         return f"<{self.name()} object, {self.receiver.rule!r}>"
@@ -116,6 +120,10 @@ def seeds_of(outputs: Any, gradients: Any) -> list[tuple[Any, Any]]:
     return seeds
 
 
+# Whether a pass that leaves a nan is an error: see ``autograd.detect_anomaly``.
+anomaly = [False]
+
+
 def run_backward(
     outputs: Any,
     gradients: Any,
@@ -139,6 +147,11 @@ def run_backward(
             receiver, grad = received.popitem()
             if grad is not None:
                 _leave(receiver, grad, create_graph)
+                if anomaly[0] and np.isnan(base(receiver.grad)).any():
+                    raise EagerError(
+                        f"the backward pass left nan in a leaf of shape "
+                        f"{receiver.shape}."
+                    )
 
 
 def _leave(receiver: Any, grad: Any, create_graph: bool) -> None:

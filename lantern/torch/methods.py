@@ -1,6 +1,5 @@
 """What only tensors have: their form, type and place; and the table of methods."""
 
-import difflib
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from lantern.torch import (
     ordering,
     products,
     reduction,
+    reforming,
     results,
     scattering,
     shaping,
@@ -31,6 +31,7 @@ from lantern.torch import (
 )
 from lantern.torch.dtypes import Size, as_numpy_dtype, type_name
 from lantern.torch.operators import call, cast, in_memory, refuse_numbers, unary
+from lantern.torch.paths import missing
 from lantern.torch.tensor import Tensor, fresh, make
 from lantern.value import UNTRACKED, base
 
@@ -117,7 +118,7 @@ def to(self: Tensor, *args: Any, **options: Any) -> Tensor:
 
 def _to_type(kind: dtypes.dtype) -> Any:
     def method(self: Tensor, memory_format: Any = None) -> Tensor:
-        return cast(self, kind.numpy)
+        return cast(self, as_numpy_dtype(kind))
 
     method.__doc__ = f"The tensor with elements of type {kind}."
     return method
@@ -177,7 +178,7 @@ def apply_(self: Tensor, callable: Any) -> Tensor:
     return self
 
 
-def share_memory_(self: Tensor) -> Tensor:
+def pin_memory(self: Tensor, device: Any = None) -> Tensor:
     """The tensor as it is."""
     return self
 
@@ -197,13 +198,18 @@ def invert(self: Tensor) -> Tensor:
     return fresh(np.invert(base(self)))
 
 
+def _svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> Any:
+    """The factors U, S and V of a matrix, as ``U @ diag(S) @ V.mH``."""
+    u, s, vh = linalg.svd(input, full_matrices=not some)
+    return _Factors(u, s, vh.mH)
+
+
+_Factors = reduction._named("svd", "U S V")
+
+
 def _missing(self: Tensor, name: str) -> Any:
     """Say that there is no such attribute, and which one is nearest."""
-    near = []
-    if not name.startswith("_"):
-        near = difflib.get_close_matches(name, dir(Tensor), 1, 0.5)
-    hint = f" Did you mean: {near[0]!r}?" if near else ""
-    raise AttributeError(f"'Tensor' object has no attribute {name!r}.{hint}")
+    raise missing("'Tensor' object", name, dir(Tensor))
 
 
 def _device_number(self: Tensor) -> Any:
@@ -227,7 +233,7 @@ _OWN = {
     f.__name__: f
     for f in (
         apply_, clone, contiguous, cpu, cuda, data_ptr, dim, element_size,
-        is_contiguous, numel, share_memory_, size, stride, to, type_as, where,
+        is_contiguous, numel, pin_memory, size, stride, to, type_as, where,
     )
 }  # fmt: skip
 _TYPES = {
@@ -238,6 +244,7 @@ _TYPES = {
     "cfloat": dtypes.complex64,
     "double": dtypes.float64,
     "float": dtypes.float32,
+    "bfloat16": dtypes.bfloat16,
     "half": dtypes.float16,
     "int": dtypes.int32,
     "long": dtypes.int64,
@@ -257,6 +264,7 @@ FUNCTIONS: dict[str, Any] = {name: getattr(linalg, name) for name in _LINEAR_ALG
 FUNCTIONS["inverse"] = linalg.inv
 FUNCTIONS["logdet"] = lambda input: linalg.det(input).log()
 FUNCTIONS["pinverse"] = linalg.pinv
+FUNCTIONS["svd"] = _svd
 for _part in (
     comparing,
     elementwise,
@@ -346,7 +354,6 @@ FURTHER = {
     "is_signed": lambda self: base(self).dtype.kind not in "ub",
     "ndimension": dim,
     "nelement": numel,
-    "pin_memory": share_memory_,
     "type": type_,
     **{f"__{name}__": FUNCTIONS[name] for name in comparing.COMPARISONS},
 }
@@ -382,7 +389,9 @@ def install() -> None:
     table |= gradients.METHODS | writing.METHODS | writing.OPERATORS | draws.METHODS
     table |= _OWN | {name: _to_type(kind) for name, kind in _TYPES.items()}
     table |= {name: _new(creator) for name, creator in _NEW.items()} | FURTHER
-    table |= {name: property(getter) for name, getter in PROPERTIES.items()}
+    table |= reforming.METHODS
+    properties = PROPERTIES | reforming.PROPERTIES
+    table |= {name: property(getter) for name, getter in properties.items()}
     for name, method in table.items():
         setattr(Tensor, name, method)
 

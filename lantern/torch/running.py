@@ -1,12 +1,13 @@
 """The only file that puts our modules in place of ``torch`` for a program."""
 
-import difflib
 import importlib
 import sys
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import CodeType, ModuleType, TracebackType
 from typing import Any
+
+from lantern.torch.paths import missing
 
 __all__ = ["Finder", "install", "run"]
 
@@ -17,21 +18,15 @@ class MissingError(ModuleNotFoundError):
     """A module or a name of PyTorch's that is not here."""
 
 
-def _nearest(parent: ModuleType, name: str) -> str:
-    known = [n for n in dir(parent) if not n.startswith("_")]
-    known += getattr(parent, "_LAZY", ())
-    near = difflib.get_close_matches(name, known, 1, 0.5)
-    return f" Did you mean: {near[0]!r}?" if near else ""
-
-
 def _missing(name: str) -> MissingError:
     """The error of a name such as ``torch.nn.missing``, with the nearest one."""
     parent, _, last = name.rpartition(".")
-    hint = _nearest(sys.modules[OURS + parent], last) if parent else ""
+    module = sys.modules[OURS + parent]
+    nearest = missing(
+        "lantern.torch", last, [*dir(module), *getattr(module, "_LAZY", ())]
+    )
     return MissingError(
-        f"cannot import name {last!r} from {parent!r}: lantern.torch does not have "
-        f"it.{hint}",
-        name=name,
+        f"cannot import name {last!r} from {parent!r}: {nearest}", name=name
     )
 
 

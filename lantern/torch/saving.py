@@ -18,6 +18,8 @@ import numpy as np
 from lantern.errors import ArgumentError, FileFormatError, MissingExtraError
 from lantern.torch import dtypes
 from lantern.torch.dtypes import Size
+from lantern.torch.nn.parameter import Parameter
+from lantern.torch.serialization import packed_object, unpacked_object
 from lantern.torch.tensor import Tensor, fresh
 
 __all__ = ["load", "save"]
@@ -95,6 +97,8 @@ def _plain(x: Any) -> Any:
 
 def _packed(x: Any, path: str, arrays: dict[str, Any]) -> Any:
     """A structure for JSON; its tensors go to ``arrays``, by their paths."""
+    if isinstance(x, Parameter):
+        return _packed_parameter(x, path, arrays)
     if isinstance(x, Tensor | np.ndarray | np.generic):
         name = path or "tensor"
         while name in arrays or name == "__metadata__":
@@ -119,10 +123,18 @@ def _packed(x: Any, path: str, arrays: dict[str, Any]) -> Any:
         items = [_packed(v, _joined(path, i), arrays) for i, v in enumerate(x)]
         kind = "tuple" if isinstance(x, tuple) else "list"
         return {"size" if isinstance(x, Size) else kind: items}
-    raise ArgumentError(
-        f"torch.save: an object of class {type(x).__name__} at {path or 'the top'!r} "
-        f"could only be saved as code. Save a state_dict()."
-    )
+    return packed_object(x, path, lambda v, at: _packed(v, at, arrays))
+
+
+def _packed_parameter(x: Any, path: str, arrays: dict[str, Any]) -> Any:
+    """A parameter; one that two modules share is stored once."""
+    array = _plain(x)
+    for name, known in arrays.items():
+        if known is array:
+            return {"parameter": [name, x.requires_grad]}
+    ((_, name),) = _packed(x.detach(), path, arrays).items()
+    arrays[name] = array
+    return {"parameter": [name, x.requires_grad]}
 
 
 def _joined(path: str, key: Any) -> str:
@@ -155,7 +167,8 @@ def load(f: Any, map_location: Any = None, *args: Any, **options: Any) -> Any:
         f: a path, or an open binary file.
         map_location: the device for the tensors; by default the CPU.
         args: have no effect; as PyTorch has them.
-        options: have no effect.
+        options: ``weights_only=False`` allows modules of the program's own classes:
+            see ``torch.serialization``. Others have no effect.
 
     Raises:
         RuntimeError: if the file is cut off, damaged, or of another format.
@@ -182,7 +195,8 @@ def load(f: Any, map_location: Any = None, *args: Any, **options: Any) -> Any:
     if _STRUCTURE not in metadata:
         return {key: placed(key) for key in header}
     try:
-        return _unpacked(json.loads(metadata[_STRUCTURE]), placed, arrays)
+        trusted = options.get("weights_only") is False
+        return _Reader(placed, arrays, trusted).read(json.loads(metadata[_STRUCTURE]))
     except FileFormatError:
         raise
     except (ValueError, TypeError, KeyError, RecursionError, AttributeError) as error:
@@ -286,18 +300,34 @@ _KINDS: dict[str, Any] = {
 }
 
 
-def _unpacked(x: Any, placed: Any, arrays: Any) -> Any:
-    """A structure from its JSON."""
-    if not isinstance(x, dict):
-        return x
-    ((kind, inner),) = x.items()
-    if kind == "tensor":
-        return placed(inner)
-    if kind == "array":
-        return arrays[inner]
-    if kind == "dtype":
-        return dtypes.as_dtype(inner)
-    if kind in ("dict", "ordered"):
-        pairs = [[_unpacked(part, placed, arrays) for part in pair] for pair in inner]
-        return _KINDS[kind](pairs)
-    return _KINDS[kind]([_unpacked(part, placed, arrays) for part in inner])
+class _Reader:
+    """How a structure is made from its JSON."""
+
+    def __init__(self, placed: Any, arrays: Any, trusted: bool) -> None:
+        self.placed, self.arrays, self.trusted = placed, arrays, trusted
+        self.parameters: dict[str, Any] = {}
+
+    def read(self, x: Any) -> Any:
+        """A part of the structure."""
+        if not isinstance(x, dict):
+            return x
+        ((kind, inner),) = x.items()
+        if kind == "tensor":
+            return self.placed(inner)
+        if kind == "parameter":
+            return self.parameter(*inner)
+        if kind == "array":
+            return self.arrays[inner]
+        if kind == "dtype":
+            return dtypes.as_dtype(inner)
+        if kind in ("dict", "ordered"):
+            return _KINDS[kind]([list(map(self.read, pair)) for pair in inner])
+        if kind in _KINDS:
+            return _KINDS[kind](list(map(self.read, inner)))
+        return unpacked_object(kind, inner, self.read, self.trusted)
+
+    def parameter(self, name: str, requires_grad: bool) -> Any:
+        """A parameter; the same one for all who share it."""
+        if name not in self.parameters:
+            self.parameters[name] = Parameter(self.placed(name), requires_grad)
+        return self.parameters[name]

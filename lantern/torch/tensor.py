@@ -127,12 +127,14 @@ class Tensor(Wrapper):
 
     def __new__(cls, *data: Any, dtype: Any = None, device: Any = None) -> Any:
         """A tensor of the default type, from data or of a shape."""
-        if len(data) == 1 and isinstance(data[0], Tensor):
-            array = base(data[0])
-        elif len(data) == 1 and not isinstance(data[0], int):
-            array = np.array(data[0], dtype=dtypes.default())
-        else:
-            array = np.zeros(data, dtypes.default())
+        from lantern.torch.lists import array_of
+
+        first: Any = data[0] if len(data) == 1 else Size(data or (0,))
+        array = base(first)
+        if isinstance(first, int | Size):
+            array = np.zeros(first, dtypes.default())
+        elif not isinstance(first, Tensor):
+            array = array_of(first, dtypes.default())
         x = _new(cls)
         x.primal, x.prompt, x.receiver, x.viewed = array, UNTRACKED, NOBODY, None
         return x
@@ -259,8 +261,8 @@ class Tensor(Wrapper):
     def __reduce__(self) -> Any:
         if not self.is_leaf:
             raise EagerError(
-                "Only Tensors created explicitly by the user (graph leaves) support "
-                "pickling at the moment. Use detach() first."
+                "Only Tensors created explicitly by the user (graph leaves) can be "
+                "pickled. Use detach() first."
             )
         return _rebuilt, (type(self), base(self), self.requires_grad, self.__dict__)
 
@@ -372,16 +374,14 @@ class Tensor(Wrapper):
         self.grad = None
 
 
-# In place of a view's base: what is written through it is not noticed.
-UNSEEN: Any = object()
+UNSEEN: Any = object()  # in place of a view's base: what is written is not noticed
 
 
 def _rebuilt(cls: Any, array: Any, requires_grad: bool, rest: dict[str, Any]) -> Any:
     x = _new(cls)
     x.primal, x.prompt, x.receiver, x.viewed = array, UNTRACKED, NOBODY, None
-    for name, value in rest.items():
-        if name != "grad":
-            setattr(x, name, value)
+    for name in rest.keys() - {"grad"}:
+        setattr(x, name, rest[name])
     return x.requires_grad_(requires_grad)
 
 

@@ -5,8 +5,10 @@ in which rules are suspended, so that one comparison tells whether a rule is old
 the last write of all; only then is it looked at more closely.
 """
 
+import dis
 import weakref
 from collections.abc import Iterable
+from functools import cache
 from itertools import count
 from typing import Any
 
@@ -67,8 +69,48 @@ def check_arrays(since: int, arrays: Iterable[Any]) -> None:
             )
 
 
-def saved_arrays(rule: Any) -> Iterable[Any]:
-    """The arrays that a suspended rule has saved."""
+def saved_arrays(rule: Any, contributions: int) -> Iterable[Any]:
+    """The arrays that a suspended rule has saved, and still reads.
+
+    Args:
+        rule: the generator.
+        contributions: how many it is asked for: a quotient reads its divisor only, if
+            nobody wants the divisor's derivative.
+    """
     while rule is not None and rule.gi_frame is not None:
-        yield from (x for x in rule.gi_frame.f_locals.values() if type(x) is np.ndarray)
+        frame = rule.gi_frame
+        read = _read_later(frame.f_code, frame.f_lasti, contributions)
+        for name, x in frame.f_locals.items():
+            if type(x) is np.ndarray and name in read:
+                yield x
         rule = rule.gi_yieldfrom
+
+
+@cache
+def _read_later(code: Any, at: int, yields: int) -> set[str]:
+    """The names that code can read behind an instruction, up to a number of yields.
+
+    Args:
+        code: of a generator.
+        at: where it is suspended.
+        yields: how often it is resumed after the first time.
+    """
+    row = list(dis.get_instructions(code))
+    places = {instruction.offset: i for i, instruction in enumerate(row)}
+    names: set[str] = set()
+    seen = set()
+    waiting = [(places[at] + 1, yields)]
+    while waiting:
+        state = i, left = waiting.pop()
+        if state in seen or i == len(row):
+            continue
+        seen.add(state)
+        name, value = row[i].opname, row[i].argval
+        if "LOAD_FAST" in name or name in ("LOAD_DEREF", "LOAD_CLOSURE"):
+            names.update(value if isinstance(value, tuple) else (value,))
+        if row[i].opcode in dis.hasjrel or row[i].opcode in dis.hasjabs:
+            waiting.append((places[value], left))
+        last = name == "YIELD_VALUE" and left == 1
+        if not last and not name.startswith(("JUMP", "RETURN", "RAISE", "RERAISE")):
+            waiting.append((i + 1, left - (name == "YIELD_VALUE")))
+    return names

@@ -189,6 +189,36 @@ PROGRAMS = {
         h.add_(1)
         h.sum().backward()
     """,
+    "in place on a quotient": """
+        h = a / (1 + b * b)
+        h.masked_fill_(h > 0.5, -1.0)
+        (h * h).sum().backward()
+        out = a.grad
+    """,
+    "in place on a quotient by a number": """
+        h = a / 2
+        h.masked_fill_(h > 0.5, -1.0)
+        (h * h).sum().backward()
+        out = a.grad
+    """,
+    "in place on a power": """
+        h = (a * b) ** 2
+        h.masked_fill_(h > 0.5, -1.0)
+        (h * h).sum().backward()
+        out = a.grad
+    """,
+    "in place on a size": """
+        h = (a * b).abs()
+        h.masked_fill_(h > 0.5, -1.0)
+        (h * h).sum().backward()
+        out = a.grad
+    """,
+    "in place on a norm without weights": """
+        h = torch.nn.functional.layer_norm(a, a.shape[-1:])
+        h.masked_fill_(h > 0.5, -1.0)
+        (h * h).sum().backward()
+        out = a.grad
+    """,
     "in place on what was not saved": """
         h = a * 2
         y = h + b

@@ -1,6 +1,7 @@
 """Data sets, samplers and loaders, against PyTorch's where nothing is random."""
 
 import collections
+import itertools
 import threading
 
 import numpy as np
@@ -10,6 +11,7 @@ import lantern.torch as ours
 from tests.torch_face.compared import plain
 
 theirs = pytest.importorskip("torch", reason="the peer that this face is compared with")
+mine = ours.utils.data
 BOTH = pytest.mark.parametrize("torch", [ours, theirs], ids=["ours", "pytorch"])
 
 Pair = collections.namedtuple("Pair", "left right")
@@ -171,3 +173,23 @@ def test_workers_know_who_they_are():
     assert seen == {(True, 2)}
     assert set(started) <= {0, 1}
     assert ours.utils.data.get_worker_info() is None
+
+
+def test_many_draws_take_little_memory():
+    sampler = mine.RandomSampler(range(5), replacement=True, num_samples=10**10)
+    assert all(0 <= i < 5 for i in itertools.islice(sampler, 100))
+    sampler = mine.WeightedRandomSampler(ours.ones(20_000), 20_000)
+    assert {0 <= i < 20_000 for i in sampler} == {True}
+
+
+def test_every_process_gets_its_share():
+    parts = [mine.DistributedSampler(range(7), 3, rank) for rank in range(3)]
+    assert [len(list(part)) for part in parts] == [3, 3, 3]
+    assert {i for part in parts for i in part} == set(range(7))
+    before = list(parts[0])
+    parts[0].set_epoch(1)
+    assert list(parts[0]) != before
+    dropped = mine.DistributedSampler(range(7), 3, 0, shuffle=False, drop_last=True)
+    assert list(dropped) == [0, 3]
+    with pytest.raises(NotImplementedError, match="num_replicas=1"):
+        mine.DistributedSampler(range(7))

@@ -137,10 +137,68 @@ def test_a_file_is_replaced_whole_or_not_at_all(tmp_path, monkeypatch):
 
 
 def test_what_only_a_pickle_could_hold_is_refused():
-    with pytest.raises(TypeError, match=r"class Linear at 'model'.*state_dict"):
-        torch.save({"model": torch.nn.Linear(1, 1)}, io.BytesIO())
+    with pytest.raises(TypeError, match=r"class function at 'model'.*state_dict"):
+        torch.save({"model": lambda x: x}, io.BytesIO())
+
+    class Inner(torch.nn.Module):
+        pass
+
+    with pytest.raises(TypeError, match=r"Inner at 'model' is defined inside"):
+        torch.save({"model": Inner()}, io.BytesIO())
     with pytest.raises(TypeError, match="complex"):
         torch.save(torch.ones(1) * 1j, io.BytesIO())
+
+
+class Tied(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table = torch.nn.Embedding(5, 3)
+        self.linear = torch.nn.Linear(3, 5)
+        self.linear.weight = self.table.weight
+        self.activation = torch.nn.functional.gelu
+        self.rest = {"sizes": (3, 5), "names": {"a"}}
+        self.register_buffer("scale", torch.ones(5))
+
+    def forward(self, x):
+        return self.scale * self.linear(self.activation(self.table(x)))
+
+
+class TestWholeModules:
+    def saved(self):
+        file, model = io.BytesIO(), Tied()
+        torch.save({"model": model}, file)
+        file.seek(0)
+        return file, model
+
+    @pytest.mark.parametrize("how", ["weights_only", "safe_globals"])
+    def test_come_back_if_their_class_is_allowed(self, how):
+        file, model = self.saved()
+        if how == "weights_only":
+            found = torch.load(file, weights_only=False)["model"]
+        else:
+            with torch.serialization.safe_globals([Tied]):
+                found = torch.load(file)["model"]
+        x = torch.tensor([1, 4])
+        assert torch.equal(found(x), model(x))
+        assert found.linear.weight is found.table.weight
+        assert isinstance(found.linear.weight, torch.nn.Parameter)
+        assert found.rest == model.rest
+        assert len(list(found.parameters())) == 2
+
+    def test_are_refused_otherwise(self):
+        file, _ = self.saved()
+        with pytest.raises(RuntimeError, match=r"Tied\. Say weights_only=False"):
+            torch.load(file)
+
+    def test_are_refused_if_their_class_is_unknown_or_no_module(self):
+        file, _ = self.saved()
+        data = file.getvalue()
+        for name, message in (("Tidy", "does not have"), ("pytest", "no class")):
+            other = data.replace(b'"Tied', f'"{name}'.encode(), 1)
+            length = int.from_bytes(data[:8], "little") + len(other) - len(data)
+            changed = io.BytesIO(length.to_bytes(8, "little") + other[8:])
+            with pytest.raises(RuntimeError, match=message):
+                torch.load(changed, weights_only=False)
 
 
 def file_of(header, data=b""):

@@ -7,17 +7,34 @@ from typing import Any
 from lantern.errors import EagerError, MissingRuleError
 from lantern.torch.autograd.function import Function as Function
 from lantern.torch.autograd.function import once_differentiable as once_differentiable
-from lantern.torch.gradients import run_backward, seeds_of
+from lantern.torch.gradients import anomaly, run_backward, seeds_of
 from lantern.torch.modes import enable_grad as enable_grad
 from lantern.torch.modes import no_grad as no_grad
 from lantern.torch.modes import set_grad_enabled as set_grad_enabled
 from lantern.torch.passes import one_pass, propagate
+from lantern.torch.paths import lead, missing
 from lantern.torch.tensor import Tensor, torch_face
 from lantern.value import UNTRACKED, zeros_like
 
 __all__ = ["Function", "backward", "enable_grad", "grad", "no_grad"]
 
-Variable = Tensor
+lead(__name__, "grad_mode variable")
+
+
+class _Variables(type):
+    def __call__(
+        cls, data: Any, requires_grad: bool = False, volatile: Any = None
+    ) -> Any:
+        """The tensor itself, of which a derivative may be asked for."""
+        data = data if isinstance(data, Tensor) else Tensor(data)
+        return data.requires_grad_() if requires_grad else data
+
+    def __instancecheck__(cls, x: Any) -> bool:
+        return isinstance(x, Tensor)
+
+
+class Variable(metaclass=_Variables):
+    """What tensors with a derivative were called once: they are tensors."""
 
 
 def _row(tensors: Any) -> tuple[Any, ...]:
@@ -111,8 +128,41 @@ def grad(
     return tuple(results)
 
 
+class set_detect_anomaly:
+    """Say at once, or for a block, whether a pass that leaves a nan is an error."""
+
+    def __init__(self, mode: bool, check_nan: bool = True) -> None:
+        self.before = anomaly[0]
+        anomaly[0] = mode and check_nan
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, *exception: Any) -> None:
+        anomaly[0] = self.before
+
+
+class detect_anomaly(set_detect_anomaly):
+    """A block in which a backward pass that leaves a nan in a leaf is an error.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.zeros(1, requires_grad=True)
+        >>> with detect_anomaly():
+        ...     (x.sqrt() * 0).sum().backward()
+        Traceback (most recent call last):
+            ...
+        lantern.errors.EagerError: the backward pass left nan in a leaf of shape (1,).
+    """
+
+    def __init__(self, check_nan: bool = True) -> None:
+        super().__init__(True, check_nan)
+
+
 def __getattr__(name: str) -> Any:
-    """``functional`` is imported when it is asked for."""
-    if name == "functional":
-        return importlib.import_module("lantern.torch.autograd.functional")
-    raise AttributeError(f"module 'torch.autograd' has no attribute {name!r}")
+    """A part that is imported when it is asked for; else the nearest name there is."""
+    if name in ("gradcheck", "gradgradcheck"):
+        return getattr(importlib.import_module("lantern.torch.autograd.checking"), name)
+    if name in ("functional", "profiler"):
+        return importlib.import_module(f"lantern.torch.autograd.{name}")
+    raise missing("module 'torch.autograd'", name, globals())

@@ -79,6 +79,13 @@ class _Output:
         )
 
 
+class _Results:
+    """What a ``Function`` has computed: a constant that its rule must not copy."""
+
+    def __init__(self, plain: Any) -> None:
+        self.plain = plain
+
+
 @op
 def _custom(*operands: Any, function: Any, context: Any, outputs: Any) -> Rule:
     """An operation that a program defines, whose results are known already.
@@ -91,8 +98,9 @@ def _custom(*operands: Any, function: Any, context: Any, outputs: Any) -> Rule:
     """
     tracked = any(isinstance(x, Value) for x in operands)
     del operands
-    z_bar = yield outputs
-    several = type(outputs) is tuple
+    plain = outputs.plain
+    several = type(plain) is tuple
+    z_bar = yield (plain, plain := None)[0]
     z_bars = [torch_face(z) for z in (z_bar if several else (z_bar,))]
     with set_grad_enabled(tracked or any(z.requires_grad for z in z_bars)):
         gradients = function.backward(context, *z_bars)
@@ -201,9 +209,8 @@ def _tracked(cls: Any, context: Context, tensors: list[Any], results: Any) -> An
 
 
 def _started(cls: Any, context: Context, tensors: list[Any], plain: Any) -> Any:
-    return _custom(
-        *map(numpy_face, tensors), function=cls, context=context, outputs=plain
-    )
+    statics = {"function": cls, "context": context, "outputs": _Results(plain)}
+    return _custom(*map(numpy_face, tensors), **statics)
 
 
 def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:

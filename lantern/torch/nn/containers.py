@@ -202,11 +202,27 @@ def _line(name: Any, x: Any) -> str:
 
 
 class _Parameters(Module):
-    """What rows and dictionaries of parameters share."""
+    """What rows and dictionaries of parameters share: tensors become parameters.
+
+    Other values stay what they are: modules in it are found, too.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.__dict__["names"] = {}
+
+    def _put(self, name: str, value: Any) -> None:
+        if isinstance(value, Tensor) and not isinstance(value, Parameter):
+            value = Parameter(value)
+        if isinstance(value, Parameter):
+            self.register_parameter(name, value)
+        else:
+            setattr(self, name, value)
+        self.names[name] = None
 
     def extra_repr(self) -> str:
         """The sizes."""
-        return "\n".join(_line(name, x) for name, x in self._parameters.items())
+        return "\n".join(_line(name, getattr(self, name)) for name in self.names)
 
     def __repr__(self) -> str:
         lines = self.extra_repr().split("\n")
@@ -217,7 +233,7 @@ class _Parameters(Module):
         raise ArgumentError(f"{self._get_name()} should not be called.")
 
     def __len__(self) -> int:
-        return len(self._parameters)
+        return len(self.names)
 
 
 class ParameterList(_Parameters):
@@ -229,7 +245,7 @@ class ParameterList(_Parameters):
             self.extend(values)
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(self._parameters.values())
+        return (getattr(self, name) for name in self.names)
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
@@ -237,14 +253,14 @@ class ParameterList(_Parameters):
         n = len(self)
         if not -n <= index < n:
             raise PositionError(f"index {index} is out of range")
-        return self._parameters[str(index % n)]
+        return getattr(self, str(index % n))
 
     def __setitem__(self, index: int, param: Any) -> None:
-        self.register_parameter(str(index % len(self)), _parameter(param))
+        self._put(str(index % len(self)), param)
 
     def append(self, value: Any) -> Any:
         """Add a parameter behind the others; itself."""
-        self.register_parameter(str(len(self)), _parameter(value))
+        self._put(str(len(self)), value)
         return self
 
     def extend(self, values: Iterable[Any]) -> Any:
@@ -266,39 +282,35 @@ class ParameterDict(_Parameters):
             self.update(parameters)
 
     def __getitem__(self, key: str) -> Any:
-        return self._parameters[key]
+        return getattr(self, key) if key in self.names else self.names[key]
 
     def __setitem__(self, key: str, value: Any) -> None:
-        self.register_parameter(key, _parameter(value))
+        self._put(key, value)
 
     def __delitem__(self, key: str) -> None:
-        del self._parameters[key]
+        del self.names[key]
+        delattr(self, key)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._parameters)
+        return iter(self.names)
 
     def __contains__(self, key: str) -> bool:
-        return key in self._parameters
+        return key in self.names
 
     def keys(self) -> Any:
         """The names."""
-        return self._parameters.keys()
+        return self.names.keys()
 
     def items(self) -> Any:
         """Names and parameters."""
-        return self._parameters.items()
+        return [(name, getattr(self, name)) for name in self.names]
 
     def values(self) -> Any:
         """The parameters."""
-        return self._parameters.values()
+        return [getattr(self, name) for name in self.names]
 
     def update(self, parameters: Any) -> None:
         """Add parameters by their names."""
         items = parameters.items() if hasattr(parameters, "items") else parameters
         for key, value in items:
             self[key] = value
-
-
-def _parameter(x: Any) -> Any:
-    """A tensor as a parameter."""
-    return Parameter(x) if isinstance(x, Tensor) and not isinstance(x, Parameter) else x

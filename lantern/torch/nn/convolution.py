@@ -72,8 +72,9 @@ class _Convolution(Module):
     def reset_parameters(self) -> None:
         """Uniform draws, within 1 over the root of the inputs of one result."""
         init.kaiming_uniform_(self.weight, a=math.sqrt(5))
-        if self.bias is not None:
-            bound = 1 / math.sqrt(init._fans(self.weight)[0])
+        inputs = init._fans(self.weight)[0]
+        if self.bias is not None and inputs:
+            bound = 1 / math.sqrt(inputs)
             init.uniform_(self.bias, -bound, bound)
 
     def extra_repr(self) -> str:

@@ -28,7 +28,8 @@ class Hooked:
         with_kwargs: bool = False,
     ) -> Handle:
         """Call ``hook(module, args)`` first; what it returns replaces the arguments."""
-        return _added(self._forward_pre_hooks, (hook, with_kwargs, False), prepend)
+        entry = _WithNames(hook) if with_kwargs else hook
+        return _added(self._forward_pre_hooks, entry, prepend)
 
     def register_forward_hook(
         self,
@@ -39,7 +40,7 @@ class Hooked:
         always_call: bool = False,
     ) -> Handle:
         """Call ``hook(module, args, output)`` last; what it returns is the output."""
-        entry = (hook, with_kwargs, always_call)
+        entry = _WithNames(hook) if with_kwargs else hook
         return _added(self._forward_hooks, entry, prepend)
 
     def register_full_backward_hook(
@@ -57,6 +58,13 @@ class Hooked:
     register_backward_hook = register_full_backward_hook
 
 
+class _WithNames:
+    """A hook that takes keyword arguments, too."""
+
+    def __init__(self, hook: Callable[..., Any]) -> None:
+        self.hook = hook
+
+
 def _added(hooks: dict[int, Any], entry: Any, prepend: bool) -> Handle:
     key = next(_numbers)
     if prepend:
@@ -71,9 +79,9 @@ def _added(hooks: dict[int, Any], entry: Any, prepend: bool) -> Handle:
 
 def called_with_hooks(module: Any, args: Any, kwargs: Any) -> Any:
     """Call a module's forward with everything that was registered."""
-    for hook, with_kwargs, _ in list(module._forward_pre_hooks.values()):
-        if with_kwargs:
-            replaced = hook(module, args, kwargs)
+    for hook in list(module._forward_pre_hooks.values()):
+        if type(hook) is _WithNames:
+            replaced = hook.hook(module, args, kwargs)
             if replaced is not None:
                 args, kwargs = replaced
         else:
@@ -85,10 +93,10 @@ def called_with_hooks(module: Any, args: Any, kwargs: Any) -> Any:
         way_back = _WayBack(module, list(module._backward_hooks.values()))
         args = way_back.entered(args)
     output = module.forward(*args, **kwargs)
-    for hook, with_kwargs, _ in list(module._forward_hooks.values()):
+    for hook in list(module._forward_hooks.values()):
         replaced = (
-            hook(module, args, kwargs, output)
-            if with_kwargs
+            hook.hook(module, args, kwargs, output)
+            if type(hook) is _WithNames
             else hook(module, args, output)
         )
         if replaced is not None:

@@ -157,6 +157,8 @@ def kaiming_uniform_(
     generator: Any = None,
 ) -> Tensor:
     """Uniform draws whose variance suits one way (He et al., 2015)."""
+    if 0 in base(tensor).shape:
+        return tensor
     bound = math.sqrt(3) * _deviation(tensor, a, mode, nonlinearity)
     return uniform_(tensor, -bound, bound, generator)
 

@@ -68,7 +68,10 @@ class Linear(Module):
     def forward(self, input: Tensor) -> Tensor:
         """The linear map of the last axis."""
         own = self.__dict__["_parameters"]
-        return F.linear(input, own["weight"], own["bias"])
+        try:
+            return F.linear(input, own["weight"], own["bias"])
+        except KeyError:  # computed from others: see ``nn.utils.parametrize``
+            return F.linear(input, self.weight, self.bias)
 
     def extra_repr(self) -> str:
         """The sizes."""

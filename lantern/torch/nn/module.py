@@ -1,6 +1,5 @@
 """What a module is: parameters, buffers and modules in it, found by assignment."""
 
-import difflib
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -13,6 +12,7 @@ from lantern.errors import (
 from lantern.torch.nn.hooks import called_with_hooks
 from lantern.torch.nn.moving import Movable
 from lantern.torch.nn.parameter import Buffer, Parameter
+from lantern.torch.paths import missing
 from lantern.torch.tensor import Tensor
 
 __all__ = ["Module"]
@@ -136,13 +136,7 @@ class Module(Movable):
                 f"'{type(self).__name__}' object has no attribute '{name}'. Call "
                 f"super().__init__() first."
             )
-        near: list[str] = []
-        if not name.startswith("_"):
-            near = difflib.get_close_matches(name, dir(self), 1, 0.6)
-        hint = f". Did you mean: '{near[0]}'?" if near else ""
-        raise AttributeError(
-            f"'{type(self).__name__}' object has no attribute '{name}'{hint}"
-        )
+        raise missing(f"'{type(self).__name__}' object", name, dir(self))
 
     def __delattr__(self, name: str) -> None:
         own = self.__dict__

@@ -20,6 +20,9 @@ class Movable(StateOf):
         """Replace what all parameters and buffers hold by a function of it."""
         with no_grad():
             for module in self.modules():  # type: ignore[attr-defined]
+                if "moves" in module.__dict__:  # a lazy layer: later
+                    module.moves.append(fn)
+                    continue
                 for x in module._parameters.values():
                     if x is not None:
                         grad = x.grad
@@ -68,6 +71,13 @@ class Movable(StateOf):
         """In half precision."""
         return self._floating(dtypes.float16)
 
+    def bfloat16(self) -> Any:
+        """Raises: there are no tensors of that type."""
+        return self._floating(dtypes.bfloat16)
+
+    def compile(self, *args: Any, **options: Any) -> None:
+        """Has no effect: nothing is compiled."""
+
     def cpu(self) -> Any:
         """In the host's memory."""
         return self._apply(lambda x: x.cpu())
@@ -77,5 +87,5 @@ class Movable(StateOf):
         return self._apply(lambda x: x.cuda(device))
 
     def share_memory(self) -> Any:
-        """The module as it is."""
-        return self
+        """Move all parameters and buffers to memory that forked processes share."""
+        return self._apply(lambda x: x.share_memory_())

@@ -1,14 +1,16 @@
-"""What surrounds a model: data, so far."""
+"""What surrounds a model: data, logs, values computed again."""
 
-import difflib as _difflib
+import importlib as _importlib
 from typing import Any as _Any
 
+from lantern.torch.paths import missing as _missing
 from lantern.torch.utils import data as data
+
+_LAZY = ("_pytree", "benchmark", "checkpoint", "tensorboard")
 
 
 def __getattr__(name: str) -> _Any:
-    """Say which name there is that comes nearest."""
-    known = [n for n in globals() if not n.startswith("_")]
-    near = _difflib.get_close_matches(name, known, 1, 0.5)
-    hint = f" Did you mean: {near[0]!r}?" if near else ""
-    raise AttributeError(f"module 'torch.utils' has no attribute {name!r}.{hint}")
+    """A part that is imported when it is asked for; else the nearest name there is."""
+    if name in _LAZY:
+        return _importlib.import_module(f"lantern.torch.utils.{name}")
+    raise _missing("module 'torch.utils'", name, globals())

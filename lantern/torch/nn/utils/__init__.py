@@ -1,5 +1,6 @@
 """What training loops do with all parameters at once."""
 
+import importlib
 from collections.abc import Iterable
 from typing import Any
 
@@ -9,11 +10,13 @@ from lantern.errors import EagerError
 from lantern.torch import methods
 from lantern.torch.nn.utils import rnn as rnn
 from lantern.torch.operators import in_memory
+from lantern.torch.paths import lead, missing
 from lantern.torch.tensor import Tensor, fresh
 from lantern.torch.versions import written
 from lantern.value import base
 
 __all__ = [
+    "clip_grad_norm",
     "clip_grad_norm_",
     "clip_grad_value_",
     "get_total_norm",
@@ -21,6 +24,9 @@ __all__ = [
     "rnn",
     "vector_to_parameters",
 ]
+
+_NORMS = ("remove_spectral_norm", "remove_weight_norm", "spectral_norm", "weight_norm")
+lead(__name__, "clip_grad convert_parameters")
 
 
 def _gradients(parameters: Any) -> list[Any]:
@@ -94,3 +100,16 @@ def vector_to_parameters(vec: Tensor, parameters: Iterable[Any]) -> None:
         n = base(p).size
         p.data = vec[start : start + n].detach().reshape(base(p).shape).clone()
         start += n
+
+
+# As it was called once.
+clip_grad_norm = clip_grad_norm_
+
+
+def __getattr__(name: str) -> Any:
+    """A part that is imported when it is asked for; else the nearest name there is."""
+    if name in ("norms", "parametrizations", "parametrize", "prune"):
+        return importlib.import_module(f"lantern.torch.nn.utils.{name}")
+    if name in _NORMS:
+        return getattr(importlib.import_module("lantern.torch.nn.utils.norms"), name)
+    raise missing("module 'torch.nn.utils'", name, [*globals(), *_NORMS])

@@ -1,17 +1,17 @@
 """Data sets, and how batches are made of them, under PyTorch's names."""
 
-import difflib as _difflib
 from typing import Any as _Any
 
+from lantern.torch.paths import lead as _lead
+from lantern.torch.paths import missing as _missing
 from lantern.torch.utils.data.collating import *
 from lantern.torch.utils.data.dataset import *
 from lantern.torch.utils.data.loader import *
 from lantern.torch.utils.data.sampler import *
 
+_lead(__name__, "dataloader distributed")
+
 
 def __getattr__(name: str) -> _Any:
     """Say which name there is that comes nearest."""
-    known = [n for n in globals() if not n.startswith("_")]
-    near = _difflib.get_close_matches(name, known, 1, 0.5)
-    hint = f" Did you mean: {near[0]!r}?" if near else ""
-    raise AttributeError(f"module 'torch.utils.data' has no attribute {name!r}.{hint}")
+    raise _missing("module 'torch.utils.data'", name, globals())

@@ -8,8 +8,8 @@ from lantern.torch.creation import as_tensor
 from lantern.torch.draws import Generator, multinomial, randint, randperm
 
 __all__ = [
-    "BatchSampler", "RandomSampler", "Sampler", "SequentialSampler",
-    "SubsetRandomSampler", "WeightedRandomSampler",
+    "BatchSampler", "DistributedSampler", "RandomSampler", "Sampler",
+    "SequentialSampler", "SubsetRandomSampler", "WeightedRandomSampler",
 ]  # fmt: skip
 
 
@@ -80,14 +80,14 @@ class RandomSampler(Sampler):
 
     def __iter__(self) -> Iterator[int]:
         generator, n = _generator(self.generator), len(self.data_source)
-        if self.replacement:
-            yield from randint(0, n, (self.num_samples,), generator=generator).tolist()
-            return
         left = self.num_samples
         while left > 0:
-            order = randperm(n, generator=generator).tolist()[:left]
-            yield from order
-            left -= len(order)
+            if self.replacement:  # few at a time: there may be many
+                drawn = randint(0, n, (min(left, 32),), generator=generator)
+            else:
+                drawn = randperm(n, generator=generator)[:left]
+            yield from drawn.tolist()
+            left -= len(drawn)
 
     def __len__(self) -> int:
         return self.num_samples
@@ -105,6 +105,59 @@ class SubsetRandomSampler(Sampler):
 
     def __len__(self) -> int:
         return len(self.indices)
+
+
+class DistributedSampler(Sampler):
+    """Every nth example, for one of n processes; as many for each of them.
+
+    Args:
+        dataset: the data set.
+        num_replicas: how many processes there are.
+        rank: the number of this one.
+        shuffle: whether examples come in a random order.
+        seed: of that order, which must be the same for all.
+        drop_last: whether to leave examples out, rather than to repeat some.
+    """
+
+    def __init__(
+        self,
+        dataset: Any,
+        num_replicas: int | None = None,
+        rank: int | None = None,
+        shuffle: bool = True,
+        seed: int = 0,
+        drop_last: bool = False,
+    ) -> None:
+        if num_replicas is None or rank is None:
+            raise MissingRuleError(
+                "DistributedSampler: there is one process here. Say num_replicas=1 "
+                "and rank=0."
+            )
+        if not 0 <= rank < num_replicas:
+            raise OptionError(
+                f"Invalid rank {rank}, rank should be in the interval "
+                f"[0, {num_replicas - 1}]"
+            )
+        self.dataset, self.shuffle, self.seed = dataset, shuffle, seed
+        self.num_replicas, self.rank, self.epoch = num_replicas, rank, 0
+        whole, rest = divmod(len(dataset), num_replicas)
+        self.num_samples = whole if drop_last or not rest else whole + 1
+        self.total_size = self.num_samples * num_replicas
+
+    def __iter__(self) -> Iterator[int]:
+        order = list(range(len(self.dataset)))
+        if self.shuffle:
+            generator = Generator().manual_seed(self.seed + self.epoch)
+            order = randperm(len(order), generator=generator).tolist()
+        repeated = order * -(-self.total_size // max(len(order), 1))
+        return iter(repeated[self.rank : self.total_size : self.num_replicas])
+
+    def __len__(self) -> int:
+        return self.num_samples
+
+    def set_epoch(self, epoch: int) -> None:
+        """Choose another order."""
+        self.epoch = epoch
 
 
 class WeightedRandomSampler(Sampler):

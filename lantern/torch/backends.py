@@ -1,0 +1,88 @@
+"""Libraries behind PyTorch that programs ask for and set flags of: none is here."""
+
+import sys
+from types import ModuleType
+from typing import Any
+
+__all__ = ["cpu", "cuda", "cudnn", "mkl", "mkldnn", "mps", "openmp", "opt_einsum"]
+
+
+class Library(ModuleType):
+    """A library that is not here: flags may be set, and change nothing."""
+
+    def __init__(self, name: str, **flags: Any) -> None:
+        super().__init__(f"{__name__}.{name}")
+        self.__dict__.update(flags)
+        sys.modules[self.__name__] = self
+
+    def is_available(self) -> bool:
+        """Whether it is here: no."""
+        return False
+
+    def is_built(self) -> bool:
+        """Whether it can be here: no."""
+        return False
+
+    def version(self) -> Any:
+        """Its version: None."""
+        return None
+
+    def flags(self, **flags: Any) -> Any:
+        """A block in which flags are set."""
+        return _Block()
+
+
+class _Block:
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, *exception: Any) -> None:
+        return None
+
+
+class _Products(Library):
+    """How products are computed on a GPU."""
+
+
+class _Cuda(Library):
+    """CUDA: flags of products, and of attention."""
+
+    def sdp_kernel(self, **flags: Any) -> Any:
+        """A block in which ways of computing attention are chosen."""
+        return _Block()
+
+    def flash_sdp_enabled(self) -> bool:
+        """Whether a fused attention is used: no."""
+        return False
+
+    mem_efficient_sdp_enabled = flash_sdp_enabled
+
+    def math_sdp_enabled(self) -> bool:
+        """Whether attention is computed step by step: yes."""
+        return True
+
+    def enable_flash_sdp(self, enabled: bool) -> None:
+        """Has no effect: attention is computed step by step."""
+
+    enable_mem_efficient_sdp = enable_math_sdp = enable_cudnn_sdp = enable_flash_sdp
+
+
+__path__: list[str] = []
+_matmul = {
+    "allow_tf32": False,
+    "allow_fp16_reduced_precision_reduction": True,
+    "allow_bf16_reduced_precision_reduction": True,
+    "fp32_precision": "ieee",
+}
+cudnn = Library(
+    "cudnn",
+    enabled=True,
+    benchmark=False,
+    deterministic=False,
+    allow_tf32=True,
+    benchmark_limit=10,
+)
+cuda = _Cuda("cuda", matmul=_Products("cuda.matmul", **_matmul))
+mps, mkl, mkldnn = Library("mps"), Library("mkl"), Library("mkldnn", enabled=False)
+openmp, opt_einsum = Library("openmp"), Library("opt_einsum", enabled=False)
+cpu = Library("cpu", get_cpu_capability=lambda: "NO AVX")

@@ -1,0 +1,28 @@
+"""Distributions: draws, densities and divergences, under PyTorch's names."""
+
+from typing import Any as _Any
+
+from lantern.torch.distributions import constraints as constraints
+from lantern.torch.distributions.chances import *
+from lantern.torch.distributions.classes import *
+from lantern.torch.distributions.distribution import *
+from lantern.torch.distributions.kl import *
+from lantern.torch.distributions.located import *
+from lantern.torch.distributions.positive import *
+from lantern.torch.distributions.several import *
+from lantern.torch.distributions.transforms import *
+from lantern.torch.paths import lead as _lead
+from lantern.torch.paths import missing as _missing
+
+_lead(
+    __name__,
+    "bernoulli beta binomial categorical cauchy dirichlet exponential gamma geometric "
+    "gumbel half_normal independent laplace log_normal mixture_same_family multinomial "
+    "multivariate_normal negative_binomial normal one_hot_categorical poisson studentT "
+    "transformed_distribution uniform utils",
+)
+
+
+def __getattr__(name: str) -> _Any:
+    """Say which name there is that comes nearest."""
+    raise _missing("module 'torch.distributions'", name, globals())

@@ -1,0 +1,272 @@
+"""Distributions of counts: how often what happens by chance happens."""
+
+import math
+from typing import Any, ClassVar
+
+from lantern.errors import OptionError
+from lantern.torch.distributions import constraints
+from lantern.torch.distributions.distribution import Distribution, broadcast_all
+from lantern.torch.distributions.positive import Gamma
+from lantern.torch.draws import bernoulli, poisson, rng
+from lantern.torch.methods import FUNCTIONS
+from lantern.torch.modes import no_grad
+from lantern.torch.nn.functional import binary_cross_entropy_with_logits, softplus
+from lantern.torch.spacing import arange
+from lantern.torch.tensor import fresh
+from lantern.value import base
+
+__all__ = ["Bernoulli", "Binomial", "Geometric", "NegativeBinomial", "Poisson"]
+
+_lgamma = FUNCTIONS["lgamma"]
+
+
+def clamped(probs: Any) -> Any:
+    """Probabilities whose logarithms are finite."""
+    eps = 1.1920928955078125e-07 if probs.itemsize == 4 else 2.220446049250313e-16
+    return probs.clamp(min=eps, max=1 - eps)
+
+
+class _ByChance(Distribution):
+    """A distribution by probabilities, or by their logits: the other follows."""
+
+    arg_constraints: ClassVar[dict[str, Any]] = {
+        "probs": constraints.unit_interval,
+        "logits": constraints.real,
+    }
+
+    def _take(self, probs: Any, logits: Any) -> Any:
+        """Keep the one that was given, broadcast."""
+        if (probs is None) == (logits is None):
+            raise OptionError(
+                "Either `probs` or `logits` must be specified, but not both."
+            )
+        name = "logits" if probs is None else "probs"
+        (value,) = broadcast_all(logits if probs is None else probs)
+        self.__dict__[name] = value
+        return value
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "probs":
+            value = self.__dict__["logits"].sigmoid()
+        elif name == "logits":
+            inner = clamped(self.__dict__["probs"])
+            value = inner.log() - (-inner).log1p()
+        else:
+            raise AttributeError(name)
+        return value
+
+    @property
+    def param_shape(self) -> Any:
+        """The shape of the probabilities."""
+        return next(self.__dict__[n] for n in self._parameters()).shape
+
+
+class Bernoulli(_ByChance):
+    """1 by chance, else 0.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> Bernoulli(torch.tensor([0.25])).log_prob(torch.tensor([1.0]))
+        tensor([-1.3863])
+    """
+
+    support = constraints.boolean
+    has_enumerate_support = True
+
+    def __init__(
+        self, probs: Any = None, logits: Any = None, validate_args: Any = None
+    ) -> None:
+        super().__init__(self._take(probs, logits).shape, (), validate_args)
+
+    @property
+    def mean(self) -> Any:
+        """The probability of 1."""
+        return self.probs
+
+    @property
+    def mode(self) -> Any:
+        """The more likely value; nan for a tie."""
+        mode = (self.probs >= 0.5).to(self.probs.dtype)
+        return mode.masked_fill(self.probs == 0.5, math.nan)
+
+    @property
+    def variance(self) -> Any:
+        """The expected square of the distance from the mean."""
+        return self.probs * (1 - self.probs)
+
+    def sample(self, sample_shape: Any = ()) -> Any:
+        """Draws without derivative."""
+        with no_grad():
+            return bernoulli(self.probs.expand(self._extended(sample_shape)))
+
+    def log_prob(self, value: Any) -> Any:
+        """The logarithm of the probability of a value."""
+        logits, value = broadcast_all(self.logits, self._checked(value))
+        return -binary_cross_entropy_with_logits(logits, value, reduction="none")
+
+    def entropy(self) -> Any:
+        """The expected value of ``-log_prob``."""
+        return binary_cross_entropy_with_logits(
+            self.logits, self.probs, reduction="none"
+        )
+
+    def enumerate_support(self, expand: bool = True) -> Any:
+        """0 and 1, along a new first axis."""
+        values = arange(2, dtype=self.probs.dtype)
+        values = values.view(-1, *(1,) * len(self.batch_shape))
+        return values.expand(-1, *self.batch_shape) if expand else values
+
+
+class Geometric(_ByChance):
+    """How often a try fails before the first success."""
+
+    support = constraints.nonnegative_integer
+
+    def __init__(
+        self, probs: Any = None, logits: Any = None, validate_args: Any = None
+    ) -> None:
+        super().__init__(self._take(probs, logits).shape, (), validate_args)
+
+    @property
+    def mean(self) -> Any:
+        """The expected value."""
+        return 1 / self.probs - 1
+
+    @property
+    def variance(self) -> Any:
+        """The expected square of the distance from the mean."""
+        return (1 / self.probs - 1) / self.probs
+
+    def sample(self, sample_shape: Any = ()) -> Any:
+        """Draws without derivative."""
+        with no_grad():
+            chance = base(self.probs.expand(self._extended(sample_shape)))
+            drawn = rng().geometric(chance) - 1
+            return fresh(drawn.astype(chance.dtype))
+
+    def log_prob(self, value: Any) -> Any:
+        """The logarithm of the probability of a value."""
+        value, probs = broadcast_all(self._checked(value), self.probs)
+        return value * (-probs).log1p() + self.probs.log()
+
+    def entropy(self) -> Any:
+        """The expected value of ``-log_prob``."""
+        each = binary_cross_entropy_with_logits(
+            self.logits, self.probs, reduction="none"
+        )
+        return each / self.probs
+
+
+class Poisson(Distribution):
+    """Numbers of events at a rate."""
+
+    arg_constraints: ClassVar[dict[str, Any]] = {"rate": constraints.nonnegative}
+    support = constraints.nonnegative_integer
+
+    def __init__(self, rate: Any, validate_args: Any = None) -> None:
+        (self.rate,) = broadcast_all(rate)
+        super().__init__(self.rate.shape, (), validate_args)
+
+    @property
+    def mean(self) -> Any:
+        """The rate."""
+        return self.rate
+
+    variance = mean
+
+    @property
+    def mode(self) -> Any:
+        """The most likely number."""
+        return self.rate.floor()
+
+    def sample(self, sample_shape: Any = ()) -> Any:
+        """Numbers that are drawn."""
+        return poisson(self.rate.detach().expand(self._extended(sample_shape)))
+
+    def log_prob(self, value: Any) -> Any:
+        """The logarithm of the probability of a number."""
+        rate, value = broadcast_all(self.rate, self._checked(value))
+        return FUNCTIONS["xlogy"](value, rate) - rate - _lgamma(value + 1)
+
+
+class Binomial(_ByChance):
+    """How many of a number of tries succeed."""
+
+    arg_constraints: ClassVar[dict[str, Any]] = {
+        "total_count": constraints.nonnegative_integer,
+        **_ByChance.arg_constraints,
+    }
+
+    def __init__(
+        self,
+        total_count: Any = 1,
+        probs: Any = None,
+        logits: Any = None,
+        validate_args: Any = None,
+    ) -> None:
+        given = self._take(probs, logits)
+        self.total_count, given = broadcast_all(total_count, given)
+        self.total_count = self.total_count.to(given.dtype)
+        self.__dict__["logits" if probs is None else "probs"] = given
+        super().__init__(given.shape, (), validate_args)
+
+    @property
+    def support(self) -> Any:
+        """The numbers up to that of the tries."""
+        return constraints.integer_interval(0, self.total_count)
+
+    @property
+    def mean(self) -> Any:
+        """The expected value."""
+        return self.total_count * self.probs
+
+    @property
+    def variance(self) -> Any:
+        """The expected square of the distance from the mean."""
+        return self.total_count * self.probs * (1 - self.probs)
+
+    def sample(self, sample_shape: Any = ()) -> Any:
+        """Numbers that are drawn."""
+        shape = self._extended(sample_shape)
+        probs = base(self.probs.detach().expand(shape))
+        drawn = rng().binomial(base(self.total_count.expand(shape)).astype(int), probs)
+        return fresh(drawn.astype(probs.dtype))
+
+    def log_prob(self, value: Any) -> Any:
+        """The logarithm of the probability of a number."""
+        value, n = self._checked(value), self.total_count
+        ways = _lgamma(n + 1) - _lgamma(value + 1) - _lgamma(n - value + 1)
+        return ways + value * self.logits - n * softplus(self.logits)
+
+
+class NegativeBinomial(Binomial):
+    """How many tries succeed before a number of failures."""
+
+    @property
+    def support(self) -> Any:
+        """The numbers from 0 on."""
+        return constraints.nonnegative_integer
+
+    @property
+    def mean(self) -> Any:
+        """The expected value."""
+        return self.total_count * self.logits.exp()
+
+    @property
+    def variance(self) -> Any:
+        """The expected square of the distance from the mean."""
+        return self.mean / (-self.logits).sigmoid()
+
+    def sample(self, sample_shape: Any = ()) -> Any:
+        """Numbers that are drawn."""
+        with no_grad():
+            rates = Gamma(self.total_count, (-self.logits).exp(), validate_args=False)
+            return poisson(rates.sample(sample_shape))
+
+    def log_prob(self, value: Any) -> Any:
+        """The logarithm of the probability of a number."""
+        value, n = self._checked(value), self.total_count
+        ways = _lgamma(n + value) - _lgamma(value + 1) - _lgamma(n)
+        return (
+            ways - n * softplus(self.logits) - value * softplus(-self.logits)
+        ).masked_fill(n + value == 0, 0.0)

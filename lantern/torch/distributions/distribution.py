@@ -1,0 +1,252 @@
+"""What distributions share: shapes, checks of parameters and values, draws."""
+
+from typing import Any, ClassVar
+
+from lantern.errors import MissingRuleError, OptionError
+from lantern.torch.creation import tensor
+from lantern.torch.distributions import constraints
+from lantern.torch.dtypes import Size, get_default_dtype
+from lantern.torch.methods import FUNCTIONS
+from lantern.torch.modes import no_grad
+from lantern.torch.tensor import Tensor
+
+__all__ = ["Distribution", "Independent", "broadcast_all"]
+
+
+def broadcast_all(*values: Any) -> tuple[Any, ...]:
+    """Numbers and tensors as tensors of one shape."""
+    kinds = [v.dtype for v in values if isinstance(v, Tensor)]
+    kind = kinds[0] if kinds else get_default_dtype()
+    tensors = [v if isinstance(v, Tensor) else tensor(v, dtype=kind) for v in values]
+    return tuple(FUNCTIONS["broadcast_tensors"](*tensors))
+
+
+class Distribution:
+    """A distribution, or a batch of them: one for each element of its parameters.
+
+    Args:
+        batch_shape: the shape of the batch.
+        event_shape: the shape of one draw.
+        validate_args: whether parameters and values are checked.
+
+    Raises:
+        ValueError: for parameters or values that cannot be.
+    """
+
+    has_rsample: Any = False
+    has_enumerate_support = False
+    arg_constraints: ClassVar[dict[str, Any]] = {}
+    support: Any = constraints.dependent
+    _validate = True
+
+    def __init__(
+        self, batch_shape: Any = (), event_shape: Any = (), validate_args: Any = None
+    ) -> None:
+        self._batch_shape, self._event_shape = Size(batch_shape), Size(event_shape)
+        if validate_args is not None:
+            self._validate = validate_args
+        if self._validate:
+            self._check_parameters()
+
+    def _check_parameters(self) -> None:
+        for name, constraint in self.arg_constraints.items():
+            value = self.__dict__.get(name)
+            if isinstance(value, Tensor) and not constraint.check(value.detach()).all():
+                raise OptionError(
+                    f"Expected parameter {name} (Tensor of shape "
+                    f"{tuple(value.shape)}) of distribution {self!r} to satisfy the "
+                    f"constraint {constraint}, but found invalid values:\n{value}"
+                )
+
+    @staticmethod
+    def set_default_validate_args(value: bool) -> None:
+        """Say whether parameters and values are checked from now on."""
+        Distribution._validate = value
+
+    @property
+    def batch_shape(self) -> Size:
+        """The shape of the batch of distributions."""
+        return self._batch_shape
+
+    @property
+    def event_shape(self) -> Size:
+        """The shape of one draw of one of them."""
+        return self._event_shape
+
+    @property
+    def mean(self) -> Any:
+        """The expected value."""
+        raise self._absent("mean")
+
+    @property
+    def mode(self) -> Any:
+        """The most likely value."""
+        raise self._absent("mode")
+
+    @property
+    def variance(self) -> Any:
+        """The expected square of the distance from the mean."""
+        raise self._absent("variance")
+
+    @property
+    def stddev(self) -> Any:
+        """The root of the variance."""
+        return self.variance.sqrt()
+
+    def sample(self, sample_shape: Any = ()) -> Any:
+        """Draws without derivative, in a shape before the distribution's own."""
+        with no_grad():
+            return self.rsample(sample_shape)
+
+    def rsample(self, sample_shape: Any = ()) -> Any:
+        """Draws with a derivative with respect to the parameters."""
+        raise self._absent("rsample")
+
+    def sample_n(self, n: int) -> Any:
+        """As ``sample((n,))``."""
+        return self.sample((n,))
+
+    def log_prob(self, value: Any) -> Any:
+        """The logarithm of the density, or of the probability, at a value."""
+        raise self._absent("log_prob")
+
+    def cdf(self, value: Any) -> Any:
+        """The probability of no more than a value."""
+        raise self._absent("cdf")
+
+    def icdf(self, value: Any) -> Any:
+        """The value up to which there is a probability."""
+        raise self._absent("icdf")
+
+    def entropy(self) -> Any:
+        """The expected value of ``-log_prob``."""
+        raise self._absent("entropy")
+
+    def perplexity(self) -> Any:
+        """The exponential of the entropy."""
+        return self.entropy().exp()
+
+    def enumerate_support(self, expand: bool = True) -> Any:
+        """All values that can be drawn, along a new first axis."""
+        raise self._absent("enumerate_support")
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        """The distribution with its parameters broadcast to a batch."""
+        options = {
+            name: self.__dict__[name].expand(
+                *batch_shape, *self.__dict__[name].shape[len(self.batch_shape) :]
+            )
+            for name in self._parameters()
+        }
+        return type(self)(**options, validate_args=False)
+
+    def _parameters(self) -> list[str]:
+        """The parameters that were given, of those that stand for one another."""
+        return [name for name in self.arg_constraints if name in self.__dict__]
+
+    def _extended(self, sample_shape: Any) -> Size:
+        return Size((*sample_shape, *self._batch_shape, *self._event_shape))
+
+    def _checked(self, value: Any) -> Any:
+        """A value that can be, as a tensor."""
+        if not isinstance(value, Tensor):
+            raise OptionError("The value argument to log_prob must be a Tensor")
+        if self._validate and not self.support.check(value.detach()).all():
+            raise OptionError(
+                f"Expected value argument (Tensor of shape {tuple(value.shape)}) to be "
+                f"within the support ({self.support}) of the distribution {self!r}, "
+                f"but found invalid values:\n{value}"
+            )
+        return value
+
+    def _absent(self, what: str) -> MissingRuleError:
+        return MissingRuleError(f"{type(self).__name__}.{what} is not implemented.")
+
+    def __repr__(self) -> str:
+        shown = (
+            f"{n}: {x if x.numel() == 1 else x.size()}"
+            for n, x in ((n, self.__dict__[n]) for n in self._parameters())
+        )
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+
+class Independent(Distribution):
+    """A distribution whose last batch axes are axes of one draw.
+
+    Args:
+        base_distribution: a distribution with a batch.
+        reinterpreted_batch_ndims: how many of the last axes.
+        validate_args: see ``Distribution``.
+    """
+
+    def __init__(
+        self,
+        base_distribution: Any,
+        reinterpreted_batch_ndims: int,
+        validate_args: Any = None,
+    ) -> None:
+        self.base_dist = base_distribution
+        self.reinterpreted_batch_ndims = n = reinterpreted_batch_ndims
+        shape = base_distribution.batch_shape
+        if n > len(shape):
+            raise OptionError(
+                "Expected reinterpreted_batch_ndims <= len(base_distribution."
+                f"batch_shape), actual {n} vs {len(shape)}"
+            )
+        cut = len(shape) - n
+        event = (*shape[cut:], *base_distribution.event_shape)
+        super().__init__(shape[:cut], event, validate_args)
+
+    @property
+    def has_rsample(self) -> bool:
+        """Whether draws have a derivative."""
+        return bool(self.base_dist.has_rsample)
+
+    @property
+    def support(self) -> Any:
+        """As the distribution's inside."""
+        return self.base_dist.support
+
+    @property
+    def mean(self) -> Any:
+        """The expected value."""
+        return self.base_dist.mean
+
+    @property
+    def mode(self) -> Any:
+        """The most likely value."""
+        return self.base_dist.mode
+
+    @property
+    def variance(self) -> Any:
+        """The expected square of the distance from the mean."""
+        return self.base_dist.variance
+
+    def sample(self, sample_shape: Any = ()) -> Any:
+        """Draws without derivative."""
+        return self.base_dist.sample(sample_shape)
+
+    def rsample(self, sample_shape: Any = ()) -> Any:
+        """Draws with a derivative with respect to the parameters."""
+        return self.base_dist.rsample(sample_shape)
+
+    def _summed(self, x: Any) -> Any:
+        n = self.reinterpreted_batch_ndims
+        return x.sum(tuple(range(-n, 0))) if n else x
+
+    def log_prob(self, value: Any) -> Any:
+        """The logarithm of the density of a whole draw."""
+        return self._summed(self.base_dist.log_prob(value))
+
+    def entropy(self) -> Any:
+        """The expected value of ``-log_prob``."""
+        return self._summed(self.base_dist.entropy())
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        """The distribution with its parameters broadcast to a batch."""
+        n = self.reinterpreted_batch_ndims
+        shape = (*batch_shape, *self.event_shape[:n])
+        return type(self)(self.base_dist.expand(shape), n)
+
+    def __repr__(self) -> str:
+        return f"Independent({self.base_dist}, {self.reinterpreted_batch_ndims})"

@@ -1,0 +1,142 @@
+"""How much one distribution differs from another: the Kullback-Leibler divergence."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from lantern.errors import MissingRuleError
+from lantern.torch.distributions.chances import Bernoulli, Poisson
+from lantern.torch.distributions.classes import Categorical, OneHotCategorical
+from lantern.torch.distributions.distribution import Independent
+from lantern.torch.distributions.located import Laplace, Normal
+from lantern.torch.distributions.positive import Exponential, Gamma, Uniform
+from lantern.torch.distributions.several import Beta, Dirichlet, MultivariateNormal
+from lantern.torch.linalg import solve_triangular
+from lantern.torch.methods import FUNCTIONS
+
+__all__ = ["kl_divergence", "register_kl"]
+
+_digamma, _lgamma = FUNCTIONS["digamma"], FUNCTIONS["lgamma"]
+_table: dict[tuple[type, type], Callable[[Any, Any], Any]] = {}
+
+
+def register_kl(type_p: type, type_q: type) -> Callable[[Any], Any]:
+    """A decorator for the divergence of two classes of distributions."""
+
+    def decorator(function: Any) -> Any:
+        _table[type_p, type_q] = function
+        return function
+
+    return decorator
+
+
+def kl_divergence(p: Any, q: Any) -> Any:
+    """The expected value of ``p.log_prob - q.log_prob`` of draws of p.
+
+    Raises:
+        NotImplementedError: for a pair of classes whose divergence is not known.
+
+    Example:
+        >>> from lantern.torch.distributions import Normal
+        >>> kl_divergence(Normal(0.0, 1.0), Normal(1.0, 1.0))
+        tensor(0.5000)
+    """
+    for a in type(p).__mro__:
+        for b in type(q).__mro__:
+            if (a, b) in _table:
+                return _table[a, b](p, q)
+    raise MissingRuleError(
+        f"kl_divergence: no divergence of {type(p).__name__} and {type(q).__name__} is "
+        "known. Register one with register_kl."
+    )
+
+
+@register_kl(Independent, Independent)
+def _independent(p: Any, q: Any) -> Any:
+    if p.reinterpreted_batch_ndims != q.reinterpreted_batch_ndims:
+        raise MissingRuleError("kl_divergence: two Independent differ in their axes.")
+    return p._summed(kl_divergence(p.base_dist, q.base_dist))
+
+
+@register_kl(Normal, Normal)
+def _normal(p: Any, q: Any) -> Any:
+    ratio = (p.scale / q.scale) ** 2
+    return 0.5 * (ratio + ((p.loc - q.loc) / q.scale) ** 2 - 1 - ratio.log())
+
+
+@register_kl(Laplace, Laplace)
+def _laplace(p: Any, q: Any) -> Any:
+    ratio, away = p.scale / q.scale, (p.loc - q.loc).abs()
+    return -ratio.log() + away / q.scale + ratio * (-away / p.scale).exp() - 1
+
+
+@register_kl(Uniform, Uniform)
+def _uniform(p: Any, q: Any) -> Any:
+    found = ((q.high - q.low) / (p.high - p.low)).log()
+    return found.masked_fill((q.low > p.low) | (q.high < p.high), math.inf)
+
+
+@register_kl(Exponential, Exponential)
+def _exponential(p: Any, q: Any) -> Any:
+    ratio = q.rate / p.rate
+    return ratio - ratio.log() - 1
+
+
+@register_kl(Gamma, Gamma)
+def _gamma(p: Any, q: Any) -> Any:
+    return (
+        q.concentration * (p.rate / q.rate).log()
+        + _lgamma(q.concentration)
+        - _lgamma(p.concentration)
+        + (p.concentration - q.concentration) * _digamma(p.concentration)
+        + (q.rate - p.rate) * (p.concentration / p.rate)
+    )
+
+
+@register_kl(Dirichlet, Dirichlet)
+def _dirichlet(p: Any, q: Any) -> Any:
+    a, b = p.concentration, q.concentration
+    terms = (a - b) * (_digamma(a) - _digamma(a.sum(-1, True)))
+    return (
+        _lgamma(a.sum(-1))
+        - _lgamma(b.sum(-1))
+        - (_lgamma(a) - _lgamma(b)).sum(-1)
+        + terms.sum(-1)
+    )
+
+
+@register_kl(Beta, Beta)
+def _beta(p: Any, q: Any) -> Any:
+    return _dirichlet(p._dirichlet, q._dirichlet)
+
+
+@register_kl(Bernoulli, Bernoulli)
+def _bernoulli(p: Any, q: Any) -> Any:
+    yes = FUNCTIONS["xlogy"](p.probs, p.probs / q.probs)
+    no = FUNCTIONS["xlogy"](1 - p.probs, (1 - p.probs) / (1 - q.probs))
+    return yes + no
+
+
+@register_kl(Categorical, Categorical)
+def _categorical(p: Any, q: Any) -> Any:
+    terms = p.probs * (p.logits - q.logits)
+    return terms.masked_fill(p.probs == 0, 0.0).sum(-1)
+
+
+@register_kl(OneHotCategorical, OneHotCategorical)
+def _one_hot(p: Any, q: Any) -> Any:
+    return _categorical(p._categorical, q._categorical)
+
+
+@register_kl(Poisson, Poisson)
+def _poisson(p: Any, q: Any) -> Any:
+    return p.rate * (p.rate.log() - q.rate.log()) - (p.rate - q.rate)
+
+
+@register_kl(MultivariateNormal, MultivariateNormal)
+def _multivariate(p: Any, q: Any) -> Any:
+    away = solve_triangular(q.scale_tril, (q.loc - p.loc).unsqueeze(-1), upper=False)
+    spread = solve_triangular(q.scale_tril, p.scale_tril, upper=False)
+    squares = (spread**2).sum((-2, -1)) + (away**2).sum((-2, -1))
+    half = q._half_log_det() - p._half_log_det()
+    return half + 0.5 * (squares - p.event_shape[0])

@@ -1,0 +1,218 @@
+"""Distributions that are a form, moved and stretched."""
+
+import math
+from typing import Any, ClassVar
+
+from lantern.torch.creation import full_like
+from lantern.torch.distributions import constraints
+from lantern.torch.distributions.distribution import Distribution, broadcast_all
+from lantern.torch.draws import rand, randn
+from lantern.torch.methods import FUNCTIONS
+
+__all__ = ["Cauchy", "Gumbel", "HalfNormal", "Laplace", "Normal"]
+
+_EULER = 0.57721566490153286
+
+
+class Located(Distribution):
+    """A form that is moved and stretched.
+
+    Args:
+        loc: where it is moved to.
+        scale: by what it is stretched.
+        validate_args: see ``Distribution``.
+    """
+
+    has_rsample = True
+    arg_constraints: ClassVar[dict[str, Any]] = {
+        "loc": constraints.real,
+        "scale": constraints.positive,
+    }
+    support = constraints.real
+
+    def __init__(self, loc: Any, scale: Any, validate_args: Any = None) -> None:
+        self.loc, self.scale = broadcast_all(loc, scale)
+        super().__init__(self.loc.shape, (), validate_args)
+
+    def _standard(self, shape: Any) -> Any:
+        """Draws of the form itself."""
+        raise self._absent("rsample")
+
+    def rsample(self, sample_shape: Any = ()) -> Any:
+        """Draws with a derivative with respect to the parameters."""
+        drawn = self._standard(self._extended(sample_shape))
+        return self.loc + self.scale * drawn.to(self.loc.dtype)
+
+    @property
+    def mean(self) -> Any:
+        """The expected value."""
+        return self.loc
+
+    @property
+    def mode(self) -> Any:
+        """The most likely value."""
+        return self.loc
+
+
+class Normal(Located):
+    """Normal distributions.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> Normal(torch.zeros(2), 1.0).log_prob(torch.zeros(2))
+        tensor([-0.9189, -0.9189])
+    """
+
+    def _standard(self, shape: Any) -> Any:
+        return randn(shape)
+
+    @property
+    def variance(self) -> Any:
+        """The square of the scale."""
+        return self.scale**2
+
+    @property
+    def stddev(self) -> Any:
+        """The scale."""
+        return self.scale
+
+    def log_prob(self, value: Any) -> Any:
+        """The logarithm of the density at a value."""
+        z = (self._checked(value) - self.loc) / self.scale
+        return -(z**2) / 2 - self.scale.log() - math.log(math.sqrt(2 * math.pi))
+
+    def cdf(self, value: Any) -> Any:
+        """The probability of no more than a value."""
+        z = (self._checked(value) - self.loc) / (self.scale * math.sqrt(2))
+        return 0.5 * (1 + z.erf())
+
+    def icdf(self, value: Any) -> Any:
+        """The value up to which there is a probability."""
+        return self.loc + self.scale * (2 * value - 1).erfinv() * math.sqrt(2)
+
+    def entropy(self) -> Any:
+        """The expected value of ``-log_prob``."""
+        return 0.5 + 0.5 * math.log(2 * math.pi) + self.scale.log()
+
+
+class Laplace(Located):
+    """Laplace distributions: exponential on both sides."""
+
+    def _standard(self, shape: Any) -> Any:
+        u = 2 * rand(shape) - 1
+        return -u.sign() * FUNCTIONS["log1p"](-u.abs())
+
+    @property
+    def variance(self) -> Any:
+        """Twice the square of the scale."""
+        return 2 * self.scale**2
+
+    def log_prob(self, value: Any) -> Any:
+        """The logarithm of the density at a value."""
+        return (
+            -(2 * self.scale).log()
+            - (self._checked(value) - self.loc).abs() / self.scale
+        )
+
+    def cdf(self, value: Any) -> Any:
+        """The probability of no more than a value."""
+        z = self._checked(value) - self.loc
+        return 0.5 - 0.5 * z.sign() * FUNCTIONS["expm1"](-z.abs() / self.scale)
+
+    def entropy(self) -> Any:
+        """The expected value of ``-log_prob``."""
+        return 1 + (2 * self.scale).log()
+
+
+class Cauchy(Located):
+    """Cauchy distributions, which have no mean."""
+
+    def _standard(self, shape: Any) -> Any:
+        return (math.pi * (rand(shape) - 0.5)).tan()
+
+    @property
+    def mean(self) -> Any:
+        """nan: there is none."""
+        return full_like(self.loc, math.nan)
+
+    @property
+    def variance(self) -> Any:
+        """inf."""
+        return full_like(self.loc, math.inf)
+
+    def log_prob(self, value: Any) -> Any:
+        """The logarithm of the density at a value."""
+        z = (self._checked(value) - self.loc) / self.scale
+        return -math.log(math.pi) - self.scale.log() - (z**2).log1p()
+
+    def cdf(self, value: Any) -> Any:
+        """The probability of no more than a value."""
+        return ((self._checked(value) - self.loc) / self.scale).atan() / math.pi + 0.5
+
+    def entropy(self) -> Any:
+        """The expected value of ``-log_prob``."""
+        return math.log(4 * math.pi) + self.scale.log()
+
+
+class Gumbel(Located):
+    """Gumbel distributions: of the largest of many draws."""
+
+    def _standard(self, shape: Any) -> Any:
+        return -(-(1 - rand(shape)).log()).clamp(min=1e-30).log()
+
+    @property
+    def mean(self) -> Any:
+        """The expected value."""
+        return self.loc + self.scale * _EULER
+
+    @property
+    def variance(self) -> Any:
+        """The expected square of the distance from the mean."""
+        return (math.pi**2 / 6) * self.scale**2
+
+    def log_prob(self, value: Any) -> Any:
+        """The logarithm of the density at a value."""
+        z = (self.loc - self._checked(value)) / self.scale
+        return z - z.exp() - self.scale.log()
+
+    def entropy(self) -> Any:
+        """The expected value of ``-log_prob``."""
+        return self.scale.log() + (1 + _EULER)
+
+
+class HalfNormal(Distribution):
+    """The sizes of normal draws around 0."""
+
+    has_rsample = True
+    arg_constraints: ClassVar[dict[str, Any]] = {"scale": constraints.positive}
+    support = constraints.nonnegative
+
+    def __init__(self, scale: Any, validate_args: Any = None) -> None:
+        (self.scale,) = broadcast_all(scale)
+        super().__init__(self.scale.shape, (), validate_args)
+
+    @property
+    def mean(self) -> Any:
+        """The expected value."""
+        return self.scale * math.sqrt(2 / math.pi)
+
+    @property
+    def variance(self) -> Any:
+        """The expected square of the distance from the mean."""
+        return self.scale**2 * (1 - 2 / math.pi)
+
+    def rsample(self, sample_shape: Any = ()) -> Any:
+        """Draws with a derivative with respect to the scale."""
+        return Normal(0.0, self.scale).rsample(sample_shape).abs()
+
+    def log_prob(self, value: Any) -> Any:
+        """The logarithm of the density at a value."""
+        return Normal(0.0, self.scale).log_prob(self._checked(value)) + math.log(2)
+
+    def cdf(self, value: Any) -> Any:
+        """The probability of no more than a value."""
+        return 2 * Normal(0.0, self.scale).cdf(self._checked(value)) - 1
+
+    def entropy(self) -> Any:
+        """The expected value of ``-log_prob``."""
+        return Normal(0.0, self.scale).entropy() - math.log(2)

@@ -1,0 +1,77 @@
+"""Nested lists of numbers as arrays: which type they are of, and what is refused."""
+
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from lantern.errors import ArgumentError, EagerError, ShapeError
+from lantern.torch import dtypes
+from lantern.torch.dtypes import promoted
+from lantern.torch.tensor import Tensor
+from lantern.value import base
+
+__all__ = ["array_of"]
+
+_LISTS = (list, tuple)
+
+
+def array_of(data: Any, kind: Any) -> Any:
+    """Numbers, lists and tensors in lists as a new array.
+
+    Args:
+        data: the numbers; tensors of one element count as numbers.
+        kind: NumPy's type; None for the one that holds them all, where Python's floats
+            are of the default type.
+    """
+    if isinstance(data, Tensor):
+        data = base(data)
+    if isinstance(data, np.ndarray | np.generic):
+        dtypes.as_dtype(data.dtype)
+        return np.array(data, dtype=kind)
+    if data is None:
+        raise EagerError("Could not infer dtype of NoneType")
+    found: set[Any] = set()
+    row = data if isinstance(data, _LISTS) else [data]
+    if _collect(row, found):
+        data = _numbers(data)
+    array = np.array(data)
+    if array.dtype.kind in "OUS":
+        raise ArgumentError(f"new(): invalid data type '{type(data).__name__}'")
+    if kind is None:
+        kind = reduce(promoted, found) if found else array.dtype
+        kind = kind if array.size else dtypes.default()
+    return array.astype(kind, copy=False)
+
+
+def _collect(row: Any, found: set[Any]) -> bool:
+    """Note the types of all numbers in lists; whether tensors are among them."""
+    python = {
+        bool: dtypes.BOOL,
+        int: dtypes.I64,
+        float: dtypes.default(),
+        complex: np.result_type(dtypes.default(), np.complex64),
+    }
+    kinds = set(map(type, row))
+    found.update(python[kind] for kind in kinds & python.keys())
+    tensors = False
+    for x in row if kinds - python.keys() else ():
+        if isinstance(x, _LISTS):
+            tensors |= _collect(x, found)
+        elif isinstance(x, Tensor | np.ndarray | np.generic):
+            found.add(base(x).dtype)
+            tensors |= isinstance(x, Tensor)
+        elif type(x) not in python and hasattr(x, "__iter__"):
+            found.add(np.array(x).dtype)
+    return tensors
+
+
+def _numbers(data: Any) -> Any:
+    """Lists with numbers in place of tensors of one element."""
+    if isinstance(data, _LISTS):
+        return [_numbers(x) for x in data]
+    if not isinstance(data, Tensor):
+        return data
+    if base(data).size != 1:
+        raise ShapeError("only one element tensors can be converted to Python scalars")
+    return base(data).item()

@@ -1,0 +1,42 @@
+"""Where PyTorch keeps its layers: every path below leads to ``torch.nn``."""
+
+from typing import Any
+
+from lantern.torch.nn import convolution, normalisation
+from lantern.torch.nn.attention import (
+    NonDynamicallyQuantizableLinear as NonDynamicallyQuantizableLinear,
+)
+from lantern.torch.nn.cells import _Cell
+from lantern.torch.nn.functional.convolution import each
+from lantern.torch.paths import lead
+
+__all__ = ["paths"]
+
+__path__: list[str] = []
+_BatchNorm, _InstanceNorm = normalisation._BatchNorm, normalisation._InstanceNorm
+_NormBase, _ConvNd = normalisation._Running, convolution._Convolution
+RNNCellBase = _Cell
+
+
+def _ntuple(n: int, name: str = "parse") -> Any:
+    """A function that repeats a number n times, and makes others a tuple."""
+    return lambda x: each(x, n)
+
+
+_single, _pair, _triple, _quadruple = map(_ntuple, (1, 2, 3, 4))
+
+
+def __getattr__(name: str) -> Any:
+    """A layer, wherever it stands."""
+    from lantern.torch import nn
+
+    return getattr(nn, name)
+
+
+paths = lead(
+    __name__,
+    "activation batchnorm container conv distance dropout flatten fold instancenorm "
+    "lazy linear loss module normalization padding pixelshuffle pooling rnn sparse "
+    "transformer upsampling utils",
+)
+globals().update(paths)

@@ -1,0 +1,299 @@
+"""Elements of parameters that are held at 0, by a mask."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from lantern.errors import OptionError
+from lantern.torch.creation import ones_like
+from lantern.torch.draws import randperm
+from lantern.torch.nn.parameter import Parameter
+from lantern.torch.tensor import fresh
+from lantern.value import base
+
+__all__ = [
+    "BasePruningMethod", "custom_from_mask", "global_unstructured", "identity",
+    "is_pruned", "l1_unstructured", "ln_structured", "random_structured",
+    "random_unstructured", "remove",
+]  # fmt: skip
+
+
+class BasePruningMethod:
+    """A way of choosing a mask; a subclass defines ``compute_mask``.
+
+    Attributes:
+        PRUNING_TYPE: "unstructured", "structured" or "global".
+    """
+
+    PRUNING_TYPE = "unstructured"
+    _tensor_name: str
+    history: tuple[Any, ...] = ()
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter((*self.history, self))
+
+    def compute_mask(self, t: Any, default_mask: Any) -> Any:
+        """Where a tensor is kept, given where it was kept so far."""
+        raise OptionError(f"{type(self).__name__} does not define compute_mask.")
+
+    def __call__(self, module: Any, inputs: Any) -> None:
+        """Compute the parameter, as a hook before each call does."""
+        setattr(module, self._tensor_name, self.apply_mask(module))
+
+    def apply_mask(self, module: Any) -> Any:
+        """The tensor, held at 0 where the mask says so."""
+        name = self._tensor_name
+        original = getattr(module, f"{name}_orig")
+        return original * getattr(module, f"{name}_mask").to(original.dtype)
+
+    @classmethod
+    def apply(
+        cls,
+        module: Any,
+        name: str,
+        *args: Any,
+        importance_scores: Any = None,
+        **options: Any,
+    ) -> Any:
+        """Prune a parameter; once more, if it is pruned already."""
+        method = cls(*args, **options)
+        method._tensor_name = name
+        before = _method(module, name)
+        if before is None:
+            original = getattr(module, name)
+            mask = fresh(np.ones_like(base(original)))
+            del module._parameters[name]
+            module.register_parameter(f"{name}_orig", original)
+            module.register_buffer(f"{name}_mask", mask)
+        else:
+            method.history = tuple(module._forward_pre_hooks.pop(before))
+        original = getattr(module, f"{name}_orig")
+        mask = getattr(module, f"{name}_mask")
+        scores = original if importance_scores is None else importance_scores
+        found = method._restricted(scores.detach(), mask)
+        setattr(module, f"{name}_mask", found.to(original.dtype))
+        method(module, ())
+        module.register_forward_pre_hook(method)
+        return method
+
+    def _restricted(self, scores: Any, mask: Any) -> Any:
+        """The mask, chosen among what is still kept."""
+        if self.PRUNING_TYPE == "structured":
+            return self.compute_mask(scores, mask)
+        kept = base(mask) != 0
+        part = fresh(base(scores)[kept])
+        found = base(self.compute_mask(part, fresh(np.ones_like(part.primal))))
+        new = np.array(base(mask))
+        new[kept] = found
+        return fresh(new)
+
+
+def _method(module: Any, name: str) -> Any:
+    """The number of the hook that prunes a parameter; None for none."""
+    for key, hook in module._forward_pre_hooks.items():
+        if isinstance(hook, BasePruningMethod) and hook._tensor_name == name:
+            return key
+    return None
+
+
+def _count(amount: Any, size: int) -> int:
+    """How many of several, by a number or a share."""
+    if isinstance(amount, float):
+        if not 0 <= amount <= 1:
+            raise OptionError(
+                f"amount={amount} should be a float in the range [0, 1], or a number."
+            )
+        return round(amount * size)
+    if amount > size:
+        raise OptionError(
+            f"amount={amount} should be smaller than the number of parameters to "
+            f"prune={size}"
+        )
+    return int(amount)
+
+
+def _dropped(size: int, places: Any) -> Any:
+    mask = np.ones(size)
+    mask[places] = 0
+    return mask
+
+
+class Identity(BasePruningMethod):
+    """Nothing is pruned."""
+
+    def compute_mask(self, t: Any, default_mask: Any) -> Any:
+        """The mask as it is."""
+        return default_mask
+
+
+class RandomUnstructured(BasePruningMethod):
+    """Elements that are drawn."""
+
+    def __init__(self, amount: Any) -> None:
+        self.amount = amount
+
+    def _order(self, t: Any) -> Any:
+        return base(randperm(base(t).size))
+
+    def compute_mask(self, t: Any, default_mask: Any) -> Any:
+        """1, but 0 for the first of an order."""
+        size = base(t).size
+        places = self._order(t)[: _count(self.amount, size)]
+        return fresh(_dropped(size, places).reshape(base(t).shape))
+
+
+class L1Unstructured(RandomUnstructured):
+    """Elements of the smallest size."""
+
+    def _order(self, t: Any) -> Any:
+        return np.argsort(np.abs(base(t)).reshape(-1), kind="stable")
+
+
+class RandomStructured(BasePruningMethod):
+    """Slices that are drawn."""
+
+    PRUNING_TYPE = "structured"
+
+    def __init__(self, amount: Any, dim: int = -1) -> None:
+        self.amount, self.dim = amount, dim
+
+    def _order(self, t: Any) -> Any:
+        return base(randperm(base(t).shape[self.dim]))
+
+    def compute_mask(self, t: Any, default_mask: Any) -> Any:
+        """The mask, and 0 for the first slices of an order."""
+        size = base(t).shape[self.dim]
+        places = self._order(t)[: _count(self.amount, size)]
+        shape = [1] * base(t).ndim
+        shape[self.dim] = size
+        return fresh(base(default_mask) * _dropped(size, places).reshape(shape))
+
+
+class LnStructured(RandomStructured):
+    """Slices of the smallest norm."""
+
+    def __init__(self, amount: Any, n: Any, dim: int = -1) -> None:
+        super().__init__(amount, dim)
+        self.n = n
+
+    def _order(self, t: Any) -> Any:
+        rows = np.moveaxis(base(t), self.dim, 0).reshape(base(t).shape[self.dim], -1)
+        return np.argsort(np.linalg.norm(rows, self.n, axis=1), kind="stable")
+
+
+class CustomFromMask(BasePruningMethod):
+    """A mask that is given."""
+
+    PRUNING_TYPE = "structured"
+
+    def __init__(self, mask: Any) -> None:
+        self.mask = mask
+
+    def compute_mask(self, t: Any, default_mask: Any) -> Any:
+        """Both masks."""
+        return default_mask * self.mask.to(default_mask.dtype)
+
+
+def identity(module: Any, name: str) -> Any:
+    """Give a parameter a mask of ones."""
+    Identity.apply(module, name)
+    return module
+
+
+def random_unstructured(module: Any, name: str, amount: Any) -> Any:
+    """Hold elements that are drawn at 0.
+
+    Args:
+        module: which has the parameter.
+        name: the parameter's.
+        amount: how many, or which share.
+    """
+    RandomUnstructured.apply(module, name, amount)
+    return module
+
+
+def l1_unstructured(
+    module: Any, name: str, amount: Any, importance_scores: Any = None
+) -> Any:
+    """Hold the smallest elements at 0.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> layer = l1_unstructured(torch.nn.Linear(4, 2), "weight", 0.5)
+        >>> int((layer.weight == 0).sum())
+        4
+    """
+    L1Unstructured.apply(module, name, amount, importance_scores=importance_scores)
+    return module
+
+
+def random_structured(module: Any, name: str, amount: Any, dim: int) -> Any:
+    """Hold slices that are drawn at 0."""
+    RandomStructured.apply(module, name, amount, dim)
+    return module
+
+
+def ln_structured(
+    module: Any, name: str, amount: Any, n: Any, dim: int, importance_scores: Any = None
+) -> Any:
+    """Hold the slices of the smallest norm of order n at 0."""
+    scores = importance_scores
+    LnStructured.apply(module, name, amount, n, dim, importance_scores=scores)
+    return module
+
+
+def custom_from_mask(module: Any, name: str, mask: Any) -> Any:
+    """Hold elements at 0 where a mask is."""
+    CustomFromMask.apply(module, name, mask)
+    return module
+
+
+def global_unstructured(
+    parameters: Any, pruning_method: Any, importance_scores: Any = None, **options: Any
+) -> None:
+    """Hold elements of several parameters at 0, compared with one another."""
+    parameters, scores = list(parameters), importance_scores or {}
+    values = [
+        base(scores.get((m, n), getattr(m, n))).reshape(-1) for m, n in parameters
+    ]
+    masks = [
+        base(getattr(m, f"{n}_mask", ones_like(getattr(m, n)))).reshape(-1)
+        for m, n in parameters
+    ]
+    method = pruning_method(**options)
+    joined = fresh(np.concatenate(values)), fresh(np.concatenate(masks))
+    found = base(method._restricted(*joined))
+    start = 0
+    for m, n in parameters:
+        shape = base(getattr(m, n)).shape
+        size = int(np.prod(shape))
+        custom_from_mask(m, n, fresh(found[start : start + size].reshape(shape)))
+        start += size
+
+
+def is_pruned(module: Any) -> bool:
+    """Whether a module, or one in it, has a parameter that is pruned."""
+    return any(
+        isinstance(hook, BasePruningMethod)
+        for part in module.modules()
+        for hook in part._forward_pre_hooks.values()
+    )
+
+
+def remove(module: Any, name: str) -> Any:
+    """Let a parameter be one again, with what is pruned at 0."""
+    key = _method(module, name)
+    if key is None:
+        raise OptionError(
+            f"Parameter '{name}' of module {module} has to be pruned before pruning "
+            "can be removed"
+        )
+    method = module._forward_pre_hooks.pop(key)
+    value = method.apply_mask(module)
+    original = module._parameters.pop(f"{name}_orig")
+    original.data = value.detach()
+    del module._buffers[f"{name}_mask"]
+    module.__dict__.pop(name, None)
+    module.register_parameter(name, Parameter(original.data))
+    return module

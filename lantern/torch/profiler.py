@@ -1,0 +1,96 @@
+"""Where a program spends its time: Python's profiler under PyTorch's names."""
+
+import cProfile
+import io
+import pstats
+from enum import Enum
+from typing import Any
+
+from lantern.errors import MissingRuleError
+from lantern.torch.autograd.profiler import record_function as record_function
+
+__all__ = ["ProfilerActivity", "profile", "record_function", "schedule"]
+
+
+class ProfilerActivity(Enum):
+    """What is measured: the CPU, whatever is asked for."""
+
+    CPU = 0
+    CUDA = 1
+    XPU = 2
+
+
+class profile:
+    """A block whose functions are timed.
+
+    Args:
+        options: have no effect, but for ``on_trace_ready``, which is called at the end,
+            and ``enabled``.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> with profile(activities=[ProfilerActivity.CPU]) as found:
+        ...     _ = torch.ones(2) + 1
+        >>> "function calls" in found.key_averages().table(row_limit=3)
+        True
+    """
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        self.inner = cProfile.Profile()
+        self.ready = options.get("on_trace_ready")
+        self.enabled = options.get("enabled", True)
+        self.step_num = 0
+
+    def start(self) -> None:
+        """Begin to measure."""
+        if self.enabled:
+            self.inner.enable()
+
+    def stop(self) -> None:
+        """End it."""
+        self.inner.disable()
+        if self.ready is not None:
+            self.ready(self)
+
+    def __enter__(self) -> "profile":
+        self.start()
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        self.stop()
+
+    def step(self) -> None:
+        """Say that a step is over."""
+        self.step_num += 1
+
+    def key_averages(self, *args: Any, **options: Any) -> "profile":
+        """The measurements."""
+        return self
+
+    def table(self, sort_by: Any = None, row_limit: int = 100, **options: Any) -> str:
+        """The functions that took longest, as a text."""
+        text = io.StringIO()
+        order = "tottime" if "self" in str(sort_by) else "cumulative"
+        pstats.Stats(self.inner, stream=text).sort_stats(order).print_stats(row_limit)
+        return text.getvalue()
+
+    def __str__(self) -> str:
+        return self.table()
+
+    def export_chrome_trace(self, path: Any) -> None:
+        """Raise: calls are counted here, not put in a row."""
+        raise MissingRuleError(
+            "export_chrome_trace: no trace is kept. Print key_averages().table()."
+        )
+
+    export_stacks = export_chrome_trace
+
+
+def schedule(**options: Any) -> Any:
+    """Which steps to measure: all of them."""
+    return lambda step: None
+
+
+def tensorboard_trace_handler(dir_name: Any, *args: Any, **options: Any) -> Any:
+    """What is to be done with measurements: nothing, they can be printed."""
+    return lambda found: None

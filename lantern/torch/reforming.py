@@ -1,0 +1,146 @@
+"""What changes the form that a tensor has, and asks how it lies in memory."""
+
+import mmap
+from typing import Any
+
+import numpy as np
+
+from lantern.errors import EagerError
+from lantern.torch import creation, draws, shaping
+from lantern.torch.operators import in_memory
+from lantern.torch.tensor import Tensor, fresh
+from lantern.torch.versions import owner
+from lantern.torch.writing import refuse_leaf
+from lantern.value import base
+
+__all__ = ["METHODS", "PROPERTIES"]
+
+
+def _in_place(function: Any) -> Any:
+    """A method that makes a tensor a view of itself."""
+
+    def method(self: Tensor, *args: Any, **options: Any) -> Tensor:
+        refuse_leaf(self)
+        z = function(self, *args, **options)
+        self.primal, self.prompt, self.receiver = z.primal, z.prompt, z.receiver
+        return self
+
+    method.__name__ = method.__qualname__ = f"{function.__name__}_"
+    method.__doc__ = f"As ``{function.__name__}``, of the tensor itself."
+    return method
+
+
+def resize_(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
+    """Have another form; elements that are new hold anything.
+
+    Raises:
+        RuntimeError: if a derivative may be asked for.
+    """
+    if self.requires_grad:
+        raise EagerError("cannot resize variables that require grad")
+    shape = creation.shape_of(sizes)
+    flat = np.ascontiguousarray(in_memory(self)).reshape(-1)
+    size = int(np.prod(shape))
+    if size > flat.size:
+        flat = np.concatenate([flat, np.zeros(size - flat.size, flat.dtype)])
+    self.primal = flat[:size].reshape(shape)
+    return self
+
+
+def resize_as_(self: Tensor, other: Tensor) -> Tensor:
+    """Have the form of another tensor."""
+    return resize_(self, *base(other).shape)
+
+
+def new(self: Tensor, *data: Any, **options: Any) -> Tensor:
+    """A new tensor of this one's type: of data, or of lengths of axes."""
+    if len(data) == 1 and not isinstance(data[0], int):
+        return creation.tensor(data[0], dtype=self.dtype, device=self.device)
+    return creation.empty(*data or (0,), dtype=self.dtype, device=self.device)
+
+
+def storage_offset(self: Tensor) -> int:
+    """How many elements of the memory lie before the first one."""
+    array = in_memory(self)
+    whole = owner(array)
+    start: int = whole.__array_interface__["data"][0]
+    offset: int = array.__array_interface__["data"][0] - start
+    return offset // array.itemsize
+
+
+def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
+    """Take one value along the diagonal."""
+    if base(self).ndim < 2:
+        raise EagerError("dimensions must larger than 1")
+    where = np.zeros(base(self).shape, np.bool_)
+    np.fill_diagonal(where, True, wrap)
+    return self.masked_fill_(fresh(where), fill_value)
+
+
+def is_set_to(self: Tensor, tensor: Tensor) -> bool:
+    """Whether two tensors show the same part of the same memory in one form."""
+    a, b = in_memory(self), in_memory(tensor)
+    place = a.__array_interface__["data"][0] == b.__array_interface__["data"][0]
+    return place and a.shape == b.shape and a.strides == b.strides
+
+
+def storage(self: Tensor) -> Tensor:
+    """The memory in a row, as a tensor: it has ``data_ptr``, ``size`` and elements."""
+    return fresh(owner(in_memory(self)).reshape(-1))
+
+
+def share_memory_(self: Tensor) -> Tensor:
+    """Move a tensor's array to memory that forked processes share; the tensor itself.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.ones(2).share_memory_()
+        >>> child = torch.multiprocessing.Process(target=x.fill_, args=(3.0,))
+        >>> child.start()
+        >>> child.join()
+        >>> x
+        tensor([3., 3.])
+    """
+    array = base(self)
+    if isinstance(array, np.ndarray | np.generic) and not is_shared(self):
+        memory = mmap.mmap(-1, max(array.nbytes, 1))
+        shared = np.frombuffer(memory, array.dtype, array.size).reshape(array.shape)
+        shared[...] = array
+        self.primal = shared
+    return self
+
+
+def is_shared(self: Tensor) -> bool:
+    """Whether a tensor's array lies in memory that forked processes share."""
+    array = base(self)
+    while isinstance(array, np.ndarray):
+        array = array.base
+    return isinstance(array, memoryview) and isinstance(array.obj, mmap.mmap)
+
+
+METHODS: dict[str, Any] = {
+    f.__name__: f
+    for f in (
+        fill_diagonal_, is_set_to, is_shared, new, resize_, resize_as_, share_memory_,
+        storage, storage_offset,
+    )
+}  # fmt: skip
+METHODS |= {
+    f"{name}_": _in_place(shaping.functions[name])
+    for name in "squeeze swapaxes swapdims t transpose unsqueeze".split()
+}
+METHODS |= {
+    "adjoint": shaping.matrix_transposed,
+    "bernoulli": draws.bernoulli,
+    "multinomial": draws.multinomial,
+    "untyped_storage": storage,
+}
+PROPERTIES: dict[str, Any] = {
+    "is_cpu": lambda self: self.device.type == "cpu",
+    "is_meta": lambda self: False,
+    "is_mps": lambda self: False,
+    "is_nested": lambda self: False,
+    "is_quantized": lambda self: False,
+    "is_xpu": lambda self: False,
+    "name": lambda self: None,
+}

@@ -1,0 +1,147 @@
+"""Whole modules in files: classes are named, attributes are stored, no code is.
+
+A module that is read is an object of a class that the program knows, made without its
+constructor, with the attributes that the file has. A class of the program's own must be
+allowed: by ``weights_only=False``, or by ``safe_globals``.
+"""
+
+import argparse
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+from lantern.errors import ArgumentError, FileFormatError
+
+__all__ = ["add_safe_globals", "clear_safe_globals", "get_safe_globals", "safe_globals"]
+
+_allowed: list[Any] = []
+
+
+def add_safe_globals(safe_globals: Iterable[Any]) -> None:
+    """Allow classes, whose objects a file may hold."""
+    _allowed.extend(safe_globals)
+
+
+def get_safe_globals() -> list[Any]:
+    """The classes that are allowed."""
+    return list(_allowed)
+
+
+def clear_safe_globals() -> None:
+    """Allow no classes any more."""
+    _allowed.clear()
+
+
+class safe_globals:
+    """A block in which classes are allowed, whose objects a file may hold."""
+
+    def __init__(self, safe_globals: Iterable[Any]) -> None:
+        self.added = list(safe_globals)
+
+    def __enter__(self) -> None:
+        self.before = get_safe_globals()
+        _allowed.extend(self.added)
+
+    def __exit__(self, *exception: Any) -> None:
+        _allowed[:] = self.before
+
+
+def _functions() -> dict[str, Any]:
+    """The functions that a module may have among its attributes, by name."""
+    from lantern.torch.methods import FUNCTIONS
+    from lantern.torch.nn import functional
+
+    found = {f"torch.{name}": f for name, f in FUNCTIONS.items()}
+    for name, f in vars(functional).items():
+        if callable(f):
+            found[f"torch.nn.functional.{name}"] = f
+    return found
+
+
+def is_whole(x: Any) -> bool:
+    """Whether an object is stored as its class and its attributes."""
+    from lantern.torch.nn.module import Module
+
+    return isinstance(x, Module | argparse.Namespace)
+
+
+def packed_object(x: Any, path: str, pack: Any) -> Any:
+    """A module, or what its attributes may be besides plain data, for JSON.
+
+    Args:
+        x: the object.
+        path: where it is.
+        pack: how an attribute at a path is stored.
+    """
+    if callable(x) and not is_whole(x):
+        for name, function in _functions().items():
+            if function is x:
+                return {"function": name}
+    if isinstance(x, set | frozenset):
+        return {"set": [pack(v, path) for v in sorted(x, key=repr)]}
+    if isinstance(x, bytes):
+        return {"bytes": x.hex()}
+    if not is_whole(x):
+        raise ArgumentError(
+            f"torch.save: an object of class {type(x).__name__} at "
+            f"{path or 'the top'!r} could only be saved as code. Save a state_dict()."
+        )
+    kind = type(x)
+    if "<locals>" in kind.__qualname__:
+        raise ArgumentError(
+            f"torch.save: the class {kind.__qualname__} at {path or 'the top'!r} is "
+            "defined inside of a function, and cannot be found again. Save a "
+            "state_dict()."
+        )
+    items = [
+        [name, pack(value, f"{path}.{name}" if path else name)]
+        for name, value in vars(x).items()
+    ]
+    return {"object": [kind.__module__, kind.__qualname__, items]}
+
+
+def _found(module: str, name: str) -> Any:
+    """A class among those that the program knows."""
+    place: Any = sys.modules.get(module)
+    for word in name.split("."):
+        place = getattr(place, word, None)
+    return place
+
+
+def unpacked_object(kind: str, inner: Any, unpack: Any, trusted: bool) -> Any:
+    """An object from its JSON: see ``packed_object``.
+
+    Args:
+        kind: what it is.
+        inner: its parts.
+        unpack: how an attribute is read.
+        trusted: whether classes need not be allowed.
+    """
+    from lantern.torch.nn.module import Module
+
+    if kind == "function":
+        return _functions()[inner]
+    if kind == "set":
+        return {unpack(v) for v in inner}
+    if kind == "bytes":
+        return bytes.fromhex(inner)
+    module, name, items = inner
+    found = _found(module, name)
+    if found is None:
+        raise FileFormatError(
+            f"torch.load: the file holds an object of class {module}.{name}, which "
+            "this program does not have. Define or import the class first."
+        )
+    namespace = found is argparse.Namespace
+    if not (namespace or (isinstance(found, type) and issubclass(found, Module))):
+        raise FileFormatError(f"torch.load: {module}.{name} is no class of modules.")
+    ours = namespace or module.startswith("lantern.")
+    if not (ours or trusted or any(found is c for c in _allowed)):
+        raise FileFormatError(
+            f"Weights only load failed: the file holds an object of class "
+            f"{module}.{name}. Say weights_only=False, or allow it with "
+            "torch.serialization.safe_globals, if you trust the file."
+        )
+    made = object.__new__(found)
+    made.__dict__.update({str(key): unpack(value) for key, value in items})
+    return made
