@@ -69,6 +69,6 @@ def missing(what: str, name: str, known: Iterable[str]) -> AttributeError:
     """
     public = [] if name.startswith("_") else [n for n in known if n[:1] != "_"]
     near = difflib.get_close_matches(name, public, 1, 0.5)
-    hint = f" Did you mean: {near[0]!r}?" if near else ""
+    hint = f". Did you mean: {near[0]!r}?" if near else ""
     # With an object of its own, so that Python does not look for a name as well.
-    return AttributeError(f"{what} has no attribute {name!r}.{hint}", obj=what)
+    return AttributeError(f"{what} has no attribute {name!r}{hint}", obj=what)

@@ -42,7 +42,7 @@ class Simple(Module):
         """The function's value."""
         own = self.__dict__
         buffers = own["_buffers"]
-        given = named | {
+        given = {
             name: own[name]
             if name in own
             else buffers[name]
