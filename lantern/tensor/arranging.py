@@ -3,7 +3,7 @@
 import math
 from typing import Any
 
-from lantern.errors import ShapeError
+from lantern.errors import MissingRuleError, ShapeError
 from lantern.namespace import namespace
 from lantern.op import linear
 from lantern.tensor.indexing import scatter, take
@@ -116,6 +116,10 @@ def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Any:
                [1., 3.]])
     """
     m = as_array(m)
+    if k != int(k):
+        raise MissingRuleError(
+            f"rot90: no rule for {k!r} right angles. Give a whole number for k."
+        )
     numpy_namespace.rot90(numpy_namespace.broadcast_to(0, m.shape), k, axes)  # raises
     first, second = axes
     if k % 4 == 0:

@@ -159,10 +159,17 @@ def _inverse(x: Any, unused: Any) -> Any:
     return namespace(x).ieee_divide(1, x * usable + filled)
 
 
-def _with_phases(v: Any, partner: Any = None) -> tuple[Any, Any]:
+def _with_phases(
+    v: Any, partner: Any = None, of_real: bool = False
+) -> tuple[Any, Any]:
     """Complex vectors as columns, each with its largest component real and positive.
 
     A partner's rows turn against them, so that their product stays.
+
+    Args:
+        v: the vectors.
+        partner: other vectors, as rows.
+        of_real: whether they come from a real matrix: then real ones stay as they are.
     """
     if not is_complex(v):
         return v, partner
@@ -172,6 +179,9 @@ def _with_phases(v: Any, partner: Any = None) -> tuple[Any, Any]:
     xp = namespace(v)
     component = xp.sum(v * chosen, axis=-2, keepdims=True)
     phase = xp.conj(component) / xp.abs(component)
+    if of_real:
+        are_real = (plain.imag == 0).all(axis=-2, keepdims=True)
+        phase = xp.where(are_real, 1.0, phase)
     return v * phase, None if partner is None else conj_transpose(phase) * partner
 
 
@@ -187,8 +197,9 @@ def eig(a: Any) -> Any:
         >>> eig(np.array([[2.0, 1.0], [0.0, 3.0]])).eigenvalues.real
         array([2., 3.])
     """
-    w, v = _eig(as_array(a))
-    return EigResult(w, _with_phases(v)[0])
+    a = as_array(a)
+    w, v = _eig(a)
+    return EigResult(w, _with_phases(v, of_real=not is_complex(a))[0])
 
 
 def eigvals(a: Any) -> Any:
