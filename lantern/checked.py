@@ -19,7 +19,7 @@ from lantern.freezing import Freezer
 from lantern.inside import read_only
 from lantern.op import kind_of
 from lantern.tree import tree_leaves
-from lantern.value import Receiver, Replayable, base
+from lantern.value import Receiver, Replayable, Value, base
 from lantern.watching import Line, Watched, user_line
 
 __all__ = ["Checked", "Report", "Settings"]
@@ -125,7 +125,7 @@ def _saved(started: Any) -> Iterator[Any]:
 
 def _bytes(x: Any) -> Any:
     """What tells whether an array is a copy of another."""
-    if not hasattr(type(x), "tobytes"):
+    if isinstance(x, Value) or not hasattr(type(x), "tobytes"):
         return None
     return x.shape, x.dtype.str, x.tobytes()
 

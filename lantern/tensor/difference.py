@@ -62,7 +62,9 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
         array([0., 3., 5.])
     """
     ary = asarray(ary)
+    xp = array_namespace(base(ary))
     parts = [to_begin, diff(reshape(ary, -1)), to_end]
+    parts = [xp.asarray(x) if isinstance(x, int | float) else x for x in parts]
     parts = [cast(asarray(x), ary.dtype, "same_kind") for x in parts if x is not None]
     return concat([reshape(x, -1) for x in parts])
 
