@@ -159,9 +159,7 @@ def _inverse(x: Any, unused: Any) -> Any:
     return namespace(x).ieee_divide(1, x * usable + filled)
 
 
-def _with_phases(
-    v: Any, partner: Any = None, of_real: bool = False
-) -> tuple[Any, Any]:
+def _with_phases(v: Any, partner: Any = None, of_real: bool = False) -> tuple[Any, Any]:
     """Complex vectors as columns, each with its largest component real and positive.
 
     A partner's rows turn against them, so that their product stays.
