@@ -212,7 +212,11 @@ def _unary(rule: RuleFunction, elementwise: bool) -> Function:
             args = tuple([kept(prompt, a) for a in args])
         if statics:
             statics = {name: kept(prompt, a) for name, a in statics.items()}
-        started = begin(prompt, rule, (x.primal, *args), statics)
+        begin = prompt.begin
+        if begin is None:
+            started = rule(x.primal, *args, **statics)
+        else:
+            started = begin(rule, (x.primal, *args), statics)
         z = first(started)
         cls = value_class(z) if type(z) in alone else type(x)
         left = (x.receiver,) if lazy else x.receiver

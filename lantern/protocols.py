@@ -82,6 +82,10 @@ _REFLECTED = {
 }
 
 
+def _nothing(x: Any) -> Any:
+    return NotImplemented
+
+
 def works_on_plain_values(name: str) -> bool:
     """Whether a function of NumPy has derivative zero, and a plain result."""
     return name in _PLAIN
@@ -181,13 +185,15 @@ class ArrayProtocols:
         self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any
     ) -> Any:
         """Run a universal function of NumPy or SciPy by the rule of its name."""
+        name = ufunc.__name__
+        if name in _REFLECTED and method == "__call__" and not kwargs:
+            x, y = inputs
+            if y is self and not isinstance(x, Value):
+                z = getattr(self, _REFLECTED[name], _nothing)(x)
+                if z is not NotImplemented:
+                    return z
         if len(inputs) > 1 and any(map(is_container, inputs)):
             return NotImplemented
-        name = ufunc.__name__
-        if method == "__call__" and not kwargs and name in _REFLECTED:
-            z = self._operator(name, *inputs)
-            if z is not NotImplemented:
-                return z
         if kwargs.get("out") is not None:
             b = _taken_out(f"numpy.{name}", kwargs)
             z = self.__array_ufunc__(ufunc, method, *inputs, **kwargs)
@@ -209,12 +215,6 @@ class ArrayProtocols:
         if function is not None and not kwargs:
             return function(*inputs)
         return _call(f"numpy.{name}", function, inputs, kwargs)
-
-    def _operator(self, name: str, x: Any, y: Any) -> Any:
-        """What ``x + y`` and the like do where y is tracked and x is an array."""
-        if isinstance(x, Value):
-            return NotImplemented
-        return getattr(y, _REFLECTED[name], lambda x: NotImplemented)(x)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         """Run an array function of NumPy by the rule of its name."""

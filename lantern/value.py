@@ -78,11 +78,10 @@ class Level(Prompt):
     @property
     def kept(self) -> dict[int, tuple[Any, Any]]:
         """Weak references to large constants, and to the copies that rules keep."""
-        try:
-            return self._kept
-        except AttributeError:  # made when it is needed: most derivatives have none
-            self._kept: dict[int, tuple[Any, Any]] = {}
-            return self._kept
+        known: dict[int, tuple[Any, Any]] | None = getattr(self, "_kept", None)
+        if known is None:  # made when it is needed: most derivatives have none
+            self._kept = known = {}
+        return known
 
     def drop(self, receiver: "Receiver") -> None:
         """In place of ``suspend``: keep nothing, so that the derivative is zero."""

@@ -25,8 +25,10 @@ def unbroadcast(x: Any, shape: tuple[int, ...]) -> Any:
     """
     if not x.shape:
         return namespace(x).broadcast_to(x, shape) if shape else x
+    if not shape:
+        return namespace(x).sum(x)
     extra = len(x.shape) - len(shape)
-    if extra > 0 and shape and all(n == 1 for n in x.shape[:extra]):
+    if extra > 0 and all(n == 1 for n in x.shape[:extra]):
         x, extra = x.reshape(x.shape[extra:]), 0  # nothing to sum: a batch of one
     summed = [
         i for i, n in enumerate(x.shape) if i < extra or shape[i - extra] == 1 != n

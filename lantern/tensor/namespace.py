@@ -199,9 +199,11 @@ class ArrayNamespace:
 class NumpyNamespace(ArrayNamespace):
     """NumPy's functions; on the ways that every program takes, in fewer steps."""
 
-    def sum(self, x: Any, axis: Any = None, **options: Any) -> Any:
+    def sum(
+        self, x: Any, axis: Any = None, dtype: Any = None, keepdims: Any = False
+    ) -> Any:
         """The sum over axes."""
-        return np.add.reduce(x, axis, **options)
+        return np.add.reduce(x, axis, dtype, keepdims=keepdims)
 
     def max(self, x: Any, axis: Any = None, **options: Any) -> Any:
         """The largest elements over axes."""

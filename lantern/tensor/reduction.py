@@ -59,6 +59,8 @@ def sum(
         >>> sum(np.array([[1.0, 2.0], [3.0, 4.0]]), axis=0)
         array([4., 6.])
     """
+    if dtype is out is initial is None and where is True and getattr(a, "rank", False):
+        return _sum(a, axis, keepdims)
     z = of_type(_sum(prepared("sum", a, dtype, out, where), axis, keepdims), dtype)
     return z if initial is None else z + initial
 
