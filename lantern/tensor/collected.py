@@ -44,8 +44,10 @@ class Product(Contribution):
         if len(shape) > 2:
             x, z_bar = self.x, self.z_bar
             return x.mT * z_bar if x.shape[-2] == 1 else x.mT @ z_bar
-        # Of single rows, NumPy's ``@`` takes twenty times as long.
         x, z_bar = self.factors(shape)
+        if x.shape[0] == 1 and type(x) not in buffers:
+            return x.T * z_bar  # in a ``vmap`` a row for each example
+        # Of single rows, NumPy's ``@`` takes twenty times as long.
         return namespace(x).dot(x.T, z_bar)
 
     def factors(self, shape: tuple[int, ...]) -> tuple[Any, Any]:
