@@ -27,12 +27,14 @@ from lantern.torch.paths import absent as _absent
 from lantern.torch.paths import lead as _lead
 from lantern.torch.paths import missing as _missing
 from lantern.torch.printing import set_printoptions as set_printoptions
+from lantern.torch.reforming import METHODS as _FORMS
 from lantern.torch.results import with_out as _with_out
 from lantern.torch.settings import *
 from lantern.torch.spacing import *
 from lantern.torch.tensor import *
 
 globals().update({name: _with_out(f) for name, f in _FUNCTIONS.items()} | _TYPES)
+globals()["resize_as_"] = _FORMS["resize_as_"]
 
 # What is written in place has a function as well: ``torch.relu_(x)``.
 globals().update(

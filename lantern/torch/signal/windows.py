@@ -36,8 +36,10 @@ def _window(
     requires_grad: bool = False,
 ) -> Tensor:
     """A window from a function of the places 0 to M - 1, and the last one's number."""
-    kind = dtypes.default() if dtype is None else as_numpy_dtype(dtype)
-    if kind not in (dtypes.F32, dtypes.F64):
+    kind = dtypes.default()
+    if dtype is not None and dtype is not dtypes.bfloat16:
+        kind = as_numpy_dtype(dtype)
+    if dtype is dtypes.bfloat16 or kind not in (dtypes.F32, dtypes.F64):
         raise ShapeError(f"expects float32 or float64 dtypes, got: {dtype}")
     if layout not in (None, "torch.strided"):
         raise ShapeError(f"is implemented for strided tensors only, got: {layout}")
