@@ -32,12 +32,12 @@ def _wait_if_long(collections: Any, info: dict[str, int]) -> None:
     delimiter = copy_context().get(innermost)
     if delimiter is None or delimiter.movable or not delimiter.live:
         return
-    waiting, usual = len(delimiter.waiting), gc.get_threshold()
-    if delimiter.thresholds is None:
-        free = usual[0] and usual[2] < _RARELY  # in use, and not raised by another
+    waiting, now = len(delimiter.waiting), gc.get_threshold()
+    if delimiter.thresholds is None:  # free: in use, and not raised by another
+        usual, free = now, now[0] > 0 and now[2] < _RARELY
     else:
         usual, raised = delimiter.thresholds
-        free = gc.get_threshold() == raised
+        free = now == raised
     # Calls that a batch has put down wait as well, but elsewhere: in the middle
     # generation are many objects of one kind or the other.
     if not free or (waiting < _MANY and not info["generation"]):

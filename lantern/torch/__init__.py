@@ -27,14 +27,12 @@ from lantern.torch.paths import absent as _absent
 from lantern.torch.paths import lead as _lead
 from lantern.torch.paths import missing as _missing
 from lantern.torch.printing import set_printoptions as set_printoptions
-from lantern.torch.reforming import METHODS as _FORMS
 from lantern.torch.results import with_out as _with_out
 from lantern.torch.settings import *
 from lantern.torch.spacing import *
 from lantern.torch.tensor import *
 
 globals().update({name: _with_out(f) for name, f in _FUNCTIONS.items()} | _TYPES)
-globals()["resize_as_"] = _FORMS["resize_as_"]
 
 # What is written in place has a function as well: ``torch.relu_(x)``.
 globals().update(
@@ -43,8 +41,8 @@ globals().update(
         for name in (
             "abs acos acosh asin asinh atan atanh ceil clamp clamp_max clamp_min clip "
             "cos cosh deg2rad erf erfc exp exp2 expm1 fill fix floor frac ldexp log "
-            "log10 log1p log2 logit nan_to_num neg rad2deg reciprocal relu round rsqrt "
-            "sigmoid sin sinc sinh sqrt square tan tanh trunc xlogy zero"
+            "log10 log1p log2 logit nan_to_num neg rad2deg reciprocal relu resize_as "
+            "round rsqrt sigmoid sin sinc sinh sqrt square tan tanh trunc xlogy zero"
         ).split()
     }
 )

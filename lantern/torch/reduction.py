@@ -320,8 +320,7 @@ def vector_norm(
     x = _needs_floating("linalg.vector_norm", x, dtype)
     if not base(x).shape:
         axes(dim, x)
-        z = vector_norm(x.reshape(1), ord)
-        return z
+        return vector_norm(x.reshape(1), ord)
     return call(norms.vector_norm, x, ord=ord, axis=axes(dim, x), keepdims=keepdim)
 
 

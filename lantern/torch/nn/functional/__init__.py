@@ -1,6 +1,5 @@
 """Functions of tensors that layers are made of, under PyTorch's names."""
 
-import difflib as _difflib
 from typing import Any as _Any
 
 from lantern.torch.nn.functional.activation import *
@@ -15,13 +14,9 @@ from lantern.torch.nn.functional.normalisation import *
 from lantern.torch.nn.functional.pooling import *
 from lantern.torch.nn.functional.sampling import *
 from lantern.torch.nn.functional.shaping import *
+from lantern.torch.paths import missing as _missing
 
 
 def __getattr__(name: str) -> _Any:
     """Say which name there is that comes nearest."""
-    known = [n for n in globals() if not n.startswith("_")]
-    near = _difflib.get_close_matches(name, known, 1, 0.5)
-    hint = f" Did you mean: {near[0]!r}?" if near else ""
-    raise AttributeError(
-        f"module 'torch.nn.functional' has no attribute {name!r}.{hint}"
-    )
+    raise _missing("module 'torch.nn.functional'", name, globals())
