@@ -134,7 +134,7 @@ def entr(x: Any, /) -> Any:
         >>> entr(1.0), entr(-1.0)
         (-0.0, -inf)
     """
-    return choice.where(x < 0, -math.inf, -xlogy(x, choice.where(x < 0, 1.0, x)))
+    return choice.where(x < 0, -math.inf, xlogy(-x, choice.where(x < 0, 1.0, x)))
 
 
 def rel_entr(x: Any, y: Any, /) -> Any:

@@ -157,6 +157,11 @@ def conj_physical(input: Tensor) -> Any:
     return elementwise.conj(input)
 
 
+def adjoint(input: Tensor) -> Any:
+    """The matrices along the last two axes transposed, and conjugated."""
+    return elementwise.conj(shaping.matrix_transposed(input))
+
+
 def polar(abs: Tensor, angle: Tensor) -> Any:
     """Complex numbers of their absolute values and angles."""
     if base(abs).dtype != base(angle).dtype:

@@ -183,14 +183,14 @@ def pin_memory(self: Tensor, device: Any = None) -> Tensor:
     return self
 
 
-def real_part(self: Tensor) -> Tensor:
-    """The real part."""
-    return elementwise.real(self)
-
-
-def imaginary_part(self: Tensor) -> Tensor:
-    """The imaginary part."""
-    return elementwise.imag(self)
+def matrix_adjoint(self: Tensor) -> Tensor:
+    """A matrix transposed, and conjugated."""
+    if base(self).ndim not in (0, 2):
+        raise EagerError(
+            f"tensor.H is only supported on matrices (2-D tensors). Got "
+            f"{base(self).ndim}-D tensor."
+        )
+    return further.adjoint(self) if base(self).ndim else self
 
 
 def invert(self: Tensor) -> Tensor:
@@ -359,17 +359,17 @@ FURTHER = {
 }
 PROPERTIES = {
     "T": shaping.reversed_axes,
-    "H": shaping.matrix_transposed,
-    "mH": shaping.matrix_transposed,
+    "H": matrix_adjoint,
+    "mH": further.adjoint,
     "mT": shaping.matrix_transposed,
-    "imag": imaginary_part,
+    "imag": elementwise.imag,
     "is_cuda": lambda self: self.device.type == "cuda",
     "is_sparse": lambda self: False,
     "itemsize": element_size,
     "layout": lambda self: "torch.strided",
     "nbytes": lambda self: base(self).nbytes,
     "output_nr": lambda self: 0,
-    "real": real_part,
+    "real": elementwise.real,
 }
 NO_METHODS = {
     *elementwise.NO_METHODS,

@@ -130,7 +130,6 @@ METHODS |= {
     for name in "squeeze swapaxes swapdims t transpose unsqueeze".split()
 }
 METHODS |= {
-    "adjoint": shaping.matrix_transposed,
     "bernoulli": draws.bernoulli,
     "multinomial": draws.multinomial,
     "untyped_storage": storage,

@@ -151,6 +151,8 @@ torch.gradient(k); torch.ldexp(k, k); m.sign()
 k.addmv(i[:, :3], k, beta=0.5, alpha=2.5)
 torch.nn.functional.relu6(k); m.scatter_reduce(0, i, m, 'amax', include_self=False)
 torch.signal.windows.gaussian(5, std=-1); torch.nextafter(a.detach(), b.detach())
+torch.complex(a, b).mH * 1; torch.complex(a, b).H * 1; a.adjoint(); a.H; c.H
+torch.adjoint(torch.complex(a, b)) * 1; torch.complex(a, b).cov(); torch.complex(a, b).svd()[1]
 """
 SOURCES = [e.strip() for e in EXPRESSIONS.replace("\n", ";").split(";") if e.strip()]
 
@@ -171,6 +173,13 @@ torch.linalg.vector_norm(a, 3); torch.linalg.inv(a); q.inverse(); q.det()
 torch.linalg.multi_dot([a, q, q]); torch.matrix_exp(q * 0.1)
 torch.linalg.eigh(q + q.T)[0]; torch.linalg.qr(q)[1].abs()
 torch.linalg.svd(a, full_matrices=False)[1]; torch.linalg.lstsq(a.T, v).solution
+torch.linalg.cholesky(torch.complex(torch.eye(4) * 9 + q + q.T, q - q.T))
+torch.linalg.eigvalsh(torch.complex(q, q.flip(0)))
+torch.linalg.eigvalsh(torch.complex(q, q.flip(0)), UPLO='U')
+torch.cholesky_inverse(torch.complex(q.tril() + torch.eye(4) * 3, q.tril(-1)))
+torch.cholesky_solve(v[:, None] + 0j, torch.complex(q + torch.eye(4) * 3, q).tril())
+torch.linalg.svd(torch.complex(a, b), full_matrices=False)[1]
+torch.linalg.pinv(torch.complex(q + q.T, q - q.T), hermitian=True)
 """
 SOURCES_OF_MATRICES = [
     e.strip() for e in LINEAR_ALGEBRA.replace("\n", ";").split(";") if e.strip()
