@@ -17,6 +17,8 @@ from typing import Any as _Any
 from lantern.torch.dtypes import *  # isort: skip
 from lantern.torch import autograd as autograd
 from lantern.torch.creation import *
+from lantern.torch.documented import document as _document
+from lantern.torch.documented import in_place as _in_place
 from lantern.torch.draws import *
 from lantern.torch.legacy import TYPES as _TYPES
 from lantern.torch.methods import FUNCTIONS as _FUNCTIONS
@@ -32,6 +34,9 @@ from lantern.torch.settings import *
 from lantern.torch.spacing import *
 from lantern.torch.tensor import *
 
+_document("torch", globals() | _FUNCTIONS | _TYPES)
+_document("Tensor", vars(Tensor))
+_in_place(Tensor)
 globals().update({name: _with_out(f) for name, f in _FUNCTIONS.items()} | _TYPES)
 
 # What is written in place has a function as well: ``torch.relu_(x)``.
@@ -106,22 +111,46 @@ globals()["fx"].wrap = lambda fn: fn  # it marks what is not to be written down
 
 
 def is_floating_point(input: _Any) -> _Any:
-    """Whether a tensor holds real floating-point numbers."""
+    """Whether a tensor holds real floating-point numbers.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.is_floating_point(torch.tensor([1.0]))
+        True
+    """
     return input.is_floating_point()
 
 
 def is_complex(input: _Any) -> _Any:
-    """Whether a tensor holds complex numbers."""
+    """Whether a tensor holds complex numbers.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.is_complex(torch.tensor([1j]))
+        True
+    """
     return input.is_complex()
 
 
 def is_nonzero(input: _Any) -> _Any:
-    """Whether the only element is not 0."""
+    """Whether the only element is not 0.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.is_nonzero(torch.tensor([0.0]))
+        False
+    """
     return input.__bool__()
 
 
 def result_type(tensor1: _Any, tensor2: _Any) -> _Any:
-    """The type of a result of two tensors or numbers."""
+    """The type of a result of two tensors or numbers.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.result_type(torch.tensor([1]), 1.5)
+        torch.float32
+    """
     from lantern.torch.dtypes import as_dtype
     from lantern.torch.operators import result_dtype
 
@@ -129,12 +158,26 @@ def result_type(tensor1: _Any, tensor2: _Any) -> _Any:
 
 
 def detach(input: _Any) -> _Any:
-    """The same memory, without derivative."""
+    """The same memory, without derivative.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.tensor([1.0], requires_grad=True)
+        >>> torch.detach(x * 3)
+        tensor([3.])
+    """
     return input.detach()
 
 
 def vmap(func: _Any, *args: _Any, **options: _Any) -> _Any:
-    """As ``func.vmap``."""
+    """As ``func.vmap``.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.tensor([[1, 2], [3, 4]])
+        >>> torch.vmap(torch.dot)(x, x)
+        tensor([ 5, 25])
+    """
     return _importlib.import_module("lantern.torch.func").vmap(func, *args, **options)
 
 

@@ -15,7 +15,8 @@ def current_accelerator(check_available: bool = False) -> Any:
     """The kind of device that is fast here; None where there is only the CPU.
 
     Example:
-        >>> current_accelerator() in (None, device("cuda"))
+        >>> import lantern.torch as torch
+        >>> torch.accelerator.current_accelerator() in (None, torch.device("cuda"))
         True
     """
     return device("cuda") if is_available() else None

@@ -24,7 +24,7 @@ class autocast:
 
     Example:
         >>> import lantern.torch as torch
-        >>> with autocast("cpu", dtype=torch.bfloat16):
+        >>> with torch.autocast("cpu", dtype=torch.bfloat16):
         ...     (torch.ones(2, 2) @ torch.ones(2, 2)).dtype
         torch.float32
     """
@@ -64,7 +64,7 @@ class GradScaler:
     Example:
         >>> import lantern.torch as torch
         >>> w = torch.nn.Parameter(torch.ones(1))
-        >>> optimizer, scaler = torch.optim.SGD([w], lr=0.5), GradScaler()
+        >>> optimizer, scaler = torch.optim.SGD([w], lr=0.5), torch.amp.GradScaler()
         >>> scaler.scale((w * w).sum()).backward()
         >>> scaler.step(optimizer)
         >>> scaler.update()
@@ -111,7 +111,13 @@ def is_autocast_available(device_type: str) -> bool:
 
 
 def is_autocast_enabled(device_type: str = "cuda") -> bool:
-    """Whether types change by themselves: no."""
+    """Whether types change by themselves: no.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.is_autocast_enabled()
+        False
+    """
     return False
 
 

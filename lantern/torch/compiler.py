@@ -7,7 +7,13 @@ __all__ = ["allow_in_graph", "disable", "is_compiling", "reset", "set_stance"]
 
 
 def is_compiling() -> bool:
-    """Whether a program is being compiled: no."""
+    """Whether a program is being compiled: no.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.compiler.is_compiling()
+        False
+    """
     return False
 
 
@@ -15,7 +21,13 @@ is_dynamo_compiling = is_exporting = is_compiling
 
 
 def disable(fn: Any = None, **options: Any) -> Any:
-    """A function as it is; or a decorator that leaves it so."""
+    """A function as it is; or a decorator that leaves it so.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.compiler.disable(abs)(-1)
+        1
+    """
     return (lambda function: function) if fn is None else fn
 
 
@@ -23,7 +35,12 @@ allow_in_graph = assume_constant_result = disable
 
 
 def reset() -> None:
-    """Has no effect: nothing was compiled."""
+    """Has no effect: nothing was compiled.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.compiler.reset()
+    """
 
 
 def cudagraph_mark_step_begin() -> None:
@@ -31,5 +48,12 @@ def cudagraph_mark_step_begin() -> None:
 
 
 def set_stance(stance: str = "default", **options: Any) -> Any:
-    """A block without effect."""
+    """A block without effect.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> with torch.compiler.set_stance("force_eager"):
+        ...     print("as always")
+        as always
+    """
     return nullcontext()

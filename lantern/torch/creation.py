@@ -86,7 +86,8 @@ def tensor(
         pin_memory: has no effect.
 
     Example:
-        >>> tensor([[1, 2], [3, 4]])
+        >>> import lantern.torch as torch
+        >>> torch.tensor([[1, 2], [3, 4]])
         tensor([[1, 2],
                 [3, 4]])
     """
@@ -100,7 +101,16 @@ def tensor(
 
 
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
-    """A tensor of the data, which shares memory with it where it can."""
+    """A tensor of the data, which shares memory with it where it can.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.tensor([1, 2])
+        >>> torch.as_tensor(x) is x
+        True
+        >>> torch.as_tensor([1.0, 2.0])
+        tensor([1., 2.])
+    """
     if isinstance(data, Tensor):
         return data.to(dtype=dtype, device=device)
     if isinstance(data, np.ndarray) and dtype is None:
@@ -116,13 +126,29 @@ def asarray(
     copy: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """A tensor of the data, which shares memory with it where it can."""
+    """A tensor of the data, which shares memory with it where it can.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.asarray([1.0, 2.0], dtype=torch.float64)
+        tensor([1., 2.], dtype=torch.float64)
+    """
     x = (tensor if copy else as_tensor)(obj, dtype=dtype, device=device)
     return x.requires_grad_() if requires_grad else x
 
 
 def from_numpy(ndarray: Any) -> Tensor:
-    """A tensor that shares memory with an array of NumPy's."""
+    """A tensor that shares memory with an array of NumPy's.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> import numpy as np
+        >>> array = np.zeros(2)
+        >>> x = torch.from_numpy(array)
+        >>> array[0] = 5
+        >>> x
+        tensor([5., 0.], dtype=torch.float64)
+    """
     if not isinstance(ndarray, np.ndarray):
         raise ArgumentError(f"expected np.ndarray (got {type(ndarray).__name__})")
     dtypes.as_dtype(ndarray.dtype)
@@ -130,7 +156,13 @@ def from_numpy(ndarray: Any) -> Tensor:
 
 
 def scalar_tensor(s: Any, **options: Any) -> Tensor:
-    """A number as a tensor without axes, of the default type."""
+    """A number as a tensor without axes, of the default type.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.scalar_tensor(2)
+        tensor(2.)
+    """
     return full((), s, **{"dtype": dtypes.get_default_dtype(), **options})
 
 
@@ -190,7 +222,8 @@ def full(
     """A tensor that holds one number everywhere.
 
     Example:
-        >>> full((2,), 7)
+        >>> import lantern.torch as torch
+        >>> torch.full((2,), 7)
         tensor([7, 7])
     """
     kind = as_numpy_dtype(dtype)
@@ -244,7 +277,8 @@ def eye(
     """Ones on the diagonal, zeros elsewhere.
 
     Example:
-        >>> eye(2)
+        >>> import lantern.torch as torch
+        >>> torch.eye(2)
         tensor([[1., 0.],
                 [0., 1.]])
     """
@@ -255,17 +289,37 @@ def eye(
 
 
 def tril_indices(row: int, col: int, offset: int = 0, **options: Any) -> Tensor:
-    """The positions of a lower triangle, row and column."""
+    """The positions of a lower triangle, row and column.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.tril_indices(2, 2)
+        tensor([[0, 1, 1],
+                [0, 0, 1]])
+    """
     return finished(np.array(np.tril_indices(row, offset, col)))
 
 
 def triu_indices(row: int, col: int, offset: int = 0, **options: Any) -> Tensor:
-    """The positions of an upper triangle, row and column."""
+    """The positions of an upper triangle, row and column.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.triu_indices(2, 2)
+        tensor([[0, 0, 1],
+                [0, 1, 1]])
+    """
     return finished(np.array(np.triu_indices(row, offset, col)))
 
 
 def complex(real: Any, imag: Any, *, out: Any = None) -> Any:
-    """Complex numbers of their real and imaginary parts."""
+    """Complex numbers of their real and imaginary parts.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.complex(torch.tensor([1.0]), torch.tensor([2.0]))
+        tensor([1.+2.j])
+    """
     if not (isinstance(real, Tensor) and isinstance(imag, Tensor)):
         raise ArgumentError("complex(): both arguments must be Tensor")
     if base(real).dtype != base(imag).dtype or base(real).dtype.kind != "f":

@@ -13,7 +13,13 @@ __all__ = ["current_device", "device_count", "is_available"]
 
 
 def device_count() -> int:
-    """How many GPUs there are."""
+    """How many GPUs there are.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> (torch.cuda.device_count() > 0) == torch.cuda.is_available()
+        True
+    """
     try:
         library, _ = find_device("cuda")
         count: int = library.module.cuda.runtime.getDeviceCount()
@@ -28,19 +34,38 @@ def device_count() -> int:
 
 
 def is_available() -> bool:
-    """Whether there is a GPU, and CuPy to use it."""
+    """Whether there is a GPU, and CuPy to use it.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> device = "cuda" if torch.cuda.is_available() else "cpu"
+        >>> torch.ones(2).to(device).sum().item()
+        2.0
+    """
     return device_count() > 0
 
 
 def current_device() -> int:
-    """The number of the GPU in use."""
+    """The number of the GPU in use.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> if torch.cuda.is_available():
+        ...     assert torch.cuda.current_device() < torch.cuda.device_count()
+    """
     library, _ = find_device("cuda")
     number: int = library.module.cuda.runtime.getDevice()
     return number
 
 
 def synchronize(device: Any = None) -> None:
-    """Wait until the GPU has done all that it was given."""
+    """Wait until the GPU has done all that it was given.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> if torch.cuda.is_available():
+        ...     torch.cuda.synchronize()
+    """
     if is_available():
         find_device("cuda")[0].module.cuda.runtime.deviceSynchronize()
 

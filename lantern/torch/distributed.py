@@ -9,12 +9,24 @@ __all__ = ["is_available", "is_initialized"]
 
 
 def is_available() -> bool:
-    """Whether processes can train together: no."""
+    """Whether processes can train together: no.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.distributed.is_available()
+        False
+    """
     return False
 
 
 def is_initialized() -> bool:
-    """Whether processes train together: no."""
+    """Whether processes train together: no.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.distributed.is_initialized()
+        False
+    """
     return False
 
 

@@ -49,6 +49,13 @@ class dtype:
         is_floating_point: whether it is a real floating-point type.
         is_complex: whether it is complex.
         itemsize: bytes of an element.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.float32, torch.float32.itemsize
+        (torch.float32, 4)
+        >>> torch.float32.is_floating_point, torch.int64.is_signed
+        (True, True)
     """
 
     __slots__ = ("is_complex", "is_floating_point", "itemsize", "name", "numpy")
@@ -118,12 +125,26 @@ def default() -> Any:
 
 
 def get_default_dtype() -> dtype:
-    """The type that Python's floats become."""
+    """The type that Python's floats become.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.get_default_dtype()
+        torch.float32
+    """
     return by_numpy[_default[0]]
 
 
 def set_default_dtype(d: dtype) -> None:
-    """Choose the type that Python's floats become."""
+    """Choose the type that Python's floats become.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.set_default_dtype(torch.float64)
+        >>> torch.tensor(0.5).dtype
+        torch.float64
+        >>> torch.set_default_dtype(torch.float32)
+    """
     _default[0] = d.numpy
 
 
@@ -131,7 +152,8 @@ def as_dtype(plain: Any) -> dtype:
     """The dtype of one of NumPy's types.
 
     Example:
-        >>> as_dtype("float32")
+        >>> import lantern.torch as torch
+        >>> torch.as_dtype("float32")
         torch.float32
     """
     plain = np.dtype(plain)
@@ -144,7 +166,13 @@ def as_dtype(plain: Any) -> dtype:
 
 
 def as_numpy_dtype(d: Any) -> Any:
-    """NumPy's type for a dtype, one of Python's types, or None."""
+    """NumPy's type for a dtype, one of Python's types, or None.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.as_numpy_dtype(torch.float32)
+        dtype('float32')
+    """
     if d is None or isinstance(d, np.dtype):
         return d
     if isinstance(d, dtype):
@@ -182,7 +210,8 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
     """The type of a result of two arrays.
 
     Example:
-        >>> promote_types(int64, float32)
+        >>> import lantern.torch as torch
+        >>> torch.promote_types(torch.int64, torch.float32)
         torch.float32
     """
     return by_numpy[promoted(type1.numpy, type2.numpy)]
@@ -209,7 +238,16 @@ def type_name(dtype: Any) -> str:
 
 
 class device:
-    """Where an array lies: ``device("cpu")``, ``device("cuda:1")``."""
+    """Where an array lies: ``device("cpu")``, ``device("cuda:1")``.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> device = torch.device("cuda", 1)
+        >>> device
+        device(type='cuda', index=1)
+        >>> device.type, device.index
+        ('cuda', 1)
+    """
 
     __slots__ = ("index", "type")
 
@@ -259,7 +297,14 @@ _outer: list[device] = []
 
 
 class Size(tuple[builtins.int, ...]):
-    """The lengths of an array's axes, a tuple."""
+    """The lengths of an array's axes, a tuple.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> size = torch.ones(2, 3).shape
+        >>> size, size.numel()
+        (torch.Size([2, 3]), 6)
+    """
 
     __slots__ = ()
 
@@ -282,7 +327,15 @@ class Size(tuple[builtins.int, ...]):
 
 
 class finfo:
-    """The limits of a floating-point type."""
+    """The limits of a floating-point type.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.finfo(torch.float32).max
+        3.4028234663852886e+38
+        >>> torch.finfo(torch.float64).eps
+        2.220446049250313e-16
+    """
 
     def __init__(self, type: Any = None) -> None:
         plain = default() if type is None else as_numpy_dtype(type)
@@ -295,7 +348,13 @@ class finfo:
 
 
 class iinfo:
-    """The limits of an integer type."""
+    """The limits of an integer type.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.iinfo(torch.int8).min, torch.iinfo(torch.int8).max
+        (-128, 127)
+    """
 
     def __init__(self, type: Any) -> None:
         info = np.iinfo(as_numpy_dtype(type))

@@ -8,6 +8,7 @@ from lantern import fft as ours
 from lantern.errors import EagerError, PositionError
 from lantern.torch import dtypes
 from lantern.torch.creation import finished
+from lantern.torch.documented import document
 from lantern.torch.dtypes import as_numpy_dtype
 from lantern.torch.operators import call, promote
 from lantern.torch.reduction import axis_of
@@ -88,7 +89,6 @@ def _one(name: str) -> Any:
         return call(function, x, n, dim, norm)
 
     transform.__name__ = transform.__qualname__ = name
-    transform.__doc__ = f"As ``lantern.fft.{name}``, along one axis."
     return transform
 
 
@@ -124,7 +124,6 @@ def _several(name: str, default: Any = None) -> Any:
         return _hermitian(name, x, s, dim, norm)
 
     transform.__name__ = transform.__qualname__ = f"{name}{2 if default else 'n'}"
-    transform.__doc__ = f"``{name}`` along several axes."
     return transform
 
 
@@ -175,8 +174,8 @@ def _frequencies(name: str) -> Any:
         return finished(function(n, d).astype(kind), device, requires_grad)
 
     frequencies.__name__ = frequencies.__qualname__ = name
-    frequencies.__doc__ = f"As ``numpy.fft.{name}``."
     return frequencies
 
 
 fftfreq, rfftfreq = map(_frequencies, ("fftfreq", "rfftfreq"))
+document("fft", globals())

@@ -23,21 +23,35 @@ __all__ = [
 
 
 class ScriptModule(Module):
-    """As ``nn.Module``."""
+    """As ``nn.Module``.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> issubclass(torch.jit.ScriptModule, torch.nn.Module)
+        True
+    """
 
 
 def script(obj: Any, *args: Any, **options: Any) -> Any:
     """A function, a class or a module as it is: it runs as the Python that it is.
 
     Example:
-        >>> script(abs)(-1)
-        1
+        >>> import lantern.torch as torch
+        >>> torch.jit.script(lambda x: -x)(1)
+        -1
     """
     return obj
 
 
 def trace(func: Any, example_inputs: Any = None, *args: Any, **options: Any) -> Any:
-    """A function or a module as it is: branches stay, where PyTorch fixes them."""
+    """A function or a module as it is: branches stay, where PyTorch fixes them.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> double = torch.jit.trace(lambda x: 2 * x, torch.ones(2))
+        >>> double(torch.tensor([3.0]))
+        tensor([6.])
+    """
     return func
 
 
@@ -45,7 +59,13 @@ trace_module = trace
 
 
 def script_method(fn: Any) -> Any:
-    """A method as it is."""
+    """A method as it is.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.jit.export(lambda x: -x)(1)
+        -1
+    """
     return fn
 
 
@@ -53,7 +73,13 @@ export = script_if_tracing = interface = freeze = optimize_for_inference = scrip
 
 
 def ignore(drop: Any = False, **options: Any) -> Any:
-    """A function as it is; or a decorator that leaves it so."""
+    """A function as it is; or a decorator that leaves it so.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.jit.ignore(lambda x: -x)(1)
+        -1
+    """
     return drop if callable(drop) else (lambda fn: fn)
 
 
@@ -61,12 +87,24 @@ unused = ignore
 
 
 def is_scripting() -> bool:
-    """Whether TorchScript is running: no."""
+    """Whether TorchScript is running: no.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.jit.is_scripting()
+        False
+    """
     return False
 
 
 def is_tracing() -> bool:
-    """Whether operations are being written down: no."""
+    """Whether operations are being written down: no.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.jit.is_tracing()
+        False
+    """
     return False
 
 
@@ -84,7 +122,15 @@ _REASON = "TorchScript programs are compiled, and there is no compiler here."
 
 
 def save(m: Any, f: Any, *args: Any, **options: Any) -> None:
-    """Raise: there are no TorchScript files here."""
+    """Raise: there are no TorchScript files here.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.jit.save(torch.nn.Linear(2, 1), "model.pt")
+        Traceback (most recent call last):
+            ...
+        lantern.errors.MissingRuleError: torch.jit.save: TorchScript...
+    """
     raise MissingRuleError(
         f"torch.jit.save: {_REASON} Save the state: "
         "torch.save(model.state_dict(), file)."
@@ -92,7 +138,15 @@ def save(m: Any, f: Any, *args: Any, **options: Any) -> None:
 
 
 def load(f: Any, *args: Any, **options: Any) -> Any:
-    """Raise: there are no TorchScript files here."""
+    """Raise: there are no TorchScript files here.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.jit.load("model.pt")
+        Traceback (most recent call last):
+            ...
+        lantern.errors.MissingRuleError: torch.jit.load: TorchScript...
+    """
     raise MissingRuleError(
         f"torch.jit.load: {_REASON} Make the model from its class, and take its "
         "state: model.load_state_dict(torch.load(file))."

@@ -32,12 +32,30 @@ def without_stopped(z: Any) -> Any:
 
 
 def is_grad_enabled() -> bool:
-    """Whether operations keep their rules, so that ``backward`` finds them."""
+    """Whether operations keep their rules, so that ``backward`` finds them.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.is_grad_enabled()
+        True
+        >>> with torch.no_grad():
+        ...     print(torch.is_grad_enabled())
+        False
+    """
     return grad_mode.get()
 
 
 def is_inference_mode_enabled() -> bool:
-    """Whether ``inference_mode`` is on."""
+    """Whether ``inference_mode`` is on.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.is_inference_mode_enabled()
+        False
+        >>> with torch.inference_mode():
+        ...     print(torch.is_inference_mode_enabled())
+        True
+    """
     return _inference.get()
 
 
@@ -72,8 +90,9 @@ class no_grad(_Mode):
     """A block, or a decorator, in which no operation keeps its rule.
 
     Example:
-        >>> with no_grad():
-        ...     is_grad_enabled()
+        >>> import lantern.torch as torch
+        >>> with torch.no_grad():
+        ...     torch.is_grad_enabled()
         False
     """
 
@@ -90,14 +109,29 @@ class no_grad(_Mode):
 
 
 class enable_grad(no_grad):
-    """A block, or a decorator, in which operations keep their rules."""
+    """A block, or a decorator, in which operations keep their rules.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.tensor([1.0], requires_grad=True)
+        >>> with torch.no_grad(), torch.enable_grad():
+        ...     print((x * 2).requires_grad)
+        True
+    """
 
     def __init__(self, function: Any = None) -> None:
         _Mode.__init__(self, True)
 
 
 class set_grad_enabled(_Mode):
-    """Say at once, or for a block, whether operations keep their rules."""
+    """Say at once, or for a block, whether operations keep their rules.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> with torch.set_grad_enabled(False):
+        ...     print(torch.is_grad_enabled())
+        False
+    """
 
     def __init__(self, mode: bool) -> None:
         if not isinstance(mode, bool):
@@ -120,7 +154,14 @@ class set_grad_enabled(_Mode):
 
 
 class inference_mode(_Mode):
-    """As ``no_grad``."""
+    """As ``no_grad``.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> with torch.inference_mode():
+        ...     print(torch.is_grad_enabled(), torch.is_inference_mode_enabled())
+        False True
+    """
 
     def __new__(cls, mode: Any = True) -> Any:
         """A block; of a function (``@inference_mode``), that function inside one."""

@@ -22,7 +22,13 @@ class ProcessRaisedException(EagerError):  # noqa: N818 (PyTorch's name)
 
 
 def get_context(method: str | None = None) -> Any:
-    """What starts processes: by forking, whatever is asked for."""
+    """What starts processes: by forking, whatever is asked for.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.multiprocessing.get_context("fork").get_start_method()
+        'fork'
+    """
     if method not in (None, "fork"):
         warnings.warn(
             f"torch.multiprocessing: processes are forked, not started by {method!r}",
@@ -32,7 +38,12 @@ def get_context(method: str | None = None) -> Any:
 
 
 def set_start_method(method: str, force: bool = False) -> None:
-    """Say how processes start: they are forked, whatever is said."""
+    """Say how processes start: they are forked, whatever is said.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.multiprocessing.set_start_method("fork")
+    """
     get_context(method)
 
 
@@ -84,6 +95,15 @@ def spawn(
 
     Raises:
         RuntimeError: if one of them fails.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.zeros(3).share_memory_()
+        >>> def work(i, x):
+        ...     x[i] = 10 * i
+        >>> torch.multiprocessing.spawn(work, args=(x,), nprocs=3)
+        >>> x
+        tensor([ 0., 10., 20.])
     """
     processes = [
         _context.Process(target=_numbered, args=(fn, i, args), daemon=daemon)

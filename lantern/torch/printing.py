@@ -27,7 +27,15 @@ def set_printoptions(
     profile: Any = None,
     sci_mode: Any = None,
 ) -> None:
-    """Choose how many digits and how many elements are printed."""
+    """Choose how many digits and how many elements are printed.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.set_printoptions(precision=2)
+        >>> torch.tensor([1 / 3])
+        tensor([0.33])
+        >>> torch.set_printoptions(profile="default")
+    """
     if profile == "default":
         OPTIONS.update(precision=4, threshold=1000, edgeitems=3, linewidth=80)
     elif profile == "short":

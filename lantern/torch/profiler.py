@@ -13,7 +13,13 @@ __all__ = ["ProfilerActivity", "profile", "record_function", "schedule"]
 
 
 class ProfilerActivity(Enum):
-    """What is measured: the CPU, whatever is asked for."""
+    """What is measured: the CPU, whatever is asked for.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.profiler.ProfilerActivity.CPU.name
+        'CPU'
+    """
 
     CPU = 0
     CUDA = 1
@@ -29,7 +35,8 @@ class profile:
 
     Example:
         >>> import lantern.torch as torch
-        >>> with profile(activities=[ProfilerActivity.CPU]) as found:
+        >>> kinds = [torch.profiler.ProfilerActivity.CPU]
+        >>> with torch.profiler.profile(activities=kinds) as found:
         ...     _ = torch.ones(2) + 1
         >>> "function calls" in found.key_averages().table(row_limit=3)
         True
@@ -87,7 +94,14 @@ class profile:
 
 
 def schedule(**options: Any) -> Any:
-    """Which steps to measure: all of them."""
+    """Which steps to measure: all of them.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> options = {"schedule": torch.profiler.schedule(wait=1, warmup=1, active=2)}
+        >>> with torch.profiler.profile(**options) as found:
+        ...     found.step()
+    """
     return lambda step: None
 
 

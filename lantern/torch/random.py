@@ -30,7 +30,7 @@ def fork_rng(
     Example:
         >>> import lantern.torch as torch
         >>> _ = torch.manual_seed(0)
-        >>> with fork_rng():
+        >>> with torch.random.fork_rng():
         ...     inside = torch.rand(1)
         >>> bool(inside == torch.rand(1))
         True

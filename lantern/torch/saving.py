@@ -68,9 +68,9 @@ def save(obj: Any, f: Any, *args: Any, **options: Any) -> None:
         >>> import io
         >>> import lantern.torch as torch
         >>> file = io.BytesIO()
-        >>> save({"weight": torch.ones(2), "epoch": 3}, file)
+        >>> torch.save({"weight": torch.ones(2), "epoch": 3}, file)
         >>> _ = file.seek(0)
-        >>> load(file)
+        >>> torch.load(file)
         {'weight': tensor([1., 1.]), 'epoch': 3}
     """
     package = _package()
@@ -172,6 +172,15 @@ def load(f: Any, map_location: Any = None, *args: Any, **options: Any) -> Any:
 
     Raises:
         RuntimeError: if the file is cut off, damaged, or of another format.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> import io
+        >>> file = io.BytesIO()
+        >>> torch.save({"weight": torch.tensor([1.0, 2.0])}, file)
+        >>> _ = file.seek(0)
+        >>> torch.load(file)
+        {'weight': tensor([1., 2.])}
     """
     name = getattr(f, "name", "the file")
     if hasattr(f, "read"):

@@ -18,22 +18,53 @@ _allowed: list[Any] = []
 
 
 def add_safe_globals(safe_globals: Iterable[Any]) -> None:
-    """Allow classes, whose objects a file may hold."""
+    """Allow classes, whose objects a file may hold.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> from collections import OrderedDict
+        >>> torch.serialization.add_safe_globals([OrderedDict])
+        >>> OrderedDict in torch.serialization.get_safe_globals()
+        True
+        >>> torch.serialization.clear_safe_globals()
+    """
     _allowed.extend(safe_globals)
 
 
 def get_safe_globals() -> list[Any]:
-    """The classes that are allowed."""
+    """The classes that are allowed.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.serialization.clear_safe_globals()
+        >>> torch.serialization.get_safe_globals()
+        []
+    """
     return list(_allowed)
 
 
 def clear_safe_globals() -> None:
-    """Allow no classes any more."""
+    """Allow no classes any more.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.serialization.clear_safe_globals()
+        >>> torch.serialization.get_safe_globals()
+        []
+    """
     _allowed.clear()
 
 
 class safe_globals:
-    """A block in which classes are allowed, whose objects a file may hold."""
+    """A block in which classes are allowed, whose objects a file may hold.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> from collections import OrderedDict
+        >>> with torch.serialization.safe_globals([OrderedDict]):
+        ...     print(torch.serialization.get_safe_globals() == [OrderedDict])
+        True
+    """
 
     def __init__(self, safe_globals: Iterable[Any]) -> None:
         self.added = list(safe_globals)

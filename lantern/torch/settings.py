@@ -39,7 +39,8 @@ def compile(model: Any = None, **options: Any) -> Any:
         options: have no effect.
 
     Example:
-        >>> compile(abs)(-1)
+        >>> import lantern.torch as torch
+        >>> torch.compile(abs)(-1)
         1
     """
     if model is None:
@@ -50,7 +51,15 @@ def compile(model: Any = None, **options: Any) -> Any:
 
 
 def set_float32_matmul_precision(precision: str) -> None:
-    """Allow products of less precision; they are computed in full all the same."""
+    """Allow products of less precision; they are computed in full all the same.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.set_float32_matmul_precision("high")
+        >>> torch.get_float32_matmul_precision()
+        'high'
+        >>> torch.set_float32_matmul_precision("highest")
+    """
     if precision not in ("highest", "high", "medium"):
         raise EagerError(
             f"invalid precision {precision!r}: choose 'highest', 'high' or 'medium'"
@@ -59,28 +68,65 @@ def set_float32_matmul_precision(precision: str) -> None:
 
 
 def get_float32_matmul_precision() -> str:
-    """What ``set_float32_matmul_precision`` was told last."""
+    """What ``set_float32_matmul_precision`` was told last.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.set_float32_matmul_precision("highest")
+        >>> torch.get_float32_matmul_precision()
+        'highest'
+    """
     precision: str = _chosen["precision"]
     return precision
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
-    """Ask for the same results run after run, which is how it always is here."""
+    """Ask for the same results run after run, which is how it always is here.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.use_deterministic_algorithms(True)
+        >>> torch.are_deterministic_algorithms_enabled()
+        True
+        >>> torch.use_deterministic_algorithms(False)
+    """
     _chosen["deterministic"] = bool(mode)
 
 
 def are_deterministic_algorithms_enabled() -> bool:
-    """What ``use_deterministic_algorithms`` was told last."""
+    """What ``use_deterministic_algorithms`` was told last.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.use_deterministic_algorithms(False)
+        >>> torch.are_deterministic_algorithms_enabled()
+        False
+    """
     return bool(_chosen["deterministic"])
 
 
 def set_deterministic_debug_mode(debug_mode: int | str) -> None:
-    """As ``use_deterministic_algorithms``, by a number or a name."""
+    """As ``use_deterministic_algorithms``, by a number or a name.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.set_deterministic_debug_mode("error")
+        >>> torch.get_deterministic_debug_mode()
+        2
+        >>> torch.set_deterministic_debug_mode("default")
+    """
     _chosen["deterministic"] = debug_mode not in (0, "default")
 
 
 def get_deterministic_debug_mode() -> int:
-    """0 or 2: what ``use_deterministic_algorithms`` was told last."""
+    """0 or 2: what ``use_deterministic_algorithms`` was told last.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.use_deterministic_algorithms(False)
+        >>> torch.get_deterministic_debug_mode()
+        0
+    """
     return 2 * are_deterministic_algorithms_enabled()
 
 
@@ -89,6 +135,10 @@ def set_num_threads(number: int) -> None:
 
     Without that package, the libraries behind NumPy go by their own variables, such as
     ``OMP_NUM_THREADS``.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.set_num_threads(torch.get_num_threads())
     """
     if number < 1:
         raise EagerError("set_num_threads expects a positive integer")
@@ -101,48 +151,92 @@ def set_num_threads(number: int) -> None:
 
 
 def get_num_threads() -> int:
-    """What ``set_num_threads`` was told last; the machine's processors before that."""
+    """What ``set_num_threads`` was told last; the machine's processors before that.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.get_num_threads() >= 1
+        True
+    """
     import os
 
     return int(_chosen.get("threads") or os.cpu_count() or 1)
 
 
 def set_num_interop_threads(number: int) -> None:
-    """Has no effect: operations run one after another."""
+    """Has no effect: operations run one after another.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.set_num_interop_threads(1)
+    """
 
 
 def get_num_interop_threads() -> int:
-    """1: operations run one after another."""
+    """1: operations run one after another.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.get_num_interop_threads() >= 1
+        True
+    """
     return 1
 
 
 def set_flush_denormal(mode: bool) -> bool:
-    """Whether denormal numbers can be taken for 0: they cannot."""
+    """Whether denormal numbers can be taken for 0: they cannot.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.set_flush_denormal(True)
+        False
+    """
     return False
 
 
 def set_warn_always(mode: bool) -> None:
-    """Has no effect: what is said once is Python's to decide."""
+    """Has no effect: what is said once is Python's to decide.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.set_warn_always(False)
+    """
 
 
 def set_default_device(device: Any) -> None:
     """Choose where new tensors lie.
 
     Example:
-        >>> set_default_device("cpu")
-        >>> get_default_device()
+        >>> import lantern.torch as torch
+        >>> torch.set_default_device("cpu")
+        >>> torch.get_default_device()
         device(type='cpu')
     """
     dtypes.default_device[0] = dtypes.CPU if device is None else dtypes.device(device)
 
 
 def get_default_device() -> dtypes.device:
-    """Where new tensors lie."""
+    """Where new tensors lie.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.set_default_device("cpu")
+        >>> torch.get_default_device()
+        device(type='cpu')
+    """
     return dtypes.default_device[0]
 
 
 def set_default_tensor_type(t: Any) -> None:
-    """Choose the type and the device of new tensors by a class such as FloatTensor."""
+    """Choose the type and the device of new tensors by a class such as FloatTensor.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.set_default_tensor_type(torch.DoubleTensor)
+        >>> torch.tensor(0.5).dtype
+        torch.float64
+        >>> torch.set_default_tensor_type(torch.FloatTensor)
+    """
     name = t if isinstance(t, str) else t.__name__
     word = name.rpartition(".")[2].removesuffix("Tensor").lower()
     if word not in ("float", "double", "half"):

@@ -59,7 +59,8 @@ def arange(*args: Any, out: Tensor | None = None, **options: Any) -> Tensor:
         options: dtype, device, requires_grad, ...
 
     Example:
-        >>> arange(3)
+        >>> import lantern.torch as torch
+        >>> torch.arange(3)
         tensor([0, 1, 2])
     """
     if out is not None:
@@ -80,7 +81,8 @@ def linspace(
     """Numbers at equal distances, from start to end.
 
     Example:
-        >>> linspace(0, 1, 3)
+        >>> import lantern.torch as torch
+        >>> torch.linspace(0, 1, 3)
         tensor([0.0000, 0.5000, 1.0000])
     """
     kind = dtypes.default() if dtype is None else as_numpy_dtype(dtype)
@@ -107,7 +109,13 @@ def linspace(
 def logspace(
     start: Any, end: Any, steps: int, base: float = 10.0, **options: Any
 ) -> Tensor:
-    """Powers of a base, whose exponents have equal distances."""
+    """Powers of a base, whose exponents have equal distances.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.logspace(0, 2, 3)
+        tensor([  1.,  10., 100.])
+    """
     exponents = linspace(start, end, steps, dtype=dtypes.float64).primal
     kind = as_numpy_dtype(options.pop("dtype", None)) or dtypes.default()
     return finished((base**exponents).astype(kind), **options)

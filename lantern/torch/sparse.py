@@ -24,6 +24,13 @@ class SparseTensor:
         indices: an axis of the tensor in each row.
         values: the entries; those at the same place are added.
         size: the lengths of the axes.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.sparse_coo_tensor([[0, 1], [1, 0]], [2.0, 3.0], (2, 2))
+        >>> x.to_dense()
+        tensor([[0., 2.],
+                [3., 0.]])
     """
 
     is_sparse, requires_grad, layout = True, False, "torch.sparse_coo"
@@ -137,7 +144,8 @@ def sparse_coo_tensor(
         RuntimeError: for entries whose derivative is wanted.
 
     Example:
-        >>> sparse_coo_tensor([[0, 1], [1, 0]], [2.0, 3.0]).to_dense()
+        >>> import lantern.torch as torch
+        >>> torch.sparse_coo_tensor([[0, 1], [1, 0]], [2.0, 3.0]).to_dense()
         tensor([[0., 2.],
                 [3., 0.]])
     """
@@ -165,6 +173,13 @@ def mm(mat1: Any, mat2: Tensor) -> Any:
 
     Shapes:
         mat1: (n, k), sparse; mat2: (k, m) or (k,); result: (n, m) or (n,)
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.sparse_coo_tensor([[0, 1], [1, 0]], [2.0, 3.0], (2, 2))
+        >>> torch.sparse.mm(x, torch.eye(2))
+        tensor([[0., 2.],
+                [3., 0.]])
     """
     if not isinstance(mat1, SparseTensor):
         return FUNCTIONS["matmul"](mat1, mat2)

@@ -7,6 +7,7 @@ import numpy as np
 
 from lantern.errors import ArgumentError, EagerError
 from lantern.scipy import special as ours
+from lantern.torch.documented import document
 from lantern.torch.dtypes import F64
 from lantern.torch.methods import FUNCTIONS
 from lantern.torch.operators import as_tensor, call, cast, promote, refuse_numbers
@@ -31,7 +32,6 @@ def _one(name: str, function: Any = None) -> Any:
         return z if base(z).dtype == base(x).dtype else cast(z, base(x).dtype)
 
     operate.__name__ = operate.__qualname__ = name
-    operate.__doc__ = f"As ``scipy.special.{name}``."
     return operate
 
 
@@ -61,10 +61,10 @@ def _erfcx(x: Tensor) -> Any:
     if not x.requires_grad:
         return z
     slope = 2 * base(x) * base(z) - 2 / math.sqrt(math.pi)
-    return tangent_line(z, x, fresh(slope))
+    return _tangent_line(z, x, fresh(slope))
 
 
-def tangent_line(z: Tensor, x: Tensor, slope: Tensor) -> Any:
+def _tangent_line(z: Tensor, x: Tensor, slope: Tensor) -> Any:
     """A value with a slope, where no more than one derivative is known."""
     from lantern.torch.autograd.function import Function
 
@@ -177,7 +177,6 @@ def _polynomial(name: str, shifted: bool = False) -> Any:
         return fresh(np.asarray(z, kind))
 
     operate.__name__ = operate.__qualname__ = name
-    operate.__doc__ = f"The {name.replace('_', ' ')} of degree n."
     return operate
 
 
@@ -185,3 +184,4 @@ for _name in list(_POLYNOMIALS):
     globals()[_name] = _polynomial(_name)
     if _name.startswith("chebyshev"):
         globals()[f"shifted_{_name}"] = _polynomial(_name, shifted=True)
+document("special", globals())

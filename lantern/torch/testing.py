@@ -50,7 +50,7 @@ def assert_close(
 
     Example:
         >>> import lantern.torch as torch
-        >>> assert_close(torch.ones(2) / 3, torch.full((2,), 1 / 3))
+        >>> torch.testing.assert_close(torch.ones(2) / 3, torch.full((2,), 1 / 3))
     """
     options: dict[str, Any] = {"rtol": rtol, "atol": atol, "equal_nan": equal_nan}
     for path, a, b in _pairs("", actual, expected):
@@ -60,7 +60,12 @@ def assert_close(
 
 
 def assert_allclose(actual: Any, expected: Any, *args: Any, **options: Any) -> None:
-    """As ``assert_close``, for values of any types."""
+    """As ``assert_close``, for values of any types.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.testing.assert_allclose(torch.tensor([1.0]), torch.tensor([1.000001]))
+    """
     names = dict(zip(("rtol", "atol", "equal_nan", "msg"), args, strict=False))
     assert_close(actual, expected, check_dtype=False, **{**names, **options})
 

@@ -59,7 +59,7 @@ def backward(
     Example:
         >>> import lantern.torch as torch
         >>> x = torch.tensor(3.0, requires_grad=True)
-        >>> backward([x * x, 2 * x])
+        >>> torch.autograd.backward([x * x, 2 * x])
         >>> x.grad
         tensor(8.)
     """
@@ -98,7 +98,7 @@ def grad(
     Example:
         >>> import lantern.torch as torch
         >>> x = torch.tensor(3.0, requires_grad=True)
-        >>> grad(x * x, x)
+        >>> torch.autograd.grad(x * x, x)
         (tensor(6.),)
     """
     if is_grads_batched:

@@ -28,6 +28,22 @@ class Context:
 
     Attributes:
         needs_input_grad: for each argument, whether its gradient is wanted.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> class Scale(torch.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x, factor):
+        ...         ctx.factor = factor
+        ...         return x * factor
+        ...
+        ...     @staticmethod
+        ...     def backward(ctx, z_bar):
+        ...         return z_bar * ctx.factor, None
+        >>> x = torch.tensor(1.0, requires_grad=True)
+        >>> Scale.apply(x, 5.0).backward()
+        >>> x.grad
+        tensor(5.)
     """
 
     needs_input_grad: tuple[bool, ...] = ()
@@ -122,7 +138,7 @@ class Function:
 
     Example:
         >>> import lantern.torch as torch
-        >>> class Cube(Function):
+        >>> class Cube(torch.autograd.Function):
         ...     @staticmethod
         ...     def forward(ctx, x):
         ...         ctx.save_for_backward(x)
@@ -214,7 +230,24 @@ def _started(cls: Any, context: Context, tensors: list[Any], plain: Any) -> Any:
 
 
 def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
-    """Let the backward step of a ``Function`` compute without derivative."""
+    """Let the backward step of a ``Function`` compute without derivative.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> class Double(torch.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x):
+        ...         return 2 * x
+        ...
+        ...     @staticmethod
+        ...     @torch.autograd.function.once_differentiable
+        ...     def backward(ctx, z_bar):
+        ...         return 2 * z_bar
+        >>> x = torch.tensor(5.0, requires_grad=True)
+        >>> Double.apply(x).backward()
+        >>> x.grad
+        tensor(2.)
+    """
 
     @wraps(backward)
     def without(ctx: Any, *z_bars: Any) -> Any:

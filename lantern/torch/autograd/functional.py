@@ -107,7 +107,8 @@ def vjp(
 
     Example:
         >>> import lantern.torch as torch
-        >>> vjp(torch.square, torch.tensor([1.0, 2.0]), torch.ones(2))
+        >>> x, v = torch.tensor([1.0, 2.0]), torch.ones(2)
+        >>> torch.autograd.functional.vjp(torch.square, x, v)
         (tensor([1., 4.]), tensor([2., 4.]))
     """
     with enable_grad():
@@ -131,7 +132,8 @@ def jvp(
 
     Example:
         >>> import lantern.torch as torch
-        >>> jvp(torch.square, torch.tensor([1.0, 2.0]), torch.ones(2))
+        >>> x, v = torch.tensor([1.0, 2.0]), torch.ones(2)
+        >>> torch.autograd.functional.jvp(torch.square, x, v)
         (tensor([1., 4.]), tensor([2., 4.]))
     """
     with enable_grad():
@@ -168,7 +170,7 @@ def jacobian(
 
     Example:
         >>> import lantern.torch as torch
-        >>> jacobian(torch.square, torch.tensor([1.0, 2.0]))
+        >>> torch.autograd.functional.jacobian(torch.square, torch.tensor([1.0, 2.0]))
         tensor([[2., 0.],
                 [0., 4.]])
     """
@@ -223,7 +225,8 @@ def hessian(
 
     Example:
         >>> import lantern.torch as torch
-        >>> hessian(lambda x: (x**3).sum(), torch.tensor([1.0, 2.0]))
+        >>> x = torch.tensor([1.0, 2.0])
+        >>> torch.autograd.functional.hessian(lambda x: (x**3).sum(), x)
         tensor([[ 6.,  0.],
                 [ 0., 12.]])
     """
@@ -256,7 +259,8 @@ def hvp(
 
     Example:
         >>> import lantern.torch as torch
-        >>> hvp(lambda x: (x**3).sum(), torch.tensor([1.0, 2.0]), torch.ones(2))
+        >>> x, v = torch.tensor([1.0, 2.0]), torch.ones(2)
+        >>> torch.autograd.functional.hvp(lambda x: (x**3).sum(), x, v)
         (tensor(9.), tensor([ 6., 12.]))
     """
     return _hessian_product("hvp", func, inputs, v, create_graph, strict)
@@ -269,5 +273,12 @@ def vhp(
     create_graph: bool = False,
     strict: bool = False,
 ) -> Any:
-    """The value, and the product of a vector with the second derivatives."""
+    """The value, and the product of a vector with the second derivatives.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x, v = torch.tensor([1.0, 2.0]), torch.tensor([1.0, 0.0])
+        >>> torch.autograd.functional.vhp(lambda x: (x**3).sum(), x, v)
+        (tensor(9.), tensor([6., 0.]))
+    """
     return _hessian_product("vhp", func, inputs, v, create_graph, strict)

@@ -20,7 +20,8 @@ class record_function:
         seconds: how long the block took, once it is over.
 
     Example:
-        >>> with record_function("forward") as block:
+        >>> import lantern.torch as torch
+        >>> with torch.autograd.profiler.record_function("forward") as block:
         ...     pass
         >>> block.seconds < 1
         True

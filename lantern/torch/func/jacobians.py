@@ -83,7 +83,7 @@ def jacrev(
 
     Example:
         >>> import lantern.torch as torch
-        >>> jacrev(torch.square)(torch.tensor([1.0, 2.0]))
+        >>> torch.func.jacrev(torch.square)(torch.tensor([1.0, 2.0]))
         tensor([[2., 0.],
                 [0., 4.]])
     """
@@ -130,7 +130,7 @@ def jacfwd(
 
     Example:
         >>> import lantern.torch as torch
-        >>> jacfwd(torch.square)(torch.tensor([1.0, 2.0]))
+        >>> torch.func.jacfwd(torch.square)(torch.tensor([1.0, 2.0]))
         tensor([[2., 0.],
                 [0., 4.]])
     """
@@ -179,7 +179,7 @@ def hessian(func: Function, argnums: int | tuple[int, ...] = 0) -> Function:
 
     Example:
         >>> import lantern.torch as torch
-        >>> hessian(lambda x: (x**3).sum())(torch.tensor([1.0, 2.0]))
+        >>> torch.func.hessian(lambda x: (x**3).sum())(torch.tensor([1.0, 2.0]))
         tensor([[ 6.,  0.],
                 [ 0., 12.]])
     """

@@ -51,7 +51,7 @@ def vmap(
 
     Example:
         >>> import lantern.torch as torch
-        >>> vmap(torch.dot)(torch.ones(2, 3), torch.ones(2, 3))
+        >>> torch.func.vmap(torch.dot)(torch.ones(2, 3), torch.ones(2, 3))
         tensor([3., 3.])
     """
 

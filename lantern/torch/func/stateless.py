@@ -63,6 +63,13 @@ def functional_call(
         kwargs: its keyword arguments.
         tie_weights: whether a tensor that has two names is replaced under both.
         strict: whether all names must be there.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> model = torch.nn.Linear(2, 1)
+        >>> state = {"weight": torch.tensor([[1.0, 2.0]]), "bias": torch.tensor([10.0])}
+        >>> torch.func.functional_call(model, state, torch.tensor([3.0, 4.0]))
+        tensor([21.])
     """
     given = parameter_and_buffer_dicts
     if not isinstance(given, dict | list | tuple):
@@ -94,7 +101,15 @@ def functional_call(
 
 
 def stack_module_state(models: Sequence[Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The parameters and the buffers of modules of one class, each stacked."""
+    """The parameters and the buffers of modules of one class, each stacked.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> models = [torch.nn.Linear(2, 3) for _ in range(4)]
+        >>> parameters, buffers = torch.func.stack_module_state(models)
+        >>> parameters["weight"].shape
+        torch.Size([4, 3, 2])
+    """
     if not models:
         raise EagerError("stack_module_state: Expected at least one model, got 0.")
     if len({type(m) for m in models}) > 1:

@@ -122,7 +122,7 @@ def grad_and_value(
 
     Example:
         >>> import lantern.torch as torch
-        >>> grad_and_value(lambda x: x**2)(torch.tensor(3.0))
+        >>> torch.func.grad_and_value(lambda x: x**2)(torch.tensor(3.0))
         (tensor(6.), tensor(9.))
     """
 
@@ -142,7 +142,7 @@ def grad(
 
     Example:
         >>> import lantern.torch as torch
-        >>> grad(grad(torch.sin))(torch.tensor(0.0))
+        >>> torch.func.grad(torch.func.grad(torch.sin))(torch.tensor(0.0))
         tensor(-0.)
     """
     both = grad_and_value(func, argnums, has_aux)
@@ -159,7 +159,7 @@ def vjp(func: Function, *primals: Any, has_aux: bool = False) -> Any:
 
     Example:
         >>> import lantern.torch as torch
-        >>> z, pullback = vjp(torch.square, torch.tensor([1.0, 2.0]))
+        >>> z, pullback = torch.func.vjp(torch.square, torch.tensor([1.0, 2.0]))
         >>> pullback(torch.ones(2))
         (tensor([2., 4.]),)
     """
@@ -195,7 +195,7 @@ def jvp(
 
     Example:
         >>> import lantern.torch as torch
-        >>> jvp(torch.square, (torch.tensor(3.0),), (torch.tensor(1.0),))
+        >>> torch.func.jvp(torch.square, (torch.tensor(3.0),), (torch.tensor(1.0),))
         (tensor(9.), tensor(6.))
     """
     if not (isinstance(primals, tuple) and isinstance(tangents, tuple)):
@@ -215,6 +215,13 @@ def jvp(
 
 
 def linearize(func: Function, *primals: Any) -> Any:
-    """The value, and the function from tangents of the arguments to the value's."""
+    """The value, and the function from tangents of the arguments to the value's.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> value, pushforward = torch.func.linearize(torch.square, torch.tensor(3.0))
+        >>> value, pushforward(torch.tensor(1.0))
+        (tensor(9.), tensor(6.))
+    """
     value = func(*primals)
     return value, lambda *tangents: jvp(func, primals, tangents)[1]

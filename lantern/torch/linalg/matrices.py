@@ -48,7 +48,16 @@ __all__ = [
 
 
 class LinAlgError(EagerError):
-    """A matrix is singular, or a decomposition does not converge."""
+    """A matrix is singular, or a decomposition does not converge.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> try:
+        ...     torch.linalg.inv(torch.zeros(2, 2))
+        ... except torch.linalg.LinAlgError:
+        ...     print("singular")
+        singular
+    """
 
 
 def _square(name: str, x: Tensor) -> None:
@@ -79,7 +88,6 @@ def _one(name: str, function: Any, square: bool = False, results: str = "") -> A
             raise LinAlgError(f"linalg.{name}: {error}") from None
 
     operate.__name__ = operate.__qualname__ = name
-    operate.__doc__ = f"As ``lantern.linalg.{function.__name__}``."
     return operate
 
 

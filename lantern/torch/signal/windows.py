@@ -8,6 +8,7 @@ import numpy as np
 from lantern.errors import ShapeError
 from lantern.torch import dtypes
 from lantern.torch.creation import finished
+from lantern.torch.documented import document
 from lantern.torch.dtypes import as_numpy_dtype
 from lantern.torch.tensor import Tensor
 
@@ -143,3 +144,6 @@ def kaiser(M: int, *, beta: float = 12.0, sym: bool = True, **options: Any) -> T
         return np.i0(beta * inside) / np.i0(beta)
 
     return _window(M, shape, sym, **options)
+
+
+document("windows", globals())

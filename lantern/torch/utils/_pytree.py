@@ -31,6 +31,12 @@ def tree_flatten(tree: Any) -> tuple[list[Any], Any]:
 
 
 def tree_unflatten(leaves: Any, treespec: Any) -> Any:
-    """The structure that leaves came from."""
+    """The structure that leaves came from.
+
+    Example:
+        >>> leaves, spec = tree_flatten({"a": 1, "b": (2, 3)})
+        >>> tree_unflatten([10 * leaf for leaf in leaves], spec)
+        {'a': 10, 'b': (20, 30)}
+    """
     row = iter(leaves)
     return _tree_map(lambda _: next(row), treespec)

@@ -15,6 +15,12 @@ class Measurement:
 
     Attributes:
         times: seconds for each repetition, divided by the number of runs in it.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> found = torch.utils.benchmark.Timer("abs(-1)").timeit(100)
+        >>> found.mean > 0, found.number_per_run
+        (True, 100)
     """
 
     def __init__(self, number: int, seconds: list[float], what: str) -> None:
@@ -61,7 +67,9 @@ class Timer:
         options: have no effect.
 
     Example:
-        >>> Timer("x + 1", globals={"x": 1}).timeit(10).number_per_run
+        >>> import lantern.torch as torch
+        >>> timer = torch.utils.benchmark.Timer("x + 1", globals={"x": 1})
+        >>> timer.timeit(10).number_per_run
         10
     """
 
@@ -103,7 +111,16 @@ class Timer:
 
 
 class Compare:
-    """Measurements, printed below one another."""
+    """Measurements, printed below one another.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> found = torch.utils.benchmark.Timer("abs(-1)", label="abs").timeit(10)
+        >>> torch.utils.benchmark.Compare([found]).print()
+        abs
+          ... us
+          1 measurement(s), 10 run(s) each
+    """
 
     def __init__(self, results: Any) -> None:
         self.results = list(results)

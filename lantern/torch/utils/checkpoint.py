@@ -134,7 +134,7 @@ def checkpoint(
     Example:
         >>> import lantern.torch as torch
         >>> x = torch.tensor(2.0, requires_grad=True)
-        >>> checkpoint(lambda x: (x * x).exp(), x).backward()
+        >>> torch.utils.checkpoint.checkpoint(lambda x: (x * x).exp(), x).backward()
         >>> x.grad
         tensor(218.3926)
     """
@@ -149,7 +149,17 @@ def checkpoint(
 def checkpoint_sequential(
     functions: Any, segments: int, input: Any, use_reentrant: Any = None, **options: Any
 ) -> Any:
-    """A row of layers in segments, each but the last one computed again."""
+    """A row of layers in segments, each but the last one computed again.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.tensor([3.0], requires_grad=True)
+        >>> layers = [torch.square, torch.nn.ReLU(), torch.square]
+        >>> run = torch.utils.checkpoint.checkpoint_sequential
+        >>> run(layers, 3, x, use_reentrant=False).backward()
+        >>> x.grad
+        tensor([108.])
+    """
     layers = list(functions.children() if hasattr(functions, "children") else functions)
     if not 0 < segments <= len(layers):
         raise EagerError(

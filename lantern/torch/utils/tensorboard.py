@@ -113,8 +113,9 @@ class SummaryWriter:
 
     Example:
         >>> import os, tempfile
+        >>> import lantern.torch as torch
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     with SummaryWriter(folder) as writer:
+        ...     with torch.utils.tensorboard.SummaryWriter(folder) as writer:
         ...         writer.add_scalar("loss", 0.5, 1)
         ...     os.listdir(folder)[0].startswith("events.out.tfevents.")
         True
