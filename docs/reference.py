@@ -82,6 +82,8 @@ MODULES = (
     "torch.nn.utils torch.optim torch.optim.lr_scheduler torch.utils.data "
     "torch.signal.windows"
 ).split()
+# A class with so many methods that it has a page.
+LARGE = "lantern.torch.Tensor"
 # Pages on which a name in code without a prefix is Lantern's.
 TALKS_OF_LANTERN = {
     f"docs/{page}"
@@ -144,23 +146,50 @@ def modules():
 def entry(module, name, value, seen):
     """A directive for one name; the second name of a thing points to the first."""
     full = f"{module.__name__}.{name}"
+    data = f".. py:data:: {full}\n   :module:\n\n"  # it has its module in its name
     if not home(value):
-        return f".. py:data:: {full}\n\n   ``{value.__module__}.{value.__name__}``\n"
+        return f"{data}   ``{value.__module__}.{value.__name__}``\n"
     if isinstance(value, type) or callable(value):
         first = seen.setdefault(id(value), full)
         if first != full:
-            return f".. py:data:: {full}\n\n   The same as :py:obj:`{first}`.\n"
+            return f"{data}   The same as :py:obj:`{first}`.\n"
     if isinstance(value, type):
         bases = "   :show-inheritance:\n" if issubclass(value, BaseException) else ""
         return f".. autoclass:: {full}\n   :members:\n{bases}"
     if callable(value):
         return f".. autofunction:: {full}\n"
-    shown = (
-        f"\n   ``{value!r}``\n"
-        if len(repr(value)) <= 60
-        else f"\n   A {type(value).__name__}.\n"
+    shown = repr(value)
+    shown = f"``{shown}``" if len(shown) <= 60 else f"A {type(value).__name__}."
+    return f"{data}   {shown}\n"
+
+
+def first_names(module, names):
+    """What is known by several names, by the one that its example calls it by."""
+    for name, value in names:
+        full = f"{module.__name__}.{name}"
+        example = (getattr(value, "__doc__", None) or "").partition("Example:")[2]
+        if f" {full.removeprefix('lantern.')}(" in example:
+            yield id(value), full
+
+
+def large_class(torch):
+    """The page of tensors: their own methods, and which functions are methods too."""
+    shared = []
+    for name, method in vars(torch.Tensor).items():
+        function = getattr(torch, name, None)
+        if method in (function, getattr(function, "__wrapped__", ())):
+            shared.append(name)
+    shared.sort()
+    links = ",\n".join(f":py:obj:`{name} <lantern.torch.{name}>`" for name in shared)
+    own = f".. autoclass:: {LARGE}\n   :members:\n"
+    own += f"   :exclude-members: {', '.join(shared)}\n\n"
+    addresses = "\n      ".join(f"{name}()" for name in shared)
+    own += f"   .. py:method:: {addresses}\n      :no-typesetting:\n"
+    words = (
+        "These functions of ``torch`` are methods as well, of their first argument: "
+        f"``torch.abs(x)`` is ``x.abs()``.\n\n{links}.\n"
     )
-    return f".. py:data:: {full}\n{shown}"
+    return page(f"`{LARGE}`", "", [words, own])
 
 
 def page(title, text, entries):
@@ -192,7 +221,11 @@ def pages():
     """Every page's name and text."""
     import lantern
 
+    found = list(filter(None, modules()))
     seen = {}
+    for module in found:
+        if "torch" in module.__name__:
+            seen |= dict(first_names(module, public_names(module)))
     for slug, names in topics(lantern).items():
         title = TOPICS.get(slug, ("Constants, types and the rest",))[0]
         entries = [entry(lantern, *item, seen) for item in names.items()]
@@ -200,12 +233,18 @@ def pages():
         told = f" [The guide](../{guide}.md) tells how they are used." if guide else ""
         if entries:
             yield slug, page(title, f"Names of `lantern`.{told}", entries)
-    for module in filter(None, modules()):
+    for module in found:
         name = module.__name__
-        entries = [entry(module, *item, seen) for item in public_names(module)]
+        large = LARGE.removeprefix(f"{name}.")
+        names = [item for item in public_names(module) if item[0] != large]
+        entries = [entry(module, *item, seen) for item in names]
         if entries:
             words = f".. automodule:: {name}\n   :no-index:\n"
-            yield name, page(f"`{name}`", "", [words, *entries])
+            told = f"`{LARGE}` has [a page of its own]({LARGE}.md)."
+            told = told if large == "Tensor" else ""
+            yield name, page(f"`{name}`", told, [words, *entries])
+        if large == "Tensor":
+            yield LARGE, large_class(module)
 
 
 def write_pages(app=None):
@@ -213,7 +252,11 @@ def write_pages(app=None):
     FOLDER.mkdir(exist_ok=True)
     texts = dict(pages())
     own = "\n".join(slug for slug in texts if not slug.startswith("lantern."))
-    more = "\n".join(slug for slug in texts if slug.startswith("lantern."))
+    more = "\n".join(
+        f"{slug.removeprefix('lantern.')} <{slug}>"
+        for slug in texts
+        if slug.startswith("lantern.")
+    )
     texts["index"] = (
         "# Reference\n\nEvery public name, from its docstring.\n\n"
         f"```{{toctree}}\n:caption: Names of lantern\n:maxdepth: 1\n\n{own}\n```\n\n"
@@ -278,6 +321,8 @@ def link_names(app, doctree):
 
     document = app.env.docname
     ours = document.startswith("docs/reference/") or document in TALKS_OF_LANTERN
+    home_of_page = document.rpartition("/")[2].removesuffix(".Tensor")
+    home_of_page = home_of_page if home_of_page.startswith("lantern.") else "lantern"
     for block in doctree.findall(nodes.literal_block):
         text = block.astext().rstrip("\n")  # a doctest ends with an empty line
         if block.rawsource == block.astext():
@@ -285,21 +330,27 @@ def link_names(app, doctree):
             block += nodes.Text(text)
     for literal in list(doctree.findall(nodes.literal)):
         target = literal.astext().partition("(")[0]
-        if ours and "." not in target:
-            target = f"lantern.{target}"
+        is_bare = ours and "." not in target
+        if is_bare:
+            target = f"{home_of_page}.{target}"
         if not target.startswith("lantern.") or isinstance(
             literal.parent, (nodes.title, nodes.reference, pending_xref)
         ):
             continue
         link = pending_xref("", refdomain="py", reftype="obj", reftarget=target)
-        link.update_all_atts({"refdoc": document, "refexplicit": True})
+        known = {"refdoc": document, "refexplicit": True, "is_bare": is_bare}
+        link.update_all_atts(known)
         literal.replace_self(link)
         link += literal
 
 
 def hidden(app, what, name, obj, skip, options):
-    """The fields of a named tuple are told by its own docstring."""
-    return skip or (inspect.getdoc(obj) or "").startswith("Alias for field number")
+    """Fields of a named tuple, which its docstring tells; what rules ask of tensors."""
+    return (
+        skip
+        or (inspect.getdoc(obj) or "").startswith("Alias for field number")
+        or (name in ("emerge", "gradient", "one") and "torch" in str(home(obj)))
+    )
 
 
 def setup(app):
@@ -313,5 +364,14 @@ def setup(app):
 
 
 def plain(app, env, node, content):
-    """A name without an entry stays what it was."""
-    return content if node.get("refexplicit") and node.get("reftype") == "obj" else None
+    """A name without an entry stays what it was, or is that of a module around it."""
+    if not node.get("refexplicit") or node.get("reftype") != "obj":
+        return None
+    module, _, name = node["reftarget"].rpartition(".")
+    while node.get("is_bare") and (module := module.rpartition(".")[0]):
+        found = env.domains["py"].resolve_xref(
+            env, node["refdoc"], app.builder, "obj", f"{module}.{name}", node, content
+        )
+        if found is not None:
+            return found
+    return content

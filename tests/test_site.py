@@ -267,6 +267,16 @@ class TestSite:
                 if not re.match(r"[a-z]+:", link):
                     assert (site / page).parent.joinpath(link).exists(), (page, link)
 
+    def test_a_second_name_has_an_address(self, site):
+        """Of a function, and of a function that is a method too."""
+        folder = site / "docs" / "reference"
+        assert (
+            'id="lantern.torch.absolute"' in (folder / "lantern.torch.html").read_text()
+        )
+        tensors = (folder / "lantern.torch.Tensor.html").read_text()
+        assert 'href="lantern.torch.html#lantern.torch.absolute"' in tensors
+        assert 'id="lantern.torch.Tensor.absolute"' in tensors
+
     def test_every_page_loads(self, site, address, tab):
         """Without errors or the network, on a desk and on a telephone."""
         wrong = []
@@ -293,6 +303,7 @@ class TestSite:
             ("perturbation", "examples/notebooks/06_perturbation_confusion.html"),
             ("custom_rule", "docs/reference/rules.html#lantern.custom_rule"),
             ("lantern.torch.save", "docs/reference/lantern.torch.html"),
+            ("Tensor.cumsum", "docs/reference/lantern.torch.Tensor.html"),
         ],
     )
     def test_search_finds(self, words, page, address, tab):

@@ -152,7 +152,8 @@ k.addmv(i[:, :3], k, beta=0.5, alpha=2.5)
 torch.nn.functional.relu6(k); m.scatter_reduce(0, i, m, 'amax', include_self=False)
 torch.signal.windows.gaussian(5, std=-1); torch.nextafter(a.detach(), b.detach())
 torch.complex(a, b).mH * 1; torch.complex(a, b).H * 1; a.adjoint(); a.H; c.H
-torch.adjoint(torch.complex(a, b)) * 1; torch.complex(a, b).cov(); torch.complex(a, b).svd()[1]
+torch.adjoint(torch.complex(a, b)) * 1; torch.complex(a, b).cov()
+torch.complex(a, b).svd()[1]
 """
 SOURCES = [e.strip() for e in EXPRESSIONS.replace("\n", ";").split(";") if e.strip()]
 
