@@ -268,18 +268,18 @@ def where(condition: Any, input: Any = None, other: Any = None) -> Any:
 
 
 def round(input: Any, *, decimals: int = 0) -> Any:
-    """Each element rounded to a number of decimals."""
+    """Each element rounded to a number of decimals, halves to even; derivative zero."""
     z = fresh(np.asarray(np.round(base(input), decimals)))
     return comparing.tracked_like(z, input)
 
 
 def frac(input: Any) -> Any:
-    """What follows the decimal point."""
+    """What follows the decimal point, with the element's sign."""
     return input - fresh(np.trunc(base(input)))
 
 
 def lerp(input: Any, end: Any, weight: Any) -> Any:
-    """From one to the other, as far as a weight says."""
+    """``input + weight * (end - input)``: on the way from one to the other."""
     return input + (end - input) * weight
 
 
@@ -309,7 +309,7 @@ def isclose(
     atol: float = 1e-8,
     equal_nan: bool = False,
 ) -> Any:
-    """Where two tensors are close."""
+    """Where the elements are close: ``|input - other| <= atol + rtol * |other|``."""
     refuse_numbers("isclose", input, other)
     for name, bound in (("rtol", rtol), ("atol", atol)):
         if bound < 0:
@@ -330,7 +330,7 @@ def allclose(
     atol: float = 1e-8,
     equal_nan: bool = False,
 ) -> bool:
-    """Whether two tensors are close everywhere."""
+    """Whether all elements are close: ``|input - other| <= atol + rtol * |other|``."""
     return bool(np.allclose(base(input), base(other), rtol, atol, equal_nan))
 
 

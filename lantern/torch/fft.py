@@ -148,7 +148,7 @@ fft2, ifft2, rfft2, irfft2, hfft2, ihfft2 = (
 
 
 def fftshift(input: Tensor, dim: Any = None) -> Any:
-    """The frequencies in order, 0 in the middle."""
+    """The elements moved so that frequency 0 stands in the middle."""
     return call(ours.fftshift, input, dim if dim is None else tuple(np.atleast_1d(dim)))
 
 

@@ -47,7 +47,7 @@ functions["unsafe_chunk"], functions["unsafe_split"] = shaping.chunk, shaping.sp
 
 
 def alias_copy(input: Tensor) -> Any:
-    """A copy."""
+    """A copy of the tensor, in memory of its own."""
     return input.clone()
 
 
@@ -106,7 +106,7 @@ def diagonal_scatter(
 
 
 def diagflat(input: Tensor, offset: int = 0) -> Any:
-    """A matrix with the elements on a diagonal."""
+    """A matrix with all elements, in a row, on a diagonal."""
     return joining.diag_embed(input.reshape(-1), offset)
 
 
@@ -153,7 +153,7 @@ resolve_neg = resolve_conj
 
 
 def conj_physical(input: Tensor) -> Any:
-    """The complex conjugate."""
+    """The complex conjugate, in memory of its own."""
     return elementwise.conj(input)
 
 
@@ -181,7 +181,7 @@ _FREXP = reduction._named("frexp", "mantissa exponent")
 
 
 def frexp(input: Tensor) -> Any:
-    """The mantissa, between 1/2 and 1, and the exponent of 2."""
+    """Mantissa and exponent: ``mantissa * 2**exponent``, the mantissa in [1/2, 1)."""
     array = base(input)
     if array.dtype.kind != "f":
         raise EagerError("torch.frexp() only supports floating-point dtypes")
@@ -266,7 +266,6 @@ def _special(name: str, target: str) -> Any:
         return getattr(special, target)(*args, **options)
 
     operate.__name__ = operate.__qualname__ = name
-    operate.__doc__ = f"As ``special.{target}``."
     return operate
 
 

@@ -167,7 +167,18 @@ def _checked(name: str, index: Any, length: int, dim: int) -> Any:
 
 
 def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Any:
-    """Along an axis the elements at positions of their own for each line."""
+    """Along an axis the elements at positions of their own for each line.
+
+    Shapes:
+        input: (n, m); index: (k, l), l lines of k positions for dim 0; result: (k, l)
+
+    Rule:
+        z[i, j] = input[index[i, j], j] for dim 0, input[i, index[i, j]] for dim 1;
+        what receives several cotangents adds them
+
+    Raises:
+        RuntimeError: for an index of other axes, or out of bounds.
+    """
     array, positions = base(input), _positions("gather", index)
     if not array.shape:
         return input.reshape(()).expand(positions.shape).clone()
@@ -183,19 +194,27 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
 
 
 def take_along_dim(input: Tensor, indices: Tensor, dim: Any = None) -> Any:
-    """As ``gather``, broadcast."""
+    """As ``gather``, both broadcast along the other axes; without dim, in a row."""
     if dim is None:
         return input.reshape(-1)[indices.reshape(-1)]
     return call(ours.take_along_axis, input, base(indices), dim)
 
 
 def take(input: Tensor, index: Tensor) -> Any:
-    """Elements by their positions, all counted along one axis."""
+    """Elements by their positions, all counted along one axis.
+
+    Shapes:
+        input: any; index: (...); result: (...)
+    """
     return input.reshape(-1)[index]
 
 
 def index_select(input: Tensor, dim: int, index: Tensor) -> Any:
-    """The parts along an axis at some positions."""
+    """The parts along an axis at some positions; a copy.
+
+    Shapes:
+        input: (..., n, ...); index: (k,); result: (..., k, ...)
+    """
     array, positions = base(input), np.atleast_1d(_positions("index_select", index))
     if not array.shape:
         return input.clone()
@@ -207,7 +226,11 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Any:
 
 
 def masked_select(input: Tensor, mask: Tensor) -> Any:
-    """The elements for which a mask holds."""
+    """The elements for which a mask holds, in a row.
+
+    Shapes:
+        input, mask: (...), broadcast; result: (k,)
+    """
     shape = np.broadcast_shapes(base(input).shape, base(mask).shape)
     return input.expand(shape)[mask.expand(shape)]
 
@@ -225,7 +248,14 @@ def _number(name: str, value: Any, kind: Any) -> Any:
 
 
 def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Any:
-    """The tensor with a value where a mask holds."""
+    """The tensor with a value where a mask holds.
+
+    Shapes:
+        input, mask: (...), broadcast; value: a number, or (); result: (...)
+
+    Rule:
+        input_bar = z_bar, 0 where the mask holds
+    """
     from lantern.torch.elementwise import where
 
     if base(mask).dtype.kind != "b":
@@ -261,7 +291,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
 
 
 def argwhere(input: Tensor) -> Any:
-    """Where the elements are not 0, in rows."""
+    """The positions of what is not 0, one in each row."""
     return nonzero(input)
 
 
@@ -314,7 +344,7 @@ def bucketize(
     out_int32: bool = False,
     out: Any = None,
 ) -> Any:
-    """In which interval each value lies."""
+    """The interval in which each value lies: the position of its right end."""
     if base(boundaries).ndim != 1:
         raise EagerError(
             f"boundaries tensor must be 1 dimension, got dim({base(boundaries).ndim})"
@@ -329,7 +359,7 @@ def isin(
     assume_unique: bool = False,
     invert: bool = False,
 ) -> Any:
-    """Which elements occur among others."""
+    """Where the elements are among others."""
     return fresh(
         np.asarray(np.isin(base(elements), base(test_elements), invert=invert))
     )

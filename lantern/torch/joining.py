@@ -37,7 +37,11 @@ def _alike(tensors: Any) -> list[Any]:
 
 
 def cat(tensors: Any, dim: int = 0, *, axis: Any = None, out: Any = None) -> Any:
-    """Tensors joined along an axis that they have."""
+    """Tensors joined along an axis that they have.
+
+    Shapes:
+        each: (..., n_i, ...), alike in the other axes; result: (..., sum of n_i, ...)
+    """
     try:
         kinds = {(x.primal.dtype, x.primal.ndim) for x in tensors}
         if len(kinds) == 1 and not isinstance(tensors, Tensor):
@@ -74,7 +78,11 @@ def cat(tensors: Any, dim: int = 0, *, axis: Any = None, out: Any = None) -> Any
 
 
 def stack(tensors: Any, dim: int = 0, *, out: Any = None) -> Any:
-    """Tensors joined along a new axis."""
+    """Tensors of one shape joined along a new axis.
+
+    Shapes:
+        each of k: (...); result: (k, ...) for dim 0
+    """
     try:
         if len({(x.primal.dtype, x.primal.shape) for x in tensors}) == 1:
             return _stack(tensors, axis=dim)
@@ -111,7 +119,11 @@ hstack, vstack, dstack, column_stack = map(
 
 
 def repeat(input: Tensor, *counts: Any, repeats: Any = None) -> Any:
-    """Copies of the tensor, side by side: so many along each axis."""
+    """Copies of the tensor, side by side: so many along each axis.
+
+    Shapes:
+        input: (n, m); counts: (a, b); result: (a * n, b * m)
+    """
     reps = lengths(counts if repeats is None else repeats)
     if len(reps) < base(input).ndim:
         raise EagerError(
@@ -139,7 +151,7 @@ def _dims(names: Any, dims: Any) -> tuple[int, ...]:
 
 
 def flip(input: Tensor, *axes: Any, dims: Any = None) -> Any:
-    """The tensor with the order along some axes reversed."""
+    """The elements in reverse order along some axes; a copy."""
     ndim = base(input).ndim
     chosen = tuple(axis_of(d, ndim) for d in _dims(dims, axes))
     if len(set(chosen)) < len(chosen):
@@ -148,13 +160,13 @@ def flip(input: Tensor, *axes: Any, dims: Any = None) -> Any:
 
 
 def fliplr(input: Tensor) -> Any:
-    """The columns in reverse."""
+    """The columns in reverse order."""
     _needs_axes("fliplr", input, 2)
     return flip(input, 1)
 
 
 def flipud(input: Tensor) -> Any:
-    """The rows in reverse."""
+    """The rows in reverse order."""
     _needs_axes("flipud", input, 1)
     return flip(input, 0)
 
@@ -170,7 +182,7 @@ def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Any:
 
 
 def roll(input: Tensor, shifts: Any, dims: Any = None) -> Any:
-    """The elements moved along axes, those that fall off come back in front."""
+    """The elements moved along axes; those that fall off come back at the other end."""
     shifts = tuple(shifts) if isinstance(shifts, list | tuple) else shifts
     dims = tuple(dims) if isinstance(dims, list | tuple) else dims
     if shifts == ():
@@ -199,7 +211,11 @@ def triu(input: Tensor, diagonal: int = 0) -> Any:
 
 
 def diag(input: Tensor, diagonal: int = 0) -> Any:
-    """The diagonal of a matrix, or the matrix with a diagonal."""
+    """The diagonal of a matrix, or the matrix with a diagonal.
+
+    Shapes:
+        input: (n, n), result: (n,); input: (n,), result: (n, n)
+    """
     return call(arranging.diag, input, diagonal)
 
 
@@ -209,7 +225,11 @@ def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> An
 
 
 def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
-    """Matrices with diagonals, along two axes."""
+    """Matrices with diagonals, along two axes.
+
+    Shapes:
+        input: (..., n); result: (..., n, n)
+    """
     array = base(input)
     first, second = (axis_of(d, array.ndim, 1) for d in (dim1, dim2))
     if first == second:
@@ -222,7 +242,15 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
 
 
 def meshgrid(*tensors: Any, indexing: str = "ij") -> Any:
-    """The coordinates of a grid, an array for each axis."""
+    """The coordinates of a grid, an array for each axis.
+
+    Args:
+        tensors: the coordinates along each axis.
+        indexing: "ij" has the axes in their order, "xy" swaps the first two.
+
+    Shapes:
+        each: (n_i,); each result: (n_1, n_2, ...)
+    """
     if len(tensors) == 1 and isinstance(tensors[0], list | tuple):
         tensors = tuple(tensors[0])
     if len({base(x).dtype for x in tensors}) > 1:
@@ -273,7 +301,11 @@ atleast_1d, atleast_2d, atleast_3d = map(_atleast, (1, 2, 3))
 
 
 def unfold(input: Tensor, dimension: int, size: int, step: int) -> Any:
-    """All windows of a size along an axis, as a last axis."""
+    """All windows of a size along an axis, as a last axis.
+
+    Shapes:
+        input: (..., n, ...); result: (..., (n - size) // step + 1, ..., size)
+    """
     if not base(input).shape:
         input = input.reshape(1)
         return unfold(input, dimension, size, step)[0]

@@ -96,7 +96,17 @@ def scatter_reduce(
     *,
     include_self: bool = True,
 ) -> Any:
-    """The tensor, combined with a source's elements at positions along an axis."""
+    """The tensor, combined with a source's elements at positions along an axis.
+
+    Args:
+        input: what is copied.
+        dim: the axis.
+        index: the positions, of their own for each line.
+        src: the source.
+        reduce: "sum", "prod", "mean", "amax" or "amin" of what meets; of extremes,
+            ties share the gradient.
+        include_self: whether what is there takes part.
+    """
     _mode(reduce, tuple(_EMPTY))
     array = base(input)
     if not array.shape:
@@ -127,7 +137,16 @@ def index_reduce(
     *,
     include_self: bool = True,
 ) -> Any:
-    """The tensor, combined with a source's parts at positions along an axis."""
+    """The tensor, combined with a source's parts at positions along an axis.
+
+    Args:
+        input: what is copied.
+        dim: the axis.
+        index: a position for each part.
+        source: the parts.
+        reduce: "prod", "mean", "amax" or "amin" of what meets.
+        include_self: whether what is there takes part.
+    """
     _mode(reduce, ("prod", "mean", "amax", "amin"))
     array = base(input)
     if not array.shape:

@@ -163,12 +163,11 @@ def _new(creator: Any) -> Any:
         options.setdefault("device", self.device)
         return creator(*args, **options)
 
-    method.__doc__ = "A new tensor of this one's type, on its device."
     return method
 
 
 def apply_(self: Tensor, callable: Any) -> Tensor:
-    """Replace each element by a function of it."""
+    """Replace each element by a function of it: of a number, slowly, on the host."""
     if self.requires_grad:
         raise EagerError("Can't call apply_() on Variable that requires grad.")
     array = in_memory(self)
@@ -179,7 +178,7 @@ def apply_(self: Tensor, callable: Any) -> Tensor:
 
 
 def pin_memory(self: Tensor, device: Any = None) -> Tensor:
-    """The tensor as it is."""
+    """The tensor as it is: memory is not page-locked here."""
     return self
 
 

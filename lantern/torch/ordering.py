@@ -61,7 +61,11 @@ def logcumsumexp(input: Tensor, dim: int) -> Any:
 def sort(
     input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False
 ) -> Any:
-    """The elements in order along an axis, and where they come from."""
+    """The elements in order along an axis, and where they come from.
+
+    Shapes:
+        input: (..., n, ...); values, indices: (..., n, ...)
+    """
     where = base(argsort(input, dim, descending))
     if not base(input).shape:
         return _SORT(input.clone(), fresh(where))
@@ -75,7 +79,7 @@ _TOPK, _KTH, _MEDIAN, _MODE = map(_named, ("topk", "kthvalue", "median", "mode")
 def argsort(
     input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False
 ) -> Any:
-    """Where the elements in order come from."""
+    """The positions that put the elements in order along an axis."""
     array = base(input)
     if not array.shape:
         return fresh(np.zeros((), np.int64))
@@ -85,7 +89,11 @@ def argsort(
 def topk(
     input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True
 ) -> Any:
-    """The k largest elements along an axis, and where they come from."""
+    """The k largest elements along an axis, or smallest, and where they come from.
+
+    Shapes:
+        input: (..., n, ...); values, indices: (..., k, ...)
+    """
     array = base(input)
     if not array.shape:
         return _TOPK(input.clone(), fresh(np.zeros((), np.int64)))
@@ -144,7 +152,11 @@ def quantile(
     *,
     interpolation: str = "linear",
 ) -> Any:
-    """Where a share of the elements lies below."""
+    """Where a share q of the elements lies below, of all or along an axis.
+
+    Shapes:
+        input: (..., n, ...); q: a number or (k,); result: (..., ...) or (k, ..., ...)
+    """
     return _quantile("quantile", input, q, dim, keepdim, interpolation)
 
 
@@ -285,7 +297,7 @@ def _unlike_neighbours(array: Any, inverse: bool, counts: bool, dim: int) -> Any
 
 
 def bincount(input: Tensor, weights: Any = None, minlength: int = 0) -> Any:
-    """How often each number occurs."""
+    """How often each of the numbers 0, 1, 2, … occurs; ``weights`` are summed."""
     w = None if weights is None else base(weights)
     z = np.bincount(base(input), w, minlength)
     return fresh(z if w is None else z.astype(F32 if w.dtype == F32 else F64))

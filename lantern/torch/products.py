@@ -15,7 +15,12 @@ from lantern.value import base
 
 
 def matmul(input: Tensor, other: Tensor, *, out: Any = None) -> Any:
-    """The matrix product, over all leading axes together."""
+    """The matrix product, over all leading axes together; of vectors, the inner one.
+
+    Shapes:
+        input: (..., n, k); other: (..., k, m); result: (..., n, m)
+        input: (k,) or other: (k,): result without n, or m
+    """
     return input @ other if out is None else into(input @ other, out)
 
 
@@ -30,25 +35,41 @@ def _check(name: str, input: Tensor, other: Tensor, n: int, m: int) -> None:
 
 
 def mm(input: Tensor, mat2: Tensor, *, out: Any = None) -> Any:
-    """The product of two matrices."""
+    """The product of two matrices.
+
+    Shapes:
+        input: (n, k); mat2: (k, m); result: (n, m)
+    """
     _check("mm", input, mat2, 2, 2)
     return input @ mat2 if out is None else into(input @ mat2, out)
 
 
 def mv(input: Tensor, vec: Tensor, *, out: Any = None) -> Any:
-    """The product of a matrix and a vector."""
+    """The product of a matrix and a vector.
+
+    Shapes:
+        input: (n, k); vec: (k,); result: (n,)
+    """
     _check("mv", input, vec, 2, 1)
     return input @ vec if out is None else into(input @ vec, out)
 
 
 def dot(input: Tensor, tensor: Tensor, *, out: Any = None) -> Any:
-    """The inner product of two vectors."""
+    """The inner product of two vectors, of which none is conjugated.
+
+    Shapes:
+        input, tensor: (n,); result: ()
+    """
     _check("dot", input, tensor, 1, 1)
     return input @ tensor if out is None else into(input @ tensor, out)
 
 
 def bmm(input: Tensor, mat2: Tensor, *, out: Any = None) -> Any:
-    """The products of two rows of matrices."""
+    """The products of two batches of matrices, one by one.
+
+    Shapes:
+        input: (b, n, k); mat2: (b, k, m); result: (b, n, m)
+    """
     _check("bmm", input, mat2, 3, 3)
     a, b = base(input).shape, base(mat2).shape
     if a[0] != b[0] or a[2] != b[1]:
@@ -60,7 +81,11 @@ def bmm(input: Tensor, mat2: Tensor, *, out: Any = None) -> Any:
 
 
 def inner(input: Tensor, other: Tensor) -> Any:
-    """The products over the last axes of both."""
+    """The inner products over the last axes of both.
+
+    Shapes:
+        input: (..., k); other: (*, k); result: (..., *)
+    """
     return call(linalg.inner, input, other)
 
 
@@ -70,17 +95,25 @@ def vdot(input: Tensor, other: Tensor) -> Any:
 
 
 def outer(input: Tensor, vec2: Tensor) -> Any:
-    """The products of every two elements of two vectors."""
+    """The products of every two elements of two vectors.
+
+    Shapes:
+        input: (n,); vec2: (m,); result: (n, m)
+    """
     return input.unsqueeze(-1) * vec2
 
 
 def kron(input: Tensor, other: Tensor) -> Any:
-    """The Kronecker product."""
+    """The Kronecker product: each element of the one times the whole other.
+
+    Shapes:
+        input: (n, m); other: (k, l); result: (n * k, m * l)
+    """
     return call(linalg.kron, input, other)
 
 
 def cross(input: Tensor, other: Tensor, dim: Any = None) -> Any:
-    """The vector product along an axis of length 3."""
+    """The vector product along an axis of length 3, by default the first such axis."""
     if dim is None:
         shape = base(input).shape
         dim = next(i for i, n in enumerate(shape) if n == 3)
@@ -97,7 +130,11 @@ def trace(input: Tensor) -> Any:
 
 
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Any:
-    """The product over chosen axes of both."""
+    """The product over axes: the last ``dims`` of a and first of b, or those named.
+
+    Shapes:
+        a: (..., k); b: (k, *); result: (..., *), for dims 1
+    """
     dims = dims if isinstance(dims, int) else base(dims)
     if isinstance(dims, list | tuple):
         dims = tuple([d] if isinstance(d, int) else list(d) for d in dims)
@@ -119,7 +156,13 @@ def _unstretched(a: Tensor, b: Tensor, left: Any, right: Any) -> Any:
 
 
 def einsum(equation: str, *operands: Any) -> Any:
-    """The product that an equation of indices names."""
+    """The product that an equation of indices names: "ij,jk->ik" is ``matmul``.
+
+    Args:
+        equation: a letter for each axis of each operand, then those of the result; what
+            does not occur there is summed. "..." stands for leading axes.
+        operands: the tensors.
+    """
     if len(operands) == 1 and isinstance(operands[0], list | tuple):
         operands = tuple(operands[0])
     if not isinstance(equation, str):
@@ -157,35 +200,55 @@ def _scaled(input: Any, product: Any, beta: Any, alpha: Any) -> Any:
 def addmm(
     input: Any, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1
 ) -> Any:
-    """``beta * input + alpha * mat1 @ mat2``."""
+    """``beta * input + alpha * mat1 @ mat2``.
+
+    Shapes:
+        mat1: (n, k); mat2: (k, m); input: broadcast to (n, m); result: (n, m)
+    """
     return _scaled(input, mm(mat1, mat2), beta, alpha)
 
 
 def addmv(
     input: Any, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any = 1
 ) -> Any:
-    """``beta * input + alpha * mat @ vec``."""
+    """``beta * input + alpha * mat @ vec``.
+
+    Shapes:
+        mat: (n, k); vec: (k,); input: broadcast to (n,); result: (n,)
+    """
     return _scaled(input, mv(mat, vec), beta, alpha)
 
 
 def addr(
     input: Any, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any = 1
 ) -> Any:
-    """``beta * input + alpha * outer(vec1, vec2)``."""
+    """``beta * input + alpha * outer(vec1, vec2)``.
+
+    Shapes:
+        vec1: (n,); vec2: (m,); input: broadcast to (n, m); result: (n, m)
+    """
     return _scaled(input, outer(vec1, vec2), beta, alpha)
 
 
 def baddbmm(
     input: Any, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1
 ) -> Any:
-    """``beta * input + alpha * batch1 @ batch2``."""
+    """``beta * input + alpha * batch1 @ batch2``, matrix by matrix.
+
+    Shapes:
+        batch1: (b, n, k); batch2: (b, k, m); result: (b, n, m)
+    """
     return _scaled(input, bmm(batch1, batch2), beta, alpha)
 
 
 def addbmm(
     input: Any, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1
 ) -> Any:
-    """``beta * input + alpha * sum(batch1 @ batch2)``."""
+    """``beta * input + alpha * sum(batch1 @ batch2)``, over the batch.
+
+    Shapes:
+        batch1: (b, n, k); batch2: (b, k, m); result: (n, m)
+    """
     return _scaled(input, bmm(batch1, batch2).sum(0), beta, alpha)
 
 
@@ -197,12 +260,20 @@ def chain_matmul(*matrices: Any) -> Any:
 def cdist(
     x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str | None = None
 ) -> Any:
-    """The distances of every two rows."""
+    """The p-norm distances of each row of one to each row of the other.
+
+    Shapes:
+        x1: (..., n, k); x2: (..., m, k); result: (..., n, m)
+    """
     return (x1.unsqueeze(-2) - x2.unsqueeze(-3)).norm(p, -1)
 
 
 def block_diag(*tensors: Any) -> Any:
-    """Matrices along a diagonal, zeros elsewhere."""
+    """Matrices along a diagonal, zeros elsewhere; vectors are rows.
+
+    Shapes:
+        each: (n_i, m_i); result: (sum of n_i, sum of m_i)
+    """
     from lantern.torch.joining import atleast_2d, cat
 
     rows = [atleast_2d(x) for x in tensors]

@@ -65,7 +65,11 @@ def _wide(input: Tensor, dtype: Any) -> Tensor:
 def sum(
     input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
 ) -> Any:
-    """The sum over axes."""
+    """The sum over axes, all by default; integers are summed in 64 bits.
+
+    Shapes:
+        input: (..., n, ...); result: (..., ...), with keepdim (..., 1, ...)
+    """
     array = input.primal
     plain = dim is None or (type(dim) is int and array.shape)
     if plain and dtype is None and array.dtype.kind == "f":
@@ -93,7 +97,14 @@ def _needs_floating(name: str, input: Tensor, dtype: Any) -> Tensor:
 def mean(
     input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
 ) -> Any:
-    """The mean over axes."""
+    """The mean over axes, all by default.
+
+    Shapes:
+        input: (..., n, ...); result: (..., ...), with keepdim (..., 1, ...)
+
+    Raises:
+        RuntimeError: for integers; ``dtype`` says what to count in.
+    """
     x = _needs_floating("mean", input, dtype)
     if not base(x).size:
         with np.errstate(all="ignore"):
@@ -162,9 +173,6 @@ def _moment(name: str) -> Any:
         return moment(input, dim, *args, **options), mean(input, along, keep)
 
     moment.__name__, with_mean.__name__ = name, f"{name}_mean"
-    moment.__doc__ = (
-        f"The {name} over axes; ``correction`` is taken from the count, 1 by default."
-    )
     return moment, with_mean
 
 
@@ -209,9 +217,6 @@ def _extreme(name: str) -> Any:
         return call(whole, input, axes(dim, input), keepdims=keepdim)
 
     extreme.__name__, everywhere.__name__ = name, f"a{name}"
-    extreme.__doc__ = (
-        f"The {name} of all elements; along an axis, with positions; of two tensors."
-    )
     return extreme, everywhere
 
 
@@ -242,7 +247,7 @@ _AMINMAX = _named("aminmax", "min max")
 
 
 def aminmax(input: Tensor, *, dim: Any = None, keepdim: bool = False) -> Any:
-    """The least and the greatest elements."""
+    """The least and the greatest elements, of all or along an axis."""
     if dim is None and not base(input).size:
         raise EagerError(
             "aminmax(): cannot compute aminmax over an empty dimension as the "
@@ -289,7 +294,7 @@ all, any = _asking("all"), _asking("any")
 
 
 def count_nonzero(input: Tensor, dim: Any = None) -> Any:
-    """How many elements are not 0."""
+    """How many elements are not 0, of all or along axes."""
     return fresh(np.asarray(np.count_nonzero(base(input), axis=axes(dim, input))))
 
 
@@ -300,7 +305,15 @@ def norm(
     keepdim: bool = False,
     dtype: Any = None,
 ) -> Any:
-    """The norm of all elements, or over axes, taken as one vector."""
+    """The p-norm of all elements, or over axes, taken as one vector.
+
+    Args:
+        input: the elements.
+        p: the order; "fro" is 2, "nuc" the sum of a matrix's singular values.
+        dim: the axes.
+        keepdim: whether they stay, with length 1.
+        dtype: the type to compute in.
+    """
     input = input if dtype is None else cast(input, as_numpy_dtype(dtype))
     if p == "nuc":
         return call(norms.matrix_norm, input, ord="nuc", keepdims=keepdim)
@@ -325,18 +338,26 @@ def vector_norm(
 
 
 def dist(input: Tensor, other: Tensor, p: Any = 2) -> Any:
-    """The norm of the difference."""
+    """The p-norm of the difference of two tensors."""
     return norm(input - other, p)
 
 
 def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Any:
-    """The logarithm of the sum of exponentials, without overflow."""
+    """The logarithm of the sum of exponentials over axes, without overflow.
+
+    Shapes:
+        input: (..., n, ...); result: (..., ...), with keepdim (..., 1, ...)
+    """
     (input,) = promote(input, floating=True)
     return call(exponential.logsumexp, input, axes(dim, input), keepdims=keepdim)
 
 
 def softmax(input: Tensor, dim: Any, dtype: Any = None) -> Any:
-    """Exponentials, divided by their sum along an axis."""
+    """Exponentials, divided by their sum along an axis; without overflow.
+
+    Shapes:
+        input: (..., n, ...); result: (..., n, ...)
+    """
     input = _typed(input, dtype)
     return _softmax(input, _one_axis(dim, input)) if _full(input) else input.clone()
 

@@ -15,7 +15,11 @@ from lantern.value import base
 
 
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Any:
-    """The tensor with the source's elements, in order, where a mask holds."""
+    """The tensor with the source's elements, in order, where a mask holds.
+
+    Shapes:
+        input, mask: (...), broadcast; source: any with as many elements as hold
+    """
     if base(mask).dtype.kind != "b":
         raise EagerError(
             f"masked_scatter_ only supports boolean masks, but got mask with dtype "
@@ -51,7 +55,22 @@ def scatter(
     value: Any = None,
     reduce: Any = None,
 ) -> Any:
-    """The tensor with a source's elements at positions along an axis."""
+    """The tensor with a source's elements at positions along an axis.
+
+    Args:
+        input: what is copied.
+        dim: the axis.
+        index: the positions, of their own for each line.
+        src: the source, or a number.
+        value: the number, by name.
+        reduce: "add" or "multiply" combines it with what is there.
+
+    Rule:
+        z[index[i, j], j] = src[i, j] for dim 0, z[i, index[i, j]] = src[i, j] for dim 1
+
+    Raises:
+        RuntimeError: for an index that does not fit, and for a source of another type.
+    """
     positions = _positions("scatter", index)
     if not base(input).shape:
         src = src.reshape(-1) if isinstance(src, Tensor) else src
@@ -105,7 +124,12 @@ def check_scattered(input: Tensor, dim: int, positions: Any, src: Any) -> None:
 
 
 def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Any:
-    """The tensor with a source's elements added at positions along an axis."""
+    """The tensor with a source's elements added at positions along an axis.
+
+    Rule:
+        z[index[i, j], j] += src[i, j] for dim 0,
+        z[i, index[i, j]] += src[i, j] for dim 1
+    """
     positions = _positions("scatter", index)
     if not base(input).shape:
         index, src = index.reshape(-1), src.reshape(-1)
@@ -143,7 +167,11 @@ def _of_scalars(function: Any) -> Any:
 def index_add(
     input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1
 ) -> Any:
-    """The tensor with a source's parts added at positions along an axis."""
+    """The tensor with ``alpha`` times a source's parts added at positions of an axis.
+
+    Shapes:
+        input: (..., n, ...); index: (k,); source: (..., k, ...); result: as input
+    """
     n, m, shape = base(index).size, base(source).shape, list(base(input).shape)
     if (len(m) != len(shape) and shape) or any(
         a != b
@@ -166,7 +194,11 @@ def index_add(
 
 @_of_scalars
 def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Any:
-    """The tensor with a source's parts at positions along an axis."""
+    """The tensor with a source's parts at positions along an axis.
+
+    Shapes:
+        input: (..., n, ...); index: (k,); source: (..., k, ...); result: as input
+    """
     return put(input, _along(input, dim, index), source)
 
 
@@ -179,13 +211,21 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Any:
 def index_put(
     input: Tensor, indices: Any, values: Any, accumulate: bool = False
 ) -> Any:
-    """The tensor with values at an index, or with them added there."""
+    """The tensor with values at an index, or, if they ``accumulate``, added there.
+
+    Shapes:
+        input: any; indices: for each axis (...), broadcast; values: (...), broadcast
+    """
     where, _ = plain_index(tuple(indices))
     return (add_at if accumulate else put)(input, where, values)
 
 
 def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Any:
-    """The tensor with a source at one place along an axis."""
+    """The tensor with a source at one place along an axis.
+
+    Shapes:
+        input: (..., n, ...); src: (..., ...), without the axis; result: as input
+    """
     dim = axis_of(dim, base(input).ndim)
     return put(input, (*(slice(None),) * dim, index, ...), src)
 
@@ -198,7 +238,7 @@ def slice_scatter(
     end: Any = None,
     step: int = 1,
 ) -> Any:
-    """The tensor with a source in a slice of an axis."""
+    """The tensor with a source in the slice ``start:end:step`` of an axis."""
     dim = axis_of(dim, base(input).ndim)
     return put(input, (*(slice(None),) * dim, slice(start, end, step), ...), src)
 

@@ -16,7 +16,11 @@ from lantern.value import base
 def diff(
     input: Tensor, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None
 ) -> Any:
-    """The differences of neighbours along an axis, n times over."""
+    """The differences of neighbours along an axis, n times over.
+
+    Shapes:
+        input: (..., m, ...); result: (..., m - n, ...)
+    """
     if not base(input).shape:
         raise EagerError("diff expects input to be at least one-dimensional")
     if n < 0:
@@ -42,7 +46,14 @@ def diff(
 def gradient(
     input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: int = 1
 ) -> Any:
-    """The slopes along axes, from differences."""
+    """The slopes along axes, from differences: one tensor for each axis.
+
+    Args:
+        input: the values.
+        spacing: their distance; a distance, or the places, for each axis.
+        dim: the axes, all by default.
+        edge_order: 1 or 2 neighbours at the edges.
+    """
     (input,) = promote(input, floating=True)
     array = base(input)
     spacing = 1 if spacing is None else spacing
@@ -106,7 +117,11 @@ def cumulative_trapezoid(
 def cov(
     input: Tensor, *, correction: int = 1, fweights: Any = None, aweights: Any = None
 ) -> Any:
-    """The covariances of variables in rows."""
+    """The covariances of variables in rows, of observations in columns.
+
+    Shapes:
+        input: (n, k); result: (n, n); of one variable, (k,): ()
+    """
     if base(input).ndim > 2:
         raise EagerError(
             f"cov(): expected input to have two or fewer dimensions but got an input "
@@ -144,7 +159,11 @@ def cov(
 
 
 def corrcoef(input: Tensor) -> Any:
-    """The correlations of variables in rows."""
+    """The correlations of variables in rows, of observations in columns.
+
+    Shapes:
+        input: (n, k); result: (n, n)
+    """
     if base(input).ndim > 2:
         raise EagerError("corrcoef(): expected input to have two or fewer dimensions")
     c = cov(input)

@@ -70,7 +70,11 @@ def tensorsolve(A: Tensor, B: Tensor, dims: Any = None) -> Any:
 
 
 def vander(x: Tensor, *, N: int | None = None) -> Any:
-    """The powers of each element, from 0, as rows."""
+    """The powers of each element, from 0, as rows.
+
+    Shapes:
+        x: (..., n); result: (..., n, N)
+    """
     if not base(x).shape:
         x = x.reshape(1)
     n = base(x).shape[-1] if N is None else N
@@ -90,14 +94,22 @@ def _triangular(L: Tensor, upper: bool) -> Any:
 
 
 def cholesky_inverse(L: Tensor, upper: bool = False) -> Any:
-    """The inverse of the matrices of which L are the Cholesky factors."""
+    """The inverse of the matrices of which L are the Cholesky factors.
+
+    Shapes:
+        L: (..., n, n); result: (..., n, n)
+    """
     _square("cholesky_inverse", L)
     L = _triangular(L, upper)
     return inv(L.mH @ L if upper else L @ L.mH)
 
 
 def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Any:
-    """The X with ``A @ X == B``, where L are the Cholesky factors of A."""
+    """The X with ``A @ X == B``, where L are the Cholesky factors of A.
+
+    Shapes:
+        B: (..., n, k); L: (..., n, n); result: (..., n, k)
+    """
     _square("cholesky_solve", L)
     L = _triangular(L, upper)
     return solve(L.mH @ L if upper else L @ L.mH, B)

@@ -77,17 +77,17 @@ def general_hamming(
 
 
 def hamming(M: int, *, sym: bool = True, **options: Any) -> Tensor:
-    """The Hamming window."""
+    """The Hamming window: a cosine on a pedestal of 0.08."""
     return general_hamming(M, sym=sym, **options)
 
 
 def hann(M: int, *, sym: bool = True, **options: Any) -> Tensor:
-    """The Hann window."""
+    """The Hann window: a cosine from 0 up to 1 and down again."""
     return general_hamming(M, alpha=0.5, sym=sym, **options)
 
 
 def blackman(M: int, *, sym: bool = True, **options: Any) -> Tensor:
-    """The Blackman window."""
+    """The Blackman window: a constant and two cosines."""
     return general_cosine(M, a=[0.42, 0.5, 0.08], sym=sym, **options)
 
 
@@ -98,12 +98,12 @@ def nuttall(M: int, *, sym: bool = True, **options: Any) -> Tensor:
 
 
 def bartlett(M: int, *, sym: bool = True, **options: Any) -> Tensor:
-    """A triangle."""
+    """A triangle: from 0 up to 1 and down again, in M places."""
     return _window(M, lambda k, last: 1 - abs(2 * k / last - 1), sym, **options)
 
 
 def cosine(M: int, *, sym: bool = True, **options: Any) -> Tensor:
-    """Half a wave."""
+    """Half a wave of the sine, in M places."""
     return _window(
         M, lambda k, last: np.sin(np.pi * (k + 0.5) / (last + 1)), sym, **options
     )
@@ -126,7 +126,7 @@ def exponential(
 
 
 def gaussian(M: int, *, std: float = 1.0, sym: bool = True, **options: Any) -> Tensor:
-    """A bell."""
+    """A bell of standard deviation ``std``, in M places."""
     if std <= 0:
         raise ShapeError(f"Standard deviation must be positive, got: {std} instead.")
     return _window(
@@ -135,7 +135,7 @@ def gaussian(M: int, *, std: float = 1.0, sym: bool = True, **options: Any) -> T
 
 
 def kaiser(M: int, *, beta: float = 12.0, sym: bool = True, **options: Any) -> Tensor:
-    """The Kaiser window."""
+    """The Kaiser window; the greater beta, the steeper."""
     if beta < 0:
         raise ShapeError(f"beta must be non-negative, got: {beta} instead.")
 
