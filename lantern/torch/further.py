@@ -20,6 +20,7 @@ from lantern.torch.operators import (
     promote,
 )
 from lantern.torch.reduction import axis_of
+from lantern.torch.results import named
 from lantern.torch.tensor import Tensor, fresh
 from lantern.value import base
 
@@ -177,7 +178,7 @@ def ldexp(input: Tensor, other: Tensor) -> Any:
     return cast(x, kind) * elementwise.functions["exp2"](cast(y, kind))
 
 
-_FREXP = reduction._named("frexp", "mantissa exponent")
+_FREXP = named("frexp", "mantissa exponent")
 
 
 def frexp(input: Tensor) -> Any:

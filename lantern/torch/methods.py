@@ -203,7 +203,7 @@ def _svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> Any:
     return _Factors(u, s, vh.mH)
 
 
-_Factors = reduction._named("svd", "U S V")
+_Factors = results.named("svd", "U S V")
 
 
 def _missing(self: Tensor, name: str) -> Any:

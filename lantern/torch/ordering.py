@@ -10,7 +10,8 @@ from lantern.tensor import cumulative, sorting
 from lantern.tensor.indexing import take_along_axis
 from lantern.torch.dtypes import F32, F64
 from lantern.torch.operators import call, promote
-from lantern.torch.reduction import _chosen, _named, _wide, axis_of
+from lantern.torch.reduction import _chosen, _wide, axis_of
+from lantern.torch.results import named
 from lantern.torch.tensor import Tensor, fresh, numpy_face, torch_face
 from lantern.value import base
 
@@ -30,7 +31,7 @@ def cumprod(input: Tensor, dim: int, *, dtype: Any = None) -> Any:
 
 
 def _so_far(name: str) -> Any:
-    pair = _named(name)
+    pair = named(name)
 
     def so_far(input: Tensor, dim: int) -> Any:
         array = base(input)
@@ -72,8 +73,8 @@ def sort(
     return _SORT(call(take_along_axis, input, where, dim), fresh(where))
 
 
-_SORT = _named("sort")
-_TOPK, _KTH, _MEDIAN, _MODE = map(_named, ("topk", "kthvalue", "median", "mode"))
+_SORT = named("sort")
+_TOPK, _KTH, _MEDIAN, _MODE = map(named, ("topk", "kthvalue", "median", "mode"))
 
 
 def argsort(

@@ -1,6 +1,5 @@
 """What combines elements along axes, under PyTorch's names."""
 
-from collections import namedtuple
 from typing import Any
 
 import numpy as np
@@ -11,21 +10,9 @@ from lantern.tensor import reduction as ours
 from lantern.tensor.indexing import _getitem
 from lantern.torch.dtypes import I64, as_numpy_dtype
 from lantern.torch.operators import call, cast, promote, unary
+from lantern.torch.results import named
 from lantern.torch.tensor import Tensor, fresh
 from lantern.value import base
-
-
-def _named(name: str, fields: str = "values indices") -> Any:
-    """The class of a row of results, which prints as PyTorch's does."""
-
-    def text(self: Any) -> str:
-        parts = (f"{field}={part!r}" for field, part in self._asdict().items())
-        return f"torch.return_types.{name}(\n" + ",\n".join(parts) + ")"
-
-    row = namedtuple(name, fields, module=__name__)  # type: ignore[misc]
-    row.__repr__ = text  # type: ignore[method-assign]
-    return row
-
 
 _read = unary(_getitem)
 _sum, _mean = unary(ours._sum), unary(ours._mean)
@@ -182,7 +169,7 @@ std, std_mean = _moment("std")
 
 def _extreme(name: str) -> Any:
     """``max`` or ``min``: of all, of two tensors, or along an axis, with positions."""
-    pair = _named(name)
+    pair = named(name)
     whole, position = getattr(ours, name), getattr(np, f"arg{name}")
 
     def extreme(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
@@ -243,7 +230,7 @@ max, amax = _extreme("max")
 min, amin = _extreme("min")
 
 
-_AMINMAX = _named("aminmax", "min max")
+_AMINMAX = named("aminmax", "min max")
 
 
 def aminmax(input: Tensor, *, dim: Any = None, keepdim: bool = False) -> Any:
@@ -394,5 +381,5 @@ functions = {
     if callable(value)
     and not name.startswith("_")
     and getattr(value, "__module__", "") == __name__
-    and name not in ("axes", "axis_of", "namedtuple", "vector_norm")
+    and name not in ("axes", "axis_of", "vector_norm")
 }

@@ -9,6 +9,7 @@ from lantern.tensor import difference
 from lantern.torch import elementwise, joining, ordering, reduction, shaping
 from lantern.torch.operators import as_tensor, call, promote
 from lantern.torch.reduction import axis_of
+from lantern.torch.results import named
 from lantern.torch.tensor import Tensor, fresh
 from lantern.value import base
 
@@ -173,7 +174,8 @@ def corrcoef(input: Tensor) -> Any:
     return c / d.unsqueeze(-1) / d.unsqueeze(0)
 
 
-_NANMEDIAN = reduction._named("nanmedian")
+_NANMEDIAN = named("nanmedian")
+_HISTOGRAM = named("histogram", "hist bin_edges")
 
 
 def nanmedian(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
@@ -204,11 +206,11 @@ def histogram(
     density: bool = False,
 ) -> Any:
     """How many elements, or weights, lie in intervals; and the intervals' edges."""
-    row = reduction._named("histogram", "hist bin_edges")
     array = base(input).reshape(-1)
     w = None if weight is None else base(weight).reshape(-1)
     counts, edges = np.histogram(array, base(bins), range, density, w)
-    return row(fresh(counts.astype(array.dtype)), fresh(edges.astype(array.dtype)))
+    row = (fresh(part.astype(array.dtype)) for part in (counts, edges))
+    return _HISTOGRAM(*row)
 
 
 functions = {

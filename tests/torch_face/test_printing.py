@@ -1,5 +1,6 @@
 """How tensors print, against PyTorch."""
 
+import copy
 import math
 
 import pytest
@@ -54,6 +55,10 @@ device('cuda:1')
 float16.is_floating_point
 tensor([[1., 2.]]).max(1)
 tensor([[1., 2.]]).topk(1)
+linalg.eigh(tensor([[2., 0.], [0., 3.]]))
+linalg.inv_ex(tensor([[2., 0.], [0., 4.]]))
+linalg.slogdet(tensor([[2., 0.], [0., 3.]]))
+histogram(tensor([1., 2.]), 2)
 """.split("\n")
 
 
@@ -72,6 +77,15 @@ def test_it_prints_the_same(source):
     names = {"nan": math.nan, "inf": math.inf}
     mine, other = (repr(eval(source, names, Names(t))) for t in (ours, theirs))
     assert mine == other
+
+
+def test_a_row_of_results_can_be_copied_and_mapped():
+    row = ours.tensor([[1.0, 3.0, 2.0]]).sort()
+    for other in (copy.copy(row), copy.deepcopy(row)):
+        assert type(other) is type(row)
+        assert other.values.tolist() == [[1.0, 2.0, 3.0]]
+    found = ours.vmap(lambda x: x.max(0))(ours.tensor([[1.0, 3.0], [4.0, 2.0]]))
+    assert found.indices.tolist() == [1, 0]
 
 
 def test_a_missing_name_is_answered_with_the_nearest():

@@ -1,6 +1,5 @@
 """Matrices: inverses, determinants, decompositions, norms."""
 
-from collections import namedtuple
 from typing import Any
 
 import numpy as np
@@ -10,8 +9,8 @@ from lantern.errors import EagerError
 from lantern.op import op
 from lantern.torch.joining import cat
 from lantern.torch.operators import call, cast
-from lantern.torch.reduction import _named, vector_norm
-from lantern.torch.results import into
+from lantern.torch.reduction import vector_norm
+from lantern.torch.results import into, named
 from lantern.torch.tensor import Tensor, fresh, numpy_face, torch_face
 from lantern.value import Rule, base
 
@@ -72,7 +71,7 @@ def _square(name: str, x: Tensor) -> None:
 
 def _one(name: str, function: Any, square: bool = False, results: str = "") -> Any:
     """A function of one matrix; with several results, in a named tuple."""
-    row = namedtuple(name, results) if results else None
+    row = named(f"linalg_{name}", results) if results else None
 
     def operate(A: Tensor, *args: Any, **options: Any) -> Any:
         if square:
@@ -288,7 +287,7 @@ def solve_triangular(
     return solve(A, B, left=left)
 
 
-_LSTSQ = _named("lstsq", "solution residuals rank singular_values")
+_LSTSQ = named("linalg_lstsq", "solution residuals rank singular_values")
 
 
 def lstsq(A: Tensor, B: Tensor, rcond: Any = None, *, driver: Any = None) -> Any:

@@ -9,7 +9,7 @@ from lantern.errors import EagerError
 from lantern.torch.joining import stack
 from lantern.torch.linalg.matrices import _square, cholesky, inv, solve
 from lantern.torch.operators import call, cast, promote
-from lantern.torch.reduction import _named
+from lantern.torch.results import named
 from lantern.torch.tensor import Tensor, fresh
 from lantern.value import base
 
@@ -25,7 +25,7 @@ __all__ = [
 ]
 
 _INFO = {
-    name: _named(name, f"{row} info")
+    name: named(f"linalg_{name}", f"{row} info")
     for name, row in (
         ("cholesky_ex", "L"),
         ("inv_ex", "inverse"),
