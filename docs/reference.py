@@ -146,21 +146,20 @@ def modules():
 def entry(module, name, value, seen):
     """A directive for one name; the second name of a thing points to the first."""
     full = f"{module.__name__}.{name}"
-    data = f".. py:data:: {full}\n   :module:\n\n"  # it has its module in its name
+    data = f".. py:data:: {name}\n   :module: {module.__name__}\n\n   "
     if not home(value):
-        return f"{data}   ``{value.__module__}.{value.__name__}``\n"
+        return f"{data}``{value.__module__}.{value.__name__}``\n"
     if isinstance(value, type) or callable(value):
         first = seen.setdefault(id(value), full)
         if first != full:
-            return f"{data}   The same as :py:obj:`{first}`.\n"
+            return f"{data}The same as :py:obj:`{first}`.\n"
     if isinstance(value, type):
         bases = "   :show-inheritance:\n" if issubclass(value, BaseException) else ""
         return f".. autoclass:: {full}\n   :members:\n{bases}"
     if callable(value):
         return f".. autofunction:: {full}\n"
-    shown = repr(value)
-    shown = f"``{shown}``" if len(shown) <= 60 else f"A {type(value).__name__}."
-    return f"{data}   {shown}\n"
+    shown = f"``{value!r}``" if len(repr(value)) <= 60 else f"A {type(value).__name__}."
+    return f"{data}{shown}\n"
 
 
 def first_names(module, names):

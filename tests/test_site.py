@@ -219,7 +219,9 @@ def public_names(module):
 def entries(reference):
     """The things that have an entry, and under which names."""
     text = "\n".join(text for _, text in reference.pages())
-    names = re.findall(r"^\.\. \S+:: (lantern\S*)$", text, re.M)
+    directive = r"^\.\. \S+:: (\S+)$(?:\n   :module: (\S+)$)?"
+    found = re.findall(directive, text, re.M)
+    names = [f"{module}.{name}" if module else name for name, module in found]
     assert len(names) == len(set(names))
     found = {}
     for name in names:
