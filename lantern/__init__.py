@@ -44,6 +44,7 @@ from lantern.tensor.manipulation import *
 from lantern.tensor.missing import *
 from lantern.tensor.moments import *
 from lantern.tensor.namespace import numpy_namespace as numpy_namespace
+from lantern.tensor.operators import *
 from lantern.tensor.padding import *
 from lantern.tensor.polynomial import *
 from lantern.tensor.reduction import *

@@ -22,7 +22,7 @@ from lantern.errors import (
     EscapedError,
     MutationError,
 )
-from lantern.namespace import namespace, register_namespace
+from lantern.namespace import common_namespace, namespace, register_namespace
 from lantern.op import Function, RuleFunction, register_class
 from lantern.operators import BINARY, install
 from lantern.protocols import works_on_plain_values
@@ -353,7 +353,7 @@ def _operator(function: Function) -> tuple[Function, Function]:
 
 def _constant(name: str) -> Function:
     """An operation with derivative zero, by its name in NumPy."""
-    return lambda *operands: getattr(namespace(*operands), name)(*operands)
+    return lambda *operands: getattr(common_namespace(*operands), name)(*operands)
 
 
 # What the rules of elementwise operators compute.

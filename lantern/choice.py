@@ -6,7 +6,7 @@ for the absolute value at 0.
 
 from typing import Any
 
-from lantern.namespace import namespace
+from lantern.namespace import common_namespace, namespace
 from lantern.op import constant, elementwise, linear
 from lantern.value import Rule, Value, base, is_complex
 
@@ -177,7 +177,7 @@ def _where(x: Any, y: Any, /, condition: Any) -> Rule:
     Rule:
         x_bar = z_bar where the condition holds, nothing elsewhere; y_bar likewise
     """
-    z_bar = yield namespace(condition, x, y).where(condition, x, y)
+    z_bar = yield common_namespace(condition, x, y).where(condition, x, y)
     xp = namespace(condition)
     yield xp.select(condition, z_bar)
     yield xp.select(xp.logical_not(condition), z_bar)

@@ -16,7 +16,7 @@ from typing import Any
 from lantern import scalar
 from lantern.errors import ArgumentError, MissingRuleError
 
-__all__ = ["namespace", "register_namespace"]
+__all__ = ["common_namespace", "namespace", "register_namespace"]
 
 _GENERIC = (
     "abs ceil conj floor ieee_divide ieee_pow imag logical_not maximum minimum "
@@ -127,8 +127,8 @@ def _find(cls: type) -> Any:
     return found
 
 
-def namespace(x: Any, *others: Any) -> Any:
-    """The functions that compute on all of these operands.
+def namespace(x: Any, y: Any = None) -> Any:
+    """The functions that compute on one operand, or on two.
 
     Tracked values come before arrays, arrays before Python scalars.
 
@@ -140,17 +140,31 @@ def namespace(x: Any, *others: Any) -> Any:
         1.5
     """
     cls = type(x)
-    found = _namespaces[cls] if cls in _namespaces else _find(cls)
+    try:
+        found = _namespaces[cls]
+    except KeyError:
+        found = _find(cls)
+    if y is None or type(y) is cls:
+        return found
+    kind = type(y)
+    functions = _namespaces[kind] if kind in _namespaces else _find(kind)
+    if functions is found or functions is scalar:
+        return found
+    return functions if found is scalar or _yields(cls, kind) else found
+
+
+def common_namespace(*operands: Any) -> Any:
+    """As ``namespace``, for any number of operands.
+
+    Example:
+        >>> common_namespace(2.0, 1, 3.0).sqrt(2.25)
+        1.5
+    """
+    first, *others = operands
     for other in others:
-        kind = type(other)
-        if kind is cls:
-            continue
-        functions = _namespaces[kind] if kind in _namespaces else _find(kind)
-        if functions is found or functions is scalar:
-            continue
-        if found is scalar or _yields(cls, kind):
-            found, cls = functions, kind
-    return found
+        if namespace(first, other) is not namespace(first):
+            first = other
+    return namespace(first)
 
 
 def _yields(cls: type, other: type) -> bool:

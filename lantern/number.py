@@ -69,7 +69,7 @@ class Number(OperatorValue, Wrapper, Receiver):
         rule: Any,
         left: Any,
         right: Receiver | None = None,
-        elementwise: bool = False,
+        elementwise: int = 0,
     ) -> Any:
         """A new number, whose rule is suspended where its derivative wants it."""
         kind = ManyOperandNumber if type(left) is tuple else Number

@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 
 from lantern.classes import register_class, value_class
 from lantern.errors import RuleError
-from lantern.namespace import namespace
+from lantern.namespace import common_namespace
 from lantern.saving import kept
 from lantern.value import (
     UNTRACKED,
@@ -125,7 +125,7 @@ def start(
     try:
         return _start(rule, operands, args, statics)
     except TypeError:
-        namespace(*map(base, operands))  # says so, if that is why
+        common_namespace(*map(base, operands))  # says so, if that is why
         raise
 
 
@@ -166,7 +166,8 @@ def _start(
     cls = value_class(primal)
     if type(primal) not in (_ALONE if lazy else _SEVERAL):
         cls = max([cls, *classes], key=attrgetter("rank"))
-    elementwise = _by_code[rule.__code__].kind == "elementwise"
+    known = _by_code[rule.__code__]
+    elementwise = known.arity if known.kind == "elementwise" else 0
     return cls.emerge(primal, prompt, started, left, right, elementwise)
 
 
@@ -198,7 +199,7 @@ def begin(
     return prompt.begin(rule, args, statics)
 
 
-def _unary(rule: RuleFunction, elementwise: bool) -> Function:
+def _unary(rule: RuleFunction, elementwise: int) -> Function:
     lazy = rule.__code__ in _lazy
     alone = _ALONE if lazy else _SEVERAL
 
@@ -208,8 +209,10 @@ def _unary(rule: RuleFunction, elementwise: bool) -> Function:
                 return function(from_lists(x), *args, **statics)
             return first(rule(x, *args, **statics))
         prompt = x.prompt
-        if args and not _FIXED.issuperset(map(type, args)):
-            args = tuple([kept(prompt, a) for a in args])
+        for arg in args:
+            if type(arg) not in _FIXED:
+                args = tuple([kept(prompt, a) for a in args])
+                break
         if statics:
             statics = {name: kept(prompt, a) for name, a in statics.items()}
         begin = prompt.begin
@@ -217,7 +220,10 @@ def _unary(rule: RuleFunction, elementwise: bool) -> Function:
             started = rule(x.primal, *args, **statics)
         else:
             started = begin(rule, (x.primal, *args), statics)
-        z = first(started)
+        try:
+            z = next(started)
+        except StopIteration:
+            raise too_few_contributions(started) from None
         cls = value_class(z) if type(z) in alone else type(x)
         left = (x.receiver,) if lazy else x.receiver
         return cls.emerge(z, prompt, started, left, None, elementwise)
@@ -225,23 +231,15 @@ def _unary(rule: RuleFunction, elementwise: bool) -> Function:
     return function
 
 
-def _unary_without_statics(rule: RuleFunction, elementwise: bool) -> Function:
-    """As ``_unary``, in fewer steps."""
+def _unary_elementwise(rule: RuleFunction) -> Function:
+    """As ``_unary``, for an elementwise rule without statics, in fewer steps."""
 
     def function(x: Any, /) -> Any:
-        if not isinstance(x, Value):
-            if type(x) is list or type(x) is tuple:
-                return function(from_lists(x))
-            return first(rule(x))
-        prompt = x.prompt
-        begin = prompt.begin
-        started = rule(x.primal) if begin is None else begin(rule, (x.primal,), {})
-        try:
-            z = next(started)
-        except StopIteration:
-            raise too_few_contributions(started) from None
-        cls = type(x) if type(z) is not tuple else value_class(z)
-        return cls.emerge(z, prompt, started, x.receiver, None, elementwise)
+        if isinstance(x, Value):
+            return x.through(rule)
+        if type(x) is list or type(x) is tuple:
+            return function(from_lists(x))
+        return first(rule(x))
 
     return function
 
@@ -292,8 +290,10 @@ def _register(rule: RuleFunction, kind: str) -> Function:
     if arity == 1 and kind != "constant":
         statics = code.co_argcount + code.co_kwonlyargcount - 1
         alone = not (statics or code.co_flags & CO_VARKEYWORDS or code in _lazy)
-        make = _unary_without_statics if alone else _unary
-        function = make(rule, kind == "elementwise")
+        if kind != "elementwise":
+            function = _unary(rule, 0)
+        else:
+            function = _unary_elementwise(rule) if alone else _unary(rule, 1)
     functools.update_wrapper(function, rule)
     function.rule = rule  # type: ignore[attr-defined]  # functions take attributes
     name = rule.__name__.lstrip("_")

@@ -38,7 +38,7 @@ class OwnNumber(Number):
         rule: Any,
         left: Any,
         right: Any = None,
-        elementwise: bool = False,
+        elementwise: int = 0,
     ) -> Any:
         """A new number; rules that take the product to commute are refused."""
         if elementwise and not cls.commutes:

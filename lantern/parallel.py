@@ -328,7 +328,7 @@ class Ledger(Receiver):
         target: the receiver.
     """
 
-    __slots__ = ("entries", "target")
+    __slots__ = ("entries", "mask", "owned", "target")
 
     def __init__(self, target: Receiver) -> None:
         self.target = target

@@ -65,7 +65,8 @@ def _mutable(kind: type) -> Mutable | None:
 
 def copied(x: Any) -> Any:
     """A copy of a plain value that its owner may change; any other value itself."""
-    mutable = _mutable(type(x))
+    kind = type(x)
+    mutable = _types[kind] if kind in _types else _mutable(kind)
     return x if mutable is None else mutable.copy(x)
 
 

@@ -79,7 +79,7 @@ class Several(Wrapper):
         rule: Any,
         left: Any,
         right: Receiver | None = None,
-        elementwise: bool = False,
+        elementwise: int = 0,
     ) -> Any:
         """A tuple of new values, whose common rule is suspended."""
         if not prompt.is_derivative:

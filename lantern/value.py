@@ -127,6 +127,7 @@ class Receiver:
 
     __slots__ = ("cotangent", "left", "right", "rule", "tangent")
     catches: ClassVar[bool] = False
+    form: Any = None  # see Accumulator
 
     rule: Any
     left: Any
@@ -269,7 +270,7 @@ class Value:
         rule: Any,
         left: Any,
         right: Receiver | None = None,
-        elementwise: bool = False,
+        elementwise: int = 0,
     ) -> Any:
         """A new value, whose rule is suspended where its derivative wants it.
 
@@ -280,9 +281,25 @@ class Value:
             left: who receives the rule's first contribution; None for nobody. If there
                 are more than two, a tuple of them all.
             right: who receives the second one.
-            elementwise: whether the rule's contributions have the result's shape.
+            elementwise: how many operands the rule has, if its contributions have the
+                result's shape; 0 for any other rule.
         """
         raise NotImplementedError
+
+    def through(self, rule: Any) -> Any:
+        """What an elementwise rule of one operand and no statics makes of this value.
+
+        Raises:
+            RuleError: if the rule yields nothing.
+        """
+        prompt = self.prompt
+        begin, x = prompt.begin, self.primal
+        started = rule(x) if begin is None else begin(rule, (x,), {})
+        try:
+            primal = next(started)
+        except StopIteration:
+            raise too_few_contributions(started) from None
+        return self.emerge(primal, prompt, started, self.receiver, None, 1)
 
     def gradient(self) -> Any:
         """What an input has received, in the input's own type; zero for nothing."""

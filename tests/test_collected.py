@@ -93,7 +93,7 @@ def wait(accumulator, x, z_bar):
 
 class TestCollector:
     def test_waits_until_someone_looks(self):
-        accumulator = Accumulator((6, 6), W.dtype)
+        accumulator = Accumulator().prepare((6, 6), W.dtype)
         x, z_bar = RNG.standard_normal((2, 1, 6))
         wait(accumulator, x, z_bar)
         wait(accumulator, z_bar, x)
@@ -103,7 +103,7 @@ class TestCollector:
         assert accumulator.owned
 
     def test_what_was_there_stays(self):
-        accumulator = Accumulator((6, 6), W.dtype)
+        accumulator = Accumulator().prepare((6, 6), W.dtype)
         borrowed = np.ones((6, 6))
         accumulator.accumulate(borrowed)
         wait(accumulator, np.ones((1, 6)), np.ones((1, 6)))
@@ -112,7 +112,7 @@ class TestCollector:
 
     def test_no_more_bytes_than_the_weight(self, monkeypatch):
         monkeypatch.setattr(collected, "LITTLE", 0)
-        accumulator = Accumulator((6, 6), W.dtype)
+        accumulator = Accumulator().prepare((6, 6), W.dtype)
         for _ in range(100):
             wait(accumulator, np.ones((1, 6)), np.ones((1, 6)))
             waiting = vars(type(accumulator).__mro__[2])["cotangent"].__get__(
@@ -122,18 +122,18 @@ class TestCollector:
         assert (accumulator.cotangent == 100).all()
 
     def test_large_products_are_not_kept(self):
-        accumulator = Accumulator((6, 6), W.dtype)
+        accumulator = Accumulator().prepare((6, 6), W.dtype)
         wait(accumulator, np.ones((50, 6)), np.ones((50, 6)))
         assert type(accumulator) is Accumulator
         assert (accumulator.cotangent == 50).all()
 
     def test_other_types_are_not_kept(self):
-        accumulator = Accumulator((6, 6), W.dtype)
+        accumulator = Accumulator().prepare((6, 6), W.dtype)
         wait(accumulator, np.ones((1, 6), np.float32), np.ones((1, 6)))
         assert type(accumulator) is Accumulator
 
     def test_a_new_sum_takes_the_place_of_what_waits(self):
-        accumulator = Accumulator((6, 6), W.dtype)
+        accumulator = Accumulator().prepare((6, 6), W.dtype)
         wait(accumulator, np.ones((1, 6)), np.ones((1, 6)))
         accumulator.cotangent = None
         assert type(accumulator) is Accumulator

@@ -23,7 +23,7 @@ from lantern.batching.grouping import shared_key
 from lantern.batching.row import Kind, Row, row_at
 from lantern.batching.rows import Given
 from lantern.cps.context import thread_id
-from lantern.namespace import namespace, register_namespace
+from lantern.namespace import common_namespace, register_namespace
 from lantern.op import Function, operation_of, register_class, registry
 from lantern.operators import install
 from lantern.quieting import quiet_levels
@@ -284,7 +284,7 @@ class Operations(Examples):
     def by_values(self, name: str, args: Any, kwargs: Any) -> Any:
         """A function whose result has a size that depends on values."""
         args, kwargs = tree_map(self._looked, (args, kwargs))
-        return getattr(namespace(*tree_leaves(args)), name)(*args, **kwargs)
+        return getattr(common_namespace(*tree_leaves(args)), name)(*args, **kwargs)
 
     def _settled(self, form: Any, x: Any) -> Any:
         """A static argument; read, where it decides what form the result has."""

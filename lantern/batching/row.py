@@ -109,7 +109,7 @@ class Row(Tensor):
         value = self.read()
         if isinstance(value, Value):
             return value.receiver
-        return Accumulator(value.shape, value.dtype)
+        return Accumulator().prepare(value.shape, value.dtype)
 
     @property
     def shape(self) -> tuple[int, ...]:

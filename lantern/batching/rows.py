@@ -271,7 +271,7 @@ class StoreReceiver(Accumulator):
     __slots__ = ("ends", "partly", "parts", "receivers", "seen", "starts")
 
     def __init__(self, shape: tuple[int, ...], dtype: Any) -> None:
-        super().__init__(shape, dtype)
+        self.prepare(shape, dtype)
         self.starts: list[int] = []
         self.ends: list[int] = []
         self.receivers: list[Accumulator] = []

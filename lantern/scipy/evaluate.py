@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from lantern.namespace import namespace
+from lantern.namespace import common_namespace
 from lantern.op import operation_of
 from lantern.tensor.namespace import array_namespace
 from lantern.value import Value
@@ -21,7 +21,7 @@ def evaluate(function: Any, *operands: Any, name: str = "") -> Any:
     if any(isinstance(x, Value) for x in operands):
         rule = getattr(function, "rule", None)  # none: made of other operations
         if rule and operation_of(rule).kind == "constant":  # of examples of a vmap
-            return namespace(*operands).each(function, *operands)
+            return common_namespace(*operands).each(function, *operands)
         return function(*operands)
     scipys = array_namespace(*operands).scipys(name or function.__name__)
     z = scipys(*operands)

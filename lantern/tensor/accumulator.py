@@ -7,14 +7,14 @@ they need.
 """
 
 import sys
-from typing import Any
+from typing import Any, Self
 
 from lantern.contribution import Contribution, Masked, WithMask
 from lantern.failure import fail
 from lantern.namespace import namespace
 from lantern.op import kind_of
 from lantern.tensor.broadcast import unbroadcast
-from lantern.tensor.namespace import array_namespace, arrays, buffers, quiet
+from lantern.tensor.namespace import REAL, array_namespace, arrays, buffers, quiet
 from lantern.value import (
     Receiver,
     Rule,
@@ -30,35 +30,31 @@ __all__ = ["Accumulator"]
 class Accumulator(Receiver):
     """What a tracked array receives.
 
+    It has no initialiser, which would take as long as the arithmetic of a small array:
+    ``prepare`` does for inputs what operations do themselves.
+
     Attributes:
         shape: of the array.
         dtype: of the array.
-        aligned: whether the rule's contributions are arrays of the receivers' own shape
-            and type, because it works elementwise and nothing was broadcast.
+        form: the shape once more, as one object for arrays that are known to have the
+            same; None if the type is not real, or where contributions are special.
+        aligned: how many contributions the rule has, if they are arrays of the
+            receivers' own shape and type, because it works elementwise and nothing was
+            broadcast; 0 for any other rule.
         owned: whether the cotangent is a buffer that nobody else holds.
         mask: where the cotangent came through a branch that was taken, or None for
             everywhere; elsewhere not even a nan may pass.
     """
 
-    __slots__ = ("aligned", "dtype", "mask", "owned", "shape")
+    __slots__ = ("aligned", "dtype", "form", "mask", "owned", "shape")
 
-    def __init__(
-        self,
-        shape: tuple[int, ...],
-        dtype: Any,
-        rule: Any = None,
-        left: Any = None,
-        right: Any = None,
-        aligned: bool = False,
-    ) -> None:
-        self.shape = shape
-        self.dtype = dtype
-        self.rule = rule
-        self.left = left
-        self.right = right
-        self.aligned = aligned
-        self.cotangent = self.mask = None
+    def prepare(self, shape: tuple[int, ...], dtype: Any) -> Self:
+        """Itself, as what an array without a rule receives; nothing yet."""
+        self.shape, self.dtype, self.aligned = shape, dtype, 0
+        self.form = shape if dtype in REAL and type(self) is Accumulator else None
+        self.rule = self.left = self.right = self.cotangent = self.mask = None
         self.owned = False
+        return self
 
     def holds_complex(self) -> bool:
         """Whether the array is complex."""
@@ -67,10 +63,11 @@ class Accumulator(Receiver):
     def accumulate(self, contribution: Any) -> None:
         """Add one contribution to the cotangent."""
         if type(contribution) not in arrays:
-            if callable(contribution):
+            if isinstance(contribution, Contribution):
+                if self._collect(contribution):
+                    return None
+            elif callable(contribution):
                 return self.accumulate(contribution())
-            if isinstance(contribution, Contribution) and self._collect(contribution):
-                return None
             contribution = self.fit(contribution)
         elif contribution.dtype is not self.dtype:
             contribution = self.fit(contribution)
@@ -80,6 +77,8 @@ class Accumulator(Receiver):
 
     def _collect(self, contribution: Contribution) -> bool:
         """Add a contribution in its own form; False if it has to be made dense."""
+        if not contribution.scatters:
+            return contribution.wait_at(self)
         if isinstance(contribution, WithMask):
             both = unbroadcast(contribution.dense(self.shape), self.shape)
             xp = namespace(both)
@@ -89,8 +88,6 @@ class Accumulator(Receiver):
             self.accumulate(contribution.dense(self.shape))
             self.mask = mask
             return True
-        if not contribution.scatters:
-            return contribution.wait_at(self)
         z_bar = contribution.z_bar
         if isinstance(z_bar, Value) or isinstance(self.cotangent, Value):
             return contribution.has_one_place() and self._collect_tracked(contribution)
@@ -163,9 +160,23 @@ class Accumulator(Receiver):
             if self.aligned:
                 x_bar = rule.send(z_bar)
                 if x is not None:
-                    x.add(x_bar)
+                    total = x.cotangent
+                    if total is None:
+                        x.cotangent, x.owned, x.mask = x_bar, False, None
+                    elif x.owned and x.mask is None and type(x_bar) in buffers:
+                        total += x_bar
+                    else:
+                        x.add(x_bar)
                 if y is not None:
-                    y.add(rule.send(z_bar))
+                    y_bar = rule.send(z_bar)
+                    total = y.cotangent
+                    if total is None:
+                        y.cotangent, y.owned, y.mask = y_bar, False, None
+                    elif y.owned and y.mask is None and type(y_bar) in buffers:
+                        total += y_bar
+                    else:
+                        y.add(y_bar)
+                if y is not None or self.aligned == 1:
                     for _ in rule:  # to its end: to close it takes longer
                         break
             else:
@@ -214,15 +225,6 @@ class Accumulator(Receiver):
                 rule = _if_taken(rule, self.mask)
                 next(rule)
         super().settle(rule, z_bar)
-
-
-def fits(receiver: Any, shape: tuple[int, ...], dtype: Any) -> bool:
-    """Whether an array of this shape and type needs no fitting for a receiver."""
-    return (
-        type(receiver) is Accumulator
-        and receiver.shape == shape
-        and receiver.dtype is dtype
-    )
 
 
 def _with_mask(rule: Any, mask: Any) -> Rule:

@@ -1,5 +1,6 @@
 """The only adjoints of broadcasting: a sum over what was repeated."""
 
+import math
 from typing import Any
 
 from lantern.namespace import namespace
@@ -23,18 +24,18 @@ def unbroadcast(x: Any, shape: tuple[int, ...]) -> Any:
         >>> unbroadcast(np.ones((3, 2)), ()), unbroadcast(np.ones(1), (2,))
         (np.float64(6.0), array([1., 1.]))
     """
-    if not x.shape:
-        return namespace(x).broadcast_to(x, shape) if shape else x
-    if not shape:
+    found = x.shape
+    if found and not shape:
         return namespace(x).sum(x)
-    extra = len(x.shape) - len(shape)
-    if extra > 0 and all(n == 1 for n in x.shape[:extra]):
-        x, extra = x.reshape(x.shape[extra:]), 0  # nothing to sum: a batch of one
-    summed = [
-        i for i, n in enumerate(x.shape) if i < extra or shape[i - extra] == 1 != n
-    ]
-    if summed:
-        x = namespace(x).sum(x, axis=tuple(summed), keepdims=len(summed) > extra)
-        if len(summed) > extra > 0:
-            x = namespace(x).reshape(x, x.shape[extra:])
+    extra = len(found) - len(shape)
+    if extra > 0 and math.prod(found[:extra]) == 1:  # a batch of one
+        x, extra, found = x.reshape(found[extra:]), 0, found[extra:]
+    if math.prod(found) != 1:  # else there is nothing to sum
+        summed = [
+            i for i, n in enumerate(found) if i < extra or shape[i - extra] == 1 != n
+        ]
+        if summed:
+            x = namespace(x).sum(x, axis=tuple(summed), keepdims=len(summed) > extra)
+            if len(summed) > extra > 0:
+                x = namespace(x).reshape(x, x.shape[extra:])
     return x if x.shape == shape else namespace(x).broadcast_to(x, shape)

@@ -133,6 +133,9 @@ class Waiting:
     def settle(self) -> Any:
         """Add what waits, joined; the sum of all."""
         waiting, self.contributions, self.size = self.contributions, [], 0
+        if self.total is None and len(waiting) == 1:  # the commonest case
+            self.total, self.owned = waiting[0].dense(self.shape), True
+            return self.total
         while waiting:
             kind = type(waiting[0])
             alike = [x for x in waiting if type(x) is kind]

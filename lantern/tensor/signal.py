@@ -6,7 +6,7 @@ from typing import Any
 from lantern import choice
 from lantern.arithmetic import conj
 from lantern.errors import ArgumentError, MissingRuleError, ShapeError
-from lantern.namespace import namespace
+from lantern.namespace import common_namespace, namespace
 from lantern.op import bilinear, elementwise, op
 from lantern.tensor.creation import arrays, asarray
 from lantern.tensor.indexing import joined, scatter
@@ -178,7 +178,7 @@ def _interp(x: Any, knots: Any, values: Any, /) -> Rule:
         the last two with the weights 1 - t and t for the line's ends
     """
     plain = array_namespace(base(x), base(knots), base(values))
-    z = namespace(x, knots, values).interp(x, knots, values)
+    z = common_namespace(x, knots, values).interp(x, knots, values)
     dtype = plain.result_type(x.dtype, knots.dtype, values.dtype)
     z = z if z.dtype == dtype else astype(z, dtype)
     z_bar = yield z

@@ -5,7 +5,7 @@ from itertools import accumulate, pairwise
 from typing import Any
 
 from lantern.errors import ShapeError
-from lantern.namespace import namespace
+from lantern.namespace import common_namespace
 from lantern.op import linear
 from lantern.tensor.manipulation import alike, astype, reshape
 from lantern.tensor.namespace import array_namespace, numpy_namespace
@@ -66,7 +66,7 @@ def _concat(*operands: Any, axis: int) -> Rule:
     Rule:
         each x_bar = its part of z_bar
     """
-    shapes, xp = [x.shape for x in operands], namespace(*operands)
+    shapes, xp = [x.shape for x in operands], common_namespace(*operands)
     z_bar = yield (xp.concat(operands, axis=axis), operands := ())[0]
     ends = accumulate([shape[axis] for shape in shapes], initial=0)
     before = (slice(None),) * (axis % len(z_bar.shape))

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from lantern.errors import ShapeError
-from lantern.namespace import namespace
+from lantern.namespace import common_namespace, namespace
 from lantern.op import linear
 from lantern.saving import copied
 from lantern.tensor.manipulation import as_array, astype, broadcast_to, reshape
@@ -236,7 +236,7 @@ def overwritten(*operands: Any, windows: Sequence[Window]) -> Rule:
     if any(isinstance(x, Value) for x in operands):
         z = overwritten(*operands, windows=windows)
     else:
-        z = namespace(*operands).array(operands[0])
+        z = common_namespace(*operands).array(operands[0])
         for window, v in zip(windows, operands[1:], strict=True):
             z[as_index(window)] = v
     z_bar = yield (z, operands := (), z := None)[0]

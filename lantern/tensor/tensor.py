@@ -9,9 +9,7 @@ import numpy as np
 from lantern import arithmetic
 from lantern.errors import DetachError
 from lantern.namespace import namespace
-from lantern.op import Function, keeps, register_class
-from lantern.operators import install
-from lantern.saving import kept
+from lantern.op import register_class
 from lantern.tensor import (
     arranging,
     constant,
@@ -25,9 +23,9 @@ from lantern.tensor import (
     sorting,
     updating,
 )
-from lantern.tensor.accumulator import Accumulator, fits
+from lantern.tensor.accumulator import Accumulator
 from lantern.tensor.device import device, to_device
-from lantern.tensor.namespace import as_scalar, buffers
+from lantern.tensor.namespace import REAL, as_scalar
 from lantern.tensor.refusing import refuse_to_set, refuse_writing
 from lantern.tensor.standard import StandardArray
 from lantern.value import (
@@ -37,48 +35,52 @@ from lantern.value import (
     Wrapper,
     base,
     is_tracked,
-    unwrapped,
     zeros_like,
 )
 
 __all__ = ["Tensor"]
 
-_REAL = frozenset({np.dtype(np.float32), np.dtype(np.float64)})
 _new: Any = object.__new__
-# Operands that are constants without further looking.
-_CONSTANTS = frozenset({float, int})
 
 
-def _emerged(
+def emerged(
     cls: Any,
     primal: Any,
     prompt: Level,
     rule: Any,
     left: Any,
     right: Any = None,
-    elementwise: bool = False,
+    elementwise: int = 0,
 ) -> Any:
     """A new array, whose rule is suspended where its derivative wants it.
 
-    It is on every operation's way, and so calls no initialiser.
+    An elementwise result takes over its operands' form if it has their shape and type.
     """
-    receiver = _new(Accumulator)
     try:
-        receiver.shape = shape = primal.shape
+        shape = primal.shape
     except AttributeError:
         primal = as_scalar(primal)
-        receiver.shape = shape = primal.shape
-    receiver.dtype = dtype = primal.dtype
+        shape = primal.shape
+    dtype, form, aligned = primal.dtype, None, 0
+    if dtype in REAL:
+        form = shape
+        if elementwise and type(left) is not tuple:
+            x = right if left is None else left
+            y = x if right is None else right
+            if (
+                x.form == shape
+                and x.dtype is dtype
+                and (x is y or (y.form == shape and y.dtype is dtype))
+            ):
+                form, aligned = x.form, elementwise
+    receiver = Accumulator()
+    receiver.shape, receiver.dtype, receiver.form = shape, dtype, form
+    receiver.aligned = aligned
     receiver.rule, receiver.left, receiver.right = rule, left, right
-    receiver.aligned = (
-        elementwise
-        and dtype in _REAL
-        and (left is None or fits(left, shape, dtype))
-        and (right is None or fits(right, shape, dtype))
-    )
     receiver.cotangent = receiver.mask = None
     receiver.owned = False
-    prompt.suspend(receiver)
+    suspend = prompt.suspend
+    suspend(receiver)
     z = _new(cls)
     z.primal, z.prompt, z.receiver = primal, prompt, receiver
     return z
@@ -114,10 +116,10 @@ class Tensor(StandardArray, Wrapper):
         self.primal = primal
         self.prompt = prompt
         if receiver is None:
-            receiver = Accumulator(primal.shape, primal.dtype)
+            receiver = Accumulator().prepare(primal.shape, primal.dtype)
         self.receiver = receiver
 
-    emerge = classmethod(_emerged)
+    emerge = classmethod(emerged)
 
     def gradient(self) -> Any:
         """The cotangent, in an array that nobody else holds; zeros for nothing."""
@@ -327,64 +329,5 @@ refuse_writing(Tensor)
 refuse_to_set(Tensor)
 
 
-def _operator(function: Function) -> tuple[Function, Function]:
-    """The methods ``x op y`` and ``y op x``: as ``op.start``, with no step too many."""
-    rule: Any = function.rule  # type: ignore[attr-defined]  # given by lantern.op
-    elementwise, keeping = function is not linalg.matmul, keeps(rule)
-
-    def operate(x: Any, y: Any) -> Any:
-        prompt, kind = x.prompt, type(y)
-        left, right = x.receiver, None
-        a, b = x.primal, y
-        if kind is type(x):
-            other = y.prompt
-            if other is prompt:
-                b, right = y.primal, y.receiver
-            elif other.level > prompt.level:
-                left, right, prompt = None, y.receiver, other
-                a, b = unwrapped(x), y.primal
-                if keeping:
-                    a = kept(prompt, a)
-            else:
-                b = unwrapped(y)
-                if keeping:
-                    b = kept(prompt, b)
-        elif kind not in _CONSTANTS:
-            if kind not in buffers:
-                return function(x, y) if x.takes(y) else NotImplemented
-            if keeping:
-                b = kept(prompt, y)
-        begin = prompt.begin
-        started = rule(a, b) if begin is None else begin(rule, (a, b), {})
-        try:
-            primal = next(started)
-        except TypeError:
-            namespace(base(a), base(b))  # refuses arrays of two libraries by name
-            raise
-        cls = type(x)
-        if cls is not Tensor:
-            return cls.emerge(primal, prompt, started, left, right, elementwise)
-        return _emerged(cls, primal, prompt, started, left, right, elementwise)
-
-    def operate_reflected(x: Any, y: Any) -> Any:
-        prompt, kind = x.prompt, type(y)
-        if kind not in _CONSTANTS:
-            if kind not in buffers:
-                return function(y, x) if x.takes(y) else NotImplemented
-            if keeping:
-                y = kept(prompt, y)
-        begin, a = prompt.begin, x.primal
-        started = rule(y, a) if begin is None else begin(rule, (y, a), {})
-        try:
-            primal = next(started)
-        except TypeError:
-            namespace(y, base(a))
-            raise
-        return x.emerge(primal, prompt, started, None, x.receiver, elementwise)
-
-    return operate, operate_reflected
-
-
-install(Tensor, _operator, {"matmul": linalg.matmul})
 for package in ("numpy", "cupy"):
     register_class(package, Tensor)

@@ -81,7 +81,7 @@ class Recorder(Accumulator):
         rule: Any = None,
         left: Any = None,
         right: Any = None,
-        aligned: bool = False,
+        aligned: int = 0,
         function: Any = None,
         saved: Any = (),
         statics: Any = None,
@@ -91,7 +91,7 @@ class Recorder(Accumulator):
         self.rule = rule
         self.left = left
         self.right = right
-        self.aligned = aligned
+        self.aligned, self.form = aligned, None
         self.cotangent = self.mask = self.grad = self.hooks = None
         self.owned = False
         self.function = function
@@ -251,19 +251,19 @@ def _stay(receiver: Receiver) -> None:
 AMBIENT = Ambient()
 
 
-def aligned(kind: bool, shape: Any, dtype: Any, left: Any, right: Any) -> bool:
-    """Whether a rule's contributions need no fitting for their receivers."""
-    return (
-        kind
-        and type(left) is not tuple
+def aligned(elementwise: int, shape: Any, dtype: Any, left: Any, right: Any) -> int:
+    """How many operands a rule has, if no contribution needs fitting; 0 otherwise."""
+    fits = (
+        type(left) is not tuple
         and dtype in _REAL
         and (left is None or (left.shape == shape and left.dtype is dtype))
         and (right is None or (right.shape == shape and right.dtype is dtype))
     )
+    return elementwise if fits else 0
 
 
 def recorded(
-    primal: Any, rule: Started, left: Any, right: Any, elementwise: bool
+    primal: Any, rule: Started, left: Any, right: Any, elementwise: int
 ) -> Recorder:
     """The recorder of a new value, from a rule that the other face has started."""
     shape, dtype = primal.shape, primal.dtype
@@ -303,7 +303,7 @@ class NumpyFace(NumpyTensor):
         rule: Any,
         left: Any,
         right: Any = None,
-        elementwise: bool = False,
+        elementwise: int = 0,
     ) -> Any:
         """A new array, which owns its suspended rule."""
         if prompt is not AMBIENT:

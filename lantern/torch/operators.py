@@ -182,9 +182,11 @@ def binary(name: str) -> Any:
             started,
             left,
             right,
-            elementwise
+            2
+            if elementwise
             and (left is None or (left.shape == shape and left.dtype is dtype))
-            and (right is None or (right.shape == shape and right.dtype is dtype)),
+            and (right is None or (right.shape == shape and right.dtype is dtype))
+            else 0,
             rule,
             NOTHING if forgets else (a, b),
         )
@@ -219,7 +221,8 @@ def reflected(name: str) -> Any:
             started,
             None,
             right,
-            right.dtype is dtype and name != "pow",  # log(2) is of double precision
+            # log(2) is of double precision
+            2 if right.dtype is dtype and name != "pow" else 0,
             rule,
             NOTHING if forgets else (y, a),
         )
@@ -273,7 +276,7 @@ def unary(function: Any, floating: bool = False) -> Any:
                 started,
                 left,
                 None,
-                elementwise and left.shape == shape and left.dtype is dtype,
+                1 if elementwise and left.shape == shape and left.dtype is dtype else 0,
                 rule,
                 (STANDIN if forgets else a, *args),
                 statics,

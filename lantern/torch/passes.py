@@ -170,6 +170,7 @@ def _resume_aligned(
             _push(y, heap, leaves)
         else:
             y.add(x_bar)
+    if y is not None or z.aligned == 1:
         for _ in rule:  # to its end: to close it takes longer
             break
 

@@ -147,7 +147,7 @@ class Tensor(Wrapper):
         rule: Any,
         left: Any,
         right: Any = None,
-        elementwise: bool = False,
+        elementwise: int = 0,
     ) -> Any:
         """A new tensor, which owns its suspended rule."""
         if prompt is UNTRACKED or (prompt is AMBIENT and not is_enabled()):

@@ -22,7 +22,8 @@ torch.utils.tensorboard
 """.split()
 # Of tensors, what all values have that a derivative tracks: no program calls it.
 PROTOCOL = {
-    f"Tensor.{name}" for name in "emerge frozen gradient inside join one takes".split()
+    f"Tensor.{name}"
+    for name in "emerge frozen gradient inside join one takes through".split()
 }
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from lantern.namespace import namespace
+from lantern.namespace import common_namespace, namespace
 from lantern.op import elementwise, op
 from lantern.tensor import exponential
 from lantern.tensor.collected import Product
@@ -334,7 +334,7 @@ def _cell(
     h_bar = z_bar[0] * shown
     kept_bar = z_bar[1] + h_bar * (1 - bent * bent)
     parts = [kept_bar * new, kept_bar * memory, kept_bar * enter, z_bar[0] * bent]
-    gates_bar = namespace(*parts).concatenate(parts, axis=-1)
+    gates_bar = common_namespace(*parts).concatenate(parts, axis=-1)
     slope = 1 - gates
     slope *= gates + lift
     gates_bar *= slope

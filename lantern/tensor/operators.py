@@ -1,0 +1,140 @@
+"""The short ways: the steps of an operator, written out where they are the commonest.
+
+For a small array to start a rule (``op.start``) and to let it wait (``emerge``) takes
+longer than the arithmetic. So nothing is called here that can be written down, and what
+follows from the operands is not asked of the result: an elementwise operator makes of
+two real arrays of one shape and type another of that shape and type.
+"""
+
+from typing import Any
+
+from lantern.namespace import namespace
+from lantern.op import Function, keeps
+from lantern.operators import install
+from lantern.saving import kept
+from lantern.tensor import linalg
+from lantern.tensor.accumulator import Accumulator
+from lantern.tensor.namespace import buffers
+from lantern.tensor.tensor import Tensor, emerged
+from lantern.value import Value, base, unwrapped
+
+__all__: list[str] = []
+
+_new: Any = object.__new__
+# Operands that are constants without further looking.
+_CONSTANTS = frozenset({float, int})
+
+
+def _operator(function: Function) -> tuple[Function, Function]:
+    """The methods ``x op y`` and ``y op x``: as ``op.start``, with no step too many."""
+    rule: Any = function.rule  # type: ignore[attr-defined]  # given by lantern.op
+    elementwise, keeping = 0 if function is linalg.matmul else 2, keeps(rule)
+
+    def operate(x: Any, y: Any) -> Any:
+        prompt, kind = x.prompt, type(y)
+        left, right = x.receiver, None
+        a, b = x.primal, y
+        if kind is type(x):
+            other = y.prompt
+            if other is prompt:
+                b, right = y.primal, y.receiver
+            elif other.level > prompt.level:
+                left, right, prompt = None, y.receiver, other
+                a, b = unwrapped(x), y.primal
+                if keeping:
+                    a = kept(prompt, a)
+            else:
+                b = unwrapped(y)
+                if keeping:
+                    b = kept(prompt, b)
+        elif kind not in _CONSTANTS:
+            if kind not in buffers:
+                return function(x, y) if x.takes(y) else NotImplemented
+            if keeping:
+                b = kept(prompt, y)
+        begin = prompt.begin
+        try:
+            if begin is None:
+                started = rule(a, b)
+                for primal in started:  # noqa: B007  # as next(started), in no call
+                    break
+            else:
+                started = begin(rule, (a, b), {})
+                primal = next(started)
+        except TypeError:
+            namespace(base(a), base(b))  # refuses arrays of two libraries by name
+            raise
+        cls = type(x)
+        if cls is not Tensor:
+            return cls.emerge(primal, prompt, started, left, right, elementwise)
+        if (
+            right is None
+            or left is None
+            or left.form is not right.form
+            or left.form is None
+            or left.dtype is not right.dtype
+            or not elementwise
+        ):
+            return emerged(cls, primal, prompt, started, left, right, elementwise)
+        receiver = Accumulator()
+        receiver.form = receiver.shape = left.form
+        receiver.dtype, receiver.aligned = left.dtype, 2
+        receiver.rule, receiver.left, receiver.right = started, left, right
+        receiver.cotangent = receiver.mask = None
+        receiver.owned = False
+        suspend = prompt.suspend
+        suspend(receiver)
+        z = _new(Tensor)
+        z.primal, z.prompt, z.receiver = primal, prompt, receiver
+        return z
+
+    def operate_reflected(x: Any, y: Any) -> Any:
+        prompt, kind = x.prompt, type(y)
+        if kind not in _CONSTANTS:
+            if kind not in buffers:
+                return function(y, x) if x.takes(y) else NotImplemented
+            if keeping:
+                y = kept(prompt, y)
+        begin, a = prompt.begin, x.primal
+        started = rule(y, a) if begin is None else begin(rule, (y, a), {})
+        try:
+            primal = next(started)
+        except TypeError:
+            namespace(y, base(a))
+            raise
+        return x.emerge(primal, prompt, started, None, x.receiver, elementwise)
+
+    return operate, operate_reflected
+
+
+def _through(x: Any, rule: Any) -> Any:
+    """As ``Value.through``, with no step too many."""
+    prompt, left, plain = x.prompt, x.receiver, x.primal
+    if prompt.begin is not None or type(x) is not Tensor:
+        return Value.through(x, rule)
+    started = rule(plain)
+    for primal in started:  # noqa: B007
+        break
+    else:
+        return Value.through(x, rule)  # says what is wrong
+    if (
+        type(primal) is not type(plain)
+        or primal.shape != left.form
+        or primal.dtype is not left.dtype
+    ):
+        return emerged(Tensor, primal, prompt, started, left, None, 1)
+    receiver = Accumulator()
+    receiver.form = receiver.shape = left.form
+    receiver.dtype, receiver.aligned = left.dtype, 1
+    receiver.rule, receiver.left, receiver.right = started, left, None
+    receiver.cotangent = receiver.mask = None
+    receiver.owned = False
+    suspend = prompt.suspend
+    suspend(receiver)
+    z = _new(Tensor)
+    z.primal, z.prompt, z.receiver = primal, prompt, receiver
+    return z
+
+
+install(Tensor, _operator, {"matmul": linalg.matmul})
+Tensor.through = _through  # type: ignore[assignment]
