@@ -97,7 +97,8 @@ def track(where: str, tree: Any, level: Level) -> Any:
 
 
 def _track_leaf(where: str, leaf: Any, level: Level) -> Value:
-    leaf = unwrapped(leaf)
+    if isinstance(leaf, Value):
+        leaf = unwrapped(leaf)
     dtype = getattr(leaf, "dtype", None)
     if getattr(dtype, "kind", "") != "f":
         leaf = _checked_leaf(where, leaf, dtype)
@@ -311,7 +312,7 @@ def gradient(inputs: Any, originals: Any, holomorphic: bool = False) -> Any:
     def leaf(x: Value) -> Any:
         g = x.gradient().conjugate() if holomorphic else x.gradient()
         original = next(leaves, None)
-        if unwrapped(original) is original:
+        if not isinstance(original, Value) or unwrapped(original) is original:
             return g
         cls: Any = value_class(original)
         return cls(g)

@@ -53,9 +53,11 @@ def spread(z: Any, shape: tuple[int, ...], axis: Any) -> Any:
     """A reduction's result with the axes that it removed back, of length 1."""
     if axis is None or not shape:
         return z  # it broadcasts as it is
-    lengths = list(shape)
-    for a in (axis,) if type(axis) is int else reduced_axes(shape, axis):
-        lengths[a] = 1
+    if type(axis) is int:
+        axis %= len(shape)
+        return namespace(z).reshape(z, (*shape[:axis], 1, *shape[axis + 1 :]))
+    removed = reduced_axes(shape, axis)
+    lengths = [1 if i in removed else n for i, n in enumerate(shape)]
     return namespace(z).reshape(z, lengths)
 
 

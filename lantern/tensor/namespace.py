@@ -209,7 +209,7 @@ class NumpyNamespace(ArrayNamespace):
         self, x: Any, axis: Any = None, dtype: Any = None, keepdims: Any = False
     ) -> Any:
         """The sum over axes."""
-        return np.add.reduce(x, axis, dtype, keepdims=keepdims)
+        return np.add.reduce(x, axis, dtype, None, keepdims)
 
     def max(self, x: Any, axis: Any = None, **options: Any) -> Any:
         """The largest elements over axes."""
