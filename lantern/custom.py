@@ -12,12 +12,13 @@ from types import FunctionType
 from typing import Any
 
 from lantern.checks import describe, is_number
+from lantern.conjugation import adjoint_rules
 from lantern.errors import ArgumentError, LanternError, RuleError
 from lantern.inside import levels_of, read_only
 from lantern.op import register_rule, start
 from lantern.saving import kept
 from lantern.tree import is_leaf, tree_leaves, tree_map, tree_structure
-from lantern.value import UNTRACKED, Rule, Value, adjoint_rules
+from lantern.value import UNTRACKED, Rule, Value
 
 __all__ = ["Run", "apply", "custom_rule", "numbered", "shown"]
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from lantern import saving
 from lantern.checks import check_function, check_like, check_result, pair
+from lantern.conjugation import is_adjoint
 from lantern.errors import ArgumentError
 from lantern.namespace import namespace
 from lantern.number import in_kind_of
@@ -17,7 +18,6 @@ from lantern.value import (
     Replayable,
     Value,
     base,
-    is_adjoint,
     is_complex,
     too_few_contributions,
     unwrapped,

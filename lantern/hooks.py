@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from lantern.checks import check_like
+from lantern.conjugation import adjoint_rules
 from lantern.cps.prompt import innermost
 from lantern.errors import ArgumentError
 from lantern.inside import levels_of, read_only
@@ -15,7 +16,6 @@ from lantern.value import (
     Level,
     Rule,
     Value,
-    adjoint_rules,
     base,
     is_complex,
 )

@@ -27,6 +27,7 @@ from types import CodeType
 from typing import Any, NamedTuple
 
 from lantern.classes import register_class, value_class
+from lantern.conjugation import adjoint_rules
 from lantern.errors import RuleError
 from lantern.namespace import common_namespace
 from lantern.saving import kept
@@ -35,7 +36,6 @@ from lantern.value import (
     Level,
     Replayable,
     Value,
-    adjoint_rules,
     base,
     too_few_contributions,
     unwrapped,

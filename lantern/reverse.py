@@ -97,8 +97,7 @@ def track(where: str, tree: Any, level: Level) -> Any:
 
 
 def _track_leaf(where: str, leaf: Any, level: Level) -> Value:
-    if isinstance(leaf, Value):
-        leaf = unwrapped(leaf)
+    leaf = unwrapped(leaf)
     dtype = getattr(leaf, "dtype", None)
     if getattr(dtype, "kind", "") != "f":
         leaf = _checked_leaf(where, leaf, dtype)

@@ -10,11 +10,10 @@ the cotangent into the rule, and to hand on what the rule yields to its operands
 import numbers
 from collections.abc import Callable, Generator
 from itertools import count
-from types import CodeType
 from typing import Any, ClassVar
 
 from lantern import saving, scalar
-from lantern.contribution import Contribution
+from lantern.conjugation import conj, is_adjoint
 from lantern.cps import Prompt
 from lantern.errors import DetachError, EscapedError, RuleError
 from lantern.failure import Failed, fail
@@ -191,12 +190,12 @@ class Receiver:
         """
         complex_ = self.holds_complex() and not is_adjoint(rule)
         if complex_:
-            z_bar = _conj(z_bar)
+            z_bar = conj(z_bar)
         try:
             for x in self.operands():
                 x_bar = rule.send(z_bar)
                 if x is not None and x_bar is not None:
-                    x.accumulate(_conj(x_bar) if complex_ else x_bar)
+                    x.accumulate(conj(x_bar) if complex_ else x_bar)
         except StopIteration:
             raise too_few_contributions(rule) from None
         except Exception as error:
@@ -287,13 +286,9 @@ class Value:
         raise NotImplementedError
 
     def through(self, rule: Any) -> Any:
-        """What an elementwise rule of one operand and no statics makes of this value.
-
-        Raises:
-            RuleError: if the rule yields nothing.
-        """
-        prompt = self.prompt
-        begin, x = prompt.begin, self.primal
+        """What an elementwise rule of one operand alone makes of this value."""
+        prompt, x = self.prompt, self.primal
+        begin = prompt.begin
         started = rule(x) if begin is None else begin(rule, (x,), {})
         try:
             primal = next(started)
@@ -395,21 +390,3 @@ def zeros_like(x: Any) -> Any:
     """A plain zero of the shape and type of a value, tracked or not."""
     x = base(x)
     return namespace(x).zeros_like(x)
-
-
-# The code of rules that are written as adjoints (``lantern.op.adjoint``).
-adjoint_rules: set[CodeType] = set()
-
-
-def is_adjoint(rule: Any) -> bool:
-    """Whether a rule's backward step is written as an adjoint, not as a transpose."""
-    return getattr(rule, "gi_code", None) in adjoint_rules
-
-
-def _conj(x: Any) -> Any:
-    """The complex conjugate of a cotangent or of a contribution in any form."""
-    if isinstance(x, list | tuple):
-        return tuple(map(_conj, x))
-    if isinstance(x, Contribution):
-        return x.each(_conj)
-    return _conj(x()) if callable(x) else namespace(x).conj(x)

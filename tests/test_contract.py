@@ -26,9 +26,9 @@ OURS = {
 # The arrow of imports: a module imports from its own layer or from one before it.
 # A name with a dot behind it stands for a folder. What is not named comes last.
 VALUES_AND_RULES = (
-    "scalar namespace contribution saving failure replayable value inside classes op "
-    "tree arithmetic choice elementary special trigonometry protocols operators number "
-    "several"
+    "scalar namespace contribution conjugation saving failure replayable value inside "
+    "classes op tree arithmetic choice elementary special trigonometry protocols "
+    "operators number several"
 )
 DERIVATIVES = "checks reverse forward transforms"
 LAYERS = ["errors", "cps.", VALUES_AND_RULES, DERIVATIVES, "tensor."]

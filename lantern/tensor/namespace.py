@@ -46,8 +46,7 @@ arrays: set[type] = {np.ndarray, np.float32, np.float64}
 REAL = frozenset({np.dtype(np.float32), np.dtype(np.float64)})
 
 
-# Makes a copy that lies in memory as the array does.
-_copy = methodcaller("copy", "K")
+_copy = methodcaller("copy", "K")  # which lies in memory as the array does
 
 
 def _same(x: Any, copy: Any) -> bool:
@@ -58,8 +57,6 @@ def _same(x: Any, copy: Any) -> bool:
     return bits is not None and bool((x.view(bits) == copy.view(bits)).all())
 
 
-# Fewer elements are copied before one has found out how not to.
-_LITTLE = 1_000
 _SIGNED = {np.dtype(np.float32): np.int32, np.dtype(np.float64): np.int64}
 _BITS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 register_mutable(np.ndarray, _copy, _same)
@@ -209,7 +206,7 @@ class NumpyNamespace(ArrayNamespace):
         self, x: Any, axis: Any = None, dtype: Any = None, keepdims: Any = False
     ) -> Any:
         """The sum over axes."""
-        return np.add.reduce(x, axis, dtype, None, keepdims)
+        return np.add.reduce(x, axis, dtype, keepdims=keepdims)
 
     def max(self, x: Any, axis: Any = None, **options: Any) -> Any:
         """The largest elements over axes."""
@@ -229,13 +226,10 @@ class NumpyNamespace(ArrayNamespace):
         return x.reshape(shape, **options)
 
     def broadcast_to(self, x: Any, shape: Any) -> Any:
-        """The array, repeated along axes: a view that cannot be written to.
-
-        A few real numbers are copied, which takes a third of the time.
-        """
+        """The array, repeated along axes: a view, or a copy of few numbers."""
         if type(x) not in arrays or type(shape) is not tuple:
             return np.broadcast_to(x, shape)
-        if x.dtype in REAL and math.prod(shape) < _LITTLE:
+        if x.dtype in REAL and math.prod(shape) < 1_000:  # in a third of the time
             copy = np.empty(shape, x.dtype)
             copy[...] = x
             return copy
@@ -399,8 +393,7 @@ def as_scalar(primal: Any) -> Any:
 
 def array_namespace(*operands: Any) -> Any:
     """The functions that make an array of these operands; NumPy's for plain numbers."""
-    xp = common_namespace(*operands)
-    return numpy_namespace if xp is scalar else xp
+    return numpy_namespace if (xp := common_namespace(*operands)) is scalar else xp
 
 
 register_namespace("numpy", lambda: numpy_namespace)

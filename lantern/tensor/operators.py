@@ -27,6 +27,10 @@ _CONSTANTS = frozenset({float, int})
 
 def _operator(function: Function) -> tuple[Function, Function]:
     """The methods ``x op y`` and ``y op x``: as ``op.start``, with no step too many."""
+    return _straight(function), _reflected(function)
+
+
+def _straight(function: Function) -> Function:
     rule: Any = function.rule  # type: ignore[attr-defined]  # given by lantern.op
     elementwise, keeping = 0 if function is linalg.matmul else 2, keeps(rule)
 
@@ -52,21 +56,19 @@ def _operator(function: Function) -> tuple[Function, Function]:
                 return function(x, y) if x.takes(y) else NotImplemented
             if keeping:
                 b = kept(prompt, y)
-        begin = prompt.begin
         try:
-            if begin is None:
+            if prompt.begin is None:
                 started = rule(a, b)
                 for primal in started:  # noqa: B007  # as next(started), in no call
                     break
             else:
-                started = begin(rule, (a, b), {})
+                started = prompt.begin(rule, (a, b), {})
                 primal = next(started)
         except TypeError:
             namespace(base(a), base(b))  # refuses arrays of two libraries by name
             raise
-        cls = type(x)
-        if cls is not Tensor:
-            return cls.emerge(primal, prompt, started, left, right, elementwise)
+        if type(x) is not Tensor:
+            return x.emerge(primal, prompt, started, left, right, elementwise)
         if (
             right is None
             or left is None
@@ -75,20 +77,26 @@ def _operator(function: Function) -> tuple[Function, Function]:
             or left.dtype is not right.dtype
             or not elementwise
         ):
-            return emerged(cls, primal, prompt, started, left, right, elementwise)
+            return emerged(Tensor, primal, prompt, started, left, right, elementwise)
         receiver = Accumulator()
         receiver.form = receiver.shape = left.form
         receiver.dtype, receiver.aligned = left.dtype, 2
         receiver.rule, receiver.left, receiver.right = started, left, right
-        receiver.cotangent = receiver.mask = None
-        receiver.owned = False
+        receiver.cotangent, receiver.mask, receiver.owned = None, None, False
         suspend = prompt.suspend
         suspend(receiver)
         z = _new(Tensor)
         z.primal, z.prompt, z.receiver = primal, prompt, receiver
         return z
 
-    def operate_reflected(x: Any, y: Any) -> Any:
+    return operate
+
+
+def _reflected(function: Function) -> Function:
+    rule: Any = function.rule  # type: ignore[attr-defined]
+    elementwise, keeping = 0 if function is linalg.matmul else 2, keeps(rule)
+
+    def operate(x: Any, y: Any) -> Any:
         prompt, kind = x.prompt, type(y)
         if kind not in _CONSTANTS:
             if kind not in buffers:
@@ -104,7 +112,7 @@ def _operator(function: Function) -> tuple[Function, Function]:
             raise
         return x.emerge(primal, prompt, started, None, x.receiver, elementwise)
 
-    return operate, operate_reflected
+    return operate
 
 
 def _through(x: Any, rule: Any) -> Any:
@@ -127,8 +135,7 @@ def _through(x: Any, rule: Any) -> Any:
     receiver.form = receiver.shape = left.form
     receiver.dtype, receiver.aligned = left.dtype, 1
     receiver.rule, receiver.left, receiver.right = started, left, None
-    receiver.cotangent = receiver.mask = None
-    receiver.owned = False
+    receiver.cotangent, receiver.mask, receiver.owned = None, None, False
     suspend = prompt.suspend
     suspend(receiver)
     z = _new(Tensor)

@@ -136,7 +136,7 @@ def binary(name: str) -> Any:
     """The method ``x op y``, with no step too many."""
     function, symbol = _SYMBOLS[name]
     rule: Any = function.rule  # type: ignore[attr-defined]  # given by lantern.op
-    elementwise = name != "matmul"
+    elementwise = 0 if name == "matmul" else 2
     numbers = elementwise and {float, int}
     forgets = name in ("add", "sub")
     careful = _careful(function, name == "truediv")
@@ -182,11 +182,9 @@ def binary(name: str) -> Any:
             started,
             left,
             right,
-            2
-            if elementwise
-            and (left is None or (left.shape == shape and left.dtype is dtype))
+            (left is None or (left.shape == shape and left.dtype is dtype))
             and (right is None or (right.shape == shape and right.dtype is dtype))
-            else 0,
+            and elementwise,
             rule,
             NOTHING if forgets else (a, b),
         )
