@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 from lantern.batched_rules import Call, aligned, one_by_one
 from lantern.errors import BatchedValueError
+from lantern.namespace import namespace
 from lantern.tensor.manipulation import moveaxis
 from lantern.tensor.namespace import numpy_namespace
-from lantern.value import Value
 
 __all__ = ["read", "write"]
 
@@ -106,18 +106,16 @@ def _common(parts: tuple[Any, ...], shape: tuple[int, ...]) -> Place | None:
 def _dummy(shape: tuple[int, ...], parts: Any) -> tuple[int, ...]:
     """The shape of what an index reads from an array.
 
-    Of an index that differs between the examples of a ``vmap`` outside, the shape is
-    all that counts.
+    Of an index that differs between the examples of a ``vmap`` outside, or lies on a
+    device, the shape is all that counts.
     """
     xp = numpy_namespace
-    plain = [xp.zeros(p.shape, p.dtype) if _is_value(p) else p for p in parts]
+    known = [not hasattr(p, "dtype") or namespace(p) is xp for p in parts]
+    pairs = zip(parts, known, strict=True)
+    plain = [p if k else xp.zeros(p.shape, p.dtype) for p, k in pairs]
     nothing = xp.broadcast_to(xp.zeros((), bool), shape)
     found: tuple[int, ...] = nothing[tuple(plain)].shape
     return found
-
-
-def _is_value(x: Any) -> bool:
-    return isinstance(x, Value)
 
 
 def read(call: Call) -> Any:

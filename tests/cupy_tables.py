@@ -20,10 +20,24 @@ MISSING_PARAMETERS = {
     "keepdims": "count_nonzero",
     "subok": "broadcast_to",
     "shape copy": "reshape",
-    "device": "zeros ones full empty eye arange linspace asarray astype",
+    "device": (
+        "zeros ones full empty eye arange linspace asarray astype zeros_like ones_like "
+        "full_like empty_like"
+    ),
+    "axis": "lexsort trim_zeros",
+    "kind": "argpartition partition isin",
+    "sparse": "indices",
+    "shape": "unravel_index",
     "upper": "cholesky",
     "hermitian": "svd pinv",
     "rtol": "pinv",
+}
+# The types that ``at`` adds, subtracts and compares.
+AT = {
+    "add": "int32 int64 float16 float32 float64 uint32 uint64",
+    "subtract": "int32 uint32",
+    "maximum": "int32 int64 float32 float64 uint32 uint64",
+    "minimum": "int32 int64 float32 float64 uint32 uint64",
 }
 SPECIAL_FUNCTIONS = (
     "beta betainc betaincinv betaln binom cbrt digamma ellipk entr erf erfc erfcinv "
@@ -36,7 +50,7 @@ SPECIAL_FUNCTIONS = (
 METHODS = set(
     "all any argmax argmin argpartition argsort clip compress conj conjugate copy "
     "cumprod cumsum diagonal dot flatten max mean min nonzero prod ravel repeat round "
-    "searchsorted sort squeeze std sum swapaxes take trace transpose var".split()
+    "searchsorted sort squeeze std sum swapaxes take trace transpose var view".split()
 )
 # Functions that make an array of something else than arrays.
 CREATION = set(

@@ -14,6 +14,7 @@ References:
 import sys
 import types
 from collections import Counter
+from weakref import WeakValueDictionary
 
 import numpy as np
 import scipy.linalg
@@ -22,6 +23,7 @@ import scipy.special
 
 from tests.cupy_tables import (
     ABOUT,
+    AT,
     COPYING,
     CREATION,
     METHODS,
@@ -32,6 +34,8 @@ from tests.cupy_tables import (
 
 # How often something was copied, by direction: "to host" and "to device".
 copies = Counter()
+# By the identity of the memory on the host, the Array that is no view of another.
+owners = WeakValueDictionary()
 # How many Arrays there are, and may be.
 alive = Counter(limit=1_000_000)
 
@@ -77,6 +81,8 @@ def compute(function, args, kwargs):
     """Run a function of NumPy; a GPU knows no warnings of its arithmetic."""
     with np.errstate(all="ignore"):
         result = function(*unwrap(args), **unwrap(kwargs))
+    if args and isinstance(args[0], Array) and result is args[0]._host:
+        return args[0]
     return wrap(result) if kwargs.get("out") is None else kwargs["out"]
 
 
@@ -102,8 +108,10 @@ class Ufunc:
         return compute(self.ufunc, args, kwargs)
 
     def at(self, x, index, y=None):
-        if self.__name__ not in ("add", "subtract", "maximum", "minimum"):
+        if self.__name__ not in AT:
             raise NotImplementedError(f"`{self.__name__}.at` is not supported yet")
+        if x.dtype.name not in AT[self.__name__].split():
+            raise TypeError(f"{self.__name__}.at only supports {AT[self.__name__]}")
         self.ufunc.at(x._host, host_index(index), unwrap(y))
 
     def outer(self, x, y, **kwargs):
@@ -129,6 +137,8 @@ class Function:
 
     def __call__(self, *args, **kwargs):
         name, first = self.__name__, args[0] if args else None
+        if name == "may_share_memory":
+            return self.function(*unwrap(args), **kwargs)
         refuse(name, kwargs)
         if name in COPYING and not holds_array(args):
             copies["to device"] += 1
@@ -191,11 +201,27 @@ class Device(str):
 
     def __exit__(self, *_): ...
 
+    def use(self): ...
+
+
+ABOUT_DEVICE = {"name": b"stand-in", "totalGlobalMem": 1 << 30, "major": 9, "minor": 0}
+RUNTIME = types.SimpleNamespace(
+    getDeviceCount=lambda: 1,
+    getDevice=lambda: 0,
+    deviceSynchronize=lambda: None,
+    getDeviceProperties=lambda number: ABOUT_DEVICE | {"multiProcessorCount": 1},
+)
+POOL = types.SimpleNamespace(
+    used_bytes=lambda: 512 * alive["arrays"],
+    total_bytes=lambda: 512 * alive["arrays"],
+    free_all_blocks=lambda: None,
+)
+
 
 class Array:
     """An array on the device."""
 
-    __slots__ = ("_host",)
+    __slots__ = ("__weakref__", "_host", "base")
     __module__ = "standin"
     __array_priority__ = 100
     __hash__ = None
@@ -208,10 +234,15 @@ class Array:
         alive["arrays"] += 1
         if alive["arrays"] > alive["limit"]:
             raise MemoryError("Out of memory allocating bytes")
-        self._host = host
+        self._host = memory = host
+        while isinstance(memory.base, np.ndarray):
+            memory = memory.base
+        self.base = owners.get(id(memory))
+        if self.base is None:
+            owners[id(memory)] = self
         return self
 
-    def __del__(self):
+    def __del__(self, alive=alive):
         alive["arrays"] -= 1
 
     def get(self):
@@ -250,10 +281,20 @@ class Array:
             return NotImplemented
         return functions(*args, **kwargs)
 
+    @property
+    def __cuda_array_interface__(self):
+        return self._host.__array_interface__
+
     def __getitem__(self, index):
         return wrap(self._host[host_index(index)])
 
     def __setitem__(self, index, value):
+        if isinstance(value, np.ndarray):
+            parts = index if isinstance(index, tuple) else (index,)
+            advanced = [p for p in parts if isinstance(p, Array | np.ndarray | list)]
+            if value.ndim and not advanced:
+                raise ValueError("non-scalar numpy.ndarray cannot be used for fill")
+            value = Function(np.asarray, "asarray")(value)
         self._host[host_index(index)] = unwrap(value)
 
     def __iter__(self):
@@ -371,7 +412,8 @@ def expm(a):
 xp = Namespace(np)
 xp.linalg, xp.fft = Namespace(np.linalg, "linalg."), Namespace(np.fft, "fft.")
 xp.where, xp.linalg.inv, xp.linalg.solve = where, or_nan("inv"), or_nan("solve")
-xp.ndarray, xp.cuda = Array, types.SimpleNamespace(Device=Device)
+xp.ndarray, xp.get_default_memory_pool = Array, lambda: POOL
+xp.cuda = types.SimpleNamespace(Device=Device, runtime=RUNTIME)
 special = sys.modules["standin.special"] = types.ModuleType("standin.special")
 for _name in SPECIAL_FUNCTIONS:
     _found = getattr(scipy.special, _name)

@@ -78,6 +78,37 @@ class TestTransfers:
                 lantern.to_device(got, "cpu"), lantern.to_device(want, "cpu")
             )
 
+    def test_indices_in_a_map_over_examples(self, backend, x):
+        here = backend.host(x)
+        for index in (np.array([2, 0]), np.array([True, False, True])):
+
+            def f(x, index=index):
+                return lantern.vmap(
+                    grad(lambda row: lantern.sum(row[index] * row[index]))
+                )(x)
+
+            got = f(x, backend.array(index))
+            assert type(got) is backend.kind
+            np.testing.assert_array_equal(backend.host(got), f(here))
+
+    def test_counts_of_repetitions_may_lie_there(self, backend, x):
+        counts = np.array([2, 1, 0])
+        got = grad(lambda x: lantern.sum(lantern.repeat(x, backend.array(counts), 1)))(
+            x
+        )
+        np.testing.assert_array_equal(backend.host(got), [[2, 1, 0]] * 2)
+
+    @pytest.mark.parametrize("name", ["normal", "standard_gamma", "exponential"])
+    def test_draws_lie_where_their_parameters_do(self, backend, x, name):
+        def drawn(x):
+            return getattr(lantern.random, name)(np.random.default_rng(0), x)
+
+        here = backend.host(x)
+        for f in (drawn, grad(lambda x: lantern.sum(drawn(x)))):
+            got = f(x)
+            assert type(got) is backend.kind
+            np.testing.assert_allclose(backend.host(got), f(here), rtol=1e-12)
+
     def test_one_transfer_each_way(self, backend):
         x = np.ones(3)
         y, pullback = vjp(lambda x: x.to(backend.device), x)

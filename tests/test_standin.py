@@ -106,6 +106,19 @@ def test_repeated_indices_add_up(backend):
     np.testing.assert_array_equal(backend.host(x), [0, 2, 1])
 
 
+def test_views_know_whose_memory_they_show(x):
+    for view in (x[0], x[0][1:], x.T, x.reshape(6), x[..., None]):
+        assert view.base is x
+    assert x.base is x.copy().base is x[[0]].base is None
+
+
+def test_what_is_added_at_positions(backend, x):
+    backend.xp.add.at(x, backend.array(np.array([0, 0])), 1.0)
+    np.testing.assert_array_equal(backend.host(x)[0], [2.0, 3.0, 4.0])
+    with pytest.raises(TypeError, match="only supports"):
+        backend.xp.add.at(x.astype(complex), backend.array(np.array([0])), 1.0)
+
+
 def test_reads_are_views(backend, x):
     row, cell = x[1], x[0, 0]
     x += 1

@@ -4,6 +4,7 @@ import math
 from typing import Any
 
 from lantern.errors import MissingRuleError, ShapeError
+from lantern.inside import plain
 from lantern.namespace import namespace
 from lantern.op import linear
 from lantern.tensor.indexing import scatter, take
@@ -16,7 +17,7 @@ from lantern.tensor.manipulation import (
     reshape,
     swapaxes,
 )
-from lantern.tensor.namespace import numpy_namespace
+from lantern.tensor.namespace import array_namespace, numpy_namespace
 from lantern.value import Rule, base
 
 __all__ = [
@@ -216,11 +217,12 @@ def repeat(a: Any, repeats: Any, axis: int | None = None) -> Any:
     if not a.shape:
         a = reshape(a, -1)  # as NumPy's, with its only axis
     axis = axis_of(axis, len(a.shape))
-    repeats = numpy_namespace.asarray(base(repeats))
+    counts = array_namespace(base(repeats)).to_device(base(repeats), "cpu")
+    repeats = numpy_namespace.asarray(counts)  # they say how long the result is
     if repeats.size == 1 and repeats >= 0:
         return _repeat(a, repeats=int(repeats.reshape(())), axis=axis)
-    places = numpy_namespace.arange(a.shape[axis])
-    return take(a, numpy_namespace.repeat(places, repeats), axis)
+    places = numpy_namespace.repeat(numpy_namespace.arange(a.shape[axis]), repeats)
+    return take(a, array_namespace(plain(a)).asarray(places), axis)
 
 
 @linear

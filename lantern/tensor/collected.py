@@ -48,7 +48,7 @@ class Product(Contribution):
         if x.shape[0] == 1 and type(x) not in buffers:
             return x.T * z_bar  # in a ``vmap`` a row for each example
         # Of single rows, NumPy's ``@`` takes twenty times as long.
-        return namespace(x).dot(x.T, z_bar)
+        return namespace(x, z_bar).dot(x.T, z_bar)
 
     def factors(self, shape: tuple[int, ...]) -> tuple[Any, Any]:
         """Both factors, as matrices of the same number of rows."""

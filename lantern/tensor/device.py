@@ -66,20 +66,20 @@ def _moved(x: Any, name: str) -> Any:
     if not hasattr(base(x), "dtype"):
         return x
     here = device(x)
-    return x if name in (here, here.partition(":")[0]) else _to_device(x, name)
+    if name in (here, here.partition(":")[0]):
+        return x
+    return _to_device(x, device=name, back=here)
 
 
 @linear
-def _to_device(x: Any, /, device: str) -> Rule:
+def _to_device(x: Any, /, device: str, back: str) -> Rule:
     """An array on another device.
 
     Shapes:
         x: (...); result: (...)
 
     Rule:
-        x_bar = z_bar, on x's device
+        x_bar = z_bar, on x's device, which is called ``back``
     """
-    xp = namespace(x)
-    old = xp.device(x)
-    z_bar = yield (xp.to_device(x, device), x := None)[0]
-    yield namespace(z_bar).to_device(z_bar, old)
+    z_bar = yield (namespace(x).to_device(x, device), x := None)[0]
+    yield namespace(z_bar).to_device(z_bar, back)

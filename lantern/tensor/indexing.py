@@ -60,7 +60,9 @@ class Scatter(Contribution):
             return
         xp = namespace(buffer)
         if xp is not numpy_namespace:
-            xp.add.at(buffer, index, z_bar)
+            parts = (xp.real, xp.imag) if buffer.dtype.kind == "c" else (lambda x: x,)
+            for part in parts:  # CuPy's adds no complex numbers
+                xp.add.at(part(buffer), index, part(z_bar))
             return
         cells = _cells(index, shape)
         rows = all(type(p) is int or hasattr(p, "dtype") for p in _parts(index))

@@ -18,7 +18,7 @@ from lantern.tensor.creation import asarray
 from lantern.tensor.exponential import softmax
 from lantern.tensor.gamma import _gammaincinv
 from lantern.tensor.manipulation import broadcast_to
-from lantern.tensor.namespace import array_namespace
+from lantern.tensor.namespace import array_namespace, numpy_namespace
 from lantern.tensor.stacking import stack
 from lantern.value import base
 
@@ -47,7 +47,10 @@ def _drawn(rng: Any, name: str, size: Any, parameters: Any, arguments: Any = ())
                 f"random: parameters of shape {shape} do not fit size={size}. Leave "
                 f"size away for one draw each."
             )
-    draws = getattr(rng, name)(*arguments, size=size)
+    there = [array_namespace(a).to_device(a, "cpu") for a in arguments]
+    draws = getattr(rng, name)(*there, size=size)  # in the host's memory
+    if xp is not numpy_namespace and hasattr(draws, "dtype"):
+        draws = xp.asarray(draws)
     dtypes = [p.dtype for p in plain if hasattr(p, "dtype") and p.dtype.kind == "f"]
     if not dtypes or not hasattr(draws, "dtype"):
         return draws
