@@ -34,7 +34,7 @@ def pytest_addoption(parser):
         "--backend",
         choices=("standin", "cupy"),
         default="standin",
-        help="the arrays of test_backends.py: of the stand-in for a GPU, or of CuPy",
+        help="the arrays of tests on a device: of the stand-in for a GPU, or of CuPy",
     )
 
 

@@ -7,8 +7,9 @@ import numpy as np
 from lantern.namespace import namespace
 from lantern.op import elementwise
 from lantern.torch import dtypes
-from lantern.torch.operators import mismatch, refuse_numbers, unary
+from lantern.torch.operators import refuse_numbers, unary
 from lantern.torch.tensor import Tensor, fresh
+from lantern.torch.wording import again
 from lantern.value import Rule, base
 
 # Zero derivative: what rounds is tracked in PyTorch, with a gradient of zeros.
@@ -98,8 +99,8 @@ def _comparing(name: str, function: Any, numbers: str = "") -> Any:
             if getattr(a, "dtype", None) is getattr(b, "dtype", None):
                 return fresh(function(a, b))
             return fresh(function(a, _beside(a, b)))
-        except ValueError as error:
-            raise mismatch(function, input, other, error) from None
+        except (ValueError, TypeError) as error:
+            return again(operate, function, error, input, other)
 
     return operate
 

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from lantern.errors import ArgumentError, EagerError, ShapeError
-from lantern.tensor.namespace import find_device
 from lantern.torch import dtypes
 from lantern.torch.dtypes import as_numpy_dtype
 from lantern.torch.lists import array_of
+from lantern.torch.places import as_array, is_array, made, moved, on_host
 from lantern.torch.results import into, of_its_type
 from lantern.torch.tensor import Tensor, fresh
 from lantern.value import base
@@ -38,10 +38,22 @@ __all__ = [
 
 def finished(array: Any, device: Any = None, requires_grad: bool = False) -> Tensor:
     """A new tensor around an array, where and as a caller of a creator wants it."""
-    device = device or dtypes.default_device[0]
+    device = dtypes.default_device[0] if device is None else device
     if device is not dtypes.CPU and str(device) != "cpu":
         array = moved(array, device)
     x = fresh(array)
+    return x.requires_grad_() if requires_grad else x
+
+
+def created(
+    name: str, *args: Any, device: Any, requires_grad: bool, **options: Any
+) -> Tensor:
+    """A new tensor that a function of NumPy's makes, on the device itself."""
+    device = dtypes.default_device[0] if device is None else device
+    if device is dtypes.CPU or str(device) == "cpu":
+        x = fresh(getattr(np, name)(*args, **options))
+    else:
+        x = fresh(made(device, name, *args, **options))
     return x.requires_grad_() if requires_grad else x
 
 
@@ -60,12 +72,6 @@ def complete(create: Any) -> Any:
         return into(create(*args, **options), out)
 
     return function
-
-
-def moved(array: Any, device: Any) -> Any:
-    """A plain array on a device."""
-    library, number = find_device(str(dtypes.device(device)))
-    return library.receive(array, number) if str(device) != "cpu" else array
 
 
 def tensor(
@@ -97,6 +103,8 @@ def tensor(
         raise
     except ValueError as error:
         raise ShapeError(f"tensor: the lists have unequal lengths ({error})") from None
+    if type(array) is not np.ndarray and str(device) == "cpu":
+        array = on_host(array)
     return finished(array, device, requires_grad)
 
 
@@ -115,6 +123,8 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
         return data.to(dtype=dtype, device=device)
     if isinstance(data, np.ndarray) and dtype is None:
         return finished(from_numpy(data).primal, device)
+    if dtype is device is None and not isinstance(data, list) and is_array(data):
+        return fresh(data)
     return tensor(data, dtype=dtype, device=device)
 
 
@@ -182,8 +192,6 @@ def shape_of(size: Any) -> tuple[int, ...]:
 
 
 def _filled(name: str, what: str) -> Any:
-    make = getattr(np, name)
-
     def function(
         *sizes: Any,
         size: Any = None,
@@ -193,7 +201,7 @@ def _filled(name: str, what: str) -> Any:
     ) -> Tensor:
         kind = dtypes.default() if dtype is None else as_numpy_dtype(dtype)
         shape = shape_of(sizes if size is None else size)
-        return finished(make(shape, kind), device, requires_grad)
+        return created(name, shape, kind, device=device, requires_grad=requires_grad)
 
     doc = f"A tensor of {what}; its axes' lengths in a row."
     return complete(_named(function, name, doc))
@@ -230,8 +238,8 @@ def full(
     value = base(fill_value)
     if kind is None:
         kind = array_of(value, None).dtype
-    shape = shape_of((size,))
-    return finished(np.full(shape, value, kind), device, requires_grad)
+    shape, options = shape_of((size,)), {"device": device}
+    return created("full", shape, value, kind, requires_grad=requires_grad, **options)
 
 
 def _like(name: str, what: str) -> Any:
@@ -250,10 +258,9 @@ def _like(name: str, what: str) -> Any:
         if fill_value is not None:
             fill = (fill_value,)
         fill = tuple(map(base, fill))
-        if type(array) is np.ndarray or isinstance(array, np.generic):
-            made = np.asarray(make(array, *fill, dtype=kind))
-            return finished(made, device or dtypes.CPU, requires_grad)
-        return finished(make(array, *fill, dtype=kind), None, requires_grad)
+        x = fresh(as_array(make(array, *fill, dtype=kind)))
+        x = x if device is None else x.to(device)
+        return x.requires_grad_() if requires_grad else x
 
     doc = f"A tensor of {what}, in the shape and type of another."
     return complete(_named(function, f"{name}_like", doc))
@@ -285,7 +292,8 @@ def eye(
     kind = dtypes.default() if dtype is None else as_numpy_dtype(dtype)
     if n < 0 or (m is not None and m < 0):
         raise EagerError(f"n must be greater or equal to 0, got {n} and {m}")
-    return finished(np.eye(n, m, dtype=kind), device, requires_grad)
+    options = {"device": device, "requires_grad": requires_grad}
+    return created("eye", n, m, dtype=kind, **options)
 
 
 def tril_indices(row: int, col: int, offset: int = 0, **options: Any) -> Tensor:
@@ -297,7 +305,7 @@ def tril_indices(row: int, col: int, offset: int = 0, **options: Any) -> Tensor:
         tensor([[0, 1, 1],
                 [0, 0, 1]])
     """
-    return finished(np.array(np.tril_indices(row, offset, col)))
+    return finished(np.array(np.tril_indices(row, offset, col)), options.get("device"))
 
 
 def triu_indices(row: int, col: int, offset: int = 0, **options: Any) -> Tensor:
@@ -309,7 +317,7 @@ def triu_indices(row: int, col: int, offset: int = 0, **options: Any) -> Tensor:
         tensor([[0, 0, 1],
                 [0, 1, 1]])
     """
-    return finished(np.array(np.triu_indices(row, offset, col)))
+    return finished(np.array(np.triu_indices(row, offset, col)), options.get("device"))
 
 
 def complex(real: Any, imag: Any, *, out: Any = None) -> Any:

@@ -12,6 +12,7 @@ from lantern.torch import dtypes
 from lantern.torch.creation import complete, finished, shape_of
 from lantern.torch.dtypes import as_numpy_dtype
 from lantern.torch.operators import mismatch
+from lantern.torch.places import as_array, beside, on_host
 from lantern.torch.results import into
 from lantern.torch.tensor import Tensor, fresh
 from lantern.value import base
@@ -154,7 +155,8 @@ def _drawer(name: str, method: str, doc: str) -> tuple[Any, Any]:
         array = base(input)
         kind = array.dtype if dtype is None else dtype
         drawn = _drawn(method, array.shape, kind, generator)
-        return finished(drawn, device or input.device, requires_grad)
+        place = input.device if device is None else device
+        return finished(drawn, place, requires_grad)
 
     function.__name__, like.__name__ = name, f"{name}_like"
     function.__doc__ = f"{doc}; the lengths of the axes in a row."
@@ -221,11 +223,13 @@ def normal(
         kinds = [base(v).dtype for v in (mean, std) if isinstance(v, Tensor)]
         if any(kind.kind == "c" for kind in kinds[-1:]):
             raise EagerError("normal expects standard deviation to be non-complex")
-        if any((np.asarray(base(std)) < 0).flat):
+        if (as_array(base(std)) < 0).any():
             raise EagerError("normal expects all elements of std >= 0.0")
         options.setdefault("dtype", np.result_type(*kinds) if kinds else None)
+        placed = [v.device for v in (mean, std) if isinstance(v, Tensor)]
+        options.setdefault("device", placed[0] if placed else None)
     z = randn(shape, generator=generator, **options)
-    z.primal = np.asarray(z.primal * base(std) + base(mean)).astype(z.primal.dtype)
+    z.primal = as_array(z.primal * base(std) + base(mean), z.primal.dtype)
     return into(z, out)
 
 
@@ -235,16 +239,17 @@ def bernoulli(
     """1 with the probabilities that a tensor holds, else 0."""
     array = base(input)
     chance = array if p is None else p
-    if not ((np.asarray(chance) >= 0) & (np.asarray(chance) <= 1)).all():
+    if not ((as_array(chance) >= 0) & (as_array(chance) <= 1)).all():
         raise EagerError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
-    draws = rng(generator).random(array.shape) < chance
-    return fresh(np.asarray(draws).astype(array.dtype))
+    draws = beside(np.asarray(rng(generator).random(array.shape)), array) < chance
+    return fresh(as_array(draws, array.dtype))
 
 
 def poisson(input: Tensor, generator: Any = None) -> Tensor:
     """Numbers of events at the rates that a tensor holds."""
     array = base(input)
-    return fresh(np.asarray(rng(generator).poisson(array)).astype(array.dtype))
+    drawn = np.asarray(rng(generator).poisson(on_host(array)))
+    return fresh(beside(drawn.astype(array.dtype), array))
 
 
 def multinomial(
@@ -266,7 +271,7 @@ def multinomial(
         return out.copy_(
             multinomial(input, num_samples, replacement, generator=generator)
         )
-    weights = np.asarray(base(input), np.float64)
+    weights = np.asarray(on_host(base(input)), np.float64)
     if (weights < 0).any() or not np.isfinite(weights).all():
         raise EagerError(
             "probability tensor contains either `inf`, `nan` or element < 0"
@@ -292,7 +297,8 @@ def multinomial(
         with np.errstate(divide="ignore"):
             keys = np.log(random.random(rows.shape)) / rows
         drawn = np.argsort(-keys, axis=-1, kind="stable")[:, :num_samples]
-    return fresh(drawn.astype(np.int64).reshape(*weights.shape[:-1], num_samples))
+    drawn = drawn.astype(np.int64).reshape(*weights.shape[:-1], num_samples)
+    return fresh(beside(drawn, base(input)))
 
 
 def _writer(name: str, draw: Any, doc: str) -> Any:
@@ -324,7 +330,7 @@ def _integers(
 
 
 def _chances(random: Any, array: Any, p: Any = 0.5) -> Any:
-    return random.random(array.shape) < base(p)
+    return random.random(array.shape) < on_host(base(p))
 
 
 def _uniform(random: Any, array: Any, a: Any = 0.0, b: Any = 1.0, **names: Any) -> Any:

@@ -15,14 +15,15 @@ import numpy as np
 
 from lantern.contribution import Contribution
 from lantern.errors import EagerError
+from lantern.namespace import namespace
 from lantern.op import kind_of, operand_count
 from lantern.tensor.accumulator import Accumulator
 from lantern.tensor.collected import Waiting, patient
 from lantern.tensor.indexing import Scatter
-from lantern.tensor.namespace import arrays
+from lantern.tensor.namespace import arrays, buffers
 from lantern.tensor.tensor import Tensor as NumpyTensor
 from lantern.torch.versions import check_arrays, last_write, order
-from lantern.value import Level, Receiver, Replayable
+from lantern.value import Level, Receiver, Replayable, base
 
 __all__ = ["AMBIENT", "NumpyFace", "Recorder", "Started", "aligned", "recorded"]
 
@@ -123,14 +124,14 @@ class Recorder(Accumulator):
         index, z_bar, total = contribution.index, contribution.z_bar, self.cotangent
         parts = index if type(index) is tuple else (index,)
         if (
-            type(z_bar) is not np.ndarray
+            type(z_bar) not in buffers
             or z_bar.dtype is not self.dtype
-            or not (total is None or type(total) is np.ndarray)
+            or not (total is None or type(total) is type(z_bar))
             or not _BASIC.issuperset(map(type, parts))
         ):
             return False
         if total is None:
-            self.cotangent = total = np.zeros(self.shape, self.dtype)
+            self.cotangent = total = namespace(z_bar).zeros(self.shape, self.dtype)
         elif not self.owned:
             self.cotangent = total = total.copy()
         total[index] += z_bar
@@ -163,8 +164,8 @@ class Recorder(Accumulator):
 
     def settle(self, rule: Any, z_bar: Any) -> None:
         """As ``Accumulator.settle``; a mask ends where a rule mixes all elements."""
-        mask = self.mask
-        if type(mask) is np.ndarray and kind_of(rule) not in ("elementwise", "linear"):
+        mask: Any = self.mask
+        if type(mask) in buffers and kind_of(rule) not in ("elementwise", "linear"):
             self.mask = None if mask.any() else mask
         super().settle(rule, z_bar)
 
@@ -179,33 +180,35 @@ class Recorder(Accumulator):
         self.settled()
         return super()._collect(contribution)
 
-    def arguments(self, tracked: bool) -> Sequence[Any]:
+    def arguments(self, tracked: bool, z_bar: Any) -> Sequence[Any]:
         """The rule's positional arguments, to start it again.
 
         Args:
             tracked: whether its operands are to be eager values once more, so that
                 what is computed from them can be differentiated.
+            z_bar: the cotangent, whose library makes what stands for an operand.
         """
         if self.saved is NOTHING:
             return NOTHING
         receivers: Any = self.operands()
         arguments = list(self.saved)
+        xp = namespace(base(z_bar))
         for i, x in enumerate(receivers[: len(arguments)]):
             plain = arguments[i]
             if plain is STANDIN:
-                plain = np.broadcast_to(np.zeros((), x.dtype), x.shape)
+                plain = xp.broadcast_to(xp.zeros((), x.dtype), x.shape)
             if tracked and x is not None:
                 plain = NumpyFace(plain, AMBIENT, x)
             arguments[i] = plain
         return arguments
 
-    def restarted(self, tracked: bool) -> Any:
+    def restarted(self, tracked: bool, z_bar: Any) -> Any:
         """The rule afresh, its forward step done."""
         if self.saved is FREED:
             raise EagerError(SECOND_TIME)
         if self.order < last_write[0]:
-            check_arrays(self.order, (x for x in self.saved if type(x) is np.ndarray))
-        rule = self.function(*self.arguments(tracked), **(self.statics or {}))
+            check_arrays(self.order, (x for x in self.saved if type(x) in buffers))
+        rule = self.function(*self.arguments(tracked, z_bar), **(self.statics or {}))
         next(rule)
         return rule
 

@@ -14,14 +14,15 @@ from lantern.torch.operators import (
     call,
     cast,
     joining,
-    mismatch,
     promote,
     refuse_numbers,
     result_dtype,
     unary,
 )
+from lantern.torch.places import as_array
 from lantern.torch.results import into
 from lantern.torch.tensor import Tensor, fresh, numpy_face, torch_face
+from lantern.torch.wording import again
 from lantern.value import base
 
 # PyTorch's name: our operation. Integers become numbers of the default type first.
@@ -88,8 +89,8 @@ def _binary(function: Any, numbers: str = "", floating: bool = False) -> Any:
         x, y = promote(x, y, floating=floating)
         try:
             return torch_face(function(numpy_face(x), numpy_face(y)))
-        except ValueError as error:
-            raise mismatch(function, x, y, error) from None
+        except (ValueError, TypeError) as error:
+            return again(operate, function, error, x, y)
 
     operate.__name__ = operate.__qualname__ = name
     operate.__doc__ = (function.__doc__ or "").partition("Example:")[0].rstrip()
@@ -217,7 +218,7 @@ def clamp(input: Any, min: Any = None, max: Any = None) -> Any:
 
 
 def _limit(x: Any, kind: Any) -> Any:
-    return x if isinstance(x, Tensor) else fresh(np.asarray(x, kind))
+    return x if isinstance(x, Tensor) else fresh(kind.type(x))
 
 
 def _clamped(input: Any, min: Any, max: Any) -> Any:
@@ -258,18 +259,18 @@ def where(condition: Any, input: Any = None, other: Any = None) -> Any:
     ):
         kind = result_dtype(x, y)
         x, y = (
-            cast(v, kind) if isinstance(v, Tensor) else fresh(np.asarray(v, kind))
+            cast(v, kind) if isinstance(v, Tensor) else fresh(kind.type(v))
             for v in (x, y)
         )
     try:
         return _where([x, y], base(condition))
-    except ValueError as error:
-        raise mismatch(None, x, y, error) from None
+    except (ValueError, TypeError) as error:
+        return again(where, None, error, condition, x, y)
 
 
 def round(input: Any, *, decimals: int = 0) -> Any:
     """Each element rounded to a number of decimals, halves to even; derivative zero."""
-    z = fresh(np.asarray(np.round(base(input), decimals)))
+    z = fresh(as_array(np.round(base(input), decimals)))
     return comparing.tracked_like(z, input)
 
 
@@ -318,9 +319,8 @@ def isclose(
             )
     if base(input).dtype != base(other).dtype:
         raise EagerError(f"{input.dtype} did not match {other.dtype}")
-    return fresh(
-        np.asarray(np.isclose(base(input), base(other), rtol, atol, equal_nan))
-    )
+    z = np.isclose(base(input), base(other), rtol, atol, equal_nan)
+    return fresh(as_array(z))
 
 
 def allclose(

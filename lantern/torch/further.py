@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 
 from lantern.errors import ArgumentError, EagerError
+from lantern.namespace import namespace
+from lantern.saving import copied
 from lantern.torch import (
     comparing,
     elementwise,
@@ -19,6 +21,7 @@ from lantern.torch.operators import (
     cast,
     promote,
 )
+from lantern.torch.places import as_array, grid
 from lantern.torch.reduction import axis_of
 from lantern.torch.results import named
 from lantern.torch.tensor import Tensor, fresh
@@ -95,7 +98,7 @@ def diagonal_scatter(
 ) -> Any:
     """The tensor with a source on a diagonal."""
     array = base(input)
-    numbers = np.arange(array.size).reshape(array.shape)
+    numbers = namespace(array).arange(array.size).reshape(array.shape)
     where = np.diagonal(numbers, offset, dim1, dim2)
     if base(src).shape != where.shape:
         raise EagerError(
@@ -186,7 +189,7 @@ def frexp(input: Tensor) -> Any:
     array = base(input)
     if array.dtype.kind != "f":
         raise EagerError("torch.frexp() only supports floating-point dtypes")
-    exponent = np.asarray(np.frexp(array)[1])
+    exponent = as_array(np.frexp(array)[1])
     scale = fresh(np.ldexp(np.ones_like(array), -exponent))
     return _FREXP(input * scale, fresh(exponent.astype(np.int32)))
 
@@ -214,7 +217,7 @@ def renorm(input: Tensor, p: Any, dim: int, maxnorm: float) -> Any:
 
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Any:
     """The tensor with values at positions, all counted along one axis."""
-    where = np.array(base(index)).reshape(-1)
+    where = copied(base(index)).reshape(-1)
     change = indexing.add_at if accumulate else indexing.put
     flat = change(input.reshape(-1), where, source.reshape(-1))
     return flat.reshape(base(input).shape)
@@ -229,9 +232,9 @@ def unravel_index(indices: Tensor, shape: Any) -> Any:
     shape = (shape,) if isinstance(shape, int) else tuple(shape)
     if any(n < 0 for n in shape):
         raise EagerError(f"'shape' cannot have negative values, but got {shape}")
-    found, rest = [], np.asarray(base(indices))
+    found, rest = [], as_array(base(indices))
     for n in reversed(shape):
-        found.append(fresh(np.asarray(rest % n)))
+        found.append(fresh(as_array(rest % n)))
         rest = rest // n
     return tuple(reversed(found))
 
@@ -239,7 +242,7 @@ def unravel_index(indices: Tensor, shape: Any) -> Any:
 def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Any:
     """The first positions of what is not 0, filled up to a number of them."""
     found = base(indexing.nonzero(input))
-    z = np.full((size, found.shape[1]), fill_value, np.int64)
+    z = namespace(found).full((size, found.shape[1]), fill_value, np.int64)
     z[: len(found)] = found[:size]
     return fresh(z)
 
@@ -280,12 +283,11 @@ def as_strided(
     input: Tensor, size: Any, stride: Any, storage_offset: Any = None
 ) -> Any:
     """A copy of elements at regular distances in the tensor's memory."""
-    array = np.ascontiguousarray(base(input))
-    where = np.full(tuple(size), storage_offset or 0, np.int64)
-    for axis, (n, step) in enumerate(zip(size, stride, strict=True)):
-        shape = [-1 if i == axis else 1 for i in range(len(size))]
-        where += (np.arange(n) * step).reshape(shape)
-    if where.size and where.max(initial=0) >= array.size:
+    array = base(input.contiguous())
+    where = namespace(array).full(tuple(size), storage_offset or 0, np.int64)
+    for places, step in zip(grid(size, array), stride, strict=True):
+        where += places * step
+    if where.size and where.max() >= array.size:
         raise EagerError(f"setStorage: sizes {size} are out of bounds for storage")
     return input.reshape(-1)[fresh(where)]
 

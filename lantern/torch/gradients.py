@@ -7,10 +7,13 @@ from typing import Any
 import numpy as np
 
 from lantern.errors import EagerError
+from lantern.saving import copied
 from lantern.tensor.collected import Waiting
+from lantern.tensor.namespace import buffers
 from lantern.torch.dtypes import Size
 from lantern.torch.eager import AMBIENT, RETAIN, Recorder
 from lantern.torch.passes import one_pass, propagate
+from lantern.torch.places import as_array
 from lantern.torch.tensor import (
     NOBODY,
     UNSEEN,
@@ -158,10 +161,10 @@ def _leave(receiver: Any, grad: Any, create_graph: bool) -> None:
     """Add a cotangent to a leaf's gradient."""
     owned, receiver.owned = receiver.owned, False
     total = receiver.grad
-    if total is None and type(grad) is np.ndarray:
+    if total is None and type(grad) in buffers:
         # 3: the caller's name, this one, and the argument of getrefcount.
         alone = owned or (grad.base is None and sys.getrefcount(grad) <= 3)
-        receiver.grad = fresh(grad if alone else np.array(grad))
+        receiver.grad = fresh(grad if alone else copied(grad))
         return
     if total is not None:
         total = receiver.grad = torch_face(receiver.dense_grad())
@@ -175,10 +178,10 @@ def _leave(receiver: Any, grad: Any, create_graph: bool) -> None:
         receiver.grad = grad if total is None else total + grad
         return
     if total is None:
-        receiver.grad = fresh(grad if owned else np.array(grad))
+        receiver.grad = fresh(as_array(grad if owned else copied(grad)))
     elif create_graph or total.prompt is not UNTRACKED:
         receiver.grad = total + fresh(grad)
-    elif type(total.primal) is np.ndarray:
+    elif type(total.primal) in buffers:
         total.primal += grad
     else:
         total.primal = total.primal + grad

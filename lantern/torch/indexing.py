@@ -5,13 +5,17 @@ from typing import Any
 import numpy as np
 
 from lantern.errors import EagerError, PositionError, ShapeError
+from lantern.saving import copied
 from lantern.tensor import indexing as ours
 from lantern.tensor import updating
+from lantern.tensor.namespace import buffers
 from lantern.torch import dtypes
 from lantern.torch.operators import as_view, call, cast, in_memory
+from lantern.torch.places import as_array, beside, grid
 from lantern.torch.reduction import axis_of
 from lantern.torch.shaping import _read
 from lantern.torch.tensor import Tensor, fresh, numpy_face, torch_face
+from lantern.torch.wording import check_together
 from lantern.value import base
 
 _BASIC = (int, slice, type(None), type(...))
@@ -52,7 +56,7 @@ def _plain_part(part: Any) -> tuple[Any, bool]:
     if isinstance(part, np.integer):
         return int(part), True
     if isinstance(part, list | tuple | range):
-        part = np.array([base(p) for p in part])
+        part = np.array([p.item() if isinstance(p, Tensor) else p for p in part])
         part = part if part.size else part.astype(int)
     part = base(part)
     kind = getattr(getattr(part, "dtype", None), "kind", None)
@@ -64,7 +68,7 @@ def _plain_part(part: Any) -> tuple[Any, bool]:
         return int(part), True
     if part.dtype == np.uint8:
         part = part.astype(bool)
-    return np.array(part), False
+    return copied(part), False
 
 
 def _check_index(index: Any, array: Any) -> None:
@@ -109,6 +113,13 @@ def getitem(self: Tensor, index: Any) -> Any:
             raise _refused(index, array, error) from None
     try:
         return call(ours._getitem, self, index=index)
+    except TypeError:
+        if any(type(part) in buffers - {np.ndarray} for part in index):
+            raise EagerError(
+                f"indices should be either on cpu or on the same device as the indexed "
+                f"tensor ({self.device})"
+            ) from None
+        raise
     except IndexError as error:
         raise _refused(index, array, error) from None
 
@@ -146,12 +157,14 @@ def lines(array: Any, dim: int, positions: Any) -> Any:
     dim = axis_of(dim, array.ndim)
     if not array.shape:
         return (...,)
-    grid = np.ogrid[tuple(slice(n) for n in positions.shape)]
-    return (*grid[:dim], positions, *grid[dim + 1 :])
+    others = grid(positions.shape, positions)
+    return (*others[:dim], positions, *others[dim + 1 :])
 
 
-def _positions(name: str, index: Any) -> Any:
+def _positions(name: str, index: Any, input: Tensor) -> Any:
     array = base(index)
+    if type(array) is not type(base(input)):
+        check_together(input, index)
     if array.dtype.kind not in "iu":
         raise EagerError(f"{name}(): Expected dtype int64 for index")
     return array
@@ -159,7 +172,7 @@ def _positions(name: str, index: Any) -> Any:
 
 def _checked(name: str, index: Any, length: int, dim: int) -> Any:
     if index.size and (index.min() < -length or index.max() >= length):
-        wrong = index[(index < -length) | (index >= length)].flat[0]
+        wrong = index[(index < -length) | (index >= length)][0].item()
         raise (PositionError if name == "index_select" else EagerError)(
             f"index {wrong} is out of bounds for dimension {dim} with size {length}"
         )
@@ -179,7 +192,7 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
     Raises:
         RuntimeError: for an index of other axes, or out of bounds.
     """
-    array, positions = base(input), _positions("gather", index)
+    array, positions = base(input), _positions("gather", index, input)
     if not array.shape:
         return input.reshape(()).expand(positions.shape).clone()
     if not positions.size:
@@ -190,7 +203,12 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
         )
     dim = axis_of(dim, array.ndim)
     _checked("gather", positions, array.shape[dim], dim)
-    return call(ours._getitem, input, index=lines(array, dim, np.array(positions)))
+    return gathered(input, dim, copied(positions))
+
+
+def gathered(input: Tensor, dim: int, positions: Any) -> Any:
+    """As ``gather``, at positions that are known to be in range."""
+    return call(ours._getitem, input, index=lines(base(input), dim, positions))
 
 
 def take_along_dim(input: Tensor, indices: Tensor, dim: Any = None) -> Any:
@@ -215,14 +233,18 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Any:
     Shapes:
         input: (..., n, ...); index: (k,); result: (..., k, ...)
     """
-    array, positions = base(input), np.atleast_1d(_positions("index_select", index))
+    array = base(input)
+    positions = np.atleast_1d(_positions("index_select", index, input))
     if not array.shape:
         return input.clone()
     dim = axis_of(dim, array.ndim)
     _checked("index_select", positions, array.shape[dim], dim)
-    return call(
-        ours._getitem, input, index=(*(slice(None),) * dim, np.array(positions))
-    )
+    return selected(input, dim, copied(positions))
+
+
+def selected(input: Tensor, dim: int, positions: Any) -> Any:
+    """As ``index_select``, at positions that are known to be in range."""
+    return call(ours._getitem, input, index=(*(slice(None),) * dim, positions))
 
 
 def masked_select(input: Tensor, mask: Tensor) -> Any:
@@ -236,7 +258,7 @@ def masked_select(input: Tensor, mask: Tensor) -> Any:
 
 
 def _number(name: str, value: Any, kind: Any) -> Any:
-    """A number as an array of a type that can hold it."""
+    """A number of a type that can hold it, which goes with the arrays of any device."""
     if kind.kind != "c" and (
         isinstance(value, complex)
         or (kind.kind in "iu" and abs(value) > np.iinfo(kind).max)
@@ -244,7 +266,7 @@ def _number(name: str, value: Any, kind: Any) -> Any:
         raise EagerError(
             f"{name} cannot be converted to type {kind} without overflow: {value}"
         )
-    return np.asarray(value, kind)
+    return kind.type(value)
 
 
 def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Any:
@@ -286,7 +308,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     if as_tuple:
         return tuple(map(fresh, found))
     if not base(input).shape:
-        return fresh(np.zeros((len(found[0]), 0), np.int64))
+        return fresh(np.stack(found, -1)[:, :0])
     return fresh(np.stack(found, -1))
 
 
@@ -312,15 +334,19 @@ def searchsorted(
     if side not in ("left", "right"):
         raise EagerError(f"side can only be 'left' or 'right' but got {side}")
     kind = np.int32 if out_int32 else np.int64
-    rows, values = base(sorted_sequence), np.asarray(base(input))
+    rows, values = base(sorted_sequence), as_array(base(input))
+    if not isinstance(input, Tensor):
+        values = beside(values, rows)
+    elif type(rows) is not type(values):
+        check_together(sorted_sequence, input)
     if not rows.shape:
         raise EagerError("boundaries tensor should have positive dimension")
     if sorter is not None:
         rows = np.take_along_axis(rows, base(sorter), -1)
     if rows.ndim == 1:
-        return fresh(np.asarray(np.searchsorted(rows, values, side)).astype(kind))
+        return fresh(as_array(np.searchsorted(rows, values, side), np.dtype(kind)))
     if not values.size:
-        return fresh(np.zeros(values.shape, kind))
+        return fresh(values.astype(kind))
     if rows.ndim != values.ndim or rows.shape[:-1] != values.shape[:-1]:
         raise EagerError(
             "boundaries tensor should be 1 dimension or the first N-1 dimensions of "
@@ -328,10 +354,7 @@ def searchsorted(
             f"boundaries tensor {list(rows.shape)} and input value tensor "
             f"{list(values.shape)}"
         )
-    flat, wanted = (
-        rows.reshape(-1, rows.shape[-1]),
-        values.reshape(-1, values.shape[-1]),
-    )
+    flat, wanted = (x.reshape(-1, x.shape[-1]) for x in (rows, values))
     found = [np.searchsorted(r, v, side) for r, v in zip(flat, wanted, strict=True)]
     return fresh(np.stack(found).reshape(values.shape).astype(kind))
 
@@ -360,9 +383,7 @@ def isin(
     invert: bool = False,
 ) -> Any:
     """Where the elements are among others."""
-    return fresh(
-        np.asarray(np.isin(base(elements), base(test_elements), invert=invert))
-    )
+    return fresh(as_array(np.isin(base(elements), base(test_elements), invert=invert)))
 
 
 functions = {
@@ -372,6 +393,6 @@ functions = {
     and not name.startswith("_")
     and getattr(value, "__module__", "") == __name__
     and name not in ("getitem", "put", "add_at", "lines", "plain_index")
-    and name != "axis_of"
+    and name not in ("axis_of", "gathered", "selected")
 }
 NO_METHODS = ("searchsorted", "bucketize", "isin")

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from lantern.errors import ArgumentError, EagerError, ShapeError
+from lantern.namespace import namespace
 from lantern.tensor import arranging, joining, linalg, stacking
 from lantern.tensor import indexing as ours
 from lantern.torch.operators import call, cast, result_dtype
@@ -235,7 +236,7 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
     if first == second:
         raise EagerError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
     n = array.shape[-1] + abs(offset)
-    i = np.arange(array.shape[-1])
+    i = namespace(array).arange(array.shape[-1])
     index = (..., i + max(-offset, 0), i + max(offset, 0))
     z = call(ours.scatter, input, index=index, shape=(*array.shape[:-1], n, n))
     return movedim(z, (-2, -1), (dim1, dim2))
@@ -316,8 +317,9 @@ def unfold(input: Tensor, dimension: int, size: int, step: int) -> Any:
             f"maximum size for tensor at dimension {dim} is {shape[dim]} but size is "
             f"{size}"
         )
-    starts = np.arange(0, shape[dim] - size + 1, step)
-    index = (*(slice(None),) * dim, starts[:, None] + np.arange(size))
+    xp = namespace(base(input))
+    starts = xp.arange(0, shape[dim] - size + 1, step)
+    index = (*(slice(None),) * dim, starts[:, None] + xp.arange(size))
     z = call(ours.getitem, input, index)
     return movedim(z, dim + 1, -1)
 

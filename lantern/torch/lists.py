@@ -8,6 +8,7 @@ import numpy as np
 from lantern.errors import ArgumentError, EagerError, ShapeError
 from lantern.torch import dtypes
 from lantern.torch.dtypes import promoted
+from lantern.torch.places import is_array
 from lantern.torch.tensor import Tensor
 from lantern.value import base
 
@@ -29,6 +30,8 @@ def array_of(data: Any, kind: Any) -> Any:
     if isinstance(data, np.ndarray | np.generic):
         dtypes.as_dtype(data.dtype)
         return np.array(data, dtype=kind)
+    if not isinstance(data, _LISTS) and is_array(data):
+        return data.copy() if kind is None else data.astype(kind)
     if data is None:
         raise EagerError("Could not infer dtype of NoneType")
     found: set[Any] = set()

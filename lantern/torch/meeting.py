@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from lantern.errors import EagerError
+from lantern.namespace import namespace
 from lantern.torch import elementwise, indexing, scattering
 from lantern.torch.operators import cast
 from lantern.torch.reduction import axis_of
@@ -41,9 +42,9 @@ def _gathered(flat: Tensor, values: Tensor, where: Any, reduce: str, own: bool) 
     order = np.argsort(where, kind="stable")
     sorted_ = where[order]
     first = np.searchsorted(sorted_, sorted_)
-    turn = np.arange(len(where)) - first
+    turn = namespace(where).arange(len(where)) - first
     if reduce == "prod":
-        for i in range(int(turn.max(initial=-1)) + 1):
+        for i in range(int(turn.max()) + 1 if turn.size else 0):
             now = order[turn == i]
             product = start[fresh(where[now])] * values[fresh(now)]
             start = indexing.put(start, where[now], product)
@@ -58,23 +59,35 @@ def _start(reduce: str, kind: Any) -> Any:
     if np.isinf(value) and kind.kind in "iu":
         limits = np.iinfo(kind)
         value = limits.max if value > 0 else limits.min
-    return np.asarray(value, kind)
+    return kind.type(value)
+
+
+# For types that a GPU compares no elements of at once, those that hold them.
+_WIDER = {"b": np.int32, "i": np.int32, "u": np.int32, "f": np.float32}
+
+
+def _met(function: Any, x: Any, where: Any, values: Tensor) -> Any:
+    """An array, combined in place with the values that come to positions."""
+    narrow = type(x) is not np.ndarray and x.itemsize < 4
+    wide = x.astype(_WIDER[x.dtype.kind]) if narrow else x
+    function.at(wide, where, base(values).astype(wide.dtype))
+    return wide.astype(x.dtype) if narrow else x
 
 
 def _extreme(start: Tensor, values: Tensor, where: Any, order: Any, reduce: str) -> Any:
     """The largest or smallest at each position; ties share the gradient."""
     best = base(start).copy()
-    (np.maximum if reduce == "amax" else np.minimum).at(best, where, base(values))
+    best = _met(np.maximum if reduce == "amax" else np.minimum, best, where, values)
     kind = best.dtype
     own = (base(start) == best).astype(kind)
     new = (base(values) == best[where]).astype(kind)
     ties = own.copy()
-    np.add.at(ties, where, new)
+    ties = _met(np.add, ties, where, fresh(new))
     ties = np.maximum(ties, 1)
     if not (start.requires_grad or values.requires_grad):
         return fresh(best)
     finite = np.where(np.isinf(best) & (own > 0), 0, own / ties).astype(kind)
-    kept = elementwise.where(fresh(finite > 0), start, fresh(np.zeros((), kind)))
+    kept = elementwise.where(fresh(finite > 0), start, fresh(kind.type(0)))
     mixed = indexing.add_at(
         kept * fresh(finite), where, values * fresh((new / ties[where]).astype(kind))
     )
@@ -119,10 +132,10 @@ def scatter_reduce(
             include_self=include_self,
         )
         return row.reshape(())
-    positions = indexing._positions("scatter", index)
+    positions = indexing._positions("scatter", index, input)
     scattering.check_scattered(input, dim, positions, src)
-    numbers = np.arange(array.size).reshape(array.shape)
-    where = numbers[indexing.lines(array, dim, np.array(positions))].reshape(-1)
+    numbers = namespace(array).arange(array.size).reshape(array.shape)
+    where = numbers[indexing.lines(array, dim, positions)].reshape(-1)
     part = scattering._part_of(src, positions).reshape(-1)
     z = _gathered(input.reshape(-1), part, where, reduce, include_self)
     return z.reshape(array.shape)
@@ -160,7 +173,7 @@ def index_reduce(
         )
         return row.reshape(())
     axis = axis_of(dim, array.ndim)
-    numbers = np.arange(array.size).reshape(array.shape)
+    numbers = namespace(array).arange(array.size).reshape(array.shape)
     where = np.take(numbers, base(index), axis).reshape(-1)
     source = cast(source, array.dtype).reshape(-1)
     z = _gathered(input.reshape(-1), source, where, reduce, include_self)

@@ -5,6 +5,7 @@ from weakref import ref
 
 import numpy as np
 
+from lantern.torch.places import address, as_array, beside
 from lantern.torch.tensor import Tensor
 from lantern.torch.versions import owner
 from lantern.value import base
@@ -31,26 +32,26 @@ def place(view: Tensor, whole: Tensor) -> Any:
     """Where the elements of a view are in another tensor, counted in a row."""
     if detached(view):
         return _places[id(view)][1]
-    return positions(np.asarray(base(view)), np.asarray(base(whole)))
-
-
-def _address(array: Any) -> int:
-    return array.__array_interface__["data"][0]
+    return positions(as_array(base(view)), as_array(base(whole)))
 
 
 def positions(view: Any, whole: Any) -> Any:
     """Where the elements of a view are among those of an array, counted in a row."""
     memory = owner(whole)
-    low, high = np.lib.array_utils.byte_bounds(memory)
+    if isinstance(memory, np.ndarray):
+        low, high = np.lib.array_utils.byte_bounds(memory)
+    else:
+        low = address(memory)
+        high = low + memory.nbytes
     size = whole.itemsize
     numbers = np.empty((high - low) // size, np.int64)
 
     def shown(array: Any) -> Any:
         return np.lib.stride_tricks.as_strided(
-            numbers[(_address(array) - low) // size :],
+            numbers[(address(array) - low) // size :],
             array.shape,
             [stride * 8 // size for stride in array.strides],
         )
 
     shown(whole)[...] = np.arange(whole.size).reshape(whole.shape)
-    return shown(view).reshape(-1).copy()
+    return beside(shown(view).reshape(-1).copy(), view)

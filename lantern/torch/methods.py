@@ -6,6 +6,7 @@ import numpy as np
 
 from lantern import arithmetic
 from lantern.errors import EagerError, OptionError, ShapeError
+from lantern.namespace import namespace
 from lantern.tensor.device import to_device
 from lantern.torch import (
     comparing,
@@ -32,6 +33,7 @@ from lantern.torch import (
 from lantern.torch.dtypes import Size, as_numpy_dtype, type_name
 from lantern.torch.operators import call, cast, in_memory, refuse_numbers, unary
 from lantern.torch.paths import missing
+from lantern.torch.places import address, as_array, beside, on_host
 from lantern.torch.tensor import Tensor, fresh, make
 from lantern.value import UNTRACKED, base
 
@@ -42,8 +44,7 @@ def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
     """A copy, through which the derivative goes."""
     if input.prompt is UNTRACKED:
         array = base(input)
-        scalar = isinstance(array, np.generic)
-        return fresh(np.array(array) if scalar else array.copy())
+        return fresh(as_array(array).copy())
     return _copied(input)
 
 
@@ -65,7 +66,7 @@ def numel(self: Tensor) -> int:
 
 def stride(self: Tensor, dim: Any = None) -> Any:
     """How far apart in memory neighbours along each axis are, in elements."""
-    array = np.asarray(base(self))
+    array = as_array(base(self))
     steps = tuple(s // array.itemsize for s in array.strides)
     return steps if dim is None else steps[dim]
 
@@ -77,7 +78,7 @@ def element_size(self: Tensor) -> int:
 
 def data_ptr(self: Tensor) -> int:
     """The address of the first element."""
-    return in_memory(self).__array_interface__["data"][0]
+    return address(in_memory(self))
 
 
 def is_contiguous(self: Tensor, memory_format: Any = None) -> bool:
@@ -92,7 +93,7 @@ def contiguous(self: Tensor, memory_format: Any = None) -> Tensor:
         return self
     z = clone(self)
     if not z.primal.flags.c_contiguous:
-        z.primal = np.ascontiguousarray(z.primal)
+        z.primal = namespace(z.primal).ascontiguousarray(z.primal)
     return z
 
 
@@ -171,9 +172,9 @@ def apply_(self: Tensor, callable: Any) -> Tensor:
     if self.requires_grad:
         raise EagerError("Can't call apply_() on Variable that requires grad.")
     array = in_memory(self)
-    array[...] = (
-        np.vectorize(callable, otypes=[array.dtype])(array) if array.size else array
-    )
+    if array.size:
+        found = np.vectorize(callable, otypes=[array.dtype])(on_host(array))
+        array[...] = beside(found, array)
     return self
 
 

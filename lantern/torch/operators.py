@@ -11,6 +11,7 @@ from lantern import arithmetic
 from lantern.errors import EagerError
 from lantern.op import registry
 from lantern.tensor import linalg, manipulation
+from lantern.tensor.namespace import buffers
 from lantern.torch import dtypes
 from lantern.torch.dtypes import BOOL, F32, F64, I64, promoted
 from lantern.torch.eager import AMBIENT, NOTHING, STANDIN, Recorder
@@ -26,8 +27,8 @@ from lantern.torch.tensor import (
     torch_face,
 )
 from lantern.torch.versions import owner
+from lantern.torch.wording import again, misuse, together
 from lantern.torch.wording import mismatch as mismatch
-from lantern.torch.wording import misuse
 from lantern.torch.wording import refuse_numbers as refuse_numbers
 from lantern.value import UNTRACKED, base
 
@@ -40,7 +41,7 @@ def as_tensor(x: Any) -> Any:
     """A number or an array as a tensor; None for what is neither."""
     if isinstance(x, Tensor):
         return x
-    if isinstance(x, np.ndarray | np.generic):
+    if isinstance(x, np.ndarray | np.generic) or type(x) in buffers:
         return fresh(x)
     if isinstance(x, bool | int | float | complex):
         return x
@@ -115,8 +116,8 @@ def _careful(function: Any, floating: bool) -> Any:
             )
         try:
             return torch_face(function(numpy_face(x), numpy_face(y)))
-        except ValueError as error:
-            raise mismatch(function, x, y, error) from None
+        except (ValueError, TypeError) as error:
+            return again(operate, function, error, x, y)
 
     return operate
 
@@ -169,8 +170,8 @@ def binary(name: str) -> Any:
                 return careful(x, y)
             started = rule(a, b)
             z = next(started)
-        except ValueError as error:
-            raise mismatch(function, x, y, error) from None
+        except (ValueError, TypeError) as error:
+            return again(operate, function, error, x, y)
         shape = z.shape
         t = _new(Tensor)
         t.primal = z
@@ -301,8 +302,11 @@ def joining(function: Any) -> Any:
                 return torch_face(function(*map(numpy_face, tensors), *args, **statics))
             receivers.append(x.receiver if tracked else None)
             saved.append(STANDIN if tracked else x.primal)
-        started = rule(*[x.primal for x in tensors], *args, **statics)
-        z = next(started)
+        try:
+            started = rule(*[x.primal for x in tensors], *args, **statics)
+            z = next(started)
+        except TypeError as error:
+            return operate(together(error, *tensors), *args, **statics)
         if not (is_enabled() and any(receivers)):
             return fresh(z)
         whole, saved = tuple(receivers), (*saved, *args)
@@ -316,9 +320,10 @@ def joining(function: Any) -> Any:
 
 def call(function: Any, *args: Any, **options: Any) -> Any:
     """One of Lantern's functions on tensors, anywhere among its arguments."""
-    args = tuple(map(numpy_face, args))
     try:
-        return torch_face(function(*args, **options))
+        return torch_face(function(*map(numpy_face, args), **options))
+    except TypeError as error:
+        return call(function, *together(error, *args), **options)
     except ValueError as error:
         if isinstance(error, IndexError | np.linalg.LinAlgError):
             raise

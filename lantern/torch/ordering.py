@@ -6,11 +6,13 @@ from typing import Any
 import numpy as np
 
 from lantern.errors import EagerError
+from lantern.namespace import namespace
 from lantern.tensor import cumulative, sorting
 from lantern.tensor.indexing import take_along_axis
 from lantern.torch.dtypes import F32, F64
 from lantern.torch.operators import call, promote
-from lantern.torch.reduction import _chosen, _wide, axis_of
+from lantern.torch.places import as_array, beside, grid
+from lantern.torch.reduction import _chosen, _wide, axis_of, nowhere
 from lantern.torch.results import named
 from lantern.torch.tensor import Tensor, fresh, numpy_face, torch_face
 from lantern.value import base
@@ -36,14 +38,12 @@ def _so_far(name: str) -> Any:
     def so_far(input: Tensor, dim: int) -> Any:
         array = base(input)
         if not array.shape:
-            return pair(input.clone(), fresh(np.zeros((), np.int64)))
-        best = np.maximum if name == "cummax" else np.minimum
-        values = best.accumulate(array, axis=dim)
-        places = np.arange(array.shape[dim]).reshape(
-            [-1 if i == dim % array.ndim else 1 for i in range(array.ndim)]
-        )
+            return pair(input.clone(), nowhere(array))
+        xp = namespace(array)
+        values = getattr(xp, name)(array, dim)
+        places = grid(array.shape, array)[dim]
         hit = (array == values) | (np.isnan(array) & np.isnan(values))
-        where = np.maximum.accumulate(np.where(hit, places, 0), axis=dim)
+        where = xp.cummax(np.where(hit, places, 0), dim)
         return pair(call(take_along_axis, input, where, dim), fresh(where))
 
     so_far.__name__ = name
@@ -83,8 +83,8 @@ def argsort(
     """The positions that put the elements in order along an axis."""
     array = base(input)
     if not array.shape:
-        return fresh(np.zeros((), np.int64))
-    return fresh(np.asarray(sorting.argsort(array, dim, descending=descending)))
+        return nowhere(array)
+    return fresh(as_array(sorting.argsort(array, dim, descending=descending)))
 
 
 def topk(
@@ -97,7 +97,7 @@ def topk(
     """
     array = base(input)
     if not array.shape:
-        return _TOPK(input.clone(), fresh(np.zeros((), np.int64)))
+        return _TOPK(input.clone(), nowhere(array))
     if not 0 <= k <= array.shape[dim]:
         raise EagerError("selected index k out of range")
     values, where = sorting.topk(numpy_face(input), k, dim, largest=largest)
@@ -194,7 +194,7 @@ def _share(name: str, input: Tensor, q: Any, interpolation: str) -> Any:
             f"{interpolation}"
         )
     if not isinstance(q, Tensor):
-        q = fresh(np.asarray(q, base(input).dtype))
+        q = fresh(beside(np.asarray(q, base(input).dtype), base(input)))
     if base(q).ndim > 1:
         raise EagerError(f"{name}() q must be a scalar or 1D tensor")
     if base(q).dtype != base(input).dtype:
@@ -214,10 +214,11 @@ def _quantile(
     x = x.movedim(axis, -1)
     array = base(x)
     missing = np.isnan(array)
-    count = array.shape[-1] - 1
+    count: Any = array.shape[-1] - 1
     if name == "nanquantile":
         count = np.maximum(array.shape[-1] - missing.sum(-1, keepdims=True) - 1, 0)
-    rank = q.reshape(-1) * fresh(np.asarray(count, array.dtype))
+    count = count if isinstance(count, int) else fresh(count.astype(array.dtype))
+    rank = q.reshape(-1) * count
     rank = rank.expand((*array.shape[:-1], base(rank).shape[-1]))
     if name == "quantile":
         spoiled = missing.any(-1, keepdims=True)
@@ -272,9 +273,7 @@ def unique_consecutive(
     if dim is not None:
         return _unlike_neighbours(base(input), return_inverse, return_counts, dim)
     array = base(input).reshape(-1)
-    change = (
-        np.concatenate([[True], array[1:] != array[:-1]]) if array.size else array > 0
-    )
+    change = np.append(_first(array), array[1:] != array[:-1])
     results = [array[change]]
     if return_inverse:
         results.append((np.cumsum(change) - 1).reshape(base(input).shape))
@@ -284,10 +283,15 @@ def unique_consecutive(
     return found if len(found) > 1 else found[0]
 
 
+def _first(rows: Any) -> Any:
+    """That the first of rows is unlike its neighbour before, which it has not."""
+    return namespace(rows).ones(min(1, len(rows)), bool)
+
+
 def _unlike_neighbours(array: Any, inverse: bool, counts: bool, dim: int) -> Any:
     rows = np.moveaxis(array, dim, 0)
     flat = rows.reshape(len(rows), rows.size // max(len(rows), 1))
-    change = np.append(np.ones(min(1, len(flat)), bool), (flat[1:] != flat[:-1]).any(1))
+    change = np.append(_first(flat), (flat[1:] != flat[:-1]).any(1))
     results = [np.moveaxis(rows[change], 0, dim)]
     if inverse:
         results.append(np.cumsum(change) - 1)
@@ -309,9 +313,9 @@ def histc(input: Tensor, bins: int = 100, min: Any = 0, max: Any = 0) -> Any:
     array = base(input)
     low, high = min, max
     if not (min or max) and array.size:
-        low, high = array.min(), array.max()
+        low, high = array.min().item(), array.max().item()
     if not array.size:
-        return fresh(np.zeros(bins, array.dtype))
+        return fresh(namespace(array).zeros(bins, array.dtype))
     counts, _ = np.histogram(array, bins, (low, high))
     return fresh(counts.astype(array.dtype))
 

@@ -5,12 +5,11 @@ from heapq import heappop, heappush
 from threading import RLock
 from typing import Any
 
-import numpy as np
-
 from lantern.errors import EagerError
 from lantern.several import Several
 from lantern.tensor.accumulator import Accumulator
 from lantern.tensor.collected import Waiting
+from lantern.tensor.namespace import buffers
 from lantern.torch.eager import (
     AMBIENT,
     FREED,
@@ -208,7 +207,7 @@ def _resume(
     ours = type(z) is Recorder
     rule = z.rule if ours else z.rule.started
     if ours and (rule is None or create):
-        rule = z.restarted(create)
+        rule = z.restarted(create, z_bar)
     elif not ours and (retain or create):
         rule = _other(z, create)
     elif ours and z.order < last_write[0]:
@@ -218,7 +217,7 @@ def _resume(
         except EagerError:
             if z.function.__name__.strip("_") not in _BY_OPERANDS:
                 raise
-            rule = z.restarted(create)
+            rule = z.restarted(create, z_bar)
     x, y = z.left, z.right
     receivers = x if type(x) is tuple else (x, y) if y is not None else (x,)
     if rewritten:
@@ -303,7 +302,7 @@ def _hooked(z: Any, z_bar: Any) -> Any:
     """The cotangent, as the hooks leave it."""
     for hook in list(z.hooks.values()):
         if hook is RETAIN:  # a copy: what a sum hands on cannot be written to
-            z.grad = z_bar.copy() if type(z_bar) is np.ndarray else z_bar
+            z.grad = z_bar.copy() if type(z_bar) in buffers else z_bar
             continue
         replaced = hook(z_bar)
         if replaced is not None:

@@ -3,14 +3,12 @@
 import string
 from typing import Any
 
-import numpy as np
-
 from lantern.errors import EagerError
 from lantern.tensor import einsum as our_einsum
 from lantern.tensor import linalg, matrix_functions
 from lantern.torch.operators import call
 from lantern.torch.results import into
-from lantern.torch.tensor import Tensor, fresh, numpy_face
+from lantern.torch.tensor import Tensor, numpy_face
 from lantern.value import base
 
 
@@ -280,8 +278,8 @@ def block_diag(*tensors: Any) -> Any:
     width, before, parts = sum(base(x).shape[1] for x in rows), 0, []
     for x in rows:
         n, m = base(x).shape
-        left = fresh(np.zeros((n, before), base(x).dtype))
-        right = fresh(np.zeros((n, width - before - m), base(x).dtype))
+        left = x.new_zeros(n, before)
+        right = x.new_zeros(n, width - before - m)
         parts.append(cat([left, x, right], 1))
         before += m
     return cat(parts, 0)

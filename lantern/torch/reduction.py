@@ -5,11 +5,13 @@ from typing import Any
 import numpy as np
 
 from lantern.errors import EagerError, PositionError
+from lantern.namespace import namespace
 from lantern.tensor import exponential, moments, norms
 from lantern.tensor import reduction as ours
 from lantern.tensor.indexing import _getitem
 from lantern.torch.dtypes import I64, as_numpy_dtype
 from lantern.torch.operators import call, cast, promote, unary
+from lantern.torch.places import as_array, grid
 from lantern.torch.results import named
 from lantern.torch.tensor import Tensor, fresh
 from lantern.value import base
@@ -116,9 +118,8 @@ def _without_nan(input: Tensor) -> Any:
 
 def nanmean(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
     """The mean over axes of what is a number."""
-    count = fresh(
-        np.asarray(np.sum(~np.isnan(base(input)), axes(dim, input), keepdims=keepdim))
-    )
+    there = ~np.isnan(base(input))
+    count = fresh(as_array(np.sum(there, axes(dim, input), keepdims=keepdim)))
     return nansum(input, dim, keepdim) / count
 
 
@@ -207,20 +208,22 @@ def _extreme(name: str) -> Any:
     return extreme, everywhere
 
 
+def nowhere(array: Any) -> Tensor:
+    """The position of an array's only element: 0."""
+    return fresh(namespace(array).zeros((), np.int64))
+
+
 def _chosen(input: Tensor, position: Any, dim: int, keepdim: bool) -> Any:
     """The elements along an axis that a function points to, and where they are."""
     array = base(input)
     if not array.shape:
-        return input.clone(), fresh(np.zeros((), np.int64))
+        return input.clone(), nowhere(array)
     where = position(array, axis=dim)
     before = axis_of(dim, array.ndim)
     rest = [n for i, n in enumerate(array.shape) if i != before]
-    if len(rest) == 1:
-        others: Any = [np.arange(rest[0])]
-    else:
-        others = np.ogrid[tuple(slice(n) for n in rest)]
+    others = grid(rest, array)
     values = _read(input, index=(*others[:before], where, *others[before:]))
-    indices = fresh(np.asarray(where))
+    indices = fresh(as_array(where))
     if keepdim:
         return values.unsqueeze(dim), indices.unsqueeze(dim)
     return values, indices
@@ -255,8 +258,8 @@ def _position(name: str) -> Any:
                 f"== 0. Specify the reduction dim with the 'dim' argument."
             )
         if not array.shape:
-            return fresh(np.zeros((), np.int64))
-        return fresh(np.asarray(function(array, axis=dim, keepdims=keepdim)))
+            return nowhere(array)
+        return fresh(as_array(function(array, axis=dim, keepdims=keepdim)))
 
     position.__name__ = name
     return position
@@ -269,9 +272,8 @@ def _asking(name: str) -> Any:
     function = getattr(np, name)
 
     def ask(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
-        return fresh(
-            np.asarray(function(base(input), axis=axes(dim, input), keepdims=keepdim))
-        )
+        z = function(base(input), axis=axes(dim, input), keepdims=keepdim)
+        return fresh(as_array(z))
 
     ask.__name__ = name
     return ask
@@ -282,7 +284,7 @@ all, any = _asking("all"), _asking("any")
 
 def count_nonzero(input: Tensor, dim: Any = None) -> Any:
     """How many elements are not 0, of all or along axes."""
-    return fresh(np.asarray(np.count_nonzero(base(input), axis=axes(dim, input))))
+    return fresh(as_array(np.count_nonzero(base(input), axis=axes(dim, input))))
 
 
 def norm(
@@ -381,5 +383,5 @@ functions = {
     if callable(value)
     and not name.startswith("_")
     and getattr(value, "__module__", "") == __name__
-    and name not in ("axes", "axis_of", "vector_norm")
+    and name not in ("axes", "axis_of", "nowhere", "vector_norm")
 }

@@ -6,8 +6,10 @@ from typing import Any
 import numpy as np
 
 from lantern.errors import EagerError
+from lantern.namespace import namespace
 from lantern.torch import creation, draws, shaping
 from lantern.torch.operators import in_memory
+from lantern.torch.places import address, beside
 from lantern.torch.tensor import Tensor, fresh
 from lantern.torch.versions import owner
 from lantern.torch.writing import refuse_leaf
@@ -39,10 +41,12 @@ def resize_(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
     if self.requires_grad:
         raise EagerError("cannot resize variables that require grad")
     shape = creation.shape_of(sizes)
-    flat = np.ascontiguousarray(in_memory(self)).reshape(-1)
+    array = in_memory(self)
+    xp = namespace(array)
+    flat = xp.ascontiguousarray(array).reshape(-1)
     size = int(np.prod(shape))
     if size > flat.size:
-        flat = np.concatenate([flat, np.zeros(size - flat.size, flat.dtype)])
+        flat = xp.concatenate([flat, xp.zeros(size - flat.size, flat.dtype)])
     self.primal = flat[:size].reshape(shape)
     return self
 
@@ -62,10 +66,7 @@ def new(self: Tensor, *data: Any, **options: Any) -> Tensor:
 def storage_offset(self: Tensor) -> int:
     """How many elements of the memory lie before the first one."""
     array = in_memory(self)
-    whole = owner(array)
-    start: int = whole.__array_interface__["data"][0]
-    offset: int = array.__array_interface__["data"][0] - start
-    return offset // array.itemsize
+    return (address(array) - address(owner(array))) // array.itemsize
 
 
 def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
@@ -74,14 +75,13 @@ def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
         raise EagerError("dimensions must larger than 1")
     where = np.zeros(base(self).shape, np.bool_)
     np.fill_diagonal(where, True, wrap)
-    return self.masked_fill_(fresh(where), fill_value)
+    return self.masked_fill_(fresh(beside(where, base(self))), fill_value)
 
 
 def is_set_to(self: Tensor, tensor: Tensor) -> bool:
     """Whether two tensors show the same part of the same memory in one form."""
     a, b = in_memory(self), in_memory(tensor)
-    place = a.__array_interface__["data"][0] == b.__array_interface__["data"][0]
-    return place and a.shape == b.shape and a.strides == b.strides
+    return address(a) == address(b) and a.shape == b.shape and a.strides == b.strides
 
 
 def storage(self: Tensor) -> Tensor:

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 from lantern.errors import EagerError
 from lantern.torch import dtypes
 from lantern.torch.gradients import set_data
+from lantern.torch.wording import together
 from lantern.value import base
 
 __all__ = ["Row", "into", "named", "of_its_type", "with_out"]
@@ -85,7 +86,10 @@ def with_out(function: Any) -> Any:
         return function
 
     def either(*args: Any, out: Any = None, **options: Any) -> Any:
-        return into(function(*args, **options), out)
+        try:
+            return into(function(*args, **options), out)
+        except TypeError as error:
+            return either(*together(error, *args), out=out, **options)
 
     # As functools.wraps, in a third of the time.
     either.__name__ = either.__qualname__ = function.__name__

@@ -19,6 +19,8 @@ from lantern.errors import ArgumentError, FileFormatError, MissingExtraError
 from lantern.torch import dtypes
 from lantern.torch.dtypes import Size
 from lantern.torch.nn.parameter import Parameter
+from lantern.torch.operators import in_memory
+from lantern.torch.places import on_host
 from lantern.torch.serialization import packed_object, unpacked_object
 from lantern.torch.tensor import Tensor, fresh
 
@@ -76,7 +78,7 @@ def save(obj: Any, f: Any, *args: Any, **options: Any) -> None:
     package = _package()
     arrays: dict[str, Any] = {}
     structure = json.dumps(_packed(obj, "", arrays))
-    ordered = {name: np.array(x, order="C") for name, x in arrays.items()}
+    ordered = {n: np.array(on_host(x), order="C") for n, x in arrays.items()}
     packed = package.save(ordered, {"format": "pt", _STRUCTURE: structure})
     if hasattr(f, "write"):
         f.write(packed)
@@ -85,8 +87,8 @@ def save(obj: Any, f: Any, *args: Any, **options: Any) -> None:
 
 
 def _plain(x: Any) -> Any:
-    """A tensor's array, on the host."""
-    array = x.detach().numpy(force=True)
+    """A tensor's array, of a type that the format has."""
+    array = in_memory(x.detach())
     if array.dtype not in _BY_TYPE:
         raise ArgumentError(
             f"torch.save: the format has no complex numbers, got {x.dtype}. Save real "

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from lantern.errors import EagerError
+from lantern.saving import copied
 from lantern.tensor import indexing as ours
 from lantern.torch.indexing import _checked, _positions, add_at, lines, plain_index, put
 from lantern.torch.operators import call
@@ -33,7 +34,7 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Any:
     shape = np.broadcast_shapes(base(mask).shape, base(input).shape)
     if shape != base(input).shape:
         input = input.expand(shape).clone()
-    chosen = np.array(np.broadcast_to(base(mask), shape))
+    chosen = copied(np.broadcast_to(base(mask), shape))
     if chosen.sum() > base(source).size:
         raise EagerError("masked_scatter: source is too small for the mask")
     return put(input, chosen, source.reshape(-1)[: int(chosen.sum())])
@@ -71,14 +72,14 @@ def scatter(
     Raises:
         RuntimeError: for an index that does not fit, and for a source of another type.
     """
-    positions = _positions("scatter", index)
+    positions = _positions("scatter", index, input)
     if not base(input).shape:
         src = src.reshape(-1) if isinstance(src, Tensor) else src
         return scatter(
             input.reshape(1), dim, index.reshape(-1), src, value=value, reduce=reduce
         ).reshape(())
     check_scattered(input, dim, positions, src)
-    where = lines(base(input), dim, np.array(positions))
+    where = lines(base(input), dim, copied(positions))
     src = value if src is None else _part_of(src, positions)
     if reduce == "add":
         return add_at(input, where, src)
@@ -130,18 +131,18 @@ def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Any:
         z[index[i, j], j] += src[i, j] for dim 0,
         z[i, index[i, j]] += src[i, j] for dim 1
     """
-    positions = _positions("scatter", index)
+    positions = _positions("scatter", index, input)
     if not base(input).shape:
         index, src = index.reshape(-1), src.reshape(-1)
         return scatter_add(input.reshape(1), dim, index, src).reshape(())
     check_scattered(input, dim, positions, src)
-    where = lines(base(input), dim, np.array(positions))
+    where = lines(base(input), dim, copied(positions))
     return add_at(input, where, _part_of(src, positions))
 
 
 def _along(input: Tensor, dim: int, index: Tensor) -> Any:
     dim = axis_of(dim, base(input).ndim)
-    return (*(slice(None),) * dim, np.array(base(index)))
+    return (*(slice(None),) * dim, copied(base(index)))
 
 
 def _of_scalars(function: Any) -> Any:

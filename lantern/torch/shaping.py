@@ -16,6 +16,7 @@ from lantern.torch import dtypes
 from lantern.torch.operators import as_view, in_memory, mismatch, unary
 from lantern.torch.reduction import axis_of
 from lantern.torch.tensor import Tensor, fresh
+from lantern.torch.versions import owner
 from lantern.value import base
 
 _reshape = unary(manipulation._reshape)
@@ -69,15 +70,12 @@ def view(input: Tensor, *shape: Any, size: Any = None, dtype: Any = None) -> Any
         return as_view(fresh(in_memory(input).view(shape[0].numpy)), input)
     array = base(in_memory(input))
     shape = _resolved(array, lengths(shape))
-    if not array.flags.c_contiguous:
-        try:
-            array.reshape(shape, copy=False)
-        except ValueError:
-            raise EagerError(
-                "view size is not compatible with input tensor's size and stride (at "
-                "least one dimension spans across two contiguous subspaces). Use "
-                ".reshape(...) instead."
-            ) from None
+    if not array.flags.c_contiguous and owner(array.reshape(shape)) is not owner(array):
+        raise EagerError(
+            "view size is not compatible with input tensor's size and stride (at least "
+            "one dimension spans across two contiguous subspaces). Use .reshape(...) "
+            "instead."
+        )
     return as_view(_reshape(input, shape), input)
 
 

@@ -14,6 +14,11 @@ from lantern.value import base
 __all__ = ["arange", "linspace", "logspace"]
 
 
+def _number(x: Any) -> Any:
+    """A bound as a number, wherever it lies."""
+    return x.item() if isinstance(x, Tensor) else x
+
+
 @complete
 def _arange(
     start: Any,
@@ -24,7 +29,7 @@ def _arange(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    start, end, step = base(start), base(end), base(step)
+    start, end, step = map(_number, (start, end, step))
     if end is None:
         start, end = 0, start
     if not all(np.isfinite(x) for x in (start, end, step)):
@@ -94,7 +99,7 @@ def linspace(
             f"with {np.ndim(base(start))} dimension(s) and end with "
             f"{np.ndim(base(end))} dimension(s)."
         )
-    start, end = base(start), base(end)
+    start, end = _number(start), _number(end)
     if kind.kind == "f":
         start, end = float(start), float(end)
     array = np.linspace(start, end, steps, dtype=kind)
@@ -116,6 +121,6 @@ def logspace(
         >>> torch.logspace(0, 2, 3)
         tensor([  1.,  10., 100.])
     """
-    exponents = linspace(start, end, steps, dtype=dtypes.float64).primal
+    exponents = linspace(start, end, steps, dtype=dtypes.float64, device="cpu").primal
     kind = as_numpy_dtype(options.pop("dtype", None)) or dtypes.default()
     return finished((base**exponents).astype(kind), **options)

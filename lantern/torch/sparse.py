@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from lantern.errors import ArgumentError, EagerError, ShapeError
+from lantern.namespace import namespace
 from lantern.torch import creation, dtypes
 from lantern.torch.dtypes import Size
 from lantern.torch.methods import FUNCTIONS
+from lantern.torch.places import beside
 from lantern.torch.tensor import Tensor, fresh
 from lantern.value import base
 
@@ -69,14 +71,14 @@ class SparseTensor:
         """The tensor with the entries of each place added, in order."""
         flat = np.ravel_multi_index(tuple(base(self._at)), self.shape)
         places, inverse = np.unique(flat, return_inverse=True)
-        sums = np.zeros(len(places), base(self._entries).dtype)
+        sums = namespace(places).zeros(len(places), base(self._entries).dtype)
         np.add.at(sums, inverse, base(self._entries))
-        at = np.array(np.unravel_index(places, self.shape))
+        at = np.stack(np.unravel_index(places, self.shape))
         return SparseTensor(fresh(at), fresh(sums), self.shape)
 
     def to_dense(self) -> Tensor:
         """All entries, those that are not kept too."""
-        z = creation.zeros(self.shape, dtype=self.dtype)
+        z = self._entries.new_zeros(self.shape)
         at = tuple(self._at)
         return z.index_put_(at, self._entries, accumulate=True)
 
@@ -163,7 +165,8 @@ def sparse_coo_tensor(
         )
     if size is None:
         size = [int(n) + 1 for n in base(at).max(1)]
-    if (base(at) < 0).any() or (base(at) >= np.array(size)[:, None]).any():
+    ends = beside(np.array(size)[:, None], base(at))
+    if (base(at) < 0).any() or (base(at) >= ends).any():
         raise EagerError("size is inconsistent with indices")
     return SparseTensor(at, entries, size)
 

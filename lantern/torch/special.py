@@ -6,11 +6,14 @@ from typing import Any
 import numpy as np
 
 from lantern.errors import ArgumentError, EagerError
+from lantern.namespace import namespace
 from lantern.scipy import special as ours
+from lantern.tensor.namespace import array_namespace
 from lantern.torch.documented import document
 from lantern.torch.dtypes import F64
 from lantern.torch.methods import FUNCTIONS
 from lantern.torch.operators import as_tensor, call, cast, promote, refuse_numbers
+from lantern.torch.places import as_array
 from lantern.torch.tensor import Tensor, fresh
 from lantern.value import base
 
@@ -55,9 +58,7 @@ def erfcx(input: Tensor) -> Any:
 
 
 def _erfcx(x: Tensor) -> Any:
-    import scipy.special
-
-    z = fresh(np.asarray(scipy.special.erfcx(base(x))))
+    z = fresh(as_array(namespace(base(x)).scipys("erfcx")(base(x))))
     if not x.requires_grad:
         return z
     slope = 2 * base(x) * base(z) - 2 / math.sqrt(math.pi)
@@ -97,11 +98,10 @@ def xlog1py(input: Any, other: Any) -> Any:
 
 def zeta(input: Any, other: Any) -> Any:
     """The Hurwitz zeta function."""
-    import scipy.special
-
     refuse_numbers("special_zeta", input, other, "either")
     x, y = promote(as_tensor(input), as_tensor(other), floating=True)
-    return fresh(np.asarray(scipy.special.zeta(base(x), base(y))))
+    a, b = base(x), base(y)
+    return fresh(as_array(namespace(a, b).scipys("zeta")(a, b)))
 
 
 def gammainc(input: Tensor, other: Tensor) -> Any:
@@ -166,15 +166,16 @@ def _polynomial(name: str, shifted: bool = False) -> Any:
         refuse_numbers(name, input, n, "either")
         kind = base(promote(as_tensor(input), as_tensor(n), floating=True)[0])
         kind = getattr(kind, "dtype", F64)
-        x, degrees = np.asarray(base(input), kind), np.asarray(base(n)).astype(int)
+        xp = array_namespace(base(input), base(n))
+        x, degrees = xp.asarray(base(input), kind), xp.asarray(base(n)).astype(int)
         x, degrees = np.broadcast_arrays(x, degrees)
         x = 2 * x - 1 if shifted else x
-        before, value = np.ones_like(x), np.asarray(first(x))
+        before, value = np.ones_like(x), as_array(first(x))
         z = np.where(degrees == 0, before, np.where(degrees < 0, 0, value))
-        for i in range(1, int(degrees.max(initial=0))):
+        for i in range(1, int(degrees.max()) if degrees.size else 0):
             before, value = value, following(i, x, value, before)
             z = np.where(degrees == i + 1, value, z)
-        return fresh(np.asarray(z, kind))
+        return fresh(as_array(z, kind))
 
     operate.__name__ = operate.__qualname__ = name
     return operate

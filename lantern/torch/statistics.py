@@ -186,7 +186,7 @@ def nanmedian(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
         return ordering.median(kept if base(kept).size else flat)
     array = base(input)
     if not array.shape:
-        return _NANMEDIAN(input.clone(), fresh(np.zeros((), np.int64)))
+        return _NANMEDIAN(input.clone(), reduction.nowhere(array))
 
     def position(array: Any, axis: int) -> Any:
         order = np.argsort(array, axis=axis, kind="stable")

@@ -11,7 +11,7 @@ import numpy as np
 
 from lantern.errors import ArgumentError, EagerError
 from lantern.tensor.device import device as device_name
-from lantern.tensor.namespace import numpy_namespace
+from lantern.tensor.namespace import array_namespace
 from lantern.tensor.tensor import Tensor as NumpyTensor
 from lantern.torch import dtypes
 from lantern.torch.dtypes import Size
@@ -255,7 +255,7 @@ class Tensor(Wrapper):
                     "can't convert cuda device type tensor to numpy. Use Tensor.cpu() "
                     "to copy the tensor to host memory first."
                 )
-            plain = numpy_namespace.to_device(plain, "cpu")
+            plain = array_namespace(plain).to_device(plain, "cpu")
         return plain
 
     def __reduce__(self) -> Any:
@@ -291,10 +291,16 @@ class Tensor(Wrapper):
         return bool((base(self) == base(x)).any())
 
     def __dlpack__(self, **options: Any) -> Any:
-        return self.numpy().__dlpack__(**options)
+        plain = base(self)
+        on_host = isinstance(plain, np.ndarray | np.generic)
+        return (self.numpy() if on_host or self.requires_grad else plain).__dlpack__(
+            **options
+        )
 
     def __dlpack_device__(self) -> Any:
-        return np.asarray(base(self)).__dlpack_device__()
+        plain = base(self)
+        plain = np.asarray(plain) if isinstance(plain, np.generic) else plain
+        return plain.__dlpack_device__()
 
     # --- its derivative -------------------------------------------------------------
 

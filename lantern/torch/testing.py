@@ -6,6 +6,7 @@ import numpy as np
 
 from lantern.errors import SizeError
 from lantern.torch.dtypes import by_numpy
+from lantern.torch.places import on_host
 from lantern.torch.tensor import Tensor
 from lantern.value import base
 
@@ -42,7 +43,7 @@ def assert_close(
         rtol: the relative tolerance; by default, as ``atol``, by the type.
         atol: the absolute tolerance.
         equal_nan: whether nan is close to nan.
-        check_device: has no effect: devices are compared by their values.
+        check_device: whether they must lie on the same device.
         check_dtype: whether types must be the same.
         check_layout: has no effect.
         check_stride: has no effect.
@@ -54,7 +55,8 @@ def assert_close(
     """
     options: dict[str, Any] = {"rtol": rtol, "atol": atol, "equal_nan": equal_nan}
     for path, a, b in _pairs("", actual, expected):
-        complaint = _complaint(path, a, b, check_dtype, **options)
+        checks = {"device": check_device, "dtype": check_dtype}
+        complaint = _complaint(path, a, b, checks, **options)
         if complaint:
             raise SizeError(msg(complaint) if callable(msg) else msg or complaint)
 
@@ -67,7 +69,8 @@ def assert_allclose(actual: Any, expected: Any, *args: Any, **options: Any) -> N
         >>> torch.testing.assert_allclose(torch.tensor([1.0]), torch.tensor([1.000001]))
     """
     names = dict(zip(("rtol", "atol", "equal_nan", "msg"), args, strict=False))
-    assert_close(actual, expected, check_dtype=False, **{**names, **options})
+    loose: Any = {"check_dtype": False, "check_device": False}
+    assert_close(actual, expected, **loose, **{**names, **options})
 
 
 def _pairs(path: str, a: Any, b: Any) -> Any:
@@ -91,24 +94,26 @@ def _pairs(path: str, a: Any, b: Any) -> Any:
 
 
 def _complaint(
-    path: str, a: Any, b: Any, check_dtype: bool, rtol: Any, atol: Any, equal_nan: bool
+    path: str, a: Any, b: Any, checks: Any, rtol: Any, atol: Any, equal_nan: bool
 ) -> str:
     where = f" (item {path})" if path else ""
     tensors = isinstance(a, Tensor) and isinstance(b, Tensor)
-    x, y = np.asarray(base(a)), np.asarray(base(b))
+    x, y = (np.asarray(on_host(base(z))) for z in (a, b))
     if x.shape != y.shape:
         return (
             f"The values for attribute 'shape' do not match: {list(x.shape)} != "
             f"{list(y.shape)}{where}."
         )
-    if tensors and check_dtype and x.dtype != y.dtype:
-        return f"The values for attribute 'dtype' do not match: {a.dtype} != {b.dtype}."
+    for what in [name for name in checks if tensors and checks[name]]:
+        found = getattr(a, what), getattr(b, what)
+        if found[0] != found[1]:
+            both = f"{found[0]} != {found[1]}"
+            return f"The values for attribute '{what}' do not match: {both}."
     if (rtol is None) != (atol is None):
         return "rtol and atol must both be specified or both be unspecified"
     if rtol is None:
         kinds = [by_numpy[z.dtype].name if z.dtype in by_numpy else "" for z in (x, y)]
-        found = [_TOLERANCES.get(kind, (0.0, 0.0)) for kind in kinds]
-        rtol, atol = max(found)
+        rtol, atol = max(_TOLERANCES.get(kind, (0.0, 0.0)) for kind in kinds)
     close = np.isclose(x, y, rtol, atol, equal_nan=equal_nan)
     if close.all():
         return ""

@@ -12,9 +12,8 @@ from functools import cache
 from itertools import count
 from typing import Any
 
-import numpy as np
-
 from lantern.errors import EagerError
+from lantern.tensor.namespace import buffers
 
 __all__ = ["check_arrays", "last_write", "order", "owner", "saved_arrays", "written"]
 
@@ -28,7 +27,7 @@ rewritten: dict[int, list[int]] = {}
 
 def owner(array: Any) -> Any:
     """The array whose memory an array shows."""
-    while type(array.base) is np.ndarray:
+    while type(array.base) in buffers:
         array = array.base
     return array
 
@@ -81,7 +80,7 @@ def saved_arrays(rule: Any, contributions: int) -> Iterable[Any]:
         frame = rule.gi_frame
         read = _read_later(frame.f_code, frame.f_lasti, contributions)
         for name, x in frame.f_locals.items():
-            if type(x) is np.ndarray and name in read:
+            if type(x) in buffers and name in read:
                 yield x
         rule = rule.gi_yieldfrom
 

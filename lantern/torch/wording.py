@@ -10,7 +10,14 @@ from lantern.tensor import linalg
 from lantern.torch.tensor import Tensor
 from lantern.value import base
 
-__all__ = ["mismatch", "misuse", "refuse_numbers"]
+__all__ = [
+    "again",
+    "check_together",
+    "mismatch",
+    "misuse",
+    "refuse_numbers",
+    "together",
+]
 
 
 def mismatch(function: Any, x: Any, y: Any, error: Exception) -> EagerError:
@@ -43,6 +50,49 @@ def mismatch(function: Any, x: Any, y: Any, error: Exception) -> EagerError:
                 f"({b[i]}) at non-singleton dimension {max(len(a), len(b)) + i}"
             )
     return EagerError(str(error))
+
+
+def together(error: Exception, *operands: Any) -> list[Any]:
+    """The operands of what failed, on one device: those without axes follow others.
+
+    Raises:
+        RuntimeError: if others lie on several devices, in PyTorch's words; else the
+            error itself.
+    """
+    tensors = [x for x in operands if isinstance(x, Tensor)]
+    places = {str(x.device) for x in tensors}
+    whole = {str(x.device) for x in tensors if x.ndim} or places - {"cpu"}
+    if len(places) < 2:
+        raise error
+    if len(whole) > 1 or "cpu" in whole:
+        both = " and ".join(sorted(places, reverse=True)[:2])
+        raise EagerError(
+            f"Expected all tensors to be on the same device, but found at least two "
+            f"devices, {both}!"
+        ) from None
+    place = whole.pop()
+    return [x.to(place) if isinstance(x, Tensor) else x for x in operands]
+
+
+def again(operate: Any, function: Any, error: Exception, *operands: Any) -> Any:
+    """An operation that failed, where all its operands lie on one device.
+
+    Args:
+        operate: what is called again.
+        function: the operation of Lantern's that it is of, for its words.
+        error: what it failed with.
+        operands: what it was given.
+    """
+    if isinstance(error, ValueError):
+        x, y = operands[-2:]
+        raise mismatch(function, x, y, error) from None
+    return operate(*together(error, *operands))
+
+
+def check_together(*tensors: Any) -> None:
+    """Raise, in PyTorch's words, if tensors lie on several devices."""
+    if len({str(x.device) for x in tensors}) > 1:
+        together(EagerError(), *tensors)
 
 
 _NUMBERS = (bool, int, float, complex)

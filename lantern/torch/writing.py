@@ -16,6 +16,7 @@ from lantern.errors import EagerError
 from lantern.tensor import updating
 from lantern.tensor.indexing import _getitem as read
 from lantern.tensor.manipulation import reshape as reshaped
+from lantern.tensor.namespace import buffers
 from lantern.torch.comparing import tracked_like
 from lantern.torch.dtypes import type_name as type_name
 from lantern.torch.eager import AMBIENT, NumpyFace
@@ -24,6 +25,7 @@ from lantern.torch.indexing import plain_index, put
 from lantern.torch.memory import place
 from lantern.torch.modes import is_enabled
 from lantern.torch.operators import cast, in_memory, is_recorded, mismatch, views_of
+from lantern.torch.places import beside
 from lantern.torch.replacing import check_fit, in_transform, replaced
 from lantern.torch.tensor import (
     UNSEEN,
@@ -137,14 +139,19 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
     """``self[index] = value``."""
     index, _ = plain_index(index)
     refuse_leaf(self, part=True)
-    if is_recorded(self, value) or in_transform(self, value):
-        write(self, _put_at, index, value)
-        return
     array = in_memory(self)
     plain = base(value)
+    tracked = is_recorded(self, value) or in_transform(self, value)
     try:
+        if tracked:
+            write(self, _put_at, index, value)
+            return
         array[index] = plain
-    except ValueError:
+    except (TypeError, ValueError) as refused:
+        if isinstance(value, Tensor) and value.device != self.device:
+            return setitem(self, index, value.to(self.device))
+        if tracked or isinstance(refused, TypeError):
+            raise
         try:
             _put_plain(array, index, plain)
         except ValueError as error:
@@ -178,7 +185,7 @@ def _operator(name: str) -> Any:
         array = x.primal
         if (
             (tracked and (is_enabled() or in_transform(x, y)))
-            or type(array) is not np.ndarray
+            or type(array) not in buffers
             or array.dtype.kind != "f"
             or isinstance(other, complex)
             or getattr(getattr(other, "dtype", None), "kind", "f") == "c"
@@ -186,6 +193,8 @@ def _operator(name: str) -> Any:
             return write(x, function, y)
         try:
             direct(array, other)
+        except TypeError:  # of what lies on another device
+            return write(x, function, y)
         except ValueError as error:
             raise _grown(x, y, error) from None
         if x.viewed is not UNSEEN:
@@ -219,7 +228,9 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
 
 
 def _taken(x: Tensor, src: Any) -> Any:
-    src = src if isinstance(src, Tensor) else fresh(np.asarray(src))
+    src = src if isinstance(src, Tensor) else fresh(beside(np.asarray(src), base(x)))
+    if type(base(src)) is not type(base(x)):
+        src = src.to(x.device)
     src = cast(src, base(x).dtype)
     if base(src).shape != base(x).shape:
         src = src.expand(base(x).shape)
@@ -231,7 +242,7 @@ def fill_(self: Tensor, value: Any) -> Tensor:
     if is_recorded(self, value) or in_transform(self, value):
         return write(self, _filled, value)
     refuse_leaf(self)
-    store(self, np.broadcast_to(base(value), base(self).shape), "unsafe")
+    store(self, beside(base(value), base(self)), "unsafe")
     return self
 
 

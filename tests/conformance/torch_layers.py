@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 from torch_samples import (
+    PLACE,
     DifferenceError,
     Outcome,
     compare,
@@ -109,7 +110,7 @@ def run_both(record, mine, sample, training):
     if str(module) != str(other):
         raise DifferenceError(f"text: {str(module)!r}, PyTorch has {str(other)!r}")
     args, options = copied(forward.args), copied(forward.kwargs)
-    other, module = other.to(theirs.float64), module.to(ours.float64)
+    other, module = other.to(theirs.float64), module.to(ours.float64).to(PLACE[0])
     if record.is_lazy:
         other(*args, **options)
         module(*converted(args), **converted(options))
@@ -169,7 +170,9 @@ def parameters(torch):
     random = np.random.default_rng(0)
     found = []
     for shape in ((5, 4), (4,), (3, 2)):
-        w = torch.nn.Parameter(torch.from_numpy(random.normal(size=shape)))
+        device = "cpu" if torch.__name__ == "torch" else PLACE[0]
+        values = torch.from_numpy(random.normal(size=shape)).to(device)
+        w = torch.nn.Parameter(values)
         w.grad = torch.zeros_like(w.detach())
         found.append(w)
     return found

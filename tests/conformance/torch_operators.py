@@ -16,6 +16,7 @@ import multiprocessing
 import sys
 import warnings
 from collections import Counter
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from types import FunctionType
@@ -23,6 +24,7 @@ from types import FunctionType
 import numpy as np
 import torch_layers
 import torch_reasons
+import torch_samples
 from torch_samples import (
     DifferenceError,
     Outcome,
@@ -44,6 +46,7 @@ def parse():
     parser.add_argument("names", nargs="*", help="only these")
     parser.add_argument("--write", action="store_true", help="write docs/torch.md")
     parser.add_argument("--workers", type=int, default=multiprocessing.cpu_count())
+    parser.add_argument("--device", action="store_true", help="on a stand-in for a GPU")
     parser.add_argument("-v", "--verbose", action="store_true", help="every difference")
     return parser.parse_args()
 
@@ -253,6 +256,16 @@ def main():
 
     options = parse()
     theirs.set_num_threads(1)
+    device = ExitStack()
+    if options.device:
+        sys.path.insert(0, str(ROOT))
+        from tests.backends import StandIn, as_cuda
+
+        device.enter_context(as_cuda(StandIn()))
+        import lantern.torch as ours
+
+        ours.set_default_device("cuda")
+        torch_samples.PLACE[0] = "cuda"
     _CHOSEN.extend(records(options.names))
     n = len(_CHOSEN)
     parts = [slice(i, min(i + 8, n)) for i in range(0, n, 8)]

@@ -4,6 +4,9 @@ from collections import Counter
 
 import numpy as np
 
+# Where our tensors lie.
+PLACE = ["cpu"]
+
 
 def converted(x):
     """An argument of PyTorch's as Lantern's."""
@@ -16,12 +19,12 @@ def converted(x):
             raise NotImplementedError("sparse")
         kind = getattr(ours, str(x.dtype).partition(".")[2])
         plain = x.detach().resolve_conj().resolve_neg()
-        z = ours.from_numpy(np.array(plain.numpy(), copy=True)).to(kind)
+        z = ours.from_numpy(np.array(plain.numpy(), copy=True)).to(kind).to(PLACE[0])
         return z.requires_grad_() if x.requires_grad else z
     if isinstance(x, theirs.dtype | theirs.layout | theirs.memory_format):
         return getattr(ours, str(x).partition(".")[2])
     if isinstance(x, theirs.device):
-        return ours.device(str(x))
+        return ours.device(PLACE[0])
     if isinstance(x, theirs.Size):
         return ours.Size(x)
     if isinstance(x, tuple | list):
@@ -32,6 +35,8 @@ def converted(x):
         args, options = getattr(x, "made_with", ((), {}))
         make = getattr(ours.nn, type(x).__name__)
         return make(*converted(args), **converted(options))
+    if isinstance(x, str) and x == "cpu":
+        return PLACE[0]
     if callable(x) and getattr(x, "__name__", "") in dir(theirs.nn.functional):
         return getattr(ours.nn.functional, x.__name__)
     return x
@@ -82,6 +87,8 @@ def compare(mine, other, what, random=False, close=1e-6):
             raise DifferenceError(
                 f"{what}: a tensor expected, got {type(mine).__name__}"
             )
+        if mine.device.type != PLACE[0]:
+            raise DifferenceError(f"{what}: on {mine.device}, not on {PLACE[0]}")
         if str(mine.dtype) != str(other.dtype):
             raise DifferenceError(
                 f"{what}: type {mine.dtype}, PyTorch has {other.dtype}"
@@ -125,7 +132,7 @@ def gradients(torch, arguments, results):
     for n, z in enumerate(outputs):
         w = np.cos(np.arange(z.numel()) + n).reshape(tuple(z.shape))
         kind = getattr(torch, str(z.dtype).partition(".")[2])
-        weights.append(torch.from_numpy(np.array(w)).to(kind))
+        weights.append(torch.from_numpy(np.array(w)).to(kind).to(z.device))
     found = torch.autograd.grad(outputs, inputs, weights, allow_unused=True)
     return [
         torch.zeros_like(x) if g is None else g

@@ -34,9 +34,10 @@ def under_pytorch(script, capsys, monkeypatch):
     return capsys.readouterr().out
 
 
-def under_lantern(script):
+def under_lantern(script, *options):
+    command = [sys.executable, "-W", "error", HOME / "with_lantern.py", HOME / script]
     done = subprocess.run(
-        [sys.executable, "-W", "error", str(HOME / "with_lantern.py"), HOME / script],
+        [*command, *options],
         cwd=HOME,
         env={"PYTHONPATH": f"{ROOT}:{HOME}", "PATH": "", "OPENBLAS_NUM_THREADS": "1"},
         capture_output=True,
@@ -48,14 +49,25 @@ def under_lantern(script):
     return done.stdout
 
 
+def check_same(mine, other):
+    """Two programs print the same, their numbers up to rounding."""
+    assert NUMBER.sub("#", mine) == NUMBER.sub("#", other)
+    pairs = zip(NUMBER.findall(mine), NUMBER.findall(other), strict=True)
+    assert [float(a) for a, _ in pairs] == pytest.approx(
+        [float(b) for b in NUMBER.findall(other)], rel=1e-4, abs=1e-9
+    )
+
+
+# Those that run on the stand-in for a GPU as well.
+ON_DEVICE = ("char_rnn.py", "cnn.py", "dcgan.py", "gpt.py", "mlp.py", "vae.py")
+
+
 @pytest.mark.filterwarnings("default")
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_a_script_prints_the_same(script, capsys, monkeypatch):
     other = under_pytorch(script, capsys, monkeypatch)
     mine = under_lantern(script)
     assert len(mine.splitlines()) >= 20
-    assert NUMBER.sub("#", mine) == NUMBER.sub("#", other)
-    pairs = zip(NUMBER.findall(mine), NUMBER.findall(other), strict=True)
-    assert [float(a) for a, _ in pairs] == pytest.approx(
-        [float(b) for b in NUMBER.findall(other)], rel=1e-4, abs=1e-9
-    )
+    check_same(mine, other)
+    if script in ON_DEVICE:
+        check_same(under_lantern(script, "--device"), other)

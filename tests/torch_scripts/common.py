@@ -16,16 +16,16 @@ def same_start(model, seed=0, scale=0.3):
     with torch.no_grad():
         for p in model.parameters():
             values = draws.normal(size=tuple(p.shape)) * scale
-            p.copy_(torch.from_numpy(np.asarray(values)))
+            p.copy_(torch.as_tensor(np.asarray(values)))
     return model
 
 
 def draw(*shape, seed=0):
-    return torch.from_numpy(random(seed).normal(size=shape))
+    return torch.as_tensor(random(seed).normal(size=shape))
 
 
 def classes(n, *shape, seed=0):
-    return torch.from_numpy(random(seed).integers(0, n, shape))
+    return torch.as_tensor(random(seed).integers(0, n, shape))
 
 
 def report(step, *losses):

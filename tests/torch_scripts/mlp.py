@@ -39,8 +39,9 @@ def main():
             step += 1
     model.eval()
     with torch.no_grad():
-        output = model(data.tensors[0])
-        correct = (output.argmax(dim=1) == data.tensors[1]).sum().item()
+        images, labels = (x.to(device) for x in data.tensors)
+        output = model(images)
+        correct = (output.argmax(dim=1) == labels).sum().item()
     print(f"accuracy {correct / len(data):.4f}")
 
 

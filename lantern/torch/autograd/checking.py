@@ -8,6 +8,7 @@ import numpy as np
 from lantern.errors import EagerError
 from lantern.torch import autograd
 from lantern.torch.modes import enable_grad, no_grad
+from lantern.torch.places import on_host
 from lantern.torch.tensor import Tensor, fresh
 from lantern.value import base
 
@@ -25,7 +26,7 @@ def _difference(call: Any, x: Tensor, place: Any, eps: float) -> Any:
     for step in (eps, -eps):
         array[place] = before + step
         with no_grad():
-            found.append([base(z).copy() for z in _row(call())])
+            found.append([on_host(base(z)).copy() for z in _row(call())])
     array[place] = before
     return [(a - b) / (2 * eps) for a, b in zip(*found, strict=True)]
 
@@ -78,7 +79,7 @@ def gradcheck(
                 (g,) = autograd.grad(
                     z, x, fresh(seed), retain_graph=True, allow_unused=True
                 )
-                known[place] = 0 if g is None else base(g)
+                known[place] = 0 if g is None else on_host(base(g))
             if not np.allclose(known, row, rtol, atol):
                 if not raise_exception:
                     return False

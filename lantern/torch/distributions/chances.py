@@ -3,6 +3,8 @@
 import math
 from typing import Any, ClassVar
 
+import numpy as np
+
 from lantern.errors import OptionError
 from lantern.torch.distributions import constraints
 from lantern.torch.distributions.distribution import Distribution, broadcast_all
@@ -11,6 +13,7 @@ from lantern.torch.draws import bernoulli, poisson, rng
 from lantern.torch.methods import FUNCTIONS
 from lantern.torch.modes import no_grad
 from lantern.torch.nn.functional import binary_cross_entropy_with_logits, softplus
+from lantern.torch.places import beside, on_host
 from lantern.torch.spacing import arange
 from lantern.torch.tensor import fresh
 from lantern.value import base
@@ -112,7 +115,7 @@ class Bernoulli(_ByChance):
 
     def enumerate_support(self, expand: bool = True) -> Any:
         """0 and 1, along a new first axis."""
-        values = arange(2, dtype=self.probs.dtype)
+        values = arange(2, dtype=self.probs.dtype, device=self.probs.device)
         values = values.view(-1, *(1,) * len(self.batch_shape))
         return values.expand(-1, *self.batch_shape) if expand else values
 
@@ -141,8 +144,8 @@ class Geometric(_ByChance):
         """Draws without derivative."""
         with no_grad():
             chance = base(self.probs.expand(self._extended(sample_shape)))
-            drawn = rng().geometric(chance) - 1
-            return fresh(drawn.astype(chance.dtype))
+            drawn = np.asarray(rng().geometric(on_host(chance)) - 1)
+            return fresh(beside(drawn.astype(chance.dtype), chance))
 
     def log_prob(self, value: Any) -> Any:
         """The logarithm of the probability of a value."""
@@ -229,8 +232,9 @@ class Binomial(_ByChance):
         """Numbers that are drawn."""
         shape = self._extended(sample_shape)
         probs = base(self.probs.detach().expand(shape))
-        drawn = rng().binomial(base(self.total_count.expand(shape)).astype(int), probs)
-        return fresh(drawn.astype(probs.dtype))
+        count = on_host(base(self.total_count.expand(shape))).astype(int)
+        drawn = np.asarray(rng().binomial(count, on_host(probs)))
+        return fresh(beside(drawn.astype(probs.dtype), probs))
 
     def log_prob(self, value: Any) -> Any:
         """The logarithm of the probability of a number."""

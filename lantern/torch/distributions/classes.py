@@ -101,7 +101,8 @@ class Categorical(Distribution):
 
     def enumerate_support(self, expand: bool = True) -> Any:
         """All classes, along a new first axis."""
-        values = arange(self._num_events).view(-1, *(1,) * len(self.batch_shape))
+        values = arange(self._num_events, device=self.probs.device)
+        values = values.view(-1, *(1,) * len(self.batch_shape))
         return values.expand(-1, *self.batch_shape) if expand else values
 
 
@@ -168,7 +169,7 @@ class OneHotCategorical(Distribution):
     def enumerate_support(self, expand: bool = True) -> Any:
         """All classes, along a new first axis."""
         n = self.event_shape[0]
-        values = eye(n, dtype=self.probs.dtype)
+        values = eye(n, dtype=self.probs.dtype, device=self.probs.device)
         values = values.view(n, *(1,) * len(self.batch_shape), n)
         return values.expand(n, *self.batch_shape, n) if expand else values
 

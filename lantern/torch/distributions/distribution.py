@@ -15,9 +15,11 @@ __all__ = ["Distribution", "Independent", "broadcast_all"]
 
 def broadcast_all(*values: Any) -> tuple[Any, ...]:
     """Numbers and tensors as tensors of one shape."""
-    kinds = [v.dtype for v in values if isinstance(v, Tensor)]
-    kind = kinds[0] if kinds else get_default_dtype()
-    tensors = [v if isinstance(v, Tensor) else tensor(v, dtype=kind) for v in values]
+    given = [v for v in values if isinstance(v, Tensor)]
+    like: dict[str, Any] = {"dtype": get_default_dtype()}
+    if given:
+        like = {"dtype": given[0].dtype, "device": given[0].device}
+    tensors = [v if isinstance(v, Tensor) else tensor(v, **like) for v in values]
     return tuple(FUNCTIONS["broadcast_tensors"](*tensors))
 
 

@@ -4,7 +4,6 @@ import math
 from typing import Any, ClassVar
 
 from lantern import random
-from lantern.torch.creation import zeros
 from lantern.torch.distributions import constraints
 from lantern.torch.distributions.distribution import Distribution, broadcast_all
 from lantern.torch.distributions.located import Located
@@ -59,7 +58,7 @@ class Uniform(Distribution):
     def rsample(self, sample_shape: Any = ()) -> Any:
         """Draws with a derivative with respect to the bounds."""
         drawn = rand(self._extended(sample_shape), dtype=self.low.dtype)
-        return self.low + drawn * (self.high - self.low)
+        return self.low + drawn.to(self.low) * (self.high - self.low)
 
     def log_prob(self, value: Any) -> Any:
         """The logarithm of the density at a value."""
@@ -105,7 +104,7 @@ class Exponential(Distribution):
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         """Draws with a derivative with respect to the rate."""
-        drawn = zeros(self._extended(sample_shape), dtype=self.rate.dtype)
+        drawn = self.rate.new_zeros(self._extended(sample_shape))
         return drawn.exponential_() / self.rate
 
     def log_prob(self, value: Any) -> Any:
@@ -222,7 +221,7 @@ class StudentT(Located):
 
     def _standard(self, shape: Any) -> Any:
         chi = Chi2(self.df.expand(shape)).rsample()
-        return randn(shape) * (chi / self.df).rsqrt()
+        return randn(shape, device=chi.device) * (chi / self.df).rsqrt()
 
     @property
     def mean(self) -> Any:

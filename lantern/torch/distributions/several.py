@@ -184,6 +184,7 @@ class MultivariateNormal(Distribution):
     def rsample(self, sample_shape: Any = ()) -> Any:
         """Draws with a derivative with respect to the parameters."""
         drawn = randn(self._extended(sample_shape), dtype=self.loc.dtype)
+        drawn = drawn.to(self.loc)
         return self.loc + (self._factor @ drawn.unsqueeze(-1)).squeeze(-1)
 
     def _half_log_det(self) -> Any:

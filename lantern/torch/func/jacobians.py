@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from lantern.errors import EagerError
+from lantern.namespace import namespace
 from lantern.torch.func.transforms import jvp, tree_leaves, vjp
 from lantern.torch.joining import stack
 from lantern.torch.tensor import Tensor, fresh
@@ -41,7 +42,7 @@ def _units(x: Tensor) -> Any:
     """The tensors of one shape that are 1 at one place and 0 elsewhere."""
     array = base(x)
     for i in range(array.size):
-        unit = np.zeros(array.size, array.dtype)
+        unit = namespace(array).zeros(array.size, array.dtype)
         unit[i] = 1
         yield fresh(unit.reshape(array.shape))
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from lantern import forward, reverse
 from lantern.errors import EagerError
+from lantern.tensor.namespace import buffers
 from lantern.torch.modes import is_enabled, stoppable
 from lantern.torch.tensor import Tensor, numpy_face, torch_face
 from lantern.tree import tree_leaves as leaves_of
@@ -37,7 +38,8 @@ def tree_leaves(tree: Any) -> list[Any]:
 
 
 def _inside(x: Any) -> Any:
-    return torch_face(x) if isinstance(x, Value | np.ndarray | np.generic) else x
+    is_array = isinstance(x, Value | np.generic) or type(x) in buffers
+    return torch_face(x) if is_array else x
 
 
 def _faces(tree: Any) -> Any:

@@ -6,9 +6,11 @@ import numpy as np
 
 from lantern import linalg as ours
 from lantern.errors import EagerError
+from lantern.namespace import namespace
 from lantern.op import op
 from lantern.torch.joining import cat
 from lantern.torch.operators import call, cast
+from lantern.torch.places import as_array
 from lantern.torch.reduction import vector_norm
 from lantern.torch.results import into, named
 from lantern.torch.tensor import Tensor, fresh, numpy_face, torch_face
@@ -152,11 +154,12 @@ def _bounds(A: Tensor, sizes: Any, atol: Any, rtol: Any) -> Any:
     """Below which singular values count as 0, for each matrix."""
     n = max(base(A).shape[-2:])
     eps = np.finfo(base(A).dtype).eps
-    atol = 0.0 if atol is None else np.asarray(base(atol))[..., None]
+    xp = namespace(base(A))
+    atol = 0.0 if atol is None else xp.asarray(base(atol))[..., None]
     if rtol is None:
-        rtol = np.where(np.asarray(atol) > 0, 0.0, n * eps)
+        rtol = xp.where(xp.asarray(atol) > 0, 0.0, n * eps)
     else:
-        rtol = np.asarray(base(rtol))[..., None]
+        rtol = xp.asarray(base(rtol))[..., None]
     top = sizes.max(-1, keepdims=True) if sizes.shape[-1] else 0.0
     return np.maximum(atol, rtol * top)
 
@@ -180,7 +183,7 @@ def matrix_rank(
     sizes = _sizes(A, hermitian)
     if tol is not None:
         atol, rtol = tol, 0.0
-    return fresh(np.asarray((sizes > _bounds(A, sizes, atol, rtol)).sum(-1)))
+    return fresh(as_array((sizes > _bounds(A, sizes, atol, rtol)).sum(-1)))
 
 
 def pinv(
@@ -201,7 +204,7 @@ def pinv(
         sizes = _sizes(A, hermitian)
         bound = _bounds(A, sizes, atol, rtol)
         rtol = fresh(np.squeeze(bound / sizes.max(-1, keepdims=True), -1))
-    return _pinv(A) if rtol is None else _pinv(A, rtol=base(rtol))
+    return _pinv(A) if rtol is None else _pinv(A, rcond=base(rtol))
 
 
 def cholesky(A: Tensor, *, upper: bool = False) -> Any:
@@ -282,7 +285,7 @@ def solve_triangular(
         A = (
             A
             - A.diagonal(0, -2, -1).diag_embed()
-            + fresh(np.eye(base(A).shape[-1], dtype=base(A).dtype))
+            + fresh(namespace(base(A)).eye(base(A).shape[-1], dtype=base(A).dtype))
         )
     return solve(A, B, left=left)
 
@@ -303,8 +306,9 @@ def lstsq(A: Tensor, B: Tensor, rcond: Any = None, *, driver: Any = None) -> Any
             f"gelss, but got {driver}"
         )
     x = pinv(A, rcond) @ right
-    nothing = fresh(np.zeros((0,), base(A).dtype))
-    rank = fresh(np.zeros((0,), np.int64)) if driver == "gels" else matrix_rank(A)
+    xp = namespace(base(A))
+    nothing = fresh(xp.zeros((0,), base(A).dtype))
+    rank = fresh(xp.zeros((0,), np.int64)) if driver == "gels" else matrix_rank(A)
     values = svdvals(A.detach()) if driver in ("gelsd", "gelss") else nothing
     residuals = nothing
     if n > m and driver != "gelsy" and (driver == "gels" or (base(rank) == m).all()):

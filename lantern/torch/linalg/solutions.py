@@ -6,6 +6,7 @@ import numpy as np
 
 from lantern import linalg as ours
 from lantern.errors import EagerError
+from lantern.namespace import namespace
 from lantern.torch.joining import stack
 from lantern.torch.linalg.matrices import _square, cholesky, inv, solve
 from lantern.torch.operators import call, cast, promote
@@ -37,7 +38,7 @@ _INFO = {
 def _with_info(name: str, function: Any, *args: Any, **options: Any) -> Any:
     shape = base(args[0]).shape[:-2]
     found = function(*args, **options)
-    return _INFO[name](found, fresh(np.zeros(shape, np.int32)))
+    return _INFO[name](found, fresh(namespace(base(args[0])).zeros(shape, np.int32)))
 
 
 def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -> Any:

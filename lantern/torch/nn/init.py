@@ -8,6 +8,7 @@ import numpy as np
 from lantern.errors import OptionError
 from lantern.torch.draws import rng
 from lantern.torch.operators import in_memory
+from lantern.torch.places import beside
 from lantern.torch.tensor import Tensor
 from lantern.torch.versions import written
 from lantern.value import base
@@ -22,7 +23,7 @@ __all__ = [
 def _filled(tensor: Tensor, values: Any) -> Tensor:
     """The tensor with values in its memory; no derivative knows."""
     array = in_memory(tensor)
-    array[...] = values
+    array[...] = beside(values, array)
     written(array)
     return tensor
 

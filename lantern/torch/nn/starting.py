@@ -9,6 +9,7 @@ from lantern.torch.dtypes import I64, type_name
 from lantern.torch.eager import AMBIENT, Recorder
 from lantern.torch.modes import is_enabled
 from lantern.torch.tensor import Tensor, fresh, numpy_face, torch_face
+from lantern.torch.wording import together
 from lantern.value import UNTRACKED, base
 
 _new = object.__new__
@@ -35,8 +36,11 @@ def fused(function: Any) -> Any:
                 x = x.primal
             arrays.append(x)
             receivers.append(receiver)
-        started = rule(*arrays, **statics)
-        z = next(started)
+        try:
+            started = rule(*arrays, **statics)
+            z = next(started)
+        except TypeError as error:
+            return operate(*together(error, *operands), **statics)
         while receivers and receivers[-1] is None:
             receivers.pop()
         if not receivers or not is_enabled():
@@ -72,4 +76,6 @@ def inside(index: Any, n: int) -> bool:
     """Whether an array of integers names places from 0 to below n only."""
     # Seen as unsigned, negative ones are too large.
     unsigned = (index if index.dtype is I64 else index.astype(I64)).view(np.uint64)
-    return not index.size or bool(np.maximum.reduce(unsigned, axis=None) < n)
+    if type(unsigned) is np.ndarray:
+        return not index.size or bool(np.maximum.reduce(unsigned, axis=None) < n)
+    return not index.size or bool(unsigned.max() < n)

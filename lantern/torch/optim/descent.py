@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from lantern.errors import OptionError
+from lantern.saving import copied
 from lantern.torch.creation import tensor
 from lantern.torch.operators import in_memory
 from lantern.torch.optim.optimizer import (
@@ -14,6 +15,7 @@ from lantern.torch.optim.optimizer import (
     kept,
     options_of,
 )
+from lantern.torch.places import as_array
 from lantern.torch.tensor import Tensor, fresh
 
 __all__ = ["ASGD", "SGD", "Rprop"]
@@ -88,7 +90,7 @@ class SGD(Optimizer):
         if momentum:
             buffer = state.get("momentum_buffer")
             if buffer is None:
-                buffer = state["momentum_buffer"] = fresh(np.array(g))
+                buffer = state["momentum_buffer"] = fresh(as_array(copied(g)))
                 velocity = in_memory(buffer)
             else:
                 velocity = in_memory(buffer)

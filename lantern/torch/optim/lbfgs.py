@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from lantern.errors import OptionError
+from lantern.saving import copied
 from lantern.torch.operators import in_memory
 from lantern.torch.optim.optimizer import Optimizer, checked, tracked
 from lantern.torch.versions import written
@@ -64,9 +65,7 @@ class LBFGS(Optimizer):
     def _gradient(self) -> Any:
         """The gradients of all parameters in a row."""
         parts = [
-            np.zeros(p.primal.size, p.primal.dtype)
-            if p.grad is None
-            else np.asarray(p.grad.primal).reshape(-1)
+            (np.zeros_like(p.primal) if p.grad is None else p.grad.primal).reshape(-1)
             for p in self._params
         ]
         return np.concatenate(parts)
@@ -121,7 +120,7 @@ class LBFGS(Optimizer):
             state["d"], state["t"] = d, t
             if slope > -small:
                 break
-            start = [np.array(p.primal) for p in self._params]
+            start = [copied(p.primal) for p in self._params]
             if group["line_search_fn"] is not None:
 
                 def along(t: float, start: Any = start, d: Any = d) -> Any:
@@ -129,7 +128,8 @@ class LBFGS(Optimizer):
                     loss, g = evaluated()
                     return loss, g, float(g @ d)
 
-                loss, g, t, used = strong_wolfe(along, t, abs(d).max(), loss, g, slope)
+                most = float(abs(d).max())
+                loss, g, t, used = strong_wolfe(along, t, most, loss, g, slope)
                 self._place(start, t, d)
                 state["t"] = t
                 calls += used
@@ -224,7 +224,7 @@ def strong_wolfe(
 
     def at(t: float) -> Any:
         loss, g, slope = along(t)
-        return t, loss, slope, np.array(g)
+        return t, loss, slope, copied(g)
 
     def falls(point: Any) -> bool:
         return point[1] <= loss + c1 * point[0] * slope

@@ -11,6 +11,7 @@ import numpy as np
 from lantern.contribution import Contribution
 from lantern.errors import ArgumentError, OptionError
 from lantern.torch.creation import tensor, zeros_like
+from lantern.torch.dtypes import CPU
 from lantern.torch.gradients import Handle
 from lantern.torch.modes import enable_grad, grad_mode
 from lantern.torch.operators import in_memory
@@ -287,7 +288,9 @@ def _like(x: Any, p: Any, name: str) -> Any:
     """A copy of something kept, in the parameter's own type and place."""
     if not isinstance(x, Tensor):
         return deepcopy(x)
-    if name == "step" or not isinstance(p, Tensor):
+    if name == "step":
+        return x.detach().cpu().clone()
+    if not isinstance(p, Tensor):
         return x.detach().clone()
     return x.detach().to(dtype=p.dtype, device=p.device).clone()
 
@@ -302,7 +305,7 @@ def kept(state: Any, name: str, p: Tensor) -> Any:
 def counted(state: Any) -> int:
     """How often this parameter has been moved, this time included."""
     if "step" not in state:
-        state["step"] = tensor(0.0)
+        state["step"] = tensor(0.0, device=CPU)
     step = state["step"].primal
     step += 1
     return int(step)

@@ -13,6 +13,7 @@ from lantern.torch.draws import rng
 from lantern.torch.dtypes import as_numpy_dtype, type_name
 from lantern.torch.nn import rules
 from lantern.torch.operators import cast, unary
+from lantern.torch.places import as_array, beside
 from lantern.torch.tensor import Tensor, fresh
 from lantern.torch.writing import write
 from lantern.value import base
@@ -74,7 +75,7 @@ def hardtanh(
     inside = (x > min_val) & (x < max_val)
     if x.dtype.kind in "iu":
         min_val, max_val = int(min_val), int(max_val)
-    return where(fresh(np.asarray(inside)), input, fresh(x.clip(min_val, max_val)))
+    return where(fresh(as_array(inside)), input, fresh(x.clip(min_val, max_val)))
 
 
 @may_write
@@ -136,7 +137,7 @@ def rrelu(
     if not training:
         return leaky_relu(input, (lower + upper) / 2)
     x = base(input)
-    slopes = rng().uniform(lower, upper, x.shape).astype(x.dtype)
+    slopes = beside(rng().uniform(lower, upper, x.shape).astype(x.dtype), x)
     z = input * fresh(np.where(x >= 0, x.dtype.type(1), slopes))
     return z
 
@@ -203,7 +204,9 @@ def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tenso
     """``log(1 + exp(beta * x)) / beta``; x itself, where that is all but equal."""
     z = _softplus(input) if beta == 1 else _softplus(input * beta) / beta
     above = base(input) * beta > threshold
-    return where(fresh(np.asarray(above)), input, z) if above.any() else z
+    if isinstance(above, np.ndarray | np.generic) and not above.any():
+        return z
+    return where(fresh(as_array(above)), input, z)
 
 
 def logsigmoid(input: Tensor) -> Tensor:
@@ -298,7 +301,7 @@ def gumbel_softmax(
     """``softmax`` of noisy logits; if hard, 1 at its largest element."""
     x = base(logits)
     noise = -np.log(rng().standard_exponential(x.shape)).astype(x.dtype)
-    soft = ((logits + fresh(noise)) / tau).softmax(dim)
+    soft = ((logits + fresh(beside(noise, x))) / tau).softmax(dim)
     if not hard:
         return soft
     top = base(soft).argmax(axis=dim, keepdims=True)
@@ -316,7 +319,7 @@ def _kept(input: Tensor, shape: Any, p: float, training: bool) -> Tensor:
     x = base(input)
     scale = x.dtype.type(0 if p == 1 else 1 / (1 - p))
     kept = (rng().random(shape, np.float32) >= p) * scale
-    return input * fresh(kept.astype(x.dtype, copy=False))
+    return input * fresh(beside(kept.astype(x.dtype, copy=False), x))
 
 
 @may_write
@@ -369,6 +372,7 @@ def _alpha(input: Tensor, shape: Any, p: float, training: bool) -> Any:
         return input
     low = -_SELU[0] * _SELU[1]
     a = 0.0 if p == 1 else ((1 - p) * (1 + p * low * low)) ** -0.5
-    kept = (rng().random(shape) >= p).astype(base(input).dtype)
+    x = base(input)
+    kept = beside((rng().random(shape) >= p).astype(x.dtype), x)
     z = (input * fresh(kept) + fresh((1 - kept) * kept.dtype.type(low))) * a
     return z - a * low * p

@@ -1,10 +1,12 @@
 """Connectionist temporal classification: labels whose positions are not known."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from lantern.torch import methods
+from lantern.torch.places import beside, on_host
 from lantern.torch.tensor import Tensor, fresh
 from lantern.value import base
 
@@ -24,6 +26,11 @@ def _between_blanks(targets: Any, lengths: Any, blank: int) -> Any:
         labels[i, 1 : 2 * n : 2] = row
         start += n
     return labels
+
+
+def _beside(x: Tensor, array: Any) -> Tensor:
+    """A table of the host's as a tensor, where another one lies."""
+    return fresh(beside(array, base(x)))
 
 
 def ctc_loss(
@@ -54,17 +61,17 @@ def ctc_loss(
     """
     batched = base(log_probs).ndim == 3
     logs = log_probs if batched else log_probs.unsqueeze(1)
-    times, lengths = (
-        np.atleast_1d(base(x)).astype(int) for x in (input_lengths, target_lengths)
-    )
-    labels = _between_blanks(base(targets), lengths.tolist(), blank)
+    there = partial(_beside, logs)
+    rows = (on_host(base(x)) for x in (input_lengths, target_lengths))
+    times, lengths = (np.atleast_1d(row).astype(int) for row in rows)
+    labels = _between_blanks(on_host(base(targets)), lengths.tolist(), blank)
     examples = np.arange(len(lengths))[:, None]
     low = np.full(labels.shape, -np.inf, base(logs).dtype)
     skips = np.zeros(labels.shape, bool)
     skips[:, 2:] = (labels[:, 2:] != blank) & (labels[:, 2:] != labels[:, :-2])
-    nothing, may_skip = fresh(low), fresh(skips)
-    where_to = (fresh(np.broadcast_to(examples, labels.shape).copy()), fresh(labels))
-    first = fresh(np.arange(labels.shape[1])[None] < 2)
+    nothing, may_skip = there(low), there(skips)
+    where_to = there(np.broadcast_to(examples, labels.shape).copy()), there(labels)
+    first = there(np.arange(labels.shape[1])[None] < 2)
     chance = where(first, logs[0][where_to], nothing)
     chances = [chance]
     for t in range(1, int(times.max())):
@@ -74,15 +81,15 @@ def ctc_loss(
             ways.append(moved if step == 1 else where(may_skip, moved, nothing))
         chance = stack(ways).logsumexp(0) + logs[t][where_to]
         chances.append(chance)
-    last = stack(chances)[fresh(times - 1), fresh(examples[:, 0])]
+    last = stack(chances)[there(times - 1), there(examples[:, 0])]
     ends = np.stack([2 * lengths, np.maximum(2 * lengths - 1, 0)], 1)
-    both = last.gather(1, fresh(ends))
-    alone = fresh((lengths == 0)[:, None] & (np.arange(2) == 1)[None])
+    both = last.gather(1, there(ends))
+    alone = there((lengths == 0)[:, None] & (np.arange(2) == 1)[None])
     losses = -where(alone, -np.inf, both).logsumexp(1)
     if zero_infinity:
         losses = where(losses == np.inf, 0.0, losses)
     if reduction == "mean":
-        return (losses / fresh(np.maximum(lengths, 1).astype(low.dtype))).mean()
+        return (losses / there(np.maximum(lengths, 1).astype(low.dtype))).mean()
     if reduction == "sum":
         return losses.sum()
     return losses if batched else losses.squeeze(0)

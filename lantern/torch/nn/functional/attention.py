@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from lantern.errors import EagerError, SizeError
+from lantern.namespace import namespace
 from lantern.torch import methods
 from lantern.torch.nn.functional.activation import dropout
 from lantern.torch.nn.functional.linear import linear
@@ -38,9 +39,8 @@ def scaled_dot_product_attention(
         key, value = (x.repeat_interleave(times, -3) for x in (key, value))
     scores = query * scale @ key.transpose(-2, -1)
     if is_causal:
-        kind = base(query).dtype.type
-        t, s = scores.shape[-2:]
-        hidden = np.triu(np.full((t, s), -np.inf, kind), 1)
+        plain, size = base(query), scores.shape[-2:]
+        hidden = np.triu(namespace(plain).full(size, -np.inf, plain.dtype), 1)
         scores = scores + fresh(hidden)
     if attn_mask is not None:
         mask = base(attn_mask)

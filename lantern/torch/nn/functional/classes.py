@@ -9,7 +9,9 @@ from lantern.torch.dtypes import type_name
 from lantern.torch.nn import rules
 from lantern.torch.nn.functional.loss import chosen, reduced, where
 from lantern.torch.nn.starting import inside
+from lantern.torch.places import as_array
 from lantern.torch.tensor import Tensor, fresh
+from lantern.torch.wording import check_together
 from lantern.value import base
 
 __all__ = ["cross_entropy", "nll_loss"]
@@ -76,17 +78,20 @@ def _classes(
 ) -> tuple[Any, Any, Any, Any]:
     """The input with classes last, their numbers; which count, and how much."""
     shape, index = base(input).shape, base(target)
+    given = [x for x in (input, target, weight) if x is not None]
+    if len({type(base(x)) for x in given}) > 1:
+        check_together(*given)
     _check(shape, index, weight)
     x = input.movedim(1, -1) if len(shape) > 2 else input
     n = base(x).shape[-1]
     kept = index != ignore_index
     bad = index[kept & ((index < 0) | (index >= n))]
     if bad.size:
-        raise PositionError(f"Target {int(bad.flat[0])} is out of bounds.")
+        raise PositionError(f"Target {int(bad.reshape(-1)[0])} is out of bounds.")
     scales = kept.astype(base(input).dtype)
     if weight is not None:
         scales = scales * base(weight)[np.where(kept, index, 0)]
-    return x, index, np.asarray(kept), np.asarray(scales)
+    return x, index, as_array(kept), as_array(scales)
 
 
 def cross_entropy(
@@ -130,9 +135,11 @@ def cross_entropy(
     usual = weight is None and ignore_index < 0 and reduction in ("mean", "sum")
     if usual and base(input).ndim == 2:
         index, (m, n) = base(target), base(input).shape
+        if type(index) is not type(input.primal):
+            check_together(input, target)
         if index.shape == (m,) and m and index.dtype in _CLASSES and inside(index, n):
             scale = 1 / len(index) if reduction == "mean" else 1.0
-            return rules.entropy(input, targets=np.array(index), scales=scale)
+            return rules.entropy(input, targets=index.copy(), scales=scale)
     x, index, kept, scales = _classes(input, target, weight, ignore_index)
     n = base(x).shape[-1]
     x = x if base(x).ndim == 2 else x.reshape(-1, n)

@@ -3,9 +3,8 @@
 import math
 from typing import Any
 
-import numpy as np
-
 from lantern.errors import EagerError
+from lantern.namespace import namespace
 from lantern.torch.nn.functional.shaping import pad
 from lantern.torch.nn.starting import same_types
 from lantern.torch.nn.windows import Form, correlate, spread
@@ -189,10 +188,10 @@ conv1d, conv2d, conv3d = map(_convolution, (1, 2, 3))
 conv_transpose1d, conv_transpose2d, conv_transpose3d = map(_transposed, (1, 2, 3))
 
 
-def _each_element(channels: int, size: Any, kind: Any) -> Tensor:
-    """Weights that give each element of a window a channel of its own."""
+def _each_element(size: Any, array: Any) -> Tensor:
+    """Weights that give each element of a window of an array a channel of its own."""
     n = math.prod(size)
-    return fresh(np.eye(n, dtype=kind).reshape(n, 1, *size))
+    return fresh(namespace(array).eye(n, dtype=array.dtype).reshape(n, 1, *size))
 
 
 def unfold(
@@ -206,7 +205,7 @@ def unfold(
     x, batched = _batched("unfold", input, 2)
     n, channels, *lengths = base(x).shape
     size = each(kernel_size, 2)
-    weight = _each_element(channels, size, base(x).dtype)
+    weight = _each_element(size, base(x))
     z = conv2d(
         x.reshape(n * channels, 1, *lengths), weight, None, stride, padding, dilation
     )
@@ -230,7 +229,7 @@ def fold(
     channels = columns // math.prod(size)
     both = tuple((p, p) for p in each(padding, 2))
     form = Form(lengths, size, each(stride, 2), both, each(dilation, 2))
-    weight = _each_element(channels, size, base(z).dtype)
+    weight = _each_element(size, base(z))
     z = z.reshape(n * channels, math.prod(size), *form.steps)
     out = spread(z, weight, form=form).reshape(n, channels, *lengths)
     return out if batched else out.squeeze(0)

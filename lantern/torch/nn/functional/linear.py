@@ -13,12 +13,14 @@ from lantern.errors import (
     PositionError,
     SizeError,
 )
+from lantern.namespace import namespace
 from lantern.torch import methods
 from lantern.torch.nn import rules
 from lantern.torch.nn.starting import inside, same_types
 from lantern.torch.results import into
 from lantern.torch.tensor import Tensor, fresh
 from lantern.torch.versions import written
+from lantern.torch.wording import check_together
 from lantern.value import base
 
 __all__ = [
@@ -100,6 +102,8 @@ def embedding(
     table = base(weight)
     if table.ndim != 2:
         raise EagerError("'weight' must be 2-D")
+    if type(base(input)) is not type(table):
+        check_together(input, weight)
     index = _positions(input, table.shape[0])
     if max_norm is not None:
         _shorten(table, index, max_norm, norm_type)
@@ -109,7 +113,7 @@ def embedding(
             raise SizeError("Padding_idx must be within num_embeddings")
         keep = index != padding_idx % table.shape[0]
         keep = None if keep.all() else keep
-    return rules.rows(weight, index=np.array(index), keep=keep)
+    return rules.rows(weight, index=index.copy(), keep=keep)
 
 
 def _shorten(table: Any, index: Any, max_norm: float, norm_type: float) -> None:
@@ -180,7 +184,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     n = int(x.max()) + 1 if num_classes == -1 else num_classes
     if x.size and int(x.max()) >= n:
         raise EagerError("Class values must be smaller than num_classes.")
-    return fresh((x[..., None] == np.arange(n)).astype(np.int64))
+    return fresh((x[..., None] == namespace(x).arange(n)).astype(np.int64))
 
 
 def normalize(
@@ -209,5 +213,5 @@ def pairwise_distance(
 
 def pdist(input: Tensor, p: float = 2.0) -> Tensor:
     """The distances of every two different rows."""
-    i, j = np.triu_indices(len(input), 1)
+    i, j = namespace(base(input)).triu_indices(len(input), 1)
     return (input[fresh(i)] - input[fresh(j)]).norm(p, -1)

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from lantern.errors import EagerError, OptionError
+from lantern.namespace import namespace
 from lantern.torch import methods
 from lantern.torch.dtypes import type_name
 from lantern.torch.nn.functional.activation import _softplus, logsigmoid
@@ -137,7 +138,7 @@ def multi_margin_loss(
         )
     target = target.reshape(-1)
     losses = clamp(x - x.gather(1, target.unsqueeze(1)) + margin, min=0) ** p
-    others = np.arange(classes) != base(target)[:, None]
+    others = namespace(index).arange(classes) != base(target)[:, None]
     losses = losses * fresh(others.astype(base(input).dtype))
     if weight is not None:
         losses = losses * weight[target].unsqueeze(-1)
@@ -178,8 +179,8 @@ def multilabel_margin_loss(
     x = input.reshape(-1, base(input).shape[-1] if index.ndim else 1)
     classes = base(x).shape[1]
     index = index.reshape(-1, classes)
-    listed = np.minimum.accumulate(index >= 0, axis=1)
-    inside = np.zeros(index.shape, bool)
+    listed = namespace(index).cummin(index >= 0, 1)
+    inside = np.zeros_like(listed)
     rows, columns = np.nonzero(listed)
     inside[rows, index[rows, columns]] = True
     own = x.gather(1, fresh(np.where(listed, index, 0))).unsqueeze(2)

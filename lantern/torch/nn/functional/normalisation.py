@@ -7,7 +7,7 @@ import numpy as np
 
 from lantern.errors import EagerError, OptionError
 from lantern.torch.nn import rules
-from lantern.torch.tensor import Tensor, fresh
+from lantern.torch.tensor import Tensor
 from lantern.torch.versions import written
 from lantern.value import base
 
@@ -202,7 +202,7 @@ def local_response_norm(
     if not math.prod(lengths):
         return input.clone()
     squares = (input * input).reshape(lengths[0], 1, lengths[1], -1)
-    zeros = fresh(np.zeros((lengths[0], 1, size, squares.shape[-1]), base(input).dtype))
+    zeros = squares.new_zeros(lengths[0], 1, size, squares.shape[-1])
     from lantern.torch.joining import cat
 
     padded = cat([zeros[:, :, : size // 2], squares, zeros[:, :, : (size - 1) // 2]], 2)

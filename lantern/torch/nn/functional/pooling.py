@@ -6,8 +6,11 @@ from typing import Any
 import numpy as np
 
 from lantern.errors import EagerError, OptionError
+from lantern.namespace import namespace
+from lantern.torch.indexing import gathered
 from lantern.torch.nn.functional.convolution import each
 from lantern.torch.nn.windows import Form, gather_windows, sum_windows
+from lantern.torch.places import beside
 from lantern.torch.tensor import Tensor, fresh
 from lantern.value import base
 
@@ -71,10 +74,10 @@ def _batched(input: Tensor, axes: int) -> Tensor:
     return input if len(shape) == axes + 2 else input.unsqueeze(0)
 
 
-def _positions(form: Form) -> Any:
+def _positions(form: Form, array: Any) -> Any:
     """For each window and element of it, its place in a flat array; -1 for padding."""
-    places = np.arange(math.prod(form.lengths)).reshape(1, 1, *form.lengths)
-    return gather_windows(places, form, -1)[0, 0]
+    places = namespace(array).arange(math.prod(form.lengths))
+    return gather_windows(places.reshape(1, 1, *form.lengths), form, -1)[0, 0]
 
 
 def _max_pool(axes: int) -> Any:
@@ -92,7 +95,8 @@ def _max_pool(axes: int) -> Any:
         form = _form(array.shape[2:], kernel_size, stride, padding, dilation, ceil_mode)
         low = -math.inf if array.dtype.kind == "f" else np.iinfo(array.dtype).min
         first = gather_windows(array, form, low).argmax(axis=-1)
-        where = np.take_along_axis(_positions(form)[None, None], first[..., None], -1)
+        places = _positions(form, array)[None, None]
+        where = np.take_along_axis(places, first[..., None], -1)
         z, indices = _picked(x, where[..., 0])
         if x is not input:
             z, indices = z.squeeze(0), indices.squeeze(0)
@@ -107,7 +111,7 @@ def _picked(x: Tensor, where: Any) -> tuple[Tensor, Tensor]:
     """The elements at flat places behind the first two axes, and the places."""
     flat = x.reshape(*base(x).shape[:2], -1)
     index = where.reshape(*where.shape[:2], -1)
-    z = flat.gather(2, fresh(index)).reshape(where.shape)
+    z = gathered(flat, 2, index).reshape(where.shape)
     return z, fresh(where.astype(np.int64))
 
 
@@ -148,7 +152,7 @@ def _counts(form: Form, padding: Any, with_padding: bool, array: Any) -> Any:
             (0, max(0, b - p)) for (_, b), p in zip(form.padding, padding, strict=True)
         )
         form = form._replace(lengths=lengths, padding=rest)
-    ones = fresh(np.ones((1, 1, *form.lengths), array.dtype))
+    ones = fresh(namespace(array).ones((1, 1, *form.lengths), dtype=array.dtype))
     return base(sum_windows(ones, form=form))
 
 
@@ -193,6 +197,7 @@ def _adaptive_mean(axes: int) -> Any:
             weights = np.zeros((n, m), base(input).dtype)
             for j, (a, b) in enumerate(_edges(n, m)):
                 weights[a:b, j] = 1 / (b - a)
+            weights = beside(weights, base(input))
             z = (z.movedim(i - axes, -1) @ fresh(weights)).movedim(-1, i - axes)
         return z.contiguous()
 
@@ -207,8 +212,9 @@ def _adaptive_max(axes: int) -> Any:
         x = _batched(input, axes)
         array = base(x)
         lengths = array.shape[2:]
-        where = np.empty((*array.shape[:2], *sizes), np.int64)
-        places = np.arange(math.prod(lengths)).reshape(lengths)
+        xp = namespace(array)
+        where = xp.empty((*array.shape[:2], *sizes), np.int64)
+        places = xp.arange(math.prod(lengths)).reshape(lengths)
         cuts = [_edges(n, m) for n, m in zip(lengths, sizes, strict=True)]
         for cell in np.ndindex(*sizes):
             part = tuple(slice(*cuts[i][j]) for i, j in enumerate(cell))
@@ -292,8 +298,9 @@ def _max_unpool(axes: int) -> Any:
                 f"Found an invalid max index: {index.max()} (output volumes are of "
                 f"size {list(lengths)})"
             )
-        flat = fresh(np.zeros((*lead, math.prod(lengths)), base(x).dtype))
-        z = flat.scatter(2, fresh(index), x.reshape(index.shape))
+        array = base(x)
+        flat = namespace(array).zeros((*lead, math.prod(lengths)), array.dtype)
+        z = fresh(flat).scatter(2, fresh(index), x.reshape(index.shape))
         z = z.reshape(*lead, *lengths)
         return z if x is input else z.squeeze(0)
 

@@ -10,7 +10,9 @@ import numpy as np
 
 from lantern.errors import EagerError, MissingRuleError, OptionError
 from lantern.torch import methods
+from lantern.torch.indexing import gathered, selected
 from lantern.torch.nn.functional import pooling
+from lantern.torch.places import beside
 from lantern.torch.tensor import Tensor, fresh
 from lantern.value import base
 
@@ -70,13 +72,14 @@ def interpolate(
     for axis, (n, m, f) in enumerate(zip(lengths, row, factors, strict=True), 2):
         step = 1 / f if f else n / m
         if mode.startswith("nearest"):
-            z = z.index_select(axis, fresh(_nearest(n, m, step, mode)))
+            places = beside(_nearest(n, m, step, mode), base(input))
+            z = selected(z, axis, places)
             continue
         if align_corners:
             step = (n - 1) / (m - 1) if m > 1 else 0
         make = _means if antialias else _between
         weights = make(n, m, step, mode == "bicubic", bool(align_corners))
-        weights = fresh(weights.astype(base(input).dtype))
+        weights = fresh(beside(weights.astype(base(input).dtype), base(input)))
         z = (z.movedim(axis, -1) @ weights).movedim(-1, axis)
     return z
 
@@ -196,7 +199,8 @@ def affine_grid(theta: Tensor, size: Any, align_corners: Any = None) -> Tensor:
         rows.append(row if align_corners else row * (n - 1) / n)
     grid = np.meshgrid(*rows, indexing="ij")[::-1]
     flat = np.stack([*map(np.ravel, grid), np.ones(math.prod(lengths))], axis=1)
-    z = fresh(flat.astype(base(theta).dtype)) @ theta.transpose(1, 2)
+    flat = beside(flat.astype(base(theta).dtype), base(theta))
+    z = fresh(flat) @ theta.transpose(1, 2)
     return z.reshape(size[0], *lengths, axes)
 
 
@@ -234,7 +238,7 @@ def grid_sample(
         for (at, _), n in zip(corner, shape[2:], strict=True):
             index = index * n + at
         index = np.broadcast_to(index.reshape(shape[0], 1, count), (*shape[:2], count))
-        part = flat.gather(2, fresh(index))
+        part = gathered(flat, 2, index)
         share = reduce(mul, [w for _, w in corner])
         part = part * share.reshape(shape[0], 1, count)
         total = part if total is None else total + part
@@ -287,7 +291,7 @@ def _taps(x: Tensor, n: int, mode: str, padding: str, corners: bool) -> list[Any
         if cubic:
             place = base(_inside(fresh(place), n, padding, corners))
         there = (place >= 0) & (place <= n - 1)
-        if not there.all():
+        if not (isinstance(there, np.ndarray) and there.all()):
             weight = weight * fresh(there.astype(kind))
         found.append((np.clip(np.nan_to_num(place), 0, n - 1).astype(int), weight))
     return found

@@ -7,6 +7,7 @@ import numpy as np
 from lantern.errors import EagerError, MissingRuleError
 from lantern.tensor.padding import pad as our_pad
 from lantern.torch.operators import call
+from lantern.torch.places import beside
 from lantern.torch.tensor import Tensor, fresh
 from lantern.value import base
 
@@ -57,7 +58,7 @@ def _taken(input: Tensor, widths: Any) -> Tensor:
     """With the elements at the ends repeated, or left out where a width is negative."""
     for axis, (a, b) in enumerate(widths):
         n = base(input).shape[axis]
-        where = np.clip(np.arange(-a, n + b), 0, n - 1)
+        where = beside(np.clip(np.arange(-a, n + b), 0, n - 1), base(input))
         input = input.index_select(axis, fresh(where))
     return input
 

@@ -11,6 +11,7 @@ from lantern.torch import methods
 from lantern.torch.nn.utils import rnn as rnn
 from lantern.torch.operators import in_memory
 from lantern.torch.paths import lead, missing
+from lantern.torch.places import as_array
 from lantern.torch.tensor import Tensor, fresh
 from lantern.torch.versions import written
 from lantern.value import base
@@ -50,7 +51,7 @@ def get_total_norm(
         total = np.sqrt(sum(np.vdot(a, a).real for a in arrays))
     else:
         norms = [np.linalg.norm(a.reshape(-1), norm_type) for a in arrays]
-        total = np.linalg.norm(np.array(norms), norm_type)
+        total = np.linalg.norm(np.stack(norms), norm_type)
     if error_if_nonfinite and not np.isfinite(total):
         raise EagerError(
             f"The total norm of order {norm_type} for gradients from `parameters` is "
@@ -58,7 +59,7 @@ def get_total_norm(
             f"the gradients by the non-finite norm anyway, set "
             f"`error_if_nonfinite=False`"
         )
-    return fresh(np.asarray(total).astype(arrays[0].dtype))
+    return fresh(as_array(total, arrays[0].dtype))
 
 
 def clip_grad_norm_(

@@ -6,9 +6,11 @@ from typing import Any
 import numpy as np
 
 from lantern.errors import OptionError
+from lantern.saving import copied
 from lantern.torch.creation import ones_like
 from lantern.torch.draws import randperm
 from lantern.torch.nn.parameter import Parameter
+from lantern.torch.places import beside, on_host
 from lantern.torch.tensor import fresh
 from lantern.value import base
 
@@ -84,7 +86,7 @@ class BasePruningMethod:
         kept = base(mask) != 0
         part = fresh(base(scores)[kept])
         found = base(self.compute_mask(part, fresh(np.ones_like(part.primal))))
-        new = np.array(base(mask))
+        new = copied(base(mask))
         new[kept] = found
         return fresh(new)
 
@@ -113,10 +115,11 @@ def _count(amount: Any, size: int) -> int:
     return int(amount)
 
 
-def _dropped(size: int, places: Any) -> Any:
+def _dropped(size: int, places: Any, t: Any) -> Any:
+    """Ones, but 0 at some places; where a tensor lies."""
     mask = np.ones(size)
-    mask[places] = 0
-    return mask
+    mask[on_host(places)] = 0
+    return beside(mask, base(t))
 
 
 class Identity(BasePruningMethod):
@@ -140,7 +143,7 @@ class RandomUnstructured(BasePruningMethod):
         """1, but 0 for the first of an order."""
         size = base(t).size
         places = self._order(t)[: _count(self.amount, size)]
-        return fresh(_dropped(size, places).reshape(base(t).shape))
+        return fresh(_dropped(size, places, t).reshape(base(t).shape))
 
 
 class L1Unstructured(RandomUnstructured):
@@ -167,7 +170,7 @@ class RandomStructured(BasePruningMethod):
         places = self._order(t)[: _count(self.amount, size)]
         shape = [1] * base(t).ndim
         shape[self.dim] = size
-        return fresh(base(default_mask) * _dropped(size, places).reshape(shape))
+        return fresh(base(default_mask) * _dropped(size, places, t).reshape(shape))
 
 
 class LnStructured(RandomStructured):

@@ -9,6 +9,8 @@ import numpy as np
 from lantern.errors import EagerError, OptionError
 from lantern.torch import methods
 from lantern.torch.creation import full
+from lantern.torch.dtypes import type_name
+from lantern.torch.places import beside, on_host
 from lantern.torch.tensor import Tensor, fresh
 from lantern.value import base
 
@@ -74,6 +76,11 @@ def pack_padded_sequence(
         batch_first: whether the first axis is the batch, not time.
         enforce_sorted: whether to insist on the longest first.
     """
+    if isinstance(lengths, Tensor) and lengths.is_cuda:
+        raise EagerError(
+            f"'lengths' argument should be a 1D CPU int64 tensor, but got "
+            f"{lengths.ndim}D {lengths.device} {type_name(base(lengths).dtype)} tensor"
+        )
     sizes = np.asarray(base(lengths)).astype(np.int64)
     if (sizes <= 0).any():
         raise EagerError(
@@ -91,7 +98,7 @@ def pack_padded_sequence(
             )
     else:
         places = np.argsort(-sizes, kind="stable")
-        order, sizes = fresh(places), sizes[places]
+        order, sizes = fresh(beside(places, base(input))), sizes[places]
         input = input.index_select(0 if batch_first else 1, order)
     x = input.transpose(0, 1) if batch_first else input
     counts = (sizes[None] > np.arange(sizes[0])[:, None]).sum(1)
@@ -132,7 +139,7 @@ def pad_packed_sequence(
     lengths = (counts[:, None] > np.arange(n)[None]).sum(0).astype(np.int64)
     if sequence.unsorted_indices is not None:
         x = x.index_select(0 if batch_first else 1, sequence.unsorted_indices)
-        lengths = lengths[base(sequence.unsorted_indices)]
+        lengths = lengths[on_host(base(sequence.unsorted_indices))]
     return x, fresh(lengths)
 
 
@@ -162,7 +169,7 @@ def unpad_sequence(
 ) -> list[Tensor]:
     """The sequences without their padding."""
     x = padded_sequences if batch_first else padded_sequences.transpose(0, 1)
-    return [x[i, : int(n)] for i, n in enumerate(base(lengths))]
+    return [x[i, : int(n)] for i, n in enumerate(on_host(base(lengths)))]
 
 
 def pack_sequence(
