@@ -17,6 +17,7 @@ from lantern.errors import ArgumentError, LanternError, RuleError
 from lantern.inside import levels_of, read_only
 from lantern.op import register_rule, start
 from lantern.saving import kept
+from lantern.sharing import NOTHING, Reads
 from lantern.tree import is_leaf, tree_leaves, tree_map, tree_structure
 from lantern.value import UNTRACKED, Rule, Value
 
@@ -38,9 +39,11 @@ class Run:
         wanted: for each leaf, whether that derivative tracks it.
         form: the structure of the result, once it is known.
         first: the identities of the leaves that the rule was first started on.
+        residuals: what the body gives from its forward to its backward step.
         saved: what the body keeps for the case that it is started on them again.
         mapped: whether it belongs to a ``vmap``, which starts it once for each example.
         statics: the other arguments, as they were when the operation was used.
+        reads: what its functions read besides all these.
     """
 
     __slots__ = (
@@ -51,6 +54,8 @@ class Run:
         "level",
         "mapped",
         "name",
+        "reads",
+        "residuals",
         "saved",
         "simple",
         "statics",
@@ -60,6 +65,7 @@ class Run:
 
     first: list[int] | None
     form: Any
+    residuals: Any
     saved: Any
 
     def __init__(self, name: str, body: Function, trees: Any, broadcasts: bool) -> None:
@@ -67,6 +73,7 @@ class Run:
         self.trees, self.saved, self.first = trees, None, None
         self.simple = all(type(tree) is int for tree in trees)
         self.level, self.mapped, self.statics = 0, False, list[Any]()
+        self.reads, self.residuals = NOTHING, ()
         self.wanted: list[bool] = []
 
     def on(self, leaves: Sequence[Any]) -> "Run":
@@ -82,6 +89,7 @@ class Run:
             return self
         other = Run(self.name, self.body, self.trees, self.broadcasts)
         other.wanted, other.first, other.statics = self.wanted, own, self.statics
+        other.reads = self.reads
         inside = {level.level for leaf in leaves for level in levels_of(leaf)}
         if self.level not in inside:  # else a newer derivative has started it
             other.level = self.level
@@ -93,6 +101,11 @@ class Run:
             return tuple(leaves)
         operands: tuple[Any, ...] = tree_map(leaves.__getitem__, self.trees)
         return operands
+
+    def others(self) -> list[tuple[str, Any]]:
+        """What the rule is given besides its operands, with names for messages."""
+        found = [("a static argument", x) for x in self.statics]
+        return found + [("a residual", x) for x in tree_leaves(self.residuals)]
 
     def fail(self, what: str, remedy: str) -> RuleError:
         """The error of a rule that broke the protocol."""
@@ -178,13 +191,19 @@ def _shared_rule(*leaves: Any, run: Run, tangent: Any = None) -> Rule:
     origin, run = run, run.on(leaves)
     views, originals = shown(leaves)
     body: Generator[Any, Any, Any] = run.body(run, *run.place(views))
+    reads, unchanged = run.reads, None
     try:
-        value = run.flat(next(body), originals)
+        pair = reads.start(run, lambda: [next(body)])
     except StopIteration:
         raise run.fail("the rule yields nothing", "Yield the result first") from None
-    del leaves, views, originals  # what the body does not keep is free
+    if reads.keep is not None:
+        pair, unchanged = reads.started(run, pair, body, leaves)
+    value = run.flat(pair.pop(), originals)
+    del leaves, views, originals, pair  # what the body does not keep is free
     origin.form = run.form
     z_bar = yield (value, value := None)[0]
+    if unchanged is not None:
+        unchanged.check()
     z_bar = tuple(map(read_only, z_bar)) if type(z_bar) is tuple else read_only(z_bar)
     answer = run.structured(z_bar)  # sent once: ``yield from`` a tuple takes None only
     for tree in run.trees:
@@ -249,6 +268,7 @@ def apply(
     operands: Sequence[Any],
     tangent: Function | None = None,
     statics: Sequence[Any] = (),
+    reads: Reads | None = None,
 ) -> Any:
     """Run a custom operation for the innermost derivative among its operands."""
     leaves, trees = list(operands), tuple(range(len(operands)))
@@ -264,6 +284,9 @@ def apply(
         run.mapped, run.wanted = True, [any(levels_of(x)) for x in leaves]
     run.level = prompt.level
     run.statics = [kept(prompt, x) if hasattr(x, "dtype") else x for x in statics]
+    if reads is not None:
+        run.reads = reads
+        reads.belong_to(prompt)
     how: dict[str, Any] = {"run": run}
     if tangent is not None:
         how["tangent"] = functools.partial(tangent, run)
@@ -330,7 +353,7 @@ def custom_rule(rule: Function | None = None, *, kind: str = "general") -> Any:
 
     def function(*args: Any, **statics: Any) -> Any:
         if len(args) == len(signature.parameters) == count:
-            return apply(name, kind, lambda run, *x: rule(*x), args)
+            return apply(name, kind, lambda run, *x: rule(*x), args, reads=Reads(rule))
         bound = signature.bind(*args, **statics)
         bound.apply_defaults()
         others, names = bound.args[count:], tuple(bound.kwargs)
@@ -340,7 +363,8 @@ def custom_rule(rule: Function | None = None, *, kind: str = "general") -> Any:
             return rule(*operands, *run.statics[: len(others)], **by_name)
 
         every = (*others, *bound.kwargs.values())
-        return apply(name, kind, body, bound.args[:count], statics=every)
+        operands = bound.args[:count]
+        return apply(name, kind, body, operands, statics=every, reads=Reads(rule))
 
     return functools.update_wrapper(function, rule)
 

@@ -19,7 +19,7 @@ from lantern.errors import ArgumentError, ConvergenceError, ShapeError
 from lantern.inside import detached
 from lantern.namespace import namespace
 from lantern.reverse import vjp
-from lantern.surroundings import Unchanged
+from lantern.surroundings import Steady
 from lantern.tree import tree_leaves, tree_map, tree_structure
 from lantern.value import base, is_complex, is_tracked, zeros_like
 
@@ -73,7 +73,7 @@ def fixed_point(
     """
     where = "fixed_point"
     check_function(where, f)
-    f, start = Unchanged(where, f), _plain_start(where, x0)
+    f, start = Steady(where, f), _plain_start(where, x0)
 
     def residual(x: Any, *args: Any) -> Any:
         return tree_map(lambda fx, x: fx - x, f(x, *args), x)
@@ -136,7 +136,7 @@ def root(
         Griewank and Walther (2008), section 15.1.
     """
     check_function("root", f)
-    f, start = Unchanged("root", f), _plain_start("root", x0)
+    f, start = Steady("root", f), _plain_start("root", x0)
     if not is_number(start) or is_complex(start):
         raise ArgumentError(
             f"root: x0 must be one real number or array, got {tree_structure(start)}. "
@@ -154,7 +154,7 @@ def root(
 
 def _found_from(
     start: Any,
-    f: Unchanged,
+    f: Steady,
     residual: Function,
     search: Function,
     linear: Function,
@@ -171,7 +171,7 @@ def _found_from(
 
 
 def _solution(
-    f: Unchanged, residual: Function, search: Function, linear: Function, args: Any
+    f: Steady, residual: Function, search: Function, linear: Function, args: Any
 ) -> Any:
     """The x with ``residual(x, *args) == 0``, differentiable by args.
 
@@ -187,8 +187,7 @@ def _solution(
 
     def body(run: Run, *args: Any) -> Any:
         if run.saved is None:  # one search, however often the rule is started
-            f.remember()
-            run.saved = _solution(f, residual, search, linear, args)
+            run.saved = f.settle(lambda: _solution(f, residual, search, linear, args))
         x = run.saved
         x_bar = yield x
 

@@ -21,6 +21,7 @@ Operands arrive as primals. A contribution that costs much is best yielded as a 
 import functools
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from inspect import CO_VARARGS, CO_VARKEYWORDS, isgeneratorfunction
 from operator import attrgetter
 from types import CodeType
@@ -272,6 +273,8 @@ def _register(rule: RuleFunction, kind: str) -> Function:
             f"{rule.__name__}: a rule is a generator function. Yield the value to the "
             f"rest of the program, then one contribution for each operand."
         )
+    if not rule.__module__.startswith("lantern."):
+        _refuse_arrays(rule)
     variadic = bool(code.co_flags & CO_VARARGS)
     arity = -1 if variadic else code.co_posonlyargcount
     if arity == 0:
@@ -301,6 +304,18 @@ def _register(rule: RuleFunction, kind: str) -> Function:
     return function
 
 
+def _refuse_arrays(rule: RuleFunction) -> None:
+    """Refuse a user's rule that reads arrays which may change: nobody would notice."""
+    reading = import_module("lantern.unchanged").writable(rule)
+    if reading is not None:
+        raise RuleError(
+            f"{rule.__name__}: the rule reads the array {reading}, which may be "
+            f"written to before its backward step. Make it an operand or an option; "
+            f"mark it with {reading}.setflags(write=False), if it never changes; or "
+            f"use lantern.custom_rule, which looks whether it has changed."
+        )
+
+
 def register_rule(rule: RuleFunction, kind: str) -> RuleFunction:
     """Give a rule of any number of operands its kind, without making it an operation.
 
@@ -322,7 +337,8 @@ def op(rule: RuleFunction) -> Function:
         A function of the same parameters, for plain and for tracked values.
 
     Raises:
-        RuleError: if ``rule`` is no generator function or has no operand.
+        RuleError: if ``rule`` is no generator function or has no operand, or reads an
+            array that it closes over, or a global one, and that is not read-only.
 
     Example:
         >>> import lantern

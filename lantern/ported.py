@@ -9,6 +9,7 @@ from lantern.checks import is_number
 from lantern.custom import Run, apply, numbered, shown
 from lantern.errors import ArgumentError, RuleError
 from lantern.reverse import vjp
+from lantern.sharing import Reads
 from lantern.tree import tree_leaves, tree_map, tree_structure
 from lantern.value import base, is_tracked, zeros_like
 
@@ -122,14 +123,18 @@ class custom_vjp(_Ported):  # noqa: N801  # JAX's name, used as a decorator
         statics = [x for i, x in enumerate(args_) if i not in chosen]
 
         def body(run: Run, *operands: Any) -> Any:
+            given = tuple(tree_leaves(operands))
             if run.saved is None:  # fwd runs once, however often bwd does
-                run.saved = fwd(*_merged(chosen, operands, run.statics))
-            del operands  # only the residuals are kept
-            if type(run.saved) is not tuple or len(run.saved) != 2:
-                raise run.fail(
-                    f"fwd returned {type(run.saved).__name__}",
-                    "Return a pair: the result and the residuals for bwd",
-                )
+                pair = fwd(*_merged(chosen, operands, run.statics))
+                if type(pair) is not tuple or len(pair) != 2:
+                    raise run.fail(
+                        f"fwd returned {type(pair).__name__}",
+                        "Return a pair: the result and the residuals for bwd",
+                    )
+                run.saved = run.reads.secured(pair, (*given, *run.statics))
+                run.residuals = run.saved[1]
+                del pair
+            del operands, given  # only the residuals are kept
             value, residuals = run.saved
             z_bar = yield value
             contributions = bwd(*run.statics, residuals, z_bar)
@@ -141,7 +146,8 @@ class custom_vjp(_Ported):  # noqa: N801  # JAX's name, used as a decorator
                 )
             yield from contributions
 
-        return apply(self.name, "general", body, operands, statics=statics)
+        reads = Reads(there=(fwd,), back=(bwd,))
+        return apply(self.name, "general", body, operands, statics=statics, reads=reads)
 
 
 def _merged(
@@ -258,8 +264,10 @@ class custom_jvp(_Ported):  # noqa: N801  # JAX's name, used as a decorator
 
         def body(run: Run, *operands: Any) -> Any:
             if run.saved is None:
-                run.saved = self.fun(*_merged(chosen, operands, run.statics))
-            value = run.saved
+                given = tuple(tree_leaves(operands))
+                pair = [self.fun(*_merged(chosen, operands, run.statics))]
+                run.saved = run.reads.secured(pair, (*given, *run.statics))
+            (value,) = run.saved
             z_bar = yield value
             leaves = list(tree_leaves(operands))
             wanted = [i for i, w in enumerate(run.wanted) if w]
@@ -273,7 +281,8 @@ class custom_jvp(_Ported):  # noqa: N801  # JAX's name, used as a decorator
             contributions = _filled([None] * len(leaves), wanted, x_bars)
             yield from run.place(contributions)
 
-        return apply(self.name, "stated", body, operands, moved, statics)
+        reads = Reads(there=(self.fun,), back=(rule,))
+        return apply(self.name, "stated", body, operands, moved, statics, reads)
 
 
 def _tangent(run: Run, value: Any, tangent: Any, originals: dict[int, Any]) -> Any:

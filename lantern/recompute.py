@@ -14,9 +14,11 @@ from lantern.inside import plain
 from lantern.namespace import namespace
 from lantern.quieting import is_quiet, quiet
 from lantern.reverse import Reverse, frozen
+from lantern.saving import is_array, kept
 from lantern.several import Several, part
 from lantern.surroundings import Surroundings, reachable
 from lantern.tree import tree_leaves, tree_map
+from lantern.unchanged import Unchanged, readings
 from lantern.value import Level, Receiver, Value, base
 
 __all__ = ["checkpoint", "remat", "remat_loop"]
@@ -43,8 +45,8 @@ def checkpoint(f: Function) -> Function:
         each backward pass.
 
     Raises:
-        MutationError: in the backward pass, if the second run gave another result:
-            something that f reads was changed in between.
+        MutationError: in the backward pass, if an array that f reads was changed in
+            between, or the second run gave another result.
         ArgumentError: if f closes over a value of an inner derivative, in a way that
             does not show, and is called with values of an outer one; or if it is left
             early (``early_exit``) with a value that it has computed.
@@ -85,6 +87,9 @@ def _innermost(leaves: Any) -> Level | None:
 def _checkpoint(f: Function, args: Any, kwargs: Any, level: Reverse) -> Any:
     """The first run: its result, tracked by a receiver that will run f again."""
     surroundings = Surroundings(f, (args, kwargs))
+    keep = functools.partial(kept, level)
+    given = tree_map(lambda x: keep(x) if is_array(x) else x, (args, kwargs))
+    unchanged = Unchanged("checkpoint", readings((surroundings.f,)).found, keep)
     try:
         with quiet(level):
             y = surroundings.f(*args, **kwargs)
@@ -92,12 +97,13 @@ def _checkpoint(f: Function, args: Any, kwargs: Any, level: Reverse) -> Any:
         _check_left_with(leaving.value, (args, kwargs), level)
         raise
     surroundings.end()
+    unchanged.forgive()
     own = _own(y, level)
     if not own:
         return y
     whole = Several()
     whole.primal, whole.prompt = tuple(x.primal for x in own), level
-    segment = Segment(surroundings, args, kwargs, level, y)
+    segment = Segment(surroundings, unchanged, given, level, y)
     whole.receiver = Again(segment)
     level.suspend(whole.receiver)
     parts = (part(whole, i) for i in range(len(own)))
@@ -146,13 +152,18 @@ class Segment:
     """
 
     __name__ = "checkpoint"
-    __slots__ = ("answer", "args", "kwargs", "level", "marks", "surroundings")
+    __slots__ = ("answer", "given", "level", "marks", "surroundings", "unchanged")
 
     def __init__(
-        self, surroundings: Surroundings, args: Any, kwargs: Any, level: Reverse, y: Any
+        self,
+        surroundings: Surroundings,
+        unchanged: Unchanged,
+        given: tuple[Any, Any],
+        level: Reverse,
+        y: Any,
     ) -> None:
-        self.surroundings = surroundings
-        self.args, self.kwargs, self.level = args, kwargs, level
+        self.surroundings, self.unchanged = surroundings, unchanged
+        self.given, self.level = given, level
         self.marks = [_mark(x) for x in _own(y, level)]
         self.answer: Any = None
 
@@ -184,7 +195,9 @@ class Segment:
             level.waiting, level.suspend, level.begin = before
 
     def _seed(self, y_bars: dict[int, Any]) -> Any:
-        own = _own(self.surroundings.f(*self.args, **self.kwargs), self.level)
+        self.unchanged.check()
+        args, kwargs = self.given
+        own = _own(self.surroundings.f(*args, **kwargs), self.level)
         marks = [_mark(y) for y in own]
         if len(marks) != len(self.marks) or not all(map(_agree, marks, self.marks)):
             raise MutationError(

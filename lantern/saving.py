@@ -11,8 +11,11 @@ from typing import Any, NamedTuple
 from weakref import ref
 
 __all__ = [
+    "SMALL",
     "Mutable",
+    "changed",
     "copied",
+    "is_array",
     "is_promised",
     "keep",
     "keep_as_it_is",
@@ -20,10 +23,11 @@ __all__ = [
     "owned",
     "register_mutable",
     "unchanged",
+    "waits",
 ]
 
 # Up to so many bytes, to copy takes less time than to compare.
-_SMALL = 4096
+SMALL = 4096
 _NOTHING = (lambda: None, lambda: None)
 
 
@@ -76,6 +80,27 @@ def unchanged(x: Any, copy: Any) -> bool:
     return mutable is not None and mutable.same is not None and mutable.same(x, copy)
 
 
+def changed(x: Any, copy: Any) -> bool:
+    """Whether an array has other bytes than an earlier copy, however long it takes."""
+    if unchanged(x, copy):
+        return False
+    same_form = x.shape == copy.shape and x.dtype == copy.dtype
+    return not same_form or bool(x.tobytes() != copy.tobytes())
+
+
+def is_array(x: Any) -> bool:
+    """Whether a value is an array, which its owner may change."""
+    kind = type(x)
+    if kind not in _types:
+        _mutable(kind)
+    return _types[kind] is not None and hasattr(kind, "dtype")
+
+
+def waits(level: Any) -> bool:
+    """Whether the rules of a derivative wait, and so keep what they need."""
+    return type(level).keep is not keep_as_it_is
+
+
 def owned(x: Any, taken: set[int]) -> Any:
     """An array that nobody else holds: a copy of a view, or of one that is taken.
 
@@ -99,7 +124,7 @@ def kept(level: Any, x: Any) -> Any:
 
 def keep(level: Any, mutable: Mutable, x: Any) -> Any:
     """A constant that its owner may change, as rules that wait may keep it."""
-    if mutable.same is None or x.nbytes <= _SMALL:
+    if mutable.same is None or x.nbytes <= SMALL:
         return mutable.copy(x)
     if is_promised(x):
         return x

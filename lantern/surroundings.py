@@ -13,10 +13,10 @@ from itertools import islice
 from types import CellType, CodeType, FunctionType, MethodType
 from typing import Any
 
-from lantern.errors import MutationError
 from lantern.tree import tree_leaves
+from lantern.unchanged import Unchanged, readings
 
-__all__ = ["Surroundings", "Unchanged", "reachable"]
+__all__ = ["Steady", "Surroundings", "reachable"]
 
 Function = Callable[..., Any]
 
@@ -69,7 +69,7 @@ class Surroundings:
             write(state)
 
 
-class Unchanged:
+class Steady:
     """A function that is called again later, and must then read what it reads now.
 
     The variables that it closes over keep their present values.
@@ -79,28 +79,29 @@ class Unchanged:
         f: the function.
 
     Attributes:
-        read: the arrays that it is known to read, each with the hash of its bytes.
+        unchanged: what it has read, once that matters.
     """
 
-    __slots__ = ("f", "read", "where")
+    __slots__ = ("f", "unchanged", "where")
 
     def __init__(self, where: str, f: Function) -> None:
         self.where, self.f = where, with_own_variables(f)
-        self.read: list[tuple[Any, int]] = []
+        self.unchanged: Unchanged | None = None
 
-    def remember(self) -> None:
-        """From now on, no array may change that the function reads."""
-        arrays = (x for x in reachable(self.f) if hasattr(x, "__array_interface__"))
-        self.read = [(x, hash(x.tobytes())) for x in arrays]
+    def settle(self, body: Callable[[], Any]) -> Any:
+        """Run a body that calls the function; from then on, what that reads counts."""
+        if self.unchanged is not None:
+            return body()
+        unchanged = Unchanged(self.where, readings((self.f,)).found)
+        value = body()
+        unchanged.forgive()
+        self.unchanged = unchanged
+        return value
 
     def __call__(self, *args: Any) -> Any:
         """Call the function."""
-        if any(hash(x.tobytes()) != known for x, known in self.read):
-            raise MutationError(
-                f"{self.where}: f reads an array that was changed after the solution "
-                f"was found, and before its derivative. Pass it as an argument, or a "
-                f"copy of it."
-            )
+        if self.unchanged is not None:
+            self.unchanged.check()
         return self.f(*args)
 
 

@@ -5,14 +5,13 @@ in which rules are suspended, so that one comparison tells whether a rule is old
 the last write of all; only then is it looked at more closely.
 """
 
-import dis
 import weakref
 from collections.abc import Iterable
-from functools import cache
 from itertools import count
 from typing import Any
 
 from lantern.errors import EagerError
+from lantern.names import read_later
 from lantern.tensor.namespace import buffers
 
 __all__ = ["check_arrays", "last_write", "order", "owner", "saved_arrays", "written"]
@@ -78,38 +77,8 @@ def saved_arrays(rule: Any, contributions: int) -> Iterable[Any]:
     """
     while rule is not None and rule.gi_frame is not None:
         frame = rule.gi_frame
-        read = _read_later(frame.f_code, frame.f_lasti, contributions)
+        read = read_later(frame.f_code, frame.f_lasti, contributions).own
         for name, x in frame.f_locals.items():
             if type(x) in buffers and name in read:
                 yield x
         rule = rule.gi_yieldfrom
-
-
-@cache
-def _read_later(code: Any, at: int, yields: int) -> set[str]:
-    """The names that code can read behind an instruction, up to a number of yields.
-
-    Args:
-        code: of a generator.
-        at: where it is suspended.
-        yields: how often it is resumed after the first time.
-    """
-    row = list(dis.get_instructions(code))
-    places = {instruction.offset: i for i, instruction in enumerate(row)}
-    names: set[str] = set()
-    seen = set()
-    waiting = [(places[at] + 1, yields)]
-    while waiting:
-        state = i, left = waiting.pop()
-        if state in seen or i == len(row):
-            continue
-        seen.add(state)
-        name, value = row[i].opname, row[i].argval
-        if "LOAD_FAST" in name or name in ("LOAD_DEREF", "LOAD_CLOSURE"):
-            names.update(value if isinstance(value, tuple) else (value,))
-        if row[i].opcode in dis.hasjrel or row[i].opcode in dis.hasjabs:
-            waiting.append((places[value], left))
-        last = name == "YIELD_VALUE" and left == 1
-        if not last and not name.startswith(("JUMP", "RETURN", "RAISE", "RERAISE")):
-            waiting.append((i + 1, left - (name == "YIELD_VALUE")))
-    return names

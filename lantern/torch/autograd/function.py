@@ -1,12 +1,15 @@
 """Operations that a program defines itself, with a backward step of its own."""
 
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import wraps
 from typing import Any
 
+import numpy as np
+
 from lantern.errors import EagerError, MissingRuleError
 from lantern.op import op
+from lantern.sharing import shared
 from lantern.torch.eager import AMBIENT, Recorder
 from lantern.torch.modes import no_grad, set_grad_enabled
 from lantern.torch.operators import is_recorded
@@ -18,6 +21,8 @@ from lantern.torch.tensor import (
     plain_cotangent,
     torch_face,
 )
+from lantern.torch.versions import check_arrays, last_write, order
+from lantern.unchanged import Reading, Unchanged, readings
 from lantern.value import Rule, Value, base
 
 __all__ = ["Context", "Function", "once_differentiable"]
@@ -54,6 +59,8 @@ class Context:
     def __init__(self) -> None:
         self._saved: tuple[Any, ...] = ()
         self._constant: tuple[int, ...] = ()
+        self._since = 0
+        self._unchanged: Unchanged | None = None
 
     def save_for_backward(self, *tensors: Any) -> None:
         """Keep tensors for the backward step."""
@@ -63,8 +70,44 @@ class Context:
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
-        """What ``save_for_backward`` kept."""
+        """What ``save_for_backward`` kept.
+
+        Raises:
+            EagerError: if one was written to meanwhile.
+        """
+        self._check(self._saved)
         return tuple(x.tensor() if isinstance(x, _Output) else x for x in self._saved)
+
+    def settle(self, backward: Any) -> None:
+        """The forward step is over: what the backward step will read must not change.
+
+        Saved tensors are looked at when they are read, what else lies in the context
+        or is closed over at the beginning of the backward step.
+        """
+        self._since = next(order)
+        arrays = [x for x in vars(self).values() if type(x) is np.ndarray]
+        search = readings((backward,))
+        search.found += [Reading("an array of ctx", x) for x in shared(arrays)]
+        self._unchanged = Unchanged("backward", search.found)
+
+    def check(self) -> None:
+        """Raise if something that lies in the context has been written to."""
+        self._check(vars(self).values())
+        name = None if self._unchanged is None else self._unchanged.changes()
+        if name is not None:
+            raise EagerError(
+                f"one of the variables needed for gradient computation has been "
+                f"modified by an inplace operation: {name}, which the backward step "
+                f"reads. Save a copy of it, or make a new array instead of writing to "
+                f"this one."
+            )
+
+    def _check(self, values: Iterable[Any]) -> None:
+        tensors = [base(x) for x in values if isinstance(x, Tensor)]
+        outputs = [x.primal for x in values if isinstance(x, _Output)]
+        arrays = [x for x in tensors + outputs if type(x) is np.ndarray]
+        if self._since and self._since < last_write[0]:
+            check_arrays(self._since, arrays)
 
     def mark_non_differentiable(self, *outputs: Any) -> None:
         """Say that results have no derivative."""
@@ -118,6 +161,7 @@ def _custom(*operands: Any, function: Any, context: Any, outputs: Any) -> Rule:
     several = type(plain) is tuple
     z_bar = yield (plain, plain := None)[0]
     z_bars = [torch_face(z) for z in (z_bar if several else (z_bar,))]
+    context.check()
     with set_grad_enabled(tracked or any(z.requires_grad for z in z_bars)):
         gradients = function.backward(context, *z_bars)
     gradients = gradients if isinstance(gradients, tuple | list) else (gradients,)
@@ -221,6 +265,7 @@ def _tracked(cls: Any, context: Context, tensors: list[Any], results: Any) -> An
         else x
         for x in context._saved
     )
+    context.settle(cls.backward)
     return tuple(faces) if several else faces[0]
 
 
