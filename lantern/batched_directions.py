@@ -14,7 +14,8 @@ from lantern.batched_values import Batched, Examples
 from lantern.checks import check_result, describe
 from lantern.errors import ArgumentError
 from lantern.forward import jvp
-from lantern.reverse import Reverse, grad, strip, track
+from lantern.inside import strip
+from lantern.reverse import Reverse, grad, track
 from lantern.saving import owned
 from lantern.tensor import linalg
 from lantern.tensor.manipulation import as_array, broadcast_to, moveaxis, reshape

@@ -13,8 +13,8 @@ from lantern.checks import (
     named_positions,
 )
 from lantern.errors import ArgumentError, ShapeError
+from lantern.inside import frozen
 from lantern.namespace import namespace
-from lantern.reverse import frozen
 from lantern.saving import owned
 from lantern.tensor.manipulation import as_array, broadcast_to, moveaxis
 from lantern.tree import tree_leaves, tree_map, tree_structure

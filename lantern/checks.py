@@ -11,6 +11,7 @@ from lantern.tree import tree_leaves, tree_map
 from lantern.value import Level, Value, base, is_complex
 
 __all__ = [
+    "FIRST",
     "by_names",
     "check_driver",
     "check_function",
@@ -19,6 +20,7 @@ __all__ = [
     "check_result",
     "check_scalar",
     "choose",
+    "chosen_by",
     "describe",
     "is_number",
     "isolate",
@@ -106,6 +108,25 @@ def choose(where: str, argnums: Any, args: Sequence[Any]) -> Sequence[int]:
             f"{where}: argnums={argnums!r} names an argument twice. Name each once."
         )
     return chosen
+
+
+class _Unsaid(int):
+    """Argnums that nobody has given: the first argument."""
+
+
+FIRST: Any = _Unsaid(0)
+
+
+def chosen_by(where: str, argnums: Any, argnum: Any) -> Any:
+    """What was given under one of two names: JAX's argnums, HIPS autograd's argnum."""
+    if argnum is None:
+        return 0 if argnums is FIRST else argnums
+    if argnums is not FIRST and argnums is not None:
+        raise ArgumentError(
+            f"{where}: argnums={argnums!r} and argnum={argnum!r} are two names of one "
+            f"thing. Give one of them."
+        )
+    return argnum
 
 
 def by_names(argnums: Any) -> bool:

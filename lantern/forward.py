@@ -7,10 +7,11 @@ from lantern import saving
 from lantern.checks import check_function, check_like, check_result, pair
 from lantern.conjugation import is_adjoint
 from lantern.errors import ArgumentError
+from lantern.inside import frozen, strip
 from lantern.namespace import namespace
 from lantern.number import in_kind_of
 from lantern.op import kind_of, operand_count, value_class
-from lantern.reverse import Reverse, frozen, strip, track
+from lantern.reverse import Reverse, track
 from lantern.tree import tree_leaves, tree_map
 from lantern.value import (
     Level,

@@ -5,9 +5,10 @@ from typing import Any
 
 from lantern.namespace import namespace
 from lantern.saving import copied
+from lantern.tree import tree_map
 from lantern.value import UNTRACKED, Level, Value, base, is_tracked
 
-__all__ = ["detached", "levels_of", "plain", "read_only"]
+__all__ = ["detached", "frozen", "levels_of", "plain", "read_only", "strip"]
 
 
 def levels_of(x: Any) -> Iterator[Level]:
@@ -46,3 +47,22 @@ def read_only(x: Any) -> Any:
     except AttributeError:  # arrays of other libraries have no such flag
         return namespace(x).array(x)
     return view
+
+
+def frozen(tree: Any) -> Any:
+    """A structure like ``tree`` with its buffers as the tensors that they are now."""
+    return tree_map(lambda x: x.frozen() if isinstance(x, Value) else x, tree)
+
+
+def strip(tree: Any, level: Level, fresh: bool = False) -> Any:
+    """A structure like ``tree`` with the values of a derivative made plain.
+
+    Where rules will need what the values hold (``fresh``), copies are returned.
+    """
+
+    def plain(leaf: Any) -> Any:
+        if not isinstance(leaf, Value) or leaf.prompt is not level:
+            return leaf
+        return copied(leaf.primal) if fresh else leaf.primal
+
+    return tree_map(plain, tree)

@@ -11,7 +11,7 @@ from lantern.batched_directions import (
     forward,
     reverse,
 )
-from lantern.checks import check_function, isolate, pair
+from lantern.checks import FIRST, check_function, chosen_by, isolate, pair
 from lantern.reverse import Argnums
 from lantern.tree import tree_map
 from lantern.value import unwrapped
@@ -23,9 +23,11 @@ Function = Callable[..., Any]
 
 def jacfwd(
     f: Function,
-    argnums: Argnums = 0,
+    argnums: Argnums = FIRST,
     has_aux: bool = False,
     holomorphic: bool = False,
+    *,
+    argnum: Argnums | None = None,
 ) -> Function:
     """The function that returns the Jacobian of f, by forward mode.
 
@@ -34,7 +36,7 @@ def jacfwd(
 
     Args:
         f: takes and returns any structures of numbers and arrays.
-        argnums: which arguments to differentiate, as in ``grad``.
+        argnums, argnum: which arguments to differentiate, as in ``grad``.
         has_aux: whether f returns ``(value, aux)``; the result is then a pair too.
         holomorphic: promise that f is holomorphic in complex arguments.
 
@@ -58,14 +60,17 @@ def jacfwd(
     References:
         Griewank and Walther (2008), section 3.1: vector mode.
     """
-    return _transform("jacfwd", forward, f, argnums, has_aux, holomorphic)
+    chosen = chosen_by("jacfwd", argnums, argnum)
+    return _transform("jacfwd", forward, f, chosen, has_aux, holomorphic)
 
 
 def jacrev(
     f: Function,
-    argnums: Argnums = 0,
+    argnums: Argnums = FIRST,
     has_aux: bool = False,
     holomorphic: bool = False,
+    *,
+    argnum: Argnums | None = None,
 ) -> Function:
     """The function that returns the Jacobian of f, by reverse mode.
 
@@ -74,7 +79,7 @@ def jacrev(
 
     Args:
         f: takes and returns any structures of numbers and arrays.
-        argnums: which arguments to differentiate, as in ``grad``.
+        argnums, argnum: which arguments to differentiate, as in ``grad``.
         has_aux: whether f returns ``(value, aux)``; the result is then a pair too.
         holomorphic: promise that f is holomorphic in complex arguments. For a real f of
             complex arguments x + iy the entries are df/dx + i df/dy, as ``grad``'s are.
@@ -97,14 +102,17 @@ def jacrev(
     References:
         Griewank and Walther (2008), section 3.2: vector mode.
     """
-    return _transform("jacrev", reverse, f, argnums, has_aux, holomorphic)
+    chosen = chosen_by("jacrev", argnums, argnum)
+    return _transform("jacrev", reverse, f, chosen, has_aux, holomorphic)
 
 
 def jacobian(
     f: Function,
-    argnums: Argnums = 0,
+    argnums: Argnums = FIRST,
     has_aux: bool = False,
     holomorphic: bool = False,
+    *,
+    argnum: Argnums | None = None,
 ) -> Function:
     """The function that returns the Jacobian of f, by the mode that needs less.
 
@@ -113,7 +121,7 @@ def jacobian(
 
     Args:
         f: takes and returns any structures of numbers and arrays.
-        argnums: which arguments to differentiate, as in ``grad``.
+        argnums, argnum: which arguments to differentiate, as in ``grad``.
         has_aux: whether f returns ``(value, aux)``; the result is then a pair too.
         holomorphic: promise that f is holomorphic in complex arguments.
 
@@ -136,6 +144,7 @@ def jacobian(
         >>> jacobian(lambda x: np.outer(x, x)).mode(np.ones(2))
         'forward'
     """
+    argnums = chosen_by("jacobian", argnums, argnum)
     differentiated = _transform("jacobian", either, f, argnums, has_aux, holomorphic)
 
     def mode(*args: Any, **kwargs: Any) -> str:
@@ -150,16 +159,18 @@ def jacobian(
 
 def hessian(
     f: Function,
-    argnums: Argnums = 0,
+    argnums: Argnums = FIRST,
     has_aux: bool = False,
     holomorphic: bool = False,
+    *,
+    argnum: Argnums | None = None,
 ) -> Function:
     """The function that returns the Hessian of f: forward mode over reverse mode.
 
     Args:
         f: takes any structures of numbers and arrays; it returns a number, or a
             structure, whose second derivatives then take the place of each leaf.
-        argnums: which arguments to differentiate, as in ``grad``.
+        argnums, argnum: which arguments to differentiate, as in ``grad``.
         has_aux: whether f returns ``(value, aux)``; the result is then a pair too.
         holomorphic: promise that f is holomorphic in complex arguments.
 
@@ -175,16 +186,19 @@ def hessian(
         array([[4., 2.],
                [2., 0.]])
     """
+    argnums = chosen_by("hessian", argnums, argnum)
     inner = jacrev(f, argnums, has_aux, holomorphic)
     return _transform("hessian", forward, inner, argnums, has_aux, holomorphic)
 
 
-def diag_hessian(f: Function, argnums: Argnums = 0) -> Function:
+def diag_hessian(
+    f: Function, argnums: Argnums = FIRST, *, argnum: Argnums | None = None
+) -> Function:
     """The function that returns the diagonal of the Hessian of f.
 
     Args:
         f: returns one real number.
-        argnums: which arguments to differentiate, as in ``grad``.
+        argnums, argnum: which arguments to differentiate, as in ``grad``.
 
     Returns:
         A function of f's arguments. The result has the structure and shapes of the
@@ -195,7 +209,8 @@ def diag_hessian(f: Function, argnums: Argnums = 0) -> Function:
         >>> diag_hessian(lambda x: (x**3).sum())(np.array([1.0, 2.0]))
         array([ 6., 12.])
     """
-    return _transform("diag_hessian", diagonal, f, argnums, False, False)
+    chosen = chosen_by("diag_hessian", argnums, argnum)
+    return _transform("diag_hessian", diagonal, f, chosen, False, False)
 
 
 def _transform(

@@ -10,10 +10,10 @@ from lantern.contribution import Masked, WithMask
 from lantern.cps import delimit
 from lantern.cps.handler import Unwind
 from lantern.errors import ArgumentError, MutationError
-from lantern.inside import plain
+from lantern.inside import frozen, plain
 from lantern.namespace import namespace
 from lantern.quieting import is_quiet, quiet
-from lantern.reverse import Reverse, frozen
+from lantern.reverse import Reverse
 from lantern.saving import is_array, kept
 from lantern.several import Several, part
 from lantern.surroundings import Surroundings, reachable

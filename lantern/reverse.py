@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 from lantern.checks import (
+    FIRST,
     by_names,
     check_driver,
     check_function,
@@ -12,6 +13,7 @@ from lantern.checks import (
     check_result,
     check_scalar,
     choose,
+    chosen_by,
     describe,
     is_number,
     isolate,
@@ -19,6 +21,7 @@ from lantern.checks import (
 )
 from lantern.cps import delimit, reset, shift
 from lantern.errors import ArgumentError
+from lantern.inside import frozen, strip
 from lantern.number import Number, in_kind_of
 from lantern.op import value_class
 from lantern.saving import copied
@@ -119,25 +122,6 @@ def _checked_leaf(where: str, leaf: Any, dtype: Any) -> Any:
     return float(leaf) if kind in "iu" or isinstance(leaf, int) else leaf
 
 
-def frozen(tree: Any) -> Any:
-    """A structure like ``tree`` with its buffers as the tensors that they are now."""
-    return tree_map(lambda x: x.frozen() if isinstance(x, Value) else x, tree)
-
-
-def strip(tree: Any, level: Level, fresh: bool = False) -> Any:
-    """A structure like ``tree`` with the values of a derivative made plain.
-
-    Where rules will need what the values hold (``fresh``), copies are returned.
-    """
-
-    def plain(leaf: Any) -> Any:
-        if not isinstance(leaf, Value) or leaf.prompt is not level:
-            return leaf
-        return copied(leaf.primal) if fresh else leaf.primal
-
-    return tree_map(plain, tree)
-
-
 def seed(where: str, y: Any, level: Level, holomorphic: bool) -> Any:
     """Check that a result is one number; start its cotangent; make it plain."""
     if type(y) is Number and y.prompt is level and not holomorphic:
@@ -157,11 +141,12 @@ def seed(where: str, y: Any, level: Level, holomorphic: bool) -> Any:
 
 def value_and_grad(
     f: Function,
-    argnums: Argnums = 0,
+    argnums: Argnums = FIRST,
     has_aux: bool = False,
     holomorphic: bool = False,
     *,
     driver: str = "in place",
+    argnum: Argnums | None = None,
 ) -> Function:
     """The function that returns f's value together with its gradient.
 
@@ -175,6 +160,7 @@ def value_and_grad(
             the result is then its complex derivative.
         driver: how the rest of the program is captured (``lantern.cps``): "in place",
             or "switching" for reference and teaching. The results are identical.
+        argnum: another name of argnums, HIPS autograd's.
 
     Returns:
         A function of f's arguments that returns ``(value, gradient)``, or
@@ -194,6 +180,10 @@ def value_and_grad(
     References:
         Wang et al. (2019), section 3.2.
     """
+    if argnum is not None:
+        argnums = chosen_by("value_and_grad", argnums, argnum)
+    elif argnums is FIRST:
+        argnums = 0
     return _differentiate(
         "value_and_grad", f, argnums, has_aux, holomorphic, driver, with_value=True
     )
@@ -201,17 +191,18 @@ def value_and_grad(
 
 def grad(
     f: Function,
-    argnums: Argnums = 0,
+    argnums: Argnums = FIRST,
     has_aux: bool = False,
     holomorphic: bool = False,
     *,
     driver: str = "in place",
+    argnum: Argnums | None = None,
 ) -> Function:
     """The function that returns the gradient of f.
 
     Args:
         f: returns one real number; with ``has_aux`` a pair of it and anything else.
-        argnums: see ``value_and_grad``.
+        argnums, argnum: see ``value_and_grad``.
         has_aux: whether f returns ``(value, aux)``; the result is then a pair too.
         holomorphic: see ``value_and_grad``.
         driver: see ``value_and_grad``.
@@ -233,6 +224,10 @@ def grad(
     References:
         Wang et al. (2019), section 3.2.
     """
+    if argnum is not None:
+        argnums = chosen_by("grad", argnums, argnum)
+    elif argnums is FIRST:
+        argnums = 0
     return _differentiate("grad", f, argnums, has_aux, holomorphic, driver)
 
 

@@ -15,11 +15,12 @@ from lantern import arithmetic
 from lantern.checks import check_function, check_like, check_result
 from lantern.errors import ArgumentError, ShapeError
 from lantern.forward import by_itself, jvp
+from lantern.inside import strip
 from lantern.namespace import namespace
 from lantern.number import in_kind_of
 from lantern.op import kind_of, operand_count, start, value_class
 from lantern.own import product
-from lantern.reverse import strip, track
+from lantern.reverse import track
 from lantern.tree import tree_leaves, tree_map
 from lantern.value import Level, Receiver, Replayable, Value, base, zeros_like
 

@@ -4,8 +4,10 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from lantern.checks import (
+    FIRST,
     check_function,
     check_like,
+    chosen_by,
     describe,
     is_number,
     isolate,
@@ -20,8 +22,9 @@ from lantern.forward import (
     stand_still,
     way,
 )
+from lantern.inside import strip
 from lantern.namespace import namespace
-from lantern.reverse import Reverse, grad, record, strip, vjp
+from lantern.reverse import Argnums, Reverse, grad, record, vjp
 from lantern.saving import owned
 from lantern.tree import tree_leaves, tree_map
 from lantern.value import Receiver, Replayable, Value, base, is_complex, zeros_like
@@ -111,7 +114,15 @@ def _moved(z: Receiver, known: dict[int, list[Any]], i: int) -> Any:
         z.rule = recorded
 
 
-def hvp(f: Function, primals: Any, tangents: Any, has_aux: bool = False) -> Any:
+def hvp(
+    f: Function,
+    primals: Any,
+    tangents: Any,
+    has_aux: bool = False,
+    *,
+    argnums: Argnums | None = None,
+    argnum: Argnums | None = None,
+) -> Any:
     """The product of f's Hessian and a vector, forward over reverse.
 
     It costs a small multiple of f, whatever the number of variables.
@@ -122,6 +133,8 @@ def hvp(f: Function, primals: Any, tangents: Any, has_aux: bool = False) -> Any:
             ``jvp``; a single argument that is no tuple or list may come without one.
         tangents: the vector, in the same form.
         has_aux: whether f returns ``(value, aux)``; the result is then a pair too.
+        argnums, argnum: which of the primals to differentiate, as in ``grad``; the
+            vector and the result are then in the form of these. By default all.
 
     Returns:
         ``H v``, without f's value: for one argument like that argument, for several a
@@ -137,16 +150,28 @@ def hvp(f: Function, primals: Any, tangents: Any, has_aux: bool = False) -> Any:
         (6.0, 4.0)
         >>> hvp(lambda x: x**3, 2.0, 1.0)
         12.0
+        >>> hvp(lambda x, y: x**2 * y, (2.0, 3.0), 1.0, argnums=0)
+        6.0
 
     References:
         Pearlmutter (1994), "Fast exact multiplication by the Hessian".
     """
+    chosen = chosen_by("hvp", argnums, argnum)
+    f, primals = _of_chosen("hvp", f, chosen, primals)
     gradient, points, vectors = _products("hvp", f, primals, tangents, has_aux)
     _, product, *aux = jvp(gradient, points, vectors, has_aux)
     return (product, *aux) if has_aux else product
 
 
-def vhp(f: Function, primals: Any, cotangents: Any, has_aux: bool = False) -> Any:
+def vhp(
+    f: Function,
+    primals: Any,
+    cotangents: Any,
+    has_aux: bool = False,
+    *,
+    argnums: Argnums | None = None,
+    argnum: Argnums | None = None,
+) -> Any:
     """The product of a vector and f's Hessian, reverse over reverse.
 
     It equals ``hvp`` where the Hessian is symmetric; it needs no forward mode.
@@ -156,6 +181,7 @@ def vhp(f: Function, primals: Any, cotangents: Any, has_aux: bool = False) -> An
         primals: the point, as in ``hvp``.
         cotangents: the vector, in the same form.
         has_aux: whether f returns ``(value, aux)``; the result is then a pair too.
+        argnums, argnum: as in ``hvp``.
 
     Returns:
         ``v H``, as in ``hvp``.
@@ -168,6 +194,8 @@ def vhp(f: Function, primals: Any, cotangents: Any, has_aux: bool = False) -> An
         >>> vhp(lambda x, y: x**2 * y, (2.0, 3.0), (1.0, 0.0))
         (6.0, 4.0)
     """
+    chosen = chosen_by("vhp", argnums, argnum)
+    f, primals = _of_chosen("vhp", f, chosen, primals)
     gradient, points, vectors = _products("vhp", f, primals, cotangents, has_aux)
     check_like("vhp", points, vectors)
     _, pullback, *aux = vjp(gradient, *points, has_aux=has_aux)
@@ -177,11 +205,22 @@ def vhp(f: Function, primals: Any, cotangents: Any, has_aux: bool = False) -> An
     return (product, *aux) if has_aux else product
 
 
+def _of_chosen(
+    where: str, f: Function, argnums: Any, primals: Any
+) -> tuple[Function, Any]:
+    """f as a function of some of its arguments, and the point of these."""
+    check_function(where, f)
+    if argnums is None:
+        return f, primals
+    points = primals if isinstance(primals, tuple | list) else (primals,)
+    chosen, call, keys = isolate(where, f, argnums, points, {})
+    return call, chosen[0] if keys is None else tuple(chosen)
+
+
 def _products(
     where: str, f: Function, primals: Any, vectors: Any, has_aux: bool
 ) -> tuple[Function, tuple[Any, ...], tuple[Any, ...]]:
     """The gradient by all arguments, the point and the vector as tuples."""
-    check_function(where, f)
     several = isinstance(primals, tuple | list)
     if several is not isinstance(vectors, tuple | list):
         raise ArgumentError(
@@ -197,9 +236,11 @@ def _products(
 
 def elementwise_grad(
     f: Function,
-    argnums: Any = 0,
+    argnums: Argnums = FIRST,
     has_aux: bool = False,
     holomorphic: bool = False,
+    *,
+    argnum: Argnums | None = None,
 ) -> Function:
     """The function that returns the derivative of each element of f's result.
 
@@ -207,7 +248,7 @@ def elementwise_grad(
         f: works elementwise: each element of its result depends on the elements in the
             same place alone. That is a promise; of a function that mixes elements, each
             column of the Jacobian would be summed. Use ``jacobian`` for such a one.
-        argnums: as in ``grad``.
+        argnums, argnum: as in ``grad``.
         has_aux: whether f returns ``(value, aux)``; the result is then a pair too.
         holomorphic: promise that f is holomorphic; the result is its complex
             derivative.
@@ -227,6 +268,7 @@ def elementwise_grad(
         array([ 6., 12.])
     """
     check_function("elementwise_grad", f)
+    argnums = chosen_by("elementwise_grad", argnums, argnum)
 
     def differentiated(*args: Any, **kwargs: Any) -> Any:
         where = "elementwise_grad"
@@ -263,7 +305,9 @@ def _check_elementwise(where: str, value: Any, args: Any, holomorphic: bool) -> 
         )
 
 
-def wirtinger(f: Function, argnums: Any = 0) -> Function:
+def wirtinger(
+    f: Function, argnums: Argnums = FIRST, *, argnum: Argnums | None = None
+) -> Function:
     """The function that returns the pair of Wirtinger derivatives of f.
 
     With z = x + iy they are ``df/dz = (df/dx - i df/dy) / 2`` and
@@ -273,7 +317,7 @@ def wirtinger(f: Function, argnums: Any = 0) -> Function:
     Args:
         f: a function of complex numbers or arrays that returns one number, real or
             complex.
-        argnums: as in ``grad``.
+        argnums, argnum: as in ``grad``.
 
     Returns:
         A function of f's arguments that returns ``(df/dz, df/dconj(z))``, each in the
@@ -291,6 +335,7 @@ def wirtinger(f: Function, argnums: Any = 0) -> Function:
         Wirtinger (1927); Kreutz-Delgado (2009), "The complex gradient operator".
     """
     check_function("wirtinger", f)
+    argnums = chosen_by("wirtinger", argnums, argnum)
 
     def differentiated(*args: Any, **kwargs: Any) -> Any:
         chosen, call, keys = isolate("wirtinger", f, argnums, args, kwargs)

@@ -482,3 +482,73 @@ def test_products_of_derivatives_of_every_kind():
         return value * pushforward(x) * hvp(lambda y: x * y**3, x, 1.0)
 
     check_grads(f, (0.7,), order=2)
+
+
+ARGNUM_TAKERS = (
+    "diag_hessian elementwise_grad grad hessian hvp jacfwd jacobian jacrev "
+    "value_and_grad vhp wirtinger"
+).split()
+
+
+def applied(name, f, args, **which):
+    """A derivative of f by an argument; a product of its Hessian with that argument."""
+    derivative = getattr(lantern, name)
+    if name in ("hvp", "vhp"):
+        chosen = next(iter(which.values()), (0, 1))
+        several = isinstance(chosen, tuple)
+        vector = tuple(args[i] for i in chosen) if several else args[int(chosen)]
+        return derivative(f, args, vector, **which)
+    return derivative(f, **which)(*args)
+
+
+@pytest.mark.parametrize("name", ARGNUM_TAKERS)
+def test_argnums_have_two_names(name):
+    args = (2.0 + 1j, 3.0 - 1j) if name == "wirtinger" else (2.0, 3.0)
+    f = lambda x, y: x * x * y * y * y  # noqa: E731
+    for chosen in (0, 1, -1, (1,), (0, 1)):
+        expected = applied(name, f, args, argnums=chosen)
+        assert applied(name, f, args, argnum=chosen) == expected
+        for other in (0, 1, chosen):
+            with pytest.raises(ArgumentError, match=f"{name}: argnums=.* Give one"):
+                applied(name, f, args, argnums=chosen, argnum=other)
+    first = (0, 1) if name in ("hvp", "vhp") else 0
+    expected = applied(name, f, args, argnums=first)
+    assert applied(name, f, args) == expected
+
+
+def test_every_derivative_that_takes_argnums_takes_both_names():
+    found = {
+        name
+        for name in dir(lantern)
+        if callable(getattr(lantern, name))
+        and "argnums" in parameters(getattr(lantern, name))
+        and "args" not in parameters(getattr(lantern, name))
+    }
+    assert found == set(ARGNUM_TAKERS)
+
+
+def parameters(function):
+    try:
+        return inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        return ()
+
+
+@pytest.mark.parametrize("product", [lantern.hvp, lantern.vhp])
+def test_products_with_the_hessian_by_some_arguments(product):
+    def f(x, y, z):
+        return lantern.sum(x * x * y) * z, "aux"
+
+    x, y, z = np.array([1.0, 2.0]), np.array([3.0, 5.0]), 7.0
+    by_x = product(lambda x: f(x, y, z)[0], x, x)
+    np.testing.assert_array_equal(by_x, 2 * 7 * y * x)
+    np.testing.assert_array_equal(
+        product(lambda *a: f(*a)[0], (x, y, z), x, argnums=0), by_x
+    )
+    result, aux = product(f, (x, y, z), (z, x), has_aux=True, argnums=("z", "x"))
+    expected = product(lambda z, x: f(x, y, z)[0], (z, x), (z, x))
+    for part, other in zip(result, expected, strict=True):
+        np.testing.assert_array_equal(part, other)
+    assert aux == "aux"
+    with pytest.raises(ArgumentError, match="argnums=3"):
+        product(f, (x, y, z), x, argnums=3)
