@@ -302,6 +302,31 @@ class TestEdges:
 
 
 class TestExponentials:
+    @pytest.mark.parametrize(
+        ("shape", "axis", "left"),
+        [((0,), None, ()), ((2, 0), 1, (2,)), ((2, 0), 0, (0,)), ((0, 3), 0, (3,))]
+        + [((2, 0), None, ()), ((2, 0, 3), (1, 2), (2,)), ((0, 3), 1, (0,))],
+    )
+    def test_logsumexp_of_nothing(self, shape, axis, left):
+        nothing = np.zeros(shape)
+        f = lambda x: lantern.logsumexp(x, axis=axis)  # noqa: E731
+        value, pullback = lantern.vjp(f, nothing)
+        np.testing.assert_array_equal(value, np.full(left, -np.inf))
+        assert pullback(np.ones(left))[0].shape == shape
+        value, moved = lantern.jvp(f, (nothing,), (nothing,))
+        np.testing.assert_array_equal(value, np.full(left, -np.inf))
+        np.testing.assert_array_equal(moved, np.zeros(left))
+        assert grad(lambda x: lantern.jvp(f, (x,), (x,))[1].sum())(nothing).size == 0
+        with_factors = lantern.logsumexp(nothing, axis=axis, b=nothing)
+        np.testing.assert_array_equal(with_factors, value)
+
+    @pytest.mark.parametrize("f", [lantern.softmax, lantern.log_softmax])
+    def test_softmax_of_nothing(self, f):
+        for shape in ((2, 0), (0, 3)):
+            x = np.zeros(shape)
+            value, pullback = lantern.vjp(lambda x: f(x, axis=1), x)
+            assert value.shape == pullback(x)[0].shape == shape
+
     def test_logsumexp_with_factors_and_sign(self):
         b = np.where(MASK, 1.5, -0.2)
         for options in ({}, {"axis": 1}, {"axis": (0, 2), "keepdims": True}):

@@ -24,7 +24,7 @@ def logsumexp(
     keepdims: bool = False,
     return_sign: bool = False,
 ) -> Any:
-    """``log(sum(exp(a)))`` over axes, without overflow; -inf where all a are.
+    """``log(sum(exp(a)))`` over axes, without overflow; -inf where all a are, or none.
 
     Args:
         a: the exponents.
@@ -47,8 +47,7 @@ def logsumexp(
         return _logsumexp(a, axis, keepdims)
     b = 1.0 if b is None else asarray(b)
     xp = array_namespace(base(a))
-    top = xp.max(xp.where(base(b) == 0, -math.inf, base(a)), axis=axis, keepdims=True)
-    top = xp.where(xp.isfinite(top), top, 0)
+    top = xp.finite_max(xp.where(base(b) == 0, -math.inf, base(a)), axis)
     total = reduction.sum(b * exp(a - top), axis, keepdims=True)
     sign = choice.sign(total)
     with quiet():
@@ -92,8 +91,10 @@ def log_softmax(x: Any, /, axis: int = -1) -> Rule:
         array([-0.69314718, -0.69314718])
     """
     xp = namespace(x)
-    z = x - xp.max(x, axis=axis, keepdims=True)
-    z = z - xp.log(xp.sum(xp.exp(z), axis=axis, keepdims=True))
+    z = x
+    if x.size:
+        z = z - xp.max(z, axis=axis, keepdims=True)
+        z = z - xp.log(xp.sum(xp.exp(z), axis=axis, keepdims=True))
     del x
     z_bar = yield z
     total = namespace(z_bar).sum(z_bar, axis=axis, keepdims=True)
@@ -116,7 +117,7 @@ def softmax(x: Any, /, axis: int = -1) -> Rule:
         array([0.5, 0.5])
     """
     xp = namespace(x)
-    z = xp.exp(x - xp.max(x, axis=axis, keepdims=True))
+    z = xp.exp(x - xp.max(x, axis=axis, keepdims=True) if x.size else x)
     z /= xp.sum(z, axis=axis, keepdims=True)
     del x
     z_bar = yield z
