@@ -16,8 +16,9 @@ from lantern.conjugation import adjoint_rules
 from lantern.errors import ArgumentError, LanternError, RuleError
 from lantern.inside import levels_of, read_only
 from lantern.op import register_rule, start
+from lantern.reads import NOTHING, Reads
 from lantern.saving import kept
-from lantern.sharing import NOTHING, Reads
+from lantern.sharing import owned_by
 from lantern.tree import is_leaf, tree_leaves, tree_map, tree_structure
 from lantern.value import UNTRACKED, Rule, Value
 
@@ -104,8 +105,8 @@ class Run:
 
     def others(self) -> list[tuple[str, Any]]:
         """What the rule is given besides its operands, with names for messages."""
-        found = [("a static argument", x) for x in self.statics]
-        return found + [("a residual", x) for x in tree_leaves(self.residuals)]
+        residuals = [("a residual", x) for x in tree_leaves(self.residuals)]
+        return [("a static argument", x) for x in self.statics] + residuals
 
     def fail(self, what: str, remedy: str) -> RuleError:
         """The error of a rule that broke the protocol."""
@@ -141,7 +142,8 @@ class Run:
             return None
         if type(x_bar) is float and not shape:
             return x_bar
-        x_bar = x_bar() if callable(x_bar) else x_bar
+        if callable(x_bar):
+            x_bar = owned_by([x_bar()], ())
         if not is_number(x_bar):
             raise self.fail(
                 f"the rule contributed {describe(x_bar)}",
@@ -159,6 +161,13 @@ class Run:
             raise self.leak()
         return x_bar
 
+    def miscounted(self, how: str) -> RuleError:
+        """The error of a rule that yielded too few contributions, or too many."""
+        return self.fail(
+            f"the rule yielded too {how} values",
+            "Yield the result, and then one contribution for each operand",
+        )
+
     def leak(self) -> RuleError:
         """The error of a rule that used a tracked value which is no operand."""
         return self.fail(
@@ -175,11 +184,7 @@ def numbered(tree: Any) -> Any:
 
 
 def shown(leaves: Sequence[Any]) -> tuple[list[Any], dict[int, Any]]:
-    """Leaves as a user's code may see them, and which leaf a view is of, by identity.
-
-    What is held by others (saved by rules, moved on by tangents) is not to be written
-    to.
-    """
+    """Leaves as read-only views, for others hold them; which a view is of, by id."""
     views = list(map(read_only, leaves))
     pairs = zip(views, leaves, strict=True)
     return views, {id(view): leaf for view, leaf in pairs if view is not leaf}
@@ -205,20 +210,21 @@ def _shared_rule(*leaves: Any, run: Run, tangent: Any = None) -> Rule:
     if unchanged is not None:
         unchanged.check()
     z_bar = tuple(map(read_only, z_bar)) if type(z_bar) is tuple else read_only(z_bar)
-    answer = run.structured(z_bar)  # sent once: ``yield from`` a tuple takes None only
-    for tree in run.trees:
+    answer = run.structured(z_bar)
+    given = z_bar if type(z_bar) is tuple else (z_bar,)
+    for left, tree in zip(range(len(run.trees), 0, -1), run.trees, strict=True):
         try:
-            x_bar, answer = body.send(answer), None
+            box = [body.send(answer)]
         except StopIteration:
-            raise run.fail(
-                "the rule yielded too few values",
-                "Yield the result, and then one contribution for each operand",
-            ) from None
-        if type(tree) is int:
-            yield run.contribution(tree, shapes[tree], x_bar)
-        else:
-            for i, part in _parts(run, tree, x_bar):
-                yield run.contribution(i, shapes[i], part)
+            raise run.miscounted("few") from None
+        x_bar, answer = owned_by(box, given), None
+        parts = [(tree, x_bar)] if type(tree) is int else _parts(run, tree, x_bar)
+        x_bars = [run.contribution(i, shapes[i], part) for i, part in parts]
+        del x_bar, parts
+        if left == 1 and next(body, body) is not body:
+            raise run.miscounted("many")
+        for contribution in x_bars:  # noqa: UP028  # nothing can be sent to a list
+            yield contribution
 
 
 def _parts(run: Run, tree: Any, x_bar: Any) -> list[tuple[int, Any]]:
@@ -334,7 +340,8 @@ def custom_rule(rule: Function | None = None, *, kind: str = "general") -> Any:
 
     Raises:
         RuleError: if the rule is no generator function, has no operand, or, when it
-            runs, contributes too little or the wrong shapes.
+            runs, contributes too little, too much or the wrong shapes.
+        MutationError: if it reads an array that was changed meanwhile.
 
     Example:
         >>> import lantern

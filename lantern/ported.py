@@ -8,8 +8,10 @@ from typing import Any
 from lantern.checks import is_number
 from lantern.custom import Run, apply, numbered, shown
 from lantern.errors import ArgumentError, RuleError
+from lantern.reads import Reads
 from lantern.reverse import vjp
-from lantern.sharing import Reads
+from lantern.saving import copied
+from lantern.sharing import secured
 from lantern.tree import tree_leaves, tree_map, tree_structure
 from lantern.value import base, is_tracked, zeros_like
 
@@ -131,7 +133,7 @@ class custom_vjp(_Ported):  # noqa: N801  # JAX's name, used as a decorator
                         f"fwd returned {type(pair).__name__}",
                         "Return a pair: the result and the residuals for bwd",
                     )
-                run.saved = run.reads.secured(pair, (*given, *run.statics))
+                run.saved = secured(pair, run.reads.keep, (*given, *run.statics))
                 run.residuals = run.saved[1]
                 del pair
             del operands, given  # only the residuals are kept
@@ -260,13 +262,14 @@ class custom_jvp(_Ported):  # noqa: N801  # JAX's name, used as a decorator
                     f"the derivative returned {_say(result)}",
                     "Return a pair: the result and its tangent",
                 )
-            return _tangent(run, *result, originals)
+            value, tangent = secured(result, copied, (*points, *ways))
+            return _tangent(run, value, tangent, originals)
 
         def body(run: Run, *operands: Any) -> Any:
             if run.saved is None:
                 given = tuple(tree_leaves(operands))
                 pair = [self.fun(*_merged(chosen, operands, run.statics))]
-                run.saved = run.reads.secured(pair, (*given, *run.statics))
+                run.saved = secured(pair, run.reads.keep, (*given, *run.statics))
             (value,) = run.saved
             z_bar = yield value
             leaves = list(tree_leaves(operands))

@@ -318,6 +318,19 @@ def own_jvp(derivative):
     return own
 
 
+def long_rule(x, /):
+    z_bar = yield 2.0 * x
+    yield 2.0 * z_bar
+    yield 5.0 * z_bar
+
+
+def long_rule_of_two(x, y, /):
+    z_bar = yield x[0] * y
+    yield None
+    for factor in (x[0], 1.0):
+        yield factor * z_bar
+
+
 def short_rule(x, /):
     yield x * x
 
@@ -362,6 +375,14 @@ BAD = {
     "a rule that ends too early": (
         lambda: grad(custom_rule(short_rule))(1.0),
         "too few",
+    ),
+    "a rule that yields too much": (
+        lambda: grad(custom_rule(long_rule))(1.0),
+        "too many",
+    ),
+    "one that yields too much for two": (
+        lambda: vjp(custom_rule(long_rule_of_two), [1.0], X)[1](X),
+        "too many",
     ),
     "a text as result": (
         lambda: grad(own_vjp(fwd=lambda x: ("x", x)))(1.0),

@@ -754,3 +754,68 @@ def test_random_draws_count_as_they_were():
         np.testing.assert_array_equal(*values)
         np.testing.assert_array_equal(*gradients)
         np.testing.assert_allclose(gradients[0] * P, values[0], rtol=1e-14)
+
+
+class TestWhatARuleHandsOver:
+    """A contribution that the rule itself writes to again is one of its own."""
+
+    def test_one_array_for_every_contribution(self):
+        class Scratch:
+            array = None
+
+        scratch = Scratch()
+        scratch.array = np.zeros(3)
+
+        def doubled(g):
+            return np.multiply(g, 2.0, out=vars(scratch)["array"])
+
+        @custom_rule
+        def f(x, y, /):
+            z_bar = yield 2.0 * (x + y)
+            yield doubled(z_bar)
+            yield lambda: doubled(3.0 * z_bar)
+
+        own = by_vjp(lambda x: (2.0 * x, None), lambda _, g: (doubled(g),))
+        hooked = lambda x: lantern.hook(doubled, x)  # noqa: E731
+
+        def loss(x, y):
+            return lantern.sum(f(x, y) + 5.0 * own(x) + 7.0 * own(y) + hooked(y))
+
+        by_x, by_y = grad(loss, (0, 1))(X, X)
+        assert (by_x.tolist(), by_y.tolist()) == ([12.0] * 3, [22.0] * 3)
+        for g in (*vjp(loss, X, X)[1](1.0), by_x, by_y):
+            assert not np.shares_memory(g, scratch.array)
+
+    def test_one_local_array_for_several_operands(self):
+        @custom_rule
+        def f(x, y, /):
+            z_bar = yield 2.0 * x + 3.0 * y
+            out = np.multiply(z_bar, 2.0)
+            yield out
+            yield np.multiply(z_bar, 3.0, out=out)
+
+        by_x, by_y = grad(lambda x, y: lantern.sum(f(x, y)), (0, 1))(X, X)
+        assert (by_x.tolist(), by_y.tolist()) == ([2.0] * 3, [3.0] * 3)
+
+    def test_a_tangent(self):
+        c = np.ones(3)
+        f = custom_jvp(lambda x: x * 1.0)
+        f.defjvp(lambda p, t: (p[0] * 1.0, c))
+        _, moved = jvp(f, (X,), (np.ones(3),))
+        assert not np.shares_memory(moved, c)
+
+    def test_the_cotangent_itself_is_not_copied(self):
+        @custom_rule
+        def same(x, /):
+            z_bar = yield x
+            seen.append(z_bar)
+            yield z_bar
+
+        seen = []
+        passed = []
+
+        def keep(g):
+            passed.append(g)
+
+        grad(lambda x: lantern.sum(same(lantern.hook(keep, x * 1.0)) * 2.0))(X)
+        assert np.shares_memory(seen[0], passed[0])

@@ -304,8 +304,15 @@ class TestEdges:
 class TestExponentials:
     @pytest.mark.parametrize(
         ("shape", "axis", "left"),
-        [((0,), None, ()), ((2, 0), 1, (2,)), ((2, 0), 0, (0,)), ((0, 3), 0, (3,))]
-        + [((2, 0), None, ()), ((2, 0, 3), (1, 2), (2,)), ((0, 3), 1, (0,))],
+        [
+            ((0,), None, ()),
+            ((2, 0), 1, (2,)),
+            ((2, 0), 0, (0,)),
+            ((0, 3), 0, (3,)),
+            ((0, 3), 1, (0,)),
+            ((2, 0), None, ()),
+            ((2, 0, 3), (1, 2), (2,)),
+        ],
     )
     def test_logsumexp_of_nothing(self, shape, axis, left):
         nothing = np.zeros(shape)

@@ -196,7 +196,7 @@ class ArrayNamespace:
         return xp.where(xp.isfinite(top), top, 0)
 
     def logsumexp(self, x: Any, axis: Any = None, keepdims: bool = False) -> Any:
-        """``log(sum(exp(x)))`` without overflow; -inf where all are -inf, or none is."""
+        """``log(sum(exp(x)))`` without overflow; -inf where all are -inf, or none."""
         xp, top = self.module, self.finite_max(x, axis)
         with quiet():
             z = top + xp.log(xp.sum(xp.exp(x - top), axis=axis, keepdims=True))
