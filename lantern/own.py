@@ -49,7 +49,10 @@ class OwnNumber(Number):
 
     def gradient(self) -> Any:
         """The cotangent, at least a zero, in the number's own class."""
-        zero, gradient = zeros_like(self), super().gradient()
+        zero = zeros_like(self)
+        if self.cotangent is None:
+            return zero
+        gradient = super().gradient()
         if isinstance(gradient, Value | type(zero)):
             return gradient
         return zero + gradient
@@ -86,9 +89,17 @@ def _multiply(x: Any, y: Any, /) -> Rule:
 def _divide(x: Any, y: Any, /) -> Rule:
     z = x / y
     z_bar = yield z
-    x_bar = product(1 / y, z_bar)
+    x_bar = product(_reciprocal(y), z_bar)
     yield x_bar
-    yield -product(x_bar, z)
+    yield product(-1, product(x_bar, z))
+
+
+def _reciprocal(y: Any) -> Any:
+    """``1 / y``, also for a class that divides nothing but its own."""
+    try:
+        return 1 / y
+    except TypeError:
+        return y / y / y
 
 
 def _ordered(rule: Any) -> Function:

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable
 from contextlib import nullcontext
 from importlib import import_module
+from numbers import Number
 from typing import Any
 
 from lantern.errors import MissingExtraError, NotArrayError
@@ -136,17 +137,16 @@ def where(condition: Any, x: Any, y: Any) -> Any:
     return x if condition else y
 
 
-def quiet() -> Any:
-    """A block in which nothing has to be silenced."""
-    return nullcontext()
+quiet = nullcontext  # nothing has to be silenced
 
 
 def zeros_like(x: Any) -> Any:
-    """Zero in x's type."""
+    """Zero in x's type; what a class of the user's own makes of 0, nobody knows."""
+    known = isinstance(x, Number)
     try:
-        return type(x)(0)
-    except (TypeError, NotImplementedError):  # a class of the user's own
-        return 0 * x
+        return type(x)(0) if known else 0 * x
+    except (TypeError, NotImplementedError):
+        return 0 * x if known else type(x)(0)
 
 
 def logical_not(x: Any) -> bool:

@@ -309,7 +309,43 @@ class TestQuaternions:
         assert moved.parts == parts(along(reverse, Q, R))
 
 
+class Plain:
+    """A user's class with no more than ``+ * /``, made of all its parts alone."""
+
+    def __init__(self, *parts):
+        assert len(parts) == 4
+        self.parts = parts
+
+    def __add__(self, other):
+        return Plain(*(a + b for a, b in zip(self.parts, other.parts, strict=True)))
+
+    def __mul__(self, other):
+        if isinstance(other, int | float):
+            return Plain(*(a * other for a in self.parts))
+        product = Quaternion(*self.parts) * Quaternion(*other.parts)
+        return Plain(*product.parts)
+
+    def __rmul__(self, other):
+        return self * other
+
+    def __truediv__(self, other):
+        quotient = Quaternion(*self.parts) / Quaternion(*other.parts)
+        return Plain(*quotient.parts)
+
+
 class TestOwnClasses:
+    def test_a_class_that_cannot_be_made_of_one_number(self):
+        x, v = Plain(*Q.parts), Plain(*T.parts)
+        f = lambda x: x * x / (x + x) * x  # noqa: E731
+        expected = along(f, Q, T)
+        value, moved = jvp(f, (x,), (v,))
+        assert value.parts == parts(f(Q))
+        assert moved.parts == parts(expected)
+        assert linearize(f, x)[1](v).parts == parts(expected)
+        w = grad(f)(x)
+        assert (Quaternion(*w.parts) * T).real == pytest.approx(expected.real)
+        assert grad(lambda x: f(v) * 1.0)(x).parts == (0.0,) * 4
+
     @pytest.mark.parametrize(
         "f",
         [
