@@ -83,6 +83,30 @@ def closure_of_an_untracked_tensor(c):
     return by_vjp(lambda x: (x * c, None), lambda _, g: (g * t,))
 
 
+def closure_of_a_buffer(c):
+    b = lantern.Buffer(c)
+
+    def bwd(_, g):
+        return (g * b,)
+
+    def fwd(x):
+        b[:] = c  # before the user changes it
+        return x * c, None
+
+    f = by_vjp(fwd, bwd)
+
+    def f_and_change(x):
+        y = f(x)
+        c_is_changed_with(b)
+        return y
+
+    return f_and_change
+
+
+def c_is_changed_with(b):
+    b[:] = np.array([5.0, 7.0, 2.0])
+
+
 def default(c):
     return by_vjp(lambda x: (x * c, None), lambda _, g, c=c: (g * c,))
 

@@ -432,6 +432,57 @@ PROGRAMS = {
         g.sum().backward()
         out = first, g, a.grad
     """,
+    "function whose saved tensor is written to": """
+        class Scale(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, c):
+                ctx.save_for_backward(c)
+                return x * c
+
+            @staticmethod
+            def backward(ctx, z_bar):
+                return z_bar * ctx.saved_tensors[0], None
+
+        c = torch.ones(3, 4)
+        z = Scale.apply(a, c)
+        c.mul_(2)
+        z.sum().backward()
+    """,
+    "function whose result is written to": """
+        class Exp(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                z = x.exp()
+                ctx.save_for_backward(z)
+                return z
+
+            @staticmethod
+            def backward(ctx, z_bar):
+                return z_bar * ctx.saved_tensors[0]
+
+        z = Exp.apply(a)
+        with torch.no_grad():
+            z.mul_(2)
+        z.sum().backward()
+    """,
+    "function whose tensor is written to when it is over": """
+        class Scale(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, c):
+                ctx.save_for_backward(c)
+                ctx.times = c
+                return x * c
+
+            @staticmethod
+            def backward(ctx, z_bar):
+                return z_bar * ctx.saved_tensors[0], None
+
+        c = torch.ones(3, 4)
+        for _ in range(2):
+            Scale.apply(a, c).sum().backward()
+            c.mul_(2)
+        out = a.grad
+    """,
     "embedding": """
         rows = q[i]
         (rows * rows).sum().backward()
@@ -624,3 +675,29 @@ def test_what_completes_a_basis_has_no_derivative():
     (left[:, :2].sum() + sizes.sum()).backward(retain_graph=True)
     with pytest.raises(RuntimeError, match="full_matrices=False"):
         left.sum().backward()
+
+
+@pytest.mark.parametrize("kind", ["tensor", "array", "closure"])
+def test_what_a_function_keeps_elsewhere_and_was_written_to(kind):
+    """PyTorch computes with the new values."""
+    c = ours.ones(3)
+
+    class Scale(ours.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.c = {"tensor": c, "array": c.numpy(), "closure": None}[kind]
+            return x * c
+
+        @staticmethod
+        def backward(ctx, z_bar):
+            if kind == "closure":
+                return z_bar * c
+            return z_bar * ours.as_tensor(ctx.c)
+
+    x = ours.ones(3, requires_grad=True)
+    z = Scale.apply(x)
+    c.mul_(5.0)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        z.sum().backward()
+    Scale.apply(x).sum().backward()
+    assert x.grad.tolist() == [5.0] * 3
