@@ -780,6 +780,73 @@ def test_random_draws_count_as_they_were():
         np.testing.assert_allclose(gradients[0] * P, values[0], rtol=1e-14)
 
 
+class TestBatches:
+    """A batched function runs when all examples wait."""
+
+    @pytest.mark.parametrize("how", ["by name", "by closure", "by position"])
+    @pytest.mark.parametrize("n", [3, 3_000])
+    def test_an_array_that_an_example_changes_after_a_call(self, how, n):
+        c = np.ones(n)
+
+        @lantern.batched
+        def scaled(x, y=None, *, by=None):
+            return x * (y if by is None else by)
+
+        if how == "by closure":
+
+            @lantern.batched
+            def scaled(x):
+                return x * c
+
+        def example(x):
+            y = x
+            for _ in range(3):  # what comes back is known at the third call
+                if how == "by position":
+                    y = scaled(y, c)
+                else:
+                    y = scaled(y, by=c) if how == "by name" else scaled(y)
+            c[:] += 1.0
+            return lantern.sum(y)
+
+        def loss(w):
+            return sum(lantern.batch(lambda k: example(w * k), [1.0, 1.0]))
+
+        if how == "by position":
+            np.testing.assert_array_equal(grad(loss)(np.ones(n)), [1.0 + 2.0] * n)
+        else:
+            with pytest.raises(MutationError, match=r"scaled: (c|by) was changed"):
+                grad(loss)(np.ones(n))
+
+    def test_an_array_that_another_example_changes(self):
+        c = np.ones(3)
+
+        @lantern.batched
+        def product(x, y):
+            return x * y
+
+        def example(k):
+            c[:] *= k
+            return product(k * X, c)
+
+        first, second = lantern.batch(example, [1.0, 5.0])
+        np.testing.assert_array_equal(first, X)
+        np.testing.assert_array_equal(second, 25.0 * X)
+
+    def test_a_state_of_the_function_itself(self):
+        calls = np.zeros(1)
+
+        @lantern.batched
+        def doubled(x):
+            calls[0] += 1
+            return 2.0 * x
+
+        def example(x):
+            return doubled(doubled(x)).sum()
+
+        assert [float(y) for y in lantern.batch(example, [X, X, X])] == [8.0] * 3
+        assert calls[0] == 2
+
+
 class TestWhatARuleHandsOver:
     """A contribution that the rule itself writes to again is one of its own."""
 

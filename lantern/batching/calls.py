@@ -13,6 +13,7 @@ from lantern.batching.grouping import check_rows, stack_columns, stack_leaves
 from lantern.batching.row import Row
 from lantern.errors import ShapeError
 from lantern.tree import is_leaf, tree_leaves, tree_map, tree_paths
+from lantern.unchanged import Unchanged, readings
 from lantern.value import Value
 
 __all__ = ["Call", "Form"]
@@ -30,6 +31,7 @@ class Form:
         is_apart: whether there are values of a derivative or a ``vmap`` that a body
             takes: it will not wait for the results.
         is_known, is_row: whether it is known what comes back; whether it is one row.
+        unchanged: the arrays that the function reads, but not by position.
         result: what comes back, its leaves standing for rows.
         paths: where in it they are.
     """
@@ -60,6 +62,10 @@ class Form:
         self.result: Any = None
         self.paths: list[Any] = []
         self.is_known = self.is_row = False
+        search = readings((function,))
+        for name, x in shared.items():
+            search.find(name, x, frozenset(), function)
+        self.unchanged = Unchanged(self.name, search.found)
 
     def know(self, result: Any, paths: list[Any]) -> None:
         """Be told what comes back."""
@@ -80,10 +86,18 @@ class Form:
         return [x[i : i + 1] for x in stacks]
 
     def run(self, stacks: Sequence[Any]) -> Any:
-        """The function's result, for these arrays in the place of the arguments'."""
+        """The function's result, for these arrays in the place of the arguments'.
+
+        Raises:
+            MutationError: if an array was changed that it reads by name.
+        """
+        self.unchanged.check()
         stacked = iter(stacks)
         args = [stack_leaves(x, stacked) for x in self.args]
-        return self.function(*args, **self.shared)
+        result = self.function(*args, **self.shared)
+        if not self.is_known:
+            self.unchanged.forgive()
+        return result
 
     def learn(self, result: Any, n: int) -> list[Any]:
         """The arrays in a result for n calls; what it looks like is now known.

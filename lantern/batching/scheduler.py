@@ -176,11 +176,11 @@ class Scheduler:
                     call.depth = before.depth + 1
         if not call.missing:
             self._file(call)
+        for i in form.arrays:
+            leaves[i] = copied(leaves[i])
         if not form.is_known:
             self.wait_for(call)
             return call.result
-        for i in form.arrays:
-            leaves[i] = copied(leaves[i])
         return form.promise(call)
 
     def _key(

@@ -38,6 +38,8 @@ def batched(function: Function) -> Function:
     Raises:
         ArgumentError: if it is no function.
         ShapeError: by a call, if a result does not have an entry for each call.
+        MutationError: by a call, if an array that function closes over or was given by
+            name was changed before the call ran.
 
     Example:
         >>> import lantern
