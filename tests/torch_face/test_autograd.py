@@ -701,3 +701,22 @@ def test_what_a_function_keeps_elsewhere_and_was_written_to(kind):
         z.sum().backward()
     Scale.apply(x).sum().backward()
     assert x.grad.tolist() == [5.0] * 3
+
+
+def test_what_the_backward_step_does_not_read_may_be_written_to():
+    mean = ours.zeros(3)
+
+    class Scale(ours.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.mean = mean
+            mean.mul_(0.9).add_(x.detach() * 0.1)
+            return x * 2.0
+
+        @staticmethod
+        def backward(ctx, z_bar):
+            return z_bar * 2.0
+
+    x = ours.ones(3, requires_grad=True)
+    (Scale.apply(x) + Scale.apply(x)).sum().backward()
+    assert x.grad.tolist() == [4.0] * 3

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from lantern.errors import EagerError, MissingRuleError
+from lantern.names import names_of
 from lantern.op import op
 from lantern.sharing import shared
 from lantern.torch.eager import AMBIENT, Recorder
@@ -59,7 +60,7 @@ class Context:
     def __init__(self) -> None:
         self._saved: tuple[Any, ...] = ()
         self._constant: tuple[int, ...] = ()
-        self._since = 0
+        self._since, self._read = 0, frozenset[str]()
         self._unchanged: Unchanged | None = None
 
     def save_for_backward(self, *tensors: Any) -> None:
@@ -81,18 +82,18 @@ class Context:
     def settle(self, backward: Any) -> None:
         """The forward step is over: what the backward step will read must not change.
 
-        Saved tensors are looked at when they are read, what else lies in the context
-        or is closed over at the beginning of the backward step.
+        Saved tensors are looked at when they are read, what else it names in the
+        context or closes over at the beginning of the backward step.
         """
-        self._since = next(order)
-        arrays = [x for x in vars(self).values() if type(x) is np.ndarray]
+        self._since, self._read = next(order), names_of(backward).attributes
+        arrays = [x for x in self._named() if type(x) is np.ndarray]
         search = readings((backward,))
         search.found += [Reading("an array of ctx", x) for x in shared(arrays)]
         self._unchanged = Unchanged("backward", search.found)
 
     def check(self) -> None:
         """Raise if something that lies in the context has been written to."""
-        self._check(vars(self).values())
+        self._check(self._named())
         name = None if self._unchanged is None else self._unchanged.changes()
         if name is not None:
             raise EagerError(
@@ -101,6 +102,10 @@ class Context:
                 f"reads. Save a copy of it, or make a new array instead of writing to "
                 f"this one."
             )
+
+    def _named(self) -> list[Any]:
+        own = vars(self)
+        return [own[name] for name in self._read if name in own]
 
     def _check(self, values: Iterable[Any]) -> None:
         tensors = [base(x) for x in values if isinstance(x, Tensor)]
