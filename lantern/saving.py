@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 from weakref import ref
 
 __all__ = [
-    "SMALL",
     "Mutable",
     "changed",
     "copied",
@@ -20,6 +19,7 @@ __all__ = [
     "keep",
     "keep_as_it_is",
     "kept",
+    "mark",
     "owned",
     "register_mutable",
     "unchanged",
@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 # Up to so many bytes, to copy takes less time than to compare.
-SMALL = 4096
+_SMALL = 4096
 _NOTHING = (lambda: None, lambda: None)
 
 
@@ -80,12 +80,31 @@ def unchanged(x: Any, copy: Any) -> bool:
     return mutable is not None and mutable.same is not None and mutable.same(x, copy)
 
 
-def changed(x: Any, copy: Any) -> bool:
-    """Whether an array has other bytes than an earlier copy, however long it takes."""
-    if unchanged(x, copy):
-        return False
-    same_form = x.shape == copy.shape and x.dtype == copy.dtype
-    return not same_form or bool(x.tobytes() != copy.tobytes())
+def mark(x: Any, keep: Callable[[Any], Any]) -> Any:
+    """What tells later whether an array has changed; None for one that will not.
+
+    Args:
+        x: the array.
+        keep: makes a copy; or returns x itself, if it is promised not to change.
+    """
+    mutable = _mutable(type(x))
+    if mutable is not None and mutable.same is not None and x.nbytes <= _SMALL:
+        return None if is_promised(x) else x.tobytes()
+    copy = keep(x)
+    return None if copy is x else copy
+
+
+def changed(x: Any, mark: Any) -> bool:
+    """Whether an array has other bytes than when it was marked; elements, on a GPU."""
+    if type(mark) is bytes:
+        return bool(x.tobytes() != mark)
+    if x.shape != mark.shape or x.dtype != mark.dtype:
+        return True
+    mutable = _mutable(type(x))
+    if mutable is None or mutable.same is None:
+        same = (x == mark) | ((x != x) & (mark != mark))  # nan is nan
+        return not bool(same.all())
+    return not mutable.same(x, mark) and bool(x.tobytes() != mark.tobytes())
 
 
 def is_array(x: Any) -> bool:
@@ -124,7 +143,7 @@ def kept(level: Any, x: Any) -> Any:
 
 def keep(level: Any, mutable: Mutable, x: Any) -> Any:
     """A constant that its owner may change, as rules that wait may keep it."""
-    if mutable.same is None or x.nbytes <= SMALL:
+    if mutable.same is None or x.nbytes <= _SMALL:
         return mutable.copy(x)
     if is_promised(x):
         return x
@@ -146,7 +165,7 @@ def is_promised(x: Any) -> bool:
     """Whether an array of NumPy is read-only, with all that it is a view of."""
     while x is not None:
         flags = getattr(x, "flags", None)
-        if flags is None or flags.writeable:
+        if flags is None or getattr(flags, "writeable", True):
             return type(x) is bytes
         x = x.base
     return True

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from lantern.errors import MutationError
 from lantern.names import Names, bound_in, names_in, names_of
-from lantern.saving import SMALL, changed, copied, is_array, is_promised
+from lantern.saving import changed, copied, is_array, is_promised, mark
 from lantern.tree import is_leaf, tree_leaves
 from lantern.value import Value, base, is_tracked
 
@@ -119,26 +119,18 @@ class Unchanged:
 
 
 def _mark(x: Any, keep: Callable[[Any], Any]) -> Any:
-    """What tells later whether an array has changed; None for what will not change."""
-    if type(x) in _NUMBERS:
-        return None
-    if isinstance(x, Value):
-        x = base(x.frozen())  # an untracked one, which can be written to
-    if x.nbytes <= SMALL:
-        return None if is_promised(x) else x.tobytes()
-    copy = keep(x)
-    return None if copy is x else copy
+    return None if type(x) in _NUMBERS else mark(_now(x), keep)
+
+
+def _now(x: Any) -> Any:
+    """An array; of an untracked value, which may be written to, what it holds now."""
+    return base(x.frozen()) if isinstance(x, Value) else x
 
 
 def _differs(reading: Reading, mark: Any) -> bool:
-    if reading.is_rebound():
+    if mark is not None and changed(_now(reading.value), mark):
         return True
-    if mark is None:
-        return False
-    x = reading.value
-    if isinstance(x, Value):
-        x = base(x.frozen())
-    return bool(x.tobytes() != mark) if type(mark) is bytes else changed(x, mark)
+    return reading.is_rebound()
 
 
 class Search:

@@ -780,6 +780,25 @@ def test_random_draws_count_as_they_were():
         np.testing.assert_allclose(gradients[0] * P, values[0], rtol=1e-14)
 
 
+@pytest.mark.parametrize("n", [3, 3_000])
+@pytest.mark.parametrize("rule", [residual, closure, generator, result, default])
+def test_arrays_on_a_device(backend, rule, n):
+    x, c = backend.array(np.ones(n)), backend.array(np.arange(n) * 1.0)
+    f = rule(c)
+
+    def loss(x, value):
+        y = f(x)
+        c[:] = value if value is not None else c
+        return lantern.sum(y)
+
+    np.testing.assert_array_equal(backend.host(grad(loss)(x, None)), np.arange(n))
+    if rule in (residual, result):
+        np.testing.assert_array_equal(backend.host(grad(loss)(x, 7.0)), np.arange(n))
+    else:
+        with pytest.raises(MutationError):
+            grad(loss)(x, 7.0)
+
+
 class TestBatches:
     """A batched function runs when all examples wait."""
 
