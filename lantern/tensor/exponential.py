@@ -47,7 +47,9 @@ def logsumexp(
         return _logsumexp(a, axis, keepdims)
     b = 1.0 if b is None else asarray(b)
     xp = array_namespace(base(a))
-    top = xp.finite_max(xp.where(base(b) == 0, -math.inf, base(a)), axis)
+    top = xp.where(base(b) == 0, -math.inf, base(a))
+    top = (xp.max if top.size else xp.sum)(top, axis=axis, keepdims=True)
+    top = xp.where(xp.isfinite(top), top, 0)
     total = reduction.sum(b * exp(a - top), axis, keepdims=True)
     sign = choice.sign(total)
     with quiet():

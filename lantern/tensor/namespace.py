@@ -189,15 +189,11 @@ class ArrayNamespace:
         """The smallest element so far along an axis."""
         return self.module.minimum.accumulate(x, axis=axis)
 
-    def finite_max(self, x: Any, axis: Any) -> Any:
-        """The largest elements over axes that stay; 0 for an infinite one or none."""
-        xp = self.module
-        top = (xp.max if x.size else xp.sum)(x, axis=axis, keepdims=True)
-        return xp.where(xp.isfinite(top), top, 0)
-
     def logsumexp(self, x: Any, axis: Any = None, keepdims: bool = False) -> Any:
         """``log(sum(exp(x)))`` without overflow; -inf where all are -inf, or none."""
-        xp, top = self.module, self.finite_max(x, axis)
+        xp = self.module
+        top = (xp.max if x.size else xp.sum)(x, axis=axis, keepdims=True)
+        top = xp.where(xp.isfinite(top), top, 0)
         with quiet():
             z = top + xp.log(xp.sum(xp.exp(x - top), axis=axis, keepdims=True))
         return z if keepdims else xp.squeeze(z, axis=axis)
