@@ -5,12 +5,11 @@ from collections.abc import Callable, Iterable
 from functools import wraps
 from typing import Any
 
-import numpy as np
-
 from lantern.errors import EagerError, MissingRuleError
 from lantern.names import names_of
 from lantern.op import op
 from lantern.sharing import shared
+from lantern.tensor.namespace import buffers
 from lantern.torch.eager import AMBIENT, Recorder
 from lantern.torch.modes import no_grad, set_grad_enabled
 from lantern.torch.operators import is_recorded
@@ -86,7 +85,7 @@ class Context:
         context or closes over at the beginning of the backward step.
         """
         self._since, self._read = next(order), names_of(backward).attributes
-        arrays = [x for x in self._named() if type(x) is np.ndarray]
+        arrays = [x for x in self._named() if type(x) in buffers]
         search = readings((backward,))
         search.found += [Reading("an array of ctx", x) for x in shared(arrays)]
         self._unchanged = Unchanged("backward", search.found)
@@ -110,7 +109,7 @@ class Context:
     def _check(self, values: Iterable[Any]) -> None:
         tensors = [base(x) for x in values if isinstance(x, Tensor)]
         outputs = [x.primal for x in values if isinstance(x, _Output)]
-        arrays = [x for x in tensors + outputs if type(x) is np.ndarray]
+        arrays = [x for x in tensors + outputs if type(x) in buffers]
         if self._since and self._since < last_write[0]:
             check_arrays(self._since, arrays)
 
