@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from lantern.errors import ShapeError
-from lantern.op import Function, Op, registry
+from lantern.op import Op, registry
+from lantern.starting import Function
 from lantern.tensor.manipulation import axis_of, broadcast_to, moveaxis
 from lantern.tensor.stacking import stack
 from lantern.tree import tree_leaves, tree_map

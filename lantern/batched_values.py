@@ -16,6 +16,7 @@ from typing import Any, ClassVar, NoReturn
 from lantern import batched_rules, saving
 from lantern.batched_rules import Call, aligned, beside
 from lantern.batched_starts import function_of, reading
+from lantern.classes import register_class
 from lantern.errors import (
     ArgumentError,
     BatchedValueError,
@@ -23,9 +24,9 @@ from lantern.errors import (
     MutationError,
 )
 from lantern.namespace import common_namespace, namespace, register_namespace
-from lantern.op import Function, RuleFunction, register_class
 from lantern.operators import BINARY, install
 from lantern.protocols import works_on_plain_values
+from lantern.starting import Function, RuleFunction
 from lantern.tensor.creation import stop_gradient
 from lantern.tensor.indexing import getitem
 from lantern.tensor.linalg import matmul

@@ -17,7 +17,7 @@ from lantern.anomalies import (
 from lantern.errors import AnomalyError, ArgumentError
 from lantern.freezing import Freezer
 from lantern.inside import read_only
-from lantern.op import kind_of
+from lantern.starting import kind_of
 from lantern.tree import tree_leaves
 from lantern.value import Receiver, Replayable, Value, base
 from lantern.watching import Line, Watched, user_line

@@ -15,10 +15,10 @@ from lantern.checks import describe, is_number
 from lantern.conjugation import adjoint_rules
 from lantern.errors import ArgumentError, LanternError, RuleError
 from lantern.inside import levels_of, read_only
-from lantern.op import register_rule, start
 from lantern.reads import NOTHING, Reads
 from lantern.saving import kept
 from lantern.sharing import owned_by
+from lantern.starting import register_rule, start
 from lantern.tree import is_leaf, tree_leaves, tree_map, tree_structure
 from lantern.value import UNTRACKED, Rule, Value
 

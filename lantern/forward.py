@@ -5,13 +5,14 @@ from typing import Any
 
 from lantern import saving
 from lantern.checks import check_function, check_like, check_result, pair
+from lantern.classes import value_class
 from lantern.conjugation import is_adjoint
 from lantern.errors import ArgumentError
 from lantern.inside import frozen, strip
 from lantern.namespace import namespace
 from lantern.number import in_kind_of
-from lantern.op import kind_of, operand_count, value_class
 from lantern.reverse import Reverse, track
+from lantern.starting import kind_of, operand_count
 from lantern.tree import tree_leaves, tree_map
 from lantern.value import (
     Level,

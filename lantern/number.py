@@ -10,12 +10,13 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any, NoReturn
 
+from lantern.classes import register_class
 from lantern.contribution import Contribution
 from lantern.errors import DetachError
 from lantern.failure import fail
 from lantern.namespace import namespace
-from lantern.op import Function, register_class
 from lantern.operators import OperatorValue, install
+from lantern.starting import Function
 from lantern.value import (
     Level,
     Receiver,
@@ -27,7 +28,7 @@ from lantern.value import (
     too_few_contributions,
 )
 
-__all__ = ["Number", "in_kind_of"]
+__all__ = ["Number"]
 
 
 class Number(OperatorValue, Wrapper, Receiver):

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from lantern import arithmetic, choice
-from lantern.op import Function
 from lantern.protocols import ArrayProtocols
+from lantern.starting import Function
 from lantern.value import UNTRACKED, Value, base
 
 __all__ = ["OperatorValue", "install"]

@@ -1,9 +1,8 @@
 """What code may do with the rest of its program: bracket, await or leave it."""
 
-import functools
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager
-from functools import partial
+from functools import partial, wraps
 from inspect import isgeneratorfunction
 from operator import attrgetter
 from types import TracebackType
@@ -11,13 +10,14 @@ from typing import Any, ClassVar
 
 from lantern.arithmetic import positive
 from lantern.checks import check_function, is_number
+from lantern.classes import value_class
 from lantern.cps import Prompt, delimit, shift
 from lantern.cps.prompt import in_force
 from lantern.errors import ArgumentError, MissingRuleError, RuleError
 from lantern.inside import read_only
-from lantern.op import first, value_class
 from lantern.reverse import Reverse
 from lantern.saving import kept
+from lantern.starting import first
 from lantern.value import Receiver, Rule, Value, base, unwrapped
 
 __all__ = ["both_ways", "bracket", "early_exit", "with_answer"]
@@ -266,7 +266,7 @@ def early_exit(body: Callable[[Callable[[Any], Any]], Any]) -> Any:
     prompt = Prompt("early_exit")
 
     def leave(value: Any = None) -> Any:
-        return shift(functools.partial(_abort, value), prompt=prompt)
+        return shift(partial(_abort, value), prompt=prompt)
 
     return delimit(lambda: body(leave), [], prompt)
 
@@ -318,7 +318,7 @@ def with_answer(rule: Callable[..., Rule]) -> Callable[..., Any]:
         )
     arity = rule.__code__.co_posonlyargcount
 
-    @functools.wraps(rule)
+    @wraps(rule)
     def operation(*args: Any, **statics: Any) -> Any:
         return _perform(rule, args[:arity], args[arity:], statics)
 

@@ -19,11 +19,11 @@ from lantern.checks import (
     isolate,
     pair,
 )
+from lantern.classes import value_class
 from lantern.cps import delimit, reset, shift
 from lantern.errors import ArgumentError
 from lantern.inside import frozen, strip
 from lantern.number import Number, in_kind_of
-from lantern.op import value_class
 from lantern.saving import copied
 from lantern.tree import tree_leaves, tree_map
 from lantern.value import Level, Receiver, Replayable, Value, base, levels, unwrapped

@@ -7,9 +7,11 @@ is over, the rule that made the tuple is resumed with them, zeros where nothing 
 
 from typing import Any, ClassVar
 
+from lantern.classes import register_class, value_class
 from lantern.contribution import Contribution, WithMask
 from lantern.namespace import namespace
-from lantern.op import begin, linear, register_class, value_class
+from lantern.op import linear
+from lantern.starting import begin
 from lantern.value import Level, Receiver, Rule, Wrapper, is_complex, zeros_like
 
 __all__: list[str] = []

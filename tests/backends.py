@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from lantern import Tensor, tree_map
+from lantern.classes import register_class
 from lantern.namespace import register_namespace
-from lantern.op import register_class
 from lantern.tensor.namespace import DeviceNamespace, devices
 from tests import standin
 

@@ -147,11 +147,11 @@ def own_rules():
 
     Rules of modules of the library that are imported meanwhile stay.
     """
-    from lantern import op
+    from lantern import starting
 
-    tables = [vars(op)[name] for name in ("registry", "_by_code")]
+    tables = [vars(starting)[name] for name in ("registry", "_by_code")]
     before = [dict(table) for table in tables]
-    yield op.registry
+    yield starting.registry
     for table, entries in zip(tables, before, strict=True):
         for key, found in list(table.items()):
             if not found.rule.__module__.startswith("lantern."):

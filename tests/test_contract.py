@@ -27,7 +27,7 @@ OURS = {
 # A name with a dot behind it stands for a folder. What is not named comes last.
 VALUES_AND_RULES = (
     "scalar namespace contribution conjugation saving failure replayable value inside "
-    "classes op tree names unchanged arithmetic choice elementary special "
+    "classes starting op tree names unchanged arithmetic choice elementary special "
     "trigonometry protocols operators number several"
 )
 DERIVATIVES = "checks reverse forward transforms"

@@ -22,11 +22,13 @@ from lantern.batching.constants import (
 from lantern.batching.grouping import shared_key
 from lantern.batching.row import Kind, Row, row_at
 from lantern.batching.rows import Given
+from lantern.classes import register_class
 from lantern.cps.context import thread_id
 from lantern.namespace import common_namespace, register_namespace
-from lantern.op import Function, operation_of, register_class, registry
+from lantern.op import registry
 from lantern.operators import install
 from lantern.quieting import quiet_levels
+from lantern.starting import Function, operation_of
 from lantern.tensor.creation import stop_gradient
 from lantern.tensor.indexing import getitem
 from lantern.tensor.linalg import matmul

@@ -10,7 +10,7 @@ from typing import Any
 from lantern import choice
 from lantern.elementary import exp, log, log1p
 from lantern.errors import ArgumentError
-from lantern.op import from_lists
+from lantern.starting import from_lists
 
 __all__ = ["Continuous", "Discrete", "Distribution"]
 

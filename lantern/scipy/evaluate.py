@@ -3,7 +3,7 @@
 from typing import Any
 
 from lantern.namespace import common_namespace
-from lantern.op import operation_of
+from lantern.starting import operation_of
 from lantern.tensor.namespace import array_namespace
 from lantern.value import Value
 

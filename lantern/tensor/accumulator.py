@@ -12,7 +12,7 @@ from typing import Any, Self
 from lantern.contribution import Contribution, Masked, WithMask
 from lantern.failure import fail
 from lantern.namespace import namespace
-from lantern.op import kind_of
+from lantern.starting import kind_of
 from lantern.tensor.broadcast import unbroadcast
 from lantern.tensor.namespace import REAL, array_namespace, arrays, buffers, quiet
 from lantern.value import (

@@ -4,8 +4,9 @@ import math
 import operator
 from typing import Any, ClassVar
 
-from lantern.op import Function, register_class
+from lantern.classes import register_class
 from lantern.saving import register_mutable
+from lantern.starting import Function
 from lantern.tensor import sorting, writing
 from lantern.tensor.creation import asarray
 from lantern.tensor.indexing import settled

@@ -6,7 +6,8 @@ from typing import Any
 
 from lantern.errors import ArgumentError
 from lantern.namespace import namespace
-from lantern.op import from_lists, linear, registry
+from lantern.op import linear, registry
+from lantern.starting import from_lists
 from lantern.tensor.namespace import array_namespace, numpy_namespace
 from lantern.tree import tree_leaves
 from lantern.value import Rule, Value, base

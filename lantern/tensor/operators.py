@@ -9,9 +9,9 @@ two real arrays of one shape and type another of that shape and type.
 from typing import Any
 
 from lantern.namespace import namespace
-from lantern.op import Function, keeps
 from lantern.operators import install
 from lantern.saving import kept
+from lantern.starting import Function, keeps
 from lantern.tensor import linalg
 from lantern.tensor.accumulator import Accumulator
 from lantern.tensor.namespace import buffers

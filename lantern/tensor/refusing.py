@@ -4,7 +4,7 @@ from typing import Any
 
 from lantern.classes import refuse, register_class
 from lantern.errors import DetachError, MutationError
-from lantern.op import Function
+from lantern.starting import Function
 from lantern.tensor.namespace import numpy_namespace
 from lantern.tensor.standard import writeable
 from lantern.value import base, is_tracked

@@ -10,8 +10,8 @@ from typing import Any
 
 from lantern.errors import ArgumentError, MutationError, ShapeError
 from lantern.namespace import namespace
-from lantern.op import Function
 from lantern.operators import OperatorValue
+from lantern.starting import Function
 from lantern.tree import tree_map
 from lantern.value import Value, base, is_tracked
 

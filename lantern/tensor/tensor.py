@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from lantern import arithmetic
+from lantern.classes import register_class
 from lantern.errors import DetachError
 from lantern.namespace import namespace
-from lantern.op import register_class
 from lantern.tensor import (
     arranging,
     constant,

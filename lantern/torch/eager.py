@@ -16,7 +16,7 @@ import numpy as np
 from lantern.contribution import Contribution
 from lantern.errors import EagerError
 from lantern.namespace import namespace
-from lantern.op import kind_of, operand_count
+from lantern.starting import kind_of, operand_count
 from lantern.tensor.accumulator import Accumulator
 from lantern.tensor.collected import Waiting, patient
 from lantern.tensor.indexing import Scatter

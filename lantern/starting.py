@@ -1,0 +1,312 @@
+"""How an operation starts on its operands, tracked or not; the table of operations."""
+
+import functools
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from inspect import CO_VARARGS, CO_VARKEYWORDS, isgeneratorfunction
+from operator import attrgetter
+from types import CodeType
+from typing import Any, NamedTuple
+
+from lantern.classes import value_class
+from lantern.errors import RuleError
+from lantern.namespace import common_namespace
+from lantern.saving import kept
+from lantern.value import (
+    UNTRACKED,
+    Level,
+    Replayable,
+    Value,
+    base,
+    too_few_contributions,
+    unwrapped,
+)
+
+__all__ = [
+    "Function",
+    "Op",
+    "RuleFunction",
+    "begin",
+    "first",
+    "from_lists",
+    "keeps",
+    "kind_of",
+    "operand_count",
+    "operation_of",
+    "register_rule",
+    "registered",
+    "registry",
+    "start",
+]
+
+Function = Callable[..., Any]
+RuleFunction = Callable[..., Any]
+Statics = Mapping[str, Any]
+
+
+class Op(NamedTuple):
+    """One operation.
+
+    Attributes:
+        name: as in the registry and in ``lantern``.
+        rule: the generator function.
+        kind: how forward mode reads the rule. "elementwise": resumed with 1 it yields
+            its partial derivatives. "linear": applied to the tangent. "bilinear": by
+            the product rule. "constant": zero derivative, the result is not tracked.
+            "general": the transpose of its backward step. "partials": as "elementwise",
+            but contributions may have any shape and type. "stated": by a function of
+            its own, the static ``tangent``.
+        arity: how many differentiable operands it has; -1 for any number.
+        function: the operation on plain and tracked values.
+
+    Example:
+        >>> registry["sin"].name, registry["sin"].kind, registry["sin"].arity
+        ('sin', 'elementwise', 1)
+    """
+
+    name: str
+    rule: RuleFunction
+    kind: str
+    arity: int
+    function: Function
+
+
+registry: dict[str, Op] = {}
+_by_code: dict[CodeType, Op] = {}
+# The code of rules that may yield thunks, or what has to be fitted. Their operands come
+# as a tuple, whatever their number, so that a number does not take its short way back.
+_lazy: set[CodeType] = set()
+# Results of no operand's class: several at once, and a lazy rule's Python numbers.
+_SEVERAL, _ALONE = frozenset({tuple}), frozenset({tuple, float, int, complex})
+_sums: set[CodeType] = set()
+# Types of options that nobody can change.
+_FIXED = frozenset({type(None), bool, int, float, str, tuple})
+
+
+def kind_of(rule: Any) -> str:
+    """The kind of the operation that a started rule came from."""
+    started: Any = rule.started if isinstance(rule, Replayable) else rule
+    return _by_code[started.gi_code].kind
+
+
+def operand_count(rule: Replayable) -> int:
+    """How many of a started rule's arguments are differentiable operands."""
+    arity = _by_code[rule.rule.__code__].arity
+    return len(rule.operands) if arity < 0 else arity
+
+
+def operation_of(rule: RuleFunction) -> Op:
+    """The operation that a rule belongs to."""
+    return _by_code[rule.__code__]
+
+
+def start(
+    rule: RuleFunction, operands: Sequence[Any], args: Sequence[Any], statics: Statics
+) -> Any:
+    """As ``_start``; arrays of two libraries are refused by name."""
+    try:
+        return _start(rule, operands, args, statics)
+    except TypeError:
+        common_namespace(*map(base, operands))  # says so, if that is why
+        raise
+
+
+def _start(
+    rule: RuleFunction, operands: Sequence[Any], args: Sequence[Any], statics: Statics
+) -> Any:
+    """Run a rule's forward step for the innermost derivative among the operands.
+
+    Those of outer derivatives are constants to it. If nothing is tracked, that is all.
+    """
+    if any(type(x) is list or type(x) is tuple for x in operands):
+        operands = [from_lists(x) for x in operands]
+    values = [x for x in operands if isinstance(x, Value)]
+    if not values:
+        return first(rule(*operands, *args, **statics))
+    prompt = max((x.prompt for x in values), key=attrgetter("level"))
+    if prompt is not UNTRACKED:
+        operands = [unwrapped(x) for x in operands]
+    own = [isinstance(x, Value) and x.prompt is prompt for x in operands]
+    if not all(own) and keeps(rule):
+        pairs = zip(operands, own, strict=True)
+        operands = [x if o else kept(prompt, x) for x, o in pairs]
+    args = [kept(prompt, x) for x in args]
+    statics = {name: kept(prompt, x) for name, x in statics.items()}
+    primals = [x.primal if o else x for x, o in zip(operands, own, strict=True)]
+    receivers = [x.receiver if o else None for x, o in zip(operands, own, strict=True)]
+    while receivers[-1] is None:
+        receivers.pop()
+    left, right = receivers[0], receivers[-1] if len(receivers) == 2 else None
+    lazy = rule.__code__ in _lazy
+    if len(receivers) > 2 or lazy:
+        left, right = tuple(receivers), None
+    started = begin(prompt, rule, (*primals, *args), statics)
+    primal = first(started)
+    if not prompt.is_derivative:
+        return primal
+    classes = [type(x) for x in values if x.prompt is prompt]
+    cls = value_class(primal)
+    if type(primal) not in (_ALONE if lazy else _SEVERAL):
+        cls = max([cls, *classes], key=attrgetter("rank"))
+    known = _by_code[rule.__code__]
+    elementwise = known.arity if known.kind == "elementwise" else 0
+    return cls.emerge(primal, prompt, started, left, right, elementwise)
+
+
+def keeps(rule: RuleFunction) -> bool:
+    """Whether a rule needs its operands on the way back: no linear one does."""
+    code = rule.__code__
+    return _by_code[code].kind != "linear" and code not in _sums
+
+
+def first(started: Any) -> Any:
+    """The forward step of a rule."""
+    try:
+        return next(started)
+    except StopIteration:
+        raise too_few_contributions(started) from None
+
+
+def from_lists(x: Any) -> Any:
+    """Nested lists of numbers, tracked or not, as an array; anything else as it is."""
+    return sys.modules["lantern"].array(x) if type(x) in (list, tuple) else x
+
+
+def begin(
+    prompt: Level, rule: RuleFunction, args: Sequence[Any], statics: Statics
+) -> Any:
+    """A rule about to run, in the form that the derivative needs."""
+    if prompt.begin is None:
+        return rule(*args, **statics)
+    return prompt.begin(rule, args, statics)
+
+
+def _unary(rule: RuleFunction, elementwise: int) -> Function:
+    lazy = rule.__code__ in _lazy
+    alone = _ALONE if lazy else _SEVERAL
+
+    def function(x: Any, /, *args: Any, **statics: Any) -> Any:
+        if not isinstance(x, Value):
+            if type(x) is list or type(x) is tuple:
+                return function(from_lists(x), *args, **statics)
+            return first(rule(x, *args, **statics))
+        prompt = x.prompt
+        for arg in args:
+            if type(arg) not in _FIXED:
+                args = tuple([kept(prompt, a) for a in args])
+                break
+        if statics:
+            statics = {name: kept(prompt, a) for name, a in statics.items()}
+        begin = prompt.begin
+        if begin is None:
+            started = rule(x.primal, *args, **statics)
+        else:
+            started = begin(rule, (x.primal, *args), statics)
+        try:
+            z = next(started)
+        except StopIteration:
+            raise too_few_contributions(started) from None
+        cls = value_class(z) if type(z) in alone else type(x)
+        left = (x.receiver,) if lazy else x.receiver
+        return cls.emerge(z, prompt, started, left, None, elementwise)
+
+    return function
+
+
+def _unary_elementwise(rule: RuleFunction) -> Function:
+    """As ``_unary``, for an elementwise rule without statics, in fewer steps."""
+
+    def function(x: Any, /) -> Any:
+        if isinstance(x, Value):
+            return x.through(rule)
+        if type(x) is list or type(x) is tuple:
+            return function(from_lists(x))
+        return first(rule(x))
+
+    return function
+
+
+def _general(rule: RuleFunction, arity: int) -> Function:
+    def function(*args: Any, **statics: Any) -> Any:
+        return start(rule, args[:arity], args[arity:], statics)
+
+    return function
+
+
+def _variadic(rule: RuleFunction) -> Function:
+    def function(*operands: Any, **statics: Any) -> Any:
+        return start(rule, operands, (), statics)
+
+    return function
+
+
+def _constant(rule: RuleFunction) -> Function:
+    def function(*operands: Any, **statics: Any) -> Any:
+        return next(rule(*map(base, operands), **statics))
+
+    return function
+
+
+def registered(rule: RuleFunction, kind: str, is_sum: bool = False) -> Function:
+    """The operation that a rule of a kind makes, in the table from now on."""
+    code = rule.__code__
+    if not isgeneratorfunction(rule):
+        raise RuleError(
+            f"{rule.__name__}: a rule is a generator function. Yield the value to the "
+            f"rest of the program, then one contribution for each operand."
+        )
+    if not rule.__module__.startswith("lantern."):
+        _refuse_arrays(rule)
+    variadic = bool(code.co_flags & CO_VARARGS)
+    arity = -1 if variadic else code.co_posonlyargcount
+    if arity == 0:
+        raise RuleError(
+            f"{rule.__name__}: the rule has no differentiable operand. Put '/' behind "
+            f"the parameters that it differentiates: def {rule.__name__}(x, /)."
+        )
+    if is_sum:
+        _sums.add(code)
+    if kind == "general" or any(type(x) is CodeType for x in code.co_consts):
+        _lazy.add(code)
+    if kind == "constant":
+        function = _constant(rule)
+    elif variadic:
+        function = _variadic(rule)
+    else:
+        function = _general(rule, arity)
+    if arity == 1 and kind != "constant":
+        statics = code.co_argcount + code.co_kwonlyargcount - 1
+        alone = not (statics or code.co_flags & CO_VARKEYWORDS or code in _lazy)
+        if kind != "elementwise":
+            function = _unary(rule, 0)
+        else:
+            function = _unary_elementwise(rule) if alone else _unary(rule, 1)
+    functools.update_wrapper(function, rule)
+    function.rule = rule  # type: ignore[attr-defined]  # functions take attributes
+    name = rule.__name__.lstrip("_")
+    registry[name] = _by_code[code] = Op(name, rule, kind, arity, function)
+    return function
+
+
+def _refuse_arrays(rule: RuleFunction) -> None:
+    """Refuse a user's rule that reads arrays which may change: nobody would notice."""
+    reading = import_module("lantern.unchanged").writable(rule)
+    if reading is not None:
+        raise RuleError(
+            f"{rule.__name__}: the rule reads the array {reading}, which may be "
+            f"written to before its backward step. Make it an operand or an option; "
+            f"mark it with {reading}.setflags(write=False), if it never changes; or "
+            f"use lantern.custom_rule, which looks whether it has changed."
+        )
+
+
+def register_rule(rule: RuleFunction, kind: str) -> RuleFunction:
+    """Give a rule of any number of operands its kind, without making it an operation.
+
+    For rules that many operations share, as those of ``lantern.custom``; these call
+    ``start`` themselves. What they contribute may have any form.
+    """
+    _by_code[rule.__code__] = Op(rule.__name__, rule, kind, -1, rule)
+    _lazy.add(rule.__code__)
+    return rule
