@@ -187,6 +187,15 @@ class TestLazyLayers:
         optimizer.step()
         assert not torch.equal(before, model[3].weight)
 
+    @pytest.mark.parametrize(
+        ("options", "on"),
+        [((), (True, True)), ((1e-5, 0.1, False), (False, True))],
+    )
+    def test_a_norm_of_instances_learns_unless_told_otherwise(self, options, on):
+        layer = torch.nn.LazyInstanceNorm1d(*options)
+        layer(torch.ones(2, 3, 4))
+        assert (layer.affine, layer.track_running_stats) == on
+
 
 class TestSparse:
     def test_products_and_their_derivative(self):

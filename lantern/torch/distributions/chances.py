@@ -69,6 +69,7 @@ class Bernoulli(_ByChance):
 
     Example:
         >>> import lantern.torch as torch
+        >>> from lantern.torch.distributions import Bernoulli
         >>> Bernoulli(torch.tensor([0.25])).log_prob(torch.tensor([1.0]))
         tensor([-1.3863])
     """
@@ -121,7 +122,13 @@ class Bernoulli(_ByChance):
 
 
 class Geometric(_ByChance):
-    """How often a try fails before the first success."""
+    """How often a try fails before the first success.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.distributions.Geometric(torch.tensor([0.25])).mean
+        tensor([3.])
+    """
 
     support = constraints.nonnegative_integer
 
@@ -161,7 +168,14 @@ class Geometric(_ByChance):
 
 
 class Poisson(Distribution):
-    """Numbers of events at a rate."""
+    """Numbers of events at a rate.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> from lantern.torch.distributions import Poisson
+        >>> Poisson(torch.tensor([2.0])).log_prob(torch.tensor([0.0]))
+        tensor([-2.])
+    """
 
     arg_constraints: ClassVar[dict[str, Any]] = {"rate": constraints.nonnegative}
     support = constraints.nonnegative_integer
@@ -193,7 +207,14 @@ class Poisson(Distribution):
 
 
 class Binomial(_ByChance):
-    """How many of a number of tries succeed."""
+    """How many of a number of tries succeed.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> from lantern.torch.distributions import Binomial
+        >>> Binomial(4, torch.tensor([0.5])).log_prob(torch.tensor([2.0])).exp()
+        tensor([0.3750])
+    """
 
     arg_constraints: ClassVar[dict[str, Any]] = {
         "total_count": constraints.nonnegative_integer,
@@ -244,7 +265,13 @@ class Binomial(_ByChance):
 
 
 class NegativeBinomial(Binomial):
-    """How many tries succeed before a number of failures."""
+    """How many tries succeed before a number of failures.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.distributions.NegativeBinomial(3.0, torch.tensor([0.5])).mean
+        tensor([3.])
+    """
 
     @property
     def support(self) -> Any:

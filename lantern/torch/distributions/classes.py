@@ -26,7 +26,7 @@ class Categorical(Distribution):
 
     Example:
         >>> import lantern.torch as torch
-        >>> Categorical(torch.tensor([1.0, 3.0])).probs
+        >>> torch.distributions.Categorical(torch.tensor([1.0, 3.0])).probs
         tensor([0.2500, 0.7500])
     """
 
@@ -107,7 +107,14 @@ class Categorical(Distribution):
 
 
 class OneHotCategorical(Distribution):
-    """One of several classes, as a row of zeros and a 1."""
+    """One of several classes, as a row of zeros and a 1.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.distributions.OneHotCategorical(torch.tensor([1.0, 3.0]))
+        >>> x.log_prob(torch.tensor([0.0, 1.0])).exp()
+        tensor(0.7500)
+    """
 
     arg_constraints: ClassVar[dict[str, Any]] = {
         "probs": constraints.simplex,
@@ -175,7 +182,15 @@ class OneHotCategorical(Distribution):
 
 
 class OneHotCategoricalStraightThrough(OneHotCategorical):
-    """As ``OneHotCategorical``; draws have the derivative of the probabilities."""
+    """As ``OneHotCategorical``; draws have the derivative of the probabilities.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> p = torch.tensor([0.5, 0.5], requires_grad=True)
+        >>> draw = torch.distributions.OneHotCategoricalStraightThrough(p).rsample()
+        >>> draw.sum().item(), draw.requires_grad
+        (1.0, True)
+    """
 
     has_rsample = True
 
@@ -185,7 +200,14 @@ class OneHotCategoricalStraightThrough(OneHotCategorical):
 
 
 class Multinomial(Distribution):
-    """How often each class comes in a number of draws."""
+    """How often each class comes in a number of draws.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.distributions.Multinomial(2, torch.tensor([0.5, 0.5]))
+        >>> x.log_prob(torch.tensor([1.0, 1.0])).exp()
+        tensor(0.5000)
+    """
 
     arg_constraints: ClassVar[dict[str, Any]] = {
         "probs": constraints.simplex,

@@ -15,6 +15,11 @@ class Constraint:
         text: how it prints.
         holds: for a tensor, where its elements are in the set.
         event_dim: how many of the last axes make one value.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.distributions.constraints.positive.check(torch.tensor([-1.0, 2.0]))
+        tensor([False,  True])
     """
 
     def __init__(self, text: str, holds: Callable[[Any], Any], event_dim: int = 0):
@@ -33,26 +38,54 @@ def _whole(x: Any) -> Any:
 
 
 def greater_than(lower_bound: Any) -> Constraint:
-    """Numbers above a bound."""
+    """Numbers above a bound.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> from lantern.torch.distributions.constraints import greater_than
+        >>> greater_than(1.0).check(torch.tensor([1.0, 2.0]))
+        tensor([False,  True])
+    """
     return Constraint(
         f"GreaterThan(lower_bound={lower_bound})", lambda x: x > lower_bound
     )
 
 
 def greater_than_eq(lower_bound: Any) -> Constraint:
-    """Numbers that are no less than a bound."""
+    """Numbers that are no less than a bound.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> from lantern.torch.distributions.constraints import greater_than_eq
+        >>> greater_than_eq(1.0).check(torch.tensor([1.0, 2.0]))
+        tensor([True, True])
+    """
     return Constraint(
         f"GreaterThanEq(lower_bound={lower_bound})", lambda x: x >= lower_bound
     )
 
 
 def less_than(upper_bound: Any) -> Constraint:
-    """Numbers below a bound."""
+    """Numbers below a bound.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> from lantern.torch.distributions.constraints import less_than
+        >>> less_than(1.0).check(torch.tensor([1.0, 0.0]))
+        tensor([False,  True])
+    """
     return Constraint(f"LessThan(upper_bound={upper_bound})", lambda x: x < upper_bound)
 
 
 def interval(lower_bound: Any, upper_bound: Any) -> Constraint:
-    """Numbers between two bounds, or one of them."""
+    """Numbers between two bounds, or one of them.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> from lantern.torch.distributions.constraints import interval
+        >>> interval(0.0, 1.0).check(torch.tensor([1.0, 2.0]))
+        tensor([ True, False])
+    """
     return Constraint(
         f"Interval(lower_bound={lower_bound}, upper_bound={upper_bound})",
         lambda x: (x >= lower_bound) & (x <= upper_bound),
@@ -60,7 +93,14 @@ def interval(lower_bound: Any, upper_bound: Any) -> Constraint:
 
 
 def integer_interval(lower_bound: Any, upper_bound: Any) -> Constraint:
-    """Whole numbers between two bounds, or one of them."""
+    """Whole numbers between two bounds, or one of them.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> from lantern.torch.distributions.constraints import integer_interval
+        >>> integer_interval(0, 3).check(torch.tensor([1.0, 1.5]))
+        tensor([ True, False])
+    """
     return Constraint(
         f"IntegerInterval(lower_bound={lower_bound}, upper_bound={upper_bound})",
         lambda x: _whole(x) & (x >= lower_bound) & (x <= upper_bound),

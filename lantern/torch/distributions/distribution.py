@@ -14,7 +14,14 @@ __all__ = ["Distribution", "Independent", "broadcast_all"]
 
 
 def broadcast_all(*values: Any) -> tuple[Any, ...]:
-    """Numbers and tensors as tensors of one shape."""
+    """Numbers and tensors as tensors of one shape.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x, y = torch.distributions.broadcast_all(torch.zeros(2), 1.0)
+        >>> y
+        tensor([1., 1.])
+    """
     given = [v for v in values if isinstance(v, Tensor)]
     like: dict[str, Any] = {"dtype": get_default_dtype()}
     if given:
@@ -33,6 +40,12 @@ class Distribution:
 
     Raises:
         ValueError: for parameters or values that cannot be.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.distributions.Normal(torch.zeros(3), 1.0)
+        >>> x.batch_shape, x.event_shape, x.sample((5,)).shape
+        (torch.Size([3]), torch.Size([]), torch.Size([5, 3]))
     """
 
     has_rsample: Any = False
@@ -179,6 +192,13 @@ class Independent(Distribution):
         base_distribution: a distribution with a batch.
         reinterpreted_batch_ndims: how many of the last axes.
         validate_args: see ``Distribution``.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> from lantern.torch.distributions import Independent
+        >>> x = Independent(torch.distributions.Normal(torch.zeros(2), 1.0), 1)
+        >>> x.event_shape, x.log_prob(torch.zeros(2))
+        (torch.Size([2]), tensor(-1.8379))
     """
 
     def __init__(

@@ -21,7 +21,20 @@ _table: dict[tuple[type, type], Callable[[Any, Any], Any]] = {}
 
 
 def register_kl(type_p: type, type_q: type) -> Callable[[Any], Any]:
-    """A decorator for the divergence of two classes of distributions."""
+    """A decorator for the divergence of two classes of distributions.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> class Point(torch.distributions.Distribution):
+        ...     def __init__(self, at):
+        ...         self.at = at
+        ...         super().__init__()
+        >>> @torch.distributions.register_kl(Point, Point)
+        ... def between_points(p, q):
+        ...     return 0.0 if p.at == q.at else float("inf")
+        >>> torch.distributions.kl_divergence(Point(1.0), Point(2.0))
+        inf
+    """
 
     def decorator(function: Any) -> Any:
         _table[type_p, type_q] = function
@@ -37,8 +50,9 @@ def kl_divergence(p: Any, q: Any) -> Any:
         NotImplementedError: for a pair of classes whose divergence is not known.
 
     Example:
+        >>> import lantern.torch as torch
         >>> from lantern.torch.distributions import Normal
-        >>> kl_divergence(Normal(0.0, 1.0), Normal(1.0, 1.0))
+        >>> torch.distributions.kl_divergence(Normal(0.0, 1.0), Normal(1.0, 1.0))
         tensor(0.5000)
     """
     for a in type(p).__mro__:

@@ -59,7 +59,7 @@ class Normal(Located):
 
     Example:
         >>> import lantern.torch as torch
-        >>> Normal(torch.zeros(2), 1.0).log_prob(torch.zeros(2))
+        >>> torch.distributions.Normal(torch.zeros(2), 1.0).log_prob(torch.zeros(2))
         tensor([-0.9189, -0.9189])
     """
 
@@ -96,7 +96,14 @@ class Normal(Located):
 
 
 class Laplace(Located):
-    """Laplace distributions: exponential on both sides."""
+    """Laplace distributions: exponential on both sides.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> from lantern.torch.distributions import Laplace
+        >>> Laplace(torch.tensor([0.0]), 2.0).log_prob(torch.tensor([0.0])).exp()
+        tensor([0.2500])
+    """
 
     def _standard(self, shape: Any) -> Any:
         u = 2 * rand(shape) - 1
@@ -125,7 +132,14 @@ class Laplace(Located):
 
 
 class Cauchy(Located):
-    """Cauchy distributions, which have no mean."""
+    """Cauchy distributions, which have no mean.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> from lantern.torch.distributions import Cauchy
+        >>> Cauchy(torch.tensor([0.0]), 1.0).cdf(torch.tensor([1.0]))
+        tensor([0.7500])
+    """
 
     def _standard(self, shape: Any) -> Any:
         return (math.pi * (rand(shape) - 0.5)).tan()
@@ -155,7 +169,14 @@ class Cauchy(Located):
 
 
 class Gumbel(Located):
-    """Gumbel distributions: of the largest of many draws."""
+    """Gumbel distributions: of the largest of many draws.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> from lantern.torch.distributions import Gumbel
+        >>> Gumbel(torch.tensor([0.0]), 1.0).mean  # Euler's constant
+        tensor([0.5772])
+    """
 
     def _standard(self, shape: Any) -> Any:
         return -(-(1 - rand(shape)).log()).clamp(min=1e-30).log()
@@ -181,7 +202,13 @@ class Gumbel(Located):
 
 
 class HalfNormal(Distribution):
-    """The sizes of normal draws around 0."""
+    """The sizes of normal draws around 0.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.distributions.HalfNormal(torch.tensor([1.0])).mean
+        tensor([0.7979])
+    """
 
     has_rsample = True
     arg_constraints: ClassVar[dict[str, Any]] = {"scale": constraints.positive}

@@ -17,7 +17,14 @@ _digamma, _lgamma = FUNCTIONS["digamma"], FUNCTIONS["lgamma"]
 
 
 class Uniform(Distribution):
-    """Uniform distributions between two bounds."""
+    """Uniform distributions between two bounds.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> from lantern.torch.distributions import Uniform
+        >>> Uniform(torch.tensor([0.0]), 4.0).log_prob(torch.tensor([1.0])).exp()
+        tensor([0.2500])
+    """
 
     has_rsample = True
     arg_constraints: ClassVar[dict[str, Any]] = {
@@ -80,7 +87,13 @@ class Uniform(Distribution):
 
 
 class Exponential(Distribution):
-    """Exponential distributions of a rate."""
+    """Exponential distributions of a rate.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.distributions.Exponential(torch.tensor([2.0])).mean
+        tensor([0.5000])
+    """
 
     has_rsample = True
     arg_constraints: ClassVar[dict[str, Any]] = {"rate": constraints.positive}
@@ -125,7 +138,14 @@ class Exponential(Distribution):
 
 
 class Gamma(Distribution):
-    """Gamma distributions of a shape and a rate."""
+    """Gamma distributions of a shape and a rate.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.distributions.Gamma(torch.tensor([3.0]), 2.0)
+        >>> x.mean, x.variance
+        (tensor([1.5000]), tensor([0.7500]))
+    """
 
     has_rsample = True
     arg_constraints: ClassVar[dict[str, Any]] = {
@@ -188,7 +208,13 @@ def standard_gamma(concentration: Any) -> Any:
 
 
 class Chi2(Gamma):
-    """The sums of the squares of normal draws, by their number."""
+    """The sums of the squares of normal draws, by their number.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.distributions.Chi2(torch.tensor([3.0])).mean
+        tensor([3.])
+    """
 
     arg_constraints: ClassVar[dict[str, Any]] = {"df": constraints.positive}
 
@@ -205,6 +231,11 @@ class StudentT(Located):
         loc: where it is moved to.
         scale: by what it is stretched.
         validate_args: see ``Distribution``.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.distributions.StudentT(torch.tensor([4.0])).variance
+        tensor([2.])
     """
 
     arg_constraints: ClassVar[dict[str, Any]] = {

@@ -19,7 +19,13 @@ _stack = FUNCTIONS["stack"]
 
 
 class Dirichlet(Distribution):
-    """Distributions of probabilities that sum to 1, along the last axis."""
+    """Distributions of probabilities that sum to 1, along the last axis.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.distributions.Dirichlet(torch.tensor([1.0, 3.0])).mean
+        tensor([0.2500, 0.7500])
+    """
 
     has_rsample = True
     arg_constraints: ClassVar[dict[str, Any]] = {"concentration": constraints.positive}
@@ -66,7 +72,13 @@ class Dirichlet(Distribution):
 
 
 class Beta(Distribution):
-    """Distributions of a probability."""
+    """Distributions of a probability.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.distributions.Beta(torch.tensor([1.0]), 3.0).mean
+        tensor([0.2500])
+    """
 
     has_rsample = True
     arg_constraints: ClassVar[dict[str, Any]] = {
@@ -120,6 +132,13 @@ class MultivariateNormal(Distribution):
         precision_matrix: its inverse.
         scale_tril: its Cholesky factor.
         validate_args: see ``Distribution``.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> from lantern.torch.distributions import MultivariateNormal
+        >>> x = MultivariateNormal(torch.zeros(2), torch.diag(torch.tensor([2.0, 0.5])))
+        >>> x.log_prob(torch.zeros(2))
+        tensor(-1.8379)
     """
 
     has_rsample = True
@@ -212,6 +231,14 @@ class MixtureSameFamily(Distribution):
         mixture_distribution: a ``Categorical`` that chooses.
         component_distribution: a distribution, whose last batch axis is chosen from.
         validate_args: see ``Distribution``.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> both = torch.distributions.Normal(torch.tensor([-1.0, 1.0]), torch.ones(2))
+        >>> choice = torch.distributions.Categorical(torch.tensor([0.25, 0.75]))
+        >>> x = torch.distributions.MixtureSameFamily(choice, both)
+        >>> x.mean
+        tensor(0.5000)
     """
 
     def __init__(

@@ -24,6 +24,17 @@ class Transform:
 
     Args:
         cache_size: has no effect: an inverse is computed.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> class Cube(torch.distributions.Transform):
+        ...     def _call(self, x):
+        ...         return x**3
+        ...
+        ...     def _inverse(self, y):
+        ...         return y.sign() * y.abs() ** (1 / 3)
+        >>> Cube().inv(torch.tensor([8.0]))
+        tensor([2.])
     """
 
     event_dim = 0
@@ -82,7 +93,13 @@ class _Inverse(Transform):
 
 
 class AffineTransform(Transform):
-    """``loc + scale * x``."""
+    """``loc + scale * x``.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.distributions.AffineTransform(1.0, 2.0)(torch.tensor([3.0]))
+        tensor([7.])
+    """
 
     def __init__(
         self, loc: Any, scale: Any, event_dim: int = 0, cache_size: int = 0
@@ -104,7 +121,14 @@ class AffineTransform(Transform):
 
 
 class ExpTransform(Transform):
-    """``exp(x)``."""
+    """``exp(x)``.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.tensor([0.0, 1.0])
+        >>> torch.distributions.ExpTransform().log_abs_det_jacobian(x, x.exp())
+        tensor([0., 1.])
+    """
 
     codomain = constraints.positive
 
@@ -120,7 +144,13 @@ class ExpTransform(Transform):
 
 
 class SigmoidTransform(Transform):
-    """``1 / (1 + exp(-x))``."""
+    """``1 / (1 + exp(-x))``.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.distributions.SigmoidTransform()(torch.tensor([0.0, 2.0]))
+        tensor([0.5000, 0.8808])
+    """
 
     codomain = constraints.unit_interval
 
@@ -137,7 +167,13 @@ class SigmoidTransform(Transform):
 
 
 class TanhTransform(Transform):
-    """``tanh(x)``."""
+    """``tanh(x)``.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.distributions.TanhTransform().inv(torch.tensor([0.5]))
+        tensor([0.5493])
+    """
 
     codomain = constraints.interval(-1.0, 1.0)
 
@@ -153,7 +189,15 @@ class TanhTransform(Transform):
 
 
 class ComposeTransform(Transform):
-    """Several functions, one after another."""
+    """Several functions, one after another.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> from lantern.torch.distributions import AffineTransform, ExpTransform
+        >>> both = [AffineTransform(1.0, 2.0), ExpTransform()]
+        >>> torch.distributions.ComposeTransform(both)(torch.tensor([0.0]))
+        tensor([2.7183])
+    """
 
     def __init__(self, parts: Any, cache_size: int = 0) -> None:
         self.parts = list(parts)
@@ -189,6 +233,15 @@ class TransformedDistribution(Distribution):
         base_distribution: the distribution.
         transforms: a function, or several.
         validate_args: see ``Distribution``.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> from lantern.torch.distributions import ExpTransform, Normal
+        >>> x = torch.distributions.TransformedDistribution(
+        ...     Normal(torch.zeros(1), 1.0), [ExpTransform()]
+        ... )
+        >>> x.log_prob(torch.tensor([1.0]))
+        tensor([-0.9189])
     """
 
     def __init__(
@@ -246,7 +299,13 @@ class TransformedDistribution(Distribution):
 
 
 class LogNormal(TransformedDistribution):
-    """The exponentials of normal draws."""
+    """The exponentials of normal draws.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.distributions.LogNormal(torch.tensor([0.0]), 1.0).mean
+        tensor([1.6487])
+    """
 
     def __init__(self, loc: Any, scale: Any, validate_args: Any = None) -> None:
         super().__init__(Normal(loc, scale), ExpTransform(), validate_args)

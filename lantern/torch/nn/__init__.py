@@ -3,6 +3,7 @@
 import importlib as _importlib
 from typing import Any as _Any
 
+from lantern.torch.documented import document as _document
 from lantern.torch.nn import functional as functional
 from lantern.torch.nn import init as init
 from lantern.torch.nn import utils as utils
@@ -10,6 +11,7 @@ from lantern.torch.nn.attention import *
 from lantern.torch.nn.cells import *
 from lantern.torch.nn.containers import *
 from lantern.torch.nn.convolution import *
+from lantern.torch.nn.embedding import *
 from lantern.torch.nn.lazy import LAYERS as _LAYERS
 from lantern.torch.nn.lazy import UninitializedParameter as UninitializedParameter
 from lantern.torch.nn.linear import *
@@ -25,6 +27,7 @@ from lantern.torch.nn.transformer import *
 from lantern.torch.paths import missing as _missing
 
 globals().update(_MODULES | _PADS | _LAYERS)
+_document("nn", globals())
 
 
 def __getattr__(name: str) -> _Any:

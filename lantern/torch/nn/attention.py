@@ -34,6 +34,14 @@ class MultiheadAttention(Module):
         device: where the parameters shall lie.
         dtype: their type.
 
+    Example:
+        >>> import lantern.torch as torch
+        >>> attention = torch.nn.MultiheadAttention(8, num_heads=2, batch_first=True)
+        >>> x = torch.ones(4, 5, 8)
+        >>> out, weights = attention(x, x, x)
+        >>> out.shape, weights.shape
+        (torch.Size([4, 5, 8]), torch.Size([4, 5, 5]))
+
     References:
         Vaswani et al. (2017), section 3.2.
     """

@@ -147,7 +147,14 @@ class _Cell(Module):
 
 
 class LSTMCell(_Cell):
-    """One step of a long short-term memory (Hochreiter and Schmidhuber, 1997)."""
+    """One step of a long short-term memory (Hochreiter and Schmidhuber, 1997).
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> h, memory = torch.nn.LSTMCell(3, 5)(torch.ones(4, 3))
+        >>> h.shape, memory.shape
+        (torch.Size([4, 5]), torch.Size([4, 5]))
+    """
 
     mode = "LSTM"
 
@@ -159,13 +166,25 @@ class LSTMCell(_Cell):
 
 
 class GRUCell(_Cell):
-    """One step of a gated recurrent unit (Cho et al., 2014)."""
+    """One step of a gated recurrent unit (Cho et al., 2014).
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.nn.GRUCell(3, 5)(torch.ones(4, 3)).shape
+        torch.Size([4, 5])
+    """
 
     mode = "GRU"
 
 
 class RNNCell(_Cell):
-    """One step of a simple recurrent network."""
+    """One step of a simple recurrent network.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.nn.RNNCell(3, 5, nonlinearity="relu")(torch.ones(4, 3)).shape
+        torch.Size([4, 5])
+    """
 
     mode = "RNN_TANH"
 

@@ -92,7 +92,7 @@ class Sequential(_Row):
 
     Example:
         >>> import lantern.torch as torch
-        >>> model = Sequential(torch.nn.Linear(2, 3), torch.nn.ReLU())
+        >>> model = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.ReLU())
         >>> model(torch.ones(4, 2)).shape
         torch.Size([4, 3])
     """
@@ -116,7 +116,16 @@ class Sequential(_Row):
 
 
 class ModuleList(_Row):
-    """Modules in a list."""
+    """Modules in a list.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> layers = torch.nn.ModuleList([torch.nn.Linear(2, 2) for _ in range(3)])
+        >>> layers
+        ModuleList(
+          (0-2): 3 x Linear(in_features=2, out_features=2, bias=True)
+        )
+    """
 
     def __init__(self, modules: Iterable[Any] | None = None) -> None:
         super().__init__()
@@ -139,7 +148,18 @@ class ModuleList(_Row):
 
 
 class ModuleDict(Module):
-    """Modules by name."""
+    """Modules by name.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> parts = torch.nn.ModuleDict({"body": torch.nn.Linear(2, 2)})
+        >>> parts["bend"] = torch.nn.ReLU()
+        >>> parts
+        ModuleDict(
+          (body): Linear(in_features=2, out_features=2, bias=True)
+          (bend): ReLU()
+        )
+    """
 
     def __init__(self, modules: Any = None) -> None:
         super().__init__()
@@ -237,7 +257,14 @@ class _Parameters(Module):
 
 
 class ParameterList(_Parameters):
-    """Parameters in a list."""
+    """Parameters in a list.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> weights = torch.nn.ParameterList([torch.zeros(2), torch.zeros(3)])
+        >>> [name for name, _ in weights.named_parameters()]
+        ['0', '1']
+    """
 
     def __init__(self, values: Iterable[Any] | None = None) -> None:
         super().__init__()
@@ -274,7 +301,14 @@ class ParameterList(_Parameters):
 
 
 class ParameterDict(_Parameters):
-    """Parameters by name."""
+    """Parameters by name.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> scales = torch.nn.ParameterDict({"width": torch.ones(2)})
+        >>> scales["width"].requires_grad
+        True
+    """
 
     def __init__(self, parameters: Any = None) -> None:
         super().__init__()

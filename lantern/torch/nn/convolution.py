@@ -134,19 +134,40 @@ class _Plain(_Convolution):
 
 
 class Conv1d(_Plain):
-    """A convolution along one axis, (n, channels, length)."""
+    """A convolution along one axis, (n, channels, length).
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.nn.Conv1d(2, 4, 3, padding=1)(torch.ones(1, 2, 9)).shape
+        torch.Size([1, 4, 9])
+    """
 
     axes = 1
 
 
 class Conv2d(_Plain):
-    """A convolution of images, (n, channels, height, width)."""
+    """A convolution of images, (n, channels, height, width).
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> layer = torch.nn.Conv2d(1, 4, kernel_size=3, stride=2)
+        >>> layer(torch.ones(8, 1, 28, 28)).shape
+        torch.Size([8, 4, 13, 13])
+        >>> layer
+        Conv2d(1, 4, kernel_size=(3, 3), stride=(2, 2))
+    """
 
     axes = 2
 
 
 class Conv3d(_Plain):
-    """A convolution along three axes."""
+    """A convolution along three axes.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.nn.Conv3d(1, 4, 3)(torch.ones(1, 1, 5, 6, 7)).shape
+        torch.Size([1, 4, 3, 4, 5])
+    """
 
     axes = 3
 
@@ -230,18 +251,37 @@ class _Transposed(_Convolution):
 
 
 class ConvTranspose1d(_Transposed):
-    """The transpose of ``Conv1d``."""
+    """The transpose of ``Conv1d``.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.nn.ConvTranspose1d(4, 2, 3)(torch.ones(1, 4, 9)).shape
+        torch.Size([1, 2, 11])
+    """
 
     axes = 1
 
 
 class ConvTranspose2d(_Transposed):
-    """The transpose of ``Conv2d``."""
+    """The transpose of ``Conv2d``.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> layer = torch.nn.ConvTranspose2d(4, 1, kernel_size=2, stride=2)
+        >>> layer(torch.ones(8, 4, 14, 14)).shape
+        torch.Size([8, 1, 28, 28])
+    """
 
     axes = 2
 
 
 class ConvTranspose3d(_Transposed):
-    """The transpose of ``Conv3d``."""
+    """The transpose of ``Conv3d``.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.nn.ConvTranspose3d(4, 1, 3)(torch.ones(1, 4, 5, 6, 7)).shape
+        torch.Size([1, 1, 7, 8, 9])
+    """
 
     axes = 3

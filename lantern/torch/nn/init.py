@@ -31,14 +31,28 @@ def _filled(tensor: Tensor, values: Any) -> Tensor:
 def uniform_(
     tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = None
 ) -> Tensor:
-    """Uniform draws."""
+    """Uniform draws.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.nn.init.uniform_(torch.empty(100), -1.0, 1.0)
+        >>> bool(x.min() >= -1.0), bool(x.max() <= 1.0)
+        (True, True)
+    """
     return _filled(tensor, rng(generator).uniform(a, b, base(tensor).shape))
 
 
 def normal_(
     tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any = None
 ) -> Tensor:
-    """Normal draws."""
+    """Normal draws.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.nn.init.normal_(torch.empty(10000), mean=5.0, std=0.1)
+        >>> bool((x - 5.0).abs().max() < 1.0)
+        True
+    """
     return _filled(tensor, rng(generator).normal(mean, std, base(tensor).shape))
 
 
@@ -50,7 +64,14 @@ def trunc_normal_(
     b: float = 2.0,
     generator: Any = None,
 ) -> Tensor:
-    """Normal draws, drawn again while they are outside of an interval."""
+    """Normal draws, drawn again while they are outside of an interval.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.nn.init.trunc_normal_(torch.empty(1000), a=0.0, b=1.0)
+        >>> bool(x.min() >= 0.0), bool(x.max() <= 1.0)
+        (True, True)
+    """
     random = rng(generator)
     values = random.normal(mean, std, base(tensor).shape)
     outside = (values < a) | (values > b)
@@ -63,29 +84,62 @@ def trunc_normal_(
 
 
 def constant_(tensor: Tensor, val: float) -> Tensor:
-    """One value."""
+    """One value.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.nn.init.constant_(torch.empty(2), 0.5)
+        tensor([0.5000, 0.5000])
+    """
     return _filled(tensor, val)
 
 
 def ones_(tensor: Tensor) -> Tensor:
-    """1 everywhere."""
+    """1 everywhere.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.nn.init.ones_(torch.empty(2))
+        tensor([1., 1.])
+    """
     return _filled(tensor, 1)
 
 
 def zeros_(tensor: Tensor) -> Tensor:
-    """0 everywhere."""
+    """0 everywhere.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.nn.init.zeros_(torch.empty(2))
+        tensor([0., 0.])
+    """
     return _filled(tensor, 0)
 
 
 def eye_(tensor: Tensor) -> Tensor:
-    """The identity matrix."""
+    """The identity matrix.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.nn.init.eye_(torch.empty(2, 3))
+        tensor([[1., 0., 0.],
+                [0., 1., 0.]])
+    """
     if base(tensor).ndim != 2:
         raise OptionError("Only tensors with 2 dimensions are supported")
     return _filled(tensor, np.eye(*base(tensor).shape))
 
 
 def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
-    """The weights of a convolution that changes nothing."""
+    """The weights of a convolution that changes nothing.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> from lantern.torch.nn.init import dirac_
+        >>> x, weight = torch.tensor([[[1.0, 2.0, 3.0]]]), dirac_(torch.empty(1, 1, 3))
+        >>> torch.nn.functional.conv1d(x, weight, padding=1)
+        tensor([[[1., 2., 3.]]])
+    """
     shape = base(tensor).shape
     if len(shape) not in (3, 4, 5):
         raise OptionError("Only tensors with 3, 4, or 5 dimensions are supported")
@@ -114,7 +168,13 @@ _calculate_fan_in_and_fan_out = _fans
 
 
 def calculate_gain(nonlinearity: str, param: Any = None) -> float:
-    """The factor by which weights before a nonlinearity are to be larger."""
+    """The factor by which weights before a nonlinearity are to be larger.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.nn.init.calculate_gain("leaky_relu", 1.0)
+        1.0
+    """
     if nonlinearity == "tanh":
         return 5 / 3
     if nonlinearity == "relu":
@@ -130,13 +190,27 @@ def calculate_gain(nonlinearity: str, param: Any = None) -> float:
 
 
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
-    """Uniform draws whose variance suits both ways (Glorot and Bengio, 2010)."""
+    """Uniform draws whose variance suits both ways (Glorot and Bengio, 2010).
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.nn.init.xavier_uniform_(torch.empty(3, 3))
+        >>> bool(x.abs().max() <= 1.0)  # the root of 6 / (3 + 3)
+        True
+    """
     bound = gain * math.sqrt(6 / sum(_fans(tensor)))
     return uniform_(tensor, -bound, bound, generator)
 
 
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
-    """Normal draws whose variance suits both ways (Glorot and Bengio, 2010)."""
+    """Normal draws whose variance suits both ways (Glorot and Bengio, 2010).
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.nn.init.xavier_normal_(torch.empty(100, 100))
+        >>> bool(0.09 < x.std() < 0.11)  # the root of 2 / (100 + 100)
+        True
+    """
     return normal_(tensor, 0, gain * math.sqrt(2 / sum(_fans(tensor))), generator)
 
 
@@ -157,7 +231,14 @@ def kaiming_uniform_(
     nonlinearity: str = "leaky_relu",
     generator: Any = None,
 ) -> Tensor:
-    """Uniform draws whose variance suits one way (He et al., 2015)."""
+    """Uniform draws whose variance suits one way (He et al., 2015).
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.nn.init.kaiming_uniform_(torch.empty(3, 6), nonlinearity="relu")
+        >>> bool(x.abs().max() <= 1.0)  # the root of 6 / 6
+        True
+    """
     if 0 in base(tensor).shape:
         return tensor
     bound = math.sqrt(3) * _deviation(tensor, a, mode, nonlinearity)
@@ -171,12 +252,26 @@ def kaiming_normal_(
     nonlinearity: str = "leaky_relu",
     generator: Any = None,
 ) -> Tensor:
-    """Normal draws whose variance suits one way (He et al., 2015)."""
+    """Normal draws whose variance suits one way (He et al., 2015).
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.nn.init.kaiming_normal_(torch.empty(200, 50), nonlinearity="relu")
+        >>> bool(0.18 < x.std() < 0.22)  # the root of 2 / 50
+        True
+    """
     return normal_(tensor, 0, _deviation(tensor, a, mode, nonlinearity), generator)
 
 
 def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tensor:
-    """A random matrix with orthogonal rows or columns (Saxe et al., 2014)."""
+    """A random matrix with orthogonal rows or columns (Saxe et al., 2014).
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> q = torch.nn.init.orthogonal_(torch.empty(3, 3))
+        >>> torch.allclose(q @ q.T, torch.eye(3), atol=1e-6)
+        True
+    """
     shape = base(tensor).shape
     if len(shape) < 2:
         raise OptionError("Only tensors with 2 or more dimensions are supported")
@@ -190,7 +285,14 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tenso
 def sparse_(
     tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any = None
 ) -> Tensor:
-    """Normal draws, with a share of each column 0."""
+    """Normal draws, with a share of each column 0.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.nn.init.sparse_(torch.empty(10, 4), sparsity=0.3)
+        >>> (x == 0).sum(dim=0)
+        tensor([3, 3, 3, 3])
+    """
     if base(tensor).ndim != 2:
         raise OptionError("Only tensors with 2 dimensions are supported")
     random = rng(generator)

@@ -16,7 +16,14 @@ __all__ = ["LAYERS", "UninitializedParameter"]
 
 
 class UninitializedParameter(Parameter):
-    """A parameter whose shape is not known yet."""
+    """A parameter whose shape is not known yet.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> layer = torch.nn.LazyLinear(2)
+        >>> isinstance(layer.weight, torch.nn.UninitializedParameter)
+        True
+    """
 
     __slots__ = ()
 
@@ -54,10 +61,14 @@ class _Lazy(Module):
 
     becomes: Any
     axis: int
+    # Options that are on unless said otherwise, after two others.
+    usual: tuple[str, ...] = ()
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__()
         own = self.__dict__
+        for name in self.usual[max(0, len(args) - 2) :]:
+            options.setdefault(name, True)
         own["arguments"], own["moves"] = (args, options), []
         # What parameters there will be, a layer for inputs of one feature shows.
         probe = self.becomes(max(options.get("groups", 1), 1), *args, **options)
@@ -89,11 +100,15 @@ class _Lazy(Module):
         return text
 
 
-def _lazy(layer: Any, axis: int) -> Any:
+def _lazy(layer: Any, axis: int, **more: Any) -> Any:
     name = f"Lazy{layer.__name__}"
-    doc = f"As ``{layer.__name__}``, without its first argument."
-    rest = {"becomes": layer, "axis": axis, "__doc__": doc, "__module__": __name__}
-    return type(name, (_Lazy,), rest)
+    rest = {
+        "__doc__": f"As ``{layer.__name__}``, without its first argument.",
+        "__module__": "lantern.torch.nn",
+        "becomes": layer,
+        "axis": axis,
+    }
+    return type(name, (_Lazy,), rest | more)
 
 
 LAYERS: dict[str, Any] = {"LazyLinear": _lazy(Linear, -1)}
@@ -101,4 +116,6 @@ for _n in (1, 2, 3):
     for _name in (f"Conv{_n}d", f"ConvTranspose{_n}d"):
         LAYERS[f"Lazy{_name}"] = _lazy(getattr(convolution, _name), -_n - 1)
     for _name in (f"BatchNorm{_n}d", f"InstanceNorm{_n}d"):
-        LAYERS[f"Lazy{_name}"] = _lazy(getattr(normalisation, _name), 1)
+        LAYERS[f"Lazy{_name}"] = _lazy(
+            getattr(normalisation, _name), 1, usual=("affine", "track_running_stats")
+        )

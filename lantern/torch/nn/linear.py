@@ -1,9 +1,8 @@
-"""Layers of weights: linear and bilinear maps, tables of rows; tensors reshaped."""
+"""Layers of weights: linear and bilinear maps; tensors reshaped."""
 
 import math
 from typing import Any
 
-from lantern.errors import SizeError
 from lantern.torch.creation import empty
 from lantern.torch.nn import functional as F
 from lantern.torch.nn import init
@@ -12,8 +11,8 @@ from lantern.torch.nn.parameter import Parameter
 from lantern.torch.tensor import Tensor
 
 __all__ = [
-    "Bilinear", "Embedding", "EmbeddingBag", "Flatten", "Identity", "Linear", "PReLU",
-    "Softmax2d", "Unflatten", "Upsample", "UpsamplingBilinear2d", "UpsamplingNearest2d",
+    "Bilinear", "Flatten", "Identity", "Linear", "PReLU", "Softmax2d", "Unflatten",
+    "Upsample", "UpsamplingBilinear2d", "UpsamplingNearest2d",
 ]  # fmt: skip
 
 
@@ -23,7 +22,13 @@ def weights(*shape: int, dtype: Any = None, device: Any = None) -> Parameter:
 
 
 class Identity(Module):
-    """What comes in goes out; arguments are ignored."""
+    """What comes in goes out; arguments are ignored.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.nn.Identity()(torch.tensor([1.0, 2.0]))
+        tensor([1., 2.])
+    """
 
     def forward(self, input: Any) -> Any:
         """The input."""
@@ -39,6 +44,14 @@ class Linear(Module):
         bias: whether there is a bias.
         device: where the parameters shall lie.
         dtype: their type.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> layer = torch.nn.Linear(3, 2)
+        >>> layer(torch.ones(4, 3)).shape
+        torch.Size([4, 2])
+        >>> layer
+        Linear(in_features=3, out_features=2, bias=True)
     """
 
     def __init__(
@@ -82,7 +95,14 @@ class Linear(Module):
 
 
 class Bilinear(Module):
-    """``x1 @ weight[k] @ x2 + bias[k]`` for each feature k of the result."""
+    """``x1 @ weight[k] @ x2 + bias[k]`` for each feature k of the result.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> layer = torch.nn.Bilinear(3, 4, 2)
+        >>> layer(torch.ones(5, 3), torch.ones(5, 4)).shape
+        torch.Size([5, 2])
+    """
 
     def __init__(
         self,
@@ -122,162 +142,14 @@ class Bilinear(Module):
         )
 
 
-class Embedding(Module):
-    """A table, of which positions name rows.
-
-    Args:
-        num_embeddings: how many rows it has.
-        embedding_dim: the length of a row.
-        padding_idx: the position of a row that is 0 and receives nothing.
-        max_norm: rows that are longer are shortened when they are used.
-        norm_type: which norm that means.
-        scale_grad_by_freq: not supported.
-        sparse: has no effect.
-        _weight: a table to use.
-        _freeze: whether it is to stay as it is.
-        device: where the table shall lie.
-        dtype: its type.
-    """
-
-    def __init__(
-        self,
-        num_embeddings: int,
-        embedding_dim: int,
-        padding_idx: int | None = None,
-        max_norm: float | None = None,
-        norm_type: float = 2.0,
-        scale_grad_by_freq: bool = False,
-        sparse: bool = False,
-        _weight: Any = None,
-        _freeze: bool = False,
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__()
-        self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
-        if padding_idx is not None:
-            if not -num_embeddings <= padding_idx < num_embeddings:
-                raise SizeError("Padding_idx must be within num_embeddings")
-            padding_idx %= num_embeddings
-        self.padding_idx, self.max_norm = padding_idx, max_norm
-        self.norm_type, self.scale_grad_by_freq = norm_type, scale_grad_by_freq
-        self.sparse = sparse
-        if _weight is None:
-            self.weight = weights(
-                num_embeddings, embedding_dim, dtype=dtype, device=device
-            )
-            self.weight.requires_grad_(not _freeze)
-            self.reset_parameters()
-        else:
-            self.weight = Parameter(_weight, not _freeze)
-
-    def reset_parameters(self) -> None:
-        """Standard normal draws; 0 for padding."""
-        init.normal_(self.weight)
-        if self.padding_idx is not None:
-            self.weight.data[self.padding_idx] = 0
-
-    @classmethod
-    def from_pretrained(
-        cls,
-        embeddings: Tensor,
-        freeze: bool = True,
-        padding_idx: Any = None,
-        **options: Any,
-    ) -> Any:
-        """A table of given values, which by default stay as they are."""
-        rows, width = embeddings.shape
-        return cls(
-            rows,
-            width,
-            padding_idx=padding_idx,
-            _weight=embeddings,
-            _freeze=freeze,
-            **options,
-        )
-
-    def forward(self, input: Tensor) -> Tensor:
-        """The rows at some positions."""
-        return F.embedding(
-            input,
-            self.weight,
-            self.padding_idx,
-            self.max_norm,
-            self.norm_type,
-            self.scale_grad_by_freq,
-        )
-
-    def extra_repr(self) -> str:
-        """The sizes, and what is not as usual."""
-        parts = [f"{self.num_embeddings}", f"{self.embedding_dim}"]
-        if self.padding_idx is not None:
-            parts.append(f"padding_idx={self.padding_idx}")
-        if self.max_norm is not None:
-            parts.append(f"max_norm={self.max_norm}")
-        if self.norm_type != 2:
-            parts.append(f"norm_type={self.norm_type}")
-        if self.sparse:
-            parts.append("sparse=True")
-        return ", ".join(parts)
-
-
-class EmbeddingBag(Embedding):
-    """The sums, means or maxima of bags of rows of a table."""
-
-    def __init__(
-        self,
-        num_embeddings: int,
-        embedding_dim: int,
-        max_norm: float | None = None,
-        norm_type: float = 2.0,
-        scale_grad_by_freq: bool = False,
-        mode: str = "mean",
-        sparse: bool = False,
-        _weight: Any = None,
-        include_last_offset: bool = False,
-        padding_idx: int | None = None,
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__(
-            num_embeddings,
-            embedding_dim,
-            padding_idx,
-            max_norm,
-            norm_type,
-            scale_grad_by_freq,
-            sparse,
-            _weight,
-            device=device,
-            dtype=dtype,
-        )
-        self.mode, self.include_last_offset = mode, include_last_offset
-
-    def forward(
-        self, input: Tensor, offsets: Any = None, per_sample_weights: Any = None
-    ) -> Tensor:
-        """One row for each bag."""
-        return F.embedding_bag(
-            input,
-            self.weight,
-            offsets,
-            self.max_norm,
-            self.norm_type,
-            self.scale_grad_by_freq,
-            self.mode,
-            False,
-            per_sample_weights,
-            self.include_last_offset,
-            self.padding_idx,
-        )
-
-    def extra_repr(self) -> str:
-        """The sizes, and what is not as usual."""
-        return f"{super().extra_repr()}, mode={self.mode!r}"
-
-
 class Flatten(Module):
-    """Axes joined to one; by default all but the first."""
+    """Axes joined to one; by default all but the first.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.nn.Flatten()(torch.ones(5, 2, 3)).shape
+        torch.Size([5, 6])
+    """
 
     def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
         super().__init__()
@@ -293,7 +165,13 @@ class Flatten(Module):
 
 
 class Unflatten(Module):
-    """An axis split into several."""
+    """An axis split into several.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.nn.Unflatten(1, (2, 3))(torch.ones(5, 6)).shape
+        torch.Size([5, 2, 3])
+    """
 
     def __init__(self, dim: int, unflattened_size: Any) -> None:
         super().__init__()
@@ -309,7 +187,14 @@ class Unflatten(Module):
 
 
 class PReLU(Module):
-    """x, and a learned part of it where it is negative."""
+    """x, and a learned part of it where it is negative.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> layer = torch.nn.PReLU()
+        >>> layer(torch.tensor([-2.0, 2.0])).tolist()
+        [-0.5, 2.0]
+    """
 
     def __init__(
         self,
@@ -337,7 +222,13 @@ class PReLU(Module):
 
 
 class Softmax2d(Module):
-    """``softmax`` over the channels of images."""
+    """``softmax`` over the channels of images.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.nn.Softmax2d()(torch.zeros(1, 4, 1, 1)).flatten()
+        tensor([0.2500, 0.2500, 0.2500, 0.2500])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         """Each channel's share."""
@@ -345,7 +236,13 @@ class Softmax2d(Module):
 
 
 class Upsample(Module):
-    """Images of another size."""
+    """Images of another size.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.nn.Upsample(scale_factor=2)(torch.tensor([[[1.0, 2.0]]]))
+        tensor([[[1., 1., 2., 2.]]])
+    """
 
     def __init__(
         self,
@@ -383,14 +280,27 @@ class Upsample(Module):
 
 
 class UpsamplingNearest2d(Upsample):
-    """Images of another size, by the nearest pixels."""
+    """Images of another size, by the nearest pixels.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.nn.UpsamplingNearest2d(scale_factor=2)(torch.tensor([[[[1.0, 2.0]]]]))
+        tensor([[[[1., 1., 2., 2.],
+                  [1., 1., 2., 2.]]]])
+    """
 
     def __init__(self, size: Any = None, scale_factor: Any = None) -> None:
         super().__init__(size, scale_factor)
 
 
 class UpsamplingBilinear2d(Upsample):
-    """Images of another size, between the nearest pixels."""
+    """Images of another size, between the nearest pixels.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.nn.UpsamplingBilinear2d((1, 3))(torch.tensor([[[[0.0, 2.0]]]]))
+        tensor([[[[0., 1., 2.]]]])
+    """
 
     def __init__(self, size: Any = None, scale_factor: Any = None) -> None:
         super().__init__(size, scale_factor, "bilinear", True)

@@ -51,6 +51,12 @@ class LayerNorm(_Affine):
         bias: whether there is a bias.
         device: where the parameters shall lie.
         dtype: their type.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> layer = torch.nn.LayerNorm(3, elementwise_affine=False)
+        >>> layer(torch.tensor([[1.0, 2.0, 3.0]]))
+        tensor([[-1.2247,  0.0000,  1.2247]])
     """
 
     def __init__(
@@ -85,7 +91,13 @@ class LayerNorm(_Affine):
 
 
 class RMSNorm(_Affine):
-    """The tensor over its root mean square along the last axes."""
+    """The tensor over its root mean square along the last axes.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.nn.RMSNorm(2, elementwise_affine=False)(torch.tensor([[3.0, 4.0]]))
+        tensor([[0.8485, 1.1314]])
+    """
 
     def __init__(
         self,
@@ -128,6 +140,11 @@ class GroupNorm(_Affine):
         device: where the parameters shall lie.
         dtype: their type.
         bias: whether there is a bias.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.nn.GroupNorm(2, 4, affine=False)(torch.tensor([[1.0, 3.0, 5.0, 9.0]]))
+        tensor([[-1.0000,  1.0000, -1.0000,  1.0000]])
     """
 
     def __init__(
@@ -249,19 +266,43 @@ class _BatchNorm(_Running):
 
 
 class BatchNorm1d(_BatchNorm):
-    """Normalised over a batch of rows or sequences."""
+    """Normalised over a batch of rows or sequences.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> layer = torch.nn.BatchNorm1d(1, affine=False)
+        >>> layer(torch.tensor([[1.0], [3.0]])).flatten()
+        tensor([-1.0000,  1.0000])
+        >>> layer.running_mean
+        tensor([0.2000])
+    """
 
     dims = (2, 3)
 
 
 class BatchNorm2d(_BatchNorm):
-    """Normalised over a batch of images."""
+    """Normalised over a batch of images.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> layer = torch.nn.BatchNorm2d(3).eval()
+        >>> layer(torch.ones(2, 3, 4, 4)).shape
+        torch.Size([2, 3, 4, 4])
+        >>> layer.num_batches_tracked
+        tensor(0)
+    """
 
     dims = (4,)
 
 
 class BatchNorm3d(_BatchNorm):
-    """Normalised over a batch of volumes."""
+    """Normalised over a batch of volumes.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.nn.BatchNorm3d(3)(torch.ones(2, 3, 4, 4, 4)).shape
+        torch.Size([2, 3, 4, 4, 4])
+    """
 
     dims = (5,)
 
@@ -310,18 +351,37 @@ class _InstanceNorm(_Running):
 
 
 class InstanceNorm1d(_InstanceNorm):
-    """Each sequence normalised by its own moments."""
+    """Each sequence normalised by its own moments.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.nn.InstanceNorm1d(2)(torch.tensor([[[1.0, 3.0], [10.0, 30.0]]]))
+        tensor([[[-1.0000,  1.0000],
+                 [-1.0000,  1.0000]]])
+    """
 
     dims = (2, 3)
 
 
 class InstanceNorm2d(_InstanceNorm):
-    """Each image normalised by its own moments."""
+    """Each image normalised by its own moments.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.nn.InstanceNorm2d(3)(torch.ones(2, 3, 4, 4)).shape
+        torch.Size([2, 3, 4, 4])
+    """
 
     dims = (3, 4)
 
 
 class InstanceNorm3d(_InstanceNorm):
-    """Each volume normalised by its own moments."""
+    """Each volume normalised by its own moments.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.nn.InstanceNorm3d(3)(torch.ones(2, 3, 4, 4, 4)).shape
+        torch.Size([2, 3, 4, 4, 4])
+    """
 
     dims = (4, 5)

@@ -20,7 +20,7 @@ class DataParallel(Module):
 
     Example:
         >>> import lantern.torch as torch
-        >>> model = DataParallel(torch.nn.Linear(2, 1))
+        >>> model = torch.nn.DataParallel(torch.nn.Linear(2, 1))
         >>> [name for name, _ in model.named_parameters()]
         ['module.weight', 'module.bias']
     """
@@ -59,7 +59,14 @@ def data_parallel(
 
 
 class SyncBatchNorm(_BatchNorm):
-    """As ``BatchNorm1d`` and its kin: the batch of one process is the whole batch."""
+    """As ``BatchNorm1d`` and its kin: the batch of one process is the whole batch.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> model = torch.nn.Sequential(torch.nn.BatchNorm1d(2)).eval()
+        >>> torch.nn.SyncBatchNorm.convert_sync_batchnorm(model)(torch.ones(1, 2)).shape
+        torch.Size([1, 2])
+    """
 
     dims = (2, 3, 4, 5)
 

@@ -17,7 +17,7 @@ class Parameter(Tensor):
 
     Example:
         >>> import lantern.torch as torch
-        >>> Parameter(torch.ones(2))
+        >>> torch.nn.Parameter(torch.ones(2))
         Parameter containing:
         tensor([1., 1.], requires_grad=True)
     """
@@ -44,6 +44,13 @@ class Buffer(Tensor):
     Args:
         data: a tensor, whose memory it shares.
         persistent: whether it belongs to the module's state.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> model = torch.nn.Module()
+        >>> model.mean = torch.nn.Buffer(torch.zeros(2))
+        >>> list(model.state_dict()), list(model.parameters())
+        (['mean'], [])
     """
 
     __slots__ = ()

@@ -57,6 +57,12 @@ class RNNBase(Module):
         proj_size: of an LSTM, the length of what it shows, if not hidden_size.
         device: where the parameters shall lie.
         dtype: their type.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> rnn = torch.nn.RNNBase("GRU", 3, 5)
+        >>> [name for name, _ in rnn.named_parameters()]
+        ['weight_ih_l0', 'weight_hh_l0', 'bias_ih_l0', 'bias_hh_l0']
     """
 
     def __init__(
@@ -287,21 +293,42 @@ class RNNBase(Module):
 
 
 class LSTM(RNNBase):
-    """Long short-term memories (Hochreiter and Schmidhuber, 1997)."""
+    """Long short-term memories (Hochreiter and Schmidhuber, 1997).
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> out, (h, memory) = torch.nn.LSTM(3, 5, num_layers=2)(torch.ones(7, 4, 3))
+        >>> out.shape, h.shape, memory.shape
+        (torch.Size([7, 4, 5]), torch.Size([2, 4, 5]), torch.Size([2, 4, 5]))
+    """
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__("LSTM", *args, **options)
 
 
 class GRU(RNNBase):
-    """Gated recurrent units (Cho et al., 2014)."""
+    """Gated recurrent units (Cho et al., 2014).
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> out, h = torch.nn.GRU(3, 5, bidirectional=True)(torch.ones(7, 4, 3))
+        >>> out.shape, h.shape
+        (torch.Size([7, 4, 10]), torch.Size([2, 4, 5]))
+    """
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__("GRU", *args, **options)
 
 
 class RNN(RNNBase):
-    """Simple recurrent networks (Elman, 1990)."""
+    """Simple recurrent networks (Elman, 1990).
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> out, h = torch.nn.RNN(3, 5, batch_first=True)(torch.ones(4, 7, 3))
+        >>> out.shape, h.shape
+        (torch.Size([4, 7, 5]), torch.Size([1, 4, 5]))
+    """
 
     def __init__(self, *args: Any, **options: Any) -> None:
         args_list = list(args)

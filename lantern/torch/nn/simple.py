@@ -18,7 +18,7 @@ class Simple(Module):
     options: dict[str, Any]
     shown: tuple[str, ...]
     buffers_among: tuple[str, ...] = ()
-    function: Any
+    _function: Any
     with_training = False
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -52,7 +52,7 @@ class Simple(Module):
         }
         if self.with_training:
             given["training"] = self.training
-        return type(self).function(*inputs, **given, **named)
+        return type(self)._function(*inputs, **given, **named)
 
     def extra_repr(self) -> str:
         """The options."""
@@ -92,10 +92,10 @@ def layer(
     ]
     doc = (function.__doc__ or "").partition("\n")[0]
     attributes = {
-        "__doc__": f"A module: {doc}" if doc else "A module.",
+        "__doc__": f"A module: {doc}",
         "__module__": "lantern.torch.nn",
         "__signature__": inspect.Signature(parameters),
-        "function": staticmethod(function),
+        "_function": staticmethod(function),
         "options": options,
         "shown": tuple(options) if shown is None else tuple(shown.split()),
     }

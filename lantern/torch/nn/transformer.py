@@ -82,6 +82,12 @@ class _Layer(Module):
 class TransformerEncoderLayer(_Layer):
     """Attention to itself and a perceptron, each added to its input and normalised.
 
+    Example:
+        >>> import lantern.torch as torch
+        >>> layer = torch.nn.TransformerEncoderLayer(8, nhead=2, batch_first=True)
+        >>> layer(torch.ones(4, 5, 8)).shape
+        torch.Size([4, 5, 8])
+
     References:
         Vaswani et al. (2017), section 3.1.
     """
@@ -105,7 +111,14 @@ class TransformerEncoderLayer(_Layer):
 
 
 class TransformerDecoderLayer(_Layer):
-    """Attention to itself, to an encoder's results, and a perceptron."""
+    """Attention to itself, to an encoder's results, and a perceptron.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> layer = torch.nn.TransformerDecoderLayer(8, nhead=2, batch_first=True)
+        >>> layer(torch.ones(4, 5, 8), torch.ones(4, 7, 8)).shape
+        torch.Size([4, 5, 8])
+    """
 
     norms = 3
 
@@ -141,7 +154,14 @@ class TransformerDecoderLayer(_Layer):
 
 
 class TransformerEncoder(Module):
-    """Layers of an encoder on each other."""
+    """Layers of an encoder on each other.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> layer = torch.nn.TransformerEncoderLayer(8, nhead=2)
+        >>> torch.nn.TransformerEncoder(layer, num_layers=3)(torch.ones(5, 4, 8)).shape
+        torch.Size([5, 4, 8])
+    """
 
     def __init__(
         self,
@@ -172,7 +192,15 @@ class TransformerEncoder(Module):
 
 
 class TransformerDecoder(Module):
-    """Layers of a decoder on each other."""
+    """Layers of a decoder on each other.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> layer = torch.nn.TransformerDecoderLayer(8, nhead=2)
+        >>> decoder = torch.nn.TransformerDecoder(layer, num_layers=3)
+        >>> decoder(torch.ones(5, 4, 8), torch.ones(7, 4, 8)).shape
+        torch.Size([5, 4, 8])
+    """
 
     def __init__(self, decoder_layer: Any, num_layers: int, norm: Any = None) -> None:
         super().__init__()
@@ -208,7 +236,16 @@ class TransformerDecoder(Module):
 
 
 class Transformer(Module):
-    """An encoder and a decoder (Vaswani et al., 2017)."""
+    """An encoder and a decoder (Vaswani et al., 2017).
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> model = torch.nn.Transformer(
+        ...     8, 2, num_encoder_layers=1, num_decoder_layers=1
+        ... )
+        >>> model(torch.ones(7, 4, 8), torch.ones(5, 4, 8)).shape
+        torch.Size([5, 4, 8])
+    """
 
     def __init__(
         self,

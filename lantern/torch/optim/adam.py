@@ -49,6 +49,15 @@ class Adam(Optimizer):
         fused: see above.
         decoupled_weight_decay: shrink the parameters themselves instead.
 
+    Example:
+        >>> import lantern.torch as torch
+        >>> p = torch.tensor([1.0], requires_grad=True)
+        >>> optimizer = torch.optim.Adam([p], lr=0.1)
+        >>> p.square().sum().backward()
+        >>> optimizer.step()
+        >>> p.data
+        tensor([0.9000])
+
     References:
         Kingma and Ba (2015), algorithm 1; Reddi et al. (2018).
     """
@@ -125,6 +134,15 @@ class Adam(Optimizer):
 class AdamW(Adam):
     """Adam that shrinks the parameters themselves.
 
+    Example:
+        >>> import lantern.torch as torch
+        >>> p = torch.tensor([1.0], requires_grad=True)
+        >>> optimizer = torch.optim.AdamW([p], lr=0.1, weight_decay=0.5)
+        >>> p.square().sum().backward()
+        >>> optimizer.step()
+        >>> p.data
+        tensor([0.8500])
+
     References:
         Loshchilov and Hutter (2019), algorithm 2.
     """
@@ -146,6 +164,15 @@ class AdamW(Adam):
 
 class NAdam(Optimizer):
     """Adam that looks ahead by one step of momentum.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> p = torch.tensor([1.0], requires_grad=True)
+        >>> optimizer = torch.optim.NAdam([p], lr=0.1)
+        >>> p.square().sum().backward()
+        >>> optimizer.step()
+        >>> p.data
+        tensor([0.8944])
 
     References:
         Dozat (2016).
@@ -218,6 +245,15 @@ class NAdam(Optimizer):
 class RAdam(Optimizer):
     """Adam that waits until the mean of squares can be trusted.
 
+    Example:
+        >>> import lantern.torch as torch
+        >>> p = torch.tensor([1.0], requires_grad=True)
+        >>> optimizer = torch.optim.RAdam([p], lr=0.1)
+        >>> p.square().sum().backward()
+        >>> optimizer.step()
+        >>> p.data
+        tensor([0.8000])
+
     References:
         Liu et al. (2020), algorithm 2.
     """
@@ -274,6 +310,15 @@ class RAdam(Optimizer):
 
 class Adamax(Optimizer):
     """Adam with the largest gradient in place of the mean of squares.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> p = torch.tensor([1.0], requires_grad=True)
+        >>> optimizer = torch.optim.Adamax([p], lr=0.1)
+        >>> p.square().sum().backward()
+        >>> optimizer.step()
+        >>> p.data
+        tensor([0.9000])
 
     References:
         Kingma and Ba (2015), algorithm 2.

@@ -20,6 +20,15 @@ __all__ = ["Adadelta", "Adagrad", "RMSprop"]
 class Adagrad(Optimizer):
     """Steps by the gradients over the root of the sum of their squares.
 
+    Example:
+        >>> import lantern.torch as torch
+        >>> p = torch.tensor([1.0], requires_grad=True)
+        >>> optimizer = torch.optim.Adagrad([p], lr=0.1)
+        >>> p.square().sum().backward()
+        >>> optimizer.step()
+        >>> p.data
+        tensor([0.9000])
+
     References:
         Duchi et al. (2011).
     """
@@ -87,6 +96,15 @@ class RMSprop(Optimizer):
         maximize: go up instead.
         differentiable: see above.
 
+    Example:
+        >>> import lantern.torch as torch
+        >>> p = torch.tensor([1.0], requires_grad=True)
+        >>> optimizer = torch.optim.RMSprop([p], lr=0.01)
+        >>> p.square().sum().backward()
+        >>> optimizer.step()
+        >>> p.data
+        tensor([0.9000])
+
     References:
         Tieleman and Hinton (2012); Graves (2013), for the centred form.
     """
@@ -147,6 +165,15 @@ class RMSprop(Optimizer):
 
 class Adadelta(Optimizer):
     """Steps in the units of the parameters, from the steps before.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> p = torch.tensor([1.0], requires_grad=True)
+        >>> optimizer = torch.optim.Adadelta([p], lr=100.0)
+        >>> p.square().sum().backward()
+        >>> optimizer.step()
+        >>> p.data
+        tensor([0.6838])
 
     References:
         Zeiler (2012), algorithm 1.

@@ -36,6 +36,15 @@ class SGD(Optimizer):
         differentiable: see above.
         fused: see above.
 
+    Example:
+        >>> import lantern.torch as torch
+        >>> p = torch.tensor([1.0], requires_grad=True)
+        >>> optimizer = torch.optim.SGD([p], lr=0.25)
+        >>> p.square().sum().backward()
+        >>> optimizer.step()
+        >>> p.data
+        tensor([0.5000])
+
     References:
         Sutskever et al. (2013), equations 3 and 4.
     """
@@ -114,6 +123,15 @@ class SGD(Optimizer):
 class ASGD(Optimizer):
     """Gradient descent, and the mean of where it has been (``state["ax"]``).
 
+    Example:
+        >>> import lantern.torch as torch
+        >>> p = torch.tensor([1.0], requires_grad=True)
+        >>> optimizer = torch.optim.ASGD([p], lr=0.25)
+        >>> p.square().sum().backward()
+        >>> optimizer.step()
+        >>> p.data
+        tensor([0.5000])
+
     References:
         Polyak and Juditsky (1992).
     """
@@ -172,6 +190,15 @@ class Rprop(Optimizer):
         foreach: see above.
         maximize: go up instead.
         differentiable: see above.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> p = torch.tensor([1.0], requires_grad=True)
+        >>> optimizer = torch.optim.Rprop([p], lr=0.1)
+        >>> p.square().sum().backward()
+        >>> optimizer.step()
+        >>> p.data
+        tensor([0.9000])
 
     References:
         Riedmiller and Braun (1993).

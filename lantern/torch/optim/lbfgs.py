@@ -28,6 +28,19 @@ class LBFGS(Optimizer):
         history_size: how many steps it remembers.
         line_search_fn: None, or "strong_wolfe".
 
+    Example:
+        >>> import lantern.torch as torch
+        >>> p = torch.tensor([1.0], requires_grad=True)
+        >>> optimizer = torch.optim.LBFGS([p], lr=0.5)
+        >>> def loss():
+        ...     optimizer.zero_grad()
+        ...     value = (p - 3.0).square().sum()
+        ...     value.backward()
+        ...     return value
+        >>> _ = optimizer.step(loss)
+        >>> p.data
+        tensor([3.0000])
+
     References:
         Nocedal and Wright (2006), algorithms 7.4, 7.5, 3.5 and 3.6.
     """

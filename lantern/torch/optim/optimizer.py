@@ -47,6 +47,24 @@ class Optimizer:
     Attributes:
         param_groups: dictionaries with ``params`` and options.
         state: by parameter, what is kept from step to step.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> class Descent(torch.optim.Optimizer):
+        ...     def __init__(self, params, lr):
+        ...         super().__init__(params, {"lr": lr})
+        ...
+        ...     @torch.no_grad()
+        ...     def step(self, closure=None):
+        ...         for group in self.param_groups:
+        ...             for p in group["params"]:
+        ...                 p -= group["lr"] * p.grad
+        >>> p = torch.tensor([1.0], requires_grad=True)
+        >>> optimizer = Descent([p], lr=0.25)
+        >>> p.square().sum().backward()
+        >>> optimizer.step()
+        >>> p.data
+        tensor([0.5000])
     """
 
     def __init__(self, params: Any, defaults: dict[str, Any]) -> None:

@@ -2,6 +2,7 @@
 
 from typing import Any as _Any
 
+from lantern.torch.documented import document as _document
 from lantern.torch.nn.functional.activation import *
 from lantern.torch.nn.functional.alignment import *
 from lantern.torch.nn.functional.attention import *
@@ -14,7 +15,10 @@ from lantern.torch.nn.functional.normalisation import *
 from lantern.torch.nn.functional.pooling import *
 from lantern.torch.nn.functional.sampling import *
 from lantern.torch.nn.functional.shaping import *
+from lantern.torch.nn.functional.shares import *
 from lantern.torch.paths import missing as _missing
+
+_document("functional", globals())
 
 
 def __getattr__(name: str) -> _Any:

@@ -33,6 +33,33 @@ def _beside(x: Tensor, array: Any) -> Tensor:
     return fresh(beside(array, base(x)))
 
 
+def _losses(logs: Tensor, targets: Any, times: Any, lengths: Any, blank: int) -> Tensor:
+    """For each example, the negative logarithm of the chance of its labels."""
+    there = partial(_beside, logs)
+    labels = _between_blanks(targets, lengths.tolist(), blank)
+    examples = np.arange(len(lengths))[:, None]
+    low = np.full(labels.shape, -np.inf, base(logs).dtype)
+    skips = np.zeros(labels.shape, bool)
+    skips[:, 2:] = (labels[:, 2:] != blank) & (labels[:, 2:] != labels[:, :-2])
+    nothing, may_skip = there(low), there(skips)
+    where_to = there(np.broadcast_to(examples, labels.shape).copy()), there(labels)
+    first = there(np.arange(labels.shape[1])[None] < 2)
+    chance = where(first, logs[0][where_to], nothing)
+    chances = [chance]
+    for t in range(1, int(times.max())):
+        ways = [chance]
+        for step in (1, 2)[: max(0, labels.shape[1] - 1)]:
+            moved = cat([nothing[:, :step], chance[:, :-step]], 1)
+            ways.append(moved if step == 1 else where(may_skip, moved, nothing))
+        chance = stack(ways).logsumexp(0) + logs[t][where_to]
+        chances.append(chance)
+    last = stack(chances)[there(times - 1), there(examples[:, 0])]
+    ends = np.stack([2 * lengths, np.maximum(2 * lengths - 1, 0)], 1)
+    both = last.gather(1, there(ends))
+    alone = there((lengths == 0)[:, None] & (np.arange(2) == 1)[None])
+    return -where(alone, -np.inf, both).logsumexp(1)
+
+
 def ctc_loss(
     log_probs: Tensor,
     targets: Tensor,
@@ -56,40 +83,26 @@ def ctc_loss(
     Shapes:
         log_probs: (t, n, classes) or (t, classes); targets: (n, s), (s,) or (sum,)
 
+    Example:
+        >>> import lantern.torch as torch
+        >>> from lantern.torch.nn.functional import ctc_loss
+        >>> logs = torch.zeros(3, 1, 2).log_softmax(2)  # 3 times, 1 example, 2 labels
+        >>> ctc_loss(logs, torch.tensor([[1]]), torch.tensor([3]), torch.tensor([1]))
+        tensor(0.2877)
+
     References:
         Graves et al. (2006), equations 5 to 8.
     """
     batched = base(log_probs).ndim == 3
     logs = log_probs if batched else log_probs.unsqueeze(1)
-    there = partial(_beside, logs)
     rows = (on_host(base(x)) for x in (input_lengths, target_lengths))
     times, lengths = (np.atleast_1d(row).astype(int) for row in rows)
-    labels = _between_blanks(on_host(base(targets)), lengths.tolist(), blank)
-    examples = np.arange(len(lengths))[:, None]
-    low = np.full(labels.shape, -np.inf, base(logs).dtype)
-    skips = np.zeros(labels.shape, bool)
-    skips[:, 2:] = (labels[:, 2:] != blank) & (labels[:, 2:] != labels[:, :-2])
-    nothing, may_skip = there(low), there(skips)
-    where_to = there(np.broadcast_to(examples, labels.shape).copy()), there(labels)
-    first = there(np.arange(labels.shape[1])[None] < 2)
-    chance = where(first, logs[0][where_to], nothing)
-    chances = [chance]
-    for t in range(1, int(times.max())):
-        ways = [chance]
-        for step in (1, 2)[: max(0, labels.shape[1] - 1)]:
-            moved = cat([nothing[:, :step], chance[:, :-step]], 1)
-            ways.append(moved if step == 1 else where(may_skip, moved, nothing))
-        chance = stack(ways).logsumexp(0) + logs[t][where_to]
-        chances.append(chance)
-    last = stack(chances)[there(times - 1), there(examples[:, 0])]
-    ends = np.stack([2 * lengths, np.maximum(2 * lengths - 1, 0)], 1)
-    both = last.gather(1, there(ends))
-    alone = there((lengths == 0)[:, None] & (np.arange(2) == 1)[None])
-    losses = -where(alone, -np.inf, both).logsumexp(1)
+    losses = _losses(logs, on_host(base(targets)), times, lengths, blank)
     if zero_infinity:
         losses = where(losses == np.inf, 0.0, losses)
     if reduction == "mean":
-        return (losses / there(np.maximum(lengths, 1).astype(low.dtype))).mean()
+        counts = np.maximum(lengths, 1).astype(base(logs).dtype)
+        return (losses / _beside(logs, counts)).mean()
     if reduction == "sum":
         return losses.sum()
     return losses if batched else losses.squeeze(0)

@@ -7,8 +7,8 @@ import numpy as np
 from lantern.errors import EagerError, SizeError
 from lantern.namespace import namespace
 from lantern.torch import methods
-from lantern.torch.nn.functional.activation import dropout
 from lantern.torch.nn.functional.linear import linear
+from lantern.torch.nn.functional.shares import dropout
 from lantern.torch.operators import cast
 from lantern.torch.tensor import Tensor, fresh
 from lantern.value import base
@@ -32,6 +32,13 @@ def scaled_dot_product_attention(
 
     Shapes:
         query: (..., t, n); key: (..., s, n); value: (..., s, m); result: (..., t, m)
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> q = torch.tensor([[[0.0, 0.0]]])
+        >>> k = v = torch.tensor([[[1.0, 0.0], [3.0, 4.0]]])
+        >>> torch.nn.functional.scaled_dot_product_attention(q, k, v)
+        tensor([[[2., 2.]]])
     """
     scale = query.shape[-1] ** -0.5 if scale is None else scale
     if enable_gqa:
@@ -116,6 +123,13 @@ def _attended(q: Tensor, k: Tensor, v: Tensor, mask: Any, p: float) -> Any:
     return (shares @ v).permute(2, 0, 1, 3).flatten(2), shares
 
 
+def _check_width(wanted: int, found: int) -> None:
+    if found != wanted:
+        raise SizeError(
+            f"was expecting embedding dimension of {wanted}, but got {found}"
+        )
+
+
 def multi_head_attention_forward(
     query: Tensor,
     key: Tensor,
@@ -146,17 +160,20 @@ def multi_head_attention_forward(
     Shapes:
         query: (t, n, e); key, value: (s, n, e), all without n if not in batches;
         result: (t, n, e) and the weights (n, t, s), or (n, heads, t, s)
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x, one = torch.ones(3, 1, 2), torch.eye(2)
+        >>> rest = 2, 1, torch.cat([one] * 3), None, None, None, False, 0.0, one, None
+        >>> torch.nn.functional.multi_head_attention_forward(x, x, x, *rest)[1][0, 0]
+        tensor([0.3333, 0.3333, 0.3333])
     """
     batched = base(query).ndim == 3
     if not batched:
         query, key, value = (x.unsqueeze(1) for x in (query, key, value))
         if key_padding_mask is not None:
             key_padding_mask = key_padding_mask.unsqueeze(0)
-    if query.shape[-1] != embed_dim_to_check:
-        raise SizeError(
-            f"was expecting embedding dimension of {embed_dim_to_check}, but got "
-            f"{query.shape[-1]}"
-        )
+    _check_width(embed_dim_to_check, query.shape[-1])
     weights = in_proj_weight
     if use_separate_proj_weight:
         weights = (q_proj_weight, k_proj_weight, v_proj_weight)

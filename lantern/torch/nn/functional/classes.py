@@ -32,6 +32,12 @@ def nll_loss(
 
     Shapes:
         input: (classes,), (n, classes) or (n, classes, ...); target: (), (n,), (n, ...)
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> logs = torch.tensor([[0.25, 0.75], [0.5, 0.5]]).log()
+        >>> torch.nn.functional.nll_loss(logs, torch.tensor([0, 1]), reduction="none")
+        tensor([1.3863, 0.6931])
     """
     reduction = chosen(reduction, size_average, reduce)
     x, index, kept, scales = _classes(input, target, weight, ignore_index)
@@ -115,20 +121,23 @@ def cross_entropy(
         reduce: see above.
         reduction: "mean" over the weights that count, "sum" or "none".
         label_smoothing: what part of the target is shared by all classes.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x, y = torch.tensor([[0.0, 2.0]]), torch.tensor([1])
+        >>> torch.nn.functional.cross_entropy(x, y)
+        tensor(0.1269)
     """
     reduction = chosen(reduction, size_average, reduce)
-    if not 0 <= label_smoothing <= 1:
-        raise EagerError(
-            f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}"
-        )
+    share = label_smoothing
+    if not 0 <= share <= 1:
+        raise EagerError(f"label_smoothing must be between 0.0 and 1.0. Got: {share}")
     if base(target).shape == base(input).shape:
         if ignore_index >= 0:
             raise EagerError("ignore_index is not supported for floating point target")
-        return _against_shares(input, target, weight, reduction, label_smoothing)
-    if label_smoothing:
-        return _smoothed(
-            input, target, weight, ignore_index, reduction, label_smoothing
-        )
+        return _against_shares(input, target, weight, reduction, share)
+    if share:
+        return _smoothed(input, target, weight, ignore_index, reduction, share)
     if reduction == "none":
         logs = input.log_softmax(min(1, base(input).ndim - 1))
         return nll_loss(logs, target, weight, None, ignore_index, None, reduction)

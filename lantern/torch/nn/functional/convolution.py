@@ -201,7 +201,16 @@ def unfold(
     padding: Any = 0,
     stride: Any = 1,
 ) -> Tensor:
-    """All windows of images as columns: (n, channels * size, windows)."""
+    """All windows of images as columns: (n, channels * size, windows).
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.nn.functional.unfold(torch.arange(9.0).reshape(1, 1, 3, 3), 2)
+        tensor([[[0., 1., 3., 4.],
+                 [1., 2., 4., 5.],
+                 [3., 4., 6., 7.],
+                 [4., 5., 7., 8.]]])
+    """
     x, batched = _batched("unfold", input, 2)
     n, channels, *lengths = base(x).shape
     size = each(kernel_size, 2)
@@ -221,7 +230,16 @@ def fold(
     padding: Any = 0,
     stride: Any = 1,
 ) -> Tensor:
-    """Images as the sum of their windows: the transpose of ``unfold``."""
+    """Images as the sum of their windows: the transpose of ``unfold``.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> columns = torch.ones(1, 4, 4)  # 4 windows of 2 by 2 pixels
+        >>> torch.nn.functional.fold(columns, (3, 3), 2)
+        tensor([[[[1., 2., 1.],
+                  [2., 4., 2.],
+                  [1., 2., 1.]]]])
+    """
     batched = base(input).ndim == 3
     z = input if batched else input.unsqueeze(0)
     size, lengths = each(kernel_size, 2), each(output_size, 2)

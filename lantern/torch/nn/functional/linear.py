@@ -36,6 +36,16 @@ def linear(input: Tensor, weight: Tensor, bias: Any = None) -> Tensor:
 
     Shapes:
         input: (..., n); weight: (m, n) or (n,); bias: (m,); result: (..., m)
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x, weight, bias = (
+        ...     torch.ones(2),
+        ...     torch.tensor([[3.0, 4.0]]),
+        ...     torch.tensor([0.5]),
+        ... )
+        >>> torch.nn.functional.linear(x, weight, bias)
+        tensor([7.5000])
     """
     x, w = input.primal, weight.primal
     if x.dtype is not w.dtype:
@@ -59,6 +69,12 @@ def bilinear(
 
     Shapes:
         input1: (..., n); input2: (..., m); weight: (k, n, m); result: (..., k)
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> from lantern.torch.nn.functional import bilinear
+        >>> bilinear(torch.tensor([1.0, 2.0]), torch.tensor([3.0]), torch.ones(1, 2, 1))
+        tensor([9.])
     """
     z = _F["einsum"]("...i,kij,...j->...k", input1, weight, input2)
     return z if bias is None else z + bias
@@ -96,6 +112,13 @@ def embedding(
         norm_type: which norm that means.
         scale_grad_by_freq: not supported.
         sparse: has no effect: gradients are dense.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> from lantern.torch.nn.functional import embedding
+        >>> embedding(torch.tensor([2, 0]), torch.arange(6.0).reshape(3, 2))
+        tensor([[4., 5.],
+                [0., 1.]])
     """
     if scale_grad_by_freq:
         raise ArgumentError("embedding: scale_grad_by_freq is not supported.")
@@ -138,7 +161,14 @@ def embedding_bag(
     include_last_offset: bool = False,
     padding_idx: int | None = None,
 ) -> Tensor:
-    """The sum, mean or maximum of rows of a table, for each bag of positions."""
+    """The sum, mean or maximum of rows of a table, for each bag of positions.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> table = torch.arange(6.0).reshape(3, 2)
+        >>> torch.nn.functional.embedding_bag(torch.tensor([[0, 2]]), table)
+        tensor([[2., 3.]])
+    """
     if mode not in ("sum", "mean", "max"):
         raise OptionError("mode has to be one of sum, mean or max")
     if per_sample_weights is not None and mode != "sum":
@@ -175,7 +205,14 @@ def embedding_bag(
 
 
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
-    """For each number a row with 1 at its place, else 0."""
+    """For each number a row with 1 at its place, else 0.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.nn.functional.one_hot(torch.tensor([2, 0]))
+        tensor([[0, 0, 1],
+                [1, 0, 0]])
+    """
     x = base(tensor)
     if x.dtype.kind not in "iu":
         raise EagerError("one_hot is only applicable to index tensor.")
@@ -190,14 +227,27 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
 def normalize(
     input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: Any = None
 ) -> Tensor:
-    """The tensor over its norm along an axis."""
+    """The tensor over its norm along an axis.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.nn.functional.normalize(torch.tensor([[3.0, 4.0]]))
+        tensor([[0.6000, 0.8000]])
+    """
     return into(input / input.norm(p, dim, keepdim=True).clamp(min=eps), out)
 
 
 def cosine_similarity(
     x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8
 ) -> Tensor:
-    """The cosine of the angle between vectors along an axis."""
+    """The cosine of the angle between vectors along an axis.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> from lantern.torch.nn.functional import cosine_similarity
+        >>> cosine_similarity(torch.tensor([1.0, 0.0]), torch.tensor([1.0, 1.0]), dim=0)
+        tensor(0.7071)
+    """
     if base(x1).shape != base(x2).shape:
         x1, x2 = _F["broadcast_tensors"](x1, x2)
     lengths = [(x * x).sum(dim, keepdim=True).sqrt().clamp(min=eps) for x in (x1, x2)]
@@ -207,11 +257,25 @@ def cosine_similarity(
 def pairwise_distance(
     x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False
 ) -> Tensor:
-    """The norm of the differences of rows."""
+    """The norm of the differences of rows.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> from lantern.torch.nn.functional import pairwise_distance
+        >>> pairwise_distance(torch.zeros(1, 2), torch.tensor([[3.0, 4.0]]))
+        tensor([5.0000])
+    """
     return (x1 - x2 + eps).norm(p, -1, keepdim)
 
 
 def pdist(input: Tensor, p: float = 2.0) -> Tensor:
-    """The distances of every two different rows."""
+    """The distances of every two different rows.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> from lantern.torch.nn.functional import pdist
+        >>> pdist(torch.tensor([[0.0, 0.0], [3.0, 4.0], [0.0, 1.0]]))
+        tensor([5.0000, 1.0000, 4.2426])
+    """
     i, j = namespace(base(input)).triu_indices(len(input), 1)
     return (input[fresh(i)] - input[fresh(j)]).norm(p, -1)

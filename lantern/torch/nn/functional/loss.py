@@ -91,7 +91,14 @@ def mse_loss(
     reduction: str = "mean",
     weight: Any = None,
 ) -> Tensor:
-    """The squares of the differences."""
+    """The squares of the differences.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> from lantern.torch.nn.functional import mse_loss
+        >>> mse_loss(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 4.0]))
+        tensor(2.)
+    """
     _same_size("mse_loss", input, target)
     difference = input - target
     losses = difference * difference
@@ -106,7 +113,14 @@ def l1_loss(
     reduction: str = "mean",
     weight: Any = None,
 ) -> Tensor:
-    """The absolute differences."""
+    """The absolute differences.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> from lantern.torch.nn.functional import l1_loss
+        >>> l1_loss(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 4.0]), reduction="sum")
+        tensor(2.)
+    """
     _same_size("l1_loss", input, target)
     losses = (input - target).abs()
     return _weighed(losses, weight, reduction, size_average, reduce)
@@ -120,7 +134,14 @@ def smooth_l1_loss(
     reduction: str = "mean",
     beta: float = 1.0,
 ) -> Tensor:
-    """The absolute differences, squares where they are below beta."""
+    """The absolute differences, squares where they are below beta.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> from lantern.torch.nn.functional import smooth_l1_loss
+        >>> smooth_l1_loss(torch.tensor([0.5, 3.0]), torch.zeros(2), reduction="none")
+        tensor([0.1250, 2.5000])
+    """
     if beta == 0:
         return l1_loss(input, target, size_average, reduce, reduction)
     _same_size("smooth_l1_loss", input, target)
@@ -140,7 +161,14 @@ def huber_loss(
     delta: float = 1.0,
     weight: Any = None,
 ) -> Tensor:
-    """Half the squares of the differences, straight beyond delta."""
+    """Half the squares of the differences, straight beyond delta.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x, y = torch.tensor([0.5, 3.0]), torch.zeros(2)
+        >>> torch.nn.functional.huber_loss(x, y, reduction="none", delta=2.0)
+        tensor([0.1250, 4.0000])
+    """
     if not isinstance(delta, int | float):
         raise ArgumentError(f"delta must be a float or int, got: {type(delta)}")
     if delta <= 0:
@@ -159,7 +187,14 @@ def binary_cross_entropy(
     reduce: Any = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """The negative logarithm of the chance of what was to be, yes or no."""
+    """The negative logarithm of the chance of what was to be, yes or no.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> from lantern.torch.nn.functional import binary_cross_entropy
+        >>> binary_cross_entropy(torch.tensor([0.5, 0.9]), torch.tensor([1.0, 1.0]))
+        tensor(0.3993)
+    """
     if base(input).shape != base(target).shape:
         raise OptionError(
             f"Using a target size ({target.size()}) that is different to the input "
@@ -203,7 +238,16 @@ def binary_cross_entropy_with_logits(
     reduction: str = "mean",
     pos_weight: Any = None,
 ) -> Tensor:
-    """As ``binary_cross_entropy`` of the sigmoid, for any logits."""
+    """As ``binary_cross_entropy`` of the sigmoid, for any logits.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.tensor([0.0, 1000.0])
+        >>> torch.nn.functional.binary_cross_entropy_with_logits(
+        ...     x, torch.tensor([1.0, 0.0]), reduction="none"
+        ... )
+        tensor([6.9315e-01, 1.0000e+03])
+    """
     if base(input).shape != base(target).shape:
         raise OptionError(
             f"Target size ({target.size()}) must be the same as input size "
@@ -227,7 +271,14 @@ def kl_div(
     reduction: str = "mean",
     log_target: bool = False,
 ) -> Tensor:
-    """``target * (log(target) - input)``."""
+    """``target * (log(target) - input)``.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> p, q = torch.tensor([0.5, 0.5]), torch.tensor([0.25, 0.75])
+        >>> torch.nn.functional.kl_div(q.log(), p, reduction="sum")
+        tensor(0.1438)
+    """
     if log_target:
         losses = target.exp() * (target - input)
     else:
@@ -245,7 +296,15 @@ def gaussian_nll_loss(
     eps: float = 1e-6,
     reduction: str = "mean",
 ) -> Tensor:
-    """The negative logarithm of the density of normal draws."""
+    """The negative logarithm of the density of normal draws.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.nn.functional.gaussian_nll_loss(
+        ...     torch.tensor([1.0]), torch.tensor([3.0]), torch.tensor([4.0])
+        ... )
+        tensor(1.1931)
+    """
     if not isinstance(var, Tensor):
         var = fresh(np.full_like(base(input), var))
     shape = base(input).shape
@@ -273,7 +332,14 @@ def poisson_nll_loss(
     reduce: Any = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """The negative logarithm of the chance of counts."""
+    """The negative logarithm of the chance of counts.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> from lantern.torch.nn.functional import poisson_nll_loss
+        >>> poisson_nll_loss(torch.tensor([0.0]), torch.tensor([2.0]))
+        tensor(1.)
+    """
     if log_input:
         losses = input.exp() - target * input
     else:

@@ -32,7 +32,14 @@ def hinge_embedding_loss(
     reduce: Any = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """x where the target is 1; what it lacks to a margin where it is -1."""
+    """x where the target is 1; what it lacks to a margin where it is -1.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x, y = torch.tensor([0.5, 0.2]), torch.tensor([1, -1])
+        >>> torch.nn.functional.hinge_embedding_loss(x, y, reduction="none")
+        tensor([0.5000, 0.8000])
+    """
     far = clamp(margin - input, min=0)
     losses = where(target != -1, input, 0.0) + where(target != 1, far, 0.0)
     return reduced(losses, reduction, size_average, reduce)
@@ -47,7 +54,14 @@ def cosine_embedding_loss(
     reduce: Any = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """1 less the cosine where the target is 1; the cosine beyond a margin at -1."""
+    """1 less the cosine where the target is 1; the cosine beyond a margin at -1.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x, y = torch.tensor([[1.0, 0.0]]), torch.tensor([[0.0, 1.0]])
+        >>> torch.nn.functional.cosine_embedding_loss(x, y, torch.tensor([1]))
+        tensor(1.)
+    """
     cosine = cosine_similarity(input1, input2, -1)
     apart = clamp(cosine - margin, min=0)
     losses = where(target == 1, 1 - cosine, 0.0) + where(target == -1, apart, 0.0)
@@ -63,7 +77,15 @@ def margin_ranking_loss(
     reduce: Any = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """What the right order lacks to a margin."""
+    """What the right order lacks to a margin.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> from lantern.torch.nn.functional import margin_ranking_loss
+        >>> x, y = torch.tensor([1.0, 3.0]), torch.tensor([2.0, 1.0])
+        >>> margin_ranking_loss(x, y, torch.tensor([1, 1]), reduction="none")
+        tensor([1., 0.])
+    """
     return reduced(
         clamp(-target * (input1 - input2) + margin, min=0),
         reduction,
@@ -79,7 +101,14 @@ def soft_margin_loss(
     reduce: Any = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """``log(1 + exp(-target * input))``."""
+    """``log(1 + exp(-target * input))``.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> from lantern.torch.nn.functional import soft_margin_loss
+        >>> soft_margin_loss(torch.tensor([0.0, 9.0]), torch.tensor([1.0, 1.0]))
+        tensor(0.3466)
+    """
     return reduced(_softplus(-target * input), reduction, size_average, reduce)
 
 
@@ -91,7 +120,15 @@ def multilabel_soft_margin_loss(
     reduce: Any = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """The mean over classes of the cross entropies of yes and no."""
+    """The mean over classes of the cross entropies of yes and no.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.nn.functional.multilabel_soft_margin_loss(
+        ...     torch.zeros(1, 3), torch.tensor([[1.0, 0.0, 1.0]])
+        ... )
+        tensor(0.6931)
+    """
     losses = -(target * logsigmoid(input) + (1 - target) * logsigmoid(-input))
     losses = losses if weight is None else losses * weight
     return reduced(losses.mean(-1), reduction, size_average, reduce)
@@ -107,7 +144,14 @@ def multi_margin_loss(
     reduce: Any = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """What the right class lacks to a margin above each other."""
+    """What the right class lacks to a margin above each other.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> from lantern.torch.nn.functional import multi_margin_loss
+        >>> multi_margin_loss(torch.tensor([[0.0, 0.5, 2.0]]), torch.tensor([1]))
+        tensor(1.)
+    """
     reduction = chosen(reduction, size_average, reduce)
     if p not in (1, 2):
         raise OptionError("only p == 1 and p == 2 supported")
@@ -164,6 +208,12 @@ def multilabel_margin_loss(
 
     Shapes:
         input, target: (n, classes) or (classes,)
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.tensor([[0.1, 0.2, 0.4, 0.8]])
+        >>> torch.nn.functional.multilabel_margin_loss(x, torch.tensor([[3, 0, -1, 1]]))
+        tensor(0.8500)
     """
     reduction = chosen(reduction, size_average, reduce)
     index = base(target)
@@ -203,7 +253,15 @@ def triplet_margin_loss(
     reduce: Any = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """What the distance to the negative lacks to a margin above the positive's."""
+    """What the distance to the negative lacks to a margin above the positive's.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> anchor = near = torch.zeros(1, 2)
+        >>> far = torch.tensor([[0.3, 0.4]])
+        >>> torch.nn.functional.triplet_margin_loss(anchor, near, far)
+        tensor(0.5000)
+    """
 
     def distance(x: Tensor, y: Tensor) -> Tensor:
         return pairwise_distance(x, y, p, eps)
@@ -229,7 +287,17 @@ def triplet_margin_with_distance_loss(
     swap: bool = False,
     reduction: str = "mean",
 ) -> Tensor:
-    """As ``triplet_margin_loss``, with a distance of one's own."""
+    """As ``triplet_margin_loss``, with a distance of one's own.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> anchor = near = torch.zeros(1, 2)
+        >>> far = torch.tensor([[0.3, 0.4]])
+        >>> torch.nn.functional.triplet_margin_with_distance_loss(
+        ...     anchor, near, far, distance_function=lambda x, y: (x - y).abs().sum(-1)
+        ... )
+        tensor(0.3000)
+    """
     if margin <= 0:
         raise OptionError(f"margin must be greater than 0, got {margin}")
     axes = [base(x).ndim for x in (anchor, positive, negative)]

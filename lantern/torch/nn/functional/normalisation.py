@@ -31,7 +31,13 @@ def layer_norm(
     bias: Any = None,
     eps: float = 1e-5,
 ) -> Tensor:
-    """Normalised over the last axes."""
+    """Normalised over the last axes.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.nn.functional.layer_norm(torch.tensor([[1.0, 2.0, 3.0]]), (3,))
+        tensor([[-1.2247,  0.0000,  1.2247]])
+    """
     shape = _last_axes(input, normalized_shape)
     axes = tuple(range(-len(shape), 0))
     return rules.normalised(
@@ -55,7 +61,13 @@ def _last_axes(input: Tensor, shape: Any) -> tuple[int, ...]:
 def rms_norm(
     input: Tensor, normalized_shape: Any, weight: Any = None, eps: Any = None
 ) -> Tensor:
-    """The tensor over its root mean square along the last axes."""
+    """The tensor over its root mean square along the last axes.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.nn.functional.rms_norm(torch.tensor([[3.0, 4.0]]), (2,))
+        tensor([[0.8485, 1.1314]])
+    """
     shape = _last_axes(input, normalized_shape)
     eps = float(np.finfo(base(input).dtype).eps) if eps is None else eps
     axes = tuple(range(-len(shape), 0))
@@ -70,7 +82,13 @@ def group_norm(
     bias: Any = None,
     eps: float = 1e-5,
 ) -> Tensor:
-    """Normalised over each of some groups of channels."""
+    """Normalised over each of some groups of channels.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.nn.functional.group_norm(torch.tensor([[1.0, 3.0, 5.0, 9.0]]), 2)
+        tensor([[-1.0000,  1.0000, -1.0000,  1.0000]])
+    """
     lengths = base(input).shape
     if len(lengths) < 2:
         raise EagerError(
@@ -104,6 +122,19 @@ def batch_norm(
 
     While training by the batch's own moments, which the running ones follow; else by
     the running ones.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x, mean, variance = (
+        ...     torch.tensor([[1.0], [3.0]]),
+        ...     torch.zeros(1),
+        ...     torch.ones(1),
+        ... )
+        >>> torch.nn.functional.batch_norm(x, mean, variance, training=True)
+        tensor([[-1.0000],
+                [ 1.0000]])
+        >>> mean
+        tensor([0.2000])
     """
     if eps <= 0:
         raise OptionError(f"batch_norm eps must be positive, but got {eps}")
@@ -172,7 +203,15 @@ def instance_norm(
     momentum: float = 0.1,
     eps: float = 1e-5,
 ) -> Tensor:
-    """Normalised over the axes behind the channels, each example alone."""
+    """Normalised over the axes behind the channels, each example alone.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> from lantern.torch.nn.functional import instance_norm
+        >>> instance_norm(torch.tensor([[[1.0, 3.0], [10.0, 30.0]]]))
+        tensor([[[-1.0000,  1.0000],
+                 [-1.0000,  1.0000]]])
+    """
     lengths = base(input).shape
     ones = [1] * (len(lengths) - 2)
     if not use_input_stats:
@@ -195,7 +234,15 @@ def instance_norm(
 def local_response_norm(
     input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0
 ) -> Tensor:
-    """The tensor over a power of the mean square of the channels around each."""
+    """The tensor over a power of the mean square of the channels around each.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> from lantern.torch.nn.functional import local_response_norm
+        >>> local_response_norm(torch.ones(1, 2, 1), 2, alpha=1.0, beta=1.0)
+        tensor([[[0.6667],
+                 [0.5000]]])
+    """
     from lantern.torch.nn.functional.pooling import avg_pool2d
 
     lengths = base(input).shape

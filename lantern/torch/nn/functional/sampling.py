@@ -48,40 +48,50 @@ def interpolate(
 
     Shapes:
         input: (n, c, ...); result: (n, c, ...)
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.nn.functional.interpolate(torch.ones(1, 1, 4, 4), (6, 8)).shape
+        torch.Size([1, 1, 6, 8])
     """
     lengths = base(input).shape[2:]
     axes = len(lengths)
     _check(mode, axes, align_corners, antialias)
-    if (size is None) == (scale_factor is None):
-        few = "either" if size is None else "only one of"
-        raise OptionError(f"{few} size or scale_factor should be defined")
-    given = size if scale_factor is None else scale_factor
-    row = list(given) if isinstance(given, tuple | list) else [given] * axes
-    if len(row) != axes:
-        raise OptionError(
-            f"Input and output must have the same number of spatial dimensions, but "
-            f"got input with spatial dimensions of {list(lengths)} and {given}."
-        )
-    factors: Any = [None] * axes
+    row = _given(lengths, size, scale_factor)
+    asked = size is None and not recompute_scale_factor
+    factors: Any = row if asked else [None] * axes
     if size is None:
-        factors = factors if recompute_scale_factor else row
         row = [math.floor(n * f) for n, f in zip(lengths, row, strict=True)]
     if mode == "area":
         return getattr(pooling, f"adaptive_avg_pool{axes}d")(input, tuple(row))
-    z = input
     for axis, (n, m, f) in enumerate(zip(lengths, row, factors, strict=True), 2):
         step = 1 / f if f else n / m
         if mode.startswith("nearest"):
-            places = beside(_nearest(n, m, step, mode), base(input))
-            z = selected(z, axis, places)
+            nearest = _nearest(n, m, step, mode)
+            input = selected(input, axis, beside(nearest, base(input)))
             continue
         if align_corners:
             step = (n - 1) / (m - 1) if m > 1 else 0
         make = _means if antialias else _between
         weights = make(n, m, step, mode == "bicubic", bool(align_corners))
         weights = fresh(beside(weights.astype(base(input).dtype), base(input)))
-        z = (z.movedim(axis, -1) @ weights).movedim(-1, axis)
-    return z
+        input = (input.movedim(axis, -1) @ weights).movedim(-1, axis)
+    return input
+
+
+def _given(lengths: Any, size: Any, scale_factor: Any) -> list[Any]:
+    """New lengths, or factors: one for each axis."""
+    if (size is None) == (scale_factor is None):
+        few = "either" if size is None else "only one of"
+        raise OptionError(f"{few} size or scale_factor should be defined")
+    given = size if scale_factor is None else scale_factor
+    row = list(given) if isinstance(given, tuple | list) else [given] * len(lengths)
+    if len(row) != len(lengths):
+        raise OptionError(
+            f"Input and output must have the same number of spatial dimensions, but "
+            f"got input with spatial dimensions of {list(lengths)} and {given}."
+        )
+    return row
 
 
 def _check(mode: str, axes: int, align_corners: Any, antialias: bool) -> None:
@@ -162,17 +172,38 @@ def upsample(
     mode: str = "nearest",
     align_corners: Any = None,
 ) -> Tensor:
-    """As ``interpolate``, which has more options."""
+    """As ``interpolate``, which has more options.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.nn.functional.upsample(torch.tensor([[[1.0, 2.0]]]), scale_factor=2)
+        tensor([[[1., 1., 2., 2.]]])
+    """
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 
 def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) -> Any:
-    """``interpolate`` with the nearest pixels."""
+    """``interpolate`` with the nearest pixels.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.nn.functional.upsample_nearest(torch.tensor([[[1.0, 2.0]]]), 4)
+        tensor([[[1., 1., 2., 2.]]])
+    """
     return interpolate(input, size, scale_factor)
 
 
 def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None) -> Any:
-    """``interpolate`` between four pixels, where corners keep their places."""
+    """``interpolate`` between four pixels, where corners keep their places.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> from lantern.torch.nn.functional import upsample_bilinear
+        >>> upsample_bilinear(torch.tensor([[[[0.0, 2.0], [4.0, 6.0]]]]), 3)
+        tensor([[[[0., 1., 2.],
+                  [2., 3., 4.],
+                  [4., 5., 6.]]]])
+    """
     return interpolate(input, size, scale_factor, "bilinear", True)
 
 
@@ -181,6 +212,13 @@ def affine_grid(theta: Tensor, size: Any, align_corners: Any = None) -> Tensor:
 
     Shapes:
         theta: (n, axes, axes + 1); size: (n, c, ...); result: (n, ..., axes)
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> identity = torch.tensor([[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]])
+        >>> torch.nn.functional.affine_grid(identity, (1, 1, 1, 2), align_corners=False)
+        tensor([[[[-0.5000,  0.0000],
+                  [ 0.5000,  0.0000]]]])
     """
     lengths = tuple(size)[2:]
     axes = len(lengths)
@@ -222,6 +260,13 @@ def grid_sample(
 
     Shapes:
         input: (n, c, ...); grid: (n, ..., axes); result: (n, c, ...)
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.tensor([[[[0.0, 1.0], [2.0, 3.0]]]])
+        >>> middle = torch.zeros(1, 1, 1, 2)
+        >>> torch.nn.functional.grid_sample(x, middle, align_corners=False)
+        tensor([[[[1.5000]]]])
     """
     shape, places = base(input).shape, base(grid).shape
     axes = len(shape) - 2

@@ -24,6 +24,14 @@ def pad(input: Tensor, pad: Any, mode: str = "constant", value: Any = None) -> T
         pad: how many before and behind: of the last axis, of the one before, ...
         mode: "constant", "reflect", "replicate" or "circular".
         value: of the constant; 0 by default.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> from lantern.torch.nn.functional import pad
+        >>> pad(torch.tensor([1.0, 2.0]), (1, 2))
+        tensor([0., 1., 2., 0., 0.])
+        >>> pad(torch.tensor([[1.0, 2.0, 3.0]]), (1, 1), mode="reflect")
+        tensor([[2., 1., 2., 3., 2.]])
     """
     ndim = base(input).ndim
     if len(pad) % 2 or len(pad) > 2 * ndim:
@@ -79,7 +87,14 @@ def _check(lengths: Any, widths: Any, mode: str) -> None:
 
 
 def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
-    """Channels become pixels: (..., c r², h, w) to (..., c, h r, w r)."""
+    """Channels become pixels: (..., c r², h, w) to (..., c, h r, w r).
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.nn.functional.pixel_shuffle(torch.arange(4.0).reshape(1, 4, 1, 1), 2)
+        tensor([[[[0., 1.],
+                  [2., 3.]]]])
+    """
     r = upscale_factor
     *lead, c, h, w = base(input).shape
     x = input.reshape(*lead, c // r**2, r, r, h, w)
@@ -89,7 +104,14 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
 
 
 def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
-    """Pixels become channels: the inverse of ``pixel_shuffle``."""
+    """Pixels become channels: the inverse of ``pixel_shuffle``.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> from lantern.torch.nn.functional import pixel_unshuffle
+        >>> pixel_unshuffle(torch.arange(4.0).reshape(1, 1, 2, 2), 2).flatten()
+        tensor([0., 1., 2., 3.])
+    """
     r = downscale_factor
     *lead, c, h, w = base(input).shape
     x = input.reshape(*lead, c, h // r, r, w // r, r)
@@ -99,7 +121,14 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
 
 
 def channel_shuffle(input: Tensor, groups: int) -> Tensor:
-    """Channels in groups, dealt out: the first of each group, then the second, ..."""
+    """Channels in groups, dealt out: the first of each group, then the second, ...
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> from lantern.torch.nn.functional import channel_shuffle
+        >>> channel_shuffle(torch.arange(4.0).reshape(1, 4, 1), 2).flatten()
+        tensor([0., 2., 1., 3.])
+    """
     n, c, *rest = base(input).shape
     x = input.reshape(n, groups, c // groups, *rest)
     return x.transpose(1, 2).reshape(n, c, *rest)

@@ -42,7 +42,13 @@ def get_total_norm(
     error_if_nonfinite: bool = False,
     foreach: Any = None,
 ) -> Tensor:
-    """The norm of all tensors in a row."""
+    """The norm of all tensors in a row.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.nn.utils.get_total_norm([torch.tensor([3.0]), torch.tensor([4.0])])
+        tensor(5.)
+    """
     arrays = [base(x) for x in ([tensors] if isinstance(tensors, Tensor) else tensors)]
     if not arrays:
         return fresh(np.asarray(0.0, np.float32))
@@ -69,7 +75,17 @@ def clip_grad_norm_(
     error_if_nonfinite: bool = False,
     foreach: Any = None,
 ) -> Tensor:
-    """Scale all gradients, so that their norm in a row is limited; what it was."""
+    """Scale all gradients, so that their norm in a row is limited; what it was.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> p = torch.tensor([1.0], requires_grad=True)
+        >>> p.grad = torch.tensor([4.0])
+        >>> torch.nn.utils.clip_grad_norm_([p], 2.0)
+        tensor(4.)
+        >>> p.grad
+        tensor([2.0000])
+    """
     gradients = _gradients(parameters)
     total = get_total_norm(gradients, norm_type, error_if_nonfinite)
     factor = float(max_norm) / (float(total) + 1e-6)
@@ -82,7 +98,16 @@ def clip_grad_norm_(
 
 
 def clip_grad_value_(parameters: Any, clip_value: float, foreach: Any = None) -> None:
-    """Limit every element of all gradients."""
+    """Limit every element of all gradients.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> p = torch.zeros(2, requires_grad=True)
+        >>> p.grad = torch.tensor([4.0, -0.5])
+        >>> torch.nn.utils.clip_grad_value_([p], 1.0)
+        >>> p.grad
+        tensor([ 1.0000, -0.5000])
+    """
     for grad in _gradients(parameters):
         array = in_memory(grad)
         np.clip(array, -clip_value, clip_value, out=array)
@@ -90,12 +115,26 @@ def clip_grad_value_(parameters: Any, clip_value: float, foreach: Any = None) ->
 
 
 def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
-    """All parameters in a row."""
+    """All parameters in a row.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.nn.utils.parameters_to_vector([torch.ones(2, 2), torch.zeros(3)])
+        tensor([1., 1., 1., 1., 0., 0., 0.])
+    """
     return methods.FUNCTIONS["cat"]([p.reshape(-1) for p in parameters])
 
 
 def vector_to_parameters(vec: Tensor, parameters: Iterable[Any]) -> None:
-    """Give all parameters the values of a row."""
+    """Give all parameters the values of a row.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> p, q = torch.zeros(2), torch.zeros(1)
+        >>> torch.nn.utils.vector_to_parameters(torch.tensor([1.0, 2.0, 3.0]), [p, q])
+        >>> p.tolist(), q.tolist()
+        ([1.0, 2.0], [3.0])
+    """
     start = 0
     for p in parameters:
         n = base(p).size

@@ -13,7 +13,15 @@ __all__ = ["orthogonal", "spectral_norm", "weight_norm"]
 
 
 def weight_norm(module: Any, name: str = "weight", dim: Any = 0) -> Any:
-    """Let a module train a weight's length and its direction apart."""
+    """Let a module train a weight's length and its direction apart.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> layer = torch.nn.utils.parametrizations.weight_norm(torch.nn.Linear(3, 2))
+        >>> lengths = layer.parametrizations.weight.original0
+        >>> torch.allclose(layer.weight.norm(dim=1, keepdim=True), lengths)
+        True
+    """
     return register_parametrization(module, name, WeightNorm(dim), unsafe=True)
 
 
@@ -24,7 +32,14 @@ def spectral_norm(
     eps: float = 1e-12,
     dim: Any = None,
 ) -> Any:
-    """Let a module use a weight over its largest singular value."""
+    """Let a module use a weight over its largest singular value.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> layer = torch.nn.utils.parametrizations.spectral_norm(torch.nn.Linear(3, 3))
+        >>> [name for name, _ in layer.named_parameters()]
+        ['bias', 'parametrizations.weight.original']
+    """
     if dim is None:
         dim = outputs_axis(module)
     rule = SpectralNorm(getattr(module, name), n_power_iterations, dim, eps)
@@ -62,6 +77,12 @@ def orthogonal(
 
     Raises:
         ValueError: for a weight that is no matrix.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> layer = torch.nn.utils.parametrizations.orthogonal(torch.nn.Linear(3, 3))
+        >>> torch.allclose(layer.weight @ layer.weight.T, torch.eye(3), atol=1e-5)
+        True
     """
     weight = getattr(module, name)
     if weight.ndim < 2:

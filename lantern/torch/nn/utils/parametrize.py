@@ -24,7 +24,17 @@ _cache: list[dict[tuple[int, str], Any]] = []
 
 @contextmanager
 def cached() -> Iterator[None]:
-    """A block in which each parameter is computed once at most."""
+    """A block in which each parameter is computed once at most.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> layer = torch.nn.utils.parametrizations.weight_norm(torch.nn.Linear(3, 2))
+        >>> layer.weight is layer.weight
+        False
+        >>> with torch.nn.utils.parametrize.cached():
+        ...     layer.weight is layer.weight
+        True
+    """
     _cache.append({})
     try:
         yield
@@ -33,7 +43,14 @@ def cached() -> Iterator[None]:
 
 
 class ParametrizationList(ModuleList):
-    """Modules through which a tensor goes, and the tensor, or several."""
+    """Modules through which a tensor goes, and the tensor, or several.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> layer = torch.nn.utils.parametrizations.weight_norm(torch.nn.Linear(3, 2))
+        >>> [name for name, _ in layer.parametrizations.weight.named_parameters()]
+        ['original0', 'original1']
+    """
 
     def __init__(self, modules: Any, original: Any, unsafe: bool = False) -> None:
         super().__init__(modules)
@@ -135,7 +152,7 @@ def register_parametrization(
         >>> class Positive(torch.nn.Module):
         ...     def forward(self, x):
         ...         return x.exp()
-        >>> layer = register_parametrization(
+        >>> layer = torch.nn.utils.parametrize.register_parametrization(
         ...     torch.nn.Linear(2, 2), "weight", Positive()
         ... )
         >>> bool((layer.weight > 0).all())
@@ -166,7 +183,15 @@ def register_parametrization(
 
 
 def is_parametrized(module: Any, tensor_name: Any = None) -> bool:
-    """Whether a module has a parameter, or this one, that is computed."""
+    """Whether a module has a parameter, or this one, that is computed.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> layer = torch.nn.utils.parametrizations.weight_norm(torch.nn.Linear(3, 2))
+        >>> is_parametrized = torch.nn.utils.parametrize.is_parametrized
+        >>> is_parametrized(layer, "weight"), is_parametrized(layer, "bias")
+        (True, False)
+    """
     groups = module._modules.get("parametrizations")
     if groups is None:
         return False
@@ -176,7 +201,15 @@ def is_parametrized(module: Any, tensor_name: Any = None) -> bool:
 def remove_parametrizations(
     module: Any, tensor_name: str, leave_parametrized: bool = True
 ) -> Any:
-    """Let a parameter be one again: what is computed now, or what it was."""
+    """Let a parameter be one again: what is computed now, or what it was.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> layer = torch.nn.utils.parametrizations.weight_norm(torch.nn.Linear(3, 2))
+        >>> layer = torch.nn.utils.parametrize.remove_parametrizations(layer, "weight")
+        >>> sorted(name for name, _ in layer.named_parameters())
+        ['bias', 'weight']
+    """
     if not is_parametrized(module, tensor_name):
         raise OptionError(
             f"Module {module} does not have a parametrization on {tensor_name}"

@@ -26,6 +26,20 @@ class BasePruningMethod:
 
     Attributes:
         PRUNING_TYPE: "unstructured", "structured" or "global".
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> class First(torch.nn.utils.prune.BasePruningMethod):
+        ...     PRUNING_TYPE = "unstructured"
+        ...
+        ...     def compute_mask(self, t, default_mask):
+        ...         mask = default_mask.clone()
+        ...         mask[0] = 0
+        ...         return mask
+        >>> layer = torch.nn.Linear(3, 2)
+        >>> _ = First.apply(layer, "bias")
+        >>> bool(layer.bias[0] == 0)
+        True
     """
 
     PRUNING_TYPE = "unstructured"
@@ -199,7 +213,14 @@ class CustomFromMask(BasePruningMethod):
 
 
 def identity(module: Any, name: str) -> Any:
-    """Give a parameter a mask of ones."""
+    """Give a parameter a mask of ones.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> layer = torch.nn.utils.prune.identity(torch.nn.Linear(1, 2), "bias")
+        >>> layer.bias_mask
+        tensor([1., 1.])
+    """
     Identity.apply(module, name)
     return module
 
@@ -211,6 +232,13 @@ def random_unstructured(module: Any, name: str, amount: Any) -> Any:
         module: which has the parameter.
         name: the parameter's.
         amount: how many, or which share.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> layer = torch.nn.Linear(4, 2)
+        >>> _ = torch.nn.utils.prune.random_unstructured(layer, "weight", 0.25)
+        >>> (layer.weight == 0).sum()
+        tensor(2)
     """
     RandomUnstructured.apply(module, name, amount)
     return module
@@ -223,6 +251,7 @@ def l1_unstructured(
 
     Example:
         >>> import lantern.torch as torch
+        >>> from lantern.torch.nn.utils.prune import l1_unstructured
         >>> layer = l1_unstructured(torch.nn.Linear(4, 2), "weight", 0.5)
         >>> int((layer.weight == 0).sum())
         4
@@ -232,7 +261,15 @@ def l1_unstructured(
 
 
 def random_structured(module: Any, name: str, amount: Any, dim: int) -> Any:
-    """Hold slices that are drawn at 0."""
+    """Hold slices that are drawn at 0.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> layer = torch.nn.Linear(4, 2)
+        >>> _ = torch.nn.utils.prune.random_structured(layer, "weight", 1, dim=0)
+        >>> (layer.weight == 0).sum(dim=1).sort().values
+        tensor([0, 4])
+    """
     RandomStructured.apply(module, name, amount, dim)
     return module
 
@@ -240,14 +277,30 @@ def random_structured(module: Any, name: str, amount: Any, dim: int) -> Any:
 def ln_structured(
     module: Any, name: str, amount: Any, n: Any, dim: int, importance_scores: Any = None
 ) -> Any:
-    """Hold the slices of the smallest norm of order n at 0."""
+    """Hold the slices of the smallest norm of order n at 0.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> layer = torch.nn.Linear(4, 2)
+        >>> _ = torch.nn.utils.prune.ln_structured(layer, "weight", 1, n=2, dim=0)
+        >>> (layer.weight == 0).sum(dim=1).sort().values
+        tensor([0, 4])
+    """
     scores = importance_scores
     LnStructured.apply(module, name, amount, n, dim, importance_scores=scores)
     return module
 
 
 def custom_from_mask(module: Any, name: str, mask: Any) -> Any:
-    """Hold elements at 0 where a mask is."""
+    """Hold elements at 0 where a mask is.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> layer, mask = torch.nn.Linear(1, 2), torch.tensor([1.0, 0.0])
+        >>> layer = torch.nn.utils.prune.custom_from_mask(layer, "bias", mask)
+        >>> bool(layer.bias[1] == 0)
+        True
+    """
     CustomFromMask.apply(module, name, mask)
     return module
 
@@ -255,7 +308,17 @@ def custom_from_mask(module: Any, name: str, mask: Any) -> Any:
 def global_unstructured(
     parameters: Any, pruning_method: Any, importance_scores: Any = None, **options: Any
 ) -> None:
-    """Hold elements of several parameters at 0, compared with one another."""
+    """Hold elements of several parameters at 0, compared with one another.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> model = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Linear(2, 2))
+        >>> weights = [(layer, "weight") for layer in model]
+        >>> prune = torch.nn.utils.prune
+        >>> prune.global_unstructured(weights, prune.L1Unstructured, amount=3)
+        >>> sum(int((layer.weight == 0).sum()) for layer in model)
+        3
+    """
     parameters, scores = list(parameters), importance_scores or {}
     values = [
         base(scores.get((m, n), getattr(m, n))).reshape(-1) for m, n in parameters
@@ -276,7 +339,17 @@ def global_unstructured(
 
 
 def is_pruned(module: Any) -> bool:
-    """Whether a module, or one in it, has a parameter that is pruned."""
+    """Whether a module, or one in it, has a parameter that is pruned.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> layer = torch.nn.Linear(1, 2)
+        >>> torch.nn.utils.prune.is_pruned(layer)
+        False
+        >>> layer = torch.nn.utils.prune.identity(layer, "bias")
+        >>> torch.nn.utils.prune.is_pruned(layer)
+        True
+    """
     return any(
         isinstance(hook, BasePruningMethod)
         for part in module.modules()
@@ -285,7 +358,15 @@ def is_pruned(module: Any) -> bool:
 
 
 def remove(module: Any, name: str) -> Any:
-    """Let a parameter be one again, with what is pruned at 0."""
+    """Let a parameter be one again, with what is pruned at 0.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> layer = torch.nn.utils.prune.identity(torch.nn.Linear(1, 2), "bias")
+        >>> layer = torch.nn.utils.prune.remove(layer, "bias")
+        >>> sorted(name for name, _ in layer.named_parameters())
+        ['bias', 'weight']
+    """
     key = _method(module, name)
     if key is None:
         raise OptionError(

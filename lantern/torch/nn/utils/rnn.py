@@ -39,6 +39,13 @@ class PackedSequence(
         batch_sizes: how many sequences have a row at each time.
         sorted_indices: which sequence comes where, or None.
         unsorted_indices: the way back.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> rows = [torch.tensor([1, 2]), torch.tensor([3])]
+        >>> packed = torch.nn.utils.rnn.pack_sequence(rows)
+        >>> packed.data, packed.batch_sizes
+        (tensor([1, 3, 2]), tensor([2, 1]))
     """
 
     __slots__ = ()
@@ -61,7 +68,13 @@ class PackedSequence(
 
 
 def invert_permutation(permutation: Any) -> Any:
-    """The order that undoes an order."""
+    """The order that undoes an order.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.nn.utils.rnn.invert_permutation(torch.tensor([2, 0, 1]))
+        tensor([1, 2, 0])
+    """
     return None if permutation is None else fresh(np.argsort(base(permutation)))
 
 
@@ -75,6 +88,15 @@ def pack_padded_sequence(
         lengths: of the sequences.
         batch_first: whether the first axis is the batch, not time.
         enforce_sorted: whether to insist on the longest first.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> padded = torch.tensor([[1, 2], [3, 0]])  # an example a row, padded with 0
+        >>> packed = torch.nn.utils.rnn.pack_padded_sequence(
+        ...     padded, [2, 1], batch_first=True
+        ... )
+        >>> packed.data
+        tensor([1, 3, 2])
     """
     if isinstance(lengths, Tensor) and lengths.is_cuda:
         raise EagerError(
@@ -112,7 +134,16 @@ def pad_packed_sequence(
     padding_value: float = 0.0,
     total_length: int | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Packed sequences with padding, and their lengths."""
+    """Packed sequences with padding, and their lengths.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> rows = [torch.tensor([1, 2]), torch.tensor([3])]
+        >>> packed = torch.nn.utils.rnn.pack_sequence(rows)
+        >>> torch.nn.utils.rnn.pad_packed_sequence(packed, batch_first=True)
+        (tensor([[1, 2],
+                [3, 0]]), tensor([2, 1]))
+    """
     counts = base(sequence.batch_sizes)
     times, n = len(counts), int(counts[0])
     if total_length is not None:
@@ -149,7 +180,15 @@ def pad_sequence(
     padding_value: float = 0.0,
     padding_side: str = "right",
 ) -> Tensor:
-    """Sequences of unequal lengths in one tensor."""
+    """Sequences of unequal lengths in one tensor.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> rows = [torch.tensor([1, 2]), torch.tensor([3])]
+        >>> torch.nn.utils.rnn.pad_sequence(rows, batch_first=True)
+        tensor([[1, 2],
+                [3, 0]])
+    """
     sequences = list(sequences)
     if not sequences:
         raise EagerError("received an empty list of sequences")
@@ -167,7 +206,15 @@ def pad_sequence(
 def unpad_sequence(
     padded_sequences: Tensor, lengths: Any, batch_first: bool = False
 ) -> list[Tensor]:
-    """The sequences without their padding."""
+    """The sequences without their padding.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> padded = torch.tensor([[1, 2], [3, 0]])
+        >>> lengths = torch.tensor([2, 1])
+        >>> torch.nn.utils.rnn.unpad_sequence(padded, lengths, batch_first=True)
+        [tensor([1, 2]), tensor([3])]
+    """
     x = padded_sequences if batch_first else padded_sequences.transpose(0, 1)
     return [x[i, : int(n)] for i, n in enumerate(on_host(base(lengths)))]
 
@@ -175,7 +222,14 @@ def unpad_sequence(
 def pack_sequence(
     sequences: Iterable[Tensor], enforce_sorted: bool = True
 ) -> PackedSequence:
-    """Sequences of unequal lengths, packed."""
+    """Sequences of unequal lengths, packed.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> rows = [torch.tensor([1, 2]), torch.tensor([3])]
+        >>> torch.nn.utils.rnn.pack_sequence(rows).data
+        tensor([1, 3, 2])
+    """
     sequences = list(sequences)
     lengths = fresh(np.array([len(x) for x in sequences]))
     return pack_padded_sequence(
@@ -184,6 +238,14 @@ def pack_sequence(
 
 
 def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:
-    """The sequences in a packed one."""
+    """The sequences in a packed one.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> rows = [torch.tensor([1, 2]), torch.tensor([3])]
+        >>> packed = torch.nn.utils.rnn.pack_sequence(rows)
+        >>> torch.nn.utils.rnn.unpack_sequence(packed)
+        [tensor([1, 2]), tensor([3])]
+    """
     padded, lengths = pad_packed_sequence(packed_sequences, batch_first=True)
     return unpad_sequence(padded, lengths, batch_first=True)

@@ -1,4 +1,4 @@
-"""Schedules in turn or together; and one that follows a measure."""
+"""Schedules in turn or together; by functions of one's own; one that follows a loss."""
 
 import math
 from bisect import bisect_right
@@ -9,7 +9,81 @@ from lantern.errors import ArgumentError, OptionError
 from lantern.torch.optim.lr_scheduler.schedules import LRScheduler
 from lantern.torch.optim.optimizer import Optimizer
 
-__all__ = ["ChainedScheduler", "ReduceLROnPlateau", "SequentialLR"]
+__all__ = [
+    "ChainedScheduler", "LambdaLR", "MultiplicativeLR", "ReduceLROnPlateau",
+    "SequentialLR",
+]  # fmt: skip
+
+
+class _Lambdas(LRScheduler):
+    """A schedule that is told by functions of the epoch."""
+
+    def __init__(
+        self, optimizer: Optimizer, lr_lambda: Any, last_epoch: int = -1
+    ) -> None:
+        n = len(optimizer.param_groups)
+        several = isinstance(lr_lambda, list | tuple)
+        self.lr_lambdas = list(lr_lambda) if several else [lr_lambda] * n
+        if len(self.lr_lambdas) != n:
+            raise OptionError(f"Expected {n} lr_lambdas, but got {len(lr_lambda)}")
+        super().__init__(optimizer, last_epoch)
+
+    def state_dict(self) -> dict[str, Any]:
+        """All but the optimiser and the functions."""
+        state = super().state_dict()
+        return state | {"lr_lambdas": [None] * len(self.lr_lambdas)}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Go on where another schedule was."""
+        self.__dict__.update({k: v for k, v in state_dict.items() if k != "lr_lambdas"})
+
+
+class LambdaLR(_Lambdas):
+    """The first step length times a function of the epoch.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> from lantern.torch.optim.lr_scheduler import LambdaLR
+        >>> optimizer = torch.optim.SGD([torch.zeros(1)], lr=1.0)
+        >>> schedule = LambdaLR(optimizer, lambda epoch: 1 / (1 + epoch))
+        >>> for _ in range(3):
+        ...     optimizer.step()
+        ...     schedule.step()
+        >>> schedule.get_last_lr()
+        [0.25]
+    """
+
+    def get_lr(self) -> list[Any]:
+        """The step lengths of this epoch."""
+        return [
+            lr * f(self.last_epoch)
+            for lr, f in zip(self.base_lrs, self.lr_lambdas, strict=True)
+        ]
+
+
+class MultiplicativeLR(_Lambdas):
+    """The last step length times a function of the epoch.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> from lantern.torch.optim.lr_scheduler import MultiplicativeLR
+        >>> optimizer = torch.optim.SGD([torch.zeros(1)], lr=1.0)
+        >>> schedule = MultiplicativeLR(optimizer, lambda epoch: 0.5)
+        >>> for _ in range(3):
+        ...     optimizer.step()
+        ...     schedule.step()
+        >>> schedule.get_last_lr()
+        [0.125]
+    """
+
+    def get_lr(self) -> list[Any]:
+        """The step lengths of this epoch."""
+        if self.last_epoch == 0:
+            return self._now()
+        return [
+            lr * f(self.last_epoch)
+            for lr, f in zip(self._now(), self.lr_lambdas, strict=True)
+        ]
 
 
 class SequentialLR(LRScheduler):
@@ -20,6 +94,19 @@ class SequentialLR(LRScheduler):
         schedulers: the schedules.
         milestones: the epochs at which the second, the third, ... begins.
         last_epoch: the last epoch before; -1 for a new start.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> from lantern.torch.optim.lr_scheduler import SequentialLR
+        >>> from lantern.torch.optim.lr_scheduler import ConstantLR, ExponentialLR
+        >>> optimizer = torch.optim.SGD([torch.zeros(1)], lr=1.0)
+        >>> parts = [ConstantLR(optimizer, 0.5, 9), ExponentialLR(optimizer, 0.25)]
+        >>> schedule = SequentialLR(optimizer, parts, milestones=[2])
+        >>> for _ in range(3):
+        ...     optimizer.step()
+        ...     schedule.step()
+        >>> schedule.get_last_lr()
+        [0.25]
     """
 
     def __init__(
@@ -78,7 +165,22 @@ class SequentialLR(LRScheduler):
 
 
 class ChainedScheduler(SequentialLR):
-    """Schedules together: each changes what the one before it left."""
+    """Schedules together: each changes what the one before it left.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> from lantern.torch.optim.lr_scheduler import ChainedScheduler
+        >>> from lantern.torch.optim.lr_scheduler import ConstantLR, ExponentialLR
+        >>> optimizer = torch.optim.SGD([torch.zeros(1)], lr=1.0)
+        >>> schedule = ChainedScheduler(
+        ...     [ConstantLR(optimizer, 0.5, 9), ExponentialLR(optimizer, 0.5)]
+        ... )
+        >>> for _ in range(2):
+        ...     optimizer.step()
+        ...     schedule.step()
+        >>> schedule.get_last_lr()
+        [0.125]
+    """
 
     def __init__(self, schedulers: Iterable[Any], optimizer: Any = None) -> None:
         self._schedulers = list(schedulers)
@@ -105,6 +207,17 @@ class ReduceLROnPlateau(LRScheduler):
         cooldown: how many epochs to wait behind a reduction.
         min_lr: the least step length, one or one for each group.
         eps: smaller changes are left out.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> from lantern.torch.optim.lr_scheduler import ReduceLROnPlateau
+        >>> optimizer = torch.optim.SGD([torch.zeros(1)], lr=1.0)
+        >>> schedule = ReduceLROnPlateau(optimizer, patience=1)
+        >>> for loss in (3.0, 2.0, 2.0, 2.0):
+        ...     optimizer.step()
+        ...     schedule.step(loss)
+        >>> schedule.get_last_lr()
+        [0.1]
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Step lengths that go up and down within an epoch, or start again."""
+"""Step lengths that go down along a wave, up and down, or start again."""
 
 import math
 from typing import Any
@@ -7,7 +7,61 @@ from lantern.errors import OptionError
 from lantern.torch.optim.lr_scheduler.schedules import LRScheduler
 from lantern.torch.optim.optimizer import Optimizer
 
-__all__ = ["CosineAnnealingWarmRestarts", "CyclicLR", "OneCycleLR"]
+__all__ = [
+    "CosineAnnealingLR", "CosineAnnealingWarmRestarts", "CyclicLR", "OneCycleLR",
+]  # fmt: skip
+
+
+class CosineAnnealingLR(LRScheduler):
+    """Down to a least step length along half a wave, and up again.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> from lantern.torch.optim.lr_scheduler import CosineAnnealingLR
+        >>> optimizer = torch.optim.SGD([torch.zeros(1)], lr=1.0)
+        >>> schedule = CosineAnnealingLR(optimizer, T_max=4)
+        >>> for _ in range(4):
+        ...     optimizer.step()
+        ...     schedule.step()
+        >>> schedule.get_last_lr()
+        [0.0]
+
+    References:
+        Loshchilov and Hutter (2017), equation 5, without restarts.
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        T_max: int,
+        eta_min: float = 0.0,
+        last_epoch: int = -1,
+    ) -> None:
+        self.T_max, self.eta_min = T_max, eta_min
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self) -> list[Any]:
+        """The step lengths of this epoch, from those of the last."""
+        epoch, n, low = self.last_epoch, self.T_max, self.eta_min
+        if epoch == 0:
+            return self._now()
+        if self._step_count == 1 and epoch > 0:
+            return self.at(epoch)
+        if (epoch - 1 - n) % (2 * n) == 0:
+            rise = (1 - math.cos(math.pi / n)) / 2
+            return [
+                lr + (top - low) * rise
+                for lr, top in zip(self._now(), self.base_lrs, strict=True)
+            ]
+        f = (1 + math.cos(math.pi * epoch / n)) / (
+            1 + math.cos(math.pi * (epoch - 1) / n)
+        )
+        return [low + (lr - low) * f for lr in self._now()]
+
+    def at(self, epoch: Any) -> list[Any]:
+        """The step lengths of any epoch."""
+        share = (1 + math.cos(math.pi * epoch / self.T_max)) / 2
+        return [self.eta_min + (lr - self.eta_min) * share for lr in self.base_lrs]
 
 
 class CosineAnnealingWarmRestarts(LRScheduler):
@@ -19,6 +73,17 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         T_mult: how much longer each next one is.
         eta_min: the least step length.
         last_epoch: the last epoch before; -1 for a new start.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> from lantern.torch.optim.lr_scheduler import CosineAnnealingWarmRestarts
+        >>> optimizer = torch.optim.SGD([torch.zeros(1)], lr=1.0)
+        >>> schedule = CosineAnnealingWarmRestarts(optimizer, T_0=4)
+        >>> for _ in range(4):
+        ...     optimizer.step()
+        ...     schedule.step()
+        >>> schedule.get_last_lr()
+        [1.0]
 
     References:
         Loshchilov and Hutter (2017), equation 5.
@@ -92,6 +157,17 @@ class OneCycleLR(LRScheduler):
         final_div_factor: the first step length over the last.
         three_phase: whether it goes down as it went up before it ends.
         last_epoch: the last step before; -1 for a new start.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> from lantern.torch.optim.lr_scheduler import OneCycleLR
+        >>> optimizer = torch.optim.SGD([torch.zeros(1)], lr=1.0, momentum=0.9)
+        >>> schedule = OneCycleLR(optimizer, max_lr=2.0, total_steps=10, pct_start=0.4)
+        >>> for _ in range(3):
+        ...     optimizer.step()
+        ...     schedule.step()
+        >>> schedule.get_last_lr()
+        [2.0]
 
     References:
         Smith and Topin (2018).
@@ -194,6 +270,17 @@ def _set_momentum(group: Any, value: float) -> None:
 
 class CyclicLR(LRScheduler):
     """Up and down between two step lengths.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> from lantern.torch.optim.lr_scheduler import CyclicLR
+        >>> optimizer = torch.optim.SGD([torch.zeros(1)], lr=1.0)
+        >>> schedule = CyclicLR(optimizer, 0.5, 1.5, 2, cycle_momentum=False)
+        >>> for _ in range(2):
+        ...     optimizer.step()
+        ...     schedule.step()
+        >>> schedule.get_last_lr()
+        [1.5]
 
     References:
         Smith (2017).

@@ -4,7 +4,6 @@ A schedule changes the step length that it finds, so that several can share an
 optimiser. Each is told with the factor from one epoch to the next.
 """
 
-import math
 from collections import Counter
 from collections.abc import Iterable
 from typing import Any
@@ -13,8 +12,8 @@ from lantern.errors import ArgumentError, OptionError, TakenNameError
 from lantern.torch.optim.optimizer import Optimizer
 
 __all__ = [
-    "ConstantLR", "CosineAnnealingLR", "ExponentialLR", "LRScheduler", "LambdaLR",
-    "LinearLR", "MultiStepLR", "MultiplicativeLR", "PolynomialLR", "StepLR",
+    "ConstantLR", "ExponentialLR", "LRScheduler", "LinearLR", "MultiStepLR",
+    "PolynomialLR", "StepLR",
 ]  # fmt: skip
 
 
@@ -28,6 +27,20 @@ class LRScheduler:
     Attributes:
         base_lrs: the step lengths of the beginning, for each group.
         last_epoch: the epoch.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> from lantern.torch.optim.lr_scheduler import LRScheduler
+        >>> class Halving(LRScheduler):
+        ...     def get_lr(self):
+        ...         return [lr * 0.5**self.last_epoch for lr in self.base_lrs]
+        >>> optimizer = torch.optim.SGD([torch.zeros(1)], lr=1.0)
+        >>> schedule = Halving(optimizer)
+        >>> for _ in range(3):
+        ...     optimizer.step()
+        ...     schedule.step()
+        >>> schedule.get_last_lr()
+        [0.125]
     """
 
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
@@ -116,7 +129,19 @@ class _Factors(LRScheduler):
 
 
 class StepLR(_Factors):
-    """Times gamma after every so many epochs."""
+    """Times gamma after every so many epochs.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> from lantern.torch.optim.lr_scheduler import StepLR
+        >>> optimizer = torch.optim.SGD([torch.zeros(1)], lr=1.0)
+        >>> schedule = StepLR(optimizer, step_size=2, gamma=0.5)
+        >>> for _ in range(4):
+        ...     optimizer.step()
+        ...     schedule.step()
+        >>> schedule.get_last_lr()
+        [0.25]
+    """
 
     def __init__(
         self,
@@ -134,7 +159,19 @@ class StepLR(_Factors):
 
 
 class MultiStepLR(_Factors):
-    """Times gamma at some epochs."""
+    """Times gamma at some epochs.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> from lantern.torch.optim.lr_scheduler import MultiStepLR
+        >>> optimizer = torch.optim.SGD([torch.zeros(1)], lr=1.0)
+        >>> schedule = MultiStepLR(optimizer, milestones=[1, 3], gamma=0.5)
+        >>> for _ in range(3):
+        ...     optimizer.step()
+        ...     schedule.step()
+        >>> schedule.get_last_lr()
+        [0.25]
+    """
 
     def __init__(
         self,
@@ -152,7 +189,19 @@ class MultiStepLR(_Factors):
 
 
 class ConstantLR(_Factors):
-    """Times a factor, until some epoch."""
+    """Times a factor, until some epoch.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> from lantern.torch.optim.lr_scheduler import ConstantLR
+        >>> optimizer = torch.optim.SGD([torch.zeros(1)], lr=1.0)
+        >>> schedule = ConstantLR(optimizer, factor=0.5, total_iters=3)
+        >>> for _ in range(2):
+        ...     optimizer.step()
+        ...     schedule.step()
+        >>> schedule.get_last_lr()
+        [0.5]
+    """
 
     def __init__(
         self,
@@ -178,7 +227,19 @@ class ConstantLR(_Factors):
 
 
 class LinearLR(_Factors):
-    """Times a factor that changes evenly from one to another: a warm-up."""
+    """Times a factor that changes evenly from one to another: a warm-up.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> from lantern.torch.optim.lr_scheduler import LinearLR
+        >>> optimizer = torch.optim.SGD([torch.zeros(1)], lr=1.0)
+        >>> schedule = LinearLR(optimizer, start_factor=0.5, total_iters=4)
+        >>> for _ in range(2):
+        ...     optimizer.step()
+        ...     schedule.step()
+        >>> schedule.get_last_lr()
+        [0.75]
+    """
 
     def __init__(
         self,
@@ -217,7 +278,19 @@ class LinearLR(_Factors):
 
 
 class PolynomialLR(_Factors):
-    """Down to 0 along a power."""
+    """Down to 0 along a power.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> from lantern.torch.optim.lr_scheduler import PolynomialLR
+        >>> optimizer = torch.optim.SGD([torch.zeros(1)], lr=1.0)
+        >>> schedule = PolynomialLR(optimizer, total_iters=4)
+        >>> for _ in range(2):
+        ...     optimizer.step()
+        ...     schedule.step()
+        >>> schedule.get_last_lr()
+        [0.5]
+    """
 
     def __init__(
         self,
@@ -236,7 +309,19 @@ class PolynomialLR(_Factors):
 
 
 class ExponentialLR(_Factors):
-    """Times gamma after every epoch."""
+    """Times gamma after every epoch.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> from lantern.torch.optim.lr_scheduler import ExponentialLR
+        >>> optimizer = torch.optim.SGD([torch.zeros(1)], lr=1.0)
+        >>> schedule = ExponentialLR(optimizer, gamma=0.5)
+        >>> for _ in range(3):
+        ...     optimizer.step()
+        ...     schedule.step()
+        >>> schedule.get_last_lr()
+        [0.125]
+    """
 
     def __init__(
         self, optimizer: Optimizer, gamma: float, last_epoch: int = -1
@@ -247,91 +332,3 @@ class ExponentialLR(_Factors):
     def factor(self, epoch: int) -> float:
         """From the epoch before to this one."""
         return self.gamma
-
-
-class _Lambdas(LRScheduler):
-    """A schedule that is told by functions of the epoch."""
-
-    def __init__(
-        self, optimizer: Optimizer, lr_lambda: Any, last_epoch: int = -1
-    ) -> None:
-        n = len(optimizer.param_groups)
-        several = isinstance(lr_lambda, list | tuple)
-        self.lr_lambdas = list(lr_lambda) if several else [lr_lambda] * n
-        if len(self.lr_lambdas) != n:
-            raise OptionError(f"Expected {n} lr_lambdas, but got {len(lr_lambda)}")
-        super().__init__(optimizer, last_epoch)
-
-    def state_dict(self) -> dict[str, Any]:
-        """All but the optimiser and the functions."""
-        state = super().state_dict()
-        return state | {"lr_lambdas": [None] * len(self.lr_lambdas)}
-
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Go on where another schedule was."""
-        self.__dict__.update({k: v for k, v in state_dict.items() if k != "lr_lambdas"})
-
-
-class LambdaLR(_Lambdas):
-    """The first step length times a function of the epoch."""
-
-    def get_lr(self) -> list[Any]:
-        """The step lengths of this epoch."""
-        return [
-            lr * f(self.last_epoch)
-            for lr, f in zip(self.base_lrs, self.lr_lambdas, strict=True)
-        ]
-
-
-class MultiplicativeLR(_Lambdas):
-    """The last step length times a function of the epoch."""
-
-    def get_lr(self) -> list[Any]:
-        """The step lengths of this epoch."""
-        if self.last_epoch == 0:
-            return self._now()
-        return [
-            lr * f(self.last_epoch)
-            for lr, f in zip(self._now(), self.lr_lambdas, strict=True)
-        ]
-
-
-class CosineAnnealingLR(LRScheduler):
-    """Down to a least step length along half a wave, and up again.
-
-    References:
-        Loshchilov and Hutter (2017), equation 5, without restarts.
-    """
-
-    def __init__(
-        self,
-        optimizer: Optimizer,
-        T_max: int,
-        eta_min: float = 0.0,
-        last_epoch: int = -1,
-    ) -> None:
-        self.T_max, self.eta_min = T_max, eta_min
-        super().__init__(optimizer, last_epoch)
-
-    def get_lr(self) -> list[Any]:
-        """The step lengths of this epoch, from those of the last."""
-        epoch, n, low = self.last_epoch, self.T_max, self.eta_min
-        if epoch == 0:
-            return self._now()
-        if self._step_count == 1 and epoch > 0:
-            return self.at(epoch)
-        if (epoch - 1 - n) % (2 * n) == 0:
-            rise = (1 - math.cos(math.pi / n)) / 2
-            return [
-                lr + (top - low) * rise
-                for lr, top in zip(self._now(), self.base_lrs, strict=True)
-            ]
-        f = (1 + math.cos(math.pi * epoch / n)) / (
-            1 + math.cos(math.pi * (epoch - 1) / n)
-        )
-        return [low + (lr - low) * f for lr in self._now()]
-
-    def at(self, epoch: Any) -> list[Any]:
-        """The step lengths of any epoch."""
-        share = (1 + math.cos(math.pi * epoch / self.T_max)) / 2
-        return [self.eta_min + (lr - self.eta_min) * share for lr in self.base_lrs]

@@ -23,6 +23,11 @@ def default_collate(batch: Any) -> Any:
 
     Raises:
         RuntimeError: if the examples are of different sizes.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.utils.data.default_collate([{"x": 1.5, "y": 0}, {"x": 2.5, "y": 1}])
+        {'x': tensor([1.5000, 2.5000], dtype=torch.float64), 'y': tensor([0, 1])}
     """
     first = batch[0]
     if isinstance(first, Tensor):
@@ -57,7 +62,14 @@ def default_collate(batch: Any) -> Any:
 
 
 def default_convert(data: Any) -> Any:
-    """Arrays as tensors, wherever they are in a structure."""
+    """Arrays as tensors, wherever they are in a structure.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> import numpy as np
+        >>> torch.utils.data.default_convert([np.ones(2), "a"])
+        [tensor([1., 1.], dtype=torch.float64), 'a']
+    """
     if isinstance(data, np.ndarray | np.generic) and data.dtype.kind not in "SUO":
         return as_tensor(np.asarray(data))
     if isinstance(data, Mapping):

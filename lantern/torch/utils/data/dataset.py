@@ -17,7 +17,19 @@ __all__ = [
 
 
 class Dataset:
-    """Examples by number: a subclass defines ``__getitem__`` and ``__len__``."""
+    """Examples by number: a subclass defines ``__getitem__`` and ``__len__``.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> class Squares(torch.utils.data.Dataset):
+        ...     def __len__(self):
+        ...         return 4
+        ...
+        ...     def __getitem__(self, index):
+        ...         return index * index
+        >>> list(torch.utils.data.DataLoader(Squares(), batch_size=2))
+        [tensor([0, 1]), tensor([4, 9])]
+    """
 
     def __class_getitem__(cls, item: Any) -> Any:
         return cls
@@ -30,7 +42,16 @@ class Dataset:
 
 
 class IterableDataset(Dataset):
-    """Examples in a row: a subclass defines ``__iter__``."""
+    """Examples in a row: a subclass defines ``__iter__``.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> class Countdown(torch.utils.data.IterableDataset):
+        ...     def __iter__(self):
+        ...         return iter([3, 2, 1])
+        >>> list(torch.utils.data.DataLoader(Countdown(), batch_size=2))
+        [tensor([3, 2]), tensor([1])]
+    """
 
     def __iter__(self) -> Iterator[Any]:
         raise MissingRuleError(
@@ -49,7 +70,7 @@ class TensorDataset(Dataset):
 
     Example:
         >>> import lantern.torch as torch
-        >>> TensorDataset(torch.arange(3), torch.ones(3))[1]
+        >>> torch.utils.data.TensorDataset(torch.arange(3), torch.ones(3))[1]
         (tensor(1), tensor(1.))
     """
 
@@ -66,7 +87,16 @@ class TensorDataset(Dataset):
 
 
 class StackDataset(Dataset):
-    """The examples of several data sets side by side: in a tuple or a dictionary."""
+    """The examples of several data sets side by side: in a tuple or a dictionary.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> pairs = torch.utils.data.StackDataset([1, 2], ["a", "b"])
+        >>> pairs[1]
+        (2, 'b')
+        >>> torch.utils.data.StackDataset(image=[1, 2], label=["a", "b"])[0]
+        {'image': 1, 'label': 'a'}
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self.datasets: Any = kwargs or args
@@ -89,6 +119,12 @@ class ConcatDataset(Dataset):
 
     Attributes:
         cumulative_sizes: where each ends.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> both = torch.utils.data.ConcatDataset([["a", "b"], ["c"]])
+        >>> len(both), both[2]
+        (3, 'c')
     """
 
     def __init__(self, datasets: Iterable[Any]) -> None:
@@ -112,7 +148,16 @@ class ConcatDataset(Dataset):
 
 
 class ChainDataset(IterableDataset):
-    """The examples of several rows, one after the other."""
+    """The examples of several rows, one after the other.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> class Count(torch.utils.data.IterableDataset):
+        ...     def __iter__(self):
+        ...         return iter([1, 2])
+        >>> list(torch.utils.data.ChainDataset([Count(), Count()]))
+        [1, 2, 1, 2]
+    """
 
     def __init__(self, datasets: Iterable[Any]) -> None:
         self.datasets = list(datasets)
@@ -131,6 +176,12 @@ class Subset(Dataset):
     Args:
         dataset: the whole.
         indices: which ones.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> part = torch.utils.data.Subset(["a", "b", "c"], [2, 0])
+        >>> list(part)
+        ['c', 'a']
     """
 
     def __init__(self, dataset: Any, indices: Sequence[int]) -> None:
@@ -154,6 +205,14 @@ def random_split(
         dataset: the whole.
         lengths: of the parts: numbers, or shares that add up to 1.
         generator: whose random numbers are used.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> parts = torch.utils.data.random_split(range(10), [0.8, 0.2])
+        >>> [len(part) for part in parts]
+        [8, 2]
+        >>> sorted([*parts[0], *parts[1]]) == list(range(10))
+        True
     """
     n = len(dataset)
     lengths = list(lengths)

@@ -28,7 +28,13 @@ _worker: ContextVar[Any] = ContextVar("worker", default=None)
 
 
 def get_worker_info() -> Any:
-    """In a worker: its ``id``, ``num_workers``, ``seed`` and ``dataset``; else None."""
+    """In a worker: its ``id``, ``num_workers``, ``seed`` and ``dataset``; else None.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.utils.data.get_worker_info() is None
+        True
+    """
     return _worker.get()
 
 
@@ -56,6 +62,7 @@ class DataLoader:
 
     Example:
         >>> import lantern.torch as torch
+        >>> from lantern.torch.utils.data import DataLoader
         >>> from lantern.torch.utils.data import TensorDataset
         >>> [x for (x,) in DataLoader(TensorDataset(torch.arange(5)), batch_size=2)]
         [tensor([0, 1]), tensor([2, 3]), tensor([4])]

@@ -14,7 +14,20 @@ __all__ = [
 
 
 class Sampler:
-    """Numbers of examples in some order: a subclass defines ``__iter__``."""
+    """Numbers of examples in some order: a subclass defines ``__iter__``.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> class Backwards(torch.utils.data.Sampler):
+        ...     def __init__(self, data):
+        ...         self.data = data
+        ...
+        ...     def __iter__(self):
+        ...         return iter(range(len(self.data) - 1, -1, -1))
+        >>> data = ["a", "b", "c"]
+        >>> next(iter(torch.utils.data.DataLoader(data, 3, sampler=Backwards(data))))
+        ['c', 'b', 'a']
+    """
 
     def __init__(self, data_source: Any = None) -> None:
         pass
@@ -27,7 +40,13 @@ class Sampler:
 
 
 class SequentialSampler(Sampler):
-    """All examples, in their order."""
+    """All examples, in their order.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> list(torch.utils.data.SequentialSampler(["a", "b", "c"]))
+        [0, 1, 2]
+    """
 
     def __init__(self, data_source: Any) -> None:
         self.data_source = data_source
@@ -56,6 +75,11 @@ class RandomSampler(Sampler):
         replacement: whether each is drawn from all.
         num_samples: how many are drawn.
         generator: whose random numbers are used.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> sorted(torch.utils.data.RandomSampler(["a", "b", "c"]))
+        [0, 1, 2]
     """
 
     def __init__(
@@ -94,7 +118,13 @@ class RandomSampler(Sampler):
 
 
 class SubsetRandomSampler(Sampler):
-    """Some examples, in a random order."""
+    """Some examples, in a random order.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> sorted(torch.utils.data.SubsetRandomSampler([7, 3, 5]))
+        [3, 5, 7]
+    """
 
     def __init__(self, indices: Sequence[int], generator: Any = None) -> None:
         self.indices, self.generator = indices, generator
@@ -117,6 +147,11 @@ class DistributedSampler(Sampler):
         shuffle: whether examples come in a random order.
         seed: of that order, which must be the same for all.
         drop_last: whether to leave examples out, rather than to repeat some.
+
+    Example:
+        >>> from lantern.torch.utils.data import DistributedSampler
+        >>> list(DistributedSampler(range(5), num_replicas=2, rank=1, shuffle=False))
+        [1, 3, 0]
     """
 
     def __init__(
@@ -161,7 +196,13 @@ class DistributedSampler(Sampler):
 
 
 class WeightedRandomSampler(Sampler):
-    """Examples drawn by weights."""
+    """Examples drawn by weights.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> list(torch.utils.data.WeightedRandomSampler([0.0, 1.0, 0.0], num_samples=3))
+        [1, 1, 1]
+    """
 
     def __init__(
         self,
@@ -196,6 +237,11 @@ class BatchSampler(Sampler):
         sampler: the numbers.
         batch_size: how many make a batch.
         drop_last: whether a last batch with fewer is left out.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> list(torch.utils.data.BatchSampler(range(5), batch_size=2, drop_last=False))
+        [[0, 1], [2, 3], [4]]
     """
 
     def __init__(self, sampler: Any, batch_size: int, drop_last: bool) -> None:

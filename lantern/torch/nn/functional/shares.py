@@ -1,0 +1,204 @@
+"""Shares along an axis, and what chance leaves out: softmax and dropout."""
+
+from typing import Any
+
+import numpy as np
+
+from lantern.errors import EagerError, OptionError
+from lantern.torch.draws import rng
+from lantern.torch.dtypes import as_numpy_dtype
+from lantern.torch.nn.functional.activation import _SELU, may_write, sigmoid
+from lantern.torch.operators import cast
+from lantern.torch.places import beside
+from lantern.torch.tensor import Tensor, fresh
+from lantern.value import base
+
+__all__ = [
+    "alpha_dropout", "dropout", "dropout1d", "dropout2d", "dropout3d",
+    "feature_alpha_dropout", "glu", "gumbel_softmax", "log_softmax", "softmax",
+    "softmin",
+]  # fmt: skip
+
+
+def glu(input: Tensor, dim: int = -1) -> Tensor:
+    """One half along an axis, times the sigmoid of the other.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.nn.functional.glu(torch.tensor([1.0, 2.0, 0.0, 0.0]))
+        tensor([0.5000, 1.0000])
+    """
+    if input.shape[dim] % 2:
+        raise EagerError(
+            f"Halving dimension must be even, but dimension {dim} is size "
+            f"{input.shape[dim]}"
+        )
+    a, b = input.chunk(2, dim)
+    return a * sigmoid(b)
+
+
+def _implicit(ndim: int) -> int:
+    return 0 if ndim in (0, 1, 3) else 1
+
+
+def softmax(
+    input: Tensor, dim: Any = None, _stacklevel: int = 3, dtype: Any = None
+) -> Tensor:
+    """Each exponential's share of their sum along an axis.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.nn.functional.softmax(torch.tensor([0.0, 0.0, 1.0]), dim=0)
+        tensor([0.2119, 0.2119, 0.5761])
+    """
+    x = input if dtype is None else cast(input, as_numpy_dtype(dtype))
+    return x.softmax(_implicit(x.dim()) if dim is None else dim)
+
+
+def log_softmax(
+    input: Tensor, dim: Any = None, _stacklevel: int = 3, dtype: Any = None
+) -> Tensor:
+    """The logarithm of ``softmax``.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.nn.functional.log_softmax(torch.tensor([0.0, 0.0]), dim=0)
+        tensor([-0.6931, -0.6931])
+    """
+    x = input if dtype is None else cast(input, as_numpy_dtype(dtype))
+    return x.log_softmax(_implicit(x.dim()) if dim is None else dim)
+
+
+def softmin(
+    input: Tensor, dim: Any = None, _stacklevel: int = 3, dtype: Any = None
+) -> Tensor:
+    """``softmax`` of the negative.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.nn.functional.softmin(torch.tensor([0.0, 0.0, 1.0]), dim=0)
+        tensor([0.4223, 0.4223, 0.1554])
+    """
+    return softmax(-input, dim, dtype=dtype)
+
+
+def gumbel_softmax(
+    logits: Tensor,
+    tau: float = 1,
+    hard: bool = False,
+    eps: float = 1e-10,
+    dim: int = -1,
+) -> Tensor:
+    """``softmax`` of noisy logits; if hard, 1 at its largest element.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> draws = torch.nn.functional.gumbel_softmax(torch.zeros(2, 3), hard=True)
+        >>> draws.round().sum(dim=1)
+        tensor([1., 1.])
+    """
+    x = base(logits)
+    noise = -np.log(rng().standard_exponential(x.shape)).astype(x.dtype)
+    soft = ((logits + fresh(beside(noise, x))) / tau).softmax(dim)
+    if not hard:
+        return soft
+    top = base(soft).argmax(axis=dim, keepdims=True)
+    one = np.zeros_like(x)
+    np.put_along_axis(one, top, 1, axis=dim)
+    return fresh(one) - soft.detach() + soft
+
+
+def _kept(input: Tensor, shape: Any, p: float, training: bool) -> Tensor:
+    """The tensor, with parts of a shape 0 by chance."""
+    if p < 0 or p > 1:
+        raise OptionError(f"dropout probability has to be between 0 and 1, but got {p}")
+    if not training or p == 0:
+        return input
+    x = base(input)
+    scale = x.dtype.type(0 if p == 1 else 1 / (1 - p))
+    kept = (rng().random(shape, np.float32) >= p) * scale
+    return input * fresh(beside(kept.astype(x.dtype, copy=False), x))
+
+
+@may_write
+def dropout(
+    input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
+) -> Tensor:
+    """Each element 0 with chance p while training, the others scaled up.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.nn.functional.dropout(torch.ones(1000), 0.5)
+        >>> sorted(set(x.tolist()))
+        [0.0, 2.0]
+        >>> torch.nn.functional.dropout(torch.ones(3), training=False)
+        tensor([1., 1., 1.])
+    """
+    return _kept(input, base(input).shape, p, training)
+
+
+def _of_channels(batched: int) -> Any:
+    @may_write
+    def function(
+        input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
+    ) -> Tensor:
+        shape = base(input).shape
+        whole = 2 if len(shape) == batched else 1
+        ones = (1,) * (len(shape) - whole)
+        return _kept(input, shape[:whole] + ones, p, training)
+
+    name = f"dropout{batched - 2}d"
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = "Each channel 0 with chance p while training."
+    return function
+
+
+dropout1d, dropout2d, dropout3d = map(_of_channels, (3, 4, 5))
+
+
+@may_write
+def alpha_dropout(
+    input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False
+) -> Tensor:
+    """As ``dropout``, keeping mean and variance behind ``selu``.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.nn.functional.alpha_dropout(torch.zeros(1000), 0.5, training=True)
+        >>> len(set(x.tolist()))
+        2
+        >>> torch.nn.functional.alpha_dropout(torch.ones(2))
+        tensor([1., 1.])
+    """
+    return _alpha(input, base(input).shape, p, training)
+
+
+@may_write
+def feature_alpha_dropout(
+    input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False
+) -> Tensor:
+    """As ``alpha_dropout``, of whole channels.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> from lantern.torch.nn.functional import feature_alpha_dropout
+        >>> x = feature_alpha_dropout(torch.zeros(1, 99, 4), 0.5, training=True)
+        >>> bool((x == x[:, :, :1]).all())
+        True
+    """
+    shape = base(input).shape
+    ones = (1,) * (len(shape) - 2)
+    return _alpha(input, shape[:2] + ones, p, training)
+
+
+def _alpha(input: Tensor, shape: Any, p: float, training: bool) -> Any:
+    if p < 0 or p > 1:
+        raise OptionError(f"dropout probability has to be between 0 and 1, but got {p}")
+    if not training or p == 0:
+        return input
+    low = -_SELU[0] * _SELU[1]
+    a = 0.0 if p == 1 else ((1 - p) * (1 + p * low * low)) ** -0.5
+    x = base(input)
+    kept = beside((rng().random(shape) >= p).astype(x.dtype), x)
+    z = (input * fresh(kept) + fresh((1 - kept) * kept.dtype.type(low))) * a
+    return z - a * low * p
