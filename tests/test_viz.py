@@ -1,5 +1,6 @@
 """The pictures say what is so, nothing overlaps in them, and they can be written."""
 
+import json
 import re
 import subprocess
 import sys
@@ -167,6 +168,39 @@ class TestCost:
         with pytest.raises(lantern.NotScalarError):
             viz.cost(lambda x: x * np.ones(2), 1.0)
         assert not tracemalloc.is_tracing()
+
+
+def read_dot(text):
+    """The nodes and edges of a graph in Graphviz's language, one in each line."""
+    begin, _, _, *lines, end = text.split("\n")
+    assert (begin, end) == ("digraph {", "}")
+    string = r'"(?:[^"\\]|\\.)*"'
+    said = rf"(?:\w+={string}(?:, )?)*"
+    found = {}
+    for line in lines:
+        match = re.fullmatch(rf"({string})(?: -> ({string}))? \[({said})\]", line)
+        names = tuple(json.loads(x) for x in match.groups()[:2] if x)
+        words = re.findall(rf"(\w+)=({string})", match[3])
+        found.setdefault(names, []).append({k: json.loads(x) for k, x in words})
+    return found
+
+
+class TestDot:
+    def test_a_tree_in_its_order_with_colours_and_any_letters(self):
+        odd = 'say "no"\\n, π'
+        sizes = {"b": -1.0, odd: 2.0}
+        found = read_dot(viz.tree(("b", (odd, "c")), value=sizes.get).to_dot())
+        assert [x for x in found if len(x) == 2] == [
+            ("0", "1"), ("0", "2"), ("2", "3"), ("2", "4"),
+        ]  # fmt: skip
+        assert found["3",][0]["label"] == f"{odd}\n2"
+        assert found["3",][0]["fillcolor"] == "#d55e00"
+        assert found["4",] == [{"label": "c"}]
+
+    def test_a_trace_tells_each_contribution(self):
+        found = read_dot(viz.trace(lambda x: x * x + lantern.floor(x), 3.0).to_dot())
+        assert found["a", "x"] == [{"label": "3"}, {"label": "3"}]
+        assert found["x",] == [{"label": "x = 3\nx_bar = 6"}]
 
 
 class TestTree:

@@ -67,6 +67,12 @@ class OperationCost(NamedTuple):
         calls: how many there were.
         there: seconds, of all forward steps.
         back: seconds, of all backward steps.
+
+    Example:
+        >>> import numpy as np
+        >>> picture = cost(lambda x: (x * x * x).sum(), np.ones(1000))
+        >>> picture.operations[0].calls in (1, 2)
+        True
     """
 
     name: str
@@ -84,6 +90,12 @@ class Cost(Picture):
         there: bytes in use behind each operation of the forward pass.
         back: bytes in use behind each operation of the backward pass.
         peak: the largest of these.
+
+    Example:
+        >>> import numpy as np
+        >>> picture = cost(lambda x: (np.tanh(x) * x).sum(), np.ones(1000))
+        >>> picture.peak == max(picture.there + picture.back)
+        True
     """
 
     def __init__(

@@ -1,8 +1,9 @@
 """The only file that imports matplotlib: colours, a sheet, what a picture is."""
 
 import io
+import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from importlib import import_module
 from pathlib import Path
@@ -116,12 +117,33 @@ def squeezed(text: str, length: int) -> str:
     return text if len(text) <= length else short
 
 
+def dot(parts: Iterable[tuple[tuple[str, ...], dict[str, str]]]) -> str:
+    """A graph in the language of Graphviz, its edges in their order.
+
+    Args:
+        parts: the names of a node, or of the two that an edge leads from and to, and
+            what is said of it.
+    """
+    lines = ["digraph {", 'graph [ordering="out"]', 'node [shape="box"]']
+    for names, said in parts:
+        words = [
+            f"{key}={json.dumps(text, ensure_ascii=False)}"
+            for key, text in said.items()
+        ]
+        lines.append(f"{' -> '.join(map(json.dumps, names))} [{', '.join(words)}]")
+    return "\n".join([*lines, "}"])
+
+
 class Picture:
     """Something drawn, that shows itself in a notebook.
 
     Args:
         draw: makes the figure, of matplotlib.
         text: what a terminal shows instead.
+
+    Example:
+        >>> print(Picture(lambda: None, "what a terminal shows"))
+        what a terminal shows
     """
 
     def __init__(self, draw: Callable[[], Any], text: str) -> None:

@@ -41,6 +41,12 @@ class Spread(NamedTuple):
             zero, by absolute value; nan if there is none.
         zeros: which part of the elements is zero.
         strange: how many elements are nan or infinite.
+
+    Example:
+        >>> import numpy as np
+        >>> spread = gradient_flow(np.array([0.0, 4.0])).spreads[0]
+        >>> spread.zeros, spread.strange
+        (0.5, 0)
     """
 
     name: str
@@ -66,6 +72,12 @@ class Flow(Picture):
 
     Attributes:
         spreads: one ``Spread`` for each gradient.
+
+    Example:
+        >>> import numpy as np
+        >>> picture = gradient_flow({"w": np.array([3.0, 4.0]), "b": np.zeros(2)})
+        >>> [spread.name for spread in picture.spreads]
+        ['w', 'b']
     """
 
     def __init__(self, spreads: list[Spread]) -> None:

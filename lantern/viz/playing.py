@@ -26,7 +26,7 @@ border-radius: 4px; padding: 2px 10px; }}</style>
 <button data-go="-1" title="one step back">◀</button>
 <button data-go="0" title="play or stop">play</button>
 <button data-go="1" title="one step on">▶</button>
-<input type="range" min="0" max="{last}" value="0" style="width:40%"/>
+<input type="range" min="0" max="{last}" value="0" style="width:30%"/>
 <span style="color:#555">0 / {last}</span>
 </div>
 <script>

@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from lantern.op import operand_count
+from lantern.starting import operand_count
 from lantern.stepping import Pass, Step
 from lantern.value import Receiver
-from lantern.viz.drawing import Picture, brief, clipped
+from lantern.viz.drawing import Picture, brief, clipped, dot
 from lantern.viz.nesting import draw_nesting
 from lantern.watching import Line, Shown
 
@@ -45,6 +45,11 @@ class Entry:
         cotangent: what the rest of the program has left for it; of an input, its
             gradient. None if nothing depends on it.
         given: the names of the operands, and what each has received.
+
+    Example:
+        >>> x, y = trace(lambda x, y: x * y, 3.0, 5.0).inputs
+        >>> x.name, x.value, x.cotangent
+        ('x', 3.0, 5.0)
     """
 
     name: str
@@ -80,6 +85,11 @@ class Trace(Picture):
         operations: one ``Entry`` for each operation, in the order of the program.
         result: the name of the entry that is the function's value; empty if it depends
             on no input.
+
+    Example:
+        >>> picture = trace(lambda x: x * x * x, 3.0)
+        >>> picture.value, [entry.expression for entry in picture.operations]
+        (27.0, ['x * x', 'a * x'])
     """
 
     def __init__(
@@ -115,6 +125,28 @@ class Trace(Picture):
         width = max(len(there) for there, _ in rows)
         for there, back in rows:
             yield f"{there:<{width}}   {back}"
+
+    def to_dot(self) -> str:
+        r"""Who tells whom on the way back, in the language of Graphviz.
+
+        Example:
+            >>> print(trace(lambda x: 2 * x, 3.0).to_dot())
+            digraph {
+            graph [ordering="out"]
+            node [shape="box"]
+            "x" [label="x = 3\nx_bar = 2"]
+            "a" [label="a = 2 * x = 6\na_bar = 1"]
+            "a" -> "x" [label="2"]
+            }
+        """
+        parts: list[Any] = []
+        for entry in (*self.inputs, *self.operations):
+            bar = f"{entry.name}_bar = {brief(entry.cotangent)}"
+            told = "is not needed" if entry.cotangent is None else bar
+            parts.append(((entry.name,), {"label": f"{entry.there}\n{told}"}))
+            for name, share in entry.given:
+                parts.append(((entry.name, name), {"label": brief(share)}))
+        return dot(parts)
 
     def play(self, seconds: float = 1.0) -> Any:
         """The picture step by step, there and back, with buttons in a notebook.

@@ -14,6 +14,7 @@ from lantern.viz.drawing import (
     Picture,
     brief,
     clipped,
+    dot,
     matplotlib,
     sheet,
 )
@@ -54,10 +55,49 @@ def _width(letters: int) -> float:
 
 
 class Tree(Picture):
-    """The picture that ``tree`` returns."""
+    """The picture that ``tree`` returns.
+
+    Example:
+        >>> print(tree(("it", ("works", "well"))))
+        ●
+        ├── it
+        └── ●
+            ├── works
+            └── well
+    """
 
     def __init__(self, nodes: list[_Node]) -> None:
         super().__init__(lambda: _draw(nodes), "\n".join(_lines(nodes)))
+        self._nodes = nodes
+
+    def to_dot(self) -> str:
+        """The tree in the language of Graphviz, for those who have its ``dot``.
+
+        Example:
+            >>> print(tree(("it", "works")).to_dot())
+            digraph {
+            graph [ordering="out"]
+            node [shape="box"]
+            "0" [label=""]
+            "1" [label="it"]
+            "2" [label="works"]
+            "0" -> "1" []
+            "0" -> "2" []
+            }
+        """
+        largest = _largest(self._nodes)
+        parts: list[tuple[tuple[str, ...], dict[str, str]]] = []
+        names = {node: str(i) for i, node in enumerate(self._nodes)}
+        for node, name in names.items():
+            said = {"label": "\n".join(node.lines)}
+            if node.value is not None:
+                fill, ink = _colour(node.value, largest)
+                if not isinstance(fill, str):
+                    fill = "#" + bytes(round(255 * x) for x in fill).hex()
+                said |= {"style": "filled", "fillcolor": fill, "fontcolor": ink}
+            parts.append(((name,), said))
+        parts += [((names[x.above], name), {}) for x, name in names.items() if x.above]
+        return dot(parts)
 
 
 def tree(
@@ -148,6 +188,12 @@ def _place(nodes: list[_Node]) -> float:
     return max(ends.values()) + _SPACE
 
 
+def _largest(nodes: list[_Node]) -> float:
+    """The largest finite size of a value."""
+    values = [abs(node.value) for node in nodes if node.value is not None]
+    return max((x for x in values if x < float("inf")), default=0.0)
+
+
 def _colour(value: float | None, largest: float) -> tuple[Any, str]:
     """A node's colour, and that of what is written on it."""
     if value is None or not largest or value != value:
@@ -162,8 +208,7 @@ def _colour(value: float | None, largest: float) -> tuple[Any, str]:
 
 def _draw(nodes: list[_Node]) -> Any:
     width = _place(nodes)
-    values = [abs(node.value) for node in nodes if node.value is not None]
-    largest = max((x for x in values if x < float("inf")), default=0.0)
+    largest = _largest(nodes)
     if width > _WIDE:
         return _draw_lines(nodes, largest)
     tall = max(max(len(node.lines) for node in nodes), 1)
