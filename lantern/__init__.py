@@ -34,14 +34,13 @@ from lantern.tensor.difference import *
 from lantern.tensor.einsum import *
 from lantern.tensor.elementwise import *
 from lantern.tensor.exponential import *
+from lantern.tensor.filling import *
 from lantern.tensor.floating import *
 from lantern.tensor.gamma import *
-from lantern.tensor.histogram import *
 from lantern.tensor.indexing import *
 from lantern.tensor.joining import *
 from lantern.tensor.linalg import *
 from lantern.tensor.manipulation import *
-from lantern.tensor.missing import *
 from lantern.tensor.moments import *
 from lantern.tensor.namespace import numpy_namespace as numpy_namespace
 from lantern.tensor.operators import *
@@ -52,7 +51,6 @@ from lantern.tensor.signal import *
 from lantern.tensor.sorting import *
 from lantern.tensor.special import *
 from lantern.tensor.stacking import *
-from lantern.tensor.statistics import *
 from lantern.tensor.tensor import *
 from lantern.tensor.updating import *
 from lantern.tensor.writing import *
@@ -96,6 +94,22 @@ _LATER = {
     "taylor": "series",
     "vmap": "batched_map",
     "with_answer": "rest",
+}
+# Functions that are made of others.
+_LATER |= {
+    name: f"tensor.{module}"
+    for module, names in {
+        "histogram": "bincount histogram histogram2d histogram_bin_edges histogramdd",
+        "missing": (
+            "nancumprod nancumsum nanmax nanmean nanmin nanprod nanstd nansum nanvar"
+        ),
+        "sets": (
+            "intersect1d setdiff1d setxor1d union1d unique unique_all unique_counts "
+            "unique_inverse unique_values"
+        ),
+        "statistics": "median nanmedian nanpercentile nanquantile percentile quantile",
+    }.items()
+    for name in names.split()
 }
 _MODULES = frozenset(
     "array_api debugger effects fft linalg random scipy torch viz".split()

@@ -9,6 +9,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from lantern.conforming_examples import described
 from lantern.errors import MissingRuleError
 from lantern.protocols import find_function, works_on_plain_values
 from lantern.tensor import creation
@@ -136,6 +137,7 @@ class FloatInfo(NamedTuple):
 
 
 def _finfo(type: Any, /) -> FloatInfo:
+    """The limits of a floating-point type, or of an array's."""
     info = numpy_namespace.finfo(_dtype_of(type))
     eps, largest = float(info.eps), float(info.max)
     normal = float(info.smallest_normal)
@@ -143,6 +145,7 @@ def _finfo(type: Any, /) -> FloatInfo:
 
 
 def _iinfo(type: Any, /) -> Any:
+    """The limits of an integer type, or of an array's."""
     return numpy_namespace.iinfo(_dtype_of(type))
 
 
@@ -153,15 +156,18 @@ def _dtype_of(x: Any) -> Any:
 def _asarray(
     obj: Any, /, *, dtype: Any = None, device: Any = None, copy: bool | None = None
 ) -> Any:
+    """Numbers, nested lists of them or an array as a tensor."""
     z = creation.asarray(obj, dtype=dtype, device=device, copy=copy)
     return z.copy() if copy and z is obj else z
 
 
 def _astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Any:
+    """The elements as numbers of another type."""
     return _asarray(x, dtype=dtype, device=device, copy=copy or None)
 
 
 def _from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Any:
+    """The array of another library as a tensor, in the same memory if that can be."""
     if isinstance(x, Value) or is_array(x):
         return _asarray(x, device=device, copy=copy)
     return numpy_namespace.from_dlpack(x, device=device, copy=copy)
@@ -174,10 +180,12 @@ def _frequencies(name: str) -> Function:
         z = find_function(name, "fft")(n, d, device=device)
         return z if dtype is None else creation.asarray(z, dtype=dtype)
 
+    function.__doc__ = find_function(name, "fft").__doc__
     return function
 
 
 def _pinv(x: Any, /, *, rtol: Any = None) -> Any:
+    """The pseudo-inverses of matrices."""
     return find_function("pinv", "linalg")(x, rtol=rtol)
 
 
@@ -193,6 +201,12 @@ _OWN: dict[str, Function] = {
     "linalg.pinv": _pinv,
 }
 _RETURN_LISTS = ("broadcast_arrays", "meshgrid")
+# What is said of the array library's own functions.
+_TEXTS = {
+    "can_cast": "Whether one type can be converted to another without loss.",
+    "isdtype": "Whether a type is of a kind: a type, its name, or several of both.",
+    "result_type": "The type of what an operation makes of arrays and types.",
+}
 
 
 def _array_function(name: str) -> Function:
@@ -238,7 +252,8 @@ def conforming(name: str) -> Function:
     function.__signature__ = signature  # type: ignore[attr-defined]  # for help()
     function.__module__ = "lantern.array_api"
     function.__name__, function.__qualname__ = name.rpartition(".")[2], name
-    function.__doc__ = (compute.__doc__ or "").partition("Example:")[0].rstrip()
+    text = compute.__doc__ or _TEXTS.get(name, "")
+    function.__doc__ = described(name, text.partition("Example:")[0].rstrip())
     return function
 
 

@@ -56,6 +56,13 @@ class Session:
         value: f's value.
         done: the steps that were taken, oldest first.
         gradients: the gradients that are complete, by their paths.
+
+    Example:
+        >>> session = Session(lambda x: x * x, 3.0)
+        >>> session.value, session.primal, session.cotangent
+        (9.0, 9.0, 1.0)
+        >>> session.proceed().gradients
+        {(): 6.0}
     """
 
     def __init__(
@@ -193,6 +200,14 @@ class Terminal(cmd.Cmd):
         session: the pass.
         stdin, stdout: where commands come from and answers go; by default the
             terminal.
+
+    Example:
+        >>> import io
+        >>> told = io.StringIO()
+        >>> session = Session(lambda x: x * x, 3.0)
+        >>> _ = Terminal(session, stdout=told).onecmd("continue")
+        >>> session.gradients
+        {(): 6.0}
     """
 
     prompt = "(lantern) "

@@ -74,7 +74,12 @@ class Effect:
 
 
 class WithRest:
-    """A handler that gets the rest of the program; see ``with_rest``."""
+    """A handler that gets the rest of the program; see ``with_rest``.
+
+    Example:
+        >>> with_rest(lambda k: k(1)).handler(lambda value: value + 1)
+        2
+    """
 
     __slots__ = ("handler",)
 

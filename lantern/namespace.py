@@ -104,6 +104,15 @@ def register_namespace(owner: type | str, functions: Any) -> None:
     Args:
         owner: a class, or the name of a package.
         functions: the namespace; for a package, a thunk that returns it.
+
+    Example:
+        >>> import lantern
+        >>> from types import SimpleNamespace
+        >>> class Celsius(float):
+        ...     pass
+        >>> register_namespace(Celsius, SimpleNamespace(exp=lambda x: "hot"))
+        >>> lantern.exp(Celsius(40.0))
+        'hot'
     """
     if isinstance(owner, str):
         _by_package[owner] = functions

@@ -20,7 +20,15 @@ _STENCIL = (3 / 4, -3 / 20, 1 / 60)
 
 
 class GradientError(LanternError, AssertionError):
-    """A derivative differs from finite differences."""
+    """A derivative differs from finite differences.
+
+    Example:
+        >>> import lantern
+        >>> check_grads(lambda x: x * lantern.stop_gradient(x), (1.0,))
+        Traceback (most recent call last):
+            ...
+        lantern.testing.GradientError: check_grads: fwd is wrong in 1 of 1 ...
+    """
 
 
 def check_grads(

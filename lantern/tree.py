@@ -152,7 +152,12 @@ def _container(tree: Any) -> Container | None:
 
 
 def is_leaf(tree: Any) -> bool:
-    """Whether a structure is a single leaf."""
+    """Whether a structure is a single leaf.
+
+    Example:
+        >>> is_leaf(2.0), is_leaf([2.0])
+        (True, False)
+    """
     cls = type(tree)
     return (_containers[cls] if cls in _containers else _container(tree)) is None
 

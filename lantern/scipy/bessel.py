@@ -164,6 +164,11 @@ def j0(x: Any, /) -> Any:
 
     Shapes:
         x: (...); result: (...)
+
+    Example:
+        >>> import numpy as np
+        >>> j0(np.array([0.0, 2.0])).round(6)
+        array([1.      , 0.223891])
     """
     return bessel("jv", 0, x)
 
@@ -173,6 +178,11 @@ def j1(x: Any, /) -> Any:
 
     Shapes:
         x: (...); result: (...)
+
+    Example:
+        >>> import numpy as np
+        >>> j1(np.array([0.0, 2.0])).round(6)
+        array([0.      , 0.576725])
     """
     return bessel("jv", 1, x)
 
@@ -182,6 +192,11 @@ def y0(x: Any, /) -> Any:
 
     Shapes:
         x: (...), positive; result: (...)
+
+    Example:
+        >>> import numpy as np
+        >>> y0(np.array([1.0, 2.0])).round(6)
+        array([0.088257, 0.510376])
     """
     return bessel("yv", 0, x)
 
@@ -191,6 +206,11 @@ def y1(x: Any, /) -> Any:
 
     Shapes:
         x: (...), positive; result: (...)
+
+    Example:
+        >>> import numpy as np
+        >>> y1(np.array([1.0, 2.0])).round(6)
+        array([-0.781213, -0.107032])
     """
     return bessel("yv", 1, x)
 
@@ -200,6 +220,11 @@ def k0(x: Any, /) -> Any:
 
     Shapes:
         x: (...), positive; result: (...)
+
+    Example:
+        >>> import numpy as np
+        >>> k0(np.array([1.0, 2.0])).round(6)
+        array([0.421024, 0.113894])
     """
     return bessel("kv", 0, x)
 
@@ -209,6 +234,11 @@ def k1(x: Any, /) -> Any:
 
     Shapes:
         x: (...), positive; result: (...)
+
+    Example:
+        >>> import numpy as np
+        >>> k1(np.array([1.0, 2.0])).round(6)
+        array([0.601907, 0.139866])
     """
     return bessel("kv", 1, x)
 
@@ -218,6 +248,11 @@ def k0e(x: Any, /) -> Any:
 
     Shapes:
         x: (...), positive; result: (...)
+
+    Example:
+        >>> import numpy as np
+        >>> k0e(np.array([1.0, 2.0])).round(6)
+        array([1.144463, 0.841568])
     """
     return bessel("kve", 0, x)
 
@@ -227,6 +262,11 @@ def k1e(x: Any, /) -> Any:
 
     Shapes:
         x: (...), positive; result: (...)
+
+    Example:
+        >>> import numpy as np
+        >>> k1e(np.array([1.0, 2.0])).round(6)
+        array([1.636153, 1.033477])
     """
     return bessel("kve", 1, x)
 
@@ -236,6 +276,11 @@ def i0e(x: Any, /) -> Any:
 
     Shapes:
         x: (...); result: (...)
+
+    Example:
+        >>> import numpy as np
+        >>> i0e(np.array([0.0, 2.0])).round(6)
+        array([1.      , 0.308508])
     """
     return bessel("ive", 0, x)
 
@@ -245,5 +290,10 @@ def i1e(x: Any, /) -> Any:
 
     Shapes:
         x: (...); result: (...)
+
+    Example:
+        >>> import numpy as np
+        >>> i1e(np.array([0.0, 2.0])).round(6)
+        array([0.      , 0.215269])
     """
     return bessel("ive", 1, x)

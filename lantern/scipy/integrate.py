@@ -32,7 +32,15 @@ _ERROR = (71 / 57600, 0, -71 / 16695, 71 / 1920, -17253 / 339200, 22 / 525, -1 /
 
 
 class IntegrationError(LanternError, ArithmeticError):
-    """A differential equation could not be followed to the end."""
+    """A differential equation could not be followed to the end.
+
+    Example:
+        >>> import numpy as np
+        >>> odeint(lambda y, t: -y, 1.0, np.array([0.0, 1.0]), mxstep=2)
+        Traceback (most recent call last):
+            ...
+        lantern.scipy.integrate.IntegrationError: odeint: 2 steps were not ...
+    """
 
 
 def odeint(

@@ -91,6 +91,12 @@ def flipud(m: Any) -> Any:
 
     Shapes:
         m: (n, ...); result: (n, ...)
+
+    Example:
+        >>> import numpy as np
+        >>> flipud(np.array([[1.0, 2.0], [3.0, 4.0]]))
+        array([[3., 4.],
+               [1., 2.]])
     """
     return flip(m, 0)
 
@@ -100,6 +106,12 @@ def fliplr(m: Any) -> Any:
 
     Shapes:
         m: (n, m, ...); result: (n, m, ...)
+
+    Example:
+        >>> import numpy as np
+        >>> fliplr(np.array([[1.0, 2.0], [3.0, 4.0]]))
+        array([[2., 1.],
+               [4., 3.]])
     """
     return flip(m, 1)
 
@@ -314,6 +326,12 @@ def tril_indices_from(arr: Any, k: int = 0) -> Any:
 
     Shapes:
         arr: (n, m); each of two results: (count,)
+
+    Example:
+        >>> import numpy as np
+        >>> x = np.array([[1.0, 2.0], [3.0, 4.0]])
+        >>> x[tril_indices_from(x)]
+        array([1., 3., 4.])
     """
     return namespace(base(arr)).tril_indices(arr.shape[-2], k, arr.shape[-1])
 
@@ -323,6 +341,12 @@ def triu_indices_from(arr: Any, k: int = 0) -> Any:
 
     Shapes:
         arr: (n, m); each of two results: (count,)
+
+    Example:
+        >>> import numpy as np
+        >>> x = np.array([[1.0, 2.0], [3.0, 4.0]])
+        >>> x[triu_indices_from(x)]
+        array([1., 2., 4.])
     """
     return namespace(base(arr)).triu_indices(arr.shape[-2], k, arr.shape[-1])
 

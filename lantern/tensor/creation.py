@@ -1,4 +1,4 @@
-"""Arrays made from nothing, from numbers, or from values that are tracked already."""
+"""Arrays made from numbers, or from values that are tracked already."""
 
 from typing import Any
 
@@ -7,10 +7,11 @@ from lantern.elementary import exp, log
 from lantern.errors import ArgumentError, MissingRuleError
 from lantern.inside import detached
 from lantern.namespace import namespace
-from lantern.op import Function, linear
+from lantern.op import linear
 from lantern.tensor.device import to_device
+from lantern.tensor.filling import on_device
 from lantern.tensor.manipulation import as_array, astype, broadcast_to, expand_dims
-from lantern.tensor.namespace import array_namespace, find_device, numpy_namespace
+from lantern.tensor.namespace import array_namespace, numpy_namespace
 from lantern.tensor.stacking import stack
 from lantern.tree import tree_leaves, tree_map
 from lantern.value import Rule, Value, base, is_complex
@@ -20,68 +21,13 @@ __all__ = [
     "array",
     "arrays",
     "asarray",
-    "empty",
-    "empty_like",
-    "eye",
     "full",
     "full_like",
     "geomspace",
-    "identity",
     "linspace",
     "logspace",
-    "ones",
-    "ones_like",
     "stop_gradient",
-    "tri",
-    "zeros",
-    "zeros_like",
 ]
-
-
-def _creator(name: str) -> Function:
-    """NumPy's function of a name."""
-
-    def function(*args: Any, device: Any = None, **options: Any) -> Any:
-        return _on(device, name, args, options)
-
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"""``numpy.{name}``: an array of constants."""
-    return function
-
-
-def _on(device: Any, name: str, args: Any, options: Any) -> Any:
-    """The result of an array library's function on a device; by default on the CPU."""
-    if device is None:
-        return getattr(numpy_namespace, name)(*args, **options)
-    z = getattr(find_device(device)[0], name)(*args, **options)
-    return to_device(z, device)
-
-
-def _like(name: str) -> Function:
-    """The function of a name, for constants in the form of a value."""
-
-    def function(x: Any, /, *args: Any, device: Any = None, **options: Any) -> Any:
-        x = base(x)
-        alone = not args and not options and not isinstance(x, list | tuple)
-        xp = namespace(x) if alone else array_namespace(x)
-        z = getattr(xp, name)(x, *args, **options)
-        return z if device is None else to_device(z, device)
-
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"""``numpy.{name}``: plain constants in the form of x."""
-    return function
-
-
-empty = _creator("empty")
-eye = _creator("eye")
-identity = _creator("identity")
-ones = _creator("ones")
-tri = _creator("tri")
-zeros = _creator("zeros")
-
-empty_like = _like("empty_like")
-ones_like = _like("ones_like")
-zeros_like = _like("zeros_like")
 
 
 def asarray(
@@ -202,7 +148,7 @@ def full(
     """
     if not isinstance(fill_value, Value):
         options = {"dtype": dtype, "order": order}
-        return _on(device, "full", (shape, fill_value), options)
+        return on_device(device, "full", (shape, fill_value), options)
     return broadcast_to(asarray(fill_value, dtype, device=device), shape)
 
 
@@ -254,10 +200,10 @@ def arange(
     if stop is None:
         start, stop = 0, start
     bounds = (base(start), base(stop), base(step))
-    z = _on(device, "arange", bounds, {"dtype": dtype})
+    z = on_device(device, "arange", bounds, {"dtype": dtype})
     if not isinstance(start, Value) and not isinstance(step, Value):
         return z
-    return start + step * _on(device, "arange", (z.size,), {"dtype": z.dtype})
+    return start + step * on_device(device, "arange", (z.size,), {"dtype": z.dtype})
 
 
 def linspace(

@@ -19,7 +19,13 @@ __all__ = ["QRResult", "cholesky", "qr"]
 
 
 class QRResult(NamedTuple):
-    """Orthonormal columns, and an upper triangle."""
+    """Orthonormal columns, and an upper triangle.
+
+    Example:
+        >>> import numpy as np
+        >>> abs(qr(np.array([[3.0], [4.0]])).R)
+        array([[5.]])
+    """
 
     Q: Any
     R: Any

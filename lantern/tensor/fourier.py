@@ -5,7 +5,8 @@ from typing import Any
 from lantern.arithmetic import conj
 from lantern.errors import ShapeError
 from lantern.namespace import namespace
-from lantern.op import Function, adjoint, linear
+from lantern.op import adjoint, linear
+from lantern.starting import Function
 from lantern.tensor.arranging import roll
 from lantern.tensor.axes import part, refuse
 from lantern.tensor.creation import asarray
@@ -291,8 +292,10 @@ def _lengths(x: Any, s: Any, axes: Any, half: bool) -> list[tuple[int, int]]:
     return [(x.shape[a] if n == -1 else n, a) for n, a in zip(s, axes, strict=True)]
 
 
-def _several(name: str, last: Function, others: Function, axes: Any) -> Function:
-    """A transform along several axes: the last one's, and the others'."""
+def _several(
+    name: str, last: Function, others: Function, axes: Any, shown: str
+) -> Function:
+    """A transform along several axes: the last one's, and the others'; an example."""
     half = last is irfft
 
     def transform(
@@ -307,18 +310,24 @@ def _several(name: str, last: Function, others: Function, axes: Any) -> Function
         return z
 
     transform.__name__ = transform.__qualname__ = name
-    transform.__doc__ = f"""``numpy.fft.{name}``: {last.__name__} of several axes."""
+    transform.__doc__ = f"""``{last.__name__}`` along several axes.
+
+    Example:
+        >>> import numpy as np
+        >>> {name}(np.eye(2)).real.ravel()
+        array([{shown}])
+    """
     return transform
 
 
-fft2 = _several("fft2", fft, fft, (-2, -1))
-fftn = _several("fftn", fft, fft, None)
-ifft2 = _several("ifft2", ifft, ifft, (-2, -1))
-ifftn = _several("ifftn", ifft, ifft, None)
-irfft2 = _several("irfft2", irfft, ifft, (-2, -1))
-irfftn = _several("irfftn", irfft, ifft, None)
-rfft2 = _several("rfft2", rfft, fft, (-2, -1))
-rfftn = _several("rfftn", rfft, fft, None)
+fft2 = _several("fft2", fft, fft, (-2, -1), "2., 0., 0., 2.")
+fftn = _several("fftn", fft, fft, None, "2., 0., 0., 2.")
+ifft2 = _several("ifft2", ifft, ifft, (-2, -1), "0.5, 0. , 0. , 0.5")
+ifftn = _several("ifftn", ifft, ifft, None, "0.5, 0. , 0. , 0.5")
+irfft2 = _several("irfft2", irfft, ifft, (-2, -1), "0.5, 0. , 0. , 0.5")
+irfftn = _several("irfftn", irfft, ifft, None, "0.5, 0. , 0. , 0.5")
+rfft2 = _several("rfft2", rfft, fft, (-2, -1), "2., 0., 0., 2.")
+rfftn = _several("rfftn", rfft, fft, None, "2., 0., 0., 2.")
 
 
 def fftshift(x: Any, axes: Any = None) -> Any:

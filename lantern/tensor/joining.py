@@ -260,6 +260,12 @@ def hsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
 
     Shapes:
         ary: (n, m, ...); each result: (n, m_i, ...)
+
+    Example:
+        >>> import numpy as np
+        >>> hsplit(np.array([[1.0, 2.0], [3.0, 4.0]]), 2)[0]
+        array([[1.],
+               [3.]])
     """
     ary = _with_axes("hsplit", ary, 1)
     return split(ary, indices_or_sections, min(len(ary.shape) - 1, 1))
@@ -270,6 +276,11 @@ def vsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
 
     Shapes:
         ary: (n, m, ...); each result: (n_i, m, ...)
+
+    Example:
+        >>> import numpy as np
+        >>> vsplit(np.array([[1.0, 2.0], [3.0, 4.0]]), 2)[0]
+        array([[1., 2.]])
     """
     return split(_with_axes("vsplit", ary, 2), indices_or_sections, 0)
 
@@ -279,6 +290,11 @@ def dsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
 
     Shapes:
         ary: (n, m, k, ...); each result: (n, m, k_i, ...)
+
+    Example:
+        >>> import numpy as np
+        >>> [part.shape for part in dsplit(np.ones((2, 3, 4)), 2)]
+        [(2, 3, 2), (2, 3, 2)]
     """
     return split(_with_axes("dsplit", ary, 3), indices_or_sections, 2)
 

@@ -30,7 +30,13 @@ __all__ = [
 
 
 class SlogdetResult(NamedTuple):
-    """The sign of a determinant, and the logarithm of its absolute value."""
+    """The sign of a determinant, and the logarithm of its absolute value.
+
+    Example:
+        >>> import numpy as np
+        >>> slogdet(np.diag([-1.0, 1.0]))
+        SlogdetResult(sign=np.float64(-1.0), logabsdet=np.float64(0.0))
+    """
 
     sign: Any
     logabsdet: Any

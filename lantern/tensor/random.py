@@ -86,6 +86,12 @@ def lognormal(rng: Any, mean: Any = 0.0, sigma: Any = 1.0, size: Any = None) -> 
 
     Shapes:
         mean, sigma: (...), broadcast; result: (...), or size
+
+    Example:
+        >>> import numpy as np
+        >>> x = lognormal(np.random.default_rng(0), 1.0, 0.0, size=2)
+        >>> x
+        array([2.71828183, 2.71828183])
     """
     return exp(normal(rng, mean, sigma, size))
 
@@ -165,6 +171,11 @@ def weibull(rng: Any, a: Any, size: Any = None) -> Any:
 
     Shapes:
         a: (...); result: (...), or size
+
+    Example:
+        >>> import numpy as np
+        >>> bool((weibull(np.random.default_rng(0), 2.0, size=4) > 0.0).all())
+        True
     """
     return _drawn(rng, "standard_exponential", size, (a,)) ** (1.0 / a)
 
@@ -239,6 +250,12 @@ def beta(rng: Any, a: Any, b: Any, size: Any = None) -> Any:
 
     Shapes:
         a, b: (...), broadcast; result: (...), or size
+
+    Example:
+        >>> import numpy as np
+        >>> x = beta(np.random.default_rng(0), 2.0, 3.0, size=4)
+        >>> bool(((0.0 < x) & (x < 1.0)).all())
+        True
     """
     a, b = asarray(a), asarray(b)
     form = array_namespace(base(a), base(b)).broadcast_shapes(a.shape, b.shape)

@@ -1,14 +1,13 @@
-"""Order: sorting, searching, sets; positions are constants."""
+"""Order: sorting and searching; positions are constants."""
 
 from typing import Any
 
 from lantern.errors import MissingRuleError, ShapeError
 from lantern.namespace import namespace
 from lantern.op import linear
-from lantern.tensor.indexing import getitem, take, take_along_axis
-from lantern.tensor.manipulation import alike, as_array, astype, axis_of, ravel, reshape
+from lantern.tensor.indexing import take_along_axis
+from lantern.tensor.manipulation import as_array, astype, axis_of, reshape
 from lantern.tensor.namespace import array_namespace
-from lantern.tensor.stacking import concat
 from lantern.value import Rule, base
 
 __all__ = [
@@ -16,22 +15,13 @@ __all__ = [
     "argsort",
     "argwhere",
     "flatnonzero",
-    "intersect1d",
     "lexsort",
     "nonzero",
     "partition",
     "searchsorted",
-    "setdiff1d",
-    "setxor1d",
     "sort",
     "sort_complex",
     "topk",
-    "union1d",
-    "unique",
-    "unique_all",
-    "unique_counts",
-    "unique_inverse",
-    "unique_values",
 ]
 
 
@@ -71,6 +61,11 @@ def sort_complex(a: Any) -> Any:
 
     Shapes:
         a: (...); result: (...)
+
+    Example:
+        >>> import numpy as np
+        >>> sort_complex(np.array([2.0, 1.0]))
+        array([1.+0.j, 2.+0.j])
     """
     a = sort(a)
     return a if a.dtype.kind == "c" else astype(a, complex)
@@ -269,122 +264,3 @@ def argwhere(a: Any) -> Any:
     """
     a = base(as_array(a))
     return namespace(a).argwhere(a)
-
-
-def unique(
-    ar: Any,
-    return_index: bool = False,
-    return_inverse: bool = False,
-    return_counts: bool = False,
-    axis: int | None = None,
-    **options: Any,
-) -> Any:
-    """The different elements in ascending order; parts along an axis, if one is given.
-
-    The derivative goes to the first one of equal elements. Positions and counts are
-    constants.
-
-    Shapes:
-        ar: (...); result: (count,), or (..., count, ...) along an axis
-
-    Example:
-        >>> import numpy as np
-        >>> unique(np.array([3.0, 1.0, 3.0]))
-        array([1., 3.])
-    """
-    ar = as_array(ar)
-    xp, plain = namespace(base(ar)), base(ar)
-    _, index, *rest = xp.unique(
-        plain, True, return_inverse, return_counts, axis, **options
-    )
-    results = [take(ar, index, axis), *([index] if return_index else []), *rest]
-    return tuple(results) if len(results) > 1 else results[0]
-
-
-def unique_values(x: Any, /) -> Any:
-    """``unique`` by its name in the array API standard.
-
-    Shapes:
-        x: (...); result: (count,)
-    """
-    return unique(x, equal_nan=False)
-
-
-def _unique_plain(name: str, x: Any) -> Any:
-    x = base(as_array(x))
-    return getattr(namespace(x), name)(x)
-
-
-def unique_all(x: Any, /) -> Any:
-    """The different elements, where they first stand, each one's number, and counts.
-
-    Shapes:
-        x: (...); results: (count,), (count,), (...), (count,)
-    """
-    return _unique_plain("unique_all", x)._replace(values=unique_values(x))
-
-
-def unique_counts(x: Any, /) -> Any:
-    """The different elements, and how often each occurs.
-
-    Shapes:
-        x: (...); each of two results: (count,)
-    """
-    return _unique_plain("unique_counts", x)._replace(values=unique_values(x))
-
-
-def unique_inverse(x: Any, /) -> Any:
-    """The different elements, and the number of each element of x among them.
-
-    Shapes:
-        x: (...); results: (count,), (...)
-    """
-    return _unique_plain("unique_inverse", x)._replace(values=unique_values(x))
-
-
-def union1d(ar1: Any, ar2: Any) -> Any:
-    """The different elements of two arrays.
-
-    Shapes:
-        ar1, ar2: (...); result: (count,)
-    """
-    return unique(concat([ar1, ar2], None))
-
-
-def intersect1d(
-    ar1: Any, ar2: Any, assume_unique: bool = False, return_indices: bool = False
-) -> Any:
-    """The different elements that two arrays have both, as they stand in the first.
-
-    Shapes:
-        ar1, ar2: (...); result: (count,)
-    """
-    ar1, ar2 = alike((ar1, ar2))
-    ar2 = base(ar2)
-    both, *indices = namespace(ar2).intersect1d(
-        base(ar1), ar2, assume_unique, return_indices=True
-    )
-    z = astype(take(ar1, indices[0]), both.dtype)
-    return (z, *indices) if return_indices else z
-
-
-def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
-    """The different elements of the first array that the second one lacks.
-
-    Shapes:
-        ar1, ar2: (...); result: (count,)
-    """
-    ar1 = ravel(ar1) if assume_unique else unique(ar1)
-    plain = base(ar1)
-    return getitem(ar1, ~namespace(plain).isin(plain, base(ar2)))
-
-
-def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
-    """The different elements that only one of two arrays has.
-
-    Shapes:
-        ar1, ar2: (...); result: (count,)
-    """
-    ar1, ar2 = alike((ar1, ar2))
-    parts = setdiff1d(ar1, ar2, assume_unique), setdiff1d(ar2, ar1, assume_unique)
-    return sort(concat(parts))

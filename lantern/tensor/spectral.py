@@ -38,21 +38,36 @@ __all__ = [
 
 
 class EighResult(NamedTuple):
-    """Real eigenvalues, ascending, and orthonormal eigenvectors, as columns."""
+    """Real eigenvalues, ascending, and orthonormal eigenvectors, as columns.
+
+    Example:
+        >>> eigh([[0.0, 1.0], [1.0, 0.0]]).eigenvalues.round(6)
+        array([-1.,  1.])
+    """
 
     eigenvalues: Any
     eigenvectors: Any
 
 
 class EigResult(NamedTuple):
-    """Eigenvalues, and eigenvectors of length 1, as columns."""
+    """Eigenvalues, and eigenvectors of length 1, as columns.
+
+    Example:
+        >>> eig([[1.0, 0.0], [0.0, 2.0]]).eigenvalues
+        array([1., 2.])
+    """
 
     eigenvalues: Any
     eigenvectors: Any
 
 
 class SVDResult(NamedTuple):
-    """Left singular vectors as columns, singular values, right vectors as rows."""
+    """Left singular vectors as columns, singular values, right vectors as rows.
+
+    Example:
+        >>> svd([[1.0, 0.0], [0.0, 2.0]]).S
+        array([2., 1.])
+    """
 
     U: Any
     S: Any
