@@ -32,7 +32,7 @@ TOPICS = {
             "tensor.namespace protocols"
         ),
     ),
-    "creation": ("Making arrays", "tensor.creation"),
+    "creation": ("Making arrays", "tensor.creation tensor.filling"),
     "elements": (
         "Functions of each element",
         (
@@ -56,7 +56,7 @@ TOPICS = {
     ),
     "indexing": (
         "Reading, writing, sorting",
-        "tensor.indexing tensor.updating tensor.writing tensor.sorting",
+        "tensor.indexing tensor.updating tensor.writing tensor.sorting tensor.sets",
     ),
     "products": ("Products", "tensor.linalg tensor.einsum"),
     "signals": ("Signals and polynomials", "tensor.signal tensor.polynomial"),
@@ -354,6 +354,10 @@ def hidden(app, what, name, obj, skip, options):
 
 def setup(app):
     """Called by Sphinx."""
+    from sphinx.domains.python import PyObject
+
+    for field in PyObject.doc_field_types:
+        field.label = {"variable": "Attributes"}.get(field.name, field.label)
     app.connect("autodoc-skip-member", hidden)
     app.connect("builder-inited", write_pages)
     app.connect("autodoc-process-docstring", readable, priority=100)

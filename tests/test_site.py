@@ -328,6 +328,14 @@ class TestSite:
         player.get_by_title("play or stop").click()
         player.get_by_text("10 / 10").wait_for()
 
+    def test_a_picture_grows_when_it_is_touched(self, address, tab):
+        tab.set_viewport_size({"width": 390, "height": 844})
+        tab.goto(f"{address}examples/notebooks/07_control_flow.html")
+        picture = tab.locator("div.cell_output img").first
+        assert picture.bounding_box()["width"] < 390
+        picture.click()
+        assert picture.bounding_box()["width"] > 600
+
     def test_code_can_be_copied(self, address, tab):
         tab.context.grant_permissions(["clipboard-read", "clipboard-write"])
         tab.goto(address)
