@@ -50,6 +50,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = "Lantern"
 html_static_path = ["_static"]
 html_css_files = ["lantern.css"]
+html_js_files = ["lantern.js"]
 html_extra_path = ["_extra"]
 html_favicon = "_static/favicon.svg"
 html_context = {"default_mode": "auto"}

@@ -31,7 +31,7 @@ load("digits", lambda data: print("got", data))
 # Take a program of a few lines, and stop in any one of them. What is left to do from
 # there on is *the rest of the program*:
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 import matplotlib.pyplot as plt
 
 lines = ["a = 3 + 1", "b = a * a", "c = 10 * b", "return c"]

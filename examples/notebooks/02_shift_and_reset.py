@@ -49,7 +49,8 @@ reset(program)
 # 3. What is left to do, "take a value, call it `n`, return `2 * n + 2`", becomes a
 #    function `k`, and `ask_handler(k)` is called.
 # 4. The handler calls `k(20)`. The program goes on, with 20 as the value of `shift(...)`.
-# 5. What the handler returns is the value of `reset`.
+#    It returns 42, and that is what `k(20)` returns to the handler.
+# 5. What the handler returns is the value of `reset`: here 42, too.
 #
 # Because `reset` marks an end, `k` is a *delimited* continuation: the rest of the program
 # **up to there**, and not up to the end of the world. That is why `k(20)` returns.
@@ -90,11 +91,8 @@ reset(program)
 #
 # A Python generator can stop in the middle, hand out a value, and be continued later with
 # another. That is what a handler does: it hands a value to the rest of the program, and
-# goes on with the answer. So a handler may also be written as a generator. Read
-#
-# ```python
-# answer = yield value        # as:   answer = k(value)
-# ```
+# goes on with the answer. So a handler may also be written as a generator, and then it
+# gets no `k`. Where it said `answer = k(value)`, it says `answer = yield value`:
 
 
 # %%
@@ -206,7 +204,8 @@ except AlreadyResumedError as error:
 # ## Which end?
 #
 # There may be several `reset`s around an operation. `shift` takes the rest up to the
-# nearest one. Who means another one gives it a name: that is a `Prompt`.
+# nearest one. To take it up to one further out, give that one a name, a `Prompt`, and
+# say the name to both `reset` and `shift`:
 
 # %%
 from lantern.cps import Prompt

@@ -50,7 +50,8 @@ def times(x, y):
 
 # %% [markdown]
 # These two are the heart of the matter. What remains is to let `+` and `*` call `shift`
-# with them, so that `k` is the rest of the program:
+# with them. `partial(rule, x, y)` is the rule with its operands: a generator function
+# without arguments, as handlers are, whose `yield` runs the rest of the program.
 
 # %%
 from functools import partial

@@ -41,7 +41,8 @@ class Number:
 # ## 1. Continuation-passing style: every rest is written down
 #
 # An operation takes `k`. Nothing is captured, because the program itself says what comes
-# next. So `x * x` is not a number yet: it is something that waits for `k`.
+# next. So `x * x` is not a number yet: it is a function that waits for its `k`, and
+# `(x * x)(k)` computes the square and calls `k` with it.
 
 # %%
 from functools import partial
@@ -66,7 +67,10 @@ class Passing(Number):
 
 # %%
 def f_passing(x):
-    return lambda k: (2 * x)(lambda a: (x * x)(lambda b: (b * x)(lambda c: (a + c)(k))))
+    return lambda k: (2 * x)(lambda a:  # then
+        (x * x)(lambda b:  # then
+        (b * x)(lambda c:  # then
+        (a + c)(k))))  # fmt: skip
 
 
 def turn(result):
@@ -162,7 +166,7 @@ reverse_taped(f, 3.0)
 # In a picture: on the left each operation holds the rest of the program between its two
 # halves. On the right the halves have come apart, and nothing else has changed.
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 import matplotlib.pyplot as plt
 
 BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#666666"
@@ -237,10 +241,11 @@ reverse_pure(f, 3.0)
 # %% [markdown]
 # ## 5. Two levels: a derivative of a derivative
 #
-# The rules compute with `+` and `*`, also on the way back. So let their numbers be
-# numbers of an outer kind, which capture the rest up to an outer `reset`. The outer kind
-# sees the whole inner derivative, there *and* back, as one program. A prompt names each
-# `reset`, so that nobody takes the wrong rest.
+# The rules compute with `+` and `*`, also on the way back. Now let the numbers inside of
+# our numbers be such numbers themselves. Then every `+` and `*` of the inner pass, there
+# *and* back, is an operation of an outer pass: the whole inner derivative is a program,
+# and has a derivative. Each pass captures the rest up to its own `reset`, which a prompt
+# names, so that nobody takes the wrong rest.
 
 # %%
 from lantern.cps import Prompt

@@ -42,7 +42,7 @@ lantern.grad(lambda x: product(x, y).sum())(x)
 # called *broadcasting*. Now go back: the cotangent of the sum has the shape of the
 # table, 4 × 3. But the row has 3 numbers, and its gradient must have 3.
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["remove-input"]
 import matplotlib.pyplot as plt
 
 
