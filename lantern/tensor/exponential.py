@@ -119,7 +119,7 @@ def softmax(x: Any, /, axis: int = -1) -> Rule:
         array([0.5, 0.5])
     """
     xp = namespace(x)
-    z = xp.exp(x - xp.max(x, axis=axis, keepdims=True) if x.size else x)
+    z = xp.exp(x - xp.max(x, axis=axis, keepdims=True) if getattr(x, "size", 1) else x)
     z /= xp.sum(z, axis=axis, keepdims=True)
     del x
     z_bar = yield z
