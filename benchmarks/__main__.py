@@ -29,6 +29,7 @@ NAMES = (
     "treelstm",
     "training",
 )
+ASKED_FOR = ("gpu",)  # these run only where --only names them
 FAILED = "failed"
 RESULTS = Path(__file__).parent / "results"
 
@@ -57,7 +58,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks",
         description="Lantern's speed and memory beside its peers, as one table.",
-        epilog=f"Benchmarks: {', '.join(NAMES)}.",
+        epilog=f"Benchmarks: {', '.join(NAMES)}; if asked for: {', '.join(ASKED_FOR)}.",
     )
     parser.add_argument(
         "--quick", action="store_true", help="fewer rounds and smaller sizes"
@@ -73,9 +74,9 @@ def _parser() -> argparse.ArgumentParser:
 
 def _complaint(chosen: Sequence[str], json: Path | None) -> str:
     """What is wrong with the arguments, in one line; empty if nothing is."""
-    unknown = [name for name in chosen if name not in NAMES]
+    unknown = [name for name in chosen if name not in (*NAMES, *ASKED_FOR)]
     if unknown:
-        known = ", ".join(NAMES)
+        known = ", ".join((*NAMES, *ASKED_FOR))
         return f"benchmarks: there is no {unknown[0]!r}. Choose from {known}."
     if json and (json.is_dir() or not json.parent.is_dir()):
         return f"benchmarks: cannot write {str(json)!r}. Name a file in a folder."

@@ -94,7 +94,7 @@ def log_softmax(x: Any, /, axis: int = -1) -> Rule:
     """
     xp = namespace(x)
     z = x
-    if x.size:
+    if getattr(x, "size", 1):
         z = z - xp.max(z, axis=axis, keepdims=True)
         z = z - xp.log(xp.sum(xp.exp(z), axis=axis, keepdims=True))
     del x
