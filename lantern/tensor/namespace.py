@@ -24,6 +24,7 @@ from lantern.errors import (
 )
 from lantern.namespace import common_namespace, register_namespace
 from lantern.saving import register_mutable
+from lantern.tensor.fusing import Fuser, fusers
 
 __all__ = [
     "REAL",
@@ -46,9 +47,6 @@ arrays: set[type] = {np.ndarray, np.float32, np.float64}
 REAL = frozenset({np.dtype(np.float32), np.dtype(np.float64)})
 
 
-_copy = methodcaller("copy", "K")  # which lies in memory as the array does
-
-
 def _same(x: Any, copy: Any) -> bool:
     """Whether two arrays of one type have the same bytes; False for wide types."""
     if x.dtype != copy.dtype or x.shape != copy.shape or x.dtype.kind not in "biuf":
@@ -59,7 +57,7 @@ def _same(x: Any, copy: Any) -> bool:
 
 _SIGNED = {np.dtype(np.float32): np.int32, np.dtype(np.float64): np.int64}
 _BITS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
-register_mutable(np.ndarray, _copy, _same)
+register_mutable(np.ndarray, methodcaller("copy", "K"), _same)  # as it lies in memory
 
 # What comes from the module of special functions, and its name there.
 _SPECIAL = {
@@ -355,6 +353,8 @@ def _cupy_namespace() -> ArrayNamespace:
             'cuda: CuPy is not installed. Install it with pip install "lantern-ad'
             '[cuda12]" or "lantern-ad[cuda13]", whichever fits the driver.'
         ) from None
+    if hasattr(cupy, "fuse"):
+        fusers[cupy.ndarray] = Fuser(cupy.fuse, REAL)
     return DeviceNamespace(cupy, "cupyx.scipy.special", "cuda12", "cuda")
 
 

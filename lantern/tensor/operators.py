@@ -14,6 +14,7 @@ from lantern.saving import kept
 from lantern.starting import Function, keeps
 from lantern.tensor import linalg
 from lantern.tensor.accumulator import Accumulator
+from lantern.tensor.fusing import fusers
 from lantern.tensor.namespace import buffers
 from lantern.tensor.tensor import Tensor, emerged
 from lantern.value import Value, base, unwrapped
@@ -120,6 +121,8 @@ def _through(x: Any, rule: Any) -> Any:
     prompt, left, plain = x.prompt, x.receiver, x.primal
     if prompt.begin is not None or type(x) is not Tensor:
         return Value.through(x, rule)
+    if fusers and type(plain) in fusers:
+        rule = fusers[type(plain)](rule, plain)
     started = rule(plain)
     for primal in started:  # noqa: B007
         break

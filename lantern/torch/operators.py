@@ -11,6 +11,7 @@ from lantern import arithmetic
 from lantern.errors import EagerError
 from lantern.op import registry
 from lantern.tensor import linalg, manipulation
+from lantern.tensor.fusing import fusers
 from lantern.tensor.namespace import buffers
 from lantern.torch import dtypes
 from lantern.torch.dtypes import BOOL, F32, F64, I64, promoted
@@ -266,7 +267,12 @@ def unary(function: Any, floating: bool = False) -> Any:
                     z = next(rule(a, *args, **statics))
                     return fresh(z) if hasattr(z, "dtype") else fresh(np.asarray(z))
                 return torch_face(function(numpy_face(input), *args, **statics))
-            started = rule(a, *args, **statics)
+            start = rule
+            if fusers and its_kind == "elementwise" and type(a) in fusers:
+                start = (
+                    rule if args or statics else fusers[type(a)](rule, a, keeping=True)
+                )
+            started = start(a, *args, **statics)
             z = next(started)
             shape, dtype, left = z.shape, z.dtype, input.receiver
             receiver = Recorder(
