@@ -8,10 +8,6 @@ RANDOM = frozenset(
 )
 # Records of PyTorch's own machinery, which no program calls by name.
 INTERNAL = frozenset()
-_CTC = (
-    "the derivative by the logarithms of chances; PyTorch's is that by what a "
-    "`log_softmax` makes them of, where both are the same"
-)
 _ONE_OF_TWO = (
     "where two windows have their largest element at one place, only the one that is "
     "written receives a gradient"
@@ -22,8 +18,6 @@ REASONS = {
         "reads the other triangle, too"
     ),
     "narrow_copy": "a wrong axis is an IndexError, as in `narrow`",
-    "nn.CTCLoss": _CTC,
-    "nn.functional.ctc_loss": _CTC,
     "nn.functional.max_unpool1d": _ONE_OF_TWO,
     "nn.functional.max_unpool2d": _ONE_OF_TWO,
     "nn.functional.max_unpool3d": _ONE_OF_TWO,

@@ -241,6 +241,14 @@ PoissonNLLLoss()(x, p); GaussianNLLLoss()(x, y, p); GaussianNLLLoss(full=True)(x
 CTCLoss()(c.permute(2, 0, 1).log_softmax(2), l, [5, 4], [2, 1])
 CTCLoss(reduction='sum')(c.permute(2, 0, 1).log_softmax(2), l, [5, 5], [2, 2])
 CTCLoss(zero_infinity=True)(c.permute(2, 0, 1).log_softmax(2), l, [2, 1], [2, 2])
+CTCLoss()(c.permute(2, 0, 1), l, [5, 4], [2, 1])
+CTCLoss()(c[0], l[0][:0], t[0], t[0] * 0)
+CTCLoss(blank=2)(c.permute(2, 0, 1), l[0] % 2, [3, 5], [0, 2])
+CTCLoss(reduction='none')(c.permute(2, 0, 1), l, [1, 3], [2, 2])
+CTCLoss()(c.permute(2, 0, 1), l, [6, 5], [2, 2])
+CTCLoss(5)(c.permute(2, 0, 1), l, [5, 5], [2, 2])
+CTCLoss()(c.permute(2, 0, 1), l[0], [5, 5], [2, 1])
+CTCLoss()(c.permute(2, 0, 1), l, [5], [2, 1])
 MSELoss()(input=x, target=y); CrossEntropyLoss()(x, t[:, None])
 CrossEntropyLoss()(x, t.int()); CrossEntropyLoss(ignore_index=3)(x, t * 0 + 3)
 MultiLabelMarginLoss()(x[0], t[:4])
@@ -291,6 +299,14 @@ def test_a_loss_is_as_pytorchs(source):
         return
     assert_same(mine[0], other[0], rtol=1e-9, atol=1e-10)
     assert_same(mine[1], other[1], rtol=1e-9, atol=1e-10)
+
+
+def test_the_gradient_of_an_alignment_is_not_differentiated_again():
+    logs = ours.randn(4, 1, 3).requires_grad_()
+    loss = ours.nn.functional.ctc_loss(logs, ours.tensor([[1, 2]]), [4], [2])
+    (grad,) = ours.autograd.grad(loss, logs, create_graph=True)
+    with pytest.raises(RuntimeError, match="not implemented"):
+        grad.sum().backward()
 
 
 # Modules of which a gradient is differentiated once more, as a penalty does.
