@@ -21,6 +21,7 @@ from lantern.torch.operators import (
 )
 from lantern.torch.places import as_array
 from lantern.torch.results import into
+from lantern.torch.showing import view_if_shared
 from lantern.torch.tensor import Tensor, fresh, numpy_face, torch_face
 from lantern.torch.wording import again
 from lantern.value import base
@@ -366,12 +367,14 @@ def angle(input: Any) -> Any:
 
 def real(input: Any) -> Any:
     """The real part."""
-    return call(arithmetic.real, input)
+    if base(input).dtype.kind != "c":
+        return input
+    return view_if_shared(call(arithmetic.real, input), input)
 
 
 def imag(input: Any) -> Any:
     """The imaginary part."""
-    return call(arithmetic.imag, input)
+    return view_if_shared(call(arithmetic.imag, input), input)
 
 
 def conj(input: Any) -> Any:
@@ -388,12 +391,8 @@ functions |= {
     )
 }  # fmt: skip
 _SYNONYMS |= {
-    "clip": "clamp",
-    "divide": "div",
-    "expit": "sigmoid",
-    "multiply": "mul",
-    "subtract": "sub",
-    "true_divide": "div",
-}
+    "clip": "clamp", "divide": "div", "expit": "sigmoid", "multiply": "mul",
+    "subtract": "sub", "true_divide": "div",
+}  # fmt: skip
 functions |= {name: functions[target] for name, target in _SYNONYMS.items()}
 NO_METHODS = ("rsub", "expit")

@@ -17,13 +17,12 @@ from lantern.torch import (
     shaping,
 )
 from lantern.torch.dtypes import F32, Size
-from lantern.torch.operators import (
-    cast,
-    promote,
-)
+from lantern.torch.memory import place
+from lantern.torch.operators import cast, in_memory, promote
 from lantern.torch.places import as_array, grid
 from lantern.torch.reduction import axis_of
 from lantern.torch.results import named
+from lantern.torch.showing import shown, strided
 from lantern.torch.tensor import Tensor, fresh
 from lantern.value import base
 
@@ -283,13 +282,31 @@ def as_strided(
     input: Tensor, size: Any, stride: Any, storage_offset: Any = None
 ) -> Any:
     """A copy of elements at regular distances in the tensor's memory."""
-    array = base(input.contiguous())
-    where = namespace(array).full(tuple(size), storage_offset or 0, np.int64)
-    for places, step in zip(grid(size, array), stride, strict=True):
-        where += places * step
-    if where.size and where.max() >= array.size:
-        raise EagerError(f"setStorage: sizes {size} are out of bounds for storage")
-    return input.reshape(-1)[fresh(where)]
+    whole = input.viewed if isinstance(input.viewed, Tensor) else input
+    strides = in_memory(whole).strides
+    if not in_memory(whole).flags.c_contiguous:  # its axes in the order of memory
+        whole = whole.permute(*sorted(range(len(strides)), key=lambda i: -strides[i]))
+        whole = whole.contiguous()
+    if len(size) != len(stride):
+        raise EagerError("mismatch in length of strides and shape")
+    if min(stride, default=0) < 0:
+        raise EagerError("as_strided: Negative strides are not supported at the moment")
+    n = base(whole).size
+    start = storage_offset
+    if start is None:
+        start = int(place(input, whole).min(initial=n)) if input is not whole else 0
+    last = start + sum((m - 1) * step for m, step in zip(size, stride, strict=True))
+    if 0 not in size and last >= n:
+        raise EagerError(
+            f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset "
+            f"{start} are out of bounds for storage of size {n}"
+        )
+
+    def show(a: Any) -> Any:
+        steps = [step * a.itemsize for step in stride]
+        return strided(a.reshape(-1)[start:], size, steps)
+
+    return shown(whole, show)
 
 
 def slice_copy(
@@ -319,5 +336,5 @@ functions |= {
 }
 functions["slice_copy"] = slice_copy
 functions["trapz"] = ordering.trapezoid
-functions["as_strided_copy"] = as_strided
+functions["as_strided_copy"] = _copying("as_strided", as_strided)
 NO_METHODS = "broadcast_shapes alias_copy polar trapz unravel_index".split()

@@ -12,6 +12,7 @@ from lantern.tensor.collected import Waiting
 from lantern.tensor.namespace import buffers
 from lantern.torch.dtypes import Size
 from lantern.torch.eager import AMBIENT, RETAIN, Recorder
+from lantern.torch.passes import check_views, one_pass, propagate
 from lantern.torch.passes import one_pass, propagate
 from lantern.torch.places import as_array
 from lantern.torch.tensor import (
@@ -23,7 +24,7 @@ from lantern.torch.tensor import (
     plain_cotangent,
     torch_face,
 )
-from lantern.torch.versions import order
+from lantern.torch.versions import last_write, order, rewritten
 from lantern.value import UNTRACKED, Value, base
 
 __all__ = ["Handle", "Suspended", "run_backward", "seeds_of"]
@@ -120,6 +121,8 @@ def seeds_of(outputs: Any, gradients: Any) -> list[tuple[Any, Any]]:
                     f"{Size(array.shape)}."
                 )
         seeds.append((y.receiver, seed))
+    if rewritten:
+        check_views(last_write[0] + 1, (receiver for receiver, _ in seeds))
     return seeds
 
 

@@ -14,6 +14,7 @@ from lantern.torch.operators import as_view, call, cast, in_memory
 from lantern.torch.places import as_array, beside, grid
 from lantern.torch.reduction import axis_of
 from lantern.torch.shaping import _read
+from lantern.torch.showing import alone
 from lantern.torch.tensor import Tensor, fresh, numpy_face, torch_face
 from lantern.torch.wording import check_together
 from lantern.value import base
@@ -224,7 +225,7 @@ def take(input: Tensor, index: Tensor) -> Any:
     Shapes:
         input: any; index: (...); result: (...)
     """
-    return input.reshape(-1)[index]
+    return alone(input.reshape(-1)[index], input)
 
 
 def index_select(input: Tensor, dim: int, index: Tensor) -> Any:

@@ -8,12 +8,14 @@ import numpy as np
 from lantern.errors import ArgumentError, EagerError, ShapeError
 from lantern.namespace import namespace
 from lantern.tensor import arranging, joining, linalg, stacking
+from lantern.tensor import arranging, stacking
 from lantern.tensor import indexing as ours
-from lantern.torch.operators import call, cast, result_dtype
+from lantern.torch.operators import call, cast, in_memory, result_dtype
 from lantern.torch.operators import joining as starter
 from lantern.torch.reduction import axis_of
-from lantern.torch.shaping import lengths, movedim, reshape
-from lantern.torch.tensor import Tensor, fresh, numpy_face, torch_face
+from lantern.torch.shaping import expand, lengths, movedim, reshape
+from lantern.torch.showing import alone, in_place_of, shown, strided
+from lantern.torch.tensor import Tensor, fresh, numpy_face
 from lantern.value import base
 
 _concat, _stack = map(starter, (stacking._concat, stacking._stack))
@@ -157,7 +159,7 @@ def flip(input: Tensor, *axes: Any, dims: Any = None) -> Any:
     chosen = tuple(axis_of(d, ndim) for d in _dims(dims, axes))
     if len(set(chosen)) < len(chosen):
         raise EagerError(f"dim {chosen[0]} appears multiple times in the list of dims")
-    return call(arranging.flip, input, chosen) if ndim else input.clone()
+    return alone(call(arranging.flip, input, chosen), input) if ndim else input.clone()
 
 
 def fliplr(input: Tensor) -> Any:
@@ -179,7 +181,7 @@ def _needs_axes(name: str, input: Tensor, n: int) -> None:
 
 def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Any:
     """The tensor turned by right angles."""
-    return call(arranging.rot90, input, k, tuple(dims))
+    return alone(call(arranging.rot90, input, k, tuple(dims)), input)
 
 
 def roll(input: Tensor, shifts: Any, dims: Any = None) -> Any:
@@ -217,12 +219,23 @@ def diag(input: Tensor, diagonal: int = 0) -> Any:
     Shapes:
         input: (n, n), result: (n,); input: (n,), result: (n, n)
     """
-    return call(arranging.diag, input, diagonal)
+    return alone(call(arranging.diag, input, diagonal), input)
 
 
 def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
     """The diagonals of the matrices along two axes."""
-    return call(linalg.diagonal, input, offset, dim1, dim2)
+    _needs_axes("diagonal", input, 2)
+
+    def show(a: Any) -> Any:
+        z = a.diagonal(offset, dim1, dim2)
+        if type(z) is np.ndarray:  # NumPy does not let it be written to
+            z.flags.writeable = a.flags.writeable
+        return z
+
+    try:
+        return shown(input, show)
+    except ValueError as error:
+        raise EagerError(str(error)) from None
 
 
 def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
@@ -256,8 +269,20 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> Any:
         tensors = tuple(tensors[0])
     if len({base(x).dtype for x in tensors}) > 1:
         raise EagerError("meshgrid expects all tensors to have the same dtype")
-    faces = [numpy_face(x) for x in tensors]
-    return tuple(map(torch_face, joining.meshgrid(*faces, indexing=indexing)))
+    if indexing not in ("ij", "xy"):
+        raise EagerError(
+            f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: '
+            f"{indexing}"
+        )
+    order = list(range(len(tensors)))
+    if indexing == "xy":
+        order[:2] = order[1::-1]
+    shape = [base(tensors[i]).size for i in order]
+    grids = []
+    for i, x in enumerate(tensors):
+        own = [-1 if k == i else 1 for k in order]
+        grids.append(expand(reshape(x, *own), *shape))
+    return tuple(grids)
 
 
 def cartesian_prod(*tensors: Any) -> Any:
@@ -317,11 +342,14 @@ def unfold(input: Tensor, dimension: int, size: int, step: int) -> Any:
             f"maximum size for tensor at dimension {dim} is {shape[dim]} but size is "
             f"{size}"
         )
-    xp = namespace(base(input))
-    starts = xp.arange(0, shape[dim] - size + 1, step)
-    index = (*(slice(None),) * dim, starts[:, None] + xp.arange(size))
-    z = call(ours.getitem, input, index)
-    return movedim(z, dim + 1, -1)
+    windows = (*shape[:dim], (shape[dim] - size) // step + 1, *shape[dim + 1 :], size)
+
+    def show(a: Any) -> Any:
+        steps = list(a.strides)
+        steps[dim] *= step
+        return strided(a, windows, (*steps, a.strides[dim]))
+
+    return shown(input, show)
 
 
 def numel(input: Tensor) -> int:
@@ -330,13 +358,28 @@ def numel(input: Tensor) -> int:
 
 
 def view_as_real(input: Tensor) -> Any:
-    """Complex numbers as pairs along a last axis."""
-    return stack([input.real, input.imag], -1)
+    """Complex numbers as pairs along a last axis, in the same memory."""
+    array = in_memory(input)
+    if base(array).dtype.kind != "c":
+        raise EagerError("view_as_real is only supported for complex tensors")
+    z = stack([input.real, input.imag], -1)
+    if type(array) is np.ndarray:
+        parts = array[..., None].view(base(z).dtype)
+        return in_place_of(z, parts, input)
+    return z
 
 
 def view_as_complex(input: Tensor) -> Any:
-    """Pairs along the last axis as complex numbers."""
-    return input[..., 0] + input[..., 1] * 1j
+    """Pairs along the last axis as complex numbers, in the same memory."""
+    array = in_memory(input)
+    if base(array).shape[-1:] != (2,):
+        raise EagerError("Tensor must have a last dimension of size 2")
+    z = input[..., 0] + input[..., 1] * 1j
+    if type(array) is np.ndarray:
+        if array.strides[-1] != array.itemsize:
+            raise EagerError("Tensor must have a last dimension with stride 1")
+        return in_place_of(z, array.view(base(z).dtype)[..., 0], input)
+    return z
 
 
 functions = {

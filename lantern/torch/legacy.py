@@ -19,6 +19,8 @@ class TypedTensor(type):
     def __call__(cls, *data: Any, **options: Any) -> Any:
         """A tensor of data, or of lengths of axes."""
         options = {"dtype": cls.dtype, "device": cls.device}
+        if len(data) == 1 and isinstance(data[0], cls):
+            return data[0].view_as(data[0])
         if len(data) == 1 and not isinstance(data[0], int | dtypes.Size):
             return tensor(data[0], **options)
         return zeros(*data or (0,), **options)

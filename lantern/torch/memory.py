@@ -5,6 +5,7 @@ from weakref import ref
 
 import numpy as np
 
+from lantern.errors import EagerError
 from lantern.torch.places import address, as_array, beside
 from lantern.torch.tensor import Tensor
 from lantern.torch.versions import owner
@@ -32,6 +33,11 @@ def place(view: Tensor, whole: Tensor) -> Any:
     """Where the elements of a view are in another tensor, counted in a row."""
     if detached(view):
         return _places[id(view)][1]
+    if base(view).dtype != base(whole).dtype:
+        raise EagerError(
+            "a tensor and a view of it as another type share memory: what is written "
+            "to one has no derivative by the other. clone() the view."
+        )
     return positions(as_array(base(view)), as_array(base(whole)))
 
 

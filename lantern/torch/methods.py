@@ -64,13 +64,6 @@ def numel(self: Tensor) -> int:
     return base(self).size
 
 
-def stride(self: Tensor, dim: Any = None) -> Any:
-    """How far apart in memory neighbours along each axis are, in elements."""
-    array = as_array(base(self))
-    steps = tuple(s // array.itemsize for s in array.strides)
-    return steps if dim is None else steps[dim]
-
-
 def element_size(self: Tensor) -> int:
     """How many bytes an element takes."""
     return base(self).dtype.itemsize
@@ -100,21 +93,23 @@ def contiguous(self: Tensor, memory_format: Any = None) -> Tensor:
 def to(self: Tensor, *args: Any, **options: Any) -> Tensor:
     """The tensor in another type, on another device, or as another tensor is."""
     kind, device = options.get("dtype"), options.get("device")
+    flags: list[bool] = []
     for argument in args:
         if isinstance(argument, Tensor):
             kind, device = argument.dtype, argument.device
         elif isinstance(argument, dtypes.dtype):
             kind = argument
-        elif isinstance(argument, str | dtypes.device | int) and not isinstance(
-            argument, bool
-        ):
+        elif isinstance(argument, bool):  # non_blocking, and then copy
+            flags.append(argument)
+        elif isinstance(argument, str | dtypes.device | int):
             device = argument
     z = self if kind is None else cast(self, as_numpy_dtype(kind))
     if device is not None and (here := str(self.device)) != str(device):
         name = str(dtypes.device(device))
         if not here.startswith(name):
             z = call(to_device, z, name)
-    return clone(z) if z is self and options.get("copy") else z
+    copy = options.get("copy") or flags[1:] == [True]
+    return clone(z) if z is self and copy else z
 
 
 def _to_type(kind: dtypes.dtype) -> Any:
@@ -233,7 +228,7 @@ _OWN = {
     f.__name__: f
     for f in (
         apply_, clone, contiguous, cpu, cuda, data_ptr, dim, element_size,
-        is_contiguous, numel, pin_memory, size, stride, to, type_as, where,
+        is_contiguous, numel, pin_memory, size, to, type_as, where,
     )
 }  # fmt: skip
 _TYPES = {
@@ -251,12 +246,11 @@ _TYPES = {
     "short": dtypes.int16,
 }
 _NEW = {
-    "new_empty": creation.empty,
-    "new_full": creation.full,
-    "new_ones": creation.ones,
-    "new_tensor": creation.tensor,
-    "new_zeros": creation.zeros,
-}
+    f"new_{creator.__name__}": creator
+    for creator in (
+        creation.empty, creation.full, creation.ones, creation.tensor, creation.zeros
+    )
+}  # fmt: skip
 _LINEAR_ALGEBRA = (
     "cholesky cholesky_inverse cholesky_solve det matrix_exp matrix_power qr slogdet"
 ).split()

@@ -22,7 +22,7 @@ from lantern.torch.eager import (
 from lantern.torch.versions import check_arrays, last_write, rewritten, saved_arrays
 from lantern.value import too_few_contributions
 
-__all__ = ["one_pass", "propagate"]
+__all__ = ["check_views", "one_pass", "propagate"]
 
 # Threads that share leaves take turns; a rule may start another pass inside its own.
 one_pass = RLock()
@@ -221,7 +221,7 @@ def _resume(
     x, y = z.left, z.right
     receivers = x if type(x) is tuple else (x, y) if y is not None else (x,)
     if rewritten:
-        check_views(z, receivers)
+        check_views(_order(z), receivers)
     if wanted is not None:
         receivers = tuple(r if id(r) in wanted else None for r in receivers)
     if not ours or z.mask is not None or z.dtype.kind == "c":
@@ -286,11 +286,16 @@ def _other(z: Any, create: bool) -> Any:
     return rule
 
 
-def check_views(z: Any, receivers: Any) -> None:
-    """Raise if an operation used a view made before its memory was rewritten."""
+def check_views(used: int, receivers: Any) -> None:
+    """Raise if views were used that were made before their memory was rewritten.
+
+    Args:
+        used: when, in the order of rules and writes.
+        receivers: of the views, and of what is no view.
+    """
     for x in receivers:
         for stamp in rewritten.get(getattr(x, "memory", 0), ()):
-            if x.order < stamp < _order(z):
+            if x.order < stamp < used:
                 raise EagerError(
                     "a view of a tensor was used after another tensor with the same "
                     "memory had been modified by an inplace operation, so that its "

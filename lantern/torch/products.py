@@ -8,6 +8,8 @@ from lantern.tensor import einsum as our_einsum
 from lantern.tensor import linalg, matrix_functions
 from lantern.torch.operators import call
 from lantern.torch.results import into
+from lantern.torch.showing import view_if_shared
+from lantern.torch.tensor import Tensor, fresh, numpy_face
 from lantern.torch.tensor import Tensor, numpy_face
 from lantern.value import base
 
@@ -170,7 +172,8 @@ def einsum(equation: str, *operands: Any) -> Any:
         z = einsum(f"{operand}->...{result}", *operands)
         extra = base(z).ndim - len(result)
         return z.sum(tuple(range(extra))) if extra else z
-    return call(our_einsum.einsum, operand + arrow + result, *operands)
+    z = call(our_einsum.einsum, operand + arrow + result, *operands)
+    return view_if_shared(z, operands[0]) if len(operands) == 1 else z
 
 
 def _named_axes(*row: Any) -> tuple[Any, ...]:

@@ -63,6 +63,16 @@ def new(self: Tensor, *data: Any, **options: Any) -> Tensor:
     return creation.empty(*data or (0,), dtype=self.dtype, device=self.device)
 
 
+def stride(self: Tensor, dim: Any = None) -> Any:
+    """How far apart in memory neighbours along each axis are, in elements."""
+    array = in_memory(self)
+    steps = [s // array.itemsize for s in array.strides]
+    for i in range(len(steps) - 1, -1, -1):
+        if array.shape[i] == 1:  # NumPy may have anything there
+            steps[i] = steps[i + 1] * array.shape[i + 1] if i + 1 < len(steps) else 1
+    return tuple(steps) if dim is None else steps[dim]
+
+
 def storage_offset(self: Tensor) -> int:
     """How many elements of the memory lie before the first one."""
     array = in_memory(self)
@@ -122,7 +132,7 @@ METHODS: dict[str, Any] = {
     f.__name__: f
     for f in (
         fill_diagonal_, is_set_to, is_shared, new, resize_, resize_as_, share_memory_,
-        storage, storage_offset,
+        storage, storage_offset, stride,
     )
 }  # fmt: skip
 METHODS |= {

@@ -242,7 +242,8 @@ def expand(input: Tensor, *sizes: Any, size: Any = None) -> Any:
                 f"({n}) at non-singleton dimension {i + new}.  Target sizes: "
                 f"{list(sizes)}.  Tensor sizes: {list(shape)}"
             )
-    return as_view(_broadcast(input, full), input)
+    change = _reshape if math.prod(full) == math.prod(shape) else _broadcast
+    return as_view(change(input, full), input)
 
 
 def expand_as(input: Tensor, other: Tensor) -> Any:

@@ -130,6 +130,10 @@ class Tensor(Wrapper):
         from lantern.torch.lists import array_of
 
         first: Any = data[0] if len(data) == 1 else Size(data or (0,))
+        if isinstance(first, Tensor):  # the same memory, and derivative
+            first = first.view_as(first)
+            if cls is Tensor:
+                return first
         array = base(first)
         if isinstance(first, int | Size):
             array = np.zeros(first, dtypes.default())
@@ -137,6 +141,8 @@ class Tensor(Wrapper):
             array = array_of(first, dtypes.default())
         x = _new(cls)
         x.primal, x.prompt, x.receiver, x.viewed = array, UNTRACKED, NOBODY, None
+        if isinstance(first, Tensor):
+            x.prompt, x.receiver, x.viewed = first.prompt, first.receiver, first.viewed
         return x
 
     @classmethod

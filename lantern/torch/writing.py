@@ -37,6 +37,11 @@ from lantern.torch.tensor import (
 from lantern.torch.versions import owner, written
 from lantern.value import UNTRACKED, base
 
+REPEATED = (
+    "unsupported operation: more than one element of the written-to tensor refers to a "
+    "single memory location. Please clone() the tensor before performing the operation."
+)
+
 
 def refuse_leaf(x: Tensor, part: bool = False) -> None:
     """Raise if a tracked leaf, or a part of one, is about to be written to."""
@@ -51,9 +56,16 @@ def refuse_leaf(x: Tensor, part: bool = False) -> None:
             )
 
 
+def refuse_repeated(array: Any) -> None:
+    """Raise if an array shows an element more than once: NumPy makes it read-only."""
+    if type(array) is np.ndarray and not array.flags.writeable:
+        raise EagerError(REPEATED)
+
+
 def store(x: Tensor, plain: Any, casting: str = "same_kind") -> None:
     """Write a plain array to the memory of a tensor."""
     array = in_memory(x)
+    refuse_repeated(array)
     shape = getattr(plain, "shape", ())
     if casting != "unsafe":
         check_fit(getattr(plain, "dtype", array.dtype), shape, array)
@@ -113,7 +125,7 @@ def _follow(whole: Any, x: Tensor) -> None:
     """Let views, taken while nothing was tracked, be parts of their base's value."""
     found = () if whole is UNSEEN else list(views_of(whole).values())
     for view in [view for view in (weak() for weak in found) if view is not None]:
-        if view is not x:
+        if view is not x and base(view).dtype.kind in "fc":
             flat = reshaped(numpy_face(whole), (-1,))
             where = place(view, whole)
             part = reshaped(read(flat, index=where), view.primal.shape)
@@ -124,6 +136,8 @@ def _follow(whole: Any, x: Tensor) -> None:
 def _rebase(x: Tensor, viewed: Tensor, z: Tensor) -> None:
     """Let the base of a view, and the view, follow from the view's new value."""
     where = place(x, viewed)
+    if where.size > np.unique(where).size:
+        raise EagerError(REPEATED)
     whole = in_memory(viewed)
     flat = reshaped(numpy_face(viewed), (-1,))
     new = updating._put(flat, reshaped(numpy_face(z), (-1,)), index=where)
@@ -152,6 +166,7 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
             return setitem(self, index, value.to(self.device))
         if tracked or isinstance(refused, TypeError):
             raise
+        refuse_repeated(array)
         try:
             _put_plain(array, index, plain)
         except ValueError as error:
@@ -196,6 +211,7 @@ def _operator(name: str) -> Any:
         except TypeError:  # of what lies on another device
             return write(x, function, y)
         except ValueError as error:
+            refuse_repeated(array)
             raise _grown(x, y, error) from None
         if x.viewed is not UNSEEN:
             written(array)

@@ -5,7 +5,7 @@ import pytest
 
 from lantern.op import registry
 from lantern.testing import check_grads
-from lantern.torch import comparing
+from lantern.torch import comparing, showing
 from lantern.torch.nn import rules, windows
 
 random = np.random.default_rng(1)
@@ -75,6 +75,11 @@ CASES = {
     "match": (windows._match, (draw(2, 3, 5, 6), draw(2, 4, *STEPS)), FORM),
     "sum_windows": (windows._sum_windows, (draw(2, 3, 5, 6),), FORM),
     "independent": (comparing._independent, (draw(2, 3),), {"value": np.ones((2, 3))}),
+    "shown": (
+        showing._shown,
+        (draw(3, 4),),
+        {"show": lambda a: np.lib.stride_tricks.sliding_window_view(a, 2, 1)},
+    ),
     "spread_windows": (windows._spread_windows, (draw(2, 3, *STEPS),), FORM),
 }
 

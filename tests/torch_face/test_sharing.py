@@ -77,6 +77,107 @@ def test_a_view_of_an_untracked_base_follows_a_tracked_write(program):
     assert found[0] == found[1]
 
 
+# Functions of a matrix, by whether PyTorch's result shows its memory.
+VIEWS = """
+x.view(-1); x.T; x[1:, ::2]; x.diagonal(); x.diagonal(1); x.T.diagonal(); x.expand_as(x)
+torch.linalg.diagonal(x); x.as_strided((2, 2), (4, 1)); x[1:].as_strided((2,), (1,), 1)
+x.T.as_strided((2, 3), (1, 2)); x[1].as_strided((2,), (2,)); x.T.ravel(); x.T.flatten()
+torch.einsum('ij->ji', x); torch.einsum('ij->ij', x); x.narrow(1, 1, 2)
+torch.broadcast_tensors(x, x)[1]; torch.meshgrid(x[0], indexing='ij')[0]; x.flip(0)
+torch.Tensor(x); x.rot90(); x.rot90(2); x.fliplr(); x.flipud(); x.diag(); x.diag(1)
+x.T.diag(-1); torch.take(x, torch.arange(12)); torch.FloatTensor(x); x.real
+x.unfold(1, 2, 2)
+torch.nn.functional.pixel_shuffle(x[None], 1)[0]; x.to('cpu', x.dtype, False, True)
+x.movedim(0, 1); x.detach(); x.reshape(4, 3); x.T.reshape(12); x.roll(0, 0)
+"""
+SHOWN = [e.strip() for e in VIEWS.replace("\n", ";").split(";") if e.strip()]
+
+
+@pytest.mark.parametrize("source", SHOWN)
+@pytest.mark.parametrize("tracked", [False, True], ids=["base", "tracked base"])
+def test_memory_is_shared_where_pytorch_shares_it(source, tracked):
+    found = []
+    for torch in (ours, theirs):
+        a = torch.arange(12.0).view(3, 4).requires_grad_()
+        w = torch.tensor(3.0, requires_grad=True)
+        x = a * 1 if tracked else a.detach().clone()
+        y = eval(source, {"torch": torch, "x": x})
+        y.mul_(w)
+        ((x * x).sum() + (y * y * y).sum()).backward()
+        grads = [w.grad.tolist(), a.grad.tolist() if tracked else None]
+        found.append((x.tolist(), y.tolist(), *grads))
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("source", SHOWN)
+def test_a_plain_write_is_seen_where_pytorch_shows_it(source):
+    found = []
+    for torch in (ours, theirs):
+        x = torch.arange(12.0).view(3, 4)
+        y = eval(source, {"torch": torch, "x": x})
+        x += 1
+        seen = y.tolist()
+        y[...] = 7
+        found.append((seen, x.tolist(), y.tolist()))
+    assert found[0] == found[1]
+
+
+def test_an_axis_of_length_1_has_a_step_as_well():
+    x = ours.arange(12.0).view(3, 4)
+    found = [y.stride() for y in (x[None], x[0:1], x[:, [1]], x[0:1, [1, 2]])]
+    assert found == [(12, 4, 1), (4, 1), (1, 1), (2, 1)]
+
+
+COMPLEX = """
+torch.view_as_real(z); z.real; z.imag; torch.view_as_complex(x); z.conj().clone()
+torch.view_as_real(torch.view_as_complex(x)); torch.view_as_complex(x).imag
+"""
+PARTS = [e.strip() for e in COMPLEX.replace("\n", ";").split(";") if e.strip()]
+
+
+@pytest.mark.parametrize("source", PARTS)
+def test_parts_of_complex_numbers_are_views(source):
+    found = []
+    for torch in (ours, theirs):
+        x = torch.arange(12.0).view(3, 2, 2)
+        z = torch.complex(x[..., 0], x[..., 1])
+        y = eval(source, {"torch": torch, "x": x, "z": z})
+        y *= 3
+        found.append((x.tolist(), z.tolist(), y.tolist()))
+    assert found[0] == found[1]
+
+
+def test_a_view_as_another_type_is_not_written_to_with_a_derivative():
+    w = ours.tensor(2.0, requires_grad=True)
+    z = ours.complex(ours.ones(3), ours.ones(3))
+    with pytest.raises(RuntimeError, match="another type"):
+        z.imag.mul_(w)
+    part = z.real
+    with pytest.raises(RuntimeError, match="another type"):
+        z.mul_(w)
+    assert not part.requires_grad
+
+
+@pytest.mark.parametrize("write", ["y.add_(1)", "y[:] = 1", "y.mul_(w)", "y += 1"])
+def test_what_is_shown_more_than_once_is_not_written_to(write):
+    for torch in (ours, theirs):
+        w = torch.tensor(2.0, requires_grad=True)
+        y = torch.ones(3).expand(2, 3)
+        with pytest.raises(RuntimeError, match="single memory location"):
+            exec(write, {"y": y, "w": w})
+
+
+def test_a_view_from_before_a_write_has_no_gradient_in_silence():
+    a = ours.ones(3, requires_grad=True)
+    x = a * 1
+    y = x.view(3, 1)
+    x.mul_(2)
+    with pytest.raises(RuntimeError, match="modified by an inplace"):
+        y.backward(ours.ones(3, 1))
+    with pytest.raises(RuntimeError, match="modified by an inplace"):
+        ours.autograd.grad(y, a, ours.ones(3, 1))
+
+
 def test_threads_that_share_leaves_take_turns():
     w = ours.ones(3, requires_grad=True)
     other = threading.Thread(target=lambda: (w * 5).sum().backward())

@@ -8,6 +8,7 @@ from lantern.errors import EagerError, MissingRuleError
 from lantern.tensor.padding import pad as our_pad
 from lantern.torch.operators import call
 from lantern.torch.places import beside
+from lantern.torch.showing import alone
 from lantern.torch.tensor import Tensor, fresh
 from lantern.value import base
 
@@ -100,7 +101,7 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     x = input.reshape(*lead, c // r**2, r, r, h, w)
     n = len(lead)
     x = x.permute(*range(n), n, n + 3, n + 1, n + 4, n + 2)
-    return x.reshape(*lead, c // r**2, h * r, w * r)
+    return alone(x.reshape(*lead, c // r**2, h * r, w * r), input)
 
 
 def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
@@ -117,7 +118,7 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     x = input.reshape(*lead, c, h // r, r, w // r, r)
     n = len(lead)
     x = x.permute(*range(n), n, n + 2, n + 4, n + 1, n + 3)
-    return x.reshape(*lead, c * r**2, h // r, w // r)
+    return alone(x.reshape(*lead, c * r**2, h // r, w // r), input)
 
 
 def channel_shuffle(input: Tensor, groups: int) -> Tensor:

@@ -1,0 +1,79 @@
+"""Results that show the memory of an operand, and results that must not."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from lantern.namespace import namespace
+from lantern.op import linear
+from lantern.tensor.indexing import scatter
+from lantern.torch.operators import as_view, in_memory, unary
+from lantern.torch.tensor import Tensor
+from lantern.value import UNTRACKED, Rule, Value, base
+
+__all__ = ["alone", "shown", "strided", "view_if_shared"]
+
+
+@linear
+def _shown(x: Any, /, show: Callable[[Any], Any]) -> Rule:
+    """Elements of an array, chosen and arranged by a function that sees any array.
+
+    Shapes:
+        x: (...); result: as the function has it
+
+    Rule:
+        x_bar is zeros, with z_bar added where its elements are shown
+    """
+    shape = x.shape
+    z = _shown(x, show=show) if isinstance(x, Value) else show(x)
+    z_bar = yield (z, x := None, z := None)[0]
+    size = math.prod(shape)
+    places = show(namespace(base(z_bar)).arange(size).reshape(shape))
+    yield scatter(z_bar, places, (size,)).reshape(shape)
+
+
+_show = unary(_shown)
+
+
+def shown(input: Tensor, show: Callable[[Any], Any]) -> Any:
+    """A view: what a function of arrays shows of a tensor's memory."""
+    in_memory(input)
+    return as_view(_show(input, show=show), input)
+
+
+def strided(array: Any, shape: Any, strides: Any) -> Any:
+    """A part of an array's memory, at steps that are counted in bytes."""
+    return namespace(array).lib.stride_tricks.as_strided(array, shape, strides)
+
+
+def view_if_shared(z: Any, input: Tensor) -> Any:
+    """A result, marked as a view if that is what it is."""
+    if not _shared(z, input):
+        return z
+    if z.receiver is input.receiver and input.prompt is not UNTRACKED:
+        return shown(input, _all)  # it had nothing to do
+    if not z.primal.flags.writeable:  # as NumPy has a diagonal
+        z.primal.flags.writeable = base(input).flags.writeable
+    return as_view(z, input)
+
+
+def _all(a: Any) -> Any:
+    return a[...]
+
+
+def in_place_of(z: Any, array: Any, input: Tensor) -> Any:
+    """A result whose elements are found in its operand's memory, as another type."""
+    z.primal = array
+    return as_view(z, input)
+
+
+def alone(z: Any, input: Tensor) -> Any:
+    """A result in memory of its own."""
+    return z.clone() if _shared(z, input) else z
+
+
+def _shared(z: Any, input: Tensor) -> bool:
+    a, b = base(z), base(input)
+    return type(a) is type(b) and bool(namespace(a).may_share_memory(a, b))
