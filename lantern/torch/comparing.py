@@ -12,14 +12,21 @@ from lantern.torch.tensor import Tensor, fresh
 from lantern.torch.wording import again
 from lantern.value import Rule, base
 
+
+def _signs(array: Any) -> Any:
+    """1, 0 or -1; 0 for nan, as PyTorch has it."""
+    z = np.sign(array)
+    return np.where(array == array, z, z.dtype.type(0)) if z.dtype.kind == "f" else z
+
+
 # Zero derivative: what rounds is tracked in PyTorch, with a gradient of zeros.
 _ROUNDING = {
     "ceil": np.ceil,
     "floor": np.floor,
-    "sign": np.sign,
+    "sign": _signs,
     "trunc": np.trunc,
     "fix": np.trunc,
-    "sgn": np.sign,
+    "sgn": _signs,
 }
 _ASKING = {
     "isfinite": np.isfinite,
@@ -69,7 +76,7 @@ def _rounding(function: Any) -> Any:
     def operate(input: Any) -> Any:
         array = base(input)
         if array.dtype.kind in "iub":
-            signs = function is np.sign and array.dtype.kind != "b"
+            signs = function is _signs and array.dtype.kind != "b"
             return fresh(function(array) if signs else array.copy())
         return tracked_like(fresh(function(array)), input)
 

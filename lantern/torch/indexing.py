@@ -1,5 +1,6 @@
 """Reading parts of a tensor by positions and masks; tensors with parts changed."""
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -25,11 +26,22 @@ _BASIC = (int, slice, type(None), type(...))
 def plain_index(index: Any) -> Any:
     """An index of plain values, and whether it makes a view."""
     if type(index) in _BASIC:
+        if type(index) is slice and index.step is not None:
+            index = _plain_slice(index)
         return index, True
     if type(index) is not tuple:
         if isinstance(index, list) and any(
-            isinstance(p, slice | Tensor) for p in index
+            isinstance(p, slice | Tensor | list | tuple | np.ndarray)
+            or p is None
+            or p is ...
+            for p in index
         ):
+            warnings.warn(
+                "Using a non-tuple sequence for multidimensional indexing is "
+                "deprecated: as in PyTorch 2.13 it is an index of several axes, which "
+                "will change. Use x[tuple(seq)] or x[torch.tensor(seq)].",
+                stacklevel=3,
+            )
             index = tuple(index)
         else:
             index = (index,)
@@ -46,6 +58,8 @@ def plain_index(index: Any) -> Any:
 
 def _plain_slice(part: slice) -> slice:
     bounds = part.start, part.stop, part.step
+    if part.step is not None and part.step <= 0:
+        raise ShapeError("step must be greater than zero")
     if Tensor not in map(type, bounds):
         return part
     return slice(*(int(b) if isinstance(b, Tensor) else b for b in bounds))

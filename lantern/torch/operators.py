@@ -108,6 +108,14 @@ def _careful(function: Any, floating: bool) -> Any:
         x, y = as_tensor(x), as_tensor(y)
         if x is None or y is None:
             return NotImplemented
+        if function is arithmetic.subtract and any(
+            isinstance(z, Tensor) and base(z).dtype is BOOL for z in (x, y)
+        ):
+            raise EagerError(
+                "Subtraction, the `-` operator, with a bool tensor is not supported. "
+                "If you are trying to invert a mask, use the `~` or `logical_not()` "
+                "operator instead."
+            )
         if function is not linalg.matmul:
             x, y = promote(x, y, floating=floating)
         elif x.dtype is not y.dtype:

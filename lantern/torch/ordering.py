@@ -120,9 +120,17 @@ def median(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
     """The middle element, the lower one of two; along an axis with positions."""
     if dim is None:
         flat = input.reshape(-1)
-        return kthvalue(flat, (len(flat) + 1) // 2)[0]
-    n = base(input).shape[dim] if base(input).shape else 1
-    return _MEDIAN(*kthvalue(input, (n + 1) // 2, dim, keepdim))
+        return median(flat, 0)[0] if len(flat) else flat.mean()
+
+    def position(array: Any, axis: int) -> Any:
+        order = np.argsort(array, axis=axis, kind="stable")
+        middle = np.take(order, (array.shape[axis] - 1) // 2, axis=axis)
+        if array.dtype.kind != "f":
+            return middle
+        strange = np.isnan(array)  # the first of these, if there are any
+        return np.where(strange.any(axis), strange.argmax(axis), middle)
+
+    return _MEDIAN(*_chosen(input, position, dim, keepdim))
 
 
 def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> Any:

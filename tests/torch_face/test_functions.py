@@ -154,6 +154,12 @@ torch.signal.windows.gaussian(5, std=-1); torch.nextafter(a.detach(), b.detach()
 torch.complex(a, b).mH * 1; torch.complex(a, b).H * 1; a.adjoint(); a.H; c.H
 torch.adjoint(torch.complex(a, b)) * 1; torch.complex(a, b).cov()
 torch.complex(a, b).svd()[1]
+m - m; m - 1; 1 - m; a - m; torch.rsub(m, 1); a[::-1]; a[:, ::-1]
+a[torch.tensor(0)::2]; torch.empty(0).median(); torch.tensor(3.).median(0)
+torch.tensor([float('nan'), 1., 3.]).median(); i.sign()
+torch.tensor([[float('nan'), 1., 3.], [1., 2., 0.]]).median(0)
+torch.sign(torch.tensor([float('nan'), -3])); torch.sgn(torch.tensor([float('nan'), 3]))
+torch.tensor([float('nan'), -3]).sign_()
 """
 SOURCES = [e.strip() for e in EXPRESSIONS.replace("\n", ";").split(";") if e.strip()]
 
@@ -161,6 +167,14 @@ SOURCES = [e.strip() for e in EXPRESSIONS.replace("\n", ";").split(";") if e.str
 @pytest.mark.parametrize("source", SOURCES)
 def test_an_expression_means_the_same(source):
     assert_equivalent(source)
+
+
+@pytest.mark.filterwarnings("ignore:Using a non-tuple sequence")
+@pytest.mark.parametrize(
+    "index", ["[[0, 1], [1, 2]]", "[None, 0]", "[..., 0]", "[0, slice(1, 3)]"]
+)
+def test_a_list_of_parts_is_an_index_of_several_axes(index):
+    assert_equivalent(f"a[{index}]")
 
 
 LINEAR_ALGEBRA = """
