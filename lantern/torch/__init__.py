@@ -70,7 +70,13 @@ _LAZY = (
     "linalg multiprocessing nn optim profiler random serialization signal sparse "
     "special testing utils"
 ).split()
-_LAZY_FUNCTIONS = {
+_LAZY_FUNCTIONS = dict.fromkeys(
+    (
+        "bartlett_window blackman_window hamming_window hann_window istft "
+        "kaiser_window stft"
+    ).split(),
+    "signal.frames",
+) | {
     "autocast": "amp",
     "is_autocast_enabled": "amp",
     "load": "saving",

@@ -12,7 +12,7 @@ add cat softmax sum where max index_select scatter_add linalg.inv fft.fft
 nn.functional.nll_loss nn.functional.conv_transpose2d nn.functional.embedding_bag
 nn.functional.grid_sample nn.functional.interpolate nn.functional.pad
 nn.functional.avg_pool2d nn.functional.multi_margin_loss nn.Conv2d nn.LSTM
-nn.CrossEntropyLoss nn.BatchNorm2d optim.Adam optim.Rprop
+nn.CrossEntropyLoss nn.BatchNorm2d optim.Adam optim.Rprop nn.CTCLoss stft istft
 """
 
 

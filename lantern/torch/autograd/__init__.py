@@ -163,6 +163,6 @@ def __getattr__(name: str) -> Any:
     """A part that is imported when it is asked for; else the nearest name there is."""
     if name in ("gradcheck", "gradgradcheck"):
         return getattr(importlib.import_module("lantern.torch.autograd.checking"), name)
-    if name in ("functional", "profiler"):
+    if name in ("forward_ad", "functional", "graph", "profiler"):
         return importlib.import_module(f"lantern.torch.autograd.{name}")
     raise missing("module 'torch.autograd'", name, globals())

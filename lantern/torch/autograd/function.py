@@ -3,11 +3,13 @@
 import weakref
 from collections.abc import Callable, Iterable
 from functools import wraps
+from types import FunctionType
 from typing import Any
 
 from lantern.errors import EagerError, MissingRuleError
+from lantern.forward import Forward
 from lantern.names import names_of
-from lantern.op import op
+from lantern.op import op, register_rule, start
 from lantern.sharing import shared
 from lantern.tensor.namespace import buffers
 from lantern.torch.eager import AMBIENT, Recorder
@@ -23,7 +25,7 @@ from lantern.torch.tensor import (
 )
 from lantern.torch.versions import check_arrays, last_write, order
 from lantern.unchanged import Reading, Unchanged, readings
-from lantern.value import Rule, Value, base
+from lantern.value import Rule, Value, base, zeros_like
 
 __all__ = ["Context", "Function", "once_differentiable"]
 
@@ -150,7 +152,9 @@ class _Results:
 
 
 @op
-def _custom(*operands: Any, function: Any, context: Any, outputs: Any) -> Rule:
+def _custom(
+    *operands: Any, function: Any, context: Any, outputs: Any, tangent: Any = None
+) -> Rule:
     """An operation that a program defines, whose results are known already.
 
     Shapes:
@@ -160,7 +164,7 @@ def _custom(*operands: Any, function: Any, context: Any, outputs: Any) -> Rule:
         as the function's ``backward``
     """
     tracked = any(isinstance(x, Value) for x in operands)
-    del operands
+    del operands, tangent
     plain = outputs.plain
     several = type(plain) is tuple
     z_bar = yield (plain, plain := None)[0]
@@ -179,6 +183,11 @@ def _custom(*operands: Any, function: Any, context: Any, outputs: Any) -> Rule:
     for i in wanted:
         gradient = gradients[i]
         yield None if gradient is None else plain_cotangent(gradient)
+
+
+_code = _custom.rule.__code__.replace(co_name="_custom")  # type: ignore[attr-defined]
+_moved = register_rule(FunctionType(_code, globals()), "stated")
+_moved.__kwdefaults__ = {"tangent": None}
 
 
 class Function:
@@ -218,6 +227,15 @@ class Function:
         )
 
     vjp = backward
+
+    @staticmethod
+    def jvp(ctx: Any, *grad_inputs: Any) -> Any:
+        """The tangents of the results, from those of the arguments."""
+        raise MissingRuleError(
+            "You must implement the jvp function for custom autograd.Function to use "
+            "it with forward mode AD."
+        )
+
     setup_context: Any = None
 
     @classmethod
@@ -231,6 +249,8 @@ class Function:
         )
         context.count = len(args)
         context.places = tuple(i for i, x in enumerate(args) if isinstance(x, Tensor))
+        if cls.jvp is not Function.jvp:
+            args = tuple(map(_standing, args))
         with no_grad():
             if cls.setup_context is not None:
                 results = cls.forward(*args, **options)
@@ -275,7 +295,30 @@ def _tracked(cls: Any, context: Context, tensors: list[Any], results: Any) -> An
 
 def _started(cls: Any, context: Context, tensors: list[Any], plain: Any) -> Any:
     statics = {"function": cls, "context": context, "outputs": _Results(plain)}
-    return _custom(*map(numpy_face, tensors), **statics)
+    operands = tuple(map(numpy_face, tensors))
+    if cls.jvp is Function.jvp or not any(_moves(x) for x in tensors):
+        return _custom(*operands, **statics)
+
+    def tangent(_: Any, tangents: list[Any]) -> Any:
+        row: list[Any] = [None] * context.count
+        for i, x, x_dot in zip(context.places, tensors, tangents, strict=True):
+            row[i] = fresh(zeros_like(base(x))) if x_dot is None else torch_face(x_dot)
+        found = cls.jvp(context, *row)
+        return (
+            tuple(map(numpy_face, found)) if type(plain) is tuple else numpy_face(found)
+        )
+
+    return start(_moved, operands, (), {**statics, "tangent": tangent})
+
+
+def _moves(x: Any) -> bool:
+    """Whether a value has a tangent."""
+    return isinstance(x, Tensor) and isinstance(x.prompt, Forward)
+
+
+def _standing(x: Any) -> Any:
+    """A value without its tangent."""
+    return torch_face(x.primal) if _moves(x) else x
 
 
 def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:

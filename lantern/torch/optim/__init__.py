@@ -1,5 +1,6 @@
 """Optimisers and their schedules, under PyTorch's names."""
 
+from importlib import import_module as _import_module
 from typing import Any as _Any
 
 from lantern.torch.optim import lr_scheduler as lr_scheduler
@@ -15,5 +16,7 @@ _lead(__name__, "adadelta adagrad adamw nadam radam rmsprop rprop sgd sparse_ada
 
 
 def __getattr__(name: str) -> _Any:
-    """Say which name there is that comes nearest."""
+    """What is imported when it is asked for; else the nearest name there is."""
+    if name == "swa_utils":
+        return _import_module("lantern.torch.optim.swa_utils")
     raise _missing("module 'torch.optim'", name, globals())
