@@ -21,6 +21,7 @@ from lantern.torch.documented import document as _document
 from lantern.torch.documented import in_place as _in_place
 from lantern.torch.draws import *
 from lantern.torch.legacy import TYPES as _TYPES
+from lantern.torch.lesser import *
 from lantern.torch.methods import FUNCTIONS as _FUNCTIONS
 from lantern.torch.methods import clone as clone
 from lantern.torch.methods import numel as numel
@@ -44,10 +45,12 @@ globals().update(
     {
         f"{name}_": getattr(Tensor, f"{name}_")
         for name in (
-            "abs acos acosh asin asinh atan atanh ceil clamp clamp_max clamp_min clip "
-            "cos cosh deg2rad erf erfc exp exp2 expm1 fill fix floor frac ldexp log "
-            "log10 log1p log2 logit nan_to_num neg rad2deg reciprocal relu resize_as "
-            "round rsqrt sigmoid sin sinc sinh sqrt square tan tanh trunc xlogy zero"
+            "abs acos acosh arccos arccosh arcsin arcsinh arctan arctanh asin asinh "
+            "atan atanh ceil clamp clamp_max clamp_min clip conj_physical cos cosh "
+            "deg2rad erf erfc exp exp2 expm1 fill fix floor frac gcd i0 index_put lcm "
+            "ldexp log log10 log1p log2 logit nan_to_num neg negative rad2deg "
+            "reciprocal relu resize_as round rsqrt sigmoid sin sinc sinh sqrt square "
+            "tan tanh trunc xlogy zero"
         ).split()
     }
 )
@@ -86,11 +89,11 @@ _LAZY_FUNCTIONS = dict.fromkeys(
 }
 # Functions of layers that have a name in ``torch`` as well.
 _LAYER_FUNCTIONS = (
-    "adaptive_avg_pool1d avg_pool1d bilinear celu channel_shuffle conv1d conv2d conv3d "
-    "conv_transpose1d conv_transpose2d conv_transpose3d cosine_similarity ctc_loss "
-    "dropout group_norm hardshrink layer_norm max_pool1d max_pool2d max_pool3d "
-    "pairwise_distance pdist pixel_shuffle pixel_unshuffle prelu rms_norm rrelu selu "
-    "threshold"
+    "adaptive_avg_pool1d alpha_dropout avg_pool1d bilinear celu channel_shuffle conv1d "
+    "conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d "
+    "cosine_similarity ctc_loss group_norm hardshrink layer_norm max_pool1d "
+    "max_pool2d max_pool3d pairwise_distance pdist pixel_shuffle pixel_unshuffle prelu "
+    "rms_norm rrelu selu threshold"
 ).split()
 globals().update(
     _absent(
@@ -98,6 +101,7 @@ globals().update(
         {
             "_dynamo": "nothing is compiled here.",
             "_inductor": "nothing is compiled here.",
+            "_export": "programs are not written down here, they run.",
             "ao": "there are no quantised tensors here.",
             "export": "programs are not written down here, they run.",
             "fx": "programs are not written down here, they run.",
@@ -149,7 +153,7 @@ def is_nonzero(input: _Any) -> _Any:
     return input.__bool__()
 
 
-def result_type(tensor1: _Any, tensor2: _Any) -> _Any:
+def result_type(*tensors: _Any, **named: _Any) -> _Any:
     """The type of a result of two tensors or numbers.
 
     Example:
@@ -160,7 +164,7 @@ def result_type(tensor1: _Any, tensor2: _Any) -> _Any:
     from lantern.torch.dtypes import as_dtype
     from lantern.torch.operators import result_dtype
 
-    return as_dtype(result_dtype(tensor1, tensor2))
+    return as_dtype(result_dtype(*tensors, *named.values()))
 
 
 def detach(input: _Any) -> _Any:

@@ -305,7 +305,7 @@ def tril_indices(row: int, col: int, offset: int = 0, **options: Any) -> Tensor:
         tensor([[0, 1, 1],
                 [0, 0, 1]])
     """
-    return finished(np.array(np.tril_indices(row, offset, col)), options.get("device"))
+    return _positions(np.tril_indices(row, offset, col), **options)
 
 
 def triu_indices(row: int, col: int, offset: int = 0, **options: Any) -> Tensor:
@@ -317,7 +317,14 @@ def triu_indices(row: int, col: int, offset: int = 0, **options: Any) -> Tensor:
         tensor([[0, 0, 1],
                 [0, 1, 1]])
     """
-    return finished(np.array(np.triu_indices(row, offset, col)), options.get("device"))
+    return _positions(np.triu_indices(row, offset, col), **options)
+
+
+def _positions(
+    found: Any, dtype: Any = None, layout: Any = None, device: Any = None
+) -> Tensor:
+    kind = dtypes.I64 if dtype is None else as_numpy_dtype(dtype)
+    return finished(np.array(found, kind), device)
 
 
 def complex(real: Any, imag: Any, *, out: Any = None) -> Any:

@@ -104,7 +104,6 @@ functions |= {
     "fmax": _binary(elementwise.fmax),
     "fmin": _binary(elementwise.fmin),
     "fmod": _binary(floating.fmod, "second"),
-    "heaviside": _binary(elementwise.heaviside),
     "hypot": _binary(trigonometry.hypot),
     "logaddexp": _binary(tensor_special.logaddexp),
     "logaddexp2": _binary(tensor_special.logaddexp2),
@@ -170,14 +169,6 @@ def pow(input: Any, exponent: Any, *, out: Any = None) -> Any:
     """Each element of one to the power of the other's."""
     refuse_numbers("pow", input, exponent, "either")
     return input**exponent if out is None else into(input**exponent, out)
-
-
-def float_power(input: Any, exponent: Any) -> Any:
-    """As ``pow``, in double precision."""
-    refuse_numbers("float_power", input, exponent, "either")
-    x, y = as_tensor(input), as_tensor(exponent)
-    x = cast(x, dtypes.F64) if isinstance(x, Tensor) else float(x)
-    return x ** (cast(y, dtypes.F64) if isinstance(y, Tensor) else y)
 
 
 _neg = unary(arithmetic.negative)
@@ -386,7 +377,7 @@ functions |= {
     function.__name__: function
     for function in (
         add, addcdiv, addcmul, allclose, angle, clamp, clamp_max, clamp_min, conj,
-        digamma, div, equal, float_power, floor_divide, frac, imag, isclose, lerp,
+        digamma, div, equal, floor_divide, frac, imag, isclose, lerp,
         logit, mul, nan_to_num, neg, pow, real, round, rsqrt, rsub, sinc, sub, where,
     )
 }  # fmt: skip

@@ -7,6 +7,7 @@ import numpy as np
 from lantern.errors import ArgumentError, EagerError
 from lantern.namespace import namespace
 from lantern.saving import copied
+from lantern.tensor import elementwise as ours
 from lantern.torch import (
     comparing,
     elementwise,
@@ -16,10 +17,17 @@ from lantern.torch import (
     reduction,
     shaping,
 )
-from lantern.torch.dtypes import F32, Size
+from lantern.torch.dtypes import F32, F64, Size
 from lantern.torch.memory import place
-from lantern.torch.operators import cast, in_memory, promote
-from lantern.torch.places import as_array, grid
+from lantern.torch.operators import (
+    as_tensor,
+    cast,
+    in_memory,
+    promote,
+    refuse_numbers,
+    result_dtype,
+)
+from lantern.torch.places import as_array
 from lantern.torch.reduction import axis_of
 from lantern.torch.results import named
 from lantern.torch.showing import shown, strided
@@ -63,7 +71,15 @@ split_with_sizes_copy = _copying("split_with_sizes", split_with_sizes)
 
 
 def _axis_split(name: str, axis: int, least: int) -> Any:
-    def split(input: Tensor, indices_or_sections: Any) -> Any:
+    def split(
+        input: Tensor,
+        indices_or_sections: Any = None,
+        *,
+        indices: Any = None,
+        sections: Any = None,
+    ) -> Any:
+        if indices_or_sections is None:
+            indices_or_sections = sections if indices is None else indices
         ndim = base(input).ndim
         if ndim < least:
             raise EagerError(
@@ -173,10 +189,30 @@ def polar(abs: Tensor, angle: Tensor) -> Any:
     return abs * wave["cos"](angle) + abs * wave["sin"](angle) * 1j
 
 
+_step = elementwise._binary(ours.heaviside)
+
+
+def heaviside(input: Tensor, values: Tensor) -> Any:
+    """0 below 0, 1 above, and other values at 0."""
+    z = _step(input, values)
+    return cast(z, base(input).dtype) if base(input).dtype.kind in "iub" else z
+
+
+def float_power(input: Any, exponent: Any) -> Any:
+    """As ``pow``, in double precision."""
+    refuse_numbers("float_power", input, exponent, "either")
+    x, y = as_tensor(input), as_tensor(exponent)
+    kind = F64
+    if result_dtype(x, y).kind == "c":
+        kind = np.dtype(np.complex128)
+    x = cast(x, kind) if isinstance(x, Tensor) else kind.type(x).item()
+    return x ** (cast(y, kind) if isinstance(y, Tensor) else y)
+
+
 def ldexp(input: Tensor, other: Tensor) -> Any:
     """``input * 2**other``."""
     x, y = promote(input, other)
-    kind = base(x).dtype if base(x).dtype.kind == "f" else F32
+    kind = base(x).dtype if base(x).dtype.kind in "fc" else F32
     return cast(x, kind) * elementwise.functions["exp2"](cast(y, kind))
 
 
@@ -231,7 +267,7 @@ def unravel_index(indices: Tensor, shape: Any) -> Any:
     shape = (shape,) if isinstance(shape, int) else tuple(shape)
     if any(n < 0 for n in shape):
         raise EagerError(f"'shape' cannot have negative values, but got {shape}")
-    found, rest = [], as_array(base(indices))
+    found, rest = [], as_array(base(indices)).astype(np.int64)
     for n in reversed(shape):
         found.append(fresh(as_array(rest % n)))
         rest = rest // n

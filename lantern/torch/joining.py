@@ -142,9 +142,11 @@ def tile(input: Tensor, *counts: Any, dims: Any = None) -> Any:
 
 
 def repeat_interleave(
-    input: Tensor, repeats: Any, dim: Any = None, *, output_size: Any = None
+    input: Tensor, repeats: Any = None, dim: Any = None, *, output_size: Any = None
 ) -> Any:
-    """Each element, or each part along an axis, repeated."""
+    """Each element, or each part along an axis, repeated; of numbers alone, places."""
+    if repeats is None:
+        input, repeats = fresh(np.arange(base(input).size)), input
     return call(arranging.repeat, input, base(repeats), dim)
 
 

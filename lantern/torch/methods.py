@@ -1,5 +1,7 @@
 """What only tensors have: their form, type and place; and the table of methods."""
 
+from functools import partial
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,7 @@ from lantern.torch import (
     joining,
     linalg,
     meeting,
+    older,
     ordering,
     products,
     reduction,
@@ -193,17 +196,14 @@ def invert(self: Tensor) -> Tensor:
     return fresh(np.invert(base(self)))
 
 
-def _svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> Any:
-    """The factors U, S and V of a matrix, as ``U @ diag(S) @ V.mH``."""
-    u, s, vh = linalg.svd(input, full_matrices=not some)
-    return _Factors(u, s, vh.mH)
-
-
-_Factors = results.named("svd", "U S V")
+# Functions of layers and signals, which are imported when they are asked for.
+_LATE = ("hardshrink", "istft", "prelu", "stft")
 
 
 def _missing(self: Tensor, name: str) -> Any:
-    """Say that there is no such attribute, and which one is nearest."""
+    """A method that is imported late; else the nearest name that there is."""
+    if name in _LATE:
+        return partial(getattr(import_module("lantern.torch"), name), self)
     raise missing("'Tensor' object", name, dir(Tensor))
 
 
@@ -252,13 +252,12 @@ _NEW = {
     )
 }  # fmt: skip
 _LINEAR_ALGEBRA = (
-    "cholesky cholesky_inverse cholesky_solve det matrix_exp matrix_power qr slogdet"
+    "cholesky_inverse cholesky_solve det matrix_exp matrix_power slogdet"
 ).split()
 FUNCTIONS: dict[str, Any] = {name: getattr(linalg, name) for name in _LINEAR_ALGEBRA}
+FUNCTIONS |= older.functions
 FUNCTIONS["inverse"] = linalg.inv
-FUNCTIONS["logdet"] = lambda input: linalg.det(input).log()
 FUNCTIONS["pinverse"] = linalg.pinv
-FUNCTIONS["svd"] = _svd
 for _part in (
     comparing,
     elementwise,

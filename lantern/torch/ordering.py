@@ -10,26 +10,31 @@ from lantern.namespace import namespace
 from lantern.tensor import cumulative, sorting
 from lantern.tensor.indexing import take_along_axis
 from lantern.torch.dtypes import F32, F64
+from lantern.torch.operators import call, cast, promote
 from lantern.torch.operators import call, promote
 from lantern.torch.places import as_array, beside, grid
+from lantern.torch.reduction import _chosen, _wide, axis_of
 from lantern.torch.reduction import _chosen, _wide, axis_of, nowhere
 from lantern.torch.results import named
 from lantern.torch.tensor import Tensor, fresh, numpy_face, torch_face
 from lantern.value import base
 
 
+def _along(function: Any, input: Tensor, dim: int, dtype: Any) -> Any:
+    x = _wide(input, dtype)
+    if not base(x).shape:
+        return x.clone()
+    return cast(call(function, x, dim), base(x).dtype)  # NumPy widens integers
+
+
 def cumsum(input: Tensor, dim: int, *, dtype: Any = None) -> Any:
     """The sums so far along an axis."""
-    if not base(input).shape:
-        return _wide(input, dtype).clone()
-    return call(cumulative.cumsum, _wide(input, dtype), dim)
+    return _along(cumulative.cumsum, input, dim, dtype)
 
 
 def cumprod(input: Tensor, dim: int, *, dtype: Any = None) -> Any:
     """The products so far along an axis."""
-    if not base(input).shape:
-        return _wide(input, dtype).clone()
-    return call(cumulative.cumprod, _wide(input, dtype), dim)
+    return _along(cumulative.cumprod, input, dim, dtype)
 
 
 def _so_far(name: str) -> Any:

@@ -250,7 +250,7 @@ def addbmm(
     Shapes:
         batch1: (b, n, k); batch2: (b, k, m); result: (n, m)
     """
-    return _scaled(input, bmm(batch1, batch2).sum(0), beta, alpha)
+    return _scaled(input, bmm(batch1, batch2).sum(0, dtype=batch1.dtype), beta, alpha)
 
 
 def chain_matmul(*matrices: Any) -> Any:

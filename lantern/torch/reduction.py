@@ -9,6 +9,7 @@ from lantern.namespace import namespace
 from lantern.tensor import exponential, moments, norms
 from lantern.tensor import reduction as ours
 from lantern.tensor.indexing import _getitem
+from lantern.torch.comparing import tracked_like
 from lantern.torch.dtypes import I64, as_numpy_dtype
 from lantern.torch.operators import call, cast, promote, unary
 from lantern.torch.places import as_array, grid
@@ -63,7 +64,12 @@ def sum(
     plain = dim is None or (type(dim) is int and array.shape)
     if plain and dtype is None and array.dtype.kind == "f":
         return _sum(input, dim, keepdim)
-    return _sum(_wide(input, dtype), axes(dim, input), keepdim)
+    return _typed_as(_sum(_wide(input, dtype), axes(dim, input), keepdim), dtype)
+
+
+def _typed_as(z: Tensor, dtype: Any) -> Tensor:
+    """A result in the type that was asked for: NumPy widens integers."""
+    return z if dtype is None else cast(z, as_numpy_dtype(dtype))
 
 
 def _needs_floating(name: str, input: Tensor, dtype: Any) -> Tensor:
@@ -116,8 +122,11 @@ def _without_nan(input: Tensor) -> Any:
     return where(fresh(~np.isnan(base(input))), input, 0.0)
 
 
-def nanmean(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
+def nanmean(
+    input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
+) -> Any:
     """The mean over axes of what is a number."""
+    input = input if dtype is None else input.to(dtype)
     there = ~np.isnan(base(input))
     count = fresh(as_array(np.sum(there, axes(dim, input), keepdims=keepdim)))
     return nansum(input, dim, keepdim) / count
@@ -127,7 +136,8 @@ def prod(
     input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
 ) -> Any:
     """The product over an axis, or over all."""
-    return call(ours.prod, _wide(input, dtype), axes(dim, input), keepdims=keepdim)
+    z = call(ours.prod, _wide(input, dtype), axes(dim, input), keepdims=keepdim)
+    return _typed_as(z, dtype)
 
 
 def _correction(unbiased: bool, correction: Any) -> Any:
@@ -173,9 +183,12 @@ def _extreme(name: str) -> Any:
     pair = named(name)
     whole, position = getattr(ours, name), getattr(np, f"arg{name}")
 
-    def extreme(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
+    def extreme(
+        input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = None
+    ) -> Any:
         from lantern.torch.elementwise import functions
 
+        dim = dim if other is None else other
         if isinstance(dim, Tensor):
             return functions[f"{name}imum"](input, dim)
         array = base(input)
@@ -272,8 +285,9 @@ def _asking(name: str) -> Any:
     function = getattr(np, name)
 
     def ask(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
-        z = function(base(input), axis=axes(dim, input), keepdims=keepdim)
-        return fresh(as_array(z))
+        array = base(input)
+        z = as_array(function(array, axis=axes(dim, input), keepdims=keepdim))
+        return fresh(z.astype(array.dtype) if array.dtype == np.uint8 else z)
 
     ask.__name__ = name
     return ask
@@ -323,7 +337,10 @@ def vector_norm(
     if not base(x).shape:
         axes(dim, x)
         return vector_norm(x.reshape(1), ord)
-    return call(norms.vector_norm, x, ord=ord, axis=axes(dim, x), keepdims=keepdim)
+    z = call(norms.vector_norm, x, ord=ord, axis=axes(dim, x), keepdims=keepdim)
+    if ord == 0 and x.requires_grad:  # a count, which PyTorch tracks all the same
+        z = tracked_like(z, x.sum())
+    return z
 
 
 def dist(input: Tensor, other: Tensor, p: Any = 2) -> Any:

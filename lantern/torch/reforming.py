@@ -99,6 +99,31 @@ def storage(self: Tensor) -> Tensor:
     return fresh(owner(in_memory(self)).reshape(-1))
 
 
+def base_of(self: Tensor) -> Any:
+    """The tensor that this one is a view of; None if it is none."""
+    return self.viewed if isinstance(self.viewed, Tensor) else None
+
+
+def is_nonzero(self: Tensor) -> bool:
+    """Whether the only element is not 0."""
+    return bool(self)
+
+
+def never(self: Tensor) -> bool:
+    """False: what is conjugate or negative was computed at once."""
+    return False
+
+
+def map_(self: Tensor, tensor: Tensor, callable: Any) -> Tensor:
+    """Replace each element by a function of it and another tensor's."""
+    if self.requires_grad or tensor.requires_grad:
+        raise EagerError("Can't call map_() on Variable that requires grad.")
+    array = in_memory(self)
+    other = np.broadcast_to(base(tensor), array.shape)
+    array[...] = np.vectorize(callable, otypes=[array.dtype])(array, other)
+    return self
+
+
 def share_memory_(self: Tensor) -> Tensor:
     """Move a tensor's array to memory that forked processes share; the tensor itself.
 
@@ -131,8 +156,8 @@ def is_shared(self: Tensor) -> bool:
 METHODS: dict[str, Any] = {
     f.__name__: f
     for f in (
-        fill_diagonal_, is_set_to, is_shared, new, resize_, resize_as_, share_memory_,
-        storage, storage_offset, stride,
+        fill_diagonal_, is_nonzero, is_set_to, is_shared, map_, new, resize_,
+        resize_as_, share_memory_, storage, storage_offset, stride,
     )
 }  # fmt: skip
 METHODS |= {
@@ -140,11 +165,15 @@ METHODS |= {
     for name in "squeeze swapaxes swapdims t transpose unsqueeze".split()
 }
 METHODS |= {
+    "is_conj": never,
+    "is_inference": never,
+    "is_neg": never,
     "bernoulli": draws.bernoulli,
     "multinomial": draws.multinomial,
     "untyped_storage": storage,
 }
 PROPERTIES: dict[str, Any] = {
+    "_base": base_of,
     "is_cpu": lambda self: self.device.type == "cpu",
     "is_meta": lambda self: False,
     "is_mps": lambda self: False,

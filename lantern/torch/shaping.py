@@ -352,8 +352,17 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> Any:
     return split(input, max(-(-n // chunks), 1), dim)
 
 
-def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> Any:
+def tensor_split(
+    input: Tensor,
+    indices_or_sections: Any = None,
+    dim: int = 0,
+    *,
+    indices: Any = None,
+    sections: Any = None,
+) -> Any:
     """Parts along an axis: so many, or divided at some places."""
+    if indices_or_sections is None:
+        indices_or_sections = sections if indices is None else indices
     shape = base(input).shape
     dim = axis_of(dim, len(shape))
     n, where = shape[dim], base(indices_or_sections)

@@ -159,7 +159,22 @@ a[torch.tensor(0)::2]; torch.empty(0).median(); torch.tensor(3.).median(0)
 torch.tensor([float('nan'), 1., 3.]).median(); i.sign()
 torch.tensor([[float('nan'), 1., 3.], [1., 2., 0.]]).median(0)
 torch.sign(torch.tensor([float('nan'), -3])); torch.sgn(torch.tensor([float('nan'), 3]))
-torch.tensor([float('nan'), -3]).sign_()
+torch.tensor([float('nan'), -3]).sign_(); i.sum(dtype=torch.int32); m.all(1)
+i.int().cumsum(0, dtype=torch.int32); i.prod(0, dtype=torch.int16); i.byte().any(0)
+torch.heaviside(i, k[:1]); torch.tril_indices(3, 3, dtype=torch.int32)
+torch.complex(a, b).mH.resolve_conj(); torch.complex(a, b).adjoint().resolve_conj()
+torch.complex(a, b).H.resolve_conj(); torch.float_power(torch.complex(a, b), 2)
+torch.addbmm(i[:3, :3].int(), c.int(), c.mT.int())
+torch.unravel_index(i.byte(), (2, 3)); torch.vander(v.detach(), 3); torch.adjoint(c)
+torch.max(a, other=b); a.nanmean(0)
+torch.tensor_split(a, sections=2, dim=1); torch.hsplit(a, indices=[1]); a.is_conj()
+torch.repeat_interleave(torch.tensor([1, 2, 0])); torch.can_cast(torch.int8, torch.bool)
+torch.frombuffer(bytearray(8), dtype=torch.float32); torch.embedding(q, k)
+torch.hann_window(5); torch.hamming_window(6, False, 0.5, 0.5); torch.kaiser_window(7)
+torch.blackman_window(7, periodic=False); torch.bartlett_window(4); a.hardshrink(0.3)
+torch.result_type(tensor=k, other=2.5); torch.randint(high=5, size=(3,)).shape
+torch.norm_except_dim(q, 2, 0)
+torch.ones(3).map_(torch.ones(3), lambda x, y: x + y); torch.typename(a)
 """
 SOURCES = [e.strip() for e in EXPRESSIONS.replace("\n", ";").split(";") if e.strip()]
 

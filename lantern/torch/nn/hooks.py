@@ -29,7 +29,7 @@ class Hooked:
     ) -> Handle:
         """Call ``hook(module, args)`` first; what it returns replaces the arguments."""
         entry = _WithNames(hook) if with_kwargs else hook
-        return _added(self._forward_pre_hooks, entry, prepend)
+        return added(self._forward_pre_hooks, entry, prepend)
 
     def register_forward_hook(
         self,
@@ -41,19 +41,19 @@ class Hooked:
     ) -> Handle:
         """Call ``hook(module, args, output)`` last; what it returns is the output."""
         entry = _WithNames(hook) if with_kwargs else hook
-        return _added(self._forward_hooks, entry, prepend)
+        return added(self._forward_hooks, entry, prepend)
 
     def register_full_backward_hook(
         self, hook: Callable[..., Any], prepend: bool = False
     ) -> Handle:
         """Call ``hook(module, grad_input, grad_output)`` on the way back."""
-        return _added(self._backward_hooks, (hook, False, False), prepend)
+        return added(self._backward_hooks, (hook, False, False), prepend)
 
     def register_full_backward_pre_hook(
         self, hook: Callable[..., Any], prepend: bool = False
     ) -> Handle:
         """Call ``hook(module, grad_output)`` before the module's way back."""
-        return _added(self._backward_hooks, (hook, False, True), prepend)
+        return added(self._backward_hooks, (hook, False, True), prepend)
 
     register_backward_hook = register_full_backward_hook
 
@@ -65,7 +65,8 @@ class _WithNames:
         self.hook = hook
 
 
-def _added(hooks: dict[int, Any], entry: Any, prepend: bool) -> Handle:
+def added(hooks: dict[int, Any], entry: Any, prepend: bool = False) -> Handle:
+    """A hook in a table, and the handle that takes it out again."""
     key = next(_numbers)
     if prepend:
         rest = dict(hooks)

@@ -4,9 +4,9 @@ from collections import OrderedDict, namedtuple
 from collections.abc import Mapping
 from typing import Any
 
-from lantern.errors import ArgumentError, EagerError
+from lantern.errors import ArgumentError, EagerError, MissingRuleError
 from lantern.torch.modes import no_grad
-from lantern.torch.nn.hooks import Hooked
+from lantern.torch.nn.hooks import Hooked, added
 from lantern.torch.tensor import Tensor
 from lantern.value import base
 
@@ -52,12 +52,71 @@ class StateOf(Hooked):
             destination = State()
             destination._metadata = OrderedDict()
         keep = options.get("keep_vars", False)
-        for path, module in self._places(prefix):
+        places = list(self._places(prefix))
+        for path, module in places:
+            for hook in module._state_hooks("before saving"):
+                hook(module, path, keep)
             if hasattr(destination, "_metadata"):
                 destination._metadata[path[:-1]] = {"version": module._version}
             for name, x in module._own_state():
                 destination[path + name] = x if keep else x.detach()
+            if type(module).get_extra_state is not StateOf.get_extra_state:
+                destination[f"{path}_extra_state"] = module.get_extra_state()
+        for path, module in reversed(places):
+            for hook in module._state_hooks("after saving"):
+                found = hook(module, destination, path, {"version": module._version})
+                destination = destination if found is None else found
         return destination
+
+    def get_extra_state(self) -> Any:
+        """What is saved beside tensors. To be overridden."""
+        raise MissingRuleError(
+            "Reached a code path in Module.get_extra_state() that should never be "
+            "called."
+        )
+
+    def set_extra_state(self, state: Any) -> None:
+        """Take what ``get_extra_state`` gave. To be overridden."""
+        raise MissingRuleError(
+            "Reached a code path in Module.set_extra_state() that should never be "
+            "called."
+        )
+
+    def _state_hooks(self, when: str) -> Any:
+        return list(self.__dict__.get("_hooks_of_state", {}).get(when, {}).values())
+
+    def _on_state(self, when: str, hook: Any) -> Any:
+        hooks = self.__dict__.setdefault("_hooks_of_state", {}).setdefault(when, {})
+        return added(hooks, hook)
+
+    def register_state_dict_pre_hook(self, hook: Any) -> Any:
+        """Call ``hook(module, prefix, keep_vars)`` before ``state_dict``."""
+        return self._on_state("before saving", hook)
+
+    def register_state_dict_post_hook(self, hook: Any) -> Any:
+        """Call ``hook(module, state_dict, prefix, metadata)`` when it is complete."""
+        return self._on_state("after saving", hook)
+
+    _register_state_dict_hook = register_state_dict_post_hook
+
+    def register_load_state_dict_pre_hook(self, hook: Any) -> Any:
+        """Call ``hook(module, state_dict, prefix, ...)``, which may change the state.
+
+        Its other arguments: the metadata, whether it is strict, and three lists, of
+        missing and unexpected keys and of what went wrong.
+        """
+        return self._on_state("before loading", hook)
+
+    def _register_load_state_dict_pre_hook(
+        self, hook: Any, with_module: bool = False
+    ) -> Any:
+        if with_module:
+            return self.register_load_state_dict_pre_hook(hook)
+        return self._on_state("before loading", lambda module, *rest: hook(*rest))
+
+    def register_load_state_dict_post_hook(self, hook: Any) -> Any:
+        """Call ``hook(module, incompatible_keys)`` when a state was taken."""
+        return self._on_state("after loading", hook)
 
     def _places(self, prefix: str) -> Any:
         """All modules with the prefixes of their paths, those of twice-used too."""
@@ -95,7 +154,10 @@ class StateOf(Hooked):
         missing: list[str] = []
         errors: list[str] = []
         known = set()
-        for path, module in self._places(""):
+        state_dict = _copied(state_dict)
+        places = list(self._places(""))
+        for path, module in places:
+            module._before_loading(state_dict, path, strict, known, missing, errors)
             for name, x in module._own_state():
                 known.add(path + name)
                 if path + name not in state_dict:
@@ -115,6 +177,10 @@ class StateOf(Hooked):
                     with no_grad():
                         x.copy_(found)
         unexpected = [key for key in state_dict if key not in known]
+        found = IncompatibleKeys(missing, unexpected)
+        for _, module in reversed(places):
+            for hook in module._state_hooks("after loading"):
+                hook(module, found)
         if strict:
             errors = _keys(missing, unexpected) + errors
         if errors:
@@ -122,7 +188,20 @@ class StateOf(Hooked):
             raise EagerError(
                 f"Error(s) in loading state_dict for {type(self).__name__}:\n\t{lines}"
             )
-        return IncompatibleKeys(missing, unexpected)
+        return found
+
+    def _before_loading(
+        self, state: Any, path: str, strict: bool, known: Any, missing: Any, errors: Any
+    ) -> None:
+        """Let hooks change a state, and take from it what is no tensor."""
+        for hook in self._state_hooks("before loading"):
+            hook(self, state, path, {}, strict, missing, [], errors)
+        if type(self).set_extra_state is not StateOf.set_extra_state:
+            known.add(key := f"{path}_extra_state")
+            if key in state:
+                self.set_extra_state(state[key])
+            else:
+                missing.append(key)
 
     # --- how it prints ----------------------------------------------------------------
 
@@ -141,6 +220,14 @@ class StateOf(Hooked):
             for name, module in self._modules.items()  # type: ignore[attr-defined]
         ]
         return framed(self._get_name(), extra_lines, parts)
+
+
+def _copied(state: Any) -> Any:
+    """A state that hooks may change."""
+    copy = State(state)
+    if hasattr(state, "_metadata"):
+        copy._metadata = state._metadata
+    return copy
 
 
 def framed(name: str, extra: list[str], parts: list[str]) -> str:

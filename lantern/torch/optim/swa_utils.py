@@ -6,7 +6,7 @@ from copy import deepcopy
 from itertools import chain
 from typing import Any
 
-from lantern.errors import OptionError
+from lantern.errors import OptionError, SizeError
 from lantern.torch import creation, dtypes
 from lantern.torch.modes import no_grad
 from lantern.torch.nn.module import Module
@@ -114,9 +114,7 @@ class AveragedModel(Module):
     ) -> None:
         super().__init__()
         if avg_fn is not None and multi_avg_fn is not None:
-            raise AssertionError(
-                "Only one of avg_fn and multi_avg_fn should be provided"
-            )
+            raise SizeError("Only one of avg_fn and multi_avg_fn should be provided")
         self.module = deepcopy(model)
         if device is not None:
             self.module = self.module.to(device)

@@ -113,6 +113,23 @@ class _Frames:
         self.window = F.pad(window, (left, n_fft - length - left))
 
 
+def _is_complex(wanted: Any, real: bool) -> bool:
+    """Whether frames are complex numbers, as PyTorch has it at this time."""
+    if wanted is None and real:
+        raise EagerError(
+            "stft requires the return_complex parameter be given for real inputs, and "
+            "will further require that return_complex=True in a future PyTorch release."
+        )
+    if wanted is not None and not wanted:
+        warnings.warn(
+            "stft with return_complex=False is deprecated. In a future pytorch "
+            "release, stft will return complex tensors for all inputs, and "
+            "return_complex=False will raise an error.",
+            stacklevel=3,
+        )
+    return wanted is None or bool(wanted)
+
+
 def stft(
     input: Tensor,
     n_fft: int,
@@ -155,21 +172,7 @@ def stft(
         raise EagerError("stft: align_to_window is not supported. Pad the signal.")
     frames = _Frames("stft", n_fft, hop_length, win_length, window, input)
     real = not (input.is_complex() or frames.window.is_complex())
-    if return_complex is None:
-        if real:
-            raise EagerError(
-                "stft requires the return_complex parameter be given for real inputs, "
-                "and will further require that return_complex=True in a future PyTorch "
-                "release."
-            )
-        return_complex = True
-    elif not return_complex:
-        warnings.warn(
-            "stft with return_complex=False is deprecated. In a future pytorch "
-            "release, stft will return complex tensors for all inputs, and "
-            "return_complex=False will raise an error.",
-            stacklevel=2,
-        )
+    return_complex = _is_complex(return_complex, real)
     if input.ndim not in (1, 2):
         raise EagerError(f"stft: expected a 1D or 2D tensor, got {input.ndim}D")
     x = input if input.ndim == 2 else input.unsqueeze(0)
@@ -202,14 +205,9 @@ def istft(
     """The signal that ``stft`` has the same frames of: its inverse, by least squares.
 
     Args:
-        input: complex, as ``stft`` has it, and so are the other arguments.
-        n_fft: see ``stft``, also for the following ones.
-        hop_length: see above.
-        win_length: see above.
-        window: see above.
-        center: see above.
-        normalized: see above.
-        onesided: see above.
+        input: complex, as ``stft`` has it.
+        n_fft: as in ``stft``, and so are the other arguments.
+        hop_length, win_length, window, center, normalized, onesided: see there.
         length: of the signal; what the frames tell of it by default.
         return_complex: whether the signal is complex.
 
@@ -234,21 +232,10 @@ def istft(
         raise EagerError(f"istft: expected a 2D or 3D tensor, got {input.ndim}D")
     frames = _Frames("istft", n_fft, hop_length, win_length, window, input)
     z = input if input.ndim == 3 else input.unsqueeze(0)
-    onesided = z.shape[1] != n_fft if onesided is None else onesided
-    if z.shape[1] != (n_fft // 2 + 1 if onesided else n_fft):
-        raise EagerError(
-            f"istft: expected the frequency dimension (3rd to the last) of the input "
-            f"tensor to match n_fft={n_fft} with onesided={onesided}, but got "
-            f"{z.shape[1]}"
-        )
-    z, norm = z.transpose(1, 2), "ortho" if normalized else None
-    if return_complex:
-        parts = fft.ifft(z, norm=norm)
-    else:  # the other half of the frequencies says the same
-        parts = fft.irfft(z[:, :, : n_fft // 2 + 1], n_fft, norm=norm)
+    parts = _frames_of(z, n_fft, normalized, onesided, return_complex)
     parts = parts * frames.window
     y = _overlapped(parts, frames.hop)
-    square = (frames.window * frames.window).expand(1, z.shape[1], n_fft)
+    square = (frames.window * frames.window).expand(1, parts.shape[1], n_fft)
     weights = _overlapped(square, frames.hop)
     start, total = n_fft // 2 if center else 0, y.shape[1]
     end = total - start if length is None else start + length
@@ -262,6 +249,23 @@ def istft(
     if end > total:
         y = F.pad(y, (0, end - total))
     return y if input.ndim == 3 else y.squeeze(0)
+
+
+def _frames_of(
+    z: Tensor, n: int, normalized: bool, onesided: Any, return_complex: bool
+) -> Any:
+    """The frames that have some Fourier transforms."""
+    onesided = z.shape[1] != n if onesided is None else onesided
+    if z.shape[1] != (n // 2 + 1 if onesided else n):
+        raise EagerError(
+            f"istft: expected the frequency dimension (3rd to the last) of the input "
+            f"tensor to match n_fft={n} with onesided={onesided}, but got {z.shape[1]}"
+        )
+    z, norm = z.transpose(1, 2), "ortho" if normalized else None
+    if return_complex:
+        return fft.ifft(z, norm=norm)
+    # The other half of the frequencies says the same.
+    return fft.irfft(z[:, :, : n // 2 + 1], n, norm=norm)
 
 
 def _overlapped(parts: Tensor, hop: int) -> Tensor:

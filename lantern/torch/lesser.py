@@ -1,0 +1,206 @@
+"""Functions that PyTorch has for older programs, or beside others like them."""
+
+import warnings
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from lantern.errors import EagerError
+from lantern.torch import creation, dtypes, spacing
+from lantern.torch.dtypes import as_numpy_dtype, category
+from lantern.torch.joining import stack
+from lantern.torch.tensor import Tensor, fresh
+from lantern.value import base
+
+__all__ = [
+    "batch_norm", "can_cast", "detach_", "dropout", "embedding", "frobenius_norm",
+    "frombuffer", "get_device", "instance_norm", "is_conj", "is_inference", "is_neg",
+    "is_same_size", "is_signed", "is_storage", "norm_except_dim", "nuclear_norm",
+    "range", "typename", "unsafe_split_with_sizes", "vander",
+]  # fmt: skip
+
+
+def can_cast(from_: Any, to: Any) -> bool:
+    """Whether values of a type may be written to a tensor of another."""
+    a, b = map(as_numpy_dtype, (from_, to))
+    return category(a) <= category(b)
+
+
+def detach_(input: Tensor) -> Any:
+    """Cut a tensor off what made it."""
+    return input.detach_()
+
+
+def frobenius_norm(input: Tensor, dim: Any, keepdim: bool = False) -> Any:
+    """The root of the sum of squares over axes."""
+    return input.norm(2, tuple(dim) if isinstance(dim, list | tuple) else dim, keepdim)
+
+
+def nuclear_norm(input: Tensor, keepdim: bool = False) -> Any:
+    """The sum of a matrix's singular values."""
+    return input.norm("nuc", keepdim=keepdim)
+
+
+def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Any:
+    """The norms of the parts along an axis; of all for -1."""
+    if dim == -1:
+        return v.norm(pow)
+    dims = tuple(i for i in np.arange(v.ndim).tolist() if i != dim % v.ndim)
+    return v.norm(pow, dims, True) if dims else v.abs()
+
+
+def frombuffer(
+    buffer: Any,
+    *,
+    dtype: Any,
+    count: int = -1,
+    offset: int = 0,
+    requires_grad: bool = False,
+) -> Tensor:
+    """The memory of a buffer as a tensor of one axis.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> frombuffer(bytearray([1, 0, 2, 0]), dtype=torch.int16)
+        tensor([1, 2], dtype=torch.int16)
+    """
+    array = np.frombuffer(buffer, as_numpy_dtype(dtype), count, offset)
+    return fresh(array).requires_grad_(requires_grad)
+
+
+def get_device(input: Tensor) -> int:
+    """The number of a tensor's device; -1 for the CPU."""
+    return input.get_device()
+
+
+def is_conj(input: Tensor) -> bool:
+    """False: conjugates are computed at once."""
+    return False
+
+
+def is_neg(input: Tensor) -> bool:
+    """False: negatives are computed at once."""
+    return False
+
+
+def is_inference(input: Tensor) -> bool:
+    """False: tensors do not know the mode that they were made in."""
+    return False
+
+
+def is_same_size(input: Tensor, other: Tensor) -> bool:
+    """Whether two shapes are one."""
+    return base(input).shape == base(other).shape
+
+
+def is_signed(input: Tensor) -> bool:
+    """Whether a tensor's type has negative numbers."""
+    return base(input).dtype.kind not in "ub"
+
+
+def is_storage(obj: Any) -> bool:
+    """False: memory is shown as a tensor."""
+    return False
+
+
+def embedding(
+    weight: Tensor,
+    indices: Tensor,
+    padding_idx: int = -1,
+    scale_grad_by_freq: bool = False,
+    sparse: bool = False,
+) -> Any:
+    """As ``nn.functional.embedding``, with its arguments in another order."""
+    padding = None if padding_idx < 0 else padding_idx
+    return _layers().embedding(
+        indices,
+        weight,
+        padding,
+        scale_grad_by_freq=scale_grad_by_freq,
+        sparse=sparse,
+    )
+
+
+def batch_norm(
+    input: Tensor,
+    weight: Any,
+    bias: Any,
+    running_mean: Any,
+    running_var: Any,
+    training: bool,
+    momentum: float,
+    eps: float,
+    cudnn_enabled: bool,
+) -> Any:
+    """As ``nn.functional.batch_norm``, with its arguments in another order."""
+    return _layers().batch_norm(
+        input, running_mean, running_var, weight, bias, training, momentum, eps
+    )
+
+
+def instance_norm(
+    input: Tensor,
+    weight: Any,
+    bias: Any,
+    running_mean: Any,
+    running_var: Any,
+    use_input_stats: bool,
+    momentum: float,
+    eps: float,
+    cudnn_enabled: bool,
+) -> Any:
+    """As ``nn.functional.instance_norm``, with its arguments in another order."""
+    return _layers().instance_norm(
+        input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps
+    )
+
+
+def dropout(input: Tensor, p: float, train: bool) -> Any:
+    """As ``nn.functional.dropout``."""
+    return _layers().dropout(input, p, train)
+
+
+def _layers() -> Any:
+    return import_module("lantern.torch.nn.functional")
+
+
+def range(start: Any, end: Any = None, step: Any = 1, **options: Any) -> Tensor:
+    """As ``arange``, with the end itself, of the default type."""
+    warnings.warn(
+        "torch.range is deprecated and will be removed in a future release because its "
+        "behavior is inconsistent with Python's range builtin. Instead, use "
+        "torch.arange, which produces values in [start, end).",
+        stacklevel=2,
+    )
+    start, end = (0, start) if end is None else (start, end)
+    if (end - start) * step < 0:
+        raise EagerError("upper bound and lower bound inconsistent with step sign")
+    count = int((end - start) / step + 1)
+    options.setdefault("dtype", dtypes.get_default_dtype())
+    return spacing.arange(count, **options) * step + start
+
+
+def typename(obj: Any) -> str:
+    """The name of an object's type; of a tensor with its type of elements."""
+    if isinstance(obj, Tensor):
+        return obj.type()
+    kind = obj if isinstance(obj, type) else type(obj)
+    module = kind.__module__.removeprefix("lantern.")
+    return (
+        kind.__qualname__ if module == "builtins" else f"{module}.{kind.__qualname__}"
+    )
+
+
+def unsafe_split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> Any:
+    """Parts along an axis, of some lengths."""
+    return input.split(list(split_sizes), dim)
+
+
+def vander(x: Tensor, N: Any = None, increasing: bool = False) -> Any:
+    """The powers of numbers, in rows; the highest first, or last."""
+    count = len(x) if N is None else N
+    if not count:
+        return creation.zeros(len(x), 0, dtype=x.dtype)
+    powers = np.arange(count) if increasing else np.arange(count)[::-1]
+    return stack([x**n for n in powers.tolist()], -1)
