@@ -34,6 +34,7 @@ from lantern.torch.results import with_out as _with_out
 from lantern.torch.settings import *
 from lantern.torch.spacing import *
 from lantern.torch.tensor import *
+from lantern.torch.version import __version__ as __version__
 
 _document("torch", globals() | _FUNCTIONS | _TYPES)
 _document("Tensor", vars(Tensor))
@@ -65,13 +66,12 @@ strided, contiguous_format, preserve_format, channels_last = (
     "torch.preserve_format",
     "torch.channels_last",
 )
-__version__ = "2.13.0+lantern"  # the one whose names these are
 
 # What is imported when it is asked for.
 _LAZY = (
     "accelerator amp backends compiler cuda distributed distributions fft func jit "
     "linalg multiprocessing nn optim profiler random serialization signal sparse "
-    "special testing utils"
+    "special testing utils version"
 ).split()
 _LAZY_FUNCTIONS = dict.fromkeys(
     (
@@ -107,6 +107,7 @@ globals().update(
             "fx": "programs are not written down here, they run.",
             "hub": "nothing is downloaded here.",
             "library": "operations with a rule are made with torch.autograd.Function.",
+            "overrides": "functions of tensors are not overridden here.",
             "masked": "there are no masked tensors here. Use torch.where.",
             "nested": "there are no nested tensors here. Pad, with a mask.",
             "onnx": "there are no ONNX files here. Save a state_dict().",
@@ -116,7 +117,7 @@ globals().update(
 )
 
 
-_lead(__name__, "functional tensor version")
+_lead(__name__, "functional tensor")
 globals()["fx"].wrap = lambda fn: fn  # it marks what is not to be written down
 
 

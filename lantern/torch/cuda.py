@@ -7,7 +7,12 @@ from typing import Any
 
 from lantern.errors import EagerError, MissingExtraError
 from lantern.tensor.namespace import find_device
+from lantern.torch import amp as amp
 from lantern.torch import dtypes
+from lantern.torch.paths import lead
+
+__path__: list[str] = []  # so that ``torch.cuda.amp`` can be imported
+lead(__name__, "amp", amp.__name__)
 
 __all__ = ["current_device", "device_count", "is_available"]
 
@@ -252,13 +257,9 @@ def stream(stream: Any) -> Any:
 
 
 def __getattr__(name: str) -> Any:
-    """Types such as ``FloatTensor``, and ``amp``, when they are asked for."""
+    """Types such as ``FloatTensor``, when they are asked for."""
     if name.endswith("Tensor"):
         from lantern.torch import legacy
 
         return legacy.on_gpu(name)
-    if name == "amp":
-        from lantern.torch import amp
-
-        return amp
     raise AttributeError(f"module 'torch.cuda' has no attribute {name!r}")

@@ -8,6 +8,7 @@ import numpy as np
 from lantern.errors import EagerError
 from lantern.namespace import namespace
 from lantern.torch import creation, draws, shaping
+from lantern.torch.dtypes import Size
 from lantern.torch.operators import in_memory
 from lantern.torch.places import address, beside
 from lantern.torch.tensor import Tensor, fresh
@@ -58,7 +59,7 @@ def resize_as_(self: Tensor, other: Tensor) -> Tensor:
 
 def new(self: Tensor, *data: Any, **options: Any) -> Tensor:
     """A new tensor of this one's type: of data, or of lengths of axes."""
-    if len(data) == 1 and not isinstance(data[0], int):
+    if len(data) == 1 and not isinstance(data[0], int | Size):
         return creation.tensor(data[0], dtype=self.dtype, device=self.device)
     return creation.empty(*data or (0,), dtype=self.dtype, device=self.device)
 

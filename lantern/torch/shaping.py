@@ -5,6 +5,7 @@ What PyTorch returns as a view is one here: it shows the memory of its operand.
 
 import itertools
 import math
+import operator
 from typing import Any
 
 import numpy as np
@@ -37,7 +38,7 @@ def lengths(shape: Any) -> tuple[int, ...]:
         shape = shape[0]
     if all(type(n) is int for n in shape):
         return tuple(shape)
-    return tuple(map(int, shape))
+    return tuple(map(operator.index, shape))
 
 
 def _resolved(array: Any, shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -12,6 +12,7 @@ from lantern.namespace import namespace
 from lantern.torch import creation, dtypes
 from lantern.torch.dtypes import Size
 from lantern.torch.methods import FUNCTIONS
+from lantern.torch.modes import is_enabled
 from lantern.torch.places import beside
 from lantern.torch.tensor import Tensor, fresh
 from lantern.value import base
@@ -153,6 +154,8 @@ def sparse_coo_tensor(
     """
     at = creation.as_tensor(indices, dtype=dtypes.int64)
     entries = creation.as_tensor(values, dtype=dtype)
+    if not is_enabled():
+        entries = entries.detach()
     if entries.requires_grad or options.get("requires_grad"):
         raise EagerError(
             "sparse_coo_tensor: entries are constants here. Use a dense tensor where "

@@ -174,6 +174,7 @@ torch.hann_window(5); torch.hamming_window(6, False, 0.5, 0.5); torch.kaiser_win
 torch.blackman_window(7, periodic=False); torch.bartlett_window(4); a.hardshrink(0.3)
 torch.result_type(tensor=k, other=2.5); torch.randint(high=5, size=(3,)).shape
 torch.norm_except_dim(q, 2, 0)
+a.new(a.size()).shape; a.new(2, 3).shape; a.new([1.0, 2.0]); a.view(4.0, 3)
 torch.ones(3).map_(torch.ones(3), lambda x, y: x + y); torch.typename(a)
 """
 SOURCES = [e.strip() for e in EXPRESSIONS.replace("\n", ";").split(";") if e.strip()]

@@ -107,6 +107,28 @@ def test_a_schedule_goes_as_pytorchs(source):
     np.testing.assert_allclose(flat(mine), flat(other), rtol=1e-8)
 
 
+def test_rows_that_were_read_are_moved_alone():
+    found = []
+    for torch in (ours, theirs):
+        table = torch.nn.Embedding(7, 3, sparse=True).double()
+        values = torch.from_numpy(np.sin(np.arange(21.0))).view(7, 3)
+        table.weight.data.copy_(values)
+        optimiser = torch.optim.SparseAdam(table.parameters(), lr=0.1)
+        for i in range(6):
+            optimiser.zero_grad()
+            (table(torch.tensor([i % 3, 5, (i * i) % 4])) ** 2).sum().backward()
+            optimiser.step()
+        state = optimiser.state_dict()
+        kept = {k: v for k, v in state["state"][0].items() if k != "step"}
+        found.append((table.weight.tolist(), {k: v.tolist() for k, v in kept.items()}))
+        with pytest.raises(ValueError, match="learning rate"):
+            torch.optim.SparseAdam(table.parameters(), lr=0)
+    np.testing.assert_allclose(found[0][0], found[1][0], rtol=1e-12)
+    assert found[0][1].keys() == found[1][1].keys()
+    for key, kept in found[0][1].items():
+        np.testing.assert_allclose(kept, found[1][1][key], rtol=1e-12)
+
+
 @pytest.mark.parametrize("source", [s for s in SOURCES if "maximize" not in s])
 def test_state_goes_on_where_it_was(source):
     first, second = Problem(ours, source), Problem(ours, source)

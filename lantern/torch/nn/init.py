@@ -1,6 +1,7 @@
 """Values that parameters start with, written in place."""
 
 import math
+import warnings
 from typing import Any
 
 import numpy as np
@@ -301,3 +302,27 @@ def sparse_(
     for j in range(columns):
         values[random.permutation(rows)[: math.ceil(sparsity * rows)], j] = 0
     return _filled(tensor, values)
+
+
+def _former(name: str) -> Any:
+    """A function by the name that it had when names did not tell what writes."""
+    function = globals()[f"{name}_"]
+
+    def former(*args: Any, **options: Any) -> Any:
+        warnings.warn(
+            f"`nn.init.{name}` is now deprecated in favor of `nn.init.{name}_`.",
+            FutureWarning,
+            stacklevel=2,
+        )
+        return function(*args, **options)
+
+    former.__name__ = former.__qualname__ = name
+    former.__doc__ = f"As ``{name}_``: an older name."
+    return former
+
+
+_FORMER = (
+    "constant dirac eye kaiming_normal kaiming_uniform normal orthogonal sparse "
+    "uniform xavier_normal xavier_uniform"
+).split()
+globals().update({name: _former(name) for name in _FORMER})

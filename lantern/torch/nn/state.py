@@ -153,7 +153,7 @@ class StateOf(Hooked):
             )
         missing: list[str] = []
         errors: list[str] = []
-        known = set()
+        known: set[str] = set()
         state_dict = _copied(state_dict)
         places = list(self._places(""))
         for path, module in places:

@@ -1,9 +1,11 @@
 """Optimisers with a step length for each element: from its gradients so far."""
 
+import math
 from typing import Any
 
 import numpy as np
 
+from lantern.errors import OptionError
 from lantern.torch.optim.adam import follow, follow_square
 from lantern.torch.optim.optimizer import (
     Optimizer,
@@ -14,7 +16,7 @@ from lantern.torch.optim.optimizer import (
 )
 from lantern.torch.tensor import Tensor, fresh
 
-__all__ = ["Adadelta", "Adagrad", "RMSprop"]
+__all__ = ["Adadelta", "Adagrad", "RMSprop", "SparseAdam"]
 
 
 class Adagrad(Optimizer):
@@ -214,3 +216,40 @@ class Adadelta(Optimizer):
         follow_square(moved, out, rho, root)
         out *= float(group["lr"])
         x -= out
+
+
+class SparseAdam(Optimizer):
+    """Adam, that moves and remembers only the rows of a table that were read.
+
+    Args:
+        params: tables, of which few rows have a gradient that is not 0.
+        lr: the step length.
+        betas: how much of the two means is kept at each step.
+        eps: is added to the root.
+        maximize: go up instead.
+    """
+
+    def __init__(
+        self,
+        params: Any,
+        lr: Any = 1e-3,
+        betas: Any = (0.9, 0.999),
+        eps: float = 1e-8,
+        maximize: bool = False,
+    ) -> None:
+        if not lr > 0:
+            raise OptionError(f"Invalid learning rate: {lr}")
+        checked(eps=eps, betas=betas)
+        options = {"lr": lr, "betas": betas, "eps": eps, "maximize": maximize}
+        super().__init__(params, options)
+
+    def _move(self, p: Tensor, x: Any, g: Any, state: Any, group: Any) -> None:
+        step, (first, second) = counted(state), group["betas"]
+        mean, square = kept(state, "exp_avg", p), kept(state, "exp_avg_sq", p)
+        rows = np.flatnonzero(g.reshape(len(g), -1).any(1))
+        g = g[rows]
+        mean[rows] += (g - mean[rows]) * (1 - first)
+        square[rows] += (g * g - square[rows]) * (1 - second)
+        root = np.sqrt(square[rows]) + group["eps"]
+        length = float(group["lr"]) * math.sqrt(1 - second**step) / (1 - first**step)
+        x[rows] -= length * mean[rows] / root

@@ -3,9 +3,17 @@
 import importlib as _importlib
 from typing import Any as _Any
 
+from lantern.torch.paths import absent as _absent
 from lantern.torch.paths import missing as _missing
 from lantern.torch.utils import data as data
 
+_absent(
+    __name__,
+    {
+        "cpp_extension": "nothing is compiled here.",
+        "model_zoo": "nothing is downloaded here.",
+    },
+)
 _LAZY = ("_pytree", "benchmark", "checkpoint", "tensorboard")
 
 

@@ -12,7 +12,21 @@ from lantern.torch.modes import enable_grad, is_grad_enabled
 from lantern.torch.tensor import Tensor, make
 from lantern.torch.versions import order
 
-__all__ = ["checkpoint", "checkpoint_sequential"]
+__all__ = [
+    "checkpoint",
+    "checkpoint_sequential",
+    "get_device_states",
+    "set_device_states",
+]
+
+
+def get_device_states(*args: Any) -> tuple[list[int], list[Any]]:
+    """Nothing: random numbers are drawn on the CPU, whatever the arguments lie on."""
+    return [], []
+
+
+def set_device_states(devices: Any, states: Any, *, device_type: Any = None) -> None:
+    """Has no effect: see ``get_device_states``."""
 
 
 class _Again(Function):
