@@ -81,6 +81,7 @@ _LAZY_FUNCTIONS = dict.fromkeys(
     "signal.frames",
 ) | {
     "autocast": "amp",
+    "range": "lesser",
     "is_autocast_enabled": "amp",
     "load": "saving",
     "save": "saving",

@@ -17,7 +17,7 @@ __all__ = [
     "batch_norm", "can_cast", "detach_", "dropout", "embedding", "frobenius_norm",
     "frombuffer", "get_device", "instance_norm", "is_conj", "is_inference", "is_neg",
     "is_same_size", "is_signed", "is_storage", "norm_except_dim", "nuclear_norm",
-    "range", "typename", "unsafe_split_with_sizes", "vander",
+    "typename", "unsafe_split_with_sizes", "vander",
 ]  # fmt: skip
 
 
@@ -62,7 +62,7 @@ def frombuffer(
 
     Example:
         >>> import lantern.torch as torch
-        >>> frombuffer(bytearray([1, 0, 2, 0]), dtype=torch.int16)
+        >>> torch.frombuffer(bytearray([1, 0, 2, 0]), dtype=torch.int16)
         tensor([1, 2], dtype=torch.int16)
     """
     array = np.frombuffer(buffer, as_numpy_dtype(dtype), count, offset)
@@ -166,7 +166,15 @@ def _layers() -> Any:
 
 
 def range(start: Any, end: Any = None, step: Any = 1, **options: Any) -> Tensor:
-    """As ``arange``, with the end itself, of the default type."""
+    """As ``arange``, with the end itself, of the default type, and a warning.
+
+    Example:
+        >>> import warnings
+        >>> import lantern.torch as torch
+        >>> with warnings.catch_warnings(action="ignore"):
+        ...     torch.range(1, 2, 0.5)
+        tensor([1.0000, 1.5000, 2.0000])
+    """
     warnings.warn(
         "torch.range is deprecated and will be removed in a future release because its "
         "behavior is inconsistent with Python's range builtin. Instead, use "

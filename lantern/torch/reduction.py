@@ -338,9 +338,7 @@ def vector_norm(
         axes(dim, x)
         return vector_norm(x.reshape(1), ord)
     z = call(norms.vector_norm, x, ord=ord, axis=axes(dim, x), keepdims=keepdim)
-    if ord == 0 and x.requires_grad:  # a count, which PyTorch tracks all the same
-        z = tracked_like(z, x.sum())
-    return z
+    return z if ord else tracked_like(z, x.sum())  # of a count it is 0
 
 
 def dist(input: Tensor, other: Tensor, p: Any = 2) -> Any:

@@ -110,13 +110,47 @@ def is_nonzero(self: Tensor) -> bool:
     return bool(self)
 
 
-def never(self: Tensor) -> bool:
-    """False: what is conjugate or negative was computed at once."""
+def is_conj(self: Tensor) -> bool:
+    """False: conjugates are computed at once.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.ones(1).is_conj()
+        False
+    """
+    return False
+
+
+def is_neg(self: Tensor) -> bool:
+    """False: negatives are computed at once.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> (-torch.ones(1)).is_neg()
+        False
+    """
+    return False
+
+
+def is_inference(self: Tensor) -> bool:
+    """False: tensors do not know the mode that they were made in.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.ones(1).is_inference()
+        False
+    """
     return False
 
 
 def map_(self: Tensor, tensor: Tensor, callable: Any) -> Tensor:
-    """Replace each element by a function of it and another tensor's."""
+    """Replace each element by a function of it and another tensor's.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.ones(2).map_(torch.tensor([3.0, 4.0]), lambda a, b: a + b)
+        tensor([4., 5.])
+    """
     if self.requires_grad or tensor.requires_grad:
         raise EagerError("Can't call map_() on Variable that requires grad.")
     array = in_memory(self)
@@ -157,8 +191,9 @@ def is_shared(self: Tensor) -> bool:
 METHODS: dict[str, Any] = {
     f.__name__: f
     for f in (
-        fill_diagonal_, is_nonzero, is_set_to, is_shared, map_, new, resize_,
-        resize_as_, share_memory_, storage, storage_offset, stride,
+        fill_diagonal_, is_conj, is_inference, is_neg, is_nonzero, is_set_to,
+        is_shared, map_, new, resize_, resize_as_, share_memory_, storage,
+        storage_offset, stride,
     )
 }  # fmt: skip
 METHODS |= {
@@ -166,9 +201,6 @@ METHODS |= {
     for name in "squeeze swapaxes swapdims t transpose unsqueeze".split()
 }
 METHODS |= {
-    "is_conj": never,
-    "is_inference": never,
-    "is_neg": never,
     "bernoulli": draws.bernoulli,
     "multinomial": draws.multinomial,
     "untyped_storage": storage,

@@ -16,6 +16,7 @@ from lantern.tensor import manipulation
 from lantern.torch import dtypes
 from lantern.torch.operators import as_view, in_memory, mismatch, unary
 from lantern.torch.reduction import axis_of
+from lantern.torch.showing import repeated
 from lantern.torch.tensor import Tensor, fresh
 from lantern.torch.versions import owner
 from lantern.value import base
@@ -25,7 +26,6 @@ _permute = unary(manipulation.permute_dims)
 _swap_last = unary(manipulation.matrix_transpose)
 _squeeze = unary(manipulation.squeeze)
 _expand_dims = unary(manipulation.expand_dims)
-_broadcast = unary(manipulation.broadcast_to)
 _read = unary(ours._getitem)
 
 
@@ -243,7 +243,7 @@ def expand(input: Tensor, *sizes: Any, size: Any = None) -> Any:
                 f"({n}) at non-singleton dimension {i + new}.  Target sizes: "
                 f"{list(sizes)}.  Tensor sizes: {list(shape)}"
             )
-    change = _reshape if math.prod(full) == math.prod(shape) else _broadcast
+    change = _reshape if math.prod(full) == math.prod(shape) else repeated
     return as_view(change(input, full), input)
 
 

@@ -13,7 +13,7 @@ from lantern.torch.operators import as_view, in_memory, unary
 from lantern.torch.tensor import Tensor
 from lantern.value import UNTRACKED, Rule, Value, base
 
-__all__ = ["alone", "shown", "strided", "view_if_shared"]
+__all__ = ["alone", "in_place_of", "repeated", "shown", "strided", "view_if_shared"]
 
 
 @linear
@@ -34,7 +34,25 @@ def _shown(x: Any, /, show: Callable[[Any], Any]) -> Rule:
     yield scatter(z_bar, places, (size,)).reshape(shape)
 
 
-_show = unary(_shown)
+@linear
+def _expanded(x: Any, /, shape: Any) -> Rule:
+    """x repeated along axes, as a view also where a copy would take less time.
+
+    Shapes:
+        x: (...); result: shape
+
+    Rule:
+        x_bar = z_bar, summed over what was repeated
+    """
+    if isinstance(x, Value):
+        z = _expanded(x, shape=shape)
+    else:
+        z = namespace(x).module.broadcast_to(x, shape)
+    z_bar = yield (z, x := None, z := None)[0]
+    yield z_bar
+
+
+_show, repeated = unary(_shown), unary(_expanded)
 
 
 def shown(input: Tensor, show: Callable[[Any], Any]) -> Any:

@@ -75,6 +75,7 @@ CASES = {
     "match": (windows._match, (draw(2, 3, 5, 6), draw(2, 4, *STEPS)), FORM),
     "sum_windows": (windows._sum_windows, (draw(2, 3, 5, 6),), FORM),
     "independent": (comparing._independent, (draw(2, 3),), {"value": np.ones((2, 3))}),
+    "expanded": (showing._expanded, (draw(3, 1),), {"shape": (2, 3, 4)}),
     "shown": (
         showing._shown,
         (draw(3, 4),),

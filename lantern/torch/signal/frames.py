@@ -27,14 +27,26 @@ __all__ = [
 def bartlett_window(
     window_length: int, periodic: bool = True, **options: Any
 ) -> Tensor:
-    """A triangle; periodic: without its last 0."""
+    """A triangle; periodic: without its last 0.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.bartlett_window(4)
+        tensor([0.0000, 0.5000, 1.0000, 0.5000])
+    """
     return _window(windows.bartlett, window_length, periodic, options)
 
 
 def blackman_window(
     window_length: int, periodic: bool = True, **options: Any
 ) -> Tensor:
-    """Blackman's window; periodic: without its last element."""
+    """Blackman's window; periodic: without its last element.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.blackman_window(4)
+        tensor([-1.3878e-17,  3.4000e-01,  1.0000e+00,  3.4000e-01])
+    """
     return _window(windows.blackman, window_length, periodic, options)
 
 
@@ -42,7 +54,8 @@ def hann_window(window_length: int, periodic: bool = True, **options: Any) -> Te
     """Hann's window; periodic: without its last 0.
 
     Example:
-        >>> hann_window(4)
+        >>> import lantern.torch as torch
+        >>> torch.hann_window(4)
         tensor([0.0000, 0.5000, 1.0000, 0.5000])
     """
     return _window(windows.hann, window_length, periodic, options)
@@ -55,7 +68,13 @@ def hamming_window(
     beta: float = 0.46,
     **options: Any,
 ) -> Tensor:
-    """``alpha - beta cos``; periodic: without its last element."""
+    """``alpha - beta cos``; periodic: without its last element.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.hamming_window(4)
+        tensor([0.0800, 0.5400, 1.0000, 0.5400])
+    """
     shape = {"a": [alpha, beta]}
     return _window(windows.general_cosine, window_length, periodic, options | shape)
 
@@ -63,7 +82,13 @@ def hamming_window(
 def kaiser_window(
     window_length: int, periodic: bool = True, beta: float = 12.0, **options: Any
 ) -> Tensor:
-    """Kaiser's window; periodic: without its last element."""
+    """Kaiser's window; periodic: without its last element.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.kaiser_window(4)
+        tensor([5.2773e-05, 2.1567e-01, 1.0000e+00, 2.1567e-01])
+    """
     shape = {"beta": beta}
     return _window(windows.kaiser, window_length, periodic, options | shape)
 
@@ -163,7 +188,7 @@ def stft(
 
     Example:
         >>> import lantern.torch as torch
-        >>> stft(torch.ones(8), 4, return_complex=True).abs()
+        >>> torch.stft(torch.ones(8), 4, return_complex=True).abs()
         tensor([[4., 4., 4., 4., 4., 4., 4., 4., 4.],
                 [0., 0., 0., 0., 0., 0., 0., 0., 0.],
                 [0., 0., 0., 0., 0., 0., 0., 0., 0.]])
@@ -217,7 +242,7 @@ def istft(
     Example:
         >>> import lantern.torch as torch
         >>> x = torch.arange(8.0)
-        >>> istft(stft(x, 4, return_complex=True), 4)
+        >>> torch.istft(torch.stft(x, 4, return_complex=True), 4)
         tensor([0., 1., 2., 3., 4., 5., 6., 7.])
 
     References:

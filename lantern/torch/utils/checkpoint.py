@@ -21,12 +21,23 @@ __all__ = [
 
 
 def get_device_states(*args: Any) -> tuple[list[int], list[Any]]:
-    """Nothing: random numbers are drawn on the CPU, whatever the arguments lie on."""
+    """Nothing: random numbers are drawn on the CPU, whatever the arguments lie on.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.utils.checkpoint.get_device_states(torch.ones(1))
+        ([], [])
+    """
     return [], []
 
 
 def set_device_states(devices: Any, states: Any, *, device_type: Any = None) -> None:
-    """Has no effect: see ``get_device_states``."""
+    """Has no effect: see ``get_device_states``.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.utils.checkpoint.set_device_states([], [])
+    """
 
 
 class _Again(Function):
