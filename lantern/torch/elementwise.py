@@ -63,15 +63,9 @@ _SAME_TYPE = {
     "square": arithmetic.square,
 }
 _SYNONYMS = {
-    "absolute": "abs",
-    "arccos": "acos",
-    "arccosh": "acosh",
-    "arcsin": "asin",
-    "arcsinh": "asinh",
-    "arctan": "atan",
-    "arctanh": "atanh",
-    "negative": "neg",
-}
+    "absolute": "abs", "arccos": "acos", "arccosh": "acosh", "arcsin": "asin",
+    "arcsinh": "asinh", "arctan": "atan", "arctanh": "atanh", "negative": "neg",
+}  # fmt: skip
 functions: dict[str, Any] = {
     **{name: unary(op, floating=True) for name, op in _FLOATING.items()},
     **{name: unary(op) for name, op in _SAME_TYPE.items()},
@@ -116,14 +110,22 @@ functions |= {
 _SYNONYMS |= {"arctan2": "atan2"}
 
 
-def add(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
-    """``input + alpha * other``."""
+def add(
+    input: Any, other: Any, former: Any = None, *, alpha: Any = 1, out: Any = None
+) -> Any:
+    """``input + alpha * other``; formerly ``add(input, alpha, other)``."""
+    if former is not None:
+        alpha, other = other, former
     z = input + (other if alpha == 1 else other * alpha)
     return z if out is None else into(z, out)
 
 
-def sub(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
-    """``input - alpha * other``."""
+def sub(
+    input: Any, other: Any, former: Any = None, *, alpha: Any = 1, out: Any = None
+) -> Any:
+    """``input - alpha * other``; formerly ``sub(input, alpha, other)``."""
+    if former is not None:
+        alpha, other = other, former
     z = input - (other if alpha == 1 else other * alpha)
     return z if out is None else into(z, out)
 
@@ -276,13 +278,21 @@ def lerp(input: Any, end: Any, weight: Any) -> Any:
     return input + (end - input) * weight
 
 
-def addcmul(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Any:
-    """``input + value * tensor1 * tensor2``."""
+def addcmul(
+    input: Any, tensor1: Any, tensor2: Any, former: Any = None, *, value: Any = 1
+) -> Any:
+    """``input + value * tensor1 * tensor2``; formerly the value came second."""
+    if former is not None:
+        value, tensor1, tensor2 = tensor1, tensor2, former
     return input + tensor1 * tensor2 * value
 
 
-def addcdiv(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Any:
-    """``input + value * tensor1 / tensor2``."""
+def addcdiv(
+    input: Any, tensor1: Any, tensor2: Any, former: Any = None, *, value: Any = 1
+) -> Any:
+    """``input + value * tensor1 / tensor2``; formerly the value came second."""
+    if former is not None:
+        value, tensor1, tensor2 = tensor1, tensor2, former
     return input + tensor1 / tensor2 * value
 
 

@@ -3,6 +3,7 @@
 from typing import Any
 
 from lantern.torch import linalg
+from lantern.torch.linalg.elimination import lu_unpack
 from lantern.torch.results import named
 from lantern.torch.tensor import Tensor
 
@@ -11,6 +12,29 @@ def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> Any:
     """The factors U, S and V of a matrix, as ``U @ diag(S) @ V.mH``."""
     u, s, vh = linalg.svd(input, full_matrices=not some)
     return _Factors(u, s, vh.mH)
+
+
+def lu(A: Tensor, pivot: bool = True, get_infos: bool = False) -> Any:
+    """As ``linalg.lu_factor``; with infos, 0 where no pivot is 0.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.lu(torch.tensor([[2.0]]))[0]
+        tensor([[2.]])
+    """
+    both, pivots, info = linalg.lu_factor_ex(A, pivot=pivot)
+    return (both, pivots, info) if get_infos else (both, pivots)
+
+
+def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Any:
+    """As ``linalg.lu_solve``, with its arguments in another order.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.lu_solve(torch.tensor([[6.0]]), *torch.lu(torch.tensor([[2.0]])))
+        tensor([[3.]])
+    """
+    return linalg.lu_solve(LU_data, LU_pivots, b)
 
 
 def logdet(input: Tensor) -> Any:
@@ -29,4 +53,7 @@ def qr(input: Tensor, some: bool = True) -> Any:
 
 
 _Factors = named("svd", "U S V")
-functions: dict[str, Any] = {f.__name__: f for f in (cholesky, logdet, qr, svd)}
+functions: dict[str, Any] = {
+    f.__name__: f for f in (cholesky, logdet, lu, lu_solve, qr, svd)
+}
+functions["lu_unpack"] = lu_unpack

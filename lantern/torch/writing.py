@@ -288,14 +288,18 @@ def in_place(name: str, function: Any) -> Any:
     return method
 
 
-def add_(self: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
-    """Add ``alpha * other``, in the tensor's own memory."""
+def add_(self: Tensor, other: Any, former: Any = None, *, alpha: Any = 1) -> Tensor:
+    """Add ``alpha * other``, in the tensor's own memory; formerly alpha came first."""
+    if former is not None:
+        alpha, other = other, former
     self += other if alpha == 1 else other * alpha
     return self
 
 
-def sub_(self: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
-    """Subtract ``alpha * other``, in the tensor's own memory."""
+def sub_(self: Tensor, other: Any, former: Any = None, *, alpha: Any = 1) -> Tensor:
+    """Subtract ``alpha * other``, in its own memory; formerly alpha came first."""
+    if former is not None:
+        alpha, other = other, former
     self -= other if alpha == 1 else other * alpha
     return self
 

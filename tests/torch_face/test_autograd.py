@@ -535,6 +535,23 @@ def uncollected():
     gc.enable()
 
 
+def test_gradients_of_several_cotangents_at_once():
+    found = []
+    for torch in (ours, theirs):
+        x = torch.tensor([1.0, 2.0], requires_grad=True)
+        w = torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+        y = torch.stack([x.prod(), (x * x).sum()])
+        (z,) = torch.autograd.grad(y, x, w, is_grads_batched=True, create_graph=True)
+        z.sum().backward()
+        found.append((z.tolist(), x.grad.tolist()))
+    assert found[0] == found[1]
+
+
+def test_hooks_on_what_rules_save_are_refused_in_words():
+    with pytest.raises(AttributeError, match="checkpoint"):
+        ours.autograd.graph.saved_tensors_hooks
+
+
 def test_a_dropped_branch_is_freed_at_once(uncollected):
     x = ours.randn(1000, requires_grad=True)
     y = (x * 2).exp()

@@ -194,7 +194,9 @@ torch.randint(low=0, high=5, size=(2,)).shape; torch.randperm(n=5).shape
 torch.multinomial(input=p.detach(), num_samples=2, replacement=True).shape
 torch.normal(mean=0.0, std=1.0, size=(2, 3)).shape; p.detach().multinomial(1).shape
 torch.linalg.solve(A=q, B=v); torch.linalg.svd(A=q, full_matrices=False)[1]
-torch.linalg.inv(A=q)
+torch.linalg.inv(A=q); torch.add(a, 0.5, b); a.add(2, b); torch.sub(a, 2, b)
+torch.addcmul(a, 2, b, p); torch.addcdiv(a, 2, b, p); a.clone().addcdiv_(2, b, p)
+a.clone().addcmul_(-1, b, p); a.clone().add_(0.5, b); a.clone().sub_(2, b)
 """
 SOURCES = [e.strip() for e in KEYWORDS.replace("\n", ";").split(";") if e.strip()]
 

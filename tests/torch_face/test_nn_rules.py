@@ -6,6 +6,7 @@ import pytest
 from lantern.op import registry
 from lantern.testing import check_grads
 from lantern.torch import comparing, showing
+from lantern.torch.linalg import elimination
 from lantern.torch.nn import rules, windows
 
 random = np.random.default_rng(1)
@@ -76,6 +77,11 @@ CASES = {
     "sum_windows": (windows._sum_windows, (draw(2, 3, 5, 6),), FORM),
     "independent": (comparing._independent, (draw(2, 3),), {"value": np.ones((2, 3))}),
     "expanded": (showing._expanded, (draw(3, 1),), {"shape": (2, 3, 4)}),
+    "triangles": (
+        elimination._triangles,
+        (np.diag([4.0, 3.0, 2.0]) + 0.1 * draw(2, 3, 3),),
+        {},
+    ),
     "shown": (
         showing._shown,
         (draw(3, 4),),

@@ -4,21 +4,24 @@ import importlib
 from collections.abc import Sequence
 from typing import Any
 
-from lantern.errors import EagerError, MissingRuleError
+from lantern.errors import EagerError
 from lantern.torch.autograd.function import Function as Function
 from lantern.torch.autograd.function import once_differentiable as once_differentiable
 from lantern.torch.gradients import anomaly, run_backward, seeds_of
+from lantern.torch.joining import stack
 from lantern.torch.modes import enable_grad as enable_grad
 from lantern.torch.modes import no_grad as no_grad
 from lantern.torch.modes import set_grad_enabled as set_grad_enabled
 from lantern.torch.passes import one_pass, propagate
-from lantern.torch.paths import lead, missing
+from lantern.torch.paths import absent, lead, missing
 from lantern.torch.tensor import Tensor, torch_face
 from lantern.value import UNTRACKED, zeros_like
 
 __all__ = ["Function", "backward", "enable_grad", "grad", "no_grad"]
 
 lead(__name__, "grad_mode variable")
+_RULES = "rules hold what they save. Use torch.utils.checkpoint to save less."
+globals().update(absent(__name__, {"graph": _RULES}))
 
 
 class _Variables(type):
@@ -68,6 +71,14 @@ def backward(
     run_backward(outputs, gradients, retain_graph, create_graph, inputs)
 
 
+def _of_rows(outputs: Any, inputs: Any, gradients: Any, options: Any) -> Any:
+    """The gradients of each row of cotangents, joined."""
+    rows = zip(*gradients, strict=True)
+    found = [grad(outputs, inputs, row, True, *options) for row in rows]
+    columns = zip(*found, strict=True)
+    return tuple(None if part[0] is None else stack(part) for part in columns)
+
+
 def grad(
     outputs: Tensor | Sequence[Tensor],
     inputs: Tensor | Sequence[Tensor],
@@ -89,7 +100,7 @@ def grad(
         create_graph: whether the gradients can be differentiated themselves.
         only_inputs: has no effect.
         allow_unused: whether an input may be independent of the outputs (None then).
-        is_grads_batched: not supported.
+        is_grads_batched: whether the cotangents are several, along a first axis.
         materialize_grads: give zeros in place of None.
 
     Raises:
@@ -101,11 +112,10 @@ def grad(
         >>> torch.autograd.grad(x * x, x)
         (tensor(6.),)
     """
-    if is_grads_batched:
-        raise MissingRuleError(
-            "grad: is_grads_batched is not supported. Take one gradient after another."
-        )
     outputs, inputs = _row(outputs), _row(inputs)
+    if is_grads_batched:
+        options = (create_graph, only_inputs, allow_unused, False, materialize_grads)
+        return _of_rows(outputs, inputs, _row(grad_outputs), options)
     retain = create_graph if retain_graph is None else retain_graph
     if any(x.prompt is UNTRACKED for x in inputs):
         raise EagerError("One of the differentiated Tensors does not require grad")
@@ -163,6 +173,6 @@ def __getattr__(name: str) -> Any:
     """A part that is imported when it is asked for; else the nearest name there is."""
     if name in ("gradcheck", "gradgradcheck"):
         return getattr(importlib.import_module("lantern.torch.autograd.checking"), name)
-    if name in ("forward_ad", "functional", "graph", "profiler"):
+    if name in ("forward_ad", "functional", "profiler"):
         return importlib.import_module(f"lantern.torch.autograd.{name}")
     raise missing("module 'torch.autograd'", name, globals())

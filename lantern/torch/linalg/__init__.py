@@ -1,6 +1,8 @@
 """Linear algebra: ``torch.linalg``."""
 
 from lantern.torch.documented import document as _document
+from lantern.torch.linalg.elimination import *
+from lantern.torch.linalg.elimination import __all__ as _elimination
 from lantern.torch.linalg.matrices import *
 from lantern.torch.linalg.matrices import __all__ as _matrices
 from lantern.torch.linalg.solutions import *
@@ -11,7 +13,7 @@ _document("linalg", globals())
 globals().update(
     {
         name: _with_out(globals()[name])
-        for name in (*_matrices, *_solutions)
+        for name in (*_elimination, *_matrices, *_solutions)
         if name != "LinAlgError"
     }
 )
