@@ -13,6 +13,7 @@ from lantern.torch.paths import lead
 
 __path__: list[str] = []  # so that ``torch.cuda.amp`` can be imported
 lead(__name__, "amp", amp.__name__)
+_initialized = False  # reversible networks ask before they keep a GPU's random state
 
 __all__ = ["current_device", "device_count", "is_available"]
 

@@ -363,17 +363,15 @@ def softmax(input: Tensor, dim: Any, dtype: Any = None) -> Any:
         input: (..., n, ...); result: (..., n, ...)
     """
     input = _typed(input, dtype)
-    return _softmax(input, _one_axis(dim, input)) if _full(input) else input.clone()
+    full = input.primal.size
+    return _softmax(input, _one_axis(dim, input)) if full else input.clone()
 
 
 def log_softmax(input: Tensor, dim: Any, dtype: Any = None) -> Any:
     """The logarithm of ``softmax``."""
     input = _typed(input, dtype)
-    return _log_softmax(input, _one_axis(dim, input)) if _full(input) else input.clone()
-
-
-def _full(input: Tensor) -> bool:
-    return bool(input.primal.size)
+    full = input.primal.size
+    return _log_softmax(input, _one_axis(dim, input)) if full else input.clone()
 
 
 def softmin(input: Tensor, dim: Any = None, dtype: Any = None) -> Any:
@@ -382,7 +380,9 @@ def softmin(input: Tensor, dim: Any = None, dtype: Any = None) -> Any:
 
 
 def _typed(input: Tensor, dtype: Any) -> Any:
-    return input if dtype is None else cast(input, as_numpy_dtype(dtype))
+    x = input if dtype is None else cast(input, as_numpy_dtype(dtype))
+    in_rows = type(x.primal) is not np.ndarray or x.primal.flags.c_contiguous
+    return x if in_rows else x.contiguous()
 
 
 def _one_axis(dim: Any, input: Tensor) -> int:

@@ -16,7 +16,7 @@ from lantern.tensor import manipulation
 from lantern.torch import dtypes
 from lantern.torch.operators import as_view, in_memory, mismatch, unary
 from lantern.torch.reduction import axis_of
-from lantern.torch.showing import repeated
+from lantern.torch.showing import laid_in_rows, repeated
 from lantern.torch.tensor import Tensor, fresh
 from lantern.torch.versions import owner
 from lantern.value import base
@@ -72,6 +72,9 @@ def view(input: Tensor, *shape: Any, size: Any = None, dtype: Any = None) -> Any
     array = base(in_memory(input))
     shape = _resolved(array, lengths(shape))
     if not array.flags.c_contiguous and owner(array.reshape(shape)) is not owner(array):
+        del array
+        if laid_in_rows(input):
+            return as_view(_reshape(input, shape), input)
         raise EagerError(
             "view size is not compatible with input tensor's size and stride (at least "
             "one dimension spans across two contiguous subspaces). Use .reshape(...) "

@@ -1,6 +1,7 @@
 """Results that show the memory of an operand, and results that must not."""
 
 import math
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -9,11 +10,19 @@ import numpy as np
 from lantern.namespace import namespace
 from lantern.op import linear
 from lantern.tensor.indexing import scatter
-from lantern.torch.operators import as_view, in_memory, unary
+from lantern.torch.operators import as_view, in_memory, unary, views_of
 from lantern.torch.tensor import Tensor
 from lantern.value import UNTRACKED, Rule, Value, base
 
-__all__ = ["alone", "in_place_of", "repeated", "shown", "strided", "view_if_shared"]
+__all__ = [
+    "alone",
+    "in_place_of",
+    "laid_in_rows",
+    "repeated",
+    "shown",
+    "strided",
+    "view_if_shared",
+]
 
 
 @linear
@@ -79,6 +88,18 @@ def view_if_shared(z: Any, input: Tensor) -> Any:
 
 def _all(a: Any) -> Any:
     return a[...]
+
+
+def laid_in_rows(x: Tensor) -> bool:
+    """Lay a result in rows, as PyTorch has laid it at once; False if others see it.
+
+    NumPy's functions have their results in the order of their operands.
+    """
+    seen = x.viewed is not None or any(view() for view in views_of(x).values())
+    if seen or sys.getrefcount(x.primal) > 2:
+        return False
+    x.primal = namespace(x.primal).ascontiguousarray(x.primal)
+    return True
 
 
 def in_place_of(z: Any, array: Any, input: Tensor) -> Any:

@@ -7,6 +7,7 @@ import threading
 import pytest
 
 import lantern.torch as ours
+from tests.torch_face.compared import assert_same, plain
 
 theirs = pytest.importorskip("torch", reason="the peer that this face is compared with")
 
@@ -120,6 +121,39 @@ def test_a_plain_write_is_seen_where_pytorch_shows_it(source):
         y[...] = 7
         found.append((seen, x.tolist(), y.tolist()))
     assert found[0] == found[1]
+
+
+# Results that PyTorch lays in rows, whatever the order of the operands' memory.
+LAID = """
+torch.cat([x.T, x.T]); torch.stack([x.T, x.T]); torch.einsum('ij,kj->ki', x, x)
+x[None].permute(2, 1, 0).sum(1); x.T.softmax(-1); x.T.log_softmax(0); x.T.cumsum(0)
+x.T.masked_fill(x.T > 3, 0); x.T.index_select(0, torch.tensor([1, 0])); x.T.tril()
+"""
+IN_ROWS = [e.strip() for e in LAID.replace("\n", ";").split(";") if e.strip()]
+
+
+@pytest.mark.parametrize("tracked", [False, True], ids=["plain", "tracked"])
+@pytest.mark.parametrize("source", IN_ROWS)
+def test_a_result_can_be_viewed_in_another_shape(source, tracked):
+    found = []
+    for torch in (ours, theirs):
+        x = torch.arange(12.0).view(3, 4).requires_grad_(tracked)
+        y = eval(source, {"torch": torch, "x": x})
+        z = y.view(-1)
+        z *= 2
+        found.append((plain(y), plain(z)))
+    assert_same(*map(list, found))
+
+
+def test_a_result_that_others_see_stays_where_it_is():
+    for torch in (ours, theirs):
+        with pytest.raises(RuntimeError, match="view size is not compatible"):
+            torch.ones(3, 4).T.view(12)
+    y = ours.cat([ours.ones(3, 4).T])
+    part = y[0]
+    with pytest.raises(RuntimeError, match="view size is not compatible"):
+        y.view(12)
+    assert part.tolist() == [1.0] * 3
 
 
 def test_an_axis_of_length_1_has_a_step_as_well():
