@@ -95,7 +95,9 @@ def laid_in_rows(x: Tensor) -> bool:
 
     NumPy's functions have their results in the order of their operands.
     """
-    seen = x.viewed is not None or any(view() for view in views_of(x).values())
+    seen = x.viewed is not None or any(
+        view() is not None for view in views_of(x).values()
+    )
     if seen or sys.getrefcount(x.primal) > 2:
         return False
     x.primal = namespace(x.primal).ascontiguousarray(x.primal)

@@ -67,6 +67,15 @@ def of_what_stands_still(torch, fw):
         return fw.unpack_dual(x), fw.unpack_dual(d.detach()).tangent is None
 
 
+def of_the_tangent_itself(torch, fw):
+    x, t = at(torch)
+    with fw.dual_level():
+        d = fw.make_dual(x, t)
+        was = fw.unpack_dual(d).tangent is t
+        d *= 2
+        return was, fw.unpack_dual(d).tangent.clone()
+
+
 def after_the_level(torch, fw):
     x, t = at(torch)
     with fw.dual_level():
@@ -102,7 +111,7 @@ def of_a_function(torch, fw):
 
 PROGRAMS = [
     of_elements, of_layers, of_writes, of_parameters, of_what_stands_still,
-    after_the_level, and_back, of_a_function,
+    of_the_tangent_itself, after_the_level, and_back, of_a_function,
 ]  # fmt: skip
 
 
@@ -159,3 +168,26 @@ def test_what_cannot_be_is_refused(source):
             eval(source, {"fw": fw, "x": at(torch)[0], "inside": inside})
         classes.append(issubclass(caught.type, ValueError))
     assert classes[0] == classes[1]
+
+
+@pytest.mark.parametrize("factor", [1.0, 1.01])
+def test_tangents_are_checked(factor):
+    for torch in (ours, theirs):
+
+        class Square(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.x = x
+                return x * x
+
+            @staticmethod
+            def jvp(ctx, x_dot):
+                return 2 * factor * x_dot * ctx.x
+
+        x = torch.tensor([1.0, 2.0], dtype=torch.float64, requires_grad=True)
+        options = {"check_forward_ad": True, "check_backward_ad": False}
+        options |= {"check_undefined_grad": False, "check_batched_grad": False}
+        found = torch.autograd.gradcheck(
+            Square.apply, (x,), raise_exception=False, **options
+        )
+        assert found is (factor == 1)

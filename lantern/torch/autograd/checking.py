@@ -7,6 +7,7 @@ import numpy as np
 
 from lantern.errors import EagerError
 from lantern.torch import autograd
+from lantern.torch.autograd import forward_ad
 from lantern.torch.modes import enable_grad, no_grad
 from lantern.torch.places import on_host
 from lantern.torch.tensor import Tensor, fresh
@@ -31,6 +32,38 @@ def _difference(call: Any, x: Tensor, place: Any, eps: float) -> Any:
     return [(a - b) / (2 * eps) for a, b in zip(*found, strict=True)]
 
 
+def _back(func: Any, inputs: Any, x: Tensor, rows: Any) -> list[Any]:
+    """The derivatives of the results by one input, row by row."""
+    found = []
+    outputs = [z for z in _row(func(*inputs)) if z.requires_grad]
+    for z, row in zip(outputs, rows, strict=True):
+        known = np.zeros_like(row)
+        for place in np.ndindex(base(z).shape):
+            seed = np.zeros_like(base(z))
+            seed[place] = 1
+            (g,) = autograd.grad(
+                z, x, fresh(seed), retain_graph=True, allow_unused=True
+            )
+            known[place] = 0 if g is None else on_host(base(g))
+        found.append(known)
+    return found
+
+
+def _forth(func: Any, inputs: Any, x: Tensor, rows: Any) -> list[Any]:
+    """The derivatives of the results by one input, column by column."""
+    found = [np.zeros_like(row) for row in rows]
+    for place in np.ndindex(base(x).shape):
+        tangent = np.zeros_like(base(x))
+        tangent[place] = 1
+        with forward_ad.dual_level():
+            moved = forward_ad.make_dual(x.detach(), fresh(tangent))
+            outputs = _row(func(*[moved if y is x else y for y in inputs]))
+            for known, z in zip(found, outputs, strict=True):
+                z_dot = forward_ad.unpack_dual(z).tangent
+                known[(..., *place)] = 0 if z_dot is None else on_host(base(z_dot))
+    return found
+
+
 def gradcheck(
     func: Callable[..., Any],
     inputs: Any,
@@ -39,6 +72,8 @@ def gradcheck(
     atol: float = 1e-5,
     rtol: float = 1e-3,
     raise_exception: bool = True,
+    check_forward_ad: bool = False,
+    check_backward_ad: bool = True,
     **options: Any,
 ) -> bool:
     """Whether the gradients of a function are what differences of it suggest.
@@ -51,6 +86,8 @@ def gradcheck(
         atol: the absolute tolerance.
         rtol: the relative tolerance.
         raise_exception: whether to raise instead of giving False.
+        check_forward_ad: whether to compare tangents, too.
+        check_backward_ad: whether to compare gradients.
         options: have no effect.
 
     Raises:
@@ -71,16 +108,11 @@ def gradcheck(
             changes = _difference(lambda: func(*inputs), x, place, eps)
             for row, change in zip(rows, changes, strict=False):
                 row[(..., *place)] = change
-        for which, (z, row) in enumerate(zip(outputs, rows, strict=True)):
-            known = np.zeros_like(row)
-            for place in np.ndindex(base(z).shape):
-                seed = np.zeros_like(base(z))
-                seed[place] = 1
-                (g,) = autograd.grad(
-                    z, x, fresh(seed), retain_graph=True, allow_unused=True
-                )
-                known[place] = 0 if g is None else on_host(base(g))
-            if not np.allclose(known, row, rtol, atol):
+        for way, asked in ((_back, check_backward_ad), (_forth, check_forward_ad)):
+            found = way(func, inputs, x, rows) if asked else rows
+            for which, (known, row) in enumerate(zip(found, rows, strict=True)):
+                if np.allclose(known, row, rtol, atol):
+                    continue
                 if not raise_exception:
                     return False
                 raise EagerError(

@@ -111,7 +111,9 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: Any = None) -> Tensor:
         )
     x = track("make_dual", numpy_face(tensor), now)
     give_tangent(x, numpy_face(tangent))
-    return torch_face(x)
+    z = torch_face(x)
+    z.__dict__["_tangent"] = z.receiver, tangent
+    return z
 
 
 def unpack_dual(tensor: Tensor, *, level: Any = None) -> Any:
@@ -120,5 +122,7 @@ def unpack_dual(tensor: Tensor, *, level: Any = None) -> Any:
         return UnpackedDualTensor(tensor, None)
     tangent = None
     if tensor.prompt is _level.get():
-        tangent = torch_face(tensor.receiver.tangent)
+        receiver, tangent = tensor.__dict__.get("_tangent", (None, None))
+        if receiver is not tensor.receiver:
+            tangent = torch_face(tensor.receiver.tangent)
     return UnpackedDualTensor(torch_face(tensor.primal), tangent)
