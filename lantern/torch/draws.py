@@ -168,13 +168,9 @@ rand, rand_like = _drawer("rand", "random", "Uniform draws between 0 and 1")
 randn, randn_like = _drawer("randn", "standard_normal", "Standard normal draws")
 
 
-def randint(
-    low: Any = None, high: Any = None, size: Any = None, **options: Any
-) -> Tensor:
+def randint(low: Any = 0, high: Any = None, size: Any = None, **options: Any) -> Tensor:
     """Integers from low up to before high: ``randint(high, size)`` starts from 0."""
-    if low is None:
-        low = 0
-    elif size is None:
+    if size is None:
         low, high, size = 0, low, high
     elif high is None:
         low, high = 0, low

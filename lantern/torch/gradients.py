@@ -13,7 +13,6 @@ from lantern.tensor.namespace import buffers
 from lantern.torch.dtypes import Size
 from lantern.torch.eager import AMBIENT, RETAIN, Recorder
 from lantern.torch.passes import check_views, one_pass, propagate
-from lantern.torch.passes import one_pass, propagate
 from lantern.torch.places import as_array
 from lantern.torch.tensor import (
     NOBODY,

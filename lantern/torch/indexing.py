@@ -1,6 +1,5 @@
 """Reading parts of a tensor by positions and masks; tensors with parts changed."""
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from lantern.torch.reduction import axis_of
 from lantern.torch.shaping import _read
 from lantern.torch.showing import alone
 from lantern.torch.tensor import Tensor, fresh, numpy_face, torch_face
-from lantern.torch.wording import check_together
+from lantern.torch.wording import check_together, several_axes
 from lantern.value import base
 
 _BASIC = (int, slice, type(None), type(...))
@@ -30,21 +29,7 @@ def plain_index(index: Any) -> Any:
             index = _plain_slice(index)
         return index, True
     if type(index) is not tuple:
-        if isinstance(index, list) and any(
-            isinstance(p, slice | Tensor | list | tuple | np.ndarray)
-            or p is None
-            or p is ...
-            for p in index
-        ):
-            warnings.warn(
-                "Using a non-tuple sequence for multidimensional indexing is "
-                "deprecated: as in PyTorch 2.13 it is an index of several axes, which "
-                "will change. Use x[tuple(seq)] or x[torch.tensor(seq)].",
-                stacklevel=3,
-            )
-            index = tuple(index)
-        else:
-            index = (index,)
+        index = several_axes(index)
     parts, basic = [], True
     for part in index:
         if type(part) not in _BASIC:

@@ -7,14 +7,13 @@ import numpy as np
 
 from lantern.errors import ArgumentError, EagerError, ShapeError
 from lantern.namespace import namespace
-from lantern.tensor import arranging, joining, linalg, stacking
 from lantern.tensor import arranging, stacking
 from lantern.tensor import indexing as ours
-from lantern.torch.operators import call, cast, in_memory, result_dtype
+from lantern.torch.operators import call, cast, result_dtype
 from lantern.torch.operators import joining as starter
 from lantern.torch.reduction import axis_of
 from lantern.torch.shaping import expand, lengths, movedim, reshape
-from lantern.torch.showing import alone, in_place_of, shown, strided
+from lantern.torch.showing import alone, shown, strided
 from lantern.torch.tensor import Tensor, fresh, numpy_face
 from lantern.value import base
 
@@ -146,7 +145,8 @@ def repeat_interleave(
 ) -> Any:
     """Each element, or each part along an axis, repeated; of numbers alone, places."""
     if repeats is None:
-        input, repeats = fresh(np.arange(base(input).size)), input
+        places = namespace(base(input)).arange(base(input).size)
+        input, repeats = fresh(places), input
     return call(arranging.repeat, input, base(repeats), dim)
 
 
@@ -344,6 +344,11 @@ def unfold(input: Tensor, dimension: int, size: int, step: int) -> Any:
             f"maximum size for tensor at dimension {dim} is {shape[dim]} but size is "
             f"{size}"
         )
+    if type(base(input)) is not np.ndarray:
+        xp = namespace(base(input))
+        starts = xp.arange(0, shape[dim] - size + 1, step)
+        index = (*(slice(None),) * dim, starts[:, None] + xp.arange(size))
+        return movedim(call(ours.getitem, input, index), dim + 1, -1)
     windows = (*shape[:dim], (shape[dim] - size) // step + 1, *shape[dim + 1 :], size)
 
     def show(a: Any) -> Any:
@@ -359,31 +364,6 @@ def numel(input: Tensor) -> int:
     return base(input).size
 
 
-def view_as_real(input: Tensor) -> Any:
-    """Complex numbers as pairs along a last axis, in the same memory."""
-    array = in_memory(input)
-    if base(array).dtype.kind != "c":
-        raise EagerError("view_as_real is only supported for complex tensors")
-    z = stack([input.real, input.imag], -1)
-    if type(array) is np.ndarray:
-        parts = array[..., None].view(base(z).dtype)
-        return in_place_of(z, parts, input)
-    return z
-
-
-def view_as_complex(input: Tensor) -> Any:
-    """Pairs along the last axis as complex numbers, in the same memory."""
-    array = in_memory(input)
-    if base(array).shape[-1:] != (2,):
-        raise EagerError("Tensor must have a last dimension of size 2")
-    z = input[..., 0] + input[..., 1] * 1j
-    if type(array) is np.ndarray:
-        if array.strides[-1] != array.itemsize:
-            raise EagerError("Tensor must have a last dimension with stride 1")
-        return in_place_of(z, array.view(base(z).dtype)[..., 0], input)
-    return z
-
-
 functions = {
     name: value
     for name, value in list(globals().items())
@@ -394,6 +374,5 @@ functions = {
 functions |= {"concat": cat, "concatenate": cat, "row_stack": vstack}
 NO_METHODS = (
     "cartesian_prod cat column_stack combinations concat concatenate dstack hstack "
-    "meshgrid row_stack stack vstack atleast_1d atleast_2d atleast_3d view_as_complex "
-    "view_as_real"
+    "meshgrid row_stack stack vstack atleast_1d atleast_2d atleast_3d"
 ).split()

@@ -10,7 +10,7 @@ from lantern.errors import EagerError
 from lantern.torch import creation, dtypes, spacing
 from lantern.torch.dtypes import as_numpy_dtype, category
 from lantern.torch.joining import stack
-from lantern.torch.tensor import Tensor, fresh
+from lantern.torch.tensor import Tensor
 from lantern.value import base
 
 __all__ = [
@@ -66,7 +66,7 @@ def frombuffer(
         tensor([1, 2], dtype=torch.int16)
     """
     array = np.frombuffer(buffer, as_numpy_dtype(dtype), count, offset)
-    return fresh(array).requires_grad_(requires_grad)
+    return creation.finished(array, None, requires_grad)
 
 
 def get_device(input: Tensor) -> int:

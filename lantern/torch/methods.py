@@ -255,7 +255,7 @@ _LINEAR_ALGEBRA = (
     "cholesky_inverse cholesky_solve det matrix_exp matrix_power slogdet"
 ).split()
 FUNCTIONS: dict[str, Any] = {name: getattr(linalg, name) for name in _LINEAR_ALGEBRA}
-FUNCTIONS |= older.functions
+FUNCTIONS |= older.functions | reforming.functions
 FUNCTIONS["inverse"] = linalg.inv
 FUNCTIONS["pinverse"] = linalg.pinv
 for _part in (
@@ -372,6 +372,7 @@ NO_METHODS = {
     *products.NO_METHODS,
     *further.NO_METHODS,
     *statistics.NO_METHODS,
+    *reforming.functions,
 }
 
 

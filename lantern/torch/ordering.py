@@ -11,9 +11,7 @@ from lantern.tensor import cumulative, sorting
 from lantern.tensor.indexing import take_along_axis
 from lantern.torch.dtypes import F32, F64
 from lantern.torch.operators import call, cast, promote
-from lantern.torch.operators import call, promote
 from lantern.torch.places import as_array, beside, grid
-from lantern.torch.reduction import _chosen, _wide, axis_of
 from lantern.torch.reduction import _chosen, _wide, axis_of, nowhere
 from lantern.torch.results import named
 from lantern.torch.tensor import Tensor, fresh, numpy_face, torch_face

@@ -9,7 +9,6 @@ from lantern.tensor import linalg, matrix_functions
 from lantern.torch.operators import call
 from lantern.torch.results import into
 from lantern.torch.showing import view_if_shared
-from lantern.torch.tensor import Tensor, fresh, numpy_face
 from lantern.torch.tensor import Tensor, numpy_face
 from lantern.value import base
 

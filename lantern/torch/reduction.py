@@ -122,11 +122,8 @@ def _without_nan(input: Tensor) -> Any:
     return where(fresh(~np.isnan(base(input))), input, 0.0)
 
 
-def nanmean(
-    input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
-) -> Any:
+def nanmean(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
     """The mean over axes of what is a number."""
-    input = input if dtype is None else input.to(dtype)
     there = ~np.isnan(base(input))
     count = fresh(as_array(np.sum(there, axes(dim, input), keepdims=keepdim)))
     return nansum(input, dim, keepdim) / count
@@ -381,8 +378,8 @@ def softmin(input: Tensor, dim: Any = None, dtype: Any = None) -> Any:
 
 def _typed(input: Tensor, dtype: Any) -> Any:
     x = input if dtype is None else cast(input, as_numpy_dtype(dtype))
-    in_rows = type(x.primal) is not np.ndarray or x.primal.flags.c_contiguous
-    return x if in_rows else x.contiguous()
+    flags = getattr(x.primal, "flags", None)
+    return x if flags is None or flags.c_contiguous else x.contiguous()
 
 
 def _one_axis(dim: Any, input: Tensor) -> int:

@@ -7,10 +7,11 @@ import numpy as np
 
 from lantern.errors import EagerError
 from lantern.namespace import namespace
-from lantern.torch import creation, draws, shaping
+from lantern.torch import creation, draws, joining, shaping
 from lantern.torch.dtypes import Size
 from lantern.torch.operators import in_memory
-from lantern.torch.places import address, beside
+from lantern.torch.places import address, beside, on_host
+from lantern.torch.showing import in_place_of
 from lantern.torch.tensor import Tensor, fresh
 from lantern.torch.versions import owner
 from lantern.torch.writing import refuse_leaf
@@ -154,8 +155,9 @@ def map_(self: Tensor, tensor: Tensor, callable: Any) -> Tensor:
     if self.requires_grad or tensor.requires_grad:
         raise EagerError("Can't call map_() on Variable that requires grad.")
     array = in_memory(self)
-    other = np.broadcast_to(base(tensor), array.shape)
-    array[...] = np.vectorize(callable, otypes=[array.dtype])(array, other)
+    other = np.broadcast_to(on_host(base(tensor)), array.shape)
+    found = np.vectorize(callable, otypes=[array.dtype])(on_host(array), other)
+    array[...] = beside(found, array)
     return self
 
 
@@ -188,6 +190,32 @@ def is_shared(self: Tensor) -> bool:
     return isinstance(array, memoryview) and isinstance(array.obj, mmap.mmap)
 
 
+def view_as_real(input: Tensor) -> Any:
+    """Complex numbers as pairs along a last axis, in the same memory."""
+    array = in_memory(input)
+    if base(array).dtype.kind != "c":
+        raise EagerError("view_as_real is only supported for complex tensors")
+    z = joining.stack([input.real, input.imag], -1)
+    if type(array) is np.ndarray:
+        parts = array[..., None].view(base(z).dtype)
+        return in_place_of(z, parts, input)
+    return z
+
+
+def view_as_complex(input: Tensor) -> Any:
+    """Pairs along the last axis as complex numbers, in the same memory."""
+    array = in_memory(input)
+    if base(array).shape[-1:] != (2,):
+        raise EagerError("Tensor must have a last dimension of size 2")
+    z = input[..., 0] + input[..., 1] * 1j
+    if type(array) is np.ndarray:
+        if array.strides[-1] != array.itemsize:
+            raise EagerError("Tensor must have a last dimension with stride 1")
+        return in_place_of(z, array.view(base(z).dtype)[..., 0], input)
+    return z
+
+
+functions: dict[str, Any] = {f.__name__: f for f in (view_as_complex, view_as_real)}
 METHODS: dict[str, Any] = {
     f.__name__: f
     for f in (

@@ -5,8 +5,6 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from lantern.namespace import namespace
 from lantern.op import linear
 from lantern.tensor.indexing import scatter

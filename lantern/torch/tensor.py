@@ -94,7 +94,6 @@ class Tensor(Wrapper):
     __hash__ = object.__hash__
     __array_priority__ = 1000
     rank: ClassVar[int] = 3
-
     receiver: Any
     viewed: Any
     views: Any
@@ -130,19 +129,18 @@ class Tensor(Wrapper):
         from lantern.torch.lists import array_of
 
         first: Any = data[0] if len(data) == 1 else Size(data or (0,))
+        rest: Any = UNTRACKED, NOBODY, None
         if isinstance(first, Tensor):  # the same memory, and derivative
             first = first.view_as(first)
             if cls is Tensor:
                 return first
-        array = base(first)
-        if isinstance(first, int | Size):
+            array, *rest = first.primal, first.prompt, first.receiver, first.viewed
+        elif isinstance(first, int | Size):
             array = np.zeros(first, dtypes.default())
-        elif not isinstance(first, Tensor):
+        else:
             array = array_of(first, dtypes.default())
         x = _new(cls)
-        x.primal, x.prompt, x.receiver, x.viewed = array, UNTRACKED, NOBODY, None
-        if isinstance(first, Tensor):
-            x.prompt, x.receiver, x.viewed = first.prompt, first.receiver, first.viewed
+        x.primal, (x.prompt, x.receiver, x.viewed) = array, rest
         return x
 
     @classmethod

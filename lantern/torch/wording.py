@@ -1,5 +1,6 @@
 """What went wrong with the operands of an operation, in PyTorch's words."""
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -131,3 +132,18 @@ def misuse(name: str, input: Any, error: Exception) -> Exception:
         f"{name}(): argument 'input' (position 1) must be Tensor, not "
         f"{module}{kind.__qualname__}"
     )
+
+
+def several_axes(index: Any) -> tuple[Any, ...]:
+    """An index that is no tuple as one; a list of parts, with a word about it."""
+    kinds = (slice, Tensor, list, tuple)
+    if not isinstance(index, list) or not any(
+        p is None or p is ... or isinstance(p, kinds) for p in index
+    ):
+        return (index,)
+    warnings.warn(
+        "Using a non-tuple sequence for multidimensional indexing is deprecated and "
+        "will be changed; use x[tuple(seq)] or x[torch.tensor(seq)] for it.",
+        stacklevel=4,
+    )
+    return tuple(index)
