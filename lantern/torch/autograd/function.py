@@ -9,8 +9,9 @@ from typing import Any
 from lantern.errors import EagerError, MissingRuleError
 from lantern.forward import Forward
 from lantern.names import names_of
-from lantern.op import op, register_rule, start
+from lantern.op import op
 from lantern.sharing import shared
+from lantern.starting import register_rule, start
 from lantern.tensor.namespace import buffers
 from lantern.torch.eager import AMBIENT, Recorder
 from lantern.torch.modes import no_grad, set_grad_enabled
