@@ -227,6 +227,15 @@ class SparseAdam(Optimizer):
         betas: how much of the two means is kept at each step.
         eps: is added to the root.
         maximize: go up instead.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> table = torch.nn.Embedding.from_pretrained(torch.ones(3, 1), freeze=False)
+        >>> optimizer = torch.optim.SparseAdam(table.parameters(), lr=0.5)
+        >>> table(torch.tensor([1])).sum().backward()
+        >>> optimizer.step()
+        >>> table.weight.detach().flatten()
+        tensor([1.0000, 0.5000, 1.0000])
     """
 
     def __init__(

@@ -202,6 +202,12 @@ def ctc_loss(
     Shapes:
         log_probs: (t, n, classes) or (t, classes); targets: (n, s), (s,) or (sum,)
 
+    Example:
+        >>> import lantern.torch as torch
+        >>> logs = torch.zeros(3, 1, 2).log_softmax(-1)
+        >>> torch.nn.functional.ctc_loss(logs, torch.tensor([[1]]), [3], [1])
+        tensor(0.2877)
+
     References:
         Graves et al. (2006), equations 5 to 8 and 16.
     """
