@@ -10,10 +10,13 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
+import lantern
 from lantern import Tensor, tree_map
 from lantern.classes import register_class
 from lantern.namespace import register_namespace
-from lantern.tensor.namespace import DeviceNamespace, devices
+from lantern.tensor.device_namespace import DeviceNamespace
+from lantern.tensor.namespace import devices
+from lantern.value import base
 from tests import standin
 
 # As lantern/tensor/namespace.py and tensor.py do it for CuPy.
@@ -66,7 +69,7 @@ class CuPy:
             self.xp.cuda.runtime.getDeviceCount()
         except self.xp.cuda.runtime.CUDARuntimeError as error:
             pytest.skip(f"no GPU: {error}")
-        self.kind = self.xp.ndarray
+        self.kind, self.small = self.xp.ndarray, self.xp.cuda.MemoryPool()
 
     def array(self, x):
         return self.xp.array(x)
@@ -91,18 +94,19 @@ class CuPy:
                 yield
 
     def used(self):
-        return self.xp.get_default_memory_pool().used_bytes()
+        pools = self.xp.get_default_memory_pool(), self.small
+        return pools[0].used_bytes() + pools[1].used_bytes()
 
     @contextmanager
     def room_for(self, count):
-        """Let there be memory for so many more small arrays."""
-        pool = self.xp.get_default_memory_pool()
-        pool.free_all_blocks()
-        try:
-            pool.set_limit(size=pool.total_bytes() + 512 * count)
+        """Let there be memory for so many more small arrays: in a pool of its own.
+
+        Parts of larger blocks, which other arrays hold, may be free in the usual one.
+        """
+        self.small.free_all_blocks()
+        self.small.set_limit(size=512 * count)
+        with self.xp.cuda.using_allocator(self.small.malloc):
             yield
-        finally:
-            pool.set_limit(size=0)
 
 
 @contextmanager
@@ -127,6 +131,31 @@ def moved(backend, tree):
     return tree_map(
         lambda x: backend.array(x) if isinstance(x, np.ndarray | np.generic) else x,
         tree,
+    )
+
+
+def settled(name, result):
+    """A result without what an array library may choose: signs, and the order of roots.
+
+    Args:
+        name: of a function or an operation.
+        result: of it, tracked or not.
+    """
+    if name == "eigh":
+        values, vectors = result
+        return values, vectors * _signs(vectors)
+    if name == "svd" and isinstance(result, tuple):
+        u, s, v = result
+        return u * _signs(u), s, v * _signs(u).mT
+    if name == "roots":
+        z = base(result)
+        return result[np.argsort(z.real + z.imag / 2)]
+    return result
+
+
+def _signs(vectors):
+    return lantern.sign(
+        lantern.sum(lantern.stop_gradient(vectors), axis=-2, keepdims=True)
     )
 
 

@@ -1,4 +1,4 @@
-"""What CuPy 14.1 has and lacks, for its stand-in."""
+"""What CuPy 14.2 has and lacks, for its stand-in."""
 
 MISSING_FUNCTIONS = set(
     "asmatrix block bmat cumulative_prod cumulative_sum einsum_path frompyfunc "
@@ -63,4 +63,12 @@ COPYING = {"array", "asarray", "ascontiguousarray"}
 ABOUT = set(
     "broadcast_shapes can_cast common_type iscomplexobj isdtype isrealobj isscalar "
     "issubdtype ndim promote_types result_type shape size".split()
+)
+# Functions that copy a number to the host: how large a result is, whether an error is
+# to be raised, or which of two ways is to be taken.
+LOOKING = set(
+    "argpartition argwhere bincount choose extract flatnonzero histogram histogram2d "
+    "histogramdd intersect1d lstsq mask_indices nonzero pinv setdiff1d setxor1d "
+    "tril_indices trim_zeros triu_indices union1d unique unique_all unique_counts "
+    "unique_inverse unique_values unravel_index".split()
 )

@@ -1,4 +1,4 @@
-"""A stand-in for CuPy where there is no GPU: what it refuses, CuPy 14.1 refuses.
+"""A stand-in for CuPy where there is no GPU: what it refuses, CuPy 14.2 refuses.
 
 ``Array`` is no ndarray and never becomes one by itself: it has a namespace of its own
 (``xp``, ``xp.linalg``, ``xp.fft``, ``special``) that takes and gives Arrays, 0-d ones
@@ -8,7 +8,7 @@ listed in tests/cupy_tables.py.
 
 References:
     cupy/__init__.py, _core/core.pyx, _core/_kernel.pyx, _core/_routines_indexing.pyx
-    and cupyx/scipy/special of CuPy 14.1.
+    and cupyx/scipy/special of CuPy 14.2.
 """
 
 import sys
@@ -26,6 +26,7 @@ from tests.cupy_tables import (
     AT,
     COPYING,
     CREATION,
+    LOOKING,
     METHODS,
     MISSING_FUNCTIONS,
     MISSING_PARAMETERS,
@@ -84,6 +85,12 @@ def compute(function, args, kwargs):
     if args and isinstance(args[0], Array) and result is args[0]._host:
         return args[0]
     return wrap(result) if kwargs.get("out") is None else kwargs["out"]
+
+
+def look(name, args=()):
+    """Count the copy of a number to the host, if a function of arrays makes one."""
+    if name in LOOKING or (name == "linspace" and holds_array(args)):
+        copies["to host"] += 1
 
 
 def refuse(name, kwargs):
@@ -152,6 +159,7 @@ class Function:
             unsupported = joins and not all(isinstance(x, Array) for x in first)
         if unsupported:
             raise TypeError(f"{name}: unsupported type {type(first)}")
+        look(name, args)
         return compute(self.function, args, kwargs)
 
 
@@ -180,6 +188,8 @@ def host_index(index):
     for part in parts:
         if isinstance(part, np.ndarray | list):
             copies["to device"] += 1
+        if isinstance(part, Array) and part.dtype == bool:
+            copies["to host"] += 1  # how many it chooses
     dotted = any(part is ... for part in parts)
     parts = tuple(i._host if isinstance(i, Array) else i for i in parts)
     return parts if dotted else (*parts, ...)  # never a scalar
@@ -321,7 +331,12 @@ class Array:
         if name not in METHODS:
             raise AttributeError(f"'ndarray' object has no attribute {name!r}")
         method = getattr(self._host, name)
-        return lambda *args, **kwargs: compute(method, args, refuse(name, kwargs))
+
+        def call(*args, **kwargs):
+            look(name)
+            return compute(method, args, refuse(name, kwargs))
+
+        return call
 
 
 def install(name, ufunc):
@@ -379,20 +394,79 @@ def where(condition, *choices):
         raise AttributeError(f"{type(condition)} has no attribute 'astype'")
     if not all(isinstance(x, Array | SCALARS) for x in choices):
         raise TypeError(f"Unsupported types {[*map(type, choices)]}")
+    if not choices:
+        look("nonzero")
     return compute(np.where, (condition, *choices), {})
 
 
-def or_nan(name):
-    """A function of linear algebra; of a singular matrix it makes nan, as on a GPU."""
-    function = getattr(np.linalg, name)
+def inv(a):
+    """As cuSOLVER's, which makes nan of a singular matrix."""
+    try:
+        return compute(np.linalg.inv, (a,), {})
+    except np.linalg.LinAlgError:
+        return xp.full_like(a, np.nan)
 
-    def computed(*args):
-        try:
-            return function(*args)
-        except np.linalg.LinAlgError:
-            return np.full_like(args[-1], np.nan)
 
-    return Function(computed, name)
+def solve(a, b):
+    """As cuSOLVER's; it does not broadcast, and makes nan of a singular matrix."""
+    if b.ndim > 1 and a.shape[:-1] != b.shape[:-1]:
+        raise ValueError("a must have (..., M, M) shape and b must have (..., M, K)")
+    try:
+        return compute(np.linalg.solve, (a, b), {})
+    except np.linalg.LinAlgError:
+        return xp.full_like(b, np.nan)
+
+
+def svd(a, full_matrices=True, compute_uv=True):
+    """As cuSOLVER's, whose singular vectors have other signs."""
+    if not compute_uv:
+        return compute(np.linalg.svd, (a, full_matrices, False), {})
+    u, s, v = compute(np.linalg.svd, (a, full_matrices), {})
+    u._host[..., : s.shape[-1] : 2] *= -1
+    v._host[..., : s.shape[-1] : 2, :] *= -1
+    return u, s, v
+
+
+def eigh(a, UPLO="L"):
+    """As cuSOLVER's, whose eigenvectors have other signs."""
+    w, v = compute(np.linalg.eigh, (a, UPLO), {})
+    v._host[..., ::2] *= -1
+    return w, v
+
+
+def eigvals(a):
+    """As cuSOLVER's, which are complex in any case."""
+    z = np.linalg.eigvals(a._host)
+    return wrap(z.astype(np.result_type(z, np.complex64)))
+
+
+def matrix_rank(a, tol=None):
+    """As CuPy's, which stays on the device."""
+    return wrap(np.asarray(np.linalg.matrix_rank(a._host, tol)))
+
+
+def tensordot(a, b, axes=2):
+    """As CuPy's, which knows two ways to say that there are no axes."""
+    if not (a.ndim and b.ndim) and axes not in (0, ((), ())):
+        raise ValueError("An input is zero-dim while axes has dimensions")
+    return compute(np.tensordot, (a, b, axes), {})
+
+
+def roots(p):
+    """As CuPy's, of polynomials with a symmetric companion matrix: hardly any."""
+    raise NotImplementedError("Only symmetric 2d arrays are supported currently")
+
+
+def isin(x, y, assume_unique=False, invert=False):
+    """As CuPy's, which takes no numbers."""
+    return compute(np.isin, (x, y.ravel(), assume_unique, invert), {})
+
+
+def convolve(x, y, mode="full", method="auto"):
+    """As cupyx's, which does not choose a method for several axes."""
+    if method == "auto" and x.ndim > 1:
+        raise NotImplementedError("Only 1d inputs are supported currently")
+    return compute(scipy.signal.convolve, (x, y, mode), {})
 
 
 def polygamma(n, x):
@@ -406,12 +480,16 @@ def expm(a):
     """As cupyx's, which takes one matrix."""
     if a.ndim != 2:
         raise ValueError("expected a square matrix")
+    copies["to host"] += 1  # how often to square depends on its norm
     return compute(scipy.linalg.expm, (a,), {})
 
 
 xp = Namespace(np)
 xp.linalg, xp.fft = Namespace(np.linalg, "linalg."), Namespace(np.fft, "fft.")
-xp.where, xp.linalg.inv, xp.linalg.solve = where, or_nan("inv"), or_nan("solve")
+for _function in (where, tensordot, roots, isin):
+    setattr(xp, _function.__name__, _function)
+for _function in (inv, solve, svd, eigh, eigvals, matrix_rank):
+    setattr(xp.linalg, _function.__name__, _function)
 xp.ndarray, xp.get_default_memory_pool = Array, lambda: POOL
 xp.cuda = types.SimpleNamespace(Device=Device, runtime=RUNTIME)
 special = sys.modules["standin.special"] = types.ModuleType("standin.special")
@@ -423,5 +501,5 @@ special.polygamma = polygamma
 linalg = sys.modules["standin.linalg"] = types.ModuleType("standin.linalg")
 linalg.expm = expm
 signal = sys.modules["standin.signal"] = types.ModuleType("standin.signal")
-signal.convolve = Function(scipy.signal.convolve, "convolve")
+signal.convolve = convolve
 linalg.solve_triangular = Function(scipy.linalg.solve_triangular, "solve_triangular")

@@ -13,7 +13,7 @@ import lantern
 from lantern import MissingRuleError, grad, jvp, tree_leaves, vjp
 from lantern.op import registry
 from lantern.testing import random_like
-from tests.backends import check_equal, moved
+from tests.backends import check_equal, moved, settled
 from tests.cases import CONSTANT, ELEMENTWISE, Case, call, draw
 from tests.test_every_op import BROADCASTS, CASES, FIRST_CASES, operands
 
@@ -32,6 +32,13 @@ UPLOADING = {
     "gammaincc": "nodes and weights of a quadrature",
     "gammaincinv": "nodes and weights of a quadrature",
 }
+# Operations for which the device's libraries copy a number to the host.
+LOOKING = {
+    "expm": "how often to square depends on the norm",
+    "frechet": "how often to square depends on the norm",
+    "lstsq": "CuPy counts which singular values are not 0",
+    "roots": "how many there are, and of what type, depends on the values",
+}
 
 
 def on_device(backend, case):
@@ -39,7 +46,7 @@ def on_device(backend, case):
     statics = moved(backend, case.statics)
     if isinstance(statics.get("index"), list):
         statics["index"] = backend.array(np.array(statics["index"]))
-    return call(case._replace(statics=statics))
+    return call(case._replace(statics=statics), settled)
 
 
 def has_mask(case):
@@ -66,10 +73,11 @@ def run(backend, case):
         with pytest.raises(MissingRuleError, match="CPU"):
             on_device(backend, case)(*moved(backend, operands(case)))
         pytest.skip(WITHOUT_COUNTERPART[case.name])
-    x, f = operands(case), call(case)
+    x, f = operands(case), call(case, settled)
     arguments = x, random_like(x, np.random.default_rng(2)), cotangents(f, x)
     there, g = moved(backend, arguments), on_device(backend, case)
-    with backend.without_copies(case.name in UPLOADING, has_mask(case)):
+    looking = case.name in LOOKING or has_mask(case)
+    with backend.without_copies(case.name in UPLOADING, looking):
         got = derivatives(g, *there)
     return got, derivatives(f, *arguments)
 
@@ -114,8 +122,8 @@ def test_constant_operations(backend, name):
     check_equal(backend, y, f(*x))
 
 
-def test_every_operation_without_a_counterpart_exists():
-    assert {*WITHOUT_COUNTERPART, *UPLOADING} <= set(registry)
+def test_every_operation_of_the_tables_exists():
+    assert {*WITHOUT_COUNTERPART, *UPLOADING, *LOOKING} <= set(registry)
 
 
 @pytest.fixture
@@ -238,7 +246,7 @@ class TestProgram:
         want, failures = backend.host(step(x)), 0
         gc.collect()
         used = backend.used()
-        for count in range(1, 30):
+        for count in range(1, 60):
             try:
                 with backend.room_for(count):
                     step(x)
@@ -246,4 +254,4 @@ class TestProgram:
                 failures += 1
             assert backend.used() == used
             check_equal(backend, step(x), want)
-        assert 3 < failures < 29
+        assert 3 < failures < 59

@@ -9,6 +9,8 @@ import pytest
 
 import lantern
 from lantern import grad, jvp, vjp
+from lantern.tensor.device_namespace import DeviceNamespace
+from tests import standin
 
 
 @pytest.fixture
@@ -161,6 +163,72 @@ class TestTransfers:
             "print('cupy' in sys.modules)"
         )
         assert output_of(code) == "False\n"
+
+
+class TestFunctionsOfDevices:
+    """Where a library like CuPy differs from NumPy."""
+
+    def test_its_scipy_is_imported_in_silence(self, monkeypatch, tmp_path):
+        (tmp_path / "loud").mkdir()
+        (tmp_path / "loud" / "signal.py").write_text(
+            "import warnings\n"
+            "warnings.warn('cupyx.jit.rawkernel is experimental.', FutureWarning)\n"
+            "convolve = sum\n"
+        )
+        monkeypatch.syspath_prepend(tmp_path)
+        functions = DeviceNamespace(standin.xp, "loud.special", "scipy", "standin")
+        assert functions.scipys("convolve", "signal") is sum
+        with pytest.raises(lantern.MissingExtraError, match=r"loud\.linalg"):
+            functions.scipys("expm", "linalg")
+
+    @pytest.mark.parametrize(
+        "p", [[0.0, 2.0, 0.0, -8.0, 0.0, 0.0], [1, 2, 5], [0.0, 3.0], [0.0, 0.0], [2]]
+    )
+    def test_roots(self, backend, p):
+        want = np.roots(p)
+        got = lantern.roots(backend.array(np.array(p)))
+        assert got.dtype == want.dtype
+        np.testing.assert_allclose(
+            np.sort_complex(backend.host(got)), np.sort_complex(want)
+        )
+
+    def test_equal_distances(self, backend):
+        for numbers in ([1.0, 1.0], [0, 3]):
+            start, stop = np.array(numbers), np.array([1, 2])
+            there = backend.array(start), backend.array(stop)
+            for options in (
+                {"num": 4},
+                {"num": 3, "endpoint": False, "axis": -1},
+                {"num": 1},
+                {"num": 0},
+                {"num": 4, "dtype": int},
+            ):
+                got, want = (
+                    lantern.linspace(*pair, **options)
+                    for pair in (there, (start, stop))
+                )
+                assert got.dtype == want.dtype
+                np.testing.assert_allclose(backend.host(got), want)
+
+    def test_the_intersection_of_what_is_said_to_be_unique(self, backend):
+        x, y = np.array([3.0, 1.0, 2.0]), np.array([2.0, 5.0, 3.0])
+        got = lantern.intersect1d(backend.array(x), backend.array(y), True)
+        np.testing.assert_array_equal(backend.host(got), [2.0, 3.0])
+
+    def test_a_partition_at_a_place_that_is_not_there(self, x):
+        for kth in (3, -4, (0, 3)):
+            with pytest.raises(lantern.ArgumentError, match=r"no element .* among 3"):
+                lantern.partition(x, kth)
+
+    def test_solutions_for_several_matrices(self, backend):
+        a, b = np.eye(2) + 0.25, np.arange(12.0).reshape(3, 2, 2)
+        for pair in ((a, b), (b + 3 * np.eye(2), a)):
+            got = lantern.linalg.solve(*map(backend.array, pair))
+            np.testing.assert_allclose(backend.host(got), np.linalg.solve(*pair))
+
+    def test_a_pseudo_inverse_without_elements(self, backend):
+        got = lantern.linalg.pinv(backend.array(np.ones((0, 3))))
+        assert got.shape == (3, 0)
 
 
 MIXED = {

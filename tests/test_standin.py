@@ -149,11 +149,42 @@ def test_what_cupy_lacks(backend, name):
         lambda xp, x: xp.asarray(x, device="cpu"),
         lambda xp, x: xp.maximum.accumulate(x),
         lambda xp, x: xp.minimum.reduce(x),
+        lambda xp, x: xp.isin(x, 1.0),
+        lambda xp, x: xp.roots(x[1]),
+        lambda xp, x: xp.tensordot(x[0, 0], x, ([], [])),
+        lambda xp, x: xp.linalg.solve(xp.eye(3), xp.ones((2, 3, 1))),
     ],
 )
-def test_parameters_and_methods_that_cupy_lacks(backend, x, call):
-    with pytest.raises((TypeError, NotImplementedError)):
+def test_parameters_methods_and_cases_that_cupy_lacks(backend, x, call):
+    refusals = TypeError, NotImplementedError, AttributeError, ValueError
+    with pytest.raises(refusals):
         call(backend.xp, x)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda xp, x: x.nonzero(),
+        lambda xp, x: x[x > 1],
+        lambda xp, x: xp.linspace(x, 2.0, 3),
+        lambda xp, x: xp.unique(x),
+        lambda xp, x: xp.where(x > 1),
+        lambda xp, x: xp.tril_indices(3),
+        lambda xp, x: xp.argpartition(x, 1),
+        lambda xp, x: xp.linalg.pinv(x),
+        lambda xp, x: xp.linalg.lstsq(x, x),
+        lambda xp, x: xp.bincount(xp.arange(3)),
+    ],
+)
+def test_what_copies_a_number_to_the_host(backend, x, call):
+    with pytest.raises((AssertionError, RuntimeError)), backend.without_copies():
+        call(backend.xp, x)
+
+
+def test_results_of_linear_algebra(backend, x):
+    xp = backend.xp
+    assert xp.linalg.eigvals(xp.eye(2)).dtype == complex
+    assert type(xp.linalg.matrix_rank(x)) is backend.kind
 
 
 def test_the_stand_in_counts_copies():

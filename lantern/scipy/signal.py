@@ -78,7 +78,7 @@ def _convolve_fully(x: Any, y: Any, /) -> Rule:
     if any_value(x, y):
         z = _convolve_fully(x, y)
     else:
-        z = array_namespace(x, y).scipys("convolve", "signal")(x, y)
+        z = array_namespace(x, y).convolve_fully(x, y)
     z_bar = yield z
     yield lambda: convolve(z_bar, flip(y), "valid")
     yield lambda: convolve(z_bar, flip(x), "valid")

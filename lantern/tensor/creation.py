@@ -238,7 +238,7 @@ def linspace(
     """
     if not isinstance(start, Value) and not isinstance(stop, Value):
         xp = array_namespace(start, stop)
-        z = xp.linspace(start, stop, num, endpoint, False, dtype, axis)
+        z = xp.linspace(start, stop, num, endpoint, dtype=dtype, axis=axis)
     else:
         z = _linspace(start, stop, num, endpoint, axis)
         z = z if dtype is None else astype(z, dtype)

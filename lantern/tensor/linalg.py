@@ -244,17 +244,17 @@ def _tensordot(x: Any, y: Any, /, axes: Any) -> Rule:
     """
     z_bar = yield namespace(x, y).tensordot(x, y, axes=axes)
     pairs = _pairs(axes, len(x.shape), len(y.shape))
-    free_x = [i for i in range(len(x.shape)) if i not in {a for a, _ in pairs}]
-    free_y = [i for i in range(len(y.shape)) if i not in {b for _, b in pairs}]
+    free_x = tuple(i for i in range(len(x.shape)) if i not in {a for a, _ in pairs})
+    free_y = tuple(i for i in range(len(y.shape)) if i not in {b for _, b in pairs})
     n, m = len(free_x), len(z_bar.shape)
 
     def x_bar() -> Any:
-        z = namespace(z_bar, y).tensordot(z_bar, y, (list(range(n, m)), free_y))
+        z = namespace(z_bar, y).tensordot(z_bar, y, (tuple(range(n, m)), free_y))
         by_y = sorted(pairs, key=lambda pair: pair[1])
         return _in_order(z, [*free_x, *(a for a, _ in by_y)])
 
     def y_bar() -> Any:
-        z = namespace(x, z_bar).tensordot(x, z_bar, (free_x, list(range(n))))
+        z = namespace(x, z_bar).tensordot(x, z_bar, (free_x, tuple(range(n))))
         return _in_order(z, [*(b for _, b in sorted(pairs)), *free_y])
 
     yield x_bar

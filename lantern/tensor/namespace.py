@@ -29,7 +29,6 @@ from lantern.tensor.fusing import Fuser, fusers
 __all__ = [
     "REAL",
     "ArrayNamespace",
-    "DeviceNamespace",
     "array_namespace",
     "arrays",
     "as_scalar",
@@ -179,6 +178,10 @@ class ArrayNamespace:
         e = xp.exp(-xp.abs(x))
         return xp.where(x >= 0, 1, e) / (1 + e)
 
+    def convolve_fully(self, x: Any, y: Any) -> Any:
+        """The convolution of two arrays with as many axes, all of it."""
+        return self.scipys("convolve", "signal")(x, y)
+
     def cummax(self, x: Any, axis: int) -> Any:
         """The largest element so far along an axis."""
         return self.module.maximum.accumulate(x, axis=axis)
@@ -274,73 +277,6 @@ class NumpyNamespace(ArrayNamespace):
         return (mask & x.view(bits)).view(x.dtype)
 
 
-class DeviceNamespace(ArrayNamespace):
-    """The functions of a library like CuPy, whose arrays do not lie on the host.
-
-    Args:
-        module: cupy.
-        special: the name of the module with its special functions.
-        extra: the optional dependency that provides that module.
-        kind: the name of the devices, without their numbers.
-    """
-
-    def __init__(self, module: Any, special: str, extra: str, kind: str) -> None:
-        super().__init__(module, special, extra)
-        self.kind = kind
-        buffers.add(module.ndarray)
-        arrays.add(module.ndarray)
-        register_mutable(module.ndarray, module.array)
-
-    def device(self, x: Any) -> str:
-        """The name of the device that an array lies on, with its number."""
-        return f"{self.kind}:{x.device.id}"
-
-    def to_device(self, x: Any, device: str) -> Any:
-        """An array on a device; x itself, if it lies there."""
-        if device in (self.kind, self.device(x)):
-            return x
-        return super().to_device(x, device)
-
-    def receive(self, x: Any, number: int | None) -> Any:
-        """An array of NumPy, or of another device, on the device of a number."""
-        with self.module.cuda.Device(number):
-            return self.module.asarray(x)
-
-    def sigmoid(self, x: Any) -> Any:
-        """``1 / (1 + exp(-x))``; no error tells where ``exp(-x)`` is infinite."""
-        half = x.dtype.kind == "f" and x.dtype.itemsize == 2
-        return self._sigmoid_of_any(x) if half else 1 / (1 + self.module.exp(-x))
-
-    def where(self, condition: Any, *choices: Any) -> Any:
-        """As NumPy's, which takes a plain condition as well."""
-        if isinstance(condition, bool):
-            condition = self.module.bool_(condition)
-        return self.module.where(condition, *choices)
-
-    def count_nonzero(self, x: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
-        """How many elements along axes are not 0."""
-        return self.module.sum(x != 0, axis=axis, keepdims=keepdims)
-
-    def cummax(self, x: Any, axis: int) -> Any:
-        """The largest element so far along an axis."""
-        return self._so_far(self.module.maximum, x, axis)
-
-    def cummin(self, x: Any, axis: int) -> Any:
-        """The smallest element so far along an axis."""
-        return self._so_far(self.module.minimum, x, axis)
-
-    def _so_far(self, function: Any, x: Any, axis: int) -> Any:
-        """``function.accumulate``: each step doubles how far an element has seen."""
-        before, reach = (slice(None),) * (axis % x.ndim), 1
-        while reach < x.shape[axis]:
-            near = x[(*before, slice(reach))]
-            far = function(
-                x[(*before, slice(reach, None))], x[(*before, slice(-reach))]
-            )
-            x, reach = self.module.concatenate([near, far], axis), 2 * reach
-        return x
-
-
 numpy_namespace = NumpyNamespace(np, "scipy.special", "scipy")
 
 
@@ -353,6 +289,8 @@ def _cupy_namespace() -> ArrayNamespace:
             'cuda: CuPy is not installed. Install it with pip install "lantern-ad'
             '[cuda12]" or "lantern-ad[cuda13]", whichever fits the driver.'
         ) from None
+    from lantern.tensor.device_namespace import DeviceNamespace
+
     if hasattr(cupy, "fuse"):
         fusers[cupy.ndarray] = Fuser(cupy.fuse, REAL)
     return DeviceNamespace(cupy, "cupyx.scipy.special", "cuda12", "cuda")

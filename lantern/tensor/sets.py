@@ -162,6 +162,7 @@ def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
         >>> setdiff1d(np.array([1.0, 2.0, 2.0]), np.array([2.0, 3.0]))
         array([1.])
     """
+    ar1, ar2 = alike((ar1, ar2))
     ar1 = ravel(ar1) if assume_unique else unique(ar1)
     plain = base(ar1)
     return getitem(ar1, ~namespace(plain).isin(plain, base(ar2)))
