@@ -65,7 +65,12 @@ APART = {
     "np.isin": CALLS.keys() - {"f(x, x)", "f(v, v)", "f(x, v)"},  # of arrays alone
     "np.linalg.matrix_rank": CALLS.keys() - {"f(x)", "f(v)", "f(spd)", "f(x, 0.3)"},
     "np.partition": {"f(x, 0, 1)"},
-    "np.setdiff1d": {"f(x, float32)"},  # a type among numbers
+} | {  # a type among numbers; elements of x @ x.T, which are equal up to rounding
+    f"np.{name}": {"f(x, float32)", "f(spd)", "f(spd, v)"}
+    for name in (
+        "intersect1d setdiff1d setxor1d union1d unique unique_all unique_counts "
+        "unique_inverse unique_values"
+    ).split()
 }
 # Numbers that stay on the device.
 NUMBERS = {"np.linalg.matrix_rank"}
