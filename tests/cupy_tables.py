@@ -58,6 +58,13 @@ CREATION = set(
     "full hamming hanning identity indices kaiser linspace logspace ones rfftfreq tri "
     "tril_indices triu_indices zeros".split()
 )
+# Those that find no axis 0 in what has none.
+REDUCTIONS = set(
+    "all amax amin any argmax argmin cumprod cumsum max mean min nancumprod nancumsum "
+    "nanmax nanmean nanmin nanprod nanstd nansum nanvar prod std sum var".split()
+)
+# Functions that copy operands on the host to the device.
+CONVERTING = {"allclose", "isclose"}
 COPYING = {"array", "asarray", "ascontiguousarray"}
 # Functions that compute with types and shapes alone.
 ABOUT = set(

@@ -24,12 +24,14 @@ import scipy.special
 from tests.cupy_tables import (
     ABOUT,
     AT,
+    CONVERTING,
     COPYING,
     CREATION,
     LOOKING,
     METHODS,
     MISSING_FUNCTIONS,
     MISSING_PARAMETERS,
+    REDUCTIONS,
     SPECIAL_FUNCTIONS,
 )
 
@@ -93,6 +95,12 @@ def look(name, args=()):
         copies["to host"] += 1
 
 
+def refuse_axis(x, axis=None, *_, **__):
+    """Raise for an axis of what has none, where NumPy takes 0 and -1."""
+    if axis not in (None, ()) and not x.ndim:
+        raise np.exceptions.AxisError(axis, 0)
+
+
 def refuse(name, kwargs):
     """Keyword arguments, if CuPy has them."""
     for parameters, names in MISSING_PARAMETERS.items():
@@ -147,6 +155,8 @@ class Function:
         if name == "may_share_memory":
             return self.function(*unwrap(args), **kwargs)
         refuse(name, kwargs)
+        if name in CONVERTING:
+            args = tuple(xp.asarray(x) for x in args)
         if name in COPYING and not holds_array(args):
             copies["to device"] += 1
             return wrap(np.array(self.function(*args, **kwargs)))
@@ -157,9 +167,13 @@ class Function:
         else:
             joins = name in ("concat", "concatenate", "stack", "vstack", "hstack")
             unsupported = joins and not all(isinstance(x, Array) for x in first)
+            if name.startswith("concat") and not all(x.ndim for x in first):
+                raise TypeError("zero-dimensional arrays cannot be concatenated")
         if unsupported:
             raise TypeError(f"{name}: unsupported type {type(first)}")
         look(name, args)
+        if name in REDUCTIONS:
+            refuse_axis(*args, **kwargs)
         return compute(self.function, args, kwargs)
 
 
@@ -260,7 +274,7 @@ class Array:
         copies["to host"] += 1
         return self._host.copy()
 
-    def __array__(self, dtype=None, copy=None):
+    def __array__(self, dtype=None):
         raise TypeError(
             "Implicit conversion to a NumPy array is not allowed. Please use `.get()` "
             "to construct a NumPy array explicitly."
@@ -334,6 +348,8 @@ class Array:
 
         def call(*args, **kwargs):
             look(name)
+            if name in REDUCTIONS:
+                refuse_axis(self, *args, **kwargs)
             return compute(method, args, refuse(name, kwargs))
 
         return call

@@ -17,6 +17,7 @@ def host():
     return np.ones((2, 3))
 
 
+@pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
 def test_it_is_no_array_of_numpy_and_never_becomes_one(backend, x):
     assert not isinstance(x, np.ndarray)
     for convert in (np.asarray, np.array, np.float64):

@@ -23,7 +23,7 @@ from lantern.torch.places import as_array
 from lantern.torch.results import into
 from lantern.torch.showing import view_if_shared
 from lantern.torch.tensor import Tensor, fresh, numpy_face, torch_face
-from lantern.torch.wording import again
+from lantern.torch.wording import again, check_together
 from lantern.value import base
 
 # PyTorch's name: our operation. Integers become numbers of the default type first.
@@ -319,10 +319,12 @@ def isclose(
             raise EagerError(
                 f"{name} must be greater than or equal to zero, but got {bound}"
             )
-    if base(input).dtype != base(other).dtype:
+    a, b = base(input), base(other)
+    if a.dtype != b.dtype:
         raise EagerError(f"{input.dtype} did not match {other.dtype}")
-    z = np.isclose(base(input), base(other), rtol, atol, equal_nan)
-    return fresh(as_array(z))
+    if type(a) is not type(b):
+        check_together(input, other)  # a GPU's library would move one of them
+    return fresh(as_array(np.isclose(a, b, rtol, atol, equal_nan)))
 
 
 def allclose(
@@ -333,7 +335,7 @@ def allclose(
     equal_nan: bool = False,
 ) -> bool:
     """Whether all elements are close: ``|input - other| <= atol + rtol * |other|``."""
-    return bool(np.allclose(base(input), base(other), rtol, atol, equal_nan))
+    return bool(base(isclose(input, other, rtol, atol, equal_nan)).all())
 
 
 def equal(input: Any, other: Any) -> bool:

@@ -48,7 +48,7 @@ def cat(tensors: Any, dim: int = 0, *, axis: Any = None, out: Any = None) -> Any
         kinds = {(x.primal.dtype, x.primal.ndim) for x in tensors}
         if len(kinds) == 1 and not isinstance(tensors, Tensor):
             return _concat(tensors, axis=dim)
-    except (AttributeError, ValueError, IndexError):
+    except (AttributeError, ValueError, IndexError, TypeError):
         pass  # what is wrong is said below
     tensors = _alike(tensors)
     if not tensors:

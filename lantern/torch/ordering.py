@@ -12,7 +12,7 @@ from lantern.tensor.indexing import take_along_axis
 from lantern.torch.dtypes import F32, F64
 from lantern.torch.operators import call, cast, promote
 from lantern.torch.places import as_array, beside, grid
-from lantern.torch.reduction import _chosen, _wide, axis_of, nowhere
+from lantern.torch.reduction import _chosen, _wide, axes, axis_of, nowhere
 from lantern.torch.results import named
 from lantern.torch.tensor import Tensor, fresh, numpy_face, torch_face
 from lantern.value import base
@@ -58,7 +58,7 @@ cummax, cummin = _so_far("cummax"), _so_far("cummin")
 
 def logcumsumexp(input: Tensor, dim: int) -> Any:
     """The logarithm of the sums of exponentials so far."""
-    top = fresh(np.max(base(input), axis=dim, keepdims=True))
+    top = fresh(as_array(np.max(base(input), axis=axes(dim, input), keepdims=True)))
     return (input - top).exp().cumsum(dim).log() + top
 
 

@@ -382,10 +382,12 @@ def _typed(input: Tensor, dtype: Any) -> Any:
     return x if flags is None or flags.c_contiguous else x.contiguous()
 
 
-def _one_axis(dim: Any, input: Tensor) -> int:
+def _one_axis(dim: Any, input: Tensor) -> Any:
     """The axis of a softmax; by default as old PyTorch chose it."""
+    if not input.primal.shape:
+        return axes(dim, input)
     if dim is None:
-        dim = 0 if base(input).ndim in (0, 1, 3) else 1
+        dim = 0 if base(input).ndim in (1, 3) else 1
     return dim
 
 

@@ -44,12 +44,24 @@ def parts(z):
     return [y for x in z for y in parts(x)] if isinstance(z, list | tuple) else [z]
 
 
-def check(cuda, there, here, close=0):
+def largest(tensors):
+    """The largest finite number in any of some tensors, and no less than 1."""
+    found = [x.detach().numpy() for x in tensors if isinstance(x, torch.Tensor)]
+    return max(1.0, *(abs(x[np.isfinite(x)]).max(initial=0) for x in found), 0.0)
+
+
+def check(cuda, there, here, close=0, rounded=1e-4):
     """Everything that was computed on the device is what the CPU computes, and there.
 
-    It is of single precision; the stand-in's routines are those of the CPU, to the bit.
+    Args:
+        close: how close; the stand-in's routines are those of the CPU, to the bit.
+        rounded: how close in single precision by other routines, which add in other
+            orders; and a fifth of it to the largest number there is, since what is 0 by
+            theory is the difference of such numbers.
     """
     assert len(parts(there)) == len(parts(here))
+    atol = close / 10 if cuda.rtol == 0 else rounded / 5 * largest(parts(here))
+    close = close if cuda.rtol == 0 else rounded
     for y, x in zip(parts(there), parts(here), strict=True):
         if not isinstance(x, torch.Tensor):
             assert str(y) == str(x)
@@ -57,8 +69,7 @@ def check(cuda, there, here, close=0):
         assert (y.dtype, y.shape, y.device.type) == (x.dtype, x.shape, "cuda")
         assert type(y.detach().primal) is cuda.kind
         got, want = (z.detach().numpy(force=True) for z in (y, x))
-        close = close if cuda.rtol == 0 else 1e-4
-        np.testing.assert_allclose(got, want, close, close / 10)
+        np.testing.assert_allclose(got, want, close, atol)
 
 
 def seeds(outputs):
@@ -257,18 +268,24 @@ def language():
 def translating():
     model = nn.Transformer(8, 2, 1, 1, 16, batch_first=True)
     batch = torch.randn(2, 3, 8), torch.randn(2, 4, 8)
-    return model, batch, lambda m, x, y: m(x, y).square().mean()
+    return model, batch, lambda m, x, y: (m(x, y) - y).square().mean()
 
 
-def adam(parameters):
-    return optim.Adam(parameters, lr=1e-2)
+def adam(parameters, kind=optim.Adam):
+    """Adam, which would go as far by a gradient that is 0 but for rounding.
+
+    That of a bias before a normalisation is, and that of a bias of attention's keys.
+    """
+    return kind(parameters, lr=1e-2, eps=1e-3)
 
 
 OPTIMISERS = {
     "SGD, momentum": lambda p: optim.SGD(p, 0.1, 0.9, nesterov=True, weight_decay=0.1),
     "Adam, amsgrad": lambda p: optim.Adam(p, 0.01, amsgrad=True, maximize=True),
     "RMSprop, centred": lambda p: optim.RMSprop(p, momentum=0.9, centered=True),
-    "LBFGS, searching": lambda p: optim.LBFGS(p, line_search_fn="strong_wolfe"),
+    "LBFGS, searching": lambda p: optim.LBFGS(
+        p, max_iter=4, line_search_fn="strong_wolfe"
+    ),
 } | {
     name: lambda p, name=name: getattr(optim, name)(p, lr=1e-2)
     for name in (
@@ -297,7 +314,7 @@ PROGRAMS |= {
         adam,
     ),
     "packed": (packed, OPTIMISERS["RMSprop"]),
-    "language": (language, OPTIMISERS["AdamW"]),
+    "language": (language, lambda p: adam(p, optim.AdamW)),
     "translating": (translating, adam),
 }
 
@@ -333,10 +350,12 @@ def test_a_program_trains_as_on_the_cpu(cuda, name):
     losses = [[there.step() for _ in range(3)]]
     here = Training(name, "cpu")
     losses.append([here.step() for _ in range(3)])
-    assert losses[0] == pytest.approx(losses[1], rel=1e-4 if cuda.rtol else 1e-7)
+    rel, near = (1e-4, 1e-6) if cuda.rtol else (1e-7, 0)
+    assert losses[0] == pytest.approx(losses[1], rel=rel, abs=near)
     pairs = zip(there.model.parameters(), here.model.parameters(), strict=True)
     for p, q in pairs:
-        check(cuda, [p, p.grad], [q, q.grad], 1e-5)  # rows may add up in other orders
+        # Rows may add up in other orders; LBFGS takes sixty steps.
+        check(cuda, [p, p.grad], [q, q.grad], 1e-5, 1e-3)
         kept = there.optimizer.state[p].values()
         for x in kept:
             assert not isinstance(x, torch.Tensor) or not x.ndim or x.is_cuda

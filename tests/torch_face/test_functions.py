@@ -118,6 +118,7 @@ torch.linalg.svd(a)[2][..., :3, :].abs(); torch.linalg.svd(a)[1]
 torch.linalg.inv_ex(q)
 torch.linalg.tensorinv(q.reshape(2, 2, 4)); torch.cholesky_solve(v[:, None], q.tril())
 a.where(a > 0, b); a.flip(dims=(0,)); s.sum(0); s.softmax(0)
+s.log_softmax(0); s.logcumsumexp(0)
 s.logsumexp(0); s.norm(dim=-1); a.amax(()); torch.quantile(a, s.detach() / 2, dim=1)
 torch.zeros(0, 3).amax(0); torch.zeros(0).softmax(0); s.gather(0, k[:1].view(()) * 0)
 s.unfold(0, 1, 1); a.narrow(1, 5, 1); a.tril(7)

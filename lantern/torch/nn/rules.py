@@ -107,7 +107,8 @@ def product(x: Any, weight: Any) -> Any:
     """``x @ weight.T`` of two matrices."""
     if turned(x, weight):
         return np.ascontiguousarray(weight.dot(x.T).T)
-    return x.dot(weight.T) if plain(x, weight) else x @ weight.T
+    same = type(x) is type(weight)  # two devices' do not meet in ``dot``
+    return x.dot(weight.T) if same and plain(x) else x @ weight.T
 
 
 def added(x: Any, y: Any) -> Any:
