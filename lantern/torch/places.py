@@ -1,5 +1,6 @@
 """Where the arrays of tensors lie, and what is brought to a device."""
 
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ __all__ = [
     "beside",
     "grid",
     "is_array",
+    "kernel",
     "made",
     "moved",
     "on_host",
@@ -82,3 +84,16 @@ def made(device: Any, name: str, *args: Any, **options: Any) -> Any:
         return function(*args, **options)
     with library.module.cuda.Device(number):
         return function(*args, **options)
+
+
+@lru_cache(None)
+def kernel(function: Any, xp: Any) -> Any:
+    """A function of the elements of arrays, as one kernel of a device's library.
+
+    Args:
+        function: takes the library, then arrays that it may write to, numbers and
+            None. Numbers may meet arrays alone: CuPy computes what is made of two
+            numbers in half precision.
+        xp: the library.
+    """
+    return xp.fuse(kernel_name=function.__name__)(partial(function, xp))

@@ -14,6 +14,7 @@ import pytest
 
 import lantern
 import lantern.torch as torch
+from lantern.torch.nn import masks
 from tests.backends import as_cuda
 from tests.torch_face.compared import floats, inputs
 from tests.torch_face.test_functions import OF_SCIPY, SOURCES, SOURCES_OF_MATRICES
@@ -189,7 +190,7 @@ def classified(model, *more):
 def convolutional():
     model = nn.Sequential(
         nn.Conv2d(1, 4, 3, padding=1), nn.BatchNorm2d(4), nn.ReLU(), nn.MaxPool2d(2),
-        nn.Dropout(0.2), nn.Conv2d(4, 6, 3), nn.GroupNorm(2, 6), nn.AvgPool2d(2),
+        nn.Conv2d(4, 6, 3), nn.GroupNorm(2, 6), nn.AvgPool2d(2),
         nn.Flatten(), nn.Linear(6, 3),
     )  # fmt: skip
     batch = torch.randn(4, 1, 8, 8), torch.tensor([0, 2, 1, 1])
@@ -229,7 +230,7 @@ class Block(nn.Module):
     def __init__(self):
         super().__init__()
         self.first, self.second = nn.LayerNorm(8), nn.LayerNorm(8)
-        self.attention = nn.MultiheadAttention(8, 2, dropout=0.1, batch_first=True)
+        self.attention = nn.MultiheadAttention(8, 2, batch_first=True)
         self.rest = nn.Sequential(nn.Linear(8, 16), nn.GELU(), nn.Linear(16, 8))
 
     def forward(self, x):
@@ -266,7 +267,7 @@ def language():
 
 
 def translating():
-    model = nn.Transformer(8, 2, 1, 1, 16, batch_first=True)
+    model = nn.Transformer(8, 2, 1, 1, 16, 0, batch_first=True)
     batch = torch.randn(2, 3, 8), torch.randn(2, 4, 8)
     return model, batch, lambda m, x, y: (m(x, y) - y).square().mean()
 
@@ -294,8 +295,8 @@ OPTIMISERS = {
 }
 LAYERS = (
     "Sigmoid() Tanh() LeakyReLU() ELU() PReLU() SiLU() Softplus() Hardtanh() Mish() "
-    "GELU() GELU('tanh') Softmax(-1) RMSNorm(8) BatchNorm1d(8) Dropout(0.5) RReLU() "
-    "AlphaDropout(0.5) utils.parametrizations.weight_norm(nn.Linear(8,8))"
+    "GELU() GELU('tanh') Softmax(-1) RMSNorm(8) BatchNorm1d(8) RReLU() "
+    "utils.parametrizations.weight_norm(nn.Linear(8,8))"
 ).split()
 PROGRAMS = {
     name: (lambda: classified(sequential(nn.ReLU())), make)
@@ -310,7 +311,7 @@ PROGRAMS |= {
     "RNN": (lambda: reading(nn.RNN(6, 5)), adam),
     "GRU": (lambda: reading(nn.GRU(6, 5, batch_first=True)), adam),
     "LSTM": (
-        lambda: reading(nn.LSTM(6, 5, 2, dropout=0.1, bidirectional=True), 10),
+        lambda: reading(nn.LSTM(6, 5, 2, bidirectional=True), 10),
         adam,
     ),
     "packed": (packed, OPTIMISERS["RMSprop"]),
@@ -359,6 +360,68 @@ def test_a_program_trains_as_on_the_cpu(cuda, name):
         kept = there.optimizer.state[p].values()
         for x in kept:
             assert not isinstance(x, torch.Tensor) or not x.ndim or x.is_cuda
+
+
+@pytest.mark.parametrize("name", ["packed", "translating"])
+def test_a_step_of_training_copies_nothing(cuda, name):
+    if cuda.name != "standin":
+        pytest.skip("CuPy does not count copies")
+    from tests.standin import copies
+
+    training = Training(name, "cuda")
+    copies.clear()
+    training.optimizer.step(training.closure)
+    assert not copies
+
+
+class TestDropout:
+    """What is kept is drawn on the device, by a seed that is drawn on the host."""
+
+    x = property(lambda self: torch.ones(100, 200, device="cuda", requires_grad=True))
+
+    def test_it_is_drawn_by_splitmix64(self):
+        # The first two numbers of seed 1234567.
+        first, second = 6457827717110365317, 3203168211198807973
+        numbers, seed = np.arange(1, 3, dtype=np.uint64), np.uint64(1234567)
+        for least, expected in [
+            (first, [True, False]),
+            (first + 1, [False, False]),
+            (second, [True, True]),
+            (second + 1, [True, False]),
+        ]:
+            found = masks._at_least(np, numbers, seed, np.uint64(least))
+            assert found.tolist() == expected
+
+    @pytest.mark.parametrize("p", [0.1, 0.5, 0.9])
+    def test_shares_and_gradients(self, p):
+        torch.manual_seed(0)
+        z = F.dropout(x := self.x, p)
+        z.sum().backward()
+        kept = z != 0
+        assert abs(kept.float().mean().item() - (1 - p)) < 0.02
+        np.testing.assert_allclose(z[kept].tolist(), 1 / (1 - p), 1e-6)
+        assert torch.equal(x.grad, z.detach())
+        pairs = kept[:, :-1] & kept[:, 1:]
+        assert abs(pairs.float().mean().item() - (1 - p) ** 2) < 0.02
+        assert (F.dropout(x, 1.0) == 0).all()
+
+    @pytest.mark.parametrize("kind", ["Dropout", "AlphaDropout", "FeatureAlphaDropout"])
+    def test_a_seed_and_a_state_give_it_again(self, kind):
+        layer, x = getattr(nn, kind)(0.5), self.x
+        torch.manual_seed(3)
+        first, state = layer(x), torch.get_rng_state()
+        second = layer(x)
+        assert not torch.equal(first, second)
+        torch.set_rng_state(state)
+        assert torch.equal(layer(x), second)
+        torch.manual_seed(3)
+        assert torch.equal(layer(x), first)
+
+    def test_what_is_recomputed_is_dropped_again(self):
+        x = self.x
+        z = torch.utils.checkpoint.checkpoint(F.dropout, x, use_reentrant=False)
+        z.square().sum().backward()
+        assert torch.equal(x.grad, 4 * z.detach())
 
 
 def test_training_takes_no_more_memory_step_by_step(cuda):

@@ -251,8 +251,10 @@ def _rows(weight: Any, /, index: Any, keep: Any) -> Rule:
     """
     z = weight.take(index, axis=0) if plain(weight) else weight[index]
     z_bar = yield (z, weight := None, z := None)[0]
-    if keep is not None:
+    if type(keep) is np.ndarray:
         index, z_bar = index[keep], z_bar[keep]
+    elif keep is not None:  # a GPU would have to wait for how many there are
+        z_bar = namespace(z_bar).where(keep[..., None], z_bar, 0)
     yield Rows(index, z_bar)
 
 

@@ -5,6 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from lantern.namespace import namespace
+from lantern.torch.dtypes import CPU
 from lantern.torch.optim.optimizer import (
     Optimizer,
     checked,
@@ -12,6 +14,7 @@ from lantern.torch.optim.optimizer import (
     kept,
     options_of,
 )
+from lantern.torch.places import kernel
 from lantern.torch.tensor import Tensor
 
 __all__ = ["Adam", "AdamW", "Adamax", "NAdam", "RAdam"]
@@ -30,6 +33,33 @@ def follow_square(mean: Any, g: Any, beta: float, out: Any) -> None:
     out *= 1 - beta
     mean *= beta
     mean += out
+
+
+def adam(
+    xp: Any, x: Any, g: Any, mean: Any, square: Any, largest: Any, out: Any,
+    new: float, kept: float, new_square: float, lr: float, root: float, eps: float,
+) -> None:  # fmt: skip
+    """``x -= lr * mean / (sqrt(square) / root + eps)``, computing in ``out``.
+
+    ``new`` and ``new_square`` are the shares of g and its square in their means, and
+    ``kept`` is the rest of the latter; ``largest`` is the largest ``square`` so far, or
+    None.
+    """
+    xp.subtract(g, mean, out=out)
+    out *= new
+    mean += out
+    xp.multiply(g, g, out=out)
+    out *= new_square
+    square *= kept
+    square += out
+    if largest is not None:
+        square = xp.maximum(largest, square, out=largest)
+    xp.sqrt(square, out=out)
+    out /= root
+    out += eps
+    xp.divide(mean, out, out=out)
+    out *= lr
+    x -= out
 
 
 class Adam(Optimizer):
@@ -116,19 +146,15 @@ class Adam(Optimizer):
         lr, beta1, beta2, eps, decay, decoupled, amsgrad = options
         step = counted(state)
         mean, square = kept(state, "exp_avg", p), kept(state, "exp_avg_sq", p)
-        out = self.scratch(x)
+        largest = kept(state, "max_exp_avg_sq", p) if amsgrad else None
         g = self.decayed(x, g, decay, lr if decoupled else None)
-        follow(mean, g, 1 - beta1, out)
-        follow_square(square, g, beta2, out)
-        if amsgrad:
-            largest = kept(state, "max_exp_avg_sq", p)
-            square = np.maximum(largest, square, out=largest)
-        np.sqrt(square, out=out)
-        out /= math.sqrt(1 - beta2**step)
-        out += eps
-        np.divide(mean, out, out=out)
-        out *= lr / (1 - beta1**step)
-        x -= out
+        arrays = x, g, mean, square, largest, self.scratch(x)
+        shares = 1 - beta1, beta2, 1 - beta2
+        scales = lr / (1 - beta1**step), math.sqrt(1 - beta2**step), eps
+        if type(x) is np.ndarray:
+            adam(np, *arrays, *shares, *scales)
+        else:
+            kernel(adam, namespace(x))(*arrays, *shares, *scales)
 
 
 class AdamW(Adam):
@@ -217,7 +243,7 @@ class NAdam(Optimizer):
         lr, (beta1, beta2) = float(group["lr"]), group["betas"]
         step, decay = counted(state), group["weight_decay"]
         if "mu_product" not in state:
-            state["mu_product"] = tensor(1.0, dtype=p.dtype)
+            state["mu_product"] = tensor(1.0, dtype=p.dtype, device=CPU)
         mean, square = kept(state, "exp_avg", p), kept(state, "exp_avg_sq", p)
         out = self.scratch(x)
         g = self.decayed(x, g, decay, lr if group["decoupled_weight_decay"] else None)

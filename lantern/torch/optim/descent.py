@@ -7,6 +7,7 @@ import numpy as np
 from lantern.errors import OptionError
 from lantern.saving import copied
 from lantern.torch.creation import tensor
+from lantern.torch.dtypes import CPU
 from lantern.torch.operators import in_memory
 from lantern.torch.optim.optimizer import (
     Optimizer,
@@ -164,8 +165,8 @@ class ASGD(Optimizer):
         lr, lambd = float(group["lr"]), group["lambd"]
         step = counted(state)
         # As tensors of single precision they are in PyTorch's state.
-        eta = float(state.setdefault("eta", tensor(lr)))
-        mu = float(state.setdefault("mu", tensor(1.0)))
+        eta = float(state.setdefault("eta", tensor(lr, device=CPU)))
+        mu = float(state.setdefault("mu", tensor(1.0, device=CPU)))
         mean, out = kept(state, "ax", p), self.scratch(x)
         g = self.decayed(x, g, group["weight_decay"])
         x *= 1 - lambd * eta
@@ -174,8 +175,9 @@ class ASGD(Optimizer):
         np.subtract(x, mean, out=out)
         out *= mu
         mean += out
-        state["eta"] = tensor(lr / (1 + lambd * lr * step) ** group["alpha"])
-        state["mu"] = tensor(1 / max(1.0, step - group["t0"]))
+        eta = lr / (1 + lambd * lr * step) ** group["alpha"]
+        state["eta"] = tensor(eta, device=CPU)
+        state["mu"] = tensor(1 / max(1.0, step - group["t0"]), device=CPU)
 
 
 class Rprop(Optimizer):

@@ -302,11 +302,15 @@ def _added(hooks: dict[int, Any], hook: Any) -> Handle:
     return Handle(hooks, key)
 
 
+# Numbers that are kept as tensors of the CPU, wherever the parameters lie.
+_ON_HOST = frozenset({"step", "mu_product", "eta", "mu"})
+
+
 def _like(x: Any, p: Any, name: str) -> Any:
     """A copy of something kept, in the parameter's own type and place."""
     if not isinstance(x, Tensor):
         return deepcopy(x)
-    if name == "step":
+    if name in _ON_HOST:
         return x.detach().cpu().clone()
     if not isinstance(p, Tensor):
         return x.detach().clone()

@@ -6,6 +6,7 @@ import numpy as np
 
 from lantern.errors import EagerError, OptionError, PositionError
 from lantern.torch.dtypes import type_name
+from lantern.torch.indexing import gathered
 from lantern.torch.nn import rules
 from lantern.torch.nn.functional.loss import chosen, reduced, where
 from lantern.torch.nn.starting import inside
@@ -41,7 +42,8 @@ def nll_loss(
     """
     reduction = chosen(reduction, size_average, reduce)
     x, index, kept, scales = _classes(input, target, weight, ignore_index)
-    picked = x.gather(-1, fresh(np.where(kept, index, 0)[..., None])).squeeze(-1)
+    places = np.where(kept, index, 0)[..., None]  # which are known to be in range
+    picked = gathered(x, base(x).ndim - 1, places).squeeze(-1)
     losses = where(fresh(kept), -picked * fresh(scales), 0.0)
     if reduction == "mean":
         return losses.sum() / fresh(scales.sum()) if scales.size else losses.mean()

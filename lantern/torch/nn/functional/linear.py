@@ -135,7 +135,8 @@ def embedding(
         if not -table.shape[0] <= padding_idx < table.shape[0]:
             raise SizeError("Padding_idx must be within num_embeddings")
         keep = index != padding_idx % table.shape[0]
-        keep = None if keep.all() else keep
+        # On a GPU to look would take longer than to keep it.
+        keep = None if type(keep) is np.ndarray and keep.all() else keep
     return rules.rows(weight, index=index.copy(), keep=keep)
 
 

@@ -8,6 +8,7 @@ from lantern.errors import EagerError, OptionError
 from lantern.torch.draws import rng
 from lantern.torch.dtypes import as_numpy_dtype
 from lantern.torch.nn.functional.activation import _SELU, may_write, sigmoid
+from lantern.torch.nn.masks import drawn
 from lantern.torch.operators import cast
 from lantern.torch.places import beside
 from lantern.torch.tensor import Tensor, fresh
@@ -116,8 +117,8 @@ def _kept(input: Tensor, shape: Any, p: float, training: bool) -> Tensor:
         return input
     x = base(input)
     scale = x.dtype.type(0 if p == 1 else 1 / (1 - p))
-    kept = (rng().random(shape, np.float32) >= p) * scale
-    return input * fresh(beside(kept.astype(x.dtype, copy=False), x))
+    kept = drawn(shape, p, x) * scale
+    return input * fresh(kept.astype(x.dtype, copy=False))
 
 
 @may_write
@@ -199,6 +200,6 @@ def _alpha(input: Tensor, shape: Any, p: float, training: bool) -> Any:
     low = -_SELU[0] * _SELU[1]
     a = 0.0 if p == 1 else ((1 - p) * (1 + p * low * low)) ** -0.5
     x = base(input)
-    kept = beside((rng().random(shape) >= p).astype(x.dtype), x)
+    kept = drawn(shape, p, x, np.float64).astype(x.dtype)
     z = (input * fresh(kept) + fresh((1 - kept) * kept.dtype.type(low))) * a
     return z - a * low * p

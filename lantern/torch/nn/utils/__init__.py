@@ -88,12 +88,17 @@ def clip_grad_norm_(
     """
     gradients = _gradients(parameters)
     total = get_total_norm(gradients, norm_type, error_if_nonfinite)
-    factor = float(max_norm) / (float(total) + 1e-6)
-    if factor < 1 or np.isnan(factor):
-        for grad in gradients:
-            array = in_memory(grad)
-            array *= array.dtype.type(factor)
-            written(array)
+    factor: Any
+    if isinstance(total.primal, np.ndarray | np.generic):
+        factor = float(max_norm) / (float(total) + 1e-6)
+        if factor >= 1:
+            return total
+    else:  # a GPU need not wait until the host knows
+        factor = np.minimum(float(max_norm) / (total.primal + 1e-6), 1)
+    for grad in gradients:
+        array = in_memory(grad)
+        array *= factor
+        written(array)
     return total
 
 
