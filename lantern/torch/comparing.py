@@ -4,12 +4,14 @@ from typing import Any
 
 import numpy as np
 
+from lantern.errors import EagerError
 from lantern.namespace import namespace
 from lantern.op import elementwise
 from lantern.torch import dtypes
 from lantern.torch.operators import refuse_numbers, unary
+from lantern.torch.places import as_array
 from lantern.torch.tensor import Tensor, fresh
-from lantern.torch.wording import again
+from lantern.torch.wording import again, check_together
 from lantern.value import Rule, base
 
 
@@ -152,3 +154,45 @@ functions |= {
     "less_equal": functions["le"],
     "not_equal": functions["ne"],
 }
+
+
+def isclose(
+    input: Any,
+    other: Any,
+    rtol: float = 1e-5,
+    atol: float = 1e-8,
+    equal_nan: bool = False,
+) -> Any:
+    """Where the elements are close: ``|input - other| <= atol + rtol * |other|``."""
+    refuse_numbers("isclose", input, other)
+    for name, bound in (("rtol", rtol), ("atol", atol)):
+        if bound < 0:
+            raise EagerError(
+                f"{name} must be greater than or equal to zero, but got {bound}"
+            )
+    a, b = base(input), base(other)
+    if a.dtype != b.dtype:
+        raise EagerError(f"{input.dtype} did not match {other.dtype}")
+    if type(a) is not type(b):
+        check_together(input, other)  # a GPU's library would move one of them
+    return fresh(as_array(np.isclose(a, b, rtol, atol, equal_nan)))
+
+
+def allclose(
+    input: Any,
+    other: Any,
+    rtol: float = 1e-5,
+    atol: float = 1e-8,
+    equal_nan: bool = False,
+) -> bool:
+    """Whether all elements are close: ``|input - other| <= atol + rtol * |other|``."""
+    return bool(base(isclose(input, other, rtol, atol, equal_nan)).all())
+
+
+def equal(input: Any, other: Any) -> bool:
+    """Whether two tensors have one shape and the same elements."""
+    a, b = base(input), base(other)
+    return a.shape == b.shape and bool((a == b).all())
+
+
+functions |= {"allclose": allclose, "equal": equal, "isclose": isclose}

@@ -23,7 +23,7 @@ from lantern.torch.places import as_array
 from lantern.torch.results import into
 from lantern.torch.showing import view_if_shared
 from lantern.torch.tensor import Tensor, fresh, numpy_face, torch_face
-from lantern.torch.wording import again, check_together
+from lantern.torch.wording import again
 from lantern.value import base
 
 # PyTorch's name: our operation. Integers become numbers of the default type first.
@@ -305,45 +305,6 @@ def nan_to_num(
     return call(elementwise.nan_to_num, input, nan=nan, posinf=posinf, neginf=neginf)
 
 
-def isclose(
-    input: Any,
-    other: Any,
-    rtol: float = 1e-5,
-    atol: float = 1e-8,
-    equal_nan: bool = False,
-) -> Any:
-    """Where the elements are close: ``|input - other| <= atol + rtol * |other|``."""
-    refuse_numbers("isclose", input, other)
-    for name, bound in (("rtol", rtol), ("atol", atol)):
-        if bound < 0:
-            raise EagerError(
-                f"{name} must be greater than or equal to zero, but got {bound}"
-            )
-    a, b = base(input), base(other)
-    if a.dtype != b.dtype:
-        raise EagerError(f"{input.dtype} did not match {other.dtype}")
-    if type(a) is not type(b):
-        check_together(input, other)  # a GPU's library would move one of them
-    return fresh(as_array(np.isclose(a, b, rtol, atol, equal_nan)))
-
-
-def allclose(
-    input: Any,
-    other: Any,
-    rtol: float = 1e-5,
-    atol: float = 1e-8,
-    equal_nan: bool = False,
-) -> bool:
-    """Whether all elements are close: ``|input - other| <= atol + rtol * |other|``."""
-    return bool(base(isclose(input, other, rtol, atol, equal_nan)).all())
-
-
-def equal(input: Any, other: Any) -> bool:
-    """Whether two tensors have one shape and the same elements."""
-    a, b = base(input), base(other)
-    return a.shape == b.shape and bool((a == b).all())
-
-
 def digamma(input: Any) -> Any:
     """The logarithmic derivative of the gamma function."""
     return call(special.digamma, promote(input, floating=True)[0])
@@ -388,9 +349,9 @@ def conj(input: Any) -> Any:
 functions |= {
     function.__name__: function
     for function in (
-        add, addcdiv, addcmul, allclose, angle, clamp, clamp_max, clamp_min, conj,
-        digamma, div, equal, floor_divide, frac, imag, isclose, lerp,
-        logit, mul, nan_to_num, neg, pow, real, round, rsqrt, rsub, sinc, sub, where,
+        add, addcdiv, addcmul, angle, clamp, clamp_max, clamp_min, conj, digamma, div,
+        floor_divide, frac, imag, lerp, logit, mul, nan_to_num, neg, pow, real, round,
+        rsqrt, rsub, sinc, sub, where,
     )
 }  # fmt: skip
 _SYNONYMS |= {

@@ -91,9 +91,9 @@ def kernel(function: Any, xp: Any) -> Any:
     """A function of the elements of arrays, as one kernel of a device's library.
 
     Args:
-        function: takes the library, then arrays that it may write to, numbers and
-            None. Numbers may meet arrays alone: CuPy computes what is made of two
+        function: takes arrays that it may write to, numbers and None, and the library
+            as ``xp``. Numbers may meet arrays alone: CuPy computes what is made of two
             numbers in half precision.
         xp: the library.
     """
-    return xp.fuse(kernel_name=function.__name__)(partial(function, xp))
+    return xp.fuse(kernel_name=function.__name__)(partial(function, xp=xp))

@@ -351,12 +351,14 @@ def test_a_program_trains_as_on_the_cpu(cuda, name):
     losses = [[there.step() for _ in range(3)]]
     here = Training(name, "cpu")
     losses.append([here.step() for _ in range(3)])
-    rel, near = (1e-4, 1e-6) if cuda.rtol else (1e-7, 0)
+    # Rows may add up in other orders; LBFGS takes sixty steps, and its products stay on
+    # the device, in single precision.
+    close = 1e-4 if "LBFGS" in name else 1e-5
+    rel, near = (1e-4, 1e-6) if cuda.rtol else (close / 10, 0)
     assert losses[0] == pytest.approx(losses[1], rel=rel, abs=near)
     pairs = zip(there.model.parameters(), here.model.parameters(), strict=True)
     for p, q in pairs:
-        # Rows may add up in other orders; LBFGS takes sixty steps.
-        check(cuda, [p, p.grad], [q, q.grad], 1e-5, 1e-3)
+        check(cuda, [p, p.grad], [q, q.grad], close, 1e-3)
         kept = there.optimizer.state[p].values()
         for x in kept:
             assert not isinstance(x, torch.Tensor) or not x.ndim or x.is_cuda
@@ -389,7 +391,7 @@ class TestDropout:
             (second, [True, True]),
             (second + 1, [True, False]),
         ]:
-            found = masks._at_least(np, numbers, seed, np.uint64(least))
+            found = masks._at_least(numbers, seed, np.uint64(least), np)
             assert found.tolist() == expected
 
     @pytest.mark.parametrize("p", [0.1, 0.5, 0.9])

@@ -30,7 +30,7 @@ def drawn(shape: Any, p: float, array: Any, kind: Any = np.float32) -> Any:
     return kernel(_at_least, xp)(numbers, seed, least).reshape(shape)
 
 
-def _at_least(xp: Any, numbers: Any, seed: Any, least: Any) -> Any:
+def _at_least(numbers: Any, seed: Any, least: Any, xp: Any) -> Any:
     """Whether random numbers of 64 bits are no less than one; each by its place.
 
     References:
@@ -40,4 +40,4 @@ def _at_least(xp: Any, numbers: Any, seed: Any, least: Any) -> Any:
     z = numbers * np.uint64(0x9E3779B97F4A7C15) + seed
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return z ^ (z >> np.uint64(31)) >= least
+    return xp.greater_equal(z ^ (z >> np.uint64(31)), least)

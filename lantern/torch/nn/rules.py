@@ -107,8 +107,9 @@ def product(x: Any, weight: Any) -> Any:
     """``x @ weight.T`` of two matrices."""
     if turned(x, weight):
         return np.ascontiguousarray(weight.dot(x.T).T)
-    same = type(x) is type(weight)  # two devices' do not meet in ``dot``
-    return x.dot(weight.T) if same and plain(x) else x @ weight.T
+    if type(x) is type(weight) and not isinstance(x, Value):  # of one device
+        return x.dot(weight.T)
+    return x @ weight.T
 
 
 def added(x: Any, y: Any) -> Any:

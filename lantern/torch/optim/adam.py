@@ -36,8 +36,8 @@ def follow_square(mean: Any, g: Any, beta: float, out: Any) -> None:
 
 
 def adam(
-    xp: Any, x: Any, g: Any, mean: Any, square: Any, largest: Any, out: Any,
-    new: float, kept: float, new_square: float, lr: float, root: float, eps: float,
+    x: Any, g: Any, mean: Any, square: Any, largest: Any, out: Any, new: float,
+    kept: float, new_square: float, lr: float, root: float, eps: float, xp: Any = np,
 ) -> None:  # fmt: skip
     """``x -= lr * mean / (sqrt(square) / root + eps)``, computing in ``out``.
 
@@ -148,13 +148,11 @@ class Adam(Optimizer):
         mean, square = kept(state, "exp_avg", p), kept(state, "exp_avg_sq", p)
         largest = kept(state, "max_exp_avg_sq", p) if amsgrad else None
         g = self.decayed(x, g, decay, lr if decoupled else None)
-        arrays = x, g, mean, square, largest, self.scratch(x)
-        shares = 1 - beta1, beta2, 1 - beta2
-        scales = lr / (1 - beta1**step), math.sqrt(1 - beta2**step), eps
-        if type(x) is np.ndarray:
-            adam(np, *arrays, *shares, *scales)
-        else:
-            kernel(adam, namespace(x))(*arrays, *shares, *scales)
+        move = adam if type(x) is np.ndarray else kernel(adam, namespace(x))
+        move(
+            x, g, mean, square, largest, self.scratch(x), 1 - beta1, beta2, 1 - beta2,
+            lr / (1 - beta1**step), math.sqrt(1 - beta2**step), eps,
+        )  # fmt: skip
 
 
 class AdamW(Adam):

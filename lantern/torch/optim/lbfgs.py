@@ -177,13 +177,19 @@ def _direction(memory: Any, g: Any) -> Any:
     pairs = list(zip(memory["s"], memory["y"], strict=True))
     q, shares = -g, []
     for s, y in reversed(pairs):
-        share = float(s @ q) / float(y @ s)
+        share = _dot(s, q) / _dot(y, s)
         shares.append(share)
         q = q - share * y
     d = q * memory["scale"]
     for (s, y), share in zip(pairs, reversed(shares), strict=True):
-        d = d + s * (share - float(y @ d) / float(y @ s))
+        d = d + s * (share - _dot(y, d) / _dot(y, s))
     return d
+
+
+def _dot(x: Any, y: Any) -> Any:
+    """A product of vectors as a number, but on a GPU, where nothing waits for it."""
+    z = x @ y
+    return float(z) if type(x) is np.ndarray else z
 
 
 def _between(a: Any, b: Any, bounds: Any = None) -> float:
