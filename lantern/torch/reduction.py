@@ -386,9 +386,7 @@ def _one_axis(dim: Any, input: Tensor) -> Any:
     """The axis of a softmax; by default as old PyTorch chose it."""
     if not input.primal.shape:
         return axes(dim, input)
-    if dim is None:
-        dim = 0 if base(input).ndim in (1, 3) else 1
-    return dim
+    return int(base(input).ndim not in (1, 3)) if dim is None else dim
 
 
 functions = {
