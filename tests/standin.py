@@ -398,7 +398,18 @@ for _name, _function in UNARY.items():
     setattr(Array, f"__{_name}__", lambda x, f=_function: getattr(xp, f)(x))
 for _name in "__bool__ __float__ __int__ __complex__ __repr__ item tolist".split():
     setattr(Array, _name, by_copy(_name))
-for _name in "shape dtype ndim size nbytes itemsize strides flags".split():
+
+
+class Flags:
+    """As CuPy's: whether an array may be written to is nobody's business."""
+
+    def __init__(self, flags):
+        for name in ("c_contiguous", "f_contiguous", "owndata"):
+            setattr(self, name, getattr(flags, name))
+
+
+Array.flags = property(lambda x: Flags(x._host.flags))
+for _name in "shape dtype ndim size nbytes itemsize strides".split():
     setattr(Array, _name, property(lambda x, n=_name: getattr(x._host, n)))
 for _name in ("T", "mT", "real", "imag"):
     setattr(Array, _name, property(lambda x, n=_name: wrap(getattr(x._host, n))))

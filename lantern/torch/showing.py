@@ -79,7 +79,7 @@ def view_if_shared(z: Any, input: Tensor) -> Any:
         return z
     if z.receiver is input.receiver and input.prompt is not UNTRACKED:
         return shown(input, _all)  # it had nothing to do
-    if not z.primal.flags.writeable:  # as NumPy has a diagonal
+    if not getattr(z.primal.flags, "writeable", True):  # as NumPy has a diagonal
         z.primal.flags.writeable = base(input).flags.writeable
     return as_view(z, input)
 
