@@ -15,9 +15,8 @@ from lantern.checks import describe, is_number
 from lantern.conjugation import adjoint_rules
 from lantern.errors import ArgumentError, LanternError, RuleError
 from lantern.inside import levels_of, read_only
-from lantern.reads import NOTHING, Reads
-from lantern.saving import kept
-from lantern.sharing import owned_by
+from lantern.reads import Reads
+from lantern.saving import copied, is_ours, kept, owners
 from lantern.starting import register_rule, start
 from lantern.tree import is_leaf, tree_leaves, tree_map, tree_structure
 from lantern.value import UNTRACKED, Rule, Value
@@ -44,7 +43,7 @@ class Run:
         saved: what the body keeps for the case that it is started on them again.
         mapped: whether it belongs to a ``vmap``, which starts it once for each example.
         statics: the other arguments, as they were when the operation was used.
-        reads: what its functions read besides all these.
+        reads: what its functions read besides all these; None if they are the library's.
     """
 
     __slots__ = (
@@ -66,6 +65,7 @@ class Run:
 
     first: list[int] | None
     form: Any
+    reads: Reads | None
     residuals: Any
     saved: Any
 
@@ -74,7 +74,7 @@ class Run:
         self.trees, self.saved, self.first = trees, None, None
         self.simple = all(type(tree) is int for tree in trees)
         self.level, self.mapped, self.statics = 0, False, list[Any]()
-        self.reads, self.residuals = NOTHING, ()
+        self.residuals, self.reads = (), None
         self.wanted: list[bool] = []
 
     def on(self, leaves: Sequence[Any]) -> "Run":
@@ -136,14 +136,17 @@ class Run:
         single = len(tuple(tree_leaves(self.form))) == 1
         return tree_map([flat].__getitem__ if single else flat.__getitem__, self.form)
 
-    def contribution(self, i: int, shape: Any, x_bar: Any) -> Any:
-        """A contribution to a leaf, checked; None where nobody wants it."""
+    def contribution(self, i: int, shape: Any, x_bar: Any, ours: set[int]) -> Any:
+        """A contribution to a leaf, checked, in an array that a user's rule has not.
+
+        None where nobody wants it.
+        """
         if not self.wanted[i] or x_bar is None:
             return None
         if type(x_bar) is float and not shape:
             return x_bar
         if callable(x_bar):
-            x_bar = owned_by([x_bar()], ())
+            x_bar = x_bar()
         if not is_number(x_bar):
             raise self.fail(
                 f"the rule contributed {describe(x_bar)}",
@@ -159,7 +162,8 @@ class Run:
             )
         if isinstance(x_bar, Value) and self.level == x_bar.prompt.level != 0:
             raise self.leak()
-        return x_bar
+        is_own = self.reads is None or is_ours(x_bar, ours)
+        return x_bar if is_own else copied(x_bar)
 
     def miscounted(self, how: str) -> RuleError:
         """The error of a rule that yielded too few contributions, or too many."""
@@ -196,30 +200,30 @@ def _shared_rule(*leaves: Any, run: Run, tangent: Any = None) -> Rule:
     origin, run = run, run.on(leaves)
     views, originals = shown(leaves)
     body: Generator[Any, Any, Any] = run.body(run, *run.place(views))
-    reads, unchanged = run.reads, None
+    unchanged = None
     try:
-        pair = reads.start(run, lambda: [next(body)])
+        if run.reads is None:
+            value = next(body)
+        else:
+            value, unchanged = run.reads.start(run, body, leaves)
     except StopIteration:
         raise run.fail("the rule yields nothing", "Yield the result first") from None
-    if reads.keep is not None:
-        pair, unchanged = reads.started(run, pair, body, leaves)
-    value = run.flat(pair.pop(), originals)
-    del leaves, views, originals, pair  # what the body does not keep is free
+    value = run.flat(value, originals)
+    del leaves, views, originals  # what the body does not keep is free
     origin.form = run.form
     z_bar = yield (value, value := None)[0]
     if unchanged is not None:
         unchanged.check()
     z_bar = tuple(map(read_only, z_bar)) if type(z_bar) is tuple else read_only(z_bar)
     answer = run.structured(z_bar)
-    given = z_bar if type(z_bar) is tuple else (z_bar,)
+    ours = owners(z_bar if type(z_bar) is tuple else (z_bar,))
     for left, tree in zip(range(len(run.trees), 0, -1), run.trees, strict=True):
         try:
-            box = [body.send(answer)]
+            x_bar, answer = body.send(answer), None
         except StopIteration:
             raise run.miscounted("few") from None
-        x_bar, answer = owned_by(box, given), None
         parts = [(tree, x_bar)] if type(tree) is int else _parts(run, tree, x_bar)
-        x_bars = [run.contribution(i, shapes[i], part) for i, part in parts]
+        x_bars = [run.contribution(i, shapes[i], part, ours) for i, part in parts]
         del x_bar, parts
         if left == 1 and next(body, body) is not body:
             raise run.miscounted("many")

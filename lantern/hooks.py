@@ -11,7 +11,7 @@ from lantern.errors import ArgumentError
 from lantern.inside import levels_of, read_only
 from lantern.namespace import namespace
 from lantern.op import linear
-from lantern.sharing import owned_by
+from lantern.saving import secured
 from lantern.tree import tree_leaves, tree_map
 from lantern.value import (
     Level,
@@ -87,10 +87,10 @@ def _level(x: Any) -> int:
 def _watched(fn: Callable[[Any], Any], z_bar: Any) -> Any:
     """What a user's function makes of a cotangent, or of a structure of them."""
     shown = tree_map(read_only, z_bar)
-    box = [fn(shown)]
-    if box[0] is None or box[0] is shown:
+    answer = fn(shown)
+    if answer is None or answer is shown:
         return z_bar
-    answer = owned_by(box, tuple(tree_leaves(shown)))
+    answer = secured(answer, given=tree_leaves(shown))
     check_like("hook", z_bar, answer)
     return answer
 

@@ -1,74 +1,61 @@
-"""Which names code reads: what its instructions say, and which of them come later."""
+"""Which names code reads and binds: what its instructions say, and which come later."""
 
 import dis
 from functools import cache
 from types import CodeType
 from typing import Any, NamedTuple
 
-__all__ = ["Names", "bound_in", "names_in", "names_of", "read_later"]
+__all__ = ["Names", "names_in", "read_later"]
 
 
 class Names(NamedTuple):
-    """The names that code reads, and does not bind itself.
+    """The names in code.
 
     Attributes:
-        free: variables of the functions around it.
-        outer: globals.
-        attributes: of anything.
-        own: its own variables, with the free ones; of a generator only.
+        own: variables that it reads, its own and those of the functions around it.
+        outer: globals that it reads, or a function inside it.
+        attributes: attributes of anything, the same.
+        bound: variables of others and globals that it binds, the same.
+        stored: attributes that it binds, the same.
     """
 
-    free: frozenset[str]
+    own: frozenset[str]
     outer: frozenset[str]
     attributes: frozenset[str]
-    own: frozenset[str] = frozenset()
+    bound: frozenset[str]
+    stored: frozenset[str]
 
 
-def names_of(f: Any) -> Names:
-    """The names in a function's code; of an object that can be called, its method's."""
-    code = getattr(f, "__code__", None)
-    if code is None:
-        code = getattr(vars(type(f)).get("__call__"), "__code__", None)
-    return _NONE if code is None else names_in(code)
-
-
-_NONE = Names(frozenset(), frozenset(), frozenset())
-_GLOBAL = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"})
-_ATTRIBUTE = frozenset({"LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR"})
+_INSTRUCTIONS = [
+    frozenset({"LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"}),
+    frozenset({"LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR"}),
+    frozenset({"STORE_DEREF", "DELETE_DEREF", "STORE_GLOBAL"}),
+    frozenset({"STORE_ATTR"}),
+]
+_CELL = frozenset({"LOAD_DEREF", "LOAD_CLOSURE"})
+# Behind these instructions comes nothing.
+_GONE = frozenset(
+    "JUMP_FORWARD JUMP_BACKWARD JUMP_BACKWARD_NO_INTERRUPT JUMP_ABSOLUTE RETURN_VALUE "
+    "RETURN_CONST RAISE_VARARGS RERAISE".split()
+)
 
 
 @cache
 def names_in(code: CodeType) -> Names:
-    """The names in code, and in the functions inside it."""
-    return _joined(list(dis.get_instructions(code)), frozenset(code.co_freevars))
+    """The names in code."""
+    return _joined(list(dis.get_instructions(code)))
 
 
-def _joined(row: list[Any], free: frozenset[str]) -> Names:
-    outer = {x.argval for x in row if x.opname in _GLOBAL}
-    attributes = {x.argval for x in row if x.opname in _ATTRIBUTE}
+def _joined(row: list[Any]) -> Names:
+    own: set[str] = set()
+    for x in row:
+        if "LOAD_FAST" in x.opname or x.opname in _CELL:
+            own.update(x.argval if isinstance(x.argval, tuple) else (x.argval,))
+    names = [{x.argval for x in row if x.opname in some} for some in _INSTRUCTIONS]
     for inside in (x.argval for x in row if isinstance(x.argval, CodeType)):
-        outer |= names_in(inside).outer
-        attributes |= names_in(inside).attributes
-    return Names(free, frozenset(outer), frozenset(attributes))
-
-
-def bound_in(f: Any) -> frozenset[str]:
-    """The outer names that a function binds itself."""
-    code = getattr(f, "__code__", None)
-    return frozenset() if code is None else _bound(code)
-
-
-@cache
-def _bound(code: CodeType) -> frozenset[str]:
-    names = {
-        step.argval
-        for step in dis.get_instructions(code)
-        if step.opname in ("STORE_DEREF", "STORE_GLOBAL", "STORE_ATTR")
-    }
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            names |= _bound(constant)
-    return frozenset(names)
+        for mine, more in zip(names, names_in(inside)[1:], strict=True):
+            mine |= more
+    return Names(frozenset(own), *map(frozenset, names))
 
 
 @cache
@@ -90,25 +77,12 @@ def read_later(code: CodeType, at: int, yields: int) -> Names:
         if state in seen or i == len(row):
             continue
         seen.add(state)
-        name, value = row[i].opname, row[i].argval
+        name = row[i].opname
         if row[i].opcode in dis.hasjrel or row[i].opcode in dis.hasjabs:
-            waiting.append((places[value], left))
+            waiting.append((places[row[i].argval], left))
         last = name == "YIELD_VALUE" and left == 1
         if not last and name not in _GONE:
             waiting.append((i + 1, left - (name == "YIELD_VALUE")))
-    reached = [row[i] for i in sorted({i for i, _ in seen})]
-    own: set[str] = set()
-    for instruction in reached:
-        value = instruction.argval
-        if "LOAD_FAST" in instruction.opname or instruction.opname in _CELL:
-            own.update(value if isinstance(value, tuple) else (value,))
-    free = frozenset(own.intersection(code.co_freevars))
-    return _joined(reached, free)._replace(own=frozenset(own))
-
-
-_CELL = frozenset({"LOAD_DEREF", "LOAD_CLOSURE"})
-# Behind these instructions comes nothing.
-_GONE = frozenset(
-    "JUMP_FORWARD JUMP_BACKWARD JUMP_BACKWARD_NO_INTERRUPT JUMP_ABSOLUTE RETURN_VALUE "
-    "RETURN_CONST RAISE_VARARGS RERAISE".split()
-)
+    later = _joined([row[i] for i in sorted({i for i, _ in seen})])
+    whole = names_in(code)
+    return later._replace(bound=whole.bound, stored=whole.stored)

@@ -10,8 +10,7 @@ from lantern.custom import Run, apply, numbered, shown
 from lantern.errors import ArgumentError, RuleError
 from lantern.reads import Reads
 from lantern.reverse import vjp
-from lantern.saving import copied
-from lantern.sharing import secured
+from lantern.saving import secured
 from lantern.tree import tree_leaves, tree_map, tree_structure
 from lantern.value import base, is_tracked, zeros_like
 
@@ -133,7 +132,7 @@ class custom_vjp(_Ported):  # noqa: N801  # JAX's name, used as a decorator
                         f"fwd returned {type(pair).__name__}",
                         "Return a pair: the result and the residuals for bwd",
                     )
-                run.saved = secured(pair, run.reads.keep, (*given, *run.statics))
+                run.saved = _kept(run, pair, given)
                 run.residuals = run.saved[1]
                 del pair
             del operands, given  # only the residuals are kept
@@ -148,8 +147,14 @@ class custom_vjp(_Ported):  # noqa: N801  # JAX's name, used as a decorator
                 )
             yield from contributions
 
-        reads = Reads(there=(fwd,), back=(bwd,))
+        reads = Reads(fwd, bwd)
         return apply(self.name, "general", body, operands, statics=statics, reads=reads)
+
+
+def _kept(run: Run, made: Any, operands: Sequence[Any]) -> Any:
+    """What a forward step has made, in arrays of its own if the derivative waits."""
+    keep = run.reads and run.reads.keep
+    return secured(made, keep, (*operands, *run.statics)) if keep else made
 
 
 def _merged(
@@ -262,16 +267,16 @@ class custom_jvp(_Ported):  # noqa: N801  # JAX's name, used as a decorator
                     f"the derivative returned {_say(result)}",
                     "Return a pair: the result and its tangent",
                 )
-            value, tangent = secured(result, copied, (*points, *ways))
+            value, tangent = secured(result, given=(*points, *ways))
             return _tangent(run, value, tangent, originals)
 
         def body(run: Run, *operands: Any) -> Any:
             if run.saved is None:
                 given = tuple(tree_leaves(operands))
-                pair = [self.fun(*_merged(chosen, operands, run.statics))]
-                run.saved = secured(pair, run.reads.keep, (*given, *run.statics))
-            (value,) = run.saved
-            z_bar = yield value
+                value = self.fun(*_merged(chosen, operands, run.statics))
+                run.saved = _kept(run, value, given)
+                del value
+            z_bar = yield run.saved
             leaves = list(tree_leaves(operands))
             wanted = [i for i, w in enumerate(run.wanted) if w]
 
@@ -284,7 +289,7 @@ class custom_jvp(_Ported):  # noqa: N801  # JAX's name, used as a decorator
             contributions = _filled([None] * len(leaves), wanted, x_bars)
             yield from run.place(contributions)
 
-        reads = Reads(there=(self.fun,), back=(rule,))
+        reads = Reads(self.fun, rule)
         return apply(self.name, "stated", body, operands, moved, statics, reads)
 
 

@@ -18,7 +18,7 @@ from lantern.saving import is_array, kept
 from lantern.several import Several, part
 from lantern.surroundings import Surroundings, reachable
 from lantern.tree import tree_leaves, tree_map
-from lantern.unchanged import Unchanged, readings
+from lantern.unchanged import Search, Unchanged
 from lantern.value import Level, Receiver, Value, base
 
 __all__ = ["checkpoint", "remat", "remat_loop"]
@@ -89,7 +89,7 @@ def _checkpoint(f: Function, args: Any, kwargs: Any, level: Reverse) -> Any:
     surroundings = Surroundings(f, (args, kwargs))
     keep = functools.partial(kept, level)
     given = tree_map(lambda x: keep(x) if is_array(x) else x, (args, kwargs))
-    unchanged = Unchanged("checkpoint", readings((surroundings.f,)).found, keep)
+    unchanged = Unchanged("checkpoint", Search(surroundings.f).found(), keep)
     try:
         with quiet(level):
             y = surroundings.f(*args, **kwargs)

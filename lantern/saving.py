@@ -6,22 +6,27 @@ long as its bytes stay the same. What is kept as it is: an array that is marked
 read-only together with all that it is a view of. That mark is its owner's promise.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 from weakref import ref
+
+from lantern.tree import tree_map
 
 __all__ = [
     "Mutable",
     "changed",
     "copied",
     "is_array",
+    "is_ours",
     "is_promised",
     "keep",
     "keep_as_it_is",
     "kept",
     "mark",
     "owned",
+    "owners",
     "register_mutable",
+    "secured",
     "unchanged",
     "waits",
 ]
@@ -169,3 +174,39 @@ def is_promised(x: Any) -> bool:
             return type(x) is bytes
         x = x.base
     return True
+
+
+def secured(
+    tree: Any, keep: Callable[[Any], Any] = copied, given: Iterable[Any] = ()
+) -> Any:
+    """What a user's function hands over, with copies of the arrays in it.
+
+    Args:
+        tree: any structure.
+        keep: makes a copy.
+        given: arrays that nobody writes to: they, and read-only views of them, are
+            left as they are.
+    """
+    ours = owners(given)
+    return tree_map(lambda x: x if is_ours(x, ours) else keep(x), tree)
+
+
+def owners(arrays: Iterable[Any]) -> set[int]:
+    """The identities of arrays, and of the arrays that they are views of."""
+    found = set()
+    for x in arrays:
+        while x is not None:
+            found.add(id(x))
+            x = getattr(x, "base", None)
+    return found
+
+
+def is_ours(x: Any, ours: set[int]) -> bool:
+    """Whether an array is one of ours, or a read-only view of one."""
+    if id(x) in ours:
+        return True
+    if getattr(getattr(x, "flags", None), "writeable", True):
+        return False
+    while x is not None and id(x) not in ours:
+        x = getattr(x, "base", None)
+    return x is not None

@@ -4,24 +4,21 @@ The only file that knows where randomness and rebinding hide: the states of rand
 generators, context variables, and the variables that a function closes over.
 """
 
-import dis
 import sys
 from collections.abc import Callable, Iterator
 from contextvars import copy_context
-from functools import cache, partial
+from functools import partial
 from itertools import islice
-from types import CellType, CodeType, FunctionType, MethodType
+from types import CellType, FunctionType, MethodType
 from typing import Any
 
+from lantern.names import names_in
 from lantern.tree import tree_leaves
-from lantern.unchanged import Unchanged, readings
+from lantern.unchanged import MOST_LEAVES, Search, Unchanged, contents
 
 __all__ = ["Steady", "Surroundings", "reachable"]
 
 Function = Callable[..., Any]
-
-MOST_LEAVES = 1_000
-"""How far a closed-over structure is searched: a data set shall cost no time."""
 
 
 class Surroundings:
@@ -92,7 +89,7 @@ class Steady:
         """Run a body that calls the function; from then on, what that reads counts."""
         if self.unchanged is not None:
             return body()
-        unchanged = Unchanged(self.where, readings((self.f,)).found)
+        unchanged = Unchanged(self.where, Search(self.f).found())
         value = body()
         unchanged.forgive()
         self.unchanged = unchanged
@@ -150,7 +147,7 @@ def _reachable(f: Any) -> Iterator[Any]:
     elif isinstance(f, FunctionType):
         yield from tree_leaves([f.__defaults__ or (), f.__kwdefaults__ or {}])
         for cell in f.__closure__ or ():
-            yield from tree_leaves(_contents(cell))
+            yield from tree_leaves(contents(cell))
         named = f.__code__.co_names
         yield from (f.__globals__[name] for name in named if name in f.__globals__)
     else:
@@ -160,13 +157,6 @@ def _reachable(f: Any) -> Iterator[Any]:
 def _attributes(x: Any) -> Iterator[Any]:
     yield from tree_leaves(x)
     yield from tree_leaves(list(getattr(x, "__dict__", {}).values()))
-
-
-def _contents(cell: CellType) -> Any:
-    try:
-        return cell.cell_contents
-    except ValueError:  # not yet bound
-        return None
 
 
 def with_own_variables(f: Any) -> Any:
@@ -180,7 +170,7 @@ def with_own_variables(f: Any) -> Any:
         return MethodType(with_own_variables(f.__func__), f.__self__)
     if not isinstance(f, FunctionType) or not f.__closure__:
         return f
-    rebound = _rebound(f.__code__)
+    rebound = names_in(f.__code__).bound
     cells = tuple(
         cell if name in rebound else _copy(cell)
         for name, cell in zip(f.__code__.co_freevars, f.__closure__, strict=True)
@@ -195,17 +185,3 @@ def _copy(cell: CellType) -> CellType:
         return CellType(cell.cell_contents)
     except ValueError:  # not yet bound
         return cell
-
-
-@cache
-def _rebound(code: CodeType) -> frozenset[str]:
-    """The variables that a function, or one inside it, binds and does not own."""
-    names = {
-        step.argval
-        for step in dis.get_instructions(code)
-        if step.opname in ("STORE_DEREF", "DELETE_DEREF")
-    }
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            names |= _rebound(constant)
-    return frozenset(names)

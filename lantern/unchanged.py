@@ -1,9 +1,9 @@
 """What a function reads besides its arguments, and must find again on the way back.
 
 A rule of the user's may read an array that no derivative was handed: a variable that it
-closes over, a global one, a default, an attribute, a local name of an array that
-somebody else holds. A copy tells later whether that was written to. What can be given
-its old value is not here (``lantern.saving``): the rule will read what is there.
+closes over, a global one, a default, an attribute, an array that a variable of a
+generator names. A copy tells later whether that was written to. What can be given its
+old value is not here (``lantern.saving``): the rule will read what is there.
 """
 
 from collections.abc import Callable, Iterable
@@ -19,26 +19,21 @@ from types import (
 from typing import Any, NamedTuple
 
 from lantern.errors import MutationError
-from lantern.names import Names, bound_in, names_in, names_of
-from lantern.saving import changed, copied, is_array, is_promised, mark
+from lantern.names import Names, names_in, read_later
+from lantern.saving import changed, copied, is_array, is_ours, is_promised, mark
 from lantern.tree import is_leaf, tree_leaves
 from lantern.value import Value, base, is_tracked
 
-__all__ = [
-    "FIXED",
-    "Reading",
-    "Search",
-    "Unchanged",
-    "readings",
-    "writable",
-]
+__all__ = ["Reading", "Search", "Unchanged", "contents", "writable"]
 
 MOST_LEAVES = 1_000
 """How far a structure is searched: a data set shall cost no time."""
 
 # What cannot be written to, and holds no array.
-FIXED = frozenset({int, bool, str, bytes, type(None), type(Ellipsis)})
+_FIXED = frozenset({int, bool, str, bytes, type(None), type(Ellipsis)})
 _NUMBERS = frozenset({float, complex})
+_FUNCTIONS = frozenset({FunctionType, MethodType})
+_MANY = 100  # times that a rule may be resumed
 
 
 class Reading(NamedTuple):
@@ -48,7 +43,7 @@ class Reading(NamedTuple):
         name: as the function calls it.
         value: an array, or a number that has a holder.
         holder: the cell or the dictionary that binds the name; None for what is inside
-            of something else.
+            of something else, or what the function itself binds.
         key: the name there.
     """
 
@@ -62,7 +57,7 @@ class Reading(NamedTuple):
         if self.holder is None:
             return False
         if type(self.holder) is CellType:
-            now = _contents(self.holder)
+            now = contents(self.holder)
         else:
             now = self.holder.get(self.key, self.value)
         return now is not self.value and (
@@ -134,170 +129,195 @@ def _differs(reading: Reading, mark: Any) -> bool:
 
 
 class Search:
-    """A search for what functions read.
+    """A search for the arrays and numbers that functions read but are not handed.
+
+    Searched are the variables that they close over, their defaults, the globals that
+    they name, and the functions of their own package among these; of all objects met
+    the attributes that any of these functions names.
+
+    Args:
+        functions: functions, methods, ``partial`` or objects that can be called; None
+            for none.
 
     Attributes:
-        found: what was found so far.
-        seen: what need not be searched again, by identity.
-        left: how many parts of structures it may still look at.
+        attributes: the names of the attributes that the functions read.
     """
 
-    __slots__ = ("found", "left", "seen")
+    __slots__ = ("_found", "_left", "_objects", "_seen", "_stored", "attributes")
 
-    def __init__(self) -> None:
-        self.found: list[Reading] = []
-        self.seen: set[int] = set()
-        self.left = MOST_LEAVES
+    def __init__(self, *functions: Any) -> None:
+        self.attributes = {"__call__"}
+        self._stored: set[str] = set()
+        self._found: list[Reading] = []
+        self._objects: list[tuple[str, Any, str, set[str]]] = []
+        self._seen: set[int] = set()
+        self._left = MOST_LEAVES
+        for f in functions:
+            self.read(f)
+
+    def found(self) -> list[Reading]:
+        """What they read."""
+        waiting = True
+        while waiting:
+            waiting = False
+            for name, x, package, known in self._objects:
+                for key in sorted(self.attributes - known):
+                    waiting = True
+                    known.add(key)
+                    self._find_attribute(name, x, key, package)
+        return self._found
 
     def read(self, f: Any, names: Names | None = None) -> None:
         """Find what a function reads under some names, by default all of its code."""
-        if f is None or id(f) in self.seen:
-            return
         kind = type(f)
-        if kind is not FunctionType and type(kind.__call__) is FunctionType:
-            f = MethodType(kind.__call__, f)  # an object that can be called
-        self.seen.add(id(f))
-        if isinstance(f, FunctionType):
-            self._read_function(f, names_in(f.__code__) if names is None else names)
-        elif isinstance(f, MethodType):
-            own = names_of(f.__func__) if names is None else names
-            self.find("self", f.__self__, own.attributes, f)
-            self.read(f.__func__, names)
-        elif isinstance(f, partial):
-            attributes = names_of(f.func).attributes
+        if kind is MethodType:
+            self.find("self", f.__self__, _package(f))
+            f, kind = f.__func__, FunctionType
+        if f is None or id(f) in self._seen:
+            return
+        self._seen.add(id(f))
+        if kind is partial:
             for x in (*f.args, *f.keywords.values()):
-                self.find("an argument of a partial", x, attributes, f)
+                self.find("an argument of a partial", x, _package(f))
             self.read(f.func, names)
+        elif kind is FunctionType:
+            self._read_function(f, names_in(f.__code__) if names is None else names)
+        elif type(kind.__call__) is FunctionType:
+            self._find_inside("self", f, _package(kind.__call__))
+            self.read(kind.__call__, names)
+
+    def find_in(self, others: Iterable[tuple[str, Any]], f: Any) -> None:
+        """Find what a function reads of other things than arrays that it is given."""
+        for name, x in others:
+            if not is_array(x):
+                self.find(name, x, _package(f))
+
+    def read_suspended(self, f: Any, rule: Any, ours: set[int]) -> None:
+        """Find what a suspended generator reads later.
+
+        Args:
+            f: the generator function; None for a generator that another one runs.
+            rule: the generator.
+            ours: arrays that nobody writes to.
+        """
+        frame = rule.gi_frame
+        names = read_later(frame.f_code, frame.f_lasti, _MANY)
+        package = _first(frame.f_globals.get("__name__"))
+        cells = frame.f_code.co_freevars if f is not None else ()
+        if f is None:
+            self._read_globals(frame.f_globals, names)
+        else:
+            self.read(f, names)
+        for key, x in frame.f_locals.items():
+            is_own = key in names.own and key not in cells
+            if is_own and not (is_array(x) and is_ours(x, ours)):
+                self.find(key, x, package)
+        if getattr(rule.gi_yieldfrom, "gi_frame", None) is not None:
+            self.read_suspended(None, rule.gi_yieldfrom, ours)
 
     def _read_function(self, f: FunctionType, names: Names) -> None:
-        space = f.__globals__
-        if f.__closure__:
-            for key, cell in zip(f.__code__.co_freevars, f.__closure__, strict=True):
-                if key in names.free:
-                    x = _contents(cell)
-                    self.find(key, x, names.attributes, f, cell, key)
-        if str(space.get("__name__")).partition(".")[0] != "lantern":
+        package = _package(f)
+        for key, cell in zip(f.__code__.co_freevars, f.__closure__ or (), strict=True):
+            if key in names.own:
+                holder = None if key in names.bound else cell
+                self.find(key, contents(cell), package, holder, key)
+        self._read_globals(f.__globals__, names)
+        for x in (*(f.__defaults__ or ()), *(f.__kwdefaults__ or {}).values()):
+            self.find("a default", x, package)
+
+    def _read_globals(self, space: dict[str, Any], names: Names) -> None:
+        self.attributes |= names.attributes
+        self._stored |= names.stored
+        package = _first(space.get("__name__"))
+        if package != "lantern":
             for key in names.outer:
                 if key in space:
-                    self.find(key, space[key], names.attributes, f, space, key)
-        if f.__defaults__ or f.__kwdefaults__:
-            for x in (*(f.__defaults__ or ()), *(f.__kwdefaults__ or {}).values()):
-                self.find("a default", x, names.attributes, f)
-
-    def find_in(self, others: Iterable[tuple[str, Any]], functions: Any) -> None:
-        """Find what functions read of other things that they are given."""
-        for name, x in others:
-            if type(x) not in FIXED and not is_array(x):
-                for f in functions:
-                    self.find(name, x, names_of(f).attributes, f)
+                    holder = None if key in names.bound else space
+                    self.find(key, space[key], package, holder, key)
 
     def find(
-        self,
-        name: str,
-        x: Any,
-        attributes: frozenset[str],
-        reader: Any,
-        holder: Any = None,
-        key: str = "",
+        self, name: str, x: Any, package: str, holder: Any = None, key: str = ""
     ) -> None:
         """Find what is read of something that a name is bound to.
 
         Args:
             name: for messages.
             x: the thing.
-            attributes: the names of those to look at.
-            reader: the function that reads it.
+            package: whose function reads it.
             holder: what binds its name, a cell or a dictionary; None if that does not
                 matter.
             key: its name there.
         """
         kind = type(x)
-        if kind in FIXED:
+        if kind in _FIXED:
             return
-        if kind in _NUMBERS or is_array(x):
-            if holder is not None and key in bound_in(reader):
-                holder = None  # the function itself binds it
-            if holder is not None or kind not in _NUMBERS:
-                self.found.append(Reading(name, x, holder, key))
+        if kind in _NUMBERS:
+            if holder is not None:
+                self._found.append(Reading(name, x, holder, key))
+        elif is_array(x):
+            self._found.append(Reading(name, x, holder, key))
         elif isinstance(x, Value):
             if not is_tracked(x):
-                self.found.append(Reading(name, x))
-        elif kind is FunctionType or kind is MethodType:
-            if _package(reader) in (_package(x), "lantern"):
+                self._found.append(Reading(name, x))
+        elif kind in _FUNCTIONS:
+            if package in (_package(x), "lantern"):
                 self.read(x)
         elif kind is partial:
             self.read(x)
-        elif id(x) not in self.seen:
-            self._find_inside(name, x, attributes, reader)
+        elif id(x) not in self._seen:
+            self._seen.add(id(x))
+            self._find_inside(name, x, package)
 
-    def _find_inside(
-        self, name: str, x: Any, attributes: frozenset[str], reader: Any
-    ) -> None:
+    def _find_inside(self, name: str, x: Any, package: str) -> None:
         kind = type(x)
-        if kind is ModuleType or isinstance(x, type):
-            for key in attributes:
-                if is_array(part := vars(x).get(key)):
-                    self.found.append(Reading(f"{name}.{key}", part, vars(x), key))
+        if kind is ModuleType or isinstance(x, type) or is_leaf(x):
+            self._objects.append((name, x, package, set()))
+            if is_array(own := getattr(x, "__self__", None)):  # a method of an array
+                self._found.append(Reading(name, own))
             return
-        self.seen.add(id(x))
-        if kind is list or kind is tuple or kind is dict or not is_leaf(x):
-            parts = x.values() if kind is dict else x
-            if kind is not list and kind is not tuple and kind is not dict:
-                parts = tree_leaves(x)
-            for part in islice(parts, self.left):
-                self.left -= 1
-                self.find(name, part, attributes, reader)
-            return
-        if is_array(own := getattr(x, "__self__", None)):  # a method of an array
-            self.found.append(Reading(name, own))
+        parts = x.values() if kind is dict else x
+        if kind is not list and kind is not tuple and kind is not dict:
+            parts = tree_leaves(x)
+        for part in islice(parts, self._left):
+            self._left -= 1
+            self.find(name, part, package)
+
+    def _find_attribute(self, name: str, x: Any, key: str, package: str) -> None:
+        name = f"{name}.{key}"
         space = getattr(x, "__dict__", {})
-        for key in attributes:
-            if key in space:
-                full = f"{name}.{key}"
-                self.find(full, space[key], attributes, reader, space, key)
-            elif is_array(part := _of_class(x, key)):
-                self.found.append(Reading(f"{name}.{key}", part))
-
-
-def _of_class(x: Any, key: str) -> Any:
-    """An attribute that lies in an object's class, or in a slot."""
-    part = getattr(type(x), key, None)
-    if type(part) is MemberDescriptorType and hasattr(x, key):
-        return part.__get__(x)
-    return part
-
-
-def readings(functions: Iterable[Any]) -> Search:
-    """The arrays and numbers that functions read apart from their arguments.
-
-    Searched are the variables that they close over, their defaults, the globals that
-    they name, of objects the attributes that they name, and the functions of their own
-    package among all these.
-
-    Args:
-        functions: functions, methods or ``partial``; None for none.
-    """
-    search = Search()
-    for f in functions:
-        search.read(f)
-    return search
+        is_space = isinstance(x, ModuleType | type)
+        if key in space:
+            part = space[key]
+            if not is_space or is_array(part) or type(part) in _NUMBERS | _FUNCTIONS:
+                holder = None if key in self._stored else space
+                self.find(name, part, package, holder, key)
+        elif not is_space:
+            part = getattr(type(x), key, None)
+            part = part.fget if isinstance(part, property) else part
+            if type(part) is MemberDescriptorType:
+                self.find(name, getattr(x, key, None), package)
+            elif is_array(part) or type(part) in _FUNCTIONS:
+                self.find(name, part, package)
 
 
 def writable(f: Any) -> str | None:
     """The name of an array that a function reads and somebody may write to."""
-    found = readings((f,)).found
-    arrays = (r for r in found if type(r.value) not in _NUMBERS)
-    return next((r.name for r in arrays if not is_promised(base(r.value))), None)
+    found = (r for r in Search(f).found() if type(r.value) not in _NUMBERS)
+    return next((r.name for r in found if not is_promised(base(r.value))), None)
 
 
 def _package(f: Any) -> str:
     """Whose function it is: the first part of its module's name."""
-    f = f.func if isinstance(f, partial) else f
-    return (getattr(f, "__module__", None) or "").partition(".")[0]
+    return _first(getattr(f.func if type(f) is partial else f, "__module__", None))
 
 
-def _contents(cell: CellType) -> Any:
+def _first(module: Any) -> str:
+    return str(module or "").partition(".")[0]
+
+
+def contents(cell: CellType) -> Any:
+    """What a variable is bound to; None for nothing yet."""
     try:
         return cell.cell_contents
-    except ValueError:  # not yet bound
+    except ValueError:
         return None

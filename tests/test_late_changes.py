@@ -559,37 +559,6 @@ class TestWhatMayChange:
 
         self.check(lambda x: custom_rule_of(f)(x))
 
-    def test_what_nobody_else_holds_is_not_copied(self):
-        seen = []
-
-        def fwd(x):
-            y = 2.0 * x
-            seen.append(id(y))
-            return y, (y, [y + 1.0])
-
-        def bwd(residuals, g):
-            seen.append(id(residuals[0]))
-            return (g * residuals[0],)
-
-        grad(lambda x: lantern.sum(by_vjp(fwd, bwd)(x)))(X)
-        assert seen[0] == seen[1]
-
-        @custom_rule
-        def f(x, /):
-            z = x * 2.0
-            y = z + 1.0
-            seen.append((id(z), y))
-            seen[-1] = seen[-1][0]
-            z_bar = yield z
-            yield z_bar * y * z
-
-        def loss(x):
-            y = f(x)
-            assert id(y.primal) == seen[-1]
-            return lantern.sum(y)
-
-        grad(loss)(X)
-
     def test_a_promise_is_believed(self):
         c = np.full(3, 2.0)
         c.setflags(write=False)

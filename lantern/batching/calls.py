@@ -13,7 +13,7 @@ from lantern.batching.grouping import check_rows, stack_columns, stack_leaves
 from lantern.batching.row import Row
 from lantern.errors import ShapeError
 from lantern.tree import is_leaf, tree_leaves, tree_map, tree_paths
-from lantern.unchanged import Unchanged, readings
+from lantern.unchanged import Search, Unchanged
 from lantern.value import Value
 
 __all__ = ["Call", "Form"]
@@ -62,10 +62,10 @@ class Form:
         self.result: Any = None
         self.paths: list[Any] = []
         self.is_known = self.is_row = False
-        search = readings((function,))
+        search = Search(function)
         for name, x in shared.items():
-            search.find(name, x, frozenset(), function)
-        self.unchanged = Unchanged(self.name, search.found)
+            search.find(name, x, "")
+        self.unchanged = Unchanged(self.name, search.found())
 
     def know(self, result: Any, paths: list[Any]) -> None:
         """Be told what comes back."""

@@ -8,9 +8,7 @@ from typing import Any
 
 from lantern.errors import EagerError, MissingRuleError
 from lantern.forward import Forward
-from lantern.names import names_of
 from lantern.op import op
-from lantern.sharing import shared
 from lantern.starting import register_rule, start
 from lantern.tensor.namespace import buffers
 from lantern.torch.eager import AMBIENT, Recorder
@@ -25,7 +23,7 @@ from lantern.torch.tensor import (
     torch_face,
 )
 from lantern.torch.versions import check_arrays, last_write, order
-from lantern.unchanged import Reading, Unchanged, readings
+from lantern.unchanged import Reading, Search, Unchanged
 from lantern.value import Rule, Value, base, zeros_like
 
 __all__ = ["Context", "Function", "once_differentiable"]
@@ -62,7 +60,7 @@ class Context:
     def __init__(self) -> None:
         self._saved: tuple[Any, ...] = ()
         self._constant: tuple[int, ...] = ()
-        self._since, self._read = 0, frozenset[str]()
+        self._since, self._read = 0, set[str]()
         self._unchanged: Unchanged | None = None
 
     def save_for_backward(self, *tensors: Any) -> None:
@@ -87,11 +85,12 @@ class Context:
         Saved tensors are looked at when they are read, what else it names in the
         context or closes over at the beginning of the backward step.
         """
-        self._since, self._read = next(order), names_of(backward).attributes
+        search = Search(backward)
+        found = search.found()
+        self._since, self._read = next(order), search.attributes
         arrays = [x for x in self._named() if type(x) in buffers]
-        search = readings((backward,))
-        search.found += [Reading("an array of ctx", x) for x in shared(arrays)]
-        self._unchanged = Unchanged("backward", search.found)
+        found += [Reading("an array of ctx", x) for x in arrays]
+        self._unchanged = Unchanged("backward", found)
 
     def check(self) -> None:
         """Raise if something that lies in the context has been written to."""
