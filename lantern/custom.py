@@ -43,7 +43,7 @@ class Run:
         saved: what the body keeps for the case that it is started on them again.
         mapped: whether it belongs to a ``vmap``, which starts it once for each example.
         statics: the other arguments, as they were when the operation was used.
-        reads: what its functions read besides all these; None if they are the library's.
+        reads: what the user's functions read besides; None for the library's.
     """
 
     __slots__ = (

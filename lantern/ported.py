@@ -10,7 +10,7 @@ from lantern.custom import Run, apply, numbered, shown
 from lantern.errors import ArgumentError, RuleError
 from lantern.reads import Reads
 from lantern.reverse import vjp
-from lantern.saving import secured
+from lantern.saving import is_array, secured
 from lantern.tree import tree_leaves, tree_map, tree_structure
 from lantern.value import base, is_tracked, zeros_like
 
@@ -152,9 +152,21 @@ class custom_vjp(_Ported):  # noqa: N801  # JAX's name, used as a decorator
 
 
 def _kept(run: Run, made: Any, operands: Sequence[Any]) -> Any:
-    """What a forward step has made, in arrays of its own if the derivative waits."""
-    keep = run.reads and run.reads.keep
-    return secured(made, keep, (*operands, *run.statics)) if keep else made
+    """What a forward step has made, if the derivative waits: arrays that nobody has.
+
+    A backward step that wrote to them would spoil the next one.
+    """
+    if run.reads is None or run.reads.keep is None:
+        return made
+    keep = run.reads.keep
+
+    def locked(x: Any) -> Any:
+        copy = keep(x)
+        if is_array(copy) and hasattr(copy, "setflags"):
+            copy.setflags(write=False)
+        return copy
+
+    return secured(made, locked, (*operands, *run.statics))
 
 
 def _merged(

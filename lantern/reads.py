@@ -1,6 +1,6 @@
 """What a rule of the user's reads, and what must be the same on its way back."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import Any
 
@@ -60,9 +60,9 @@ class Reads:
         if self.again is not None:
             for unchanged in self.again[run.saved is not None :]:
                 unchanged.check()
-        value = next(rule)
+        made = value = next(rule)
         if self.back is None:
-            value = secured(value, self.keep, (*leaves, *run.statics))
+            value = secured(made, self.keep, (*leaves, *run.statics))
         if ahead is not None:
             ahead.forgive()
             self.again = ahead, self._read(run, self.back)
@@ -74,7 +74,7 @@ class Reads:
         return value, self._read(run, self.there, rule, ours)
 
     def _read(
-        self, run: Any, f: Any, rule: Any = None, ours: frozenset[int] = frozenset()
+        self, run: Any, f: Any, rule: Any = None, ours: Collection[int] = ()
     ) -> Unchanged:
         """What a function reads as it is now; of a suspended rule what it will read."""
         search = Search()

@@ -6,7 +6,7 @@ long as its bytes stay the same. What is kept as it is: an array that is marked
 read-only together with all that it is a view of. That mark is its owner's promise.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any, NamedTuple
 from weakref import ref
 
@@ -201,7 +201,7 @@ def owners(arrays: Iterable[Any]) -> set[int]:
     return found
 
 
-def is_ours(x: Any, ours: set[int]) -> bool:
+def is_ours(x: Any, ours: Collection[int]) -> bool:
     """Whether an array is one of ours, or a read-only view of one."""
     if id(x) in ours:
         return True

@@ -6,8 +6,8 @@ generator names. A copy tells later whether that was written to. What can be giv
 old value is not here (``lantern.saving``): the rule will read what is there.
 """
 
-from collections.abc import Callable, Iterable
-from functools import partial
+from collections.abc import Callable, Collection, Iterable
+from functools import cached_property, partial
 from itertools import islice
 from types import (
     CellType,
@@ -33,6 +33,13 @@ MOST_LEAVES = 1_000
 _FIXED = frozenset({int, bool, str, bytes, type(None), type(Ellipsis)})
 _NUMBERS = frozenset({float, complex})
 _FUNCTIONS = frozenset({FunctionType, MethodType})
+_PARTS = _NUMBERS | _FUNCTIONS  # and arrays: what is looked at in classes and modules
+_WRAPPERS = {
+    property: "fget",
+    cached_property: "func",
+    classmethod: "__func__",
+    staticmethod: "__func__",
+}
 _MANY = 100  # times that a rule may be resumed
 
 
@@ -192,7 +199,7 @@ class Search:
             if not is_array(x):
                 self.find(name, x, _package(f))
 
-    def read_suspended(self, f: Any, rule: Any, ours: set[int]) -> None:
+    def read_suspended(self, f: Any, rule: Any, ours: Collection[int]) -> None:
         """Find what a suspended generator reads later.
 
         Args:
@@ -283,21 +290,22 @@ class Search:
             self.find(name, part, package)
 
     def _find_attribute(self, name: str, x: Any, key: str, package: str) -> None:
-        name = f"{name}.{key}"
-        space = getattr(x, "__dict__", {})
-        is_space = isinstance(x, ModuleType | type)
-        if key in space:
-            part = space[key]
-            if not is_space or is_array(part) or type(part) in _NUMBERS | _FUNCTIONS:
-                holder = None if key in self._stored else space
-                self.find(name, part, package, holder, key)
-        elif not is_space:
-            part = getattr(type(x), key, None)
-            part = part.fget if isinstance(part, property) else part
-            if type(part) is MemberDescriptorType:
-                self.find(name, getattr(x, key, None), package)
-            elif is_array(part) or type(part) in _FUNCTIONS:
-                self.find(name, part, package)
+        spaces = [getattr(x, "__dict__", {})]
+        if type(x) is not ModuleType:
+            classes = x.__mro__ if isinstance(x, type) else type(x).__mro__
+            spaces += map(vars, classes)
+        space = next((space for space in spaces if key in space), None)
+        if space is None:
+            return
+        part, name = space[key], f"{name}.{key}"
+        if type(part) is MemberDescriptorType:  # a slot
+            self.find(name, getattr(x, key, None), package)
+            return
+        part = getattr(part, _WRAPPERS.get(type(part), ""), part)
+        is_own = space is spaces[0] and not isinstance(x, ModuleType | type)
+        if is_own or is_array(part) or type(part) in _PARTS:
+            holder = None if key in self._stored else space
+            self.find(name, part, package, holder, key)
 
 
 def writable(f: Any) -> str | None:

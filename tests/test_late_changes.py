@@ -135,10 +135,78 @@ class Holder:
         z_bar = yield x * self.held
         yield z_bar * self.held
 
+    def scaled(self, g):
+        return g * self.held
+
+    @property
+    def scale(self):
+        return self.held
+
+
+class Called(Holder):
+    def __call__(self, g):
+        return g * self.held
+
 
 def attribute(c):
     model = Holder(Holder(c))
     return by_vjp(lambda x: (x * c, None), lambda _, g: (g * model.held.held,))
+
+
+def method_that_is_called(c):
+    model = Holder(c)
+    return by_vjp(lambda x: (x * c, None), lambda _, g: (model.scaled(g),))
+
+
+def method_of_a_class(c):
+    class Model:
+        held = c
+
+        @classmethod
+        def scaled(cls, g):
+            return g * cls.held
+
+    return by_vjp(lambda x: (x * c, None), lambda _, g: (Model.scaled(g),))
+
+
+def property_of_an_object(c):
+    model = Holder(c)
+    return by_vjp(lambda x: (x * c, None), lambda _, g: (g * model.scale,))
+
+
+def object_that_is_called(c):
+    model = Called(c)
+    return by_vjp(lambda x: (x * c, None), lambda _, g: (model(g),))
+
+
+def two_readers_of_an_object(c):
+    model, other = Holder(c), Holder(1.0)
+    model.ones = np.ones(3)
+
+    def first(g):
+        return g * model.ones * other.held
+
+    def last(g):
+        return g * model.held
+
+    return by_vjp(lambda x: (x * c, None), lambda _, g: (last(first(g)),))
+
+
+def argument_of_a_helper(c):
+    model = Holder(c)
+
+    def helper(g, model):
+        return g * model.held
+
+    return by_vjp(lambda x: (x * c, None), lambda _, g: (helper(g, model),))
+
+
+def function_of_a_module(c):
+    def helper(g):
+        return g * c
+
+    MODULE.helper = helper
+    return by_vjp(lambda x: (x * c, None), lambda _, g: (MODULE.helper(g),))
 
 
 def method(c):
@@ -228,6 +296,33 @@ def generator_inside(c):
     @custom_rule
     def f(x, /):
         yield from inner(x)
+
+    return f
+
+
+def generator_inside_with_a_global_name(c):
+    GLOBAL[:] = c
+
+    def inner(x):
+        z_bar = yield x * GLOBAL
+        yield z_bar * GLOBAL
+
+    @custom_rule
+    def f(x, /):
+        yield from inner(x)
+
+    return f
+
+
+def generator_with_what_a_helper_keeps(c):
+    def helper():
+        return c
+
+    @custom_rule
+    def f(x, /):
+        w = helper()
+        z_bar = yield x * w
+        yield z_bar * w
 
     return f
 
@@ -419,6 +514,43 @@ def test_the_error_says_what_was_changed():
         c[:] = 1.0
     with pytest.raises(MutationError, match=r"model\.held\.held was changed"):
         in_time(attribute(c), c, lambda: c.fill(7.0))
+
+
+@pytest.mark.parametrize("n", [3, 3_000])
+def test_a_workspace_that_the_next_use_writes_to(n):
+    workspace = np.zeros(n)
+
+    def fwd(x):
+        workspace[:] = 2.0 * x
+        return x * workspace, None
+
+    def rule(x, /):
+        workspace[:] = 2.0 * x
+        z_bar = yield x * x
+        yield z_bar * workspace
+
+    x = np.ones(n)
+    square = custom_rule(rule)
+    for f in (by_vjp(fwd, lambda _, g: (2.0 * g * workspace,)), square):
+        with pytest.raises(MutationError, match="workspace was changed"):
+            grad(lambda x: lantern.sum(f(f(x) + 1.0)))(x)  # noqa: B023
+        _, pullback = vjp(lambda x: f(f(x) + 1.0), x)  # noqa: B023
+        if f is square:  # whose forward step is made again
+            np.testing.assert_array_equal(pullback(np.ones(n))[0], [8.0] * n)
+        else:
+            with pytest.raises(MutationError, match="workspace was changed"):
+                pullback(np.ones(n))
+
+
+@pytest.mark.parametrize("n", [3, 3_000])
+def test_a_residual_cannot_be_written_to(n):
+    def bwd(r, g):
+        r *= 2.0
+        return (g * r,)
+
+    f = by_vjp(lambda x: (2.0 * x, np.ones(n)), bwd)
+    with pytest.raises(ValueError, match="read-only"):
+        vjp(f, np.ones(n))[1](np.ones(n))
 
 
 @pytest.mark.parametrize("n", [3, 3_000])
