@@ -137,10 +137,7 @@ class Run:
         return tree_map([flat].__getitem__ if single else flat.__getitem__, self.form)
 
     def contribution(self, i: int, shape: Any, x_bar: Any, ours: set[int]) -> Any:
-        """A contribution to a leaf, checked, in an array that a user's rule has not.
-
-        None where nobody wants it.
-        """
+        """A contribution to a leaf, checked; None where nobody wants it."""
         if not self.wanted[i] or x_bar is None:
             return None
         if type(x_bar) is float and not shape:
@@ -162,8 +159,8 @@ class Run:
             )
         if isinstance(x_bar, Value) and self.level == x_bar.prompt.level != 0:
             raise self.leak()
-        is_own = self.reads is None or is_ours(x_bar, ours)
-        return x_bar if is_own else copied(x_bar)
+        # A rule of the user's may write to it again.
+        return x_bar if self.reads is None or is_ours(x_bar, ours) else copied(x_bar)
 
     def miscounted(self, how: str) -> RuleError:
         """The error of a rule that yielded too few contributions, or too many."""
@@ -200,10 +197,9 @@ def _shared_rule(*leaves: Any, run: Run, tangent: Any = None) -> Rule:
     origin, run = run, run.on(leaves)
     views, originals = shown(leaves)
     body: Generator[Any, Any, Any] = run.body(run, *run.place(views))
-    unchanged = None
     try:
         if run.reads is None:
-            value = next(body)
+            value, unchanged = next(body), None
         else:
             value, unchanged = run.reads.start(run, body, leaves)
     except StopIteration:

@@ -16,23 +16,23 @@ class Names(NamedTuple):
         outer: globals that it reads, or a function inside it.
         attributes: attributes of anything, the same.
         bound: variables of others and globals that it binds, the same.
-        stored: attributes that it binds, the same.
+        stored: attributes that it binds, the same; None if it writes to an element.
     """
 
     own: frozenset[str]
     outer: frozenset[str]
     attributes: frozenset[str]
     bound: frozenset[str]
-    stored: frozenset[str]
+    stored: frozenset[str | None]
 
 
 _INSTRUCTIONS = [
     frozenset({"LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"}),
     frozenset({"LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR"}),
     frozenset({"STORE_DEREF", "DELETE_DEREF", "STORE_GLOBAL"}),
-    frozenset({"STORE_ATTR"}),
+    frozenset({"STORE_ATTR", "STORE_SUBSCR"}),
 ]
-_CELL = frozenset({"LOAD_DEREF", "LOAD_CLOSURE"})
+_CELL = frozenset({"LOAD_DEREF", "LOAD_CLOSURE", "LOAD_FROM_DICT_OR_DEREF"})
 # Behind these instructions comes nothing.
 _GONE = frozenset(
     "JUMP_FORWARD JUMP_BACKWARD JUMP_BACKWARD_NO_INTERRUPT JUMP_ABSOLUTE RETURN_VALUE "

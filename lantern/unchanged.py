@@ -49,15 +49,15 @@ class Reading(NamedTuple):
     Attributes:
         name: as the function calls it.
         value: an array, or a number that has a holder.
-        holder: the cell or the dictionary that binds the name; None for what is inside
-            of something else, or what the function itself binds.
-        key: the name there.
+        holder: the cell, the dictionary or the list that it is in; None for what the
+            function itself puts there, or if that does not matter.
+        key: its name or its place there.
     """
 
     name: str
     value: Any
     holder: Any = None
-    key: str = ""
+    key: Any = ""
 
     def is_rebound(self) -> bool:
         """Whether the name is bound to something else by now."""
@@ -65,6 +65,8 @@ class Reading(NamedTuple):
             return False
         if type(self.holder) is CellType:
             now = contents(self.holder)
+        elif type(self.holder) is list:
+            now = next(iter(self.holder[self.key : self.key + 1]), None)
         else:
             now = self.holder.get(self.key, self.value)
         return now is not self.value and (
@@ -154,7 +156,7 @@ class Search:
 
     def __init__(self, *functions: Any) -> None:
         self.attributes = {"__call__"}
-        self._stored: set[str] = set()
+        self._stored: set[str | None] = set()
         self._found: list[Reading] = []
         self._objects: list[tuple[str, Any, str, set[str]]] = []
         self._seen: set[int] = set()
@@ -179,7 +181,7 @@ class Search:
         kind = type(f)
         if kind is MethodType:
             self.find("self", f.__self__, _package(f))
-            f, kind = f.__func__, FunctionType
+            f, kind = f.__func__, type(f.__func__)
         if f is None or id(f) in self._seen:
             return
         self._seen.add(id(f))
@@ -224,11 +226,11 @@ class Search:
 
     def _read_function(self, f: FunctionType, names: Names) -> None:
         package = _package(f)
+        self._read_globals(f.__globals__, names)
         for key, cell in zip(f.__code__.co_freevars, f.__closure__ or (), strict=True):
             if key in names.own:
                 holder = None if key in names.bound else cell
                 self.find(key, contents(cell), package, holder, key)
-        self._read_globals(f.__globals__, names)
         for x in (*(f.__defaults__ or ()), *(f.__kwdefaults__ or {}).values()):
             self.find("a default", x, package)
 
@@ -243,7 +245,7 @@ class Search:
                     self.find(key, space[key], package, holder, key)
 
     def find(
-        self, name: str, x: Any, package: str, holder: Any = None, key: str = ""
+        self, name: str, x: Any, package: str, holder: Any = None, key: Any = ""
     ) -> None:
         """Find what is read of something that a name is bound to.
 
@@ -251,9 +253,8 @@ class Search:
             name: for messages.
             x: the thing.
             package: whose function reads it.
-            holder: what binds its name, a cell or a dictionary; None if that does not
-                matter.
-            key: its name there.
+            holder: what it is in, see ``Reading``.
+            key: its name or its place there.
         """
         kind = type(x)
         if kind in _FIXED:
@@ -282,12 +283,13 @@ class Search:
             if is_array(own := getattr(x, "__self__", None)):  # a method of an array
                 self._found.append(Reading(name, own))
             return
-        parts = x.values() if kind is dict else x
-        if kind is not list and kind is not tuple and kind is not dict:
-            parts = tree_leaves(x)
-        for part in islice(parts, self._left):
+        known = kind is dict or kind is list or kind is tuple
+        parts = x.items() if kind is dict else enumerate(x if known else tree_leaves(x))
+        for key, part in islice(parts, self._left):
             self._left -= 1
-            self.find(name, part, package)
+            binds = kind is dict or (kind is list and is_array(part))
+            holder = x if binds and None not in self._stored else None
+            self.find(name, part, package, holder, key)
 
     def _find_attribute(self, name: str, x: Any, key: str, package: str) -> None:
         spaces = [getattr(x, "__dict__", {})]

@@ -597,6 +597,27 @@ class TestRebinding:
             with pytest.raises(MutationError, match="scale was changed"):
                 grad(loss)(2.0, rule)
 
+    @pytest.mark.parametrize("key", [0, "w"])
+    @pytest.mark.parametrize("way", ["closure", "static"])
+    def test_an_element_of_a_list_or_a_dictionary(self, key, way):
+        @custom_rule
+        def by(x, /, weights):
+            z_bar = yield x * weights[key]
+            yield z_bar * weights[key]
+
+        weights = [np.ones(3)] if key == 0 else {"w": np.ones(3)}
+        own = by_vjp(
+            lambda x: (x * weights[key], None), lambda _, g: (g * weights[key],)
+        )
+
+        def loss(x):
+            y = own(x) if way == "closure" else by(x, weights)
+            weights[key] = weights[key] + 1.0
+            return lantern.sum(y)
+
+        with pytest.raises(MutationError, match="was changed"):
+            grad(loss)(X)
+
     def test_a_global_variable(self, monkeypatch):
         own = by_vjp(lambda x: (x * factor, None), lambda _, g: (g * factor,))
 
@@ -662,6 +683,13 @@ class TestWhatMayChange:
             return (2.0 * g,)
 
         self.check(by_vjp(lambda x: (2.0 * x, None), bwd))
+        last = {"g": np.ones(3)}
+
+        def bwd_with_a_record(_, g):
+            last["g"] = g
+            return (2.0 * g,)
+
+        self.check(by_vjp(lambda x: (2.0 * x, None), bwd_with_a_record))
 
         @custom_rule
         def f(x, /):

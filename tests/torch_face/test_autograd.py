@@ -694,22 +694,31 @@ def test_what_completes_a_basis_has_no_derivative():
         left.sum().backward()
 
 
+@pytest.mark.parametrize("way", ["plainly", "by a helper", "once"])
 @pytest.mark.parametrize("kind", ["tensor", "array", "closure"])
-def test_what_a_function_keeps_elsewhere_and_was_written_to(kind):
+def test_what_a_function_keeps_elsewhere_and_was_written_to(kind, way):
     """PyTorch computes with the new values."""
     c = ours.ones(3)
 
+    def plainly(ctx, z_bar):
+        if kind == "closure":
+            return z_bar * c
+        return z_bar * ours.as_tensor(ctx.c)
+
+    def helped(ctx, z_bar):
+        return plainly(ctx, z_bar)
+
+    once = ours.autograd.function.once_differentiable(plainly)
+
     class Scale(ours.autograd.Function):
+        backward = staticmethod(
+            {"plainly": plainly, "by a helper": helped, "once": once}[way]
+        )
+
         @staticmethod
         def forward(ctx, x):
             ctx.c = {"tensor": c, "array": c.numpy(), "closure": None}[kind]
             return x * c
-
-        @staticmethod
-        def backward(ctx, z_bar):
-            if kind == "closure":
-                return z_bar * c
-            return z_bar * ours.as_tensor(ctx.c)
 
     x = ours.ones(3, requires_grad=True)
     z = Scale.apply(x)
