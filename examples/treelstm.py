@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from sentiment import CLASSES, Tree, draw_trees, read_trees
 
 import lantern
-from lantern.namespace import namespace
+from lantern.namespace import common_namespace, namespace
 from lantern.op import op
 from lantern.tensor.collected import Product
 
@@ -88,7 +88,7 @@ def leaf_cell(weight: Any, bias: Any, /, x: Array) -> Any:
 @op
 def node_cell(left: Any, right: Any, weight: Any, bias: Any, /) -> Any:
     """The states of inner nodes."""
-    xp = namespace(left, right, weight, bias)
+    xp = common_namespace(left, right, weight, bias)
     h = xp.concat([left[:, :HIDDEN], right[:, :HIDDEN]], axis=1)
     c_left, c_right = left[:, HIDDEN:], right[:, HIDDEN:]
     z = h @ weight + bias
