@@ -195,6 +195,7 @@ def begin(words: int, seed: int, dtype: Any = np.float32) -> tuple[Course, Array
     """The weights before any training, and a fixed random vector for each word."""
     rng = np.random.default_rng(seed)
     table = rng.standard_normal((words, WORD_SIZE)).astype(dtype)
+    table.setflags(write=False)  # a promise: so nobody looks whether it changes
     shapes = {
         "leaf": (WORD_SIZE, 3 * HIDDEN),
         "left": (HIDDEN, 5 * HIDDEN),

@@ -12,6 +12,7 @@ from typing import Any
 from lantern.batching.grouping import check_rows, stack_columns, stack_leaves
 from lantern.batching.row import Row
 from lantern.errors import ShapeError
+from lantern.saving import is_promised
 from lantern.tree import is_leaf, tree_leaves, tree_map, tree_paths
 from lantern.unchanged import Search, Unchanged
 from lantern.value import Value
@@ -65,7 +66,8 @@ class Form:
         search = Search(function)
         for name, x in shared.items():
             search.find(name, x, "")
-        self.unchanged = Unchanged(self.name, search.found())
+        found = [x for x in search.found() if not is_promised(x.value)]
+        self.unchanged = Unchanged(self.name, found)
 
     def know(self, result: Any, paths: list[Any]) -> None:
         """Be told what comes back."""
