@@ -98,7 +98,7 @@ def _torch(
     if torch is None:
         return None
     model, trees, begun, table = data(count)
-    table, step = torch.from_numpy(table), same or batch
+    table, step = torch.from_numpy(table.copy()), same or batch
     starts = range(0, count, step)
     parts = [trees[k : k + step] for k in starts]
     if by_level:
