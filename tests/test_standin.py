@@ -56,6 +56,7 @@ def test_operators_do_not_mix_either(x, host):
         x[0] = host[0]
 
 
+@pytest.mark.filterwarnings("ignore:__array__ implementation")
 def test_functions_take_no_arrays_of_numpy(backend, x, host):
     xp = backend.xp
     for call in (
