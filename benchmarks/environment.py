@@ -59,7 +59,7 @@ def peer(module: str) -> ModuleType | None:
 def surroundings() -> str:
     """When, where and with what the figures were taken."""
     return (
-        f"{date.today().isoformat()} · {_cpu()}, one used{_gpu()} · "
+        f"{date.today().isoformat()} · {_cpu()}, one used · "
         f"{platform.python_implementation()} {platform.python_version()} · "
         f"{', '.join(f'{name} {_version(name)}' for name in PACKAGES)} · "
         f"`{shlex.join(['python', '-m', 'benchmarks', *sys.argv[1:]])}`"
@@ -75,14 +75,6 @@ def _cpu() -> str:
     names = [line.split(":")[1] for line in text.splitlines() if "model name" in line]
     name = names[0].strip() if names else platform.machine()
     return f"{name} ({os.cpu_count()} cores)"
-
-
-def _gpu() -> str:
-    """The name of the first GPU, where a benchmark has found CuPy and one."""
-    cupy = sys.modules.get("cupy")
-    if cupy is None:
-        return ""
-    return f" · {cupy.cuda.runtime.getDeviceProperties(0)['name'].decode()}"
 
 
 def _version(package: str) -> str:

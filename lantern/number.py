@@ -214,7 +214,7 @@ def in_kind_of(x: Value, seed: Any) -> Any:
 
 
 def _operator(function: Function) -> tuple[Function, Function]:
-    """The methods ``x op y`` and ``y op x``: as ``op.start``, with no step too many."""
+    """The methods ``x op y`` and ``y op x``: as ``start``, with no step too many."""
     rule: Any = function.rule  # type: ignore[attr-defined]  # given by lantern.op
     new = object.__new__
 

@@ -9,10 +9,10 @@ next batch knows nothing of it, so that it makes the same groups, to the last bi
 from collections.abc import Sequence
 from typing import Any
 
+from lantern.batching.constants import Constants
 from lantern.batching.grouping import check_rows, stack_columns, stack_leaves
 from lantern.batching.row import Row
 from lantern.errors import ShapeError
-from lantern.saving import is_promised
 from lantern.tree import is_leaf, tree_leaves, tree_map, tree_paths
 from lantern.unchanged import Search, Unchanged
 from lantern.value import Value
@@ -66,8 +66,7 @@ class Form:
         search = Search(function)
         for name, x in shared.items():
             search.find(name, x, "")
-        found = [x for x in search.found() if not is_promised(x.value)]
-        self.unchanged = Unchanged(self.name, found)
+        self.unchanged = Unchanged(self.name, search.found(), Constants().now)
 
     def know(self, result: Any, paths: list[Any]) -> None:
         """Be told what comes back."""

@@ -1,6 +1,6 @@
 """The short ways: the steps of an operator, written out where they are the commonest.
 
-For a small array to start a rule (``op.start``) and to let it wait (``emerge``) takes
+For a small array to start a rule (``start``) and to let it wait (``emerge``) takes
 longer than the arithmetic. So nothing is called here that can be written down, and what
 follows from the operands is not asked of the result: an elementwise operator makes of
 two real arrays of one shape and type another of that shape and type.
@@ -27,14 +27,15 @@ _CONSTANTS = frozenset({float, int})
 
 
 def _operator(function: Function) -> tuple[Function, Function]:
-    """The methods ``x op y`` and ``y op x``: as ``op.start``, with no step too many."""
-    return _straight(function), _reflected(function)
-
-
-def _straight(function: Function) -> Function:
+    """The methods ``x op y`` and ``y op x``: as ``start``, with no step too many."""
     rule: Any = function.rule  # type: ignore[attr-defined]  # given by lantern.op
-    elementwise, keeping = 0 if function is linalg.matmul else 2, keeps(rule)
+    how = rule, 0 if function is linalg.matmul else 2, keeps(rule)
+    return _straight(function, *how), _reflected(function, *how)
 
+
+def _straight(
+    function: Function, rule: Any, elementwise: int, keeping: bool
+) -> Function:
     def operate(x: Any, y: Any) -> Any:
         prompt, kind = x.prompt, type(y)
         left, right = x.receiver, None
@@ -93,10 +94,9 @@ def _straight(function: Function) -> Function:
     return operate
 
 
-def _reflected(function: Function) -> Function:
-    rule: Any = function.rule  # type: ignore[attr-defined]
-    elementwise, keeping = 0 if function is linalg.matmul else 2, keeps(rule)
-
+def _reflected(
+    function: Function, rule: Any, elementwise: int, keeping: bool
+) -> Function:
     def operate(x: Any, y: Any) -> Any:
         prompt, kind = x.prompt, type(y)
         if kind not in _CONSTANTS:

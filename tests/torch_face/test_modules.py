@@ -373,3 +373,25 @@ def test_steps_are_called_as_pytorch_calls_them(source):
         z = eval(source, {**scope, "x": torch.ones(2, 3)})
         names.append(z.grad_fn.name())
     assert names[0] == names[1]
+
+
+@BOTH
+def test_hooks_of_states(torch):
+    module, seen = torch.nn.Linear(1, 1), []
+    module.register_state_dict_pre_hook(lambda module, *rest: seen.append(rest))
+    module.register_state_dict_post_hook(
+        lambda module, state, *rest: state.update(extra=torch.ones(1))
+    )
+    state = module.state_dict()
+    assert list(state) == ["weight", "bias", "extra"]
+    module.register_load_state_dict_pre_hook(
+        lambda module, state, prefix, *rest: seen.append((prefix, len(rest)))
+    )
+    module._register_load_state_dict_pre_hook(
+        lambda state, *rest: state.pop("extra", None)
+    )
+    module.register_load_state_dict_post_hook(
+        lambda module, keys: seen.append(list(keys.unexpected_keys))
+    )
+    module.load_state_dict(state)
+    assert seen == [("", False), ("", 5), []]
