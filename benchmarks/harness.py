@@ -1,13 +1,15 @@
 """Compares the same program in several libraries, fairly: results first, then times.
 
-The libraries take turns, so that other load on the computer meets all of them.
+The libraries take turns, so that other load on the computer meets all of them, in two
+heats: a process that was started first finds other memory than one started last, and
+keeps it.
 """
 
 import gc
 import statistics
 import tracemalloc
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from benchmarks.entrant import Entrant, Maker, Program
@@ -48,28 +50,53 @@ def race(
     *,
     quick: bool = False,
     rtol: float = 1e-9,
-    rounds: int = 0,
+    turns: int = 0,
 ) -> list[Row]:
     """Compare the results of all, time them in turns, and give a row per peer.
 
     A peer that is missing, or cannot run the program, says so in its row. Programs that
-    take seconds are timed once a round, for as many ``rounds`` as are given.
+    take seconds are timed once a turn, for as many ``turns`` a heat as are given.
     """
-    quick = quick or rounds > 0
-    budget = 0.05 if quick else 0.2
-    entrants = {name: Entrant(name, make, budget) for name, make in makers.items()}
-    absent = {name: _why_not(name, entrant) for name, entrant in entrants.items()}
-    if absent[LANTERN]:
-        raise RuntimeError(absent[LANTERN])
-    present = {name: e for name, e in entrants.items() if not absent[name]}
-    agree(benchmark, {name: entrant.result for name, entrant in present.items()}, rtol)
-    peaks = {name: entrant.peak for name, entrant in present.items()}
-    times = take_turns(present, operations, rounds or (3 if quick else 11))
+    budget = 0.05 if quick or turns else 0.2
+    turns = turns or (2 if quick else 6)
+    shown: dict[str, _Shown] = {name: _Shown() for name in makers}
+    for names in (list(makers), list(reversed(makers))):
+        entrants = {name: Entrant(name, makers[name], budget) for name in names}
+        _heat(benchmark, entrants, operations, turns, rtol, shown)
+        del entrants  # which ends their processes
     return [
-        _versus(benchmark, name, times, targets.get(name), absent[name], peaks)
-        for name in entrants
+        _versus(benchmark, name, shown[LANTERN], peer, targets.get(name))
+        for name, peer in shown.items()
         if name != LANTERN
     ]
+
+
+@dataclass
+class _Shown:
+    """What a library has shown: times and memory, or why it takes no part."""
+
+    samples: list[float] = field(default_factory=list)
+    peak: int | None = None
+    absent: str = ""
+
+
+def _heat(
+    benchmark: str,
+    entrants: Mapping[str, Entrant],
+    operations: int,
+    turns: int,
+    rtol: float,
+    shown: Mapping[str, _Shown],
+) -> None:
+    """Compare the results of those that can run the program, and time them in turns."""
+    for name, entrant in entrants.items():
+        shown[name].absent, shown[name].peak = _why_not(name, entrant), entrant.peak
+    if shown[LANTERN].absent:
+        raise RuntimeError(shown[LANTERN].absent)
+    present = {name: e for name, e in entrants.items() if not shown[name].absent}
+    agree(benchmark, {name: entrant.result for name, entrant in present.items()}, rtol)
+    for name, times in take_turns(present, operations, turns).items():
+        shown[name].samples += times.samples
 
 
 def agree(benchmark: str, results: Mapping[str, Any], rtol: float) -> None:
@@ -116,21 +143,15 @@ def _why_not(name: str, entrant: Entrant) -> str:
 
 
 def _versus(
-    benchmark: str,
-    name: str,
-    times: Mapping[str, Times],
-    target: Target | None,
-    absent: str,
-    peaks: Mapping[str, int | None],
+    benchmark: str, name: str, lantern: _Shown, peer: _Shown, target: Target | None
 ) -> Row:
     """The row that says how much faster than ``name`` Lantern is."""
     figure = f"times as fast as {name}"
-    if absent:
-        return Row(benchmark, figure, None, "×", target, absent)
-    ours, theirs = times[LANTERN], times[name]
+    if peer.absent:
+        return Row(benchmark, figure, None, "×", target, peer.absent)
+    ours, theirs = Times(lantern.samples), Times(peer.samples)
     detail = f"{LANTERN} {ours}, {name} {theirs}"
-    sizes = [peaks[LANTERN], peaks[name]]
-    if None not in sizes:
-        at_most = ", ".join(f"{(size or 0) / 2**20:.0f}" for size in sizes)
-        detail += f"; processes of at most {at_most} MiB"
+    if lantern.peak is not None and peer.peak is not None:
+        sizes = f"{lantern.peak / 2**20:.0f}, {peer.peak / 2**20:.0f}"
+        detail += f"; processes of at most {sizes} MiB"
     return Row(benchmark, figure, theirs.median / ours.median, "×", target, detail)

@@ -72,8 +72,8 @@ def rows(quick: bool) -> list[Row]:
         elif not batch:
             makers["PyTorch"] = partial(_torch, 1, count)
         name = f"treelstm, {batch or 1} at once{source}"
-        targets, rounds = TARGETS[batch], 3 if quick else 5
-        found += race(name, nodes, makers, targets, rtol=2e-2, rounds=rounds)
+        targets, turns = TARGETS[batch], 2 if quick else 3
+        found += race(name, nodes, makers, targets, rtol=2e-2, turns=turns)
     return found
 
 

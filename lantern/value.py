@@ -61,7 +61,7 @@ class Level(Prompt):
             that rules keep of them.
     """
 
-    __slots__ = ("_kept", "begin", "level", "suspend")
+    __slots__ = ("_kept", "begin", "latest", "level", "suspend")
     is_derivative: ClassVar[bool] = True
     keep = saving.keep
 
@@ -88,7 +88,7 @@ class Level(Prompt):
 
     def close(self) -> None:
         """End this derivative: its values can be read, but not computed with."""
-        self.suspend = _escaped
+        self.suspend, self.latest = _escaped, None
 
 
 class _Untracked(Level):

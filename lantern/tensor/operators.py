@@ -89,6 +89,7 @@ def _straight(
         suspend(receiver)
         z = _new(Tensor)
         z.primal, z.prompt, z.receiver = primal, prompt, receiver
+        prompt.latest = a
         return z
 
     return operate
