@@ -60,7 +60,7 @@ def race(
     budget = 0.05 if quick or turns else 0.2
     turns = turns or (2 if quick else 6)
     shown: dict[str, _Shown] = {name: _Shown() for name in makers}
-    for names in (list(makers), list(reversed(makers))):
+    for names in (list(makers), list(makers)[::-1]):
         entrants = {name: Entrant(name, makers[name], budget) for name in names}
         _heat(benchmark, entrants, operations, turns, rtol, shown)
         del entrants  # which ends their processes

@@ -56,6 +56,9 @@ class Level(Prompt):
         begin: how a rule is started: None for a plain call, or ``Replayable`` where the
             rule may be needed more than once.
         is_derivative: False for a level of examples (``lantern.batched_values``).
+        latest: the large array left of the latest operator. It stays in memory for one
+            operation longer than the program needs it: or else the next result, which
+            a rule may keep, takes its place in the cache (lantern/tensor/README.md).
         keep: what becomes of a constant that its owner may change (``saving``).
         kept: by the ids of large constants weak references to them, and to the copies
             that rules keep of them.

@@ -6,6 +6,7 @@ further ones are added to it in place. The array itself is not kept: rules keep 
 they need.
 """
 
+import math
 import sys
 from typing import Any, Self
 
@@ -24,7 +25,10 @@ from lantern.value import (
     too_few_contributions,
 )
 
-__all__ = ["Accumulator"]
+__all__ = ["LARGE", "Accumulator"]
+
+# Elements. An array of so many leaves the processor's cache when others are written.
+LARGE = 1 << 15
 
 
 class Accumulator(Receiver):
@@ -37,7 +41,8 @@ class Accumulator(Receiver):
         shape: of the array.
         dtype: of the array.
         form: the shape once more, as one object for arrays that are known to have the
-            same; None if the type is not real, or where contributions are special.
+            same; None if the type is not real, where contributions are special, or if
+            the array is large, for which the short ways do not matter.
         aligned: how many contributions the rule has, if they are arrays of the
             receivers' own shape and type, because it works elementwise and nothing was
             broadcast; 0 for any other rule.
@@ -51,7 +56,8 @@ class Accumulator(Receiver):
     def prepare(self, shape: tuple[int, ...], dtype: Any) -> Self:
         """Itself, as what an array without a rule receives; nothing yet."""
         self.shape, self.dtype, self.aligned = shape, dtype, 0
-        self.form = shape if dtype in REAL and type(self) is Accumulator else None
+        few = dtype in REAL and type(self) is Accumulator and math.prod(shape) < LARGE
+        self.form = shape if few else None
         self.rule = self.left = self.right = self.cotangent = self.mask = None
         self.owned = False
         return self

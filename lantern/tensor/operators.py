@@ -50,9 +50,7 @@ def _straight(
                 if keeping:
                     a = kept(prompt, a)
             else:
-                b = unwrapped(y)
-                if keeping:
-                    b = kept(prompt, b)
+                b = kept(prompt, unwrapped(y)) if keeping else unwrapped(y)
         elif kind not in _CONSTANTS:
             if kind not in buffers:
                 return function(x, y) if x.takes(y) else NotImplemented
@@ -79,6 +77,8 @@ def _straight(
             or left.dtype is not right.dtype
             or not elementwise
         ):
+            if left is not None and left.form is None and prompt.level:
+                prompt.latest = a  # see Level
             return emerged(Tensor, primal, prompt, started, left, right, elementwise)
         receiver = Accumulator()
         receiver.form = receiver.shape = left.form
@@ -89,7 +89,6 @@ def _straight(
         suspend(receiver)
         z = _new(Tensor)
         z.primal, z.prompt, z.receiver = primal, prompt, receiver
-        prompt.latest = a
         return z
 
     return operate

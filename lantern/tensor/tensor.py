@@ -23,7 +23,7 @@ from lantern.tensor import (
     sorting,
     updating,
 )
-from lantern.tensor.accumulator import Accumulator
+from lantern.tensor.accumulator import LARGE, Accumulator
 from lantern.tensor.device import device, to_device
 from lantern.tensor.namespace import REAL, as_scalar
 from lantern.tensor.refusing import refuse_to_set, refuse_writing
@@ -62,7 +62,7 @@ def emerged(
         primal = as_scalar(primal)
         shape = primal.shape
     dtype, form, aligned = primal.dtype, None, 0
-    if dtype in REAL:
+    if dtype in REAL and primal.size < LARGE:
         form = shape
         if elementwise and type(left) is not tuple:
             x = right if left is None else left
