@@ -79,7 +79,11 @@ class Accumulator(Receiver):
             contribution = self.fit(contribution)
         elif contribution.shape != self.shape:
             contribution = unbroadcast(contribution, self.shape)
-        return self.add(contribution)
+        if self.cotangent is None:
+            self.cotangent, self.owned, self.mask = contribution, False, None
+        else:
+            self.add(contribution)
+        return None
 
     def _collect(self, contribution: Contribution) -> bool:
         """Add a contribution in its own form; False if it has to be made dense."""

@@ -30,6 +30,8 @@ def unbroadcast(x: Any, shape: tuple[int, ...]) -> Any:
     extra = len(found) - len(shape)
     if extra > 0 and math.prod(found[:extra]) == 1:  # a batch of one
         x, extra, found = x.reshape(found[extra:]), 0, found[extra:]
+        if found == shape:
+            return x
     if math.prod(found) != 1:  # else there is nothing to sum
         summed = [
             i for i, n in enumerate(found) if i < extra or shape[i - extra] == 1 != n

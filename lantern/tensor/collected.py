@@ -3,9 +3,9 @@
 A weight of a recurrent or recursive model receives ``x.mT @ z_bar`` once for each use,
 each as large as the weight itself. Instead the factors wait at its accumulator, as rows
 of two matrices, until someone looks at the cotangent, or until they take more memory
-than the weight and than ``LITTLE``. Accumulators for which nothing waits know nothing
-of it: the first product makes one a ``Collector``, a look makes it an ``Accumulator``
-again.
+than the weight and than ``LITTLE``. The first product is computed: it may be the only
+one. Accumulators for which nothing waits know nothing of it: the second product makes
+one a ``Collector``, a look makes it an ``Accumulator`` again.
 """
 
 import math
@@ -48,6 +48,8 @@ class Product(Contribution):
         if x.shape[0] == 1 and type(x) not in buffers:
             return x.T * z_bar  # in a ``vmap`` a row for each example
         # Of single rows, NumPy's ``@`` takes twenty times as long.
+        if type(x) is type(z_bar) in buffers:
+            return x.T.dot(z_bar)
         return namespace(x, z_bar).dot(x.T, z_bar)
 
     def factors(self, shape: tuple[int, ...]) -> tuple[Any, Any]:
@@ -89,11 +91,15 @@ class Product(Contribution):
         return room if x.nbytes + z_bar.nbytes <= room else 0
 
     def wait_at(self, receiver: Any) -> bool:
-        """Wait, if it may."""
+        """Wait, if it may; the first one is computed instead."""
         room = self._room(receiver)
         if not room:
             return False
         if type(receiver) is Accumulator:
+            if receiver.cotangent is None:
+                receiver.cotangent = self.dense(receiver.shape)
+                receiver.owned, receiver.mask = True, None
+                return True
             if isinstance(receiver.cotangent, Value):
                 return False
             Collector.begin(receiver)

@@ -16,7 +16,7 @@ from lantern.tensor.matrices import (
     conj_if_complex,
     untracked,
 )
-from lantern.tensor.namespace import array_namespace
+from lantern.tensor.namespace import array_namespace, buffers
 from lantern.value import Rule, base, is_tracked
 
 __all__ = [
@@ -67,9 +67,19 @@ def matmul(x: Any, y: Any, /) -> Rule:
         z_bar = z_bar[..., None, :]
         yield Product(x[None], z_bar) if len(y.shape) == 2 else x[:, None] * z_bar
     else:
-        # Where nothing is summed over, ``@`` is four times slower than ``*``.
-        yield lambda: z_bar * y.mT if z_bar.shape[-1] == 1 else z_bar @ y.mT
+        yield lambda: _product(z_bar, y.mT)
         yield Product(x, z_bar)
+
+
+def _product(x: Any, y: Any) -> Any:
+    """``x @ y``; NumPy does it in a quarter of the time where nothing is summed over.
+
+    And in half of the time, or less, for two small matrices.
+    """
+    if x.shape[-1] == 1:
+        return x * y
+    two = type(x) is type(y) in buffers and len(x.shape) == len(y.shape) == 2
+    return x.dot(y) if two else x @ y
 
 
 def matvec(x1: Any, x2: Any, /) -> Any:

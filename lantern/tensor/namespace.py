@@ -8,7 +8,6 @@ import math
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
-from operator import methodcaller
 from types import ModuleType
 from typing import Any
 
@@ -56,7 +55,7 @@ def _same(x: Any, copy: Any) -> bool:
 
 _SIGNED = {np.dtype(np.float32): np.int32, np.dtype(np.float64): np.int64}
 _BITS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
-register_mutable(np.ndarray, methodcaller("copy", "K"), _same)  # as it lies in memory
+register_mutable(np.ndarray, np.ndarray.__copy__, _same)  # as it lies in memory
 
 # What comes from the module of special functions, and its name there.
 _SPECIAL = {

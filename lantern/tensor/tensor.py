@@ -25,7 +25,7 @@ from lantern.tensor import (
 )
 from lantern.tensor.accumulator import LARGE, Accumulator
 from lantern.tensor.device import device, to_device
-from lantern.tensor.namespace import REAL, as_scalar
+from lantern.tensor.namespace import REAL, as_scalar, buffers
 from lantern.tensor.refusing import refuse_to_set, refuse_writing
 from lantern.tensor.standard import StandardArray
 from lantern.value import (
@@ -126,6 +126,9 @@ class Tensor(StandardArray, Wrapper):
         receiver = self.receiver
         total, receiver.cotangent = receiver.cotangent, None
         owned, receiver.owned = receiver.owned, False
+        plain = self.primal
+        if type(total) is type(plain) in buffers and total.dtype is plain.dtype:
+            return total if owned else total.copy("K")  # nearly always
         if isinstance(total, Value):
             total = total.frozen()
             if isinstance(self.primal, Value) or is_tracked(total):
