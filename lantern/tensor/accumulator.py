@@ -6,7 +6,6 @@ further ones are added to it in place. The array itself is not kept: rules keep 
 they need.
 """
 
-import math
 import sys
 from typing import Any, Self
 
@@ -53,11 +52,11 @@ class Accumulator(Receiver):
 
     __slots__ = ("aligned", "dtype", "form", "mask", "owned", "shape")
 
-    def prepare(self, shape: tuple[int, ...], dtype: Any) -> Self:
+    def prepare(self, shape: tuple[int, ...], dtype: Any, size: int = 0) -> Self:
         """Itself, as what an array without a rule receives; nothing yet."""
         self.shape, self.dtype, self.aligned = shape, dtype, 0
-        few = dtype in REAL and type(self) is Accumulator and math.prod(shape) < LARGE
-        self.form = shape if few else None
+        short = dtype in REAL and size < LARGE and type(self) is Accumulator
+        self.form = shape if short else None
         self.rule = self.left = self.right = self.cotangent = self.mask = None
         self.owned = False
         return self
@@ -189,9 +188,12 @@ class Accumulator(Receiver):
                 if y is not None or self.aligned == 1:
                     for _ in rule:  # to its end: to close it takes longer
                         break
+            elif y is None and type(x) is not tuple:
+                x_bar = rule.send(z_bar)
+                if x_bar is not None:
+                    x.accumulate(x_bar)
             else:
-                both = (x,) if y is None else (x, y)
-                for receiver in x if type(x) is tuple else both:
+                for receiver in x if y is None else (x, y):
                     x_bar = rule.send(z_bar)
                     if receiver is not None and x_bar is not None:
                         receiver.accumulate(x_bar)

@@ -28,16 +28,16 @@ def unbroadcast(x: Any, shape: tuple[int, ...]) -> Any:
     if found and not shape:
         return namespace(x).sum(x)
     extra = len(found) - len(shape)
+    if x.size == 1:  # nothing to sum
+        x = x if extra <= 0 else x.reshape(found[extra:])
+        return x if x.shape == shape else namespace(x).broadcast_to(x, shape)
     if extra > 0 and math.prod(found[:extra]) == 1:  # a batch of one
         x, extra, found = x.reshape(found[extra:]), 0, found[extra:]
         if found == shape:
             return x
-    if math.prod(found) != 1:  # else there is nothing to sum
-        summed = [
-            i for i, n in enumerate(found) if i < extra or shape[i - extra] == 1 != n
-        ]
-        if summed:
-            x = namespace(x).sum(x, axis=tuple(summed), keepdims=len(summed) > extra)
-            if len(summed) > extra > 0:
-                x = namespace(x).reshape(x, x.shape[extra:])
+    summed = [i for i, n in enumerate(found) if i < extra or shape[i - extra] == 1 != n]
+    if summed:
+        x = namespace(x).sum(x, axis=tuple(summed), keepdims=len(summed) > extra)
+        if len(summed) > extra > 0:
+            x = namespace(x).reshape(x, x.shape[extra:])
     return x if x.shape == shape else namespace(x).broadcast_to(x, shape)

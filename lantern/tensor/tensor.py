@@ -116,7 +116,7 @@ class Tensor(StandardArray, Wrapper):
         self.primal = primal
         self.prompt = prompt
         if receiver is None:
-            receiver = Accumulator().prepare(primal.shape, primal.dtype)
+            receiver = Accumulator().prepare(primal.shape, primal.dtype, primal.size)
         self.receiver = receiver
 
     emerge = classmethod(emerged)
