@@ -1,6 +1,7 @@
 """Reverse mode: a delimiter around the function, its rules resumed newest first."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, ClassVar
 
 from lantern.checks import (
@@ -96,10 +97,10 @@ def track(where: str, tree: Any, level: Level) -> Any:
     """A structure like ``tree`` whose leaves are inputs of a derivative."""
     if type(tree) is float:
         return Number(tree, level)
-    return tree_map(lambda leaf: _track_leaf(where, leaf, level), tree)
+    return tree_map(partial(_track_leaf, where, level), tree)
 
 
-def _track_leaf(where: str, leaf: Any, level: Level) -> Value:
+def _track_leaf(where: str, level: Level, leaf: Any) -> Value:
     leaf = unwrapped(leaf)
     dtype = getattr(leaf, "dtype", None)
     if getattr(dtype, "kind", "") != "f":

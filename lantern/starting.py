@@ -199,10 +199,12 @@ def _unary(rule: RuleFunction, elementwise: int) -> Function:
         if statics:
             statics = {name: kept(prompt, a) for name, a in statics.items()}
         begin = prompt.begin
-        if begin is None:
+        if begin is not None:
+            started = begin(rule, (x.primal, *args), statics)
+        elif statics:
             started = rule(x.primal, *args, **statics)
         else:
-            started = begin(rule, (x.primal, *args), statics)
+            started = rule(x.primal, *args)
         try:
             z = next(started)
         except StopIteration:

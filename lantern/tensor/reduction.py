@@ -76,7 +76,7 @@ def _sum(x: Any, /, axis: Any = None, keepdims: bool = False) -> Rule:
         x_bar = z_bar, repeated
     """
     shape = x.shape
-    z_bar = yield (namespace(x).sum(x, axis=axis, keepdims=keepdims), x := None)[0]
+    z_bar = yield (x.sum(axis, keepdims=keepdims), x := None)[0]
     yield spread(z_bar, shape, axis)
 
 
