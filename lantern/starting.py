@@ -119,24 +119,23 @@ def _start(
 
     Those of outer derivatives are constants to it. If nothing is tracked, that is all.
     """
-    if any(type(x) is list or type(x) is tuple for x in operands):
-        operands = [from_lists(x) for x in operands]
     values = [x for x in operands if isinstance(x, Value)]
+    if len(values) < len(operands):
+        operands = [from_lists(x) for x in operands]
+        values = [x for x in operands if isinstance(x, Value)]
     if not values:
         return first(rule(*operands, *args, **statics))
-    prompt = max((x.prompt for x in values), key=attrgetter("level"))
-    if prompt is not UNTRACKED:
-        operands = [unwrapped(x) for x in operands]
-    own = [isinstance(x, Value) and x.prompt is prompt for x in operands]
-    if not all(own) and keeps(rule):
-        pairs = zip(operands, own, strict=True)
-        operands = [x if o else kept(prompt, x) for x, o in pairs]
-    args = [kept(prompt, x) for x in args]
-    statics = {name: kept(prompt, x) for name, x in statics.items()}
-    primals = [x.primal if o else x for x, o in zip(operands, own, strict=True)]
-    receivers = [x.receiver if o else None for x, o in zip(operands, own, strict=True)]
-    while receivers[-1] is None:
-        receivers.pop()
+    prompts = [x.prompt for x in values]
+    prompt = prompts[0]
+    if prompts.count(prompt) == len(operands) and prompt is not UNTRACKED:
+        primals: list[Any] = [x.primal for x in values]
+        receivers = [x.receiver for x in values]
+    else:
+        prompt = max(prompts, key=attrgetter("level"))
+        primals, receivers = _split(rule, operands, prompt)
+    args = [kept(prompt, x) for x in args] if args else args
+    if statics:
+        statics = {name: kept(prompt, x) for name, x in statics.items()}
     left, right = receivers[0], receivers[-1] if len(receivers) == 2 else None
     lazy = rule.__code__ in _lazy
     if len(receivers) > 2 or lazy:
@@ -145,13 +144,34 @@ def _start(
     primal = first(started)
     if not prompt.is_derivative:
         return primal
-    classes = [type(x) for x in values if x.prompt is prompt]
     cls = value_class(primal)
     if type(primal) not in (_ALONE if lazy else _SEVERAL):
-        cls = max([cls, *classes], key=attrgetter("rank"))
+        classes = [type(x) for x in values if x.prompt is prompt]
+        if classes.count(cls) < len(classes):
+            cls = max([cls, *classes], key=attrgetter("rank"))
     known = _by_code[rule.__code__]
     elementwise = known.arity if known.kind == "elementwise" else 0
     return cls.emerge(primal, prompt, started, left, right, elementwise)
+
+
+def _split(
+    rule: RuleFunction, operands: Sequence[Any], prompt: Level
+) -> tuple[list[Any], list[Any]]:
+    """The primals and, up to the last one that there is, the receivers of operands.
+
+    Those that the derivative does not track are constants to it.
+    """
+    if prompt is not UNTRACKED:
+        operands = [unwrapped(x) for x in operands]
+    own = [isinstance(x, Value) and x.prompt is prompt for x in operands]
+    if not all(own) and keeps(rule):
+        pairs = zip(operands, own, strict=True)
+        operands = [x if o else kept(prompt, x) for x, o in pairs]
+    primals = [x.primal if o else x for x, o in zip(operands, own, strict=True)]
+    receivers = [x.receiver if o else None for x, o in zip(operands, own, strict=True)]
+    while receivers[-1] is None:
+        receivers.pop()
+    return primals, receivers
 
 
 def keeps(rule: RuleFunction) -> bool:
