@@ -242,6 +242,54 @@ class TestRows:
         assert results == [0, 1, -2, -3]
         assert sorted(run.size for run in results.runs) == [1, 1, 1, 1]
 
+    def test_calls_are_told_apart_from_the_last_one_of_their_function(self):
+        @lantern.batched
+        def plus(x, y=0, *, by=0, of=0):
+            x = x[0] if isinstance(x, tuple) else x
+            return x + y + by * 10 + of * 100
+
+        def nested(x, other):
+            late = plus(x)  # computed when the inner batch looks at it
+
+            def body(y):
+                y = plus(y)
+                return plus(plus(y, y), late)
+
+            return lantern.batch(body, [2.0])[0]
+
+        calls = [
+            nested,
+            lambda x, other: plus(other, 1),
+            lambda x, other: plus(x, 1),
+            lambda x, other: plus(x, True),
+            lambda x, other: plus(x, 2.0),
+            lambda x, other: plus((x,)),
+            lambda x, other: plus(x),
+            lambda x, other: plus(x, by=1),
+            lambda x, other: plus(x, by=2),
+            lambda x, other: plus(x, of=1, by=1),
+            lambda x, other: plus(x, by=1, of=1),
+            lambda x, other: plus(3, x),
+            lambda x, other: plus(x, x),
+            lambda x, other: plus(x, other),
+            lambda x, other: plus(plus(x), plus(other)),
+        ]
+
+        def results(w, run):
+            (other,) = lantern.batch(halve, [w])  # to the batch below no row of its own
+
+            def body(start):
+                x = halve(start * w)
+                return [call(x, other) for _ in range(2) for call in calls]
+
+            return lantern.stack([y for ys in run(body, [1.0, 2.0]) for y in ys])
+
+        expected, at_zero = (results(w, plain_loop) for w in (3.0, 0.0))
+        v = np.arange(1.0, 1 + len(expected))
+        np.testing.assert_array_equal(results(3.0, lantern.batch), expected)
+        slope = grad(lambda w: (results(w, lantern.batch) * v).sum())(3.0)
+        np.testing.assert_allclose(slope, (expected - at_zero) @ v / 3)  # it is linear
+
     def test_numbers_take_the_type_of_the_arrays_beside_them(self):
         @lantern.batched
         def f(x, scale):

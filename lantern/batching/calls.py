@@ -10,7 +10,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from lantern.batching.constants import Constants
-from lantern.batching.grouping import check_rows, stack_columns, stack_leaves
+from lantern.batching.grouping import (
+    NUMBERS,
+    check_rows,
+    is_own,
+    stack_columns,
+    stack_leaves,
+)
 from lantern.batching.row import Row
 from lantern.errors import ShapeError
 from lantern.tree import is_leaf, tree_leaves, tree_map, tree_paths
@@ -26,6 +32,8 @@ class Form:
     Attributes:
         scheduler: of the batch.
         function, args, shared: the batched function; the arguments of the first call.
+        is_plain: whether the arguments are rows of the batch and numbers, no more.
+        types, items: the types of the arguments by position; those by name.
         own: which of the arrays and numbers in the arguments are rows of the batch.
         sorting: those of them whose kinds may be others in each call.
         arrays: which others are arrays, that their owner may change.
@@ -60,6 +68,8 @@ class Form:
             isinstance(x, Value) and x.prompt.level > scheduler.level
             for x in (*values, *tree_leaves(shared))
         )
+        self.types, self.items = [type(x) for x in args], list(shared.items())
+        self.is_plain = all(is_own(x, self.batch) or type(x) in NUMBERS for x in args)
         self.result: Any = None
         self.paths: list[Any] = []
         self.is_known = self.is_row = False
@@ -67,6 +77,23 @@ class Form:
         for name, x in shared.items():
             search.find(name, x, "")
         self.unchanged = Unchanged(self.name, search.found(), Constants().now)
+
+    def fits(self, args: Sequence[Any], shared: dict[str, Any]) -> bool:
+        """Whether a call is of this form, which is plain, as can be seen at once."""
+        if len(args) != len(self.types) or len(shared) != len(self.items):
+            return False
+        for name, x in self.items:
+            if shared.get(name, self) is not x:
+                return False
+        for i, cls in enumerate(self.types):  # ``zip`` takes twice as long
+            x = args[i]
+            if type(x) is not cls:
+                return False
+            if cls is Row:
+                call = x.call
+                if (x.store if call is None else call.form).batch is not self.batch:
+                    return False
+        return True
 
     def know(self, result: Any, paths: list[Any]) -> None:
         """Be told what comes back."""
@@ -123,9 +150,8 @@ class Form:
     def promise(self, call: "Call") -> Any:
         """What a call gives back: rows that are not yet computed."""
         if self.is_row:
-            row = new(Row)
+            row = call.rows = new(Row)
             row.call = call
-            call.rows = (row,)
             return row
         rows = call.rows = [new(Row) for _ in self.paths]
         for row in rows:
@@ -143,8 +169,11 @@ class Call:
         body: who has made it.
         depth: how many calls lie behind it, one after another.
         missing: how many of its rows are not yet computed.
-        followers: the calls and the bodies that wait for it; None when it is over.
-        rows: what it has promised; None for nothing yet.
+        follower: the first call or body that waits for it. Most have one, and a list
+            for each call would have the garbage collector look at it.
+        others: the others that do; None for nobody.
+        over: whether its rows are there, or will never be.
+        rows: what it has promised: a row, or a list of them; None for nothing yet.
         result: what it gives back, if a body has waited for that.
         error: what its function has raised.
     """
@@ -153,15 +182,18 @@ class Call:
         "body",
         "depth",
         "error",
-        "followers",
+        "follower",
         "form",
         "leaves",
         "missing",
+        "others",
+        "over",
         "result",
         "rows",
     )
 
-    followers: list[Any] | None
+    follower: Any
+    others: list[Any] | None
     leaves: Any
     result: Any
     rows: Any
@@ -169,15 +201,32 @@ class Call:
 
     def __init__(self, form: Form, leaves: list[Any], body: Any, depth: int) -> None:
         self.form, self.leaves, self.body, self.depth = form, leaves, body, depth
-        self.missing = 0
-        self.followers = []
-        self.rows = self.error = None
+        self.missing, self.over = 0, False
+        self.follower = self.others = self.rows = self.error = None
 
-    def finish(self) -> list[Any]:
+    def add(self, follower: Any) -> None:
+        """Have one more call or body wait."""
+        if self.follower is None:
+            self.follower = follower
+        elif self.others is None:
+            self.others = [follower]
+        else:
+            self.others.append(follower)
+
+    def followers(self) -> Sequence[Any]:
+        """The calls and the bodies that wait for it."""
+        if self.others is None:
+            return () if self.follower is None else (self.follower,)
+        return (self.follower, *self.others)
+
+    def finish(self) -> Sequence[Any]:
         """Be over; who has waited for that."""
-        followers = self.followers or []
-        self.followers = self.rows = self.leaves = None
-        return followers
+        first, others = self.follower, self.others
+        self.over = True
+        self.follower = self.others = self.rows = self.leaves = None
+        if others is None:
+            return () if first is None else (first,)
+        return (first, *others)
 
     def wait(self) -> None:
         """Let whoever looks at a row wait until it is computed."""

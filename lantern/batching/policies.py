@@ -46,7 +46,7 @@ class Group:
         self.calls = [
             call
             for call in self.calls
-            if call.body not in gone or not gone.issuperset(call.followers or ())
+            if call.body not in gone or not gone.issuperset(call.followers())
         ]
         self.depths = sum(call.depth for call in self.calls)
 

@@ -45,6 +45,7 @@ class Scheduler:
         self.policy, self.check, self.keep_going = policy, check, keep_going
         self.ready: deque[Body] = deque()
         self.forms: dict[Any, Form] = {}
+        self.latest: dict[Any, Form] = {}  # the form of each function's last call
         self.groups: dict[Any, Group] = {}
         self.failed: dict[tuple[Body, int], BaseException] = {}  # and nobody knows
         self.level, self.delimiter = next(levels), innermost.get()
@@ -77,6 +78,7 @@ class Scheduler:
             ambient.reset(token)  # what is unwound has a context of its own
             self._unwind(list(self.alive))
             self.forms.clear()
+            self.latest.clear()
             self.over = True
 
     def is_apart(self) -> bool:
@@ -146,6 +148,9 @@ class Scheduler:
             function: the batched function.
             args, shared: the arguments by position and by name.
         """
+        form = self.latest.get(function)
+        if form is not None and form.fits(args, shared):
+            return self.put_down(form, args)
         leaves: list[Any] = []
         key = self._key(function, args, shared, leaves)
         form = self.forms.get(key)
@@ -155,9 +160,11 @@ class Scheduler:
             self.forms[key] = form
         if form.is_apart:
             return alone(function, args, shared)
+        if form.is_plain:
+            self.latest[function] = form
         return self.put_down(form, leaves)
 
-    def put_down(self, form: Form, leaves: list[Any]) -> Any:
+    def put_down(self, form: Form, leaves: Any) -> Any:
         """Put down a call of a form; what it gives back."""
         if self.closing:
             raise _closing()
@@ -167,21 +174,25 @@ class Scheduler:
             before = leaves[i].call
             if before is None:
                 continue
-            if before.followers is None:
+            if before.over:
                 before.wait()  # it has failed
+                continue
+            if before.follower is None:
+                before.follower = call
             else:
-                before.followers.append(call)
-                call.missing += 1
-                if before.depth >= call.depth:
-                    call.depth = before.depth + 1
+                before.add(call)
+            call.missing += 1
+            if before.depth >= call.depth:
+                call.depth = before.depth + 1
         if not call.missing:
             self._file(call)
-        for i in form.arrays:
-            leaves[i] = copied(leaves[i])
-        if not form.is_known:
-            self.wait_for(call)
-            return call.result
-        return form.promise(call)
+        if form.arrays:
+            for i in form.arrays:
+                leaves[i] = copied(leaves[i])
+        if form.is_known:
+            return form.promise(call)
+        self.wait_for(call)
+        return call.result
 
     def _key(
         self,
@@ -207,8 +218,8 @@ class Scheduler:
         """Put a call that has all it needs into its group."""
         form, leaves = call.form, call.leaves
         key: Any = form
-        if form.sorting:
-            key = (form, *[leaves[i].store for i in form.sorting])
+        for i in form.sorting:
+            key = key, leaves[i].store
         group = self.groups.get(key)
         if group is None:
             group = self.groups[key] = Group(key, form)
@@ -222,16 +233,16 @@ class Scheduler:
             Exception: what its function has raised.
         """
         body = self.current
-        if call.followers is not None and thread_id() != self.thread:
+        if not call.over and thread_id() != self.thread:
             raise ArgumentError(
                 "batch: a row that is not yet computed is needed in another thread "
                 "than that of its example. Let the parts run one after another (map)."
             )
-        if body is not None and call.followers is not None:
-            call.followers.append(body)
+        if body is not None and not call.over:
+            call.add(body)
             self._pause(body)
             body.depth = max(body.depth, call.depth + 1)
-        while call.followers is not None:  # nobody to wait: the batched function itself
+        while not call.over:  # nobody to wait: the batched function itself
             self._run_next()
         if call.error is not None:
             self.failed.pop((call.body, id(call.error)), None)
@@ -277,11 +288,17 @@ class Scheduler:
         for call in calls:
             if call.rows is None:
                 call.result = form.promise(call)
-        for k, stack in enumerate(stacks):
-            store, start = self.stores.add(stack)
+        places = [self.stores.add(stack) for stack in stacks]
+        if form.is_row:
+            store, start = places[0]
             for position, call in enumerate(calls, start):
-                row = call.rows[k]
+                row = call.rows
                 row.store, row.position, row.call = store, position, None
+        else:
+            for k, (store, start) in enumerate(places):
+                for position, call in enumerate(calls, start):
+                    row = call.rows[k]
+                    row.store, row.position, row.call = store, position, None
         for call in calls:
             for follower in call.finish():
                 if type(follower) is not Call:
@@ -299,7 +316,7 @@ class Scheduler:
         """A group has failed, and so have all calls that need one of its rows."""
         left = list(calls)
         for call in left:  # which grows
-            if call.followers is not None:
+            if not call.over:
                 call.error = error
                 self.failed[call.body, id(error)] = error
                 for follower in call.finish():
