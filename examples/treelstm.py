@@ -20,6 +20,7 @@ import time
 import zipfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -34,6 +35,7 @@ from lantern.tensor.collected import Product
 
 DATA = Path(__file__).with_name("trees.txt")
 WORD_SIZE, HIDDEN = 300, 150
+GATES = [slice(k * HIDDEN, (k + 1) * HIDDEN) for k in range(4)]
 
 Array = NDArray[Any]
 Weights = dict[str, Array]
@@ -55,16 +57,27 @@ def leaf(word: Any, *, weights: Any, table: Array) -> Any:
 @lantern.batched
 def node(left: Any, right: Any, *, weights: Any) -> Any:
     """The states of inner nodes, from those of the two below each."""
-    h = lantern.concat([left[:, :HIDDEN], right[:, :HIDDEN]], axis=1)
-    z = h @ weights["node"] + weights["node_bias"]
+    one = lantern.ones((len(left), 1), dtype=left.dtype)  # for the bias, a row of node
+    h = lantern.concat([left[:, :HIDDEN], right[:, :HIDDEN], one], axis=1)
+    z = h @ weights["node"]
     update, gates = lantern.tanh(z[:, :HIDDEN]), lantern.sigmoid(z[:, HIDDEN:])
-    i, o, f_left, f_right = (gates[:, k * HIDDEN : (k + 1) * HIDDEN] for k in range(4))
+    i, o, f_left, f_right = [gates[:, gate] for gate in GATES]
     c = i * update + f_left * left[:, HIDDEN:] + f_right * right[:, HIDDEN:]
     return lantern.concat([o * lantern.tanh(c), c], axis=1)
 
 
 # The same cells, each as one operation of its own: there, yield, and back again. Less
-# is tracked, and it is faster; nothing else changes.
+# is tracked, and it is faster; nothing else changes. Arrays that nobody else holds are
+# changed in place, and those that the way back does not need are let go: both spare
+# memory that is not in the cache.
+
+
+def gates_of(z: Any, xp: Any) -> Any:
+    """``sigmoid(z)``, to rounding of 1. NumPy's tanh takes half as long as its exp."""
+    gates = xp.tanh(z * 0.5)
+    gates *= 0.5
+    gates += 0.5
+    return gates
 
 
 @op
@@ -72,42 +85,48 @@ def leaf_cell(weight: Any, bias: Any, /, x: Array) -> Any:
     """The states of words that stand for the vectors x."""
     xp = namespace(weight, bias)
     z = x @ weight + bias
-    update, gates = xp.tanh(z[:, :HIDDEN]), xp.sigmoid(z[:, HIDDEN:])
+    update, gates = xp.tanh(z[:, :HIDDEN]), gates_of(z[:, HIDDEN:], xp)
     i, o = gates[:, :HIDDEN], gates[:, HIDDEN:]
+    del z
     c = i * update
     t = xp.tanh(c)
-    state_bar = yield xp.concat([o * t, c], axis=1)
+    state_bar = yield (xp.concat([o * t, c], axis=1), c := None)[0]
     h_bar = state_bar[:, :HIDDEN]
     c_bar = state_bar[:, HIDDEN:] + h_bar * o * (1 - t * t)
-    gates_bar = xp.concat([c_bar * update, h_bar * t], axis=1) * gates * (1 - gates)
+    gates_bar = xp.concat([c_bar * update, h_bar * t], axis=1)
+    gates_bar *= gates
+    gates_bar *= 1 - gates
     z_bar = xp.concat([c_bar * i * (1 - update * update), gates_bar], axis=1)
     yield Product(x, z_bar)
     yield z_bar
 
 
 @op
-def node_cell(left: Any, right: Any, weight: Any, bias: Any, /) -> Any:
+def node_cell(left: Any, right: Any, weight: Any, /) -> Any:
     """The states of inner nodes."""
-    xp = common_namespace(left, right, weight, bias)
-    h = xp.concat([left[:, :HIDDEN], right[:, :HIDDEN]], axis=1)
+    xp = common_namespace(left, right, weight)
+    one = xp.ones((left.shape[0], 1), dtype=left.dtype)  # for the bias, a row of weight
+    h = xp.concat([left[:, :HIDDEN], right[:, :HIDDEN], one], axis=1)
     c_left, c_right = left[:, HIDDEN:], right[:, HIDDEN:]
-    z = h @ weight + bias
-    update, gates = xp.tanh(z[:, :HIDDEN]), xp.sigmoid(z[:, HIDDEN:])
-    i, o, f_left, f_right = (gates[:, k * HIDDEN : (k + 1) * HIDDEN] for k in range(4))
+    z = h @ weight
+    update, gates = xp.tanh(z[:, :HIDDEN]), gates_of(z[:, HIDDEN:], xp)
+    i, o, f_left, f_right = [gates[:, gate] for gate in GATES]
+    del z
     c = i * update + f_left * c_left + f_right * c_right
     t = xp.tanh(c)
-    state_bar = yield xp.concat([o * t, c], axis=1)
+    state_bar = yield (xp.concat([o * t, c], axis=1), c := None)[0]
     h_bar = state_bar[:, :HIDDEN]
     c_bar = state_bar[:, HIDDEN:] + h_bar * o * (1 - t * t)
     gates_bar = [c_bar * update, h_bar * t, c_bar * c_left, c_bar * c_right]
-    gates_bar = xp.concat(gates_bar, axis=1) * gates * (1 - gates)
+    gates_bar = xp.concat(gates_bar, axis=1)
+    gates_bar *= gates
+    gates_bar *= 1 - gates
     z_bar = xp.concat([c_bar * i * (1 - update * update), gates_bar], axis=1)
-    # z_bar @ weight.mT; for a few rows BLAS is twice as fast this way round.
-    h_bar = (weight @ z_bar.mT).mT
+    # z_bar @ weight[:-1].mT; for a few rows BLAS is twice as fast this way round.
+    h_bar = (weight[:-1] @ z_bar.mT).mT
     yield xp.concat([h_bar[:, :HIDDEN], c_bar * f_left], axis=1)
     yield xp.concat([h_bar[:, HIDDEN:], c_bar * f_right], axis=1)
     yield Product(h, z_bar)
-    yield z_bar
 
 
 @lantern.batched
@@ -119,13 +138,15 @@ def own_leaf(word: Any, *, weights: Any, table: Array) -> Any:
 @lantern.batched
 def own_node(left: Any, right: Any, *, weights: Any) -> Any:
     """As ``node``."""
-    return node_cell(left, right, weights["node"], weights["node_bias"])
+    return node_cell(left, right, weights["node"])
 
 
 CELLS = {"plain": (leaf, node), "own": (own_leaf, own_node)}
 
 
-def visit(tree: Tree, cells: Any, weights: Any, table: Array, seen: list[Any]) -> Any:
+def visit(
+    tree: Tree, cells: Any, weights: Any, table: Array, seen: tuple[list[Any], ...]
+) -> Any:
     """The state of a tree's root; all nodes and their states go to `seen`."""
     leaf, node = cells
     if tree.below is None:
@@ -135,7 +156,9 @@ def visit(tree: Tree, cells: Any, weights: Any, table: Array, seen: list[Any]) -
         left = visit(first, cells, weights, table, seen)
         right = visit(second, cells, weights, table, seen)
         state = node(left, right, weights=weights)
-    seen.append((tree, state))
+    nodes, states = seen
+    nodes.append(tree)
+    states.append(state)
     return state
 
 
@@ -145,18 +168,16 @@ def read_all(
     """All nodes of all trees, and the scores of the classes at each."""
     # One product for both children; one bias for the two forget gates, as in the paper.
     left, right, bias = weights["left"], weights["right"], weights["bias"]
-    weights = weights | {
-        "node": lantern.concat([left, right]),
-        "node_bias": lantern.concat([bias, bias[3 * HIDDEN :]]),
-    }
+    bias = lantern.concat([bias, bias[3 * HIDDEN :]])
+    weights = weights | {"node": lantern.concat([left, right, bias[None]])}
 
-    def read(tree: Tree) -> list[Any]:
-        seen: list[Any] = []
+    def read(tree: Tree) -> tuple[list[Any], ...]:
+        seen: tuple[list[Any], ...] = [], []
         visit(tree, CELLS[cell], weights, table, seen)
         return seen
 
     results = lantern.batch(read, trees) if batch else map(read, trees)
-    nodes, states = zip(*(pair for seen in results for pair in seen), strict=True)
+    nodes, states = (list(chain(*lists)) for lists in zip(*results, strict=True))
     hidden = lantern.stack(states)[:, :HIDDEN]
     return nodes, hidden @ weights["out"] + weights["out_bias"]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lantern import grad, value_and_grad
+from lantern import grad, jvp, value_and_grad
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 PROGRAM = EXAMPLES / "treelstm.py"
@@ -188,6 +188,22 @@ def test_second_derivatives_of_both_cells_agree(treelstm, trees):
     for cell, batch in (("own", False), ("own", True), ("plain", True)):
         for name, h in slope(cell, batch).items():
             np.testing.assert_allclose(h, expected[name], rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("batch", [False, True])
+def test_forward_mode_along_each_weight_is_the_gradients(treelstm, trees, batch):
+    weights, table = _weights_and_table(treelstm, trees)
+    some = trees[6:8]
+    _, gradient = value_and_grad(treelstm.loss)(weights, table, some, batch, "own")
+    rng = np.random.default_rng(3)
+    for name, w in weights.items():
+        v = rng.standard_normal(w.shape)
+
+        def loss(w, name=name):
+            return treelstm.loss(weights | {name: w}, table, some, batch, "own")
+
+        _, slope = jvp(loss, (w,), (v,))
+        np.testing.assert_allclose(slope, (gradient[name] * v).sum(), rtol=1e-9)
 
 
 def test_both_formats_read_the_same_trees(treelstm):
