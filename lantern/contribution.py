@@ -49,6 +49,10 @@ class Contribution:
         """What to hand to a receiver later: with all computed that would not wait."""
         return self
 
+    def stays(self, size: int, room: float) -> bool:
+        """Whether it may wait as the only one; it takes so many of so many bytes."""
+        return True
+
     def wait_at(self, receiver: Any) -> bool:
         """Be kept by the receiver, to be added later; False to be made dense now."""
         return False

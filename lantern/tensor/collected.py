@@ -15,7 +15,8 @@ from typing import Any, ClassVar
 from lantern.contribution import Contribution
 from lantern.namespace import namespace
 from lantern.tensor.accumulator import Accumulator
-from lantern.tensor.namespace import buffers
+from lantern.tensor.blas import add_product
+from lantern.tensor.namespace import buffers, numpy_namespace
 from lantern.value import Receiver, Value
 
 __all__ = ["Collector", "Product", "Waiting", "patient"]
@@ -59,6 +60,24 @@ class Product(Contribution):
             return x, z_bar
         rows = math.prod(x.shape[:-1])
         return x.reshape(rows, shape[0]), z_bar.reshape(rows, shape[1])
+
+    def stays(self, size: int, room: float) -> bool:
+        """Whether it is worth while to let it wait where it may be the only one."""
+        return type(self.x) is numpy_namespace.ndarray and LARGE <= room >= 4 * size
+
+    def scaled(self, factor: float) -> "Product":
+        """The contribution times a number."""
+        x, z_bar = self.x, self.z_bar
+        if x.size < z_bar.size:
+            return Product(x * factor, z_bar)
+        return Product(x, z_bar * factor)
+
+    def add_to(self, buffer: Any) -> None:
+        """As ``Contribution.add_to``, without a matrix for the product."""
+        if len(buffer.shape) > 2:
+            super().add_to(buffer)
+        else:
+            add_product(buffer, *self.factors(buffer.shape))
 
     @staticmethod
     def joined(products: list[Any], shape: tuple[int, ...]) -> "Product":
@@ -109,6 +128,8 @@ class Product(Contribution):
 
 # So many bytes may wait for any array, however small it is.
 LITTLE = 1 << 19
+# An array of so many bytes is worth a detour that saves one pass over it.
+LARGE = 1 << 16
 
 
 class Waiting:

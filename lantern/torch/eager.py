@@ -141,7 +141,9 @@ class Recorder(Accumulator):
     def collect(self, contribution: Any, size: int, room: float) -> None:
         """Let a contribution wait at a leaf; a product only if it is not the first."""
         total = self.cotangent
-        if self.function is not None or (total is None and not contribution.scatters):
+        if self.function is not None or (
+            total is None and not contribution.stays(size, room)
+        ):
             self.add(contribution.dense(self.shape))
             self.owned = True
             return

@@ -152,7 +152,7 @@ def run_backward(
             receiver, grad = received.popitem()
             if grad is not None:
                 _leave(receiver, grad, create_graph)
-                if anomaly[0] and np.isnan(base(receiver.grad)).any():
+                if anomaly[0] and np.isnan(base(receiver.dense_grad())).any():
                     raise EagerError(
                         f"the backward pass left nan in a leaf of shape "
                         f"{receiver.shape}."

@@ -5,7 +5,7 @@ import pytest
 
 import lantern.torch as torch
 from lantern.contribution import Contribution
-from lantern.tensor.collected import Collector, Waiting
+from lantern.tensor.collected import Collector, Product, Waiting
 from lantern.torch.nn import rules
 
 nn = torch.nn
@@ -187,6 +187,75 @@ class TestRows:
         optimizer.step()
         assert frozen.tolist() == [1, 1]
         close(w, before.numpy() - 0.1 * expected(rows_alone))
+
+
+def large(x, weight):
+    """The loss of a layer whose weight takes many times the memory of its factors."""
+    return F.linear(x, weight).square().sum()
+
+
+@pytest.fixture(params=[True, False])
+def blas(request, monkeypatch):
+    """With and without a BLAS that is found inside NumPy."""
+    if not request.param:
+        monkeypatch.setattr("lantern.tensor.blas._gemm", lambda letter: None)
+
+
+class TestProducts:
+    def test_one_stays_apart_until_someone_looks(self):
+        w, x = leaf(128, 80), leaf(2, 80, seed=1).detach()
+        large(x, w).backward()
+        assert isinstance(w.receiver.grad, Contribution)
+        wanted = 2 * (x.numpy() @ w.detach().numpy().T).T @ x.numpy()
+        x.zero_()  # too late to matter
+        optimizer = torch.optim.SGD([w], lr=0.5)
+        before = w.detach().clone()
+        optimizer.step()
+        close(w.grad, wanted)
+        close(w, before.numpy() - 0.5 * wanted)
+        large(leaf(2, 80), w).backward()
+        assert not isinstance(w.receiver.grad, Contribution)
+
+    @pytest.mark.parametrize("look", [False, True])
+    @pytest.mark.parametrize(
+        "options", [{}, {"maximize": True}, {"momentum": 0.9}, {"weight_decay": 0.1}]
+    )
+    def test_descent(self, options, look, blas):
+        made = []
+        for use in (lambda w: w, lambda w: w.clone()):
+            w = leaf(128, 80)
+            optimizer = torch.optim.SGD([w], lr=0.1, **options)
+            for step in range(3):
+                optimizer.zero_grad()
+                large(leaf(1 + step, 80, seed=step), use(w)).backward()
+                assert not look or w.grad is not None
+                optimizer.step()
+            made.append(w)
+        close(made[0], made[1].detach().numpy())
+        close(made[0].grad, made[1].grad.numpy())
+
+    @pytest.mark.parametrize("rows", [0, 1, 3])
+    @pytest.mark.parametrize("kind", [np.float32, np.float64, np.float16, np.complex64])
+    def test_they_are_added_in_one_pass(self, rows, kind, blas):
+        random = np.random.default_rng(0)
+        x, z_bar = (random.standard_normal((rows, n)).astype(kind) for n in (5, 7))
+        total = random.standard_normal((5, 7)).astype(kind)
+        wanted = total + x.T @ z_bar
+        turned, strided = total.T.copy().T, np.repeat(total, 2, axis=1)[:, ::2]
+        for sum_ in (total, turned, strided):
+            Product(x, z_bar).add_to(sum_)
+            np.testing.assert_allclose(sum_, wanted, rtol=1e-2, atol=1e-3)
+        Product(x, z_bar[:, ::-1]).add_to(total)
+        np.testing.assert_allclose(total, wanted + x.T @ z_bar[:, ::-1], 1e-2, 1e-2)
+
+
+def test_anomalies_are_looked_for_in_what_waits():
+    w = rows_alone(lambda w: w)[0]
+    with torch.autograd.detect_anomaly():
+        F.embedding(torch.tensor([1]), w).sum().backward()
+        with pytest.raises(RuntimeError, match="nan"):
+            x = torch.full((1, 80), np.nan, dtype=torch.float64)
+            large(x, leaf(128, 80)).backward()
 
 
 @pytest.mark.parametrize("positions", [[], [2], [4, 1], [0, 0, 3, 0, 4, 3], [[1], [1]]])
