@@ -45,8 +45,8 @@ def _gemm(letter: str) -> Any:
     return None
 
 
-def add_product(total: Any, x: Any, z_bar: Any) -> None:
-    """``total += x.T @ z_bar``.
+def add_product(total: Any, x: Any, z_bar: Any, factor: float = 1.0) -> None:
+    """``total += factor * x.T @ z_bar``.
 
     Shapes:
         total: (k, m); x: (n, k); z_bar: (n, m)
@@ -67,7 +67,9 @@ def add_product(total: Any, x: Any, z_bar: Any) -> None:
         m = z_bar.shape[1]
         gemm(
             _ROWS, _TRANSPOSED, _PLAIN, k, m, n,
-            1.0, _pointer(x), k, _pointer(z_bar), m, 1.0, _pointer(total), m,
+            factor, _pointer(x), k, _pointer(z_bar), m, 1.0, _pointer(total), m,
         )  # fmt: skip
     else:
+        if factor != 1:
+            z_bar = z_bar * factor
         total += namespace(x, z_bar).dot(x.T, z_bar)

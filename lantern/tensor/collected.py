@@ -65,23 +65,19 @@ class Product(Contribution):
         """Whether it is worth while to let it wait where it may be the only one."""
         return type(self.x) is numpy_namespace.ndarray and LARGE <= room >= 4 * size
 
-    def scaled(self, factor: float) -> "Product":
-        """The contribution times a number."""
-        x, z_bar = self.x, self.z_bar
-        if x.size < z_bar.size:
-            return Product(x * factor, z_bar)
-        return Product(x, z_bar * factor)
-
-    def add_to(self, buffer: Any) -> None:
+    def add_to(self, buffer: Any, factor: float = 1.0) -> None:
         """As ``Contribution.add_to``, without a matrix for the product."""
         if len(buffer.shape) > 2:
-            super().add_to(buffer)
+            buffer += factor * self.dense(buffer.shape)
         else:
-            add_product(buffer, *self.factors(buffer.shape))
+            add_product(buffer, *self.factors(buffer.shape), factor)
 
     @staticmethod
     def joined(products: list[Any], shape: tuple[int, ...]) -> "Product":
-        """The sum of several products, as one."""
+        """The sum of several products, as one, in arrays of its own."""
+        if len(products) == 1:
+            x, z_bar = products[0].factors(shape)
+            return Product(x.copy(), z_bar.copy())
         xs, z_bars = zip(*(p.factors(shape) for p in products), strict=True)
         xp = namespace(xs[0])
         return Product(xp.concatenate(xs), xp.concatenate(z_bars))
@@ -129,7 +125,7 @@ class Product(Contribution):
 # So many bytes may wait for any array, however small it is.
 LITTLE = 1 << 19
 # An array of so many bytes is worth a detour that saves one pass over it.
-LARGE = 1 << 16
+LARGE = 1 << 17
 
 
 class Waiting:
@@ -189,7 +185,7 @@ class Waiting:
 
         None where there is more than that, or where it is not little.
         """
-        kinds = {type(x) for x in self.contributions}
+        kinds = set(map(type, self.contributions))
         if self.total is not None or len(kinds) != 1 or 4 * self.size > self.room:
             return None
         return kinds.pop().joined(self.contributions, self.shape)

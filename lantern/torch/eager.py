@@ -102,19 +102,22 @@ class Recorder(Accumulator):
 
     def accumulate(self, contribution: Any) -> None:
         """As ``Accumulator.accumulate``, in fewer steps where most rules lead."""
-        if type(contribution) is FunctionType:
+        kind = type(contribution)
+        if kind is FunctionType:
             contribution = contribution()
-        if isinstance(contribution, Contribution) and (
+            kind = type(contribution)
+        if (
+            kind in arrays
+            and contribution.dtype is self.dtype
+            and contribution.shape == self.shape
+        ):
+            if self.cotangent is None:
+                self.cotangent, self.owned, self.mask = contribution, False, None
+            else:
+                self.add(contribution)
+        elif not isinstance(contribution, Contribution) or not (
             contribution.wait_at(self) or self._scatter(contribution)
         ):
-            return
-        if (
-            type(contribution) in arrays
-            and contribution.shape == self.shape
-            and contribution.dtype is self.dtype
-        ):
-            self.add(contribution)
-        else:
             super().accumulate(contribution)
 
     def _scatter(self, contribution: Any) -> bool:

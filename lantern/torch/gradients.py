@@ -109,7 +109,8 @@ def seeds_of(outputs: Any, gradients: Any) -> list[tuple[Any, Any]]:
                 raise EagerError(
                     "grad can be implicitly created only for scalar outputs"
                 )
-            seed = y.one()
+            is_scalar = isinstance(array, np.generic)
+            seed = array.dtype.type(1) if is_scalar else y.one()
         else:
             seed = plain_cotangent(gradient)
             shape = getattr(seed, "shape", None)
@@ -163,23 +164,22 @@ def _leave(receiver: Any, grad: Any, create_graph: bool) -> None:
     """Add a cotangent to a leaf's gradient."""
     owned, receiver.owned = receiver.owned, False
     total = receiver.grad
-    if total is None and type(grad) in buffers:
-        # 3: the caller's name, this one, and the argument of getrefcount.
-        alone = owned or (grad.base is None and sys.getrefcount(grad) <= 3)
-        receiver.grad = fresh(grad if alone else copied(grad))
-        return
-    if total is not None:
-        total = receiver.grad = torch_face(receiver.dense_grad())
-    if type(grad) is Waiting:
-        if total is None and (alone := grad.alone()) is not None:
-            receiver.grad = alone
+    if total is None:
+        if type(grad) in buffers:
+            # 3: the caller's name, this one, and the argument of getrefcount.
+            alone = owned or (grad.base is None and sys.getrefcount(grad) <= 3)
+            receiver.grad = grad if alone else copied(grad)
             return
-        grad = grad.settle()
+        if type(grad) is Waiting and (waiting := grad.alone()) is not None:
+            receiver.grad = waiting
+            return
+    else:
+        total = receiver.grad = torch_face(receiver.dense_grad())
+    grad = grad.settle() if type(grad) is Waiting else grad
     if isinstance(grad, Value):
         grad = torch_face(grad)
         receiver.grad = grad if total is None else total + grad
-        return
-    if total is None:
+    elif total is None:
         receiver.grad = fresh(as_array(grad if owned else copied(grad)))
     elif create_graph or total.prompt is not UNTRACKED:
         receiver.grad = total + fresh(grad)

@@ -16,6 +16,7 @@ from lantern.torch.eager import (
     NOTHING,
     RETAIN,
     SECOND_TIME,
+    STANDIN,
     NumpyFace,
     Recorder,
 )
@@ -71,7 +72,7 @@ def propagate(
     """
     seeds = list(seeds)
     heap: list[Any] = []
-    leaves: dict[int, Any] = {}
+    leaves: dict[Any, Any] = {}
     wanted, captured = None, {}
     if inputs is not None:
         inputs = list(inputs)
@@ -108,38 +109,44 @@ def propagate(
         _arrive(leaves, captured, began)
         if inputs is not None:
             return {x: captured[id(x)] for x in inputs}
-        return {z: z.cotangent for z in leaves.values()}
+        return leaves
     finally:
-        for z in (*(z for _, z in heap), *leaves.values()):
-            z.cotangent, z.mask = None, None
+        for _, z in heap:
+            z.cotangent = z.mask = None
+        for z in leaves:
+            z.cotangent = z.mask = None
 
 
-def _arrive(leaves: dict[int, Any], captured: dict[Any, Any], began: int) -> None:
+def _arrive(leaves: dict[Any, Any], captured: dict[Any, Any], began: int) -> None:
     """Let the leaves' hooks see what has come, and note what was asked for.
 
     What waits at a leaf for which there is neither goes on waiting.
     """
-    for z in leaves.values():
-        if type(z.cotangent) is Waiting:
-            if last_write[0] != began:  # a hook has written to something
-                check_arrays(began, z.cotangent.arrays())
-            if z.hooks is not None or id(z) in captured:
-                z.settled()
-    for z in leaves.values():
+    hooked = False
+    for z in leaves:
         z_bar = z.cotangent
-        if z.hooks is not None:
-            z_bar = z.cotangent = _hooked(z, z_bar)
-        if id(z) in captured:
-            captured[id(z)] = z_bar
+        if type(z_bar) is Waiting:
+            if last_write[0] != began:  # a hook has written to something
+                check_arrays(began, z_bar.arrays())
+            if z.hooks is not None or id(z) in captured:
+                z_bar = z.settled()
+        leaves[z] = z_bar
+        hooked = hooked or z.hooks is not None
+    if hooked or captured:
+        for z in leaves:
+            if z.hooks is not None:
+                leaves[z] = z.cotangent = _hooked(z, z.cotangent)
+            if id(z) in captured:
+                captured[id(z)] = leaves[z]
 
 
-def _push(x: Any, heap: list[Any], leaves: dict[int, Any]) -> None:
+def _push(x: Any, heap: list[Any], leaves: dict[Any, Any]) -> None:
     """Put a receiver that got something where it will be seen to."""
     number = x.order if type(x) is Recorder else _order(x)
     if number:
         heappush(heap, (-number, x))
     else:
-        leaves[id(x)] = x
+        leaves[x] = None
 
 
 # Rules that save their result, where PyTorch saves operands: if the result has been
@@ -148,7 +155,7 @@ _BY_OPERANDS = frozenset({"abs", "divide", "ieee_divide", "normalised"})
 
 
 def _resume_aligned(
-    z: Recorder, z_bar: Any, heap: list[Any], leaves: dict[int, Any]
+    z: Recorder, z_bar: Any, heap: list[Any], leaves: dict[Any, Any]
 ) -> None:
     """As ``_resume``, once only, of a rule whose contributions need no fitting."""
     x, y, rule = z.left, z.right, z.rule
@@ -175,20 +182,23 @@ def _resume_aligned(
 
 
 def _resume_once(
-    z: Recorder, z_bar: Any, heap: list[Any], leaves: dict[int, Any]
+    z: Recorder, z_bar: Any, heap: list[Any], leaves: dict[Any, Any]
 ) -> None:
     """As ``_resume``, once only, of a rule that all operands may hear of."""
-    receivers, rule = z.operands(), z.rule
-    z.cotangent = None
-    z.forget()
+    left, right, rule, saved = z.left, z.right, z.rule, z.saved
+    z.cotangent = z.rule = None
+    if saved is not NOTHING and not (saved and saved[0] is STANDIN):
+        z.saved, z.left, z.right = FREED, None, None
+    alone = (left,) if right is None else (left, right)
     try:
-        for x in receivers:
+        for x in left if type(left) is tuple else alone:
             x_bar = rule.send(z_bar)
-            if x is not None and x_bar is not None:
-                first = x.cotangent is None
-                x.accumulate(x_bar)
-                if first:
-                    _push(x, heap, leaves)
+            if x is None or x_bar is None:
+                continue
+            first = x.cotangent is None
+            x.accumulate(x_bar)
+            if first:
+                _push(x, heap, leaves)
     except StopIteration:
         raise too_few_contributions(rule) from None
 
@@ -197,7 +207,7 @@ def _resume(
     z: Any,
     z_bar: Any,
     heap: list[Any],
-    leaves: dict[int, Any],
+    leaves: dict[Any, Any],
     retain: bool,
     create: bool,
     wanted: set[int] | None,

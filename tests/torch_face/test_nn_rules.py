@@ -38,12 +38,12 @@ CASES = {
     "entropy": (
         rules._entropy,
         (draw(5, 4),),
-        {"targets": np.array([0, 3, 1, 1, 2]), "scales": random.uniform(0, 1, 5)},
+        {"places": np.array([0, 7, 9, 13, 18]), "scales": random.uniform(0, 1, 5)},
     ),
     "entropy of equal rows": (
         rules._entropy,
         (draw(5, 4),),
-        {"targets": np.array([0, 3, 1, 1, 2]), "scales": 0.2},
+        {"places": np.array([0, 7, 9, 13, 18]), "scales": 0.2},
     ),
     "logsigmoid": (rules._logsigmoid, (draw(3, 4),), {}),
     "rows": (rules._rows, (draw(4, 3),), {"index": np.array([1, 1, 3]), "keep": None}),

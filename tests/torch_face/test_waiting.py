@@ -203,7 +203,7 @@ def blas(request, monkeypatch):
 
 class TestProducts:
     def test_one_stays_apart_until_someone_looks(self):
-        w, x = leaf(128, 80), leaf(2, 80, seed=1).detach()
+        w, x = leaf(128, 160), leaf(2, 160, seed=1).detach()
         large(x, w).backward()
         assert isinstance(w.receiver.grad, Contribution)
         wanted = 2 * (x.numpy() @ w.detach().numpy().T).T @ x.numpy()
@@ -213,7 +213,7 @@ class TestProducts:
         optimizer.step()
         close(w.grad, wanted)
         close(w, before.numpy() - 0.5 * wanted)
-        large(leaf(2, 80), w).backward()
+        large(leaf(2, 160), w).backward()
         assert not isinstance(w.receiver.grad, Contribution)
 
     @pytest.mark.parametrize("look", [False, True])
@@ -223,11 +223,11 @@ class TestProducts:
     def test_descent(self, options, look, blas):
         made = []
         for use in (lambda w: w, lambda w: w.clone()):
-            w = leaf(128, 80)
+            w = leaf(128, 160)
             optimizer = torch.optim.SGD([w], lr=0.1, **options)
             for step in range(3):
                 optimizer.zero_grad()
-                large(leaf(1 + step, 80, seed=step), use(w)).backward()
+                large(leaf(1 + step, 160, seed=step), use(w)).backward()
                 assert not look or w.grad is not None
                 optimizer.step()
             made.append(w)
@@ -254,8 +254,8 @@ def test_anomalies_are_looked_for_in_what_waits():
     with torch.autograd.detect_anomaly():
         F.embedding(torch.tensor([1]), w).sum().backward()
         with pytest.raises(RuntimeError, match="nan"):
-            x = torch.full((1, 80), np.nan, dtype=torch.float64)
-            large(x, leaf(128, 80)).backward()
+            x = torch.full((1, 160), np.nan, dtype=torch.float64)
+            large(x, leaf(128, 160)).backward()
 
 
 @pytest.mark.parametrize("positions", [[], [2], [4, 1], [0, 0, 3, 0, 4, 3], [[1], [1]]])
@@ -324,3 +324,15 @@ def test_nothing_passes_where_a_mask_holds():
     scores = (y.sqrt().masked_fill(y == 0, 0.0) + 0).reshape(1, 2) @ w
     scores.masked_fill(torch.tensor([[True, False]]), -1.0).sum().backward()
     np.testing.assert_allclose(y.grad.numpy(), [0.0, 1.0])
+
+
+def test_cross_entropy_of_logits_that_lie_in_another_order():
+    values = np.random.default_rng(0).standard_normal((4, 6))
+    y, made = torch.tensor([0, 5, 2, 2]), []
+    for array in (values, np.asfortranarray(values), np.repeat(values, 2, 1)[:, ::2]):
+        x = torch.from_numpy(array).requires_grad_()
+        F.cross_entropy(x, y).backward()
+        made.append(x.grad.numpy())
+    np.testing.assert_allclose(made[0].sum(1), 0, atol=1e-15)
+    np.testing.assert_allclose(made[1], made[0], rtol=1e-14)
+    np.testing.assert_allclose(made[2], made[0], rtol=1e-14)

@@ -58,10 +58,6 @@ class Rows(Scatter):
         receiver.collect(self, z_bar.nbytes, max(size * z_bar.itemsize, 1 << 20))
         return True
 
-    def scaled(self, factor: float) -> "Rows":
-        """The contribution times a number."""
-        return Rows(self.index, self.z_bar * factor)
-
     def dense(self, shape: tuple[int, ...]) -> Any:
         """A table of zeros with the cotangent added at its rows."""
         z_bar = self.z_bar
@@ -71,12 +67,13 @@ class Rows(Scatter):
         self.add_to(buffer)
         return buffer
 
-    def add_to(self, buffer: Any) -> None:
-        """As ``Scatter.add_to``, in fewer steps."""
+    def add_to(self, buffer: Any, factor: float = 1.0) -> None:
+        """As ``Scatter.add_to``, in fewer steps; times a number."""
+        z_bar = self.z_bar if factor == 1 else self.z_bar * factor
         if not (type(buffer) is np.ndarray and buffer.flags.c_contiguous):
-            return super().add_to(buffer)
+            return Scatter(self.index, z_bar).add_to(buffer)
         index, numbers = self.index.reshape(-1), np.arange(self.index.size)
-        z_bar = self.z_bar.reshape(-1, *buffer.shape[1:])
+        z_bar = z_bar.reshape(-1, *buffer.shape[1:])
         rows = buffer.take(index, axis=0)
         rows += z_bar
         buffer[index] = rows  # of a row that is named twice, the last one
@@ -103,23 +100,28 @@ def turned(x: Any, weight: Any) -> bool:
     )
 
 
+def times(x: Any, y: Any) -> Any:
+    """``x @ y`` of two matrices; of few rows, ``@`` takes twice as long as ``dot``."""
+    if type(x) is type(y) and not isinstance(x, Value):  # of one device
+        return x.dot(y)
+    return x @ y
+
+
 def product(x: Any, weight: Any) -> Any:
     """``x @ weight.T`` of two matrices."""
-    if turned(x, weight):
+    if x.shape[0] > 2 and turned(x, weight):
         return np.ascontiguousarray(weight.dot(x.T).T)
-    if type(x) is type(weight) and not isinstance(x, Value):  # of one device
-        return x.dot(weight.T)
-    return x @ weight.T
+    return times(x, weight.T)
 
 
 def added(x: Any, y: Any) -> Any:
     """``x + y``, in the memory of x if both are plain; y may be None."""
     if y is None:
         return x
-    if plain(x, y):
-        x += y
-        return x
-    return x + y
+    if isinstance(x, Value) or isinstance(y, Value):
+        return x + y
+    x += y
+    return x
 
 
 @op
@@ -133,17 +135,21 @@ def _affine(x: Any, weight: Any, bias: Any, more: Any, /) -> Rule:
     Rule:
         x_bar = z_bar @ weight; weight_bar = z_bar.T @ x; bias_bar = more_bar = z_bar
     """
-    flat = x if x.ndim == 2 else x.reshape(-1, x.shape[-1])
-    shape = (*x.shape[:-1], weight.shape[0])
-    z = added(product(flat, weight), bias)
-    if x.ndim != 2:
-        z = z.reshape(shape)
-    z = added(z, more)
     lengths = x.shape
+    flat = x if len(lengths) == 2 else x.reshape(-1, lengths[-1])
+    z = added(product(flat, weight), bias)
+    if flat is not x:
+        z = z.reshape(*lengths[:-1], weight.shape[0])
+    if more is not None:
+        z = added(z, more)
     del bias, more, x
     z_bar = yield (z, z := None)[0]
-    back = z_bar if len(shape) == 2 else z_bar.reshape(-1, shape[-1])
-    yield lambda: (back @ weight).reshape(lengths)
+    if len(lengths) == 2:
+        back = z_bar
+        yield lambda: times(back, weight)
+    else:
+        back = z_bar.reshape(-1, weight.shape[0])
+        yield lambda: times(back, weight).reshape(lengths)
     yield Product(back, flat)
     yield lambda: back.sum(axis=0)
     yield z_bar
@@ -202,36 +208,36 @@ def _summed(x: Any, shape: Any) -> Any:
 
 
 @op
-def _entropy(x: Any, /, targets: Any, scales: Any) -> Rule:
+def _entropy(x: Any, /, places: Any, scales: Any) -> Rule:
     """The weighted sum over rows of ``logsumexp(x) - x[target]``.
 
     Args:
-        targets: for each row, the number of a class.
+        places: for each row, where in all of x that is one row the target lies.
         scales: what the losses are multiplied by: for each row, or one for all.
 
     Shapes:
-        x: (n, classes); targets: (n,); scales: (n,) or a number; result: ()
+        x: (n, classes); places: (n,); scales: (n,) or a number; result: ()
 
     Rule:
         x_bar = z_bar * scales * (softmax(x) - one_hot(targets))
     """
-    xp = namespace(base(x))
-    numbers = xp.arange(len(targets))
-    shifted = x - base(x).max(axis=1, keepdims=True)
-    powers = namespace(x).exp(shifted)
+    xp, plain_x = namespace(x), base(x)
+    shifted = x - plain_x.max(axis=1, keepdims=True)
+    powers = xp.exp(shifted)
     total = powers.sum(axis=1)
-    losses = namespace(x).log(total) - shifted[numbers, targets]
+    losses = xp.log(total) - shifted.reshape(-1)[places]
     del shifted
     z = (losses * scales).sum() if hasattr(scales, "shape") else losses.sum() * scales
     z_bar = yield (z, losses := None)[0]
     if plain(x, z_bar):
         powers *= (scales * z_bar / total)[:, None]
-        powers[numbers, targets] -= scales * z_bar
+        powers = xp.ascontiguousarray(powers)
+        powers.reshape(-1)[places] -= scales * z_bar
         yield powers
     else:
         shares = exponential.softmax(x, 1)
-        chosen = xp.zeros(x.shape, dtype=base(x).dtype)
-        chosen[numbers, targets] = 1
+        chosen = namespace(plain_x).zeros(x.shape, dtype=plain_x.dtype)
+        chosen.reshape(-1)[places] = 1
         factors = z_bar * scales
         yield (shares - chosen) * (factors[:, None] if factors.ndim else factors)
 

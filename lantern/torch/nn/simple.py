@@ -18,6 +18,7 @@ class Simple(Module):
     options: dict[str, Any]
     shown: tuple[str, ...]
     buffers_among: tuple[str, ...] = ()
+    others: tuple[str, ...]
     _function: Any
     with_training = False
 
@@ -41,15 +42,12 @@ class Simple(Module):
     def forward(self, *inputs: Any, **named: Any) -> Any:
         """The function's value."""
         own = self.__dict__
-        buffers = own["_buffers"]
-        given = {
-            name: own[name]
-            if name in own
-            else buffers[name]
-            if name in buffers
-            else getattr(self, name)
-            for name in self.options
-        }
+        try:
+            given = {name: own[name] for name in self.others}
+            for name in self.buffers_among:
+                given[name] = own["_buffers"][name]
+        except KeyError:  # assigned anew, as something else
+            given = {name: getattr(self, name) for name in self.options}
         if self.with_training:
             given["training"] = self.training
         return type(self)._function(*inputs, **given, **named)
@@ -87,6 +85,7 @@ def layer(
         more: other attributes of the class.
     """
     options = {} if options is None else options
+    buffers = [name for name in more.pop("buffers_among", ()) if name in options]
     parameters = [
         inspect.Parameter(key, ORDER, default=value) for key, value in options.items()
     ]
@@ -96,7 +95,9 @@ def layer(
         "__module__": "lantern.torch.nn",
         "__signature__": inspect.Signature(parameters),
         "_function": staticmethod(function),
+        "buffers_among": tuple(buffers),
         "options": options,
+        "others": tuple(name for name in options if name not in buffers),
         "shown": tuple(options) if shown is None else tuple(shown.split()),
     }
     return type(name, (Simple,), attributes | more)

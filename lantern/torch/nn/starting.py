@@ -25,35 +25,37 @@ def fused(function: Any) -> Any:
     def operate(*operands: Any, **statics: Any) -> Any:
         arrays: list[Any] = []
         receivers: list[Any] = []
+        last = 0
         for x in operands:
-            receiver = None
-            if x is not None:
-                prompt = x.prompt
-                if prompt is AMBIENT:
-                    receiver = x.receiver
-                elif prompt is not UNTRACKED:
-                    return torch_face(function(*map(numpy_face, operands), **statics))
-                x = x.primal
-            arrays.append(x)
-            receivers.append(receiver)
+            if x is None:
+                arrays.append(None)
+                receivers.append(None)
+                continue
+            arrays.append(x.primal)
+            prompt = x.prompt
+            if prompt is AMBIENT:
+                receivers.append(x.receiver)
+                last = len(receivers)
+            elif prompt is UNTRACKED:
+                receivers.append(None)
+            else:
+                return torch_face(function(*map(numpy_face, operands), **statics))
         try:
             started = rule(*arrays, **statics)
             z = next(started)
         except TypeError as error:
             return operate(*together(error, *operands), **statics)
-        while receivers and receivers[-1] is None:
-            receivers.pop()
-        if not receivers or not is_enabled():
+        if not last or not is_enabled():
             return fresh(z)
         left, right = receivers[0], None
-        if len(receivers) == 2:
+        if last == 2:
             right = receivers[1]
-        elif len(receivers) > 2:
-            left = tuple(receivers)
+        elif last > 2:
+            left = tuple(receivers[:last])
         t = _new(Tensor)
         t.primal, t.prompt, t.viewed = z, AMBIENT, None
         t.receiver = Recorder(
-            z.shape, z.dtype, started, left, right, False, rule, arrays, statics
+            z.shape, z.dtype, started, left, right, 0, rule, arrays, statics
         )
         return t
 
@@ -74,6 +76,8 @@ def same_types(x: Any, y: Any) -> None:
 
 def inside(index: Any, n: int) -> bool:
     """Whether an array of integers names places from 0 to below n only."""
+    if index.size == 1:
+        return 0 <= index.item() < n
     # Seen as unsigned, negative ones are too large.
     unsigned = (index if index.dtype is I64 else index.astype(I64)).view(np.uint64)
     if type(unsigned) is np.ndarray:

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from lantern.contribution import Contribution
 from lantern.errors import OptionError
 from lantern.saving import copied
 from lantern.torch.creation import tensor
@@ -15,9 +16,11 @@ from lantern.torch.optim.optimizer import (
     counted,
     kept,
     options_of,
+    with_gradients,
 )
 from lantern.torch.places import as_array
 from lantern.torch.tensor import Tensor, fresh
+from lantern.torch.versions import written
 
 __all__ = ["ASGD", "SGD", "Rprop"]
 
@@ -85,12 +88,19 @@ class SGD(Optimizer):
             group["weight_decay"], group["nesterov"],
         )  # fmt: skip
 
-    def _add(self, x: Any, grad: Any, sign: int, options: Any) -> bool:
-        lr, momentum, _, decay, _ = options
+    def _group(self, group: dict[str, Any]) -> None:
+        lr, momentum, _, decay, _ = self._options(group)
         if momentum or decay:
-            return False
-        grad.scaled(-sign * lr).add_to(x)
-        return True
+            super()._group(group)
+            return
+        step = lr if group["maximize"] else -lr
+        for _, x, grad in with_gradients(group):
+            if isinstance(grad, Contribution):
+                grad.add_to(x, step)
+            else:
+                out = self.scratch(x) if x.size > 1024 else None
+                x += np.multiply(grad, step, out=out)
+            written(x)
 
     def _move(self, p: Tensor, x: Any, g: Any, state: Any, options: Any) -> None:
         lr, momentum, dampening, decay, nesterov = options

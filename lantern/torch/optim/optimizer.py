@@ -1,7 +1,7 @@
 """What optimisers share: groups of parameters with options, and state by parameter."""
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from copy import deepcopy
 from itertools import chain
 from typing import Any
@@ -12,6 +12,7 @@ from lantern.contribution import Contribution
 from lantern.errors import ArgumentError, OptionError
 from lantern.torch.creation import tensor, zeros_like
 from lantern.torch.dtypes import CPU
+from lantern.torch.eager import Recorder
 from lantern.torch.gradients import Handle
 from lantern.torch.modes import enable_grad, grad_mode
 from lantern.torch.operators import in_memory
@@ -34,6 +35,18 @@ def tracked(function: Callable[[], Any]) -> Any:
     """What a closure returns, its operations kept."""
     with enable_grad():
         return function()
+
+
+def with_gradients(group: dict[str, Any]) -> Iterator[tuple[Tensor, Any, Any]]:
+    """The parameters of a group that have a gradient, with their arrays and its own.
+
+    A gradient that nobody has looked at comes in the form in which it waits.
+    """
+    for p in group["params"]:
+        grad = getattr(p.receiver, "grad", None)
+        if grad is None and (grad := p.grad) is None:
+            continue
+        yield p, in_memory(p), grad.primal if isinstance(grad, Tensor) else grad
 
 
 class Optimizer:
@@ -145,7 +158,10 @@ class Optimizer:
         for group in self.param_groups:
             for p in group["params"]:
                 if set_to_none:
-                    p.grad = None
+                    if type(p.receiver) is Recorder:
+                        p.receiver.grad = None
+                    else:
+                        p.grad = None
                 elif p.grad is not None:
                     p.grad = p.grad.detach().zero_()
 
@@ -175,14 +191,8 @@ class Optimizer:
         """Move the parameters of one group."""
         sign = -1 if group.get("maximize") else 1
         options = self._options(group)
-        for p in group["params"]:
-            array, grad = in_memory(p), getattr(p.receiver, "grad", None)
-            if isinstance(grad, Contribution) and self._add(array, grad, sign, options):
-                written(array)
-                continue
-            if type(grad) is not Tensor and (grad := p.grad) is None:
-                continue
-            g = grad.primal
+        for p, array, grad in with_gradients(group):
+            g = p.grad.primal if isinstance(grad, Contribution) else grad
             if sign < 0:
                 g = np.negative(g, out=self.scratch(array, "sign"))
             self._move(p, array, g, self.state[p], options)
@@ -191,13 +201,6 @@ class Optimizer:
     def _options(self, group: dict[str, Any]) -> Any:
         """What ``_move`` needs of a group's options."""
         return group
-
-    def _add(self, x: Any, grad: Contribution, sign: int, options: Any) -> bool:
-        """Move a parameter by a gradient that is not made dense; False: it has to be.
-
-        Only if parameters whose gradient is 0 stay as they are.
-        """
-        return False
 
     def _move(self, p: Tensor, x: Any, g: Any, state: Any, options: Any) -> None:
         """Move one parameter.

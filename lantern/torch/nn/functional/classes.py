@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from lantern.errors import EagerError, OptionError, PositionError
+from lantern.namespace import namespace
 from lantern.torch.dtypes import type_name
 from lantern.torch.indexing import gathered
 from lantern.torch.nn import rules
@@ -131,37 +132,43 @@ def cross_entropy(
         tensor(0.1269)
     """
     reduction = chosen(reduction, size_average, reduce)
-    share = label_smoothing
+    share, index = label_smoothing, base(target)
+    shape = base(input).shape
     if not 0 <= share <= 1:
         raise EagerError(f"label_smoothing must be between 0.0 and 1.0. Got: {share}")
-    if base(target).shape == base(input).shape:
+    if index.shape == shape:
         if ignore_index >= 0:
             raise EagerError("ignore_index is not supported for floating point target")
         return _against_shares(input, target, weight, reduction, share)
     if share:
         return _smoothed(input, target, weight, ignore_index, reduction, share)
     if reduction == "none":
-        logs = input.log_softmax(min(1, base(input).ndim - 1))
+        logs = input.log_softmax(min(1, len(shape) - 1))
         return nll_loss(logs, target, weight, None, ignore_index, None, reduction)
     usual = weight is None and ignore_index < 0 and reduction in ("mean", "sum")
-    if usual and base(input).ndim == 2:
-        index, (m, n) = base(target), base(input).shape
+    if usual and len(shape) == 2:
+        m, n = shape
         if type(index) is not type(input.primal):
             check_together(input, target)
         if index.shape == (m,) and m and index.dtype in _CLASSES and inside(index, n):
-            scale = 1 / len(index) if reduction == "mean" else 1.0
-            return rules.entropy(input, targets=index.copy(), scales=scale)
+            scale = 1 / m if reduction == "mean" else 1.0
+            return rules.entropy(input, places=_places(index, n), scales=scale)
     x, index, kept, scales = _classes(input, target, weight, ignore_index)
     n = base(x).shape[-1]
     x = x if base(x).ndim == 2 else x.reshape(-1, n)
     index, scales = index.reshape(-1), scales.reshape(-1)
-    rows = np.where(kept.reshape(-1), index, 0)
+    places = _places(np.where(kept.reshape(-1), index, 0), n)
     if reduction == "mean" and not kept.any():  # nothing over nothing: a constant
-        return rules.entropy(x, targets=rows, scales=scales) + np.nan
+        return rules.entropy(x, places=places, scales=scales) + np.nan
     if reduction == "mean":
         with np.errstate(invalid="ignore", divide="ignore"):
             scales = scales / scales.sum()
-    return rules.entropy(x, targets=rows, scales=scales)
+    return rules.entropy(x, places=places, scales=scales)
+
+
+def _places(index: Any, n: int) -> Any:
+    """Where in rows of n, laid end to end, the elements lie that an array names."""
+    return namespace(index).arange(0, n * len(index), n) + index
 
 
 def _against_shares(
