@@ -95,10 +95,10 @@ class Product(Contribution):
         """How many bytes may wait at a receiver; 0 if this product may not."""
         x, z_bar, shape = self.x, self.z_bar, receiver.shape
         if not (
-            type(receiver) in patient
-            and type(x) in buffers
+            type(x) in buffers
             and type(z_bar) in buffers
             and x.dtype is z_bar.dtype is receiver.dtype
+            and type(receiver) in patient
             and len(shape) == 2
         ):
             return 0

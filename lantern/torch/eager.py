@@ -74,6 +74,7 @@ class Recorder(Accumulator):
         "saved",
         "statics",
     )
+    form = None  # no two recorders are told to be of one form
 
     def __init__(
         self,
@@ -92,7 +93,7 @@ class Recorder(Accumulator):
         self.rule = rule
         self.left = left
         self.right = right
-        self.aligned, self.form = aligned, None
+        self.aligned = aligned
         self.cotangent = self.mask = self.grad = self.hooks = None
         self.owned = False
         self.function = function

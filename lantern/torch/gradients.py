@@ -52,6 +52,7 @@ _NAMES = {
     "correlate": "convolution",
     "divide": "div",
     "entropy": "nll_loss",
+    "entropy_of_one": "nll_loss",
     "matmul": "mm",
     "multiply": "mul",
     "negative": "neg",

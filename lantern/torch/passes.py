@@ -3,13 +3,14 @@
 from collections.abc import Iterable
 from heapq import heappop, heappush
 from threading import RLock
+from types import FunctionType
 from typing import Any
 
 from lantern.errors import EagerError
 from lantern.several import Several
 from lantern.tensor.accumulator import Accumulator
 from lantern.tensor.collected import Waiting
-from lantern.tensor.namespace import buffers
+from lantern.tensor.namespace import arrays, buffers
 from lantern.torch.eager import (
     AMBIENT,
     FREED,
@@ -110,11 +111,10 @@ def propagate(
         if inputs is not None:
             return {x: captured[id(x)] for x in inputs}
         return leaves
-    finally:
-        for _, z in heap:
+    except BaseException:
+        for z in (*(z for _, z in heap), *leaves):
             z.cotangent = z.mask = None
-        for z in leaves:
-            z.cotangent = z.mask = None
+        raise
 
 
 def _arrive(leaves: dict[Any, Any], captured: dict[Any, Any], began: int) -> None:
@@ -124,18 +124,18 @@ def _arrive(leaves: dict[Any, Any], captured: dict[Any, Any], began: int) -> Non
     """
     hooked = False
     for z in leaves:
-        z_bar = z.cotangent
+        z_bar, z.cotangent, z.mask = z.cotangent, None, None
         if type(z_bar) is Waiting:
             if last_write[0] != began:  # a hook has written to something
                 check_arrays(began, z_bar.arrays())
             if z.hooks is not None or id(z) in captured:
-                z_bar = z.settled()
+                z_bar = z_bar.settle()
         leaves[z] = z_bar
         hooked = hooked or z.hooks is not None
     if hooked or captured:
         for z in leaves:
             if z.hooks is not None:
-                leaves[z] = z.cotangent = _hooked(z, z.cotangent)
+                leaves[z] = _hooked(z, leaves[z])
             if id(z) in captured:
                 captured[id(z)] = leaves[z]
 
@@ -195,10 +195,21 @@ def _resume_once(
             x_bar = rule.send(z_bar)
             if x is None or x_bar is None:
                 continue
-            first = x.cotangent is None
-            x.accumulate(x_bar)
-            if first:
-                _push(x, heap, leaves)
+            if type(x_bar) is FunctionType:
+                x_bar = x_bar()
+            if x.cotangent is not None:
+                x.accumulate(x_bar)
+                continue
+            if (
+                type(x_bar) in arrays
+                and type(x) is Recorder
+                and x_bar.dtype is x.dtype
+                and x_bar.shape == x.shape
+            ):
+                x.cotangent, x.owned, x.mask = x_bar, False, None
+            else:
+                x.accumulate(x_bar)
+            _push(x, heap, leaves)
     except StopIteration:
         raise too_few_contributions(rule) from None
 

@@ -19,7 +19,7 @@ __all__ = ["check_arrays", "last_write", "order", "owner", "saved_arrays", "writ
 # Numbers for rules and writes, in the order in which they happen.
 order = count(1)
 last_write = [0]
-_writes: dict[int, tuple[Any, list[int]]] = {}
+_writes: dict[int, list[Any]] = {}
 # By the identity of an array: when tracked operations wrote to it.
 rewritten: dict[int, list[int]] = {}
 
@@ -35,24 +35,28 @@ def written(array: Any, tracked: bool = False) -> None:
     """Remember that an array has been written to, and by a tracked operation."""
     if array.base is not None:
         array = owner(array)
-    key = id(array)
-    entry = _writes.get(key)
-    if entry is None:
-
-        def forget(_: Any) -> None:
-            _writes.pop(key, None)
-            rewritten.pop(key, None)
-
-        entry = _writes[key] = weakref.ref(array, forget), [0]
-    entry[1][0] = last_write[0] = stamp = next(order)
+    entry = _writes.get(id(array)) or _noted(array)
+    entry[1] = last_write[0] = stamp = next(order)
     if tracked:
-        rewritten.setdefault(key, []).append(stamp)
+        rewritten.setdefault(id(array), []).append(stamp)
+
+
+def _noted(array: Any) -> list[Any]:
+    """A place for when an array was last written to, until it is freed."""
+    key = id(array)
+
+    def forget(_: Any) -> None:
+        _writes.pop(key, None)
+        rewritten.pop(key, None)
+
+    entry = _writes[key] = [weakref.ref(array, forget), 0]
+    return entry
 
 
 def version(array: Any) -> int:
     """When an array was last written to; 0 for never."""
     entry = _writes.get(id(owner(array)))
-    return entry[1][0] if entry else 0
+    return entry[1] if entry else 0
 
 
 def check_arrays(since: int, arrays: Iterable[Any]) -> None:

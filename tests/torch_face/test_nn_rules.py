@@ -45,6 +45,8 @@ CASES = {
         (draw(5, 4),),
         {"places": np.array([0, 7, 9, 13, 18]), "scales": 0.2},
     ),
+    "entropy of one": (rules._entropy_of_one, (draw(1, 4),), {"target": 2}),
+    "entropy of one axis": (rules._entropy_of_one, (draw(4),), {"target": 0}),
     "logsigmoid": (rules._logsigmoid, (draw(3, 4),), {}),
     "rows": (rules._rows, (draw(4, 3),), {"index": np.array([1, 1, 3]), "keep": None}),
     "gelu": (rules._gelu, (draw(3, 4),), {}),

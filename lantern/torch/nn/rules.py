@@ -22,6 +22,7 @@ __all__ = [
     "affine",
     "cell",
     "entropy",
+    "entropy_of_one",
     "gelu",
     "logsigmoid",
     "normalised",
@@ -125,7 +126,7 @@ def added(x: Any, y: Any) -> Any:
 
 
 @op
-def _affine(x: Any, weight: Any, bias: Any, more: Any, /) -> Rule:
+def _affine(x: Any, weight: Any, bias: Any, more: Any = None, /) -> Rule:
     """``x @ weight.T + bias + more``, as one matrix product over all leading axes.
 
     Shapes:
@@ -240,6 +241,31 @@ def _entropy(x: Any, /, places: Any, scales: Any) -> Rule:
         chosen.reshape(-1)[places] = 1
         factors = z_bar * scales
         yield (shares - chosen) * (factors[:, None] if factors.ndim else factors)
+
+
+@op
+def _entropy_of_one(x: Any, /, target: int) -> Rule:
+    """As ``_entropy``, of one row with the number of its class.
+
+    Shapes:
+        x: (classes,) or (1, classes); result: ()
+
+    Rule:
+        x_bar = z_bar * (softmax(x) - one_hot(target))
+    """
+    row, xp, lengths = x.reshape(-1), namespace(x), x.shape
+    shifted = row - base(row).max()
+    powers = xp.exp(shifted)
+    total = powers.sum()
+    z_bar = yield (xp.log(total) - shifted[target], shifted := None)[0]
+    if plain(x, z_bar):
+        powers *= z_bar / total
+        powers[target] -= z_bar
+        yield powers.reshape(lengths)
+    else:
+        chosen = namespace(base(x)).zeros(row.shape, dtype=base(x).dtype)
+        chosen[target] = 1
+        yield ((exponential.softmax(row, 0) - chosen) * z_bar).reshape(lengths)
 
 
 @op
@@ -383,5 +409,6 @@ def _quarters(x: Any, n: int) -> tuple[Any, Any, Any, Any]:
 
 
 affine, normalised, entropy = fused(_affine), fused(_normalised), fused(_entropy)
+entropy_of_one = fused(_entropy_of_one)
 rows, gelu, logsigmoid = fused(_rows), fused(_gelu), fused(_logsigmoid)
 cell = fused(_cell)

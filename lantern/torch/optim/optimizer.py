@@ -46,7 +46,10 @@ def with_gradients(group: dict[str, Any]) -> Iterator[tuple[Tensor, Any, Any]]:
         grad = getattr(p.receiver, "grad", None)
         if grad is None and (grad := p.grad) is None:
             continue
-        yield p, in_memory(p), grad.primal if isinstance(grad, Tensor) else grad
+        array = p.primal
+        if isinstance(array, np.generic):
+            array = in_memory(p)
+        yield p, array, grad.primal if isinstance(grad, Tensor) else grad
 
 
 class Optimizer:
@@ -158,8 +161,9 @@ class Optimizer:
         for group in self.param_groups:
             for p in group["params"]:
                 if set_to_none:
-                    if type(p.receiver) is Recorder:
-                        p.receiver.grad = None
+                    receiver = p.receiver
+                    if type(receiver) is Recorder:
+                        receiver.grad = None
                     else:
                         p.grad = None
                 elif p.grad is not None:

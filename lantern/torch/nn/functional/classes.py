@@ -151,6 +151,8 @@ def cross_entropy(
         if type(index) is not type(input.primal):
             check_together(input, target)
         if index.shape == (m,) and m and index.dtype in _CLASSES and inside(index, n):
+            if m == 1 and type(index) is np.ndarray:
+                return rules.entropy_of_one(input, target=index.item())
             scale = 1 / m if reduction == "mean" else 1.0
             return rules.entropy(input, places=_places(index, n), scales=scale)
     x, index, kept, scales = _classes(input, target, weight, ignore_index)

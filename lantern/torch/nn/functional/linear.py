@@ -59,7 +59,7 @@ def linear(input: Tensor, weight: Tensor, bias: Any = None) -> Tensor:
             f"mat1 and mat2 shapes cannot be multiplied ({rows}x"
             f"{x.shape[-1] if x.ndim else 1} and {w.shape[1]}x{w.shape[0]})"
         )
-    return rules.affine(input, weight, bias, None)
+    return rules.affine(input, weight, bias)
 
 
 def bilinear(
