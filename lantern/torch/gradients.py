@@ -262,7 +262,8 @@ def retains_grad(self: Tensor) -> bool:
 
 def detach(self: Tensor) -> Any:
     """The same memory, without derivative."""
-    z = fresh(base(self))
+    array = self.primal
+    z = fresh(base(array) if isinstance(array, Value) else array)
     # What is written through it is no part of a derivative, nor its views' concern.
     if self.viewed is UNSEEN:
         z.viewed = UNSEEN

@@ -152,7 +152,7 @@ def _affine(x: Any, weight: Any, bias: Any, more: Any = None, /) -> Rule:
         back = z_bar.reshape(-1, weight.shape[0])
         yield lambda: times(back, weight).reshape(lengths)
     yield Product(back, flat)
-    yield lambda: back.sum(axis=0)
+    yield lambda: back.sum(axis=0) if back.shape[0] != 1 else back.reshape(-1)
     yield z_bar
 
 

@@ -41,16 +41,18 @@ class Simple(Module):
 
     def forward(self, *inputs: Any, **named: Any) -> Any:
         """The function's value."""
-        own = self.__dict__
+        own, cls = self.__dict__, type(self)
         try:
-            given = {name: own[name] for name in self.others}
-            for name in self.buffers_among:
+            given = {}
+            for name in cls.others:
+                given[name] = own[name]
+            for name in cls.buffers_among:
                 given[name] = own["_buffers"][name]
         except KeyError:  # assigned anew, as something else
             given = {name: getattr(self, name) for name in self.options}
-        if self.with_training:
+        if cls.with_training:
             given["training"] = self.training
-        return type(self)._function(*inputs, **given, **named)
+        return cls._function(*inputs, **given, **named)
 
     def extra_repr(self) -> str:
         """The options."""

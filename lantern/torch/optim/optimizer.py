@@ -178,8 +178,8 @@ class Optimizer:
         Returns:
             What the closure returned.
         """
-        for hook in list(self._pre_hooks.values()):
-            hook(self, (closure,), {})
+        if self._pre_hooks:
+            self._call(self._pre_hooks, closure)
         loss = None if closure is None else tracked(closure)
         before = grad_mode.set(False)
         try:
@@ -187,9 +187,13 @@ class Optimizer:
                 self._group(group)
         finally:
             grad_mode.reset(before)
-        for hook in list(self._post_hooks.values()):
-            hook(self, (closure,), {})
+        if self._post_hooks:
+            self._call(self._post_hooks, closure)
         return loss
+
+    def _call(self, hooks: dict[int, Any], closure: Any) -> None:
+        for hook in list(hooks.values()):
+            hook(self, (closure,), {})
 
     def _group(self, group: dict[str, Any]) -> None:
         """Move the parameters of one group."""
