@@ -184,10 +184,10 @@ class Waiting:
 
         None where there is more than that, or where it is not little.
         """
-        kind, *others = map(type, self.contributions)
         if self.total is not None or 4 * self.size > self.room:
             return None
-        if any(other is not kind for other in others):
+        kind: Any = type(self.contributions[0])
+        if any(type(x) is not kind for x in self.contributions[1:]):
             return None
         return kind.joined(self.contributions, self.shape)
 

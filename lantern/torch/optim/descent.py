@@ -95,7 +95,8 @@ class SGD(Optimizer):
             return
         step = lr if group["maximize"] else -lr
         for _, x, grad in with_gradients(group):
-            if isinstance(grad, Contribution):
+            waits = isinstance(grad, Contribution)
+            if waits:
                 grad.add_to(x, step)
             else:
                 out = self.scratch(x) if x.size > 1024 else None
