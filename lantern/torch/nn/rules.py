@@ -208,6 +208,38 @@ def _summed(x: Any, shape: Any) -> Any:
     return x.sum(axis=axes) if axes else x
 
 
+@lru_cache(32)
+def _ones(n: int, dtype: Any) -> Any:
+    return np.ones(n, dtype)
+
+
+@lru_cache(32)
+def starts(rows: int, n: int) -> Any:
+    """Where rows of n start that lie end to end; not to be written to."""
+    return np.arange(0, rows * n, n)
+
+
+def greatest(x: Any) -> Any:
+    """The greatest element of a row; of each row, as a column.
+
+    NumPy finds where it is in a third of the time that it takes for the element.
+    """
+    if type(x) is not np.ndarray:
+        return x.max() if x.ndim == 1 else x.max(axis=1, keepdims=True)
+    if x.ndim == 1:
+        return x[x.argmax()]
+    places = x.argmax(axis=1)
+    places += starts(*x.shape)
+    return x.reshape(-1)[places][:, None]
+
+
+def summed(x: Any) -> Any:
+    """The sum of a row, or of each row: as a product, which takes a third of it."""
+    if type(x) is not np.ndarray:
+        return x.sum(axis=-1)
+    return x.dot(_ones(x.shape[-1], x.dtype))
+
+
 @op
 def _entropy(x: Any, /, places: Any, scales: Any) -> Rule:
     """The weighted sum over rows of ``logsumexp(x) - x[target]``.
@@ -223,12 +255,12 @@ def _entropy(x: Any, /, places: Any, scales: Any) -> Rule:
         x_bar = z_bar * scales * (softmax(x) - one_hot(targets))
     """
     xp, plain_x = namespace(x), base(x)
-    shifted = x - plain_x.max(axis=1, keepdims=True)
+    shifted = x - greatest(plain_x)
     powers = xp.exp(shifted)
-    total = powers.sum(axis=1)
+    total = summed(powers)
     losses = xp.log(total) - shifted.reshape(-1)[places]
     del shifted
-    z = (losses * scales).sum() if hasattr(scales, "shape") else losses.sum() * scales
+    z = summed(losses * scales) if hasattr(scales, "shape") else summed(losses) * scales
     z_bar = yield (z, losses := None)[0]
     if plain(x, z_bar):
         powers *= (scales * z_bar / total)[:, None]
@@ -254,9 +286,9 @@ def _entropy_of_one(x: Any, /, target: int) -> Rule:
         x_bar = z_bar * (softmax(x) - one_hot(target))
     """
     row, xp, lengths = x.reshape(-1), namespace(x), x.shape
-    shifted = row - base(row).max()
+    shifted = row - greatest(base(row))
     powers = xp.exp(shifted)
-    total = powers.sum()
+    total = summed(powers)
     z_bar = yield (xp.log(total) - shifted[target], shifted := None)[0]
     if plain(x, z_bar):
         powers *= z_bar / total

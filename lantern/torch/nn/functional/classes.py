@@ -170,7 +170,10 @@ def cross_entropy(
 
 def _places(index: Any, n: int) -> Any:
     """Where in rows of n, laid end to end, the elements lie that an array names."""
-    return namespace(index).arange(0, n * len(index), n) + index
+    rows = len(index)
+    if type(index) is np.ndarray:
+        return rules.starts(rows, n) + index
+    return namespace(index).arange(0, n * rows, n) + index
 
 
 def _against_shares(
