@@ -50,8 +50,13 @@ class Contribution:
         return self
 
     def stays(self, size: int, room: float) -> bool:
-        """Whether it may wait as the only one; it takes so many of so many bytes."""
-        return True
+        """Whether it may be a gradient in its own form, of so many bytes.
+
+        Args:
+            size: that it takes.
+            room: that it may take, all in all.
+        """
+        return 4 * size <= room
 
     def wait_at(self, receiver: Any) -> bool:
         """Be kept by the receiver, to be added later; False to be made dense now."""

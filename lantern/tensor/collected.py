@@ -32,13 +32,14 @@ class Product(Contribution):
     Args:
         x: (..., n, k).
         z_bar: (..., n, m).
+        own: whether nobody else holds these arrays.
     """
 
-    __slots__ = ("x",)
+    __slots__ = ("own", "x")
     scatters: ClassVar[bool] = False
 
-    def __init__(self, x: Any, z_bar: Any) -> None:
-        self.x, self.z_bar = x, z_bar
+    def __init__(self, x: Any, z_bar: Any, own: bool = False) -> None:
+        self.x, self.z_bar, self.own = x, z_bar, own
 
     def dense(self, shape: tuple[int, ...]) -> Any:
         """The product; for one matrix of a whole batch, as one."""
@@ -61,8 +62,8 @@ class Product(Contribution):
         return x.reshape(rows, shape[0]), z_bar.reshape(rows, shape[1])
 
     def stays(self, size: int, room: float) -> bool:
-        """Whether it is worth while to let it wait where it may be the only one."""
-        return type(self.x) is numpy_namespace.ndarray and LARGE <= room >= 4 * size
+        """As ``Contribution.stays``; for small weights that takes longer."""
+        return type(self.x) is numpy_namespace.ndarray and LARGE <= room >= 2 * size
 
     def add_to(self, buffer: Any, factor: float = 1.0) -> None:
         """As ``Contribution.add_to``, without a matrix for the product."""
@@ -75,11 +76,14 @@ class Product(Contribution):
     def joined(products: list[Any], shape: tuple[int, ...]) -> "Product":
         """The sum of several products, as one, in arrays of its own."""
         if len(products) == 1:
-            x, z_bar = products[0].factors(shape)
-            return Product(x.copy(), z_bar.copy())
+            product: Product = products[0]
+            if product.own:
+                return product
+            x, z_bar = product.factors(shape)
+            return Product(x.copy(), z_bar.copy(), True)
         xs, z_bars = zip(*(p.factors(shape) for p in products), strict=True)
         xp = namespace(xs[0])
-        return Product(xp.concatenate(xs), xp.concatenate(z_bars))
+        return Product(xp.concatenate(xs), xp.concatenate(z_bars), True)
 
     def each(self, function: Callable[[Any], Any]) -> Any:
         """The contribution, a function applied to both factors."""
@@ -184,10 +188,13 @@ class Waiting:
 
         None where there is more than that, or where it is not little.
         """
-        if self.total is not None or 4 * self.size > self.room:
+        if self.total is not None:
             return None
-        kind: Any = type(self.contributions[0])
-        if any(type(x) is not kind for x in self.contributions[1:]):
+        first = self.contributions[0]
+        kind: Any = type(first)
+        if not first.stays(self.size, self.room) or any(
+            type(x) is not kind for x in self.contributions
+        ):
             return None
         return kind.joined(self.contributions, self.shape)
 

@@ -143,14 +143,15 @@ class Recorder(Accumulator):
         return True
 
     def collect(self, contribution: Any, size: int, room: float) -> None:
-        """Let a contribution wait at a leaf; a product only if it is not the first."""
+        """Let a contribution wait at a leaf; a first product only if that pays."""
         total = self.cotangent
-        if self.function is not None or (
-            total is None and not contribution.stays(size, room)
-        ):
+        first = total is None and not contribution.scatters
+        if self.function is not None or (first and not contribution.stays(size, room)):
             self.add(contribution.dense(self.shape))
             self.owned = True
             return
+        if first:  # as it is now, whatever a hook will write to
+            contribution = contribution.joined([contribution], self.shape)
         if type(total) is not Waiting:
             self.cotangent = total = Waiting(total, self.owned, self.shape)
             self.owned, self.mask = True, None
