@@ -108,9 +108,7 @@ def propagate(
                 captured[id(z)] = z_bar
             _resume(z, z_bar, heap, leaves, retain, create, wanted)
         _arrive(leaves, captured, began)
-        if inputs is not None:
-            return {x: captured[id(x)] for x in inputs}
-        return leaves
+        return leaves if inputs is None else {x: captured[id(x)] for x in inputs}
     except BaseException:
         for z in (*(z for _, z in heap), *leaves):
             z.cotangent = z.mask = None

@@ -7,7 +7,7 @@ from lantern.op import registry
 from lantern.testing import check_grads
 from lantern.torch import comparing, showing
 from lantern.torch.linalg import elimination
-from lantern.torch.nn import rules, windows
+from lantern.torch.nn import entropies, rules, windows
 
 random = np.random.default_rng(1)
 
@@ -36,17 +36,17 @@ CASES = {
         {"axes": (0, 2), "eps": 1e-3, "shape": (2, 1), "found": None},
     ),
     "entropy": (
-        rules._entropy,
+        entropies._entropy,
         (draw(5, 4),),
         {"places": np.array([0, 7, 9, 13, 18]), "scales": random.uniform(0, 1, 5)},
     ),
     "entropy of equal rows": (
-        rules._entropy,
+        entropies._entropy,
         (draw(5, 4),),
         {"places": np.array([0, 7, 9, 13, 18]), "scales": 0.2},
     ),
-    "entropy of one": (rules._entropy_of_one, (draw(1, 4),), {"target": 2}),
-    "entropy of one axis": (rules._entropy_of_one, (draw(4),), {"target": 0}),
+    "entropy of one": (entropies._entropy_of_one, (draw(1, 4),), {"target": 2}),
+    "entropy of one axis": (entropies._entropy_of_one, (draw(4),), {"target": 0}),
     "logsigmoid": (rules._logsigmoid, (draw(3, 4),), {}),
     "rows": (rules._rows, (draw(4, 3),), {"index": np.array([1, 1, 3]), "keep": None}),
     "gelu": (rules._gelu, (draw(3, 4),), {}),

@@ -12,7 +12,6 @@ import numpy as np
 
 from lantern.namespace import common_namespace, namespace
 from lantern.op import elementwise, op
-from lantern.tensor import exponential
 from lantern.tensor.collected import Product
 from lantern.tensor.indexing import Scatter
 from lantern.torch.nn.starting import fused
@@ -21,8 +20,6 @@ from lantern.value import Rule, Value, base
 __all__ = [
     "affine",
     "cell",
-    "entropy",
-    "entropy_of_one",
     "gelu",
     "logsigmoid",
     "normalised",
@@ -208,98 +205,6 @@ def _summed(x: Any, shape: Any) -> Any:
     return x.sum(axis=axes) if axes else x
 
 
-@lru_cache(32)
-def _ones(n: int, dtype: Any) -> Any:
-    return np.ones(n, dtype)
-
-
-@lru_cache(32)
-def starts(rows: int, n: int) -> Any:
-    """Where rows of n start that lie end to end; not to be written to."""
-    return np.arange(0, rows * n, n)
-
-
-def greatest(x: Any) -> Any:
-    """The greatest element of a row; of each row, as a column.
-
-    NumPy finds where it is in a third of the time that it takes for the element.
-    """
-    if type(x) is not np.ndarray:
-        return x.max() if x.ndim == 1 else x.max(axis=1, keepdims=True)
-    if x.ndim == 1:
-        return x[x.argmax()]
-    places = x.argmax(axis=1)
-    places += starts(*x.shape)
-    return x.reshape(-1)[places][:, None]
-
-
-def summed(x: Any) -> Any:
-    """The sum of a row, or of each row: as a product, which takes a third of it."""
-    if type(x) is not np.ndarray:
-        return x.sum(axis=-1)
-    return x.dot(_ones(x.shape[-1], x.dtype))
-
-
-@op
-def _entropy(x: Any, /, places: Any, scales: Any) -> Rule:
-    """The weighted sum over rows of ``logsumexp(x) - x[target]``.
-
-    Args:
-        places: for each row, where in all of x that is one row the target lies.
-        scales: what the losses are multiplied by: for each row, or one for all.
-
-    Shapes:
-        x: (n, classes); places: (n,); scales: (n,) or a number; result: ()
-
-    Rule:
-        x_bar = z_bar * scales * (softmax(x) - one_hot(targets))
-    """
-    xp, plain_x = namespace(x), base(x)
-    shifted = x - greatest(plain_x)
-    powers = xp.exp(shifted)
-    total = summed(powers)
-    losses = xp.log(total) - shifted.reshape(-1)[places]
-    del shifted
-    z = summed(losses * scales) if hasattr(scales, "shape") else summed(losses) * scales
-    z_bar = yield (z, losses := None)[0]
-    if plain(x, z_bar):
-        powers *= (scales * z_bar / total)[:, None]
-        powers = xp.ascontiguousarray(powers)
-        powers.reshape(-1)[places] -= scales * z_bar
-        yield powers
-    else:
-        shares = exponential.softmax(x, 1)
-        chosen = namespace(plain_x).zeros(x.shape, dtype=plain_x.dtype)
-        chosen.reshape(-1)[places] = 1
-        factors = z_bar * scales
-        yield (shares - chosen) * (factors[:, None] if factors.ndim else factors)
-
-
-@op
-def _entropy_of_one(x: Any, /, target: int) -> Rule:
-    """As ``_entropy``, of one row with the number of its class.
-
-    Shapes:
-        x: (classes,) or (1, classes); result: ()
-
-    Rule:
-        x_bar = z_bar * (softmax(x) - one_hot(target))
-    """
-    row, xp, lengths = x.reshape(-1), namespace(x), x.shape
-    shifted = row - greatest(base(row))
-    powers = xp.exp(shifted)
-    total = summed(powers)
-    z_bar = yield (xp.log(total) - shifted[target], shifted := None)[0]
-    if plain(x, z_bar):
-        powers *= z_bar / total
-        powers[target] -= z_bar
-        yield powers.reshape(lengths)
-    else:
-        chosen = namespace(base(x)).zeros(row.shape, dtype=base(x).dtype)
-        chosen[target] = 1
-        yield ((exponential.softmax(row, 0) - chosen) * z_bar).reshape(lengths)
-
-
 @op
 def _rows(weight: Any, /, index: Any, keep: Any) -> Rule:
     """The rows of a matrix that an array of positions names.
@@ -440,7 +345,6 @@ def _quarters(x: Any, n: int) -> tuple[Any, Any, Any, Any]:
     return x[:, :n], x[:, n : 2 * n], x[:, 2 * n : 3 * n], x[:, 3 * n :]
 
 
-affine, normalised, entropy = fused(_affine), fused(_normalised), fused(_entropy)
-entropy_of_one = fused(_entropy_of_one)
+affine, normalised = fused(_affine), fused(_normalised)
 rows, gelu, logsigmoid = fused(_rows), fused(_gelu), fused(_logsigmoid)
 cell = fused(_cell)

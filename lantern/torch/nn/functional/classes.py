@@ -8,7 +8,7 @@ from lantern.errors import EagerError, OptionError, PositionError
 from lantern.namespace import namespace
 from lantern.torch.dtypes import type_name
 from lantern.torch.indexing import gathered
-from lantern.torch.nn import rules
+from lantern.torch.nn import entropies
 from lantern.torch.nn.functional.loss import chosen, reduced, where
 from lantern.torch.nn.starting import inside
 from lantern.torch.places import as_array
@@ -152,27 +152,33 @@ def cross_entropy(
             check_together(input, target)
         if index.shape == (m,) and m and index.dtype in _CLASSES and inside(index, n):
             if m == 1 and type(index) is np.ndarray:
-                return rules.entropy_of_one(input, target=index.item())
+                return entropies.entropy_of_one(input, target=index.item())
             scale = 1 / m if reduction == "mean" else 1.0
-            return rules.entropy(input, places=_places(index, n), scales=scale)
+            return entropies.entropy(input, places=_places(index, n), scales=scale)
+    return _weighted(input, target, weight, ignore_index, reduction)
+
+
+def _weighted(
+    input: Tensor, target: Tensor, weight: Any, ignore_index: int, reduction: str
+) -> Tensor:
     x, index, kept, scales = _classes(input, target, weight, ignore_index)
     n = base(x).shape[-1]
     x = x if base(x).ndim == 2 else x.reshape(-1, n)
     index, scales = index.reshape(-1), scales.reshape(-1)
     places = _places(np.where(kept.reshape(-1), index, 0), n)
     if reduction == "mean" and not kept.any():  # nothing over nothing: a constant
-        return rules.entropy(x, places=places, scales=scales) + np.nan
+        return entropies.entropy(x, places=places, scales=scales) + np.nan
     if reduction == "mean":
         with np.errstate(invalid="ignore", divide="ignore"):
             scales = scales / scales.sum()
-    return rules.entropy(x, places=places, scales=scales)
+    return entropies.entropy(x, places=places, scales=scales)
 
 
 def _places(index: Any, n: int) -> Any:
     """Where in rows of n, laid end to end, the elements lie that an array names."""
     rows = len(index)
     if type(index) is np.ndarray:
-        return rules.starts(rows, n) + index
+        return entropies.starts(rows, n) + index
     return namespace(index).arange(0, n * rows, n) + index
 
 

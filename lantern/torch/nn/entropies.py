@@ -1,0 +1,110 @@
+"""Losses of classes as rules, whose sums and greatest elements take NumPy few steps."""
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from lantern.namespace import namespace
+from lantern.op import op
+from lantern.tensor import exponential
+from lantern.torch.nn.rules import plain
+from lantern.torch.nn.starting import fused
+from lantern.value import Rule, base
+
+__all__ = ["entropy", "entropy_of_one", "greatest", "starts", "summed"]
+
+
+@lru_cache(32)
+def _ones(n: int, dtype: Any) -> Any:
+    return np.ones(n, dtype)
+
+
+@lru_cache(32)
+def starts(rows: int, n: int) -> Any:
+    """Where rows of n start that lie end to end; not to be written to."""
+    return np.arange(0, rows * n, n)
+
+
+def greatest(x: Any) -> Any:
+    """The greatest element of a row; of each row, as a column.
+
+    NumPy finds where it is in a third of the time that it takes for the element.
+    """
+    if type(x) is not np.ndarray:
+        return x.max() if x.ndim == 1 else x.max(axis=1, keepdims=True)
+    if x.ndim == 1:
+        return x[x.argmax()]
+    places = x.argmax(axis=1)
+    places += starts(*x.shape)
+    return x.reshape(-1)[places][:, None]
+
+
+def summed(x: Any) -> Any:
+    """The sum of a row, or of each row: as a product, which takes a third of it."""
+    if type(x) is not np.ndarray:
+        return x.sum(axis=-1)
+    return x.dot(_ones(x.shape[-1], x.dtype))
+
+
+@op
+def _entropy(x: Any, /, places: Any, scales: Any) -> Rule:
+    """The weighted sum over rows of ``logsumexp(x) - x[target]``.
+
+    Args:
+        places: for each row, where in all of x that is one row the target lies.
+        scales: what the losses are multiplied by: for each row, or one for all.
+
+    Shapes:
+        x: (n, classes); places: (n,); scales: (n,) or a number; result: ()
+
+    Rule:
+        x_bar = z_bar * scales * (softmax(x) - one_hot(targets))
+    """
+    xp, plain_x = namespace(x), base(x)
+    shifted = x - greatest(plain_x)
+    powers = xp.exp(shifted)
+    total = summed(powers)
+    losses = xp.log(total) - shifted.reshape(-1)[places]
+    del shifted
+    z = summed(losses * scales) if hasattr(scales, "shape") else summed(losses) * scales
+    z_bar = yield (z, losses := None)[0]
+    if plain(x, z_bar):
+        powers *= (scales * z_bar / total)[:, None]
+        powers = xp.ascontiguousarray(powers)
+        powers.reshape(-1)[places] -= scales * z_bar
+        yield powers
+    else:
+        shares = exponential.softmax(x, 1)
+        chosen = namespace(plain_x).zeros(x.shape, dtype=plain_x.dtype)
+        chosen.reshape(-1)[places] = 1
+        factors = z_bar * scales
+        yield (shares - chosen) * (factors[:, None] if factors.ndim else factors)
+
+
+@op
+def _entropy_of_one(x: Any, /, target: int) -> Rule:
+    """As ``_entropy``, of one row with the number of its class.
+
+    Shapes:
+        x: (classes,) or (1, classes); result: ()
+
+    Rule:
+        x_bar = z_bar * (softmax(x) - one_hot(target))
+    """
+    row, xp, lengths = x.reshape(-1), namespace(x), x.shape
+    shifted = row - greatest(base(row))
+    powers = xp.exp(shifted)
+    total = summed(powers)
+    z_bar = yield (xp.log(total) - shifted[target], shifted := None)[0]
+    if plain(x, z_bar):
+        powers *= z_bar / total
+        powers[target] -= z_bar
+        yield powers.reshape(lengths)
+    else:
+        chosen = namespace(base(x)).zeros(row.shape, dtype=base(x).dtype)
+        chosen[target] = 1
+        yield ((exponential.softmax(row, 0) - chosen) * z_bar).reshape(lengths)
+
+
+entropy, entropy_of_one = fused(_entropy), fused(_entropy_of_one)
