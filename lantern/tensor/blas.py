@@ -21,7 +21,8 @@ _NAMES = (
     ("cblas_{}gemm", ctypes.c_int),
 )
 _ROWS, _PLAIN, _TRANSPOSED = 101, 111, 112
-_pointer = (ctypes.c_char * 1).from_buffer
+_first_byte = ctypes.c_char.from_buffer
+_address = ctypes.addressof
 
 
 @cache
@@ -65,9 +66,11 @@ def add_product(total: Any, x: Any, z_bar: Any, factor: float = 1.0) -> None:
     ):
         n, k = x.shape
         m = z_bar.shape[1]
+        # Their owners hold these arrays until the call is over.
+        first, second, sum_ = map(_address, map(_first_byte, (x, z_bar, total)))
         gemm(
             _ROWS, _TRANSPOSED, _PLAIN, k, m, n,
-            factor, _pointer(x), k, _pointer(z_bar), m, 1.0, _pointer(total), m,
+            factor, first, k, second, m, 1.0, sum_, m,
         )  # fmt: skip
     else:
         if factor != 1:

@@ -27,19 +27,15 @@ def fused(function: Any) -> Any:
         receivers: list[Any] = []
         last = 0
         for x in operands:
-            if x is None:
-                arrays.append(None)
-                receivers.append(None)
-                continue
-            arrays.append(x.primal)
-            prompt = x.prompt
-            if prompt is AMBIENT:
-                receivers.append(x.receiver)
-                last = len(receivers)
-            elif prompt is UNTRACKED:
-                receivers.append(None)
-            else:
-                return torch_face(function(*map(numpy_face, operands), **statics))
+            array = receiver = None
+            if x is not None:
+                array, prompt = x.primal, x.prompt
+                if prompt is AMBIENT:
+                    receiver, last = x.receiver, len(arrays) + 1
+                elif prompt is not UNTRACKED:
+                    return torch_face(function(*map(numpy_face, operands), **statics))
+            arrays.append(array)
+            receivers.append(receiver)
         try:
             started = rule(*arrays, **statics)
             z = next(started)
