@@ -4,8 +4,9 @@ A weight of a recurrent or recursive model receives ``x.mT @ z_bar`` once for ea
 each as large as the weight itself. Instead the factors wait at its accumulator, as rows
 of two matrices, until someone looks at the cotangent, or until they take more memory
 than the weight and than ``LITTLE``. The first product is computed: it may be the only
-one. Accumulators for which nothing waits know nothing of it: the second product makes
-one a ``Collector``, a look makes it an ``Accumulator`` again.
+one (of a large weight of ``lantern.torch`` it ``stays``). Accumulators for which
+nothing waits know nothing of it: the second product makes one a ``Collector``, a look
+makes it an ``Accumulator`` again.
 """
 
 import math
