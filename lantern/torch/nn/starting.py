@@ -8,11 +8,9 @@ from lantern.errors import EagerError
 from lantern.torch.dtypes import I64, type_name
 from lantern.torch.eager import AMBIENT, Recorder
 from lantern.torch.modes import is_enabled
-from lantern.torch.tensor import Tensor, fresh, numpy_face, torch_face
+from lantern.torch.tensor import fresh, make, numpy_face, torch_face
 from lantern.torch.wording import together
 from lantern.value import UNTRACKED, base
-
-_new = object.__new__
 
 
 def fused(function: Any) -> Any:
@@ -48,12 +46,10 @@ def fused(function: Any) -> Any:
             right = receivers[1]
         elif last > 2:
             left = tuple(receivers[:last])
-        t = _new(Tensor)
-        t.primal, t.prompt, t.viewed = z, AMBIENT, None
-        t.receiver = Recorder(
+        recorder = Recorder(
             z.shape, z.dtype, started, left, right, 0, rule, arrays, statics
         )
-        return t
+        return make(z, AMBIENT, recorder)
 
     operate.__name__ = operate.__qualname__ = rule.__name__.strip("_")
     operate.__doc__ = rule.__doc__

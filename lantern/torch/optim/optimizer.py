@@ -1,7 +1,7 @@
 """What optimisers share: groups of parameters with options, and state by parameter."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from copy import deepcopy
 from itertools import chain
 from typing import Any
@@ -37,11 +37,12 @@ def tracked(function: Callable[[], Any]) -> Any:
         return function()
 
 
-def with_gradients(group: dict[str, Any]) -> Iterator[tuple[Tensor, Any, Any]]:
+def with_gradients(group: dict[str, Any]) -> list[tuple[Tensor, Any, Any]]:
     """The parameters of a group that have a gradient, with their arrays and its own.
 
     A gradient that nobody has looked at comes in the form in which it waits.
     """
+    found = []
     for p in group["params"]:
         grad = getattr(p.receiver, "grad", None)
         if grad is None and (grad := p.grad) is None:
@@ -49,7 +50,10 @@ def with_gradients(group: dict[str, Any]) -> Iterator[tuple[Tensor, Any, Any]]:
         array = p.primal
         if isinstance(array, np.generic):
             array = in_memory(p)
-        yield p, array, grad.primal if isinstance(grad, Tensor) else grad
+        if isinstance(grad, Tensor):
+            grad = grad.primal
+        found.append((p, array, grad))
+    return found
 
 
 class Optimizer:

@@ -15,13 +15,15 @@ from lantern.errors import (
 )
 from lantern.namespace import namespace
 from lantern.torch import methods
+from lantern.torch.eager import AMBIENT, Recorder
+from lantern.torch.modes import is_enabled
 from lantern.torch.nn import rules
 from lantern.torch.nn.starting import inside, same_types
 from lantern.torch.results import into
-from lantern.torch.tensor import Tensor, fresh
+from lantern.torch.tensor import Tensor, fresh, make
 from lantern.torch.versions import written
 from lantern.torch.wording import check_together
-from lantern.value import base
+from lantern.value import UNTRACKED, base
 
 __all__ = [
     "bilinear", "cosine_similarity", "embedding", "embedding_bag", "linear",
@@ -29,6 +31,8 @@ __all__ = [
 ]  # fmt: skip
 
 _F = methods.FUNCTIONS
+_EAGER = frozenset({AMBIENT, UNTRACKED})
+_rule = rules._affine.rule  # type: ignore[attr-defined]  # given by lantern.op
 
 
 def linear(input: Tensor, weight: Tensor, bias: Any = None) -> Tensor:
@@ -59,7 +63,29 @@ def linear(input: Tensor, weight: Tensor, bias: Any = None) -> Tensor:
             f"mat1 and mat2 shapes cannot be multiplied ({rows}x"
             f"{x.shape[-1] if x.ndim else 1} and {w.shape[1]}x{w.shape[0]})"
         )
+    if (
+        weight.prompt is AMBIENT
+        and input.prompt in _EAGER
+        and bias is not None
+        and bias.prompt is AMBIENT
+        and is_enabled()
+    ):
+        return _affine(input, weight, bias)
     return rules.affine(input, weight, bias)
+
+
+def _affine(input: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    """As ``rules.affine`` of a layer's own weight and bias, in fewer steps."""
+    arrays = [input.primal, weight.primal, bias.primal]
+    started = _rule(*arrays)
+    try:
+        z = next(started)
+    except TypeError:
+        return rules.affine(input, weight, bias)  # says what is wrong
+    x = input.receiver if input.prompt is AMBIENT else None
+    receivers = x, weight.receiver, bias.receiver
+    recorder = Recorder(z.shape, z.dtype, started, receivers, None, 0, _rule, arrays)
+    return make(z, AMBIENT, recorder)
 
 
 def bilinear(
