@@ -66,6 +66,7 @@ for _tracked in (Number, Tensor):
 # Names of modules that are imported when one of them is asked for.
 _LATER = {
     "Program": "pausing",
+    "ThreadPoolExecutor": "parallel",
     "backward_steps": "stepping",
     "batch": "batching",
     "batched": "batching",

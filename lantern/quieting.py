@@ -19,7 +19,7 @@ from lantern.value import Level, Receiver
 __all__ = ["no_grad"]
 
 _quiet: ContextVar[frozenset[Level]] = ContextVar("lantern.quiet", default=frozenset())
-_lock = threading.Lock()
+replacing = threading.RLock()  # for the ``suspend`` of levels; a finaliser may come in
 
 
 class Gate:
@@ -48,6 +48,11 @@ def _gate(level: Level) -> Gate | None:
     return suspend if isinstance(suspend, Gate) else None
 
 
+def holder(level: Level) -> Any:
+    """Whose ``suspend`` is the level's own: its gate's, or that of the level itself."""
+    return _gate(level) or level
+
+
 quiet_levels = _quiet.get  # the levels that keep nothing of what is done here
 
 
@@ -73,7 +78,7 @@ def quiet(*levels: Level) -> Iterator[None]:
 
 
 def _open(level: Level) -> None:
-    with _lock:
+    with replacing:
         gate = _gate(level)
         if gate is None:
             level.suspend = gate = Gate(level, level.suspend)
@@ -81,7 +86,7 @@ def _open(level: Level) -> None:
 
 
 def _close(level: Level) -> None:
-    with _lock:
+    with replacing:
         gate = _gate(level)
         if gate is not None:  # otherwise the derivative is over
             gate.count -= 1

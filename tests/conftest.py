@@ -25,6 +25,7 @@ OURS = {
     for m in (
         *("value", "number", "own", "reverse", "forward", "series", "custom"),
         *("quieting", "recompute", "surroundings", "tensor.tensor", "batched_values"),
+        *("submitted", "ledgers"),
     )
 }
 

@@ -253,7 +253,10 @@ def inverses(numbers):
 @pytest.mark.parametrize("granularity", ["function", "op"])
 def test_parts_in_other_threads(granularity, probe):
     def parts(x):
-        return sum(lantern.parallel_map(lambda k: (double(x) * k).sum(), [1.0, 2.0]))
+        each = lantern.parallel_map(
+            lambda k: (double(x) * k).sum(), [1.0, 2.0], workers=2
+        )
+        return sum(each)
 
     def late(x):
         y = double(double(x))
