@@ -17,7 +17,13 @@ from lantern.tensor.accumulator import Accumulator
 from lantern.tensor.collected import Collector
 from lantern.value import Receiver, Replayable
 
-__all__ = ["Ledger", "book_outside", "goes_back_anywhere", "hands_on_alone", "targets"]
+__all__ = [
+    "Ledger",
+    "book_outside",
+    "goes_back_anywhere",
+    "hands_on_alone",
+    "targets",
+]
 
 _VALUES = {Number, ManyOperandNumber, Accumulator, Collector, SeveralReceiver}
 _KNOWN = {*_VALUES, Moment, Answered}

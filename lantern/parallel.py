@@ -12,7 +12,9 @@ from contextvars import copy_context
 from functools import partial
 from typing import Any
 
+from lantern.crew import Crew, Job
 from lantern.errors import ArgumentError
+from lantern.reverse import Reverse
 from lantern.submitted import Submission, can_be_elsewhere, levels_in_force
 
 __all__ = ["ThreadPoolExecutor", "parallel_map"]
@@ -95,8 +97,9 @@ def parallel_map(
     cores for itself already. Values and gradients are those of the sequential program
     to the last bit, whatever the number of threads.
 
-    Each call is a task of a ``ThreadPoolExecutor``, and may use what calls before it
-    have computed. Of several exceptions the first one in order is raised.
+    The calls are tasks as those of a ``ThreadPoolExecutor``, and may use what calls
+    before them have computed; the caller's thread is one of those they run in. Of
+    several exceptions the first one in order is raised.
 
     Args:
         f: a function; it may use tracked values of the surrounding program.
@@ -129,10 +132,28 @@ def parallel_map(
         raise ArgumentError(
             f"parallel_map: workers is {workers!r}. Give a positive integer, or None."
         )
-    if workers == 1:
+    levels = levels_in_force()
+    if workers == 1 or not all(map(can_be_elsewhere, levels)):
         return list(map(f, *sequences))
-    with ThreadPoolExecutor(workers) as pool:
-        return list(pool.map(f, *sequences))
+    return _map(f, zip(*sequences, strict=False), levels, workers)
+
+
+def _map(
+    f: Callable[..., Any], rows: Iterable[Any], levels: list[Reverse], workers: int
+) -> list[Any]:
+    """The results of all calls, in this thread and others."""
+    crew, jobs, submissions = Crew(), list[Job](), list[Submission]()
+    try:
+        for row in rows:
+            submissions.append(Submission(levels, workers))
+            jobs.append(Job(crew, partial(submissions[-1].run, f, *row)))
+        crew.call(min(workers, len(jobs)) - 1)
+        return [job.wait() for job in jobs]
+    finally:
+        for job in jobs:
+            job.drop()
+        for submission in submissions:
+            submission.end()  # also if it has never run
 
 
 def _cores() -> int:

@@ -10,13 +10,13 @@ booked at their places (``ledgers``).
 
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextvars import ContextVar, copy_context
+from contextvars import ContextVar
 from functools import partial
 from types import BuiltinMethodType
 from typing import Any, ClassVar
 
 from lantern.cps.prompt import in_force
+from lantern.crew import Crew, Job
 from lantern.errors import ArgumentError
 from lantern.ledgers import (
     Ledger,
@@ -65,21 +65,26 @@ class Submission:
     """
 
     def __init__(self, levels: list[Reverse], workers: int) -> None:
-        self.over = threading.Event()
+        self.over = threading.Lock()  # an event can be lost in an interrupt
+        self.over.acquire()
         self.redirects = list(map(Redirect.of, levels))
         self.tasks: Tasks = {
             x.level: x.place(Task(x.level, workers, self.over)) for x in self.redirects
         }
 
     def run(self, f: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """Run the task, in a thread and a context of its own."""
+        """Run the task, in a context of its own."""
         thread = threading.get_ident()
-        _by_thread[thread] = self.tasks
-        _by_context.set(self.tasks)
+        before = _by_thread.get(thread)
         try:
+            _by_thread[thread] = self.tasks
+            _by_context.set(self.tasks)
             return f(*args, **kwargs)
         finally:
-            del _by_thread[thread]
+            if before is None:
+                _by_thread.pop(thread, None)
+            else:
+                _by_thread[thread] = before
             self.end()
 
     def end(self, _: Any = None) -> None:
@@ -87,7 +92,8 @@ class Submission:
         redirects, self.redirects, self.tasks = self.redirects, [], _nothing
         for redirect in redirects:
             redirect.end()
-        self.over.set()
+        if redirects:
+            self.over.release()
 
 
 class Redirect:
@@ -182,7 +188,7 @@ class Task(Receiver):
     Args:
         level: the derivative.
         workers: in how many threads tasks may go back.
-        over: set when the task is over.
+        over: locked until the task is over.
 
     Attributes:
         rules: who waits, newest last.
@@ -190,27 +196,25 @@ class Task(Receiver):
         before: the task before it in the same list.
         between: who waits between the two.
         beside: the tasks before it that go back at the same time, when that is known.
-        ahead: its way back in another thread, once that has begun.
-        pool: these threads, if no task after this one goes back in them.
+        job: its way back, where another thread may go it.
         ledgers: what stands between its rules and the receivers outside.
     """
 
     __slots__ = (
-        *("ahead", "before", "beside", "between", "ledgers", "level"),
-        *("over", "place", "pool", "rules", "workers"),
+        *("before", "beside", "between", "job", "ledgers", "level"),
+        *("over", "place", "rules", "workers"),
     )
     catches: ClassVar[bool] = True
     place: Place
 
-    def __init__(self, level: Level, workers: int, over: threading.Event) -> None:
+    def __init__(self, level: Level, workers: int, over: threading.Lock) -> None:
         self.level, self.workers, self.over = level, workers, over
         self.rules: list[Receiver] = []
         self.rule = self.left = self.right = self.cotangent = None
         self.before: Task | None = None
         self.between: list[Receiver] = []
         self.beside: list[Task] | None = None
-        self.ahead: Future[None] | None = None
-        self.pool: ThreadPoolExecutor | None = None
+        self.job: Job | None = None
         self.ledgers: list[Ledger] = []
 
     def operands(self) -> tuple[Receiver | None, ...]:
@@ -221,7 +225,7 @@ class Task(Receiver):
     def resume(self, answer: Any) -> Any:
         """Let its rules be next, or book what they have done in another thread."""
         try:
-            self._go_ahead(partial(_go_back, answer))
+            self._go(partial(_go_back, answer))
         except BaseException as error:
             self.throw(error)
         self._wait_in(self.level.waiting)
@@ -230,13 +234,13 @@ class Task(Receiver):
 
     def replay(self) -> None:
         """As ``resume``, with fresh rules."""
-        if not self._go_ahead(_replay):
+        if not self._go(_replay):
             _replay(self.rules)
         self._book()
 
     def throw(self, error: BaseException) -> Any:
         """Let its rules be the next to see the exception."""
-        self._end_ahead()
+        self._drop()
         self._wait_in(self.level.waiting)
         raise error
 
@@ -245,7 +249,7 @@ class Task(Receiver):
 
     def forget(self) -> None:
         """Forget what an interrupted pass has left."""
-        self._end_ahead()
+        self._drop()
         for z in (*self.rules, *self.ledgers):
             z.forget()
 
@@ -258,40 +262,39 @@ class Task(Receiver):
         for ledger in self.ledgers:
             ledger.book()
 
-    def _go_ahead(self, back: Callable[[list[Receiver]], None]) -> bool:
+    def _go(self, back: Callable[[list[Receiver]], None]) -> bool:
         """Whether it goes back in another thread, where it has then come to its end.
 
         Not inside another derivative by reverse mode: that one would keep what the
         backward steps do, and find it in an order of chance.
         """
-        self.over.wait()
+        with self.over:
+            pass
         alone = all(level is self.level for level in levels_in_force())
-        if self.ahead is None and self.workers > 1 and alone:
-            self._begin_ahead(back)
-        if self.ahead is None:
+        if self.job is None and self.workers > 1 and alone:
+            self._begin(back)
+        if self.job is None:
             return False
-        self.ahead.result()
-        self._end_ahead()
+        self.job.wait()
+        self.job = None
         return True
 
-    def _begin_ahead(self, back: Callable[[list[Receiver]], None]) -> None:
+    def _begin(self, back: Callable[[list[Receiver]], None]) -> None:
         """Let tasks side by side go back in threads, this one first."""
         if self.beside is None:
             self.beside = self._side_by_side()
         if not self.beside:
             return
-        tasks = (self, *self.beside)
-        pool = tasks[-1].pool = ThreadPoolExecutor(min(self.workers, len(tasks)))
+        tasks, crew = (self, *self.beside), Crew()
         for task in tasks:
             task.ledgers = task.ledgers or book_outside(task.rules)
-            task.ahead = pool.submit(copy_context().run, back, task.rules)
+            task.job = Job(crew, partial(back, task.rules))
+        crew.call(min(self.workers, len(tasks)) - 1)
 
-    def _end_ahead(self) -> None:
-        if self.ahead is not None and not self.ahead.cancel():
-            wait([self.ahead])
-        if self.pool is not None:
-            self.pool.shutdown()
-        self.ahead = self.pool = None
+    def _drop(self) -> None:
+        if self.job is not None:
+            self.job.drop()
+            self.job = None
 
     def _side_by_side(self) -> list["Task"]:
         """The tasks before it that need nothing of it nor of one another.
@@ -315,7 +318,7 @@ class Task(Receiver):
 
         Tasks inside it are put into its own list, where they would be next anyway.
         """
-        if not self.over.is_set():
+        if self.over.locked():
             return False
         if any(type(z) is Task for z in self.rules):
             if not all(z._can_go_ahead() for z in self.rules if type(z) is Task):

@@ -25,7 +25,7 @@ OURS = {
     for m in (
         *("value", "number", "own", "reverse", "forward", "series", "custom"),
         *("quieting", "recompute", "surroundings", "tensor.tensor", "batched_values"),
-        *("submitted", "ledgers"),
+        *("crew", "ledgers", "submitted"),
     )
 }
 

@@ -323,6 +323,24 @@ def test_an_interrupt_waits_for_the_threads_and_leaves_nothing():
         time.sleep(0.001)
 
 
+def test_an_interrupt_in_a_part_is_raised_at_once():
+    done, interrupted = [], threading.Event()
+
+    def part(i):
+        if threading.current_thread() is threading.main_thread():
+            interrupted.set()
+            raise KeyboardInterrupt
+        interrupted.wait(20)
+        done.append(i)
+        return i
+
+    with pytest.raises(KeyboardInterrupt):
+        grad(lambda x: sum(parallel_map(lambda i: x * part(i), range(99), workers=2)))(
+            2.0
+        )
+    assert len(done) < 99
+
+
 def test_brackets_and_answers_inside_the_parts():
     events, lock = [], threading.Lock()
 
