@@ -14,11 +14,13 @@ from lantern.tensor.namespace import numpy_namespace
 
 __all__ = ["add_product"]
 
-# What libraries are called that NumPy is linked with, and the integers they count in.
+# What the function is called in the libraries that NumPy is linked with, and the
+# integers that it counts in. A library without "64_" may count in either; everywhere
+# but on macOS an argument takes eight bytes, whichever it is.
 _NAMES = (
     ("scipy_cblas_{}gemm64_", ctypes.c_int64),
     ("cblas_{}gemm64_", ctypes.c_int64),
-    ("cblas_{}gemm", ctypes.c_int),
+    ("cblas_{}gemm", ctypes.c_int if sys.platform == "darwin" else ctypes.c_int64),
 )
 _ROWS, _PLAIN, _TRANSPOSED = 101, 111, 112
 _first_byte = ctypes.c_char.from_buffer
