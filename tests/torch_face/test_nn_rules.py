@@ -7,7 +7,7 @@ from lantern.op import registry
 from lantern.testing import check_grads
 from lantern.torch import comparing, showing
 from lantern.torch.linalg import elimination
-from lantern.torch.nn import entropies, rules, windows
+from lantern.torch.nn import entropies, gates, rules, windows
 
 random = np.random.default_rng(1)
 
@@ -51,7 +51,7 @@ CASES = {
     "rows": (rules._rows, (draw(4, 3),), {"index": np.array([1, 1, 3]), "keep": None}),
     "gelu": (rules._gelu, (draw(3, 4),), {}),
     "cell": (
-        rules._cell,
+        gates._cell,
         (
             draw(2, 5),
             draw(2, 3),
@@ -64,7 +64,7 @@ CASES = {
         {},
     ),
     "cell of products": (
-        rules._cell,
+        gates._cell,
         (draw(1, 12), draw(1, 3), draw(1, 3), None, draw(12, 3), None, draw(12)),
         {},
     ),

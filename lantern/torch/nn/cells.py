@@ -8,6 +8,7 @@ from lantern.tensor.indexing import _getitem
 from lantern.torch import methods
 from lantern.torch.creation import zeros
 from lantern.torch.nn import init, rules
+from lantern.torch.nn.gates import cell
 from lantern.torch.nn.linear import weights
 from lantern.torch.nn.module import Module
 from lantern.torch.operators import unary
@@ -33,7 +34,7 @@ def simple_step(bend: Any) -> Any:
 
 def memory_step(x: Tensor, state: Any, weight: Any, bias: Any) -> tuple[Any, ...]:
     """The step of a long short-term memory: what it shows, and what it keeps."""
-    z = rules.cell(x, *state, None, weight, None, bias)
+    z = cell(x, *state, None, weight, None, bias)
     return part(z, index=0), part(z, index=1)
 
 
@@ -161,7 +162,7 @@ class LSTMCell(_Cell):
     def _step(self, x: Tensor, state: Any) -> tuple[Any, ...]:
         own = self.__dict__["_parameters"]
         weights = own["weight_ih"], own["weight_hh"], own["bias_ih"], own["bias_hh"]
-        z = rules.cell(x, *state, *weights)
+        z = cell(x, *state, *weights)
         return part(z, index=0), part(z, index=1)
 
 

@@ -5,12 +5,11 @@ library, which is taken inside another derivative.
 """
 
 import math
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from lantern.namespace import common_namespace, namespace
+from lantern.namespace import namespace
 from lantern.op import elementwise, op
 from lantern.tensor.collected import Product
 from lantern.tensor.indexing import Scatter
@@ -19,7 +18,6 @@ from lantern.value import Rule, Value, base
 
 __all__ = [
     "affine",
-    "cell",
     "gelu",
     "logsigmoid",
     "normalised",
@@ -258,93 +256,5 @@ def _gelu(x: Any, /) -> Rule:
     yield z_bar * (chance + x * (xp.exp(-0.5 * x * x) * (1 / math.sqrt(2 * math.pi))))
 
 
-@lru_cache
-def _gate_scales(n: int, dtype: Any, xp: Any) -> tuple[Any, Any, Any]:
-    """Factors and summands that make sigmoids of three in four parts of a tanh."""
-    scale = xp.full(4 * n, 0.5, dtype=dtype)
-    scale[2 * n : 3 * n] = 1
-    return scale, 1 - scale, 2 * scale - 1
-
-
-@op
-def _cell(
-    x: Any, h: Any, memory: Any, weight: Any, recurrent: Any, bias: Any, more: Any, /
-) -> Rule:
-    """One step of a long short-term memory: what it shows, and what it keeps.
-
-    Shapes:
-        x: (m, k), or without a weight (m, 4 n); h, memory: (m, n); weight: (4 n, k) or
-        None; recurrent: (4 n, n); bias, more: (4 n,), both or more alone or None;
-        result: (2, m, n)
-
-    Rule:
-        gates = x @ weight.T + h @ recurrent.T + bias + more
-        enter, forget, shown are the sigmoids, new the tanh of its parts
-        kept = forget * memory + enter * new; result = shown * tanh(kept), kept
-
-    References:
-        Hochreiter and Schmidhuber (1997); Gers et al. (2000).
-    """
-    n = memory.shape[-1]
-    gates = product(h, recurrent) + (x if weight is None else product(x, weight))
-    if bias is not None or more is not None:
-        gates = gates + (
-            bias if more is None else more if bias is None else bias + more
-        )
-    scale, shift, lift = _gate_scales(n, base(gates).dtype, namespace(base(gates)))
-    # sigmoid(x) = tanh(x / 2) / 2 + 1 / 2
-    if plain(gates):
-        gates *= scale
-        gates = namespace(gates).tanh(gates, out=gates)
-        gates *= scale
-        gates += shift
-    else:
-        gates = namespace(gates).tanh(gates * scale) * scale + shift
-    enter, forget, new, shown = _quarters(gates, n)
-    kept = forget * memory + enter * new
-    bent = namespace(kept).tanh(kept)
-    z_bar = yield (_pair(shown * bent, kept), kept := None)[0]
-    h_bar = z_bar[0] * shown
-    kept_bar = z_bar[1] + h_bar * (1 - bent * bent)
-    parts = [kept_bar * new, kept_bar * memory, kept_bar * enter, z_bar[0] * bent]
-    gates_bar = common_namespace(*parts).concatenate(parts, axis=-1)
-    slope = 1 - gates
-    slope *= gates + lift
-    gates_bar *= slope
-    yield gates_bar if weight is None else lambda: gates_bar @ weight
-    yield lambda: gates_bar @ recurrent
-    yield kept_bar * forget
-    yield None if weight is None else Product(gates_bar, x)
-    yield Product(gates_bar, h)
-    bias_bar = gates_bar.sum(axis=0)
-    yield bias_bar
-    yield bias_bar
-
-
-def _pair(x: Any, y: Any) -> Any:
-    """Two arrays along a new axis."""
-    if type(x) is not np.ndarray or type(y) is not np.ndarray:
-        return namespace(x, y).stack([x, y])
-    z = np.empty((2, *x.shape), x.dtype)
-    z[0], z[1] = x, y
-    return z
-
-
-def _gates(x: Any, h: Any, weight: Any, recurrent: Any) -> Any:
-    """``x @ weight.T + h @ recurrent.T``; x itself if there is no weight."""
-    if weight is None:
-        return added(product(h, recurrent), x)
-    if turned(h, recurrent) and plain(x, weight):
-        z = recurrent.dot(h.T)
-        z += weight.dot(x.T)
-        return np.ascontiguousarray(z.T)
-    return added(product(h, recurrent), product(x, weight))
-
-
-def _quarters(x: Any, n: int) -> tuple[Any, Any, Any, Any]:
-    return x[:, :n], x[:, n : 2 * n], x[:, 2 * n : 3 * n], x[:, 3 * n :]
-
-
 affine, normalised = fused(_affine), fused(_normalised)
 rows, gelu, logsigmoid = fused(_rows), fused(_gelu), fused(_logsigmoid)
-cell = fused(_cell)
