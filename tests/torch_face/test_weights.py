@@ -140,3 +140,31 @@ def test_errors_say_what_is_wrong():
         utils.parametrize.remove_parametrizations(ours.nn.Linear(1, 1), "weight")
     with pytest.raises(AttributeError, match="Did you mean: 'weight_norm'"):
         _ = utils.weigth_norm
+
+
+COMPUTED = {
+    "weight norm": lambda u, m, name: u.weight_norm(m, name),
+    "parametrization": lambda u, m, name: u.parametrizations.weight_norm(m, name),
+    "pruned": lambda u, m, name: u.prune.l1_unstructured(m, name, 3),
+}
+
+
+@pytest.mark.filterwarnings("ignore:.*weight_norm.* is deprecated:FutureWarning")
+@pytest.mark.parametrize("kind", ["LSTMCell", "GRUCell", "RNNCell", "LSTM", "GRU"])
+@pytest.mark.parametrize("way", COMPUTED)
+def test_recurrent_networks_read_computed_weights(kind, way):
+    found = []
+    for torch in (ours, theirs):
+        module = getattr(torch.nn, kind)(3, 2)
+        with torch.no_grad():
+            for p in module.parameters():
+                values = torch.arange(p.numel(), dtype=torch.float32)
+                p.copy_(values.reshape(p.shape).sin())
+        name = "weight_hh" if "Cell" in kind else "weight_hh_l0"
+        module = COMPUTED[way](torch.nn.utils, module, name)
+        shape = (4, 3) if "Cell" in kind else (5, 4, 3)
+        out = module(torch.ones(shape))
+        out = out if kind in ("GRUCell", "RNNCell") else out[0]
+        (out**2).sum().backward()
+        found.append([plain(p.grad) for _, p in sorted(module.named_parameters())])
+    assert_same(*found, rtol=1e-3)

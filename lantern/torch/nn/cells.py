@@ -135,9 +135,17 @@ class _Cell(Module):
 
     def _step(self, x: Tensor, state: Any) -> tuple[Any, ...]:
         """The next states of a batch of examples."""
+        weight, recurrent, bias, more = self._weights()
+        x = rules.affine(x, weight, bias, None)
+        return STEPS[self.mode][0](x, state, recurrent, more)
+
+    def _weights(self) -> tuple[Any, ...]:
+        """Both weights and both biases."""
         own = self.__dict__["_parameters"]
-        x = rules.affine(x, own["weight_ih"], own["bias_ih"], None)
-        return STEPS[self.mode][0](x, state, own["weight_hh"], own["bias_hh"])
+        try:
+            return own["weight_ih"], own["weight_hh"], own["bias_ih"], own["bias_hh"]
+        except KeyError:  # computed from others: see ``nn.utils.parametrize``
+            return self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh
 
     def extra_repr(self) -> str:
         """The sizes, and what is not as usual."""
@@ -160,9 +168,7 @@ class LSTMCell(_Cell):
     mode = "LSTM"
 
     def _step(self, x: Tensor, state: Any) -> tuple[Any, ...]:
-        own = self.__dict__["_parameters"]
-        weights = own["weight_ih"], own["weight_hh"], own["bias_ih"], own["bias_hh"]
-        z = cell(x, *state, *weights)
+        z = cell(x, *state, *self._weights())
         return part(z, index=0), part(z, index=1)
 
 

@@ -241,12 +241,16 @@ class RNNBase(Module):
 
         The product with the inputs' weights is taken for all times at once.
         """
-        own, step = self._parameters, STEPS[self.mode][0]
+
+        def own(name: str) -> Any:  # which may be computed from others
+            return getattr(self, name + suffix)
+
+        step = STEPS[self.mode][0]
         if self.proj_size:
-            step = projected(step, own[f"weight_hr{suffix}"])
-        weights = own[f"weight_ih{suffix}"], own.get(f"bias_ih{suffix}")
-        x = rules.affine(x, *weights, None)
-        weight, bias = own[f"weight_hh{suffix}"], own.get(f"bias_hh{suffix}")
+            step = projected(step, own("weight_hr"))
+        bias, more = (own("bias_ih"), own("bias_hh")) if self.bias else (None, None)
+        x = rules.affine(x, own("weight_ih"), bias, None)
+        weight = own("weight_hh")
         starts = [sum(sizes[:t]) for t in range(len(sizes))]
         results: list[Any] = []
         if backwards:
@@ -259,7 +263,7 @@ class RNNBase(Module):
                         for s, f in zip(ended, first, strict=True)
                     ]
                 part = x[starts[t] : starts[t] + sizes[t]]
-                ended = list(step(part, ended, weight, bias))
+                ended = list(step(part, ended, weight, more))
                 results.append(ended[0])
             return cat(results[::-1]), ended
         done: list[Any] = []
@@ -267,7 +271,7 @@ class RNNBase(Module):
             if n < base(state[0]).shape[0]:
                 done.append([s[n:] for s in state])
                 state = [s[:n] for s in state]
-            state = list(step(x[starts[t] : starts[t] + n], state, weight, bias))
+            state = list(step(x[starts[t] : starts[t] + n], state, weight, more))
             results.append(state[0])
         if done:
             rows = [state, *done[::-1]]
