@@ -149,7 +149,7 @@ def _push(x: Any, heap: list[Any], leaves: dict[Any, Any]) -> None:
 
 # Rules that save their result, where PyTorch saves operands: if the result has been
 # written to, they are started again.
-_BY_OPERANDS = frozenset({"abs", "divide", "ieee_divide", "normalised"})
+_BY_OPERANDS = frozenset({"abs", "divide", "ieee_divide", "logsigmoid", "normalised"})
 
 
 def _resume_aligned(

@@ -207,21 +207,18 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Any:
 
 def unsqueeze(input: Tensor, dim: int) -> Any:
     """The tensor with a new axis of length 1."""
-    in_memory(input)
-    return as_view(_expand_dims(input, axis=axis_of(dim, base(input).ndim, 1)), input)
+    axis = axis_of(dim, len(in_memory(input).shape), 1)
+    return as_view(_expand_dims(input, axis), input)
 
 
 def squeeze(input: Tensor, dim: Any = None) -> Any:
     """The tensor without axes of length 1."""
     shape = in_memory(input).shape
-    chosen = (
-        range(len(shape)) if dim is None else (dim,) if isinstance(dim, int) else dim
-    )
-    chosen = tuple(
-        a for a in (axis_of(d, len(shape)) for d in chosen) if shape and shape[a] == 1
-    )
-    z = _squeeze(input, axis=chosen) if chosen else _reshape(input, shape)
-    return as_view(z, input)
+    if isinstance(dim, int):
+        dim = (dim,)
+    named = range(len(shape)) if dim is None else [axis_of(d, len(shape)) for d in dim]
+    chosen = tuple([a for a in named if shape and shape[a] == 1])
+    return as_view(_squeeze(input, chosen) if chosen else _reshape(input, shape), input)
 
 
 def expand(input: Tensor, *sizes: Any, size: Any = None) -> Any:

@@ -219,6 +219,12 @@ PROGRAMS = {
         (h * h).sum().backward()
         out = a.grad
     """,
+    "in place on the logarithm of a chance": """
+        h = torch.nn.functional.logsigmoid(a * b)
+        h.masked_fill_(h > -0.5, -1.0)
+        (h * h).sum().backward()
+        out = a.grad
+    """,
     "in place on what was not saved": """
         h = a * 2
         y = h + b

@@ -98,9 +98,10 @@ class Embedding(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """The rows at some positions."""
+        weight = self.__dict__["_parameters"].get("weight")
         return F.embedding(
             input,
-            self.weight,
+            self.weight if weight is None else weight,  # computed from others
             self.padding_idx,
             self.max_norm,
             self.norm_type,

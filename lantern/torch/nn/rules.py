@@ -14,6 +14,7 @@ from lantern.op import elementwise, op
 from lantern.tensor.collected import Product
 from lantern.tensor.indexing import Scatter
 from lantern.torch.nn.starting import fused
+from lantern.torch.operators import unary
 from lantern.value import Rule, Value, base
 
 __all__ = [
@@ -75,7 +76,7 @@ class Rows(Scatter):
         buffer[index] = rows  # of a row that is named twice, the last one
         last = np.empty(len(buffer), np.intp)
         last[index] = numbers
-        rest = np.flatnonzero(last.take(index) != numbers)
+        rest = (last.take(index) != numbers).nonzero()[0]
         if len(rest):
             width = rows[0].size
             cells = index.take(rest)[:, None] * width + np.arange(width)
@@ -234,10 +235,12 @@ def _logsigmoid(x: Any, /) -> Rule:
         x: (...); result: (...)
 
     Rule:
-        x_bar = z_bar * sigmoid(-x)
+        x_bar = z_bar * sigmoid(-x), which is z_bar * (1 - exp(z))
     """
-    z_bar = yield -namespace(x).softplus(-x)
-    yield z_bar * namespace(x).sigmoid(-x)
+    z = -namespace(x).softplus(-x)
+    del x
+    z_bar = yield z
+    yield -z_bar * namespace(z).expm1(z)
 
 
 @elementwise
@@ -256,5 +259,5 @@ def _gelu(x: Any, /) -> Rule:
     yield z_bar * (chance + x * (xp.exp(-0.5 * x * x) * (1 / math.sqrt(2 * math.pi))))
 
 
-affine, normalised = fused(_affine), fused(_normalised)
-rows, gelu, logsigmoid = fused(_rows), fused(_gelu), fused(_logsigmoid)
+affine, normalised, rows = fused(_affine), fused(_normalised), fused(_rows)
+gelu, logsigmoid = unary(_gelu), unary(_logsigmoid)

@@ -148,12 +148,12 @@ def embedding(
     """
     if scale_grad_by_freq:
         raise ArgumentError("embedding: scale_grad_by_freq is not supported.")
-    table = base(weight)
+    table, index = base(weight), base(input)
     if table.ndim != 2:
         raise EagerError("'weight' must be 2-D")
-    if type(base(input)) is not type(table):
+    if type(index) is not type(table):
         check_together(input, weight)
-    index = _positions(input, table.shape[0])
+    index = _positions(index, table.shape[0])
     if max_norm is not None:
         _shorten(table, index, max_norm, norm_type)
     keep = None
