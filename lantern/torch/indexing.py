@@ -17,7 +17,7 @@ from lantern.torch.shaping import _read
 from lantern.torch.showing import alone
 from lantern.torch.tensor import Tensor, fresh, numpy_face, torch_face
 from lantern.torch.wording import check_together, several_axes
-from lantern.value import base
+from lantern.value import UNTRACKED, base
 
 _BASIC = (int, slice, type(None), type(...))
 
@@ -42,8 +42,10 @@ def plain_index(index: Any) -> Any:
 
 
 def _plain_slice(part: slice) -> slice:
-    bounds = part.start, part.stop, part.step
-    if part.step is not None and part.step <= 0:
+    start, stop, step = bounds = part.start, part.stop, part.step
+    if start is stop is step is None:
+        return part
+    if step is not None and step <= 0:
         raise ShapeError("step must be greater than zero")
     if Tensor not in map(type, bounds):
         return part
@@ -108,7 +110,8 @@ def getitem(self: Tensor, index: Any) -> Any:
         elif type(index) is tuple and ... not in index:
             index = (*index, ...)
         try:
-            return as_view(_read(self, index=index), self)
+            z = fresh(array[index]) if self.prompt is UNTRACKED else _read(self, index)
+            return as_view(z, self)
         except (IndexError, ValueError) as error:
             raise _refused(index, array, error) from None
     try:
