@@ -229,7 +229,7 @@ class NumpyNamespace(ArrayNamespace):
         """The array, repeated along axes: a view, or a copy of few numbers."""
         if type(x) not in arrays or type(shape) is not tuple:
             return np.broadcast_to(x, shape)
-        if x.dtype in REAL and math.prod(shape) < 20_000:  # read faster, too
+        if x.dtype in REAL and math.prod(shape) < 5_000:  # read faster, too
             copy = np.empty(shape, x.dtype)
             copy[...] = x
             return copy
