@@ -44,6 +44,11 @@ arrays: set[type] = {np.ndarray, np.float32, np.float64}
 # Types of elements whose contributions need no conjugate and, as a rule, no cast.
 REAL = frozenset({np.dtype(np.float32), np.dtype(np.float64)})
 
+# What one derivative frees, the next one takes again. In between the C library of Linux
+# gives it back to the system, page by page, unless something larger has been freed
+# before: as this, which is never touched.
+np.empty(1 << 24, np.uint8)
+
 
 def _same(x: Any, copy: Any) -> bool:
     """Whether two arrays of one type have the same bytes; False for wide types."""

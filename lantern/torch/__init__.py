@@ -14,8 +14,6 @@ import math as _math
 import warnings as _warnings
 from typing import Any as _Any
 
-import numpy as _numpy
-
 from lantern.torch.dtypes import *  # isort: skip
 from lantern.torch import autograd as autograd
 from lantern.torch.creation import *
@@ -60,11 +58,6 @@ globals().update(
 
 # The logarithm of 0 is -inf; PyTorch says no more about it.
 _warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"lantern\.")
-
-# A step of training frees all that it kept, and the next one takes as much again. In
-# between, the C library of Linux gives it back to the system, page by page, unless
-# something larger has been freed before: as this, which is never touched.
-_numpy.empty(1 << 24, _numpy.uint8)
 
 pi, e, inf, nan, newaxis = _math.pi, _math.e, _math.inf, _math.nan, None
 strided, contiguous_format, preserve_format, channels_last = (

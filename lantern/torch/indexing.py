@@ -42,10 +42,8 @@ def plain_index(index: Any) -> Any:
 
 
 def _plain_slice(part: slice) -> slice:
-    start, stop, step = bounds = part.start, part.stop, part.step
-    if start is stop is step is None:
-        return part
-    if step is not None and step <= 0:
+    bounds = part.start, part.stop, part.step
+    if part.step is not None and part.step <= 0:
         raise ShapeError("step must be greater than zero")
     if Tensor not in map(type, bounds):
         return part
