@@ -35,7 +35,7 @@ def simple_step(bend: Any) -> Any:
 def memory_step(x: Tensor, state: Any, weight: Any, bias: Any) -> tuple[Any, ...]:
     """The step of a long short-term memory: what it shows, and what it keeps."""
     z = cell(x, *state, None, weight, None, bias)
-    return part(z, index=0), part(z, index=1)
+    return part(z, 0), part(z, 1)
 
 
 def gated_step(x: Tensor, state: Any, weight: Any, bias: Any) -> tuple[Any, ...]:
@@ -117,12 +117,11 @@ class _Cell(Module):
                 f"input has inconsistent input_size: got {shape[-1]}, expected "
                 f"{self.input_size}"
             )
+        lead = (*shape[:-1], self.hidden_size)
         if hx is None:
-            lead = (*shape[:-1], self.hidden_size)
             hx = (zeros(lead, dtype=input.dtype, device=input.device),) * count
         else:
             hx = (hx,) if count == 1 else hx
-            lead = (*shape[:-1], self.hidden_size)
             for h in hx:
                 if base(h).shape != lead:
                     raise _misfit(base(h).shape, lead)
@@ -169,7 +168,7 @@ class LSTMCell(_Cell):
 
     def _step(self, x: Tensor, state: Any) -> tuple[Any, ...]:
         z = cell(x, *state, *self._weights())
-        return part(z, index=0), part(z, index=1)
+        return part(z, 0), part(z, 1)
 
 
 class GRUCell(_Cell):
