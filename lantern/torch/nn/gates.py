@@ -12,7 +12,7 @@ import numpy as np
 from lantern.namespace import common_namespace, namespace
 from lantern.op import op
 from lantern.tensor.collected import Product
-from lantern.torch.nn.rules import added, plain, product, turned
+from lantern.torch.nn.rules import added, over_rows, plain, product, turned
 from lantern.torch.nn.starting import fused
 from lantern.value import Rule, base
 
@@ -51,7 +51,7 @@ def _cell(
     yield memory_bar
     yield None if weight is None else Product(gates_bar, x)
     yield Product(gates_bar, h)
-    bias_bar = gates_bar.sum(axis=0)
+    bias_bar = over_rows(gates_bar)
     yield bias_bar
     yield bias_bar
 

@@ -5,6 +5,7 @@ library, which is taken inside another derivative.
 """
 
 import math
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from lantern.namespace import namespace
 from lantern.op import elementwise, op
 from lantern.tensor.collected import Product
 from lantern.tensor.indexing import Scatter
+from lantern.tensor.namespace import REAL
 from lantern.torch.nn.starting import fused
 from lantern.torch.operators import unary
 from lantern.value import Rule, Value, base
@@ -119,6 +121,18 @@ def added(x: Any, y: Any) -> Any:
         return x + y
     x += y
     return x
+
+
+@lru_cache(32)
+def _ones(n: int, dtype: Any) -> Any:
+    return np.ones(n, dtype)
+
+
+def over_rows(x: Any) -> Any:
+    """The sum of the rows of a matrix: as a product, in less than half the time."""
+    if type(x) is not np.ndarray or x.dtype not in REAL:
+        return x.sum(axis=0)
+    return _ones(len(x), x.dtype).dot(x)
 
 
 @op
