@@ -8,16 +8,11 @@ import numpy as np
 from lantern.namespace import namespace
 from lantern.op import op
 from lantern.tensor import exponential
-from lantern.torch.nn.rules import plain
+from lantern.torch.nn.rules import ones, plain
 from lantern.torch.nn.starting import fused
 from lantern.value import Rule, base
 
 __all__ = ["entropy", "entropy_of_one", "greatest", "starts", "summed"]
-
-
-@lru_cache(32)
-def _ones(n: int, dtype: Any) -> Any:
-    return np.ones(n, dtype)
 
 
 @lru_cache(32)
@@ -44,7 +39,7 @@ def summed(x: Any) -> Any:
     """The sum of a row, or of each row: as a product, which takes a third of it."""
     if type(x) is not np.ndarray:
         return x.sum(axis=-1)
-    return x.dot(_ones(x.shape[-1], x.dtype))
+    return x.dot(ones(x.shape[-1], x.dtype))
 
 
 @op

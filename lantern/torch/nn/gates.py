@@ -12,7 +12,7 @@ import numpy as np
 from lantern.namespace import common_namespace, namespace
 from lantern.op import op
 from lantern.tensor.collected import Product
-from lantern.torch.nn.rules import added, over_rows, plain, product, turned
+from lantern.torch.nn.rules import added, over_rows, plain, product, times, turned
 from lantern.torch.nn.starting import fused
 from lantern.value import Rule, base
 
@@ -46,8 +46,8 @@ def _cell(
     z_bar = yield (z, z := None)[0]
     back = _step_back if alike and plain(z_bar) else _any_step_back
     gates_bar, memory_bar = back(z_bar, gates, memory, new, bent)
-    yield gates_bar if weight is None else lambda: gates_bar @ weight
-    yield lambda: gates_bar @ recurrent
+    yield gates_bar if weight is None else lambda: times(gates_bar, weight)
+    yield lambda: times(gates_bar, recurrent)
     yield memory_bar
     yield None if weight is None else Product(gates_bar, x)
     yield Product(gates_bar, h)
