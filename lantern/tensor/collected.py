@@ -111,14 +111,15 @@ class Product(Contribution):
 
     def wait_at(self, receiver: Any) -> bool:
         """Wait, if it may; the first one is computed instead."""
+        if type(receiver) is Accumulator and receiver.cotangent is None:
+            product = self.dense(receiver.shape)
+            receiver.accumulate(product)
+            receiver.owned = receiver.cotangent is product and type(product) in buffers
+            return True
         room = self._room(receiver)
         if not room:
             return False
         if type(receiver) is Accumulator:
-            if receiver.cotangent is None:
-                receiver.cotangent = self.dense(receiver.shape)
-                receiver.owned, receiver.mask = True, None
-                return True
             if isinstance(receiver.cotangent, Value):
                 return False
             Collector.begin(receiver)

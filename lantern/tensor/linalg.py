@@ -56,16 +56,16 @@ def matmul(x: Any, y: Any, /) -> Rule:
         Giles (2008), section 2.2.2.
     """
     z_bar = yield x @ y
-    if len(x.shape) == len(y.shape) == 1:
+    if x.ndim == y.ndim == 1:
         yield lambda: z_bar * y
         yield lambda: z_bar * x
-    elif len(y.shape) == 1:
+    elif y.ndim == 1:
         yield lambda: z_bar[..., None] * y
         yield lambda: (z_bar[..., None, :] @ x)[..., 0, :]
-    elif len(x.shape) == 1:
+    elif x.ndim == 1:
         yield lambda: (y @ z_bar[..., None])[..., 0]
         z_bar = z_bar[..., None, :]
-        yield Product(x[None], z_bar) if len(y.shape) == 2 else x[:, None] * z_bar
+        yield Product(x[None], z_bar) if y.ndim == 2 else x[:, None] * z_bar
     else:
         yield lambda: _product(z_bar, y.mT)
         yield Product(x, z_bar)
@@ -78,7 +78,7 @@ def _product(x: Any, y: Any) -> Any:
     """
     if x.shape[-1] == 1:
         return x * y
-    two = type(x) is type(y) in buffers and len(x.shape) == len(y.shape) == 2
+    two = type(x) is type(y) in buffers and x.ndim == y.ndim == 2
     return x.dot(y) if two else x @ y
 
 
