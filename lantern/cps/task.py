@@ -170,7 +170,12 @@ def _work() -> None:
         driver, task._driver, task._worker, task.over = task._driver, None, None, True
         del task, body
         idle = _idle()
-        if driver is None or len(idle) >= IDLE_LIMIT:
+        if driver is None:
+            return
+        if driver.parent is not None or len(idle) >= IDLE_LIMIT:
+            # Idle, its C stack would hold the greenlet of the driver's body; which would
+            # never be unwound, were it dropped in another thread.
+            here.parent = driver
             return
         here.gr_context = None
         idle.append(here)

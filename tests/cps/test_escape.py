@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from lantern.cps import Prompt, delimit, reset, shift
+from lantern.cps import Prompt, Task, delimit, reset, shift
 from lantern.errors import AlreadyResumedError, ResumptionError
 
 
@@ -293,6 +293,29 @@ def test_a_k_through_two_bodies_unwinds_both():
     reset(lambda: None)
     reset(lambda: None)
     assert log == ["inner", "outer"] * 2
+
+
+def test_a_body_dropped_in_another_thread_unwinds_where_a_task_has_ended():
+    log = []
+
+    def aborted():
+        return shift(lambda k: "aborted")
+
+    def body():
+        try:
+            shift(store)
+        finally:
+            log.append("finally")
+
+    assert reset(lambda: Task(aborted).go_on()) == "aborted"
+    for _ in range(2):  # in both of the workers that are idle now
+        reset(body)
+        thread = threading.Thread(target=ks.clear)
+        thread.start()
+        thread.join()
+        reset(lambda: None)
+        reset(lambda: None)
+    assert log == ["finally"] * 2
 
 
 def test_an_exception_in_finally_of_a_dropped_body_is_reported(monkeypatch):
