@@ -173,8 +173,8 @@ def _work() -> None:
         if driver is None:
             return
         if driver.parent is not None or len(idle) >= IDLE_LIMIT:
-            # Idle, its C stack would hold the greenlet of the driver's body; which would
-            # never be unwound, were it dropped in another thread.
+            # Idle, its C stack would hold the greenlet of the driver's body, which
+            # could then not be unwound, were it dropped in another thread.
             here.parent = driver
             return
         here.gr_context = None
