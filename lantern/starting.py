@@ -219,12 +219,10 @@ def _unary(rule: RuleFunction, elementwise: int) -> Function:
         if statics:
             statics = {name: kept(prompt, a) for name, a in statics.items()}
         begin = prompt.begin
-        if begin is not None:
-            started = begin(rule, (x.primal, *args), statics)
-        elif statics:
+        if begin is None:
             started = rule(x.primal, *args, **statics)
         else:
-            started = rule(x.primal, *args)
+            started = begin(rule, (x.primal, *args), statics)
         try:
             z = next(started)
         except StopIteration:

@@ -47,6 +47,34 @@ def backend(request):
     return BACKENDS[request.config.getoption("--backend")]()
 
 
+@pytest.fixture
+def threads_switch_often():
+    """Have threads take turns after each microsecond, so that they meet everywhere."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+@pytest.fixture
+def meets(own_rules):
+    """An operation: both halves wait for their counterparts in another thread."""
+    import threading
+
+    from lantern.op import op
+
+    barrier = threading.Barrier(2, timeout=20)
+
+    @op
+    def meets(x, /):
+        barrier.wait()
+        z_bar = yield x * x
+        barrier.wait()
+        yield z_bar * 2 * x
+
+    return meets
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _only_what_tests_make_is_collected():
     """Set all modules aside, so that a full collection takes no time in each test."""

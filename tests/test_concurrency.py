@@ -9,7 +9,6 @@ import gc
 import itertools
 import queue
 import signal
-import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -21,17 +20,9 @@ import lantern
 from lantern import grad, jvp, vjp
 from lantern.errors import NoDelimiterError
 
-pytestmark = pytest.mark.usefixtures("probe")
+pytestmark = pytest.mark.usefixtures("probe", "threads_switch_often")
 THREADS = 16
 _MATRIX = np.random.default_rng(0).normal(size=(4, 4))
-
-
-@pytest.fixture(autouse=True)
-def _threads_switch_often():
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    yield
-    sys.setswitchinterval(before)
 
 
 def chain(n):

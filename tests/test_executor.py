@@ -8,7 +8,6 @@ import decimal
 import gc
 import itertools
 import queue
-import sys
 import threading
 import time
 from concurrent.futures import CancelledError, Future
@@ -23,18 +22,10 @@ from lantern import ThreadPoolExecutor, grad, jvp, value_and_grad, vjp
 from lantern.errors import ArgumentError, EscapedError
 from lantern.op import op
 
-pytestmark = pytest.mark.usefixtures("probe", "own_rules")
+pytestmark = pytest.mark.usefixtures("probe", "own_rules", "threads_switch_often")
 RNG = np.random.default_rng(0)
 WEIGHTS, BATCHES = RNG.normal(size=(5, 5)), RNG.normal(size=(7, 3, 5))
 TIMES = 20
-
-
-@pytest.fixture(autouse=True)
-def _threads_switch_often():
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    yield
-    sys.setswitchinterval(before)
 
 
 class Sequential:
@@ -342,16 +333,8 @@ def test_it_is_the_standard_executor():
 
 
 @pytest.mark.parametrize("kind", ["tasks", "tasks in tasks", "checkpoint"])
-def test_both_passes_run_in_several_threads(kind):
+def test_both_passes_run_in_several_threads(kind, meets):
     """Both halves of an operation meet their counterparts of another task."""
-    barrier = threading.Barrier(2, timeout=20)
-
-    @op
-    def meets(x, /):
-        barrier.wait()
-        z_bar = yield x * x
-        barrier.wait()
-        yield z_bar * 2 * x
 
     def task(x):
         if kind != "tasks in tasks":
@@ -544,6 +527,7 @@ def test_cancelled_and_refused_tasks():
         grad(lambda x: pool.submit(lambda: x), driver="switching")(2.0)
 
 
+# The standard pool lets the initializer's exception end its thread.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_a_pool_that_breaks():
     def f(x):

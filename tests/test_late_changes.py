@@ -531,6 +531,7 @@ def test_a_workspace_that_the_next_use_writes_to(n):
 
     x = np.ones(n)
     square = custom_rule(rule)
+    # B023: each lambda is called in its own turn of the loop.
     for f in (by_vjp(fwd, lambda _, g: (2.0 * g * workspace,)), square):
         with pytest.raises(MutationError, match="workspace was changed"):
             grad(lambda x: lantern.sum(f(f(x) + 1.0)))(x)  # noqa: B023

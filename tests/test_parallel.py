@@ -4,7 +4,6 @@ import contextvars
 import gc
 import itertools
 import signal
-import sys
 import threading
 import time
 from functools import partial
@@ -17,17 +16,9 @@ from lantern import grad, jvp, parallel_map, value_and_grad, vjp
 from lantern.errors import ArgumentError
 from lantern.op import op
 
-pytestmark = pytest.mark.usefixtures("probe", "own_rules")
+pytestmark = pytest.mark.usefixtures("probe", "own_rules", "threads_switch_often")
 RNG = np.random.default_rng(0)
 WEIGHTS, BATCHES = RNG.normal(size=(5, 5)), RNG.normal(size=(7, 3, 5))
-
-
-@pytest.fixture(autouse=True)
-def _threads_switch_often():
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    yield
-    sys.setswitchinterval(before)
 
 
 def part(w, x, i=0):
@@ -156,16 +147,8 @@ def test_derivatives_inside_the_parts():
         assert D(f(partial(parallel_map, workers=3)))(1.5) == D(f(sequential))(1.5)
 
 
-def test_both_passes_run_in_several_threads():
+def test_both_passes_run_in_several_threads(meets):
     """Both halves of an operation meet their counterparts of another part."""
-    barrier = threading.Barrier(2, timeout=20)
-
-    @op
-    def meets(x, /):
-        barrier.wait()
-        z_bar = yield x * x
-        barrier.wait()
-        yield z_bar * 2 * x
 
     def f(x):
         return sum(parallel_map(lambda n: meets(x * n), (1.0, 2.0), workers=2))

@@ -17,7 +17,6 @@ def host():
     return np.ones((2, 3))
 
 
-@pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
 # NumPy warns that CuPy's __array__ takes no copy=.
 @pytest.mark.filterwarnings("ignore:__array__ implementation")
 def test_it_is_no_array_of_numpy_and_never_becomes_one(backend, x):
@@ -56,6 +55,7 @@ def test_operators_do_not_mix_either(x, host):
         x[0] = host[0]
 
 
+# As above.
 @pytest.mark.filterwarnings("ignore:__array__ implementation")
 def test_functions_take_no_arrays_of_numpy(backend, x, host):
     xp = backend.xp

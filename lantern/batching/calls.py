@@ -221,12 +221,9 @@ class Call:
 
     def finish(self) -> Sequence[Any]:
         """Be over; who has waited for that."""
-        first, others = self.follower, self.others
-        self.over = True
+        followers, self.over = self.followers(), True
         self.follower = self.others = self.rows = self.leaves = None
-        if others is None:
-            return () if first is None else (first,)
-        return (first, *others)
+        return followers
 
     def wait(self) -> None:
         """Let whoever looks at a row wait until it is computed."""

@@ -177,10 +177,7 @@ class Scheduler:
             if before.over:
                 before.wait()  # it has failed
                 continue
-            if before.follower is None:
-                before.follower = call
-            else:
-                before.add(call)
+            before.add(call)
             call.missing += 1
             if before.depth >= call.depth:
                 call.depth = before.depth + 1

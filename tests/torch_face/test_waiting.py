@@ -248,11 +248,11 @@ class TestProducts:
         random = np.random.default_rng(0)
         x, z_bar = (random.standard_normal((rows, n)).astype(kind) for n in (5, 7))
         total = random.standard_normal((5, 7)).astype(kind)
-        wanted = total + x.T @ z_bar
+        wanted, eps = total + x.T @ z_bar, np.finfo(kind).eps
         turned, strided = total.T.copy().T, np.repeat(total, 2, axis=1)[:, ::2]
         for sum_ in (total, turned, strided):
             Product(x, z_bar).add_to(sum_)
-            np.testing.assert_allclose(sum_, wanted, rtol=1e-2, atol=1e-3)
+            np.testing.assert_allclose(sum_, wanted, rtol=8 * eps, atol=8 * eps)
         Product(x, z_bar[:, ::-1]).add_to(total)
         np.testing.assert_allclose(total, wanted + x.T @ z_bar[:, ::-1], 1e-2, 1e-2)
 
