@@ -36,9 +36,10 @@ class Contribution:
         """Whether it costs little to add it to a ``Buffer``, which may be tracked."""
         return False
 
-    def add_to(self, buffer: Any) -> None:
-        """Add the contribution to an array that the operand owns."""
-        buffer += self.dense(buffer.shape)
+    def add_to(self, buffer: Any, factor: float = 1.0) -> None:
+        """Add the contribution, times a number, to an array that the operand owns."""
+        dense = self.dense(buffer.shape)
+        buffer += dense if factor == 1 else dense * factor
 
     def each(self, function: Callable[[Any], Any]) -> Any:
         """The contribution, with a function applied to each of its factors."""

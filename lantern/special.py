@@ -213,4 +213,7 @@ def relu(x: Any, /) -> Rule:
     z = namespace(x).relu(x)
     del x
     z_bar = yield z
-    yield z_bar * (z > 0)
+    passes = z > 0
+    if type(passes) is not bool:  # NumPy takes longer to multiply by truths
+        passes = passes.astype(z.dtype)
+    yield z_bar * passes

@@ -235,7 +235,10 @@ def _unary(rule: RuleFunction, elementwise: int) -> Function:
 
 
 def _unary_elementwise(rule: RuleFunction) -> Function:
-    """As ``_unary``, for an elementwise rule without statics, in fewer steps."""
+    """As ``_unary``, for an elementwise rule without statics, in fewer steps.
+
+    It is the library's own: a user's may give a result of another shape or type.
+    """
 
     def function(x: Any, /) -> Any:
         if isinstance(x, Value):
@@ -276,7 +279,8 @@ def registered(rule: RuleFunction, kind: str, is_sum: bool = False) -> Function:
             f"{rule.__name__}: a rule is a generator function. Yield the value to the "
             f"rest of the program, then one contribution for each operand."
         )
-    if not rule.__module__.startswith("lantern."):
+    own = rule.__module__.startswith("lantern.")
+    if not own:
         _refuse_arrays(rule)
     variadic = bool(code.co_flags & CO_VARARGS)
     arity = -1 if variadic else code.co_posonlyargcount
@@ -297,7 +301,7 @@ def registered(rule: RuleFunction, kind: str, is_sum: bool = False) -> Function:
         function = _general(rule, arity)
     if arity == 1 and kind != "constant":
         statics = code.co_argcount + code.co_kwonlyargcount - 1
-        alone = not (statics or code.co_flags & CO_VARKEYWORDS or code in _lazy)
+        alone = own and not (statics or code.co_flags & CO_VARKEYWORDS or code in _lazy)
         if kind != "elementwise":
             function = _unary(rule, 0)
         else:

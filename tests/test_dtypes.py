@@ -5,6 +5,7 @@ import pytest
 
 import lantern as L  # noqa: N812  # short, in a table of functions
 from lantern import grad, jvp, vjp
+from lantern.op import elementwise, registry
 
 REAL = ("float16", "float32", "float64")
 COMPLEX = ("complex64", "complex128")
@@ -164,3 +165,43 @@ class TestBfloat16:
         gradient = grad(lambda w: L.sum(L.astype(w, x.dtype) * 3))(w)
         assert gradient.dtype == np.float32
         np.testing.assert_array_equal(gradient, np.full((3, 3), 3.0))
+
+
+def takes_one(op):
+    code = op.rule.__code__
+    return code.co_argcount + code.co_kwonlyargcount == 1
+
+
+SHORT = [
+    op
+    for op in registry.values()
+    if op.kind == "elementwise" and op.arity == 1 and takes_one(op)
+    if op.rule.__module__.startswith("lantern.")
+]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("op", SHORT, ids=lambda op: op.name)
+def test_elementwise_rules_keep_shape_and_type(op, dtype):
+    """The short way of a tracked array does not look at what such a rule yields."""
+    for shape in ((3,), (2, 1), (0,)):
+        with np.errstate(all="ignore"):
+            z = op.function(np.full(shape, 0.5, dtype))
+        assert (z.shape, z.dtype) == (shape, dtype)
+
+
+def test_an_elementwise_rule_of_a_user_may_change_the_type():
+    @elementwise
+    def halved(x, /):
+        z_bar = yield (x / 2).astype(np.float32)
+        yield z_bar / 2
+
+    def seen(x):
+        z = halved(x)
+        assert z.dtype == np.float32
+        return L.sum(halved(x) * z * z)
+
+    x = np.array([2.0, 4.0])
+    gradient = grad(seen)(x)
+    assert gradient.dtype == np.float64
+    np.testing.assert_allclose(gradient, 3 * x * x / 8)

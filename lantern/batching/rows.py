@@ -248,12 +248,12 @@ class RowsRead(Scatter):
     def __init__(self, index: Any, distinct: bool, z_bar: Any) -> None:
         self.index, self.distinct, self.z_bar = index, distinct, z_bar
 
-    def add_to(self, buffer: Any) -> None:
-        """Add the cotangent in place."""
+    def add_to(self, buffer: Any, factor: float = 1.0) -> None:
+        """Add the cotangent in place, times a number."""
         if self.distinct:
-            buffer[self.index] += self.z_bar
+            buffer[self.index] += self.z_bar if factor == 1 else self.z_bar * factor
         else:
-            super().add_to(buffer)
+            super().add_to(buffer, factor)
 
 
 class StoreReceiver(Accumulator):

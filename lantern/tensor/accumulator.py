@@ -39,9 +39,9 @@ class Accumulator(Receiver):
     Attributes:
         shape: of the array.
         dtype: of the array.
-        form: the shape once more, as one object for arrays that are known to have the
-            same; None if the type is not real, where contributions are special, or if
-            the array is large, for which the short ways do not matter.
+        form: shape and type, as one object for arrays of one derivative that are known
+            to have the same; None if the type is not real, where contributions are
+            special, or if the array is large, for which the short ways do not matter.
         aligned: how many contributions the rule has, if they are arrays of the
             receivers' own shape and type, because it works elementwise and nothing was
             broadcast; 0 for any other rule.
@@ -56,7 +56,7 @@ class Accumulator(Receiver):
         """Itself, as what an array without a rule receives; nothing yet."""
         self.shape, self.dtype, self.aligned = shape, dtype, 0
         short = dtype in REAL and size < LARGE and type(self) is Accumulator
-        self.form = shape if short else None
+        self.form = (shape, dtype) if short else None
         self.rule = self.left = self.right = self.cotangent = self.mask = None
         self.owned = False
         return self
@@ -158,21 +158,21 @@ class Accumulator(Receiver):
 
     def resume(self, answer: Any) -> Any:
         """As ``Receiver.resume``, with a short way where nothing has to be fitted."""
-        z_bar = self.cotangent
+        z_bar, aligned = self.cotangent, self.aligned
         if z_bar is None or self.mask is not None:
             return super().resume(answer)
-        rule, x, y = self.rule, self.left, self.right
-        if not self.aligned and self.dtype.kind == "c":
+        if not aligned and self.dtype.kind == "c":
             return super().resume(answer)
+        rule, x, y = self.rule, self.left, self.right
         self.cotangent = self.rule = self.left = self.right = None
         try:
-            if self.aligned:
+            if aligned:
                 x_bar = rule.send(z_bar)
                 if x is not None:
                     total = x.cotangent
                     if total is None:
                         x.cotangent, x.owned, x.mask = x_bar, False, None
-                    elif x.owned and x.mask is None and type(x_bar) in buffers:
+                    elif x.owned and x.mask is None and type(x_bar) is type(total):
                         total += x_bar
                     else:
                         x.add(x_bar)
@@ -181,13 +181,14 @@ class Accumulator(Receiver):
                     total = y.cotangent
                     if total is None:
                         y.cotangent, y.owned, y.mask = y_bar, False, None
-                    elif y.owned and y.mask is None and type(y_bar) in buffers:
+                    elif y.owned and y.mask is None and type(y_bar) is type(total):
                         total += y_bar
                     else:
                         y.add(y_bar)
-                if y is not None or self.aligned == 1:
-                    for _ in rule:  # to its end: to close it takes longer
-                        break
+                elif aligned == 2:
+                    return answer
+                for _ in rule:  # to its end: to close it takes longer
+                    break
             elif y is None and type(x) is not tuple:
                 x_bar = rule.send(z_bar)
                 if x_bar is not None:

@@ -111,15 +111,17 @@ class Product(Contribution):
 
     def wait_at(self, receiver: Any) -> bool:
         """Wait, if it may; the first one is computed instead."""
-        if type(receiver) is Accumulator and receiver.cotangent is None:
-            product = self.dense(receiver.shape)
+        kind, shape = type(receiver), receiver.shape
+        little = kind is not Collector and math.prod(shape) < LARGE >> 3  # never stays
+        if (kind is Accumulator or little) and receiver.cotangent is None:
+            product = self.dense(shape)
             receiver.accumulate(product)
             receiver.owned = receiver.cotangent is product and type(product) in buffers
             return True
         room = self._room(receiver)
         if not room:
             return False
-        if type(receiver) is Accumulator:
+        if kind is Accumulator:
             if isinstance(receiver.cotangent, Value):
                 return False
             Collector.begin(receiver)
@@ -192,10 +194,10 @@ class Waiting:
         """
         if self.total is not None:
             return None
-        first = self.contributions[0]
+        first, *others = self.contributions
         kind: Any = type(first)
-        if not first.stays(self.size, self.room) or any(
-            type(x) is not kind for x in self.contributions
+        if not first.stays(self.size, self.room) or (
+            others and any(type(x) is not kind for x in others)
         ):
             return None
         return kind.joined(self.contributions, self.shape)

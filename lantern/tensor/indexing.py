@@ -47,14 +47,16 @@ class Scatter(Contribution):
         """Whether the index is a position or a slice along each axis."""
         return all(type(part) in (int, slice) for part in _parts(self.index))
 
-    def add_to(self, buffer: Any) -> None:
-        """Add the cotangent in place, once for each time that it was read.
+    def add_to(self, buffer: Any, factor: float = 1.0) -> None:
+        """Add the cotangent in place, times a number, for each time that it was read.
 
         An index without repeats is added to with ``+=``. Otherwise NumPy's ``add.at``
         is ten times faster on flat arrays than on any others. To look for repeats on a
         device would copy to the host.
         """
         index, z_bar, shape = self.index, self.z_bar, buffer.shape
+        if factor != 1:
+            z_bar = z_bar * factor
         if not may_repeat(index):
             buffer[index] += z_bar
             return

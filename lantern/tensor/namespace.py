@@ -58,6 +58,9 @@ def _same(x: Any, copy: Any) -> bool:
     return bits is not None and bool((x.view(bits) == copy.view(bits)).all())
 
 
+# NumPy takes an array without axes as it is, and looks at a Python number for longer
+# than it computes with either.
+_ZEROS = {dtype: np.zeros((), dtype) for dtype in REAL}
 _SIGNED = {np.dtype(np.float32): np.int32, np.dtype(np.float64): np.int64}
 _BITS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 register_mutable(np.ndarray, np.ndarray.__copy__, _same)  # as it lies in memory
@@ -216,6 +219,10 @@ class NumpyNamespace(ArrayNamespace):
     def max(self, x: Any, axis: Any = None, **options: Any) -> Any:
         """The largest elements over axes."""
         return np.maximum.reduce(x, axis, **options)
+
+    def relu(self, x: Any) -> Any:
+        """``max(x, 0)``."""
+        return np.maximum(x, _ZEROS.get(x.dtype, 0))
 
     def mean(self, x: Any, axis: Any = None, keepdims: bool = False) -> Any:
         """The mean over axes."""

@@ -2,8 +2,8 @@
 
 For a small array to start a rule (``start``) and to let it wait (``emerge``) takes
 longer than the arithmetic. So nothing is called here that can be written down, and what
-follows from the operands is not asked of the result: an elementwise operator makes of
-two real arrays of one shape and type another of that shape and type.
+follows from the operands is not asked of the result: an elementwise rule of the library
+makes of real arrays of one form (``Accumulator``) another of that form.
 """
 
 from typing import Any
@@ -29,8 +29,36 @@ _CONSTANTS = frozenset({float, int})
 def _operator(function: Function) -> tuple[Function, Function]:
     """The methods ``x op y`` and ``y op x``: as ``start``, with no step too many."""
     rule: Any = function.rule  # type: ignore[attr-defined]  # given by lantern.op
-    how = rule, 0 if function is linalg.matmul else 2, keeps(rule)
-    return _straight(function, *how), _reflected(function, *how)
+    elementwise = 0 if function is linalg.matmul else 2
+    how = rule, elementwise, keeps(rule)
+    straight, reflected = _straight(function, *how), _reflected(function, *how)
+    return _of_one_form(rule, straight) if elementwise else straight, reflected
+
+
+def _of_one_form(rule: Any, straight: Function) -> Function:
+    """``x op y`` of two arrays of one form; of any others as ``straight``."""
+
+    def operate(x: Any, y: Any) -> Any:
+        if type(x) is Tensor and type(y) is Tensor:
+            left, right, prompt = x.receiver, y.receiver, x.prompt
+            form = left.form
+            if form is right.form and form is not None and prompt.begin is None:
+                started = rule(x.primal, y.primal)
+                for primal in started:  # noqa: B007  # as next(started), in no call
+                    break
+                receiver = Accumulator()
+                receiver.form, receiver.aligned = form, 2
+                receiver.shape, receiver.dtype = left.shape, left.dtype
+                receiver.rule, receiver.left, receiver.right = started, left, right
+                receiver.cotangent, receiver.mask, receiver.owned = None, None, False
+                suspend = prompt.suspend
+                suspend(receiver)
+                z = _new(Tensor)
+                z.primal, z.prompt, z.receiver = primal, prompt, receiver
+                return z
+        return straight(x, y)
+
+    return operate
 
 
 def _straight(
@@ -56,40 +84,16 @@ def _straight(
                 return function(x, y) if x.takes(y) else NotImplemented
             if keeping:
                 b = kept(prompt, y)
+        begin = prompt.begin
+        started = rule(a, b) if begin is None else begin(rule, (a, b), {})
         try:
-            if prompt.begin is None:
-                started = rule(a, b)
-                for primal in started:  # noqa: B007  # as next(started), in no call
-                    break
-            else:
-                started = prompt.begin(rule, (a, b), {})
-                primal = next(started)
+            primal = next(started)
         except TypeError:
             namespace(base(a), base(b))  # refuses arrays of two libraries by name
             raise
-        if type(x) is not Tensor:
-            return x.emerge(primal, prompt, started, left, right, elementwise)
-        if (
-            right is None
-            or left is None
-            or left.form is not right.form
-            or left.form is None
-            or left.dtype is not right.dtype
-            or not elementwise
-        ):
-            if left is not None and left.form is None and prompt.level:
-                prompt.latest = a  # see Level
-            return emerged(Tensor, primal, prompt, started, left, right, elementwise)
-        receiver = Accumulator()
-        receiver.form = receiver.shape = left.form
-        receiver.dtype, receiver.aligned = left.dtype, 2
-        receiver.rule, receiver.left, receiver.right = started, left, right
-        receiver.cotangent, receiver.mask, receiver.owned = None, None, False
-        suspend = prompt.suspend
-        suspend(receiver)
-        z = _new(Tensor)
-        z.primal, z.prompt, z.receiver = primal, prompt, receiver
-        return z
+        if type(x) is Tensor and left is not None and not left.form and prompt.level:
+            prompt.latest = a  # see Level
+        return x.emerge(primal, prompt, started, left, right, elementwise)
 
     return operate
 
@@ -126,17 +130,12 @@ def _through(x: Any, rule: Any) -> Any:
     started = rule(plain)
     for primal in started:  # noqa: B007
         break
-    else:
-        return Value.through(x, rule)  # says what is wrong
-    if (
-        type(primal) is not type(plain)
-        or primal.shape != left.form
-        or primal.dtype is not left.dtype
-    ):
+    form = left.form
+    if form is None:
         return emerged(Tensor, primal, prompt, started, left, None, 1)
     receiver = Accumulator()
-    receiver.form = receiver.shape = left.form
-    receiver.dtype, receiver.aligned = left.dtype, 1
+    receiver.form, receiver.aligned = form, 1
+    receiver.shape, receiver.dtype = left.shape, left.dtype
     receiver.rule, receiver.left, receiver.right = started, left, None
     receiver.cotangent, receiver.mask, receiver.owned = None, None, False
     suspend = prompt.suspend

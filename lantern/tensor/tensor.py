@@ -63,15 +63,11 @@ def emerged(
         shape = primal.shape
     dtype, form, aligned = primal.dtype, None, 0
     if dtype in REAL and primal.size < LARGE:
-        form = shape
+        form = shape, dtype
         if elementwise and type(left) is not tuple:
             x = right if left is None else left
             y = x if right is None else right
-            if (
-                x.form == shape
-                and x.dtype is dtype
-                and (x is y or (y.form == shape and y.dtype is dtype))
-            ):
+            if x.form == form and (x is y or y.form == form):
                 form, aligned = x.form, elementwise
     receiver = Accumulator()
     receiver.shape, receiver.dtype, receiver.form = shape, dtype, form

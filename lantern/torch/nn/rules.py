@@ -68,9 +68,9 @@ class Rows(Scatter):
 
     def add_to(self, buffer: Any, factor: float = 1.0) -> None:
         """As ``Scatter.add_to``, in fewer steps; times a number."""
-        z_bar = self.z_bar if factor == 1 else self.z_bar * factor
         if not (type(buffer) is np.ndarray and buffer.flags.c_contiguous):
-            return Scatter(self.index, z_bar).add_to(buffer)
+            return super().add_to(buffer, factor)
+        z_bar = self.z_bar if factor == 1 else self.z_bar * factor
         index, numbers = self.index.reshape(-1), np.arange(self.index.size)
         z_bar = z_bar.reshape(-1, *buffer.shape[1:])
         rows = buffer.take(index, axis=0)
@@ -119,7 +119,11 @@ def added(x: Any, y: Any) -> Any:
         return x
     if isinstance(x, Value) or isinstance(y, Value):
         return x + y
-    x += y
+    if y.ndim == 1 and x.ndim == 2 and x.shape[0] == 1:
+        row = x[0]
+        row += y  # which takes half as long as to broadcast it
+    else:
+        x += y
     return x
 
 

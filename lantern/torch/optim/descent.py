@@ -7,6 +7,7 @@ import numpy as np
 from lantern.contribution import Contribution
 from lantern.errors import OptionError
 from lantern.saving import copied
+from lantern.tensor.namespace import buffers
 from lantern.torch.creation import tensor
 from lantern.torch.dtypes import CPU
 from lantern.torch.operators import in_memory
@@ -89,18 +90,19 @@ class SGD(Optimizer):
         )  # fmt: skip
 
     def _group(self, group: dict[str, Any]) -> None:
-        lr, momentum, _, decay, _ = self._options(group)
-        if momentum or decay:
+        if group["momentum"] or group["weight_decay"]:
             super()._group(group)
             return
-        step = lr if group["maximize"] else -lr
+        step = float(group["lr"])
+        if not group["maximize"]:
+            step = -step
         for _, x, grad in with_gradients(group):
-            waits = isinstance(grad, Contribution)
-            if waits:
+            if type(grad) not in buffers and isinstance(grad, Contribution):
                 grad.add_to(x, step)
+            elif x.size > 4096:
+                x += np.multiply(grad, step, out=self.scratch(x))
             else:
-                out = self.scratch(x) if x.size > 1024 else None
-                x += np.multiply(grad, step, out=out)
+                x += grad * step
             written(x)
 
     def _move(self, p: Tensor, x: Any, g: Any, state: Any, options: Any) -> None:

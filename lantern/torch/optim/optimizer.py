@@ -10,6 +10,7 @@ import numpy as np
 
 from lantern.contribution import Contribution
 from lantern.errors import ArgumentError, OptionError
+from lantern.tensor.namespace import buffers
 from lantern.torch.creation import tensor, zeros_like
 from lantern.torch.dtypes import CPU
 from lantern.torch.eager import Recorder
@@ -38,19 +39,16 @@ def tracked(function: Callable[[], Any]) -> Any:
 
 
 def with_gradients(group: dict[str, Any]) -> list[tuple[Tensor, Any, Any]]:
-    """The parameters of a group that have a gradient, with their arrays and its own.
-
-    A gradient that nobody has looked at comes in the form in which it waits.
-    """
+    """The parameters with a gradient, their arrays, and it, in the form that it has."""
     found = []
     for p in group["params"]:
         grad = getattr(p.receiver, "grad", None)
         if grad is None and (grad := p.grad) is None:
             continue
         array = p.primal
-        if isinstance(array, np.generic):
+        if type(array) not in buffers:
             array = in_memory(p)
-        if isinstance(grad, Tensor):
+        if type(grad) not in buffers and isinstance(grad, Tensor):
             grad = grad.primal
         found.append((p, array, grad))
     return found

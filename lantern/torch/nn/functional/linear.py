@@ -54,36 +54,34 @@ def linear(input: Tensor, weight: Tensor, bias: Any = None) -> Tensor:
     x, w = input.primal, weight.primal
     if x.dtype is not w.dtype:
         same_types(input, weight)
-    if w.ndim == 1:
+    lengths, sizes = x.shape, w.shape
+    if len(sizes) == 1:
         z = input @ weight
         return z if bias is None else z + bias
-    if not x.ndim or x.shape[-1] != w.shape[-1]:
-        rows = x.size // x.shape[-1] if x.ndim and x.shape[-1] else 1
+    if not lengths or lengths[-1] != sizes[-1]:
+        rows = x.size // lengths[-1] if lengths and lengths[-1] else 1
         raise EagerError(
             f"mat1 and mat2 shapes cannot be multiplied ({rows}x"
-            f"{x.shape[-1] if x.ndim else 1} and {w.shape[1]}x{w.shape[0]})"
+            f"{lengths[-1] if lengths else 1} and {sizes[1]}x{sizes[0]})"
         )
+    prompt = input.prompt
     if (
-        weight.prompt is AMBIENT
-        and input.prompt in _EAGER
-        and bias is not None
-        and bias.prompt is AMBIENT
-        and is_enabled()
+        bias is None
+        or prompt not in _EAGER
+        or weight.prompt is not AMBIENT
+        or bias.prompt is not AMBIENT
+        or not is_enabled()
     ):
-        return _affine(input, weight, bias)
-    return rules.affine(input, weight, bias)
-
-
-def _affine(input: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    """As ``rules.affine`` of a layer's own weight and bias, in fewer steps."""
-    arrays = [input.primal, weight.primal, bias.primal]
+        return rules.affine(input, weight, bias)
+    # Of a layer's own weight and bias in fewer steps.
+    arrays = [x, w, bias.primal]
     started = _rule(*arrays)
     try:
         z = next(started)
     except TypeError:
         return rules.affine(input, weight, bias)  # says what is wrong
-    x = input.receiver if input.prompt is AMBIENT else None
-    receivers = x, weight.receiver, bias.receiver
+    left = input.receiver if prompt is AMBIENT else None
+    receivers = left, weight.receiver, bias.receiver
     recorder = Recorder(z.shape, z.dtype, started, receivers, None, 0, _rule, arrays)
     return make(z, AMBIENT, recorder)
 
