@@ -72,14 +72,14 @@ def matmul(x: Any, y: Any, /) -> Rule:
 
 
 def _product(x: Any, y: Any) -> Any:
-    """``x @ y``; NumPy does it in a quarter of the time where nothing is summed over.
+    """``x @ y``, in the way that takes NumPy least.
 
-    And in half of the time, or less, for two small matrices.
+    Of two matrices ``dot`` takes half of the time, of small ones less; of many, where
+    nothing is summed over, a product of elements takes a quarter.
     """
-    if x.shape[-1] == 1:
-        return x * y
-    two = type(x) is type(y) in buffers and x.ndim == y.ndim == 2
-    return x.dot(y) if two else x @ y
+    if type(x) is type(y) in buffers and x.ndim == y.ndim == 2:
+        return x.dot(y)
+    return x * y if x.shape[-1] == 1 else x @ y
 
 
 def matvec(x1: Any, x2: Any, /) -> Any:
