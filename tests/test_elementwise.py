@@ -179,6 +179,7 @@ CONSTANT = [
 ]  # fmt: skip
 
 
+@pytest.mark.filterwarnings("ignore:numpy.fix:DeprecationWarning")  # since NumPy 2.5
 @pytest.mark.parametrize(("name", "args"), CONSTANT, ids=str)
 def test_functions_with_derivative_zero_give_plain_values(name, args):
     def f(x):

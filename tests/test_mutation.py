@@ -12,7 +12,12 @@ import pytest
 import lantern
 from lantern import Buffer, DetachError, LanternError, MutationError, grad, jvp
 
-pytestmark = pytest.mark.usefixtures("probe")
+# Some of these ways to write are deprecated since NumPy 2.5.
+pytestmark = [
+    pytest.mark.usefixtures("probe"),
+    pytest.mark.filterwarnings("ignore:Setting the (dtype|shape):DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore:numpy.fix:DeprecationWarning"),
+]
 X = np.array([[0.7, -1.3], [0.4, 1.9]])
 TWO = np.array([[0], [1]])
 MESSAGE = re.compile(r"^[\w.\[\] =]+\(?\)?: .+[.] .+[.]$", re.DOTALL)

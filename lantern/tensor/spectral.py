@@ -53,8 +53,8 @@ class EigResult(NamedTuple):
     """Eigenvalues, and eigenvectors of length 1, as columns.
 
     Example:
-        >>> eig([[1.0, 0.0], [0.0, 2.0]]).eigenvalues
-        array([1., 2.])
+        >>> eig([[0.0, 1.0], [-1.0, 0.0]]).eigenvalues
+        array([0.+1.j, 0.-1.j])
     """
 
     eigenvalues: Any
