@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 from lantern.contribution import Contribution
 from lantern.namespace import namespace
-from lantern.tensor.accumulator import Accumulator
+from lantern.tensor.accumulator import LARGE, Accumulator
 from lantern.tensor.blas import add_product
 from lantern.tensor.namespace import buffers, numpy_namespace
 from lantern.value import Receiver, Value
@@ -64,7 +64,8 @@ class Product(Contribution):
 
     def stays(self, size: int, room: float) -> bool:
         """As ``Contribution.stays``; for small weights that takes longer."""
-        return type(self.x) is numpy_namespace.ndarray and LARGE <= room >= 2 * size
+        large = room >= max(2 * size, LARGE * self.x.itemsize)
+        return large and type(self.x) is numpy_namespace.ndarray
 
     def add_to(self, buffer: Any, factor: float = 1.0) -> None:
         """As ``Contribution.add_to``, without a matrix for the product."""
@@ -112,7 +113,7 @@ class Product(Contribution):
     def wait_at(self, receiver: Any) -> bool:
         """Wait, if it may; the first one is computed instead."""
         kind, shape = type(receiver), receiver.shape
-        little = kind is not Collector and math.prod(shape) < LARGE >> 3  # never stays
+        little = kind is not Collector and math.prod(shape) < LARGE  # never stays
         if (kind is Accumulator or little) and receiver.cotangent is None:
             product = self.dense(shape)
             receiver.accumulate(product)
@@ -131,8 +132,6 @@ class Product(Contribution):
 
 # So many bytes may wait for any array, however small it is.
 LITTLE = 1 << 19
-# An array of so many bytes is worth a detour that saves one pass over it.
-LARGE = 1 << 17
 
 
 class Waiting:

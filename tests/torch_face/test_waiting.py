@@ -203,7 +203,7 @@ def blas(request, monkeypatch):
 
 class TestProducts:
     def test_one_stays_apart_until_someone_looks(self):
-        w, x = leaf(128, 160), leaf(2, 160, seed=1).detach()
+        w, x = leaf(208, 160), leaf(2, 160, seed=1).detach()
         large(x, w).backward()
         assert isinstance(w.receiver.grad, Contribution)
         wanted = 2 * (x.numpy() @ w.detach().numpy().T).T @ x.numpy()
@@ -223,7 +223,7 @@ class TestProducts:
     def test_descent(self, options, look, blas):
         made = []
         for use in (lambda w: w, lambda w: w.clone()):
-            w = leaf(128, 160)
+            w = leaf(208, 160)
             optimizer = torch.optim.SGD([w], lr=0.1, **options)
             for step in range(3):
                 optimizer.zero_grad()
@@ -235,7 +235,7 @@ class TestProducts:
         close(made[0].grad, made[1].grad.numpy())
 
     def test_what_a_hook_writes_to_does_not_matter(self):
-        w, x = leaf(128, 160), leaf(2, 160, seed=1).detach()
+        w, x = leaf(208, 160), leaf(2, 160, seed=1).detach()
         wanted = 2 * (x.numpy() @ w.detach().numpy().T).T @ x.numpy()
         z = leaf(3) * 2  # resumed last
         z.register_hook(lambda g: g + x.zero_().sum())
@@ -263,7 +263,7 @@ def test_anomalies_are_looked_for_in_what_waits():
         F.embedding(torch.tensor([1]), w).sum().backward()
         with pytest.raises(RuntimeError, match="nan"):
             x = torch.full((1, 160), np.nan, dtype=torch.float64)
-            large(x, leaf(128, 160)).backward()
+            large(x, leaf(208, 160)).backward()
 
 
 @pytest.mark.parametrize("positions", [[], [2], [4, 1], [0, 0, 3, 0, 4, 3], [[1], [1]]])
