@@ -13,6 +13,7 @@ _ONE_OF_TWO = (
     "written receives a gradient"
 )
 REASONS = {
+    "bfloat16": "NumPy has no such type: an error that says so",
     "linalg.pinv": (
         "`hermitian=True` of a matrix that is not: PyTorch's formula for the gradient "
         "reads the other triangle, too"
@@ -22,6 +23,7 @@ REASONS = {
     "nn.functional.max_unpool2d": _ONE_OF_TWO,
     "nn.functional.max_unpool3d": _ONE_OF_TWO,
     "optim.SparseAdam": "its gradients are dense here, which PyTorch's refuses",
+    "sparse.mm": "`reduce` is not supported: an error that says so",
     "special.bessel_j0": "SciPy's values, right where PyTorch's lose digits",
     "special.bessel_y1": "SciPy's values, right where PyTorch's lose digits",
 }
