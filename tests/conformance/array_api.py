@@ -59,9 +59,16 @@ def run(name, options):
         command += ["--json-report", f"--json-report-file={report}"]
         command += ["-n", options.workers, "--hypothesis-derandomize"]
         command += ["--disable-deadline", f"--max-examples={options.max_examples}"]
-        subprocess.run(
-            command, cwd=options.suite, env=environment, stdout=subprocess.DEVNULL
+        done = subprocess.run(
+            command, cwd=options.suite, env=environment, capture_output=True, text=True
         )
+        said = (done.stdout + done.stderr).splitlines()
+        lost = [x for x in said if x.startswith("ERROR ") and "::" not in x]
+        if lost or not report.exists():
+            raise SystemExit(
+                "\n".join(lost or said[-3:]) + "\narray_api: the suite cannot be read. "
+                "Install what its requirements.txt names."
+            )
         tests = json.loads(report.read_text())["tests"]
     return {test["nodeid"].partition("/")[2]: test["outcome"] for test in tests}
 
