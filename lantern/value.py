@@ -289,15 +289,11 @@ class Value:
         raise NotImplementedError
 
     def through(self, rule: Any) -> Any:
-        """What an elementwise rule of one operand alone makes of this value."""
+        """What an elementwise rule of the library, of this one operand, makes of it."""
         prompt, x = self.prompt, self.primal
         begin = prompt.begin
         started = rule(x) if begin is None else begin(rule, (x,), {})
-        try:
-            primal = next(started)
-        except StopIteration:
-            raise too_few_contributions(started) from None
-        return self.emerge(primal, prompt, started, self.receiver, None, 1)
+        return self.emerge(next(started), prompt, started, self.receiver, None, 1)
 
     def gradient(self) -> Any:
         """What an input has received, in the input's own type; zero for nothing."""

@@ -193,11 +193,9 @@ class Waiting:
         """
         if self.total is not None:
             return None
-        first, *others = self.contributions
-        kind: Any = type(first)
-        if not first.stays(self.size, self.room) or (
-            others and any(type(x) is not kind for x in others)
-        ):
+        kind: Any
+        kind, *others = {*map(type, self.contributions)}
+        if others or not self.contributions[0].stays(self.size, self.room):
             return None
         return kind.joined(self.contributions, self.shape)
 

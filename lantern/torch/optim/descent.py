@@ -7,7 +7,6 @@ import numpy as np
 from lantern.contribution import Contribution
 from lantern.errors import OptionError
 from lantern.saving import copied
-from lantern.tensor.namespace import buffers
 from lantern.torch.creation import tensor
 from lantern.torch.dtypes import CPU
 from lantern.torch.operators import in_memory
@@ -97,7 +96,7 @@ class SGD(Optimizer):
         if not group["maximize"]:
             step = -step
         for _, x, grad in with_gradients(group):
-            if type(grad) not in buffers and isinstance(grad, Contribution):
+            if isinstance(grad, Contribution):
                 grad.add_to(x, step)
             elif x.size > 4096:
                 x += np.multiply(grad, step, out=self.scratch(x))

@@ -48,7 +48,7 @@ def with_gradients(group: dict[str, Any]) -> list[tuple[Tensor, Any, Any]]:
         array = p.primal
         if type(array) not in buffers:
             array = in_memory(p)
-        if type(grad) not in buffers and isinstance(grad, Tensor):
+        if isinstance(grad, Tensor):
             grad = grad.primal
         found.append((p, array, grad))
     return found
