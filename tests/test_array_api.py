@@ -88,6 +88,9 @@ WITHOUT_ARRAYS = set(
     "fft.rfftfreq".split()
 )
 ON_INTEGERS = {name for name in SIGNATURES if name.startswith("bitwise")}
+# A derivative needs the vectors too, or multiplies in another order: what LAPACK and
+# BLAS then compute is as exact, to the last bits of the largest number, and not equal.
+OF_ANOTHER_ROUTINE = {"linalg.eigvalsh", "linalg.matrix_power", "linalg.svdvals"}
 NAMED = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 # Two spellings of a default that mean the same.
 SAME = {("norm", "backward"): None, ("stable", True): None}
@@ -203,7 +206,12 @@ class TestEveryFunction:
         untracked = tree_leaves(function_of(name)(*args, **options))
         for got, want in zip(tree_leaves(z), untracked, strict=True):
             if isinstance(got, lantern.Tensor):
-                np.testing.assert_array_equal(plain(got), plain(want))
+                got, want = np.asarray(plain(got)), np.asarray(plain(want))
+                if name in OF_ANOTHER_ROUTINE:
+                    bound = 16 * np.finfo(float).eps * np.abs(want).max()
+                    np.testing.assert_allclose(got, want, rtol=0, atol=bound)
+                else:
+                    np.testing.assert_array_equal(got, want)
 
 
 class TestResolution:
