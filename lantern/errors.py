@@ -30,6 +30,7 @@ __all__ = [
     "SizeError",
     "TakenNameError",
     "UnhandledEffectError",
+    "UninitializedError",
 ]
 
 
@@ -359,4 +360,16 @@ class UnhandledEffectError(LanternError, RuntimeError):
         Traceback (most recent call last):
             ...
         lantern.errors.UnhandledEffectError: ask: no handler is in force here. ...
+    """
+
+
+class UninitializedError(OptionError, EagerError):
+    """A parameter was used before its layer had seen an input, and so its size.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.nn.LazyLinear(2).weight + 1
+        Traceback (most recent call last):
+            ...
+        lantern.errors.UninitializedError: Attempted to use an uninitialized ...
     """

@@ -32,12 +32,13 @@ __all__ = ["Handle", "Suspended", "run_backward", "seeds_of"]
 class Handle:
     """What a hook's registration returns: ``remove()`` takes it back."""
 
-    def __init__(self, hooks: dict[int, Any], key: int) -> None:
-        self.hooks, self.id = hooks, key
+    def __init__(self, hooks: dict[int, Any], key: int, *marked: Any) -> None:
+        self.hooks, self.id, self.marked = hooks, key, marked
 
     def remove(self) -> None:
         """Forget the hook."""
-        self.hooks.pop(self.id, None)
+        for table in (self.hooks, *self.marked):
+            table.pop(self.id, None)
 
     def __enter__(self) -> "Handle":
         return self

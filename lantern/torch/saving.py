@@ -119,6 +119,9 @@ def _packed(x: Any, path: str, arrays: dict[str, Any]) -> Any:
             [_packed(k, path, arrays), _packed(v, _joined(path, k), arrays)]
             for k, v in x.items()
         ]
+        metadata = getattr(x, "_metadata", None)
+        if isinstance(metadata, Mapping):  # of a module's state
+            return {"state": [items, _packed(metadata, path, arrays)]}
         kind = "ordered" if isinstance(x, OrderedDict) else "dict"
         return {kind: items}
     if isinstance(x, list | tuple):
@@ -218,7 +221,8 @@ def load(f: Any, map_location: Any = None, *args: Any, **options: Any) -> Any:
 
 def _header(data: bytes, name: str) -> dict[str, Any]:
     """The header of a file, as JSON without names that come twice."""
-    if data[:4] == _PICKLE[0] or data[:2] in _PICKLE:
+    # A header of 640 bytes begins like a pickle, but for the brace behind its size.
+    if data[8:9] != b"{" and (data[:4] == _PICKLE[0] or data[:2] in _PICKLE):
         raise FileFormatError(
             f"torch.load: {name} is a pickle, which could run any program. Where "
             f"PyTorch is installed, write its tensors with safetensors.torch.save_file."
@@ -333,6 +337,10 @@ class _Reader:
             return dtypes.as_dtype(inner)
         if kind in ("dict", "ordered"):
             return _KINDS[kind]([list(map(self.read, pair)) for pair in inner])
+        if kind == "state":
+            state: Any = self.read({"ordered": inner[0]})
+            state._metadata = self.read({"ordered": inner[1]["ordered"]})
+            return state
         if kind in _KINDS:
             return _KINDS[kind](list(map(self.read, inner)))
         return unpacked_object(kind, inner, self.read, self.trusted)

@@ -124,9 +124,15 @@ def packed_object(x: Any, path: str, pack: Any) -> Any:
             "defined inside of a function, and cannot be found again. Save a "
             "state_dict()."
         )
+    state = x.__getstate__()
+    if not isinstance(state, dict):
+        raise ArgumentError(
+            f"torch.save: {kind.__qualname__}.__getstate__ at {path or 'the top'!r} "
+            f"gives no dictionary, but {type(state).__name__}. Save a state_dict()."
+        )
     items = [
         [name, pack(value, f"{path}.{name}" if path else name)]
-        for name, value in vars(x).items()
+        for name, value in state.items()
     ]
     return {"object": [kind.__module__, kind.__qualname__, items]}
 
@@ -174,5 +180,9 @@ def unpacked_object(kind: str, inner: Any, unpack: Any, trusted: bool) -> Any:
             "torch.serialization.safe_globals, if you trust the file."
         )
     made = object.__new__(found)
-    made.__dict__.update({str(key): unpack(value) for key, value in items})
+    state = {str(key): unpack(value) for key, value in items}
+    if namespace:
+        made.__dict__.update(state)
+    else:
+        made.__setstate__(state)
     return made

@@ -163,6 +163,41 @@ class Tied(torch.nn.Module):
         return self.scale * self.linear(self.activation(self.table(x)))
 
 
+@pytest.mark.parametrize("size", [640, 896, 1152, 1408])
+def test_a_file_whose_first_bytes_are_those_of_a_pickle(size):
+    key = "a"
+    while int.from_bytes(written({key: torch.ones(1)})[:8], "little") < size:
+        key += "a"
+    assert written({key: torch.ones(1)})[:8] == size.to_bytes(8, "little")
+    assert list(again({key: torch.ones(1)})) == [key]
+
+
+def test_a_state_keeps_the_versions_of_its_modules():
+    model = torch.nn.Sequential(torch.nn.BatchNorm1d(2), torch.nn.Linear(2, 1))
+    found = again({"model": model.state_dict()})["model"]
+    assert found._metadata == model.state_dict()._metadata
+    assert found._metadata["0"] == {"version": 2}
+    model.load_state_dict(found)
+
+
+class Counting(torch.nn.Linear):
+    """A module that says itself what is kept of it."""
+
+    def __getstate__(self):
+        return {**super().__getstate__(), "saved": True}
+
+    def __setstate__(self, state):
+        super().__setstate__(state)
+        self.loaded = True
+
+
+def test_a_whole_module_is_asked_for_its_state():
+    file = io.BytesIO(written(Counting(1, 1)))
+    found = torch.load(file, weights_only=False)
+    assert found.saved
+    assert found.loaded
+
+
 class TestWholeModules:
     def saved(self):
         file, model = io.BytesIO(), Tied()

@@ -13,7 +13,6 @@ from lantern.torch.nn.containers import *
 from lantern.torch.nn.convolution import *
 from lantern.torch.nn.embedding import *
 from lantern.torch.nn.lazy import LAYERS as _LAYERS
-from lantern.torch.nn.lazy import UninitializedParameter as UninitializedParameter
 from lantern.torch.nn.linear import *
 from lantern.torch.nn.module import *
 from lantern.torch.nn.normalisation import *

@@ -1,121 +1,157 @@
 """Layers that learn the size of their input from the first one they see."""
 
-import re
 from typing import Any
 
-from lantern.errors import EagerError
-from lantern.torch.eager import AMBIENT
+from lantern.errors import EagerError, MissingRuleError
 from lantern.torch.nn import convolution, normalisation
 from lantern.torch.nn.linear import Linear
-from lantern.torch.nn.module import HOOKS, TABLES, Module
-from lantern.torch.nn.parameter import Parameter
-from lantern.torch.tensor import NOBODY
+from lantern.torch.nn.parameter import (
+    UninitializedBuffer,
+    UninitializedParameter,
+    is_lazy,
+)
 from lantern.value import base
 
-__all__ = ["LAYERS", "UninitializedParameter"]
+__all__ = ["LAYERS", "LazyModuleMixin"]
 
 
-class UninitializedParameter(Parameter):
-    """A parameter whose shape is not known yet.
+class LazyModuleMixin:
+    """What a module is whose parameters get their shapes from its first input.
+
+    A subclass, of this class and then of a module's, has parameters without a shape,
+    and ``initialize_parameters`` of the same arguments as ``forward``.
+
+    Attributes:
+        cls_to_become: the module's class afterwards; None for the same.
 
     Example:
         >>> import lantern.torch as torch
-        >>> layer = torch.nn.LazyLinear(2)
-        >>> isinstance(layer.weight, torch.nn.UninitializedParameter)
-        True
+        >>> class Scale(torch.nn.modules.lazy.LazyModuleMixin, torch.nn.Module):
+        ...     def __init__(self):
+        ...         super().__init__()
+        ...         self.weight = torch.nn.UninitializedParameter()
+        ...
+        ...     def initialize_parameters(self, x):
+        ...         self.weight.materialize(x.shape[-1:])
+        ...         torch.nn.init.ones_(self.weight)
+        ...
+        ...     def forward(self, x):
+        ...         return x * self.weight
+        >>> Scale()(torch.tensor([1.0, 2.0]))
+        tensor([1., 2.], grad_fn=<MulBackward0>)
     """
 
-    __slots__ = ()
+    cls_to_become: Any = None
 
-    def __new__(cls, *args: Any, **options: Any) -> Any:
-        """A parameter that holds nothing."""
-        x = object.__new__(cls)
-        x.prompt, x.receiver, x.viewed = AMBIENT, NOBODY, None
-        return x
-
-    @property
-    def primal(self) -> Any:
-        """Raises: there is no array yet."""
-        raise EagerError(
-            "a parameter of a lazy layer has no value before the layer has seen an "
-            "input. Call the model once first."
+    def __init__(self: Any, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._load_hook = self._register_load_state_dict_pre_hook(self._lazy_load_hook)
+        self._initialize_hook = self.register_forward_pre_hook(
+            self._infer_parameters, with_kwargs=True
         )
 
-    @property
-    def is_leaf(self) -> bool:
-        """Whether no rule made it: so it is."""
-        return True
+    def initialize_parameters(self, *args: Any, **options: Any) -> None:
+        """Give the parameters their shapes, from an input. To be overridden."""
+        raise MissingRuleError(
+            f"initialize_parameters is not implemented for {type(self).__name__}"
+        )
 
-    def __repr__(self) -> str:
-        return "<UninitializedParameter>"
+    def has_uninitialized_params(self: Any) -> bool:
+        """Whether a parameter or buffer has no shape yet."""
+        own = (*self._parameters.values(), *self._buffers.values())
+        return any(map(is_lazy, own))
 
-    def become(self, made: Parameter) -> None:
-        """Be the parameter that was made, for all who hold this one."""
-        self.__class__ = Parameter  # type: ignore[assignment]
-        self.primal, self.prompt = made.primal, made.prompt  # type: ignore[misc]
-        self.receiver = made.receiver
+    def _lazy_load_hook(self: Any, state_dict: Any, prefix: str, *rest: Any) -> None:
+        """Let parameters have the shapes that a state has."""
+        for name, x in (*self._parameters.items(), *self._buffers.items()):
+            found = state_dict.get(prefix + name)
+            if is_lazy(x) and found is not None and not is_lazy(found):
+                x.materialize(found.shape)
+
+    def _infer_parameters(
+        self: Any, module: Any, args: Any, kwargs: Any = None
+    ) -> None:
+        """Let the parameters have the shapes that an input asks for."""
+        module.initialize_parameters(*args, **(kwargs or {}))
+        if module.has_uninitialized_params():
+            raise EagerError(
+                f"module {self._get_name()} has not been fully initialized"
+            )
+        for name in ("_initialize_hook", "_load_hook"):
+            getattr(module, name).remove()
+            delattr(module, name)
+        if module.cls_to_become is not None:
+            module.__class__ = module.cls_to_become
 
 
-class _Lazy(Module):
-    """What a layer is before its first input."""
+class _Lazy(LazyModuleMixin):
+    """What one of our layers is before its first input."""
 
-    becomes: Any
-    axis: int
+    size: str  # the attribute that is learned
+    axis: int  # of the input
+    shaped: dict[str, int]  # of each parameter, which axis has the size
     # Options that are on unless said otherwise, after two others.
     usual: tuple[str, ...] = ()
 
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__()
-        own = self.__dict__
+    def __init__(self: Any, *args: Any, **options: Any) -> None:
         for name in self.usual[max(0, len(args) - 2) :]:
             options.setdefault(name, True)
-        own["arguments"], own["moves"] = (args, options), []
-        # What parameters there will be, a layer for inputs of one feature shows.
-        probe = self.becomes(max(options.get("groups", 1), 1), *args, **options)
-        for name, x in probe._parameters.items():
-            new = None if x is None else UninitializedParameter()
-            self.register_parameter(name, new)
-        own["text"] = re.sub(r"\d+", "0", probe.extra_repr(), count=1)
+        super().__init__(0, *args, **options)
+        self.learned = {}
+        for table, kind in (
+            (self._parameters, UninitializedParameter),
+            (self._buffers, UninitializedBuffer),
+        ):
+            for name, x in table.items():
+                if x is not None and x.ndim:
+                    self.learned[name] = tuple(x.shape)
+                    table[name] = kind(x.requires_grad, x.device, x.dtype)
 
-    def __call__(self, input: Any, *args: Any, **options: Any) -> Any:
-        """Become a layer for such inputs, and do what it does."""
-        given, named = self.__dict__.pop("arguments")
-        moves = self.__dict__.pop("moves")
-        made = self.becomes(base(input).shape[self.axis], *given, **named)
-        self.__class__ = self.becomes
-        for name, x in made._parameters.items():
-            if x is not None:
-                self._parameters[name].become(x)
-        for name, value in made.__dict__.items():
-            if name not in (*TABLES, *HOOKS, "training"):
-                self.__dict__[name] = value
-        self._buffers.update(made._buffers)
-        for move in moves:
-            self._apply(move)
-        return self(input, *args, **options)
+    def reset_parameters(self: Any) -> None:
+        """Draw initial values, as soon as the sizes are known."""
+        if not self.has_uninitialized_params() and getattr(self, self.size):
+            super().reset_parameters()  # type: ignore[misc]
 
-    def extra_repr(self) -> str:
-        """The sizes that are known."""
-        text: str = self.__dict__["text"]
-        return text
+    def initialize_parameters(self: Any, input: Any, *args: Any) -> None:
+        """Take the size from an input."""
+        n = base(input).shape[self.axis]
+        setattr(self, self.size, n)
+        learned = self.__dict__.pop("learned")
+        if not self.has_uninitialized_params():
+            return
+        part = n if getattr(self, "transposed", True) else n // self.groups
+        for name, shape in learned.items():
+            at = self.shaped.get(name)
+            shape = [part if i == at else k for i, k in enumerate(shape)]
+            (self._parameters.get(name, self._buffers.get(name))).materialize(shape)
+        self.reset_parameters()
 
 
-def _lazy(layer: Any, axis: int, **more: Any) -> Any:
+def _lazy(layer: Any, size: str, axis: int, shaped: Any, **more: Any) -> Any:
     name = f"Lazy{layer.__name__}"
     rest = {
         "__doc__": f"As ``{layer.__name__}``, without its first argument.",
         "__module__": "lantern.torch.nn",
-        "becomes": layer,
+        "cls_to_become": layer,
+        "size": size,
         "axis": axis,
+        "shaped": shaped,
     }
-    return type(name, (_Lazy,), rest | more)
+    return type(name, (_Lazy, layer), rest | more)
 
 
-LAYERS: dict[str, Any] = {"LazyLinear": _lazy(Linear, -1)}
+LAYERS: dict[str, Any] = {"LazyLinear": _lazy(Linear, "in_features", -1, {"weight": 1})}
+_MOMENTS = dict.fromkeys(("weight", "bias", "running_mean", "running_var"), 0)
 for _n in (1, 2, 3):
-    for _name in (f"Conv{_n}d", f"ConvTranspose{_n}d"):
-        LAYERS[f"Lazy{_name}"] = _lazy(getattr(convolution, _name), -_n - 1)
+    for _name, _at in ((f"Conv{_n}d", 1), (f"ConvTranspose{_n}d", 0)):
+        LAYERS[f"Lazy{_name}"] = _lazy(
+            getattr(convolution, _name), "in_channels", -_n - 1, {"weight": _at}
+        )
     for _name in (f"BatchNorm{_n}d", f"InstanceNorm{_n}d"):
         LAYERS[f"Lazy{_name}"] = _lazy(
-            getattr(normalisation, _name), 1, usual=("affine", "track_running_stats")
+            getattr(normalisation, _name),
+            "num_features",
+            1,
+            _MOMENTS,
+            usual=("affine", "track_running_stats"),
         )

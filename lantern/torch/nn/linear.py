@@ -30,6 +30,9 @@ class Identity(Module):
         tensor([1., 2.])
     """
 
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__()
+
     def forward(self, input: Any) -> Any:
         """The input."""
         return input

@@ -1,5 +1,6 @@
 """What a module is: parameters, buffers and modules in it, found by assignment."""
 
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -9,7 +10,7 @@ from lantern.errors import (
     OptionError,
     TakenNameError,
 )
-from lantern.torch.nn.hooks import called_with_hooks
+from lantern.torch.nn.hooks import HOOKS, OF_ALL, called_with_hooks
 from lantern.torch.nn.moving import Movable
 from lantern.torch.nn.parameter import Buffer, Parameter
 from lantern.torch.paths import missing
@@ -18,7 +19,6 @@ from lantern.torch.tensor import Tensor
 __all__ = ["Module"]
 
 TABLES = ("_parameters", "_buffers", "_modules")
-HOOKS = ("_forward_pre_hooks", "_forward_hooks", "_backward_hooks")
 
 
 class Module(Movable):
@@ -40,17 +40,21 @@ class Module(Movable):
     """
 
     training: bool
-    _parameters: dict[str, Any]
-    _buffers: dict[str, Any]
-    _modules: dict[str, Any]
-    _version = 1
+    dump_patches = False
+    call_super_init = False
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
+        if (args or kwargs) and not self.call_super_init:
+            raise _unwanted(type(self).__name__, args, kwargs)
         own = self.__dict__
         own["training"] = True
-        for name in (*TABLES, *HOOKS):
+        for name in TABLES:
             own[name] = {}
         own["_non_persistent_buffers_set"] = set()
+        for name in HOOKS:
+            own[name] = OrderedDict()
+        if self.call_super_init:
+            super().__init__(*args, **kwargs)
 
     def forward(self, *inputs: Any, **named: Any) -> Any:
         """What the module makes of its inputs. To be overridden."""
@@ -61,9 +65,36 @@ class Module(Movable):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """As ``forward``, with the hooks."""
         own = self.__dict__
-        if own["_forward_hooks"] or own["_forward_pre_hooks"] or own["_backward_hooks"]:
+        if (
+            own["_forward_hooks"]
+            or own["_forward_pre_hooks"]
+            or own["_backward_hooks"]
+            or own["_backward_pre_hooks"]
+            or OF_ALL
+        ):
             return called_with_hooks(self, args, kwargs)
         return self.forward(*args, **kwargs)
+
+    _call_impl = _wrapped_call_impl = __call__
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Let a subclass define how it is called under PyTorch's inner names, too."""
+        super().__init_subclass__(**options)
+        for name in ("_call_impl", "_wrapped_call_impl"):
+            if name in cls.__dict__ and "__call__" not in cls.__dict__:
+                cls.__call__ = cls.__dict__[name]  # type: ignore[method-assign]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is copied and pickled."""
+        return self.__dict__.copy()
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Be what was copied or pickled."""
+        own = self.__dict__
+        own.update(state)
+        for name in HOOKS:
+            own.setdefault(name, OrderedDict())
+        own.setdefault("_non_persistent_buffers_set", set())
 
     # --- assignment -----------------------------------------------------------------
 
@@ -96,7 +127,7 @@ class Module(Movable):
                     f"cannot assign '{_kind(value)}' as parameter '{name}' "
                     f"(torch.nn.Parameter or None expected)"
                 )
-            own["_parameters"][name] = None
+            self.register_parameter(name, None)
         elif name in own["_modules"]:
             if value is not None:
                 raise ArgumentError(
@@ -110,9 +141,13 @@ class Module(Movable):
                     f"cannot assign '{_kind(value)}' as buffer '{name}' "
                     f"(torch.Tensor or None expected)"
                 )
-            if name not in own["_buffers"]:
-                self.register_buffer(name, value, value.__dict__["persistent"])
-            own["_buffers"][name] = value
+            persistent = name not in own["_non_persistent_buffers_set"]
+            if isinstance(value, Buffer):
+                persistent = value.persistent
+            if persistent:  # which overrides of old do not know
+                self.register_buffer(name, value)
+            else:
+                self.register_buffer(name, value, persistent)
         else:
             object.__setattr__(self, name, value)
         return None
@@ -178,12 +213,17 @@ class Module(Movable):
 
     def add_module(self, name: str, module: Any) -> None:
         """Add a module under a name."""
+        own = self.__dict__
+        if "_modules" not in own:
+            raise _early("module")
         if module is not None and not isinstance(module, Module):
             raise ArgumentError(f"{_kind(module)} is not a Module subclass")
         self._check_name("module", name)
-        self.__dict__["_modules"][name] = module
+        own["_modules"][name] = module
 
-    register_module = add_module
+    def register_module(self, name: str, module: Any) -> None:
+        """As ``add_module``."""
+        self.add_module(name, module)
 
     def _check_name(self, what: str, name: str) -> None:
         own = self.__dict__
@@ -230,20 +270,27 @@ class Module(Movable):
                 path = f"{prefix}.{name}" if prefix else name
                 yield from module.named_modules(memo, path, remove_duplicate)
 
-    def modules(self) -> Iterator[Any]:
+    def modules(self, remove_duplicate: bool = True) -> Iterator[Any]:
         """All modules in it, itself first."""
-        return (module for _, module in self.named_modules())
+        found = self.named_modules(remove_duplicate=remove_duplicate)
+        return (module for _, module in found)
 
-    def _named(
-        self, table: str, prefix: str, recurse: bool, remove_duplicate: bool
+    def _named_members(
+        self,
+        get_members_fn: Callable[[Any], Any],
+        prefix: str = "",
+        recurse: bool = True,
+        remove_duplicate: bool = True,
     ) -> Iterator[tuple[str, Any]]:
-        """The members of a table, here or in all modules; each once."""
+        """What a function gives for the module, or for all in it; each once."""
         seen = set()
         places: Any = [(prefix, self)]
         if recurse:
-            places = self.named_modules(None, prefix, remove_duplicate)
+            places = self.named_modules(
+                prefix=prefix, remove_duplicate=remove_duplicate
+            )
         for path, module in places:
-            for name, x in module.__dict__[table].items():
+            for name, x in get_members_fn(module):
                 if x is None or id(x) in seen:
                     continue
                 if remove_duplicate:
@@ -254,7 +301,7 @@ class Module(Movable):
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Any]]:
         """All parameters, with their paths; each once."""
-        return self._named("_parameters", prefix, recurse, remove_duplicate)
+        return self._named_members(_own_parameters, prefix, recurse, remove_duplicate)
 
     def parameters(self, recurse: bool = True) -> Iterator[Any]:
         """All parameters, each once."""
@@ -264,7 +311,7 @@ class Module(Movable):
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Any]]:
         """All buffers, with their paths; each once."""
-        return self._named("_buffers", prefix, recurse, remove_duplicate)
+        return self._named_members(_own_buffers, prefix, recurse, remove_duplicate)
 
     def buffers(self, recurse: bool = True) -> Iterator[Any]:
         """All buffers, each once."""
@@ -274,29 +321,40 @@ class Module(Movable):
         """The module at a path."""
         module = self
         for name in target.split(".") if target else ():
-            found = module._modules.get(name)
-            if found is None:
-                raise AttributeError(
-                    f"{type(module).__name__} has no attribute `{name}`"
-                )
-            module = found
+            module = _part(module, name, Module, "an nn.Module")
         return module
+
+    def set_submodule(self, target: str, module: Any, strict: bool = False) -> None:
+        """Let a module take the place at a path.
+
+        Args:
+            target: the path.
+            module: what takes the place.
+            strict: whether there must be a module already.
+        """
+        if target == "":
+            raise OptionError("Cannot set the submodule without a target name!")
+        if not isinstance(module, Module):
+            raise OptionError(f"`module` is not an nn.Module, found {type(module)}")
+        path, _, name = target.rpartition(".")
+        parent = self.get_submodule(path) if path else self
+        if strict or hasattr(parent, name):
+            _part(parent, name, Module, "an nn.Module")
+        setattr(parent, name, module)
 
     def get_parameter(self, target: str) -> Any:
         """The parameter at a path."""
         path, _, name = target.rpartition(".")
-        module = self.get_submodule(path)
-        if name not in module._parameters:
-            raise AttributeError(f"{type(module).__name__} has no attribute `{name}`")
-        return module._parameters[name]
+        return _part(self.get_submodule(path), name, Parameter, "an nn.Parameter")
 
     def get_buffer(self, target: str) -> Any:
         """The buffer at a path."""
         path, _, name = target.rpartition(".")
         module = self.get_submodule(path)
+        found = _part(module, name, object, "a buffer")
         if name not in module._buffers:
-            raise AttributeError(f"{type(module).__name__} has no attribute `{name}`")
-        return module._buffers[name]
+            raise AttributeError(f"`{name}` is not a buffer")
+        return found
 
     # --- changing all of it -----------------------------------------------------------
 
@@ -332,7 +390,36 @@ class Module(Movable):
             if set_to_none:
                 x.grad = None
             elif x.grad is not None:
-                x.grad = x.grad.detach().zero_()
+                x.grad.detach_().zero_()
+
+
+def _own_parameters(module: Any) -> Any:
+    return module._parameters.items()
+
+
+def _own_buffers(module: Any) -> Any:
+    return module._buffers.items()
+
+
+def _part(module: Any, name: str, kind: type, what: str) -> Any:
+    """An attribute of a module, which must be of a class."""
+    if not hasattr(module, name):
+        raise AttributeError(f"{module._get_name()} has no attribute `{name}`")
+    found = getattr(module, name)
+    if not isinstance(found, kind):
+        raise AttributeError(f"`{name}` is not {what}")
+    return found
+
+
+def _unwanted(name: str, args: Any, kwargs: Any) -> ArgumentError:
+    if kwargs:
+        word = next(iter(kwargs))
+        return ArgumentError(
+            f"{name}.__init__() got an unexpected keyword argument '{word}'"
+        )
+    return ArgumentError(
+        f"{name}.__init__() takes 1 positional argument but {len(args) + 1} were given"
+    )
 
 
 def _kind(x: Any) -> str:

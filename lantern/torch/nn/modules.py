@@ -8,6 +8,22 @@ from lantern.torch.nn.attention import (
 )
 from lantern.torch.nn.cells import _Cell
 from lantern.torch.nn.functional.convolution import each
+from lantern.torch.nn.hooks import (
+    register_module_backward_hook as register_module_backward_hook,
+)
+from lantern.torch.nn.hooks import (
+    register_module_forward_hook as register_module_forward_hook,
+)
+from lantern.torch.nn.hooks import (
+    register_module_forward_pre_hook as register_module_forward_pre_hook,
+)
+from lantern.torch.nn.hooks import (
+    register_module_full_backward_hook as register_module_full_backward_hook,
+)
+from lantern.torch.nn.hooks import (
+    register_module_full_backward_pre_hook as register_module_full_backward_pre_hook,
+)
+from lantern.torch.nn.lazy import LazyModuleMixin as LazyModuleMixin
 from lantern.torch.paths import lead
 
 __all__ = ["paths"]

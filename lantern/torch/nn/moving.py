@@ -5,6 +5,7 @@ from typing import Any
 
 from lantern.errors import ArgumentError
 from lantern.torch import dtypes
+from lantern.torch.creation import empty_like
 from lantern.torch.modes import no_grad
 from lantern.torch.nn.state import StateOf
 from lantern.torch.tensor import Tensor
@@ -16,21 +17,20 @@ __all__ = ["Movable"]
 class Movable(StateOf):
     """What a module has to be moved with."""
 
-    def _apply(self, fn: Callable[[Any], Any]) -> Any:
+    def _apply(self, fn: Callable[[Any], Any], recurse: bool = True) -> Any:
         """Replace what all parameters and buffers hold by a function of it."""
-        with no_grad():
-            for module in self.modules():  # type: ignore[attr-defined]
-                if "moves" in module.__dict__:  # a lazy layer: later
-                    module.moves.append(fn)
-                    continue
-                for x in module._parameters.values():
-                    if x is not None:
-                        grad = x.grad
-                        x.data = fn(x.detach())
-                        x.grad = None if grad is None else fn(grad)
-                for name, x in module._buffers.items():
-                    if x is not None:
-                        module._buffers[name] = fn(x)
+        if recurse:
+            for module in self.children():  # type: ignore[attr-defined]
+                module._apply(fn)
+        for x in self._parameters.values():
+            if x is not None:
+                with no_grad():
+                    grad, x.data = x.grad, fn(x)
+                    if grad is not None:
+                        grad.data = fn(grad)
+        for name, x in self._buffers.items():
+            if x is not None:
+                self._buffers[name] = fn(x)
         return self
 
     def to(self, *args: Any, **options: Any) -> Any:
@@ -56,8 +56,12 @@ class Movable(StateOf):
         """Give all parameters and buffers a type."""
         return self._apply(lambda x: x.type(dst_type))
 
+    def to_empty(self, *, device: Any, recurse: bool = True) -> Any:
+        """Give all parameters and buffers new memory, whose values are not set."""
+        return self._apply(lambda x: empty_like(x, device=device), recurse)
+
     def _floating(self, kind: dtypes.dtype) -> Any:
-        return self.to(kind)
+        return self._apply(lambda x: x.to(kind) if x.is_floating_point() else x)
 
     def float(self) -> Any:
         """In single precision."""

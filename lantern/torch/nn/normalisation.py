@@ -182,6 +182,7 @@ class _Running(_Affine):
     """With moments that follow those of the batches."""
 
     dims: tuple[int, ...]
+    _version = 2
 
     def __init__(
         self,
@@ -220,6 +221,16 @@ class _Running(_Affine):
         """1 for the weight, 0 for the bias, and the moments of the beginning."""
         self.reset_running_stats()
         super().reset_parameters()
+
+    def _load_from_state_dict(
+        self, state_dict: Any, prefix: str, local_metadata: Any, *rest: Any
+    ) -> None:
+        """Take values; before version 2, a state had no number of batches."""
+        key = f"{prefix}num_batches_tracked"
+        old = local_metadata.get("version") or 1
+        if old < 2 and self.track_running_stats and key not in state_dict:
+            state_dict[key] = self.num_batches_tracked
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, *rest)
 
     def _check(self, input: Tensor) -> None:
         ndim = base(input).ndim

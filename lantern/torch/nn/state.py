@@ -6,14 +6,16 @@ from typing import Any
 
 from lantern.errors import ArgumentError, EagerError, MissingRuleError
 from lantern.torch.modes import no_grad
-from lantern.torch.nn.hooks import Hooked, added
+from lantern.torch.nn.hooks import Hooked, WithModule, added
+from lantern.torch.nn.parameter import Parameter, is_lazy
 from lantern.torch.tensor import Tensor
-from lantern.value import base
 
 __all__ = ["StateOf"]
 
+_EXTRA = "_extra_state"
 
-class IncompatibleKeys(
+
+class _IncompatibleKeys(
     namedtuple("IncompatibleKeys", ["missing_keys", "unexpected_keys"])
 ):
     """What ``load_state_dict`` found missing, and what it did not expect."""
@@ -26,47 +28,80 @@ class IncompatibleKeys(
         return super().__repr__()
 
 
-class State(OrderedDict[str, Any]):
-    """A module's state, by the paths of its parts."""
-
-    _metadata: Any
-
-
 class StateOf(Hooked):
-    """What a module has of state."""
+    """What a module has of state.
+
+    What a subclass may override is called where PyTorch calls it: ``state_dict`` and
+    ``_save_to_state_dict`` of every module, and ``_load_from_state_dict``.
+    """
+
+    _parameters: dict[str, Any]
+    _buffers: dict[str, Any]
+    _modules: dict[str, Any]
+    _non_persistent_buffers_set: set[str]
+    _version = 1
+
+    # --- saving -----------------------------------------------------------------------
 
     def state_dict(
-        self, *args: Any, destination: Any = None, prefix: str = "", **options: Any
+        self,
+        *args: Any,
+        destination: Any = None,
+        prefix: str = "",
+        keep_vars: bool = False,
     ) -> Any:
         """Parameters and persistent buffers by their paths, sharing their memory.
 
         Args:
-            args: as PyTorch had it: destination, prefix.
+            args: as PyTorch had it: destination, prefix, keep_vars.
             destination: a dictionary to add to.
             prefix: what the paths begin with.
-            options: ``keep_vars=True`` for the parameters themselves.
+            keep_vars: whether to give the parameters themselves.
         """
         if args:
-            destination, prefix = (*args, prefix)[:2]
+            destination, prefix, keep_vars = (*args, prefix, keep_vars)[:3]
         if destination is None:
-            destination = State()
+            destination = OrderedDict()
             destination._metadata = OrderedDict()
-        keep = options.get("keep_vars", False)
-        places = list(self._places(prefix))
-        for path, module in places:
-            for hook in module._state_hooks("before saving"):
-                hook(module, path, keep)
-            if hasattr(destination, "_metadata"):
-                destination._metadata[path[:-1]] = {"version": module._version}
-            for name, x in module._own_state():
-                destination[path + name] = x if keep else x.detach()
-            if type(module).get_extra_state is not StateOf.get_extra_state:
-                destination[f"{path}_extra_state"] = module.get_extra_state()
-        for path, module in reversed(places):
-            for hook in module._state_hooks("after saving"):
-                found = hook(module, destination, path, {"version": module._version})
-                destination = destination if found is None else found
+        metadata = {"version": self._version}
+        if hasattr(destination, "_metadata"):
+            destination._metadata[prefix[:-1]] = metadata
+        for hook in list(self._state_dict_pre_hooks.values()):
+            hook(self, prefix, keep_vars)
+        self._save_to_state_dict(destination, prefix, keep_vars)
+        for name, module in self._modules.items():
+            if module is not None:
+                path = f"{prefix}{name}."
+                module.state_dict(
+                    destination=destination, prefix=path, keep_vars=keep_vars
+                )
+        for hook in list(self._state_dict_hooks.values()):
+            found = hook(self, destination, prefix, metadata)
+            if found is None:
+                continue
+            if getattr(hook, "_from_public_api", False):
+                raise EagerError("state_dict post-hook must return None")
+            destination = found
         return destination
+
+    def _save_to_state_dict(
+        self, destination: Any, prefix: str, keep_vars: bool
+    ) -> None:
+        """Put the module's own state, without that of modules in it, into a state."""
+        for name, x in self._own_state():
+            whole = keep_vars or is_lazy(x)
+            destination[prefix + name] = x if whole else x.detach()
+        if type(self).get_extra_state is not StateOf.get_extra_state:
+            destination[prefix + _EXTRA] = self.get_extra_state()
+
+    def _own_state(self) -> Any:
+        lost = self._non_persistent_buffers_set
+        for name, x in self._parameters.items():
+            if x is not None:
+                yield name, x
+        for name, x in self._buffers.items():
+            if x is not None and name not in lost:
+                yield name, x
 
     def get_extra_state(self) -> Any:
         """What is saved beside tensors. To be overridden."""
@@ -82,57 +117,25 @@ class StateOf(Hooked):
             "called."
         )
 
-    def _state_hooks(self, when: str) -> Any:
-        return list(self.__dict__.get("_hooks_of_state", {}).get(when, {}).values())
-
-    def _on_state(self, when: str, hook: Any) -> Any:
-        hooks = self.__dict__.setdefault("_hooks_of_state", {}).setdefault(when, {})
-        return added(hooks, hook)
-
     def register_state_dict_pre_hook(self, hook: Any) -> Any:
         """Call ``hook(module, prefix, keep_vars)`` before ``state_dict``."""
-        return self._on_state("before saving", hook)
+        return added(self._state_dict_pre_hooks, hook)
 
     def register_state_dict_post_hook(self, hook: Any) -> Any:
         """Call ``hook(module, state_dict, prefix, metadata)`` when it is complete."""
-        return self._on_state("after saving", hook)
+        hook._from_public_api = True
+        return added(self._state_dict_hooks, hook)
 
-    _register_state_dict_hook = register_state_dict_post_hook
+    def _register_state_dict_hook(self, hook: Any) -> Any:
+        """As the public one; what the hook returns takes the state's place."""
+        if getattr(hook, "_from_public_api", False):
+            raise EagerError(
+                "Cannot register the same function as the state dict post hook that "
+                "was previously registered via register_state_dict_post_hook"
+            )
+        return added(self._state_dict_hooks, hook)
 
-    def register_load_state_dict_pre_hook(self, hook: Any) -> Any:
-        """Call ``hook(module, state_dict, prefix, ...)``, which may change the state.
-
-        Its other arguments: the metadata, whether it is strict, and three lists, of
-        missing and unexpected keys and of what went wrong.
-        """
-        return self._on_state("before loading", hook)
-
-    def _register_load_state_dict_pre_hook(
-        self, hook: Any, with_module: bool = False
-    ) -> Any:
-        if with_module:
-            return self.register_load_state_dict_pre_hook(hook)
-        return self._on_state("before loading", lambda module, *rest: hook(*rest))
-
-    def register_load_state_dict_post_hook(self, hook: Any) -> Any:
-        """Call ``hook(module, incompatible_keys)`` when a state was taken."""
-        return self._on_state("after loading", hook)
-
-    def _places(self, prefix: str) -> Any:
-        """All modules with the prefixes of their paths, those of twice-used too."""
-        yield prefix, self
-        for name, module in self._modules.items():  # type: ignore[attr-defined]
-            if module is not None:
-                yield from module._places(f"{prefix}{name}.")
-
-    def _own_state(self) -> Any:
-        own = self.__dict__
-        for name, x in own["_parameters"].items():
-            if x is not None:
-                yield name, x
-        for name, x in own["_buffers"].items():
-            if x is not None and name not in own["_non_persistent_buffers_set"]:
-                yield name, x
+    # --- loading ----------------------------------------------------------------------
 
     def load_state_dict(
         self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
@@ -151,38 +154,15 @@ class StateOf(Hooked):
             raise ArgumentError(
                 f"Expected state_dict to be dict-like, got {type(state_dict)}."
             )
-        missing: list[str] = []
+        found = _IncompatibleKeys([], [])
         errors: list[str] = []
-        known: set[str] = set()
-        state_dict = _copied(state_dict)
-        places = list(self._places(""))
-        for path, module in places:
-            module._before_loading(state_dict, path, strict, known, missing, errors)
-            for name, x in module._own_state():
-                known.add(path + name)
-                if path + name not in state_dict:
-                    if name == "num_batches_tracked" and not hasattr(
-                        state_dict, "_metadata"
-                    ):
-                        continue  # states of old had none
-                    missing.append(path + name)
-                    continue
-                found = state_dict[path + name]
-                complaint = _complaint(path + name, x, found)
-                if complaint:
-                    errors.append(complaint)
-                elif assign:
-                    _assign(module, name, x, found)
-                else:
-                    with no_grad():
-                        x.copy_(found)
-        unexpected = [key for key in state_dict if key not in known]
-        found = IncompatibleKeys(missing, unexpected)
-        for _, module in reversed(places):
-            for hook in module._state_hooks("after loading"):
-                hook(module, found)
+        metadata = getattr(state_dict, "_metadata", None)
+        copy: Any = OrderedDict(state_dict)
+        if metadata is not None:
+            copy._metadata = metadata
+        _load(self, copy, "", metadata or {}, assign, found, errors)
         if strict:
-            errors = _keys(missing, unexpected) + errors
+            errors = _keys(*found) + errors
         if errors:
             lines = "\n\t".join(errors)
             raise EagerError(
@@ -190,18 +170,71 @@ class StateOf(Hooked):
             )
         return found
 
-    def _before_loading(
-        self, state: Any, path: str, strict: bool, known: Any, missing: Any, errors: Any
+    def _load_from_state_dict(
+        self,
+        state_dict: Any,
+        prefix: str,
+        local_metadata: Any,
+        strict: bool,
+        missing_keys: list[str],
+        unexpected_keys: list[str],
+        error_msgs: list[str],
     ) -> None:
-        """Let hooks change a state, and take from it what is no tensor."""
-        for hook in self._state_hooks("before loading"):
-            hook(self, state, path, {}, strict, missing, [], errors)
+        """Take the module's own values, without those of modules in it, from a state.
+
+        Args:
+            state_dict: a copy of the state, which may be changed.
+            prefix: what the module's paths begin with.
+            local_metadata: what was saved of the module beside, as its ``version``.
+            strict: whether to note missing and unexpected keys.
+            missing_keys: a list to add to.
+            unexpected_keys: a list to add to.
+            error_msgs: a list to add to.
+        """
+        lists = missing_keys, unexpected_keys, error_msgs
+        for hook in list(self._load_state_dict_pre_hooks.values()):
+            of_module = (self,) if type(hook) is WithModule else ()
+            hook(*of_module, state_dict, prefix, local_metadata, strict, *lists)
+        assign = local_metadata.get("assign_to_params_buffers", False)
+        own = dict(self._own_state())
+        for name, x in own.items():
+            key = prefix + name
+            if key in state_dict:
+                _take(self, name, x, state_dict[key], key, assign, error_msgs)
+            elif strict:
+                missing_keys.append(key)
+        extra = prefix + _EXTRA
         if type(self).set_extra_state is not StateOf.set_extra_state:
-            known.add(key := f"{path}_extra_state")
-            if key in state:
-                self.set_extra_state(state[key])
-            else:
-                missing.append(key)
+            if extra in state_dict:
+                self.set_extra_state(state_dict[extra])
+            elif strict:
+                missing_keys.append(extra)
+        elif strict and extra in state_dict:
+            unexpected_keys.append(extra)
+        if strict:
+            for key in state_dict:
+                if key.startswith(prefix) and key != extra:
+                    name, dot, _ = key[len(prefix) :].partition(".")
+                    if name not in (self._modules if dot else own):
+                        unexpected_keys.append(key)
+
+    def register_load_state_dict_pre_hook(self, hook: Any) -> Any:
+        """Call ``hook(module, state_dict, prefix, ...)``, which may change the state.
+
+        Its other arguments: the metadata, whether it is strict, and three lists, of
+        missing and unexpected keys and of what went wrong.
+        """
+        return self._register_load_state_dict_pre_hook(hook, True)
+
+    def _register_load_state_dict_pre_hook(
+        self, hook: Any, with_module: bool = False
+    ) -> Any:
+        entry = WithModule(hook) if with_module else hook
+        return added(self._load_state_dict_pre_hooks, entry)
+
+    def register_load_state_dict_post_hook(self, hook: Any) -> Any:
+        """Call ``hook(module, incompatible_keys)`` when a state was taken."""
+        return added(self._load_state_dict_post_hooks, hook)
 
     # --- how it prints ----------------------------------------------------------------
 
@@ -217,17 +250,9 @@ class StateOf(Hooked):
         extra_lines = extra.split("\n") if extra else []
         parts = [
             f"({name}): {_indented(repr(module))}"
-            for name, module in self._modules.items()  # type: ignore[attr-defined]
+            for name, module in self._modules.items()
         ]
         return framed(self._get_name(), extra_lines, parts)
-
-
-def _copied(state: Any) -> Any:
-    """A state that hooks may change."""
-    copy = State(state)
-    if hasattr(state, "_metadata"):
-        copy._metadata = state._metadata
-    return copy
 
 
 def framed(name: str, extra: list[str], parts: list[str]) -> str:
@@ -244,31 +269,64 @@ def _indented(text: str) -> str:
     return text.replace("\n", "\n  ")
 
 
-def _complaint(key: str, x: Any, found: Any) -> str:
-    """What speaks against a tensor's taking a value; empty if nothing does."""
+def _load(
+    module: Any, state: Any, prefix: str, metadata: Any, assign: bool, *found: Any
+) -> None:
+    """Let a module, and then the modules in it, take what is theirs of a state."""
+    (missing, unexpected), errors = found
+    own = metadata.get(prefix[:-1], {})
+    if assign:
+        own["assign_to_params_buffers"] = assign
+    module._load_from_state_dict(state, prefix, own, True, missing, unexpected, errors)
+    for name, inner in module._modules.items():
+        if inner is not None:
+            path = f"{prefix}{name}."
+            part = OrderedDict((k, x) for k, x in state.items() if k.startswith(path))
+            _load(inner, part, path, metadata, assign, *found)
+    for hook in list(module._load_state_dict_post_hooks.values()):
+        if hook(module, found[0]) is not None:
+            raise AssertionError(
+                "Hooks registered with ``register_load_state_dict_post_hook`` are not "
+                "expected to return new values, if incompatible_keys need to be "
+                "modified, it should be done inplace."
+            )
+
+
+def _take(
+    module: Any, name: str, x: Any, found: Any, key: str, assign: bool, errors: Any
+) -> None:
+    """Give a parameter or buffer a value, or be another tensor; else say why not."""
     if not isinstance(found, Tensor):
-        return (
+        errors.append(
             f'While copying the parameter named "{key}", expected torch.Tensor or '
             f"Tensor-like object from checkpoint but received {type(found)}"
         )
-    if base(found).shape != base(x).shape:
-        return (
-            f"size mismatch for {key}: copying a param with shape {found.shape} from "
-            f"checkpoint, the shape in current model is {x.shape}."
+        return
+    if not is_lazy(x):
+        if x.shape == () and found.shape == (1,):  # as states of old had it
+            found = found[0]
+        if found.shape != x.shape:
+            errors.append(
+                f"size mismatch for {key}: copying a param with shape {found.shape} "
+                f"from checkpoint, the shape in current model is {x.shape}."
+            )
+            return
+    try:
+        with no_grad():
+            if not assign:
+                x.copy_(found)
+                return
+            if isinstance(x, Parameter):
+                if not isinstance(found, Parameter):
+                    found = Parameter(found, x.requires_grad)
+                found.requires_grad_(x.requires_grad)
+            setattr(module, name, found)
+    except Exception as error:
+        errors.append(
+            f'While copying the parameter named "{key}", whose dimensions in the model '
+            f"are {x.size()} and whose dimensions in the checkpoint are "
+            f"{found.size()}, an exception occurred : {error.args}."
         )
-    return ""
-
-
-def _assign(module: Any, name: str, x: Any, found: Any) -> None:
-    """Let a module have another tensor itself."""
-    from lantern.torch.nn.parameter import Parameter
-
-    if name in module._parameters:
-        if not isinstance(found, Parameter):
-            found = Parameter(found, x.requires_grad)
-        module._parameters[name] = found
-    else:
-        module._buffers[name] = found
 
 
 def _keys(missing: list[str], unexpected: list[str]) -> list[str]:
