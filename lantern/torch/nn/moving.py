@@ -7,20 +7,20 @@ from lantern.errors import ArgumentError
 from lantern.torch import dtypes
 from lantern.torch.creation import empty_like
 from lantern.torch.modes import no_grad
-from lantern.torch.nn.state import StateOf
+from lantern.torch.nn.members import Containing
 from lantern.torch.tensor import Tensor
 from lantern.value import base
 
 __all__ = ["Movable"]
 
 
-class Movable(StateOf):
+class Movable(Containing):
     """What a module has to be moved with."""
 
     def _apply(self, fn: Callable[[Any], Any], recurse: bool = True) -> Any:
         """Replace what all parameters and buffers hold by a function of it."""
         if recurse:
-            for module in self.children():  # type: ignore[attr-defined]
+            for module in self.children():
                 module._apply(fn)
         for x in self._parameters.values():
             if x is not None:

@@ -285,7 +285,7 @@ def _load(
             _load(inner, part, path, metadata, assign, *found)
     for hook in list(module._load_state_dict_post_hooks.values()):
         if hook(module, found[0]) is not None:
-            raise AssertionError(
+            raise EagerError(
                 "Hooks registered with ``register_load_state_dict_post_hook`` are not "
                 "expected to return new values, if incompatible_keys need to be "
                 "modified, it should be done inplace."
