@@ -15,6 +15,7 @@ from lantern.contribution import Masked
 from lantern.errors import BatchedValueError
 from lantern.op import registry
 from lantern.protocols import works_on_plain_values
+from lantern.starting import from_lists
 from lantern.tensor.namespace import array_namespace, numpy_namespace
 from lantern.tensor.namespace import quiet as quiet
 from lantern.tree import tree_leaves, tree_map
@@ -117,6 +118,8 @@ def constant(name: str, *args: Any, **kwargs: Any) -> Any:
     if names:
         args, kwargs = args[:1], dict(zip(names, args[1:], strict=False)) | kwargs
     examples, form = _level([args, kwargs]), _form_of(name)
+    if form is batched_rules.elementwise:
+        args = tuple(map(from_lists, args))
     if form is batched_rules.one_by_one:  # wherever the batched ones are among these
         every = {"args": args, "kwargs": kwargs}
         return examples.compute(form, partial(_call, name), (), every)
@@ -126,6 +129,7 @@ def constant(name: str, *args: Any, **kwargs: Any) -> Any:
 def each(function: Any, *operands: Any) -> Any:
     """A function of each element with derivative zero, for all examples at once."""
     form = batched_rules.elementwise
+    operands = tuple(map(from_lists, operands))
     return _level(operands).compute(form, function, operands, {})
 
 

@@ -183,7 +183,8 @@ def _roll(call: Call) -> Any:
     if axis is not None:
         return call.run(x, axis=axes_behind(axis, call.ndims()[0]))
     shift = call.static("shift")
-    total = sum(shift) if hasattr(shift, "__iter__") else shift
+    several = getattr(shift, "shape", isinstance(shift, list | tuple))
+    total = sum(shift) if several else shift
     return call.run(x.reshape(len(x), -1), shift=total, axis=1).reshape(x.shape)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from lantern.namespace import common_namespace, namespace
 from lantern.op import constant, elementwise, linear
+from lantern.starting import from_lists
 from lantern.value import Rule, Value, base, is_complex
 
 __all__ = [
@@ -159,7 +160,7 @@ def where(condition: Any, /, *branches: Any) -> Any:
         >>> where(True, 2.0, 3.0)
         2.0
     """
-    condition = base(condition)
+    condition = base(from_lists(condition))
     if not branches:
         return namespace(condition).nonzero(condition)
     if isinstance(condition, Value):  # one for each example of a vmap
@@ -195,6 +196,7 @@ def clip(x: Any, /, min: Any = None, max: Any = None) -> Any:
         >>> clip(5.0, 0.0, 3.0)
         3.0
     """
+    x, min, max = map(from_lists, (x, min, max))
     if min is not None:
         x = where(base(x) < base(min), min, x)
     if max is not None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from lantern.namespace import namespace
 from lantern.op import elementwise
+from lantern.starting import from_lists
 from lantern.value import Rule
 
 __all__ = [
@@ -139,7 +140,7 @@ def polygamma(n: int, x: Any, /) -> Any:
     References:
         Abramowitz and Stegun (1964), 6.4.1.
     """
-    return _polygamma(x, n)
+    return _polygamma(x, from_lists(n))
 
 
 @elementwise

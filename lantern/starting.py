@@ -266,7 +266,7 @@ def _variadic(rule: RuleFunction) -> Function:
 
 def _constant(rule: RuleFunction) -> Function:
     def function(*operands: Any, **statics: Any) -> Any:
-        return next(rule(*map(base, operands), **statics))
+        return next(rule(*map(base, map(from_lists, operands)), **statics))
 
     return function
 

@@ -328,6 +328,7 @@ class Value:
         return (
             isinstance(other, Value | numbers.Number)
             or (hasattr(other, "dtype") and not is_container(other))
+            or (type(other) in (list, tuple) and hasattr(base(self), "dtype"))
             or isinstance(other, type(base(self)))
             or isinstance(base(self), type(other))
         )

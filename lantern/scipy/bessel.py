@@ -5,6 +5,7 @@ from typing import Any
 from lantern import choice
 from lantern.errors import MissingRuleError
 from lantern.op import elementwise
+from lantern.starting import from_lists
 from lantern.tensor.namespace import array_namespace
 from lantern.value import Rule, Value, base, is_tracked
 
@@ -54,7 +55,7 @@ def bessel(kind: str, n: Any, x: Any) -> Any:
             f"{kind}: no rule for a tracked order. Hold it constant "
             f"(lantern.stop_gradient)."
         )
-    n = base(n)
+    n, x = base(from_lists(n)), from_lists(x)
     if isinstance(x, Value):
         return _bessel(x, kind, n)
     xp = array_namespace(x)

@@ -8,6 +8,7 @@ from lantern.elementary import exp
 from lantern.namespace import namespace
 from lantern.op import elementwise
 from lantern.scipy.evaluate import evaluate
+from lantern.starting import from_lists
 from lantern.tensor.special import xlogy
 from lantern.value import Rule
 
@@ -134,6 +135,7 @@ def entr(x: Any, /) -> Any:
         >>> entr(1.0), entr(-1.0)
         (-0.0, -inf)
     """
+    x = from_lists(x)
     return choice.where(x < 0, -math.inf, xlogy(-x, choice.where(x < 0, 1.0, x)))
 
 
@@ -147,6 +149,7 @@ def rel_entr(x: Any, y: Any, /) -> Any:
         >>> rel_entr(1.0, 1.0), rel_entr(1.0, 0.0)
         (0.0, inf)
     """
+    x, y = from_lists(x), from_lists(y)
     inside = (x >= 0) & (y >= 0) & ((x == 0) | (y > 0))
     positive = inside & (y > 0)
     u, v = choice.where(positive, x, 0.0), choice.where(positive, y, 1.0)
@@ -163,4 +166,5 @@ def kl_div(x: Any, y: Any, /) -> Any:
         >>> kl_div(1.0, 1.0)
         0.0
     """
+    x, y = from_lists(x), from_lists(y)
     return rel_entr(x, y) - x + y

@@ -9,6 +9,7 @@ from lantern.op import constant, elementwise
 from lantern.scipy.entropy import xlog1py
 from lantern.scipy.evaluate import evaluate
 from lantern.special import digamma
+from lantern.starting import from_lists
 from lantern.tensor.gamma import betaln
 from lantern.tensor.special import gammaln, xlogy
 from lantern.value import Rule, is_tracked
@@ -61,7 +62,7 @@ def betainc(a: Any, b: Any, x: Any, /) -> Any:
         0.75
     """
     _refuse_tracked("betainc", a, b)
-    return _betainc(x, a, b)
+    return _betainc(x, from_lists(a), from_lists(b))
 
 
 @elementwise
@@ -162,7 +163,7 @@ def stdtr(df: Any, x: Any, /) -> Any:
         0.5
     """
     _refuse_tracked("stdtr", df)
-    return _stdtr(x, df)
+    return _stdtr(x, from_lists(df))
 
 
 @elementwise

@@ -8,11 +8,11 @@ from lantern.arithmetic import imag, real
 from lantern.choice import maximum, minimum, where
 from lantern.namespace import namespace
 from lantern.op import elementwise
+from lantern.starting import from_lists
 from lantern.tensor.axes import refuse
-from lantern.tensor.creation import asarray
 from lantern.tensor.namespace import array_namespace
 from lantern.trigonometry import atan2
-from lantern.value import Rule, base, is_complex
+from lantern.value import Rule, base, is_complex, is_tracked
 
 __all__ = [
     "angle",
@@ -125,7 +125,7 @@ def heaviside(x: Any, y: Any, /) -> Any:
         >>> heaviside(-2.0, 0.5), heaviside(0.0, 0.5), heaviside(2.0, 0.5)
         (0.0, 0.5, 1.0)
     """
-    x = base(x)
+    x, y = base(from_lists(x)), from_lists(y)
     return where(x == 0, y, namespace(x, base(y)).heaviside(x, base(y)))
 
 
@@ -139,12 +139,8 @@ def copysign(x: Any, y: Any, /) -> Any:
         >>> copysign(3.0, -0.0)
         -3.0
     """
-    y = base(_operand(y))
+    y = base(from_lists(y))
     return choice.abs(x) * namespace(y).copysign(1.0, y)
-
-
-def _operand(x: Any) -> Any:
-    return asarray(x) if isinstance(x, list | tuple) else x
 
 
 def fmax(x: Any, y: Any, /) -> Any:
@@ -175,6 +171,7 @@ def fmin(x: Any, y: Any, /) -> Any:
 
 def _without_nan(x: Any, y: Any) -> tuple[Any, Any]:
     """The pair, where a nan stands beside a number with that number twice."""
+    x, y = from_lists(x), from_lists(y)
     return where(base(x) != base(x), y, x), where(base(y) != base(y), x, y)
 
 
@@ -198,7 +195,7 @@ def nan_to_num(
     posinf: Any = None,
     neginf: Any = None,
 ) -> Any:
-    """x with numbers in place of nan and of infinities; constants, if not given.
+    """x with numbers in place of nan and of infinities, which may be tracked.
 
     Shapes:
         x: (...); result: (...)
@@ -210,12 +207,18 @@ def nan_to_num(
     if is_complex(x):
         parts = [nan_to_num(p, copy, nan, posinf, neginf) for p in (real(x), imag(x))]
         return parts[0] + 1j * parts[1]
+    x = from_lists(x)
     plain = base(x)
     xp = array_namespace(plain)
-    numbers = [None if n is None else base(n) for n in (nan, posinf, neginf)]
-    z, finite = xp.nan_to_num(plain, True, *numbers), xp.isfinite(plain)
+    numbers = [from_lists(n) for n in (nan, posinf, neginf)]
+    constants = [0.0 if is_tracked(n) else base(n) for n in numbers]
+    z = xp.nan_to_num(plain, True, *constants)
+    tests = xp.isfinite, xp.isnan, xp.isposinf, xp.isneginf
+    finite, *places = [test(plain) for test in tests]
     if not hasattr(plain, "dtype"):
-        return x if finite else float(z)
+        z, finite, places = float(z), bool(finite), list(map(bool, places))
+    for n, place in zip(numbers, places, strict=True):
+        z = where(place, n, z) if is_tracked(n) else z
     return where(finite, x, z)
 
 
@@ -275,5 +278,6 @@ def real_if_close(a: Any, tol: float = 100) -> Any:
         >>> real_if_close(2 + 0j)
         2.0
     """
+    a = from_lists(a)
     close = array_namespace(base(a)).real_if_close(base(a), tol)
     return a if is_complex(close) or not is_complex(a) else real(a)

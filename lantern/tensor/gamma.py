@@ -8,6 +8,7 @@ from typing import Any
 
 from lantern.namespace import namespace
 from lantern.op import elementwise
+from lantern.starting import from_lists
 from lantern.tensor.namespace import array_namespace
 from lantern.value import Rule, Value, base
 
@@ -153,6 +154,7 @@ def gamma_slope(a: Any, x: Any, /) -> Any:
     References:
         Figurnov, Mohamed and Mnih (2018), equation 5; Takahasi and Mori (1974).
     """
+    a, x = from_lists(a), from_lists(x)
     plain = array_namespace(base(a), base(x))
     digamma = namespace(a).polygamma(0, a)
     small = (plain.log(base(x)) < base(digamma)) | (base(x) < 0.05)

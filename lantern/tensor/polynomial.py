@@ -5,6 +5,7 @@ from typing import Any
 from lantern.arithmetic import real
 from lantern.namespace import namespace
 from lantern.op import op
+from lantern.starting import from_lists
 from lantern.tensor.creation import arrays, asarray
 from lantern.tensor.cumulative import cumprod
 from lantern.tensor.linalg import trace
@@ -38,7 +39,7 @@ def polyval(p: Any, x: Any) -> Any:
         >>> polyval([1.0, 2.0, 3.0], 2.0)
         11.0
     """
-    x = asarray(x) if isinstance(x, list | tuple) else x
+    x = from_lists(x)
     z = 0 * x
     for coefficient in p:
         z = z * x + coefficient

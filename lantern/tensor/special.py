@@ -10,6 +10,7 @@ from lantern.errors import MissingRuleError
 from lantern.namespace import namespace
 from lantern.op import elementwise
 from lantern.special import erfc, lgamma, sigmoid, softplus
+from lantern.starting import from_lists
 from lantern.value import Rule, Value, base, is_tracked
 
 __all__ = [
@@ -170,7 +171,7 @@ def ndtr(x: Any, /) -> Any:
         >>> ndtr(0.0)
         0.5
     """
-    return erfc(x * -math.sqrt(0.5)) / 2
+    return erfc(from_lists(x) * -math.sqrt(0.5)) / 2
 
 
 def i0(x: Any) -> Any:
@@ -213,7 +214,7 @@ def iv(n: float, x: Any, /) -> Any:
         raise MissingRuleError(
             "iv: no rule for a tracked order. Hold it constant (lantern.stop_gradient)."
         )
-    return _iv(x, base(n))
+    return _iv(x, base(from_lists(n)))
 
 
 @elementwise
