@@ -21,6 +21,7 @@ __all__ = [
     "NestingError",
     "NoDelimiterError",
     "NotArrayError",
+    "NotRegularFileError",
     "NotScalarError",
     "OptionError",
     "PositionError",
@@ -205,6 +206,19 @@ class FileFormatError(LanternError, RuntimeError, ValueError):
         Traceback (most recent call last):
             ...
         lantern.errors.FileFormatError: torch.load: the file is cut off, or no ...
+    """
+
+
+class NotRegularFileError(LanternError, OSError):
+    """A folder, a device or a pipe stands where a file was to be written.
+
+    Example:
+        >>> import os
+        >>> import lantern.torch as torch
+        >>> torch.save({"epoch": 3}, os.devnull)
+        Traceback (most recent call last):
+            ...
+        lantern.errors.NotRegularFileError: torch.save: /dev/null is a device, no ...
     """
 
 

@@ -31,7 +31,7 @@ VALUES_AND_RULES = (
     "trigonometry protocols operators number several"
 )
 DERIVATIVES = "checks reverse forward transforms"
-LAYERS = ["errors", "cps.", VALUES_AND_RULES, DERIVATIVES, "tensor."]
+LAYERS = ["errors files", "cps.", VALUES_AND_RULES, DERIVATIVES, "tensor."]
 ALLOWED_IMPORTS = {
     "greenlet": {"cps.worker"},
     "numpy": {"tensor.namespace", "tensor.tensor", "tensor.random", "testing"},

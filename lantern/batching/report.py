@@ -1,10 +1,12 @@
 """What was run together: group by group, and as a picture."""
 
+import io
 from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from lantern.errors import MissingExtraError
+from lantern.files import write_file
 
 __all__ = ["Log", "Results", "Run"]
 
@@ -115,4 +117,7 @@ class Results(list[Any]):
         axes.spines[["top", "right", "left"]].set_visible(False)
         axes.tick_params(length=0)
         axes.legend(frameon=False)
-        figure.savefig(path, dpi=150)
+        out, path = io.BytesIO(), Path(path)
+        path = path if path.suffix else path.with_suffix(".png")
+        figure.savefig(out, format=path.suffix[1:], dpi=150)
+        write_file("plot", path, out.getvalue())

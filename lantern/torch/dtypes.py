@@ -86,11 +86,11 @@ def _dtypes() -> dict[Any, dtype]:
 
 
 by_numpy = _dtypes()
-_by_name = {d.name: d for d in by_numpy.values()}
-float16, float32, float64 = (_by_name[f"float{n}"] for n in (16, 32, 64))
-uint8, int8, int16 = _by_name["uint8"], _by_name["int8"], _by_name["int16"]
-int32, int64 = _by_name["int32"], _by_name["int64"]
-complex64, complex128, bool = (_by_name[n] for n in ("complex64", "complex128", "bool"))
+by_name = {d.name: d for d in by_numpy.values()}
+float16, float32, float64 = (by_name[f"float{n}"] for n in (16, 32, 64))
+uint8, int8, int16 = by_name["uint8"], by_name["int8"], by_name["int16"]
+int32, int64 = by_name["int32"], by_name["int64"]
+complex64, complex128, bool = (by_name[n] for n in ("complex64", "complex128", "bool"))
 half, float, double = float16, float32, float64
 
 
@@ -160,7 +160,7 @@ def as_dtype(plain: Any) -> dtype:
     if plain not in by_numpy:
         raise ArgumentError(
             f"can't convert np.ndarray of type {plain}. The only supported types are: "
-            f"{', '.join(sorted(_by_name))}."
+            f"{', '.join(sorted(by_name))}."
         )
     return by_numpy[plain]
 

@@ -7,7 +7,6 @@ once or not at all.
 """
 
 import json
-import math
 import os
 from collections import OrderedDict
 from collections.abc import Mapping
@@ -16,8 +15,10 @@ from typing import Any
 import numpy as np
 
 from lantern.errors import ArgumentError, FileFormatError, MissingExtraError
+from lantern.files import write_file
 from lantern.torch import dtypes
 from lantern.torch.dtypes import Size
+from lantern.torch.file_format import TYPES, damaged, parsed, read_file, short
 from lantern.torch.nn.parameter import Parameter
 from lantern.torch.operators import in_memory
 from lantern.torch.places import on_host
@@ -26,16 +27,9 @@ from lantern.torch.tensor import Tensor, fresh
 
 __all__ = ["load", "save"]
 
-_NAMES = {
-    "BOOL": np.bool_, "U8": np.uint8, "I8": np.int8, "I16": np.int16, "I32": np.int32,
-    "I64": np.int64, "F16": np.float16, "F32": np.float32, "F64": np.float64,
-}  # fmt: skip
-_BY_TYPE = {np.dtype(kind): name for name, kind in _NAMES.items()}
-# What has no type of its own here: stored as bits, given back as float32.
-_BRAIN = "BF16"
+_BY_TYPE = {np.dtype(kind): name for name, kind in TYPES.items()}
 _STRUCTURE = "lantern.structure"
-_LARGEST_HEADER = 100_000_000
-_PICKLE = (b"PK\x03\x04", b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05")
+_MOST_DIGITS = 4300  # which Python itself reads and writes by default
 
 
 def _package() -> Any:
@@ -77,24 +71,29 @@ def save(obj: Any, f: Any, *args: Any, **options: Any) -> None:
     """
     package = _package()
     arrays: dict[str, Any] = {}
-    structure = json.dumps(_packed(obj, "", arrays))
+    try:
+        structure = json.dumps(_packed(obj, "", arrays))
+    except RecursionError:
+        raise ArgumentError(
+            "torch.save: the object holds itself, or is nested too deep. Save its "
+            "parts, each once."
+        ) from None
     ordered = {n: np.array(on_host(x), order="C") for n, x in arrays.items()}
     packed = package.save(ordered, {"format": "pt", _STRUCTURE: structure})
-    if hasattr(f, "write"):
-        f.write(packed)
-    else:
-        _replace(os.fspath(f), packed)
+    write_file("torch.save", f, packed)
 
 
 def _plain(x: Any) -> Any:
     """A tensor's array, of a type that the format has."""
-    array = in_memory(x.detach())
-    if array.dtype not in _BY_TYPE:
+    array = in_memory(x.detach()) if isinstance(x, Tensor) else np.asarray(x)
+    native = array.dtype.newbyteorder("=")
+    if native not in _BY_TYPE:
+        advice = "Save real and imaginary parts" if native.kind == "c" else "Convert it"
         raise ArgumentError(
-            f"torch.save: the format has no complex numbers, got {x.dtype}. Save real "
-            f"and imaginary parts."
+            f"torch.save: the format has no complex numbers, objects or texts in "
+            f"arrays, got {native}. {advice}."
         )
-    return array
+    return array.astype(native, copy=False)
 
 
 def _packed(x: Any, path: str, arrays: dict[str, Any]) -> Any:
@@ -102,16 +101,16 @@ def _packed(x: Any, path: str, arrays: dict[str, Any]) -> Any:
     if isinstance(x, Parameter):
         return _packed_parameter(x, path, arrays)
     if isinstance(x, Tensor | np.ndarray | np.generic):
-        name = path or "tensor"
+        name = path.encode(errors="replace").decode() or "tensor"
         while name in arrays or name == "__metadata__":
             name += "_"
         kind = "tensor" if isinstance(x, Tensor) else "array"
-        arrays[name] = _plain(x) if kind == "tensor" else np.asarray(x)
+        arrays[name] = _plain(x)
         return {kind: name}
     if x is None or isinstance(x, bool | str):
         return x
     if isinstance(x, int | float):
-        return int(x) if isinstance(x, int) else float(x)
+        return _number(x, path)
     if isinstance(x, dtypes.dtype):
         return {"dtype": x.name}
     if isinstance(x, Mapping):
@@ -131,6 +130,18 @@ def _packed(x: Any, path: str, arrays: dict[str, Any]) -> Any:
     return packed_object(x, path, lambda v, at: _packed(v, at, arrays))
 
 
+def _number(x: Any, path: str) -> Any:
+    """A plain number, which can be read again."""
+    if isinstance(x, float):
+        return float(x)
+    if x.bit_length() > 3 * _MOST_DIGITS:  # a digit has more than three bits
+        raise ArgumentError(
+            f"torch.save: the number at {path or 'the top'!r} has {x.bit_length()} "
+            "bits. Save it as a text, or as bytes."
+        )
+    return int(x)
+
+
 def _packed_parameter(x: Any, path: str, arrays: dict[str, Any]) -> Any:
     """A parameter; one that two modules share is stored once."""
     array = _plain(x)
@@ -144,22 +155,6 @@ def _packed_parameter(x: Any, path: str, arrays: dict[str, Any]) -> Any:
 
 def _joined(path: str, key: Any) -> str:
     return f"{path}.{key}" if path else str(key)
-
-
-def _replace(path: str, data: bytes) -> None:
-    """Write a file beside another, and let it take the other's place."""
-    temporary = f"{path}.{os.getpid()}.tmp"
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-    try:
-        with os.fdopen(os.open(temporary, flags, 0o666), "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        if os.path.exists(temporary):
-            os.remove(temporary)
-        raise
 
 
 # --- reading --------------------------------------------------------------------------
@@ -187,166 +182,103 @@ def load(f: Any, map_location: Any = None, *args: Any, **options: Any) -> Any:
         >>> torch.load(file)
         {'weight': tensor([1., 2.])}
     """
-    name = getattr(f, "name", "the file")
     if hasattr(f, "read"):
-        data = f.read()
+        name = str(getattr(f, "name", "the file"))
+        arrays, metadata = read_file(f, name)
     else:
-        name = os.fspath(f)
+        name = os.fsdecode(f)
         with open(f, "rb") as file:
-            data = file.read()
-    header = _header(data, name)
-    metadata = header.pop("__metadata__", {})
-    start = 8 + int.from_bytes(data[:8], "little")
-    _check(header, len(data) - start, name)
-    arrays = {key: _array(entry, data, start) for key, entry in header.items()}
+            arrays, metadata = read_file(file, name)
 
     def placed(key: str) -> Tensor:
-        if key not in arrays:
-            raise FileFormatError(f"torch.load: {name} has not the tensor {key}.")
         x = fresh(arrays[key])
         return x if map_location is None else x.to(map_location)
 
     if _STRUCTURE not in metadata:
-        return {key: placed(key) for key in header}
+        return {key: placed(key) for key in arrays}
+    trusted = options.get("weights_only") is False
     try:
-        trusted = options.get("weights_only") is False
-        return _Reader(placed, arrays, trusted).read(json.loads(metadata[_STRUCTURE]))
+        structure = parsed(metadata[_STRUCTURE], _MOST_DIGITS, name, "structure")
+        return _Reader(name, placed, arrays, trusted).read(structure)
     except FileFormatError:
         raise
-    except (ValueError, TypeError, KeyError, RecursionError, AttributeError) as error:
-        raise FileFormatError(
-            f"torch.load: {name} has a damaged structure ({error})."
-        ) from None
-
-
-def _header(data: bytes, name: str) -> dict[str, Any]:
-    """The header of a file, as JSON without names that come twice."""
-    # A header of 640 bytes begins like a pickle, but for the brace behind its size.
-    if data[8:9] != b"{" and (data[:4] == _PICKLE[0] or data[:2] in _PICKLE):
-        raise FileFormatError(
-            f"torch.load: {name} is a pickle, which could run any program. Where "
-            f"PyTorch is installed, write its tensors with safetensors.torch.save_file."
-        )
-    length = int.from_bytes(data[:8], "little")
-    if len(data) < 8 or length > min(len(data) - 8, _LARGEST_HEADER):
-        raise FileFormatError(
-            f"torch.load: {name} is cut off, or no safetensors file: {len(data)} "
-            f"bytes, with a header of {length} announced."
-        )
-
-    def once(pairs: Any) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) < len(pairs):
-            raise FileFormatError(f"torch.load: {name} has one name twice.")
-        return found
-
-    try:
-        header = json.loads(data[8 : 8 + length], object_pairs_hook=once)
-    except FileFormatError:
-        raise
-    except (ValueError, RecursionError) as error:
-        raise FileFormatError(
-            f"torch.load: {name} has a damaged header ({error})."
-        ) from None
-    metadata = header.get("__metadata__", {}) if isinstance(header, dict) else None
-    if not isinstance(metadata, dict):
-        raise FileFormatError(f"torch.load: {name} has a header that is no dictionary.")
-    return header
-
-
-def _check(header: dict[str, Any], size: int, name: str) -> None:
-    """Raise unless the tensors fill the file's data exactly, none over another."""
-    parts = []
-    for key, entry in header.items():
-        try:
-            kind, shape, (start, end) = (
-                entry["dtype"], entry["shape"], entry["data_offsets"],
-            )  # fmt: skip
-        except (TypeError, KeyError, ValueError):
-            raise FileFormatError(
-                f"torch.load: {name} describes {key!r} incompletely."
-            ) from None
-        if kind != _BRAIN and kind not in _NAMES:
-            raise FileFormatError(
-                f"torch.load: {key!r} in {name} is of type {kind!r}, which is not "
-                f"supported. Convert it to one of {', '.join(_NAMES)}."
-            )
-        numbers = [*shape, start, end] if isinstance(shape, list) else [None]
-        if not all(type(n) is int and n >= 0 for n in numbers):
-            raise FileFormatError(
-                f"torch.load: {key!r} in {name} has impossible sizes: {shape}, bytes "
-                f"{start} to {end}."
-            )
-        each = 2 if kind == _BRAIN else np.dtype(_NAMES[kind]).itemsize
-        if math.prod(shape) * each != end - start:
-            raise FileFormatError(
-                f"torch.load: {key!r} in {name} of type {kind} and shape {shape} does "
-                f"not take {end - start} bytes."
-            )
-        parts.append((start, end))
-    at = 0
-    for start, end in sorted(parts):
-        if start != at:
-            raise FileFormatError(f"torch.load: {name} has a gap or overlap at {at}.")
-        at = end
-    if at != size:
-        raise FileFormatError(
-            f"torch.load: {name} is cut off or too long: its tensors take {at} bytes, "
-            f"and {size} are there."
-        )
-
-
-def _array(entry: Any, data: bytes, start: int) -> Any:
-    """A new array from a tensor's part of a checked file."""
-    kind, shape, (first, _) = entry["dtype"], entry["shape"], entry["data_offsets"]
-    plain = np.dtype(_NAMES.get(kind, np.uint16)).newbyteorder("<")
-    found = np.frombuffer(data, plain, math.prod(shape), start + first)
-    if kind == _BRAIN:
-        return (found.astype(np.uint32) << 16).view(np.float32).reshape(shape)
-    return found.astype(_NAMES[kind]).reshape(shape)
-
-
-_KINDS: dict[str, Any] = {
-    "list": list,
-    "tuple": tuple,
-    "size": Size,
-    "dict": dict,
-    "ordered": OrderedDict,
-}
+    except RecursionError:
+        raise damaged(name, "has a structure that is too deep to follow.") from None
+    except (ValueError, TypeError, LookupError, AttributeError) as error:
+        raise damaged(
+            name, f"has a damaged structure ({short(str(error))})."
+        ) from error
 
 
 class _Reader:
     """How a structure is made from its JSON."""
 
-    def __init__(self, placed: Any, arrays: Any, trusted: bool) -> None:
-        self.placed, self.arrays, self.trusted = placed, arrays, trusted
+    def __init__(self, name: str, placed: Any, arrays: Any, trusted: bool) -> None:
+        self.name, self.placed, self.arrays = name, placed, arrays
+        self.trusted = trusted
         self.parameters: dict[str, Any] = {}
 
     def read(self, x: Any) -> Any:
         """A part of the structure."""
-        if not isinstance(x, dict):
+        if not isinstance(x, dict | list):
             return x
-        ((kind, inner),) = x.items()
+        ((kind, inner),) = self.typed(x, dict).items()
         if kind == "tensor":
-            return self.placed(inner)
+            return self.placed(self.stored(inner))
         if kind == "parameter":
-            return self.parameter(*inner)
+            return self.parameter(*self.typed(inner, list))
         if kind == "array":
-            return self.arrays[inner]
+            return self.arrays[self.stored(inner)]
         if kind == "dtype":
-            return dtypes.as_dtype(inner)
+            return dtypes.by_name[self.typed(inner, str)]
         if kind in ("dict", "ordered"):
-            return _KINDS[kind]([list(map(self.read, pair)) for pair in inner])
+            return self.mapping(kind, inner)
         if kind == "state":
-            state: Any = self.read({"ordered": inner[0]})
-            state._metadata = self.read({"ordered": inner[1]["ordered"]})
+            items, versions = self.typed(inner, list)
+            state: Any = self.mapping("ordered", items)
+            state._metadata = self.read(self.typed(versions, dict))
+            if not isinstance(state._metadata, dict):
+                raise damaged(self.name, "has versions that are no dictionary.")
             return state
-        if kind in _KINDS:
-            return _KINDS[kind](list(map(self.read, inner)))
-        return unpacked_object(kind, inner, self.read, self.trusted)
+        if kind == "size":
+            return Size([self.typed(n, int) for n in self.typed(inner, list)])
+        if kind in ("list", "tuple"):
+            items = map(self.read, self.typed(inner, list))
+            return list(items) if kind == "list" else tuple(items)
+        return unpacked_object(kind, inner, self, self.trusted)
 
-    def parameter(self, name: str, requires_grad: bool) -> Any:
+    def typed(self, x: Any, kind: type) -> Any:
+        """A part of the file that must be of one type of JSON's."""
+        if type(x) is not kind:
+            raise damaged(
+                self.name,
+                f"has a damaged structure: {short(x)} where a {kind.__name__} was "
+                "expected.",
+            )
+        return x
+
+    def stored(self, name: Any) -> str:
+        """The name of an array of the file."""
+        if self.typed(name, str) not in self.arrays:
+            raise damaged(self.name, f"has not the tensor {short(name)}.")
+        return str(name)
+
+    def mapping(self, kind: str, inner: Any) -> Any:
+        """A dictionary from its pairs."""
+        made: dict[Any, Any] = {} if kind == "dict" else OrderedDict()
+        pairs = self.typed(inner, list)
+        for pair in pairs:
+            key, value = self.typed(pair, list)
+            made[self.read(key)] = self.read(value)
+        if len(made) < len(pairs):
+            raise damaged(self.name, "has a dictionary with one key twice.")
+        return made
+
+    def parameter(self, name: Any, requires_grad: Any) -> Any:
         """A parameter; the same one for all who share it."""
-        if name not in self.parameters:
-            self.parameters[name] = Parameter(self.placed(name), requires_grad)
+        if self.stored(name) not in self.parameters:
+            x, wanted = self.placed(name), self.typed(requires_grad, bool)
+            if wanted and not x.is_floating_point():
+                raise damaged(self.name, f"has a parameter {short(name)} of integers.")
+            self.parameters[name] = Parameter(x, wanted)
         return self.parameters[name]

@@ -8,6 +8,7 @@ allowed: by ``weights_only=False``, or by ``safe_globals``.
 import argparse
 import sys
 from collections.abc import Iterable
+from types import ModuleType
 from typing import Any
 
 from lantern.errors import ArgumentError, FileFormatError
@@ -124,7 +125,8 @@ def packed_object(x: Any, path: str, pack: Any) -> Any:
             "defined inside of a function, and cannot be found again. Save a "
             "state_dict()."
         )
-    state = x.__getstate__()
+    # An empty namespace would say None.
+    state = vars(x) if kind is argparse.Namespace else x.__getstate__()
     if not isinstance(state, dict):
         raise ArgumentError(
             f"torch.save: {kind.__qualname__}.__getstate__ at {path or 'the top'!r} "
@@ -138,51 +140,65 @@ def packed_object(x: Any, path: str, pack: Any) -> Any:
 
 
 def _found(module: str, name: str) -> Any:
-    """A class among those that the program knows."""
+    """A class among those that the program knows; nothing is imported or run for it."""
     place: Any = sys.modules.get(module)
     for word in name.split("."):
-        place = getattr(place, word, None)
+        known = isinstance(place, ModuleType | type)
+        place = vars(place).get(word) if known else None
     return place
 
 
-def unpacked_object(kind: str, inner: Any, unpack: Any, trusted: bool) -> Any:
+def unpacked_object(kind: str, inner: Any, reader: Any, trusted: bool) -> Any:
     """An object from its JSON: see ``packed_object``.
 
     Args:
         kind: what it is.
         inner: its parts.
-        unpack: how an attribute is read.
+        reader: what reads an attribute, and checks types.
         trusted: whether classes need not be allowed.
     """
-    from lantern.torch.nn.module import Module
-
     if kind == "function":
-        return _functions()[inner]
+        return _functions()[reader.typed(inner, str)]
     if kind == "set":
-        return {unpack(v) for v in inner}
+        return {reader.read(v) for v in reader.typed(inner, list)}
     if kind == "bytes":
-        return bytes.fromhex(inner)
-    module, name, items = inner
-    found = _found(module, name)
-    if found is None:
+        return bytes.fromhex(reader.typed(inner, str))
+    if kind != "object":
         raise FileFormatError(
-            f"torch.load: the file holds an object of class {module}.{name}, which "
-            "this program does not have. Define or import the class first."
+            f"torch.load: the file has a damaged structure: a part {kind!r:.80}."
         )
-    namespace = found is argparse.Namespace
-    if not (namespace or (isinstance(found, type) and issubclass(found, Module))):
-        raise FileFormatError(f"torch.load: {module}.{name} is no class of modules.")
-    ours = namespace or module.startswith("lantern.")
-    if not (ours or trusted or any(found is c for c in _allowed)):
-        raise FileFormatError(
-            f"Weights only load failed: the file holds an object of class "
-            f"{module}.{name}. Say weights_only=False, or allow it with "
-            "torch.serialization.safe_globals, if you trust the file."
-        )
-    made = object.__new__(found)
-    state = {str(key): unpack(value) for key, value in items}
-    if namespace:
+    module, name, items = reader.typed(inner, list)
+    found = _checked_class(reader.typed(module, str), reader.typed(name, str), trusted)
+    made, state = object.__new__(found), {}
+    for item in reader.typed(items, list):
+        key, value = reader.typed(item, list)
+        state[reader.typed(key, str)] = reader.read(value)
+    if found is argparse.Namespace:
         made.__dict__.update(state)
     else:
         made.__setstate__(state)
     return made
+
+
+def _checked_class(module: str, name: str, trusted: bool) -> Any:
+    """The class of a module or a namespace, if files may hold its objects."""
+    from lantern.torch.nn.module import Module
+
+    found = _found(module, name)
+    said = f"{module:.80}.{name:.80}"
+    if found is None:
+        raise FileFormatError(
+            f"torch.load: the file holds an object of class {said}, which "
+            "this program does not have. Define or import the class first."
+        )
+    namespace = found is argparse.Namespace
+    if not (namespace or (isinstance(found, type) and issubclass(found, Module))):
+        raise FileFormatError(f"torch.load: {said} is no class of modules.")
+    ours = namespace or module.startswith("lantern.")
+    if not (ours or trusted or any(found is c for c in _allowed)):
+        raise FileFormatError(
+            f"Weights only load failed: the file holds an object of class "
+            f"{said}. Say weights_only=False, or allow it with "
+            "torch.serialization.safe_globals, if you trust the file."
+        )
+    return found

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from lantern.errors import ArgumentError, MissingExtraError
+from lantern.files import write_file
 from lantern.value import base
 
 __all__ = ["Picture"]
@@ -174,16 +175,18 @@ class Picture:
         path = Path(path)
         kind = path.suffix.lower()
         if kind == ".svg":
-            path.write_text(self._repr_svg_(), encoding="utf-8")
+            data = self._repr_svg_().encode()
         elif kind in (".png", ".pdf"):
-            figure = self.figure()
+            figure, out = self.figure(), io.BytesIO()
             with styled():
-                figure.savefig(path, dpi=200)
+                figure.savefig(out, format=kind[1:], dpi=200)
+            data = out.getvalue()
         else:
             raise ArgumentError(
                 f"save: a picture is written as .svg, .png or .pdf, not as {kind!r}. "
                 f"Choose one of these endings."
             )
+        write_file("save", path, data)
         return path
 
     def _repr_svg_(self) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from lantern.errors import ArgumentError
+from lantern.files import write_file
 from lantern.viz.drawing import styled, svg
 from lantern.viz.nesting import Part, Stage, set_up
 
@@ -136,16 +137,17 @@ class Player:
         path = Path(path)
         kind = path.suffix.lower()
         if kind == ".svg":
-            path.write_text(self._animated(), encoding="utf-8")
+            data = self._animated().encode()
         elif kind == ".html":
-            path.write_text(self._repr_html_(), encoding="utf-8")
+            data = self._repr_html_().encode()
         elif kind == ".gif":
-            path.write_bytes(self._gif())
+            data = self._gif()
         else:
             raise ArgumentError(
                 f"save: what moves is written as .svg, .gif or .html, not as {kind!r}. "
                 f"Choose one of these endings."
             )
+        write_file("save", path, data)
         return path
 
     def _animated(self) -> str:

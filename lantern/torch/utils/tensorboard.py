@@ -4,6 +4,7 @@ A file is a row of records: length, checksum, an event in protocol buffers, chec
 """
 
 import os
+import secrets
 import socket
 import struct
 import time
@@ -127,9 +128,10 @@ class SummaryWriter:
             log_dir = os.path.join("runs", f"{now}_{socket.gethostname()}{comment}")
         self.log_dir = os.fspath(log_dir)
         os.makedirs(self.log_dir, exist_ok=True)
-        name = f"events.out.tfevents.{time.time():.6f}.{os.getpid()}"
-        path = os.path.join(self.log_dir, name)
-        self.file = open(path, "wb")  # noqa: SIM115 (``close`` closes it)
+        unique = f"{os.getpid()}.{secrets.token_hex(4)}"
+        name = f"events.out.tfevents.{time.time():.6f}.{unique}"
+        # A log grows while it is read; so it is no file that replaces another at once.
+        self.file = open(os.path.join(self.log_dir, name), "xb")  # noqa: SIM115
         self._write(_field(1, time.time()) + _field(3, "brain.Event:2"))
 
     def _write(self, event: bytes) -> None:
