@@ -2,10 +2,10 @@
 
 from collections.abc import Callable
 from contextvars import ContextVar
-from functools import wraps
 from typing import Any
 
 from lantern.errors import ArgumentError
+from lantern.torch.bodies import inside
 
 __all__ = [
     "enable_grad",
@@ -74,16 +74,13 @@ class _Mode:
         grad_mode.set(self.before.pop())
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        @wraps(function)
-        def inside(*args: Any, **kwargs: Any) -> Any:
-            with self.fresh():
-                return function(*args, **kwargs)
+        """The function, whose body alone runs in such a block."""
+        return inside(self.clone, function)
 
-        return inside
-
-    def fresh(self) -> "_Mode":
+    def clone(self) -> Any:
         """Another block like this one."""
-        return _Mode(self.mode)
+        cls: Any = type(self)
+        return cls()
 
 
 class no_grad(_Mode):
@@ -152,6 +149,10 @@ class set_grad_enabled(_Mode):
         grad_mode.set(self.outer)
         return super().__call__(function)
 
+    def clone(self) -> Any:
+        """Another block like this one."""
+        return type(self)(self.mode)
+
 
 class inference_mode(_Mode):
     """As ``no_grad``.
@@ -172,7 +173,7 @@ class inference_mode(_Mode):
         return block(mode)
 
     def __init__(self, mode: Any = True) -> None:
-        super().__init__(not mode and grad_mode.get())
+        super().__init__(not mode)
         self.inference = bool(mode)
 
     def __enter__(self) -> None:
@@ -183,6 +184,6 @@ class inference_mode(_Mode):
         _inference.reset(self.token)
         super().__exit__(*exception)
 
-    def fresh(self) -> _Mode:
+    def clone(self) -> Any:
         """Another block like this one."""
-        return inference_mode(self.inference)
+        return type(self)(self.inference)
