@@ -26,7 +26,7 @@ def unbroadcast(x: Any, shape: tuple[int, ...]) -> Any:
     """
     found = x.shape
     if found and not shape:
-        return namespace(x).sum(x)
+        return _summed(x, None, False)
     extra = len(found) - len(shape)
     if x.size == 1:  # nothing to sum
         x = x if extra <= 0 else x.reshape(found[extra:])
@@ -37,7 +37,16 @@ def unbroadcast(x: Any, shape: tuple[int, ...]) -> Any:
             return x
     summed = [i for i, n in enumerate(found) if i < extra or shape[i - extra] == 1 != n]
     if summed:
-        x = namespace(x).sum(x, axis=tuple(summed), keepdims=len(summed) > extra)
+        x = _summed(x, tuple(summed), len(summed) > extra)
         if len(summed) > extra > 0:
             x = namespace(x).reshape(x, x.shape[extra:])
     return x if x.shape == shape else namespace(x).broadcast_to(x, shape)
+
+
+def _summed(x: Any, axes: Any, keepdims: bool) -> Any:
+    """The sum over axes; of float16 in float32, as many terms would be lost."""
+    xp = namespace(x)
+    if x.dtype.itemsize != 2:
+        return xp.sum(x, axis=axes, keepdims=keepdims)
+    total = xp.sum(xp.astype(x, "float32"), axis=axes, keepdims=keepdims)
+    return xp.astype(total, x.dtype)

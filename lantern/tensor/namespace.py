@@ -231,6 +231,10 @@ class NumpyNamespace(ArrayNamespace):
         z = self.sum(x, axis, keepdims=keepdims)
         return z / (x.size // z.size)
 
+    def astype(self, x: Any, dtype: Any, copy: bool = True) -> Any:
+        """The elements in another type."""
+        return x.astype(dtype, copy=copy)
+
     def reshape(self, x: Any, shape: Any, **options: Any) -> Any:
         """The same elements under another shape."""
         if type(x) not in arrays:

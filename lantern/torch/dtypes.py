@@ -115,7 +115,7 @@ class _Brain(dtype):
 bfloat16 = _Brain()
 short, int, long, cfloat, cdouble = int16, int32, int64, complex64, complex128
 
-F32, F64, I64, BOOL = (d.numpy for d in (float32, float64, int64, bool))
+F16, F32, F64, I64, BOOL = (d.numpy for d in (float16, float32, float64, int64, bool))
 _default = [F32]
 
 

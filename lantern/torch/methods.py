@@ -30,10 +30,12 @@ from lantern.torch import (
     results,
     scattering,
     shaping,
+    shares,
     statistics,
     writing,
 )
 from lantern.torch.dtypes import Size, as_numpy_dtype, type_name
+from lantern.torch.halves import ADDING, single
 from lantern.torch.operators import call, cast, in_memory, refuse_numbers, unary
 from lantern.torch.paths import missing
 from lantern.torch.places import address, as_array, beside, on_host
@@ -262,6 +264,7 @@ for _part in (
     comparing,
     elementwise,
     reduction,
+    shares,
     ordering,
     shaping,
     joining,
@@ -303,6 +306,7 @@ def _also_axis(function: Any) -> Any:
 
 
 FUNCTIONS = {name: _also_axis(f) for name, f in FUNCTIONS.items()}
+FUNCTIONS |= {name: single(FUNCTIONS[name]) for name in ADDING}
 
 
 def _converting(kind: Any) -> Any:

@@ -123,6 +123,11 @@ def _careful(function: Any, floating: bool) -> Any:
                 f"expected m1 and m2 to have the same dtype, but got: {x.dtype} != "
                 f"{y.dtype}"
             )
+        elif x.dtype.itemsize == 2:
+            from lantern.torch.halves import in_single
+
+            if base(x).dtype.kind == "f":
+                return in_single(operate, x, y)
         try:
             return torch_face(function(numpy_face(x), numpy_face(y)))
         except (ValueError, TypeError) as error:

@@ -6,12 +6,13 @@ import numpy as np
 
 from lantern.errors import EagerError, PositionError
 from lantern.namespace import namespace
-from lantern.tensor import exponential, moments, norms
+from lantern.tensor import moments, norms
 from lantern.tensor import reduction as ours
 from lantern.tensor.indexing import _getitem
 from lantern.torch.comparing import tracked_like
-from lantern.torch.dtypes import I64, as_numpy_dtype
-from lantern.torch.operators import call, cast, promote, unary
+from lantern.torch.dtypes import F32, F64, I64, as_numpy_dtype
+from lantern.torch.halves import in_single, is_half
+from lantern.torch.operators import call, cast, unary
 from lantern.torch.places import as_array, grid
 from lantern.torch.results import named
 from lantern.torch.tensor import Tensor, fresh
@@ -19,8 +20,6 @@ from lantern.value import base
 
 _read = unary(_getitem)
 _sum, _mean = unary(ours._sum), unary(ours._mean)
-_log_softmax = unary(exponential.log_softmax, floating=True)
-_softmax = unary(exponential.softmax, floating=True)
 
 
 def axes(dim: Any, x: Any) -> Any:
@@ -62,9 +61,12 @@ def sum(
     """
     array = input.primal
     plain = dim is None or (type(dim) is int and array.shape)
-    if plain and dtype is None and array.dtype.kind == "f":
+    if plain and dtype is None and (array.dtype is F32 or array.dtype is F64):
         return _sum(input, dim, keepdim)
-    return _typed_as(_sum(_wide(input, dtype), axes(dim, input), keepdim), dtype)
+    x, where = _wide(input, dtype), axes(dim, input)
+    if is_half(x):
+        return in_single(_sum, x, where, keepdim)
+    return _typed_as(_sum(x, where, keepdim), dtype)
 
 
 def _typed_as(z: Tensor, dtype: Any) -> Tensor:
@@ -101,6 +103,8 @@ def mean(
         RuntimeError: for integers; ``dtype`` says what to count in.
     """
     x = _needs_floating("mean", input, dtype)
+    if x.primal.dtype.itemsize == 2:
+        return in_single(mean, x, dim, keepdim)
     if not base(x).size:
         with np.errstate(all="ignore"):
             return _sum(x, axes(dim, input), keepdim) / 0.0
@@ -341,52 +345,6 @@ def vector_norm(
 def dist(input: Tensor, other: Tensor, p: Any = 2) -> Any:
     """The p-norm of the difference of two tensors."""
     return norm(input - other, p)
-
-
-def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Any:
-    """The logarithm of the sum of exponentials over axes, without overflow.
-
-    Shapes:
-        input: (..., n, ...); result: (..., ...), with keepdim (..., 1, ...)
-    """
-    (input,) = promote(input, floating=True)
-    return call(exponential.logsumexp, input, axes(dim, input), keepdims=keepdim)
-
-
-def softmax(input: Tensor, dim: Any, dtype: Any = None) -> Any:
-    """Exponentials, divided by their sum along an axis; without overflow.
-
-    Shapes:
-        input: (..., n, ...); result: (..., n, ...)
-    """
-    input = _typed(input, dtype)
-    full = input.primal.size
-    return _softmax(input, _one_axis(dim, input)) if full else input.clone()
-
-
-def log_softmax(input: Tensor, dim: Any, dtype: Any = None) -> Any:
-    """The logarithm of ``softmax``."""
-    input = _typed(input, dtype)
-    full = input.primal.size
-    return _log_softmax(input, _one_axis(dim, input)) if full else input.clone()
-
-
-def softmin(input: Tensor, dim: Any = None, dtype: Any = None) -> Any:
-    """``softmax`` of the negative."""
-    return softmax(-input, dim, dtype)
-
-
-def _typed(input: Tensor, dtype: Any) -> Any:
-    x = input if dtype is None else cast(input, as_numpy_dtype(dtype))
-    flags = getattr(x.primal, "flags", None)
-    return x if flags is None or flags.c_contiguous else x.contiguous()
-
-
-def _one_axis(dim: Any, input: Tensor) -> Any:
-    """The axis of a softmax; by default as old PyTorch chose it."""
-    if not input.primal.shape:
-        return axes(dim, input)
-    return int(base(input).ndim not in (1, 3)) if dim is None else dim
 
 
 functions = {

@@ -11,6 +11,7 @@ from lantern.scipy import special as ours
 from lantern.tensor.namespace import array_namespace
 from lantern.torch.documented import document
 from lantern.torch.dtypes import F64
+from lantern.torch.halves import single
 from lantern.torch.methods import FUNCTIONS
 from lantern.torch.operators import as_tensor, call, cast, promote, refuse_numbers
 from lantern.torch.places import as_array
@@ -186,3 +187,11 @@ for _name in list(_POLYNOMIALS):
     if _name.startswith("chebyshev"):
         globals()[f"shifted_{_name}"] = _polynomial(_name, shifted=True)
 document("special", globals())
+# SciPy computes float16 in another type, and some of these are sums.
+globals().update(
+    {
+        name: single(value)
+        for name, value in list(globals().items())
+        if not name.startswith("_") and getattr(value, "__module__", "") == __name__
+    }
+)

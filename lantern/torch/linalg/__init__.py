@@ -1,6 +1,7 @@
 """Linear algebra: ``torch.linalg``."""
 
 from lantern.torch.documented import document as _document
+from lantern.torch.halves import single as _single
 from lantern.torch.linalg.elimination import *
 from lantern.torch.linalg.elimination import __all__ as _elimination
 from lantern.torch.linalg.matrices import *
@@ -10,9 +11,12 @@ from lantern.torch.linalg.solutions import __all__ as _solutions
 from lantern.torch.results import with_out as _with_out
 
 _document("linalg", globals())
+_ADDING = frozenset("matrix_norm multi_dot norm vecdot vector_norm".split())
 globals().update(
     {
-        name: _with_out(globals()[name])
+        name: _with_out(
+            _single(globals()[name]) if name in _ADDING else globals()[name]
+        )
         for name in (*_elimination, *_matrices, *_solutions)
         if name != "LinAlgError"
     }

@@ -7,6 +7,7 @@ import numpy as np
 from lantern.errors import EagerError
 from lantern.torch.dtypes import I64, type_name
 from lantern.torch.eager import AMBIENT, Recorder
+from lantern.torch.halves import in_single
 from lantern.torch.modes import is_enabled
 from lantern.torch.tensor import fresh, make, numpy_face, torch_face
 from lantern.torch.wording import together
@@ -34,6 +35,8 @@ def fused(function: Any) -> Any:
                     return torch_face(function(*map(numpy_face, operands), **statics))
             arrays.append(array)
             receivers.append(receiver)
+        if arrays[0].dtype.itemsize == 2:
+            return in_single(operate, *operands, **statics)
         try:
             started = rule(*arrays, **statics)
             z = next(started)

@@ -3,6 +3,7 @@
 from typing import Any as _Any
 
 from lantern.torch.documented import document as _document
+from lantern.torch.halves import single as _single
 from lantern.torch.nn.functional.activation import *
 from lantern.torch.nn.functional.alignment import *
 from lantern.torch.nn.functional.attention import *
@@ -19,6 +20,21 @@ from lantern.torch.nn.functional.shares import *
 from lantern.torch.paths import missing as _missing
 
 _document("functional", globals())
+_NORMALISING = (
+    "batch_norm group_norm instance_norm layer_norm local_response_norm rms_norm"
+).split()
+_ADDING = (
+    "adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d avg_pool1d avg_pool2d "
+    "avg_pool3d bilinear conv1d conv2d conv3d conv_transpose1d conv_transpose2d "
+    "conv_transpose3d cosine_similarity fold gelu grid_sample "
+    "interpolate kl_div lp_pool1d lp_pool2d lp_pool3d nll_loss normalize "
+    "pairwise_distance pdist scaled_dot_product_attention tanhshrink upsample "
+    "upsample_bilinear"
+).split()
+globals().update(
+    {name: _single(globals()[name]) for name in _ADDING}
+    | {name: _single(globals()[name], mixed=True) for name in _NORMALISING}
+)
 
 
 def __getattr__(name: str) -> _Any:

@@ -7,6 +7,7 @@ import numpy as np
 from lantern.errors import EagerError, OptionError, PositionError
 from lantern.namespace import namespace
 from lantern.torch.dtypes import type_name
+from lantern.torch.halves import single
 from lantern.torch.indexing import gathered
 from lantern.torch.nn import entropies
 from lantern.torch.nn.functional.loss import chosen, reduced, where
@@ -158,6 +159,7 @@ def cross_entropy(
     return _weighted(input, target, weight, ignore_index, reduction)
 
 
+@single
 def _weighted(
     input: Tensor, target: Tensor, weight: Any, ignore_index: int, reduction: str
 ) -> Tensor:
@@ -182,6 +184,7 @@ def _places(index: Any, n: int) -> Any:
     return namespace(index).arange(0, n * rows, n) + index
 
 
+@single
 def _against_shares(
     input: Tensor, target: Tensor, weight: Any, reduction: str, smoothing: float
 ) -> Tensor:
@@ -203,6 +206,7 @@ def _against_shares(
     return reduced(losses, reduction)
 
 
+@single
 def _smoothed(
     input: Tensor,
     target: Tensor,

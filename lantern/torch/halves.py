@@ -1,0 +1,85 @@
+"""What adds up float16 does so in float32: the only file that rounds sums to float16.
+
+As in PyTorch, elements become float32, everything is computed in that type, and the
+result is rounded once. The cotangents go the same way back.
+"""
+
+from functools import wraps
+from typing import Any
+
+from lantern.torch.dtypes import F16, F32, F64
+from lantern.torch.operators import cast
+from lantern.torch.results import Row, into
+from lantern.torch.tensor import Tensor
+
+__all__ = ["ADDING", "in_single", "is_half", "single"]
+
+# Functions that add up, beside those that look for float16 themselves: sums, means,
+# shares, products.
+ADDING = (
+    "addbmm addcdiv addcmul addmm addmv addr baddbmm cdist chain_matmul corrcoef cov "
+    "cummax cummin cumprod cumsum cumulative_trapezoid dist einsum inner kron lerp "
+    "logcumsumexp logsumexp matrix_power nanmean nansum norm prod renorm repeat std "
+    "std_mean tensordot tile trace trapezoid trapz var var_mean vdot"
+).split()
+# What has no loop of its own for float16 in NumPy or SciPy.
+ADDING += "erf erfc igamma igammac lgamma mvlgamma sinc xlogy".split()
+
+
+def is_half(x: Any) -> bool:
+    """Whether x is a tensor of float16."""
+    return isinstance(x, Tensor) and x.primal.dtype == F16
+
+
+def in_single(function: Any, *args: Any, **options: Any) -> Any:
+    """A function of tensors of float16, computed in float32 and rounded once."""
+    out = options.pop("out", None)
+    z = function(*_as(F32, args, F16), **_as(F32, options, F16))
+    return into(_as(F16, z, F32), out)
+
+
+def _as(kind: Any, x: Any, former: Any) -> Any:
+    """The tensors of one type in another one, however deep they lie in lists."""
+    if isinstance(x, Tensor):
+        return cast(x, kind) if x.primal.dtype == former else x
+    if isinstance(x, dict):
+        return {name: _as(kind, part, former) for name, part in x.items()}
+    if isinstance(x, Row):
+        return type(x)(*(_as(kind, part, former) for part in x))
+    if type(x) in (tuple, list):
+        return type(x)(_as(kind, part, former) for part in x)
+    return x
+
+
+def _types(x: Any) -> set[Any]:
+    """The types of all floating-point tensors in a list."""
+    if isinstance(x, Tensor):
+        return {x.primal.dtype} if x.primal.dtype.kind in "fc" else set()
+    if not isinstance(x, dict | tuple | list):
+        return set()
+    parts = x.values() if isinstance(x, dict) else x
+    return {kind for part in parts for kind in _types(part)}
+
+
+def single(function: Any, mixed: bool = False) -> Any:
+    """A function of tensors that computes float16 in float32.
+
+    Args:
+        function: what adds up; a ``dtype`` that it is given counts first.
+        mixed: whether the first tensor alone decides, and others may be wider. Without,
+            types that differ meet in the function itself.
+    """
+
+    @wraps(function)
+    def operate(*args: Any, **options: Any) -> Any:
+        first = args[0] if args else None
+        if isinstance(first, Tensor):
+            kind = first.primal.dtype
+            if kind is F32 or kind is F64:
+                return function(*args, **options)
+        halves = is_half(first) if mixed else _types((args, options)) == {F16}
+        if halves and options.get("dtype") is None:
+            return in_single(function, *args, **options)
+        return function(*args, **options)
+
+    return operate

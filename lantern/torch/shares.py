@@ -1,0 +1,67 @@
+"""Each exponential's share of their sum along an axis, and logarithms of both."""
+
+from typing import Any
+
+from lantern.tensor import exponential
+from lantern.torch.dtypes import as_numpy_dtype
+from lantern.torch.halves import in_single, is_half
+from lantern.torch.operators import call, cast, promote, unary
+from lantern.torch.reduction import axes
+from lantern.torch.tensor import Tensor
+from lantern.value import base
+
+_log_softmax = unary(exponential.log_softmax, floating=True)
+_softmax = unary(exponential.softmax, floating=True)
+
+
+def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Any:
+    """The logarithm of the sum of exponentials over axes, without overflow.
+
+    Shapes:
+        input: (..., n, ...); result: (..., ...), with keepdim (..., 1, ...)
+    """
+    (input,) = promote(input, floating=True)
+    return call(exponential.logsumexp, input, axes(dim, input), keepdims=keepdim)
+
+
+def softmax(input: Tensor, dim: Any, dtype: Any = None) -> Any:
+    """Exponentials, divided by their sum along an axis; without overflow.
+
+    Shapes:
+        input: (..., n, ...); result: (..., n, ...)
+    """
+    input = _typed(input, dtype)
+    if input.primal.dtype.itemsize == 2 and is_half(input):
+        return in_single(softmax, input, dim)
+    full = input.primal.size
+    return _softmax(input, _one_axis(dim, input)) if full else input.clone()
+
+
+def log_softmax(input: Tensor, dim: Any, dtype: Any = None) -> Any:
+    """The logarithm of ``softmax``."""
+    input = _typed(input, dtype)
+    if input.primal.dtype.itemsize == 2 and is_half(input):
+        return in_single(log_softmax, input, dim)
+    full = input.primal.size
+    return _log_softmax(input, _one_axis(dim, input)) if full else input.clone()
+
+
+def softmin(input: Tensor, dim: Any = None, dtype: Any = None) -> Any:
+    """``softmax`` of the negative."""
+    return softmax(-input, dim, dtype)
+
+
+def _typed(input: Tensor, dtype: Any) -> Any:
+    x = input if dtype is None else cast(input, as_numpy_dtype(dtype))
+    flags = getattr(x.primal, "flags", None)
+    return x if flags is None or flags.c_contiguous else x.contiguous()
+
+
+def _one_axis(dim: Any, input: Tensor) -> Any:
+    """The axis of a softmax; by default as old PyTorch chose it."""
+    if not input.primal.shape:
+        return axes(dim, input)
+    return int(base(input).ndim not in (1, 3)) if dim is None else dim
+
+
+functions = {f.__name__: f for f in (log_softmax, logsumexp, softmax, softmin)}
