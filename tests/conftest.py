@@ -75,11 +75,26 @@ def meets(own_rules):
     return meets
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Find the tests without collecting garbage: all that is made there stays."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+
+
+def _set_all_aside():
+    """Let the collector, and who asks it, see what is made from now on and no more."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _only_what_tests_make_is_collected():
     """Set all modules aside, so that a full collection takes no time in each test."""
-    gc.collect()
-    gc.freeze()
+    _set_all_aside()
     yield
     gc.unfreeze()
 
@@ -115,18 +130,18 @@ def is_suspended(x):
 
 
 def leftovers():
-    """Tracked values, derivatives, rules and bodies alive after a collection."""
+    """Tracked values, derivatives, rules and bodies alive that are not set aside."""
     from lantern.op import registry
 
     gc.collect()
     rules = {op.rule.__code__ for op in registry.values()}
-    return {
-        id(x): x
+    return [
+        x
         for x in gc.get_objects()
         if type(x).__module__ in OURS
         or (type(x) is types.GeneratorType and x.gi_code in rules)
         or is_suspended(x)
-    }
+    ]
 
 
 def check_answers():
@@ -158,12 +173,13 @@ def pytest_runtest_makereport(item, call):
 def probe(request):
     """Check after a test, and whenever it is called, that the library is healthy."""
     decimal.getcontext()  # made on first use, and then part of the context
-    before, known = surroundings(), leftovers()
+    _set_all_aside()  # what is alive now is not the test's
+    before = surroundings()
 
     def check():
         check_answers()
         assert surroundings() == before
-        assert [x for i, x in leftovers().items() if i not in known] == []
+        assert leftovers() == []
 
     yield check
     if request.node.stash.get(_passed, False):

@@ -1,0 +1,59 @@
+"""The probe of conftest.py is itself tested: it finds whatever a test may leave."""
+
+import greenlet
+import numpy as np
+import pytest
+
+import lantern
+from lantern.op import registry
+
+
+def value(x):
+    """A tracked value that outlives its derivative."""
+    kept = []
+    lantern.grad(lambda x: kept.append(x) or lantern.sum(x * x))(x)
+    return kept
+
+
+def rule():
+    suspended = registry["multiply"].rule(2.0, 3.0)
+    next(suspended)
+    return suspended
+
+
+def body():
+    suspended = greenlet.greenlet(lambda: greenlet.getcurrent().parent.switch())
+    suspended.switch()
+    return suspended
+
+
+LEFT = {
+    "tensor": lambda: value(np.ones(3)),
+    "number": lambda: value(2.0),
+    "rule": rule,
+    "body": body,
+}
+
+
+@pytest.mark.parametrize("left", LEFT.values(), ids=LEFT)
+def test_what_is_left_is_found_until_it_is_gone(left, probe):
+    kept = left()
+    with pytest.raises(AssertionError):
+        probe()
+    del kept
+    probe()
+
+
+@pytest.fixture
+def earlier():
+    return value(np.ones(3))
+
+
+def test_what_was_there_before_and_garbage_in_circles_are_no_concern(earlier, probe):
+    def f(x):
+        circle = [x]
+        circle.append(circle)
+        return x.sum()
+
+    lantern.grad(f)(np.ones(3))
+    probe()
