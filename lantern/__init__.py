@@ -18,6 +18,7 @@ from lantern.errors import *
 from lantern.forward import *
 from lantern.hooks import *
 from lantern.namespace import register_namespace as register_namespace
+from lantern.namespace import register_tracking as _register_tracking
 from lantern.number import *
 from lantern.own import *
 from lantern.protocols import OUR_NAMES as _OUR_NAMES
@@ -61,7 +62,7 @@ from lantern.trigonometry import *
 __version__ = "0.1.0"
 
 for _tracked in (Number, Tensor):
-    register_namespace(_tracked, _sys.modules[__name__])
+    _register_tracking(_tracked, _sys.modules[__name__])
 
 # Names of modules that are imported when one of them is asked for.
 _LATER = {

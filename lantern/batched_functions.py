@@ -16,6 +16,7 @@ from lantern.errors import BatchedValueError
 from lantern.op import registry
 from lantern.protocols import works_on_plain_values
 from lantern.starting import from_lists
+from lantern.tensor.constant import __all__ as zero_derivative
 from lantern.tensor.namespace import array_namespace, numpy_namespace
 from lantern.tensor.namespace import quiet as quiet
 from lantern.tree import tree_leaves, tree_map
@@ -66,11 +67,11 @@ def __getattr__(name: str) -> Any:
     if name in _ABOUT:
         return partial(_about, name)
     found = getattr(sys.modules["lantern"], name, None)
-    rule, module = registry.get(name), getattr(found, "__module__", None)
+    rule = registry.get(name)
     if (
         works_on_plain_values(name)
         or name in _ASKED_FOR_CONSTANTS
-        or module == "lantern.tensor.constant"
+        or name in zero_derivative
         or (rule is not None and rule.kind == "constant")
     ):
         return partial(constant, name)

@@ -379,5 +379,4 @@ TAKE_BATCHED_STATICS = frozenset((elementwise, one_by_one, _reorder, _getitem, _
 def form_of(operation: Op) -> Form:
     """How an operation is computed for all examples at once."""
     default = elementwise if operation.kind == "elementwise" else one_by_one
-    ours = operation.rule.__module__.startswith("lantern.")
-    return _BY_NAME.get(operation.name, default) if ours else default
+    return _BY_NAME.get(operation.name, default) if operation.own else default

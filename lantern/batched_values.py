@@ -10,10 +10,9 @@ library of its own (``lantern.batched_functions``), with the shape of one exampl
 import math
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from importlib import import_module
 from typing import Any, ClassVar, NoReturn
 
-from lantern import batched_rules, saving
+from lantern import batched_functions, batched_rules, saving
 from lantern.batched_rules import Call, aligned, beside
 from lantern.batched_starts import function_of, reading
 from lantern.classes import register_class
@@ -23,7 +22,7 @@ from lantern.errors import (
     EscapedError,
     MutationError,
 )
-from lantern.namespace import common_namespace, namespace, register_namespace
+from lantern.namespace import common_namespace, namespace, register_tracking
 from lantern.operators import BINARY, install
 from lantern.protocols import works_on_plain_values
 from lantern.starting import Function, RuleFunction
@@ -397,4 +396,4 @@ install(
 for _name, _ours in _COMPARISONS.items():
     setattr(Batched, f"__{_name}__", _operator(_constant(_ours))[0])
 register_class(Batched, Tensor)
-register_namespace(Batched, import_module("lantern.batched_functions"))
+register_tracking(Batched, batched_functions)

@@ -17,7 +17,7 @@ from lantern.anomalies import (
 from lantern.errors import AnomalyError, ArgumentError
 from lantern.freezing import Freezer
 from lantern.inside import read_only
-from lantern.starting import kind_of
+from lantern.starting import kind_of, operation_of
 from lantern.tree import tree_leaves
 from lantern.value import Receiver, Replayable, Value, base
 from lantern.watching import Line, Watched, user_line
@@ -165,8 +165,7 @@ class Checked(Watched):
     @property
     def is_users(self) -> bool:
         """Whether the rule was written outside of the library."""
-        module = self.rule.__module__
-        return module == "lantern.custom" or not module.startswith("lantern.")
+        return not operation_of(self.rule).own
 
     def __next__(self) -> Any:
         """The rule's forward step, looked at when it is made for the first time."""

@@ -250,7 +250,7 @@ def _of_kind(kind: str, registered: str) -> Function:
     rule.__kwdefaults__ = {"tangent": None}
     if kind in ("adjoint", "stated"):
         adjoint_rules.add(code)
-    return register_rule(rule, registered)
+    return register_rule(rule, registered, own=False)
 
 
 # How the registry calls each kind. What a user's elementwise rule yields need not have

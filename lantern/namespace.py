@@ -6,7 +6,6 @@ an outer derivative tracks. A forward step calls the function of the operation's
 name, so that each derivative around it meets the same rule again.
 """
 
-import sys
 from collections.abc import Hashable
 from decimal import Decimal
 from fractions import Fraction
@@ -16,7 +15,7 @@ from typing import Any
 from lantern import scalar
 from lantern.errors import ArgumentError, MissingRuleError
 
-__all__ = ["common_namespace", "namespace", "register_namespace"]
+__all__ = ["common_namespace", "namespace", "register_namespace", "register_tracking"]
 
 _GENERIC = (
     "abs ceil conj floor ieee_divide ieee_pow imag logical_not maximum minimum "
@@ -90,6 +89,7 @@ def _uncertainties() -> ScalarNamespace:
 _namespaces: dict[type, Any] = dict.fromkeys(
     (float, int, bool, complex, Fraction), scalar
 )
+_tracking: list[Any] = []  # the namespaces of values that wrap others
 _by_package: dict[str, Any] = {
     "decimal": _decimals,
     "mpmath": _mpmath,
@@ -118,6 +118,17 @@ def register_namespace(owner: type | str, functions: Any) -> None:
         _by_package[owner] = functions
     else:
         _namespaces[owner] = functions
+
+
+def register_tracking(owner: type, functions: Any) -> None:
+    """Name the functions for a class of values that wrap others.
+
+    They come before those of plain values, and in the order in which they are named:
+    what an outer derivative tracks may be an array of examples, not the reverse.
+    """
+    _namespaces[owner] = functions
+    if functions not in _tracking:
+        _tracking.append(functions)
 
 
 def _find(cls: type) -> Any:
@@ -181,8 +192,7 @@ def _yields(cls: type, other: type) -> bool:
 
     Scalars of an array library, which have a hash, go with the arrays of any.
     """
-    for name in ("lantern", "lantern.batched_functions"):
-        own = sys.modules.get(name)
+    for own in _tracking:
         if own in (_namespaces[cls], _namespaces[other]):
             return _namespaces[other] is own
     if issubclass(cls, Hashable) or issubclass(other, Hashable):

@@ -18,7 +18,10 @@ Operands arrive as primals. A contribution that costs much is best yielded as a 
 (``yield lambda: ...``): it is called only if the operand is tracked.
 """
 
+from inspect import CO_VARARGS, isgeneratorfunction
+
 from lantern.conjugation import adjoint_rules
+from lantern.errors import RuleError
 from lantern.starting import Function, Op, RuleFunction, registered, registry
 
 __all__ = [
@@ -56,7 +59,7 @@ def op(rule: RuleFunction) -> Function:
         >>> cube(2.0), lantern.grad(cube)(2.0)
         (8.0, 12.0)
     """
-    return registered(rule, "general")
+    return _operation(rule, "general")
 
 
 def elementwise(rule: RuleFunction) -> Function:
@@ -73,7 +76,7 @@ def elementwise(rule: RuleFunction) -> Function:
         >>> lantern.jvp(cubed, (2.0,), (1.0,))
         (8.0, 12.0)
     """
-    return registered(rule, "elementwise")
+    return _operation(rule, "elementwise")
 
 
 def additive(rule: RuleFunction) -> Function:
@@ -89,7 +92,7 @@ def additive(rule: RuleFunction) -> Function:
         >>> lantern.grad(lambda x: total(x, x))(2.0)
         2.0
     """
-    return registered(rule, "elementwise", is_sum=True)
+    return _operation(rule, "elementwise", is_sum=True)
 
 
 def linear(rule: RuleFunction) -> Function:
@@ -106,7 +109,7 @@ def linear(rule: RuleFunction) -> Function:
         >>> lantern.jvp(doubled, (3.0,), (1.0,))
         (6.0, 2.0)
     """
-    return registered(rule, "linear")
+    return _operation(rule, "linear")
 
 
 def bilinear(rule: RuleFunction) -> Function:
@@ -124,7 +127,7 @@ def bilinear(rule: RuleFunction) -> Function:
         >>> lantern.jvp(product, (2.0, 5.0), (1.0, 0.0))
         (10.0, 5.0)
     """
-    return registered(rule, "bilinear")
+    return _operation(rule, "bilinear")
 
 
 def adjoint(rule: RuleFunction) -> Function:
@@ -143,7 +146,7 @@ def adjoint(rule: RuleFunction) -> Function:
         (-1j,)
     """
     adjoint_rules.add(rule.__code__)
-    return registered(rule, "general")
+    return _operation(rule, "general")
 
 
 def constant(rule: RuleFunction) -> Function:
@@ -159,4 +162,37 @@ def constant(rule: RuleFunction) -> Function:
         >>> lantern.grad(lambda x: x * tens(x))(25.0)
         20.0
     """
-    return registered(rule, "constant")
+    return _operation(rule, "constant")
+
+
+def _operation(rule: RuleFunction, kind: str, is_sum: bool = False) -> Function:
+    """The operation that a rule makes, once it has been looked at."""
+    if not isgeneratorfunction(rule):
+        raise RuleError(
+            f"{rule.__name__}: a rule is a generator function. Yield the value to the "
+            f"rest of the program, then one contribution for each operand."
+        )
+    own = rule.__module__.startswith("lantern.")
+    if not own:
+        _refuse_arrays(rule)
+    code = rule.__code__
+    if not (code.co_flags & CO_VARARGS or code.co_posonlyargcount):
+        raise RuleError(
+            f"{rule.__name__}: the rule has no differentiable operand. Put '/' behind "
+            f"the parameters that it differentiates: def {rule.__name__}(x, /)."
+        )
+    return registered(rule, kind, is_sum, own)
+
+
+def _refuse_arrays(rule: RuleFunction) -> None:
+    """Refuse a user's rule that reads arrays which may change: nobody would notice."""
+    from lantern.unchanged import writable  # few programs write rules of their own
+
+    reading = writable(rule)
+    if reading is not None:
+        raise RuleError(
+            f"{rule.__name__}: the rule reads the array {reading}, which may be "
+            f"written to before its backward step. Make it an operand or an option; "
+            f"mark it with {reading}.setflags(write=False), if it never changes; or "
+            f"use lantern.custom_rule, which looks whether it has changed."
+        )

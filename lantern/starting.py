@@ -3,14 +3,12 @@
 import functools
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from importlib import import_module
-from inspect import CO_VARARGS, CO_VARKEYWORDS, isgeneratorfunction
+from inspect import CO_VARARGS, CO_VARKEYWORDS
 from operator import attrgetter
 from types import CodeType
 from typing import Any, NamedTuple
 
 from lantern.classes import value_class
-from lantern.errors import RuleError
 from lantern.namespace import common_namespace
 from lantern.saving import kept
 from lantern.value import (
@@ -59,6 +57,7 @@ class Op(NamedTuple):
             its own, the static ``tangent``.
         arity: how many differentiable operands it has; -1 for any number.
         function: the operation on plain and tracked values.
+        own: whether the library wrote the rule, and not a user.
 
     Example:
         >>> registry["sin"].name, registry["sin"].kind, registry["sin"].arity
@@ -70,6 +69,7 @@ class Op(NamedTuple):
     kind: str
     arity: int
     function: Function
+    own: bool = True
 
 
 registry: dict[str, Op] = {}
@@ -271,24 +271,13 @@ def _constant(rule: RuleFunction) -> Function:
     return function
 
 
-def registered(rule: RuleFunction, kind: str, is_sum: bool = False) -> Function:
+def registered(
+    rule: RuleFunction, kind: str, is_sum: bool = False, own: bool = True
+) -> Function:
     """The operation that a rule of a kind makes, in the table from now on."""
     code = rule.__code__
-    if not isgeneratorfunction(rule):
-        raise RuleError(
-            f"{rule.__name__}: a rule is a generator function. Yield the value to the "
-            f"rest of the program, then one contribution for each operand."
-        )
-    own = rule.__module__.startswith("lantern.")
-    if not own:
-        _refuse_arrays(rule)
     variadic = bool(code.co_flags & CO_VARARGS)
     arity = -1 if variadic else code.co_posonlyargcount
-    if arity == 0:
-        raise RuleError(
-            f"{rule.__name__}: the rule has no differentiable operand. Put '/' behind "
-            f"the parameters that it differentiates: def {rule.__name__}(x, /)."
-        )
     if is_sum:
         _sums.add(code)
     if kind == "general" or any(type(x) is CodeType for x in code.co_consts):
@@ -309,28 +298,16 @@ def registered(rule: RuleFunction, kind: str, is_sum: bool = False) -> Function:
     functools.update_wrapper(function, rule)
     function.rule = rule  # type: ignore[attr-defined]  # functions take attributes
     name = rule.__name__.lstrip("_")
-    registry[name] = _by_code[code] = Op(name, rule, kind, arity, function)
+    registry[name] = _by_code[code] = Op(name, rule, kind, arity, function, own)
     return function
 
 
-def _refuse_arrays(rule: RuleFunction) -> None:
-    """Refuse a user's rule that reads arrays which may change: nobody would notice."""
-    reading = import_module("lantern.unchanged").writable(rule)
-    if reading is not None:
-        raise RuleError(
-            f"{rule.__name__}: the rule reads the array {reading}, which may be "
-            f"written to before its backward step. Make it an operand or an option; "
-            f"mark it with {reading}.setflags(write=False), if it never changes; or "
-            f"use lantern.custom_rule, which looks whether it has changed."
-        )
-
-
-def register_rule(rule: RuleFunction, kind: str) -> RuleFunction:
+def register_rule(rule: RuleFunction, kind: str, own: bool = True) -> RuleFunction:
     """Give a rule of any number of operands its kind, without making it an operation.
 
     For rules that many operations share, as those of ``lantern.custom``; these call
     ``start`` themselves. What they contribute may have any form.
     """
-    _by_code[rule.__code__] = Op(rule.__name__, rule, kind, -1, rule)
+    _by_code[rule.__code__] = Op(rule.__name__, rule, kind, -1, rule, own)
     _lazy.add(rule.__code__)
     return rule

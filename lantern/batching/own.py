@@ -6,9 +6,9 @@ take, as that of a ``vmap`` does. What operations on own arrays give are own arr
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from importlib import import_module
 from typing import Any
 
+from lantern import batched_functions
 from lantern.batched_functions import library
 from lantern.batched_rules import TAKE_BATCHED_STATICS, direct, elementwise, form_of
 from lantern.batched_values import Batched, Examples
@@ -24,7 +24,7 @@ from lantern.batching.row import Kind, Row, row_at
 from lantern.batching.rows import Given
 from lantern.classes import register_class
 from lantern.cps.context import thread_id
-from lantern.namespace import common_namespace, register_namespace
+from lantern.namespace import common_namespace, register_tracking
 from lantern.op import registry
 from lantern.operators import install
 from lantern.quieting import quiet_levels
@@ -390,4 +390,4 @@ _READ_FUNCTION = registry["getitem"].function
 _READ = form_of(registry["getitem"])
 install(Own, _operator, {"matmul": matmul})
 register_class(Own, Tensor)
-register_namespace(Own, import_module("lantern.batched_functions"))
+register_tracking(Own, batched_functions)
