@@ -3,11 +3,21 @@
 A transfer is a linear operation: its derivative moves the cotangent back.
 """
 
+from functools import cache
+from importlib import import_module
 from typing import Any
 
-from lantern.namespace import namespace
+from lantern.errors import DeviceError
+from lantern.namespace import namespace, register_namespace
 from lantern.op import linear
-from lantern.tensor.namespace import array_namespace, find_device
+from lantern.tensor.fusing import Fuser, fusers
+from lantern.tensor.namespace import (
+    REAL,
+    ArrayNamespace,
+    array_namespace,
+    devices,
+    find_device,
+)
 from lantern.tree import tree_map
 from lantern.value import Rule, base
 
@@ -83,3 +93,23 @@ def _to_device(x: Any, /, device: str, back: str) -> Rule:
     """
     z_bar = yield (namespace(x).to_device(x, device), x := None)[0]
     yield namespace(z_bar).to_device(z_bar, back)
+
+
+@cache
+def _cupy_namespace() -> ArrayNamespace:
+    try:
+        cupy = import_module("cupy")
+    except ImportError:
+        raise DeviceError(
+            'cuda: CuPy is not installed. Install it with pip install "lantern-ad'
+            '[cuda12]" or "lantern-ad[cuda13]", whichever fits the driver.'
+        ) from None
+    from lantern.tensor.device_namespace import DeviceNamespace
+
+    if hasattr(cupy, "fuse"):
+        fusers[cupy.ndarray] = Fuser(cupy.fuse, REAL)
+    return DeviceNamespace(cupy, "cupyx.scipy.special", "cuda12", "cuda")
+
+
+devices["cuda"] = _cupy_namespace
+register_namespace("cupy", _cupy_namespace)

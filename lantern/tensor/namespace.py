@@ -6,7 +6,6 @@ them is written here once, for every array library.
 
 import math
 from collections.abc import Callable
-from functools import cache
 from importlib import import_module
 from types import ModuleType
 from typing import Any
@@ -17,13 +16,11 @@ from lantern import scalar
 from lantern.contribution import Masked
 from lantern.errors import (
     ArgumentError,
-    DeviceError,
     MissingExtraError,
     MissingRuleError,
 )
 from lantern.namespace import common_namespace, register_namespace
 from lantern.saving import register_mutable
-from lantern.tensor.fusing import Fuser, fusers
 
 __all__ = [
     "REAL",
@@ -295,27 +292,10 @@ class NumpyNamespace(ArrayNamespace):
 numpy_namespace = NumpyNamespace(np, "scipy.special", "scipy")
 
 
-@cache
-def _cupy_namespace() -> ArrayNamespace:
-    try:
-        cupy = import_module("cupy")
-    except ImportError:
-        raise DeviceError(
-            'cuda: CuPy is not installed. Install it with pip install "lantern-ad'
-            '[cuda12]" or "lantern-ad[cuda13]", whichever fits the driver.'
-        ) from None
-    from lantern.tensor.device_namespace import DeviceNamespace
-
-    if hasattr(cupy, "fuse"):
-        fusers[cupy.ndarray] = Fuser(cupy.fuse, REAL)
-    return DeviceNamespace(cupy, "cupyx.scipy.special", "cuda12", "cuda")
-
-
 # The libraries whose arrays lie on the devices of a name.
 devices: dict[str, Callable[[], ArrayNamespace]] = {
-    "cpu": lambda: numpy_namespace,
-    "cuda": _cupy_namespace,
-}
+    "cpu": lambda: numpy_namespace
+}  # and "cuda" (lantern/tensor/device.py)
 
 
 def find_device(name: Any) -> tuple[ArrayNamespace, int | None]:
@@ -350,4 +330,3 @@ def array_namespace(*operands: Any) -> Any:
 
 
 register_namespace("numpy", lambda: numpy_namespace)
-register_namespace("cupy", _cupy_namespace)
