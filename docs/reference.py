@@ -28,8 +28,8 @@ TOPICS = {
     "values": (
         "Values and structures",
         (
-            "number tensor.tensor tensor.buffer tensor.device tree own namespace "
-            "tensor.namespace protocols"
+            "number tensor.tensor tensor.buffer tensor.device core.tree own "
+            "core.namespace tensor.namespace core.numpy_protocols"
         ),
     ),
     "creation": ("Making arrays", "tensor.creation tensor.filling"),

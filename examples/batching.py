@@ -140,7 +140,7 @@ def beam_search(w: Any, run: Run, width: int = 3, longest: int = 12) -> list[str
             )
             candidates = list(ends)
             for (score, text, _, _), (h, c, log_p) in zip(going, steps, strict=True):
-                plain = np.asarray(lantern.value.base(log_p))
+                plain = np.asarray(lantern.core.value.base(log_p))
                 for k in np.argsort(-plain)[:width].tolist():
                     letter = "." if len(text) == longest else LETTERS[k]
                     candidates.append((score + float(plain[k]), text + letter, h, c))

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from sentiment import CLASSES, Tree, draw_trees, read_trees
 
 import lantern
-from lantern.namespace import common_namespace, namespace
+from lantern.core.namespace import common_namespace, namespace
 from lantern.op import op
 from lantern.tensor.collected import Product
 

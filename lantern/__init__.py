@@ -13,15 +13,16 @@ from typing import Any as _Any
 from lantern import cps as cps
 from lantern.arithmetic import *
 from lantern.choice import *
+from lantern.core.namespace import register_namespace as register_namespace
+from lantern.core.namespace import register_tracking as _register_tracking
+from lantern.core.numpy_protocols import OUR_NAMES as _OUR_NAMES
+from lantern.core.tree import *
 from lantern.elementary import *
 from lantern.errors import *
 from lantern.forward import *
 from lantern.hooks import *
-from lantern.namespace import register_namespace as register_namespace
-from lantern.namespace import register_tracking as _register_tracking
 from lantern.number import *
 from lantern.own import *
-from lantern.protocols import OUR_NAMES as _OUR_NAMES
 from lantern.reverse import *
 from lantern.several import *
 from lantern.special import *
@@ -56,7 +57,6 @@ from lantern.tensor.tensor import *
 from lantern.tensor.updating import *
 from lantern.tensor.writing import *
 from lantern.transforms import *
-from lantern.tree import *
 from lantern.trigonometry import *
 
 __version__ = "0.1.0"

@@ -2,11 +2,11 @@
 
 from typing import Any, NamedTuple
 
-from lantern.contribution import Contribution, Masked
-from lantern.inside import plain
-from lantern.namespace import namespace
-from lantern.tree import tree_leaves
-from lantern.value import Receiver, base
+from lantern.core.contribution import Contribution, Masked
+from lantern.core.namespace import namespace
+from lantern.core.tree import tree_leaves
+from lantern.core.unwrap import plain
+from lantern.core.value import Receiver, base
 from lantern.watching import Line
 
 __all__ = [

@@ -7,9 +7,9 @@ functions of its primal's namespace; complex conjugates are added by ``Value.set
 import math
 from typing import Any
 
-from lantern.namespace import namespace
+from lantern.core.namespace import namespace
+from lantern.core.value import Rule, is_complex
 from lantern.op import additive, constant, elementwise, linear
-from lantern.value import Rule, is_complex
 
 __all__ = [
     "add",

@@ -11,16 +11,16 @@ from typing import Any
 
 from lantern import batched_rules
 from lantern.batched_rules import Call
-from lantern.contribution import Masked
+from lantern.core.contribution import Masked
+from lantern.core.dispatch import from_lists
+from lantern.core.numpy_protocols import works_on_plain_values
+from lantern.core.tree import tree_leaves, tree_map
+from lantern.core.value import Value, base
 from lantern.errors import BatchedValueError
 from lantern.op import registry
-from lantern.protocols import works_on_plain_values
-from lantern.starting import from_lists
 from lantern.tensor.constant import __all__ as zero_derivative
 from lantern.tensor.namespace import array_namespace, numpy_namespace
 from lantern.tensor.namespace import quiet as quiet
-from lantern.tree import tree_leaves, tree_map
-from lantern.value import Value, base
 
 __all__ = ["library"]
 

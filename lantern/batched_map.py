@@ -12,13 +12,13 @@ from lantern.checks import (
     is_number,
     named_positions,
 )
+from lantern.core.namespace import namespace
+from lantern.core.residuals import owned
+from lantern.core.tree import tree_leaves, tree_map, tree_structure
+from lantern.core.unwrap import frozen
+from lantern.core.value import Value
 from lantern.errors import ArgumentError, ShapeError
-from lantern.inside import frozen
-from lantern.namespace import namespace
-from lantern.saving import owned
 from lantern.tensor.manipulation import as_array, broadcast_to, moveaxis
-from lantern.tree import tree_leaves, tree_map, tree_structure
-from lantern.value import Value
 
 __all__ = ["vmap"]
 

@@ -10,13 +10,13 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from lantern.core.dispatch import Function
+from lantern.core.tree import tree_leaves, tree_map
+from lantern.core.value import Value
 from lantern.errors import ShapeError
 from lantern.op import Op, registry
-from lantern.starting import Function
 from lantern.tensor.manipulation import axis_of, broadcast_to, moveaxis
 from lantern.tensor.stacking import stack
-from lantern.tree import tree_leaves, tree_map
-from lantern.value import Value
 
 __all__ = [
     "TAKE_BATCHED_STATICS",

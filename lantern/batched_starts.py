@@ -5,7 +5,7 @@ from types import CodeType
 from typing import Any
 
 from lantern.batched_rules import Form, form_of
-from lantern.starting import Function, RuleFunction, operation_of, start
+from lantern.core.dispatch import Function, RuleFunction, operation_of, start
 
 __all__ = ["function_of", "reading"]
 

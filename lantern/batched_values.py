@@ -12,20 +12,23 @@ import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, NoReturn
 
-from lantern import batched_functions, batched_rules, saving
+from lantern import batched_functions, batched_rules
 from lantern.batched_rules import Call, aligned, beside
 from lantern.batched_starts import function_of, reading
-from lantern.classes import register_class
+from lantern.core import residuals
+from lantern.core.dispatch import Function, RuleFunction
+from lantern.core.namespace import common_namespace, namespace, register_tracking
+from lantern.core.numpy_protocols import works_on_plain_values
+from lantern.core.tree import tree_leaves, tree_map
+from lantern.core.value import Level, Value, base, levels, zeros_like
+from lantern.core.value_classes import register_class
 from lantern.errors import (
     ArgumentError,
     BatchedValueError,
     EscapedError,
     MutationError,
 )
-from lantern.namespace import common_namespace, namespace, register_tracking
 from lantern.operators import BINARY, install
-from lantern.protocols import works_on_plain_values
-from lantern.starting import Function, RuleFunction
 from lantern.tensor.creation import stop_gradient
 from lantern.tensor.indexing import getitem
 from lantern.tensor.linalg import matmul
@@ -34,8 +37,6 @@ from lantern.tensor.namespace import array_namespace, buffers
 from lantern.tensor.refusing import refuse_out
 from lantern.tensor.standard import StandardArray
 from lantern.tensor.tensor import Tensor
-from lantern.tree import tree_leaves, tree_map
-from lantern.value import Level, Value, base, levels, zeros_like
 
 __all__ = ["Batched", "Examples"]
 
@@ -50,7 +51,7 @@ class Examples(Level):
 
     __slots__ = ("is_open", "size")
     is_derivative: ClassVar[bool] = False
-    keep = saving.keep_as_it_is
+    keep = residuals.keep_as_it_is
 
     def __init__(self, name: str, size: int) -> None:
         self.name, self.driver = name, "in place"

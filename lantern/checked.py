@@ -14,12 +14,12 @@ from lantern.anomalies import (
     wrong_dtype,
     wrong_shape,
 )
+from lantern.core.dispatch import kind_of, operation_of
+from lantern.core.tree import tree_leaves
+from lantern.core.unwrap import read_only
+from lantern.core.value import Receiver, Replayable, Value, base
 from lantern.errors import AnomalyError, ArgumentError
 from lantern.freezing import Freezer
-from lantern.inside import read_only
-from lantern.starting import kind_of, operation_of
-from lantern.tree import tree_leaves
-from lantern.value import Receiver, Replayable, Value, base
 from lantern.watching import Line, Watched, user_line
 
 __all__ = ["Checked", "Report", "Settings"]

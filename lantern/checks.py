@@ -5,10 +5,10 @@ from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType
 from typing import Any
 
+from lantern.core.namespace import namespace
+from lantern.core.tree import tree_leaves, tree_map
+from lantern.core.value import Level, Value, base, is_complex
 from lantern.errors import ArgumentError, EscapedError, NotScalarError, ShapeError
-from lantern.namespace import namespace
-from lantern.tree import tree_leaves, tree_map
-from lantern.value import Level, Value, base, is_complex
 
 __all__ = [
     "FIRST",

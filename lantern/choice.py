@@ -6,10 +6,10 @@ for the absolute value at 0.
 
 from typing import Any
 
-from lantern.namespace import common_namespace, namespace
+from lantern.core.dispatch import from_lists
+from lantern.core.namespace import common_namespace, namespace
+from lantern.core.value import Rule, Value, base, is_complex
 from lantern.op import constant, elementwise, linear
-from lantern.starting import from_lists
-from lantern.value import Rule, Value, base, is_complex
 
 __all__ = [
     "abs",

@@ -10,14 +10,14 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from lantern.conforming_examples import described
+from lantern.core.numpy_protocols import find_function, works_on_plain_values
+from lantern.core.tree import tree_leaves, tree_map
+from lantern.core.value import Value, base, is_tracked
 from lantern.errors import MissingRuleError
-from lantern.protocols import find_function, works_on_plain_values
 from lantern.tensor import creation
 from lantern.tensor.namespace import array_namespace, numpy_namespace
 from lantern.tensor.standard import is_array
 from lantern.tensor.tensor import Tensor
-from lantern.tree import tree_leaves, tree_map
-from lantern.value import Value, base, is_tracked
 
 __all__ = ["CONSTANTS", "SIGNATURES", "FloatInfo", "conforming"]
 

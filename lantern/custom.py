@@ -12,14 +12,14 @@ from types import FunctionType
 from typing import Any
 
 from lantern.checks import describe, is_number
-from lantern.conjugation import adjoint_rules
+from lantern.core.conjugation import adjoint_rules
+from lantern.core.dispatch import register_rule, start
+from lantern.core.residuals import copied, is_ours, kept, owners
+from lantern.core.tree import is_leaf, tree_leaves, tree_map, tree_structure
+from lantern.core.unwrap import levels_of, read_only
+from lantern.core.value import UNTRACKED, Rule, Value
 from lantern.errors import ArgumentError, LanternError, RuleError
-from lantern.inside import levels_of, read_only
 from lantern.reads import Reads
-from lantern.saving import copied, is_ours, kept, owners
-from lantern.starting import register_rule, start
-from lantern.tree import is_leaf, tree_leaves, tree_map, tree_structure
-from lantern.value import UNTRACKED, Rule, Value
 
 __all__ = ["Run", "apply", "custom_rule", "numbered", "shown"]
 

@@ -13,10 +13,10 @@ from typing import Any
 from weakref import WeakSet
 
 from lantern.checked import Checked, Report, Settings
+from lantern.core.residuals import Mutable
+from lantern.core.value import Level, Receiver
 from lantern.forward import Forward
 from lantern.reverse import Reverse
-from lantern.saving import Mutable
-from lantern.value import Level, Receiver
 from lantern.watching import Shown
 
 __all__ = ["debug"]

@@ -3,9 +3,9 @@
 import math
 from typing import Any
 
-from lantern.namespace import namespace
+from lantern.core.namespace import namespace
+from lantern.core.value import Rule
 from lantern.op import elementwise
-from lantern.value import Rule
 
 __all__ = [
     "cbrt",

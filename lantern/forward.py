@@ -3,18 +3,14 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from lantern import saving
 from lantern.checks import check_function, check_like, check_result, pair
-from lantern.classes import value_class
-from lantern.conjugation import is_adjoint
-from lantern.errors import ArgumentError
-from lantern.inside import frozen, strip
-from lantern.namespace import namespace
-from lantern.number import in_kind_of
-from lantern.reverse import Reverse, track
-from lantern.starting import kind_of, operand_count
-from lantern.tree import tree_leaves, tree_map
-from lantern.value import (
+from lantern.core import residuals
+from lantern.core.conjugation import is_adjoint
+from lantern.core.dispatch import kind_of, operand_count
+from lantern.core.namespace import namespace
+from lantern.core.tree import tree_leaves, tree_map
+from lantern.core.unwrap import frozen, strip
+from lantern.core.value import (
     Level,
     Receiver,
     Replayable,
@@ -25,6 +21,10 @@ from lantern.value import (
     unwrapped,
     zeros_like,
 )
+from lantern.core.value_classes import value_class
+from lantern.errors import ArgumentError
+from lantern.number import in_kind_of
+from lantern.reverse import Reverse, track
 
 __all__ = ["jvp"]
 
@@ -33,7 +33,7 @@ class Forward(Level):
     """One forward-mode derivative."""
 
     __slots__ = ()
-    keep = saving.keep_as_it_is
+    keep = residuals.keep_as_it_is
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
@@ -234,7 +234,9 @@ def jvp(
 
     def tangent(leaf: Any) -> Any:
         own = isinstance(leaf, Value) and leaf.prompt is level
-        return saving.owned(leaf.receiver.tangent, taken) if own else zeros_like(leaf)
+        return (
+            residuals.owned(leaf.receiver.tangent, taken) if own else zeros_like(leaf)
+        )
 
     return strip(y, level), tree_map(tangent, y), *strip(aux, level)
 

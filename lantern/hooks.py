@@ -5,21 +5,21 @@ from collections.abc import Callable
 from typing import Any
 
 from lantern.checks import check_like
-from lantern.conjugation import adjoint_rules
-from lantern.cps.prompt import innermost
-from lantern.errors import ArgumentError
-from lantern.inside import levels_of, read_only
-from lantern.namespace import namespace
-from lantern.op import linear
-from lantern.saving import secured
-from lantern.tree import tree_leaves, tree_map
-from lantern.value import (
+from lantern.core.conjugation import adjoint_rules
+from lantern.core.namespace import namespace
+from lantern.core.residuals import secured
+from lantern.core.tree import tree_leaves, tree_map
+from lantern.core.unwrap import levels_of, read_only
+from lantern.core.value import (
     Level,
     Rule,
     Value,
     base,
     is_complex,
 )
+from lantern.cps.prompt import innermost
+from lantern.errors import ArgumentError
+from lantern.op import linear
 
 __all__ = ["hook", "nestlevel"]
 

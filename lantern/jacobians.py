@@ -12,9 +12,9 @@ from lantern.batched_directions import (
     reverse,
 )
 from lantern.checks import FIRST, check_function, chosen_by, isolate, pair
+from lantern.core.tree import tree_map
+from lantern.core.value import unwrapped
 from lantern.reverse import Argnums
-from lantern.tree import tree_map
-from lantern.value import unwrapped
 
 __all__ = ["diag_hessian", "hessian", "jacfwd", "jacobian", "jacrev"]
 

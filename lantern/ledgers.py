@@ -9,13 +9,13 @@ from collections.abc import Iterable, Iterator
 from types import GeneratorType
 from typing import Any
 
-from lantern.contribution import Contribution
+from lantern.core.contribution import Contribution
+from lantern.core.value import Receiver, Replayable
 from lantern.number import ManyOperandNumber, Number
 from lantern.rest import Answered, Moment
 from lantern.several import SeveralReceiver
 from lantern.tensor.accumulator import Accumulator
 from lantern.tensor.collected import Collector
-from lantern.value import Receiver, Replayable
 
 __all__ = [
     "Ledger",

@@ -10,14 +10,11 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any, NoReturn
 
-from lantern.classes import register_class
-from lantern.contribution import Contribution
-from lantern.errors import DetachError
-from lantern.failure import fail
-from lantern.namespace import namespace
-from lantern.operators import OperatorValue, install
-from lantern.starting import Function
-from lantern.value import (
+from lantern.core.contribution import Contribution
+from lantern.core.dispatch import Function
+from lantern.core.error_propagation import fail
+from lantern.core.namespace import namespace
+from lantern.core.value import (
     Level,
     Receiver,
     Value,
@@ -27,6 +24,9 @@ from lantern.value import (
     is_tracked,
     too_few_contributions,
 )
+from lantern.core.value_classes import register_class
+from lantern.errors import DetachError
+from lantern.operators import OperatorValue, install
 
 __all__ = ["Number"]
 

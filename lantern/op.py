@@ -20,9 +20,9 @@ Operands arrive as primals. A contribution that costs much is best yielded as a 
 
 from inspect import CO_VARARGS, isgeneratorfunction
 
-from lantern.conjugation import adjoint_rules
+from lantern.core.conjugation import adjoint_rules
+from lantern.core.dispatch import Function, Op, RuleFunction, registered, registry
 from lantern.errors import RuleError
-from lantern.starting import Function, Op, RuleFunction, registered, registry
 
 __all__ = [
     "Op",

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from lantern import arithmetic, choice
-from lantern.protocols import ArrayProtocols
-from lantern.starting import Function
-from lantern.value import UNTRACKED, Value, base
+from lantern.core.dispatch import Function
+from lantern.core.numpy_protocols import ArrayProtocols
+from lantern.core.value import UNTRACKED, Value, base
 
 __all__ = ["OperatorValue", "install"]
 

@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from lantern.checks import is_number
+from lantern.core.residuals import is_array, secured
+from lantern.core.tree import tree_leaves, tree_map, tree_structure
+from lantern.core.value import base, is_tracked, zeros_like
 from lantern.custom import Run, apply, numbered, shown
 from lantern.errors import ArgumentError, RuleError
 from lantern.reads import Reads
 from lantern.reverse import vjp
-from lantern.saving import is_array, secured
-from lantern.tree import tree_leaves, tree_map, tree_structure
-from lantern.value import base, is_tracked, zeros_like
 
 __all__ = ["custom_jvp", "custom_vjp"]
 

@@ -11,10 +11,10 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
+from lantern.core.tree import tree_leaves
+from lantern.core.unwrap import levels_of
+from lantern.core.value import Level, Receiver
 from lantern.errors import ArgumentError
-from lantern.inside import levels_of
-from lantern.tree import tree_leaves
-from lantern.value import Level, Receiver
 
 __all__ = ["no_grad"]
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import Any
 
-from lantern.saving import copied, kept, owners, secured, waits
+from lantern.core.residuals import copied, kept, owners, secured, waits
 from lantern.unchanged import Search, Unchanged
 
 __all__ = ["Reads"]

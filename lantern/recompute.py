@@ -6,20 +6,20 @@ from collections.abc import Callable
 from typing import Any
 
 from lantern.checks import check_function
-from lantern.contribution import Masked, WithMask
+from lantern.core.contribution import Masked, WithMask
+from lantern.core.namespace import namespace
+from lantern.core.residuals import is_array, kept
+from lantern.core.tree import tree_leaves, tree_map
+from lantern.core.unwrap import frozen, plain
+from lantern.core.value import Level, Receiver, Value, base
 from lantern.cps import delimit
 from lantern.cps.handler import Unwind
 from lantern.errors import ArgumentError, MutationError
-from lantern.inside import frozen, plain
-from lantern.namespace import namespace
 from lantern.quieting import is_quiet, quiet
 from lantern.reverse import Reverse
-from lantern.saving import is_array, kept
 from lantern.several import Several, part
 from lantern.surroundings import Surroundings, reachable
-from lantern.tree import tree_leaves, tree_map
 from lantern.unchanged import Search, Unchanged
-from lantern.value import Level, Receiver, Value, base
 
 __all__ = ["checkpoint", "remat", "remat_loop"]
 

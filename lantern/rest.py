@@ -10,15 +10,15 @@ from typing import Any, ClassVar
 
 from lantern.arithmetic import positive
 from lantern.checks import check_function, is_number
-from lantern.classes import value_class
+from lantern.core.dispatch import first
+from lantern.core.residuals import kept
+from lantern.core.unwrap import read_only
+from lantern.core.value import Receiver, Rule, Value, base, unwrapped
+from lantern.core.value_classes import value_class
 from lantern.cps import Prompt, delimit, shift
 from lantern.cps.prompt import in_force
 from lantern.errors import ArgumentError, MissingRuleError, RuleError
-from lantern.inside import read_only
 from lantern.reverse import Reverse
-from lantern.saving import kept
-from lantern.starting import first
-from lantern.value import Receiver, Rule, Value, base, unwrapped
 
 __all__ = ["both_ways", "bracket", "early_exit", "with_answer"]
 

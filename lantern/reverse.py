@@ -20,14 +20,22 @@ from lantern.checks import (
     isolate,
     pair,
 )
-from lantern.classes import value_class
+from lantern.core.residuals import copied
+from lantern.core.tree import tree_leaves, tree_map
+from lantern.core.unwrap import frozen, strip
+from lantern.core.value import (
+    Level,
+    Receiver,
+    Replayable,
+    Value,
+    base,
+    levels,
+    unwrapped,
+)
+from lantern.core.value_classes import value_class
 from lantern.cps import delimit, reset, shift
 from lantern.errors import ArgumentError
-from lantern.inside import frozen, strip
 from lantern.number import Number, in_kind_of
-from lantern.saving import copied
-from lantern.tree import tree_leaves, tree_map
-from lantern.value import Level, Receiver, Replayable, Value, base, levels, unwrapped
 
 __all__ = ["grad", "value_and_grad", "vjp"]
 

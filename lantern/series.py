@@ -13,17 +13,17 @@ from typing import Any
 
 from lantern import arithmetic
 from lantern.checks import check_function, check_like, check_result
-from lantern.classes import value_class
+from lantern.core.dispatch import kind_of, operand_count, start
+from lantern.core.namespace import namespace
+from lantern.core.tree import tree_leaves, tree_map
+from lantern.core.unwrap import strip
+from lantern.core.value import Level, Receiver, Replayable, Value, base, zeros_like
+from lantern.core.value_classes import value_class
 from lantern.errors import ArgumentError, ShapeError
 from lantern.forward import by_itself, jvp
-from lantern.inside import strip
-from lantern.namespace import namespace
 from lantern.number import in_kind_of
 from lantern.own import product
 from lantern.reverse import track
-from lantern.starting import kind_of, operand_count, start
-from lantern.tree import tree_leaves, tree_map
-from lantern.value import Level, Receiver, Replayable, Value, base, zeros_like
 
 __all__ = ["jet", "taylor"]
 

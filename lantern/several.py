@@ -7,12 +7,12 @@ is over, the rule that made the tuple is resumed with them, zeros where nothing 
 
 from typing import Any, ClassVar
 
-from lantern.classes import register_class, value_class
-from lantern.contribution import Contribution, WithMask
-from lantern.namespace import namespace
+from lantern.core.contribution import Contribution, WithMask
+from lantern.core.dispatch import begin
+from lantern.core.namespace import namespace
+from lantern.core.value import Level, Receiver, Rule, Wrapper, is_complex, zeros_like
+from lantern.core.value_classes import register_class, value_class
 from lantern.op import linear
-from lantern.starting import begin
-from lantern.value import Level, Receiver, Rule, Wrapper, is_complex, zeros_like
 
 __all__: list[str] = []
 

@@ -7,10 +7,10 @@ error functions (the extra ``scipy``).
 import math
 from typing import Any
 
-from lantern.namespace import namespace
+from lantern.core.dispatch import from_lists
+from lantern.core.namespace import namespace
+from lantern.core.value import Rule
 from lantern.op import elementwise
-from lantern.starting import from_lists
-from lantern.value import Rule
 
 __all__ = [
     "digamma",

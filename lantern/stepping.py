@@ -9,12 +9,12 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from lantern.checks import check_function, isolate
-from lantern.conjugation import is_adjoint
-from lantern.contribution import Contribution
+from lantern.core.conjugation import is_adjoint
+from lantern.core.contribution import Contribution
+from lantern.core.tree import tree_leaves, tree_paths
+from lantern.core.value import Receiver
 from lantern.cps import delimit
 from lantern.reverse import Reverse, gradient, seed, track
-from lantern.tree import tree_leaves, tree_paths
-from lantern.value import Receiver
 from lantern.watching import Line, Watched
 
 __all__ = ["BackwardSteps", "Operation", "Step", "backward_steps"]

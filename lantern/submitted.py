@@ -15,6 +15,7 @@ from functools import partial
 from types import BuiltinMethodType
 from typing import Any, ClassVar
 
+from lantern.core.value import Level, Receiver, Replayable
 from lantern.cps.prompt import in_force
 from lantern.crew import Crew, Job
 from lantern.errors import ArgumentError
@@ -28,7 +29,6 @@ from lantern.ledgers import (
 from lantern.number import Number
 from lantern.quieting import holder, is_quiet, replacing
 from lantern.reverse import Reverse
-from lantern.value import Level, Receiver, Replayable
 
 __all__ = ["Submission", "can_be_elsewhere", "levels_in_force"]
 

@@ -12,8 +12,8 @@ from itertools import islice
 from types import CellType, FunctionType, MethodType
 from typing import Any
 
+from lantern.core.tree import tree_leaves
 from lantern.names import names_in
-from lantern.tree import tree_leaves
 from lantern.unchanged import MOST_LEAVES, Search, Unchanged, contents
 
 __all__ = ["Steady", "Surroundings", "reachable"]

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 
 from lantern.checks import check_function
+from lantern.core.tree import tree_leaves, tree_map, tree_paths
+from lantern.core.value import base
 from lantern.errors import ArgumentError, LanternError
 from lantern.forward import jvp
 from lantern.reverse import vjp
-from lantern.tree import tree_leaves, tree_map, tree_paths
-from lantern.value import base
 
 __all__ = ["GradientError", "check_grads"]
 

@@ -12,6 +12,11 @@ from lantern.checks import (
     is_number,
     isolate,
 )
+from lantern.core.namespace import namespace
+from lantern.core.residuals import owned
+from lantern.core.tree import tree_leaves, tree_map
+from lantern.core.unwrap import strip
+from lantern.core.value import Receiver, Replayable, Value, base, is_complex, zeros_like
 from lantern.errors import ArgumentError, NotScalarError, ShapeError
 from lantern.forward import (
     by_partials,
@@ -22,12 +27,7 @@ from lantern.forward import (
     stand_still,
     way,
 )
-from lantern.inside import strip
-from lantern.namespace import namespace
 from lantern.reverse import Argnums, Reverse, grad, record, vjp
-from lantern.saving import owned
-from lantern.tree import tree_leaves, tree_map
-from lantern.value import Receiver, Replayable, Value, base, is_complex, zeros_like
 
 __all__ = ["elementwise_grad", "hvp", "linearize", "vhp", "wirtinger"]
 

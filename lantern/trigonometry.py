@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from lantern.namespace import namespace
+from lantern.core.namespace import namespace
+from lantern.core.value import Rule, is_complex
 from lantern.op import elementwise
-from lantern.value import Rule, is_complex
 
 __all__ = [
     "acos",

@@ -3,7 +3,7 @@
 A rule of the user's may read an array that no derivative was handed: a variable that it
 closes over, a global one, a default, an attribute, an array that a variable of a
 generator names. A copy tells later whether that was written to. What can be given its
-old value is not here (``lantern.saving``): the rule will read what is there.
+old value is not here (``lantern.core.residuals``): the rule will read what is there.
 """
 
 from collections.abc import Callable, Collection, Iterable
@@ -18,11 +18,11 @@ from types import (
 )
 from typing import Any, NamedTuple
 
+from lantern.core.residuals import changed, copied, is_array, is_ours, is_promised, mark
+from lantern.core.tree import is_leaf, tree_leaves
+from lantern.core.value import Value, base, is_tracked
 from lantern.errors import MutationError
 from lantern.names import Names, names_in, read_later
-from lantern.saving import changed, copied, is_array, is_ours, is_promised, mark
-from lantern.tree import is_leaf, tree_leaves
-from lantern.value import Value, base, is_tracked
 
 __all__ = ["Reading", "Search", "Unchanged", "contents", "writable"]
 

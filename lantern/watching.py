@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
-from lantern.value import Replayable
+from lantern.core.value import Replayable
 
 __all__ = ["Line", "Shown", "Watched", "user_line"]
 

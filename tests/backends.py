@@ -12,11 +12,11 @@ import pytest
 
 import lantern
 from lantern import Tensor, tree_map
-from lantern.classes import register_class
-from lantern.namespace import register_namespace
+from lantern.core.namespace import register_namespace
+from lantern.core.value import base
+from lantern.core.value_classes import register_class
 from lantern.tensor.device_namespace import DeviceNamespace
 from lantern.tensor.namespace import devices
-from lantern.value import base
 from tests import standin
 
 # As lantern/tensor/namespace.py and tensor.py do it for CuPy.

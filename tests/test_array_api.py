@@ -15,9 +15,9 @@ import pytest
 import lantern
 from lantern import array_api as xp
 from lantern.conforming import CONSTANTS, SIGNATURES, _found, conforming
+from lantern.core.tree import tree_leaves
+from lantern.core.value import is_tracked
 from lantern.testing import check_grads
-from lantern.tree import tree_leaves
-from lantern.value import is_tracked
 
 # How many functions the standard has: beside its extensions, and in them.
 COUNTS = {"": 133, "linalg": 23, "fft": 14}

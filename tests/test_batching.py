@@ -128,7 +128,7 @@ class TestSameAsTheLoop:
             program in (branching, reusing)
         )
         for h, h_alone in zip(results, expected, strict=True):
-            np.testing.assert_allclose(lantern.value.base(h), h_alone, rtol=1e-13)
+            np.testing.assert_allclose(lantern.core.value.base(h), h_alone, rtol=1e-13)
 
     @pytest.mark.parametrize("policy", POLICIES)
     @pytest.mark.parametrize("driver", ["in place", "switching"])

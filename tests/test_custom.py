@@ -202,9 +202,9 @@ class TestRule:
         assert log == ["in", "rest", "out"]
 
     def test_rules_made_in_a_loop_leave_nothing_behind(self):
-        from lantern import starting
+        from lantern.core import dispatch
 
-        before = len(starting._by_code), len(starting.registry)
+        before = len(dispatch._by_code), len(dispatch.registry)
         for power in range(2, 6):
 
             @custom_rule
@@ -212,7 +212,7 @@ class TestRule:
                 yield power * x ** (power - 1) * (yield x**power)
 
             assert grad(f)(2.0) == power * 2.0 ** (power - 1)
-        assert (len(starting._by_code), len(starting.registry)) == before
+        assert (len(dispatch._by_code), len(dispatch.registry)) == before
 
 
 class TestPorting:

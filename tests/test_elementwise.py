@@ -123,7 +123,7 @@ class TestLikeNumPy:
         assert np.asarray(got).dtype == want.dtype
         seen = []
         vjp(lambda x: seen.append(getattr(lantern, name)(x, *args[1:])) or x, args[0])
-        same(lantern.value.base(seen[0]), got)
+        same(lantern.core.value.base(seen[0]), got)
 
     def test_numpy_hands_it_over(self, name, args):
         ours = lambda x: getattr(lantern, name)(x, *args[1:])  # noqa: E731
@@ -188,7 +188,7 @@ def test_functions_with_derivative_zero_give_plain_values(name, args):
 
     seen = []
     assert np.all(grad(f)(args[0]) == 1)
-    assert not isinstance(seen[0], lantern.value.Value)
+    assert not isinstance(seen[0], lantern.core.value.Value)
     same(seen[0], getattr(np, name)(*args))
 
 

@@ -42,7 +42,7 @@ class TestArrays:
         plain = call(case)(*operands(case))
         seen = []
         lantern.vjp(lambda *x: seen.append(call(case)(*x)) or seen[0], *operands(case))
-        np.testing.assert_array_equal(lantern.value.base(seen[0]), plain)
+        np.testing.assert_array_equal(lantern.core.value.base(seen[0]), plain)
 
     def test_forward_and_reverse_are_transposes(self, case):
         x = operands(case)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from lantern import jet, jvp, linearize
+from lantern.core.tree import tree_leaves
 from lantern.testing import random_like
-from lantern.tree import tree_leaves
 from tests.cases import call
 from tests.test_every_op import FIRST_CASES, operands
 

@@ -204,4 +204,4 @@ def test_untracked_tensors_have_every_option():
     for call in calls:
         got = call(x)
         assert type(got) is lantern.Tensor
-        np.testing.assert_array_equal(np.asarray(got), call(lantern.value.base(x)))
+        np.testing.assert_array_equal(np.asarray(got), call(lantern.core.value.base(x)))

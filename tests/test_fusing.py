@@ -6,7 +6,7 @@ import pytest
 import lantern
 import lantern.torch as torch
 from lantern import grad
-from lantern.starting import registry
+from lantern.core.dispatch import registry
 from lantern.tensor.fusing import Fuser, fusers
 from lantern.tensor.namespace import REAL
 

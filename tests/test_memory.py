@@ -12,8 +12,8 @@ import pytest
 
 import lantern
 from lantern import grad, jvp, value_and_grad, vjp
+from lantern.core.value import base
 from lantern.op import op
-from lantern.value import base
 
 DRIVERS = ["in place", "switching"]
 VERBS = {

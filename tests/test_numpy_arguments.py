@@ -5,8 +5,8 @@ import pytest
 from scipy import special
 
 from lantern import LanternError, grad, vjp
+from lantern.core.value import base
 from lantern.testing import check_grads
-from lantern.value import base
 
 MATRIX = np.array([[0.7, -0.4, 1.3], [0.2, 0.9, -1.1]])
 STACK = np.linspace(-1.0, 1.5, 18).reshape(2, 3, 3)

@@ -19,8 +19,8 @@ import lantern.scipy.linalg
 import lantern.scipy.signal
 import lantern.scipy.special
 from lantern import LanternError, grad, jvp, vmap
+from lantern.core.numpy_protocols import OUR_NAMES
 from lantern.op import registry
-from lantern.protocols import OUR_NAMES
 from tests import numpy_walk
 from tests.cases import ARRAYS, ELEMENTWISE, Case, draw
 from tests.numpy_walk import MASK, PATTERNS, TWO, V, X

@@ -5,7 +5,7 @@ import pytest
 
 import lantern
 from lantern import RuleError, grad, jvp, number, vjp
-from lantern.namespace import namespace
+from lantern.core.namespace import namespace
 from lantern.op import elementwise, linear, op
 from lantern.tensor import accumulator, broadcast
 from lantern.testing import GradientError, check_grads

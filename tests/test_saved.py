@@ -12,8 +12,8 @@ import pytest
 
 import lantern
 from lantern import grad, jvp, vjp
-from lantern.protocols import find_function
-from lantern.saving import kept
+from lantern.core.numpy_protocols import find_function
+from lantern.core.residuals import kept
 from lantern.testing import random_like
 from tests import numpy_walk
 from tests.cases import call

@@ -144,7 +144,7 @@ CALLS = [
         np.piecewise(x[0, 0, 0], [x[0, 0, 0] < 9], [np.sin])
         np.apply_along_axis(np.sum, 1, x)
         np.apply_along_axis(lambda r: np.outer(r, r), 1, x)
-        """.replace("base(x)", "lantern.value.base(x)"),
+        """.replace("base(x)", "lantern.core.value.base(x)"),
         (2, 3, 4),
     ),
     *calls(

@@ -35,9 +35,9 @@ from lantern import (
     vjp,
     wirtinger,
 )
+from lantern.core.tree import tree_map
 from lantern.debugger import Session
 from lantern.testing import check_grads
-from lantern.tree import tree_map
 
 
 def f(x, y=2.0, *, z=5.0):

@@ -18,10 +18,10 @@ from lantern.batching.grouping import (
     stack_leaves,
 )
 from lantern.batching.row import Row
+from lantern.core.tree import is_leaf, tree_leaves, tree_map, tree_paths
+from lantern.core.value import Value
 from lantern.errors import ShapeError
-from lantern.tree import is_leaf, tree_leaves, tree_map, tree_paths
 from lantern.unchanged import Search, Unchanged
-from lantern.value import Value
 
 __all__ = ["Call", "Form"]
 

@@ -4,9 +4,9 @@ import operator
 from typing import Any
 from weakref import WeakValueDictionary, ref
 
-from lantern.saving import copied, is_promised, unchanged
+from lantern.core.residuals import copied, is_promised, unchanged
+from lantern.core.value import Value
 from lantern.tensor.namespace import buffers
-from lantern.value import Value
 
 __all__ = ["IMMUTABLE", "Constants", "Same", "is_array", "plain_index"]
 

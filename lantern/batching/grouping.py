@@ -5,11 +5,11 @@ from typing import Any, NamedTuple
 
 from lantern.batching.row import Row, row_at
 from lantern.batching.rows import Alone, Given, Key, Store, new_store
+from lantern.core.tree import is_leaf, tree_leaves, tree_map, tree_structure
+from lantern.core.value import UNTRACKED, Value, base
 from lantern.errors import ShapeError
 from lantern.tensor.namespace import numpy_namespace as numpy
 from lantern.tensor.stacking import stack as stack_values
-from lantern.tree import is_leaf, tree_leaves, tree_map, tree_structure
-from lantern.value import UNTRACKED, Value, base
 
 __all__ = [
     "NUMBERS",

@@ -12,7 +12,7 @@ from lantern.batching.grouping import Common, is_own, stack_columns
 from lantern.batching.own import MARK, Operations, Own
 from lantern.batching.row import Kind
 from lantern.batching.scheduler import Scheduler, alone
-from lantern.tree import tree_leaves, tree_map
+from lantern.core.tree import tree_leaves, tree_map
 
 __all__ = ["OperationScheduler"]
 

@@ -22,13 +22,15 @@ from lantern.batching.constants import (
 from lantern.batching.grouping import shared_key
 from lantern.batching.row import Kind, Row, row_at
 from lantern.batching.rows import Given
-from lantern.classes import register_class
+from lantern.core.dispatch import Function, operation_of
+from lantern.core.namespace import common_namespace, register_tracking
+from lantern.core.tree import tree_leaves, tree_map, tree_replace
+from lantern.core.value import UNTRACKED, Value, base
+from lantern.core.value_classes import register_class
 from lantern.cps.context import thread_id
-from lantern.namespace import common_namespace, register_tracking
 from lantern.op import registry
 from lantern.operators import install
 from lantern.quieting import quiet_levels
-from lantern.starting import Function, operation_of
 from lantern.tensor.creation import stop_gradient
 from lantern.tensor.indexing import getitem
 from lantern.tensor.linalg import matmul
@@ -36,8 +38,6 @@ from lantern.tensor.manipulation import matrix_transpose
 from lantern.tensor.namespace import buffers, numpy_namespace
 from lantern.tensor.standard import StandardArray
 from lantern.tensor.tensor import Tensor
-from lantern.tree import tree_leaves, tree_map, tree_replace
-from lantern.value import UNTRACKED, Value, base
 
 __all__ = ["MARK", "Operations", "Own"]
 

@@ -6,11 +6,11 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from lantern.batching.rows import Store
+from lantern.core.value import Level, Value
 from lantern.errors import RuleError
 from lantern.tensor.accumulator import Accumulator
 from lantern.tensor.stacking import concat
 from lantern.tensor.tensor import Tensor
-from lantern.value import Level, Value
 
 __all__ = ["Kind", "Row", "row_at"]
 

@@ -9,8 +9,9 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any
 
-from lantern.contribution import Contribution
-from lantern.namespace import namespace
+from lantern.core.contribution import Contribution
+from lantern.core.namespace import namespace
+from lantern.core.value import UNTRACKED, Rule, Value, base
 from lantern.op import linear
 from lantern.reverse import Reverse
 from lantern.tensor.accumulator import Accumulator
@@ -19,7 +20,6 @@ from lantern.tensor.namespace import buffers
 from lantern.tensor.namespace import numpy_namespace as numpy
 from lantern.tensor.stacking import concat
 from lantern.tensor.tensor import Tensor
-from lantern.value import UNTRACKED, Rule, Value, base
 
 __all__ = ["Alone", "Given", "Key", "Store", "new_store", "take_rows"]
 

@@ -3,11 +3,11 @@
 from typing import Any
 
 from lantern import choice
+from lantern.core.dispatch import from_lists
+from lantern.core.value import Rule, Value, base, is_tracked
 from lantern.errors import MissingRuleError
 from lantern.op import elementwise
-from lantern.starting import from_lists
 from lantern.tensor.namespace import array_namespace
-from lantern.value import Rule, Value, base, is_tracked
 
 __all__ = [
     "i0e",

@@ -8,9 +8,9 @@ import math
 from typing import Any
 
 from lantern import choice
+from lantern.core.dispatch import from_lists
 from lantern.elementary import exp, log, log1p
 from lantern.errors import ArgumentError
-from lantern.starting import from_lists
 
 __all__ = ["Continuous", "Discrete", "Distribution"]
 

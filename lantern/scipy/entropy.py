@@ -4,13 +4,13 @@ import math
 from typing import Any
 
 from lantern import choice
+from lantern.core.dispatch import from_lists
+from lantern.core.namespace import namespace
+from lantern.core.value import Rule
 from lantern.elementary import exp
-from lantern.namespace import namespace
 from lantern.op import elementwise
 from lantern.scipy.evaluate import evaluate
-from lantern.starting import from_lists
 from lantern.tensor.special import xlogy
-from lantern.value import Rule
 
 __all__ = [
     "entr",

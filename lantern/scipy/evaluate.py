@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from lantern.namespace import common_namespace
-from lantern.starting import operation_of
+from lantern.core.dispatch import operation_of
+from lantern.core.namespace import common_namespace
+from lantern.core.value import Value
 from lantern.tensor.namespace import array_namespace
-from lantern.value import Value
 
 __all__ = ["evaluate"]
 

@@ -8,11 +8,11 @@ constant, chosen by the error of the plain values.
 from collections.abc import Callable
 from typing import Any
 
+from lantern.core.value import base
 from lantern.errors import ArgumentError, LanternError
 from lantern.tensor.creation import asarray
 from lantern.tensor.matrices import plain_namespace
 from lantern.tensor.stacking import stack
-from lantern.value import base
 
 __all__ = ["IntegrationError", "odeint"]
 

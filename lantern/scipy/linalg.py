@@ -3,6 +3,7 @@
 from typing import Any
 
 from lantern import choice
+from lantern.core.value import Rule
 from lantern.errors import ShapeError
 from lantern.linalg import det, expm, inv, lstsq, norm, pinv, solve, solve_triangular
 from lantern.op import op
@@ -11,7 +12,6 @@ from lantern.tensor.creation import asarray
 from lantern.tensor.indexing import getitem
 from lantern.tensor.matrices import any_value, as_arrays, plain_namespace
 from lantern.tensor.namespace import array_namespace
-from lantern.value import Rule
 
 __all__ = [
     "cho_factor",

@@ -4,6 +4,7 @@ import math
 from typing import Any
 
 from lantern import choice
+from lantern.core.value import base, is_tracked
 from lantern.elementary import exp, log
 from lantern.errors import ArgumentError, MissingRuleError
 from lantern.scipy.distributions import Distribution
@@ -17,7 +18,6 @@ from lantern.tensor.solving import solve_triangular
 from lantern.tensor.special import xlogy
 from lantern.tensor.spectral import eigh
 from lantern.tensor.stacking import concat
-from lantern.value import base, is_tracked
 
 __all__ = ["dirichlet", "multivariate_normal"]
 

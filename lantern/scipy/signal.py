@@ -3,13 +3,13 @@
 from typing import Any
 
 from lantern.arithmetic import conj
+from lantern.core.value import Rule
 from lantern.errors import ArgumentError, ShapeError
 from lantern.op import op
 from lantern.tensor.arranging import flip
 from lantern.tensor.creation import asarray
 from lantern.tensor.matrices import any_value
 from lantern.tensor.namespace import array_namespace
-from lantern.value import Rule
 
 __all__ = ["convolve", "correlate"]
 

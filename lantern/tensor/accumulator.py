@@ -9,13 +9,11 @@ they need.
 import sys
 from typing import Any, Self
 
-from lantern.contribution import Contribution, Masked, WithMask
-from lantern.failure import fail
-from lantern.namespace import namespace
-from lantern.starting import kind_of
-from lantern.tensor.broadcast import unbroadcast
-from lantern.tensor.namespace import REAL, array_namespace, arrays, buffers, quiet
-from lantern.value import (
+from lantern.core.contribution import Contribution, Masked, WithMask
+from lantern.core.dispatch import kind_of
+from lantern.core.error_propagation import fail
+from lantern.core.namespace import namespace
+from lantern.core.value import (
     Receiver,
     Rule,
     Value,
@@ -23,6 +21,8 @@ from lantern.value import (
     is_complex,
     too_few_contributions,
 )
+from lantern.tensor.broadcast import unbroadcast
+from lantern.tensor.namespace import REAL, array_namespace, arrays, buffers, quiet
 
 __all__ = ["LARGE", "Accumulator"]
 

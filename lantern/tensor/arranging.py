@@ -3,9 +3,10 @@
 import math
 from typing import Any
 
+from lantern.core.namespace import namespace
+from lantern.core.unwrap import plain
+from lantern.core.value import Rule, base
 from lantern.errors import MissingRuleError, ShapeError
-from lantern.inside import plain
-from lantern.namespace import namespace
 from lantern.op import linear
 from lantern.tensor.indexing import scatter, take
 from lantern.tensor.linalg import diagonal
@@ -18,7 +19,6 @@ from lantern.tensor.manipulation import (
     swapaxes,
 )
 from lantern.tensor.namespace import array_namespace, numpy_namespace
-from lantern.value import Rule, base
 
 __all__ = [
     "diag",

@@ -4,12 +4,12 @@ import math
 from typing import Any
 
 from lantern import choice
+from lantern.core.namespace import namespace
+from lantern.core.value import base
 from lantern.errors import MissingRuleError
-from lantern.namespace import namespace
 from lantern.tensor.creation import asarray
 from lantern.tensor.manipulation import astype, axis_of, reshape
 from lantern.tensor.namespace import array_namespace
-from lantern.value import base
 
 __all__ = [
     "count",

@@ -9,7 +9,7 @@ import sys
 from functools import cache
 from typing import Any
 
-from lantern.namespace import namespace
+from lantern.core.namespace import namespace
 from lantern.tensor.namespace import numpy_namespace
 
 __all__ = ["add_product"]

@@ -3,7 +3,7 @@
 import math
 from typing import Any
 
-from lantern.namespace import namespace
+from lantern.core.namespace import namespace
 
 __all__ = ["unbroadcast"]
 

@@ -4,9 +4,11 @@ import math
 import operator
 from typing import Any, ClassVar
 
-from lantern.classes import register_class
-from lantern.saving import register_mutable
-from lantern.starting import Function
+from lantern.core.dispatch import Function
+from lantern.core.residuals import register_mutable
+from lantern.core.tree import tree_leaves
+from lantern.core.value import Value, base, is_tracked, unwrapped
+from lantern.core.value_classes import register_class
 from lantern.tensor import sorting, writing
 from lantern.tensor.creation import asarray
 from lantern.tensor.indexing import settled
@@ -15,8 +17,6 @@ from lantern.tensor.standard import WRITING, fitted
 from lantern.tensor.storage import Storage, Window, as_index, narrowed, shape_of
 from lantern.tensor.tensor import Tensor
 from lantern.tensor.updating import At, fitting
-from lantern.tree import tree_leaves
-from lantern.value import Value, base, is_tracked, unwrapped
 
 __all__ = ["Buffer"]
 

@@ -13,12 +13,12 @@ import math
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from lantern.contribution import Contribution
-from lantern.namespace import namespace
+from lantern.core.contribution import Contribution
+from lantern.core.namespace import namespace
+from lantern.core.value import Receiver, Value
 from lantern.tensor.accumulator import LARGE, Accumulator
 from lantern.tensor.blas import add_product
 from lantern.tensor.namespace import buffers, numpy_namespace
-from lantern.value import Receiver, Value
 
 __all__ = ["Collector", "Product", "Waiting", "patient"]
 

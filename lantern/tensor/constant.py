@@ -5,13 +5,13 @@ Their results are plain values.
 
 from typing import Any
 
-from lantern.namespace import namespace
+from lantern.core.dispatch import Function
+from lantern.core.namespace import namespace
+from lantern.core.tree import tree_map
+from lantern.core.value import Rule, base
 from lantern.op import constant
-from lantern.starting import Function
 from lantern.tensor.filling import told
 from lantern.tensor.namespace import array_namespace
-from lantern.tree import tree_map
-from lantern.value import Rule, base
 
 __all__ = [
     "all",

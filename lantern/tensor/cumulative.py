@@ -2,14 +2,14 @@
 
 from typing import Any
 
+from lantern.core.namespace import namespace
+from lantern.core.value import Rule, base
 from lantern.errors import ShapeError
-from lantern.namespace import namespace
 from lantern.op import linear, op
 from lantern.tensor.axes import line, of_type, part
 from lantern.tensor.manipulation import as_array
 from lantern.tensor.namespace import array_namespace
 from lantern.tensor.stacking import concat
-from lantern.value import Rule, base
 
 __all__ = [
     "cummax",

@@ -2,8 +2,9 @@
 
 from typing import Any, NamedTuple
 
+from lantern.core.namespace import namespace
+from lantern.core.value import Rule, is_tracked
 from lantern.errors import MissingRuleError
-from lantern.namespace import namespace
 from lantern.op import adjoint
 from lantern.tensor.manipulation import as_array
 from lantern.tensor.matrices import (
@@ -13,7 +14,6 @@ from lantern.tensor.matrices import (
     untracked,
 )
 from lantern.tensor.stacking import concat
-from lantern.value import Rule, is_tracked
 
 __all__ = ["QRResult", "cholesky", "qr"]
 

@@ -7,8 +7,10 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
+from lantern.core.namespace import namespace, register_namespace
+from lantern.core.tree import tree_map
+from lantern.core.value import Rule, base
 from lantern.errors import DeviceError
-from lantern.namespace import namespace, register_namespace
 from lantern.op import linear
 from lantern.tensor.fusing import Fuser, fusers
 from lantern.tensor.namespace import (
@@ -18,8 +20,6 @@ from lantern.tensor.namespace import (
     devices,
     find_device,
 )
-from lantern.tree import tree_map
-from lantern.value import Rule, base
 
 __all__ = ["device", "to_device"]
 

@@ -10,8 +10,8 @@ from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
+from lantern.core.residuals import register_mutable
 from lantern.errors import ArgumentError
-from lantern.saving import register_mutable
 from lantern.tensor.namespace import (
     ArrayNamespace,
     arrays,

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from lantern.core.value import Value, base
 from lantern.errors import ShapeError
 from lantern.tensor import reduction
 from lantern.tensor.axes import part
@@ -9,7 +10,6 @@ from lantern.tensor.creation import arrays, asarray
 from lantern.tensor.manipulation import astype, axis_of, broadcast_to, reshape
 from lantern.tensor.namespace import array_namespace
 from lantern.tensor.stacking import cast, concat
-from lantern.value import Value, base
 
 __all__ = ["diff", "ediff1d", "gradient", "trapezoid"]
 

@@ -12,15 +12,15 @@ from importlib import import_module
 from string import ascii_letters, ascii_lowercase, ascii_uppercase
 from typing import Any, NamedTuple
 
+from lantern.core.namespace import namespace
+from lantern.core.value import Rule, base, is_tracked
 from lantern.errors import MissingRuleError
-from lantern.namespace import namespace
 from lantern.op import bilinear
 from lantern.tensor import reduction
 from lantern.tensor.linalg import diagonal
 from lantern.tensor.manipulation import as_array, permute_dims, reshape
 from lantern.tensor.matrices import any_value, untracked
 from lantern.tensor.namespace import array_namespace, numpy_namespace
-from lantern.value import Rule, base, is_tracked
 
 __all__ = ["einsum"]
 

@@ -6,13 +6,13 @@ from typing import Any
 from lantern import choice
 from lantern.arithmetic import imag, real
 from lantern.choice import maximum, minimum, where
-from lantern.namespace import namespace
+from lantern.core.dispatch import from_lists
+from lantern.core.namespace import namespace
+from lantern.core.value import Rule, base, is_complex, is_tracked
 from lantern.op import elementwise
-from lantern.starting import from_lists
 from lantern.tensor.axes import refuse
 from lantern.tensor.namespace import array_namespace
 from lantern.trigonometry import atan2
-from lantern.value import Rule, base, is_complex, is_tracked
 
 __all__ = [
     "angle",

@@ -4,15 +4,15 @@ import math
 from typing import Any
 
 from lantern import choice
+from lantern.core.namespace import namespace
+from lantern.core.value import Rule, base
 from lantern.elementary import exp, log
-from lantern.namespace import namespace
 from lantern.op import op
 from lantern.tensor import reduction
 from lantern.tensor.axes import prepared, spread
 from lantern.tensor.creation import asarray
 from lantern.tensor.manipulation import squeeze
 from lantern.tensor.namespace import array_namespace, quiet
-from lantern.value import Rule, base
 
 __all__ = ["log_softmax", "logsumexp", "softmax"]
 

@@ -4,12 +4,12 @@ from typing import Any
 
 from lantern import arithmetic
 from lantern.arithmetic import floor_divide, remainder
-from lantern.namespace import namespace
+from lantern.core.namespace import namespace
+from lantern.core.value import Rule, base
 from lantern.op import elementwise, linear
 from lantern.tensor import constant
 from lantern.tensor.creation import asarray
 from lantern.tensor.manipulation import astype
-from lantern.value import Rule, base
 
 __all__ = ["divmod", "float_power", "fmod", "ldexp", "modf", "nextafter"]
 

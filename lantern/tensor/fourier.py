@@ -3,17 +3,17 @@
 from typing import Any
 
 from lantern.arithmetic import conj
+from lantern.core.dispatch import Function
+from lantern.core.namespace import namespace
+from lantern.core.value import Rule, base
 from lantern.errors import ShapeError
-from lantern.namespace import namespace
 from lantern.op import adjoint, linear
-from lantern.starting import Function
 from lantern.tensor.arranging import roll
 from lantern.tensor.axes import part, refuse
 from lantern.tensor.creation import asarray
 from lantern.tensor.device import to_device
 from lantern.tensor.manipulation import axis_of
 from lantern.tensor.namespace import array_namespace, numpy_namespace
-from lantern.value import Rule, base
 
 __all__ = [
     "fft",

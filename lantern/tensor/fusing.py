@@ -10,8 +10,8 @@ the rule would keep.
 from collections.abc import Callable
 from typing import Any
 
-from lantern.starting import register_rule
-from lantern.value import Rule
+from lantern.core.dispatch import register_rule
+from lantern.core.value import Rule
 
 __all__ = ["Fuser", "fusers"]
 

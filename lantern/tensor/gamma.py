@@ -6,11 +6,11 @@ Arrays need SciPy (the extra ``scipy``); numbers need nothing.
 import math
 from typing import Any
 
-from lantern.namespace import namespace
+from lantern.core.dispatch import from_lists
+from lantern.core.namespace import namespace
+from lantern.core.value import Rule, Value, base
 from lantern.op import elementwise
-from lantern.starting import from_lists
 from lantern.tensor.namespace import array_namespace
-from lantern.value import Rule, Value, base
 
 __all__ = ["betaln", "gamma_slope", "gammainc", "gammaincc", "gammaincinv"]
 

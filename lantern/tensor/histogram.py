@@ -5,6 +5,7 @@ Where weights are counted, their sum is linear in them.
 
 from typing import Any
 
+from lantern.core.value import Value, base, is_tracked
 from lantern.errors import MissingRuleError
 from lantern.tensor import reduction
 from lantern.tensor.creation import asarray, linspace
@@ -12,7 +13,6 @@ from lantern.tensor.difference import diff
 from lantern.tensor.indexing import scatter
 from lantern.tensor.manipulation import reshape
 from lantern.tensor.namespace import array_namespace, numpy_namespace
-from lantern.value import Value, base, is_tracked
 
 __all__ = [
     "bincount",

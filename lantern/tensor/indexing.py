@@ -4,14 +4,14 @@ import math
 from typing import Any
 
 from lantern.choice import where
-from lantern.contribution import Contribution
+from lantern.core.contribution import Contribution
+from lantern.core.namespace import namespace
+from lantern.core.tree import tree_map
+from lantern.core.value import Rule, Value, base
 from lantern.errors import ShapeError
-from lantern.namespace import namespace
 from lantern.op import linear
 from lantern.tensor.manipulation import alike, as_array, axis_of, reshape
 from lantern.tensor.namespace import array_namespace, numpy_namespace
-from lantern.tree import tree_map
-from lantern.value import Rule, Value, base
 
 __all__ = [
     "choose",

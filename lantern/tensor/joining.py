@@ -3,6 +3,8 @@
 import math
 from typing import Any
 
+from lantern.core.tree import tree_leaves
+from lantern.core.value import Value, base
 from lantern.errors import ArgumentError, ShapeError
 from lantern.tensor.creation import arange, asarray, linspace
 from lantern.tensor.indexing import getitem, take
@@ -17,8 +19,6 @@ from lantern.tensor.manipulation import (
 )
 from lantern.tensor.namespace import array_namespace, numpy_namespace
 from lantern.tensor.stacking import concat
-from lantern.tree import tree_leaves
-from lantern.value import Value, base
 
 __all__ = [
     "append",

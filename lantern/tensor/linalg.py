@@ -3,8 +3,9 @@
 from typing import Any
 
 from lantern.arithmetic import multiply
+from lantern.core.namespace import namespace
+from lantern.core.value import Rule, base, is_tracked
 from lantern.errors import MissingRuleError
-from lantern.namespace import namespace
 from lantern.op import bilinear
 from lantern.tensor import reduction
 from lantern.tensor.collected import Product
@@ -17,7 +18,6 @@ from lantern.tensor.matrices import (
     untracked,
 )
 from lantern.tensor.namespace import array_namespace, buffers
-from lantern.value import Rule, base, is_tracked
 
 __all__ = [
     "cross",

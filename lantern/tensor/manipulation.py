@@ -4,13 +4,13 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from lantern.core.dispatch import from_lists
+from lantern.core.namespace import namespace
+from lantern.core.tree import tree_leaves
+from lantern.core.value import Rule, Value, base
 from lantern.errors import ArgumentError
-from lantern.namespace import namespace
 from lantern.op import linear, registry
-from lantern.starting import from_lists
 from lantern.tensor.namespace import array_namespace, numpy_namespace
-from lantern.tree import tree_leaves
-from lantern.value import Rule, Value, base
 
 __all__ = [
     "as_array",

@@ -3,11 +3,11 @@
 from typing import Any
 
 from lantern.arithmetic import conj
+from lantern.core.tree import tree_map
+from lantern.core.value import Value, base, is_complex, is_tracked
 from lantern.tensor.manipulation import as_array, axis_of, permute_dims
 from lantern.tensor.namespace import array_namespace
 from lantern.tensor.standard import as_constant
-from lantern.tree import tree_map
-from lantern.value import Value, base, is_complex, is_tracked
 
 __all__ = [
     "any_value",

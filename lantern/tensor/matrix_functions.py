@@ -4,8 +4,9 @@ from importlib import import_module
 from operator import index
 from typing import Any, NamedTuple
 
+from lantern.core.namespace import namespace
+from lantern.core.value import Rule, base, is_complex
 from lantern.errors import MissingExtraError
-from lantern.namespace import namespace
 from lantern.op import adjoint, op
 from lantern.tensor.linalg import matmul
 from lantern.tensor.manipulation import as_array
@@ -17,7 +18,6 @@ from lantern.tensor.matrices import (
 )
 from lantern.tensor.namespace import numpy_namespace
 from lantern.tensor.solving import inv
-from lantern.value import Rule, base, is_complex
 
 __all__ = [
     "SlogdetResult",

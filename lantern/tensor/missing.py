@@ -4,12 +4,12 @@ import math
 from typing import Any
 
 from lantern import choice
+from lantern.core.value import base
 from lantern.tensor import reduction
 from lantern.tensor.axes import how_many
 from lantern.tensor.creation import asarray
 from lantern.tensor.cumulative import cumprod, cumsum
 from lantern.tensor.moments import std, var
-from lantern.value import base
 
 __all__ = [
     "nancumprod",

@@ -4,9 +4,10 @@ from typing import Any
 
 from lantern import choice
 from lantern.arithmetic import conj, imag, real
+from lantern.core.namespace import namespace
+from lantern.core.value import Rule, base, is_complex
 from lantern.elementary import sqrt
 from lantern.errors import ShapeError
-from lantern.namespace import namespace
 from lantern.op import elementwise, op
 from lantern.tensor import reduction
 from lantern.tensor.axes import (
@@ -24,7 +25,6 @@ from lantern.tensor.linalg import matmul
 from lantern.tensor.manipulation import broadcast_to, permute_dims, reshape, squeeze
 from lantern.tensor.namespace import array_namespace
 from lantern.tensor.stacking import concat
-from lantern.value import Rule, base, is_complex
 
 __all__ = ["average", "corrcoef", "cov", "std", "var"]
 

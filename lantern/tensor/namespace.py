@@ -12,15 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from lantern import scalar
-from lantern.contribution import Masked
+from lantern.core import scalar_functions
+from lantern.core.contribution import Masked
+from lantern.core.namespace import common_namespace, register_namespace
+from lantern.core.residuals import register_mutable
 from lantern.errors import (
     ArgumentError,
     MissingExtraError,
     MissingRuleError,
 )
-from lantern.namespace import common_namespace, register_namespace
-from lantern.saving import register_mutable
 
 __all__ = [
     "REAL",
@@ -326,7 +326,11 @@ def as_scalar(primal: Any) -> Any:
 
 def array_namespace(*operands: Any) -> Any:
     """The functions that make an array of these operands; NumPy's for plain numbers."""
-    return numpy_namespace if (xp := common_namespace(*operands)) is scalar else xp
+    return (
+        numpy_namespace
+        if (xp := common_namespace(*operands)) is scalar_functions
+        else xp
+    )
 
 
 register_namespace("numpy", lambda: numpy_namespace)

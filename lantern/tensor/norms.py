@@ -7,8 +7,9 @@ import math
 from typing import Any
 
 from lantern.choice import abs as absolute
+from lantern.core.namespace import namespace
+from lantern.core.value import Rule, base, is_complex, is_tracked
 from lantern.errors import MissingRuleError
-from lantern.namespace import namespace
 from lantern.op import adjoint
 from lantern.tensor import reduction
 from lantern.tensor.manipulation import as_array, reshape
@@ -20,7 +21,6 @@ from lantern.tensor.matrices import (
 )
 from lantern.tensor.solving import inv
 from lantern.tensor.spectral import svdvals
-from lantern.value import Rule, base, is_complex, is_tracked
 
 __all__ = ["cond", "matrix_norm", "matrix_rank", "norm", "vector_norm"]
 

@@ -8,16 +8,16 @@ makes of real arrays of one form (``Accumulator``) another of that form.
 
 from typing import Any
 
-from lantern.namespace import namespace
+from lantern.core.dispatch import Function, keeps
+from lantern.core.namespace import namespace
+from lantern.core.residuals import kept
+from lantern.core.value import Value, base, unwrapped
 from lantern.operators import install
-from lantern.saving import kept
-from lantern.starting import Function, keeps
 from lantern.tensor import linalg
 from lantern.tensor.accumulator import Accumulator
 from lantern.tensor.fusing import fusers
 from lantern.tensor.namespace import buffers
 from lantern.tensor.tensor import Tensor, emerged
-from lantern.value import Value, base, unwrapped
 
 __all__: list[str] = []
 

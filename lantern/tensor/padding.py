@@ -3,15 +3,15 @@
 from collections.abc import Callable
 from typing import Any
 
+from lantern.core.namespace import namespace
+from lantern.core.tree import tree_leaves, tree_map
+from lantern.core.value import Rule, Value, base, is_tracked
 from lantern.errors import MissingRuleError, ShapeError
-from lantern.namespace import namespace
 from lantern.op import linear
 from lantern.tensor.indexing import getitem, take
 from lantern.tensor.manipulation import as_array, axis_of, broadcast_to
 from lantern.tensor.namespace import array_namespace, numpy_namespace
 from lantern.tensor.stacking import concat
-from lantern.tree import tree_leaves, tree_map
-from lantern.value import Rule, Value, base, is_tracked
 
 __all__ = ["pad", "trim_zeros"]
 

@@ -3,9 +3,10 @@
 from typing import Any
 
 from lantern.arithmetic import real
-from lantern.namespace import namespace
+from lantern.core.dispatch import from_lists
+from lantern.core.namespace import namespace
+from lantern.core.value import Rule, base, is_complex
 from lantern.op import op
-from lantern.starting import from_lists
 from lantern.tensor.creation import arrays, asarray
 from lantern.tensor.cumulative import cumprod
 from lantern.tensor.linalg import trace
@@ -13,7 +14,6 @@ from lantern.tensor.manipulation import as_array, broadcast_to
 from lantern.tensor.namespace import array_namespace
 from lantern.tensor.signal import convolve
 from lantern.tensor.stacking import concat, stack
-from lantern.value import Rule, base, is_complex
 
 __all__ = [
     "poly",

@@ -11,6 +11,7 @@ References:
 from types import ModuleType
 from typing import Any
 
+from lantern.core.value import base
 from lantern.elementary import exp, log, sqrt
 from lantern.errors import ArgumentError, ShapeError
 from lantern.tensor import reduction
@@ -20,7 +21,6 @@ from lantern.tensor.gamma import _gammaincinv
 from lantern.tensor.manipulation import broadcast_to
 from lantern.tensor.namespace import array_namespace, numpy_namespace
 from lantern.tensor.stacking import stack
-from lantern.value import base
 
 __all__: list[str] = []  # `lantern.gamma` is the gamma function
 

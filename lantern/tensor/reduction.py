@@ -4,8 +4,9 @@ import math
 from typing import Any
 
 from lantern import choice
+from lantern.core.namespace import namespace
+from lantern.core.value import Rule, base
 from lantern.errors import ShapeError
-from lantern.namespace import namespace
 from lantern.op import linear, op
 from lantern.tensor.axes import (
     count,
@@ -17,7 +18,6 @@ from lantern.tensor.axes import (
     spread,
 )
 from lantern.tensor.creation import asarray
-from lantern.value import Rule, base
 
 __all__ = [
     "amax",

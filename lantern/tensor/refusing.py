@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from lantern.classes import refuse, register_class
+from lantern.core.dispatch import Function
+from lantern.core.value import base, is_tracked
+from lantern.core.value_classes import refuse, register_class
 from lantern.errors import DetachError, MutationError
-from lantern.starting import Function
 from lantern.tensor.namespace import numpy_namespace
 from lantern.tensor.standard import writeable
-from lantern.value import base, is_tracked
 
 __all__ = ["refuse_out", "refuse_to_set", "refuse_writing"]
 

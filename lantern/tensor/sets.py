@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from lantern.namespace import namespace
+from lantern.core.namespace import namespace
+from lantern.core.value import base
 from lantern.tensor.indexing import getitem, take
 from lantern.tensor.manipulation import alike, as_array, astype, ravel
 from lantern.tensor.sorting import sort
 from lantern.tensor.stacking import concat
-from lantern.value import base
 
 __all__ = [
     "intersect1d",

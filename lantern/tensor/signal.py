@@ -5,15 +5,15 @@ from typing import Any
 
 from lantern import choice
 from lantern.arithmetic import conj
+from lantern.core.namespace import common_namespace, namespace
+from lantern.core.value import Rule, base, is_tracked
 from lantern.errors import ArgumentError, MissingRuleError, ShapeError
-from lantern.namespace import common_namespace, namespace
 from lantern.op import bilinear, elementwise, op
 from lantern.tensor.creation import arrays, asarray
 from lantern.tensor.indexing import joined, scatter
 from lantern.tensor.manipulation import astype
 from lantern.tensor.namespace import array_namespace
 from lantern.tensor.stacking import concat, stack
-from lantern.value import Rule, base, is_tracked
 
 __all__ = ["convolve", "correlate", "interp", "unwrap"]
 

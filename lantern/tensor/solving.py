@@ -3,8 +3,9 @@
 from importlib import import_module
 from typing import Any
 
+from lantern.core.namespace import namespace
+from lantern.core.value import Rule, base, is_tracked
 from lantern.errors import MissingRuleError
-from lantern.namespace import namespace
 from lantern.op import adjoint, op
 from lantern.tensor import reduction
 from lantern.tensor.manipulation import as_array, reshape
@@ -19,7 +20,6 @@ from lantern.tensor.matrices import (
 )
 from lantern.tensor.namespace import array_namespace
 from lantern.tensor.spectral import svdvals
-from lantern.value import Rule, base, is_tracked
 
 __all__ = [
     "inv",

@@ -2,13 +2,13 @@
 
 from typing import Any
 
+from lantern.core.namespace import namespace
+from lantern.core.value import Rule, base
 from lantern.errors import MissingRuleError, ShapeError
-from lantern.namespace import namespace
 from lantern.op import linear
 from lantern.tensor.indexing import take_along_axis
 from lantern.tensor.manipulation import as_array, astype, axis_of, reshape
 from lantern.tensor.namespace import array_namespace
-from lantern.value import Rule, base
 
 __all__ = [
     "argpartition",

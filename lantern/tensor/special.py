@@ -6,12 +6,12 @@ Arrays need SciPy for most of them (the extra ``scipy``); numbers need nothing.
 import math
 from typing import Any
 
+from lantern.core.dispatch import from_lists
+from lantern.core.namespace import namespace
+from lantern.core.value import Rule, Value, base, is_tracked
 from lantern.errors import MissingRuleError
-from lantern.namespace import namespace
 from lantern.op import elementwise
 from lantern.special import erfc, lgamma, sigmoid, softplus
-from lantern.starting import from_lists
-from lantern.value import Rule, Value, base, is_tracked
 
 __all__ = [
     "erfinv",

@@ -8,8 +8,9 @@ nan.
 
 from typing import Any, NamedTuple
 
+from lantern.core.namespace import namespace
+from lantern.core.value import Rule, base, is_complex, is_tracked
 from lantern.errors import MissingRuleError
-from lantern.namespace import namespace
 from lantern.op import adjoint
 from lantern.tensor.manipulation import as_array
 from lantern.tensor.matrices import (
@@ -22,7 +23,6 @@ from lantern.tensor.matrices import (
     untracked,
 )
 from lantern.tensor.namespace import array_namespace
-from lantern.value import Rule, base, is_complex, is_tracked
 
 __all__ = [
     "EigResult",

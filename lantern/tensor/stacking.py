@@ -4,12 +4,12 @@ from collections.abc import Callable
 from itertools import accumulate, pairwise
 from typing import Any
 
+from lantern.core.namespace import common_namespace
+from lantern.core.value import Rule, Value
 from lantern.errors import ShapeError
-from lantern.namespace import common_namespace
 from lantern.op import linear
 from lantern.tensor.manipulation import alike, astype, reshape
 from lantern.tensor.namespace import array_namespace, numpy_namespace
-from lantern.value import Rule, Value
 
 __all__ = [
     "atleast_1d",

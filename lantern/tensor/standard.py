@@ -8,12 +8,12 @@ import operator
 import sys
 from typing import Any
 
+from lantern.core.dispatch import Function
+from lantern.core.namespace import namespace
+from lantern.core.tree import tree_map
+from lantern.core.value import Value, base, is_tracked
 from lantern.errors import ArgumentError, MutationError, ShapeError
-from lantern.namespace import namespace
 from lantern.operators import OperatorValue
-from lantern.starting import Function
-from lantern.tree import tree_map
-from lantern.value import Value, base, is_tracked
 
 __all__ = ["WRITING", "StandardArray", "as_constant", "fitted", "is_array", "writeable"]
 

@@ -8,13 +8,13 @@ import math
 from typing import Any
 
 from lantern import choice
+from lantern.core.value import Value, base
 from lantern.errors import MissingRuleError
 from lantern.tensor.axes import prepared, reduced_axes, refuse
 from lantern.tensor.creation import asarray
 from lantern.tensor.manipulation import astype, axis_of, permute_dims, reshape
 from lantern.tensor.namespace import array_namespace, numpy_namespace
 from lantern.tensor.reduction import mean
-from lantern.value import Value, base
 
 __all__ = [
     "median",

@@ -9,16 +9,16 @@ as it was written is that value itself, and costs nothing.
 from collections.abc import Sequence
 from typing import Any
 
+from lantern.core.namespace import common_namespace, namespace
+from lantern.core.residuals import copied
+from lantern.core.value import Rule, Value, base
 from lantern.errors import ShapeError
-from lantern.namespace import common_namespace, namespace
 from lantern.op import linear
-from lantern.saving import copied
 from lantern.tensor.manipulation import as_array, astype, broadcast_to, reshape
 from lantern.tensor.namespace import numpy_namespace
 from lantern.tensor.stacking import stack
 from lantern.tensor.tensor import Tensor
 from lantern.tensor.updating import fitting
-from lantern.value import Rule, Value, base
 
 __all__ = ["Storage", "Window", "narrowed", "overwritten"]
 

@@ -7,9 +7,18 @@ from typing import Any, ClassVar
 import numpy as np
 
 from lantern import arithmetic
-from lantern.classes import register_class
+from lantern.core.namespace import namespace
+from lantern.core.value import (
+    UNTRACKED,
+    Level,
+    Value,
+    Wrapper,
+    base,
+    is_tracked,
+    zeros_like,
+)
+from lantern.core.value_classes import register_class
 from lantern.errors import DetachError
-from lantern.namespace import namespace
 from lantern.tensor import (
     arranging,
     constant,
@@ -28,15 +37,6 @@ from lantern.tensor.device import device, to_device
 from lantern.tensor.namespace import REAL, as_scalar, buffers
 from lantern.tensor.refusing import refuse_to_set, refuse_writing
 from lantern.tensor.standard import StandardArray
-from lantern.value import (
-    UNTRACKED,
-    Level,
-    Value,
-    Wrapper,
-    base,
-    is_tracked,
-    zeros_like,
-)
 
 __all__ = ["Tensor"]
 

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from lantern import arithmetic, choice
+from lantern.core.namespace import namespace
+from lantern.core.value import Rule, Value, base, zeros_like
 from lantern.errors import ArgumentError, MutationError, ShapeError
-from lantern.namespace import namespace
 from lantern.op import linear
 from lantern.tensor.indexing import (
     Scatter,
@@ -28,7 +29,6 @@ from lantern.tensor.manipulation import (
 )
 from lantern.tensor.namespace import numpy_namespace
 from lantern.tensor.stacking import stack
-from lantern.value import Rule, Value, base, zeros_like
 
 __all__ = ["At", "apply_along_axis", "at", "piecewise", "put_along_axis"]
 

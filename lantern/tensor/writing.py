@@ -4,14 +4,14 @@ import math
 from typing import Any
 
 from lantern.choice import where as choose
+from lantern.core.namespace import namespace
+from lantern.core.value import base
 from lantern.errors import ArgumentError
-from lantern.namespace import namespace
 from lantern.tensor.creation import asarray
 from lantern.tensor.indexing import getitem
 from lantern.tensor.manipulation import ravel, reshape
 from lantern.tensor.namespace import array_namespace
 from lantern.tensor.updating import at, check_buffer
-from lantern.value import base
 
 __all__ = ["copyto", "fill_diagonal", "place", "put", "putmask"]
 

@@ -4,15 +4,15 @@ from typing import Any
 
 import numpy as np
 
+from lantern.core.namespace import namespace
+from lantern.core.value import Rule, base
 from lantern.errors import EagerError
-from lantern.namespace import namespace
 from lantern.op import elementwise
 from lantern.torch import dtypes
 from lantern.torch.operators import refuse_numbers, unary
 from lantern.torch.places import as_array
 from lantern.torch.tensor import Tensor, fresh
 from lantern.torch.wording import again, check_together
-from lantern.value import Rule, base
 
 
 def _signs(array: Any) -> Any:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from lantern.core.value import base
 from lantern.errors import ArgumentError, EagerError, ShapeError
 from lantern.torch import dtypes
 from lantern.torch.dtypes import as_numpy_dtype
@@ -13,7 +14,6 @@ from lantern.torch.lists import array_of
 from lantern.torch.places import as_array, is_array, made, moved, on_host
 from lantern.torch.results import into, of_its_type
 from lantern.torch.tensor import Tensor, fresh
-from lantern.value import base
 
 __all__ = [
     "as_tensor",

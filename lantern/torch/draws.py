@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from lantern.core.value import base
 from lantern.errors import ArgumentError, EagerError
 from lantern.torch import dtypes
 from lantern.torch.creation import complete, finished, shape_of
@@ -15,7 +16,6 @@ from lantern.torch.operators import mismatch
 from lantern.torch.places import as_array, beside, on_host
 from lantern.torch.results import into
 from lantern.torch.tensor import Tensor, fresh
-from lantern.value import base
 
 __all__ = [
     "Generator",

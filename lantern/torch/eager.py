@@ -13,17 +13,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from lantern.contribution import Contribution
+from lantern.core.contribution import Contribution
+from lantern.core.dispatch import kind_of, operand_count
+from lantern.core.namespace import namespace
+from lantern.core.value import Level, Receiver, Replayable, base
 from lantern.errors import EagerError
-from lantern.namespace import namespace
-from lantern.starting import kind_of, operand_count
 from lantern.tensor.accumulator import Accumulator
 from lantern.tensor.collected import Waiting, patient
 from lantern.tensor.indexing import Scatter
 from lantern.tensor.namespace import arrays, buffers
 from lantern.tensor.tensor import Tensor as NumpyTensor
 from lantern.torch.versions import check_arrays, last_write, order
-from lantern.value import Level, Receiver, Replayable, base
 
 __all__ = ["AMBIENT", "NumpyFace", "Recorder", "Started", "aligned", "recorded"]
 

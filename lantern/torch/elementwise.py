@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from lantern import arithmetic, choice, elementary, special, trigonometry
+from lantern.core.value import base
 from lantern.errors import EagerError
 from lantern.tensor import elementwise, floating
 from lantern.tensor import special as tensor_special
@@ -24,7 +25,6 @@ from lantern.torch.results import into
 from lantern.torch.showing import view_if_shared
 from lantern.torch.tensor import Tensor, fresh, numpy_face, torch_face
 from lantern.torch.wording import again
-from lantern.value import base
 
 # PyTorch's name: our operation. Integers become numbers of the default type first.
 _FLOATING = {

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from lantern import fft as ours
+from lantern.core.value import base
 from lantern.errors import EagerError, PositionError
 from lantern.torch import dtypes
 from lantern.torch.creation import finished
@@ -13,7 +14,6 @@ from lantern.torch.dtypes import as_numpy_dtype
 from lantern.torch.operators import call, promote
 from lantern.torch.reduction import axis_of
 from lantern.torch.tensor import Tensor
-from lantern.value import base
 
 __all__ = [
     "fft",

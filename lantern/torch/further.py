@@ -4,9 +4,10 @@ from typing import Any
 
 import numpy as np
 
+from lantern.core.namespace import namespace
+from lantern.core.residuals import copied
+from lantern.core.value import base
 from lantern.errors import ArgumentError, EagerError
-from lantern.namespace import namespace
-from lantern.saving import copied
 from lantern.tensor import elementwise as ours
 from lantern.torch import (
     comparing,
@@ -32,7 +33,6 @@ from lantern.torch.reduction import axis_of
 from lantern.torch.results import named
 from lantern.torch.showing import shown, strided
 from lantern.torch.tensor import Tensor, fresh
-from lantern.value import base
 
 functions: dict[str, Any] = {}
 

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from lantern.core.residuals import copied
+from lantern.core.value import UNTRACKED, Value, base
 from lantern.errors import EagerError
-from lantern.saving import copied
 from lantern.tensor.collected import Waiting
 from lantern.tensor.namespace import buffers
 from lantern.torch.dtypes import Size
@@ -24,7 +25,6 @@ from lantern.torch.tensor import (
     torch_face,
 )
 from lantern.torch.versions import last_write, order, rewritten
-from lantern.value import UNTRACKED, Value, base
 
 __all__ = ["Handle", "Suspended", "run_backward", "seeds_of"]
 

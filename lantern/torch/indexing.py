@@ -4,8 +4,9 @@ from typing import Any
 
 import numpy as np
 
+from lantern.core.residuals import copied
+from lantern.core.value import UNTRACKED, base
 from lantern.errors import EagerError, PositionError, ShapeError
-from lantern.saving import copied
 from lantern.tensor import indexing as ours
 from lantern.tensor import updating
 from lantern.tensor.namespace import buffers
@@ -17,7 +18,6 @@ from lantern.torch.shaping import _read
 from lantern.torch.showing import alone
 from lantern.torch.tensor import Tensor, fresh, numpy_face, torch_face
 from lantern.torch.wording import check_together, several_axes
-from lantern.value import UNTRACKED, base
 
 _BASIC = (int, slice, type(None), type(...))
 

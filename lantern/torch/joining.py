@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from lantern.core.namespace import namespace
+from lantern.core.value import base
 from lantern.errors import ArgumentError, EagerError, ShapeError
-from lantern.namespace import namespace
 from lantern.tensor import arranging, stacking
 from lantern.tensor import indexing as ours
 from lantern.torch.operators import call, cast, result_dtype
@@ -15,7 +16,6 @@ from lantern.torch.reduction import axis_of
 from lantern.torch.shaping import expand, lengths, movedim, reshape
 from lantern.torch.showing import alone, shown, strided
 from lantern.torch.tensor import Tensor, fresh, numpy_face
-from lantern.value import base
 
 _concat, _stack = map(starter, (stacking._concat, stacking._stack))
 

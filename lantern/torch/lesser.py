@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from lantern.core.value import base
 from lantern.errors import EagerError
 from lantern.torch import creation, dtypes, spacing
 from lantern.torch.dtypes import as_numpy_dtype, category
 from lantern.torch.joining import stack
 from lantern.torch.tensor import Tensor
-from lantern.value import base
 
 __all__ = [
     "batch_norm", "can_cast", "detach_", "dropout", "embedding", "frobenius_norm",

@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
+from lantern.core.value import base
 from lantern.errors import ArgumentError, EagerError, ShapeError
 from lantern.torch import dtypes
 from lantern.torch.dtypes import promoted
 from lantern.torch.places import is_array
 from lantern.torch.tensor import Tensor
-from lantern.value import base
 
 __all__ = ["array_of"]
 

@@ -4,13 +4,13 @@ from typing import Any
 
 import numpy as np
 
+from lantern.core.namespace import namespace
+from lantern.core.value import base
 from lantern.errors import EagerError
-from lantern.namespace import namespace
 from lantern.torch import elementwise, indexing, scattering
 from lantern.torch.operators import cast
 from lantern.torch.reduction import axis_of
 from lantern.torch.tensor import Tensor, fresh
-from lantern.value import base
 
 _EMPTY = {"sum": 0.0, "prod": 1.0, "mean": 0.0, "amax": -np.inf, "amin": np.inf}
 

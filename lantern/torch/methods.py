@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from lantern import arithmetic
+from lantern.core.namespace import namespace
+from lantern.core.value import UNTRACKED, base
 from lantern.errors import EagerError, OptionError, ShapeError
-from lantern.namespace import namespace
 from lantern.tensor.device import to_device
 from lantern.torch import (
     comparing,
@@ -40,7 +41,6 @@ from lantern.torch.operators import call, cast, in_memory, refuse_numbers, unary
 from lantern.torch.paths import missing
 from lantern.torch.places import address, as_array, beside, on_host
 from lantern.torch.tensor import Tensor, fresh, make
-from lantern.value import UNTRACKED, base
 
 _copied = unary(arithmetic.positive)
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.exceptions import AxisError
 
 from lantern import arithmetic
+from lantern.core.value import UNTRACKED, base
 from lantern.errors import EagerError
 from lantern.op import registry
 from lantern.tensor import linalg, manipulation
@@ -31,7 +32,6 @@ from lantern.torch.versions import owner
 from lantern.torch.wording import again, misuse, together
 from lantern.torch.wording import mismatch as mismatch
 from lantern.torch.wording import refuse_numbers as refuse_numbers
-from lantern.value import UNTRACKED, base
 
 __all__ = ["binary", "call", "promote", "unary"]
 

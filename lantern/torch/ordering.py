@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from lantern.core.namespace import namespace
+from lantern.core.value import base
 from lantern.errors import EagerError
-from lantern.namespace import namespace
 from lantern.tensor import cumulative, sorting
 from lantern.tensor.indexing import take_along_axis
 from lantern.torch.dtypes import F32, F64
@@ -15,7 +16,6 @@ from lantern.torch.places import as_array, beside, grid
 from lantern.torch.reduction import _chosen, _wide, axes, axis_of, nowhere
 from lantern.torch.results import named
 from lantern.torch.tensor import Tensor, fresh, numpy_face, torch_face
-from lantern.value import base
 
 
 def _along(function: Any, input: Tensor, dim: int, dtype: Any) -> Any:

@@ -6,6 +6,7 @@ from threading import RLock
 from types import FunctionType
 from typing import Any
 
+from lantern.core.value import too_few_contributions
 from lantern.errors import EagerError
 from lantern.several import Several
 from lantern.tensor.accumulator import Accumulator
@@ -22,7 +23,6 @@ from lantern.torch.eager import (
     Recorder,
 )
 from lantern.torch.versions import check_arrays, last_write, rewritten, saved_arrays
-from lantern.value import too_few_contributions
 
 __all__ = ["check_views", "one_pass", "propagate"]
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from lantern.core.value import base
 from lantern.torch import dtypes
-from lantern.value import base
 
 __all__ = ["set_printoptions", "text"]
 

@@ -3,6 +3,7 @@
 import string
 from typing import Any
 
+from lantern.core.value import base
 from lantern.errors import EagerError
 from lantern.tensor import einsum as our_einsum
 from lantern.tensor import linalg, matrix_functions
@@ -10,7 +11,6 @@ from lantern.torch.operators import call
 from lantern.torch.results import into
 from lantern.torch.showing import view_if_shared
 from lantern.torch.tensor import Tensor, numpy_face
-from lantern.value import base
 
 
 def matmul(input: Tensor, other: Tensor, *, out: Any = None) -> Any:

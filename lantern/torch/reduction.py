@@ -4,8 +4,9 @@ from typing import Any
 
 import numpy as np
 
+from lantern.core.namespace import namespace
+from lantern.core.value import base
 from lantern.errors import EagerError, PositionError
-from lantern.namespace import namespace
 from lantern.tensor import moments, norms
 from lantern.tensor import reduction as ours
 from lantern.tensor.indexing import _getitem
@@ -16,7 +17,6 @@ from lantern.torch.operators import call, cast, unary
 from lantern.torch.places import as_array, grid
 from lantern.torch.results import named
 from lantern.torch.tensor import Tensor, fresh
-from lantern.value import base
 
 _read = unary(_getitem)
 _sum, _mean = unary(ours._sum), unary(ours._mean)

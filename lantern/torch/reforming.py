@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from lantern.core.namespace import namespace
+from lantern.core.value import base
 from lantern.errors import EagerError
-from lantern.namespace import namespace
 from lantern.torch import creation, draws, joining, shaping
 from lantern.torch.dtypes import Size
 from lantern.torch.operators import in_memory
@@ -15,7 +16,6 @@ from lantern.torch.showing import in_place_of
 from lantern.torch.tensor import Tensor, fresh
 from lantern.torch.versions import owner
 from lantern.torch.writing import refuse_leaf
-from lantern.value import base
 
 __all__ = ["METHODS", "PROPERTIES"]
 

@@ -8,6 +8,7 @@ that. Where they lie is worked out once from memory, and remembered.
 
 from typing import Any
 
+from lantern.core.value import UNTRACKED, base
 from lantern.errors import EagerError
 from lantern.tensor import updating
 from lantern.tensor.indexing import _getitem as read
@@ -19,7 +20,6 @@ from lantern.torch.modes import is_enabled
 from lantern.torch.operators import cast, in_memory, views_of
 from lantern.torch.tensor import Tensor, numpy_face, torch_face
 from lantern.torch.versions import written
-from lantern.value import UNTRACKED, base
 
 __all__ = ["check_fit", "in_transform", "replaced"]
 

@@ -3,11 +3,11 @@
 from operator import itemgetter
 from typing import Any, ClassVar
 
+from lantern.core.value import base
 from lantern.errors import EagerError
 from lantern.torch import dtypes
 from lantern.torch.gradients import set_data
 from lantern.torch.wording import together
-from lantern.value import base
 
 __all__ = ["Row", "into", "named", "of_its_type", "with_out"]
 

@@ -5,14 +5,14 @@ from typing import Any
 
 import numpy as np
 
+from lantern.core.residuals import copied
+from lantern.core.value import base
 from lantern.errors import EagerError
-from lantern.saving import copied
 from lantern.tensor import indexing as ours
 from lantern.torch.indexing import _checked, _positions, add_at, lines, plain_index, put
 from lantern.torch.operators import call
 from lantern.torch.reduction import axis_of
 from lantern.torch.tensor import Tensor, torch_face
-from lantern.value import base
 
 
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Any:

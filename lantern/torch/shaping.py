@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from lantern.core.value import base
 from lantern.errors import EagerError, PositionError
 from lantern.tensor import indexing as ours
 from lantern.tensor import manipulation
@@ -19,7 +20,6 @@ from lantern.torch.reduction import axis_of
 from lantern.torch.showing import laid_in_rows, repeated
 from lantern.torch.tensor import Tensor, fresh
 from lantern.torch.versions import owner
-from lantern.value import base
 
 _reshape = unary(manipulation._reshape)
 _permute = unary(manipulation.permute_dims)

@@ -5,12 +5,12 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from lantern.namespace import namespace
+from lantern.core.namespace import namespace
+from lantern.core.value import UNTRACKED, Rule, Value, base
 from lantern.op import linear
 from lantern.tensor.indexing import scatter
 from lantern.torch.operators import as_view, in_memory, unary, views_of
 from lantern.torch.tensor import Tensor
-from lantern.value import UNTRACKED, Rule, Value, base
 
 __all__ = [
     "alone",

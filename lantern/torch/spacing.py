@@ -4,12 +4,12 @@ from typing import Any
 
 import numpy as np
 
+from lantern.core.value import base
 from lantern.errors import EagerError, OptionError
 from lantern.torch import dtypes
 from lantern.torch.creation import complete, finished
 from lantern.torch.dtypes import as_numpy_dtype
 from lantern.torch.tensor import Tensor
-from lantern.value import base
 
 __all__ = ["arange", "linspace", "logspace"]
 

@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from lantern.core.namespace import namespace
+from lantern.core.value import base
 from lantern.errors import ArgumentError, EagerError, ShapeError
-from lantern.namespace import namespace
 from lantern.torch import creation, dtypes
 from lantern.torch.dtypes import Size
 from lantern.torch.methods import FUNCTIONS
 from lantern.torch.modes import is_enabled
 from lantern.torch.places import beside
 from lantern.torch.tensor import Tensor, fresh
-from lantern.value import base
 
 __all__ = ["SparseTensor", "mm", "sparse_coo_tensor", "spmm"]
 

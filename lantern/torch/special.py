@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from lantern.core.namespace import namespace
+from lantern.core.value import base
 from lantern.errors import ArgumentError, EagerError
-from lantern.namespace import namespace
 from lantern.scipy import special as ours
 from lantern.tensor.namespace import array_namespace
 from lantern.torch.documented import document
@@ -16,7 +17,6 @@ from lantern.torch.methods import FUNCTIONS
 from lantern.torch.operators import as_tensor, call, cast, promote, refuse_numbers
 from lantern.torch.places import as_array
 from lantern.torch.tensor import Tensor, fresh
-from lantern.value import base
 
 _SAME = (
     "digamma erf erfc erfinv exp2 expm1 log1p log_softmax logit logsumexp "

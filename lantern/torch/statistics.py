@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from lantern.core.value import base
 from lantern.errors import EagerError
 from lantern.tensor import difference
 from lantern.torch import elementwise, joining, ordering, reduction, shaping
@@ -11,7 +12,6 @@ from lantern.torch.operators import as_tensor, call, promote
 from lantern.torch.reduction import axis_of
 from lantern.torch.results import named
 from lantern.torch.tensor import Tensor, fresh
-from lantern.value import base
 
 
 def diff(

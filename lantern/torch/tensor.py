@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from lantern.core.value import UNTRACKED, Level, Receiver, Value, Wrapper, base
 from lantern.errors import ArgumentError, EagerError
 from lantern.tensor.device import device as device_name
 from lantern.tensor.namespace import array_namespace
@@ -17,7 +18,6 @@ from lantern.torch import dtypes
 from lantern.torch.dtypes import Size
 from lantern.torch.eager import AMBIENT, NumpyFace, Recorder, recorded
 from lantern.torch.modes import is_enabled, without_stopped
-from lantern.value import UNTRACKED, Level, Receiver, Value, Wrapper, base
 
 __all__ = ["Tensor", "is_tensor"]
 

@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 
+from lantern.core.value import base
 from lantern.errors import SizeError
 from lantern.torch.dtypes import by_numpy
 from lantern.torch.places import on_host
 from lantern.torch.tensor import Tensor
-from lantern.value import base
 
 __all__ = ["assert_allclose", "assert_close"]
 

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 from numpy.exceptions import AxisError
 
+from lantern.core.value import base
 from lantern.errors import ArgumentError, EagerError, PositionError
 from lantern.tensor import linalg
 from lantern.torch.tensor import Tensor
-from lantern.value import base
 
 __all__ = [
     "again",

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from lantern.core.value import UNTRACKED, base
 from lantern.errors import EagerError
 from lantern.tensor import updating
 from lantern.tensor.indexing import _getitem as read
@@ -35,7 +36,6 @@ from lantern.torch.tensor import (
     numpy_face,
 )
 from lantern.torch.versions import owner, written
-from lantern.value import UNTRACKED, base
 
 REPEATED = (
     "unsupported operation: more than one element of the written-to tensor refers to a "

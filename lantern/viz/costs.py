@@ -5,7 +5,7 @@ import tracemalloc
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from lantern.replayable import Replayable
+from lantern.core.replay import Replayable
 from lantern.stepping import Pass
 from lantern.viz.drawing import (
     BACK,

@@ -9,9 +9,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from lantern.core.value import base
 from lantern.errors import ArgumentError, MissingExtraError
 from lantern.files import write_file
-from lantern.value import base
 
 __all__ = ["Picture"]
 

@@ -4,11 +4,11 @@ import math
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from lantern.core.namespace import namespace
+from lantern.core.tree import tree_paths
+from lantern.core.value import base
 from lantern.errors import ArgumentError
-from lantern.namespace import namespace
 from lantern.tensor.device import to_device
-from lantern.tree import tree_paths
-from lantern.value import base
 from lantern.viz.drawing import (
     BACK,
     CODE,

@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from lantern.starting import operand_count
+from lantern.core.dispatch import operand_count
+from lantern.core.value import Receiver
 from lantern.stepping import Pass, Step
-from lantern.value import Receiver
 from lantern.viz.drawing import Picture, brief, clipped, dot
 from lantern.viz.nesting import draw_nesting
 from lantern.watching import Line, Shown

@@ -18,11 +18,11 @@ import numpy as np
 import scipy.stats
 
 import lantern
+from lantern.core.numpy_protocols import find_function
+from lantern.core.tree import tree_leaves, tree_map
+from lantern.core.value import Value, base, is_complex, is_tracked
 from lantern.errors import DetachError, MissingRuleError
 from lantern.op import op
-from lantern.protocols import find_function
-from lantern.tree import tree_leaves, tree_map
-from lantern.value import Value, base, is_complex, is_tracked
 
 COPY = Path(os.environ["AUTOGRAD_SUITE"], "autograd")
 

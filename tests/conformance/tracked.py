@@ -13,8 +13,8 @@ from types import ModuleType
 
 import lantern
 from lantern import array_api
+from lantern.core.value import is_tracked
 from lantern.reverse import Reverse
-from lantern.value import is_tracked
 
 CREATION = (
     "arange asarray empty empty_like eye from_dlpack full full_like linspace ones "

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import lantern.torch as torch
-from lantern.contribution import Contribution
+from lantern.core.contribution import Contribution
 from lantern.tensor.collected import Collector, Product, Waiting
 from lantern.torch.nn import rules
 

@@ -4,6 +4,7 @@ import importlib
 from collections.abc import Sequence
 from typing import Any
 
+from lantern.core.value import UNTRACKED, zeros_like
 from lantern.errors import EagerError
 from lantern.torch.autograd.function import Function as Function
 from lantern.torch.autograd.function import once_differentiable as once_differentiable
@@ -15,7 +16,6 @@ from lantern.torch.modes import set_grad_enabled as set_grad_enabled
 from lantern.torch.passes import one_pass, propagate
 from lantern.torch.paths import absent, lead, missing
 from lantern.torch.tensor import Tensor, torch_face
-from lantern.value import UNTRACKED, zeros_like
 
 __all__ = ["Function", "backward", "enable_grad", "grad", "no_grad"]
 

@@ -3,11 +3,11 @@
 from contextvars import ContextVar
 from typing import Any, NamedTuple
 
+from lantern.core.value import base
 from lantern.errors import EagerError, OptionError
 from lantern.forward import Forward, give_tangent
 from lantern.reverse import track
 from lantern.torch.tensor import Tensor, numpy_face, torch_face
-from lantern.value import base
 
 __all__ = [
     "UnpackedDualTensor",

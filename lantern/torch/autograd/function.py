@@ -6,10 +6,11 @@ from functools import wraps
 from types import FunctionType
 from typing import Any
 
+from lantern.core.dispatch import register_rule, start
+from lantern.core.value import Rule, Value, base, zeros_like
 from lantern.errors import EagerError, MissingRuleError
 from lantern.forward import Forward
 from lantern.op import op
-from lantern.starting import register_rule, start
 from lantern.tensor.namespace import buffers
 from lantern.torch.eager import AMBIENT, Recorder
 from lantern.torch.modes import no_grad, set_grad_enabled
@@ -24,7 +25,6 @@ from lantern.torch.tensor import (
 )
 from lantern.torch.versions import check_arrays, last_write, order
 from lantern.unchanged import Reading, Search, Unchanged
-from lantern.value import Rule, Value, base, zeros_like
 
 __all__ = ["Context", "Function", "once_differentiable"]
 

@@ -3,13 +3,13 @@
 from collections.abc import Callable
 from typing import Any
 
+from lantern.core.value import base
 from lantern.errors import ArgumentError, EagerError
 from lantern.torch import autograd, func
 from lantern.torch.creation import ones_like, zeros_like
 from lantern.torch.joining import stack
 from lantern.torch.modes import enable_grad
 from lantern.torch.tensor import Tensor
-from lantern.value import base
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 

@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from lantern.core.value import base
 from lantern.errors import OptionError
 from lantern.torch.distributions import constraints
 from lantern.torch.distributions.distribution import Distribution, broadcast_all
@@ -16,7 +17,6 @@ from lantern.torch.nn.functional import binary_cross_entropy_with_logits, softpl
 from lantern.torch.places import beside, on_host
 from lantern.torch.spacing import arange
 from lantern.torch.tensor import fresh
-from lantern.value import base
 
 __all__ = ["Bernoulli", "Binomial", "Geometric", "NegativeBinomial", "Poisson"]
 

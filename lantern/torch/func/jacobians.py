@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 
+from lantern.core.namespace import namespace
+from lantern.core.tree import tree_map
+from lantern.core.value import base
 from lantern.errors import EagerError
-from lantern.namespace import namespace
 from lantern.torch.func.transforms import jvp, tree_leaves, vjp
 from lantern.torch.joining import stack
 from lantern.torch.tensor import Tensor, fresh
-from lantern.tree import tree_map
-from lantern.value import base
 
 __all__ = ["hessian", "jacfwd", "jacrev"]
 

@@ -3,13 +3,13 @@
 from collections.abc import Callable
 from typing import Any
 
+from lantern.core.tree import tree_map
+from lantern.core.value import base
 from lantern.errors import ShapeError
 from lantern.torch.func.transforms import tree_leaves
 from lantern.torch.joining import stack
 from lantern.torch.reduction import axis_of
 from lantern.torch.tensor import Tensor
-from lantern.tree import tree_map
-from lantern.value import base
 
 __all__ = ["vmap"]
 

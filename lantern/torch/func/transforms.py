@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 
 from lantern import forward, reverse
+from lantern.core.tree import tree_leaves as leaves_of
+from lantern.core.tree import tree_map
+from lantern.core.value import Value, base
 from lantern.errors import EagerError
 from lantern.tensor.namespace import buffers
 from lantern.torch.modes import is_enabled, stoppable
 from lantern.torch.tensor import Tensor, numpy_face, torch_face
-from lantern.tree import tree_leaves as leaves_of
-from lantern.tree import tree_map
-from lantern.value import Value, base
 
 __all__ = [
     "grad",

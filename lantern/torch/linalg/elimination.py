@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 
 from lantern import linalg as ours
+from lantern.core.namespace import namespace
+from lantern.core.value import Rule, Value, base
 from lantern.errors import EagerError
-from lantern.namespace import namespace
 from lantern.op import op
 from lantern.tensor import arranging
 from lantern.torch.joining import cat
@@ -15,7 +16,6 @@ from lantern.torch.linalg.matrices import solve_triangular
 from lantern.torch.operators import unary
 from lantern.torch.results import named
 from lantern.torch.tensor import Tensor, fresh
-from lantern.value import Rule, Value, base
 
 __all__ = ["lu", "lu_factor", "lu_factor_ex", "lu_solve"]
 

@@ -5,8 +5,9 @@ from typing import Any
 import numpy as np
 
 from lantern import linalg as ours
+from lantern.core.namespace import namespace
+from lantern.core.value import Rule, base
 from lantern.errors import EagerError
-from lantern.namespace import namespace
 from lantern.op import op
 from lantern.torch.joining import cat
 from lantern.torch.operators import call, cast
@@ -14,7 +15,6 @@ from lantern.torch.places import as_array
 from lantern.torch.reduction import vector_norm
 from lantern.torch.results import into, named
 from lantern.torch.tensor import Tensor, fresh, numpy_face, torch_face
-from lantern.value import Rule, base
 
 __all__ = [
     "LinAlgError",

@@ -5,14 +5,14 @@ from typing import Any
 import numpy as np
 
 from lantern import linalg as ours
+from lantern.core.namespace import namespace
+from lantern.core.value import base
 from lantern.errors import EagerError
-from lantern.namespace import namespace
 from lantern.torch.joining import stack
 from lantern.torch.linalg.matrices import _square, cholesky, inv, solve
 from lantern.torch.operators import call, cast, promote
 from lantern.torch.results import named
 from lantern.torch.tensor import Tensor, fresh
-from lantern.value import base
 
 __all__ = [
     "cholesky_ex",

@@ -3,6 +3,7 @@
 import math
 from typing import Any
 
+from lantern.core.value import base
 from lantern.errors import EagerError, OptionError
 from lantern.tensor.indexing import _getitem
 from lantern.torch import methods
@@ -13,7 +14,6 @@ from lantern.torch.nn.linear import weights
 from lantern.torch.nn.module import Module
 from lantern.torch.operators import unary
 from lantern.torch.tensor import Tensor
-from lantern.value import base
 
 __all__ = ["GRUCell", "LSTMCell", "RNNCell"]
 

@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from lantern.core.value import base
 from lantern.errors import ArgumentError, PositionError
 from lantern.torch.nn.module import Module
 from lantern.torch.nn.parameter import Parameter
 from lantern.torch.tensor import Tensor
-from lantern.value import base
 
 __all__ = ["ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"]
 

@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from lantern.namespace import namespace
+from lantern.core.namespace import namespace
+from lantern.core.value import Rule, base
 from lantern.op import op
 from lantern.tensor import exponential
 from lantern.torch.nn.rules import ones, plain
 from lantern.torch.nn.starting import fused
-from lantern.value import Rule, base
 
 __all__ = ["entropy", "entropy_of_one", "greatest", "starts", "summed"]
 

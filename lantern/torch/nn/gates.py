@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from lantern.namespace import common_namespace, namespace
+from lantern.core.namespace import common_namespace, namespace
+from lantern.core.value import Rule, base
 from lantern.op import op
 from lantern.tensor.collected import Product
 from lantern.torch.nn.rules import added, over_rows, plain, product, times, turned
 from lantern.torch.nn.starting import fused
-from lantern.value import Rule, base
 
 __all__ = ["cell"]
 

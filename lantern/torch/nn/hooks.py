@@ -6,12 +6,12 @@ from collections.abc import Callable
 from itertools import count
 from typing import Any
 
+from lantern.core.value import UNTRACKED
 from lantern.errors import EagerError
 from lantern.torch.autograd import Function
 from lantern.torch.gradients import Handle
 from lantern.torch.modes import is_enabled
 from lantern.torch.tensor import Tensor
-from lantern.value import UNTRACKED
 
 _numbers = count()
 # A module's tables of hooks, by the numbers of their handles; and of two of them, which

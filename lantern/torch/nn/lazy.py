@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from lantern.core.value import base
 from lantern.errors import EagerError, MissingRuleError
 from lantern.torch.nn import convolution, normalisation
 from lantern.torch.nn.linear import Linear
@@ -10,7 +11,6 @@ from lantern.torch.nn.parameter import (
     UninitializedParameter,
     is_lazy,
 )
-from lantern.value import base
 
 __all__ = ["LAYERS", "LazyModuleMixin"]
 

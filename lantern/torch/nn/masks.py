@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from lantern.namespace import namespace
+from lantern.core.namespace import namespace
 from lantern.torch.draws import rng
 from lantern.torch.places import kernel
 

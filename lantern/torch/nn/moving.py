@@ -3,13 +3,13 @@
 from collections.abc import Callable
 from typing import Any
 
+from lantern.core.value import base
 from lantern.errors import ArgumentError
 from lantern.torch import dtypes
 from lantern.torch.creation import empty_like
 from lantern.torch.modes import no_grad
 from lantern.torch.nn.members import Containing
 from lantern.torch.tensor import Tensor
-from lantern.value import base
 
 __all__ = ["Movable"]
 

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from lantern.core.value import base
 from lantern.errors import OptionError
 from lantern.torch.creation import tensor, zeros
 from lantern.torch.dtypes import I64
@@ -10,7 +11,6 @@ from lantern.torch.nn import init
 from lantern.torch.nn.linear import weights
 from lantern.torch.nn.module import Module
 from lantern.torch.tensor import Tensor
-from lantern.value import base
 
 __all__ = [
     "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "GroupNorm", "InstanceNorm1d",

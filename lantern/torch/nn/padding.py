@@ -2,12 +2,12 @@
 
 from typing import Any
 
+from lantern.core.value import base
 from lantern.errors import OptionError
 from lantern.torch.nn import functional as F
 from lantern.torch.nn.functional.convolution import each
 from lantern.torch.nn.module import Module
 from lantern.torch.tensor import Tensor
-from lantern.value import base
 
 
 class _Pad(Module):

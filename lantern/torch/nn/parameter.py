@@ -2,10 +2,10 @@
 
 from typing import Any, cast
 
+from lantern.core.value import UNTRACKED, base
 from lantern.errors import EagerError, UninitializedError
 from lantern.torch.eager import Recorder
 from lantern.torch.tensor import NOBODY, Tensor
-from lantern.value import UNTRACKED, base
 
 __all__ = ["Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter"]
 

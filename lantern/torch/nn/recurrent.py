@@ -3,6 +3,7 @@
 import math
 from typing import Any
 
+from lantern.core.value import base
 from lantern.errors import ArgumentError, EagerError, OptionError
 from lantern.torch import methods
 from lantern.torch.creation import zeros
@@ -13,7 +14,6 @@ from lantern.torch.nn.linear import weights
 from lantern.torch.nn.module import Module
 from lantern.torch.nn.utils.rnn import PackedSequence
 from lantern.torch.tensor import Tensor
-from lantern.value import base
 
 __all__ = ["GRU", "LSTM", "RNN", "RNNBase"]
 

@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from lantern.namespace import namespace
+from lantern.core.namespace import namespace
+from lantern.core.value import Rule, Value, base
 from lantern.op import elementwise, op
 from lantern.tensor.collected import Product
 from lantern.tensor.indexing import Scatter
 from lantern.tensor.namespace import REAL
 from lantern.torch.nn.starting import fused
 from lantern.torch.operators import unary
-from lantern.value import Rule, Value, base
 
 __all__ = [
     "affine",

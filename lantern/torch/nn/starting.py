@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from lantern.core.value import UNTRACKED, base
 from lantern.errors import EagerError
 from lantern.torch.dtypes import I64, type_name
 from lantern.torch.eager import AMBIENT, Recorder
@@ -11,7 +12,6 @@ from lantern.torch.halves import in_single
 from lantern.torch.modes import is_enabled
 from lantern.torch.tensor import fresh, make, numpy_face, torch_face
 from lantern.torch.wording import together
-from lantern.value import UNTRACKED, base
 
 
 def fused(function: Any) -> Any:

@@ -9,10 +9,10 @@ import math
 from itertools import product
 from typing import Any, NamedTuple
 
-from lantern.namespace import namespace
+from lantern.core.namespace import namespace
+from lantern.core.value import Rule, base
 from lantern.op import linear, op
 from lantern.torch.nn.starting import fused
-from lantern.value import Rule, base
 
 __all__ = ["Form", "correlate", "gather_windows", "spread", "sum_windows"]
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from lantern.namespace import namespace
+from lantern.core.namespace import namespace
 from lantern.torch.dtypes import CPU
 from lantern.torch.optim.optimizer import (
     Optimizer,

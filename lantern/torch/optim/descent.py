@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from lantern.contribution import Contribution
+from lantern.core.contribution import Contribution
+from lantern.core.residuals import copied
 from lantern.errors import OptionError
-from lantern.saving import copied
 from lantern.torch.creation import tensor
 from lantern.torch.dtypes import CPU
 from lantern.torch.operators import in_memory

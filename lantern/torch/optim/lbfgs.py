@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from lantern.core.residuals import copied
 from lantern.errors import OptionError
-from lantern.saving import copied
 from lantern.torch.operators import in_memory
 from lantern.torch.optim.optimizer import Optimizer, checked, tracked
 from lantern.torch.versions import written

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from lantern.contribution import Contribution
+from lantern.core.contribution import Contribution
+from lantern.core.value import base
 from lantern.errors import ArgumentError, OptionError
 from lantern.tensor.namespace import buffers
 from lantern.torch.creation import tensor, zeros_like
@@ -19,7 +20,6 @@ from lantern.torch.modes import enable_grad, grad_mode
 from lantern.torch.operators import in_memory
 from lantern.torch.tensor import Tensor
 from lantern.torch.versions import written
-from lantern.value import base
 
 __all__ = ["Optimizer"]
 

@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 
+from lantern.core.value import base
 from lantern.errors import EagerError
 from lantern.torch import creation, dtypes, fft
 from lantern.torch.methods import FUNCTIONS
 from lantern.torch.nn import functional as F
 from lantern.torch.signal import windows
 from lantern.torch.tensor import Tensor, fresh
-from lantern.value import base
 
 __all__ = [
     "bartlett_window",

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
-from lantern.tree import tree_leaves as tree_leaves
-from lantern.tree import tree_map as _tree_map
+from lantern.core.tree import tree_leaves as tree_leaves
+from lantern.core.tree import tree_map as _tree_map
 
 __all__ = ["tree_flatten", "tree_leaves", "tree_map", "tree_unflatten"]
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from lantern import special
+from lantern.core.value import base
 from lantern.errors import EagerError, OptionError
 from lantern.torch import methods
 from lantern.torch.draws import rng
@@ -16,7 +17,6 @@ from lantern.torch.operators import unary
 from lantern.torch.places import as_array, beside
 from lantern.torch.tensor import Tensor, fresh
 from lantern.torch.writing import write
-from lantern.value import base
 
 __all__ = [
     "celu", "elu", "elu_", "gelu", "hardshrink", "hardsigmoid", "hardswish", "hardtanh",

@@ -4,8 +4,9 @@ from typing import Any
 
 import numpy as np
 
+from lantern.core.namespace import namespace
+from lantern.core.value import base
 from lantern.errors import EagerError, PositionError
-from lantern.namespace import namespace
 from lantern.op import op
 from lantern.torch import methods
 from lantern.torch.nn.functional.loss import reduced
@@ -13,7 +14,6 @@ from lantern.torch.nn.rules import plain
 from lantern.torch.nn.starting import fused
 from lantern.torch.places import beside, on_host
 from lantern.torch.tensor import Tensor, fresh
-from lantern.value import base
 
 __all__ = ["ctc_loss"]
 

@@ -4,14 +4,14 @@ from typing import Any
 
 import numpy as np
 
+from lantern.core.namespace import namespace
+from lantern.core.value import base
 from lantern.errors import EagerError, SizeError
-from lantern.namespace import namespace
 from lantern.torch import methods
 from lantern.torch.nn.functional.linear import linear
 from lantern.torch.nn.functional.shares import dropout
 from lantern.torch.operators import cast
 from lantern.torch.tensor import Tensor, fresh
-from lantern.value import base
 
 __all__ = ["multi_head_attention_forward", "scaled_dot_product_attention"]
 

@@ -4,8 +4,9 @@ from typing import Any
 
 import numpy as np
 
+from lantern.core.namespace import namespace
+from lantern.core.value import base
 from lantern.errors import EagerError, OptionError, PositionError
-from lantern.namespace import namespace
 from lantern.torch.dtypes import type_name
 from lantern.torch.halves import single
 from lantern.torch.indexing import gathered
@@ -15,7 +16,6 @@ from lantern.torch.nn.starting import inside
 from lantern.torch.places import as_array
 from lantern.torch.tensor import Tensor, fresh
 from lantern.torch.wording import check_together
-from lantern.value import base
 
 __all__ = ["cross_entropy", "nll_loss"]
 

@@ -3,13 +3,13 @@
 import math
 from typing import Any
 
+from lantern.core.namespace import namespace
+from lantern.core.value import base
 from lantern.errors import EagerError
-from lantern.namespace import namespace
 from lantern.torch.nn.functional.shaping import pad
 from lantern.torch.nn.starting import same_types
 from lantern.torch.nn.windows import Form, correlate, spread
 from lantern.torch.tensor import Tensor, fresh
-from lantern.value import base
 
 __all__ = [
     "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d",

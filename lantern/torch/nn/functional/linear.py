@@ -5,6 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from lantern.core.namespace import namespace
+from lantern.core.value import UNTRACKED, base
 from lantern.errors import (
     ArgumentError,
     EagerError,
@@ -13,7 +15,6 @@ from lantern.errors import (
     PositionError,
     SizeError,
 )
-from lantern.namespace import namespace
 from lantern.torch import methods
 from lantern.torch.eager import AMBIENT, Recorder
 from lantern.torch.modes import is_enabled
@@ -23,7 +24,6 @@ from lantern.torch.results import into
 from lantern.torch.tensor import Tensor, fresh, make
 from lantern.torch.versions import written
 from lantern.torch.wording import check_together
-from lantern.value import UNTRACKED, base
 
 __all__ = [
     "bilinear", "cosine_similarity", "embedding", "embedding_bag", "linear",

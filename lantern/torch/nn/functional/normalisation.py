@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
+from lantern.core.value import base
 from lantern.errors import EagerError, OptionError
 from lantern.torch.nn import rules
 from lantern.torch.tensor import Tensor
 from lantern.torch.versions import written
-from lantern.value import base
 
 __all__ = [
     "batch_norm",

@@ -5,14 +5,14 @@ from typing import Any
 
 import numpy as np
 
+from lantern.core.namespace import namespace
+from lantern.core.value import base
 from lantern.errors import EagerError, OptionError
-from lantern.namespace import namespace
 from lantern.torch.indexing import gathered
 from lantern.torch.nn.functional.convolution import each
 from lantern.torch.nn.windows import Form, gather_windows, sum_windows
 from lantern.torch.places import beside
 from lantern.torch.tensor import Tensor, fresh
-from lantern.value import base
 
 __all__ = [
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d",

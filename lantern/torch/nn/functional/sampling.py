@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from lantern.core.value import base
 from lantern.errors import EagerError, MissingRuleError, OptionError
 from lantern.torch import methods
 from lantern.torch.indexing import gathered, selected
 from lantern.torch.nn.functional import pooling
 from lantern.torch.places import beside
 from lantern.torch.tensor import Tensor, fresh
-from lantern.value import base
 
 __all__ = [
     "affine_grid", "grid_sample", "interpolate", "upsample", "upsample_bilinear",

@@ -4,13 +4,13 @@ from typing import Any
 
 import numpy as np
 
+from lantern.core.value import base
 from lantern.errors import EagerError, MissingRuleError
 from lantern.tensor.padding import pad as our_pad
 from lantern.torch.operators import call
 from lantern.torch.places import beside
 from lantern.torch.showing import alone
 from lantern.torch.tensor import Tensor, fresh
-from lantern.value import base
 
 __all__ = ["channel_shuffle", "pad", "pixel_shuffle", "pixel_unshuffle"]
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from lantern.core.value import base
 from lantern.errors import EagerError, OptionError
 from lantern.torch.draws import rng
 from lantern.torch.dtypes import as_numpy_dtype
@@ -12,7 +13,6 @@ from lantern.torch.nn.masks import drawn
 from lantern.torch.operators import cast
 from lantern.torch.places import beside
 from lantern.torch.tensor import Tensor, fresh
-from lantern.value import base
 
 __all__ = [
     "alpha_dropout", "dropout", "dropout1d", "dropout2d", "dropout3d",

@@ -4,12 +4,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from lantern.core.value import base
 from lantern.errors import OptionError, ShapeError
 from lantern.torch.modes import no_grad
 from lantern.torch.nn.containers import ModuleDict, ModuleList
 from lantern.torch.nn.parameter import Parameter
 from lantern.torch.tensor import Tensor
-from lantern.value import base
 
 __all__ = [
     "ParametrizationList",

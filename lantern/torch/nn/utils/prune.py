@@ -5,14 +5,14 @@ from typing import Any
 
 import numpy as np
 
+from lantern.core.residuals import copied
+from lantern.core.value import base
 from lantern.errors import OptionError
-from lantern.saving import copied
 from lantern.torch.creation import ones_like
 from lantern.torch.draws import randperm
 from lantern.torch.nn.parameter import Parameter
 from lantern.torch.places import beside, on_host
 from lantern.torch.tensor import fresh
-from lantern.value import base
 
 __all__ = [
     "BasePruningMethod", "custom_from_mask", "global_unstructured", "identity",

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from lantern.core.value import base
 from lantern.errors import EagerError, OptionError
 from lantern.torch import methods
 from lantern.torch.creation import full
 from lantern.torch.dtypes import type_name
 from lantern.torch.places import beside, on_host
 from lantern.torch.tensor import Tensor, fresh
-from lantern.value import base
 
 __all__ = [
     "PackedSequence",

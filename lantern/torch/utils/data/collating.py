@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
+from lantern.core.value import UNTRACKED
 from lantern.errors import ArgumentError, EagerError
 from lantern.torch import methods
 from lantern.torch.creation import as_tensor, tensor
 from lantern.torch.dtypes import float64
 from lantern.torch.tensor import Tensor, fresh
-from lantern.value import UNTRACKED
 
 __all__ = ["default_collate", "default_convert"]
 

@@ -7,7 +7,7 @@ accumulator scatters it into the buffer that it already has.
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from lantern.namespace import namespace
+from lantern.core.namespace import namespace
 
 __all__ = ["Contribution", "Masked", "WithMask"]
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable
 from typing import Any, NamedTuple
 from weakref import ref
 
-from lantern.tree import tree_map
+from lantern.core.tree import tree_map
 
 __all__ = [
     "Mutable",

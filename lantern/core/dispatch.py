@@ -8,10 +8,9 @@ from operator import attrgetter
 from types import CodeType
 from typing import Any, NamedTuple
 
-from lantern.classes import value_class
-from lantern.namespace import common_namespace
-from lantern.saving import kept
-from lantern.value import (
+from lantern.core.namespace import common_namespace
+from lantern.core.residuals import kept
+from lantern.core.value import (
     UNTRACKED,
     Level,
     Replayable,
@@ -20,6 +19,7 @@ from lantern.value import (
     too_few_contributions,
     unwrapped,
 )
+from lantern.core.value_classes import value_class
 
 __all__ = [
     "Function",

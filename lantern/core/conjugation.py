@@ -3,8 +3,8 @@
 from types import CodeType
 from typing import Any
 
-from lantern.contribution import Contribution
-from lantern.namespace import namespace
+from lantern.core.contribution import Contribution
+from lantern.core.namespace import namespace
 
 __all__ = ["adjoint_rules", "conj", "is_adjoint"]
 

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
+from lantern.core.value import Value
 from lantern.errors import ArgumentError
-from lantern.value import Value
 
 __all__ = ["refuse", "register_class", "value_class"]
 

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from typing import Any
 
-from lantern.namespace import namespace
-from lantern.saving import copied
-from lantern.tree import tree_map
-from lantern.value import UNTRACKED, Level, Value, base, is_tracked
+from lantern.core.namespace import namespace
+from lantern.core.residuals import copied
+from lantern.core.tree import tree_map
+from lantern.core.value import UNTRACKED, Level, Value, base, is_tracked
 
 __all__ = ["detached", "frozen", "levels_of", "plain", "read_only", "strip"]
 

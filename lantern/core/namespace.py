@@ -12,7 +12,7 @@ from fractions import Fraction
 from importlib import import_module
 from typing import Any
 
-from lantern import scalar
+from lantern.core import scalar_functions
 from lantern.errors import ArgumentError, MissingRuleError
 
 __all__ = ["common_namespace", "namespace", "register_namespace", "register_tracking"]
@@ -34,7 +34,9 @@ class ScalarNamespace:
 
     def __init__(self, kind: str, functions: dict[str, Any]) -> None:
         self._kind = kind
-        self.__dict__.update({name: getattr(scalar, name) for name in _GENERIC})
+        self.__dict__.update(
+            {name: getattr(scalar_functions, name) for name in _GENERIC}
+        )
         self.__dict__.update(functions)
 
     def __getattr__(self, name: str) -> Any:
@@ -83,11 +85,13 @@ def _intervals() -> ScalarNamespace:
 def _uncertainties() -> ScalarNamespace:
     umath = import_module("uncertainties.umath")
     functions = {name: getattr(umath, name) for name in dir(umath) if name[0] != "_"}
-    return ScalarNamespace("uncertain", {**functions, "abs": abs, "pi": scalar.pi})
+    return ScalarNamespace(
+        "uncertain", {**functions, "abs": abs, "pi": scalar_functions.pi}
+    )
 
 
 _namespaces: dict[type, Any] = dict.fromkeys(
-    (float, int, bool, complex, Fraction), scalar
+    (float, int, bool, complex, Fraction), scalar_functions
 )
 _tracking: list[Any] = []  # the namespaces of values that wrap others
 _by_package: dict[str, Any] = {
@@ -142,7 +146,7 @@ def _find(cls: type) -> Any:
             found = _by_package[package]()
             break
     else:
-        found = scalar
+        found = scalar_functions
     _namespaces[cls] = found
     return found
 
@@ -168,9 +172,9 @@ def namespace(x: Any, y: Any = None) -> Any:
         return found
     kind = type(y)
     functions = _namespaces[kind] if kind in _namespaces else _find(kind)
-    if functions is found or functions is scalar:
+    if functions is found or functions is scalar_functions:
         return found
-    return functions if found is scalar or _yields(cls, kind) else found
+    return functions if found is scalar_functions or _yields(cls, kind) else found
 
 
 def common_namespace(*operands: Any) -> Any:

@@ -10,9 +10,9 @@ import sys
 from functools import cache
 from typing import Any
 
+from lantern.core.tree import tree_leaves, tree_map
+from lantern.core.value import Value, base, is_complex, is_container, is_tracked
 from lantern.errors import DetachError, MissingRuleError, MutationError
-from lantern.tree import tree_leaves, tree_map
-from lantern.value import Value, base, is_complex, is_container, is_tracked
 
 __all__ = ["OUR_NAMES", "ArrayProtocols", "find_function", "works_on_plain_values"]
 

@@ -12,13 +12,13 @@ from collections.abc import Callable, Generator
 from itertools import count
 from typing import Any, ClassVar
 
-from lantern import saving, scalar
-from lantern.conjugation import conj, is_adjoint
+from lantern.core import residuals, scalar_functions
+from lantern.core.conjugation import conj, is_adjoint
+from lantern.core.error_propagation import Failed, fail
+from lantern.core.namespace import namespace
+from lantern.core.replay import Replayable
 from lantern.cps import Prompt
 from lantern.errors import DetachError, EscapedError, RuleError
-from lantern.failure import Failed, fail
-from lantern.namespace import namespace
-from lantern.replayable import Replayable
 
 __all__ = [
     "UNTRACKED",
@@ -66,7 +66,7 @@ class Level(Prompt):
 
     __slots__ = ("_kept", "begin", "latest", "level", "suspend")
     is_derivative: ClassVar[bool] = True
-    keep = saving.keep
+    keep = residuals.keep
 
     waiting: list[Any]  # of a reverse-mode derivative: who waits, newest last
     suspend: Callable[["Receiver"], object]
@@ -98,7 +98,7 @@ class _Untracked(Level):
     """The level of values that no derivative tracks: their rules wait for nothing."""
 
     __slots__ = ()
-    keep = saving.keep_as_it_is
+    keep = residuals.keep_as_it_is
 
     def __init__(self) -> None:
         super().__init__("untracked")
@@ -351,7 +351,7 @@ def is_container(x: Any) -> bool:
     """
     if getattr(type(x), "__array_ufunc__", None) is None or isinstance(x, Value):
         return False
-    return namespace(x) is scalar
+    return namespace(x) is scalar_functions
 
 
 def is_tracked(x: Any) -> bool:

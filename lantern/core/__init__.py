@@ -1,0 +1,1 @@
+"""Values, and how a rule is started and resumed: the ground of every derivative."""
