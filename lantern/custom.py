@@ -19,7 +19,7 @@ from lantern.core.tree import is_leaf, tree_leaves, tree_map, tree_structure
 from lantern.core.unwrap import levels_of, read_only
 from lantern.core.value import UNTRACKED, Rule, Value
 from lantern.errors import ArgumentError, LanternError, RuleError
-from lantern.reads import Reads
+from lantern.guards.rule_guard import Reads
 
 __all__ = ["Run", "apply", "custom_rule", "numbered", "shown"]
 

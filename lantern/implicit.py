@@ -20,8 +20,8 @@ from lantern.core.unwrap import detached
 from lantern.core.value import base, is_complex, is_tracked, zeros_like
 from lantern.custom import Run, apply
 from lantern.errors import ArgumentError, ConvergenceError, ShapeError
+from lantern.guards.environment import Steady
 from lantern.reverse import vjp
-from lantern.surroundings import Steady
 
 __all__ = ["fixed_point", "root"]
 

@@ -186,7 +186,9 @@ def _operation(rule: RuleFunction, kind: str, is_sum: bool = False) -> Function:
 
 def _refuse_arrays(rule: RuleFunction) -> None:
     """Refuse a user's rule that reads arrays which may change: nobody would notice."""
-    from lantern.unchanged import writable  # few programs write rules of their own
+    from lantern.guards.captured import (
+        writable,  # few programs write rules of their own
+    )
 
     reading = writable(rule)
     if reading is not None:

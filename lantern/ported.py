@@ -11,7 +11,7 @@ from lantern.core.tree import tree_leaves, tree_map, tree_structure
 from lantern.core.value import base, is_tracked, zeros_like
 from lantern.custom import Run, apply, numbered, shown
 from lantern.errors import ArgumentError, RuleError
-from lantern.reads import Reads
+from lantern.guards.rule_guard import Reads
 from lantern.reverse import vjp
 
 __all__ = ["custom_jvp", "custom_vjp"]

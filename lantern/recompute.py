@@ -15,11 +15,11 @@ from lantern.core.value import Level, Receiver, Value, base
 from lantern.cps import delimit
 from lantern.cps.handler import Unwind
 from lantern.errors import ArgumentError, MutationError
+from lantern.guards.captured import Search, Unchanged
+from lantern.guards.environment import Surroundings, reachable
 from lantern.quieting import is_quiet, quiet
 from lantern.reverse import Reverse
 from lantern.several import Several, part
-from lantern.surroundings import Surroundings, reachable
-from lantern.unchanged import Search, Unchanged
 
 __all__ = ["checkpoint", "remat", "remat_loop"]
 

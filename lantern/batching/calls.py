@@ -21,7 +21,7 @@ from lantern.batching.row import Row
 from lantern.core.tree import is_leaf, tree_leaves, tree_map, tree_paths
 from lantern.core.value import Value
 from lantern.errors import ShapeError
-from lantern.unchanged import Search, Unchanged
+from lantern.guards.captured import Search, Unchanged
 
 __all__ = ["Call", "Form"]
 

@@ -11,7 +11,7 @@ from itertools import count
 from typing import Any
 
 from lantern.errors import EagerError
-from lantern.names import read_later
+from lantern.guards.bytecode import read_later
 from lantern.tensor.namespace import buffers
 
 __all__ = ["check_arrays", "last_write", "order", "owner", "saved_arrays", "written"]

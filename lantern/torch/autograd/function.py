@@ -10,6 +10,7 @@ from lantern.core.dispatch import register_rule, start
 from lantern.core.value import Rule, Value, base, zeros_like
 from lantern.errors import EagerError, MissingRuleError
 from lantern.forward import Forward
+from lantern.guards.captured import Reading, Search, Unchanged
 from lantern.op import op
 from lantern.tensor.namespace import buffers
 from lantern.torch.eager import AMBIENT, Recorder
@@ -24,7 +25,6 @@ from lantern.torch.tensor import (
     torch_face,
 )
 from lantern.torch.versions import check_arrays, last_write, order
-from lantern.unchanged import Reading, Search, Unchanged
 
 __all__ = ["Context", "Function", "once_differentiable"]
 

@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any
 
 from lantern.core.residuals import copied, kept, owners, secured, waits
-from lantern.unchanged import Search, Unchanged
+from lantern.guards.captured import Search, Unchanged
 
 __all__ = ["Reads"]
 

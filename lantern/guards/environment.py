@@ -13,8 +13,8 @@ from types import CellType, FunctionType, MethodType
 from typing import Any
 
 from lantern.core.tree import tree_leaves
-from lantern.names import names_in
-from lantern.unchanged import MOST_LEAVES, Search, Unchanged, contents
+from lantern.guards.bytecode import names_in
+from lantern.guards.captured import MOST_LEAVES, Search, Unchanged, contents
 
 __all__ = ["Steady", "Surroundings", "reachable"]
 

@@ -22,7 +22,7 @@ from lantern.core.residuals import changed, copied, is_array, is_ours, is_promis
 from lantern.core.tree import is_leaf, tree_leaves
 from lantern.core.value import Value, base, is_tracked
 from lantern.errors import MutationError
-from lantern.names import Names, names_in, read_later
+from lantern.guards.bytecode import Names, names_in, read_later
 
 __all__ = ["Reading", "Search", "Unchanged", "contents", "writable"]
 

@@ -1,0 +1,1 @@
+"""What a function reads besides its arguments, and must find again."""
