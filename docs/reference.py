@@ -28,16 +28,18 @@ TOPICS = {
     "values": (
         "Values and structures",
         (
-            "number tensor.tensor tensor.buffer tensor.device core.tree own "
-            "core.namespace tensor.namespace core.numpy_protocols"
+            "rules.number tensor.tensor tensor.buffer tensor.device core.tree "
+            "rules.noncommutative core.namespace tensor.namespace "
+            "core.numpy_protocols"
         ),
     ),
     "creation": ("Making arrays", "tensor.creation tensor.filling"),
     "elements": (
         "Functions of each element",
         (
-            "arithmetic elementary trigonometry choice special tensor.elementwise "
-            "tensor.exponential tensor.floating tensor.special tensor.gamma"
+            "rules.arithmetic rules.exponential rules.trigonometry rules.selection "
+            "rules.special tensor.elementwise tensor.exponential tensor.floating "
+            "tensor.special tensor.gamma"
         ),
     ),
     "axes": (

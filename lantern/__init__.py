@@ -11,21 +11,22 @@ import sys as _sys
 from typing import Any as _Any
 
 from lantern import cps as cps
-from lantern.arithmetic import *
-from lantern.choice import *
 from lantern.core.namespace import register_namespace as register_namespace
 from lantern.core.namespace import register_tracking as _register_tracking
 from lantern.core.numpy_protocols import OUR_NAMES as _OUR_NAMES
 from lantern.core.tree import *
-from lantern.elementary import *
 from lantern.errors import *
 from lantern.forward import *
 from lantern.hooks import *
-from lantern.number import *
-from lantern.own import *
 from lantern.reverse import *
-from lantern.several import *
-from lantern.special import *
+from lantern.rules.arithmetic import *
+from lantern.rules.exponential import *
+from lantern.rules.multiple_results import *
+from lantern.rules.noncommutative import *
+from lantern.rules.number import *
+from lantern.rules.selection import *
+from lantern.rules.special import *
+from lantern.rules.trigonometry import *
 from lantern.tensor.arranging import *
 from lantern.tensor.buffer import *
 from lantern.tensor.constant import *
@@ -57,7 +58,6 @@ from lantern.tensor.tensor import *
 from lantern.tensor.updating import *
 from lantern.tensor.writing import *
 from lantern.transforms import *
-from lantern.trigonometry import *
 
 __version__ = "0.1.0"
 

@@ -28,7 +28,7 @@ from lantern.errors import (
     EscapedError,
     MutationError,
 )
-from lantern.operators import BINARY, install
+from lantern.rules.operators import BINARY, install
 from lantern.tensor.creation import stop_gradient
 from lantern.tensor.indexing import getitem
 from lantern.tensor.linalg import matmul

@@ -23,8 +23,8 @@ from lantern.core.value import (
 )
 from lantern.core.value_classes import value_class
 from lantern.errors import ArgumentError
-from lantern.number import in_kind_of
 from lantern.reverse import Reverse, track
+from lantern.rules.number import in_kind_of
 
 __all__ = ["jvp"]
 

@@ -11,9 +11,9 @@ from typing import Any
 
 from lantern.core.contribution import Contribution
 from lantern.core.value import Receiver, Replayable
-from lantern.number import ManyOperandNumber, Number
 from lantern.rest import Answered, Moment
-from lantern.several import SeveralReceiver
+from lantern.rules.multiple_results import SeveralReceiver
+from lantern.rules.number import ManyOperandNumber, Number
 from lantern.tensor.accumulator import Accumulator
 from lantern.tensor.collected import Collector
 

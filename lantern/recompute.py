@@ -19,7 +19,7 @@ from lantern.guards.captured import Search, Unchanged
 from lantern.guards.environment import Surroundings, reachable
 from lantern.quieting import is_quiet, quiet
 from lantern.reverse import Reverse
-from lantern.several import Several, part
+from lantern.rules.multiple_results import Several, part
 
 __all__ = ["checkpoint", "remat", "remat_loop"]
 

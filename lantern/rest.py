@@ -8,7 +8,6 @@ from operator import attrgetter
 from types import TracebackType
 from typing import Any, ClassVar
 
-from lantern.arithmetic import positive
 from lantern.checks import check_function, is_number
 from lantern.core.dispatch import first
 from lantern.core.residuals import kept
@@ -19,6 +18,7 @@ from lantern.cps import Prompt, delimit, shift
 from lantern.cps.prompt import in_force
 from lantern.errors import ArgumentError, MissingRuleError, RuleError
 from lantern.reverse import Reverse
+from lantern.rules.arithmetic import positive
 
 __all__ = ["both_ways", "bracket", "early_exit", "with_answer"]
 

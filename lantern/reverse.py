@@ -35,7 +35,7 @@ from lantern.core.value import (
 from lantern.core.value_classes import value_class
 from lantern.cps import delimit, reset, shift
 from lantern.errors import ArgumentError
-from lantern.number import Number, in_kind_of
+from lantern.rules.number import Number, in_kind_of
 
 __all__ = ["grad", "value_and_grad", "vjp"]
 

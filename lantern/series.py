@@ -11,7 +11,6 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from lantern import arithmetic
 from lantern.checks import check_function, check_like, check_result
 from lantern.core.dispatch import kind_of, operand_count, start
 from lantern.core.namespace import namespace
@@ -21,9 +20,10 @@ from lantern.core.value import Level, Receiver, Replayable, Value, base, zeros_l
 from lantern.core.value_classes import value_class
 from lantern.errors import ArgumentError, ShapeError
 from lantern.forward import by_itself, jvp
-from lantern.number import in_kind_of
-from lantern.own import product
 from lantern.reverse import track
+from lantern.rules import arithmetic
+from lantern.rules.noncommutative import product
+from lantern.rules.number import in_kind_of
 
 __all__ = ["jet", "taylor"]
 

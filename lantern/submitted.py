@@ -26,9 +26,9 @@ from lantern.ledgers import (
     hands_on_alone,
     targets,
 )
-from lantern.number import Number
 from lantern.quieting import holder, is_quiet, replacing
 from lantern.reverse import Reverse
+from lantern.rules.number import Number
 
 __all__ = ["Submission", "can_be_elsewhere", "levels_in_force"]
 

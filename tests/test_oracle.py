@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 import lantern
-from lantern import RuleError, grad, jvp, number, vjp
+from lantern import RuleError, grad, jvp, vjp
 from lantern.core.namespace import namespace
 from lantern.op import elementwise, linear, op
+from lantern.rules import number
 from lantern.tensor import accumulator, broadcast
 from lantern.testing import GradientError, check_grads
 from tests import test_every_op, test_facts, test_nesting

@@ -29,8 +29,8 @@ from lantern.core.value import UNTRACKED, Value, base
 from lantern.core.value_classes import register_class
 from lantern.cps.context import thread_id
 from lantern.op import registry
-from lantern.operators import install
 from lantern.quieting import quiet_levels
+from lantern.rules.operators import install
 from lantern.tensor.creation import stop_gradient
 from lantern.tensor.indexing import getitem
 from lantern.tensor.linalg import matmul

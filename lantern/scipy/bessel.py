@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from lantern import choice
 from lantern.core.dispatch import from_lists
 from lantern.core.value import Rule, Value, base, is_tracked
 from lantern.errors import MissingRuleError
 from lantern.op import elementwise
+from lantern.rules import selection
 from lantern.tensor.namespace import array_namespace
 
 __all__ = [
@@ -88,7 +88,7 @@ def _bessel(x: Any, /, kind: str, n: Any) -> Rule:
     below, above, own = _SHARES[kind]
     slope = below * bessel(kind, n - 1, x) + above * bessel(kind, n + 1, x)
     if own:
-        slope = slope + own * (choice.sign(x) if kind == "ive" else 1) * z
+        slope = slope + own * (selection.sign(x) if kind == "ive" else 1) * z
     yield z_bar * slope
 
 

@@ -7,10 +7,10 @@ each by position or by name; so do these. All are arrays, broadcast.
 import math
 from typing import Any
 
-from lantern import choice
 from lantern.core.dispatch import from_lists
-from lantern.elementary import exp, log, log1p
 from lantern.errors import ArgumentError
+from lantern.rules import selection
+from lantern.rules.exponential import exp, log, log1p
 
 __all__ = ["Continuous", "Discrete", "Distribution"]
 
@@ -86,8 +86,8 @@ class Continuous(Distribution):
             return f(z, *parameters)
         before, behind = z <= low, z >= high
         middle = low + 0.5 if high == math.inf else (low + high) / 2
-        value = f(choice.where(before | behind, middle, z), *parameters)
-        return choice.where(before, ends[0], choice.where(behind, ends[1], value))
+        value = f(selection.where(before | behind, middle, z), *parameters)
+        return selection.where(before, ends[0], selection.where(behind, ends[1], value))
 
     def logpdf(self, x: Any, /, *args: Any, **named: Any) -> Any:
         """The logarithm of the density at x; -inf outside the support.
@@ -101,8 +101,8 @@ class Continuous(Distribution):
             return self.log_density(z, *parameters) - log(scale)
         outside = (z < low) | (z > high)
         middle = low + 0.5 if high == math.inf else (low + high) / 2
-        inside = self.log_density(choice.where(outside, middle, z), *parameters)
-        return choice.where(outside, -math.inf, inside - log(scale))
+        inside = self.log_density(selection.where(outside, middle, z), *parameters)
+        return selection.where(outside, -math.inf, inside - log(scale))
 
     def pdf(self, x: Any, /, *args: Any, **named: Any) -> Any:
         """The density at x.
@@ -173,10 +173,10 @@ class Discrete(Distribution):
             k, parameters: (...), broadcast; result: (...)
         """
         k, parameters = self._read(k, args, named)
-        whole = choice.floor(k)
+        whole = selection.floor(k)
         possible = (k >= 0) & (k <= self.last(*parameters)) & (k == whole)
-        inside = self.log_mass(choice.where(possible, whole, 0.0), *parameters)
-        return choice.where(possible, inside, -math.inf)
+        inside = self.log_mass(selection.where(possible, whole, 0.0), *parameters)
+        return selection.where(possible, inside, -math.inf)
 
     def pmf(self, k: Any, /, *args: Any, **named: Any) -> Any:
         """The probability of k.
@@ -194,6 +194,6 @@ class Discrete(Distribution):
         """
         k, parameters = self._read(k, args, named)
         before, behind = k < 0, k >= self.last(*parameters)
-        inside = choice.where(before | behind, 0.0, choice.floor(k))
+        inside = selection.where(before | behind, 0.0, selection.floor(k))
         value = self.below(inside, *parameters)
-        return choice.where(before, 0.0, choice.where(behind, 1.0, value))
+        return selection.where(before, 0.0, selection.where(behind, 1.0, value))

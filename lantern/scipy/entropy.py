@@ -3,12 +3,12 @@
 import math
 from typing import Any
 
-from lantern import choice
 from lantern.core.dispatch import from_lists
 from lantern.core.namespace import namespace
 from lantern.core.value import Rule
-from lantern.elementary import exp
 from lantern.op import elementwise
+from lantern.rules import selection
+from lantern.rules.exponential import exp
 from lantern.scipy.evaluate import evaluate
 from lantern.tensor.special import xlogy
 
@@ -136,7 +136,7 @@ def entr(x: Any, /) -> Any:
         (-0.0, -inf)
     """
     x = from_lists(x)
-    return choice.where(x < 0, -math.inf, xlogy(-x, choice.where(x < 0, 1.0, x)))
+    return selection.where(x < 0, -math.inf, xlogy(-x, selection.where(x < 0, 1.0, x)))
 
 
 def rel_entr(x: Any, y: Any, /) -> Any:
@@ -152,8 +152,8 @@ def rel_entr(x: Any, y: Any, /) -> Any:
     x, y = from_lists(x), from_lists(y)
     inside = (x >= 0) & (y >= 0) & ((x == 0) | (y > 0))
     positive = inside & (y > 0)
-    u, v = choice.where(positive, x, 0.0), choice.where(positive, y, 1.0)
-    return choice.where(inside, xlogy(u, u) - xlogy(u, v), math.inf)
+    u, v = selection.where(positive, x, 0.0), selection.where(positive, y, 1.0)
+    return selection.where(inside, xlogy(u, u) - xlogy(u, v), math.inf)
 
 
 def kl_div(x: Any, y: Any, /) -> Any:

@@ -5,12 +5,12 @@ from typing import Any
 
 from lantern.core.dispatch import from_lists
 from lantern.core.value import Rule, is_tracked
-from lantern.elementary import exp, log
 from lantern.errors import ArgumentError, MissingRuleError
 from lantern.op import constant, elementwise
+from lantern.rules.exponential import exp, log
+from lantern.rules.special import digamma
 from lantern.scipy.entropy import xlog1py
 from lantern.scipy.evaluate import evaluate
-from lantern.special import digamma
 from lantern.tensor.gamma import betaln
 from lantern.tensor.special import gammaln, xlogy
 

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from lantern import choice
 from lantern.core.value import Rule
 from lantern.errors import ShapeError
 from lantern.linalg import det, expm, inv, lstsq, norm, pinv, solve, solve_triangular
 from lantern.op import op
+from lantern.rules import selection
 from lantern.tensor import decomposition, reduction
 from lantern.tensor.creation import asarray
 from lantern.tensor.indexing import getitem
@@ -225,4 +225,4 @@ def _transposed(ab: Any, l_and_u: tuple[int, int]) -> Any:
     low, up = l_and_u
     columns, inside = _band(ab, -low)
     rows = plain_namespace(ab).arange(low + up, -1, -1)[:, None]
-    return choice.where(inside, getitem(ab, (rows, columns)), 0.0)
+    return selection.where(inside, getitem(ab, (rows, columns)), 0.0)

@@ -3,12 +3,12 @@
 import math
 from typing import Any
 
-from lantern import choice
 from lantern.core.value import base, is_tracked
-from lantern.elementary import exp, log
 from lantern.errors import ArgumentError, MissingRuleError
+from lantern.rules import selection
+from lantern.rules.exponential import exp, log
+from lantern.rules.special import lgamma
 from lantern.scipy.distributions import Distribution
-from lantern.special import lgamma
 from lantern.tensor import constant, reduction
 from lantern.tensor.creation import asarray
 from lantern.tensor.decomposition import cholesky
@@ -110,7 +110,7 @@ def _log_density_on_subspace(apart: Any, cov: Any) -> Any:
     density = -reduction.sum(z * z / variances + log(variances), axis=-1) / 2
     density = density - int(free.sum()) / 2 * math.log(2 * math.pi)
     beside = xp.linalg.norm(base(apart) @ base(directions)[:, ~free], axis=-1)
-    return choice.where(beside < 1e3 * limit, density, -math.inf)
+    return selection.where(beside < 1e3 * limit, density, -math.inf)
 
 
 class Dirichlet(Distribution):
@@ -137,7 +137,7 @@ class Dirichlet(Distribution):
         if x.shape[0] == n - 1:
             last = 1 - reduction.sum(x, axis=0, keepdims=True)
             x = concat([x, last])
-        off = constant.any(choice.abs(base(reduction.sum(x, axis=0)) - 1) > 1e-9)
+        off = constant.any(selection.abs(base(reduction.sum(x, axis=0)) - 1) > 1e-9)
         if x.shape[0] != n or off or constant.any(base(x) < 0):
             raise ArgumentError(
                 f"dirichlet: x must hold {n} or {n - 1} positive numbers of sum 1 "

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from lantern.arithmetic import conj
 from lantern.core.value import Rule
 from lantern.errors import ArgumentError, ShapeError
 from lantern.op import op
+from lantern.rules.arithmetic import conj
 from lantern.tensor.arranging import flip
 from lantern.tensor.creation import asarray
 from lantern.tensor.matrices import any_value

@@ -1,9 +1,9 @@
 """Special functions, under the names of ``scipy.special``."""
 
+from lantern.rules.special import digamma, erf, erfc, gamma, polygamma
 from lantern.scipy.bessel import *
 from lantern.scipy.entropy import *
 from lantern.scipy.gamma import *
-from lantern.special import digamma, erf, erfc, gamma, polygamma
 from lantern.tensor.exponential import log_softmax, logsumexp, softmax
 from lantern.tensor.gamma import betaln, gammainc, gammaincc, gammaincinv
 from lantern.tensor.special import (

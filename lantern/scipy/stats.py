@@ -3,13 +3,13 @@
 import math
 from typing import Any
 
-from lantern import choice
-from lantern.elementary import exp, expm1, log, log1p
+from lantern.rules import selection
+from lantern.rules.exponential import exp, expm1, log, log1p
+from lantern.rules.trigonometry import atan2
 from lantern.scipy import special
 from lantern.scipy.distributions import Continuous, Discrete
 from lantern.scipy.multivariate import dirichlet, multivariate_normal
 from lantern.tensor.manipulation import as_array
-from lantern.trigonometry import atan2
 
 __all__ = [
     "bernoulli",
@@ -208,12 +208,12 @@ class Laplace(Continuous):
 
     def log_density(self, z: Any, *parameters: Any) -> Any:
         """See ``Continuous``."""
-        return -choice.abs(z) - math.log(2)
+        return -selection.abs(z) - math.log(2)
 
     def below(self, z: Any, *parameters: Any) -> Any:
         """See ``Continuous``."""
-        tail = exp(-choice.abs(z)) / 2
-        return choice.where(z > 0, 1 - tail, tail)
+        tail = exp(-selection.abs(z)) / 2
+        return selection.where(z > 0, 1 - tail, tail)
 
     def above(self, z: Any, *parameters: Any) -> Any:
         """See ``Continuous``."""
@@ -221,8 +221,8 @@ class Laplace(Continuous):
 
     def log_below(self, z: Any, *parameters: Any) -> Any:
         """See ``Continuous``."""
-        tail = -choice.abs(z) - math.log(2)
-        return choice.where(z > 0, log1p(-exp(tail)), tail)
+        tail = -selection.abs(z) - math.log(2)
+        return selection.where(z > 0, log1p(-exp(tail)), tail)
 
     def log_above(self, z: Any, *parameters: Any) -> Any:
         """See ``Continuous``."""

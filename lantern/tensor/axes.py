@@ -3,10 +3,10 @@
 import math
 from typing import Any
 
-from lantern import choice
 from lantern.core.namespace import namespace
 from lantern.core.value import base
 from lantern.errors import MissingRuleError
+from lantern.rules import selection
 from lantern.tensor.creation import asarray
 from lantern.tensor.manipulation import astype, axis_of, reshape
 from lantern.tensor.namespace import array_namespace
@@ -78,7 +78,7 @@ def prepared(
         x = astype(x, dtype)
     if where is not True:
         xp = array_namespace(base(x), base(where))
-        x = choice.where(xp.broadcast_to(xp.asarray(base(where)), x.shape), x, fill)
+        x = selection.where(xp.broadcast_to(xp.asarray(base(where)), x.shape), x, fill)
     return x
 
 

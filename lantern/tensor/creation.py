@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from lantern import arithmetic
 from lantern.core.namespace import namespace
 from lantern.core.tree import tree_leaves, tree_map
 from lantern.core.unwrap import detached
 from lantern.core.value import Rule, Value, base, is_complex
-from lantern.elementary import exp, log
 from lantern.errors import ArgumentError, MissingRuleError
 from lantern.op import linear
+from lantern.rules import arithmetic
+from lantern.rules.exponential import exp, log
 from lantern.tensor.device import to_device
 from lantern.tensor.filling import on_device
 from lantern.tensor.manipulation import as_array, astype, broadcast_to, expand_dims

@@ -3,16 +3,16 @@
 import math
 from typing import Any
 
-from lantern import choice
-from lantern.arithmetic import imag, real
-from lantern.choice import maximum, minimum, where
 from lantern.core.dispatch import from_lists
 from lantern.core.namespace import namespace
 from lantern.core.value import Rule, base, is_complex, is_tracked
 from lantern.op import elementwise
+from lantern.rules import selection
+from lantern.rules.arithmetic import imag, real
+from lantern.rules.selection import maximum, minimum, where
+from lantern.rules.trigonometry import atan2
 from lantern.tensor.axes import refuse
 from lantern.tensor.namespace import array_namespace
-from lantern.trigonometry import atan2
 
 __all__ = [
     "angle",
@@ -140,7 +140,7 @@ def copysign(x: Any, y: Any, /) -> Any:
         -3.0
     """
     y = base(from_lists(y))
-    return choice.abs(x) * namespace(y).copysign(1.0, y)
+    return selection.abs(x) * namespace(y).copysign(1.0, y)
 
 
 def fmax(x: Any, y: Any, /) -> Any:
@@ -185,7 +185,7 @@ def fabs(x: Any, /) -> Any:
         >>> fabs(-3.0)
         3.0
     """
-    return choice.abs(x)
+    return selection.abs(x)
 
 
 def nan_to_num(
@@ -249,7 +249,9 @@ def clip(
         3.0
     """
     refuse("clip", out=out)
-    return choice.clip(a, a_min if min is None else min, a_max if max is None else max)
+    return selection.clip(
+        a, a_min if min is None else min, a_max if max is None else max
+    )
 
 
 def angle(z: Any, deg: bool = False) -> Any:

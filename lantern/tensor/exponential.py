@@ -3,11 +3,11 @@
 import math
 from typing import Any
 
-from lantern import choice
 from lantern.core.namespace import namespace
 from lantern.core.value import Rule, base
-from lantern.elementary import exp, log
 from lantern.op import op
+from lantern.rules import selection
+from lantern.rules.exponential import exp, log
 from lantern.tensor import reduction
 from lantern.tensor.axes import prepared, spread
 from lantern.tensor.creation import asarray
@@ -51,9 +51,9 @@ def logsumexp(
     top = (xp.max if top.size else xp.sum)(top, axis=axis, keepdims=True)
     top = xp.where(xp.isfinite(top), top, 0)
     total = reduction.sum(b * exp(a - top), axis, keepdims=True)
-    sign = choice.sign(total)
+    sign = selection.sign(total)
     with quiet():
-        z = log(choice.abs(total) if return_sign else total) + top
+        z = log(selection.abs(total) if return_sign else total) + top
     if not keepdims:
         z, sign = (squeeze(part, axis) for part in (z, sign))
     return (z, sign) if return_sign else z

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from lantern import arithmetic
-from lantern.arithmetic import floor_divide, remainder
 from lantern.core.namespace import namespace
 from lantern.core.value import Rule, base
 from lantern.op import elementwise, linear
+from lantern.rules import arithmetic
+from lantern.rules.arithmetic import floor_divide, remainder
 from lantern.tensor import constant
 from lantern.tensor.creation import asarray
 from lantern.tensor.manipulation import astype

@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from lantern.arithmetic import conj
 from lantern.core.dispatch import Function
 from lantern.core.namespace import namespace
 from lantern.core.value import Rule, base
 from lantern.errors import ShapeError
 from lantern.op import adjoint, linear
+from lantern.rules.arithmetic import conj
 from lantern.tensor.arranging import roll
 from lantern.tensor.axes import part, refuse
 from lantern.tensor.creation import asarray

@@ -3,13 +3,13 @@
 import math
 from typing import Any
 
-from lantern.choice import where
 from lantern.core.contribution import Contribution
 from lantern.core.namespace import namespace
 from lantern.core.tree import tree_map
 from lantern.core.value import Rule, Value, base
 from lantern.errors import ShapeError
 from lantern.op import linear
+from lantern.rules.selection import where
 from lantern.tensor.manipulation import alike, as_array, axis_of, reshape
 from lantern.tensor.namespace import array_namespace, numpy_namespace
 

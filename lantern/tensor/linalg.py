@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from lantern.arithmetic import multiply
 from lantern.core.namespace import namespace
 from lantern.core.value import Rule, base, is_tracked
 from lantern.errors import MissingRuleError
 from lantern.op import bilinear
+from lantern.rules.arithmetic import multiply
 from lantern.tensor import reduction
 from lantern.tensor.collected import Product
 from lantern.tensor.manipulation import as_array, astype, permute_dims, reshape

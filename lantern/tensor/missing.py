@@ -3,8 +3,8 @@
 import math
 from typing import Any
 
-from lantern import choice
 from lantern.core.value import base
+from lantern.rules import selection
 from lantern.tensor import reduction
 from lantern.tensor.axes import how_many
 from lantern.tensor.creation import asarray
@@ -155,7 +155,7 @@ def _or_nan(z: Any, count: Any, initial: Any) -> Any:
     """A result, and nan where nothing was left to choose from."""
     if initial is not None:
         return z
-    z = choice.where(count > 0, z, math.nan)
+    z = selection.where(count > 0, z, math.nan)
     return z if z.shape else z[()]
 
 
@@ -225,7 +225,7 @@ def nancumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> A
         array([3., 3., 4.])
     """
     x, mask = _numbers(a)
-    return cumsum(choice.where(mask, x, 0), axis, dtype, out)
+    return cumsum(selection.where(mask, x, 0), axis, dtype, out)
 
 
 def nancumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
@@ -240,4 +240,4 @@ def nancumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> 
         array([3., 3., 3.])
     """
     x, mask = _numbers(a)
-    return cumprod(choice.where(mask, x, 1), axis, dtype, out)
+    return cumprod(selection.where(mask, x, 1), axis, dtype, out)

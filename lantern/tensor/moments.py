@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from lantern import choice
-from lantern.arithmetic import conj, imag, real
 from lantern.core.namespace import namespace
 from lantern.core.value import Rule, base, is_complex
-from lantern.elementary import sqrt
 from lantern.errors import ShapeError
 from lantern.op import elementwise, op
+from lantern.rules import selection
+from lantern.rules.arithmetic import conj, imag, real
+from lantern.rules.exponential import sqrt
 from lantern.tensor import reduction
 from lantern.tensor.axes import (
     count,
@@ -71,7 +71,7 @@ def var(
     elif where is True:
         z = _var(a, axis, less, keepdims)
     else:
-        n = choice.maximum(how_many(a, axis, keepdims, where) - less, 0)
+        n = selection.maximum(how_many(a, axis, keepdims, where) - less, 0)
         centre = reduction.sum(a, axis, keepdims=True, where=where)
         deviation = a - per(centre, how_many(a, axis, True, where))
         squares = deviation * deviation
@@ -249,7 +249,7 @@ def cov(
         less = less * reduction.sum(weights * aweights) / total[0]
     x = x - centre[:, None]
     right = x if weights is None else x * weights
-    return squeeze(matmul(x, conj(right).mT) / choice.maximum(total[0] - less, 0))
+    return squeeze(matmul(x, conj(right).mT) / selection.maximum(total[0] - less, 0))
 
 
 def _observations(m: Any, rowvar: bool, dtype: Any) -> Any:
@@ -283,5 +283,5 @@ def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -
     scale = sqrt(real(c[i, i]))
     c = c / scale[:, None] / scale
     if is_complex(c):
-        return choice.clip(real(c), -1, 1) + 1j * choice.clip(imag(c), -1, 1)
-    return choice.clip(c, -1, 1)
+        return selection.clip(real(c), -1, 1) + 1j * selection.clip(imag(c), -1, 1)
+    return selection.clip(c, -1, 1)

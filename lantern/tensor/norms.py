@@ -6,11 +6,11 @@ The norm of 0 has derivative 0.
 import math
 from typing import Any
 
-from lantern.choice import abs as absolute
 from lantern.core.namespace import namespace
 from lantern.core.value import Rule, base, is_complex, is_tracked
 from lantern.errors import MissingRuleError
 from lantern.op import adjoint
+from lantern.rules.selection import abs as absolute
 from lantern.tensor import reduction
 from lantern.tensor.manipulation import as_array, reshape
 from lantern.tensor.matrices import (

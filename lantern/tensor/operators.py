@@ -12,7 +12,7 @@ from lantern.core.dispatch import Function, keeps
 from lantern.core.namespace import namespace
 from lantern.core.residuals import kept
 from lantern.core.value import Value, base, unwrapped
-from lantern.operators import install
+from lantern.rules.operators import install
 from lantern.tensor import linalg
 from lantern.tensor.accumulator import Accumulator
 from lantern.tensor.fusing import fusers

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from lantern.arithmetic import real
 from lantern.core.dispatch import from_lists
 from lantern.core.namespace import namespace
 from lantern.core.value import Rule, base, is_complex
 from lantern.op import op
+from lantern.rules.arithmetic import real
 from lantern.tensor.creation import arrays, asarray
 from lantern.tensor.cumulative import cumprod
 from lantern.tensor.linalg import trace

@@ -12,8 +12,8 @@ from types import ModuleType
 from typing import Any
 
 from lantern.core.value import base
-from lantern.elementary import exp, log, sqrt
 from lantern.errors import ArgumentError, ShapeError
+from lantern.rules.exponential import exp, log, sqrt
 from lantern.tensor import reduction
 from lantern.tensor.creation import asarray
 from lantern.tensor.exponential import softmax

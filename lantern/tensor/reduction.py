@@ -3,11 +3,11 @@
 import math
 from typing import Any
 
-from lantern import choice
 from lantern.core.namespace import namespace
 from lantern.core.value import Rule, base
 from lantern.errors import ShapeError
 from lantern.op import linear, op
+from lantern.rules import selection
 from lantern.tensor.axes import (
     count,
     how_many,
@@ -145,7 +145,7 @@ def max(
         return _max(x, axis, keepdims)
     if not count(x.shape, axis):
         return _of_nothing(x, axis, keepdims, initial)
-    return choice.maximum(_max(x, axis, keepdims), initial)
+    return selection.maximum(_max(x, axis, keepdims), initial)
 
 
 def min(
@@ -172,7 +172,7 @@ def min(
         return _min(x, axis, keepdims)
     if not count(x.shape, axis):
         return _of_nothing(x, axis, keepdims, initial)
-    return choice.minimum(_min(x, axis, keepdims), initial)
+    return selection.minimum(_min(x, axis, keepdims), initial)
 
 
 amax, amin = max, min

@@ -3,12 +3,12 @@
 import math
 from typing import Any
 
-from lantern import choice
-from lantern.arithmetic import conj
 from lantern.core.namespace import common_namespace, namespace
 from lantern.core.value import Rule, base, is_tracked
 from lantern.errors import ArgumentError, MissingRuleError, ShapeError
 from lantern.op import bilinear, elementwise, op
+from lantern.rules import selection
+from lantern.rules.arithmetic import conj
 from lantern.tensor.creation import arrays, asarray
 from lantern.tensor.indexing import joined, scatter
 from lantern.tensor.manipulation import astype
@@ -141,9 +141,9 @@ def interp(
         left = right = None
     z = _interp(_floating(x), knots, _floating(values))
     if left is not None:
-        z = choice.where(base(x) < base(knots)[0], left, z)
+        z = selection.where(base(x) < base(knots)[0], left, z)
     if right is not None:
-        z = choice.where(base(x) > base(knots)[-1], right, z)
+        z = selection.where(base(x) > base(knots)[-1], right, z)
     return z
 
 
@@ -157,7 +157,7 @@ def _periodic(x: Any, knots: Any, values: Any, period: Any) -> tuple[Any, Any, A
     """Points of one period in increasing order, with one more at each end."""
     if base(period) == 0:
         raise ShapeError("interp: period must not be 0. Leave it away for none.")
-    period = choice.abs(period)
+    period = selection.abs(period)
     x, knots = x % period, knots % period
     order = array_namespace(base(knots)).argsort(base(knots))
     knots, values = knots[order], values[order]
@@ -187,7 +187,7 @@ def _interp(x: Any, knots: Any, values: Any, /) -> Rule:
     slope = _slope(x, knots, values, line)
     yield z_bar * slope
     i, j = line[0], plain.minimum(line[0] + 1, knots.shape[0] - 1)
-    t = choice.clip((x - knots[i]) / _width(knots, i), 0, 1)
+    t = selection.clip((x - knots[i]) / _width(knots, i), 0, 1)
     weights, ends = stack([1 - t, t]), plain.stack([i, j])
     yield lambda: scatter(-z_bar * slope * weights, (ends,), knots.shape)
     yield lambda: scatter(z_bar * weights, (ends,), values.shape)
@@ -211,7 +211,7 @@ def _slope(x: Any, knots: Any, values: Any, line: tuple[Any, Any, Any]) -> Any:
     right, left = (
         (values[i + 1] - values[i]) / (knots[i + 1] - knots[i]) for i in line[:2]
     )
-    return choice.where(line[2], (right + left) / 2, 0.0)
+    return selection.where(line[2], (right + left) / 2, 0.0)
 
 
 def _width(knots: Any, i: Any) -> Any:

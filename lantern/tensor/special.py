@@ -11,7 +11,7 @@ from lantern.core.namespace import namespace
 from lantern.core.value import Rule, Value, base, is_tracked
 from lantern.errors import MissingRuleError
 from lantern.op import elementwise
-from lantern.special import erfc, lgamma, sigmoid, softplus
+from lantern.rules.special import erfc, lgamma, sigmoid, softplus
 
 __all__ = [
     "erfinv",

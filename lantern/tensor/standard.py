@@ -13,7 +13,7 @@ from lantern.core.namespace import namespace
 from lantern.core.tree import tree_map
 from lantern.core.value import Value, base, is_tracked
 from lantern.errors import ArgumentError, MutationError, ShapeError
-from lantern.operators import OperatorValue
+from lantern.rules.operators import OperatorValue
 
 __all__ = ["WRITING", "StandardArray", "as_constant", "fitted", "is_array", "writeable"]
 

@@ -7,9 +7,9 @@ equal elements those are chosen that a stable sort chooses.
 import math
 from typing import Any
 
-from lantern import choice
 from lantern.core.value import Value, base
 from lantern.errors import MissingRuleError
+from lantern.rules import selection
 from lantern.tensor.axes import prepared, reduced_axes, refuse
 from lantern.tensor.creation import asarray
 from lantern.tensor.manipulation import astype, axis_of, permute_dims, reshape
@@ -235,7 +235,7 @@ def _quantile(x: _Sorted, q: Any, method: str) -> Any:
         beyond = astype(beyond, x.rows.dtype)
     a, b = x.at(low), x.at(high)
     near = a + (b - a) * beyond, b - (b - a) * (1 - beyond)
-    return _shaped(choice.where(base(beyond) < 0.5, *near), form + x.shape)
+    return _shaped(selection.where(base(beyond) < 0.5, *near), form + x.shape)
 
 
 def _shaped(z: Any, shape: tuple[int, ...]) -> Any:

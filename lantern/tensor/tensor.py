@@ -6,7 +6,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from lantern import arithmetic
 from lantern.core.namespace import namespace
 from lantern.core.value import (
     UNTRACKED,
@@ -19,6 +18,7 @@ from lantern.core.value import (
 )
 from lantern.core.value_classes import register_class
 from lantern.errors import DetachError
+from lantern.rules import arithmetic
 from lantern.tensor import (
     arranging,
     constant,

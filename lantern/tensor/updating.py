@@ -6,11 +6,11 @@ import operator
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from lantern import arithmetic, choice
 from lantern.core.namespace import namespace
 from lantern.core.value import Rule, Value, base, zeros_like
 from lantern.errors import ArgumentError, MutationError, ShapeError
 from lantern.op import linear
+from lantern.rules import arithmetic, selection
 from lantern.tensor.indexing import (
     Scatter,
     along_axis,
@@ -189,11 +189,11 @@ class At:
 
     def min(self, v: Any) -> Any:
         """The smaller one of x and v there."""
-        return self._update(choice.minimum, v)
+        return self._update(selection.minimum, v)
 
     def max(self, v: Any) -> Any:
         """The larger one of x and v there."""
-        return self._update(choice.maximum, v)
+        return self._update(selection.maximum, v)
 
     def _update(self, function: Callable[..., Any], v: Any) -> Any:
         x, index = self.x, self.index

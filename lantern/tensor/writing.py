@@ -3,10 +3,10 @@
 import math
 from typing import Any
 
-from lantern.choice import where as choose
 from lantern.core.namespace import namespace
 from lantern.core.value import base
 from lantern.errors import ArgumentError
+from lantern.rules.selection import where as choose
 from lantern.tensor.creation import asarray
 from lantern.tensor.indexing import getitem
 from lantern.tensor.manipulation import ravel, reshape

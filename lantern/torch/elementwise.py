@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from lantern import arithmetic, choice, elementary, special, trigonometry
 from lantern.core.value import base
 from lantern.errors import EagerError
+from lantern.rules import arithmetic, exponential, selection, special, trigonometry
 from lantern.tensor import elementwise, floating
 from lantern.tensor import special as tensor_special
 from lantern.torch import comparing, dtypes
@@ -40,25 +40,25 @@ _FLOATING = {
     "erf": special.erf,
     "erfc": special.erfc,
     "erfinv": tensor_special.erfinv,
-    "exp": elementary.exp,
+    "exp": exponential.exp,
     "exp2": elementwise.exp2,
-    "expm1": elementary.expm1,
+    "expm1": exponential.expm1,
     "lgamma": special.lgamma,
-    "log": elementary.log,
-    "log10": elementary.log10,
-    "log1p": elementary.log1p,
-    "log2": elementary.log2,
+    "log": exponential.log,
+    "log10": exponential.log10,
+    "log1p": exponential.log1p,
+    "log2": exponential.log2,
     "rad2deg": elementwise.rad2deg,
     "reciprocal": elementwise.reciprocal,
     "sigmoid": special.sigmoid,
     "sin": trigonometry.sin,
     "sinh": trigonometry.sinh,
-    "sqrt": elementary.sqrt,
+    "sqrt": exponential.sqrt,
     "tan": trigonometry.tan,
     "tanh": trigonometry.tanh,
 }
 _SAME_TYPE = {
-    "abs": choice.abs,
+    "abs": selection.abs,
     "relu": special.relu,
     "square": arithmetic.square,
 }
@@ -101,8 +101,8 @@ functions |= {
     "hypot": _binary(trigonometry.hypot),
     "logaddexp": _binary(tensor_special.logaddexp),
     "logaddexp2": _binary(tensor_special.logaddexp2),
-    "maximum": _binary(choice.maximum),
-    "minimum": _binary(choice.minimum),
+    "maximum": _binary(selection.maximum),
+    "minimum": _binary(selection.minimum),
     "nextafter": _binary(floating.nextafter),
     "remainder": _binary(arithmetic.remainder, "either"),
     "xlogy": _binary(tensor_special.xlogy, "either", floating=True),
@@ -192,7 +192,7 @@ def rsqrt(input: Any) -> Any:
 
 
 _PLAIN = (float, int, type(None))
-_where = joining(choice._where)
+_where = joining(selection._where)
 
 
 def clamp(input: Any, min: Any = None, max: Any = None) -> Any:

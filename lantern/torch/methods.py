@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from lantern import arithmetic
 from lantern.core.namespace import namespace
 from lantern.core.value import UNTRACKED, base
 from lantern.errors import EagerError, OptionError, ShapeError
+from lantern.rules import arithmetic
 from lantern.tensor.device import to_device
 from lantern.torch import (
     comparing,

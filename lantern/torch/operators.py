@@ -7,10 +7,10 @@ from weakref import ref
 import numpy as np
 from numpy.exceptions import AxisError
 
-from lantern import arithmetic
 from lantern.core.value import UNTRACKED, base
 from lantern.errors import EagerError
 from lantern.op import registry
+from lantern.rules import arithmetic
 from lantern.tensor import linalg, manipulation
 from lantern.tensor.fusing import fusers
 from lantern.tensor.namespace import buffers

@@ -8,7 +8,7 @@ from typing import Any
 
 from lantern.core.value import too_few_contributions
 from lantern.errors import EagerError
-from lantern.several import Several
+from lantern.rules.multiple_results import Several
 from lantern.tensor.accumulator import Accumulator
 from lantern.tensor.collected import Waiting
 from lantern.tensor.namespace import arrays, buffers

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from lantern import special
 from lantern.core.value import base
 from lantern.errors import EagerError, OptionError
+from lantern.rules import special
 from lantern.torch import methods
 from lantern.torch.draws import rng
 from lantern.torch.dtypes import type_name

@@ -6,10 +6,10 @@ Comparisons look at the primal: they decide where the program goes.
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from lantern import arithmetic, choice
 from lantern.core.dispatch import Function
 from lantern.core.numpy_protocols import ArrayProtocols
 from lantern.core.value import UNTRACKED, Value, base
+from lantern.rules import arithmetic, selection
 
 __all__ = ["OperatorValue", "install"]
 
@@ -67,7 +67,7 @@ class OperatorValue(ArrayProtocols, Value):
         return arithmetic.positive(self)
 
     def __abs__(self) -> Any:
-        return choice.abs(self)
+        return selection.abs(self)
 
     def conjugate(self) -> Any:
         """The complex conjugate."""

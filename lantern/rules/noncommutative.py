@@ -11,13 +11,13 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any, ClassVar, NoReturn
 
-from lantern import arithmetic
 from lantern.core.dispatch import Function, register_rule, start
 from lantern.core.value import Receiver, Replayable, Rule, Value, base, zeros_like
 from lantern.core.value_classes import register_class
 from lantern.errors import DetachError, MissingRuleError
-from lantern.number import Number
-from lantern.operators import install
+from lantern.rules import arithmetic
+from lantern.rules.number import Number
+from lantern.rules.operators import install
 
 __all__ = ["register_commutative"]
 

@@ -26,7 +26,7 @@ from lantern.core.value import (
 )
 from lantern.core.value_classes import register_class
 from lantern.errors import DetachError
-from lantern.operators import OperatorValue, install
+from lantern.rules.operators import OperatorValue, install
 
 __all__ = ["Number"]
 

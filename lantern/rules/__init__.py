@@ -1,0 +1,1 @@
+"""Rules that numbers and arrays share, and the tracked number."""
