@@ -15,11 +15,11 @@ TOPICS = {
     "derivatives": (
         "Derivatives",
         (
-            "reverse forward transforms batched_map jacobians series implicit "
-            "batching.verbs"
+            "transforms.reverse transforms.forward transforms.linearize batched_map "
+            "jacobians transforms.taylor transforms.implicit batching.verbs"
         ),
     ),
-    "rules": ("Rules of your own", "custom ported"),
+    "rules": ("Rules of your own", "transforms.custom_rule transforms.custom_vjp"),
     "control": (
         "Control over the reverse pass",
         "hooks quieting recompute debugging stepping",

@@ -16,9 +16,7 @@ from lantern.core.namespace import register_tracking as _register_tracking
 from lantern.core.numpy_protocols import OUR_NAMES as _OUR_NAMES
 from lantern.core.tree import *
 from lantern.errors import *
-from lantern.forward import *
 from lantern.hooks import *
-from lantern.reverse import *
 from lantern.rules.arithmetic import *
 from lantern.rules.exponential import *
 from lantern.rules.multiple_results import *
@@ -57,7 +55,9 @@ from lantern.tensor.stacking import *
 from lantern.tensor.tensor import *
 from lantern.tensor.updating import *
 from lantern.tensor.writing import *
-from lantern.transforms import *
+from lantern.transforms.forward import *
+from lantern.transforms.linearize import *
+from lantern.transforms.reverse import *
 
 __version__ = "0.1.0"
 
@@ -74,26 +74,26 @@ _LATER = {
     "both_ways": "rest",
     "bracket": "rest",
     "checkpoint": "recompute",
-    "custom_jvp": "ported",
-    "custom_rule": "custom",
-    "custom_vjp": "ported",
+    "custom_jvp": "transforms.custom_vjp",
+    "custom_rule": "transforms.custom_rule",
+    "custom_vjp": "transforms.custom_vjp",
     "debug": "debugging",
     "diag_hessian": "jacobians",
     "early_exit": "rest",
-    "fixed_point": "implicit",
+    "fixed_point": "transforms.implicit",
     "fork": "batching",
     "hessian": "jacobians",
     "jacfwd": "jacobians",
     "jacobian": "jacobians",
     "jacrev": "jacobians",
-    "jet": "series",
+    "jet": "transforms.taylor",
     "no_grad": "quieting",
     "parallel_map": "parallel",
     "pause": "pausing",
     "remat": "recompute",
     "remat_loop": "recompute",
-    "root": "implicit",
-    "taylor": "series",
+    "root": "transforms.implicit",
+    "taylor": "transforms.taylor",
     "vmap": "batched_map",
     "with_answer": "rest",
 }

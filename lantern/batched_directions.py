@@ -11,17 +11,17 @@ from itertools import accumulate, pairwise
 from typing import Any
 
 from lantern.batched_values import Batched, Examples
-from lantern.checks import check_result, describe
 from lantern.core.residuals import owned
 from lantern.core.tree import tree_leaves, tree_map
 from lantern.core.unwrap import strip
 from lantern.core.value import Value, base, is_complex, zeros_like
 from lantern.errors import ArgumentError
-from lantern.forward import jvp
-from lantern.reverse import Reverse, grad, track
 from lantern.tensor import linalg
 from lantern.tensor.manipulation import as_array, broadcast_to, moveaxis, reshape
 from lantern.tensor.namespace import array_namespace
+from lantern.transforms.arguments import check_result, describe
+from lantern.transforms.forward import jvp
+from lantern.transforms.reverse import Reverse, grad, track
 
 __all__ = ["Blocks", "count", "diagonal", "either", "forward", "reverse"]
 

@@ -5,13 +5,6 @@ from functools import partial
 from typing import Any
 
 from lantern.batched_values import Batched, Examples
-from lantern.checks import (
-    check_function,
-    check_result,
-    describe,
-    is_number,
-    named_positions,
-)
 from lantern.core.namespace import namespace
 from lantern.core.residuals import owned
 from lantern.core.tree import tree_leaves, tree_map, tree_structure
@@ -19,6 +12,13 @@ from lantern.core.unwrap import frozen
 from lantern.core.value import Value
 from lantern.errors import ArgumentError, ShapeError
 from lantern.tensor.manipulation import as_array, broadcast_to, moveaxis
+from lantern.transforms.arguments import (
+    check_function,
+    check_result,
+    describe,
+    is_number,
+    named_positions,
+)
 
 __all__ = ["vmap"]
 

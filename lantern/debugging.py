@@ -15,8 +15,8 @@ from weakref import WeakSet
 from lantern.checked import Checked, Report, Settings
 from lantern.core.residuals import Mutable
 from lantern.core.value import Level, Receiver
-from lantern.forward import Forward
-from lantern.reverse import Reverse
+from lantern.transforms.forward import Forward
+from lantern.transforms.reverse import Reverse
 from lantern.watching import Shown
 
 __all__ = ["debug"]

@@ -4,7 +4,6 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
-from lantern.checks import check_like
 from lantern.core.conjugation import adjoint_rules
 from lantern.core.namespace import namespace
 from lantern.core.residuals import secured
@@ -20,6 +19,7 @@ from lantern.core.value import (
 from lantern.cps.prompt import innermost
 from lantern.errors import ArgumentError
 from lantern.op import linear
+from lantern.transforms.arguments import check_like
 
 __all__ = ["hook", "nestlevel"]
 

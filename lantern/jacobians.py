@@ -11,10 +11,10 @@ from lantern.batched_directions import (
     forward,
     reverse,
 )
-from lantern.checks import FIRST, check_function, chosen_by, isolate, pair
 from lantern.core.tree import tree_map
 from lantern.core.value import unwrapped
-from lantern.reverse import Argnums
+from lantern.transforms.arguments import FIRST, check_function, chosen_by, isolate, pair
+from lantern.transforms.reverse import Argnums
 
 __all__ = ["diag_hessian", "hessian", "jacfwd", "jacobian", "jacrev"]
 

@@ -14,8 +14,8 @@ from typing import Any
 
 from lantern.crew import Crew, Job
 from lantern.errors import ArgumentError
-from lantern.reverse import Reverse
 from lantern.submitted import Submission, can_be_elsewhere, levels_in_force
+from lantern.transforms.reverse import Reverse
 
 __all__ = ["ThreadPoolExecutor", "parallel_map"]
 

@@ -5,7 +5,6 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from lantern.checks import check_function
 from lantern.core.contribution import Masked, WithMask
 from lantern.core.namespace import namespace
 from lantern.core.residuals import is_array, kept
@@ -18,8 +17,9 @@ from lantern.errors import ArgumentError, MutationError
 from lantern.guards.captured import Search, Unchanged
 from lantern.guards.environment import Surroundings, reachable
 from lantern.quieting import is_quiet, quiet
-from lantern.reverse import Reverse
 from lantern.rules.multiple_results import Several, part
+from lantern.transforms.arguments import check_function
+from lantern.transforms.reverse import Reverse
 
 __all__ = ["checkpoint", "remat", "remat_loop"]
 

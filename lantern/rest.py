@@ -8,7 +8,6 @@ from operator import attrgetter
 from types import TracebackType
 from typing import Any, ClassVar
 
-from lantern.checks import check_function, is_number
 from lantern.core.dispatch import first
 from lantern.core.residuals import kept
 from lantern.core.unwrap import read_only
@@ -17,8 +16,9 @@ from lantern.core.value_classes import value_class
 from lantern.cps import Prompt, delimit, shift
 from lantern.cps.prompt import in_force
 from lantern.errors import ArgumentError, MissingRuleError, RuleError
-from lantern.reverse import Reverse
 from lantern.rules.arithmetic import positive
+from lantern.transforms.arguments import check_function, is_number
+from lantern.transforms.reverse import Reverse
 
 __all__ = ["both_ways", "bracket", "early_exit", "with_answer"]
 

@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from lantern.checks import check_function, isolate
 from lantern.core.conjugation import is_adjoint
 from lantern.core.contribution import Contribution
 from lantern.core.tree import tree_leaves, tree_paths
 from lantern.core.value import Receiver
 from lantern.cps import delimit
-from lantern.reverse import Reverse, gradient, seed, track
+from lantern.transforms.arguments import check_function, isolate
+from lantern.transforms.reverse import Reverse, gradient, seed, track
 from lantern.watching import Line, Watched
 
 __all__ = ["BackwardSteps", "Operation", "Step", "backward_steps"]

@@ -27,8 +27,8 @@ from lantern.ledgers import (
     targets,
 )
 from lantern.quieting import holder, is_quiet, replacing
-from lantern.reverse import Reverse
 from lantern.rules.number import Number
+from lantern.transforms.reverse import Reverse
 
 __all__ = ["Submission", "can_be_elsewhere", "levels_in_force"]
 

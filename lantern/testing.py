@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from lantern.checks import check_function
 from lantern.core.tree import tree_leaves, tree_map, tree_paths
 from lantern.core.value import base
 from lantern.errors import ArgumentError, LanternError
-from lantern.forward import jvp
-from lantern.reverse import vjp
+from lantern.transforms.arguments import check_function
+from lantern.transforms.forward import jvp
+from lantern.transforms.reverse import vjp
 
 __all__ = ["GradientError", "check_grads"]
 

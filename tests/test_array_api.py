@@ -124,7 +124,7 @@ def plain(tree):
 @pytest.fixture
 def tracked():
     """An array that an open derivative tracks."""
-    derivative = lantern.reverse.Reverse("test")
+    derivative = lantern.transforms.reverse.Reverse("test")
     yield lambda x: lantern.Tensor(x, derivative)
     derivative.close()
 

@@ -437,7 +437,7 @@ def test_loops_functions_and_arguments():
 
 def rules_made(f, x):
     """How many operations a derivative of f suspends, by name."""
-    level, names = lantern.reverse.Reverse("test"), []
+    level, names = lantern.transforms.reverse.Reverse("test"), []
     suspend = level.suspend
 
     def count(receiver):
@@ -445,7 +445,7 @@ def rules_made(f, x):
         suspend(receiver)
 
     level.suspend = count
-    tracked = lantern.reverse.track("test", x, level)
+    tracked = lantern.transforms.reverse.track("test", x, level)
     level.run(lambda: f(tracked))
     return names
 

@@ -21,9 +21,9 @@ from lantern import (
     no_grad,
     vjp,
 )
-from lantern.forward import Forward
 from lantern.op import elementwise, op
-from lantern.reverse import Reverse
+from lantern.transforms.forward import Forward
+from lantern.transforms.reverse import Reverse
 
 pytestmark = pytest.mark.usefixtures("probe")
 

@@ -286,7 +286,7 @@ def test_a_constant_that_is_promised_not_to_change_is_kept_as_it_is():
     writeable = LARGE.copy()
     view = writeable[:]
     view.setflags(write=False)
-    level = lantern.reverse.Reverse("test")
+    level = lantern.transforms.reverse.Reverse("test")
     assert kept(level, c) is c
     assert kept(level, c[5:]).base is c
     assert kept(level, view) is not view

@@ -13,13 +13,13 @@ from lantern.core.contribution import Contribution
 from lantern.core.namespace import namespace
 from lantern.core.value import UNTRACKED, Rule, Value, base
 from lantern.op import linear
-from lantern.reverse import Reverse
 from lantern.tensor.accumulator import Accumulator
 from lantern.tensor.indexing import Scatter
 from lantern.tensor.namespace import buffers
 from lantern.tensor.namespace import numpy_namespace as numpy
 from lantern.tensor.stacking import concat
 from lantern.tensor.tensor import Tensor
+from lantern.transforms.reverse import Reverse
 
 __all__ = ["Alone", "Given", "Key", "Store", "new_store", "take_rows"]
 

@@ -8,10 +8,10 @@ from lantern.batching.policies import Policy, choose_policy
 from lantern.batching.report import Results
 from lantern.batching.row import Row
 from lantern.batching.scheduler import DIRECT, Scheduler, alone, ambient
-from lantern.checks import check_function
 from lantern.core.tree import tree_replace
 from lantern.core.value import UNTRACKED
 from lantern.errors import ArgumentError
+from lantern.transforms.arguments import check_function
 
 Function = Callable[..., Any]
 

@@ -305,8 +305,9 @@ def registered(
 def register_rule(rule: RuleFunction, kind: str, own: bool = True) -> RuleFunction:
     """Give a rule of any number of operands its kind, without making it an operation.
 
-    For rules that many operations share, as those of ``lantern.custom``; these call
-    ``start`` themselves. What they contribute may have any form.
+    For rules that many operations share, as those of
+    ``lantern.transforms.custom_rule``; these call ``start`` themselves. What they
+    contribute may have any form.
     """
     _by_code[rule.__code__] = Op(rule.__name__, rule, kind, -1, rule, own)
     _lazy.add(rule.__code__)

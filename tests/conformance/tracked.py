@@ -14,7 +14,7 @@ from types import ModuleType
 import lantern
 from lantern import array_api
 from lantern.core.value import is_tracked
-from lantern.reverse import Reverse
+from lantern.transforms.reverse import Reverse
 
 CREATION = (
     "arange asarray empty empty_like eye from_dlpack full full_like linspace ones "

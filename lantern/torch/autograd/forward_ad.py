@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 
 from lantern.core.value import base
 from lantern.errors import EagerError, OptionError
-from lantern.forward import Forward, give_tangent
-from lantern.reverse import track
 from lantern.torch.tensor import Tensor, numpy_face, torch_face
+from lantern.transforms.forward import Forward, give_tangent
+from lantern.transforms.reverse import track
 
 __all__ = [
     "UnpackedDualTensor",

@@ -9,7 +9,6 @@ from typing import Any
 from lantern.core.dispatch import register_rule, start
 from lantern.core.value import Rule, Value, base, zeros_like
 from lantern.errors import EagerError, MissingRuleError
-from lantern.forward import Forward
 from lantern.guards.captured import Reading, Search, Unchanged
 from lantern.op import op
 from lantern.tensor.namespace import buffers
@@ -25,6 +24,7 @@ from lantern.torch.tensor import (
     torch_face,
 )
 from lantern.torch.versions import check_arrays, last_write, order
+from lantern.transforms.forward import Forward
 
 __all__ = ["Context", "Function", "once_differentiable"]
 

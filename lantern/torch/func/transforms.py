@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from lantern import forward, reverse
 from lantern.core.tree import tree_leaves as leaves_of
 from lantern.core.tree import tree_map
 from lantern.core.value import Value, base
@@ -19,6 +18,7 @@ from lantern.errors import EagerError
 from lantern.tensor.namespace import buffers
 from lantern.torch.modes import is_enabled, stoppable
 from lantern.torch.tensor import Tensor, numpy_face, torch_face
+from lantern.transforms import forward, reverse
 
 __all__ = [
     "grad",

@@ -13,15 +13,15 @@ from functools import partial
 from itertools import repeat
 from typing import Any
 
-from lantern.checks import check_function, describe, is_number
 from lantern.core.namespace import namespace
 from lantern.core.tree import tree_leaves, tree_map, tree_structure
 from lantern.core.unwrap import detached
 from lantern.core.value import base, is_complex, is_tracked, zeros_like
-from lantern.custom import Run, apply
 from lantern.errors import ArgumentError, ConvergenceError, ShapeError
 from lantern.guards.environment import Steady
-from lantern.reverse import vjp
+from lantern.transforms.arguments import check_function, describe, is_number
+from lantern.transforms.custom_rule import Run, apply
+from lantern.transforms.reverse import vjp
 
 __all__ = ["fixed_point", "root"]
 

@@ -3,7 +3,13 @@
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from lantern.checks import (
+from lantern.core.namespace import namespace
+from lantern.core.residuals import owned
+from lantern.core.tree import tree_leaves, tree_map
+from lantern.core.unwrap import strip
+from lantern.core.value import Receiver, Replayable, Value, base, is_complex, zeros_like
+from lantern.errors import ArgumentError, NotScalarError, ShapeError
+from lantern.transforms.arguments import (
     FIRST,
     check_function,
     check_like,
@@ -12,13 +18,7 @@ from lantern.checks import (
     is_number,
     isolate,
 )
-from lantern.core.namespace import namespace
-from lantern.core.residuals import owned
-from lantern.core.tree import tree_leaves, tree_map
-from lantern.core.unwrap import strip
-from lantern.core.value import Receiver, Replayable, Value, base, is_complex, zeros_like
-from lantern.errors import ArgumentError, NotScalarError, ShapeError
-from lantern.forward import (
+from lantern.transforms.forward import (
     by_partials,
     combined,
     give_tangent,
@@ -27,7 +27,7 @@ from lantern.forward import (
     stand_still,
     way,
 )
-from lantern.reverse import Argnums, Reverse, grad, record, vjp
+from lantern.transforms.reverse import Argnums, Reverse, grad, record, vjp
 
 __all__ = ["elementwise_grad", "hvp", "linearize", "vhp", "wirtinger"]
 

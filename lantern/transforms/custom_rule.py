@@ -11,7 +11,6 @@ from operator import attrgetter
 from types import FunctionType
 from typing import Any
 
-from lantern.checks import describe, is_number
 from lantern.core.conjugation import adjoint_rules
 from lantern.core.dispatch import register_rule, start
 from lantern.core.residuals import copied, is_ours, kept, owners
@@ -20,6 +19,7 @@ from lantern.core.unwrap import levels_of, read_only
 from lantern.core.value import UNTRACKED, Rule, Value
 from lantern.errors import ArgumentError, LanternError, RuleError
 from lantern.guards.rule_guard import Reads
+from lantern.transforms.arguments import describe, is_number
 
 __all__ = ["Run", "apply", "custom_rule", "numbered", "shown"]
 

@@ -4,22 +4,6 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, ClassVar
 
-from lantern.checks import (
-    FIRST,
-    by_names,
-    check_driver,
-    check_function,
-    check_level,
-    check_like,
-    check_result,
-    check_scalar,
-    choose,
-    chosen_by,
-    describe,
-    is_number,
-    isolate,
-    pair,
-)
 from lantern.core.residuals import copied
 from lantern.core.tree import tree_leaves, tree_map
 from lantern.core.unwrap import frozen, strip
@@ -36,6 +20,22 @@ from lantern.core.value_classes import value_class
 from lantern.cps import delimit, reset, shift
 from lantern.errors import ArgumentError
 from lantern.rules.number import Number, in_kind_of
+from lantern.transforms.arguments import (
+    FIRST,
+    by_names,
+    check_driver,
+    check_function,
+    check_level,
+    check_like,
+    check_result,
+    check_scalar,
+    choose,
+    chosen_by,
+    describe,
+    is_number,
+    isolate,
+    pair,
+)
 
 __all__ = ["grad", "value_and_grad", "vjp"]
 

@@ -5,14 +5,14 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from lantern.checks import is_number
 from lantern.core.residuals import is_array, secured
 from lantern.core.tree import tree_leaves, tree_map, tree_structure
 from lantern.core.value import base, is_tracked, zeros_like
-from lantern.custom import Run, apply, numbered, shown
 from lantern.errors import ArgumentError, RuleError
 from lantern.guards.rule_guard import Reads
-from lantern.reverse import vjp
+from lantern.transforms.arguments import is_number
+from lantern.transforms.custom_rule import Run, apply, numbered, shown
+from lantern.transforms.reverse import vjp
 
 __all__ = ["custom_jvp", "custom_vjp"]
 

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from lantern.checks import check_function, check_like, check_result, pair
 from lantern.core import residuals
 from lantern.core.conjugation import is_adjoint
 from lantern.core.dispatch import kind_of, operand_count
@@ -23,8 +22,9 @@ from lantern.core.value import (
 )
 from lantern.core.value_classes import value_class
 from lantern.errors import ArgumentError
-from lantern.reverse import Reverse, track
 from lantern.rules.number import in_kind_of
+from lantern.transforms.arguments import check_function, check_like, check_result, pair
+from lantern.transforms.reverse import Reverse, track
 
 __all__ = ["jvp"]
 

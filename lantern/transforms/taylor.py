@@ -11,7 +11,6 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from lantern.checks import check_function, check_like, check_result
 from lantern.core.dispatch import kind_of, operand_count, start
 from lantern.core.namespace import namespace
 from lantern.core.tree import tree_leaves, tree_map
@@ -19,11 +18,12 @@ from lantern.core.unwrap import strip
 from lantern.core.value import Level, Receiver, Replayable, Value, base, zeros_like
 from lantern.core.value_classes import value_class
 from lantern.errors import ArgumentError, ShapeError
-from lantern.forward import by_itself, jvp
-from lantern.reverse import track
 from lantern.rules import arithmetic
 from lantern.rules.noncommutative import product
 from lantern.rules.number import in_kind_of
+from lantern.transforms.arguments import check_function, check_like, check_result
+from lantern.transforms.forward import by_itself, jvp
+from lantern.transforms.reverse import track
 
 __all__ = ["jet", "taylor"]
 

@@ -1,0 +1,1 @@
+"""Derivatives of functions: reverse and forward mode, and what is made of them."""
