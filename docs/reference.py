@@ -15,8 +15,9 @@ TOPICS = {
     "derivatives": (
         "Derivatives",
         (
-            "transforms.reverse transforms.forward transforms.linearize batched_map "
-            "jacobians transforms.taylor transforms.implicit batching.verbs"
+            "transforms.reverse transforms.forward transforms.linearize "
+            "vectorizing.vmap vectorizing.jacobian transforms.taylor "
+            "transforms.implicit batching.verbs"
         ),
     ),
     "rules": ("Rules of your own", "transforms.custom_rule transforms.custom_vjp"),

@@ -4,8 +4,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from lantern.batched_rules import elementwise
-from lantern.batched_values import Batched, Examples
 from lantern.batching.bodies import Body
 from lantern.batching.calls import Call, Form
 from lantern.batching.grouping import Common, is_own, stack_columns
@@ -13,6 +11,8 @@ from lantern.batching.own import MARK, Operations, Own
 from lantern.batching.row import Kind
 from lantern.batching.scheduler import Scheduler, alone
 from lantern.core.tree import tree_leaves, tree_map
+from lantern.vectorizing.batched import Batched, Examples
+from lantern.vectorizing.batching_rules import elementwise
 
 __all__ = ["OperationScheduler"]
 

@@ -8,10 +8,6 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from lantern import batched_functions
-from lantern.batched_functions import library
-from lantern.batched_rules import TAKE_BATCHED_STATICS, direct, elementwise, form_of
-from lantern.batched_values import Batched, Examples
 from lantern.batching.constants import (
     IMMUTABLE,
     Constants,
@@ -38,6 +34,15 @@ from lantern.tensor.manipulation import matrix_transpose
 from lantern.tensor.namespace import buffers, numpy_namespace
 from lantern.tensor.standard import StandardArray
 from lantern.tensor.tensor import Tensor
+from lantern.vectorizing import namespace
+from lantern.vectorizing.batched import Batched, Examples
+from lantern.vectorizing.batching_rules import (
+    TAKE_BATCHED_STATICS,
+    direct,
+    elementwise,
+    form_of,
+)
+from lantern.vectorizing.namespace import library
 
 __all__ = ["MARK", "Operations", "Own"]
 
@@ -390,4 +395,4 @@ _READ_FUNCTION = registry["getitem"].function
 _READ = form_of(registry["getitem"])
 install(Own, _operator, {"matmul": matmul})
 register_class(Own, Tensor)
-register_tracking(Own, batched_functions)
+register_tracking(Own, namespace)

@@ -55,7 +55,7 @@ class Level(Prompt):
             forward resumes it at once, a finished derivative raises.
         begin: how a rule is started: None for a plain call, or ``Replayable`` where the
             rule may be needed more than once.
-        is_derivative: False for a level of examples (``lantern.batched_values``).
+        is_derivative: False for a level of examples (``lantern.vectorizing.batched``).
         latest: the large array left of the latest operator. It stays in memory for one
             operation longer than the program needs it: or else the next result, which
             a rule may keep, takes its place in the cache (lantern/tensor/README.md).
@@ -337,8 +337,8 @@ class Value:
 class Wrapper(Value):
     """A value around another one, which ``base`` looks through.
 
-    A batched value (``lantern.batched_values``) is none: to what is inside it is an
-    array.
+    A batched value (``lantern.vectorizing.batched``) is none: to what is inside it is
+    an array.
     """
 
     __slots__ = ()

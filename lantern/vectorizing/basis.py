@@ -1,8 +1,8 @@
 """All directions at once: pushes and pulls of every unit vector in one pass.
 
-The directions are the examples of a ``vmap`` (``lantern.batched_values``): forward mode
-pushes a batch of tangents, reverse mode pulls back a batch of cotangents. The function
-itself runs on plain values.
+The directions are the examples of a ``vmap`` (``lantern.vectorizing.batched``):
+forward mode pushes a batch of tangents, reverse mode pulls back a batch of cotangents.
+The function itself runs on plain values.
 """
 
 import math
@@ -10,7 +10,6 @@ from collections.abc import Callable
 from itertools import accumulate, pairwise
 from typing import Any
 
-from lantern.batched_values import Batched, Examples
 from lantern.core.residuals import owned
 from lantern.core.tree import tree_leaves, tree_map
 from lantern.core.unwrap import strip
@@ -22,6 +21,7 @@ from lantern.tensor.namespace import array_namespace
 from lantern.transforms.arguments import check_result, describe
 from lantern.transforms.forward import jvp
 from lantern.transforms.reverse import Reverse, grad, track
+from lantern.vectorizing.batched import Batched, Examples
 
 __all__ = ["Blocks", "count", "diagonal", "either", "forward", "reverse"]
 

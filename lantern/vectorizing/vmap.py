@@ -4,7 +4,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from lantern.batched_values import Batched, Examples
 from lantern.core.namespace import namespace
 from lantern.core.residuals import owned
 from lantern.core.tree import tree_leaves, tree_map, tree_structure
@@ -19,6 +18,7 @@ from lantern.transforms.arguments import (
     is_number,
     named_positions,
 )
+from lantern.vectorizing.batched import Batched, Examples
 
 __all__ = ["vmap"]
 

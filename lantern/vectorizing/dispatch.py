@@ -4,8 +4,8 @@ from functools import partial
 from types import CodeType
 from typing import Any
 
-from lantern.batched_rules import Form, form_of
 from lantern.core.dispatch import Function, RuleFunction, operation_of, start
+from lantern.vectorizing.batching_rules import Form, form_of
 
 __all__ = ["function_of", "reading"]
 

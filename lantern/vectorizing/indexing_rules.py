@@ -7,11 +7,11 @@ together; where they belong is found by indexing an array without elements.
 
 from typing import Any, NamedTuple
 
-from lantern.batched_rules import Call, aligned, one_by_one
 from lantern.core.namespace import namespace
 from lantern.errors import BatchedValueError
 from lantern.tensor.manipulation import moveaxis
 from lantern.tensor.namespace import numpy_namespace
+from lantern.vectorizing.batching_rules import Call, aligned, one_by_one
 
 __all__ = ["read", "write"]
 

@@ -3,7 +3,11 @@
 from collections.abc import Callable
 from typing import Any
 
-from lantern.batched_directions import (
+from lantern.core.tree import tree_map
+from lantern.core.value import unwrapped
+from lantern.transforms.arguments import FIRST, check_function, chosen_by, isolate, pair
+from lantern.transforms.reverse import Argnums
+from lantern.vectorizing.basis import (
     Blocks,
     count,
     diagonal,
@@ -11,10 +15,6 @@ from lantern.batched_directions import (
     forward,
     reverse,
 )
-from lantern.core.tree import tree_map
-from lantern.core.value import unwrapped
-from lantern.transforms.arguments import FIRST, check_function, chosen_by, isolate, pair
-from lantern.transforms.reverse import Argnums
 
 __all__ = ["diag_hessian", "hessian", "jacfwd", "jacobian", "jacrev"]
 

@@ -331,13 +331,13 @@ def _solve(call: Call) -> Any:
 
 
 def _getitem(call: Call) -> Any:
-    from lantern.batched_indexing import read
+    from lantern.vectorizing.indexing_rules import read
 
     return read(call)
 
 
 def _write(call: Call) -> Any:
-    from lantern.batched_indexing import write
+    from lantern.vectorizing.indexing_rules import write
 
     return write(call)
 

@@ -4,7 +4,7 @@
 among its operands. If that is one of examples, the operation is computed for all of
 them at once, on arrays whose first axis counts the examples; those arrays may in turn
 be values of the levels outside. To all levels inside, a batched value is an array of a
-library of its own (``lantern.batched_functions``), with the shape of one example.
+library of its own (``lantern.vectorizing.namespace``), with the shape of one example.
 """
 
 import math
@@ -12,9 +12,6 @@ import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, NoReturn
 
-from lantern import batched_functions, batched_rules
-from lantern.batched_rules import Call, aligned, beside
-from lantern.batched_starts import function_of, reading
 from lantern.core import residuals
 from lantern.core.dispatch import Function, RuleFunction
 from lantern.core.namespace import common_namespace, namespace, register_tracking
@@ -37,6 +34,10 @@ from lantern.tensor.namespace import array_namespace, buffers
 from lantern.tensor.refusing import refuse_out
 from lantern.tensor.standard import StandardArray
 from lantern.tensor.tensor import Tensor
+from lantern.vectorizing import batching_rules
+from lantern.vectorizing import namespace as batched_functions
+from lantern.vectorizing.batching_rules import Call, aligned, beside
+from lantern.vectorizing.dispatch import function_of, reading
 
 __all__ = ["Batched", "Examples"]
 
@@ -113,8 +114,8 @@ class Examples(Level):
             stacked[:1] = [beside(x, statics, self) for x in stacked[:1]]
             leaves = [x for x in tree_leaves(tuple(statics.values())) if self.owns(x)]
             if any(x.mapped for x in leaves):
-                if form not in batched_rules.TAKE_BATCHED_STATICS:
-                    form = batched_rules.one_by_one
+                if form not in batching_rules.TAKE_BATCHED_STATICS:
+                    form = batching_rules.one_by_one
                 mapped.append(True)
             elif leaves:
                 common = lambda x: x.stacked if self.owns(x) else x  # noqa: E731

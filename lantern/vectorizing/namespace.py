@@ -9,8 +9,6 @@ from functools import partial
 from operator import attrgetter
 from typing import Any
 
-from lantern import batched_rules
-from lantern.batched_rules import Call
 from lantern.core.contribution import Masked
 from lantern.core.dispatch import from_lists
 from lantern.core.numpy_protocols import works_on_plain_values
@@ -21,6 +19,8 @@ from lantern.op import registry
 from lantern.tensor.constant import __all__ as zero_derivative
 from lantern.tensor.namespace import array_namespace, numpy_namespace
 from lantern.tensor.namespace import quiet as quiet
+from lantern.vectorizing import batching_rules
+from lantern.vectorizing.batching_rules import Call
 
 __all__ = ["library"]
 
@@ -119,9 +119,9 @@ def constant(name: str, *args: Any, **kwargs: Any) -> Any:
     if names:
         args, kwargs = args[:1], dict(zip(names, args[1:], strict=False)) | kwargs
     examples, form = _level([args, kwargs]), _form_of(name)
-    if form is batched_rules.elementwise:
+    if form is batching_rules.elementwise:
         args = tuple(map(from_lists, args))
-    if form is batched_rules.one_by_one:  # wherever the batched ones are among these
+    if form is batching_rules.one_by_one:  # wherever the batched ones are among these
         every = {"args": args, "kwargs": kwargs}
         return examples.compute(form, partial(_call, name), (), every)
     return examples.compute(form, partial(_plainly, name), args, kwargs)
@@ -129,7 +129,7 @@ def constant(name: str, *args: Any, **kwargs: Any) -> Any:
 
 def each(function: Any, *operands: Any) -> Any:
     """A function of each element with derivative zero, for all examples at once."""
-    form = batched_rules.elementwise
+    form = batching_rules.elementwise
     operands = tuple(map(from_lists, operands))
     return _level(operands).compute(form, function, operands, {})
 
@@ -138,16 +138,16 @@ def _call(name: str, args: Any, kwargs: Any) -> Any:
     return _plainly(name, *args, **kwargs)
 
 
-def _form_of(name: str) -> batched_rules.Form:
+def _form_of(name: str) -> batching_rules.Form:
     """How a function is computed for all examples at once."""
     if name in _NUMBERING:
         return partial(_numbering, -1 if name in ("argsort", "argpartition") else None)
     if name in _COUNTING:
-        return batched_rules.along(None)
+        return batching_rules.along(None)
     ufunc = type(getattr(numpy_namespace, name, None)) is numpy_namespace.ufunc
     if ufunc or name in _ELEMENTWISE:
-        return batched_rules.elementwise
-    return batched_rules.one_by_one
+        return batching_rules.elementwise
+    return batching_rules.one_by_one
 
 
 def _plainly(name: str, *args: Any, **kwargs: Any) -> Any:
@@ -162,7 +162,7 @@ def _numbering(default: int | None, call: Call) -> Any:
     if axis is None:
         x, axis = x.reshape(len(x), -1), 0
     ndim = len(x.shape) - 1
-    return call.run(x, axis=batched_rules.axes_behind(axis, ndim))
+    return call.run(x, axis=batching_rules.axes_behind(axis, ndim))
 
 
 def library(x: Any) -> Any:
@@ -245,7 +245,7 @@ def astype(x: Any, dtype: Any, *, copy: bool = True) -> Any:
         return sys.modules["lantern"].astype(x, dtype, copy=copy)
     x = base(x)
     return x.prompt.compute(
-        batched_rules.elementwise, lambda z: base(z).astype(dtype), (x,), {}
+        batching_rules.elementwise, lambda z: base(z).astype(dtype), (x,), {}
     )
 
 

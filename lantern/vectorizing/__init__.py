@@ -1,0 +1,1 @@
+"""Many examples at once: values with an axis of examples, vmap, Jacobians."""
