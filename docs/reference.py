@@ -25,7 +25,7 @@ TOPICS = {
         "Control over the reverse pass",
         "hooks quieting recompute debugging stepping",
     ),
-    "rest": ("The rest of the program", "rest pausing parallel"),
+    "rest": ("The rest of the program", "rest pausing parallel.executor"),
     "values": (
         "Values and structures",
         (

@@ -67,7 +67,7 @@ for _tracked in (Number, Tensor):
 # Names of modules that are imported when one of them is asked for.
 _LATER = {
     "Program": "pausing",
-    "ThreadPoolExecutor": "parallel",
+    "ThreadPoolExecutor": "parallel.executor",
     "backward_steps": "stepping",
     "batch": "batching",
     "batched": "batching",
@@ -88,7 +88,7 @@ _LATER = {
     "jacrev": "vectorizing.jacobian",
     "jet": "transforms.taylor",
     "no_grad": "quieting",
-    "parallel_map": "parallel",
+    "parallel_map": "parallel.executor",
     "pause": "pausing",
     "remat": "recompute",
     "remat_loop": "recompute",

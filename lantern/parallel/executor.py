@@ -12,9 +12,9 @@ from contextvars import copy_context
 from functools import partial
 from typing import Any
 
-from lantern.crew import Crew, Job
 from lantern.errors import ArgumentError
-from lantern.submitted import Submission, can_be_elsewhere, levels_in_force
+from lantern.parallel.task import Submission, can_be_elsewhere, levels_in_force
+from lantern.parallel.thread_team import Crew, Job
 from lantern.transforms.reverse import Reverse
 
 __all__ = ["ThreadPoolExecutor", "parallel_map"]

@@ -17,15 +17,15 @@ from typing import Any, ClassVar
 
 from lantern.core.value import Level, Receiver, Replayable
 from lantern.cps.prompt import in_force
-from lantern.crew import Crew, Job
 from lantern.errors import ArgumentError
-from lantern.ledgers import (
+from lantern.parallel.deferred import (
     Ledger,
     book_outside,
     goes_back_anywhere,
     hands_on_alone,
     targets,
 )
+from lantern.parallel.thread_team import Crew, Job
 from lantern.quieting import holder, is_quiet, replacing
 from lantern.rules.number import Number
 from lantern.transforms.reverse import Reverse

@@ -1,0 +1,1 @@
+"""Parts of a program in several threads, with the bits of the program in one."""
