@@ -23,9 +23,12 @@ TOPICS = {
     "rules": ("Rules of your own", "transforms.custom_rule transforms.custom_vjp"),
     "control": (
         "Control over the reverse pass",
-        "hooks quieting recompute debugging stepping",
+        "control.hooks control.no_grad control.checkpoint debugging stepping",
     ),
-    "rest": ("The rest of the program", "rest pausing parallel.executor"),
+    "rest": (
+        "The rest of the program",
+        "control.bracket control.program parallel.executor",
+    ),
     "values": (
         "Values and structures",
         (

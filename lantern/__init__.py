@@ -11,12 +11,12 @@ import sys as _sys
 from typing import Any as _Any
 
 from lantern import cps as cps
+from lantern.control.hooks import *
 from lantern.core.namespace import register_namespace as register_namespace
 from lantern.core.namespace import register_tracking as _register_tracking
 from lantern.core.numpy_protocols import OUR_NAMES as _OUR_NAMES
 from lantern.core.tree import *
 from lantern.errors import *
-from lantern.hooks import *
 from lantern.rules.arithmetic import *
 from lantern.rules.exponential import *
 from lantern.rules.multiple_results import *
@@ -66,20 +66,20 @@ for _tracked in (Number, Tensor):
 
 # Names of modules that are imported when one of them is asked for.
 _LATER = {
-    "Program": "pausing",
+    "Program": "control.program",
     "ThreadPoolExecutor": "parallel.executor",
     "backward_steps": "stepping",
     "batch": "batching",
     "batched": "batching",
-    "both_ways": "rest",
-    "bracket": "rest",
-    "checkpoint": "recompute",
+    "both_ways": "control.bracket",
+    "bracket": "control.bracket",
+    "checkpoint": "control.checkpoint",
     "custom_jvp": "transforms.custom_vjp",
     "custom_rule": "transforms.custom_rule",
     "custom_vjp": "transforms.custom_vjp",
     "debug": "debugging",
     "diag_hessian": "vectorizing.jacobian",
-    "early_exit": "rest",
+    "early_exit": "control.bracket",
     "fixed_point": "transforms.implicit",
     "fork": "batching",
     "hessian": "vectorizing.jacobian",
@@ -87,15 +87,15 @@ _LATER = {
     "jacobian": "vectorizing.jacobian",
     "jacrev": "vectorizing.jacobian",
     "jet": "transforms.taylor",
-    "no_grad": "quieting",
+    "no_grad": "control.no_grad",
     "parallel_map": "parallel.executor",
-    "pause": "pausing",
-    "remat": "recompute",
-    "remat_loop": "recompute",
+    "pause": "control.program",
+    "remat": "control.checkpoint",
+    "remat_loop": "control.checkpoint",
     "root": "transforms.implicit",
     "taylor": "transforms.taylor",
     "vmap": "vectorizing.vmap",
-    "with_answer": "rest",
+    "with_answer": "control.bracket",
 }
 # Functions that are made of others.
 _LATER |= {

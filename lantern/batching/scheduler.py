@@ -20,12 +20,12 @@ from lantern.batching.grouping import (
 from lantern.batching.policies import Group, Policy
 from lantern.batching.report import Log
 from lantern.batching.row import Row
+from lantern.control.no_grad import quiet_levels
 from lantern.core.residuals import copied
 from lantern.core.value import levels
 from lantern.cps.context import thread_id
 from lantern.cps.prompt import innermost
 from lantern.errors import ArgumentError
-from lantern.quieting import quiet_levels
 
 __all__ = ["DIRECT", "Scheduler", "alone", "ambient"]
 

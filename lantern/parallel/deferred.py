@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator
 from types import GeneratorType
 from typing import Any
 
+from lantern.control.bracket import Answered, Moment
 from lantern.core.contribution import Contribution
 from lantern.core.value import Receiver, Replayable
-from lantern.rest import Answered, Moment
 from lantern.rules.multiple_results import SeveralReceiver
 from lantern.rules.number import ManyOperandNumber, Number
 from lantern.tensor.accumulator import Accumulator

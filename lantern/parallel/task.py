@@ -15,6 +15,7 @@ from functools import partial
 from types import BuiltinMethodType
 from typing import Any, ClassVar
 
+from lantern.control.no_grad import holder, is_quiet, replacing
 from lantern.core.value import Level, Receiver, Replayable
 from lantern.cps.prompt import in_force
 from lantern.errors import ArgumentError
@@ -26,7 +27,6 @@ from lantern.parallel.deferred import (
     targets,
 )
 from lantern.parallel.thread_team import Crew, Job
-from lantern.quieting import holder, is_quiet, replacing
 from lantern.rules.number import Number
 from lantern.transforms.reverse import Reverse
 

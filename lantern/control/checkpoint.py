@@ -5,6 +5,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from lantern.control.no_grad import is_quiet, quiet
 from lantern.core.contribution import Masked, WithMask
 from lantern.core.namespace import namespace
 from lantern.core.residuals import is_array, kept
@@ -16,7 +17,6 @@ from lantern.cps.handler import Unwind
 from lantern.errors import ArgumentError, MutationError
 from lantern.guards.captured import Search, Unchanged
 from lantern.guards.environment import Surroundings, reachable
-from lantern.quieting import is_quiet, quiet
 from lantern.rules.multiple_results import Several, part
 from lantern.transforms.arguments import check_function
 from lantern.transforms.reverse import Reverse

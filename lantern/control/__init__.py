@@ -1,0 +1,1 @@
+"""What a program may do with its own derivative while it is taken."""
