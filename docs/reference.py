@@ -23,7 +23,10 @@ TOPICS = {
     "rules": ("Rules of your own", "transforms.custom_rule transforms.custom_vjp"),
     "control": (
         "Control over the reverse pass",
-        "control.hooks control.no_grad control.checkpoint debugging stepping",
+        (
+            "control.hooks control.no_grad control.checkpoint debugging.debug "
+            "debugging.backward_steps"
+        ),
     ),
     "rest": (
         "The rest of the program",

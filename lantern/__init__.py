@@ -68,7 +68,7 @@ for _tracked in (Number, Tensor):
 _LATER = {
     "Program": "control.program",
     "ThreadPoolExecutor": "parallel.executor",
-    "backward_steps": "stepping",
+    "backward_steps": "debugging.backward_steps",
     "batch": "batching",
     "batched": "batching",
     "both_ways": "control.bracket",
@@ -77,7 +77,7 @@ _LATER = {
     "custom_jvp": "transforms.custom_vjp",
     "custom_rule": "transforms.custom_rule",
     "custom_vjp": "transforms.custom_vjp",
-    "debug": "debugging",
+    "debug": "debugging.debug",
     "diag_hessian": "vectorizing.jacobian",
     "early_exit": "control.bracket",
     "fixed_point": "transforms.implicit",

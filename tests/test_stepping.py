@@ -20,7 +20,7 @@ from lantern import (
 )
 from lantern.cps import shift
 from lantern.debugger import Session, Terminal, run
-from lantern.watching import Line
+from lantern.debugging.source_line import Line
 
 pytestmark = pytest.mark.usefixtures("probe")
 

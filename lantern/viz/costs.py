@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from lantern.core.replay import Replayable
-from lantern.stepping import Pass
+from lantern.debugging.backward_steps import Pass
+from lantern.debugging.source_line import Watched, user_line
 from lantern.viz.drawing import (
     BACK,
     BACK_LIGHT,
@@ -23,7 +24,6 @@ from lantern.viz.drawing import (
     new_figure,
     sheet,
 )
-from lantern.watching import Watched, user_line
 
 __all__ = ["Cost", "OperationCost", "cost"]
 

@@ -7,10 +7,10 @@ from typing import Any
 
 from lantern.core.dispatch import operand_count
 from lantern.core.value import Receiver
-from lantern.stepping import Pass, Step
+from lantern.debugging.backward_steps import Pass, Step
+from lantern.debugging.source_line import Line, Shown
 from lantern.viz.drawing import Picture, brief, clipped, dot
 from lantern.viz.nesting import draw_nesting
-from lantern.watching import Line, Shown
 
 __all__ = ["Entry", "Trace", "trace"]
 

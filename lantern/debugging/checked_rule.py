@@ -5,7 +5,11 @@ from collections.abc import Callable, Iterator
 from types import GeneratorType
 from typing import Any, NamedTuple
 
-from lantern.anomalies import (
+from lantern.core.dispatch import kind_of, operation_of
+from lantern.core.tree import tree_leaves
+from lantern.core.unwrap import read_only
+from lantern.core.value import Receiver, Replayable, Value, base
+from lantern.debugging.anomaly import (
     Finding,
     new_dtype,
     new_infinity,
@@ -14,13 +18,9 @@ from lantern.anomalies import (
     wrong_dtype,
     wrong_shape,
 )
-from lantern.core.dispatch import kind_of, operation_of
-from lantern.core.tree import tree_leaves
-from lantern.core.unwrap import read_only
-from lantern.core.value import Receiver, Replayable, Value, base
+from lantern.debugging.freeze import Freezer
+from lantern.debugging.source_line import Line, Watched, user_line
 from lantern.errors import AnomalyError, ArgumentError
-from lantern.freezing import Freezer
-from lantern.watching import Line, Watched, user_line
 
 __all__ = ["Checked", "Report", "Settings"]
 

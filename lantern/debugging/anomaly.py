@@ -7,7 +7,7 @@ from lantern.core.namespace import namespace
 from lantern.core.tree import tree_leaves
 from lantern.core.unwrap import plain
 from lantern.core.value import Receiver, base
-from lantern.watching import Line
+from lantern.debugging.source_line import Line
 
 __all__ = [
     "Finding",

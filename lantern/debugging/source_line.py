@@ -14,8 +14,8 @@ __all__ = ["Line", "Shown", "Watched", "user_line"]
 @cache
 def _inside() -> tuple[str, ...]:
     """The folders of this library and of NumPy, through which a user's call comes."""
-    files = (__file__, sys.modules["numpy"].__file__)
-    return tuple(str(Path(file).parent) for file in files if file is not None)
+    modules = (sys.modules["lantern"], sys.modules["numpy"])
+    return tuple(str(Path(m.__file__).parent) for m in modules if m.__file__)
 
 
 class Line(NamedTuple):

@@ -13,9 +13,9 @@ from lantern.core.contribution import Contribution
 from lantern.core.tree import tree_leaves, tree_paths
 from lantern.core.value import Receiver
 from lantern.cps import delimit
+from lantern.debugging.source_line import Line, Watched
 from lantern.transforms.arguments import check_function, isolate
 from lantern.transforms.reverse import Reverse, gradient, seed, track
-from lantern.watching import Line, Watched
 
 __all__ = ["BackwardSteps", "Operation", "Step", "backward_steps"]
 

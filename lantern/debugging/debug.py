@@ -12,12 +12,12 @@ from contextvars import ContextVar
 from typing import Any
 from weakref import WeakSet
 
-from lantern.checked import Checked, Report, Settings
 from lantern.core.residuals import Mutable
 from lantern.core.value import Level, Receiver
+from lantern.debugging.checked_rule import Checked, Report, Settings
+from lantern.debugging.source_line import Shown
 from lantern.transforms.forward import Forward
 from lantern.transforms.reverse import Reverse
-from lantern.watching import Shown
 
 __all__ = ["debug"]
 
