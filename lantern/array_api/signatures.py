@@ -9,7 +9,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from lantern.conforming_examples import described
+from lantern.array_api.examples import described
 from lantern.core.numpy_protocols import find_function, works_on_plain_values
 from lantern.core.tree import tree_leaves, tree_map
 from lantern.core.value import Value, base, is_tracked

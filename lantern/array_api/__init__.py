@@ -1,6 +1,7 @@
 """The array API standard, version 2024.12: what ``x.__array_namespace__()`` returns.
 
-Nothing is computed here: ``lantern.conforming`` finds each function by its name.
+Nothing is computed here: ``lantern.array_api.signatures`` finds each function by its
+name.
 
 Example:
     >>> import lantern
@@ -25,7 +26,7 @@ References:
 from types import ModuleType
 from typing import Any
 
-from lantern.conforming import CONSTANTS, SIGNATURES, conforming
+from lantern.array_api.signatures import CONSTANTS, SIGNATURES, conforming
 from lantern.tensor.namespace import numpy_namespace
 
 __array_api_version__ = "2024.12"
