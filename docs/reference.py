@@ -40,36 +40,43 @@ TOPICS = {
             "core.numpy_protocols"
         ),
     ),
-    "creation": ("Making arrays", "tensor.creation tensor.filling"),
+    "creation": ("Making arrays", "tensor.ops.creation tensor.ops.constants"),
     "elements": (
         "Functions of each element",
         (
             "rules.arithmetic rules.exponential rules.trigonometry rules.selection "
-            "rules.special tensor.elementwise tensor.exponential tensor.floating "
-            "tensor.special tensor.gamma"
+            "rules.special tensor.ops.elementwise tensor.ops.softmax "
+            "tensor.ops.floating tensor.ops.special tensor.ops.gamma"
         ),
     ),
     "axes": (
         "Along an axis",
         (
-            "tensor.reduction tensor.moments tensor.missing tensor.statistics "
-            "tensor.histogram tensor.cumulative tensor.difference"
+            "tensor.ops.reduction tensor.ops.mean_variance tensor.ops.nan_reductions "
+            "tensor.ops.quantiles tensor.ops.histogram tensor.ops.cumulative "
+            "tensor.ops.diff"
         ),
     ),
     "shapes": (
         "Shapes, joining, arranging",
         (
-            "tensor.manipulation tensor.stacking tensor.joining tensor.arranging "
-            "tensor.padding"
+            "tensor.ops.shape tensor.ops.concat_stack tensor.ops.split_mesh "
+            "tensor.ops.rearrange tensor.ops.pad"
         ),
     ),
     "indexing": (
         "Reading, writing, sorting",
-        "tensor.indexing tensor.updating tensor.writing tensor.sorting tensor.sets",
+        (
+            "tensor.ops.indexing tensor.ops.at tensor.writing tensor.ops.sorting "
+            "tensor.ops.sets"
+        ),
     ),
-    "products": ("Products", "tensor.linalg tensor.einsum"),
-    "signals": ("Signals and polynomials", "tensor.signal tensor.polynomial"),
-    "constants": ("Derivative zero", "tensor.constant"),
+    "products": ("Products", "tensor.ops.products tensor.ops.einsum"),
+    "signals": (
+        "Signals and polynomials",
+        "tensor.ops.convolution tensor.ops.polynomial",
+    ),
+    "constants": ("Derivative zero", "tensor.ops.zero_derivative"),
     "errors": ("Errors", "errors"),
 }
 # Pages that explain a topic's names.

@@ -25,35 +25,35 @@ from lantern.rules.number import *
 from lantern.rules.selection import *
 from lantern.rules.special import *
 from lantern.rules.trigonometry import *
-from lantern.tensor.arranging import *
 from lantern.tensor.buffer import *
-from lantern.tensor.constant import *
-from lantern.tensor.creation import *
-from lantern.tensor.cumulative import *
 from lantern.tensor.device import *
-from lantern.tensor.difference import *
-from lantern.tensor.einsum import *
-from lantern.tensor.elementwise import *
-from lantern.tensor.exponential import *
-from lantern.tensor.filling import *
-from lantern.tensor.floating import *
-from lantern.tensor.gamma import *
-from lantern.tensor.indexing import *
-from lantern.tensor.joining import *
-from lantern.tensor.linalg import *
-from lantern.tensor.manipulation import *
-from lantern.tensor.moments import *
 from lantern.tensor.namespace import numpy_namespace as numpy_namespace
 from lantern.tensor.operators import *
-from lantern.tensor.padding import *
-from lantern.tensor.polynomial import *
-from lantern.tensor.reduction import *
-from lantern.tensor.signal import *
-from lantern.tensor.sorting import *
-from lantern.tensor.special import *
-from lantern.tensor.stacking import *
+from lantern.tensor.ops.at import *
+from lantern.tensor.ops.concat_stack import *
+from lantern.tensor.ops.constants import *
+from lantern.tensor.ops.convolution import *
+from lantern.tensor.ops.creation import *
+from lantern.tensor.ops.cumulative import *
+from lantern.tensor.ops.diff import *
+from lantern.tensor.ops.einsum import *
+from lantern.tensor.ops.elementwise import *
+from lantern.tensor.ops.floating import *
+from lantern.tensor.ops.gamma import *
+from lantern.tensor.ops.indexing import *
+from lantern.tensor.ops.mean_variance import *
+from lantern.tensor.ops.pad import *
+from lantern.tensor.ops.polynomial import *
+from lantern.tensor.ops.products import *
+from lantern.tensor.ops.rearrange import *
+from lantern.tensor.ops.reduction import *
+from lantern.tensor.ops.shape import *
+from lantern.tensor.ops.softmax import *
+from lantern.tensor.ops.sorting import *
+from lantern.tensor.ops.special import *
+from lantern.tensor.ops.split_mesh import *
+from lantern.tensor.ops.zero_derivative import *
 from lantern.tensor.tensor import *
-from lantern.tensor.updating import *
 from lantern.tensor.writing import *
 from lantern.transforms.forward import *
 from lantern.transforms.linearize import *
@@ -99,17 +99,17 @@ _LATER = {
 }
 # Functions that are made of others.
 _LATER |= {
-    name: f"tensor.{module}"
+    name: f"tensor.ops.{module}"
     for module, names in {
         "histogram": "bincount histogram histogram2d histogram_bin_edges histogramdd",
-        "missing": (
+        "nan_reductions": (
             "nancumprod nancumsum nanmax nanmean nanmin nanprod nanstd nansum nanvar"
         ),
         "sets": (
             "intersect1d setdiff1d setxor1d union1d unique unique_all unique_counts "
             "unique_inverse unique_values"
         ),
-        "statistics": "median nanmedian nanpercentile nanquantile percentile quantile",
+        "quantiles": "median nanmedian nanpercentile nanquantile percentile quantile",
     }.items()
     for name in names.split()
 }

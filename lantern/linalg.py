@@ -2,10 +2,7 @@
 
 from typing import Any
 
-from lantern.tensor import linalg as products
 from lantern.tensor.decomposition import QRResult, cholesky, qr
-from lantern.tensor.linalg import matmul, tensordot, vecdot
-from lantern.tensor.manipulation import as_array, matrix_transpose
 from lantern.tensor.matrix_functions import (
     SlogdetResult,
     det,
@@ -16,6 +13,9 @@ from lantern.tensor.matrix_functions import (
 )
 from lantern.tensor.namespace import numpy_namespace
 from lantern.tensor.norms import cond, matrix_norm, matrix_rank, norm, vector_norm
+from lantern.tensor.ops import products
+from lantern.tensor.ops.products import matmul, tensordot, vecdot
+from lantern.tensor.ops.shape import as_array, matrix_transpose
 from lantern.tensor.solving import (
     inv,
     lstsq,

@@ -7,7 +7,7 @@ Example:
     (2,)
 """
 
-from lantern.tensor.random import (
+from lantern.tensor.ops.random import (
     beta,
     categorical,
     chisquare,

@@ -92,7 +92,7 @@ def test_einsum_in_any_order(optimize, installed, monkeypatch):
     if installed:
         pytest.importorskip("opt_einsum", reason="opt_einsum is not installed")
     else:
-        refuse_imports(monkeypatch, "lantern.tensor.einsum")
+        refuse_imports(monkeypatch, "lantern.tensor.ops.einsum")
     operands = einsum_operands("2,3 3,4 4,5 5")
     letters = "ij,jk,kl,l->i"
     if optimize == "path":
@@ -102,10 +102,10 @@ def test_einsum_in_any_order(optimize, installed, monkeypatch):
     def f(*x):
         return lantern.einsum(letters, *x, optimize=optimize)
 
-    lantern.tensor.einsum._plan.cache_clear()
+    lantern.tensor.ops.einsum._plan.cache_clear()
     np.testing.assert_allclose(f(*operands), want)
     check(f, *operands, order=1)
-    lantern.tensor.einsum._plan.cache_clear()
+    lantern.tensor.ops.einsum._plan.cache_clear()
 
 
 @pytest.mark.parametrize(

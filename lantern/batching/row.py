@@ -9,7 +9,7 @@ from lantern.batching.rows import Store
 from lantern.core.value import Level, Value
 from lantern.errors import RuleError
 from lantern.tensor.accumulator import Accumulator
-from lantern.tensor.stacking import concat
+from lantern.tensor.ops.concat_stack import concat
 from lantern.tensor.tensor import Tensor
 
 __all__ = ["Kind", "Row", "row_at"]

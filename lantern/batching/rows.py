@@ -14,10 +14,10 @@ from lantern.core.namespace import namespace
 from lantern.core.value import UNTRACKED, Rule, Value, base
 from lantern.op import linear
 from lantern.tensor.accumulator import Accumulator
-from lantern.tensor.indexing import Scatter
 from lantern.tensor.namespace import buffers
 from lantern.tensor.namespace import numpy_namespace as numpy
-from lantern.tensor.stacking import concat
+from lantern.tensor.ops.concat_stack import concat
+from lantern.tensor.ops.indexing import Scatter
 from lantern.tensor.tensor import Tensor
 from lantern.transforms.reverse import Reverse
 

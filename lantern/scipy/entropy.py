@@ -10,7 +10,7 @@ from lantern.op import elementwise
 from lantern.rules import selection
 from lantern.rules.exponential import exp
 from lantern.scipy.evaluate import evaluate
-from lantern.tensor.special import xlogy
+from lantern.tensor.ops.special import xlogy
 
 __all__ = [
     "entr",

@@ -11,8 +11,8 @@ from lantern.rules.exponential import exp, log
 from lantern.rules.special import digamma
 from lantern.scipy.entropy import xlog1py
 from lantern.scipy.evaluate import evaluate
-from lantern.tensor.gamma import betaln
-from lantern.tensor.special import gammaln, xlogy
+from lantern.tensor.ops.gamma import betaln
+from lantern.tensor.ops.special import gammaln, xlogy
 
 __all__ = [
     "beta",

@@ -10,9 +10,9 @@ from typing import Any
 
 from lantern.core.value import base
 from lantern.errors import ArgumentError, LanternError
-from lantern.tensor.creation import asarray
-from lantern.tensor.matrices import plain_namespace
-from lantern.tensor.stacking import stack
+from lantern.tensor.ops.concat_stack import stack
+from lantern.tensor.ops.creation import asarray
+from lantern.tensor.ops.matrix_forms import plain_namespace
 
 __all__ = ["IntegrationError", "odeint"]
 

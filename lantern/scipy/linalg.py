@@ -7,11 +7,12 @@ from lantern.errors import ShapeError
 from lantern.linalg import det, expm, inv, lstsq, norm, pinv, solve, solve_triangular
 from lantern.op import op
 from lantern.rules import selection
-from lantern.tensor import decomposition, reduction
-from lantern.tensor.creation import asarray
-from lantern.tensor.indexing import getitem
-from lantern.tensor.matrices import any_value, as_arrays, plain_namespace
+from lantern.tensor import decomposition
 from lantern.tensor.namespace import array_namespace
+from lantern.tensor.ops import reduction
+from lantern.tensor.ops.creation import asarray
+from lantern.tensor.ops.indexing import getitem
+from lantern.tensor.ops.matrix_forms import any_value, as_arrays, plain_namespace
 
 __all__ = [
     "cho_factor",

@@ -9,15 +9,15 @@ from lantern.rules import selection
 from lantern.rules.exponential import exp, log
 from lantern.rules.special import lgamma
 from lantern.scipy.distributions import Distribution
-from lantern.tensor import constant, reduction
-from lantern.tensor.creation import asarray
 from lantern.tensor.decomposition import cholesky
-from lantern.tensor.linalg import diagonal, matmul
-from lantern.tensor.matrices import plain_namespace
+from lantern.tensor.ops import reduction, zero_derivative
+from lantern.tensor.ops.concat_stack import concat
+from lantern.tensor.ops.creation import asarray
+from lantern.tensor.ops.matrix_forms import plain_namespace
+from lantern.tensor.ops.products import diagonal, matmul
+from lantern.tensor.ops.special import xlogy
 from lantern.tensor.solving import solve_triangular
-from lantern.tensor.special import xlogy
 from lantern.tensor.spectral import eigh
-from lantern.tensor.stacking import concat
 
 __all__ = ["dirichlet", "multivariate_normal"]
 
@@ -137,8 +137,10 @@ class Dirichlet(Distribution):
         if x.shape[0] == n - 1:
             last = 1 - reduction.sum(x, axis=0, keepdims=True)
             x = concat([x, last])
-        off = constant.any(selection.abs(base(reduction.sum(x, axis=0)) - 1) > 1e-9)
-        if x.shape[0] != n or off or constant.any(base(x) < 0):
+        off = zero_derivative.any(
+            selection.abs(base(reduction.sum(x, axis=0)) - 1) > 1e-9
+        )
+        if x.shape[0] != n or off or zero_derivative.any(base(x) < 0):
             raise ArgumentError(
                 f"dirichlet: x must hold {n} or {n - 1} positive numbers of sum 1 "
                 f"along its first axis, got shape {x.shape}. Divide by the sum."

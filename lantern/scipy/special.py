@@ -4,9 +4,9 @@ from lantern.rules.special import digamma, erf, erfc, gamma, polygamma
 from lantern.scipy.bessel import *
 from lantern.scipy.entropy import *
 from lantern.scipy.gamma import *
-from lantern.tensor.exponential import log_softmax, logsumexp, softmax
-from lantern.tensor.gamma import betaln, gammainc, gammaincc, gammaincinv
-from lantern.tensor.special import (
+from lantern.tensor.ops.gamma import betaln, gammainc, gammaincc, gammaincinv
+from lantern.tensor.ops.softmax import log_softmax, logsumexp, softmax
+from lantern.tensor.ops.special import (
     erfinv,
     expit,
     gammaln,

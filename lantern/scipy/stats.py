@@ -9,7 +9,7 @@ from lantern.rules.trigonometry import atan2
 from lantern.scipy import special
 from lantern.scipy.distributions import Continuous, Discrete
 from lantern.scipy.multivariate import dirichlet, multivariate_normal
-from lantern.tensor.manipulation import as_array
+from lantern.tensor.ops.shape import as_array
 
 __all__ = [
     "bernoulli",

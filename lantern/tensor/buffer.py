@@ -9,14 +9,15 @@ from lantern.core.residuals import register_mutable
 from lantern.core.tree import tree_leaves
 from lantern.core.value import Value, base, is_tracked, unwrapped
 from lantern.core.value_classes import register_class
-from lantern.tensor import sorting, writing
-from lantern.tensor.creation import asarray
-from lantern.tensor.indexing import settled
+from lantern.tensor import writing
+from lantern.tensor.ops import sorting
+from lantern.tensor.ops.at import At, fitting
+from lantern.tensor.ops.creation import asarray
+from lantern.tensor.ops.indexing import settled
 from lantern.tensor.refusing import refuse_to_set
 from lantern.tensor.standard import WRITING, fitted
 from lantern.tensor.storage import Storage, Window, as_index, narrowed, shape_of
 from lantern.tensor.tensor import Tensor
-from lantern.tensor.updating import At, fitting
 
 __all__ = ["Buffer"]
 

@@ -6,14 +6,14 @@ from lantern.core.namespace import namespace
 from lantern.core.value import Rule, is_tracked
 from lantern.errors import MissingRuleError
 from lantern.op import adjoint
-from lantern.tensor.manipulation import as_array
-from lantern.tensor.matrices import (
+from lantern.tensor.ops.concat_stack import concat
+from lantern.tensor.ops.matrix_forms import (
     conj_transpose,
     half_triangle,
     plain_namespace,
     untracked,
 )
-from lantern.tensor.stacking import concat
+from lantern.tensor.ops.shape import as_array
 
 __all__ = ["QRResult", "cholesky", "qr"]
 

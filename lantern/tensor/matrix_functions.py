@@ -8,15 +8,15 @@ from lantern.core.namespace import namespace
 from lantern.core.value import Rule, base, is_complex
 from lantern.errors import MissingExtraError
 from lantern.op import adjoint, op
-from lantern.tensor.linalg import matmul
-from lantern.tensor.manipulation import as_array
-from lantern.tensor.matrices import (
+from lantern.tensor.namespace import numpy_namespace
+from lantern.tensor.ops.matrix_forms import (
     any_value,
     conj_if_complex,
     plain_namespace,
     untracked,
 )
-from lantern.tensor.namespace import numpy_namespace
+from lantern.tensor.ops.products import matmul
+from lantern.tensor.ops.shape import as_array
 from lantern.tensor.solving import inv
 
 __all__ = [

@@ -11,14 +11,14 @@ from lantern.core.value import Rule, base, is_complex, is_tracked
 from lantern.errors import MissingRuleError
 from lantern.op import adjoint
 from lantern.rules.selection import abs as absolute
-from lantern.tensor import reduction
-from lantern.tensor.manipulation import as_array, reshape
-from lantern.tensor.matrices import (
+from lantern.tensor.ops import reduction
+from lantern.tensor.ops.matrix_forms import (
     any_value,
     axes_last,
     plain_namespace,
     untracked,
 )
+from lantern.tensor.ops.shape import as_array, reshape
 from lantern.tensor.solving import inv
 from lantern.tensor.spectral import svdvals
 

@@ -13,10 +13,10 @@ from lantern.core.namespace import namespace
 from lantern.core.residuals import kept
 from lantern.core.value import Value, base, unwrapped
 from lantern.rules.operators import install
-from lantern.tensor import linalg
 from lantern.tensor.accumulator import Accumulator
 from lantern.tensor.fusing import fusers
 from lantern.tensor.namespace import buffers
+from lantern.tensor.ops import products
 from lantern.tensor.tensor import Tensor, emerged
 
 __all__: list[str] = []
@@ -29,7 +29,7 @@ _CONSTANTS = frozenset({float, int})
 def _operator(function: Function) -> tuple[Function, Function]:
     """The methods ``x op y`` and ``y op x``: as ``start``, with no step too many."""
     rule: Any = function.rule  # type: ignore[attr-defined]  # given by lantern.op
-    elementwise = 0 if function is linalg.matmul else 2
+    elementwise = 0 if function is products.matmul else 2
     how = rule, elementwise, keeps(rule)
     straight, reflected = _straight(function, *how), _reflected(function, *how)
     return _of_one_form(rule, straight) if elementwise else straight, reflected
@@ -145,5 +145,5 @@ def _through(x: Any, rule: Any) -> Any:
     return z
 
 
-install(Tensor, _operator, {"matmul": linalg.matmul})
+install(Tensor, _operator, {"matmul": products.matmul})
 Tensor.through = _through  # type: ignore[assignment]

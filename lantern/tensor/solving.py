@@ -7,9 +7,9 @@ from lantern.core.namespace import namespace
 from lantern.core.value import Rule, base, is_tracked
 from lantern.errors import MissingRuleError
 from lantern.op import adjoint, op
-from lantern.tensor import reduction
-from lantern.tensor.manipulation import as_array, reshape
-from lantern.tensor.matrices import (
+from lantern.tensor.namespace import array_namespace
+from lantern.tensor.ops import reduction
+from lantern.tensor.ops.matrix_forms import (
     any_value,
     as_arrays,
     axes_last,
@@ -18,7 +18,7 @@ from lantern.tensor.matrices import (
     plain_namespace,
     untracked,
 )
-from lantern.tensor.namespace import array_namespace
+from lantern.tensor.ops.shape import as_array, reshape
 from lantern.tensor.spectral import svdvals
 
 __all__ = [

@@ -12,8 +12,8 @@ from lantern.core.namespace import namespace
 from lantern.core.value import Rule, base, is_complex, is_tracked
 from lantern.errors import MissingRuleError
 from lantern.op import adjoint
-from lantern.tensor.manipulation import as_array
-from lantern.tensor.matrices import (
+from lantern.tensor.namespace import array_namespace
+from lantern.tensor.ops.matrix_forms import (
     any_value,
     conj_if_complex,
     conj_transpose,
@@ -22,7 +22,7 @@ from lantern.tensor.matrices import (
     received_nothing,
     untracked,
 )
-from lantern.tensor.namespace import array_namespace
+from lantern.tensor.ops.shape import as_array
 
 __all__ = [
     "EigResult",

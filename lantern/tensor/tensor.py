@@ -19,22 +19,22 @@ from lantern.core.value import (
 from lantern.core.value_classes import register_class
 from lantern.errors import DetachError
 from lantern.rules import arithmetic
-from lantern.tensor import (
-    arranging,
-    constant,
-    cumulative,
-    elementwise,
-    indexing,
-    linalg,
-    manipulation,
-    moments,
-    reduction,
-    sorting,
-    updating,
-)
 from lantern.tensor.accumulator import LARGE, Accumulator
 from lantern.tensor.device import device, to_device
 from lantern.tensor.namespace import REAL, as_scalar, buffers
+from lantern.tensor.ops import at as updating
+from lantern.tensor.ops import (
+    cumulative,
+    elementwise,
+    indexing,
+    mean_variance,
+    products,
+    rearrange,
+    reduction,
+    sorting,
+    zero_derivative,
+)
+from lantern.tensor.ops import shape as manipulation
 from lantern.tensor.refusing import refuse_to_set, refuse_writing
 from lantern.tensor.standard import StandardArray
 
@@ -239,11 +239,11 @@ class Tensor(StandardArray, Wrapper):
 
     def repeat(self, repeats: Any, axis: int | None = None) -> Any:
         """The array with each part along an axis repeated."""
-        return arranging.repeat(self, repeats, axis)
+        return rearrange.repeat(self, repeats, axis)
 
     def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
         """The diagonals of the matrices along two axes."""
-        return linalg.diagonal(self, offset, axis1, axis2)
+        return products.diagonal(self, offset, axis1, axis2)
 
     def argsort(self, axis: int | None = -1, *args: Any, **options: Any) -> Any:
         """Where the elements of the sorted array come from: plain integers."""
@@ -272,16 +272,16 @@ class Tensor(StandardArray, Wrapper):
     # These take what the functions take: an array is their first argument.
     sum, mean, prod = reduction.sum, reduction.mean, reduction.prod
     max, min, ptp = reduction.max, reduction.min, reduction.ptp
-    var, std = moments.var, moments.std
+    var, std = mean_variance.var, mean_variance.std
     cumsum, cumprod = cumulative.cumsum, cumulative.cumprod
-    all, any = constant.all, constant.any
-    argmax, argmin = constant.argmax, constant.argmin
-    clip, round = elementwise.clip, constant.round
-    trace = linalg.trace
+    all, any = zero_derivative.all, zero_derivative.any
+    argmax, argmin = zero_derivative.argmax, zero_derivative.argmin
+    clip, round = elementwise.clip, zero_derivative.round
+    trace = products.trace
 
     def dot(self, other: Any) -> Any:
         """The product over this array's last axis, as that of ``lantern.dot``."""
-        return linalg.dot(self, other)
+        return products.dot(self, other)
 
     def copy(self) -> Any:
         """The array as a new value."""

@@ -7,11 +7,11 @@ from lantern.core.namespace import namespace
 from lantern.core.value import base
 from lantern.errors import ArgumentError
 from lantern.rules.selection import where as choose
-from lantern.tensor.creation import asarray
-from lantern.tensor.indexing import getitem
-from lantern.tensor.manipulation import ravel, reshape
 from lantern.tensor.namespace import array_namespace
-from lantern.tensor.updating import at, check_buffer
+from lantern.tensor.ops.at import at, check_buffer
+from lantern.tensor.ops.creation import asarray
+from lantern.tensor.ops.indexing import getitem
+from lantern.tensor.ops.shape import ravel, reshape
 
 __all__ = ["copyto", "fill_diagonal", "place", "put", "putmask"]
 

@@ -20,8 +20,8 @@ from lantern.core.value import Level, Receiver, Replayable, base
 from lantern.errors import EagerError
 from lantern.tensor.accumulator import Accumulator
 from lantern.tensor.collected import Waiting, patient
-from lantern.tensor.indexing import Scatter
 from lantern.tensor.namespace import arrays, buffers
+from lantern.tensor.ops.indexing import Scatter
 from lantern.tensor.tensor import Tensor as NumpyTensor
 from lantern.torch.versions import check_arrays, last_write, order
 

@@ -7,8 +7,8 @@ import numpy as np
 from lantern.core.value import base
 from lantern.errors import EagerError
 from lantern.rules import arithmetic, exponential, selection, special, trigonometry
-from lantern.tensor import elementwise, floating
-from lantern.tensor import special as tensor_special
+from lantern.tensor.ops import elementwise, floating
+from lantern.tensor.ops import special as tensor_special
 from lantern.torch import comparing, dtypes
 from lantern.torch.operators import (
     as_tensor,

@@ -8,7 +8,7 @@ from lantern.core.namespace import namespace
 from lantern.core.residuals import copied
 from lantern.core.value import base
 from lantern.errors import ArgumentError, EagerError
-from lantern.tensor import elementwise as ours
+from lantern.tensor.ops import elementwise as ours
 from lantern.torch import (
     comparing,
     elementwise,

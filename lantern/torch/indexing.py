@@ -7,9 +7,9 @@ import numpy as np
 from lantern.core.residuals import copied
 from lantern.core.value import UNTRACKED, base
 from lantern.errors import EagerError, PositionError, ShapeError
-from lantern.tensor import indexing as ours
-from lantern.tensor import updating
 from lantern.tensor.namespace import buffers
+from lantern.tensor.ops import at
+from lantern.tensor.ops import indexing as ours
 from lantern.torch import dtypes
 from lantern.torch.operators import as_view, call, cast, in_memory
 from lantern.torch.places import as_array, beside, grid
@@ -141,16 +141,14 @@ def put(self: Tensor, index: Any, value: Any) -> Any:
         value = cast(value, base(self).dtype)
         while base(value).ndim > base(self)[index].ndim and base(value).shape[0] == 1:
             value = value[0]
-    return torch_face(updating._put(numpy_face(self), numpy_face(value), index=index))
+    return torch_face(at._put(numpy_face(self), numpy_face(value), index=index))
 
 
 def add_at(self: Tensor, index: Any, value: Any) -> Any:
     """The tensor with a value added at a plain index, each time that it is named."""
     if isinstance(value, Tensor):
         value = cast(value, base(self).dtype)
-    return torch_face(
-        updating._add_at(numpy_face(self), numpy_face(value), index=index)
-    )
+    return torch_face(at._add_at(numpy_face(self), numpy_face(value), index=index))
 
 
 def lines(array: Any, dim: int, positions: Any) -> Any:

@@ -8,8 +8,8 @@ import numpy as np
 from lantern.core.namespace import namespace
 from lantern.core.value import base
 from lantern.errors import ArgumentError, EagerError, ShapeError
-from lantern.tensor import arranging, stacking
-from lantern.tensor import indexing as ours
+from lantern.tensor.ops import concat_stack, rearrange
+from lantern.tensor.ops import indexing as ours
 from lantern.torch.operators import call, cast, result_dtype
 from lantern.torch.operators import joining as starter
 from lantern.torch.reduction import axis_of
@@ -17,7 +17,7 @@ from lantern.torch.shaping import expand, lengths, movedim, reshape
 from lantern.torch.showing import alone, shown, strided
 from lantern.torch.tensor import Tensor, fresh, numpy_face
 
-_concat, _stack = map(starter, (stacking._concat, stacking._stack))
+_concat, _stack = map(starter, (concat_stack._concat, concat_stack._stack))
 
 
 def _alike(tensors: Any) -> list[Any]:
@@ -104,7 +104,7 @@ def stack(tensors: Any, dim: int = 0, *, out: Any = None) -> Any:
 
 
 def _joining(name: str) -> Any:
-    function = getattr(stacking, name)
+    function = getattr(concat_stack, name)
 
     def join(tensors: Any) -> Any:
         if not tensors:
@@ -132,12 +132,12 @@ def repeat(input: Tensor, *counts: Any, repeats: Any = None) -> Any:
             "Number of dimensions of repeat dims can not be smaller than number of "
             "dimensions of tensor"
         )
-    return call(arranging.tile, input, reps)
+    return call(rearrange.tile, input, reps)
 
 
 def tile(input: Tensor, *counts: Any, dims: Any = None) -> Any:
     """Copies of the tensor, side by side, as ``numpy.tile``."""
-    return call(arranging.tile, input, lengths(counts if dims is None else dims))
+    return call(rearrange.tile, input, lengths(counts if dims is None else dims))
 
 
 def repeat_interleave(
@@ -147,7 +147,7 @@ def repeat_interleave(
     if repeats is None:
         places = namespace(base(input)).arange(base(input).size)
         input, repeats = fresh(places), input
-    return call(arranging.repeat, input, base(repeats), dim)
+    return call(rearrange.repeat, input, base(repeats), dim)
 
 
 def _dims(names: Any, dims: Any) -> tuple[int, ...]:
@@ -161,7 +161,7 @@ def flip(input: Tensor, *axes: Any, dims: Any = None) -> Any:
     chosen = tuple(axis_of(d, ndim) for d in _dims(dims, axes))
     if len(set(chosen)) < len(chosen):
         raise EagerError(f"dim {chosen[0]} appears multiple times in the list of dims")
-    return alone(call(arranging.flip, input, chosen), input) if ndim else input.clone()
+    return alone(call(rearrange.flip, input, chosen), input) if ndim else input.clone()
 
 
 def fliplr(input: Tensor) -> Any:
@@ -183,7 +183,7 @@ def _needs_axes(name: str, input: Tensor, n: int) -> None:
 
 def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Any:
     """The tensor turned by right angles."""
-    return alone(call(arranging.rot90, input, k, tuple(dims)), input)
+    return alone(call(rearrange.rot90, input, k, tuple(dims)), input)
 
 
 def roll(input: Tensor, shifts: Any, dims: Any = None) -> Any:
@@ -200,19 +200,19 @@ def roll(input: Tensor, shifts: Any, dims: Any = None) -> Any:
         raise EagerError(
             f"shifts and dimensions must align. shifts: {shifts}, dims: {dims}"
         )
-    return call(arranging.roll, input, shifts, dims)
+    return call(rearrange.roll, input, shifts, dims)
 
 
 def tril(input: Tensor, diagonal: int = 0) -> Any:
     """The lower triangles of matrices, zeros elsewhere."""
     _needs_axes("tril", input, 2)
-    return call(arranging.tril, input, diagonal)
+    return call(rearrange.tril, input, diagonal)
 
 
 def triu(input: Tensor, diagonal: int = 0) -> Any:
     """The upper triangles of matrices, zeros elsewhere."""
     _needs_axes("triu", input, 2)
-    return call(arranging.triu, input, diagonal)
+    return call(rearrange.triu, input, diagonal)
 
 
 def diag(input: Tensor, diagonal: int = 0) -> Any:
@@ -221,7 +221,7 @@ def diag(input: Tensor, diagonal: int = 0) -> Any:
     Shapes:
         input: (n, n), result: (n,); input: (n,), result: (n, n)
     """
-    return alone(call(arranging.diag, input, diagonal), input)
+    return alone(call(rearrange.diag, input, diagonal), input)
 
 
 def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:

@@ -11,9 +11,10 @@ from lantern.core.value import UNTRACKED, base
 from lantern.errors import EagerError
 from lantern.op import registry
 from lantern.rules import arithmetic
-from lantern.tensor import linalg, manipulation
 from lantern.tensor.fusing import fusers
 from lantern.tensor.namespace import buffers
+from lantern.tensor.ops import products
+from lantern.tensor.ops import shape as manipulation
 from lantern.torch import dtypes
 from lantern.torch.dtypes import BOOL, F32, F64, I64, promoted
 from lantern.torch.eager import AMBIENT, NOTHING, STANDIN, Recorder
@@ -116,7 +117,7 @@ def _careful(function: Any, floating: bool) -> Any:
                 "If you are trying to invert a mask, use the `~` or `logical_not()` "
                 "operator instead."
             )
-        if function is not linalg.matmul:
+        if function is not products.matmul:
             x, y = promote(x, y, floating=floating)
         elif x.dtype is not y.dtype:
             raise EagerError(
@@ -143,7 +144,7 @@ _SYMBOLS = {
     "truediv": (arithmetic.divide, operator.truediv),
     "mod": (arithmetic.remainder, operator.mod),
     "pow": (arithmetic.pow, operator.pow),
-    "matmul": (linalg.matmul, operator.matmul),
+    "matmul": (products.matmul, operator.matmul),
 }
 
 

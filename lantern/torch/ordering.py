@@ -8,8 +8,8 @@ import numpy as np
 from lantern.core.namespace import namespace
 from lantern.core.value import base
 from lantern.errors import EagerError
-from lantern.tensor import cumulative, sorting
-from lantern.tensor.indexing import take_along_axis
+from lantern.tensor.ops import cumulative, sorting
+from lantern.tensor.ops.indexing import take_along_axis
 from lantern.torch.dtypes import F32, F64
 from lantern.torch.operators import call, cast, promote
 from lantern.torch.places import as_array, beside, grid
@@ -333,11 +333,11 @@ def histc(input: Tensor, bins: int = 100, min: Any = 0, max: Any = 0) -> Any:
 
 def trapezoid(y: Tensor, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:
     """The integral along an axis, by trapezoids."""
-    from lantern.tensor import difference
+    from lantern.tensor.ops import diff
 
     x = None if x is None else numpy_face(promote(x, floating=True)[0])
     (y,) = promote(y, floating=True)
-    return call(difference.trapezoid, y, x=x, dx=1.0 if dx is None else dx, axis=dim)
+    return call(diff.trapezoid, y, x=x, dx=1.0 if dx is None else dx, axis=dim)
 
 
 functions = {

@@ -5,8 +5,9 @@ from typing import Any
 
 from lantern.core.value import base
 from lantern.errors import EagerError
-from lantern.tensor import einsum as our_einsum
-from lantern.tensor import linalg, matrix_functions
+from lantern.tensor import matrix_functions
+from lantern.tensor.ops import einsum as our_einsum
+from lantern.tensor.ops import products
 from lantern.torch.operators import call
 from lantern.torch.results import into
 from lantern.torch.showing import view_if_shared
@@ -85,12 +86,12 @@ def inner(input: Tensor, other: Tensor) -> Any:
     Shapes:
         input: (..., k); other: (*, k); result: (..., *)
     """
-    return call(linalg.inner, input, other)
+    return call(products.inner, input, other)
 
 
 def vdot(input: Tensor, other: Tensor) -> Any:
     """The inner product of two vectors; the first one is conjugated."""
-    return call(linalg.vdot, input, other)
+    return call(products.vdot, input, other)
 
 
 def outer(input: Tensor, vec2: Tensor) -> Any:
@@ -108,7 +109,7 @@ def kron(input: Tensor, other: Tensor) -> Any:
     Shapes:
         input: (n, m); other: (k, l); result: (n * k, m * l)
     """
-    return call(linalg.kron, input, other)
+    return call(products.kron, input, other)
 
 
 def cross(input: Tensor, other: Tensor, dim: Any = None) -> Any:
@@ -116,7 +117,7 @@ def cross(input: Tensor, other: Tensor, dim: Any = None) -> Any:
     if dim is None:
         shape = base(input).shape
         dim = next(i for i, n in enumerate(shape) if n == 3)
-    return call(linalg.cross, input, other, axis=dim)
+    return call(products.cross, input, other, axis=dim)
 
 
 def trace(input: Tensor) -> Any:
@@ -141,7 +142,7 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Any:
             [i % base(x).ndim for i in row] for row, x in zip(dims, (a, b), strict=True)
         )
         a, b = _unstretched(a, b, *dims)
-    return call(linalg.tensordot, a, b, dims)
+    return call(products.tensordot, a, b, dims)
 
 
 def _unstretched(a: Tensor, b: Tensor, left: Any, right: Any) -> Any:

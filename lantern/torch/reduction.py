@@ -7,9 +7,10 @@ import numpy as np
 from lantern.core.namespace import namespace
 from lantern.core.value import base
 from lantern.errors import EagerError, PositionError
-from lantern.tensor import moments, norms
-from lantern.tensor import reduction as ours
-from lantern.tensor.indexing import _getitem
+from lantern.tensor import norms
+from lantern.tensor.ops import mean_variance
+from lantern.tensor.ops import reduction as ours
+from lantern.tensor.ops.indexing import _getitem
 from lantern.torch.comparing import tracked_like
 from lantern.torch.dtypes import F32, F64, I64, as_numpy_dtype
 from lantern.torch.halves import in_single, is_half
@@ -146,7 +147,7 @@ def _correction(unbiased: bool, correction: Any) -> Any:
 
 
 def _moment(name: str) -> Any:
-    function = getattr(moments, name)
+    function = getattr(mean_variance, name)
 
     def moment(
         input: Tensor,

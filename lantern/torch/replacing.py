@@ -10,9 +10,9 @@ from typing import Any
 
 from lantern.core.value import UNTRACKED, base
 from lantern.errors import EagerError
-from lantern.tensor import updating
-from lantern.tensor.indexing import _getitem as read
-from lantern.tensor.manipulation import reshape
+from lantern.tensor.ops import at
+from lantern.tensor.ops.indexing import _getitem as read
+from lantern.tensor.ops.shape import reshape
 from lantern.torch.dtypes import category, type_name
 from lantern.torch.eager import AMBIENT
 from lantern.torch.memory import moved_away, place
@@ -63,7 +63,7 @@ def replaced(x: Tensor, z: Any, casting: str = "same_kind") -> Tensor:
     flat = reshape(numpy_face(z), (-1,))
     if x is not whole:
         rest = reshape(numpy_face(whole), (-1,))
-        flat = updating._put(rest, flat, index=place(x, whole))
+        flat = at._put(rest, flat, index=place(x, whole))
     _take(whole, reshape(flat, base(whole).shape))
     for v in views.values():
         _take(v, reshape(read(flat, index=place(v, whole)), base(v).shape))

@@ -8,7 +8,7 @@ import numpy as np
 from lantern.core.residuals import copied
 from lantern.core.value import base
 from lantern.errors import EagerError
-from lantern.tensor import indexing as ours
+from lantern.tensor.ops import indexing as ours
 from lantern.torch.indexing import _checked, _positions, add_at, lines, plain_index, put
 from lantern.torch.operators import call
 from lantern.torch.reduction import axis_of

@@ -12,8 +12,8 @@ import numpy as np
 
 from lantern.core.value import base
 from lantern.errors import EagerError, PositionError
-from lantern.tensor import indexing as ours
-from lantern.tensor import manipulation
+from lantern.tensor.ops import indexing as ours
+from lantern.tensor.ops import shape as manipulation
 from lantern.torch import dtypes
 from lantern.torch.operators import as_view, in_memory, mismatch, unary
 from lantern.torch.reduction import axis_of

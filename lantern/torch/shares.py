@@ -3,7 +3,7 @@
 from typing import Any
 
 from lantern.core.value import base
-from lantern.tensor import exponential
+from lantern.tensor.ops import softmax as exponential
 from lantern.torch.dtypes import as_numpy_dtype
 from lantern.torch.halves import in_single, is_half
 from lantern.torch.operators import call, cast, promote, unary

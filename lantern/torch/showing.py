@@ -8,7 +8,7 @@ from typing import Any
 from lantern.core.namespace import namespace
 from lantern.core.value import UNTRACKED, Rule, Value, base
 from lantern.op import linear
-from lantern.tensor.indexing import scatter
+from lantern.tensor.ops.indexing import scatter
 from lantern.torch.operators import as_view, in_memory, unary, views_of
 from lantern.torch.tensor import Tensor
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from lantern.core.value import base
 from lantern.errors import EagerError
-from lantern.tensor import difference
+from lantern.tensor.ops import diff as difference
 from lantern.torch import elementwise, joining, ordering, reduction, shaping
 from lantern.torch.operators import as_tensor, call, promote
 from lantern.torch.reduction import axis_of

@@ -8,7 +8,7 @@ from numpy.exceptions import AxisError
 
 from lantern.core.value import base
 from lantern.errors import ArgumentError, EagerError, PositionError
-from lantern.tensor import linalg
+from lantern.tensor.ops import products
 from lantern.torch.tensor import Tensor
 
 __all__ = [
@@ -24,7 +24,7 @@ __all__ = [
 def mismatch(function: Any, x: Any, y: Any, error: Exception) -> EagerError:
     """The error of shapes that do not fit together, in PyTorch's words."""
     a, b = list(np.shape(base(x))), list(np.shape(base(y)))
-    if function is linalg.matmul:
+    if function is products.matmul:
         if len(a) == len(b) == 1:
             return EagerError(
                 f"inconsistent tensor size, expected tensor {a} and src {b} to have "

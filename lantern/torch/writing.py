@@ -14,10 +14,10 @@ import numpy as np
 
 from lantern.core.value import UNTRACKED, base
 from lantern.errors import EagerError
-from lantern.tensor import updating
-from lantern.tensor.indexing import _getitem as read
-from lantern.tensor.manipulation import reshape as reshaped
 from lantern.tensor.namespace import buffers
+from lantern.tensor.ops import at
+from lantern.tensor.ops.indexing import _getitem as read
+from lantern.tensor.ops.shape import reshape as reshaped
 from lantern.torch.comparing import tracked_like
 from lantern.torch.dtypes import type_name as type_name
 from lantern.torch.eager import AMBIENT, NumpyFace
@@ -140,7 +140,7 @@ def _rebase(x: Tensor, viewed: Tensor, z: Tensor) -> None:
         raise EagerError(REPEATED)
     whole = in_memory(viewed)
     flat = reshaped(numpy_face(viewed), (-1,))
-    new = updating._put(flat, reshaped(numpy_face(z), (-1,)), index=where)
+    new = at._put(flat, reshaped(numpy_face(z), (-1,)), index=where)
     base_value = reshaped(new, whole.shape)
     viewed.prompt, viewed.receiver = AMBIENT, base_value.receiver
     part = reshaped(read(new, index=where), x.primal.shape)

@@ -15,9 +15,9 @@ from lantern.core.tree import tree_leaves, tree_map
 from lantern.core.unwrap import strip
 from lantern.core.value import Value, base, is_complex, zeros_like
 from lantern.errors import ArgumentError
-from lantern.tensor import linalg
-from lantern.tensor.manipulation import as_array, broadcast_to, moveaxis, reshape
 from lantern.tensor.namespace import array_namespace
+from lantern.tensor.ops import products
+from lantern.tensor.ops.shape import as_array, broadcast_to, moveaxis, reshape
 from lantern.transforms.arguments import check_result, describe
 from lantern.transforms.forward import jvp
 from lantern.transforms.reverse import Reverse, grad, track
@@ -200,6 +200,6 @@ def diagonal(where: str, g: Function, inputs: Any, holomorphic: bool) -> Any:
         if examples.size != 1:
             block = _rows(z, examples)[start:stop]
             n = stop - start
-            z = reshape(linalg.diagonal(reshape(block, (n, n))), _shape(z))
+            z = reshape(products.diagonal(reshape(block, (n, n))), _shape(z))
         arrays.append(owned(z, set()))
     return Blocks(arrays), aux

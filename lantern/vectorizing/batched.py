@@ -26,11 +26,11 @@ from lantern.errors import (
     MutationError,
 )
 from lantern.rules.operators import BINARY, install
-from lantern.tensor.creation import stop_gradient
-from lantern.tensor.indexing import getitem
-from lantern.tensor.linalg import matmul
-from lantern.tensor.manipulation import matrix_transpose
 from lantern.tensor.namespace import array_namespace, buffers
+from lantern.tensor.ops.creation import stop_gradient
+from lantern.tensor.ops.indexing import getitem
+from lantern.tensor.ops.products import matmul
+from lantern.tensor.ops.shape import matrix_transpose
 from lantern.tensor.refusing import refuse_out
 from lantern.tensor.standard import StandardArray
 from lantern.tensor.tensor import Tensor

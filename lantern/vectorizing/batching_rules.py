@@ -15,8 +15,8 @@ from lantern.core.tree import tree_leaves, tree_map
 from lantern.core.value import Value
 from lantern.errors import ShapeError
 from lantern.op import Op, registry
-from lantern.tensor.manipulation import axis_of, broadcast_to, moveaxis
-from lantern.tensor.stacking import stack
+from lantern.tensor.ops.concat_stack import stack
+from lantern.tensor.ops.shape import axis_of, broadcast_to, moveaxis
 
 __all__ = [
     "TAKE_BATCHED_STATICS",

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from lantern.core.namespace import namespace
 from lantern.errors import BatchedValueError
-from lantern.tensor.manipulation import moveaxis
 from lantern.tensor.namespace import numpy_namespace
+from lantern.tensor.ops.shape import moveaxis
 from lantern.vectorizing.batching_rules import Call, aligned, one_by_one
 
 __all__ = ["read", "write"]

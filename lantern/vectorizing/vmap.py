@@ -10,7 +10,7 @@ from lantern.core.tree import tree_leaves, tree_map, tree_structure
 from lantern.core.unwrap import frozen
 from lantern.core.value import Value
 from lantern.errors import ArgumentError, ShapeError
-from lantern.tensor.manipulation import as_array, broadcast_to, moveaxis
+from lantern.tensor.ops.shape import as_array, broadcast_to, moveaxis
 from lantern.transforms.arguments import (
     check_function,
     check_result,

@@ -10,7 +10,7 @@ from lantern.core.namespace import namespace
 from lantern.core.value import Rule, Value, base
 from lantern.errors import EagerError
 from lantern.op import op
-from lantern.tensor import arranging
+from lantern.tensor.ops import rearrange
 from lantern.torch.joining import cat
 from lantern.torch.linalg.matrices import solve_triangular
 from lantern.torch.operators import unary
@@ -61,10 +61,10 @@ def _triangles(a: Any, /) -> Rule:
     z = _triangles(a) if isinstance(a, Value) else _eliminated(a)[0]
     one = np.eye(a.shape[-1], dtype=base(a).dtype)
     z_bar = yield z
-    lower = _adjoint(arranging.tril(z, -1) + one)
-    upper = arranging.triu(z)
-    inner = arranging.tril(lower @ arranging.tril(z_bar, -1), -1)
-    inner = inner + arranging.triu(arranging.triu(z_bar) @ _adjoint(upper))
+    lower = _adjoint(rearrange.tril(z, -1) + one)
+    upper = rearrange.triu(z)
+    inner = rearrange.tril(lower @ rearrange.tril(z_bar, -1), -1)
+    inner = inner + rearrange.triu(rearrange.triu(z_bar) @ _adjoint(upper))
     yield _adjoint(ours.solve(upper, _adjoint(ours.solve(lower, inner))))
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from lantern.core.value import base
 from lantern.errors import EagerError, OptionError
-from lantern.tensor.indexing import _getitem
+from lantern.tensor.ops.indexing import _getitem
 from lantern.torch import methods
 from lantern.torch.creation import zeros
 from lantern.torch.nn import init, rules

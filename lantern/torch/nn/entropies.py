@@ -8,7 +8,7 @@ import numpy as np
 from lantern.core.namespace import namespace
 from lantern.core.value import Rule, base
 from lantern.op import op
-from lantern.tensor import exponential
+from lantern.tensor.ops import softmax
 from lantern.torch.nn.rules import ones, plain
 from lantern.torch.nn.starting import fused
 
@@ -70,7 +70,7 @@ def _entropy(x: Any, /, places: Any, scales: Any) -> Rule:
         powers.reshape(-1)[places] -= scales * z_bar
         yield powers
     else:
-        shares = exponential.softmax(x, 1)
+        shares = softmax.softmax(x, 1)
         chosen = namespace(plain_x).zeros(x.shape, dtype=plain_x.dtype)
         chosen.reshape(-1)[places] = 1
         factors = z_bar * scales
@@ -99,7 +99,7 @@ def _entropy_of_one(x: Any, /, target: int) -> Rule:
     else:
         chosen = namespace(base(x)).zeros(row.shape, dtype=base(x).dtype)
         chosen[target] = 1
-        yield ((exponential.softmax(row, 0) - chosen) * z_bar).reshape(lengths)
+        yield ((softmax.softmax(row, 0) - chosen) * z_bar).reshape(lengths)
 
 
 entropy, entropy_of_one = fused(_entropy), fused(_entropy_of_one)

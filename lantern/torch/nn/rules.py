@@ -14,8 +14,8 @@ from lantern.core.namespace import namespace
 from lantern.core.value import Rule, Value, base
 from lantern.op import elementwise, op
 from lantern.tensor.collected import Product
-from lantern.tensor.indexing import Scatter
 from lantern.tensor.namespace import REAL
+from lantern.tensor.ops.indexing import Scatter
 from lantern.torch.nn.starting import fused
 from lantern.torch.operators import unary
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from lantern.core.value import base
 from lantern.errors import EagerError, MissingRuleError
-from lantern.tensor.padding import pad as our_pad
+from lantern.tensor.ops.pad import pad as our_pad
 from lantern.torch.operators import call
 from lantern.torch.places import beside
 from lantern.torch.showing import alone

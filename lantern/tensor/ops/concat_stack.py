@@ -8,8 +8,8 @@ from lantern.core.namespace import common_namespace
 from lantern.core.value import Rule, Value
 from lantern.errors import ShapeError
 from lantern.op import linear
-from lantern.tensor.manipulation import alike, astype, reshape
 from lantern.tensor.namespace import array_namespace, numpy_namespace
+from lantern.tensor.ops.shape import alike, astype, reshape
 
 __all__ = [
     "atleast_1d",

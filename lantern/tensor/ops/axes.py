@@ -7,9 +7,9 @@ from lantern.core.namespace import namespace
 from lantern.core.value import base
 from lantern.errors import MissingRuleError
 from lantern.rules import selection
-from lantern.tensor.creation import asarray
-from lantern.tensor.manipulation import astype, axis_of, reshape
 from lantern.tensor.namespace import array_namespace
+from lantern.tensor.ops.creation import asarray
+from lantern.tensor.ops.shape import astype, axis_of, reshape
 
 __all__ = [
     "count",

@@ -10,11 +10,11 @@ from typing import Any
 from lantern.core.value import Value, base
 from lantern.errors import MissingRuleError
 from lantern.rules import selection
-from lantern.tensor.axes import prepared, reduced_axes, refuse
-from lantern.tensor.creation import asarray
-from lantern.tensor.manipulation import astype, axis_of, permute_dims, reshape
 from lantern.tensor.namespace import array_namespace, numpy_namespace
-from lantern.tensor.reduction import mean
+from lantern.tensor.ops.axes import prepared, reduced_axes, refuse
+from lantern.tensor.ops.creation import asarray
+from lantern.tensor.ops.reduction import mean
+from lantern.tensor.ops.shape import astype, axis_of, permute_dims, reshape
 
 __all__ = [
     "median",

@@ -6,9 +6,9 @@ from lantern.core.namespace import namespace
 from lantern.core.value import Rule, base
 from lantern.errors import MissingRuleError, ShapeError
 from lantern.op import linear
-from lantern.tensor.indexing import take_along_axis
-from lantern.tensor.manipulation import as_array, astype, axis_of, reshape
 from lantern.tensor.namespace import array_namespace
+from lantern.tensor.ops.indexing import take_along_axis
+from lantern.tensor.ops.shape import as_array, astype, axis_of, reshape
 
 __all__ = [
     "argpartition",

@@ -11,7 +11,9 @@ from lantern.core.value import Rule, Value, base, zeros_like
 from lantern.errors import ArgumentError, MutationError, ShapeError
 from lantern.op import linear
 from lantern.rules import arithmetic, selection
-from lantern.tensor.indexing import (
+from lantern.tensor.namespace import numpy_namespace
+from lantern.tensor.ops.concat_stack import stack
+from lantern.tensor.ops.indexing import (
     Scatter,
     along_axis,
     getitem,
@@ -20,15 +22,13 @@ from lantern.tensor.indexing import (
     reads_once,
     settled,
 )
-from lantern.tensor.manipulation import (
+from lantern.tensor.ops.shape import (
     as_array,
     axis_of,
     broadcast_to,
     moveaxis,
     reshape,
 )
-from lantern.tensor.namespace import numpy_namespace
-from lantern.tensor.stacking import stack
 
 __all__ = ["At", "apply_along_axis", "at", "piecewise", "put_along_axis"]
 

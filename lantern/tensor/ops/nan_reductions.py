@@ -5,11 +5,11 @@ from typing import Any
 
 from lantern.core.value import base
 from lantern.rules import selection
-from lantern.tensor import reduction
-from lantern.tensor.axes import how_many
-from lantern.tensor.creation import asarray
-from lantern.tensor.cumulative import cumprod, cumsum
-from lantern.tensor.moments import std, var
+from lantern.tensor.ops import reduction
+from lantern.tensor.ops.axes import how_many
+from lantern.tensor.ops.creation import asarray
+from lantern.tensor.ops.cumulative import cumprod, cumsum
+from lantern.tensor.ops.mean_variance import std, var
 
 __all__ = [
     "nancumprod",

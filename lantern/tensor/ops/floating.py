@@ -7,9 +7,9 @@ from lantern.core.value import Rule, base
 from lantern.op import elementwise, linear
 from lantern.rules import arithmetic
 from lantern.rules.arithmetic import floor_divide, remainder
-from lantern.tensor import constant
-from lantern.tensor.creation import asarray
-from lantern.tensor.manipulation import astype
+from lantern.tensor.ops import zero_derivative
+from lantern.tensor.ops.creation import asarray
+from lantern.tensor.ops.shape import astype
 
 __all__ = ["divmod", "float_power", "fmod", "ldexp", "modf", "nextafter"]
 
@@ -58,7 +58,7 @@ def modf(x: Any, /) -> tuple[Any, Any]:
         >>> modf(-2.5)
         (-0.5, -2.0)
     """
-    return _fraction(x), constant.trunc(x)
+    return _fraction(x), zero_derivative.trunc(x)
 
 
 @elementwise

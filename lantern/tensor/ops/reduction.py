@@ -8,7 +8,7 @@ from lantern.core.value import Rule, base
 from lantern.errors import ShapeError
 from lantern.op import linear, op
 from lantern.rules import selection
-from lantern.tensor.axes import (
+from lantern.tensor.ops.axes import (
     count,
     how_many,
     of_type,
@@ -17,7 +17,7 @@ from lantern.tensor.axes import (
     reduced_axes,
     spread,
 )
-from lantern.tensor.creation import asarray
+from lantern.tensor.ops.creation import asarray
 
 __all__ = [
     "amax",

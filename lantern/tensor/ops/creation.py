@@ -11,10 +11,10 @@ from lantern.op import linear
 from lantern.rules import arithmetic
 from lantern.rules.exponential import exp, log
 from lantern.tensor.device import to_device
-from lantern.tensor.filling import on_device
-from lantern.tensor.manipulation import as_array, astype, broadcast_to, expand_dims
 from lantern.tensor.namespace import array_namespace, numpy_namespace
-from lantern.tensor.stacking import stack
+from lantern.tensor.ops.concat_stack import stack
+from lantern.tensor.ops.constants import on_device
+from lantern.tensor.ops.shape import as_array, astype, broadcast_to, expand_dims
 
 __all__ = [
     "arange",

@@ -9,8 +9,9 @@ from lantern.op import elementwise, op
 from lantern.rules import selection
 from lantern.rules.arithmetic import conj, imag, real
 from lantern.rules.exponential import sqrt
-from lantern.tensor import reduction
-from lantern.tensor.axes import (
+from lantern.tensor.namespace import array_namespace
+from lantern.tensor.ops import reduction
+from lantern.tensor.ops.axes import (
     count,
     how_many,
     of_type,
@@ -20,11 +21,10 @@ from lantern.tensor.axes import (
     refuse,
     spread,
 )
-from lantern.tensor.creation import asarray
-from lantern.tensor.linalg import matmul
-from lantern.tensor.manipulation import broadcast_to, permute_dims, reshape, squeeze
-from lantern.tensor.namespace import array_namespace
-from lantern.tensor.stacking import concat
+from lantern.tensor.ops.concat_stack import concat
+from lantern.tensor.ops.creation import asarray
+from lantern.tensor.ops.products import matmul
+from lantern.tensor.ops.shape import broadcast_to, permute_dims, reshape, squeeze
 
 __all__ = ["average", "corrcoef", "cov", "std", "var"]
 

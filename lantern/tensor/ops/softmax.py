@@ -8,11 +8,11 @@ from lantern.core.value import Rule, base
 from lantern.op import op
 from lantern.rules import selection
 from lantern.rules.exponential import exp, log
-from lantern.tensor import reduction
-from lantern.tensor.axes import prepared, spread
-from lantern.tensor.creation import asarray
-from lantern.tensor.manipulation import squeeze
 from lantern.tensor.namespace import array_namespace, quiet
+from lantern.tensor.ops import reduction
+from lantern.tensor.ops.axes import prepared, spread
+from lantern.tensor.ops.creation import asarray
+from lantern.tensor.ops.shape import squeeze
 
 __all__ = ["log_softmax", "logsumexp", "softmax"]
 

@@ -6,9 +6,11 @@ from typing import Any
 from lantern.core.tree import tree_leaves
 from lantern.core.value import Value, base
 from lantern.errors import ArgumentError, ShapeError
-from lantern.tensor.creation import arange, asarray, linspace
-from lantern.tensor.indexing import getitem, take
-from lantern.tensor.manipulation import (
+from lantern.tensor.namespace import array_namespace, numpy_namespace
+from lantern.tensor.ops.concat_stack import concat
+from lantern.tensor.ops.creation import arange, asarray, linspace
+from lantern.tensor.ops.indexing import getitem, take
+from lantern.tensor.ops.shape import (
     alike,
     as_array,
     axis_of,
@@ -17,8 +19,6 @@ from lantern.tensor.manipulation import (
     ravel,
     reshape,
 )
-from lantern.tensor.namespace import array_namespace, numpy_namespace
-from lantern.tensor.stacking import concat
 
 __all__ = [
     "append",

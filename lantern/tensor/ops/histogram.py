@@ -7,12 +7,12 @@ from typing import Any
 
 from lantern.core.value import Value, base, is_tracked
 from lantern.errors import MissingRuleError
-from lantern.tensor import reduction
-from lantern.tensor.creation import asarray, linspace
-from lantern.tensor.difference import diff
-from lantern.tensor.indexing import scatter
-from lantern.tensor.manipulation import reshape
 from lantern.tensor.namespace import array_namespace, numpy_namespace
+from lantern.tensor.ops import reduction
+from lantern.tensor.ops.creation import asarray, linspace
+from lantern.tensor.ops.diff import diff
+from lantern.tensor.ops.indexing import scatter
+from lantern.tensor.ops.shape import reshape
 
 __all__ = [
     "bincount",

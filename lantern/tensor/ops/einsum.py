@@ -16,11 +16,11 @@ from lantern.core.namespace import namespace
 from lantern.core.value import Rule, base, is_tracked
 from lantern.errors import MissingRuleError
 from lantern.op import bilinear
-from lantern.tensor import reduction
-from lantern.tensor.linalg import diagonal
-from lantern.tensor.manipulation import as_array, permute_dims, reshape
-from lantern.tensor.matrices import any_value, untracked
 from lantern.tensor.namespace import array_namespace, numpy_namespace
+from lantern.tensor.ops import reduction
+from lantern.tensor.ops.matrix_forms import any_value, untracked
+from lantern.tensor.ops.products import diagonal
+from lantern.tensor.ops.shape import as_array, permute_dims, reshape
 
 __all__ = ["einsum"]
 

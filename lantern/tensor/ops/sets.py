@@ -4,10 +4,10 @@ from typing import Any
 
 from lantern.core.namespace import namespace
 from lantern.core.value import base
-from lantern.tensor.indexing import getitem, take
-from lantern.tensor.manipulation import alike, as_array, astype, ravel
-from lantern.tensor.sorting import sort
-from lantern.tensor.stacking import concat
+from lantern.tensor.ops.concat_stack import concat
+from lantern.tensor.ops.indexing import getitem, take
+from lantern.tensor.ops.shape import alike, as_array, astype, ravel
+from lantern.tensor.ops.sorting import sort
 
 __all__ = [
     "intersect1d",

@@ -9,11 +9,11 @@ from lantern.errors import ArgumentError, MissingRuleError, ShapeError
 from lantern.op import bilinear, elementwise, op
 from lantern.rules import selection
 from lantern.rules.arithmetic import conj
-from lantern.tensor.creation import arrays, asarray
-from lantern.tensor.indexing import joined, scatter
-from lantern.tensor.manipulation import astype
 from lantern.tensor.namespace import array_namespace
-from lantern.tensor.stacking import concat, stack
+from lantern.tensor.ops.concat_stack import concat, stack
+from lantern.tensor.ops.creation import arrays, asarray
+from lantern.tensor.ops.indexing import joined, scatter
+from lantern.tensor.ops.shape import astype
 
 __all__ = ["convolve", "correlate", "interp", "unwrap"]
 

@@ -7,17 +7,17 @@ from lantern.core.value import Rule, base, is_tracked
 from lantern.errors import MissingRuleError
 from lantern.op import bilinear
 from lantern.rules.arithmetic import multiply
-from lantern.tensor import reduction
 from lantern.tensor.collected import Product
-from lantern.tensor.manipulation import as_array, astype, permute_dims, reshape
-from lantern.tensor.matrices import (
+from lantern.tensor.namespace import array_namespace, buffers
+from lantern.tensor.ops import reduction
+from lantern.tensor.ops.matrix_forms import (
     any_value,
     as_arrays,
     axes_last,
     conj_if_complex,
     untracked,
 )
-from lantern.tensor.namespace import array_namespace, buffers
+from lantern.tensor.ops.shape import as_array, astype, permute_dims, reshape
 
 __all__ = [
     "cross",

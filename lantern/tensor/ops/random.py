@@ -14,13 +14,13 @@ from typing import Any
 from lantern.core.value import base
 from lantern.errors import ArgumentError, ShapeError
 from lantern.rules.exponential import exp, log, sqrt
-from lantern.tensor import reduction
-from lantern.tensor.creation import asarray
-from lantern.tensor.exponential import softmax
-from lantern.tensor.gamma import _gammaincinv
-from lantern.tensor.manipulation import broadcast_to
 from lantern.tensor.namespace import array_namespace, numpy_namespace
-from lantern.tensor.stacking import stack
+from lantern.tensor.ops import reduction
+from lantern.tensor.ops.concat_stack import stack
+from lantern.tensor.ops.creation import asarray
+from lantern.tensor.ops.gamma import _gammaincinv
+from lantern.tensor.ops.shape import broadcast_to
+from lantern.tensor.ops.softmax import softmax
 
 __all__: list[str] = []  # `lantern.gamma` is the gamma function
 

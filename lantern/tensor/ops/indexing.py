@@ -10,8 +10,8 @@ from lantern.core.value import Rule, Value, base
 from lantern.errors import ShapeError
 from lantern.op import linear
 from lantern.rules.selection import where
-from lantern.tensor.manipulation import alike, as_array, axis_of, reshape
 from lantern.tensor.namespace import array_namespace, numpy_namespace
+from lantern.tensor.ops.shape import alike, as_array, axis_of, reshape
 
 __all__ = [
     "choose",

@@ -10,8 +10,8 @@ from lantern.core.namespace import namespace
 from lantern.core.tree import tree_map
 from lantern.core.value import Rule, base
 from lantern.op import constant
-from lantern.tensor.filling import told
 from lantern.tensor.namespace import array_namespace
+from lantern.tensor.ops.constants import told
 
 __all__ = [
     "all",

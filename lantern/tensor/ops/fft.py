@@ -8,12 +8,12 @@ from lantern.core.value import Rule, base
 from lantern.errors import ShapeError
 from lantern.op import adjoint, linear
 from lantern.rules.arithmetic import conj
-from lantern.tensor.arranging import roll
-from lantern.tensor.axes import part, refuse
-from lantern.tensor.creation import asarray
 from lantern.tensor.device import to_device
-from lantern.tensor.manipulation import axis_of
 from lantern.tensor.namespace import array_namespace, numpy_namespace
+from lantern.tensor.ops.axes import part, refuse
+from lantern.tensor.ops.creation import asarray
+from lantern.tensor.ops.rearrange import roll
+from lantern.tensor.ops.shape import axis_of
 
 __all__ = [
     "fft",

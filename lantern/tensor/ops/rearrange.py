@@ -8,9 +8,10 @@ from lantern.core.unwrap import plain
 from lantern.core.value import Rule, base
 from lantern.errors import MissingRuleError, ShapeError
 from lantern.op import linear
-from lantern.tensor.indexing import scatter, take
-from lantern.tensor.linalg import diagonal
-from lantern.tensor.manipulation import (
+from lantern.tensor.namespace import array_namespace, numpy_namespace
+from lantern.tensor.ops.indexing import scatter, take
+from lantern.tensor.ops.products import diagonal
+from lantern.tensor.ops.shape import (
     as_array,
     axis_of,
     moveaxis,
@@ -18,7 +19,6 @@ from lantern.tensor.manipulation import (
     reshape,
     swapaxes,
 )
-from lantern.tensor.namespace import array_namespace, numpy_namespace
 
 __all__ = [
     "diag",

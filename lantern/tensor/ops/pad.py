@@ -8,10 +8,10 @@ from lantern.core.tree import tree_leaves, tree_map
 from lantern.core.value import Rule, Value, base, is_tracked
 from lantern.errors import MissingRuleError, ShapeError
 from lantern.op import linear
-from lantern.tensor.indexing import getitem, take
-from lantern.tensor.manipulation import as_array, axis_of, broadcast_to
 from lantern.tensor.namespace import array_namespace, numpy_namespace
-from lantern.tensor.stacking import concat
+from lantern.tensor.ops.concat_stack import concat
+from lantern.tensor.ops.indexing import getitem, take
+from lantern.tensor.ops.shape import as_array, axis_of, broadcast_to
 
 __all__ = ["pad", "trim_zeros"]
 

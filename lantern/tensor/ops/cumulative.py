@@ -6,10 +6,10 @@ from lantern.core.namespace import namespace
 from lantern.core.value import Rule, base
 from lantern.errors import ShapeError
 from lantern.op import linear, op
-from lantern.tensor.axes import line, of_type, part
-from lantern.tensor.manipulation import as_array
 from lantern.tensor.namespace import array_namespace
-from lantern.tensor.stacking import concat
+from lantern.tensor.ops.axes import line, of_type, part
+from lantern.tensor.ops.concat_stack import concat
+from lantern.tensor.ops.shape import as_array
 
 __all__ = [
     "cummax",

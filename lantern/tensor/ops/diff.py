@@ -4,12 +4,12 @@ from typing import Any
 
 from lantern.core.value import Value, base
 from lantern.errors import ShapeError
-from lantern.tensor import reduction
-from lantern.tensor.axes import part
-from lantern.tensor.creation import arrays, asarray
-from lantern.tensor.manipulation import astype, axis_of, broadcast_to, reshape
 from lantern.tensor.namespace import array_namespace
-from lantern.tensor.stacking import cast, concat
+from lantern.tensor.ops import reduction
+from lantern.tensor.ops.axes import part
+from lantern.tensor.ops.concat_stack import cast, concat
+from lantern.tensor.ops.creation import arrays, asarray
+from lantern.tensor.ops.shape import astype, axis_of, broadcast_to, reshape
 
 __all__ = ["diff", "ediff1d", "gradient", "trapezoid"]
 

@@ -7,13 +7,13 @@ from lantern.core.namespace import namespace
 from lantern.core.value import Rule, base, is_complex
 from lantern.op import op
 from lantern.rules.arithmetic import real
-from lantern.tensor.creation import arrays, asarray
-from lantern.tensor.cumulative import cumprod
-from lantern.tensor.linalg import trace
-from lantern.tensor.manipulation import as_array, broadcast_to
 from lantern.tensor.namespace import array_namespace
-from lantern.tensor.signal import convolve
-from lantern.tensor.stacking import concat, stack
+from lantern.tensor.ops.concat_stack import concat, stack
+from lantern.tensor.ops.convolution import convolve
+from lantern.tensor.ops.creation import arrays, asarray
+from lantern.tensor.ops.cumulative import cumprod
+from lantern.tensor.ops.products import trace
+from lantern.tensor.ops.shape import as_array, broadcast_to
 
 __all__ = [
     "poly",
