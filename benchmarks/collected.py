@@ -47,7 +47,7 @@ def rows(quick: bool) -> list[Row]:
 
 def _lantern(share: float) -> Program:
     import lantern
-    from lantern.tensor.collected import Collector
+    from lantern.tensor.accumulate.deferred_products import Collector
 
     gradient = lantern.grad(partial(run, tanh=lantern.tanh))
 

@@ -5,9 +5,9 @@ import pytest
 
 import lantern
 from lantern import grad, jvp, vjp
-from lantern.tensor import collected
-from lantern.tensor.accumulator import Accumulator
-from lantern.tensor.collected import Collector, Product
+from lantern.tensor.accumulate import deferred_products
+from lantern.tensor.accumulate.accumulator import Accumulator
+from lantern.tensor.accumulate.deferred_products import Collector, Product
 
 RNG = np.random.default_rng(0)
 W = RNG.standard_normal((6, 6)) * 0.3
@@ -111,7 +111,7 @@ class TestCollector:
         assert (borrowed == 1).all()
 
     def test_no_more_bytes_than_the_weight(self, monkeypatch):
-        monkeypatch.setattr(collected, "LITTLE", 0)
+        monkeypatch.setattr(deferred_products, "LITTLE", 0)
         accumulator = Accumulator().prepare((6, 6), W.dtype)
         wait(accumulator, np.ones((1, 6)), np.ones((1, 6)))
         assert type(accumulator) is Accumulator  # the first one does not wait

@@ -8,7 +8,7 @@ from lantern import RuleError, grad, jvp, vjp
 from lantern.core.namespace import namespace
 from lantern.op import elementwise, linear, op
 from lantern.rules import number
-from lantern.tensor import accumulator, broadcast
+from lantern.tensor.accumulate import accumulator, broadcast
 from lantern.testing import GradientError, check_grads
 from tests import test_every_op, test_facts, test_nesting
 from tests.cases import Case

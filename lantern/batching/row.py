@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from lantern.batching.rows import Store
 from lantern.core.value import Level, Value
 from lantern.errors import RuleError
-from lantern.tensor.accumulator import Accumulator
+from lantern.tensor.accumulate.accumulator import Accumulator
 from lantern.tensor.ops.concat_stack import concat
 from lantern.tensor.tensor import Tensor
 

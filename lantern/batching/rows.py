@@ -13,7 +13,7 @@ from lantern.core.contribution import Contribution
 from lantern.core.namespace import namespace
 from lantern.core.value import UNTRACKED, Rule, Value, base
 from lantern.op import linear
-from lantern.tensor.accumulator import Accumulator
+from lantern.tensor.accumulate.accumulator import Accumulator
 from lantern.tensor.namespace import buffers
 from lantern.tensor.namespace import numpy_namespace as numpy
 from lantern.tensor.ops.concat_stack import concat

@@ -14,8 +14,8 @@ from lantern.core.contribution import Contribution
 from lantern.core.value import Receiver, Replayable
 from lantern.rules.multiple_results import SeveralReceiver
 from lantern.rules.number import ManyOperandNumber, Number
-from lantern.tensor.accumulator import Accumulator
-from lantern.tensor.collected import Collector
+from lantern.tensor.accumulate.accumulator import Accumulator
+from lantern.tensor.accumulate.deferred_products import Collector
 
 __all__ = [
     "Ledger",

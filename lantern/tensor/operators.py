@@ -13,7 +13,7 @@ from lantern.core.namespace import namespace
 from lantern.core.residuals import kept
 from lantern.core.value import Value, base, unwrapped
 from lantern.rules.operators import install
-from lantern.tensor.accumulator import Accumulator
+from lantern.tensor.accumulate.accumulator import Accumulator
 from lantern.tensor.fusing import fusers
 from lantern.tensor.namespace import buffers
 from lantern.tensor.ops import products

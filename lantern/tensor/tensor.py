@@ -19,7 +19,7 @@ from lantern.core.value import (
 from lantern.core.value_classes import register_class
 from lantern.errors import DetachError
 from lantern.rules import arithmetic
-from lantern.tensor.accumulator import LARGE, Accumulator
+from lantern.tensor.accumulate.accumulator import LARGE, Accumulator
 from lantern.tensor.device import device, to_device
 from lantern.tensor.namespace import REAL, as_scalar, buffers
 from lantern.tensor.ops import at as updating

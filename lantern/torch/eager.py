@@ -18,8 +18,8 @@ from lantern.core.dispatch import kind_of, operand_count
 from lantern.core.namespace import namespace
 from lantern.core.value import Level, Receiver, Replayable, base
 from lantern.errors import EagerError
-from lantern.tensor.accumulator import Accumulator
-from lantern.tensor.collected import Waiting, patient
+from lantern.tensor.accumulate.accumulator import Accumulator
+from lantern.tensor.accumulate.deferred_products import Waiting, patient
 from lantern.tensor.namespace import arrays, buffers
 from lantern.tensor.ops.indexing import Scatter
 from lantern.tensor.tensor import Tensor as NumpyTensor

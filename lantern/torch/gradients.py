@@ -9,7 +9,7 @@ import numpy as np
 from lantern.core.residuals import copied
 from lantern.core.value import UNTRACKED, Value, base
 from lantern.errors import EagerError
-from lantern.tensor.collected import Waiting
+from lantern.tensor.accumulate.deferred_products import Waiting
 from lantern.tensor.namespace import buffers
 from lantern.torch.dtypes import Size
 from lantern.torch.eager import AMBIENT, RETAIN, Recorder

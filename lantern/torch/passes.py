@@ -9,8 +9,8 @@ from typing import Any
 from lantern.core.value import too_few_contributions
 from lantern.errors import EagerError
 from lantern.rules.multiple_results import Several
-from lantern.tensor.accumulator import Accumulator
-from lantern.tensor.collected import Waiting
+from lantern.tensor.accumulate.accumulator import Accumulator
+from lantern.tensor.accumulate.deferred_products import Waiting
 from lantern.tensor.namespace import arrays, buffers
 from lantern.torch.eager import (
     AMBIENT,

@@ -627,7 +627,7 @@ def test_long_chains_neither_recurse_nor_crash(uncollected):
 
 
 def test_a_frozen_factor_is_not_multiplied_for(monkeypatch):
-    from lantern.tensor.collected import Product
+    from lantern.tensor.accumulate.deferred_products import Product
 
     calls = []
     original = Product.dense

@@ -5,7 +5,7 @@ import pytest
 
 import lantern.torch as torch
 from lantern.core.contribution import Contribution
-from lantern.tensor.collected import Collector, Product, Waiting
+from lantern.tensor.accumulate.deferred_products import Collector, Product, Waiting
 from lantern.torch.nn import rules
 
 nn = torch.nn

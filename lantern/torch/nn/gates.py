@@ -12,7 +12,7 @@ import numpy as np
 from lantern.core.namespace import common_namespace, namespace
 from lantern.core.value import Rule, base
 from lantern.op import op
-from lantern.tensor.collected import Product
+from lantern.tensor.accumulate.deferred_products import Product
 from lantern.torch.nn.rules import added, over_rows, plain, product, times, turned
 from lantern.torch.nn.starting import fused
 

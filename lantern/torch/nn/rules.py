@@ -13,7 +13,7 @@ import numpy as np
 from lantern.core.namespace import namespace
 from lantern.core.value import Rule, Value, base
 from lantern.op import elementwise, op
-from lantern.tensor.collected import Product
+from lantern.tensor.accumulate.deferred_products import Product
 from lantern.tensor.namespace import REAL
 from lantern.tensor.ops.indexing import Scatter
 from lantern.torch.nn.starting import fused

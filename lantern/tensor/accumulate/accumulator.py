@@ -21,7 +21,7 @@ from lantern.core.value import (
     is_complex,
     too_few_contributions,
 )
-from lantern.tensor.broadcast import unbroadcast
+from lantern.tensor.accumulate.broadcast import unbroadcast
 from lantern.tensor.namespace import REAL, array_namespace, arrays, buffers, quiet
 
 __all__ = ["LARGE", "Accumulator"]

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 from lantern.core.contribution import Contribution
 from lantern.core.namespace import namespace
 from lantern.core.value import Receiver, Value
-from lantern.tensor.accumulator import LARGE, Accumulator
+from lantern.tensor.accumulate.accumulator import LARGE, Accumulator
 from lantern.tensor.blas import add_product
 from lantern.tensor.namespace import buffers, numpy_namespace
 
