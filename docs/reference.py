@@ -35,8 +35,8 @@ TOPICS = {
     "values": (
         "Values and structures",
         (
-            "rules.number tensor.tensor tensor.buffer tensor.device core.tree "
-            "rules.noncommutative core.namespace tensor.namespace "
+            "rules.number tensor.tensor tensor.buffer tensor.backend.device core.tree "
+            "rules.noncommutative core.namespace tensor.backend.numpy_namespace "
             "core.numpy_protocols"
         ),
     ),

@@ -25,9 +25,9 @@ from lantern.rules.number import *
 from lantern.rules.selection import *
 from lantern.rules.special import *
 from lantern.rules.trigonometry import *
+from lantern.tensor.backend.device import *
+from lantern.tensor.backend.numpy_namespace import numpy_namespace as numpy_namespace
 from lantern.tensor.buffer import *
-from lantern.tensor.device import *
-from lantern.tensor.namespace import numpy_namespace as numpy_namespace
 from lantern.tensor.operators import *
 from lantern.tensor.ops.at import *
 from lantern.tensor.ops.concat_stack import *

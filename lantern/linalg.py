@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from lantern.tensor.backend.numpy_namespace import numpy_namespace
 from lantern.tensor.decomposition import QRResult, cholesky, qr
 from lantern.tensor.matrix_functions import (
     SlogdetResult,
@@ -11,7 +12,6 @@ from lantern.tensor.matrix_functions import (
     multi_dot,
     slogdet,
 )
-from lantern.tensor.namespace import numpy_namespace
 from lantern.tensor.norms import cond, matrix_norm, matrix_rank, norm, vector_norm
 from lantern.tensor.ops import products
 from lantern.tensor.ops.products import matmul, tensordot, vecdot

@@ -15,11 +15,11 @@ from lantern import Tensor, tree_map
 from lantern.core.namespace import register_namespace
 from lantern.core.value import base
 from lantern.core.value_classes import register_class
-from lantern.tensor.device_namespace import DeviceNamespace
-from lantern.tensor.namespace import devices
+from lantern.tensor.backend.cupy_namespace import DeviceNamespace
+from lantern.tensor.backend.numpy_namespace import devices
 from tests import standin
 
-# As lantern/tensor/namespace.py and tensor.py do it for CuPy.
+# As lantern/tensor/backend/numpy_namespace.py and tensor.py do it for CuPy.
 _functions = DeviceNamespace(standin.xp, "standin.special", "scipy", "standin")
 devices["standin"] = lambda: _functions
 register_namespace("standin", lambda: _functions)

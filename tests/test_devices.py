@@ -9,7 +9,7 @@ import pytest
 
 import lantern
 from lantern import grad, jvp, vjp
-from lantern.tensor.device_namespace import DeviceNamespace
+from lantern.tensor.backend.cupy_namespace import DeviceNamespace
 from tests import standin
 
 

@@ -7,8 +7,8 @@ import lantern
 import lantern.torch as torch
 from lantern import grad
 from lantern.core.dispatch import registry
-from lantern.tensor.fusing import Fuser, fusers
-from lantern.tensor.namespace import REAL
+from lantern.tensor.backend.gpu_fusion import Fuser, fusers
+from lantern.tensor.backend.numpy_namespace import REAL
 
 NAMES = "tanh sigmoid softplus exp log sqrt square sin atan relu reciprocal".split()
 

@@ -14,7 +14,7 @@ from lantern.errors import (
     MissingRuleError,
     MutationError,
 )
-from lantern.tensor.namespace import numpy_namespace
+from lantern.tensor.backend.numpy_namespace import numpy_namespace
 from lantern.tensor.ops.indexing import Scatter, settled
 from lantern.testing import check_grads
 from tests.cases.indexing import INDICES

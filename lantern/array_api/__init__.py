@@ -27,7 +27,7 @@ from types import ModuleType
 from typing import Any
 
 from lantern.array_api.signatures import CONSTANTS, SIGNATURES, conforming
-from lantern.tensor.namespace import numpy_namespace
+from lantern.tensor.backend.numpy_namespace import numpy_namespace
 
 __array_api_version__ = "2024.12"
 

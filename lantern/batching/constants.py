@@ -6,7 +6,7 @@ from weakref import WeakValueDictionary, ref
 
 from lantern.core.residuals import copied, is_promised, unchanged
 from lantern.core.value import Value
-from lantern.tensor.namespace import buffers
+from lantern.tensor.backend.numpy_namespace import buffers
 
 __all__ = ["IMMUTABLE", "Constants", "Same", "is_array", "plain_index"]
 

@@ -8,7 +8,7 @@ from lantern.batching.rows import Alone, Given, Key, Store, new_store
 from lantern.core.tree import is_leaf, tree_leaves, tree_map, tree_structure
 from lantern.core.value import UNTRACKED, Value, base
 from lantern.errors import ShapeError
-from lantern.tensor.namespace import numpy_namespace as numpy
+from lantern.tensor.backend.numpy_namespace import numpy_namespace as numpy
 from lantern.tensor.ops.concat_stack import stack as stack_values
 
 __all__ = [

@@ -27,7 +27,7 @@ from lantern.core.value_classes import register_class
 from lantern.cps.context import thread_id
 from lantern.op import registry
 from lantern.rules.operators import install
-from lantern.tensor.namespace import buffers, numpy_namespace
+from lantern.tensor.backend.numpy_namespace import buffers, numpy_namespace
 from lantern.tensor.ops.creation import stop_gradient
 from lantern.tensor.ops.indexing import getitem
 from lantern.tensor.ops.products import matmul

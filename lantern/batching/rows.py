@@ -14,8 +14,8 @@ from lantern.core.namespace import namespace
 from lantern.core.value import UNTRACKED, Rule, Value, base
 from lantern.op import linear
 from lantern.tensor.accumulate.accumulator import Accumulator
-from lantern.tensor.namespace import buffers
-from lantern.tensor.namespace import numpy_namespace as numpy
+from lantern.tensor.backend.numpy_namespace import buffers
+from lantern.tensor.backend.numpy_namespace import numpy_namespace as numpy
 from lantern.tensor.ops.concat_stack import concat
 from lantern.tensor.ops.indexing import Scatter
 from lantern.tensor.tensor import Tensor

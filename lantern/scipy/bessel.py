@@ -7,7 +7,7 @@ from lantern.core.value import Rule, Value, base, is_tracked
 from lantern.errors import MissingRuleError
 from lantern.op import elementwise
 from lantern.rules import selection
-from lantern.tensor.namespace import array_namespace
+from lantern.tensor.backend.numpy_namespace import array_namespace
 
 __all__ = [
     "i0e",

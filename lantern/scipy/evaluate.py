@@ -5,7 +5,7 @@ from typing import Any
 from lantern.core.dispatch import operation_of
 from lantern.core.namespace import common_namespace
 from lantern.core.value import Value
-from lantern.tensor.namespace import array_namespace
+from lantern.tensor.backend.numpy_namespace import array_namespace
 
 __all__ = ["evaluate"]
 

@@ -8,7 +8,7 @@ from lantern.linalg import det, expm, inv, lstsq, norm, pinv, solve, solve_trian
 from lantern.op import op
 from lantern.rules import selection
 from lantern.tensor import decomposition
-from lantern.tensor.namespace import array_namespace
+from lantern.tensor.backend.numpy_namespace import array_namespace
 from lantern.tensor.ops import reduction
 from lantern.tensor.ops.creation import asarray
 from lantern.tensor.ops.indexing import getitem

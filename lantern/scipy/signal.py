@@ -6,7 +6,7 @@ from lantern.core.value import Rule
 from lantern.errors import ArgumentError, ShapeError
 from lantern.op import op
 from lantern.rules.arithmetic import conj
-from lantern.tensor.namespace import array_namespace
+from lantern.tensor.backend.numpy_namespace import array_namespace
 from lantern.tensor.ops.creation import asarray
 from lantern.tensor.ops.matrix_forms import any_value
 from lantern.tensor.ops.rearrange import flip

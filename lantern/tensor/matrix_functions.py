@@ -8,7 +8,7 @@ from lantern.core.namespace import namespace
 from lantern.core.value import Rule, base, is_complex
 from lantern.errors import MissingExtraError
 from lantern.op import adjoint, op
-from lantern.tensor.namespace import numpy_namespace
+from lantern.tensor.backend.numpy_namespace import numpy_namespace
 from lantern.tensor.ops.matrix_forms import (
     any_value,
     conj_if_complex,

@@ -14,8 +14,8 @@ from lantern.core.residuals import kept
 from lantern.core.value import Value, base, unwrapped
 from lantern.rules.operators import install
 from lantern.tensor.accumulate.accumulator import Accumulator
-from lantern.tensor.fusing import fusers
-from lantern.tensor.namespace import buffers
+from lantern.tensor.backend.gpu_fusion import fusers
+from lantern.tensor.backend.numpy_namespace import buffers
 from lantern.tensor.ops import products
 from lantern.tensor.tensor import Tensor, emerged
 

@@ -6,7 +6,7 @@ from lantern.core.dispatch import Function
 from lantern.core.value import base, is_tracked
 from lantern.core.value_classes import refuse, register_class
 from lantern.errors import DetachError, MutationError
-from lantern.tensor.namespace import numpy_namespace
+from lantern.tensor.backend.numpy_namespace import numpy_namespace
 from lantern.tensor.standard import writeable
 
 __all__ = ["refuse_out", "refuse_to_set", "refuse_writing"]

@@ -7,7 +7,7 @@ from lantern.core.namespace import namespace
 from lantern.core.value import Rule, base, is_tracked
 from lantern.errors import MissingRuleError
 from lantern.op import adjoint, op
-from lantern.tensor.namespace import array_namespace
+from lantern.tensor.backend.numpy_namespace import array_namespace
 from lantern.tensor.ops import reduction
 from lantern.tensor.ops.matrix_forms import (
     any_value,

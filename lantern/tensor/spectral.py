@@ -12,7 +12,7 @@ from lantern.core.namespace import namespace
 from lantern.core.value import Rule, base, is_complex, is_tracked
 from lantern.errors import MissingRuleError
 from lantern.op import adjoint
-from lantern.tensor.namespace import array_namespace
+from lantern.tensor.backend.numpy_namespace import array_namespace
 from lantern.tensor.ops.matrix_forms import (
     any_value,
     conj_if_complex,

@@ -14,7 +14,7 @@ from lantern.core.residuals import copied
 from lantern.core.value import Rule, Value, base
 from lantern.errors import ShapeError
 from lantern.op import linear
-from lantern.tensor.namespace import numpy_namespace
+from lantern.tensor.backend.numpy_namespace import numpy_namespace
 from lantern.tensor.ops.at import fitting
 from lantern.tensor.ops.concat_stack import stack
 from lantern.tensor.ops.shape import as_array, astype, broadcast_to, reshape

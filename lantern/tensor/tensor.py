@@ -20,8 +20,8 @@ from lantern.core.value_classes import register_class
 from lantern.errors import DetachError
 from lantern.rules import arithmetic
 from lantern.tensor.accumulate.accumulator import LARGE, Accumulator
-from lantern.tensor.device import device, to_device
-from lantern.tensor.namespace import REAL, as_scalar, buffers
+from lantern.tensor.backend.device import device, to_device
+from lantern.tensor.backend.numpy_namespace import REAL, as_scalar, buffers
 from lantern.tensor.ops import at as updating
 from lantern.tensor.ops import (
     cumulative,

@@ -7,7 +7,7 @@ from lantern.core.namespace import namespace
 from lantern.core.value import base
 from lantern.errors import ArgumentError
 from lantern.rules.selection import where as choose
-from lantern.tensor.namespace import array_namespace
+from lantern.tensor.backend.numpy_namespace import array_namespace
 from lantern.tensor.ops.at import at, check_buffer
 from lantern.tensor.ops.creation import asarray
 from lantern.tensor.ops.indexing import getitem

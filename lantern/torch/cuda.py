@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from lantern.errors import EagerError, MissingExtraError
-from lantern.tensor.namespace import find_device
+from lantern.tensor.backend.numpy_namespace import find_device
 from lantern.torch import amp as amp
 from lantern.torch import dtypes
 from lantern.torch.paths import lead

@@ -20,7 +20,7 @@ from lantern.core.value import Level, Receiver, Replayable, base
 from lantern.errors import EagerError
 from lantern.tensor.accumulate.accumulator import Accumulator
 from lantern.tensor.accumulate.deferred_products import Waiting, patient
-from lantern.tensor.namespace import arrays, buffers
+from lantern.tensor.backend.numpy_namespace import arrays, buffers
 from lantern.tensor.ops.indexing import Scatter
 from lantern.tensor.tensor import Tensor as NumpyTensor
 from lantern.torch.versions import check_arrays, last_write, order

@@ -10,7 +10,7 @@ from lantern.core.residuals import copied
 from lantern.core.value import UNTRACKED, Value, base
 from lantern.errors import EagerError
 from lantern.tensor.accumulate.deferred_products import Waiting
-from lantern.tensor.namespace import buffers
+from lantern.tensor.backend.numpy_namespace import buffers
 from lantern.torch.dtypes import Size
 from lantern.torch.eager import AMBIENT, RETAIN, Recorder
 from lantern.torch.passes import check_views, one_pass, propagate

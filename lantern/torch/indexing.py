@@ -7,7 +7,7 @@ import numpy as np
 from lantern.core.residuals import copied
 from lantern.core.value import UNTRACKED, base
 from lantern.errors import EagerError, PositionError, ShapeError
-from lantern.tensor.namespace import buffers
+from lantern.tensor.backend.numpy_namespace import buffers
 from lantern.tensor.ops import at
 from lantern.tensor.ops import indexing as ours
 from lantern.torch import dtypes

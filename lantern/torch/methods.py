@@ -10,7 +10,7 @@ from lantern.core.namespace import namespace
 from lantern.core.value import UNTRACKED, base
 from lantern.errors import EagerError, OptionError, ShapeError
 from lantern.rules import arithmetic
-from lantern.tensor.device import to_device
+from lantern.tensor.backend.device import to_device
 from lantern.torch import (
     comparing,
     creation,

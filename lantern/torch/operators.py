@@ -11,8 +11,8 @@ from lantern.core.value import UNTRACKED, base
 from lantern.errors import EagerError
 from lantern.op import registry
 from lantern.rules import arithmetic
-from lantern.tensor.fusing import fusers
-from lantern.tensor.namespace import buffers
+from lantern.tensor.backend.gpu_fusion import fusers
+from lantern.tensor.backend.numpy_namespace import buffers
 from lantern.tensor.ops import products
 from lantern.tensor.ops import shape as manipulation
 from lantern.torch import dtypes

@@ -11,7 +11,7 @@ from lantern.errors import EagerError
 from lantern.rules.multiple_results import Several
 from lantern.tensor.accumulate.accumulator import Accumulator
 from lantern.tensor.accumulate.deferred_products import Waiting
-from lantern.tensor.namespace import arrays, buffers
+from lantern.tensor.backend.numpy_namespace import arrays, buffers
 from lantern.torch.eager import (
     AMBIENT,
     FREED,

@@ -7,8 +7,8 @@ import numpy as np
 
 from lantern.core import scalar_functions
 from lantern.core.namespace import namespace
-from lantern.tensor.device import device as device_name
-from lantern.tensor.namespace import array_namespace, buffers, find_device
+from lantern.tensor.backend.device import device as device_name
+from lantern.tensor.backend.numpy_namespace import array_namespace, buffers, find_device
 from lantern.torch import dtypes
 
 __all__ = [

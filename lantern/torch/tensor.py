@@ -11,8 +11,8 @@ import numpy as np
 
 from lantern.core.value import UNTRACKED, Level, Receiver, Value, Wrapper, base
 from lantern.errors import ArgumentError, EagerError
-from lantern.tensor.device import device as device_name
-from lantern.tensor.namespace import array_namespace
+from lantern.tensor.backend.device import device as device_name
+from lantern.tensor.backend.numpy_namespace import array_namespace
 from lantern.tensor.tensor import Tensor as NumpyTensor
 from lantern.torch import dtypes
 from lantern.torch.dtypes import Size

@@ -12,7 +12,7 @@ from typing import Any
 
 from lantern.errors import EagerError
 from lantern.guards.bytecode import read_later
-from lantern.tensor.namespace import buffers
+from lantern.tensor.backend.numpy_namespace import buffers
 
 __all__ = ["check_arrays", "last_write", "order", "owner", "saved_arrays", "written"]
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from lantern.core.value import UNTRACKED, base
 from lantern.errors import EagerError
-from lantern.tensor.namespace import buffers
+from lantern.tensor.backend.numpy_namespace import buffers
 from lantern.tensor.ops import at
 from lantern.tensor.ops.indexing import _getitem as read
 from lantern.tensor.ops.shape import reshape as reshaped

@@ -15,7 +15,7 @@ from lantern.core.tree import tree_leaves, tree_map
 from lantern.core.unwrap import strip
 from lantern.core.value import Value, base, is_complex, zeros_like
 from lantern.errors import ArgumentError
-from lantern.tensor.namespace import array_namespace
+from lantern.tensor.backend.numpy_namespace import array_namespace
 from lantern.tensor.ops import products
 from lantern.tensor.ops.shape import as_array, broadcast_to, moveaxis, reshape
 from lantern.transforms.arguments import check_result, describe

@@ -26,7 +26,7 @@ from lantern.errors import (
     MutationError,
 )
 from lantern.rules.operators import BINARY, install
-from lantern.tensor.namespace import array_namespace, buffers
+from lantern.tensor.backend.numpy_namespace import array_namespace, buffers
 from lantern.tensor.ops.creation import stop_gradient
 from lantern.tensor.ops.indexing import getitem
 from lantern.tensor.ops.products import matmul

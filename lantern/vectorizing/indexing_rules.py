@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from lantern.core.namespace import namespace
 from lantern.errors import BatchedValueError
-from lantern.tensor.namespace import numpy_namespace
+from lantern.tensor.backend.numpy_namespace import numpy_namespace
 from lantern.tensor.ops.shape import moveaxis
 from lantern.vectorizing.batching_rules import Call, aligned, one_by_one
 

@@ -16,8 +16,8 @@ from lantern.core.tree import tree_leaves, tree_map
 from lantern.core.value import Value, base
 from lantern.errors import BatchedValueError
 from lantern.op import registry
-from lantern.tensor.namespace import array_namespace, numpy_namespace
-from lantern.tensor.namespace import quiet as quiet
+from lantern.tensor.backend.numpy_namespace import array_namespace, numpy_namespace
+from lantern.tensor.backend.numpy_namespace import quiet as quiet
 from lantern.tensor.ops.zero_derivative import __all__ as zero_derivative
 from lantern.vectorizing import batching_rules
 from lantern.vectorizing.batching_rules import Call

@@ -8,7 +8,7 @@ from lantern.core.namespace import namespace
 from lantern.core.tree import tree_paths
 from lantern.core.value import base
 from lantern.errors import ArgumentError
-from lantern.tensor.device import to_device
+from lantern.tensor.backend.device import to_device
 from lantern.viz.drawing import (
     BACK,
     CODE,

@@ -198,7 +198,7 @@ def large(x, weight):
 def blas(request, monkeypatch):
     """With and without a BLAS that is found inside NumPy."""
     if not request.param:
-        monkeypatch.setattr("lantern.tensor.blas._gemm", lambda letter: None)
+        monkeypatch.setattr("lantern.tensor.backend.blas._gemm", lambda letter: None)
 
 
 class TestProducts:

@@ -22,7 +22,13 @@ from lantern.core.value import (
     too_few_contributions,
 )
 from lantern.tensor.accumulate.broadcast import unbroadcast
-from lantern.tensor.namespace import REAL, array_namespace, arrays, buffers, quiet
+from lantern.tensor.backend.numpy_namespace import (
+    REAL,
+    array_namespace,
+    arrays,
+    buffers,
+    quiet,
+)
 
 __all__ = ["LARGE", "Accumulator"]
 

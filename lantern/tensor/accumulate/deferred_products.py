@@ -17,8 +17,8 @@ from lantern.core.contribution import Contribution
 from lantern.core.namespace import namespace
 from lantern.core.value import Receiver, Value
 from lantern.tensor.accumulate.accumulator import LARGE, Accumulator
-from lantern.tensor.blas import add_product
-from lantern.tensor.namespace import buffers, numpy_namespace
+from lantern.tensor.backend.blas import add_product
+from lantern.tensor.backend.numpy_namespace import buffers, numpy_namespace
 
 __all__ = ["Collector", "Product", "Waiting", "patient"]
 

@@ -11,7 +11,7 @@ from lantern.core.value import Rule, Value, base, zeros_like
 from lantern.errors import ArgumentError, MutationError, ShapeError
 from lantern.op import linear
 from lantern.rules import arithmetic, selection
-from lantern.tensor.namespace import numpy_namespace
+from lantern.tensor.backend.numpy_namespace import numpy_namespace
 from lantern.tensor.ops.concat_stack import stack
 from lantern.tensor.ops.indexing import (
     Scatter,

@@ -7,7 +7,7 @@ from lantern.core.namespace import namespace
 from lantern.core.value import base
 from lantern.errors import MissingRuleError
 from lantern.rules import selection
-from lantern.tensor.namespace import array_namespace
+from lantern.tensor.backend.numpy_namespace import array_namespace
 from lantern.tensor.ops.creation import asarray
 from lantern.tensor.ops.shape import astype, axis_of, reshape
 

@@ -8,7 +8,7 @@ from lantern.core.namespace import common_namespace
 from lantern.core.value import Rule, Value
 from lantern.errors import ShapeError
 from lantern.op import linear
-from lantern.tensor.namespace import array_namespace, numpy_namespace
+from lantern.tensor.backend.numpy_namespace import array_namespace, numpy_namespace
 from lantern.tensor.ops.shape import alike, astype, reshape
 
 __all__ = [

@@ -5,8 +5,12 @@ from typing import Any
 from lantern.core.dispatch import Function
 from lantern.core.namespace import namespace
 from lantern.core.value import base
-from lantern.tensor.device import to_device
-from lantern.tensor.namespace import array_namespace, find_device, numpy_namespace
+from lantern.tensor.backend.device import to_device
+from lantern.tensor.backend.numpy_namespace import (
+    array_namespace,
+    find_device,
+    numpy_namespace,
+)
 
 __all__ = [
     "empty", "empty_like", "eye", "identity", "ones", "ones_like", "tri", "zeros",

@@ -9,7 +9,7 @@ from lantern.errors import ArgumentError, MissingRuleError, ShapeError
 from lantern.op import bilinear, elementwise, op
 from lantern.rules import selection
 from lantern.rules.arithmetic import conj
-from lantern.tensor.namespace import array_namespace
+from lantern.tensor.backend.numpy_namespace import array_namespace
 from lantern.tensor.ops.concat_stack import concat, stack
 from lantern.tensor.ops.creation import arrays, asarray
 from lantern.tensor.ops.indexing import joined, scatter

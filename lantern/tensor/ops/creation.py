@@ -10,8 +10,8 @@ from lantern.errors import ArgumentError, MissingRuleError
 from lantern.op import linear
 from lantern.rules import arithmetic
 from lantern.rules.exponential import exp, log
-from lantern.tensor.device import to_device
-from lantern.tensor.namespace import array_namespace, numpy_namespace
+from lantern.tensor.backend.device import to_device
+from lantern.tensor.backend.numpy_namespace import array_namespace, numpy_namespace
 from lantern.tensor.ops.concat_stack import stack
 from lantern.tensor.ops.constants import on_device
 from lantern.tensor.ops.shape import as_array, astype, broadcast_to, expand_dims

@@ -6,7 +6,7 @@ from lantern.core.namespace import namespace
 from lantern.core.value import Rule, base
 from lantern.errors import ShapeError
 from lantern.op import linear, op
-from lantern.tensor.namespace import array_namespace
+from lantern.tensor.backend.numpy_namespace import array_namespace
 from lantern.tensor.ops.axes import line, of_type, part
 from lantern.tensor.ops.concat_stack import concat
 from lantern.tensor.ops.shape import as_array

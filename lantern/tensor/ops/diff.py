@@ -4,7 +4,7 @@ from typing import Any
 
 from lantern.core.value import Value, base
 from lantern.errors import ShapeError
-from lantern.tensor.namespace import array_namespace
+from lantern.tensor.backend.numpy_namespace import array_namespace
 from lantern.tensor.ops import reduction
 from lantern.tensor.ops.axes import part
 from lantern.tensor.ops.concat_stack import cast, concat

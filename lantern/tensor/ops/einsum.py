@@ -16,7 +16,7 @@ from lantern.core.namespace import namespace
 from lantern.core.value import Rule, base, is_tracked
 from lantern.errors import MissingRuleError
 from lantern.op import bilinear
-from lantern.tensor.namespace import array_namespace, numpy_namespace
+from lantern.tensor.backend.numpy_namespace import array_namespace, numpy_namespace
 from lantern.tensor.ops import reduction
 from lantern.tensor.ops.matrix_forms import any_value, untracked
 from lantern.tensor.ops.products import diagonal

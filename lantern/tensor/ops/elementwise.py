@@ -11,7 +11,7 @@ from lantern.rules import selection
 from lantern.rules.arithmetic import imag, real
 from lantern.rules.selection import maximum, minimum, where
 from lantern.rules.trigonometry import atan2
-from lantern.tensor.namespace import array_namespace
+from lantern.tensor.backend.numpy_namespace import array_namespace
 from lantern.tensor.ops.axes import refuse
 
 __all__ = [

@@ -8,8 +8,8 @@ from lantern.core.value import Rule, base
 from lantern.errors import ShapeError
 from lantern.op import adjoint, linear
 from lantern.rules.arithmetic import conj
-from lantern.tensor.device import to_device
-from lantern.tensor.namespace import array_namespace, numpy_namespace
+from lantern.tensor.backend.device import to_device
+from lantern.tensor.backend.numpy_namespace import array_namespace, numpy_namespace
 from lantern.tensor.ops.axes import part, refuse
 from lantern.tensor.ops.creation import asarray
 from lantern.tensor.ops.rearrange import roll

@@ -10,7 +10,7 @@ from lantern.core.dispatch import from_lists
 from lantern.core.namespace import namespace
 from lantern.core.value import Rule, Value, base
 from lantern.op import elementwise
-from lantern.tensor.namespace import array_namespace
+from lantern.tensor.backend.numpy_namespace import array_namespace
 
 __all__ = ["betaln", "gamma_slope", "gammainc", "gammaincc", "gammaincinv"]
 

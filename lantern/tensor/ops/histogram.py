@@ -7,7 +7,7 @@ from typing import Any
 
 from lantern.core.value import Value, base, is_tracked
 from lantern.errors import MissingRuleError
-from lantern.tensor.namespace import array_namespace, numpy_namespace
+from lantern.tensor.backend.numpy_namespace import array_namespace, numpy_namespace
 from lantern.tensor.ops import reduction
 from lantern.tensor.ops.creation import asarray, linspace
 from lantern.tensor.ops.diff import diff

@@ -10,7 +10,7 @@ from lantern.core.value import Rule, Value, base
 from lantern.errors import ShapeError
 from lantern.op import linear
 from lantern.rules.selection import where
-from lantern.tensor.namespace import array_namespace, numpy_namespace
+from lantern.tensor.backend.numpy_namespace import array_namespace, numpy_namespace
 from lantern.tensor.ops.shape import alike, as_array, axis_of, reshape
 
 __all__ = [

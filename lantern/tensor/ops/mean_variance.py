@@ -9,7 +9,7 @@ from lantern.op import elementwise, op
 from lantern.rules import selection
 from lantern.rules.arithmetic import conj, imag, real
 from lantern.rules.exponential import sqrt
-from lantern.tensor.namespace import array_namespace
+from lantern.tensor.backend.numpy_namespace import array_namespace
 from lantern.tensor.ops import reduction
 from lantern.tensor.ops.axes import (
     count,

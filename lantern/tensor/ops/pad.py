@@ -8,7 +8,7 @@ from lantern.core.tree import tree_leaves, tree_map
 from lantern.core.value import Rule, Value, base, is_tracked
 from lantern.errors import MissingRuleError, ShapeError
 from lantern.op import linear
-from lantern.tensor.namespace import array_namespace, numpy_namespace
+from lantern.tensor.backend.numpy_namespace import array_namespace, numpy_namespace
 from lantern.tensor.ops.concat_stack import concat
 from lantern.tensor.ops.indexing import getitem, take
 from lantern.tensor.ops.shape import as_array, axis_of, broadcast_to

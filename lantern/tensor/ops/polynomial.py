@@ -7,7 +7,7 @@ from lantern.core.namespace import namespace
 from lantern.core.value import Rule, base, is_complex
 from lantern.op import op
 from lantern.rules.arithmetic import real
-from lantern.tensor.namespace import array_namespace
+from lantern.tensor.backend.numpy_namespace import array_namespace
 from lantern.tensor.ops.concat_stack import concat, stack
 from lantern.tensor.ops.convolution import convolve
 from lantern.tensor.ops.creation import arrays, asarray

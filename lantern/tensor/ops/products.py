@@ -8,7 +8,7 @@ from lantern.errors import MissingRuleError
 from lantern.op import bilinear
 from lantern.rules.arithmetic import multiply
 from lantern.tensor.accumulate.deferred_products import Product
-from lantern.tensor.namespace import array_namespace, buffers
+from lantern.tensor.backend.numpy_namespace import array_namespace, buffers
 from lantern.tensor.ops import reduction
 from lantern.tensor.ops.matrix_forms import (
     any_value,

@@ -10,7 +10,7 @@ from typing import Any
 from lantern.core.value import Value, base
 from lantern.errors import MissingRuleError
 from lantern.rules import selection
-from lantern.tensor.namespace import array_namespace, numpy_namespace
+from lantern.tensor.backend.numpy_namespace import array_namespace, numpy_namespace
 from lantern.tensor.ops.axes import prepared, reduced_axes, refuse
 from lantern.tensor.ops.creation import asarray
 from lantern.tensor.ops.reduction import mean

@@ -14,7 +14,7 @@ from typing import Any
 from lantern.core.value import base
 from lantern.errors import ArgumentError, ShapeError
 from lantern.rules.exponential import exp, log, sqrt
-from lantern.tensor.namespace import array_namespace, numpy_namespace
+from lantern.tensor.backend.numpy_namespace import array_namespace, numpy_namespace
 from lantern.tensor.ops import reduction
 from lantern.tensor.ops.concat_stack import stack
 from lantern.tensor.ops.creation import asarray

@@ -8,7 +8,7 @@ from lantern.core.unwrap import plain
 from lantern.core.value import Rule, base
 from lantern.errors import MissingRuleError, ShapeError
 from lantern.op import linear
-from lantern.tensor.namespace import array_namespace, numpy_namespace
+from lantern.tensor.backend.numpy_namespace import array_namespace, numpy_namespace
 from lantern.tensor.ops.indexing import scatter, take
 from lantern.tensor.ops.products import diagonal
 from lantern.tensor.ops.shape import (

@@ -10,7 +10,7 @@ from lantern.core.tree import tree_leaves
 from lantern.core.value import Rule, Value, base
 from lantern.errors import ArgumentError
 from lantern.op import linear, registry
-from lantern.tensor.namespace import array_namespace, numpy_namespace
+from lantern.tensor.backend.numpy_namespace import array_namespace, numpy_namespace
 
 __all__ = [
     "as_array",

@@ -8,7 +8,7 @@ from lantern.core.value import Rule, base
 from lantern.op import op
 from lantern.rules import selection
 from lantern.rules.exponential import exp, log
-from lantern.tensor.namespace import array_namespace, quiet
+from lantern.tensor.backend.numpy_namespace import array_namespace, quiet
 from lantern.tensor.ops import reduction
 from lantern.tensor.ops.axes import prepared, spread
 from lantern.tensor.ops.creation import asarray

@@ -6,7 +6,7 @@ from lantern.core.namespace import namespace
 from lantern.core.value import Rule, base
 from lantern.errors import MissingRuleError, ShapeError
 from lantern.op import linear
-from lantern.tensor.namespace import array_namespace
+from lantern.tensor.backend.numpy_namespace import array_namespace
 from lantern.tensor.ops.indexing import take_along_axis
 from lantern.tensor.ops.shape import as_array, astype, axis_of, reshape
 

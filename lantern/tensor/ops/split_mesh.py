@@ -6,7 +6,7 @@ from typing import Any
 from lantern.core.tree import tree_leaves
 from lantern.core.value import Value, base
 from lantern.errors import ArgumentError, ShapeError
-from lantern.tensor.namespace import array_namespace, numpy_namespace
+from lantern.tensor.backend.numpy_namespace import array_namespace, numpy_namespace
 from lantern.tensor.ops.concat_stack import concat
 from lantern.tensor.ops.creation import arange, asarray, linspace
 from lantern.tensor.ops.indexing import getitem, take

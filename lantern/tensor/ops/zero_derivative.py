@@ -10,7 +10,7 @@ from lantern.core.namespace import namespace
 from lantern.core.tree import tree_map
 from lantern.core.value import Rule, base
 from lantern.op import constant
-from lantern.tensor.namespace import array_namespace
+from lantern.tensor.backend.numpy_namespace import array_namespace
 from lantern.tensor.ops.constants import told
 
 __all__ = [

@@ -11,7 +11,7 @@ from lantern.core.value import Rule, Value, base, zeros_like
 from lantern.errors import EagerError, MissingRuleError
 from lantern.guards.captured import Reading, Search, Unchanged
 from lantern.op import op
-from lantern.tensor.namespace import buffers
+from lantern.tensor.backend.numpy_namespace import buffers
 from lantern.torch.eager import AMBIENT, Recorder
 from lantern.torch.modes import no_grad, set_grad_enabled
 from lantern.torch.operators import is_recorded

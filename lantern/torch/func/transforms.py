@@ -15,7 +15,7 @@ from lantern.core.tree import tree_leaves as leaves_of
 from lantern.core.tree import tree_map
 from lantern.core.value import Value, base
 from lantern.errors import EagerError
-from lantern.tensor.namespace import buffers
+from lantern.tensor.backend.numpy_namespace import buffers
 from lantern.torch.modes import is_enabled, stoppable
 from lantern.torch.tensor import Tensor, numpy_face, torch_face
 from lantern.transforms import forward, reverse

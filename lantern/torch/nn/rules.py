@@ -14,7 +14,7 @@ from lantern.core.namespace import namespace
 from lantern.core.value import Rule, Value, base
 from lantern.op import elementwise, op
 from lantern.tensor.accumulate.deferred_products import Product
-from lantern.tensor.namespace import REAL
+from lantern.tensor.backend.numpy_namespace import REAL
 from lantern.tensor.ops.indexing import Scatter
 from lantern.torch.nn.starting import fused
 from lantern.torch.operators import unary

@@ -11,7 +11,7 @@ import numpy as np
 from lantern.core.contribution import Contribution
 from lantern.core.value import base
 from lantern.errors import ArgumentError, OptionError
-from lantern.tensor.namespace import buffers
+from lantern.tensor.backend.numpy_namespace import buffers
 from lantern.torch.creation import tensor, zeros_like
 from lantern.torch.dtypes import CPU
 from lantern.torch.eager import Recorder

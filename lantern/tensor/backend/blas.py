@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any
 
 from lantern.core.namespace import namespace
-from lantern.tensor.namespace import numpy_namespace
+from lantern.tensor.backend.numpy_namespace import numpy_namespace
 
 __all__ = ["add_product"]
 

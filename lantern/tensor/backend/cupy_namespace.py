@@ -12,7 +12,7 @@ from typing import Any
 
 from lantern.core.residuals import register_mutable
 from lantern.errors import ArgumentError
-from lantern.tensor.namespace import (
+from lantern.tensor.backend.numpy_namespace import (
     ArrayNamespace,
     arrays,
     buffers,

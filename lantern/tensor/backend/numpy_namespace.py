@@ -295,7 +295,7 @@ numpy_namespace = NumpyNamespace(np, "scipy.special", "scipy")
 # The libraries whose arrays lie on the devices of a name.
 devices: dict[str, Callable[[], ArrayNamespace]] = {
     "cpu": lambda: numpy_namespace
-}  # and "cuda" (lantern/tensor/device.py)
+}  # and "cuda" (lantern/tensor/backend/device.py)
 
 
 def find_device(name: Any) -> tuple[ArrayNamespace, int | None]:

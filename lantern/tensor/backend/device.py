@@ -12,8 +12,8 @@ from lantern.core.tree import tree_map
 from lantern.core.value import Rule, base
 from lantern.errors import DeviceError
 from lantern.op import linear
-from lantern.tensor.fusing import Fuser, fusers
-from lantern.tensor.namespace import (
+from lantern.tensor.backend.gpu_fusion import Fuser, fusers
+from lantern.tensor.backend.numpy_namespace import (
     REAL,
     ArrayNamespace,
     array_namespace,
@@ -104,7 +104,7 @@ def _cupy_namespace() -> ArrayNamespace:
             'cuda: CuPy is not installed. Install it with pip install "lantern-ad'
             '[cuda12]" or "lantern-ad[cuda13]", whichever fits the driver.'
         ) from None
-    from lantern.tensor.device_namespace import DeviceNamespace
+    from lantern.tensor.backend.cupy_namespace import DeviceNamespace
 
     if hasattr(cupy, "fuse"):
         fusers[cupy.ndarray] = Fuser(cupy.fuse, REAL)

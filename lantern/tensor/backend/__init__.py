@@ -1,0 +1,1 @@
+"""The array libraries: NumPy, CuPy, BLAS and compiled kernels."""
