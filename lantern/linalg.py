@@ -3,29 +3,7 @@
 from typing import Any
 
 from lantern.tensor.backend.numpy_namespace import numpy_namespace
-from lantern.tensor.decomposition import QRResult, cholesky, qr
-from lantern.tensor.matrix_functions import (
-    SlogdetResult,
-    det,
-    expm,
-    matrix_power,
-    multi_dot,
-    slogdet,
-)
-from lantern.tensor.norms import cond, matrix_norm, matrix_rank, norm, vector_norm
-from lantern.tensor.ops import products
-from lantern.tensor.ops.products import matmul, tensordot, vecdot
-from lantern.tensor.ops.shape import as_array, matrix_transpose
-from lantern.tensor.solving import (
-    inv,
-    lstsq,
-    pinv,
-    solve,
-    solve_triangular,
-    tensorinv,
-    tensorsolve,
-)
-from lantern.tensor.spectral import (
+from lantern.tensor.linalg.eigen_svd import (
     EighResult,
     EigResult,
     SVDResult,
@@ -36,6 +14,34 @@ from lantern.tensor.spectral import (
     svd,
     svdvals,
 )
+from lantern.tensor.linalg.factorisations import QRResult, cholesky, qr
+from lantern.tensor.linalg.matrix_functions import (
+    SlogdetResult,
+    det,
+    expm,
+    matrix_power,
+    multi_dot,
+    slogdet,
+)
+from lantern.tensor.linalg.norms import (
+    cond,
+    matrix_norm,
+    matrix_rank,
+    norm,
+    vector_norm,
+)
+from lantern.tensor.linalg.solve import (
+    inv,
+    lstsq,
+    pinv,
+    solve,
+    solve_triangular,
+    tensorinv,
+    tensorsolve,
+)
+from lantern.tensor.ops import products
+from lantern.tensor.ops.products import matmul, tensordot, vecdot
+from lantern.tensor.ops.shape import as_array, matrix_transpose
 
 __all__ = [
     "EigResult",

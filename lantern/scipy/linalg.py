@@ -7,8 +7,8 @@ from lantern.errors import ShapeError
 from lantern.linalg import det, expm, inv, lstsq, norm, pinv, solve, solve_triangular
 from lantern.op import op
 from lantern.rules import selection
-from lantern.tensor import decomposition
 from lantern.tensor.backend.numpy_namespace import array_namespace
+from lantern.tensor.linalg import factorisations
 from lantern.tensor.ops import reduction
 from lantern.tensor.ops.creation import asarray
 from lantern.tensor.ops.indexing import getitem
@@ -44,7 +44,7 @@ def cholesky(a: Any, lower: bool = False) -> Any:
         array([[2., 1.],
                [0., 2.]])
     """
-    return decomposition.cholesky(a, upper=not lower)
+    return factorisations.cholesky(a, upper=not lower)
 
 
 def cho_factor(a: Any, lower: bool = False) -> tuple[Any, bool]:

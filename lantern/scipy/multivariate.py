@@ -9,15 +9,15 @@ from lantern.rules import selection
 from lantern.rules.exponential import exp, log
 from lantern.rules.special import lgamma
 from lantern.scipy.distributions import Distribution
-from lantern.tensor.decomposition import cholesky
+from lantern.tensor.linalg.eigen_svd import eigh
+from lantern.tensor.linalg.factorisations import cholesky
+from lantern.tensor.linalg.solve import solve_triangular
 from lantern.tensor.ops import reduction, zero_derivative
 from lantern.tensor.ops.concat_stack import concat
 from lantern.tensor.ops.creation import asarray
 from lantern.tensor.ops.matrix_forms import plain_namespace
 from lantern.tensor.ops.products import diagonal, matmul
 from lantern.tensor.ops.special import xlogy
-from lantern.tensor.solving import solve_triangular
-from lantern.tensor.spectral import eigh
 
 __all__ = ["dirichlet", "multivariate_normal"]
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from lantern.core.value import base
 from lantern.errors import EagerError
-from lantern.tensor import matrix_functions
+from lantern.tensor.linalg import matrix_functions
 from lantern.tensor.ops import einsum as our_einsum
 from lantern.tensor.ops import products
 from lantern.torch.operators import call

@@ -7,7 +7,7 @@ import numpy as np
 from lantern.core.namespace import namespace
 from lantern.core.value import base
 from lantern.errors import EagerError, PositionError
-from lantern.tensor import norms
+from lantern.tensor.linalg import norms
 from lantern.tensor.ops import mean_variance
 from lantern.tensor.ops import reduction as ours
 from lantern.tensor.ops.indexing import _getitem

@@ -9,6 +9,7 @@ from lantern.core.value import Rule, base, is_complex
 from lantern.errors import MissingExtraError
 from lantern.op import adjoint, op
 from lantern.tensor.backend.numpy_namespace import numpy_namespace
+from lantern.tensor.linalg.solve import inv
 from lantern.tensor.ops.matrix_forms import (
     any_value,
     conj_if_complex,
@@ -17,7 +18,6 @@ from lantern.tensor.ops.matrix_forms import (
 )
 from lantern.tensor.ops.products import matmul
 from lantern.tensor.ops.shape import as_array
-from lantern.tensor.solving import inv
 
 __all__ = [
     "SlogdetResult",

@@ -11,6 +11,8 @@ from lantern.core.value import Rule, base, is_complex, is_tracked
 from lantern.errors import MissingRuleError
 from lantern.op import adjoint
 from lantern.rules.selection import abs as absolute
+from lantern.tensor.linalg.eigen_svd import svdvals
+from lantern.tensor.linalg.solve import inv
 from lantern.tensor.ops import reduction
 from lantern.tensor.ops.matrix_forms import (
     any_value,
@@ -19,8 +21,6 @@ from lantern.tensor.ops.matrix_forms import (
     untracked,
 )
 from lantern.tensor.ops.shape import as_array, reshape
-from lantern.tensor.solving import inv
-from lantern.tensor.spectral import svdvals
 
 __all__ = ["cond", "matrix_norm", "matrix_rank", "norm", "vector_norm"]
 

@@ -8,6 +8,7 @@ from lantern.core.value import Rule, base, is_tracked
 from lantern.errors import MissingRuleError
 from lantern.op import adjoint, op
 from lantern.tensor.backend.numpy_namespace import array_namespace
+from lantern.tensor.linalg.eigen_svd import svdvals
 from lantern.tensor.ops import reduction
 from lantern.tensor.ops.matrix_forms import (
     any_value,
@@ -19,7 +20,6 @@ from lantern.tensor.ops.matrix_forms import (
     untracked,
 )
 from lantern.tensor.ops.shape import as_array, reshape
-from lantern.tensor.spectral import svdvals
 
 __all__ = [
     "inv",

@@ -1,0 +1,1 @@
+"""Linear algebra beyond products: solving, factorising, eigenvalues, norms."""
