@@ -67,8 +67,8 @@ TOPICS = {
     "indexing": (
         "Reading, writing, sorting",
         (
-            "tensor.ops.indexing tensor.ops.at tensor.writing tensor.ops.sorting "
-            "tensor.ops.sets"
+            "tensor.ops.indexing tensor.ops.at tensor.buffer_functions "
+            "tensor.ops.sorting tensor.ops.sets"
         ),
     ),
     "products": ("Products", "tensor.ops.products tensor.ops.einsum"),

@@ -28,7 +28,8 @@ from lantern.rules.trigonometry import *
 from lantern.tensor.backend.device import *
 from lantern.tensor.backend.numpy_namespace import numpy_namespace as numpy_namespace
 from lantern.tensor.buffer import *
-from lantern.tensor.operators import *
+from lantern.tensor.buffer_functions import *
+from lantern.tensor.fast_operators import *
 from lantern.tensor.ops.at import *
 from lantern.tensor.ops.concat_stack import *
 from lantern.tensor.ops.constants import *
@@ -54,7 +55,6 @@ from lantern.tensor.ops.special import *
 from lantern.tensor.ops.split_mesh import *
 from lantern.tensor.ops.zero_derivative import *
 from lantern.tensor.tensor import *
-from lantern.tensor.writing import *
 from lantern.transforms.forward import *
 from lantern.transforms.linearize import *
 from lantern.transforms.reverse import *

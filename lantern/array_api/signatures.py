@@ -14,9 +14,9 @@ from lantern.core.numpy_protocols import find_function, works_on_plain_values
 from lantern.core.tree import tree_leaves, tree_map
 from lantern.core.value import Value, base, is_tracked
 from lantern.errors import MissingRuleError
+from lantern.tensor.array_api_methods import is_array
 from lantern.tensor.backend.numpy_namespace import array_namespace, numpy_namespace
 from lantern.tensor.ops import creation
-from lantern.tensor.standard import is_array
 from lantern.tensor.tensor import Tensor
 
 __all__ = ["CONSTANTS", "SIGNATURES", "FloatInfo", "conforming"]

@@ -27,12 +27,12 @@ from lantern.core.value_classes import register_class
 from lantern.cps.context import thread_id
 from lantern.op import registry
 from lantern.rules.operators import install
+from lantern.tensor.array_api_methods import StandardArray
 from lantern.tensor.backend.numpy_namespace import buffers, numpy_namespace
 from lantern.tensor.ops.creation import stop_gradient
 from lantern.tensor.ops.indexing import getitem
 from lantern.tensor.ops.products import matmul
 from lantern.tensor.ops.shape import matrix_transpose
-from lantern.tensor.standard import StandardArray
 from lantern.tensor.tensor import Tensor
 from lantern.vectorizing import namespace
 from lantern.vectorizing.batched import Batched, Examples

@@ -9,14 +9,14 @@ from lantern.core.residuals import register_mutable
 from lantern.core.tree import tree_leaves
 from lantern.core.value import Value, base, is_tracked, unwrapped
 from lantern.core.value_classes import register_class
-from lantern.tensor import writing
+from lantern.tensor import buffer_functions
+from lantern.tensor.array_api_methods import WRITING, fitted
+from lantern.tensor.buffer_writes import Storage, Window, as_index, narrowed, shape_of
+from lantern.tensor.immutable import refuse_to_set
 from lantern.tensor.ops import sorting
 from lantern.tensor.ops.at import At, fitting
 from lantern.tensor.ops.creation import asarray
 from lantern.tensor.ops.indexing import settled
-from lantern.tensor.refusing import refuse_to_set
-from lantern.tensor.standard import WRITING, fitted
-from lantern.tensor.storage import Storage, Window, as_index, narrowed, shape_of
 from lantern.tensor.tensor import Tensor
 
 __all__ = ["Buffer"]
@@ -163,7 +163,7 @@ class Buffer(Tensor):
 
     def put(self, indices: Any, v: Any, mode: str = "raise") -> None:
         """Set the elements at positions in the flattened array; v is repeated."""
-        writing.put(self, indices, v, mode)
+        buffer_functions.put(self, indices, v, mode)
 
     def sort(self, axis: int = -1, **options: Any) -> None:
         """Put the elements in order along an axis."""

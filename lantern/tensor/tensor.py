@@ -20,8 +20,10 @@ from lantern.core.value_classes import register_class
 from lantern.errors import DetachError
 from lantern.rules import arithmetic
 from lantern.tensor.accumulate.accumulator import LARGE, Accumulator
+from lantern.tensor.array_api_methods import StandardArray
 from lantern.tensor.backend.device import device, to_device
 from lantern.tensor.backend.numpy_namespace import REAL, as_scalar, buffers
+from lantern.tensor.immutable import refuse_to_set, refuse_writing
 from lantern.tensor.ops import at as updating
 from lantern.tensor.ops import (
     cumulative,
@@ -35,8 +37,6 @@ from lantern.tensor.ops import (
     zero_derivative,
 )
 from lantern.tensor.ops import shape as manipulation
-from lantern.tensor.refusing import refuse_to_set, refuse_writing
-from lantern.tensor.standard import StandardArray
 
 __all__ = ["Tensor"]
 

@@ -26,13 +26,13 @@ from lantern.errors import (
     MutationError,
 )
 from lantern.rules.operators import BINARY, install
+from lantern.tensor.array_api_methods import StandardArray
 from lantern.tensor.backend.numpy_namespace import array_namespace, buffers
+from lantern.tensor.immutable import refuse_out
 from lantern.tensor.ops.creation import stop_gradient
 from lantern.tensor.ops.indexing import getitem
 from lantern.tensor.ops.products import matmul
 from lantern.tensor.ops.shape import matrix_transpose
-from lantern.tensor.refusing import refuse_out
-from lantern.tensor.standard import StandardArray
 from lantern.tensor.tensor import Tensor
 from lantern.vectorizing import batching_rules
 from lantern.vectorizing import namespace as batched_functions

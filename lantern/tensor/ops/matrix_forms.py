@@ -5,9 +5,9 @@ from typing import Any
 from lantern.core.tree import tree_map
 from lantern.core.value import Value, base, is_complex, is_tracked
 from lantern.rules.arithmetic import conj
+from lantern.tensor.array_api_methods import as_constant
 from lantern.tensor.backend.numpy_namespace import array_namespace
 from lantern.tensor.ops.shape import as_array, axis_of, permute_dims
-from lantern.tensor.standard import as_constant
 
 __all__ = [
     "any_value",

@@ -6,8 +6,8 @@ from lantern.core.dispatch import Function
 from lantern.core.value import base, is_tracked
 from lantern.core.value_classes import refuse, register_class
 from lantern.errors import DetachError, MutationError
+from lantern.tensor.array_api_methods import writeable
 from lantern.tensor.backend.numpy_namespace import numpy_namespace
-from lantern.tensor.standard import writeable
 
 __all__ = ["refuse_out", "refuse_to_set", "refuse_writing"]
 
