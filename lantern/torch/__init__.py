@@ -15,6 +15,7 @@ import warnings as _warnings
 from typing import Any as _Any
 
 from lantern.torch.dtypes import *  # isort: skip
+from lantern.eager.grad_mode import *
 from lantern.torch import autograd as autograd
 from lantern.torch.creation import *
 from lantern.torch.documented import document as _document
@@ -25,7 +26,6 @@ from lantern.torch.lesser import *
 from lantern.torch.methods import FUNCTIONS as _FUNCTIONS
 from lantern.torch.methods import clone as clone
 from lantern.torch.methods import numel as numel
-from lantern.torch.modes import *
 from lantern.torch.paths import absent as _absent
 from lantern.torch.paths import lead as _lead
 from lantern.torch.paths import missing as _missing

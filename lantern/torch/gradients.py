@@ -8,12 +8,13 @@ import numpy as np
 
 from lantern.core.residuals import copied
 from lantern.core.value import UNTRACKED, Value, base
+from lantern.eager.backward import check_views, one_pass, propagate
+from lantern.eager.recorder import AMBIENT, RETAIN, Recorder
+from lantern.eager.versions import last_write, order, rewritten
 from lantern.errors import EagerError
 from lantern.tensor.accumulate.deferred_products import Waiting
 from lantern.tensor.backend.numpy_namespace import buffers
 from lantern.torch.dtypes import Size
-from lantern.torch.eager import AMBIENT, RETAIN, Recorder
-from lantern.torch.passes import check_views, one_pass, propagate
 from lantern.torch.places import as_array
 from lantern.torch.tensor import (
     NOBODY,
@@ -24,7 +25,6 @@ from lantern.torch.tensor import (
     plain_cotangent,
     torch_face,
 )
-from lantern.torch.versions import last_write, order, rewritten
 
 __all__ = ["Handle", "Suspended", "run_backward", "seeds_of"]
 

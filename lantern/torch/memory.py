@@ -6,10 +6,10 @@ from weakref import ref
 import numpy as np
 
 from lantern.core.value import base
+from lantern.eager.versions import owner
 from lantern.errors import EagerError
 from lantern.torch.places import address, as_array, beside
 from lantern.torch.tensor import Tensor
-from lantern.torch.versions import owner
 
 __all__ = ["detached", "moved_away", "place", "positions"]
 

@@ -8,6 +8,9 @@ import numpy as np
 from numpy.exceptions import AxisError
 
 from lantern.core.value import UNTRACKED, base
+from lantern.eager.grad_mode import is_enabled
+from lantern.eager.recorder import AMBIENT, NOTHING, STANDIN, Recorder
+from lantern.eager.versions import owner
 from lantern.errors import EagerError
 from lantern.op import registry
 from lantern.rules import arithmetic
@@ -17,9 +20,7 @@ from lantern.tensor.ops import products
 from lantern.tensor.ops import shape as manipulation
 from lantern.torch import dtypes
 from lantern.torch.dtypes import BOOL, F32, F64, I64, promoted
-from lantern.torch.eager import AMBIENT, NOTHING, STANDIN, Recorder
 from lantern.torch.memory import detached, moved_away, place, positions
-from lantern.torch.modes import is_enabled
 from lantern.torch.results import into
 from lantern.torch.tensor import (
     UNSEEN,
@@ -29,7 +30,6 @@ from lantern.torch.tensor import (
     numpy_face,
     torch_face,
 )
-from lantern.torch.versions import owner
 from lantern.torch.wording import again, misuse, together
 from lantern.torch.wording import mismatch as mismatch
 from lantern.torch.wording import refuse_numbers as refuse_numbers

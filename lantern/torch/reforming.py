@@ -7,6 +7,7 @@ import numpy as np
 
 from lantern.core.namespace import namespace
 from lantern.core.value import base
+from lantern.eager.versions import owner
 from lantern.errors import EagerError
 from lantern.torch import creation, draws, joining, shaping
 from lantern.torch.dtypes import Size
@@ -14,7 +15,6 @@ from lantern.torch.operators import in_memory
 from lantern.torch.places import address, beside, on_host
 from lantern.torch.showing import in_place_of
 from lantern.torch.tensor import Tensor, fresh
-from lantern.torch.versions import owner
 from lantern.torch.writing import refuse_leaf
 
 __all__ = ["METHODS", "PROPERTIES"]

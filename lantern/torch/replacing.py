@@ -9,17 +9,17 @@ that. Where they lie is worked out once from memory, and remembered.
 from typing import Any
 
 from lantern.core.value import UNTRACKED, base
+from lantern.eager.grad_mode import is_enabled
+from lantern.eager.recorder import AMBIENT
+from lantern.eager.versions import written
 from lantern.errors import EagerError
 from lantern.tensor.ops import at
 from lantern.tensor.ops.indexing import _getitem as read
 from lantern.tensor.ops.shape import reshape
 from lantern.torch.dtypes import category, type_name
-from lantern.torch.eager import AMBIENT
 from lantern.torch.memory import moved_away, place
-from lantern.torch.modes import is_enabled
 from lantern.torch.operators import cast, in_memory, views_of
 from lantern.torch.tensor import Tensor, numpy_face, torch_face
-from lantern.torch.versions import written
 
 __all__ = ["check_fit", "in_transform", "replaced"]
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from lantern.core.value import base
+from lantern.eager.versions import owner
 from lantern.errors import EagerError, PositionError
 from lantern.tensor.ops import indexing as ours
 from lantern.tensor.ops import shape as manipulation
@@ -19,7 +20,6 @@ from lantern.torch.operators import as_view, in_memory, mismatch, unary
 from lantern.torch.reduction import axis_of
 from lantern.torch.showing import laid_in_rows, repeated
 from lantern.torch.tensor import Tensor, fresh
-from lantern.torch.versions import owner
 
 _reshape = unary(manipulation._reshape)
 _permute = unary(manipulation.permute_dims)

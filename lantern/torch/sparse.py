@@ -9,11 +9,11 @@ import numpy as np
 
 from lantern.core.namespace import namespace
 from lantern.core.value import base
+from lantern.eager.grad_mode import is_enabled
 from lantern.errors import ArgumentError, EagerError, ShapeError
 from lantern.torch import creation, dtypes
 from lantern.torch.dtypes import Size
 from lantern.torch.methods import FUNCTIONS
-from lantern.torch.modes import is_enabled
 from lantern.torch.places import beside
 from lantern.torch.tensor import Tensor, fresh
 

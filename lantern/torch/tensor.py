@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from lantern.core.value import UNTRACKED, Level, Receiver, Value, Wrapper, base
+from lantern.eager.grad_mode import is_enabled, without_stopped
+from lantern.eager.recorder import AMBIENT, NumpyFace, Recorder, recorded
 from lantern.errors import ArgumentError, EagerError
 from lantern.tensor.backend.device import device as device_name
 from lantern.tensor.backend.numpy_namespace import array_namespace
 from lantern.tensor.tensor import Tensor as NumpyTensor
 from lantern.torch import dtypes
 from lantern.torch.dtypes import Size
-from lantern.torch.eager import AMBIENT, NumpyFace, Recorder, recorded
-from lantern.torch.modes import is_enabled, without_stopped
 
 __all__ = ["Tensor", "is_tensor"]
 

@@ -13,6 +13,9 @@ from typing import Any
 import numpy as np
 
 from lantern.core.value import UNTRACKED, base
+from lantern.eager.grad_mode import is_enabled
+from lantern.eager.recorder import AMBIENT, NumpyFace
+from lantern.eager.versions import owner, written
 from lantern.errors import EagerError
 from lantern.tensor.backend.numpy_namespace import buffers
 from lantern.tensor.ops import at
@@ -20,11 +23,9 @@ from lantern.tensor.ops.indexing import _getitem as read
 from lantern.tensor.ops.shape import reshape as reshaped
 from lantern.torch.comparing import tracked_like
 from lantern.torch.dtypes import type_name as type_name
-from lantern.torch.eager import AMBIENT, NumpyFace
 from lantern.torch.gradients import set_data
 from lantern.torch.indexing import plain_index, put
 from lantern.torch.memory import place
-from lantern.torch.modes import is_enabled
 from lantern.torch.operators import cast, in_memory, is_recorded, mismatch, views_of
 from lantern.torch.places import beside
 from lantern.torch.replacing import check_fit, in_transform, replaced
@@ -35,7 +36,6 @@ from lantern.torch.tensor import (
     make,
     numpy_face,
 )
-from lantern.torch.versions import owner, written
 
 REPEATED = (
     "unsupported operation: more than one element of the written-to tensor refers to a "

@@ -5,15 +5,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from lantern.core.value import UNTRACKED, zeros_like
+from lantern.eager.backward import one_pass, propagate
+from lantern.eager.grad_mode import enable_grad as enable_grad
+from lantern.eager.grad_mode import no_grad as no_grad
+from lantern.eager.grad_mode import set_grad_enabled as set_grad_enabled
 from lantern.errors import EagerError
 from lantern.torch.autograd.function import Function as Function
 from lantern.torch.autograd.function import once_differentiable as once_differentiable
 from lantern.torch.gradients import anomaly, run_backward, seeds_of
 from lantern.torch.joining import stack
-from lantern.torch.modes import enable_grad as enable_grad
-from lantern.torch.modes import no_grad as no_grad
-from lantern.torch.modes import set_grad_enabled as set_grad_enabled
-from lantern.torch.passes import one_pass, propagate
 from lantern.torch.paths import absent, lead, missing
 from lantern.torch.tensor import Tensor, torch_face
 

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 
 from lantern.core.value import base
+from lantern.eager.grad_mode import enable_grad, no_grad
 from lantern.errors import EagerError
 from lantern.torch import autograd
 from lantern.torch.autograd import forward_ad
-from lantern.torch.modes import enable_grad, no_grad
 from lantern.torch.places import on_host
 from lantern.torch.tensor import Tensor, fresh
 

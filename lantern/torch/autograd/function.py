@@ -8,12 +8,13 @@ from typing import Any
 
 from lantern.core.dispatch import register_rule, start
 from lantern.core.value import Rule, Value, base, zeros_like
+from lantern.eager.grad_mode import no_grad, set_grad_enabled
+from lantern.eager.recorder import AMBIENT, Recorder
+from lantern.eager.versions import check_arrays, last_write, order
 from lantern.errors import EagerError, MissingRuleError
 from lantern.guards.captured import Reading, Search, Unchanged
 from lantern.op import op
 from lantern.tensor.backend.numpy_namespace import buffers
-from lantern.torch.eager import AMBIENT, Recorder
-from lantern.torch.modes import no_grad, set_grad_enabled
 from lantern.torch.operators import is_recorded
 from lantern.torch.tensor import (
     Tensor,
@@ -23,7 +24,6 @@ from lantern.torch.tensor import (
     plain_cotangent,
     torch_face,
 )
-from lantern.torch.versions import check_arrays, last_write, order
 from lantern.transforms.forward import Forward
 
 __all__ = ["Context", "Function", "once_differentiable"]

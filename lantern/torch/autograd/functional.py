@@ -4,11 +4,11 @@ from collections.abc import Callable
 from typing import Any
 
 from lantern.core.value import base
+from lantern.eager.grad_mode import enable_grad
 from lantern.errors import ArgumentError, EagerError
 from lantern.torch import autograd, func
 from lantern.torch.creation import ones_like, zeros_like
 from lantern.torch.joining import stack
-from lantern.torch.modes import enable_grad
 from lantern.torch.tensor import Tensor
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]

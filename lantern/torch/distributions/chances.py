@@ -6,13 +6,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from lantern.core.value import base
+from lantern.eager.grad_mode import no_grad
 from lantern.errors import OptionError
 from lantern.torch.distributions import constraints
 from lantern.torch.distributions.distribution import Distribution, broadcast_all
 from lantern.torch.distributions.positive import Gamma
 from lantern.torch.draws import bernoulli, poisson, rng
 from lantern.torch.methods import FUNCTIONS
-from lantern.torch.modes import no_grad
 from lantern.torch.nn.functional import binary_cross_entropy_with_logits, softplus
 from lantern.torch.places import beside, on_host
 from lantern.torch.spacing import arange

@@ -3,6 +3,7 @@
 import math
 from typing import Any, ClassVar
 
+from lantern.eager.grad_mode import no_grad
 from lantern.errors import OptionError
 from lantern.torch.distributions import constraints
 from lantern.torch.distributions.distribution import Distribution, broadcast_all
@@ -10,7 +11,6 @@ from lantern.torch.distributions.positive import standard_gamma
 from lantern.torch.draws import randn
 from lantern.torch.linalg import cholesky, inv, solve_triangular
 from lantern.torch.methods import FUNCTIONS
-from lantern.torch.modes import no_grad
 
 __all__ = ["Beta", "Dirichlet", "MixtureSameFamily", "MultivariateNormal"]
 

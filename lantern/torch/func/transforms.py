@@ -14,9 +14,9 @@ import numpy as np
 from lantern.core.tree import tree_leaves as leaves_of
 from lantern.core.tree import tree_map
 from lantern.core.value import Value, base
+from lantern.eager.grad_mode import is_enabled, stoppable
 from lantern.errors import EagerError
 from lantern.tensor.backend.numpy_namespace import buffers
-from lantern.torch.modes import is_enabled, stoppable
 from lantern.torch.tensor import Tensor, numpy_face, torch_face
 from lantern.transforms import forward, reverse
 

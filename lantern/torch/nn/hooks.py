@@ -7,10 +7,10 @@ from itertools import count
 from typing import Any
 
 from lantern.core.value import UNTRACKED
+from lantern.eager.grad_mode import is_enabled
 from lantern.errors import EagerError
 from lantern.torch.autograd import Function
 from lantern.torch.gradients import Handle
-from lantern.torch.modes import is_enabled
 from lantern.torch.tensor import Tensor
 
 _numbers = count()

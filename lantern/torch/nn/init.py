@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from lantern.core.value import base
+from lantern.eager.versions import written
 from lantern.errors import OptionError
 from lantern.torch.draws import rng
 from lantern.torch.operators import in_memory
 from lantern.torch.places import beside
 from lantern.torch.tensor import Tensor
-from lantern.torch.versions import written
 
 __all__ = [
     "calculate_gain", "constant_", "dirac_", "eye_", "kaiming_normal_",

@@ -4,10 +4,10 @@ from collections.abc import Callable
 from typing import Any
 
 from lantern.core.value import base
+from lantern.eager.grad_mode import no_grad
 from lantern.errors import ArgumentError
 from lantern.torch import dtypes
 from lantern.torch.creation import empty_like
-from lantern.torch.modes import no_grad
 from lantern.torch.nn.members import Containing
 from lantern.torch.tensor import Tensor
 

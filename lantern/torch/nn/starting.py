@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 
 from lantern.core.value import UNTRACKED, base
+from lantern.eager.grad_mode import is_enabled
+from lantern.eager.recorder import AMBIENT, Recorder
 from lantern.errors import EagerError
 from lantern.torch.dtypes import I64, type_name
-from lantern.torch.eager import AMBIENT, Recorder
 from lantern.torch.halves import in_single
-from lantern.torch.modes import is_enabled
 from lantern.torch.tensor import fresh, make, numpy_face, torch_face
 from lantern.torch.wording import together
 

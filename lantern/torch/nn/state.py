@@ -4,8 +4,8 @@ from collections import OrderedDict, namedtuple
 from collections.abc import Mapping
 from typing import Any
 
+from lantern.eager.grad_mode import no_grad
 from lantern.errors import ArgumentError, EagerError, MissingRuleError
-from lantern.torch.modes import no_grad
 from lantern.torch.nn.hooks import Hooked, WithModule, added
 from lantern.torch.nn.parameter import Parameter, is_lazy
 from lantern.torch.tensor import Tensor

@@ -6,6 +6,7 @@ import numpy as np
 
 from lantern.core.contribution import Contribution
 from lantern.core.residuals import copied
+from lantern.eager.versions import written
 from lantern.errors import OptionError
 from lantern.torch.creation import tensor
 from lantern.torch.dtypes import CPU
@@ -20,7 +21,6 @@ from lantern.torch.optim.optimizer import (
 )
 from lantern.torch.places import as_array
 from lantern.torch.tensor import Tensor, fresh
-from lantern.torch.versions import written
 
 __all__ = ["ASGD", "SGD", "Rprop"]
 

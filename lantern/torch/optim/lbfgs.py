@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from lantern.core.residuals import copied
+from lantern.eager.versions import written
 from lantern.errors import OptionError
 from lantern.torch.operators import in_memory
 from lantern.torch.optim.optimizer import Optimizer, checked, tracked
-from lantern.torch.versions import written
 
 __all__ = ["LBFGS"]
 

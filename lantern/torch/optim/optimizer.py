@@ -10,16 +10,16 @@ import numpy as np
 
 from lantern.core.contribution import Contribution
 from lantern.core.value import base
+from lantern.eager.grad_mode import enable_grad, grad_mode
+from lantern.eager.recorder import Recorder
+from lantern.eager.versions import written
 from lantern.errors import ArgumentError, OptionError
 from lantern.tensor.backend.numpy_namespace import buffers
 from lantern.torch.creation import tensor, zeros_like
 from lantern.torch.dtypes import CPU
-from lantern.torch.eager import Recorder
 from lantern.torch.gradients import Handle
-from lantern.torch.modes import enable_grad, grad_mode
 from lantern.torch.operators import in_memory
 from lantern.torch.tensor import Tensor
-from lantern.torch.versions import written
 
 __all__ = ["Optimizer"]
 

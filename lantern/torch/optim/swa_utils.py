@@ -6,9 +6,9 @@ from copy import deepcopy
 from itertools import chain
 from typing import Any
 
+from lantern.eager.grad_mode import no_grad
 from lantern.errors import OptionError, SizeError
 from lantern.torch import creation, dtypes
-from lantern.torch.modes import no_grad
 from lantern.torch.nn.module import Module
 from lantern.torch.nn.normalisation import _BatchNorm
 from lantern.torch.optim.lr_scheduler.schedules import LRScheduler

@@ -4,13 +4,13 @@ from typing import Any
 
 import numpy as np
 
+from lantern.eager.grad_mode import enable_grad, is_grad_enabled
+from lantern.eager.recorder import AMBIENT, Recorder
+from lantern.eager.versions import order
 from lantern.errors import EagerError
 from lantern.torch.autograd import Function, grad
 from lantern.torch.draws import get_rng_state, set_rng_state
-from lantern.torch.eager import AMBIENT, Recorder
-from lantern.torch.modes import enable_grad, is_grad_enabled
 from lantern.torch.tensor import Tensor, make
-from lantern.torch.versions import order
 
 __all__ = [
     "checkpoint",

@@ -7,6 +7,9 @@ import numpy as np
 
 from lantern.core.namespace import namespace
 from lantern.core.value import UNTRACKED, base
+from lantern.eager.grad_mode import is_enabled
+from lantern.eager.recorder import AMBIENT, Recorder
+from lantern.eager.versions import written
 from lantern.errors import (
     ArgumentError,
     EagerError,
@@ -16,13 +19,10 @@ from lantern.errors import (
     SizeError,
 )
 from lantern.torch import methods
-from lantern.torch.eager import AMBIENT, Recorder
-from lantern.torch.modes import is_enabled
 from lantern.torch.nn import rules
 from lantern.torch.nn.starting import inside, same_types
 from lantern.torch.results import into
 from lantern.torch.tensor import Tensor, fresh, make
-from lantern.torch.versions import written
 from lantern.torch.wording import check_together
 
 __all__ = [

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 
 from lantern.core.value import base
+from lantern.eager.versions import written
 from lantern.errors import EagerError, OptionError
 from lantern.torch.nn import rules
 from lantern.torch.tensor import Tensor
-from lantern.torch.versions import written
 
 __all__ = [
     "batch_norm",

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from lantern.core.value import base
+from lantern.eager.versions import written
 from lantern.errors import EagerError
 from lantern.torch import methods
 from lantern.torch.nn.utils import rnn as rnn
@@ -14,7 +15,6 @@ from lantern.torch.operators import in_memory
 from lantern.torch.paths import lead, missing
 from lantern.torch.places import as_array
 from lantern.torch.tensor import Tensor, fresh
-from lantern.torch.versions import written
 
 __all__ = [
     "clip_grad_norm",

@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from lantern.eager.grad_mode import no_grad
 from lantern.errors import ShapeError
 from lantern.torch.linalg import matrix_exp, qr
-from lantern.torch.modes import no_grad
 from lantern.torch.nn.module import Module
 from lantern.torch.nn.utils.norms import SpectralNorm, WeightNorm, outputs_axis
 from lantern.torch.nn.utils.parametrize import register_parametrization

@@ -5,8 +5,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from lantern.core.value import base
+from lantern.eager.grad_mode import no_grad
 from lantern.errors import OptionError, ShapeError
-from lantern.torch.modes import no_grad
 from lantern.torch.nn.containers import ModuleDict, ModuleList
 from lantern.torch.nn.parameter import Parameter
 from lantern.torch.tensor import Tensor

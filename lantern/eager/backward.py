@@ -7,12 +7,7 @@ from types import FunctionType
 from typing import Any
 
 from lantern.core.value import too_few_contributions
-from lantern.errors import EagerError
-from lantern.rules.multiple_results import Several
-from lantern.tensor.accumulate.accumulator import Accumulator
-from lantern.tensor.accumulate.deferred_products import Waiting
-from lantern.tensor.backend.numpy_namespace import arrays, buffers
-from lantern.torch.eager import (
+from lantern.eager.recorder import (
     AMBIENT,
     FREED,
     NOTHING,
@@ -22,7 +17,12 @@ from lantern.torch.eager import (
     NumpyFace,
     Recorder,
 )
-from lantern.torch.versions import check_arrays, last_write, rewritten, saved_arrays
+from lantern.eager.versions import check_arrays, last_write, rewritten, saved_arrays
+from lantern.errors import EagerError
+from lantern.rules.multiple_results import Several
+from lantern.tensor.accumulate.accumulator import Accumulator
+from lantern.tensor.accumulate.deferred_products import Waiting
+from lantern.tensor.backend.numpy_namespace import arrays, buffers
 
 __all__ = ["check_views", "one_pass", "propagate"]
 

@@ -17,13 +17,13 @@ from lantern.core.contribution import Contribution
 from lantern.core.dispatch import kind_of, operand_count
 from lantern.core.namespace import namespace
 from lantern.core.value import Level, Receiver, Replayable, base
+from lantern.eager.versions import check_arrays, last_write, order
 from lantern.errors import EagerError
 from lantern.tensor.accumulate.accumulator import Accumulator
 from lantern.tensor.accumulate.deferred_products import Waiting, patient
 from lantern.tensor.backend.numpy_namespace import arrays, buffers
 from lantern.tensor.ops.indexing import Scatter
 from lantern.tensor.tensor import Tensor as NumpyTensor
-from lantern.torch.versions import check_arrays, last_write, order
 
 __all__ = ["AMBIENT", "NumpyFace", "Recorder", "Started", "aligned", "recorded"]
 

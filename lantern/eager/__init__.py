@@ -1,0 +1,1 @@
+"""A suspended rule that its value owns: derivatives without a delimiter."""
