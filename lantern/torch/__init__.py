@@ -18,8 +18,8 @@ from lantern.torch.dtypes import *  # isort: skip
 from lantern.eager.grad_mode import *
 from lantern.torch import autograd as autograd
 from lantern.torch.creation import *
-from lantern.torch.documented import document as _document
-from lantern.torch.documented import in_place as _in_place
+from lantern.torch.docs.attach import document as _document
+from lantern.torch.docs.attach import in_place as _in_place
 from lantern.torch.draws import *
 from lantern.torch.legacy import TYPES as _TYPES
 from lantern.torch.lesser import *

@@ -9,7 +9,7 @@ from lantern.core.value import base
 from lantern.errors import EagerError, PositionError
 from lantern.torch import dtypes
 from lantern.torch.creation import finished
-from lantern.torch.documented import document
+from lantern.torch.docs.attach import document
 from lantern.torch.dtypes import as_numpy_dtype
 from lantern.torch.operators import call, promote
 from lantern.torch.reduction import axis_of

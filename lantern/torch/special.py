@@ -10,7 +10,7 @@ from lantern.core.value import base
 from lantern.errors import ArgumentError, EagerError
 from lantern.scipy import special as ours
 from lantern.tensor.backend.numpy_namespace import array_namespace
-from lantern.torch.documented import document
+from lantern.torch.docs.attach import document
 from lantern.torch.dtypes import F64
 from lantern.torch.halves import single
 from lantern.torch.methods import FUNCTIONS

@@ -50,7 +50,7 @@ def test_every_name_has_words_and_an_example():
 
 def test_every_example_of_a_file_belongs_to_a_name():
     """The other way round is an error on import."""
-    folder = Path(torch.__file__).parent / "examples"
+    folder = Path(torch.__file__).parent / "docs" / "examples"
     parts = {"functional": "nn.functional", "windows": "signal.windows"}
     for path in folder.glob("*.txt"):
         for block in path.read_text("utf-8").strip().split("\n\n"):

@@ -1,6 +1,6 @@
 """Linear algebra: ``torch.linalg``."""
 
-from lantern.torch.documented import document as _document
+from lantern.torch.docs.attach import document as _document
 from lantern.torch.halves import single as _single
 from lantern.torch.linalg.elimination import *
 from lantern.torch.linalg.elimination import __all__ as _elimination

@@ -3,7 +3,7 @@
 import importlib as _importlib
 from typing import Any as _Any
 
-from lantern.torch.documented import document as _document
+from lantern.torch.docs.attach import document as _document
 from lantern.torch.nn import functional as functional
 from lantern.torch.nn import init as init
 from lantern.torch.nn import utils as utils

@@ -8,7 +8,7 @@ import numpy as np
 from lantern.errors import ShapeError
 from lantern.torch import dtypes
 from lantern.torch.creation import finished
-from lantern.torch.documented import document
+from lantern.torch.docs.attach import document
 from lantern.torch.dtypes import as_numpy_dtype
 from lantern.torch.tensor import Tensor
 

@@ -2,7 +2,7 @@
 
 from typing import Any as _Any
 
-from lantern.torch.documented import document as _document
+from lantern.torch.docs.attach import document as _document
 from lantern.torch.halves import single as _single
 from lantern.torch.nn.functional.activation import *
 from lantern.torch.nn.functional.alignment import *

@@ -1,0 +1,1 @@
+"""Docstring examples of functions that stand in tables."""
