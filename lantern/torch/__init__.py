@@ -14,7 +14,7 @@ import math as _math
 import warnings as _warnings
 from typing import Any as _Any
 
-from lantern.torch.dtypes import *  # isort: skip
+from lantern.torch.tensor.dtypes import *  # isort: skip
 from lantern.eager.grad_mode import *
 from lantern.torch import autograd as autograd
 from lantern.torch.creation import *
@@ -29,11 +29,11 @@ from lantern.torch.methods import numel as numel
 from lantern.torch.paths import absent as _absent
 from lantern.torch.paths import lead as _lead
 from lantern.torch.paths import missing as _missing
-from lantern.torch.printing import set_printoptions as set_printoptions
-from lantern.torch.results import with_out as _with_out
 from lantern.torch.settings import *
 from lantern.torch.spacing import *
-from lantern.torch.tensor import *
+from lantern.torch.tensor.named_results import with_out as _with_out
+from lantern.torch.tensor.printing import set_printoptions as set_printoptions
+from lantern.torch.tensor.tensor import *
 from lantern.torch.version import __version__ as __version__
 
 _document("torch", globals() | _FUNCTIONS | _TYPES)
@@ -163,8 +163,8 @@ def result_type(*tensors: _Any, **named: _Any) -> _Any:
         >>> torch.result_type(torch.tensor([1]), 1.5)
         torch.float32
     """
-    from lantern.torch.dtypes import as_dtype
-    from lantern.torch.operators import result_dtype
+    from lantern.torch.tensor.dtypes import as_dtype
+    from lantern.torch.tensor.operators import result_dtype
 
     return as_dtype(result_dtype(*tensors, *named.values()))
 

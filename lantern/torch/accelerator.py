@@ -6,7 +6,7 @@ from lantern.torch import cuda
 from lantern.torch.cuda import device_count as device_count
 from lantern.torch.cuda import is_available as is_available
 from lantern.torch.cuda import synchronize as synchronize
-from lantern.torch.dtypes import device
+from lantern.torch.tensor.dtypes import device
 
 __all__ = ["current_accelerator", "device_count", "is_available", "synchronize"]
 

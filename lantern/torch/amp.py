@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-from lantern.torch import dtypes
+from lantern.torch.tensor import dtypes
 
 __all__ = ["GradScaler", "autocast"]
 

@@ -8,11 +8,11 @@ from lantern.core.namespace import namespace
 from lantern.core.value import Rule, base
 from lantern.errors import EagerError
 from lantern.op import elementwise
-from lantern.torch import dtypes
-from lantern.torch.operators import refuse_numbers, unary
-from lantern.torch.places import as_array
-from lantern.torch.tensor import Tensor, fresh
-from lantern.torch.wording import again, check_together
+from lantern.torch.tensor import dtypes
+from lantern.torch.tensor.devices import as_array
+from lantern.torch.tensor.error_messages import again, check_together
+from lantern.torch.tensor.operators import refuse_numbers, unary
+from lantern.torch.tensor.tensor import Tensor, fresh
 
 
 def _signs(array: Any) -> Any:

@@ -8,12 +8,12 @@ import numpy as np
 
 from lantern.core.value import base
 from lantern.errors import ArgumentError, EagerError, ShapeError
-from lantern.torch import dtypes
-from lantern.torch.dtypes import as_numpy_dtype
-from lantern.torch.lists import array_of
-from lantern.torch.places import as_array, is_array, made, moved, on_host
-from lantern.torch.results import into, of_its_type
-from lantern.torch.tensor import Tensor, fresh
+from lantern.torch.tensor import dtypes
+from lantern.torch.tensor.devices import as_array, is_array, made, moved, on_host
+from lantern.torch.tensor.dtypes import as_numpy_dtype
+from lantern.torch.tensor.from_lists import array_of
+from lantern.torch.tensor.named_results import into, of_its_type
+from lantern.torch.tensor.tensor import Tensor, fresh
 
 __all__ = [
     "as_tensor",

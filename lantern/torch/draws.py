@@ -9,13 +9,13 @@ import numpy as np
 
 from lantern.core.value import base
 from lantern.errors import ArgumentError, EagerError
-from lantern.torch import dtypes
 from lantern.torch.creation import complete, finished, shape_of
-from lantern.torch.dtypes import as_numpy_dtype
-from lantern.torch.operators import mismatch
-from lantern.torch.places import as_array, beside, on_host
-from lantern.torch.results import into
-from lantern.torch.tensor import Tensor, fresh
+from lantern.torch.tensor import dtypes
+from lantern.torch.tensor.devices import as_array, beside, on_host
+from lantern.torch.tensor.dtypes import as_numpy_dtype
+from lantern.torch.tensor.named_results import into
+from lantern.torch.tensor.operators import mismatch
+from lantern.torch.tensor.tensor import Tensor, fresh
 
 __all__ = [
     "Generator",

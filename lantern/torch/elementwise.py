@@ -9,8 +9,12 @@ from lantern.errors import EagerError
 from lantern.rules import arithmetic, exponential, selection, special, trigonometry
 from lantern.tensor.ops import elementwise, floating
 from lantern.tensor.ops import special as tensor_special
-from lantern.torch import comparing, dtypes
-from lantern.torch.operators import (
+from lantern.torch import comparing
+from lantern.torch.tensor import dtypes
+from lantern.torch.tensor.devices import as_array
+from lantern.torch.tensor.error_messages import again
+from lantern.torch.tensor.named_results import into
+from lantern.torch.tensor.operators import (
     as_tensor,
     call,
     cast,
@@ -20,11 +24,8 @@ from lantern.torch.operators import (
     result_dtype,
     unary,
 )
-from lantern.torch.places import as_array
-from lantern.torch.results import into
-from lantern.torch.showing import view_if_shared
-from lantern.torch.tensor import Tensor, fresh, numpy_face, torch_face
-from lantern.torch.wording import again
+from lantern.torch.tensor.tensor import Tensor, fresh, numpy_face, torch_face
+from lantern.torch.tensor.views import view_if_shared
 
 # PyTorch's name: our operation. Integers become numbers of the default type first.
 _FLOATING = {

@@ -7,13 +7,13 @@ import numpy as np
 from lantern import fft as ours
 from lantern.core.value import base
 from lantern.errors import EagerError, PositionError
-from lantern.torch import dtypes
 from lantern.torch.creation import finished
 from lantern.torch.docs.attach import document
-from lantern.torch.dtypes import as_numpy_dtype
-from lantern.torch.operators import call, promote
 from lantern.torch.reduction import axis_of
-from lantern.torch.tensor import Tensor
+from lantern.torch.tensor import dtypes
+from lantern.torch.tensor.dtypes import as_numpy_dtype
+from lantern.torch.tensor.operators import call, promote
+from lantern.torch.tensor.tensor import Tensor
 
 __all__ = [
     "fft",

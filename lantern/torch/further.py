@@ -18,9 +18,11 @@ from lantern.torch import (
     reduction,
     shaping,
 )
-from lantern.torch.dtypes import F32, F64, Size
-from lantern.torch.memory import place
-from lantern.torch.operators import (
+from lantern.torch.reduction import axis_of
+from lantern.torch.tensor.devices import as_array
+from lantern.torch.tensor.dtypes import F32, F64, Size
+from lantern.torch.tensor.named_results import named
+from lantern.torch.tensor.operators import (
     as_tensor,
     cast,
     in_memory,
@@ -28,11 +30,9 @@ from lantern.torch.operators import (
     refuse_numbers,
     result_dtype,
 )
-from lantern.torch.places import as_array
-from lantern.torch.reduction import axis_of
-from lantern.torch.results import named
-from lantern.torch.showing import shown, strided
-from lantern.torch.tensor import Tensor, fresh
+from lantern.torch.tensor.tensor import Tensor, fresh
+from lantern.torch.tensor.view_memory import place
+from lantern.torch.tensor.views import shown, strided
 
 functions: dict[str, Any] = {}
 

@@ -7,10 +7,10 @@ result is rounded once. The cotangents go the same way back.
 from functools import wraps
 from typing import Any
 
-from lantern.torch.dtypes import F16, F32, F64
-from lantern.torch.operators import cast
-from lantern.torch.results import Row, into
-from lantern.torch.tensor import Tensor
+from lantern.torch.tensor.dtypes import F16, F32, F64
+from lantern.torch.tensor.named_results import Row, into
+from lantern.torch.tensor.operators import cast
+from lantern.torch.tensor.tensor import Tensor
 
 __all__ = ["ADDING", "in_single", "is_half", "single"]
 

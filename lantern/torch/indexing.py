@@ -10,14 +10,14 @@ from lantern.errors import EagerError, PositionError, ShapeError
 from lantern.tensor.backend.numpy_namespace import buffers
 from lantern.tensor.ops import at
 from lantern.tensor.ops import indexing as ours
-from lantern.torch import dtypes
-from lantern.torch.operators import as_view, call, cast, in_memory
-from lantern.torch.places import as_array, beside, grid
 from lantern.torch.reduction import axis_of
 from lantern.torch.shaping import _read
-from lantern.torch.showing import alone
-from lantern.torch.tensor import Tensor, fresh, numpy_face, torch_face
-from lantern.torch.wording import check_together, several_axes
+from lantern.torch.tensor import dtypes
+from lantern.torch.tensor.devices import as_array, beside, grid
+from lantern.torch.tensor.error_messages import check_together, several_axes
+from lantern.torch.tensor.operators import as_view, call, cast, in_memory
+from lantern.torch.tensor.tensor import Tensor, fresh, numpy_face, torch_face
+from lantern.torch.tensor.views import alone
 
 _BASIC = (int, slice, type(None), type(...))
 

@@ -10,12 +10,12 @@ from lantern.core.value import base
 from lantern.errors import ArgumentError, EagerError, ShapeError
 from lantern.tensor.ops import concat_stack, rearrange
 from lantern.tensor.ops import indexing as ours
-from lantern.torch.operators import call, cast, result_dtype
-from lantern.torch.operators import joining as starter
 from lantern.torch.reduction import axis_of
 from lantern.torch.shaping import expand, lengths, movedim, reshape
-from lantern.torch.showing import alone, shown, strided
-from lantern.torch.tensor import Tensor, fresh, numpy_face
+from lantern.torch.tensor.operators import call, cast, result_dtype
+from lantern.torch.tensor.operators import joining as starter
+from lantern.torch.tensor.tensor import Tensor, fresh, numpy_face
+from lantern.torch.tensor.views import alone, shown, strided
 
 _concat, _stack = map(starter, (concat_stack._concat, concat_stack._stack))
 

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from lantern.torch import dtypes
 from lantern.torch.creation import tensor, zeros
-from lantern.torch.dtypes import dtype
-from lantern.torch.tensor import Tensor
+from lantern.torch.tensor import dtypes
+from lantern.torch.tensor.dtypes import dtype
+from lantern.torch.tensor.tensor import Tensor
 
 __all__ = ["TYPES", "on_gpu"]
 

@@ -8,10 +8,11 @@ import numpy as np
 
 from lantern.core.value import base
 from lantern.errors import EagerError
-from lantern.torch import creation, dtypes, spacing
-from lantern.torch.dtypes import as_numpy_dtype, category
+from lantern.torch import creation, spacing
 from lantern.torch.joining import stack
-from lantern.torch.tensor import Tensor
+from lantern.torch.tensor import dtypes
+from lantern.torch.tensor.dtypes import as_numpy_dtype, category
+from lantern.torch.tensor.tensor import Tensor
 
 __all__ = [
     "batch_norm", "can_cast", "detach_", "dropout", "embedding", "frobenius_norm",

@@ -8,9 +8,9 @@ from lantern.core.namespace import namespace
 from lantern.core.value import base
 from lantern.errors import EagerError
 from lantern.torch import elementwise, indexing, scattering
-from lantern.torch.operators import cast
 from lantern.torch.reduction import axis_of
-from lantern.torch.tensor import Tensor, fresh
+from lantern.torch.tensor.operators import cast
+from lantern.torch.tensor.tensor import Tensor, fresh
 
 _EMPTY = {"sum": 0.0, "prod": 1.0, "mean": 0.0, "amax": -np.inf, "amin": np.inf}
 

@@ -15,10 +15,8 @@ from lantern.torch import (
     comparing,
     creation,
     draws,
-    dtypes,
     elementwise,
     further,
-    gradients,
     indexing,
     joining,
     linalg,
@@ -28,19 +26,19 @@ from lantern.torch import (
     products,
     reduction,
     reforming,
-    results,
     scattering,
     shaping,
     shares,
     statistics,
     writing,
 )
-from lantern.torch.dtypes import Size, as_numpy_dtype, type_name
 from lantern.torch.halves import ADDING, single
-from lantern.torch.operators import call, cast, in_memory, refuse_numbers, unary
 from lantern.torch.paths import missing
-from lantern.torch.places import address, as_array, beside, on_host
-from lantern.torch.tensor import Tensor, fresh, make
+from lantern.torch.tensor import dtypes, gradients, named_results
+from lantern.torch.tensor.devices import address, as_array, beside, on_host
+from lantern.torch.tensor.dtypes import Size, as_numpy_dtype, type_name
+from lantern.torch.tensor.operators import call, cast, in_memory, refuse_numbers, unary
+from lantern.torch.tensor.tensor import Tensor, fresh, make
 
 _copied = unary(arithmetic.positive)
 
@@ -295,8 +293,8 @@ def _also_axis(function: Any) -> Any:
             out = options.pop("out", None)
             if out is not None:
                 z = function(*args, **options)
-                z = results.of_its_type(z, out) if strict else z
-                return results.into(z, out)
+                z = named_results.of_its_type(z, out) if strict else z
+                return named_results.into(z, out)
         return function(*args, **options)
 
     either.__name__ = either.__qualname__ = function.__name__

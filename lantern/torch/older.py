@@ -4,8 +4,8 @@ from typing import Any
 
 from lantern.torch import linalg
 from lantern.torch.linalg.elimination import lu_unpack
-from lantern.torch.results import named
-from lantern.torch.tensor import Tensor
+from lantern.torch.tensor.named_results import named
+from lantern.torch.tensor.tensor import Tensor
 
 
 def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> Any:

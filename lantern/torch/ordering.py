@@ -10,12 +10,12 @@ from lantern.core.value import base
 from lantern.errors import EagerError
 from lantern.tensor.ops import cumulative, sorting
 from lantern.tensor.ops.indexing import take_along_axis
-from lantern.torch.dtypes import F32, F64
-from lantern.torch.operators import call, cast, promote
-from lantern.torch.places import as_array, beside, grid
 from lantern.torch.reduction import _chosen, _wide, axes, axis_of, nowhere
-from lantern.torch.results import named
-from lantern.torch.tensor import Tensor, fresh, numpy_face, torch_face
+from lantern.torch.tensor.devices import as_array, beside, grid
+from lantern.torch.tensor.dtypes import F32, F64
+from lantern.torch.tensor.named_results import named
+from lantern.torch.tensor.operators import call, cast, promote
+from lantern.torch.tensor.tensor import Tensor, fresh, numpy_face, torch_face
 
 
 def _along(function: Any, input: Tensor, dim: int, dtype: Any) -> Any:

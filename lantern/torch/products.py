@@ -8,10 +8,10 @@ from lantern.errors import EagerError
 from lantern.tensor.linalg import matrix_functions
 from lantern.tensor.ops import einsum as our_einsum
 from lantern.tensor.ops import products
-from lantern.torch.operators import call
-from lantern.torch.results import into
-from lantern.torch.showing import view_if_shared
-from lantern.torch.tensor import Tensor, numpy_face
+from lantern.torch.tensor.named_results import into
+from lantern.torch.tensor.operators import call
+from lantern.torch.tensor.tensor import Tensor, numpy_face
+from lantern.torch.tensor.views import view_if_shared
 
 
 def matmul(input: Tensor, other: Tensor, *, out: Any = None) -> Any:

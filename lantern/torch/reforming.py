@@ -10,11 +10,11 @@ from lantern.core.value import base
 from lantern.eager.versions import owner
 from lantern.errors import EagerError
 from lantern.torch import creation, draws, joining, shaping
-from lantern.torch.dtypes import Size
-from lantern.torch.operators import in_memory
-from lantern.torch.places import address, beside, on_host
-from lantern.torch.showing import in_place_of
-from lantern.torch.tensor import Tensor, fresh
+from lantern.torch.tensor.devices import address, beside, on_host
+from lantern.torch.tensor.dtypes import Size
+from lantern.torch.tensor.operators import in_memory
+from lantern.torch.tensor.tensor import Tensor, fresh
+from lantern.torch.tensor.views import in_place_of
 from lantern.torch.writing import refuse_leaf
 
 __all__ = ["METHODS", "PROPERTIES"]

@@ -16,10 +16,10 @@ from lantern.errors import EagerError
 from lantern.tensor.ops import at
 from lantern.tensor.ops.indexing import _getitem as read
 from lantern.tensor.ops.shape import reshape
-from lantern.torch.dtypes import category, type_name
-from lantern.torch.memory import moved_away, place
-from lantern.torch.operators import cast, in_memory, views_of
-from lantern.torch.tensor import Tensor, numpy_face, torch_face
+from lantern.torch.tensor.dtypes import category, type_name
+from lantern.torch.tensor.operators import cast, in_memory, views_of
+from lantern.torch.tensor.tensor import Tensor, numpy_face, torch_face
+from lantern.torch.tensor.view_memory import moved_away, place
 
 __all__ = ["check_fit", "in_transform", "replaced"]
 

@@ -16,14 +16,14 @@ import numpy as np
 
 from lantern.errors import ArgumentError, FileFormatError, MissingExtraError
 from lantern.files import write_file
-from lantern.torch import dtypes
-from lantern.torch.dtypes import Size
 from lantern.torch.file_format import TYPES, damaged, parsed, read_file, short
 from lantern.torch.nn.parameter import Parameter
-from lantern.torch.operators import in_memory
-from lantern.torch.places import on_host
 from lantern.torch.serialization import packed_object, unpacked_object
-from lantern.torch.tensor import Tensor, fresh
+from lantern.torch.tensor import dtypes
+from lantern.torch.tensor.devices import on_host
+from lantern.torch.tensor.dtypes import Size
+from lantern.torch.tensor.operators import in_memory
+from lantern.torch.tensor.tensor import Tensor, fresh
 
 __all__ = ["load", "save"]
 

@@ -10,9 +10,9 @@ from lantern.core.value import base
 from lantern.errors import EagerError
 from lantern.tensor.ops import indexing as ours
 from lantern.torch.indexing import _checked, _positions, add_at, lines, plain_index, put
-from lantern.torch.operators import call
 from lantern.torch.reduction import axis_of
-from lantern.torch.tensor import Tensor, torch_face
+from lantern.torch.tensor.operators import call
+from lantern.torch.tensor.tensor import Tensor, torch_face
 
 
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Any:

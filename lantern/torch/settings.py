@@ -7,7 +7,7 @@ What can make a difference here does; what asks for a way of computing that ther
 from typing import Any
 
 from lantern.errors import EagerError, OptionError
-from lantern.torch import dtypes
+from lantern.torch.tensor import dtypes
 
 __all__ = [
     "are_deterministic_algorithms_enabled",

@@ -15,11 +15,11 @@ from lantern.eager.versions import owner
 from lantern.errors import EagerError, PositionError
 from lantern.tensor.ops import indexing as ours
 from lantern.tensor.ops import shape as manipulation
-from lantern.torch import dtypes
-from lantern.torch.operators import as_view, in_memory, mismatch, unary
 from lantern.torch.reduction import axis_of
-from lantern.torch.showing import laid_in_rows, repeated
-from lantern.torch.tensor import Tensor, fresh
+from lantern.torch.tensor import dtypes
+from lantern.torch.tensor.operators import as_view, in_memory, mismatch, unary
+from lantern.torch.tensor.tensor import Tensor, fresh
+from lantern.torch.tensor.views import laid_in_rows, repeated
 
 _reshape = unary(manipulation._reshape)
 _permute = unary(manipulation.permute_dims)

@@ -4,11 +4,11 @@ from typing import Any
 
 from lantern.core.value import base
 from lantern.tensor.ops import softmax as exponential
-from lantern.torch.dtypes import as_numpy_dtype
 from lantern.torch.halves import in_single, is_half
-from lantern.torch.operators import call, cast, promote, unary
 from lantern.torch.reduction import axes
-from lantern.torch.tensor import Tensor
+from lantern.torch.tensor.dtypes import as_numpy_dtype
+from lantern.torch.tensor.operators import call, cast, promote, unary
+from lantern.torch.tensor.tensor import Tensor
 
 _log_softmax = unary(exponential.log_softmax, floating=True)
 _softmax = unary(exponential.softmax, floating=True)

@@ -6,10 +6,10 @@ import numpy as np
 
 from lantern.core.value import base
 from lantern.errors import EagerError, OptionError
-from lantern.torch import dtypes
 from lantern.torch.creation import complete, finished
-from lantern.torch.dtypes import as_numpy_dtype
-from lantern.torch.tensor import Tensor
+from lantern.torch.tensor import dtypes
+from lantern.torch.tensor.dtypes import as_numpy_dtype
+from lantern.torch.tensor.tensor import Tensor
 
 __all__ = ["arange", "linspace", "logspace"]
 

@@ -11,11 +11,12 @@ from lantern.core.namespace import namespace
 from lantern.core.value import base
 from lantern.eager.grad_mode import is_enabled
 from lantern.errors import ArgumentError, EagerError, ShapeError
-from lantern.torch import creation, dtypes
-from lantern.torch.dtypes import Size
+from lantern.torch import creation
 from lantern.torch.methods import FUNCTIONS
-from lantern.torch.places import beside
-from lantern.torch.tensor import Tensor, fresh
+from lantern.torch.tensor import dtypes
+from lantern.torch.tensor.devices import beside
+from lantern.torch.tensor.dtypes import Size
+from lantern.torch.tensor.tensor import Tensor, fresh
 
 __all__ = ["SparseTensor", "mm", "sparse_coo_tensor", "spmm"]
 

@@ -11,12 +11,18 @@ from lantern.errors import ArgumentError, EagerError
 from lantern.scipy import special as ours
 from lantern.tensor.backend.numpy_namespace import array_namespace
 from lantern.torch.docs.attach import document
-from lantern.torch.dtypes import F64
 from lantern.torch.halves import single
 from lantern.torch.methods import FUNCTIONS
-from lantern.torch.operators import as_tensor, call, cast, promote, refuse_numbers
-from lantern.torch.places import as_array
-from lantern.torch.tensor import Tensor, fresh
+from lantern.torch.tensor.devices import as_array
+from lantern.torch.tensor.dtypes import F64
+from lantern.torch.tensor.operators import (
+    as_tensor,
+    call,
+    cast,
+    promote,
+    refuse_numbers,
+)
+from lantern.torch.tensor.tensor import Tensor, fresh
 
 _SAME = (
     "digamma erf erfc erfinv exp2 expm1 log1p log_softmax logit logsumexp "

@@ -8,10 +8,10 @@ from lantern.core.value import base
 from lantern.errors import EagerError
 from lantern.tensor.ops import diff as difference
 from lantern.torch import elementwise, joining, ordering, reduction, shaping
-from lantern.torch.operators import as_tensor, call, promote
 from lantern.torch.reduction import axis_of
-from lantern.torch.results import named
-from lantern.torch.tensor import Tensor, fresh
+from lantern.torch.tensor.named_results import named
+from lantern.torch.tensor.operators import as_tensor, call, promote
+from lantern.torch.tensor.tensor import Tensor, fresh
 
 
 def diff(

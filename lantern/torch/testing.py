@@ -6,9 +6,9 @@ import numpy as np
 
 from lantern.core.value import base
 from lantern.errors import SizeError
-from lantern.torch.dtypes import by_numpy
-from lantern.torch.places import on_host
-from lantern.torch.tensor import Tensor
+from lantern.torch.tensor.devices import on_host
+from lantern.torch.tensor.dtypes import by_numpy
+from lantern.torch.tensor.tensor import Tensor
 
 __all__ = ["assert_allclose", "assert_close"]
 

@@ -22,20 +22,26 @@ from lantern.tensor.ops import at
 from lantern.tensor.ops.indexing import _getitem as read
 from lantern.tensor.ops.shape import reshape as reshaped
 from lantern.torch.comparing import tracked_like
-from lantern.torch.dtypes import type_name as type_name
-from lantern.torch.gradients import set_data
 from lantern.torch.indexing import plain_index, put
-from lantern.torch.memory import place
-from lantern.torch.operators import cast, in_memory, is_recorded, mismatch, views_of
-from lantern.torch.places import beside
 from lantern.torch.replacing import check_fit, in_transform, replaced
-from lantern.torch.tensor import (
+from lantern.torch.tensor.devices import beside
+from lantern.torch.tensor.dtypes import type_name as type_name
+from lantern.torch.tensor.gradients import set_data
+from lantern.torch.tensor.operators import (
+    cast,
+    in_memory,
+    is_recorded,
+    mismatch,
+    views_of,
+)
+from lantern.torch.tensor.tensor import (
     UNSEEN,
     Tensor,
     fresh,
     make,
     numpy_face,
 )
+from lantern.torch.tensor.view_memory import place
 
 REPEATED = (
     "unsupported operation: more than one element of the written-to tensor refers to a "

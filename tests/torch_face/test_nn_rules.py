@@ -5,9 +5,10 @@ import pytest
 
 from lantern.op import registry
 from lantern.testing import check_grads
-from lantern.torch import comparing, showing
+from lantern.torch import comparing
 from lantern.torch.linalg import elimination
 from lantern.torch.nn import entropies, gates, rules, windows
+from lantern.torch.tensor import views
 
 random = np.random.default_rng(1)
 
@@ -78,14 +79,14 @@ CASES = {
     "match": (windows._match, (draw(2, 3, 5, 6), draw(2, 4, *STEPS)), FORM),
     "sum_windows": (windows._sum_windows, (draw(2, 3, 5, 6),), FORM),
     "independent": (comparing._independent, (draw(2, 3),), {"value": np.ones((2, 3))}),
-    "expanded": (showing._expanded, (draw(3, 1),), {"shape": (2, 3, 4)}),
+    "expanded": (views._expanded, (draw(3, 1),), {"shape": (2, 3, 4)}),
     "triangles": (
         elimination._triangles,
         (np.diag([4.0, 3.0, 2.0]) + 0.1 * draw(2, 3, 3),),
         {},
     ),
     "shown": (
-        showing._shown,
+        views._shown,
         (draw(3, 4),),
         {"show": lambda a: np.lib.stride_tricks.sliding_window_view(a, 2, 1)},
     ),

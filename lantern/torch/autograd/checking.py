@@ -10,8 +10,8 @@ from lantern.eager.grad_mode import enable_grad, no_grad
 from lantern.errors import EagerError
 from lantern.torch import autograd
 from lantern.torch.autograd import forward_ad
-from lantern.torch.places import on_host
-from lantern.torch.tensor import Tensor, fresh
+from lantern.torch.tensor.devices import on_host
+from lantern.torch.tensor.tensor import Tensor, fresh
 
 __all__ = ["gradcheck", "gradgradcheck"]
 

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from lantern.core.value import base
 from lantern.errors import EagerError, OptionError
-from lantern.torch.tensor import Tensor, numpy_face, torch_face
+from lantern.torch.tensor.tensor import Tensor, numpy_face, torch_face
 from lantern.transforms.forward import Forward, give_tangent
 from lantern.transforms.reverse import track
 

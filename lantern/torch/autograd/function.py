@@ -15,8 +15,8 @@ from lantern.errors import EagerError, MissingRuleError
 from lantern.guards.captured import Reading, Search, Unchanged
 from lantern.op import op
 from lantern.tensor.backend.numpy_namespace import buffers
-from lantern.torch.operators import is_recorded
-from lantern.torch.tensor import (
+from lantern.torch.tensor.operators import is_recorded
+from lantern.torch.tensor.tensor import (
     Tensor,
     fresh,
     make,

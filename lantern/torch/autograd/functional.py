@@ -9,7 +9,7 @@ from lantern.errors import ArgumentError, EagerError
 from lantern.torch import autograd, func
 from lantern.torch.creation import ones_like, zeros_like
 from lantern.torch.joining import stack
-from lantern.torch.tensor import Tensor
+from lantern.torch.tensor.tensor import Tensor
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 

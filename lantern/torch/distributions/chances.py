@@ -14,9 +14,9 @@ from lantern.torch.distributions.positive import Gamma
 from lantern.torch.draws import bernoulli, poisson, rng
 from lantern.torch.methods import FUNCTIONS
 from lantern.torch.nn.functional import binary_cross_entropy_with_logits, softplus
-from lantern.torch.places import beside, on_host
 from lantern.torch.spacing import arange
-from lantern.torch.tensor import fresh
+from lantern.torch.tensor.devices import beside, on_host
+from lantern.torch.tensor.tensor import fresh
 
 __all__ = ["Bernoulli", "Binomial", "Geometric", "NegativeBinomial", "Poisson"]
 

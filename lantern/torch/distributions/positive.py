@@ -9,7 +9,7 @@ from lantern.torch.distributions.distribution import Distribution, broadcast_all
 from lantern.torch.distributions.located import Located
 from lantern.torch.draws import rand, randn, rng
 from lantern.torch.methods import FUNCTIONS
-from lantern.torch.operators import call
+from lantern.torch.tensor.operators import call
 
 __all__ = ["Chi2", "Exponential", "Gamma", "StudentT", "Uniform"]
 

@@ -11,7 +11,7 @@ from lantern.core.value import base
 from lantern.errors import EagerError
 from lantern.torch.func.transforms import jvp, tree_leaves, vjp
 from lantern.torch.joining import stack
-from lantern.torch.tensor import Tensor, fresh
+from lantern.torch.tensor.tensor import Tensor, fresh
 
 __all__ = ["hessian", "jacfwd", "jacrev"]
 

@@ -9,7 +9,7 @@ from lantern.errors import ShapeError
 from lantern.torch.func.transforms import tree_leaves
 from lantern.torch.joining import stack
 from lantern.torch.reduction import axis_of
-from lantern.torch.tensor import Tensor
+from lantern.torch.tensor.tensor import Tensor
 
 __all__ = ["vmap"]
 

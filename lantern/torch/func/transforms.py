@@ -17,7 +17,7 @@ from lantern.core.value import Value, base
 from lantern.eager.grad_mode import is_enabled, stoppable
 from lantern.errors import EagerError
 from lantern.tensor.backend.numpy_namespace import buffers
-from lantern.torch.tensor import Tensor, numpy_face, torch_face
+from lantern.torch.tensor.tensor import Tensor, numpy_face, torch_face
 from lantern.transforms import forward, reverse
 
 __all__ = [

@@ -8,7 +8,7 @@ from lantern.torch.linalg.matrices import *
 from lantern.torch.linalg.matrices import __all__ as _matrices
 from lantern.torch.linalg.solutions import *
 from lantern.torch.linalg.solutions import __all__ as _solutions
-from lantern.torch.results import with_out as _with_out
+from lantern.torch.tensor.named_results import with_out as _with_out
 
 _document("linalg", globals())
 _ADDING = frozenset("matrix_norm multi_dot norm vecdot vector_norm".split())

@@ -13,9 +13,9 @@ from lantern.op import op
 from lantern.tensor.ops import rearrange
 from lantern.torch.joining import cat
 from lantern.torch.linalg.matrices import solve_triangular
-from lantern.torch.operators import unary
-from lantern.torch.results import named
-from lantern.torch.tensor import Tensor, fresh
+from lantern.torch.tensor.named_results import named
+from lantern.torch.tensor.operators import unary
+from lantern.torch.tensor.tensor import Tensor, fresh
 
 __all__ = ["lu", "lu_factor", "lu_factor_ex", "lu_solve"]
 

@@ -10,11 +10,11 @@ from lantern.core.value import Rule, base
 from lantern.errors import EagerError
 from lantern.op import op
 from lantern.torch.joining import cat
-from lantern.torch.operators import call, cast
-from lantern.torch.places import as_array
 from lantern.torch.reduction import vector_norm
-from lantern.torch.results import into, named
-from lantern.torch.tensor import Tensor, fresh, numpy_face, torch_face
+from lantern.torch.tensor.devices import as_array
+from lantern.torch.tensor.named_results import into, named
+from lantern.torch.tensor.operators import call, cast
+from lantern.torch.tensor.tensor import Tensor, fresh, numpy_face, torch_face
 
 __all__ = [
     "LinAlgError",

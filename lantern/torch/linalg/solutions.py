@@ -10,9 +10,9 @@ from lantern.core.value import base
 from lantern.errors import EagerError
 from lantern.torch.joining import stack
 from lantern.torch.linalg.matrices import _square, cholesky, inv, solve
-from lantern.torch.operators import call, cast, promote
-from lantern.torch.results import named
-from lantern.torch.tensor import Tensor, fresh
+from lantern.torch.tensor.named_results import named
+from lantern.torch.tensor.operators import call, cast, promote
+from lantern.torch.tensor.tensor import Tensor, fresh
 
 __all__ = [
     "cholesky_ex",

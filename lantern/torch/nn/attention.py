@@ -9,7 +9,7 @@ from lantern.torch.nn import functional as F
 from lantern.torch.nn import init
 from lantern.torch.nn.linear import Linear, weights
 from lantern.torch.nn.module import Module
-from lantern.torch.tensor import Tensor
+from lantern.torch.tensor.tensor import Tensor
 
 __all__ = ["MultiheadAttention"]
 

@@ -12,8 +12,8 @@ from lantern.torch.nn import init, rules
 from lantern.torch.nn.gates import cell
 from lantern.torch.nn.linear import weights
 from lantern.torch.nn.module import Module
-from lantern.torch.operators import unary
-from lantern.torch.tensor import Tensor
+from lantern.torch.tensor.operators import unary
+from lantern.torch.tensor.tensor import Tensor
 
 __all__ = ["GRUCell", "LSTMCell", "RNNCell"]
 

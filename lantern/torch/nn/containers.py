@@ -7,7 +7,7 @@ from lantern.core.value import base
 from lantern.errors import ArgumentError, PositionError
 from lantern.torch.nn.module import Module
 from lantern.torch.nn.parameter import Parameter
-from lantern.torch.tensor import Tensor
+from lantern.torch.tensor.tensor import Tensor
 
 __all__ = ["ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"]
 

@@ -9,7 +9,7 @@ from lantern.torch.nn import init
 from lantern.torch.nn.functional.convolution import each
 from lantern.torch.nn.linear import weights
 from lantern.torch.nn.module import Module
-from lantern.torch.tensor import Tensor
+from lantern.torch.tensor.tensor import Tensor
 
 __all__ = [
     "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d",

@@ -10,8 +10,8 @@ from lantern.core.value import UNTRACKED
 from lantern.eager.grad_mode import is_enabled
 from lantern.errors import EagerError
 from lantern.torch.autograd import Function
-from lantern.torch.gradients import Handle
-from lantern.torch.tensor import Tensor
+from lantern.torch.tensor.gradients import Handle
+from lantern.torch.tensor.tensor import Tensor
 
 _numbers = count()
 # A module's tables of hooks, by the numbers of their handles; and of two of them, which

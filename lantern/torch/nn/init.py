@@ -10,9 +10,9 @@ from lantern.core.value import base
 from lantern.eager.versions import written
 from lantern.errors import OptionError
 from lantern.torch.draws import rng
-from lantern.torch.operators import in_memory
-from lantern.torch.places import beside
-from lantern.torch.tensor import Tensor
+from lantern.torch.tensor.devices import beside
+from lantern.torch.tensor.operators import in_memory
+from lantern.torch.tensor.tensor import Tensor
 
 __all__ = [
     "calculate_gain", "constant_", "dirac_", "eye_", "kaiming_normal_",

@@ -8,7 +8,7 @@ from lantern.torch.nn import functional as F
 from lantern.torch.nn import init
 from lantern.torch.nn.module import Module
 from lantern.torch.nn.parameter import Parameter
-from lantern.torch.tensor import Tensor
+from lantern.torch.tensor.tensor import Tensor
 
 __all__ = [
     "Bilinear", "Flatten", "Identity", "Linear", "PReLU", "Softmax2d", "Unflatten",

@@ -7,7 +7,7 @@ import numpy as np
 
 from lantern.core.namespace import namespace
 from lantern.torch.draws import rng
-from lantern.torch.places import kernel
+from lantern.torch.tensor.devices import kernel
 
 __all__ = ["drawn"]
 

@@ -14,7 +14,7 @@ from lantern.torch.nn.hooks import HOOKS, OF_ALL, called_with_hooks
 from lantern.torch.nn.moving import Movable
 from lantern.torch.nn.parameter import Buffer, Parameter
 from lantern.torch.paths import missing
-from lantern.torch.tensor import Tensor
+from lantern.torch.tensor.tensor import Tensor
 
 __all__ = ["Module"]
 

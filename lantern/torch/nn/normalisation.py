@@ -5,12 +5,12 @@ from typing import Any
 from lantern.core.value import base
 from lantern.errors import OptionError
 from lantern.torch.creation import tensor, zeros
-from lantern.torch.dtypes import I64
 from lantern.torch.nn import functional as F
 from lantern.torch.nn import init
 from lantern.torch.nn.linear import weights
 from lantern.torch.nn.module import Module
-from lantern.torch.tensor import Tensor
+from lantern.torch.tensor.dtypes import I64
+from lantern.torch.tensor.tensor import Tensor
 
 __all__ = [
     "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "GroupNorm", "InstanceNorm1d",

@@ -7,7 +7,7 @@ from lantern.errors import OptionError
 from lantern.torch.nn import functional as F
 from lantern.torch.nn.functional.convolution import each
 from lantern.torch.nn.module import Module
-from lantern.torch.tensor import Tensor
+from lantern.torch.tensor.tensor import Tensor
 
 
 class _Pad(Module):

@@ -5,7 +5,7 @@ from typing import Any, cast
 from lantern.core.value import UNTRACKED, base
 from lantern.eager.recorder import Recorder
 from lantern.errors import EagerError, UninitializedError
-from lantern.torch.tensor import NOBODY, Tensor
+from lantern.torch.tensor.tensor import NOBODY, Tensor
 
 __all__ = ["Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter"]
 

@@ -13,7 +13,7 @@ from lantern.torch.nn.cells import STEPS
 from lantern.torch.nn.linear import weights
 from lantern.torch.nn.module import Module
 from lantern.torch.nn.utils.rnn import PackedSequence
-from lantern.torch.tensor import Tensor
+from lantern.torch.tensor.tensor import Tensor
 
 __all__ = ["GRU", "LSTM", "RNN", "RNNBase"]
 

@@ -17,7 +17,7 @@ from lantern.tensor.accumulate.deferred_products import Product
 from lantern.tensor.backend.numpy_namespace import REAL
 from lantern.tensor.ops.indexing import Scatter
 from lantern.torch.nn.starting import fused
-from lantern.torch.operators import unary
+from lantern.torch.tensor.operators import unary
 
 __all__ = [
     "affine",

@@ -8,10 +8,10 @@ from lantern.core.value import UNTRACKED, base
 from lantern.eager.grad_mode import is_enabled
 from lantern.eager.recorder import AMBIENT, Recorder
 from lantern.errors import EagerError
-from lantern.torch.dtypes import I64, type_name
 from lantern.torch.halves import in_single
-from lantern.torch.tensor import fresh, make, numpy_face, torch_face
-from lantern.torch.wording import together
+from lantern.torch.tensor.dtypes import I64, type_name
+from lantern.torch.tensor.error_messages import together
+from lantern.torch.tensor.tensor import fresh, make, numpy_face, torch_face
 
 
 def fused(function: Any) -> Any:

@@ -8,7 +8,7 @@ from lantern.eager.grad_mode import no_grad
 from lantern.errors import ArgumentError, EagerError, MissingRuleError
 from lantern.torch.nn.hooks import Hooked, WithModule, added
 from lantern.torch.nn.parameter import Parameter, is_lazy
-from lantern.torch.tensor import Tensor
+from lantern.torch.tensor.tensor import Tensor
 
 __all__ = ["StateOf"]
 

@@ -13,7 +13,7 @@ from lantern.torch.nn.containers import ModuleList
 from lantern.torch.nn.linear import Linear
 from lantern.torch.nn.module import Module
 from lantern.torch.nn.normalisation import LayerNorm
-from lantern.torch.tensor import Tensor
+from lantern.torch.tensor.tensor import Tensor
 
 __all__ = [
     "Transformer", "TransformerDecoder", "TransformerDecoderLayer",

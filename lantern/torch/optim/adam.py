@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 
 from lantern.core.namespace import namespace
-from lantern.torch.dtypes import CPU
 from lantern.torch.optim.optimizer import (
     Optimizer,
     checked,
@@ -14,8 +13,9 @@ from lantern.torch.optim.optimizer import (
     kept,
     options_of,
 )
-from lantern.torch.places import kernel
-from lantern.torch.tensor import Tensor
+from lantern.torch.tensor.devices import kernel
+from lantern.torch.tensor.dtypes import CPU
+from lantern.torch.tensor.tensor import Tensor
 
 __all__ = ["Adam", "AdamW", "Adamax", "NAdam", "RAdam"]
 

@@ -14,7 +14,7 @@ from lantern.torch.optim.optimizer import (
     kept,
     options_of,
 )
-from lantern.torch.tensor import Tensor, fresh
+from lantern.torch.tensor.tensor import Tensor, fresh
 
 __all__ = ["Adadelta", "Adagrad", "RMSprop", "SparseAdam"]
 

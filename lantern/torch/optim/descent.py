@@ -9,8 +9,6 @@ from lantern.core.residuals import copied
 from lantern.eager.versions import written
 from lantern.errors import OptionError
 from lantern.torch.creation import tensor
-from lantern.torch.dtypes import CPU
-from lantern.torch.operators import in_memory
 from lantern.torch.optim.optimizer import (
     Optimizer,
     checked,
@@ -19,8 +17,10 @@ from lantern.torch.optim.optimizer import (
     options_of,
     with_gradients,
 )
-from lantern.torch.places import as_array
-from lantern.torch.tensor import Tensor, fresh
+from lantern.torch.tensor.devices import as_array
+from lantern.torch.tensor.dtypes import CPU
+from lantern.torch.tensor.operators import in_memory
+from lantern.torch.tensor.tensor import Tensor, fresh
 
 __all__ = ["ASGD", "SGD", "Rprop"]
 

@@ -9,8 +9,8 @@ import numpy as np
 from lantern.core.residuals import copied
 from lantern.eager.versions import written
 from lantern.errors import OptionError
-from lantern.torch.operators import in_memory
 from lantern.torch.optim.optimizer import Optimizer, checked, tracked
+from lantern.torch.tensor.operators import in_memory
 
 __all__ = ["LBFGS"]
 

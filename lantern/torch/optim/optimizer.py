@@ -16,10 +16,10 @@ from lantern.eager.versions import written
 from lantern.errors import ArgumentError, OptionError
 from lantern.tensor.backend.numpy_namespace import buffers
 from lantern.torch.creation import tensor, zeros_like
-from lantern.torch.dtypes import CPU
-from lantern.torch.gradients import Handle
-from lantern.torch.operators import in_memory
-from lantern.torch.tensor import Tensor
+from lantern.torch.tensor.dtypes import CPU
+from lantern.torch.tensor.gradients import Handle
+from lantern.torch.tensor.operators import in_memory
+from lantern.torch.tensor.tensor import Tensor
 
 __all__ = ["Optimizer"]
 

@@ -8,12 +8,13 @@ from typing import Any
 
 from lantern.eager.grad_mode import no_grad
 from lantern.errors import OptionError, SizeError
-from lantern.torch import creation, dtypes
+from lantern.torch import creation
 from lantern.torch.nn.module import Module
 from lantern.torch.nn.normalisation import _BatchNorm
 from lantern.torch.optim.lr_scheduler.schedules import LRScheduler
 from lantern.torch.optim.optimizer import Optimizer
-from lantern.torch.tensor import Tensor
+from lantern.torch.tensor import dtypes
+from lantern.torch.tensor.tensor import Tensor
 
 __all__ = [
     "SWALR",

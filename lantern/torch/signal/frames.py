@@ -7,11 +7,12 @@ import numpy as np
 
 from lantern.core.value import base
 from lantern.errors import EagerError
-from lantern.torch import creation, dtypes, fft
+from lantern.torch import creation, fft
 from lantern.torch.methods import FUNCTIONS
 from lantern.torch.nn import functional as F
 from lantern.torch.signal import windows
-from lantern.torch.tensor import Tensor, fresh
+from lantern.torch.tensor import dtypes
+from lantern.torch.tensor.tensor import Tensor, fresh
 
 __all__ = [
     "bartlett_window",

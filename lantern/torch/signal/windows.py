@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 
 from lantern.errors import ShapeError
-from lantern.torch import dtypes
 from lantern.torch.creation import finished
 from lantern.torch.docs.attach import document
-from lantern.torch.dtypes import as_numpy_dtype
-from lantern.torch.tensor import Tensor
+from lantern.torch.tensor import dtypes
+from lantern.torch.tensor.dtypes import as_numpy_dtype
+from lantern.torch.tensor.tensor import Tensor
 
 __all__ = [
     "bartlett",

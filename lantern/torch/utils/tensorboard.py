@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from lantern.errors import ShapeError
-from lantern.torch.tensor import Tensor
+from lantern.torch.tensor.tensor import Tensor
 
 __all__ = ["SummaryWriter"]
 

@@ -11,11 +11,11 @@ from lantern.errors import EagerError, OptionError
 from lantern.rules import special
 from lantern.torch import methods
 from lantern.torch.draws import rng
-from lantern.torch.dtypes import type_name
 from lantern.torch.nn import rules
-from lantern.torch.operators import unary
-from lantern.torch.places import as_array, beside
-from lantern.torch.tensor import Tensor, fresh
+from lantern.torch.tensor.devices import as_array, beside
+from lantern.torch.tensor.dtypes import type_name
+from lantern.torch.tensor.operators import unary
+from lantern.torch.tensor.tensor import Tensor, fresh
 from lantern.torch.writing import write
 
 __all__ = [

@@ -12,8 +12,8 @@ from lantern.torch import methods
 from lantern.torch.nn.functional.loss import reduced
 from lantern.torch.nn.rules import plain
 from lantern.torch.nn.starting import fused
-from lantern.torch.places import beside, on_host
-from lantern.torch.tensor import Tensor, fresh
+from lantern.torch.tensor.devices import beside, on_host
+from lantern.torch.tensor.tensor import Tensor, fresh
 
 __all__ = ["ctc_loss"]
 

@@ -10,8 +10,8 @@ from lantern.errors import EagerError, SizeError
 from lantern.torch import methods
 from lantern.torch.nn.functional.linear import linear
 from lantern.torch.nn.functional.shares import dropout
-from lantern.torch.operators import cast
-from lantern.torch.tensor import Tensor, fresh
+from lantern.torch.tensor.operators import cast
+from lantern.torch.tensor.tensor import Tensor, fresh
 
 __all__ = ["multi_head_attention_forward", "scaled_dot_product_attention"]
 

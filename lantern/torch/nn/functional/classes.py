@@ -7,15 +7,15 @@ import numpy as np
 from lantern.core.namespace import namespace
 from lantern.core.value import base
 from lantern.errors import EagerError, OptionError, PositionError
-from lantern.torch.dtypes import type_name
 from lantern.torch.halves import single
 from lantern.torch.indexing import gathered
 from lantern.torch.nn import entropies
 from lantern.torch.nn.functional.loss import chosen, reduced, where
 from lantern.torch.nn.starting import inside
-from lantern.torch.places import as_array
-from lantern.torch.tensor import Tensor, fresh
-from lantern.torch.wording import check_together
+from lantern.torch.tensor.devices import as_array
+from lantern.torch.tensor.dtypes import type_name
+from lantern.torch.tensor.error_messages import check_together
+from lantern.torch.tensor.tensor import Tensor, fresh
 
 __all__ = ["cross_entropy", "nll_loss"]
 

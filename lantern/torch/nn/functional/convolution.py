@@ -9,7 +9,7 @@ from lantern.errors import EagerError
 from lantern.torch.nn.functional.shaping import pad
 from lantern.torch.nn.starting import same_types
 from lantern.torch.nn.windows import Form, correlate, spread
-from lantern.torch.tensor import Tensor, fresh
+from lantern.torch.tensor.tensor import Tensor, fresh
 
 __all__ = [
     "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d",

@@ -21,9 +21,9 @@ from lantern.errors import (
 from lantern.torch import methods
 from lantern.torch.nn import rules
 from lantern.torch.nn.starting import inside, same_types
-from lantern.torch.results import into
-from lantern.torch.tensor import Tensor, fresh, make
-from lantern.torch.wording import check_together
+from lantern.torch.tensor.error_messages import check_together
+from lantern.torch.tensor.named_results import into
+from lantern.torch.tensor.tensor import Tensor, fresh, make
 
 __all__ = [
     "bilinear", "cosine_similarity", "embedding", "embedding_bag", "linear",

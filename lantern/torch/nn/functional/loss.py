@@ -9,9 +9,9 @@ import numpy as np
 from lantern.core.value import base
 from lantern.errors import ArgumentError, EagerError, OptionError
 from lantern.torch import methods
-from lantern.torch.dtypes import type_name
 from lantern.torch.nn.functional.activation import _softplus, logsigmoid
-from lantern.torch.tensor import Tensor, fresh
+from lantern.torch.tensor.dtypes import type_name
+from lantern.torch.tensor.tensor import Tensor, fresh
 
 __all__ = [
     "binary_cross_entropy", "binary_cross_entropy_with_logits", "gaussian_nll_loss",

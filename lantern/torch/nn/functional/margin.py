@@ -8,11 +8,11 @@ from lantern.core.namespace import namespace
 from lantern.core.value import base
 from lantern.errors import EagerError, OptionError
 from lantern.torch import methods
-from lantern.torch.dtypes import type_name
 from lantern.torch.nn.functional.activation import _softplus, logsigmoid
 from lantern.torch.nn.functional.linear import cosine_similarity, pairwise_distance
 from lantern.torch.nn.functional.loss import chosen, reduced
-from lantern.torch.tensor import Tensor, fresh
+from lantern.torch.tensor.dtypes import type_name
+from lantern.torch.tensor.tensor import Tensor, fresh
 
 __all__ = [
     "cosine_embedding_loss", "hinge_embedding_loss", "margin_ranking_loss",

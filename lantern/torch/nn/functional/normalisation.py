@@ -9,7 +9,7 @@ from lantern.core.value import base
 from lantern.eager.versions import written
 from lantern.errors import EagerError, OptionError
 from lantern.torch.nn import rules
-from lantern.torch.tensor import Tensor
+from lantern.torch.tensor.tensor import Tensor
 
 __all__ = [
     "batch_norm",

@@ -11,8 +11,8 @@ from lantern.errors import EagerError, OptionError
 from lantern.torch.indexing import gathered
 from lantern.torch.nn.functional.convolution import each
 from lantern.torch.nn.windows import Form, gather_windows, sum_windows
-from lantern.torch.places import beside
-from lantern.torch.tensor import Tensor, fresh
+from lantern.torch.tensor.devices import beside
+from lantern.torch.tensor.tensor import Tensor, fresh
 
 __all__ = [
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d",

@@ -13,8 +13,8 @@ from lantern.errors import EagerError, MissingRuleError, OptionError
 from lantern.torch import methods
 from lantern.torch.indexing import gathered, selected
 from lantern.torch.nn.functional import pooling
-from lantern.torch.places import beside
-from lantern.torch.tensor import Tensor, fresh
+from lantern.torch.tensor.devices import beside
+from lantern.torch.tensor.tensor import Tensor, fresh
 
 __all__ = [
     "affine_grid", "grid_sample", "interpolate", "upsample", "upsample_bilinear",

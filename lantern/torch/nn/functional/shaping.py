@@ -7,10 +7,10 @@ import numpy as np
 from lantern.core.value import base
 from lantern.errors import EagerError, MissingRuleError
 from lantern.tensor.ops.pad import pad as our_pad
-from lantern.torch.operators import call
-from lantern.torch.places import beside
-from lantern.torch.showing import alone
-from lantern.torch.tensor import Tensor, fresh
+from lantern.torch.tensor.devices import beside
+from lantern.torch.tensor.operators import call
+from lantern.torch.tensor.tensor import Tensor, fresh
+from lantern.torch.tensor.views import alone
 
 __all__ = ["channel_shuffle", "pad", "pixel_shuffle", "pixel_unshuffle"]
 

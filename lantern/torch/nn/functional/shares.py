@@ -7,12 +7,12 @@ import numpy as np
 from lantern.core.value import base
 from lantern.errors import EagerError, OptionError
 from lantern.torch.draws import rng
-from lantern.torch.dtypes import as_numpy_dtype
 from lantern.torch.nn.functional.activation import _SELU, may_write, sigmoid
 from lantern.torch.nn.masks import drawn
-from lantern.torch.operators import cast
-from lantern.torch.places import beside
-from lantern.torch.tensor import Tensor, fresh
+from lantern.torch.tensor.devices import beside
+from lantern.torch.tensor.dtypes import as_numpy_dtype
+from lantern.torch.tensor.operators import cast
+from lantern.torch.tensor.tensor import Tensor, fresh
 
 __all__ = [
     "alpha_dropout", "dropout", "dropout1d", "dropout2d", "dropout3d",

@@ -11,10 +11,10 @@ from lantern.eager.versions import written
 from lantern.errors import EagerError
 from lantern.torch import methods
 from lantern.torch.nn.utils import rnn as rnn
-from lantern.torch.operators import in_memory
 from lantern.torch.paths import lead, missing
-from lantern.torch.places import as_array
-from lantern.torch.tensor import Tensor, fresh
+from lantern.torch.tensor.devices import as_array
+from lantern.torch.tensor.operators import in_memory
+from lantern.torch.tensor.tensor import Tensor, fresh
 
 __all__ = [
     "clip_grad_norm",

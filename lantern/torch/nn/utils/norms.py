@@ -8,7 +8,7 @@ from lantern.torch.draws import randn
 from lantern.torch.nn.functional import normalize
 from lantern.torch.nn.module import Module
 from lantern.torch.nn.parameter import Parameter
-from lantern.torch.tensor import Tensor
+from lantern.torch.tensor.tensor import Tensor
 
 __all__ = ["remove_spectral_norm", "remove_weight_norm", "spectral_norm", "weight_norm"]
 

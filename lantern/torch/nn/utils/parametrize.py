@@ -9,7 +9,7 @@ from lantern.eager.grad_mode import no_grad
 from lantern.errors import OptionError, ShapeError
 from lantern.torch.nn.containers import ModuleDict, ModuleList
 from lantern.torch.nn.parameter import Parameter
-from lantern.torch.tensor import Tensor
+from lantern.torch.tensor.tensor import Tensor
 
 __all__ = [
     "ParametrizationList",

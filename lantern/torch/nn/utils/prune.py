@@ -11,8 +11,8 @@ from lantern.errors import OptionError
 from lantern.torch.creation import ones_like
 from lantern.torch.draws import randperm
 from lantern.torch.nn.parameter import Parameter
-from lantern.torch.places import beside, on_host
-from lantern.torch.tensor import fresh
+from lantern.torch.tensor.devices import beside, on_host
+from lantern.torch.tensor.tensor import fresh
 
 __all__ = [
     "BasePruningMethod", "custom_from_mask", "global_unstructured", "identity",

@@ -10,9 +10,9 @@ from lantern.core.value import base
 from lantern.errors import EagerError, OptionError
 from lantern.torch import methods
 from lantern.torch.creation import full
-from lantern.torch.dtypes import type_name
-from lantern.torch.places import beside, on_host
-from lantern.torch.tensor import Tensor, fresh
+from lantern.torch.tensor.devices import beside, on_host
+from lantern.torch.tensor.dtypes import type_name
+from lantern.torch.tensor.tensor import Tensor, fresh
 
 __all__ = [
     "PackedSequence",

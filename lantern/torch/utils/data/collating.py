@@ -9,8 +9,8 @@ from lantern.core.value import UNTRACKED
 from lantern.errors import ArgumentError, EagerError
 from lantern.torch import methods
 from lantern.torch.creation import as_tensor, tensor
-from lantern.torch.dtypes import float64
-from lantern.torch.tensor import Tensor, fresh
+from lantern.torch.tensor.dtypes import float64
+from lantern.torch.tensor.tensor import Tensor, fresh
 
 __all__ = ["default_collate", "default_convert"]
 

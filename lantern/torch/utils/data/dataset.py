@@ -8,7 +8,7 @@ from typing import Any
 
 from lantern.errors import MissingRuleError, OptionError, SizeError
 from lantern.torch.draws import randperm
-from lantern.torch.tensor import Tensor
+from lantern.torch.tensor.tensor import Tensor
 
 __all__ = [
     "ChainDataset", "ConcatDataset", "Dataset", "IterableDataset", "StackDataset",

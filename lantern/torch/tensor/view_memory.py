@@ -8,8 +8,8 @@ import numpy as np
 from lantern.core.value import base
 from lantern.eager.versions import owner
 from lantern.errors import EagerError
-from lantern.torch.places import address, as_array, beside
-from lantern.torch.tensor import Tensor
+from lantern.torch.tensor.devices import address, as_array, beside
+from lantern.torch.tensor.tensor import Tensor
 
 __all__ = ["detached", "moved_away", "place", "positions"]
 

@@ -9,8 +9,8 @@ from lantern.core.namespace import namespace
 from lantern.core.value import UNTRACKED, Rule, Value, base
 from lantern.op import linear
 from lantern.tensor.ops.indexing import scatter
-from lantern.torch.operators import as_view, in_memory, unary, views_of
-from lantern.torch.tensor import Tensor
+from lantern.torch.tensor.operators import as_view, in_memory, unary, views_of
+from lantern.torch.tensor.tensor import Tensor
 
 __all__ = [
     "alone",

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from lantern.core.value import base
-from lantern.torch import dtypes
+from lantern.torch.tensor import dtypes
 
 __all__ = ["set_printoptions", "text"]
 

@@ -5,9 +5,9 @@ from typing import Any, ClassVar
 
 from lantern.core.value import base
 from lantern.errors import EagerError
-from lantern.torch import dtypes
-from lantern.torch.gradients import set_data
-from lantern.torch.wording import together
+from lantern.torch.tensor import dtypes
+from lantern.torch.tensor.error_messages import together
+from lantern.torch.tensor.gradients import set_data
 
 __all__ = ["Row", "into", "named", "of_its_type", "with_out"]
 

@@ -9,7 +9,7 @@ from numpy.exceptions import AxisError
 from lantern.core.value import base
 from lantern.errors import ArgumentError, EagerError, PositionError
 from lantern.tensor.ops import products
-from lantern.torch.tensor import Tensor
+from lantern.torch.tensor.tensor import Tensor
 
 __all__ = [
     "again",

@@ -7,10 +7,10 @@ import numpy as np
 
 from lantern.core.value import base
 from lantern.errors import ArgumentError, EagerError, ShapeError
-from lantern.torch import dtypes
-from lantern.torch.dtypes import promoted
-from lantern.torch.places import is_array
-from lantern.torch.tensor import Tensor
+from lantern.torch.tensor import dtypes
+from lantern.torch.tensor.devices import is_array
+from lantern.torch.tensor.dtypes import promoted
+from lantern.torch.tensor.tensor import Tensor
 
 __all__ = ["array_of"]
 

@@ -18,11 +18,13 @@ from lantern.tensor.backend.gpu_fusion import fusers
 from lantern.tensor.backend.numpy_namespace import buffers
 from lantern.tensor.ops import products
 from lantern.tensor.ops import shape as manipulation
-from lantern.torch import dtypes
-from lantern.torch.dtypes import BOOL, F32, F64, I64, promoted
-from lantern.torch.memory import detached, moved_away, place, positions
-from lantern.torch.results import into
-from lantern.torch.tensor import (
+from lantern.torch.tensor import dtypes
+from lantern.torch.tensor.dtypes import BOOL, F32, F64, I64, promoted
+from lantern.torch.tensor.error_messages import again, misuse, together
+from lantern.torch.tensor.error_messages import mismatch as mismatch
+from lantern.torch.tensor.error_messages import refuse_numbers as refuse_numbers
+from lantern.torch.tensor.named_results import into
+from lantern.torch.tensor.tensor import (
     UNSEEN,
     Tensor,
     fresh,
@@ -30,9 +32,7 @@ from lantern.torch.tensor import (
     numpy_face,
     torch_face,
 )
-from lantern.torch.wording import again, misuse, together
-from lantern.torch.wording import mismatch as mismatch
-from lantern.torch.wording import refuse_numbers as refuse_numbers
+from lantern.torch.tensor.view_memory import detached, moved_away, place, positions
 
 __all__ = ["binary", "call", "promote", "unary"]
 

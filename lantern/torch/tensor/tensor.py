@@ -16,8 +16,8 @@ from lantern.errors import ArgumentError, EagerError
 from lantern.tensor.backend.device import device as device_name
 from lantern.tensor.backend.numpy_namespace import array_namespace
 from lantern.tensor.tensor import Tensor as NumpyTensor
-from lantern.torch import dtypes
-from lantern.torch.dtypes import Size
+from lantern.torch.tensor import dtypes
+from lantern.torch.tensor.dtypes import Size
 
 __all__ = ["Tensor", "is_tensor"]
 
@@ -126,7 +126,7 @@ class Tensor(Wrapper):
 
     def __new__(cls, *data: Any, dtype: Any = None, device: Any = None) -> Any:
         """A tensor of the default type, from data or of a shape."""
-        from lantern.torch.lists import array_of
+        from lantern.torch.tensor.from_lists import array_of
 
         first: Any = data[0] if len(data) == 1 else Size(data or (0,))
         rest: Any = UNTRACKED, NOBODY, None
@@ -282,7 +282,7 @@ class Tensor(Wrapper):
         return copied
 
     def __repr__(self) -> str:
-        from lantern.torch.printing import text
+        from lantern.torch.tensor.printing import text
 
         return text(self)
 

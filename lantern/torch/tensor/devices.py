@@ -9,7 +9,7 @@ from lantern.core import scalar_functions
 from lantern.core.namespace import namespace
 from lantern.tensor.backend.device import device as device_name
 from lantern.tensor.backend.numpy_namespace import array_namespace, buffers, find_device
-from lantern.torch import dtypes
+from lantern.torch.tensor import dtypes
 
 __all__ = [
     "address",

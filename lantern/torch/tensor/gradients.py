@@ -14,9 +14,9 @@ from lantern.eager.versions import last_write, order, rewritten
 from lantern.errors import EagerError
 from lantern.tensor.accumulate.deferred_products import Waiting
 from lantern.tensor.backend.numpy_namespace import buffers
-from lantern.torch.dtypes import Size
-from lantern.torch.places import as_array
-from lantern.torch.tensor import (
+from lantern.torch.tensor.devices import as_array
+from lantern.torch.tensor.dtypes import Size
+from lantern.torch.tensor.tensor import (
     NOBODY,
     UNSEEN,
     Tensor,

@@ -1,0 +1,3 @@
+"""The tensor of the PyTorch-compatible API: types, views, printing, gradients."""
+
+from lantern.torch.tensor.tensor import Tensor as Tensor
