@@ -17,12 +17,13 @@ from typing import Any as _Any
 from lantern.torch.tensor.dtypes import *  # isort: skip
 from lantern.eager.grad_mode import *
 from lantern.torch import autograd as autograd
-from lantern.torch.creation import *
 from lantern.torch.docs.attach import document as _document
 from lantern.torch.docs.attach import in_place as _in_place
 from lantern.torch.draws import *
+from lantern.torch.functions.creation import *
+from lantern.torch.functions.queries import *
+from lantern.torch.functions.ranges import *
 from lantern.torch.legacy import TYPES as _TYPES
-from lantern.torch.lesser import *
 from lantern.torch.methods import FUNCTIONS as _FUNCTIONS
 from lantern.torch.methods import clone as clone
 from lantern.torch.methods import numel as numel
@@ -30,7 +31,6 @@ from lantern.torch.paths import absent as _absent
 from lantern.torch.paths import lead as _lead
 from lantern.torch.paths import missing as _missing
 from lantern.torch.settings import *
-from lantern.torch.spacing import *
 from lantern.torch.tensor.named_results import with_out as _with_out
 from lantern.torch.tensor.printing import set_printoptions as set_printoptions
 from lantern.torch.tensor.tensor import *
@@ -81,7 +81,7 @@ _LAZY_FUNCTIONS = dict.fromkeys(
     "signal.frames",
 ) | {
     "autocast": "amp",
-    "range": "lesser",
+    "range": "functions.queries",
     "is_autocast_enabled": "amp",
     "load": "saving",
     "save": "saving",

@@ -9,7 +9,7 @@ import numpy as np
 
 from lantern.core.value import base
 from lantern.errors import ArgumentError, EagerError
-from lantern.torch.creation import complete, finished, shape_of
+from lantern.torch.functions.creation import complete, finished, shape_of
 from lantern.torch.tensor import dtypes
 from lantern.torch.tensor.devices import as_array, beside, on_host
 from lantern.torch.tensor.dtypes import as_numpy_dtype

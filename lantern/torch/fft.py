@@ -7,9 +7,9 @@ import numpy as np
 from lantern import fft as ours
 from lantern.core.value import base
 from lantern.errors import EagerError, PositionError
-from lantern.torch.creation import finished
 from lantern.torch.docs.attach import document
-from lantern.torch.reduction import axis_of
+from lantern.torch.functions.creation import finished
+from lantern.torch.functions.reduction import axis_of
 from lantern.torch.tensor import dtypes
 from lantern.torch.tensor.dtypes import as_numpy_dtype
 from lantern.torch.tensor.operators import call, promote

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from lantern.torch.creation import tensor, zeros
+from lantern.torch.functions.creation import tensor, zeros
 from lantern.torch.tensor import dtypes
 from lantern.torch.tensor.dtypes import dtype
 from lantern.torch.tensor.tensor import Tensor

@@ -11,27 +11,22 @@ from lantern.core.value import UNTRACKED, base
 from lantern.errors import EagerError, OptionError, ShapeError
 from lantern.rules import arithmetic
 from lantern.tensor.backend.device import to_device
-from lantern.torch import (
-    comparing,
+from lantern.torch import draws, linalg, older, reforming, shares, writing
+from lantern.torch.functions import (
+    comparison,
+    copies_splits,
     creation,
-    draws,
     elementwise,
-    further,
     indexing,
-    joining,
-    linalg,
-    meeting,
-    older,
-    ordering,
+    join_repeat,
     products,
     reduction,
-    reforming,
-    scattering,
-    shaping,
-    shares,
+    scatter,
+    scatter_reduce,
+    sorting_scans,
     statistics,
-    writing,
 )
+from lantern.torch.functions import shape as shaping
 from lantern.torch.halves import ADDING, single
 from lantern.torch.paths import missing
 from lantern.torch.tensor import dtypes, gradients, named_results
@@ -188,7 +183,7 @@ def matrix_adjoint(self: Tensor) -> Tensor:
             f"tensor.H is only supported on matrices (2-D tensors). Got "
             f"{base(self).ndim}-D tensor."
         )
-    return further.adjoint(self) if base(self).ndim else self
+    return copies_splits.adjoint(self) if base(self).ndim else self
 
 
 def invert(self: Tensor) -> Tensor:
@@ -259,18 +254,18 @@ FUNCTIONS |= older.functions | reforming.functions
 FUNCTIONS["inverse"] = linalg.inv
 FUNCTIONS["pinverse"] = linalg.pinv
 for _part in (
-    comparing,
+    comparison,
     elementwise,
     reduction,
     shares,
-    ordering,
+    sorting_scans,
     shaping,
-    joining,
+    join_repeat,
     indexing,
     products,
-    further,
-    scattering,
-    meeting,
+    copies_splits,
+    scatter,
+    scatter_reduce,
     statistics,
 ):
     FUNCTIONS |= _part.functions
@@ -350,12 +345,12 @@ FURTHER = {
     "ndimension": dim,
     "nelement": numel,
     "type": type_,
-    **{f"__{name}__": FUNCTIONS[name] for name in comparing.COMPARISONS},
+    **{f"__{name}__": FUNCTIONS[name] for name in comparison.COMPARISONS},
 }
 PROPERTIES = {
     "T": shaping.reversed_axes,
     "H": matrix_adjoint,
-    "mH": further.adjoint,
+    "mH": copies_splits.adjoint,
     "mT": shaping.matrix_transposed,
     "imag": elementwise.imag,
     "is_cuda": lambda self: self.device.type == "cuda",
@@ -369,10 +364,10 @@ PROPERTIES = {
 NO_METHODS = {
     *elementwise.NO_METHODS,
     *shaping.NO_METHODS,
-    *joining.NO_METHODS,
+    *join_repeat.NO_METHODS,
     *indexing.NO_METHODS,
     *products.NO_METHODS,
-    *further.NO_METHODS,
+    *copies_splits.NO_METHODS,
     *statistics.NO_METHODS,
     *reforming.functions,
 }

@@ -9,7 +9,9 @@ from lantern.core.namespace import namespace
 from lantern.core.value import base
 from lantern.eager.versions import owner
 from lantern.errors import EagerError
-from lantern.torch import creation, draws, joining, shaping
+from lantern.torch import draws
+from lantern.torch.functions import creation, join_repeat
+from lantern.torch.functions import shape as shaping
 from lantern.torch.tensor.devices import address, beside, on_host
 from lantern.torch.tensor.dtypes import Size
 from lantern.torch.tensor.operators import in_memory
@@ -195,7 +197,7 @@ def view_as_real(input: Tensor) -> Any:
     array = in_memory(input)
     if base(array).dtype.kind != "c":
         raise EagerError("view_as_real is only supported for complex tensors")
-    z = joining.stack([input.real, input.imag], -1)
+    z = join_repeat.stack([input.real, input.imag], -1)
     if type(array) is np.ndarray:
         parts = array[..., None].view(base(z).dtype)
         return in_place_of(z, parts, input)

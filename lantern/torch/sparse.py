@@ -11,7 +11,7 @@ from lantern.core.namespace import namespace
 from lantern.core.value import base
 from lantern.eager.grad_mode import is_enabled
 from lantern.errors import ArgumentError, EagerError, ShapeError
-from lantern.torch import creation
+from lantern.torch.functions import creation
 from lantern.torch.methods import FUNCTIONS
 from lantern.torch.tensor import dtypes
 from lantern.torch.tensor.devices import beside

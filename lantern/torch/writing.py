@@ -21,8 +21,8 @@ from lantern.tensor.backend.numpy_namespace import buffers
 from lantern.tensor.ops import at
 from lantern.tensor.ops.indexing import _getitem as read
 from lantern.tensor.ops.shape import reshape as reshaped
-from lantern.torch.comparing import tracked_like
-from lantern.torch.indexing import plain_index, put
+from lantern.torch.functions.comparison import tracked_like
+from lantern.torch.functions.indexing import plain_index, put
 from lantern.torch.replacing import check_fit, in_transform, replaced
 from lantern.torch.tensor.devices import beside
 from lantern.torch.tensor.dtypes import type_name as type_name

@@ -5,7 +5,7 @@ import pytest
 
 from lantern.op import registry
 from lantern.testing import check_grads
-from lantern.torch import comparing
+from lantern.torch.functions import comparison
 from lantern.torch.linalg import elimination
 from lantern.torch.nn import entropies, gates, rules, windows
 from lantern.torch.tensor import views
@@ -78,7 +78,7 @@ CASES = {
     "spread": (windows._spread, (draw(2, 4, *STEPS), draw(4, 3, 3, 2)), FORM),
     "match": (windows._match, (draw(2, 3, 5, 6), draw(2, 4, *STEPS)), FORM),
     "sum_windows": (windows._sum_windows, (draw(2, 3, 5, 6),), FORM),
-    "independent": (comparing._independent, (draw(2, 3),), {"value": np.ones((2, 3))}),
+    "independent": (comparison._independent, (draw(2, 3),), {"value": np.ones((2, 3))}),
     "expanded": (views._expanded, (draw(3, 1),), {"shape": (2, 3, 4)}),
     "triangles": (
         elimination._triangles,

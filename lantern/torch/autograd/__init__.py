@@ -12,7 +12,7 @@ from lantern.eager.grad_mode import set_grad_enabled as set_grad_enabled
 from lantern.errors import EagerError
 from lantern.torch.autograd.function import Function as Function
 from lantern.torch.autograd.function import once_differentiable as once_differentiable
-from lantern.torch.joining import stack
+from lantern.torch.functions.join_repeat import stack
 from lantern.torch.paths import absent, lead, missing
 from lantern.torch.tensor.gradients import anomaly, run_backward, seeds_of
 from lantern.torch.tensor.tensor import Tensor, torch_face

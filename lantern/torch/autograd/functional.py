@@ -7,8 +7,8 @@ from lantern.core.value import base
 from lantern.eager.grad_mode import enable_grad
 from lantern.errors import ArgumentError, EagerError
 from lantern.torch import autograd, func
-from lantern.torch.creation import ones_like, zeros_like
-from lantern.torch.joining import stack
+from lantern.torch.functions.creation import ones_like, zeros_like
+from lantern.torch.functions.join_repeat import stack
 from lantern.torch.tensor.tensor import Tensor
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]

@@ -10,7 +10,7 @@ from lantern.core.tree import tree_map
 from lantern.core.value import base
 from lantern.errors import EagerError
 from lantern.torch.func.transforms import jvp, tree_leaves, vjp
-from lantern.torch.joining import stack
+from lantern.torch.functions.join_repeat import stack
 from lantern.torch.tensor.tensor import Tensor, fresh
 
 __all__ = ["hessian", "jacfwd", "jacrev"]

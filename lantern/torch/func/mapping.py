@@ -7,8 +7,8 @@ from lantern.core.tree import tree_map
 from lantern.core.value import base
 from lantern.errors import ShapeError
 from lantern.torch.func.transforms import tree_leaves
-from lantern.torch.joining import stack
-from lantern.torch.reduction import axis_of
+from lantern.torch.functions.join_repeat import stack
+from lantern.torch.functions.reduction import axis_of
 from lantern.torch.tensor.tensor import Tensor
 
 __all__ = ["vmap"]

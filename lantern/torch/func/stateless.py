@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from lantern.errors import EagerError, OptionError
-from lantern.torch.joining import stack
+from lantern.torch.functions.join_repeat import stack
 
 __all__ = ["functional_call", "stack_module_state"]
 

@@ -11,7 +11,7 @@ from lantern.core.value import Rule, Value, base
 from lantern.errors import EagerError
 from lantern.op import op
 from lantern.tensor.ops import rearrange
-from lantern.torch.joining import cat
+from lantern.torch.functions.join_repeat import cat
 from lantern.torch.linalg.matrices import solve_triangular
 from lantern.torch.tensor.named_results import named
 from lantern.torch.tensor.operators import unary

@@ -9,8 +9,8 @@ from lantern.core.namespace import namespace
 from lantern.core.value import Rule, base
 from lantern.errors import EagerError
 from lantern.op import op
-from lantern.torch.joining import cat
-from lantern.torch.reduction import vector_norm
+from lantern.torch.functions.join_repeat import cat
+from lantern.torch.functions.reduction import vector_norm
 from lantern.torch.tensor.devices import as_array
 from lantern.torch.tensor.named_results import into, named
 from lantern.torch.tensor.operators import call, cast

@@ -7,7 +7,7 @@ from lantern.core.value import base
 from lantern.errors import EagerError, OptionError
 from lantern.tensor.ops.indexing import _getitem
 from lantern.torch import methods
-from lantern.torch.creation import zeros
+from lantern.torch.functions.creation import zeros
 from lantern.torch.nn import init, rules
 from lantern.torch.nn.gates import cell
 from lantern.torch.nn.linear import weights

@@ -3,7 +3,7 @@
 import math
 from typing import Any
 
-from lantern.torch.creation import empty
+from lantern.torch.functions.creation import empty
 from lantern.torch.nn import functional as F
 from lantern.torch.nn import init
 from lantern.torch.nn.module import Module

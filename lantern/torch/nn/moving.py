@@ -6,7 +6,7 @@ from typing import Any
 from lantern.core.value import base
 from lantern.eager.grad_mode import no_grad
 from lantern.errors import ArgumentError
-from lantern.torch.creation import empty_like
+from lantern.torch.functions.creation import empty_like
 from lantern.torch.nn.members import Containing
 from lantern.torch.tensor import dtypes
 from lantern.torch.tensor.tensor import Tensor

@@ -4,7 +4,7 @@ from typing import Any
 
 from lantern.core.value import base
 from lantern.errors import OptionError
-from lantern.torch.creation import tensor, zeros
+from lantern.torch.functions.creation import tensor, zeros
 from lantern.torch.nn import functional as F
 from lantern.torch.nn import init
 from lantern.torch.nn.linear import weights

@@ -33,7 +33,7 @@ class Parameter(Tensor):
 
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Any:
         """A parameter around the memory of a tensor."""
-        from lantern.torch.creation import tensor
+        from lantern.torch.functions.creation import tensor
 
         if data is None:
             data = tensor([])
@@ -143,7 +143,7 @@ class UninitializedTensorMixin:
             device: where it shall lie.
             dtype: the elements' type.
         """
-        from lantern.torch.creation import empty
+        from lantern.torch.functions.creation import empty
 
         x = empty(shape, device=device or self.device, dtype=dtype or self.dtype)
         del self.__dict__["empty"]
@@ -188,7 +188,7 @@ for _name in (
 
 
 def _uninitialized(cls: Any, requires_grad: bool, device: Any, dtype: Any) -> Any:
-    from lantern.torch.creation import empty
+    from lantern.torch.functions.creation import empty
 
     x = object.__new__(cls)
     x.viewed = None

@@ -6,7 +6,7 @@ from typing import Any
 from lantern.core.value import base
 from lantern.errors import ArgumentError, EagerError, OptionError
 from lantern.torch import methods
-from lantern.torch.creation import zeros
+from lantern.torch.functions.creation import zeros
 from lantern.torch.nn import functional as F
 from lantern.torch.nn import init, rules
 from lantern.torch.nn.cells import STEPS

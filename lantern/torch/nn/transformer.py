@@ -5,7 +5,7 @@ from typing import Any
 
 from lantern.errors import EagerError
 from lantern.torch import methods
-from lantern.torch.creation import full
+from lantern.torch.functions.creation import full
 from lantern.torch.nn import functional as F
 from lantern.torch.nn import init, simple
 from lantern.torch.nn.attention import MultiheadAttention

@@ -236,7 +236,7 @@ class NAdam(Optimizer):
         super().__init__(params, options | {"capturable": False})
 
     def _move(self, p: Tensor, x: Any, g: Any, state: Any, group: Any) -> None:
-        from lantern.torch.creation import tensor
+        from lantern.torch.functions.creation import tensor
 
         lr, (beta1, beta2) = float(group["lr"]), group["betas"]
         step, decay = counted(state), group["weight_decay"]

@@ -8,7 +8,7 @@ from lantern.core.contribution import Contribution
 from lantern.core.residuals import copied
 from lantern.eager.versions import written
 from lantern.errors import OptionError
-from lantern.torch.creation import tensor
+from lantern.torch.functions.creation import tensor
 from lantern.torch.optim.optimizer import (
     Optimizer,
     checked,

@@ -15,7 +15,7 @@ from lantern.eager.recorder import Recorder
 from lantern.eager.versions import written
 from lantern.errors import ArgumentError, OptionError
 from lantern.tensor.backend.numpy_namespace import buffers
-from lantern.torch.creation import tensor, zeros_like
+from lantern.torch.functions.creation import tensor, zeros_like
 from lantern.torch.tensor.dtypes import CPU
 from lantern.torch.tensor.gradients import Handle
 from lantern.torch.tensor.operators import in_memory

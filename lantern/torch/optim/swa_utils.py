@@ -8,7 +8,7 @@ from typing import Any
 
 from lantern.eager.grad_mode import no_grad
 from lantern.errors import OptionError, SizeError
-from lantern.torch import creation
+from lantern.torch.functions import creation
 from lantern.torch.nn.module import Module
 from lantern.torch.nn.normalisation import _BatchNorm
 from lantern.torch.optim.lr_scheduler.schedules import LRScheduler

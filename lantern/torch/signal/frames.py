@@ -7,7 +7,8 @@ import numpy as np
 
 from lantern.core.value import base
 from lantern.errors import EagerError
-from lantern.torch import creation, fft
+from lantern.torch import fft
+from lantern.torch.functions import creation
 from lantern.torch.methods import FUNCTIONS
 from lantern.torch.nn import functional as F
 from lantern.torch.signal import windows

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from lantern.errors import ShapeError
-from lantern.torch.creation import finished
 from lantern.torch.docs.attach import document
+from lantern.torch.functions.creation import finished
 from lantern.torch.tensor import dtypes
 from lantern.torch.tensor.dtypes import as_numpy_dtype
 from lantern.torch.tensor.tensor import Tensor

@@ -7,8 +7,8 @@ import numpy as np
 from lantern.core.namespace import namespace
 from lantern.core.value import base
 from lantern.errors import EagerError, OptionError, PositionError
+from lantern.torch.functions.indexing import gathered
 from lantern.torch.halves import single
-from lantern.torch.indexing import gathered
 from lantern.torch.nn import entropies
 from lantern.torch.nn.functional.loss import chosen, reduced, where
 from lantern.torch.nn.starting import inside

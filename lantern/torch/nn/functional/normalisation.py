@@ -250,7 +250,7 @@ def local_response_norm(
         return input.clone()
     squares = (input * input).reshape(lengths[0], 1, lengths[1], -1)
     zeros = squares.new_zeros(lengths[0], 1, size, squares.shape[-1])
-    from lantern.torch.joining import cat
+    from lantern.torch.functions.join_repeat import cat
 
     padded = cat([zeros[:, :, : size // 2], squares, zeros[:, :, : (size - 1) // 2]], 2)
     means = avg_pool2d(padded, (size, 1), stride=1).reshape(lengths)

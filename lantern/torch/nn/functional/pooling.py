@@ -8,7 +8,7 @@ import numpy as np
 from lantern.core.namespace import namespace
 from lantern.core.value import base
 from lantern.errors import EagerError, OptionError
-from lantern.torch.indexing import gathered
+from lantern.torch.functions.indexing import gathered
 from lantern.torch.nn.functional.convolution import each
 from lantern.torch.nn.windows import Form, gather_windows, sum_windows
 from lantern.torch.tensor.devices import beside

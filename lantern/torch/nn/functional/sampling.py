@@ -11,7 +11,7 @@ import numpy as np
 from lantern.core.value import base
 from lantern.errors import EagerError, MissingRuleError, OptionError
 from lantern.torch import methods
-from lantern.torch.indexing import gathered, selected
+from lantern.torch.functions.indexing import gathered, selected
 from lantern.torch.nn.functional import pooling
 from lantern.torch.tensor.devices import beside
 from lantern.torch.tensor.tensor import Tensor, fresh

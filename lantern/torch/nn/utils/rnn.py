@@ -9,7 +9,7 @@ import numpy as np
 from lantern.core.value import base
 from lantern.errors import EagerError, OptionError
 from lantern.torch import methods
-from lantern.torch.creation import full
+from lantern.torch.functions.creation import full
 from lantern.torch.tensor.devices import beside, on_host
 from lantern.torch.tensor.dtypes import type_name
 from lantern.torch.tensor.tensor import Tensor, fresh

@@ -8,7 +8,7 @@ import numpy as np
 from lantern.core.value import UNTRACKED
 from lantern.errors import ArgumentError, EagerError
 from lantern.torch import methods
-from lantern.torch.creation import as_tensor, tensor
+from lantern.torch.functions.creation import as_tensor, tensor
 from lantern.torch.tensor.dtypes import float64
 from lantern.torch.tensor.tensor import Tensor, fresh
 

@@ -7,8 +7,9 @@ import numpy as np
 from lantern.core.value import base
 from lantern.errors import EagerError
 from lantern.tensor.ops import diff as difference
-from lantern.torch import elementwise, joining, ordering, reduction, shaping
-from lantern.torch.reduction import axis_of
+from lantern.torch.functions import elementwise, join_repeat, reduction, sorting_scans
+from lantern.torch.functions import shape as shaping
+from lantern.torch.functions.reduction import axis_of
 from lantern.torch.tensor.named_results import named
 from lantern.torch.tensor.operators import as_tensor, call, promote
 from lantern.torch.tensor.tensor import Tensor, fresh
@@ -32,7 +33,7 @@ def diff(
         raise EagerError(
             "diff expects prepend or append to be the same dimension as input"
         )
-    x = joining.cat(parts, dim) if len(parts) > 1 else input
+    x = join_repeat.cat(parts, dim) if len(parts) > 1 else input
     length = base(x).shape[dim]
     if n == 0:
         return input.clone()
@@ -104,7 +105,7 @@ def cumulative_trapezoid(
     n = base(y).shape[dim]
     means = (shaping.narrow(y, dim, 1, n - 1) + shaping.narrow(y, dim, 0, n - 1)) / 2
     if x is None:
-        return ordering.cumsum(means * (1 if dx is None else dx), dim)
+        return sorting_scans.cumsum(means * (1 if dx is None else dx), dim)
     if base(x).ndim == 1 and base(y).ndim > 1:
         axis = axis_of(dim, base(y).ndim)
         shape = [-1 if i == axis else 1 for i in range(base(y).ndim)]
@@ -112,7 +113,7 @@ def cumulative_trapezoid(
         steps = diff(x, dim=axis)
     else:
         steps = diff(x, dim=dim)
-    return ordering.cumsum(means * steps, dim)
+    return sorting_scans.cumsum(means * steps, dim)
 
 
 def cov(
@@ -170,7 +171,7 @@ def corrcoef(input: Tensor) -> Any:
     c = cov(input)
     if not base(c).shape:
         return c / c
-    d = elementwise.functions["sqrt"](joining.diagonal(elementwise.real(c)))
+    d = elementwise.functions["sqrt"](join_repeat.diagonal(elementwise.real(c)))
     return c / d.unsqueeze(-1) / d.unsqueeze(0)
 
 
@@ -183,7 +184,7 @@ def nanmedian(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
     if dim is None:
         flat = input.reshape(-1)
         kept = flat[fresh(np.flatnonzero(~np.isnan(base(flat))))]
-        return ordering.median(kept if base(kept).size else flat)
+        return sorting_scans.median(kept if base(kept).size else flat)
     array = base(input)
     if not array.shape:
         return _NANMEDIAN(input.clone(), reduction.nowhere(array))

@@ -8,8 +8,8 @@ import numpy as np
 
 from lantern.core.value import base
 from lantern.errors import EagerError
-from lantern.torch import creation, spacing
-from lantern.torch.joining import stack
+from lantern.torch.functions import creation, ranges
+from lantern.torch.functions.join_repeat import stack
 from lantern.torch.tensor import dtypes
 from lantern.torch.tensor.dtypes import as_numpy_dtype, category
 from lantern.torch.tensor.tensor import Tensor
@@ -187,7 +187,7 @@ def range(start: Any, end: Any = None, step: Any = 1, **options: Any) -> Tensor:
         raise EagerError("upper bound and lower bound inconsistent with step sign")
     count = int((end - start) / step + 1)
     options.setdefault("dtype", dtypes.get_default_dtype())
-    return spacing.arange(count, **options) * step + start
+    return ranges.arange(count, **options) * step + start
 
 
 def typename(obj: Any) -> str:

@@ -6,7 +6,7 @@ import numpy as np
 
 from lantern.core.value import base
 from lantern.errors import EagerError, OptionError
-from lantern.torch.creation import complete, finished
+from lantern.torch.functions.creation import complete, finished
 from lantern.torch.tensor import dtypes
 from lantern.torch.tensor.dtypes import as_numpy_dtype
 from lantern.torch.tensor.tensor import Tensor

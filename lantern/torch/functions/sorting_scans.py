@@ -10,7 +10,7 @@ from lantern.core.value import base
 from lantern.errors import EagerError
 from lantern.tensor.ops import cumulative, sorting
 from lantern.tensor.ops.indexing import take_along_axis
-from lantern.torch.reduction import _chosen, _wide, axes, axis_of, nowhere
+from lantern.torch.functions.reduction import _chosen, _wide, axes, axis_of, nowhere
 from lantern.torch.tensor.devices import as_array, beside, grid
 from lantern.torch.tensor.dtypes import F32, F64
 from lantern.torch.tensor.named_results import named

@@ -15,7 +15,7 @@ from lantern.eager.versions import owner
 from lantern.errors import EagerError, PositionError
 from lantern.tensor.ops import indexing as ours
 from lantern.tensor.ops import shape as manipulation
-from lantern.torch.reduction import axis_of
+from lantern.torch.functions.reduction import axis_of
 from lantern.torch.tensor import dtypes
 from lantern.torch.tensor.operators import as_view, in_memory, mismatch, unary
 from lantern.torch.tensor.tensor import Tensor, fresh

@@ -9,8 +9,15 @@ from lantern.core.residuals import copied
 from lantern.core.value import base
 from lantern.errors import EagerError
 from lantern.tensor.ops import indexing as ours
-from lantern.torch.indexing import _checked, _positions, add_at, lines, plain_index, put
-from lantern.torch.reduction import axis_of
+from lantern.torch.functions.indexing import (
+    _checked,
+    _positions,
+    add_at,
+    lines,
+    plain_index,
+    put,
+)
+from lantern.torch.functions.reduction import axis_of
 from lantern.torch.tensor.operators import call
 from lantern.torch.tensor.tensor import Tensor, torch_face
 

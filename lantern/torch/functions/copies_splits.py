@@ -9,16 +9,16 @@ from lantern.core.residuals import copied
 from lantern.core.value import base
 from lantern.errors import ArgumentError, EagerError
 from lantern.tensor.ops import elementwise as ours
-from lantern.torch import (
-    comparing,
+from lantern.torch.functions import (
+    comparison,
     elementwise,
     indexing,
-    joining,
-    ordering,
+    join_repeat,
     reduction,
-    shaping,
+    sorting_scans,
 )
-from lantern.torch.reduction import axis_of
+from lantern.torch.functions import shape as shaping
+from lantern.torch.functions.reduction import axis_of
 from lantern.torch.tensor.devices import as_array
 from lantern.torch.tensor.dtypes import F32, F64, Size
 from lantern.torch.tensor.named_results import named
@@ -51,9 +51,9 @@ def _copying(name: str, function: Any) -> Any:
 
 _VIEWS = "diagonal expand narrow permute squeeze t transpose unbind unsqueeze view"
 for _name in _VIEWS.split():
-    _part = joining if _name == "diagonal" else shaping
+    _part = join_repeat if _name == "diagonal" else shaping
     functions[f"{_name}_copy"] = _copying(_name, _part.functions[_name])
-functions["unfold_copy"] = _copying("unfold", joining.unfold)
+functions["unfold_copy"] = _copying("unfold", join_repeat.unfold)
 functions["unsafe_chunk"], functions["unsafe_split"] = shaping.chunk, shaping.split
 
 
@@ -126,7 +126,7 @@ def diagonal_scatter(
 
 def diagflat(input: Tensor, offset: int = 0) -> Any:
     """A matrix with all elements, in a row, on a diagonal."""
-    return joining.diag_embed(input.reshape(-1), offset)
+    return join_repeat.diag_embed(input.reshape(-1), offset)
 
 
 def sum_to_size(input: Tensor, *size: Any) -> Any:
@@ -231,7 +231,7 @@ def frexp(input: Tensor) -> Any:
 
 def msort(input: Tensor) -> Any:
     """The elements in order along the first axis."""
-    return ordering.sort(input, 0)[0]
+    return sorting_scans.sort(input, 0)[0]
 
 
 def renorm(input: Tensor, p: Any, dim: int, maxnorm: float) -> Any:
@@ -246,7 +246,7 @@ def renorm(input: Tensor, p: Any, dim: int, maxnorm: float) -> Any:
     axis = axis_of(dim, base(input).ndim)
     others = [i for i in range(base(input).ndim) if i != axis]
     size = reduction.vector_norm(input, p, others, True)
-    over = comparing.functions["gt"](size, maxnorm)
+    over = comparison.functions["gt"](size, maxnorm)
     return input * elementwise.where(over, maxnorm / (size + 1e-7), 1.0)
 
 
@@ -371,6 +371,6 @@ functions |= {
     and getattr(value, "__module__", "") == __name__
 }
 functions["slice_copy"] = slice_copy
-functions["trapz"] = ordering.trapezoid
+functions["trapz"] = sorting_scans.trapezoid
 functions["as_strided_copy"] = _copying("as_strided", as_strided)
 NO_METHODS = "broadcast_shapes alias_copy polar trapz unravel_index".split()

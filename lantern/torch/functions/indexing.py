@@ -10,8 +10,8 @@ from lantern.errors import EagerError, PositionError, ShapeError
 from lantern.tensor.backend.numpy_namespace import buffers
 from lantern.tensor.ops import at
 from lantern.tensor.ops import indexing as ours
-from lantern.torch.reduction import axis_of
-from lantern.torch.shaping import _read
+from lantern.torch.functions.reduction import axis_of
+from lantern.torch.functions.shape import _read
 from lantern.torch.tensor import dtypes
 from lantern.torch.tensor.devices import as_array, beside, grid
 from lantern.torch.tensor.error_messages import check_together, several_axes
@@ -277,7 +277,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Any:
     Rule:
         input_bar = z_bar, 0 where the mask holds
     """
-    from lantern.torch.elementwise import where
+    from lantern.torch.functions.elementwise import where
 
     if base(mask).dtype.kind != "b":
         raise EagerError(

@@ -11,7 +11,7 @@ from lantern.tensor.linalg import norms
 from lantern.tensor.ops import mean_variance
 from lantern.tensor.ops import reduction as ours
 from lantern.tensor.ops.indexing import _getitem
-from lantern.torch.comparing import tracked_like
+from lantern.torch.functions.comparison import tracked_like
 from lantern.torch.halves import in_single, is_half
 from lantern.torch.tensor.devices import as_array, grid
 from lantern.torch.tensor.dtypes import F32, F64, I64, as_numpy_dtype
@@ -122,7 +122,7 @@ def nansum(
 
 
 def _without_nan(input: Tensor) -> Any:
-    from lantern.torch.elementwise import where
+    from lantern.torch.functions.elementwise import where
 
     return where(fresh(~np.isnan(base(input))), input, 0.0)
 
@@ -188,7 +188,7 @@ def _extreme(name: str) -> Any:
     def extreme(
         input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = None
     ) -> Any:
-        from lantern.torch.elementwise import functions
+        from lantern.torch.functions.elementwise import functions
 
         dim = dim if other is None else other
         if isinstance(dim, Tensor):

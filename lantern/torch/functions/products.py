@@ -275,7 +275,7 @@ def block_diag(*tensors: Any) -> Any:
     Shapes:
         each: (n_i, m_i); result: (sum of n_i, sum of m_i)
     """
-    from lantern.torch.joining import atleast_2d, cat
+    from lantern.torch.functions.join_repeat import atleast_2d, cat
 
     rows = [atleast_2d(x) for x in tensors]
     width, before, parts = sum(base(x).shape[1] for x in rows), 0, []

@@ -9,7 +9,7 @@ from lantern.errors import EagerError
 from lantern.rules import arithmetic, exponential, selection, special, trigonometry
 from lantern.tensor.ops import elementwise, floating
 from lantern.tensor.ops import special as tensor_special
-from lantern.torch import comparing
+from lantern.torch.functions import comparison
 from lantern.torch.tensor import dtypes
 from lantern.torch.tensor.devices import as_array
 from lantern.torch.tensor.error_messages import again
@@ -158,14 +158,14 @@ def div(
     if rounding_mode == "floor":
         return floor_divide(input, other)
     kind = result_dtype(as_tensor(input), as_tensor(other))
-    return cast(comparing.functions["trunc"](input / other), kind)
+    return cast(comparison.functions["trunc"](input / other), kind)
 
 
 def floor_divide(input: Any, other: Any) -> Any:
     """The largest integer not above the quotient."""
     x, y = promote(as_tensor(input), as_tensor(other))
     z = fresh(np.floor_divide(base(x), base(y)))
-    return comparing.tracked_like(z, x, y)
+    return comparison.tracked_like(z, x, y)
 
 
 def pow(input: Any, exponent: Any, *, out: Any = None) -> Any:
@@ -266,7 +266,7 @@ def where(condition: Any, input: Any = None, other: Any = None) -> Any:
 def round(input: Any, *, decimals: int = 0) -> Any:
     """Each element rounded to a number of decimals, halves to even; derivative zero."""
     z = fresh(as_array(np.round(base(input), decimals)))
-    return comparing.tracked_like(z, input)
+    return comparison.tracked_like(z, input)
 
 
 def frac(input: Any) -> Any:
@@ -327,7 +327,7 @@ def angle(input: Any) -> Any:
     """The angle of complex numbers; 0 or pi of real ones."""
     (input,) = promote(input, floating=True)
     z = call(elementwise.angle, input)
-    return z if z.requires_grad else comparing.tracked_like(z, input)
+    return z if z.requires_grad else comparison.tracked_like(z, input)
 
 
 def real(input: Any) -> Any:

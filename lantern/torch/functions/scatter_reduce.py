@@ -7,8 +7,8 @@ import numpy as np
 from lantern.core.namespace import namespace
 from lantern.core.value import base
 from lantern.errors import EagerError
-from lantern.torch import elementwise, indexing, scattering
-from lantern.torch.reduction import axis_of
+from lantern.torch.functions import elementwise, indexing, scatter
+from lantern.torch.functions.reduction import axis_of
 from lantern.torch.tensor.operators import cast
 from lantern.torch.tensor.tensor import Tensor, fresh
 
@@ -133,10 +133,10 @@ def scatter_reduce(
         )
         return row.reshape(())
     positions = indexing._positions("scatter", index, input)
-    scattering.check_scattered(input, dim, positions, src)
+    scatter.check_scattered(input, dim, positions, src)
     numbers = namespace(array).arange(array.size).reshape(array.shape)
     where = numbers[indexing.lines(array, dim, positions)].reshape(-1)
-    part = scattering._part_of(src, positions).reshape(-1)
+    part = scatter._part_of(src, positions).reshape(-1)
     z = _gathered(input.reshape(-1), part, where, reduce, include_self)
     return z.reshape(array.shape)
 
