@@ -19,14 +19,14 @@ from lantern.eager.grad_mode import *
 from lantern.torch import autograd as autograd
 from lantern.torch.docs.attach import document as _document
 from lantern.torch.docs.attach import in_place as _in_place
-from lantern.torch.draws import *
 from lantern.torch.functions.creation import *
 from lantern.torch.functions.queries import *
 from lantern.torch.functions.ranges import *
-from lantern.torch.legacy import TYPES as _TYPES
-from lantern.torch.methods import FUNCTIONS as _FUNCTIONS
-from lantern.torch.methods import clone as clone
-from lantern.torch.methods import numel as numel
+from lantern.torch.methods.sampling import *
+from lantern.torch.methods.table import FUNCTIONS as _FUNCTIONS
+from lantern.torch.methods.table import clone as clone
+from lantern.torch.methods.table import numel as numel
+from lantern.torch.methods.typed_constructors import TYPES as _TYPES
 from lantern.torch.paths import absent as _absent
 from lantern.torch.paths import lead as _lead
 from lantern.torch.paths import missing as _missing

@@ -260,7 +260,7 @@ def stream(stream: Any) -> Any:
 def __getattr__(name: str) -> Any:
     """Types such as ``FloatTensor``, when they are asked for."""
     if name.endswith("Tensor"):
-        from lantern.torch import legacy
+        from lantern.torch.methods import typed_constructors
 
-        return legacy.on_gpu(name)
+        return typed_constructors.on_gpu(name)
     raise AttributeError(f"module 'torch.cuda' has no attribute {name!r}")

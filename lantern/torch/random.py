@@ -4,12 +4,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from lantern.torch.draws import default_generator as default_generator
-from lantern.torch.draws import get_rng_state as get_rng_state
-from lantern.torch.draws import initial_seed as initial_seed
-from lantern.torch.draws import manual_seed as manual_seed
-from lantern.torch.draws import seed as seed
-from lantern.torch.draws import set_rng_state as set_rng_state
+from lantern.torch.methods.sampling import default_generator as default_generator
+from lantern.torch.methods.sampling import get_rng_state as get_rng_state
+from lantern.torch.methods.sampling import initial_seed as initial_seed
+from lantern.torch.methods.sampling import manual_seed as manual_seed
+from lantern.torch.methods.sampling import seed as seed
+from lantern.torch.methods.sampling import set_rng_state as set_rng_state
 
 __all__ = [
     "fork_rng",

@@ -80,7 +80,7 @@ class safe_globals:
 
 def _functions() -> dict[str, Any]:
     """The functions that a module may have among its attributes, by name."""
-    from lantern.torch.methods import FUNCTIONS
+    from lantern.torch.methods.table import FUNCTIONS
     from lantern.torch.nn import functional
 
     found = {f"torch.{name}": f for name, f in FUNCTIONS.items()}

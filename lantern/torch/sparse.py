@@ -12,7 +12,7 @@ from lantern.core.value import base
 from lantern.eager.grad_mode import is_enabled
 from lantern.errors import ArgumentError, EagerError, ShapeError
 from lantern.torch.functions import creation
-from lantern.torch.methods import FUNCTIONS
+from lantern.torch.methods.table import FUNCTIONS
 from lantern.torch.tensor import dtypes
 from lantern.torch.tensor.devices import beside
 from lantern.torch.tensor.dtypes import Size

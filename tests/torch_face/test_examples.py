@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import lantern.torch as torch
-from lantern.torch.legacy import TYPES
+from lantern.torch.methods.typed_constructors import TYPES
 from tests import shown
 
 MODULES = """

@@ -11,9 +11,9 @@ from lantern.errors import OptionError
 from lantern.torch.distributions import constraints
 from lantern.torch.distributions.distribution import Distribution, broadcast_all
 from lantern.torch.distributions.positive import Gamma
-from lantern.torch.draws import bernoulli, poisson, rng
 from lantern.torch.functions.ranges import arange
-from lantern.torch.methods import FUNCTIONS
+from lantern.torch.methods.sampling import bernoulli, poisson, rng
+from lantern.torch.methods.table import FUNCTIONS
 from lantern.torch.nn.functional import binary_cross_entropy_with_logits, softplus
 from lantern.torch.tensor.devices import beside, on_host
 from lantern.torch.tensor.tensor import fresh

@@ -7,10 +7,10 @@ from lantern.errors import OptionError
 from lantern.torch.distributions import constraints
 from lantern.torch.distributions.chances import clamped
 from lantern.torch.distributions.distribution import Distribution, broadcast_all
-from lantern.torch.draws import multinomial
 from lantern.torch.functions.creation import eye
 from lantern.torch.functions.ranges import arange
-from lantern.torch.methods import FUNCTIONS
+from lantern.torch.methods.sampling import multinomial
+from lantern.torch.methods.table import FUNCTIONS
 from lantern.torch.nn.functional import one_hot
 
 __all__ = [

@@ -6,7 +6,7 @@ from lantern.eager.grad_mode import no_grad
 from lantern.errors import MissingRuleError, OptionError
 from lantern.torch.distributions import constraints
 from lantern.torch.functions.creation import tensor
-from lantern.torch.methods import FUNCTIONS
+from lantern.torch.methods.table import FUNCTIONS
 from lantern.torch.tensor.dtypes import Size, get_default_dtype
 from lantern.torch.tensor.tensor import Tensor
 

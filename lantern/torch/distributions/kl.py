@@ -12,7 +12,7 @@ from lantern.torch.distributions.located import Laplace, Normal
 from lantern.torch.distributions.positive import Exponential, Gamma, Uniform
 from lantern.torch.distributions.several import Beta, Dirichlet, MultivariateNormal
 from lantern.torch.linalg import solve_triangular
-from lantern.torch.methods import FUNCTIONS
+from lantern.torch.methods.table import FUNCTIONS
 
 __all__ = ["kl_divergence", "register_kl"]
 

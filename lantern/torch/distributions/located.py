@@ -5,9 +5,9 @@ from typing import Any, ClassVar
 
 from lantern.torch.distributions import constraints
 from lantern.torch.distributions.distribution import Distribution, broadcast_all
-from lantern.torch.draws import rand, randn
 from lantern.torch.functions.creation import full_like
-from lantern.torch.methods import FUNCTIONS
+from lantern.torch.methods.sampling import rand, randn
+from lantern.torch.methods.table import FUNCTIONS
 
 __all__ = ["Cauchy", "Gumbel", "HalfNormal", "Laplace", "Normal"]
 

@@ -7,8 +7,8 @@ from lantern import random
 from lantern.torch.distributions import constraints
 from lantern.torch.distributions.distribution import Distribution, broadcast_all
 from lantern.torch.distributions.located import Located
-from lantern.torch.draws import rand, randn, rng
-from lantern.torch.methods import FUNCTIONS
+from lantern.torch.methods.sampling import rand, randn, rng
+from lantern.torch.methods.table import FUNCTIONS
 from lantern.torch.tensor.operators import call
 
 __all__ = ["Chi2", "Exponential", "Gamma", "StudentT", "Uniform"]

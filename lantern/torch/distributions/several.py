@@ -8,9 +8,9 @@ from lantern.errors import OptionError
 from lantern.torch.distributions import constraints
 from lantern.torch.distributions.distribution import Distribution, broadcast_all
 from lantern.torch.distributions.positive import standard_gamma
-from lantern.torch.draws import randn
 from lantern.torch.linalg import cholesky, inv, solve_triangular
-from lantern.torch.methods import FUNCTIONS
+from lantern.torch.methods.sampling import randn
+from lantern.torch.methods.table import FUNCTIONS
 
 __all__ = ["Beta", "Dirichlet", "MixtureSameFamily", "MultivariateNormal"]
 

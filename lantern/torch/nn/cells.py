@@ -6,8 +6,8 @@ from typing import Any
 from lantern.core.value import base
 from lantern.errors import EagerError, OptionError
 from lantern.tensor.ops.indexing import _getitem
-from lantern.torch import methods
 from lantern.torch.functions.creation import zeros
+from lantern.torch.methods import table
 from lantern.torch.nn import init, rules
 from lantern.torch.nn.gates import cell
 from lantern.torch.nn.linear import weights
@@ -17,7 +17,7 @@ from lantern.torch.tensor.tensor import Tensor
 
 __all__ = ["GRUCell", "LSTMCell", "RNNCell"]
 
-_F = methods.FUNCTIONS
+_F = table.FUNCTIONS
 # A part whose memory nothing else shows.
 part = unary(_getitem)
 sigmoid, tanh, relu = _F["sigmoid"], _F["tanh"], _F["relu"]

@@ -9,7 +9,7 @@ import numpy as np
 from lantern.core.value import base
 from lantern.eager.versions import written
 from lantern.errors import OptionError
-from lantern.torch.draws import rng
+from lantern.torch.methods.sampling import rng
 from lantern.torch.tensor.devices import beside
 from lantern.torch.tensor.operators import in_memory
 from lantern.torch.tensor.tensor import Tensor

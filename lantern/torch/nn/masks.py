@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from lantern.core.namespace import namespace
-from lantern.torch.draws import rng
+from lantern.torch.methods.sampling import rng
 from lantern.torch.tensor.devices import kernel
 
 __all__ = ["drawn"]

@@ -5,8 +5,8 @@ from typing import Any
 
 from lantern.core.value import base
 from lantern.errors import ArgumentError, EagerError, OptionError
-from lantern.torch import methods
 from lantern.torch.functions.creation import zeros
+from lantern.torch.methods import table
 from lantern.torch.nn import functional as F
 from lantern.torch.nn import init, rules
 from lantern.torch.nn.cells import STEPS
@@ -17,7 +17,7 @@ from lantern.torch.tensor.tensor import Tensor
 
 __all__ = ["GRU", "LSTM", "RNN", "RNNBase"]
 
-_F = methods.FUNCTIONS
+_F = table.FUNCTIONS
 cat, stack = _F["cat"], _F["stack"]
 
 

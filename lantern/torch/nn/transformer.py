@@ -4,8 +4,8 @@ import copy
 from typing import Any
 
 from lantern.errors import EagerError
-from lantern.torch import methods
 from lantern.torch.functions.creation import full
+from lantern.torch.methods import table
 from lantern.torch.nn import functional as F
 from lantern.torch.nn import init, simple
 from lantern.torch.nn.attention import MultiheadAttention
@@ -317,4 +317,4 @@ class Transformer(Module):
     ) -> Tensor:
         """-inf where a later time would be seen, else 0."""
         whole = full((sz, sz), float("-inf"), dtype=dtype, device=device)
-        return methods.FUNCTIONS["triu"](whole, 1)
+        return table.FUNCTIONS["triu"](whole, 1)

@@ -9,7 +9,7 @@ from lantern.core.value import base
 from lantern.errors import EagerError
 from lantern.torch import fft
 from lantern.torch.functions import creation
-from lantern.torch.methods import FUNCTIONS
+from lantern.torch.methods.table import FUNCTIONS
 from lantern.torch.nn import functional as F
 from lantern.torch.signal import windows
 from lantern.torch.tensor import dtypes

@@ -9,7 +9,7 @@ from lantern.eager.recorder import AMBIENT, Recorder
 from lantern.eager.versions import order
 from lantern.errors import EagerError
 from lantern.torch.autograd import Function, grad
-from lantern.torch.draws import get_rng_state, set_rng_state
+from lantern.torch.methods.sampling import get_rng_state, set_rng_state
 from lantern.torch.tensor.tensor import Tensor, make
 
 __all__ = [

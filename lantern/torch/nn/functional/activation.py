@@ -9,14 +9,14 @@ import numpy as np
 from lantern.core.value import base
 from lantern.errors import EagerError, OptionError
 from lantern.rules import special
-from lantern.torch import methods
-from lantern.torch.draws import rng
+from lantern.torch.methods import table
+from lantern.torch.methods.inplace import write
+from lantern.torch.methods.sampling import rng
 from lantern.torch.nn import rules
 from lantern.torch.tensor.devices import as_array, beside
 from lantern.torch.tensor.dtypes import type_name
 from lantern.torch.tensor.operators import unary
 from lantern.torch.tensor.tensor import Tensor, fresh
-from lantern.torch.writing import write
 
 __all__ = [
     "celu", "elu", "elu_", "gelu", "hardshrink", "hardsigmoid", "hardswish", "hardtanh",
@@ -25,7 +25,7 @@ __all__ = [
     "tanh", "tanhshrink", "threshold",
 ]  # fmt: skip
 
-_F = methods.FUNCTIONS
+_F = table.FUNCTIONS
 where, clamp, exp = _F["where"], _F["clamp"], _F["exp"]
 sigmoid, tanh = _F["sigmoid"], _F["tanh"]
 _relu = _F["relu"]

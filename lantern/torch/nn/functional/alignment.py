@@ -8,7 +8,7 @@ from lantern.core.namespace import namespace
 from lantern.core.value import base
 from lantern.errors import EagerError, PositionError
 from lantern.op import op
-from lantern.torch import methods
+from lantern.torch.methods import table
 from lantern.torch.nn.functional.loss import reduced
 from lantern.torch.nn.rules import plain
 from lantern.torch.nn.starting import fused
@@ -171,7 +171,7 @@ def _check(shape: Any, targets: Any, times: Any, lengths: Any, blank: int) -> No
         )
 
 
-where = methods.FUNCTIONS["where"]
+where = table.FUNCTIONS["where"]
 
 
 def ctc_loss(

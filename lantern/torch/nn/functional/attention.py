@@ -7,7 +7,7 @@ import numpy as np
 from lantern.core.namespace import namespace
 from lantern.core.value import base
 from lantern.errors import EagerError, SizeError
-from lantern.torch import methods
+from lantern.torch.methods import table
 from lantern.torch.nn.functional.linear import linear
 from lantern.torch.nn.functional.shares import dropout
 from lantern.torch.tensor.operators import cast
@@ -15,7 +15,7 @@ from lantern.torch.tensor.tensor import Tensor, fresh
 
 __all__ = ["multi_head_attention_forward", "scaled_dot_product_attention"]
 
-cat = methods.FUNCTIONS["cat"]
+cat = table.FUNCTIONS["cat"]
 
 
 def scaled_dot_product_attention(

@@ -18,7 +18,7 @@ from lantern.errors import (
     PositionError,
     SizeError,
 )
-from lantern.torch import methods
+from lantern.torch.methods import table as methods
 from lantern.torch.nn import rules
 from lantern.torch.nn.starting import inside, same_types
 from lantern.torch.tensor.error_messages import check_together

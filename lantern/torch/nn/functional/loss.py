@@ -8,7 +8,7 @@ import numpy as np
 
 from lantern.core.value import base
 from lantern.errors import ArgumentError, EagerError, OptionError
-from lantern.torch import methods
+from lantern.torch.methods import table
 from lantern.torch.nn.functional.activation import _softplus, logsigmoid
 from lantern.torch.tensor.dtypes import type_name
 from lantern.torch.tensor.tensor import Tensor, fresh
@@ -18,7 +18,7 @@ __all__ = [
     "huber_loss", "kl_div", "l1_loss", "mse_loss", "poisson_nll_loss", "smooth_l1_loss",
 ]  # fmt: skip
 
-_F = methods.FUNCTIONS
+_F = table.FUNCTIONS
 where = _F["where"]
 
 

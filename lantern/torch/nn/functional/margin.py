@@ -7,7 +7,7 @@ import numpy as np
 from lantern.core.namespace import namespace
 from lantern.core.value import base
 from lantern.errors import EagerError, OptionError
-from lantern.torch import methods
+from lantern.torch.methods import table
 from lantern.torch.nn.functional.activation import _softplus, logsigmoid
 from lantern.torch.nn.functional.linear import cosine_similarity, pairwise_distance
 from lantern.torch.nn.functional.loss import chosen, reduced
@@ -20,7 +20,7 @@ __all__ = [
     "soft_margin_loss", "triplet_margin_loss", "triplet_margin_with_distance_loss",
 ]  # fmt: skip
 
-_F = methods.FUNCTIONS
+_F = table.FUNCTIONS
 where, clamp = _F["where"], _F["clamp"]
 
 

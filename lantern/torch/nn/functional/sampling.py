@@ -10,8 +10,8 @@ import numpy as np
 
 from lantern.core.value import base
 from lantern.errors import EagerError, MissingRuleError, OptionError
-from lantern.torch import methods
 from lantern.torch.functions.indexing import gathered, selected
+from lantern.torch.methods import table
 from lantern.torch.nn.functional import pooling
 from lantern.torch.tensor.devices import beside
 from lantern.torch.tensor.tensor import Tensor, fresh
@@ -21,7 +21,7 @@ __all__ = [
     "upsample_nearest",
 ]  # fmt: skip
 
-where = methods.FUNCTIONS["where"]
+where = table.FUNCTIONS["where"]
 _LINEAR = {"linear": 1, "bilinear": 2, "trilinear": 3, "bicubic": 2}
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from lantern.core.value import base
 from lantern.errors import EagerError, OptionError
-from lantern.torch.draws import rng
+from lantern.torch.methods.sampling import rng
 from lantern.torch.nn.functional.activation import _SELU, may_write, sigmoid
 from lantern.torch.nn.masks import drawn
 from lantern.torch.tensor.devices import beside

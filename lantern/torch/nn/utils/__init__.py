@@ -9,7 +9,7 @@ import numpy as np
 from lantern.core.value import base
 from lantern.eager.versions import written
 from lantern.errors import EagerError
-from lantern.torch import methods
+from lantern.torch.methods import table
 from lantern.torch.nn.utils import rnn as rnn
 from lantern.torch.paths import lead, missing
 from lantern.torch.tensor.devices import as_array
@@ -127,7 +127,7 @@ def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
         >>> torch.nn.utils.parameters_to_vector([torch.ones(2, 2), torch.zeros(3)])
         tensor([1., 1., 1., 1., 0., 0., 0.])
     """
-    return methods.FUNCTIONS["cat"]([p.reshape(-1) for p in parameters])
+    return table.FUNCTIONS["cat"]([p.reshape(-1) for p in parameters])
 
 
 def vector_to_parameters(vec: Tensor, parameters: Iterable[Any]) -> None:

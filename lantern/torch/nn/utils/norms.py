@@ -4,7 +4,7 @@ from typing import Any
 
 from lantern.eager.grad_mode import no_grad
 from lantern.errors import OptionError
-from lantern.torch.draws import randn
+from lantern.torch.methods.sampling import randn
 from lantern.torch.nn.functional import normalize
 from lantern.torch.nn.module import Module
 from lantern.torch.nn.parameter import Parameter

@@ -8,8 +8,8 @@ import numpy as np
 from lantern.core.residuals import copied
 from lantern.core.value import base
 from lantern.errors import OptionError
-from lantern.torch.draws import randperm
 from lantern.torch.functions.creation import ones_like
+from lantern.torch.methods.sampling import randperm
 from lantern.torch.nn.parameter import Parameter
 from lantern.torch.tensor.devices import beside, on_host
 from lantern.torch.tensor.tensor import fresh

@@ -8,8 +8,8 @@ import numpy as np
 
 from lantern.core.value import base
 from lantern.errors import EagerError, OptionError
-from lantern.torch import methods
 from lantern.torch.functions.creation import full
+from lantern.torch.methods import table
 from lantern.torch.tensor.devices import beside, on_host
 from lantern.torch.tensor.dtypes import type_name
 from lantern.torch.tensor.tensor import Tensor, fresh
@@ -25,7 +25,7 @@ __all__ = [
     "unpad_sequence",
 ]
 
-_F = methods.FUNCTIONS
+_F = table.FUNCTIONS
 cat, stack = _F["cat"], _F["stack"]
 
 

@@ -7,8 +7,8 @@ import numpy as np
 
 from lantern.core.value import UNTRACKED
 from lantern.errors import ArgumentError, EagerError
-from lantern.torch import methods
 from lantern.torch.functions.creation import as_tensor, tensor
+from lantern.torch.methods import table
 from lantern.torch.tensor.dtypes import float64
 from lantern.torch.tensor.tensor import Tensor, fresh
 
@@ -36,7 +36,7 @@ def default_collate(batch: Any) -> Any:
                 return fresh(np.stack([x.primal for x in batch]))
             except ValueError:
                 pass
-        return methods.FUNCTIONS["stack"](list(batch))
+        return table.FUNCTIONS["stack"](list(batch))
     if isinstance(first, np.ndarray | np.generic) and first.dtype.kind not in "SUO":
         return default_collate([as_tensor(np.asarray(x)) for x in batch])
     if isinstance(first, float):

@@ -7,7 +7,7 @@ from itertools import accumulate
 from typing import Any
 
 from lantern.errors import MissingRuleError, OptionError, SizeError
-from lantern.torch.draws import randperm
+from lantern.torch.methods.sampling import randperm
 from lantern.torch.tensor.tensor import Tensor
 
 __all__ = [

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from lantern.errors import MissingRuleError, OptionError
-from lantern.torch.draws import Generator, multinomial, randint, randperm
 from lantern.torch.functions.creation import as_tensor
+from lantern.torch.methods.sampling import Generator, multinomial, randint, randperm
 
 __all__ = [
     "BatchSampler", "DistributedSampler", "RandomSampler", "Sampler",

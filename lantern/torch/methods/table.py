@@ -11,7 +11,7 @@ from lantern.core.value import UNTRACKED, base
 from lantern.errors import EagerError, OptionError, ShapeError
 from lantern.rules import arithmetic
 from lantern.tensor.backend.device import to_device
-from lantern.torch import draws, linalg, older, reforming, shares, writing
+from lantern.torch import linalg, older, shares
 from lantern.torch.functions import (
     comparison,
     copies_splits,
@@ -28,6 +28,7 @@ from lantern.torch.functions import (
 )
 from lantern.torch.functions import shape as shaping
 from lantern.torch.halves import ADDING, single
+from lantern.torch.methods import inplace, resize_share, sampling
 from lantern.torch.paths import missing
 from lantern.torch.tensor import dtypes, gradients, named_results
 from lantern.torch.tensor.devices import address, as_array, beside, on_host
@@ -250,7 +251,7 @@ _LINEAR_ALGEBRA = (
     "cholesky_inverse cholesky_solve det matrix_exp matrix_power slogdet"
 ).split()
 FUNCTIONS: dict[str, Any] = {name: getattr(linalg, name) for name in _LINEAR_ALGEBRA}
-FUNCTIONS |= older.functions | reforming.functions
+FUNCTIONS |= older.functions | resize_share.functions
 FUNCTIONS["inverse"] = linalg.inv
 FUNCTIONS["pinverse"] = linalg.pinv
 for _part in (
@@ -335,7 +336,7 @@ FURTHER = {
     "__ror__": _reflected(FUNCTIONS["bitwise_or"]),
     "__rshift__": FUNCTIONS["bitwise_right_shift"],
     "__rxor__": _reflected(FUNCTIONS["bitwise_xor"]),
-    "__setitem__": writing.setitem,
+    "__setitem__": inplace.setitem,
     "__xor__": FUNCTIONS["bitwise_xor"],
     "get_device": _device_number,
     "is_complex": lambda self: base(self).dtype.kind == "c",
@@ -369,19 +370,19 @@ NO_METHODS = {
     *products.NO_METHODS,
     *copies_splits.NO_METHODS,
     *statistics.NO_METHODS,
-    *reforming.functions,
+    *resize_share.functions,
 }
 
 
 def install() -> None:
     """Give the class its methods."""
     table = {name: f for name, f in FUNCTIONS.items() if name not in NO_METHODS}
-    table |= {f"{n}_": writing.in_place(n, FUNCTIONS[n]) for n in writing.NAMES}
-    table |= gradients.METHODS | writing.METHODS | writing.OPERATORS | draws.METHODS
+    table |= {f"{n}_": inplace.in_place(n, FUNCTIONS[n]) for n in inplace.NAMES}
+    table |= gradients.METHODS | inplace.METHODS | inplace.OPERATORS | sampling.METHODS
     table |= _OWN | {name: _to_type(kind) for name, kind in _TYPES.items()}
     table |= {name: _new(creator) for name, creator in _NEW.items()} | FURTHER
-    table |= reforming.METHODS
-    properties = PROPERTIES | reforming.PROPERTIES
+    table |= resize_share.METHODS
+    properties = PROPERTIES | resize_share.PROPERTIES
     table |= {name: property(getter) for name, getter in properties.items()}
     for name, method in table.items():
         setattr(Tensor, name, method)

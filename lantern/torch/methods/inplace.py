@@ -23,7 +23,7 @@ from lantern.tensor.ops.indexing import _getitem as read
 from lantern.tensor.ops.shape import reshape as reshaped
 from lantern.torch.functions.comparison import tracked_like
 from lantern.torch.functions.indexing import plain_index, put
-from lantern.torch.replacing import check_fit, in_transform, replaced
+from lantern.torch.methods.functional_inplace import check_fit, in_transform, replaced
 from lantern.torch.tensor.devices import beside
 from lantern.torch.tensor.dtypes import type_name as type_name
 from lantern.torch.tensor.gradients import set_data

@@ -9,15 +9,15 @@ from lantern.core.namespace import namespace
 from lantern.core.value import base
 from lantern.eager.versions import owner
 from lantern.errors import EagerError
-from lantern.torch import draws
 from lantern.torch.functions import creation, join_repeat
 from lantern.torch.functions import shape as shaping
+from lantern.torch.methods import sampling
+from lantern.torch.methods.inplace import refuse_leaf
 from lantern.torch.tensor.devices import address, beside, on_host
 from lantern.torch.tensor.dtypes import Size
 from lantern.torch.tensor.operators import in_memory
 from lantern.torch.tensor.tensor import Tensor, fresh
 from lantern.torch.tensor.views import in_place_of
-from lantern.torch.writing import refuse_leaf
 
 __all__ = ["METHODS", "PROPERTIES"]
 
@@ -231,8 +231,8 @@ METHODS |= {
     for name in "squeeze swapaxes swapdims t transpose unsqueeze".split()
 }
 METHODS |= {
-    "bernoulli": draws.bernoulli,
-    "multinomial": draws.multinomial,
+    "bernoulli": sampling.bernoulli,
+    "multinomial": sampling.multinomial,
     "untyped_storage": storage,
 }
 PROPERTIES: dict[str, Any] = {

@@ -307,7 +307,7 @@ def _writer(name: str, draw: Any, doc: str) -> Any:
     def method(
         self: Tensor, *args: Any, generator: Any = None, **options: Any
     ) -> Tensor:
-        from lantern.torch.writing import copy_
+        from lantern.torch.methods.inplace import copy_
 
         array = base(self)
         return copy_(self, fresh(draw(rng(generator), array, *args, **options)))
