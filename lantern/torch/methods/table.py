@@ -11,7 +11,7 @@ from lantern.core.value import UNTRACKED, base
 from lantern.errors import EagerError, OptionError, ShapeError
 from lantern.rules import arithmetic
 from lantern.tensor.backend.device import to_device
-from lantern.torch import linalg, older, shares
+from lantern.torch import linalg, shares
 from lantern.torch.functions import (
     comparison,
     copies_splits,
@@ -28,6 +28,7 @@ from lantern.torch.functions import (
 )
 from lantern.torch.functions import shape as shaping
 from lantern.torch.halves import ADDING, single
+from lantern.torch.linalg import deprecated
 from lantern.torch.methods import inplace, resize_share, sampling
 from lantern.torch.paths import missing
 from lantern.torch.tensor import dtypes, gradients, named_results
@@ -251,7 +252,7 @@ _LINEAR_ALGEBRA = (
     "cholesky_inverse cholesky_solve det matrix_exp matrix_power slogdet"
 ).split()
 FUNCTIONS: dict[str, Any] = {name: getattr(linalg, name) for name in _LINEAR_ALGEBRA}
-FUNCTIONS |= older.functions | resize_share.functions
+FUNCTIONS |= deprecated.functions | resize_share.functions
 FUNCTIONS["inverse"] = linalg.inv
 FUNCTIONS["pinverse"] = linalg.pinv
 for _part in (
