@@ -27,9 +27,9 @@ from lantern.torch.methods.table import FUNCTIONS as _FUNCTIONS
 from lantern.torch.methods.table import clone as clone
 from lantern.torch.methods.table import numel as numel
 from lantern.torch.methods.typed_constructors import TYPES as _TYPES
-from lantern.torch.paths import absent as _absent
-from lantern.torch.paths import lead as _lead
-from lantern.torch.paths import missing as _missing
+from lantern.torch.run.aliases import absent as _absent
+from lantern.torch.run.aliases import lead as _lead
+from lantern.torch.run.aliases import missing as _missing
 from lantern.torch.settings import *
 from lantern.torch.tensor.named_results import with_out as _with_out
 from lantern.torch.tensor.printing import set_printoptions as set_printoptions

@@ -3,7 +3,7 @@
 import argparse
 import os
 
-from lantern.torch import running
+from lantern.torch.run import as_torch
 
 
 def main() -> None:
@@ -27,7 +27,7 @@ def main() -> None:
     options = parser.parse_args()
     if not os.path.isfile(options.script):
         parser.error(f"can't open file {options.script!r}")
-    running.run(options.script, options.arguments)
+    as_torch.run(options.script, options.arguments)
 
 
 if __name__ == "__main__":

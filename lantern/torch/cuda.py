@@ -8,7 +8,7 @@ from typing import Any
 from lantern.errors import EagerError, MissingExtraError
 from lantern.tensor.backend.numpy_namespace import find_device
 from lantern.torch import amp as amp
-from lantern.torch.paths import lead
+from lantern.torch.run.aliases import lead
 from lantern.torch.tensor import dtypes
 
 __path__: list[str] = []  # so that ``torch.cuda.amp`` can be imported

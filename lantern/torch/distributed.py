@@ -3,7 +3,7 @@
 from typing import Any
 
 from lantern.errors import MissingRuleError
-from lantern.torch.paths import absent
+from lantern.torch.run.aliases import absent
 
 __all__ = ["is_available", "is_initialized"]
 

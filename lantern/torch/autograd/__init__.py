@@ -13,7 +13,7 @@ from lantern.errors import EagerError
 from lantern.torch.autograd.function import Function as Function
 from lantern.torch.autograd.function import once_differentiable as once_differentiable
 from lantern.torch.functions.join_repeat import stack
-from lantern.torch.paths import absent, lead, missing
+from lantern.torch.run.aliases import absent, lead, missing
 from lantern.torch.tensor.gradients import anomaly, run_backward, seeds_of
 from lantern.torch.tensor.tensor import Tensor, torch_face
 

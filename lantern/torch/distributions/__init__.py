@@ -11,8 +11,8 @@ from lantern.torch.distributions.located import *
 from lantern.torch.distributions.positive import *
 from lantern.torch.distributions.several import *
 from lantern.torch.distributions.transforms import *
-from lantern.torch.paths import lead as _lead
-from lantern.torch.paths import missing as _missing
+from lantern.torch.run.aliases import lead as _lead
+from lantern.torch.run.aliases import missing as _missing
 
 _lead(
     __name__,

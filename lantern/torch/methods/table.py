@@ -30,7 +30,7 @@ from lantern.torch.functions import shape as shaping
 from lantern.torch.halves import ADDING, single
 from lantern.torch.linalg import deprecated
 from lantern.torch.methods import inplace, resize_share, sampling
-from lantern.torch.paths import missing
+from lantern.torch.run.aliases import missing
 from lantern.torch.tensor import dtypes, gradients, named_results
 from lantern.torch.tensor.devices import address, as_array, beside, on_host
 from lantern.torch.tensor.dtypes import Size, as_numpy_dtype, type_name

@@ -23,7 +23,7 @@ from lantern.torch.nn.parameter import *
 from lantern.torch.nn.recurrent import *
 from lantern.torch.nn.simple import MODULES as _MODULES
 from lantern.torch.nn.transformer import *
-from lantern.torch.paths import missing as _missing
+from lantern.torch.run.aliases import missing as _missing
 
 globals().update(_MODULES | _PADS | _LAYERS)
 _document("nn", globals())

@@ -13,7 +13,7 @@ from lantern.errors import (
 from lantern.torch.nn.hooks import HOOKS, OF_ALL, called_with_hooks
 from lantern.torch.nn.moving import Movable
 from lantern.torch.nn.parameter import Buffer, Parameter
-from lantern.torch.paths import missing
+from lantern.torch.run.aliases import missing
 from lantern.torch.tensor.tensor import Tensor
 
 __all__ = ["Module"]

@@ -24,7 +24,7 @@ from lantern.torch.nn.hooks import (
     register_module_full_backward_pre_hook as register_module_full_backward_pre_hook,
 )
 from lantern.torch.nn.lazy import LazyModuleMixin as LazyModuleMixin
-from lantern.torch.paths import lead
+from lantern.torch.run.aliases import lead
 
 __all__ = ["paths"]
 

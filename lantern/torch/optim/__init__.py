@@ -9,8 +9,8 @@ from lantern.torch.optim.adaptive import *
 from lantern.torch.optim.descent import *
 from lantern.torch.optim.lbfgs import *
 from lantern.torch.optim.optimizer import Optimizer as Optimizer
-from lantern.torch.paths import lead as _lead
-from lantern.torch.paths import missing as _missing
+from lantern.torch.run.aliases import lead as _lead
+from lantern.torch.run.aliases import missing as _missing
 
 _lead(__name__, "adadelta adagrad adamw nadam radam rmsprop rprop sgd sparse_adam")
 

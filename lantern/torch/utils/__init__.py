@@ -3,8 +3,8 @@
 import importlib as _importlib
 from typing import Any as _Any
 
-from lantern.torch.paths import absent as _absent
-from lantern.torch.paths import missing as _missing
+from lantern.torch.run.aliases import absent as _absent
+from lantern.torch.run.aliases import missing as _missing
 from lantern.torch.utils import data as data
 
 _absent(

@@ -17,7 +17,7 @@ from lantern.torch.nn.functional.pooling import *
 from lantern.torch.nn.functional.sampling import *
 from lantern.torch.nn.functional.shaping import *
 from lantern.torch.nn.functional.shares import *
-from lantern.torch.paths import missing as _missing
+from lantern.torch.run.aliases import missing as _missing
 
 _document("functional", globals())
 _NORMALISING = (

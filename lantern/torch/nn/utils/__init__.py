@@ -11,7 +11,7 @@ from lantern.eager.versions import written
 from lantern.errors import EagerError
 from lantern.torch.methods import table
 from lantern.torch.nn.utils import rnn as rnn
-from lantern.torch.paths import lead, missing
+from lantern.torch.run.aliases import lead, missing
 from lantern.torch.tensor.devices import as_array
 from lantern.torch.tensor.operators import in_memory
 from lantern.torch.tensor.tensor import Tensor, fresh

@@ -6,7 +6,7 @@ from lantern.torch.optim.lr_scheduler.composed import *
 from lantern.torch.optim.lr_scheduler.cycles import *
 from lantern.torch.optim.lr_scheduler.schedules import *
 from lantern.torch.optim.lr_scheduler.schedules import LRScheduler as _LRScheduler
-from lantern.torch.paths import missing as _missing
+from lantern.torch.run.aliases import missing as _missing
 
 _Scheduler = _LRScheduler
 

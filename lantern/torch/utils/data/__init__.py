@@ -2,8 +2,8 @@
 
 from typing import Any as _Any
 
-from lantern.torch.paths import lead as _lead
-from lantern.torch.paths import missing as _missing
+from lantern.torch.run.aliases import lead as _lead
+from lantern.torch.run.aliases import missing as _missing
 from lantern.torch.utils.data.collating import *
 from lantern.torch.utils.data.dataset import *
 from lantern.torch.utils.data.loader import *

@@ -7,7 +7,7 @@ from importlib.machinery import ModuleSpec
 from types import CodeType, ModuleType, TracebackType
 from typing import Any
 
-from lantern.torch.paths import missing
+from lantern.torch.run.aliases import missing
 
 __all__ = ["Finder", "install", "run"]
 

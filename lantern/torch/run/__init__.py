@@ -1,0 +1,1 @@
+"""Programs for PyTorch, run unchanged."""
