@@ -22,12 +22,12 @@ import html
 from collections.abc import Callable
 from typing import IO, Any
 
-from lantern.checks import check_like
+from lantern.core.tree import tree_map
+from lantern.core.value import base
 from lantern.debugging.backward_steps import Operation, Pass, Step
 from lantern.debugging.source_line import Shown
 from lantern.errors import ArgumentError
-from lantern.tree import tree_map
-from lantern.value import base
+from lantern.transforms.arguments import check_like
 
 __all__ = ["Session", "Terminal", "run"]
 
