@@ -4,8 +4,8 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any
 
+from lantern.eager.bodies import inside
 from lantern.errors import ArgumentError
-from lantern.torch.bodies import inside
 
 __all__ = [
     "enable_grad",
