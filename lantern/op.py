@@ -20,8 +20,8 @@ Operands arrive as primals. A contribution that costs much is best yielded as a 
 
 from inspect import CO_VARARGS, isgeneratorfunction
 
-from lantern.core.conjugation import adjoint_rules
-from lantern.core.dispatch import Function, Op, RuleFunction, registered, registry
+from lantern.core.dispatch import registered
+from lantern.core.operation import Function, Op, RuleFunction, registry
 from lantern.errors import RuleError
 
 __all__ = [
@@ -92,7 +92,7 @@ def additive(rule: RuleFunction) -> Function:
         >>> lantern.grad(lambda x: total(x, x))(2.0)
         2.0
     """
-    return _operation(rule, "elementwise", is_sum=True)
+    return _operation(rule, "elementwise", additive=True)
 
 
 def linear(rule: RuleFunction) -> Function:
@@ -145,8 +145,7 @@ def adjoint(rule: RuleFunction) -> Function:
         >>> lantern.vjp(conjugated, 1.0 + 2.0j)[1](1.0j)
         (-1j,)
     """
-    adjoint_rules.add(rule.__code__)
-    return _operation(rule, "general")
+    return _operation(rule, "general", adjoint=True)
 
 
 def constant(rule: RuleFunction) -> Function:
@@ -165,7 +164,7 @@ def constant(rule: RuleFunction) -> Function:
     return _operation(rule, "constant")
 
 
-def _operation(rule: RuleFunction, kind: str, is_sum: bool = False) -> Function:
+def _operation(rule: RuleFunction, kind: str, **known: bool) -> Function:
     """The operation that a rule makes, once it has been looked at."""
     if not isgeneratorfunction(rule):
         raise RuleError(
@@ -181,7 +180,7 @@ def _operation(rule: RuleFunction, kind: str, is_sum: bool = False) -> Function:
             f"{rule.__name__}: the rule has no differentiable operand. Put '/' behind "
             f"the parameters that it differentiates: def {rule.__name__}(x, /)."
         )
-    return registered(rule, kind, is_sum, own)
+    return registered(rule, kind, own, **known)
 
 
 def _refuse_arrays(rule: RuleFunction) -> None:

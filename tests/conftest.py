@@ -192,11 +192,11 @@ def own_rules():
 
     Rules of modules of the library that are imported meanwhile stay.
     """
-    from lantern.core import dispatch
+    from lantern.core import operation
 
-    tables = [vars(dispatch)[name] for name in ("registry", "_by_code")]
+    tables = [vars(operation)[name] for name in ("registry", "by_code")]
     before = [dict(table) for table in tables]
-    yield dispatch.registry
+    yield operation.registry
     for table, entries in zip(tables, before, strict=True):
         for key, found in list(table.items()):
             if not found.rule.__module__.startswith("lantern."):

@@ -32,9 +32,10 @@ FLOORS = [set(line.split(", ")) for line in reversed(DRAWING[1].splitlines())]
 ALLOWED_IMPORTS = {
     "greenlet": {"cps.worker"},
     "numpy": {
+        "eager.recorder",
         "tensor.backend.numpy_namespace",
-        "tensor.tensor",
         "tensor.ops.random",
+        "tensor.tensor",
         "testing",
     },
     "cupy": {"tensor.backend.device"},

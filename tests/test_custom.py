@@ -202,9 +202,9 @@ class TestRule:
         assert log == ["in", "rest", "out"]
 
     def test_rules_made_in_a_loop_leave_nothing_behind(self):
-        from lantern.core import dispatch
+        from lantern.core import operation
 
-        before = len(dispatch._by_code), len(dispatch.registry)
+        before = len(operation.by_code), len(operation.registry)
         for power in range(2, 6):
 
             @custom_rule
@@ -212,7 +212,7 @@ class TestRule:
                 yield power * x ** (power - 1) * (yield x**power)
 
             assert grad(f)(2.0) == power * 2.0 ** (power - 1)
-        assert (len(dispatch._by_code), len(dispatch.registry)) == before
+        assert (len(operation.by_code), len(operation.registry)) == before
 
 
 class TestPorting:

@@ -315,7 +315,7 @@ def test_a_guard_against_nan_and_a_policy_of_recomputation():
             handle(lambda: grad(net)(x * np.nan), {layer: finite})
     finally:
         del lantern.op.registry["recomputed"]
-        lantern.core.dispatch._by_code.pop(recomputed.rule.__code__)
+        lantern.core.operation.by_code.pop(recomputed.rule.__code__)
 
 
 def test_nothing_is_left_behind():

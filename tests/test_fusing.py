@@ -6,7 +6,7 @@ import pytest
 import lantern
 import lantern.torch as torch
 from lantern import grad
-from lantern.core.dispatch import registry
+from lantern.core.operation import registry
 from lantern.tensor.backend.gpu_fusion import Fuser, fusers
 from lantern.tensor.backend.numpy_namespace import REAL
 

@@ -19,8 +19,8 @@ from lantern.batching.grouping import shared_key
 from lantern.batching.row import Kind, Row, row_at
 from lantern.batching.rows import Given
 from lantern.control.no_grad import quiet_levels
-from lantern.core.dispatch import Function, operation_of
 from lantern.core.namespace import common_namespace, register_tracking
+from lantern.core.operation import Function, operation_of
 from lantern.core.tree import tree_leaves, tree_map, tree_replace
 from lantern.core.value import UNTRACKED, Value, base
 from lantern.core.value_classes import register_class
@@ -36,12 +36,8 @@ from lantern.tensor.ops.shape import matrix_transpose
 from lantern.tensor.tensor import Tensor
 from lantern.vectorizing import namespace
 from lantern.vectorizing.batched import Batched, Examples
-from lantern.vectorizing.batching_rules import (
-    TAKE_BATCHED_STATICS,
-    direct,
-    elementwise,
-    form_of,
-)
+from lantern.vectorizing.batching_rules import direct, elementwise
+from lantern.vectorizing.dispatch import TAKE_BATCHED_STATICS, form_of
 from lantern.vectorizing.namespace import library
 
 __all__ = ["MARK", "Operations", "Own"]

@@ -4,8 +4,8 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
-from lantern.core.conjugation import adjoint_rules
 from lantern.core.namespace import namespace
+from lantern.core.operation import operation_of
 from lantern.core.residuals import secured
 from lantern.core.tree import tree_leaves, tree_map
 from lantern.core.unwrap import levels_of, read_only
@@ -131,7 +131,8 @@ def _hook_all(*x: Any, fn: Callable[[Any], Any]) -> Rule:
 
 
 # They see the gradient itself, not its conjugate.
-adjoint_rules.update(rule.rule.__code__ for rule in (_hook, _hook_all))  # type: ignore[attr-defined]
+for _made in (_hook, _hook_all):
+    operation_of(_made.rule).adjoint = True  # type: ignore[attr-defined]
 
 
 def nestlevel(*operands: Any) -> int:

@@ -1,20 +1,18 @@
 """Where a complex cotangent is conjugated: the gradient needs a rule's adjoint."""
 
-from types import CodeType
 from typing import Any
 
 from lantern.core.contribution import Contribution
 from lantern.core.namespace import namespace
+from lantern.core.operation import by_code
 
-__all__ = ["adjoint_rules", "conj", "is_adjoint"]
-
-# The code of rules that are written as adjoints (``lantern.op.adjoint``).
-adjoint_rules: set[CodeType] = set()
+__all__ = ["conj", "is_adjoint"]
 
 
 def is_adjoint(rule: Any) -> bool:
     """Whether a rule's backward step is written as an adjoint, not as a transpose."""
-    return getattr(rule, "gi_code", None) in adjoint_rules
+    known = by_code.get(getattr(rule, "gi_code", None))  # type: ignore[arg-type]
+    return known is not None and known.adjoint
 
 
 def conj(x: Any) -> Any:

@@ -1,14 +1,22 @@
-"""How an operation starts on its operands, tracked or not; the table of operations."""
+"""How an operation starts on its operands, tracked or not."""
 
 import functools
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from inspect import CO_VARARGS, CO_VARKEYWORDS
 from operator import attrgetter
 from types import CodeType
-from typing import Any, NamedTuple
+from typing import Any
 
 from lantern.core.namespace import common_namespace
+from lantern.core.operation import (
+    Function,
+    Op,
+    RuleFunction,
+    by_code,
+    operation_of,
+    registry,
+)
 from lantern.core.residuals import kept
 from lantern.core.value import (
     UNTRACKED,
@@ -22,64 +30,21 @@ from lantern.core.value import (
 from lantern.core.value_classes import value_class
 
 __all__ = [
-    "Function",
-    "Op",
-    "RuleFunction",
     "begin",
     "first",
     "from_lists",
-    "keeps",
     "kind_of",
     "operand_count",
-    "operation_of",
     "register_rule",
     "registered",
-    "registry",
     "start",
 ]
 
-Function = Callable[..., Any]
-RuleFunction = Callable[..., Any]
 Statics = Mapping[str, Any]
 
 
-class Op(NamedTuple):
-    """One operation.
-
-    Attributes:
-        name: as in the registry and in ``lantern``.
-        rule: the generator function.
-        kind: how forward mode reads the rule. "elementwise": resumed with 1 it yields
-            its partial derivatives. "linear": applied to the tangent. "bilinear": by
-            the product rule. "constant": zero derivative, the result is not tracked.
-            "general": the transpose of its backward step. "partials": as "elementwise",
-            but contributions may have any shape and type. "stated": by a function of
-            its own, the static ``tangent``.
-        arity: how many differentiable operands it has; -1 for any number.
-        function: the operation on plain and tracked values.
-        own: whether the library wrote the rule, and not a user.
-
-    Example:
-        >>> registry["sin"].name, registry["sin"].kind, registry["sin"].arity
-        ('sin', 'elementwise', 1)
-    """
-
-    name: str
-    rule: RuleFunction
-    kind: str
-    arity: int
-    function: Function
-    own: bool = True
-
-
-registry: dict[str, Op] = {}
-_by_code: dict[CodeType, Op] = {}
-# The code of rules that may yield thunks, or what has to be fitted. Their operands come
-# as a tuple, whatever their number, so that a number does not take its short way back.
-_lazy: set[CodeType] = set()
 # Results of no operand's class: several at once, and a lazy rule's Python numbers.
 _SEVERAL, _ALONE = frozenset({tuple}), frozenset({tuple, float, int, complex})
-_sums: set[CodeType] = set()
 # Types of options that nobody can change.
 _FIXED = frozenset({type(None), bool, int, float, str, tuple})
 
@@ -87,18 +52,13 @@ _FIXED = frozenset({type(None), bool, int, float, str, tuple})
 def kind_of(rule: Any) -> str:
     """The kind of the operation that a started rule came from."""
     started: Any = rule.started if isinstance(rule, Replayable) else rule
-    return _by_code[started.gi_code].kind
+    return by_code[started.gi_code].kind
 
 
 def operand_count(rule: Replayable) -> int:
     """How many of a started rule's arguments are differentiable operands."""
-    arity = _by_code[rule.rule.__code__].arity
+    arity = operation_of(rule.rule).arity
     return len(rule.operands) if arity < 0 else arity
-
-
-def operation_of(rule: RuleFunction) -> Op:
-    """The operation that a rule belongs to."""
-    return _by_code[rule.__code__]
 
 
 def start(
@@ -137,19 +97,18 @@ def _start(
     if statics:
         statics = {name: kept(prompt, x) for name, x in statics.items()}
     left, right = receivers[0], receivers[-1] if len(receivers) == 2 else None
-    lazy = rule.__code__ in _lazy
-    if len(receivers) > 2 or lazy:
+    known = operation_of(rule)
+    if len(receivers) > 2 or known.lazy:
         left, right = tuple(receivers), None
     started = begin(prompt, rule, (*primals, *args), statics)
     primal = first(started)
     if not prompt.is_derivative:
         return primal
     cls = value_class(primal)
-    if type(primal) not in (_ALONE if lazy else _SEVERAL):
+    if type(primal) not in (_ALONE if known.lazy else _SEVERAL):
         classes = [type(x) for x in values if x.prompt is prompt]
         if classes.count(cls) < len(classes):
             cls = max([cls, *classes], key=attrgetter("rank"))
-    known = _by_code[rule.__code__]
     elementwise = known.arity if known.kind == "elementwise" else 0
     return cls.emerge(primal, prompt, started, left, right, elementwise)
 
@@ -164,7 +123,7 @@ def _split(
     if prompt is not UNTRACKED:
         operands = [unwrapped(x) for x in operands]
     own = [isinstance(x, Value) and x.prompt is prompt for x in operands]
-    if not all(own) and keeps(rule):
+    if not all(own) and operation_of(rule).keeps:
         pairs = zip(operands, own, strict=True)
         operands = [x if o else kept(prompt, x) for x, o in pairs]
     primals = [x.primal if o else x for x, o in zip(operands, own, strict=True)]
@@ -172,12 +131,6 @@ def _split(
     while receivers[-1] is None:
         receivers.pop()
     return primals, receivers
-
-
-def keeps(rule: RuleFunction) -> bool:
-    """Whether a rule needs its operands on the way back: no linear one does."""
-    code = rule.__code__
-    return _by_code[code].kind != "linear" and code not in _sums
 
 
 def first(started: Any) -> Any:
@@ -202,8 +155,7 @@ def begin(
     return prompt.begin(rule, args, statics)
 
 
-def _unary(rule: RuleFunction, elementwise: int) -> Function:
-    lazy = rule.__code__ in _lazy
+def _unary(rule: RuleFunction, elementwise: int, lazy: bool) -> Function:
     alone = _ALONE if lazy else _SEVERAL
 
     def function(x: Any, /, *args: Any, **statics: Any) -> Any:
@@ -272,43 +224,52 @@ def _constant(rule: RuleFunction) -> Function:
 
 
 def registered(
-    rule: RuleFunction, kind: str, is_sum: bool = False, own: bool = True
+    rule: RuleFunction,
+    kind: str,
+    own: bool = True,
+    additive: bool = False,
+    adjoint: bool = False,
 ) -> Function:
     """The operation that a rule of a kind makes, in the table from now on."""
     code = rule.__code__
     variadic = bool(code.co_flags & CO_VARARGS)
     arity = -1 if variadic else code.co_posonlyargcount
-    if is_sum:
-        _sums.add(code)
-    if kind == "general" or any(type(x) is CodeType for x in code.co_consts):
-        _lazy.add(code)
-    if kind == "constant":
-        function = _constant(rule)
-    elif variadic:
-        function = _variadic(rule)
-    else:
-        function = _general(rule, arity)
-    if arity == 1 and kind != "constant":
-        statics = code.co_argcount + code.co_kwonlyargcount - 1
-        alone = own and not (statics or code.co_flags & CO_VARKEYWORDS or code in _lazy)
-        if kind != "elementwise":
-            function = _unary(rule, 0)
-        else:
-            function = _unary_elementwise(rule) if alone else _unary(rule, 1)
+    lazy = kind == "general" or any(type(x) is CodeType for x in code.co_consts)
+    function = _function(rule, kind, arity, own, lazy)
     functools.update_wrapper(function, rule)
     function.rule = rule  # type: ignore[attr-defined]  # functions take attributes
     name = rule.__name__.lstrip("_")
-    registry[name] = _by_code[code] = Op(name, rule, kind, arity, function, own)
+    registry[name] = by_code[code] = Op(
+        name, rule, kind, arity, function, own, additive, adjoint, lazy
+    )
     return function
 
 
-def register_rule(rule: RuleFunction, kind: str, own: bool = True) -> RuleFunction:
+def _function(
+    rule: RuleFunction, kind: str, arity: int, own: bool, lazy: bool
+) -> Function:
+    """The operation on plain and tracked values, in as few steps as its kind allows."""
+    if kind == "constant":
+        return _constant(rule)
+    if arity == 1:
+        code = rule.__code__
+        statics = code.co_argcount + code.co_kwonlyargcount - 1
+        alone = own and not (statics or code.co_flags & CO_VARKEYWORDS or lazy)
+        if kind == "elementwise" and alone:
+            return _unary_elementwise(rule)
+        return _unary(rule, int(kind == "elementwise"), lazy)
+    return _variadic(rule) if arity < 0 else _general(rule, arity)
+
+
+def register_rule(
+    rule: RuleFunction, kind: str, own: bool = True, adjoint: bool = False
+) -> RuleFunction:
     """Give a rule of any number of operands its kind, without making it an operation.
 
-    For rules that many operations share, as those of
-    ``lantern.transforms.custom_rule``; these call ``start`` themselves. What they
-    contribute may have any form.
+    For rules that many operations share, as a user's (``custom_rule``); these call
+    ``start`` themselves. What they contribute may have any form.
     """
-    _by_code[rule.__code__] = Op(rule.__name__, rule, kind, -1, rule, own)
-    _lazy.add(rule.__code__)
+    by_code[rule.__code__] = Op(
+        rule.__name__, rule, kind, -1, rule, own, adjoint=adjoint, lazy=True
+    )
     return rule

@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterator
 from types import GeneratorType
 from typing import Any, NamedTuple
 
-from lantern.core.dispatch import kind_of, operation_of
+from lantern.core.dispatch import kind_of
+from lantern.core.operation import operation_of
 from lantern.core.tree import tree_leaves
 from lantern.core.unwrap import read_only
 from lantern.core.value import Receiver, Replayable, Value, base

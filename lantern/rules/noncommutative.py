@@ -11,7 +11,8 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any, ClassVar, NoReturn
 
-from lantern.core.dispatch import Function, register_rule, start
+from lantern.core.dispatch import register_rule, start
+from lantern.core.operation import Function
 from lantern.core.value import Receiver, Replayable, Rule, Value, base, zeros_like
 from lantern.core.value_classes import register_class
 from lantern.errors import DetachError, MissingRuleError

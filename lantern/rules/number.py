@@ -11,9 +11,9 @@ from fractions import Fraction
 from typing import Any, NoReturn
 
 from lantern.core.contribution import Contribution
-from lantern.core.dispatch import Function
 from lantern.core.error_propagation import fail
 from lantern.core.namespace import namespace
+from lantern.core.operation import Function
 from lantern.core.value import (
     Level,
     Receiver,

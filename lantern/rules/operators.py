@@ -6,8 +6,8 @@ Comparisons look at the primal: they decide where the program goes.
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from lantern.core.dispatch import Function
 from lantern.core.numpy_protocols import ArrayProtocols
+from lantern.core.operation import Function
 from lantern.core.value import UNTRACKED, Value, base
 from lantern.rules import arithmetic, selection
 

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from lantern.core.dispatch import operation_of
 from lantern.core.namespace import common_namespace
+from lantern.core.operation import operation_of
 from lantern.core.value import Value
 from lantern.tensor.backend.numpy_namespace import array_namespace
 

@@ -8,8 +8,8 @@ import operator
 import sys
 from typing import Any
 
-from lantern.core.dispatch import Function
 from lantern.core.namespace import namespace
+from lantern.core.operation import Function
 from lantern.core.tree import tree_map
 from lantern.core.value import Value, base, is_tracked
 from lantern.errors import ArgumentError, MutationError, ShapeError

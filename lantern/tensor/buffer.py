@@ -4,7 +4,7 @@ import math
 import operator
 from typing import Any, ClassVar
 
-from lantern.core.dispatch import Function
+from lantern.core.operation import Function
 from lantern.core.residuals import register_mutable
 from lantern.core.tree import tree_leaves
 from lantern.core.value import Value, base, is_tracked, unwrapped

@@ -8,8 +8,8 @@ makes of real arrays of one form (``Accumulator``) another of that form.
 
 from typing import Any
 
-from lantern.core.dispatch import Function, keeps
 from lantern.core.namespace import namespace
+from lantern.core.operation import Function, operation_of
 from lantern.core.residuals import kept
 from lantern.core.value import Value, base, unwrapped
 from lantern.rules.operators import install
@@ -30,7 +30,7 @@ def _operator(function: Function) -> tuple[Function, Function]:
     """The methods ``x op y`` and ``y op x``: as ``start``, with no step too many."""
     rule: Any = function.rule  # type: ignore[attr-defined]  # given by lantern.op
     elementwise = 0 if function is products.matmul else 2
-    how = rule, elementwise, keeps(rule)
+    how = rule, elementwise, operation_of(rule).keeps
     straight, reflected = _straight(function, *how), _reflected(function, *how)
     return _of_one_form(rule, straight) if elementwise else straight, reflected
 

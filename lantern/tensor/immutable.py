@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from lantern.core.dispatch import Function
+from lantern.core.operation import Function
 from lantern.core.value import base, is_tracked
 from lantern.core.value_classes import refuse, register_class
 from lantern.errors import DetachError, MutationError

@@ -11,7 +11,6 @@ from operator import attrgetter
 from types import FunctionType
 from typing import Any
 
-from lantern.core.conjugation import adjoint_rules
 from lantern.core.dispatch import register_rule, start
 from lantern.core.residuals import copied, is_ours, kept, owners
 from lantern.core.tree import is_leaf, tree_leaves, tree_map, tree_structure
@@ -248,9 +247,8 @@ def _of_kind(kind: str, registered: str) -> Function:
     code = _shared_rule.__code__.replace(co_name=f"custom_{kind}_rule")
     rule = FunctionType(code, globals(), code.co_name)
     rule.__kwdefaults__ = {"tangent": None}
-    if kind in ("adjoint", "stated"):
-        adjoint_rules.add(code)
-    return register_rule(rule, registered, own=False)
+    adjoint = kind in ("adjoint", "stated")
+    return register_rule(rule, registered, own=False, adjoint=adjoint)
 
 
 # How the registry calls each kind. What a user's elementwise rule yields need not have

@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, NoReturn
 
 from lantern.core import residuals
-from lantern.core.dispatch import Function, RuleFunction
 from lantern.core.namespace import common_namespace, namespace, register_tracking
 from lantern.core.numpy_protocols import works_on_plain_values
+from lantern.core.operation import Function, RuleFunction
 from lantern.core.tree import tree_leaves, tree_map
 from lantern.core.value import Level, Value, base, levels, zeros_like
 from lantern.core.value_classes import register_class
@@ -37,7 +37,7 @@ from lantern.tensor.tensor import Tensor
 from lantern.vectorizing import batching_rules
 from lantern.vectorizing import namespace as batched_functions
 from lantern.vectorizing.batching_rules import Call, aligned, beside
-from lantern.vectorizing.dispatch import function_of, reading
+from lantern.vectorizing.dispatch import TAKE_BATCHED_STATICS, function_of, reading
 
 __all__ = ["Batched", "Examples"]
 
@@ -114,7 +114,7 @@ class Examples(Level):
             stacked[:1] = [beside(x, statics, self) for x in stacked[:1]]
             leaves = [x for x in tree_leaves(tuple(statics.values())) if self.owns(x)]
             if any(x.mapped for x in leaves):
-                if form not in batching_rules.TAKE_BATCHED_STATICS:
+                if form not in TAKE_BATCHED_STATICS:
                     form = batching_rules.one_by_one
                 mapped.append(True)
             elif leaves:

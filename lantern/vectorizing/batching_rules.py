@@ -10,16 +10,16 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from lantern.core.dispatch import Function
+from lantern.core.operation import Function
 from lantern.core.tree import tree_leaves, tree_map
 from lantern.core.value import Value
 from lantern.errors import ShapeError
-from lantern.op import Op, registry
+from lantern.op import registry
 from lantern.tensor.ops.concat_stack import stack
 from lantern.tensor.ops.shape import axis_of, broadcast_to, moveaxis
 
 __all__ = [
-    "TAKE_BATCHED_STATICS",
+    "FORMS",
     "Call",
     "Form",
     "aligned",
@@ -28,8 +28,8 @@ __all__ = [
     "beside",
     "direct",
     "elementwise",
-    "form_of",
     "one_by_one",
+    "reorder",
 ]
 
 Form = Callable[["Call"], Any]
@@ -257,7 +257,8 @@ def _linspace(call: Call) -> Any:
     return call.run(*operands, axis=axes_behind(call.static("axis"), ndim + 1))
 
 
-def _reorder(call: Call) -> Any:
+def reorder(call: Call) -> Any:
+    """Elements of each example in an order of its own, or in one for all."""
     order, ndim = call.static("order"), call.ndims()[0]
     order = order.stacked if call.examples.owns(order) else order[None]
     return call.run(
@@ -330,19 +331,8 @@ def _solve(call: Call) -> Any:
     return z[..., 0] if vector else z
 
 
-def _getitem(call: Call) -> Any:
-    from lantern.vectorizing.indexing_rules import read
-
-    return read(call)
-
-
-def _write(call: Call) -> Any:
-    from lantern.vectorizing.indexing_rules import write
-
-    return write(call)
-
-
-_BY_NAME: dict[str, Form] = {
+# How operations are computed, by their names; those that index are in indexing_rules.
+FORMS: dict[str, Form] = {
     name: form
     for names, form in {
         "conj real imag where astype to_device ldexp cross vecdot frechet": elementwise,
@@ -353,7 +343,6 @@ _BY_NAME: dict[str, Form] = {
         "fft ifft rfft irfft": along(-1),
         "tril triu": _matrices,
         "solve solve_triangular": _solve,
-        "scatter put add_at": _write,
         "roll": _roll,
         "reshape": _reshape,
         "permute_dims": _permute_dims,
@@ -365,18 +354,10 @@ _BY_NAME: dict[str, Form] = {
         "tile": _tile,
         "pad": _pad,
         "linspace": _linspace,
-        "reorder": _reorder,
+        "reorder": reorder,
         "matmul": _matmul,
         "einsum": _einsum,
         "tensordot": _tensordot,
-        "getitem": _getitem,
     }.items()
     for name in names.split()
 }
-TAKE_BATCHED_STATICS = frozenset((elementwise, one_by_one, _reorder, _getitem, _write))
-
-
-def form_of(operation: Op) -> Form:
-    """How an operation is computed for all examples at once."""
-    default = elementwise if operation.kind == "elementwise" else one_by_one
-    return _BY_NAME.get(operation.name, default) if operation.own else default

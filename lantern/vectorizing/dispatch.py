@@ -4,12 +4,32 @@ from functools import partial
 from types import CodeType
 from typing import Any
 
-from lantern.core.dispatch import Function, RuleFunction, operation_of, start
-from lantern.vectorizing.batching_rules import Form, form_of
+from lantern.core.dispatch import start
+from lantern.core.operation import Function, Op, RuleFunction, operation_of
+from lantern.vectorizing.batching_rules import (
+    FORMS,
+    Form,
+    elementwise,
+    one_by_one,
+    reorder,
+)
+from lantern.vectorizing.indexing_rules import read, write
 
-__all__ = ["function_of", "reading"]
+__all__ = ["TAKE_BATCHED_STATICS", "form_of", "function_of", "reading"]
 
+_FORMS = FORMS | {"getitem": read, "scatter": write, "put": write, "add_at": write}
+TAKE_BATCHED_STATICS = frozenset((elementwise, one_by_one, reorder, read, write))
 _readings: dict[CodeType, Any] = {}
+
+
+def form_of(operation: Op) -> Form:
+    """How an operation is computed for all examples at once: what its record says."""
+    if operation.batching is None:
+        default = elementwise if operation.kind == "elementwise" else one_by_one
+        known = _FORMS.get(operation.name, default) if operation.own else default
+        operation.batching = known
+    form: Form = operation.batching
+    return form
 
 
 def reading(rule: RuleFunction) -> tuple[Form, int | None, tuple[str, ...]]:

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from lantern.core.dispatch import Function
 from lantern.core.namespace import namespace
+from lantern.core.operation import Function
 from lantern.core.value import base
 from lantern.tensor.backend.device import to_device
 from lantern.tensor.backend.numpy_namespace import (

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from lantern.core.dispatch import Function
 from lantern.core.namespace import namespace
+from lantern.core.operation import Function
 from lantern.core.value import Rule, base
 from lantern.errors import ShapeError
 from lantern.op import adjoint, linear

@@ -69,8 +69,7 @@ def on_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
     def convert(x: Any, /, *args: Any, **statics: Any) -> Any:
         return function(as_array(x), *args, **statics)
 
-    name = function.__name__
-    registry[name] = registry[name]._replace(function=convert)
+    registry[function.__name__].function = convert
     return convert
 
 

@@ -5,8 +5,8 @@ Their results are plain values.
 
 from typing import Any
 
-from lantern.core.dispatch import Function
 from lantern.core.namespace import namespace
+from lantern.core.operation import Function
 from lantern.core.tree import tree_map
 from lantern.core.value import Rule, base
 from lantern.op import constant
