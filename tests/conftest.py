@@ -8,6 +8,7 @@ that the tests of ``lantern.cps`` run without the rest of it.
 import contextvars
 import decimal
 import gc
+import os
 import signal
 import sys
 import types
@@ -17,6 +18,10 @@ import greenlet
 import numpy as np
 import pytest
 
+# The tests' workers, and what they start, take one processor each. With a thread for
+# every processor in each of them, PyTorch and BLAS wait for turns more than they work.
+for library in ("OMP", "OPENBLAS", "MKL"):
+    os.environ.setdefault(f"{library}_NUM_THREADS", "1")
 # Programs of their own, which test_scripts.py runs.
 collect_ignore_glob = ["torch_scripts/*"]
 # The modules whose objects are made for one derivative.
