@@ -28,9 +28,11 @@ collect_ignore_glob = ["torch_scripts/*"]
 OURS = {
     f"lantern.{m}"
     for m in (
-        *("value", "number", "own", "reverse", "forward", "series", "custom"),
-        *("quieting", "recompute", "surroundings", "tensor.tensor", "batched_values"),
-        *("crew", "ledgers", "submitted"),
+        *("core.value", "rules.number", "rules.noncommutative", "tensor.tensor"),
+        *("transforms.reverse", "transforms.forward", "transforms.taylor"),
+        *("transforms.custom_rule", "vectorizing.batched", "guards.environment"),
+        *("control.no_grad", "control.checkpoint"),
+        *("parallel.thread_team", "parallel.deferred", "parallel.task"),
     )
 }
 

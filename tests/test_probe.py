@@ -1,11 +1,14 @@
 """The probe of conftest.py is itself tested: it finds whatever a test may leave."""
 
+from importlib.util import find_spec
+
 import greenlet
 import numpy as np
 import pytest
 
 import lantern
 from lantern.op import registry
+from tests.conftest import OURS
 
 
 def value(x):
@@ -25,6 +28,10 @@ def body():
     suspended = greenlet.greenlet(lambda: greenlet.getcurrent().parent.switch())
     suspended.switch()
     return suspended
+
+
+def test_the_modules_it_looks_for_are_there():
+    assert [name for name in OURS if not find_spec(name)] == []
 
 
 LEFT = {
