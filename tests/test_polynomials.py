@@ -36,6 +36,38 @@ def test_a_function_of_polynomials(call):
     check_grads(function, args, order=2, rtol=1e-5, atol=1e-5)
 
 
+def matrix(kind, n):
+    rng = np.random.default_rng(n)
+    x = rng.uniform(0.1, 0.95, (n, n))
+    turn = np.linalg.qr(x)[0]
+    spread = {
+        "uniform": x,
+        "large": 1e5 * (x - 0.5),
+        "definite": x @ x.T,
+        "graded": turn * 10.0 ** np.linspace(-4, 4, n) @ turn.T,
+        "projector": turn[:, ::2] @ turn[:, ::2].T,
+        "nilpotent": turn @ np.diag(np.ones(n - 1), 1) @ turn.T,
+    }
+    return spread[kind]
+
+
+@pytest.mark.parametrize("n", [3, 5, 9, 17, 40])
+@pytest.mark.parametrize(
+    "kind", ["uniform", "large", "definite", "graded", "projector", "nilpotent"]
+)
+def test_of_a_matrix_of_many_rows(kind, n):
+    x, expected = matrix(kind, n), np.poly(matrix(kind, n))
+    z, pullback = lantern.vjp(np.poly, x)
+    scale = np.abs(expected).max()
+    np.testing.assert_allclose(z, expected, rtol=0, atol=1e-8 * scale)
+    x_dot = np.random.default_rng(1).standard_normal((n, n)) * np.abs(x).max()
+    moved = [np.poly(x + step * x_dot) for step in (1e-6, -1e-6)]
+    slope = (moved[0] - moved[1]) / 2e-6
+    z_bar = 1 / np.abs(slope).max()
+    found = (pullback(np.full(n + 1, z_bar))[0] * x_dot).sum()
+    assert found == pytest.approx(slope.sum() * z_bar, abs=1e-4)
+
+
 def test_conjugate_roots_make_a_real_polynomial():
     zeros = np.array([1.0 + 2.0j, 1.0 - 2.0j])
     z, pullback = lantern.vjp(np.poly, zeros)

@@ -7,7 +7,8 @@ from lantern.core.namespace import namespace
 from lantern.core.value import Rule, base, is_complex
 from lantern.op import op
 from lantern.rules.arithmetic import real
-from lantern.tensor.backend.numpy_namespace import array_namespace
+from lantern.tensor.backend.numpy_namespace import array_namespace, numpy_namespace
+from lantern.tensor.linalg.eigen_svd import eigvals
 from lantern.tensor.ops.concat_stack import concat, stack
 from lantern.tensor.ops.convolution import convolve
 from lantern.tensor.ops.creation import arrays, asarray
@@ -27,6 +28,10 @@ __all__ = [
     "roots",
     "vander",
 ]
+
+
+_CLOSE = 1e-10
+"""The share of the largest coefficient that rounding may take."""
 
 
 def polyval(p: Any, x: Any) -> Any:
@@ -156,7 +161,7 @@ def poly(seq_of_zeros: Any) -> Any:
     """The coefficients of a polynomial with given roots, or of a matrix's.
 
     Those of a matrix are computed without its eigenvalues, so that several may be the
-    same.
+    same, where that is accurate: a matrix of many rows loses too many digits there.
 
     Args:
         seq_of_zeros: the roots, or a square matrix.
@@ -172,8 +177,17 @@ def poly(seq_of_zeros: Any) -> Any:
         Faddeev and Faddeeva (1963), section 47.
     """
     zeros = as_array(asarray(seq_of_zeros))
-    if len(zeros.shape) == 2:
-        return _characteristic(zeros)
+    if len(zeros.shape) != 2:
+        return _product(zeros)
+    z = _characteristic(zeros)
+    if _accurate(base(z), base(zeros)):
+        return z
+    z = _product(eigvals(zeros))
+    return z if is_complex(zeros) else real(z)
+
+
+def _product(zeros: Any) -> Any:
+    """The coefficients of the product of all ``t - zero``."""
     xp = array_namespace(base(zeros))
     p = xp.ones(1, dtype=zeros.dtype)
     for zero in zeros if zeros.shape else zeros[None]:
@@ -194,6 +208,14 @@ def _characteristic(A: Any) -> Any:
         coefficients.append(-trace(M) / k)
         M = M + coefficients[-1] * one
     return stack(coefficients)
+
+
+def _accurate(z: Any, A: Any) -> bool:
+    """Whether traces gave the coefficients that the eigenvalues of A give."""
+    if type(A) is not numpy_namespace.ndarray:
+        return len(z) <= 5  # to look at many examples, or on a device, is not allowed
+    expected = numpy_namespace.poly(A)
+    return bool(abs(z - expected).max() <= _CLOSE * abs(expected).max())
 
 
 def polymul(a1: Any, a2: Any) -> Any:
