@@ -162,7 +162,14 @@ class Number(OperatorValue, Wrapper, Receiver):
         return kind(1) if issubclass(kind, numbers.Number) else 1  # type: ignore[call-arg]
 
     def __hash__(self) -> int:  # type: ignore[override]  # arrays have none
-        return id(self)  # equal numbers are still different variables
+        if not is_tracked(self):
+            return hash(base(self))
+        raise DetachError(
+            "hash: a tracked number is no key, for a set, a dict or a cache would "
+            "take one variable for another of equal value. Look up its value "
+            "(lantern.stop_gradient(x)), use id(x) for the variable itself, and put no "
+            "functools.cache around a function of it."
+        )
 
     def __round__(self, ndigits: int | None = None) -> Any:
         return round(base(self), ndigits)
