@@ -8,6 +8,7 @@ from operator import attrgetter
 from types import CodeType
 from typing import Any
 
+from lantern.core.error_propagation import named
 from lantern.core.namespace import common_namespace
 from lantern.core.operation import (
     Function,
@@ -101,7 +102,10 @@ def _start(
     if len(receivers) > 2 or known.lazy:
         left, right = tuple(receivers), None
     started = begin(prompt, rule, (*primals, *args), statics)
-    primal = first(started)
+    try:
+        primal = first(started)
+    except (ArithmeticError, ValueError) as error:
+        raise named(error, rule, map(base, operands)) from None
     if not prompt.is_derivative:
         return primal
     cls = value_class(primal)

@@ -7,10 +7,15 @@ choice; one that does not hands it on to its own operands. An input of the deriv
 has nobody to hand it to: there it is raised, to whoever asked for the derivative.
 """
 
+import linecache
+import sys
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
-__all__ = ["Failed", "fail"]
+__all__ = ["Failed", "fail", "named"]
+
+_OURS = str(Path(__file__).parent.parent)
 
 
 def fail(operands: Iterable[Any], error: Exception) -> bool:
@@ -22,6 +27,31 @@ def fail(operands: Iterable[Any], error: Exception) -> bool:
     """
     told = [x.fail(error) for x in operands if x is not None]  # every one of them
     return all(told)
+
+
+def named(error: Exception, rule: Any, operands: Iterable[Any]) -> Exception:
+    """What Python's arithmetic has raised, with a note: operation, values, user's line.
+
+    The error stays the one that the plain program raises.
+    """
+    python = type(error) in (ZeroDivisionError, OverflowError, ValueError)
+    if python and rule.__module__.startswith("lantern.") and not _is_noted(error):
+        frame: Any = sys._getframe(1)
+        while frame.f_back is not None and frame.f_code.co_filename.startswith(_OURS):
+            frame = frame.f_back
+        place = f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
+        line = linecache.getline(frame.f_code.co_filename, frame.f_lineno).strip()
+        call = f"{rule.__name__.lstrip('_')}({', '.join(map(repr, operands))})"
+        error.add_note(
+            f"{call}: it has no value here, at {place}{line and ': '}{line}. Keep the "
+            f"operands inside its domain, or use NumPy's function, which goes on with "
+            f"nan or inf."
+        )
+    return error
+
+
+def _is_noted(error: Exception) -> bool:
+    return bool(getattr(error, "__notes__", None))
 
 
 class Failed:

@@ -6,13 +6,14 @@ is zero; what has no rule raises.
 """
 
 import inspect
+import math
 import sys
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from lantern.core.tree import tree_leaves, tree_map
 from lantern.core.value import Value, base, is_complex, is_container, is_tracked
-from lantern.errors import DetachError, MissingRuleError, MutationError
+from lantern.errors import DetachError, LanternError, MissingRuleError, MutationError
 
 __all__ = ["OUR_NAMES", "ArrayProtocols", "find_function", "works_on_plain_values"]
 
@@ -165,6 +166,39 @@ def _in_domain(name: str, x: Any, *others: Any) -> tuple[Any, ...]:
     return x + 0j if outside else x, *others
 
 
+def _as_numpy(function: Any, inputs: Any, on_arrays: Any = None) -> Any:
+    """A function of numbers, on arrays without axes where it leaves its domain.
+
+    There Python's functions of numbers raise, or give something complex; NumPy's, which
+    was called, goes on with nan or infinity, and warns.
+
+    Args:
+        function: what computes on numbers.
+        inputs: its arguments.
+        on_arrays: what computes on arrays, if it is another.
+    """
+    try:
+        z = function(*inputs)
+    except LanternError:
+        raise
+    except (ArithmeticError, ValueError):
+        if not all(map(_is_real, inputs)):
+            raise
+        z = math.nan
+    value = base(z)
+    kind = type(value)
+    left = not math.isfinite(value) if kind is float else kind is complex
+    if not left or not all(map(_is_real, inputs)):
+        return z
+    return (on_arrays or function)(*map(sys.modules["lantern"].asarray, inputs))
+
+
+def _is_real(x: Any) -> bool:
+    """Whether a value is a real number of Python's or of NumPy's."""
+    x = base(x)
+    return type(x) in (float, int, bool) or getattr(x, "shape", None) == ()
+
+
 def _call(name: str, function: Any, args: Any, kwargs: Any) -> Any:
     """Run our function as NumPy's was called, or say that there is no rule for it."""
     if function is not None and _accepts(function, args, kwargs):
@@ -189,7 +223,8 @@ class ArrayProtocols:
         if name in _REFLECTED and method == "__call__" and not kwargs:
             x, y = inputs
             if y is self and not isinstance(x, Value):
-                z = getattr(self, _REFLECTED[name], _nothing)(x)
+                reflected = getattr(self, _REFLECTED[name], _nothing)
+                z = _as_numpy(lambda x, _: reflected(x), inputs, find_function(name))
                 if z is not NotImplemented:
                     return z
         if len(inputs) > 1 and any(map(is_container, inputs)):
@@ -213,7 +248,7 @@ class ArrayProtocols:
             return getattr(ufunc, method)(*map(base, inputs), **kwargs)
         function = find_function(name)
         if function is not None and not kwargs:
-            return function(*inputs)
+            return _as_numpy(function, inputs)
         return _call(f"numpy.{name}", function, inputs, kwargs)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
@@ -236,6 +271,9 @@ class ArrayProtocols:
         function = find_function(name, module)
         if function is None and not any(map(is_tracked, tree_leaves((args, kwargs)))):
             return func(*tree_map(base, args), **tree_map(base, kwargs))  # as np.savez
+        if len(args) == 1 and not kwargs and function is not None:
+            call = partial(_call, f"{module}.{name}", function)
+            return _as_numpy(lambda *args: call(args, {}), args)
         return _call(f"{module}.{name}", function, args, kwargs)
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:

@@ -83,11 +83,12 @@ def ieee_divide(x: Any, y: Any) -> Any:
 
 
 def ieee_pow(x: Any, y: Any) -> Any:
-    """``x ** y``, infinite where x is 0 and y negative."""
+    """``x ** y``, infinite where x is 0 and y negative, and where it is too large."""
     try:
         return x**y
-    except ZeroDivisionError:
-        return inf
+    except (ZeroDivisionError, OverflowError):
+        odd = not isinstance(x, complex) and y % 2 == 1
+        return math.copysign(inf, x) if odd else inf
 
 
 def conj(x: Any) -> Any:

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 from lantern.core import residuals, scalar_functions
 from lantern.core.conjugation import conj, is_adjoint
-from lantern.core.error_propagation import Failed, fail
+from lantern.core.error_propagation import Failed, fail, named
 from lantern.core.namespace import namespace
 from lantern.core.replay import Replayable
 from lantern.cps import Prompt
@@ -293,7 +293,11 @@ class Value:
         prompt, x = self.prompt, self.primal
         begin = prompt.begin
         started = rule(x) if begin is None else begin(rule, (x,), {})
-        return self.emerge(next(started), prompt, started, self.receiver, None, 1)
+        try:
+            primal = next(started)
+        except (ArithmeticError, ValueError) as error:
+            raise named(error, rule, (base(x),)) from None
+        return self.emerge(primal, prompt, started, self.receiver, None, 1)
 
     def gradient(self) -> Any:
         """What an input has received, in the input's own type; zero for nothing."""

@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import Any, NoReturn
 
 from lantern.core.contribution import Contribution
-from lantern.core.error_propagation import fail
+from lantern.core.error_propagation import fail, named
 from lantern.core.namespace import namespace
 from lantern.core.operation import Function
 from lantern.core.value import (
@@ -240,7 +240,10 @@ def _operator(function: Function) -> tuple[Function, Function]:
         begin = prompt.begin
         z = new(Number)
         z.rule = started = rule(a, b) if begin is None else begin(rule, (a, b), {})
-        z.primal = next(started)
+        try:
+            z.primal = next(started)
+        except (ArithmeticError, ValueError) as error:
+            raise named(error, rule, map(base, (a, b))) from None
         z.prompt = prompt
         z.left = left
         z.right = right
@@ -254,7 +257,10 @@ def _operator(function: Function) -> tuple[Function, Function]:
         prompt = x.prompt
         begin = prompt.begin
         started = rule(y, x.primal) if begin is None else begin(rule, (y, x.primal), {})
-        z = Number(next(started), prompt, started, None, x)
+        try:
+            z = Number(next(started), prompt, started, None, x)
+        except (ArithmeticError, ValueError) as error:
+            raise named(error, rule, map(base, (y, x))) from None
         prompt.suspend(z)
         return z
 
