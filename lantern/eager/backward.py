@@ -6,7 +6,7 @@ from threading import RLock
 from types import FunctionType
 from typing import Any
 
-from lantern.core.value import too_few_contributions
+from lantern.core.value import Value, too_few_contributions
 from lantern.eager.recorder import (
     AMBIENT,
     FREED,
@@ -324,11 +324,30 @@ def check_views(used: int, receivers: Any) -> None:
 
 def _hooked(z: Any, z_bar: Any) -> Any:
     """The cotangent, as the hooks leave it."""
+    retained = False
     for hook in list(z.hooks.values()):
-        if hook is RETAIN:  # a copy: what a sum hands on cannot be written to
-            z.grad = z_bar.copy() if type(z_bar) in buffers else z_bar
+        if hook is RETAIN:
+            retained = True
             continue
         replaced = hook(z_bar)
         if replaced is not None:
             z_bar, z.owned = replaced, False
+    if retained:
+        _retain(z, z_bar)
     return z_bar
+
+
+def _retain(z: Any, z_bar: Any) -> None:
+    """Add to the gradient of what is no leaf, after all other hooks."""
+    total = z.grad
+    if isinstance(total, Value):
+        tracked = total.prompt is AMBIENT
+        total = NumpyFace(*_parts(total)) if tracked else total.primal
+    if total is not None:
+        z.grad = total + z_bar
+    else:  # a copy: what a sum hands on cannot be written to
+        z.grad = z_bar.copy() if type(z_bar) in buffers else z_bar
+
+
+def _parts(x: Any) -> Any:
+    return x.primal, x.prompt, x.receiver

@@ -1,5 +1,7 @@
 """The same expression under PyTorch and under its face here, and how they compare."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -110,3 +112,35 @@ def assert_equivalent(source, **close):
     assert_same(mine["value"], other["value"], **close)
     assert mine["tracked"] == other["tracked"]
     assert_same(mine["gradients"], other["gradients"], **close)
+
+
+KINDS = (
+    RuntimeError, TypeError, ValueError, AttributeError, KeyError, IndexError,
+    AssertionError, NotImplementedError,
+)  # fmt: skip
+# Of what PyTorch warns, and no one here need: unstable layers, and cycles of memory.
+NOT_OURS = ("Lazy", "Using backward() with create_graph")
+
+
+def scenario_outcome(scenario, torch):
+    """What a function of the library returns and warns of, or its error's classes."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            found = plain(scenario(torch))
+        except Exception as error:
+            found = {c.__name__ for c in KINDS if isinstance(error, c)}
+    texts = [str(w.message)[:60] for w in caught if w.category is UserWarning]
+    return found, [text for text in texts if not text.startswith(NOT_OURS)]
+
+
+def assert_same_scenario(scenario):
+    """Assert that a function of the library has one outcome under both."""
+    mine, my_warnings = scenario_outcome(scenario, ours)
+    other, other_warnings = scenario_outcome(scenario, theirs)
+    if isinstance(other, set):
+        assert isinstance(mine, set), f"PyTorch raises one of {other}"
+        assert other <= mine
+    else:
+        assert_same(mine, other)
+    assert my_warnings == other_warnings

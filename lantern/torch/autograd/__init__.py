@@ -26,11 +26,13 @@ globals().update(absent(__name__, {"graph": _RULES}))
 
 class _Variables(type):
     def __call__(
-        cls, data: Any, requires_grad: bool = False, volatile: Any = None
+        cls, data: Any = None, requires_grad: bool = False, volatile: Any = None
     ) -> Any:
-        """The tensor itself, of which a derivative may be asked for."""
+        """A leaf with the memory of a tensor."""
+        if data is None:
+            data = Tensor()
         data = data if isinstance(data, Tensor) else Tensor(data)
-        return data.requires_grad_() if requires_grad else data
+        return data.detach().requires_grad_(requires_grad)
 
     def __instancecheck__(cls, x: Any) -> bool:
         return isinstance(x, Tensor)

@@ -1,21 +1,22 @@
 """Operations that a program defines itself, with a backward step of its own."""
 
-import weakref
-from collections.abc import Callable, Iterable
-from functools import wraps
+import inspect
+from collections.abc import Callable
+from functools import lru_cache, wraps
 from types import FunctionType
 from typing import Any
 
 from lantern.core.dispatch import register_rule, start
+from lantern.core.namespace import namespace
 from lantern.core.value import Rule, Value, base, zeros_like
 from lantern.eager.grad_mode import no_grad, set_grad_enabled
-from lantern.eager.recorder import AMBIENT, Recorder
-from lantern.eager.versions import check_arrays, last_write, order
+from lantern.eager.recorder import AMBIENT
+from lantern.eager.versions import written
 from lantern.errors import EagerError, MissingRuleError
-from lantern.guards.captured import Reading, Search, Unchanged
 from lantern.op import op
-from lantern.tensor.backend.numpy_namespace import buffers
-from lantern.torch.tensor.operators import is_recorded
+from lantern.torch.autograd.context import Context, Output
+from lantern.torch.methods.inplace import refuse_leaf, taken
+from lantern.torch.tensor.operators import in_memory, is_recorded
 from lantern.torch.tensor.tensor import (
     Tensor,
     fresh,
@@ -27,121 +28,6 @@ from lantern.torch.tensor.tensor import (
 from lantern.transforms.forward import Forward
 
 __all__ = ["Context", "Function", "once_differentiable"]
-
-
-class Context:
-    """What a ``Function`` keeps between its forward and its backward step.
-
-    Attributes:
-        needs_input_grad: for each argument, whether its gradient is wanted.
-
-    Example:
-        >>> import lantern.torch as torch
-        >>> class Scale(torch.autograd.Function):
-        ...     @staticmethod
-        ...     def forward(ctx, x, factor):
-        ...         ctx.factor = factor
-        ...         return x * factor
-        ...
-        ...     @staticmethod
-        ...     def backward(ctx, z_bar):
-        ...         return z_bar * ctx.factor, None
-        >>> x = torch.tensor(1.0, requires_grad=True)
-        >>> Scale.apply(x, 5.0).backward()
-        >>> x.grad
-        tensor(5.)
-    """
-
-    needs_input_grad: tuple[bool, ...] = ()
-    materialize = True
-    places: tuple[int, ...] = ()
-    count = 0  # of the arguments
-
-    def __init__(self) -> None:
-        self._saved: tuple[Any, ...] = ()
-        self._constant: tuple[int, ...] = ()
-        self._since, self._read = 0, set[str]()
-        self._unchanged: Unchanged | None = None
-
-    def save_for_backward(self, *tensors: Any) -> None:
-        """Keep tensors for the backward step."""
-        self._saved = tensors
-
-    save_for_forward = save_for_backward
-
-    @property
-    def saved_tensors(self) -> tuple[Any, ...]:
-        """What ``save_for_backward`` kept.
-
-        Raises:
-            EagerError: if one was written to meanwhile.
-        """
-        self._check(self._saved)
-        return tuple(x.tensor() if isinstance(x, _Output) else x for x in self._saved)
-
-    def settle(self, backward: Any) -> None:
-        """The forward step is over: what the backward step will read must not change.
-
-        Saved tensors are looked at when they are read, what else it names in the
-        context or closes over at the beginning of the backward step.
-        """
-        search = Search(backward)
-        found = search.found()
-        self._since, self._read = next(order), search.attributes
-        arrays = [x for x in self._named() if type(x) in buffers]
-        found += [Reading("an array of ctx", x) for x in arrays]
-        self._unchanged = Unchanged("backward", found)
-
-    def check(self) -> None:
-        """Raise if something that lies in the context has been written to."""
-        self._check(self._named())
-        name = None if self._unchanged is None else self._unchanged.changes()
-        if name is not None:
-            raise EagerError(
-                f"one of the variables needed for gradient computation has been "
-                f"modified by an inplace operation: {name}, which the backward step "
-                f"reads. Save a copy of it, or make a new array instead of writing to "
-                f"this one."
-            )
-
-    def _named(self) -> list[Any]:
-        own = vars(self)
-        return [own[name] for name in self._read if name in own]
-
-    def _check(self, values: Iterable[Any]) -> None:
-        tensors = [base(x) for x in values if isinstance(x, Tensor)]
-        outputs = [x.primal for x in values if isinstance(x, _Output)]
-        arrays = [x for x in tensors + outputs if type(x) in buffers]
-        if self._since and self._since < last_write[0]:
-            check_arrays(self._since, arrays)
-
-    def mark_non_differentiable(self, *outputs: Any) -> None:
-        """Say that results have no derivative."""
-        self._constant = tuple(map(id, outputs))
-
-    def mark_dirty(self, *tensors: Any) -> None:
-        """Say that arguments were written to."""
-
-    def set_materialize_grads(self, value: bool) -> None:
-        """Whether missing cotangents are zeros, or None."""
-        self.materialize = value
-
-
-class _Output:
-    """A saved result: its array, and weakly its receiver, so as to close no ring."""
-
-    def __init__(self, primal: Any, receiver: Any) -> None:
-        self.primal = primal
-        self.receiver = weakref.ref(receiver) if type(receiver) is Recorder else None
-
-    def tensor(self) -> Any:
-        """The result as a tensor."""
-        receiver = None if self.receiver is None else self.receiver()
-        return (
-            fresh(self.primal)
-            if receiver is None
-            else make(self.primal, AMBIENT, receiver)
-        )
 
 
 class _Results:
@@ -242,6 +128,8 @@ class Function:
     def apply(cls, *args: Any, **options: Any) -> Any:
         """The operation's value, tracked if an argument is."""
         context = Context()
+        if cls.setup_context is not None:
+            args, options = _bound(cls.forward, args, options)
         tensors = [x for x in args if isinstance(x, Tensor)]
         tracked = is_recorded(*tensors)
         context.needs_input_grad = tuple(
@@ -257,9 +145,46 @@ class Function:
                 cls.setup_context(context, args, results)
             else:
                 results = cls.forward(context, *args, **options)
+        if context._dirty:
+            _check_dirty(context._dirty, results, tracked)
         if not tracked:
-            return results
+            return _untracked(results)
         return _tracked(cls, context, tensors, results)
+
+
+def _untracked(results: Any) -> Any:
+    """Results without derivative; what is an argument may have one."""
+    row = results if isinstance(results, tuple) else (results,)
+    if not any(isinstance(z, Tensor) and z.prompt is AMBIENT for z in row):
+        return results
+    row = tuple(z.detach() if isinstance(z, Tensor) else z for z in row)
+    return row if isinstance(results, tuple) else row[0]
+
+
+def _bound(forward: Any, args: Any, options: Any) -> Any:
+    """The arguments of a forward step, in their order and with its defaults."""
+    bound = _signature(forward).bind(*args, **options)
+    bound.apply_defaults()
+    return bound.args, bound.kwargs
+
+
+@lru_cache(256)
+def _signature(forward: Any) -> Any:
+    return inspect.signature(forward)
+
+
+def _check_dirty(dirty: Any, results: Any, tracked: bool) -> None:
+    """Raise unless what was written to is a result, and no leaf."""
+    row = results if isinstance(results, tuple) else (results,)
+    for x in dirty:
+        if not any(z is x for z in row):
+            raise EagerError(
+                "Some elements marked as dirty during the forward method were not "
+                "returned as output. The inputs that are modified inplace must all be "
+                "outputs of the Function."
+            )
+        if tracked:
+            refuse_leaf(x)
 
 
 def _tracked(cls: Any, context: Context, tensors: list[Any], results: Any) -> Any:
@@ -267,19 +192,26 @@ def _tracked(cls: Any, context: Context, tensors: list[Any], results: Any) -> An
     several = isinstance(results, tuple)
     row = results if several else (results,)
     plain = tuple(base(z) for z in row)
+    dirty = {id(x): x for x in context._dirty}
+    tensors = [_stand_in(x) if id(x) in dirty else x for x in tensors]
     if several and len(row) == 1:
         found = (_started(cls, context, tensors, plain[0]),)
     else:
         found = _started(cls, context, tensors, plain if several else plain[0])
         found = found if several else (found,)
+    for x in dirty.values():
+        written(in_memory(x), tracked=True)
     faces = []
+    levels = {face.prompt for face in found if isinstance(face, Value)} - {AMBIENT}
+    context._level = levels.pop() if len(levels) == 1 else None
     for z, face in zip(row, found, strict=True):
         face = fresh(base(z)) if id(z) in context._constant else torch_face(face)
-        faces.append(face)
+        x = dirty.get(id(z))
+        faces.append(face if x is None or z is not x else taken(x, face))
     context._saved = tuple(
         next(
             (
-                _Output(f.primal, f.receiver)
+                Output(f.primal, f.receiver)
                 for z, f in zip(row, faces, strict=True)
                 if x is z
             ),
@@ -291,6 +223,11 @@ def _tracked(cls: Any, context: Context, tensors: list[Any], results: Any) -> An
     )
     context.settle(cls.backward)
     return tuple(faces) if several else faces[0]
+
+
+def _stand_in(x: Tensor) -> Tensor:
+    """In place of an operand whose value is no longer there."""
+    return make(namespace(x.primal).empty_like(x.primal), x.prompt, x.receiver)
 
 
 def _started(cls: Any, context: Context, tensors: list[Any], plain: Any) -> Any:

@@ -26,7 +26,7 @@ from lantern.torch.functions.indexing import plain_index, put
 from lantern.torch.methods.functional_inplace import check_fit, in_transform, replaced
 from lantern.torch.tensor.devices import beside
 from lantern.torch.tensor.dtypes import type_name as type_name
-from lantern.torch.tensor.gradients import set_data
+from lantern.torch.tensor.gradients import rebind, set_data
 from lantern.torch.tensor.operators import (
     cast,
     in_memory,
@@ -113,16 +113,23 @@ def write(
     before = make(array.copy(), x.prompt, x.receiver)
     args = tuple(before if y is x else y for y in args)
     z = function(before, *args, **options)
-    viewed = x.viewed
     store(x, base(z), casting)
     if base(z).shape != array.shape:
         z = z.expand(array.shape)
     z = cast(z, array.dtype)
     written(array, tracked=True)
+    return taken(x, z)
+
+
+def taken(x: Tensor, z: Tensor) -> Tensor:
+    """Let a tensor, to whose memory a value has been written, follow from that."""
+    viewed = x.viewed
+    if z.prompt is not AMBIENT and in_transform(x, z):
+        return replaced(x, z)
     if isinstance(viewed, Tensor):
         _rebase(x, viewed, z)
     else:
-        x.prompt, x.receiver = z.prompt, z.receiver
+        rebind(x, z)
     _follow(x if viewed is None else viewed, x)
     return x
 
@@ -148,10 +155,10 @@ def _rebase(x: Tensor, viewed: Tensor, z: Tensor) -> None:
     flat = reshaped(numpy_face(viewed), (-1,))
     new = at._put(flat, reshaped(numpy_face(z), (-1,)), index=where)
     base_value = reshaped(new, whole.shape)
-    viewed.prompt, viewed.receiver = AMBIENT, base_value.receiver
+    rebind(viewed, base_value)
     part = reshaped(read(new, index=where), x.primal.shape)
     assert isinstance(part, NumpyFace)
-    x.prompt, x.receiver = AMBIENT, part.receiver
+    rebind(x, part)
     x.receiver.memory = id(owner(x.primal))
 
 

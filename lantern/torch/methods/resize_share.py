@@ -15,6 +15,7 @@ from lantern.torch.methods import sampling
 from lantern.torch.methods.inplace import refuse_leaf
 from lantern.torch.tensor.devices import address, beside, on_host
 from lantern.torch.tensor.dtypes import Size
+from lantern.torch.tensor.gradients import rebind
 from lantern.torch.tensor.operators import in_memory
 from lantern.torch.tensor.tensor import Tensor, fresh
 from lantern.torch.tensor.views import in_place_of
@@ -28,7 +29,8 @@ def _in_place(function: Any) -> Any:
     def method(self: Tensor, *args: Any, **options: Any) -> Tensor:
         refuse_leaf(self)
         z = function(self, *args, **options)
-        self.primal, self.prompt, self.receiver = z.primal, z.prompt, z.receiver
+        self.primal = z.primal
+        rebind(self, z)
         return self
 
     method.__name__ = method.__qualname__ = f"{function.__name__}_"

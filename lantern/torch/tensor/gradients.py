@@ -153,7 +153,7 @@ def run_backward(
         seeds.clear()
         while received:
             receiver, grad = received.popitem()
-            if grad is not None:
+            if grad is not None and not _retains(receiver):
                 _leave(receiver, grad, create_graph)
                 if anomaly[0] and np.isnan(base(receiver.dense_grad())).any():
                     raise EagerError(
@@ -257,8 +257,29 @@ def retain_grad(self: Tensor) -> None:
 
 def retains_grad(self: Tensor) -> bool:
     """Whether it is no leaf, and keeps its gradient all the same."""
-    hooks: Any = getattr(self.receiver, "hooks", None)
-    return bool(hooks) and RETAIN in hooks.values() and not self.is_leaf
+    return not self.is_leaf and _retains(self.receiver)
+
+
+def _retains(receiver: Any) -> bool:
+    hooks: Any = getattr(receiver, "hooks", None)
+    return bool(hooks) and RETAIN in hooks.values()
+
+
+def rebind(x: Tensor, z: Any) -> None:
+    """Let a tensor that was written to have the rule of its new value behind it.
+
+    A gradient that it has, or is to keep, goes with it; hooks stay with the old value.
+    """
+    before, grad = x.receiver, x.__dict__.pop("grad", None)
+    x.prompt, x.receiver = z.prompt, z.receiver
+    retained = _retains(before)
+    if retained:
+        grad = before.grad
+        kept = {k: h for k, h in before.hooks.items() if h is not RETAIN}
+        before.grad, before.hooks = None, kept or None
+        _hook(x, RETAIN)
+    if grad is not None and x.prompt is AMBIENT:
+        own_receiver(x).grad = grad
 
 
 def detach(self: Tensor) -> Any:
@@ -273,7 +294,10 @@ def detach(self: Tensor) -> Any:
 
 def detach_(self: Tensor) -> Any:
     """Cut this tensor off what made it."""
+    grad = self.grad
     self.prompt, self.receiver = UNTRACKED, NOBODY
+    if grad is not None:
+        self.grad = grad
     return self
 
 

@@ -262,25 +262,6 @@ class Tensor(Wrapper):
             plain = array_namespace(plain).to_device(plain, "cpu")
         return plain
 
-    def __reduce__(self) -> Any:
-        if not self.is_leaf:
-            raise EagerError(
-                "Only Tensors created explicitly by the user (graph leaves) can be "
-                "pickled. Use detach() first."
-            )
-        return _rebuilt, (type(self), base(self), self.requires_grad, self.__dict__)
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        if not self.is_leaf:
-            raise EagerError(
-                "Only Tensors created explicitly by the user (graph leaves) support "
-                "the deepcopy protocol at the moment."
-            )
-        array = base(self)
-        copied = _rebuilt(type(self), array.copy(), self.requires_grad, self.__dict__)
-        memo[id(self)] = copied
-        return copied
-
     def __repr__(self) -> str:
         from lantern.torch.tensor.printing import text
 
@@ -329,7 +310,10 @@ class Tensor(Wrapper):
                     "want to use a computed variable in a subgraph that doesn't "
                     "require differentiation use var_no_grad = var.detach()."
                 )
+            grad = self.grad
             self.prompt, self.receiver = UNTRACKED, NOBODY
+            if grad is not None:
+                self.grad = grad
             return self
         array = base(self)
         if array.dtype.kind not in "fc":
@@ -337,6 +321,7 @@ class Tensor(Wrapper):
                 "only Tensors of floating point and complex dtype can require gradients"
             )
         self.prompt, self.receiver = AMBIENT, Recorder(array.shape, array.dtype)
+        self.receiver.grad = self.__dict__.pop("grad", None)
         return self
 
     @property
@@ -367,6 +352,14 @@ class Tensor(Wrapper):
                     f"assigned grad expected to be a Tensor or None but got grad of "
                     f"type {type(grad).__name__}"
                 )
+            if grad is self:
+                raise EagerError("can't assign Variable as its own grad")
+            if base(grad).dtype != base(self).dtype:
+                raise EagerError(
+                    f"attempting to assign a gradient with dtype '{grad.dtype}' to a "
+                    f"tensor of dtype '{self.dtype}'. Convert it with "
+                    f"grad.to(tensor.dtype)."
+                )
             if base(grad).shape != base(self).shape:
                 raise EagerError(
                     f"attempting to assign a gradient of size '{list(grad.shape)}' to "
@@ -383,16 +376,10 @@ class Tensor(Wrapper):
         """None."""
         self.grad = None
 
+    _grad = grad
+
 
 UNSEEN: Any = object()  # in place of a view's base: what is written is not noticed
-
-
-def _rebuilt(cls: Any, array: Any, requires_grad: bool, rest: dict[str, Any]) -> Any:
-    x = _new(cls)
-    x.primal, x.prompt, x.receiver, x.viewed = array, UNTRACKED, NOBODY, None
-    for name in rest.keys() - {"grad"}:
-        setattr(x, name, rest[name])
-    return x.requires_grad_(requires_grad)
 
 
 def is_tensor(obj: Any) -> bool:

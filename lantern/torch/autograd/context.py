@@ -1,0 +1,140 @@
+"""What a program's own operation keeps from its forward step to its backward step."""
+
+import weakref
+from collections.abc import Iterable
+from typing import Any
+
+from lantern.core.value import base
+from lantern.eager.recorder import AMBIENT, Recorder
+from lantern.eager.versions import check_arrays, last_write, order
+from lantern.errors import EagerError
+from lantern.guards.captured import Reading, Search, Unchanged
+from lantern.tensor.backend.numpy_namespace import buffers
+from lantern.torch.tensor.tensor import Tensor, make, torch_face
+
+__all__ = ["Context", "Output"]
+
+
+class Context:
+    """What a ``Function`` keeps between its forward and its backward step.
+
+    Attributes:
+        needs_input_grad: for each argument, whether its gradient is wanted.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> class Scale(torch.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x, factor):
+        ...         ctx.factor = factor
+        ...         return x * factor
+        ...
+        ...     @staticmethod
+        ...     def backward(ctx, z_bar):
+        ...         return z_bar * ctx.factor, None
+        >>> x = torch.tensor(1.0, requires_grad=True)
+        >>> Scale.apply(x, 5.0).backward()
+        >>> x.grad
+        tensor(5.)
+    """
+
+    needs_input_grad: tuple[bool, ...] = ()
+    materialize = True
+    places: tuple[int, ...] = ()
+    count = 0  # of the arguments
+
+    def __init__(self) -> None:
+        self._saved: tuple[Any, ...] = ()
+        self._constant: tuple[int, ...] = ()
+        self._dirty: tuple[Any, ...] = ()
+        self._level: Any = None  # the derivative of a transform that the results are of
+        self._since, self._read = 0, set[str]()
+        self._unchanged: Unchanged | None = None
+
+    def save_for_backward(self, *tensors: Any) -> None:
+        """Keep tensors for the backward step."""
+        self._saved = tensors
+
+    save_for_forward = save_for_backward
+
+    @property
+    def saved_tensors(self) -> tuple[Any, ...]:
+        """What ``save_for_backward`` kept.
+
+        Raises:
+            EagerError: if one was written to meanwhile.
+        """
+        self._check(self._saved)
+        found = (x.tensor() if isinstance(x, Output) else x for x in self._saved)
+        return tuple(map(self._outside, found))
+
+    def _outside(self, x: Any) -> Any:
+        """A saved tensor as the backward step takes it: without its own derivative."""
+        while self._level is not None and getattr(x, "prompt", None) is self._level:
+            x = torch_face(x.primal)
+        return x
+
+    def settle(self, backward: Any) -> None:
+        """The forward step is over: what the backward step will read must not change.
+
+        Saved tensors are looked at when they are read, what else it names in the
+        context or closes over at the beginning of the backward step.
+        """
+        search = Search(backward)
+        found = search.found()
+        self._since, self._read = next(order), search.attributes
+        arrays = [x for x in self._named() if type(x) in buffers]
+        found += [Reading("an array of ctx", x) for x in arrays]
+        self._unchanged = Unchanged("backward", found)
+
+    def check(self) -> None:
+        """Raise if something that lies in the context has been written to."""
+        self._check(self._named())
+        name = None if self._unchanged is None else self._unchanged.changes()
+        if name is not None:
+            raise EagerError(
+                f"one of the variables needed for gradient computation has been "
+                f"modified by an inplace operation: {name}, which the backward step "
+                f"reads. Save a copy of it, or make a new array instead of writing to "
+                f"this one."
+            )
+
+    def _named(self) -> list[Any]:
+        own = vars(self)
+        return [own[name] for name in self._read if name in own]
+
+    def _check(self, values: Iterable[Any]) -> None:
+        tensors = [base(x) for x in values if isinstance(x, Tensor)]
+        outputs = [x.primal for x in values if isinstance(x, Output)]
+        arrays = [x for x in tensors + outputs if type(x) in buffers]
+        if self._since and self._since < last_write[0]:
+            check_arrays(self._since, arrays)
+
+    def mark_non_differentiable(self, *outputs: Any) -> None:
+        """Say that results have no derivative."""
+        self._constant = tuple(map(id, outputs))
+
+    def mark_dirty(self, *tensors: Any) -> None:
+        """Say that arguments were written to: they become the results that they are."""
+        self._dirty = tensors
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """Whether missing cotangents are zeros, or None."""
+        self.materialize = value
+
+
+class Output:
+    """A saved result: its array, and weakly its receiver, so as to close no ring."""
+
+    def __init__(self, primal: Any, receiver: Any) -> None:
+        self.primal = primal
+        self.receiver = weakref.ref(receiver) if type(receiver) is Recorder else None
+
+    def tensor(self) -> Any:
+        """The result as a tensor."""
+        receiver = None if self.receiver is None else self.receiver()
+        return (
+            torch_face(self.primal)
+            if receiver is None
+            else make(self.primal, AMBIENT, receiver)
+        )
