@@ -31,7 +31,8 @@ from lantern.torch.halves import ADDING, single
 from lantern.torch.linalg import deprecated
 from lantern.torch.methods import inplace, resize_share, sampling
 from lantern.torch.run.aliases import missing
-from lantern.torch.tensor import copying, dtypes, gradients, named_results
+from lantern.torch.tensor import dtypes, gradients, named_results
+from lantern.torch.tensor.copying import METHODS as COPYING
 from lantern.torch.tensor.devices import address, as_array, beside, on_host
 from lantern.torch.tensor.dtypes import Size, as_numpy_dtype, type_name
 from lantern.torch.tensor.operators import call, cast, in_memory, refuse_numbers, unary
@@ -381,7 +382,7 @@ def install() -> None:
     table |= gradients.METHODS | inplace.METHODS | inplace.OPERATORS | sampling.METHODS
     table |= _OWN | {name: _to_type(kind) for name, kind in _TYPES.items()}
     table |= {name: _new(creator) for name, creator in _NEW.items()} | FURTHER
-    table |= resize_share.METHODS | copying.METHODS
+    table |= resize_share.METHODS | COPYING
     properties = PROPERTIES | resize_share.PROPERTIES
     table |= {name: property(getter) for name, getter in properties.items()}
     for name, method in table.items():

@@ -20,6 +20,7 @@ from lantern.torch.nn.padding import MODULES as _PADS
 from lantern.torch.nn.parallel import DataParallel as DataParallel
 from lantern.torch.nn.parallel import SyncBatchNorm as SyncBatchNorm
 from lantern.torch.nn.parameter import *
+from lantern.torch.nn.parameter_containers import *
 from lantern.torch.nn.recurrent import *
 from lantern.torch.nn.simple import MODULES as _MODULES
 from lantern.torch.nn.transformer import *

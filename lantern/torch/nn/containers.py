@@ -1,15 +1,34 @@
-"""Modules that hold modules or parameters: in a row, or by name."""
+"""Modules that hold modules: in a row, or by name."""
 
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from lantern.core.value import base
-from lantern.errors import ArgumentError, PositionError
+from lantern.errors import ArgumentError, OptionError, PositionError
 from lantern.torch.nn.module import Module
-from lantern.torch.nn.parameter import Parameter
-from lantern.torch.tensor.tensor import Tensor
 
-__all__ = ["ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"]
+__all__ = ["ModuleDict", "ModuleList", "Sequential"]
+
+
+def pairs(module: Any, found: Any) -> Iterator[tuple[Any, Any]]:
+    """Keys and values of a mapping, or of a row of pairs."""
+    name = module._get_name()
+    if not isinstance(found, Iterable):
+        raise ArgumentError(
+            f"{name}.update should be called with an iterable of key/value pairs, but "
+            f"got {type(found).__name__}"
+        )
+    if isinstance(found, Mapping) or hasattr(found, "items"):
+        yield from found.items()
+        return
+    for i, pair in enumerate(found):
+        where = f"{name} update sequence element #{i}"
+        if not isinstance(pair, Iterable):
+            raise ArgumentError(f"{where} should be Iterable; is {type(pair).__name__}")
+        pair = tuple(pair)
+        if len(pair) != 2:
+            raise OptionError(f"{where} has length {len(pair)}; 2 is required")
+        yield pair[0], pair[1]
 
 
 class _Row(Module):
@@ -36,18 +55,20 @@ class _Row(Module):
         return type(self)([module for _, module in items])
 
     def __setitem__(self, index: Any, module: Any) -> None:
-        self.add_module(self._key(index), module)
+        setattr(self, self._key(index), module)
 
     def __delitem__(self, index: Any) -> None:
         keys = list(self._modules)
-        gone = keys[index] if isinstance(index, slice) else [self._key(index)]
-        self._renumber([m for k, m in self._modules.items() if k not in gone])
+        for key in keys[index] if isinstance(index, slice) else [self._key(index)]:
+            delattr(self, key)
+        left = list(self._modules.values())
+        self._modules = {str(i): module for i, module in enumerate(left)}
 
-    def _renumber(self, modules: Iterable[Any]) -> None:
-        modules = list(modules)
-        self._modules.clear()
-        for i, module in enumerate(modules):
-            self.add_module(str(i), module)
+    def _shift(self, index: int) -> None:
+        """Move the modules from an index on one place further."""
+        modules = self._modules
+        for i in range(len(modules), index, -1):
+            modules[str(i)] = modules[str(i - 1)]
 
     def append(self, module: Any) -> Any:
         """Add a module behind the others; itself."""
@@ -56,15 +77,13 @@ class _Row(Module):
 
     def extend(self, modules: Iterable[Any]) -> Any:
         """Add modules behind the others; itself."""
+        if not isinstance(modules, Iterable):
+            raise ArgumentError(
+                f"{self._get_name()}.extend should be called with an iterable, but got "
+                f"{type(modules).__name__}"
+            )
         for module in list(modules):
             self.append(module)
-        return self
-
-    def insert(self, index: int, module: Any) -> Any:
-        """Add a module before the one at an index; itself."""
-        modules = list(self)
-        modules.insert(index, module)
-        self._renumber(modules)
         return self
 
     def pop(self, key: Any) -> Any:
@@ -73,22 +92,12 @@ class _Row(Module):
         del self[key]
         return module
 
-    def __add__(self, other: Iterable[Any]) -> Any:
-        return (
-            type(self)(*self, *other)
-            if isinstance(self, Sequential)
-            else type(self)([*self, *other])
-        )
-
-    def __iadd__(self, other: Iterable[Any]) -> Any:
-        return self.extend(other)
-
 
 class Sequential(_Row):
     """Modules called one after the other.
 
     Args:
-        args: the modules; or one dictionary of them.
+        args: the modules; or one ``OrderedDict`` of them.
 
     Example:
         >>> import lantern.torch as torch
@@ -100,13 +109,52 @@ class Sequential(_Row):
     def __init__(self, *args: Any) -> None:
         super().__init__()
         items: Any = enumerate(args)
-        if len(args) == 1 and isinstance(args[0], Mapping):
+        if len(args) == 1 and isinstance(args[0], OrderedDict):
             items = args[0].items()
         for name, module in items:
             self.add_module(str(name), module)
 
     def _part(self, items: Any) -> Any:
-        return type(self)(dict(items))
+        return type(self)(OrderedDict(items))
+
+    def insert(self, index: int, module: Any) -> Any:
+        """Put a module before the one at an index; itself."""
+        n = len(self)
+        if not isinstance(module, Module):
+            raise ArgumentError(f"module should be of type: {Module}")
+        if not -n <= index <= n:
+            raise PositionError(f"Index out of range: {index}")
+        index += n if index < 0 else 0
+        self._shift(index)
+        self._modules[str(index)] = module
+        return self
+
+    def __add__(self, other: Any) -> Any:
+        return Sequential(*self).__iadd__(other)
+
+    def __iadd__(self, other: Any) -> Any:
+        if not isinstance(other, Sequential):
+            raise OptionError(
+                f"add operator supports only objects of Sequential class, but "
+                f"{type(other)} is given."
+            )
+        return self.extend(other)
+
+    def __mul__(self, other: int) -> Any:
+        return Sequential(*self).__imul__(other)
+
+    __rmul__ = __mul__
+
+    def __imul__(self, other: int) -> Any:
+        if not isinstance(other, int):
+            raise ArgumentError(
+                f"unsupported operand type(s) for *: {type(self)} and {type(other)}"
+            )
+        if other <= 0:
+            raise OptionError(
+                f"Non-positive multiplication factor {other} for {type(self)}"
+            )
+        return self.extend(list(self) * (other - 1))
 
     def forward(self, input: Any) -> Any:
         """What the last module makes of what the ones before it made."""
@@ -130,7 +178,20 @@ class ModuleList(_Row):
     def __init__(self, modules: Iterable[Any] | None = None) -> None:
         super().__init__()
         if modules is not None:
-            self.extend(modules)
+            self += modules
+
+    def insert(self, index: int, module: Any) -> None:
+        """Put a module before the one at an index."""
+        n = len(self)
+        index = max(index + n, 0) if index < 0 else min(index, n)
+        self._shift(index)
+        self._modules[str(index)] = module
+
+    def __add__(self, other: Iterable[Any]) -> Any:
+        return ModuleList([*self, *other])
+
+    def __iadd__(self, modules: Iterable[Any]) -> Any:
+        return self.extend(modules)
 
     def __repr__(self) -> str:
         from lantern.torch.nn.state import framed
@@ -190,7 +251,9 @@ class ModuleDict(Module):
 
     def pop(self, key: str) -> Any:
         """Take out the module of a name."""
-        return self._modules.pop(key)
+        module = self[key]
+        del self[key]
+        return module
 
     def keys(self) -> Any:
         """The names."""
@@ -206,145 +269,5 @@ class ModuleDict(Module):
 
     def update(self, modules: Any) -> None:
         """Add modules by their names."""
-        items = modules.items() if hasattr(modules, "items") else modules
-        for key, module in items:
+        for key, module in pairs(self, modules):
             self[key] = module
-
-
-def _line(name: Any, x: Any) -> str:
-    """A parameter in a few words."""
-    if not isinstance(x, Tensor):
-        return f"({name}): Object of type: {type(x).__name__}"
-    kind = "Parameter" if isinstance(x, Parameter) else "Tensor"
-    shape = "x".join(map(str, base(x).shape))
-    dtype = str(x.dtype)
-    return f"({name}): {kind} containing: [{dtype} of size {shape}]"
-
-
-class _Parameters(Module):
-    """What rows and dictionaries of parameters share: tensors become parameters.
-
-    Other values stay what they are: modules in it are found, too.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.__dict__["names"] = {}
-
-    def _put(self, name: str, value: Any) -> None:
-        if isinstance(value, Tensor) and not isinstance(value, Parameter):
-            value = Parameter(value)
-        if isinstance(value, Parameter):
-            self.register_parameter(name, value)
-        else:
-            setattr(self, name, value)
-        self.names[name] = None
-
-    def extra_repr(self) -> str:
-        """The sizes."""
-        return "\n".join(_line(name, getattr(self, name)) for name in self.names)
-
-    def __repr__(self) -> str:
-        lines = self.extra_repr().split("\n")
-        return f"{self._get_name()}(" + "\n".join(f"  {x}" for x in lines if x) + ")"
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Is not possible."""
-        raise ArgumentError(f"{self._get_name()} should not be called.")
-
-    def __len__(self) -> int:
-        return len(self.names)
-
-
-class ParameterList(_Parameters):
-    """Parameters in a list.
-
-    Example:
-        >>> import lantern.torch as torch
-        >>> weights = torch.nn.ParameterList([torch.zeros(2), torch.zeros(3)])
-        >>> [name for name, _ in weights.named_parameters()]
-        ['0', '1']
-    """
-
-    def __init__(self, values: Iterable[Any] | None = None) -> None:
-        super().__init__()
-        if values is not None:
-            self.extend(values)
-
-    def __iter__(self) -> Iterator[Any]:
-        return (getattr(self, name) for name in self.names)
-
-    def __getitem__(self, index: Any) -> Any:
-        if isinstance(index, slice):
-            return type(self)(list(self)[index])
-        n = len(self)
-        if not -n <= index < n:
-            raise PositionError(f"index {index} is out of range")
-        return getattr(self, str(index % n))
-
-    def __setitem__(self, index: int, param: Any) -> None:
-        self._put(str(index % len(self)), param)
-
-    def append(self, value: Any) -> Any:
-        """Add a parameter behind the others; itself."""
-        self._put(str(len(self)), value)
-        return self
-
-    def extend(self, values: Iterable[Any]) -> Any:
-        """Add parameters behind the others; itself."""
-        for value in values:
-            self.append(value)
-        return self
-
-    def __iadd__(self, values: Iterable[Any]) -> Any:
-        return self.extend(values)
-
-
-class ParameterDict(_Parameters):
-    """Parameters by name.
-
-    Example:
-        >>> import lantern.torch as torch
-        >>> scales = torch.nn.ParameterDict({"width": torch.ones(2)})
-        >>> scales["width"].requires_grad
-        True
-    """
-
-    def __init__(self, parameters: Any = None) -> None:
-        super().__init__()
-        if parameters is not None:
-            self.update(parameters)
-
-    def __getitem__(self, key: str) -> Any:
-        return getattr(self, key) if key in self.names else self.names[key]
-
-    def __setitem__(self, key: str, value: Any) -> None:
-        self._put(key, value)
-
-    def __delitem__(self, key: str) -> None:
-        del self.names[key]
-        delattr(self, key)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.names)
-
-    def __contains__(self, key: str) -> bool:
-        return key in self.names
-
-    def keys(self) -> Any:
-        """The names."""
-        return self.names.keys()
-
-    def items(self) -> Any:
-        """Names and parameters."""
-        return [(name, getattr(self, name)) for name in self.names]
-
-    def values(self) -> Any:
-        """The parameters."""
-        return [getattr(self, name) for name in self.names]
-
-    def update(self, parameters: Any) -> None:
-        """Add parameters by their names."""
-        items = parameters.items() if hasattr(parameters, "items") else parameters
-        for key, value in items:
-            self[key] = value
