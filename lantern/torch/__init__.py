@@ -19,6 +19,7 @@ from lantern.eager.grad_mode import *
 from lantern.torch import autograd as autograd
 from lantern.torch.docs.attach import document as _document
 from lantern.torch.docs.attach import in_place as _in_place
+from lantern.torch.docs.places import place as _place
 from lantern.torch.functions.creation import *
 from lantern.torch.functions.queries import *
 from lantern.torch.functions.ranges import *
@@ -67,11 +68,14 @@ strided, contiguous_format, preserve_format, channels_last = (
     "torch.channels_last",
 )
 
+_place(__name__, globals())
+_place(Tensor.__module__, vars(Tensor), "Tensor.")
+
 # What is imported when it is asked for.
 _LAZY = (
     "accelerator amp backends compiler cuda distributed distributions fft func jit "
-    "linalg multiprocessing nn optim profiler random serialization signal sparse "
-    "special testing utils version"
+    "linalg multiprocessing nn optim profiler random return_types serialization signal "
+    "sparse special testing utils version"
 ).split()
 _LAZY_FUNCTIONS = dict.fromkeys(
     (

@@ -11,6 +11,7 @@ from lantern.errors import ArgumentError, EagerError
 from lantern.scipy import special as ours
 from lantern.tensor.backend.numpy_namespace import array_namespace
 from lantern.torch.docs.attach import document
+from lantern.torch.docs.places import place
 from lantern.torch.halves import single
 from lantern.torch.methods.table import FUNCTIONS
 from lantern.torch.tensor.devices import as_array
@@ -201,3 +202,4 @@ globals().update(
         if not name.startswith("_") and getattr(value, "__module__", "") == __name__
     }
 )
+place(__name__, globals())

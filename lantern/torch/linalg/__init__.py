@@ -1,6 +1,7 @@
 """Linear algebra: ``torch.linalg``."""
 
 from lantern.torch.docs.attach import document as _document
+from lantern.torch.docs.places import place as _place
 from lantern.torch.halves import single as _single
 from lantern.torch.linalg.elimination import *
 from lantern.torch.linalg.elimination import __all__ as _elimination
@@ -21,3 +22,4 @@ globals().update(
         if name != "LinAlgError"
     }
 )
+_place(__name__, globals())

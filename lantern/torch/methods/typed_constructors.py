@@ -33,7 +33,8 @@ class TypedTensor(type):
         )
 
     def __repr__(cls) -> str:
-        return f"<class '{cls.__module__}.{cls.__name__}'>"
+        module = cls.__module__.removeprefix("lantern.")
+        return f"<class '{module}.{cls.__name__}'>"
 
 
 _KINDS = {
@@ -60,8 +61,8 @@ def _typed(device: str, module: str) -> dict[str, Any]:
     }
 
 
-TYPES = _typed("cpu", "torch")
-_ON_GPU = _typed("cuda", "torch.cuda")
+TYPES = _typed("cpu", "lantern.torch")
+_ON_GPU = _typed("cuda", "lantern.torch.cuda")
 
 
 def on_gpu(name: str) -> Any:

@@ -12,6 +12,11 @@ from lantern.torch.tensor.gradients import set_data
 __all__ = ["Row", "into", "named", "of_its_type", "with_out"]
 
 
+# What ``torch.return_types`` has.
+CLASSES: dict[str, Any] = {}
+_MODULE = "lantern.torch.return_types"
+
+
 class Row(tuple[Any, ...]):
     """Several results, by position and by name, which print as PyTorch's do.
 
@@ -25,7 +30,9 @@ class Row(tuple[Any, ...]):
     _fields: ClassVar[tuple[str, ...]] = ()
 
     def __new__(cls, *parts: Any) -> Any:
-        """The results one by one."""
+        """The results one by one, or in a row."""
+        if len(parts) == 1 < len(cls._fields):
+            (parts,) = parts
         return tuple.__new__(cls, parts)
 
     def __getnewargs__(self) -> tuple[Any, ...]:
@@ -42,8 +49,12 @@ def named(name: str, fields: str = "values indices") -> Any:
     Made without ``collections.namedtuple``, which compiles code for each class.
     """
     names = fields.split()
+    if name in CLASSES and CLASSES[name]._fields == tuple(names):
+        return CLASSES[name]
     parts = {field: property(itemgetter(i)) for i, field in enumerate(names)}
-    return type(name, (Row,), {"__slots__": (), "_fields": tuple(names), **parts})
+    own = {"__slots__": (), "_fields": tuple(names), "__module__": _MODULE}
+    CLASSES[name] = found = type(name, (Row,), own | parts)
+    return found
 
 
 def into(z: Any, out: Any) -> Any:

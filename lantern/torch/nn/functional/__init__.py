@@ -3,6 +3,7 @@
 from typing import Any as _Any
 
 from lantern.torch.docs.attach import document as _document
+from lantern.torch.docs.places import place as _place
 from lantern.torch.halves import single as _single
 from lantern.torch.nn.functional.activation import *
 from lantern.torch.nn.functional.alignment import *
@@ -35,6 +36,7 @@ globals().update(
     {name: _single(globals()[name]) for name in _ADDING}
     | {name: _single(globals()[name], mixed=True) for name in _NORMALISING}
 )
+_place(__name__, globals())
 
 
 def __getattr__(name: str) -> _Any:
