@@ -114,7 +114,10 @@ _LATER |= {
     for name in names.split()
 }
 _MODULES = frozenset(
-    "array_api debugger effects fft linalg random scipy torch viz".split()
+    (
+        "array_api batching cps debugger effects errors fft linalg op random scipy "
+        "testing torch viz"
+    ).split()
 )
 _CONSTANTS = frozenset(
     "bool_ complex64 complex128 e float16 float32 float64 inf int8 int16 int32 int64 "
@@ -123,8 +126,10 @@ _CONSTANTS = frozenset(
 
 
 def __dir__() -> list[str]:
-    """All names, for whoever completes one at a prompt."""
-    return sorted({*globals(), *_LATER, *_MODULES, *_CONSTANTS, *_OUR_NAMES})
+    """The public names, for whoever completes one at a prompt."""
+    here = {name for name, x in globals().items() if not isinstance(x, type(_sys))}
+    names = here | _LATER.keys() | _MODULES | _CONSTANTS | _OUR_NAMES.keys()
+    return sorted(name for name in names if not name.startswith("_"))
 
 
 def __getattr__(name: str) -> _Any:

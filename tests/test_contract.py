@@ -308,6 +308,13 @@ def test_import_pulls_in_nothing_but_numpy_and_greenlet():
     assert found.stdout.split() == ["lantern"]
 
 
+def test_only_public_names_are_listed():
+    found = {n: getattr(lantern, n) for n in dir(lantern)}
+    assert not [name for name in found if name.startswith("_")]
+    modules = {n for n, x in found.items() if inspect.ismodule(x)}
+    assert modules == lantern._MODULES
+
+
 def test_no_module_hides_what_is_imported_when_it_is_asked_for():
     """``import lantern.x`` would put the module in the place of ``lantern.x``."""
     assert not (lantern._LATER.keys() & FILES.keys())
