@@ -146,13 +146,17 @@ def test_python_s_own_arithmetic_raises_and_says_where(name, mode):
 
 
 def test_an_error_of_the_user_s_own_passes_as_it_is():
+    cause = KeyError("why")
+
     @lantern.op.op
-    def picky(x, /):
+    def picky(x, y, /):
         if x < 0:
-            raise ValueError("no")
-        z_bar = yield x
-        yield z_bar
+            raise ValueError("no") from cause
+        z_bar = yield x * y
+        yield z_bar * y
+        yield z_bar * x
 
     with pytest.raises(ValueError, match="no") as caught:
-        grad(lambda x: picky(x))(-1.0)
+        grad(lambda x: picky(x, 2.0))(-1.0)
     assert not hasattr(caught.value, "__notes__")
+    assert caught.value.__cause__ is cause

@@ -8,7 +8,7 @@ from operator import attrgetter
 from types import CodeType
 from typing import Any
 
-from lantern.core.error_propagation import named
+from lantern.core.error_propagation import note
 from lantern.core.namespace import common_namespace
 from lantern.core.operation import (
     Function,
@@ -105,7 +105,8 @@ def _start(
     try:
         primal = first(started)
     except (ArithmeticError, ValueError) as error:
-        raise named(error, rule, map(base, operands)) from None
+        note(error, rule, map(base, operands))
+        raise
     if not prompt.is_derivative:
         return primal
     cls = value_class(primal)

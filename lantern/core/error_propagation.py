@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Failed", "fail", "named"]
+__all__ = ["Failed", "fail", "note"]
 
 _OURS = str(Path(__file__).parent.parent)
 
@@ -29,8 +29,8 @@ def fail(operands: Iterable[Any], error: Exception) -> bool:
     return all(told)
 
 
-def named(error: Exception, rule: Any, operands: Iterable[Any]) -> Exception:
-    """What Python's arithmetic has raised, with a note: operation, values, user's line.
+def note(error: Exception, rule: Any, operands: Iterable[Any]) -> None:
+    """Note on what Python's arithmetic has raised: operation, values, user's line.
 
     The error stays the one that the plain program raises.
     """
@@ -47,7 +47,6 @@ def named(error: Exception, rule: Any, operands: Iterable[Any]) -> Exception:
             f"operands inside its domain, or use NumPy's function, which goes on with "
             f"nan or inf."
         )
-    return error
 
 
 def _is_noted(error: Exception) -> bool:

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 from lantern.core import residuals, scalar_functions
 from lantern.core.conjugation import conj, is_adjoint
-from lantern.core.error_propagation import Failed, fail, named
+from lantern.core.error_propagation import Failed, fail, note
 from lantern.core.namespace import namespace
 from lantern.core.replay import Replayable
 from lantern.cps import Prompt
@@ -296,7 +296,8 @@ class Value:
         try:
             primal = next(started)
         except (ArithmeticError, ValueError) as error:
-            raise named(error, rule, (base(x),)) from None
+            note(error, rule, (base(x),))
+            raise
         return self.emerge(primal, prompt, started, self.receiver, None, 1)
 
     def gradient(self) -> Any:

@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import Any, NoReturn
 
 from lantern.core.contribution import Contribution
-from lantern.core.error_propagation import fail, named
+from lantern.core.error_propagation import fail, note
 from lantern.core.namespace import namespace
 from lantern.core.operation import Function
 from lantern.core.value import (
@@ -243,7 +243,8 @@ def _operator(function: Function) -> tuple[Function, Function]:
         try:
             z.primal = next(started)
         except (ArithmeticError, ValueError) as error:
-            raise named(error, rule, map(base, (a, b))) from None
+            note(error, rule, map(base, (a, b)))
+            raise
         z.prompt = prompt
         z.left = left
         z.right = right
@@ -260,7 +261,8 @@ def _operator(function: Function) -> tuple[Function, Function]:
         try:
             z = Number(next(started), prompt, started, None, x)
         except (ArithmeticError, ValueError) as error:
-            raise named(error, rule, map(base, (y, x))) from None
+            note(error, rule, map(base, (y, x)))
+            raise
         prompt.suspend(z)
         return z
 
