@@ -8,6 +8,7 @@ Example:
 
 import importlib as _importlib
 import sys as _sys
+from inspect import ismodule as _ismodule
 from typing import Any as _Any
 
 from lantern import cps as cps
@@ -123,6 +124,13 @@ _CONSTANTS = frozenset(
     "bool_ complex64 complex128 e float16 float32 float64 inf int8 int16 int32 int64 "
     "nan newaxis pi uint8 uint16 uint32 uint64".split()
 )
+
+# What ``from lantern import *`` gives; modules, some of which need SciPy, are asked for
+# by name, and so are NumPy's older names.
+__all__: list[str] = []
+__all__ += [n for n, x in globals().items() if n[0] != "_" and not _ismodule(x)]
+__all__ += list(_LATER)
+__all__ += list(_CONSTANTS)
 
 
 def __dir__() -> list[str]:

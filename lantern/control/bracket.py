@@ -17,7 +17,7 @@ from lantern.cps import Prompt, delimit, shift
 from lantern.cps.prompt import in_force
 from lantern.errors import ArgumentError, MissingRuleError, RuleError
 from lantern.rules.arithmetic import positive
-from lantern.transforms.arguments import check_function, is_number
+from lantern.transforms.arguments import check_function, check_in_force, is_number
 from lantern.transforms.reverse import Reverse
 
 __all__ = ["both_ways", "bracket", "early_exit", "with_answer"]
@@ -235,6 +235,16 @@ def _leave(manager: Manager, error: BaseException | None) -> None:
         manager.__exit__(type(error), error, error.__traceback__)
 
 
+class _Exit(Prompt):
+    """Where a body ends that may be left early."""
+
+    __slots__ = ()
+    absent = (
+        "early_exit: leave was called when its body was over, or in another thread. "
+        "Call it inside of the body, and use early_exit anew for another one."
+    )
+
+
 def early_exit(body: Callable[[Callable[[Any], Any]], Any]) -> Any:
     """Run a body that may end early, with a value, from any depth.
 
@@ -250,6 +260,8 @@ def early_exit(body: Callable[[Callable[[Any], Any]], Any]) -> Any:
 
     Raises:
         NoDelimiterError: by ``leave``, if the body is over, or in another thread.
+        EscapedError: the value belongs to a derivative, or a ``vmap``, that the body
+            has begun itself, and that is over with it.
 
     Example:
         >>> import lantern
@@ -263,12 +275,14 @@ def early_exit(body: Callable[[Callable[[Any], Any]], Any]) -> Any:
         (256.0, 1024.0)
     """
     check_function("early_exit", body)
-    prompt = Prompt("early_exit")
+    prompt = _Exit("early_exit")
 
     def leave(value: Any = None) -> Any:
         return shift(partial(_abort, value), prompt=prompt)
 
-    return delimit(lambda: body(leave), [], prompt)
+    z = delimit(lambda: body(leave), [], prompt)
+    check_in_force("early_exit", z)
+    return z
 
 
 def _abort(value: Any) -> Generator[Any, Any, Any]:

@@ -26,6 +26,7 @@ from typing import Any
 
 from lantern.cps import Prompt, delimit, reset, shift
 from lantern.errors import ArgumentError, UnhandledEffectError
+from lantern.transforms.arguments import check_in_force
 
 __all__ = ["Effect", "UnhandledEffectError", "WithRest", "handle", "with_rest"]
 
@@ -154,8 +155,11 @@ def handle(
     token = _scope.set(_scope.get())
     try:
         if any(isinstance(handler, WithRest) for handler in handlers.values()):
-            return reset(inside, prompt=scope.prompt)
-        return delimit(inside, [], scope.prompt)
+            z = reset(inside, prompt=scope.prompt)
+        else:
+            z = delimit(inside, [], scope.prompt)
+        check_in_force("handle", z)
+        return z
     finally:
         _scope.reset(token)  # a handler of the rest may have left its body's
 

@@ -10,7 +10,18 @@ from lantern.errors import ArgumentError, ResumptionError
 
 __all__ = ["Program", "pause"]
 
-_prompt = Prompt("pause")
+
+class _Pauses(Prompt):
+    """Where a program ends that can be paused."""
+
+    __slots__ = ()
+    absent = (
+        "pause: no Program is running here, in this thread. Call it inside of a "
+        "function that was given to lantern.Program."
+    )
+
+
+_prompt = _Pauses("pause")
 
 
 class Program:

@@ -15,7 +15,13 @@ from lantern.core.tree import tree_leaves, tree_map
 from lantern.core.value import Value, base, is_complex, is_container, is_tracked
 from lantern.errors import DetachError, LanternError, MissingRuleError, MutationError
 
-__all__ = ["OUR_NAMES", "ArrayProtocols", "find_function", "works_on_plain_values"]
+__all__ = [
+    "OUR_NAMES",
+    "ArrayProtocols",
+    "find_function",
+    "scipys_words",
+    "works_on_plain_values",
+]
 
 # Other names of NumPy and SciPy for functions of ours.
 OUR_NAMES = {
@@ -210,6 +216,48 @@ def _call(name: str, function: Any, args: Any, kwargs: Any) -> Any:
     )
 
 
+def scipys_words() -> str:
+    """What to say if a function of SciPy asks for a plain value; else nothing."""
+    called, frame = None, sys._getframe(1)
+    while frame is not None:
+        module = str(frame.f_globals.get("__name__"))
+        if module.startswith("scipy."):
+            called = _counterpart(module, frame) or called
+        elif called or not module.startswith(("lantern.", "numpy.")):
+            break  # whoever called SciPy, or what SciPy has called
+        frame = frame.f_back  # type: ignore[assignment]
+    if called is None:
+        return ""
+    theirs, ours = called
+    others = (
+        "what lantern.scipy has, or write it with lantern's functions, or as a rule "
+        "(lantern.custom_rule)"
+    )
+    return (
+        f"{theirs}: SciPy's own function would make a constant of a tracked value. "
+        f"Use {ours or others}."
+    )
+
+
+def _counterpart(module: str, frame: Any) -> tuple[str, str] | None:
+    """A public function of SciPy that a frame runs, and ours, if there is one."""
+    part, name = module.split(".")[1], frame.f_code.co_name
+    path = [part, name]
+    owner = getattr(frame.f_locals.get("self"), "name", None)  # a distribution
+    if isinstance(owner, str) and part == "stats":
+        path = [part, owner, name]
+    found: Any = sys.modules.get(f"scipy.{part}")
+    ours: Any = getattr(sys.modules["lantern"], "scipy")  # noqa: B009
+    for word in path[1:]:
+        found = getattr(found, word, None)
+    if name.startswith("_") or not callable(found):
+        return None
+    for word in path:
+        ours = getattr(ours, word, None)
+    name = ".".join(["scipy", *path])
+    return name, f"lantern.{name}" if ours else ""
+
+
 class ArrayProtocols:
     """The methods by which NumPy hands over an operation on a tracked value."""
 
@@ -281,7 +329,9 @@ class ArrayProtocols:
         if not is_tracked(self):
             return base(self).__array__(*args, **kwargs)
         raise DetachError(
-            "numpy.array: a tracked value would become a constant. Use lantern.array "
-            "or lantern.stack to build an array of tracked numbers, a lantern.Buffer "
-            "for b in b[i] = x, or lantern.stop_gradient to detach it on purpose."
+            scipys_words()
+            or "numpy.array: a tracked value would become a constant. Use "
+            "lantern.array or lantern.stack to build an array of tracked numbers, a "
+            "lantern.Buffer for b in b[i] = x, or lantern.stop_gradient to detach it "
+            "on purpose."
         )

@@ -13,7 +13,7 @@ from operator import is_
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
-from lantern.errors import ShapeError
+from lantern.errors import ArgumentError, ShapeError
 
 __all__ = [
     "is_leaf",
@@ -177,9 +177,13 @@ def tree_map(function: Callable[..., Any], tree: Any, *others: Any) -> Any:
         >>> tree_map(lambda x, y: x + y, {"a": 1, "b": (2, 3)}, {"a": 4, "b": (5, 6)})
         {'a': 5, 'b': (7, 9)}
     """
-    if not others:
-        return _mapped(function, tree)
-    return _mapped_together(function, tree, *others)
+    try:
+        if not others:
+            return _mapped(function, tree)
+        return _mapped_together(function, tree, *others)
+    except RecursionError:
+        _refuse_cycles(tree, *others)
+        raise
 
 
 def _mapped(function: Callable[..., Any], tree: Any) -> Any:
@@ -256,14 +260,23 @@ def tree_replace(
         >>> new, new[0] is tree[0]
         ([[1, 2], [-3]], True)
     """
+    try:
+        return _replaced(function, tree, {} if known is None else known)
+    except RecursionError:
+        _refuse_cycles(tree)
+        raise
+
+
+def _replaced(
+    function: Callable[[Any], Any], tree: Any, known: dict[int, tuple[Any, Any]]
+) -> Any:
     container = _container(tree)
     if container is None:
         return function(tree)
-    known = {} if known is None else known
     if id(tree) in known:
         return known[id(tree)][1]
     old = [child for _, child in container.children(tree)]
-    new = [tree_replace(function, child, known) for child in old]
+    new = [_replaced(function, child, known) for child in old]
     same = all(map(is_, old, new))
     replaced = tree if same else container.rebuild(tree, new)
     known[id(tree)] = tree, replaced
@@ -278,7 +291,11 @@ def tree_leaves(tree: Any) -> Iterator[Any]:
         [1, 2, 3]
     """
     leaves: list[Any] = []
-    _collect(tree, leaves)
+    try:
+        _collect(tree, leaves)
+    except RecursionError:
+        _refuse_cycles(tree)
+        raise
     return iter(leaves)
 
 
@@ -302,12 +319,67 @@ def tree_paths(tree: Any) -> Iterator[tuple[tuple[Any, ...], Any]]:
         >>> list(tree_paths({"a": 1, "b": (2, [3])}))
         [(('a',), 1), (('b', 0), 2), (('b', 1, 0), 3)]
     """
+    try:
+        yield from _paths(tree)
+    except RecursionError:
+        _refuse_cycles(tree)
+        raise
+
+
+def _paths(tree: Any) -> Iterator[tuple[tuple[Any, ...], Any]]:
     container = _container(tree)
     if container is None:
         yield (), tree
     else:
         for key, child in container.children(tree):
-            yield from (((key, *path), leaf) for path, leaf in tree_paths(child))
+            yield from (((key, *path), leaf) for path, leaf in _paths(child))
+
+
+def leaf_path(tree: Any, leaf: Any) -> str:
+    """How Python would reach a leaf, the same object, from a structure.
+
+    Example:
+        >>> leaf_path([1.0, {"w": "text"}], "text")
+        "[1]['w']"
+    """
+    container = _container(tree)
+    if container is None:
+        return ""
+    attributes = container in (_DATACLASS, _NAMESPACE, _ATTRS)
+    for key, child in container.children(tree):
+        step = f".{key}" if attributes else f"[{key!r}]"
+        if child is leaf:
+            return step
+        rest = leaf_path(child, leaf)
+        if rest:
+            return step + rest
+    return ""
+
+
+def _refuse_cycles(*trees: Any) -> None:
+    """Say so if a structure was too deep because it holds itself."""
+    for tree in trees:
+        path: list[Any] = []
+        inside: set[int] = set()  # the containers on the way to the present one
+        todo: list[tuple[Any, Any]] = [("", tree)]
+        while todo:
+            step, part = todo.pop()
+            if step is None:  # all of a container has been seen
+                inside.discard(part)
+                path.pop()
+                continue
+            if id(part) in inside:
+                where = "".join([*path, step])
+                raise ArgumentError(
+                    f"structures: this {type(part).__name__} holds itself, at "
+                    f"x{where}, so it has no end. Give structures without circles."
+                )
+            container = _container(part)
+            if container is not None:
+                inside.add(id(part))
+                path.append(step)
+                todo.append((None, id(part)))
+                todo += [(f"[{k!r}]", child) for k, child in container.children(part)]
 
 
 def tree_structure(tree: Any) -> Any:

@@ -37,6 +37,15 @@ def detached(x: Any) -> Any:
     return batched.detached()
 
 
+def every_example(x: Any) -> Any:
+    """The plain array inside of a value; of all examples, where it is mapped over."""
+    x = base(x)
+    while isinstance(x, Value):
+        mapped: Any = x
+        x = base(mapped.stacked)
+    return x
+
+
 def read_only(x: Any) -> Any:
     """A view that cannot be written to, for others may hold the same buffer."""
     if not getattr(x, "shape", ()) or isinstance(x, Value):

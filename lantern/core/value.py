@@ -89,6 +89,11 @@ class Level(Prompt):
         """In place of ``suspend``: keep nothing, so that the derivative is zero."""
         receiver.release()
 
+    @property
+    def is_over(self) -> bool:
+        """Whether its values can only be read any more."""
+        return self.suspend is _escaped
+
     def close(self) -> None:
         """End this derivative: its values can be read, but not computed with."""
         self.suspend, self.latest = _escaped, None

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 from lantern.cps.patience import resume_collecting
 from lantern.cps.prompt import Delimiter, Prompt, innermost
 from lantern.errors import AlreadyResumedError, ArgumentError
+from lantern.replaced import is_replaced, original
 
 __all__ = ["GeneratorFunction", "Unwind", "begin", "delimit", "run", "unwind"]
 
@@ -66,7 +67,7 @@ def run(delimiter: Delimiter, body: Callable[[], Any]) -> Any:
             answer = delimiter.waiting.pop().resume(answer)
         return answer
     except BaseException as error:
-        if not delimiter.waiting:
+        if not delimiter.waiting and not is_replaced(error):
             raise
         errors = [error]
     return _recover(delimiter, errors)
@@ -94,7 +95,7 @@ def _recover(delimiter: Delimiter, errors: list[BaseException]) -> Any:
             if errors == [error]:  # it has only passed through; a million may do so
                 error.__traceback__ = traceback
             errors[:] = [error]
-    raise errors.pop()
+    raise original(errors.pop())
 
 
 class GeneratorHandler:

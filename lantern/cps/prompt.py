@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from lantern.cps.context import Scope, thread_id
 from lantern.errors import ArgumentError, NoDelimiterError
@@ -40,6 +40,7 @@ class Prompt:
     """
 
     __slots__ = ("driver", "name")
+    absent: ClassVar[str | None] = None  # what ``shift`` says where no delimiter is
 
     def __init__(self, name: str | None = None, *, driver: str = "in place") -> None:
         if driver not in _DRIVERS:
@@ -143,6 +144,8 @@ def nearest(prompt: Prompt | None) -> Delimiter:
         delimiter = delimiter.outer
     if not isinstance(prompt, Prompt | None):
         raise ArgumentError(f"shift: prompt must be a Prompt, got {prompt!r}.")
+    if prompt is not None and prompt.absent is not None:
+        raise NoDelimiterError(prompt.absent)
     raise NoDelimiterError(
         f"shift: called where no delimiter {'' if prompt is None else f'of {prompt} '}"
         "encloses it. Call it inside the body of a reset, in the same thread."

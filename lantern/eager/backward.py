@@ -19,6 +19,7 @@ from lantern.eager.recorder import (
 )
 from lantern.eager.versions import check_arrays, last_write, rewritten, saved_arrays
 from lantern.errors import EagerError
+from lantern.replaced import restore
 from lantern.rules.multiple_results import Several
 from lantern.tensor.accumulate.accumulator import Accumulator
 from lantern.tensor.accumulate.deferred_products import Waiting
@@ -109,9 +110,10 @@ def propagate(
             _resume(z, z_bar, heap, leaves, retain, create, wanted)
         _arrive(leaves, captured, began)
         return leaves if inputs is None else {x: captured[id(x)] for x in inputs}
-    except BaseException:
+    except BaseException as error:
         for z in (*(z for _, z in heap), *leaves):
             z.cotangent = z.mask = None
+        restore(error)
         raise
 
 

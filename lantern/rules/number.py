@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 from lantern.core.contribution import Contribution
 from lantern.core.error_propagation import fail, note
 from lantern.core.namespace import namespace
+from lantern.core.numpy_protocols import scipys_words
 from lantern.core.operation import Function
 from lantern.core.value import (
     Level,
@@ -189,7 +190,8 @@ class Number(OperatorValue, Wrapper, Receiver):
 
     def __float__(self) -> NoReturn:
         raise DetachError(
-            "float: a tracked number would become a constant, as in math.sin(x) or "
+            scipys_words()
+            or "float: a tracked number would become a constant, as in math.sin(x) or "
             "b[i] = x. Use lantern's functions (lantern.sin), a lantern.Buffer for b, "
             "lantern.stack to build arrays, or lantern.stop_gradient to detach it."
         )

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from lantern.core.namespace import namespace
+from lantern.core.numpy_protocols import scipys_words
 from lantern.core.value import (
     UNTRACKED,
     Level,
@@ -291,10 +292,11 @@ class Tensor(StandardArray, Wrapper):
         """The array itself, unless that would lose a derivative."""
         if is_tracked(self):
             raise DetachError(
-                f"{where}: a tracked array would become a constant, as in math.sin(x), "
-                f"x.item() or b[i] = x. Use lantern's functions (lantern.sin), a "
-                f"lantern.Buffer for b, lantern.stack to build arrays, or "
-                f"lantern.stop_gradient to detach it."
+                scipys_words()
+                or f"{where}: a tracked array would become a constant, as in "
+                f"math.sin(x), x.item() or b[i] = x. Use lantern's functions "
+                f"(lantern.sin), a lantern.Buffer for b, lantern.stack to build "
+                f"arrays, or lantern.stop_gradient to detach it."
             )
         return base(self)
 

@@ -6,7 +6,7 @@ from types import FunctionType
 from typing import Any
 
 from lantern.core.namespace import namespace
-from lantern.core.tree import tree_leaves, tree_map
+from lantern.core.tree import leaf_path, tree_leaves, tree_map
 from lantern.core.value import Level, Value, base, is_complex
 from lantern.errors import ArgumentError, EscapedError, NotScalarError, ShapeError
 
@@ -15,6 +15,7 @@ __all__ = [
     "by_names",
     "check_driver",
     "check_function",
+    "check_in_force",
     "check_level",
     "check_like",
     "check_result",
@@ -26,6 +27,7 @@ __all__ = [
     "isolate",
     "named_positions",
     "pair",
+    "place",
 ]
 
 _DRIVERS = ("in place", "switching")
@@ -65,6 +67,12 @@ def describe(leaf: Any) -> str:
     if shape and isinstance(shape, tuple):
         return f"an array of {getattr(leaf, 'dtype', 'bytes')} of shape {shape}"
     return f"{base(leaf)!r} of type {type(base(leaf)).__name__}"
+
+
+def place(name: str, tree: Any, leaf: Any) -> str:
+    """Where a leaf is in a structure, for messages; nothing if it is the whole."""
+    path = leaf_path(tree, leaf)
+    return f" at {name}{path}" if path else ""
 
 
 def check_scalar(where: str, y: Any, holomorphic: bool) -> None:
@@ -279,7 +287,8 @@ def check_result(where: str, y: Any, level: Level) -> None:
         if not is_number(leaf):
             raise ArgumentError(
                 f"{where}: f must return numbers, arrays or structures of them, got "
-                f"{describe(leaf)}. Return other things with has_aux=True."
+                f"{describe(leaf)}{place('y', y, leaf)}. Return other things with "
+                f"has_aux=True."
             )
         if isinstance(leaf, Value):
             check_level(where, leaf, level)
@@ -293,6 +302,18 @@ def check_level(where: str, y: Value, level: Level) -> None:
             f"(it left that one early, or was fed with it), and the derivative would "
             f"be lost. Return what the inner one gives, or use lantern.stop_gradient."
         )
+
+
+def check_in_force(where: str, y: Any) -> None:
+    """Refuse a value of a derivative that ended when its body was left."""
+    for leaf in tree_leaves(y):
+        if isinstance(leaf, Value) and leaf.prompt.is_over:
+            name = leaf.prompt.name
+            raise EscapedError(
+                f"{where}: the body was left with a value of a {name} that it has "
+                f"begun itself, and that is over now: {leaf!r:.60}. Leave with what "
+                f"the {name} returns, or use an early_exit inside of it."
+            )
 
 
 def _form(leaf: Any) -> str:

@@ -22,6 +22,7 @@ from lantern.core.value import (
 )
 from lantern.core.value_classes import value_class
 from lantern.errors import ArgumentError
+from lantern.replaced import restore
 from lantern.rules.number import in_kind_of
 from lantern.transforms.arguments import check_function, check_like, check_result, pair
 from lantern.transforms.reverse import Reverse, track
@@ -225,6 +226,9 @@ def jvp(
     tree_map(give_tangent, inputs, tuple(tangents))
     try:
         y = frozen(f(*inputs))
+    except (RuntimeError, ValueError) as error:
+        restore(error)
+        raise
     finally:
         level.close()
     y, *aux = pair("jvp", y) if has_aux else (y,)

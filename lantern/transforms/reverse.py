@@ -19,6 +19,7 @@ from lantern.core.value import (
 from lantern.core.value_classes import value_class
 from lantern.cps import delimit, reset, shift
 from lantern.errors import ArgumentError
+from lantern.replaced import restore
 from lantern.rules.number import Number, in_kind_of
 from lantern.transforms.arguments import (
     FIRST,
@@ -35,6 +36,7 @@ from lantern.transforms.arguments import (
     is_number,
     isolate,
     pair,
+    place,
 )
 
 __all__ = ["grad", "value_and_grad", "vjp"]
@@ -105,28 +107,29 @@ def track(where: str, tree: Any, level: Level) -> Any:
     """A structure like ``tree`` whose leaves are inputs of a derivative."""
     if type(tree) is float:
         return Number(tree, level)
-    return tree_map(partial(_track_leaf, where, level), tree)
+    return tree_map(partial(_track_leaf, where, level, tree), tree)
 
 
-def _track_leaf(where: str, level: Level, leaf: Any) -> Value:
-    leaf = unwrapped(leaf)
+def _track_leaf(where: str, level: Level, tree: Any, leaf: Any) -> Value:
+    given, leaf = leaf, unwrapped(leaf)
     dtype = getattr(leaf, "dtype", None)
     if getattr(dtype, "kind", "") != "f":
-        leaf = _checked_leaf(where, leaf, dtype)
+        leaf = _checked_leaf(where, leaf, dtype, tree, given)
     cls: Any = value_class(leaf)
     value: Value = cls(copied(leaf), level)
     return value
 
 
-def _checked_leaf(where: str, leaf: Any, dtype: Any) -> Any:
+def _checked_leaf(where: str, leaf: Any, dtype: Any, tree: Any, given: Any) -> Any:
     """A number, or an array that is not simply real, if it can be differentiated."""
     kind = getattr(dtype, "kind", "f")
     if kind == "V" and str(dtype) == "bfloat16":  # NumPy takes long to write a dtype
         kind = "f"
     if not is_number(leaf) or kind not in "fciu" or (kind in "iu" and leaf.shape):
         raise ArgumentError(
-            f"{where}: cannot differentiate with respect to {describe(leaf)}. Convert "
-            f"it to a floating-point type, choose other argnums, or pass it by closure."
+            f"{where}: cannot differentiate with respect to {describe(leaf)}"
+            f"{place('x', tree, given)}. Convert it to a floating-point type, choose "
+            f"other argnums, or pass it by closure."
         )
     return float(leaf) if kind in "iu" or isinstance(leaf, int) else leaf
 
@@ -363,9 +366,10 @@ def vjp(f: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
             for z in reversed(rules):
                 z.replay()
             return tuple(map(gradient, inputs, primals))
-        except BaseException:
+        except BaseException as error:
             for z in rules:
                 z.forget()
+            restore(error)
             raise
         finally:
             for x in tree_leaves(inputs):

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, NoReturn
 
 from lantern.core import residuals
 from lantern.core.namespace import common_namespace, namespace, register_tracking
-from lantern.core.numpy_protocols import works_on_plain_values
+from lantern.core.numpy_protocols import scipys_words, works_on_plain_values
 from lantern.core.operation import Function, RuleFunction
 from lantern.core.tree import tree_leaves, tree_map
 from lantern.core.value import Level, Value, base, levels, zeros_like
@@ -58,6 +58,11 @@ class Examples(Level):
         self.name, self.driver = name, "in place"
         self.level = next(levels)
         self.size, self.is_open = size, True
+
+    @property
+    def is_over(self) -> bool:
+        """Whether its values can only be read any more."""
+        return not self.is_open
 
     def close(self) -> None:
         """End this level: its values can be read, but not computed with."""
@@ -131,8 +136,9 @@ class Examples(Level):
 
 def _no_single_value(where: str, instead: str) -> BatchedValueError:
     return BatchedValueError(
-        f"{where}: inside vmap this value stands for many examples at once, each with "
-        f"a value of its own. {instead}"
+        scipys_words()
+        or f"{where}: inside vmap this value stands for many examples at once, each "
+        f"with a value of its own. {instead}"
     )
 
 

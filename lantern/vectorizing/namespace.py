@@ -19,6 +19,7 @@ from lantern.op import registry
 from lantern.tensor.backend.numpy_namespace import array_namespace, numpy_namespace
 from lantern.tensor.backend.numpy_namespace import quiet as quiet
 from lantern.tensor.ops.zero_derivative import __all__ as zero_derivative
+from lantern.tensor.ops.zero_derivative import check_out
 from lantern.vectorizing import batching_rules
 from lantern.vectorizing.batching_rules import Call
 
@@ -62,6 +63,8 @@ def __getattr__(name: str) -> Any:
     """The function of a name, for batched values."""
     if name.startswith("__"):
         raise AttributeError(name)
+    if name == "matrix_rank":
+        return linalg.matrix_rank
     if name in REFUSED:
         return partial(_by_values, name)
     if name in _ABOUT:
@@ -82,6 +85,20 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"batched values have no function {name!r}")
     plain = isinstance(found, type) or not callable(found)
     return found if plain else partial(constant, name)
+
+
+def compress(condition: Any, a: Any, axis: Any = None) -> Any:
+    """The slices that a condition chooses, the same ones of each example."""
+    if _is_value(base(condition)):
+        return _by_values("compress", condition, a, axis)
+    return sys.modules["lantern"].compress(condition, a, axis)
+
+
+def extract(condition: Any, arr: Any) -> Any:
+    """The elements that a condition chooses, the same ones of each example."""
+    if _is_value(base(condition)):
+        return _by_values("extract", condition, arr)
+    return sys.modules["lantern"].extract(condition, arr)
 
 
 def _by_values(name: str, *args: Any, **kwargs: Any) -> Any:
@@ -112,9 +129,11 @@ def _is_value(x: Any) -> bool:
 
 def constant(name: str, *args: Any, **kwargs: Any) -> Any:
     """A function with derivative zero, on the plain arrays of all examples."""
+    check_out(name, args, kwargs)
     args, kwargs = tree_map(base, args), tree_map(base, kwargs)
     if not any(map(_is_value, tree_leaves([args, kwargs]))):
         return _plainly(name, *args, **kwargs)
+    check_out(name, args, kwargs, mapped=True)
     names = _NUMBERING.get(name) or _COUNTING.get(name)
     if names:
         args, kwargs = args[:1], dict(zip(names, args[1:], strict=False)) | kwargs
@@ -144,7 +163,8 @@ def _form_of(name: str) -> batching_rules.Form:
         return partial(_numbering, -1 if name in ("argsort", "argpartition") else None)
     if name in _COUNTING:
         return batching_rules.along(None)
-    ufunc = type(getattr(numpy_namespace, name, None)) is numpy_namespace.ufunc
+    function = getattr(numpy_namespace.module, name, None)  # none behind "linalg."
+    ufunc = type(function) is numpy_namespace.ufunc
     if ufunc or name in _ELEMENTWISE:
         return batching_rules.elementwise
     return batching_rules.one_by_one
@@ -159,9 +179,10 @@ def _plainly(name: str, *args: Any, **kwargs: Any) -> Any:
 def _numbering(default: int | None, call: Call) -> Any:
     """What says where along an axis; None: where in the flat array."""
     (x,), axis = call.operands, call.static("axis", default)
-    if axis is None:
-        x, axis = x.reshape(len(x), -1), 0
     ndim = len(x.shape) - 1
+    if axis is None:
+        z = call.run(x.reshape(len(x), -1), axis=1)
+        return z.reshape(len(x), *[1] * ndim) if call.static("keepdims") else z
     return call.run(x, axis=batching_rules.axes_behind(axis, ndim))
 
 
@@ -185,9 +206,15 @@ class _LinearAlgebra:
         ours = getattr(sys.modules["lantern"].linalg, name, None)
         return getattr(numpy_namespace.linalg, name) if ours is None else ours
 
+    def matrix_power(self, a: Any, n: int) -> Any:
+        """A power of matrices; with exponent 0 a constant."""
+        if n == 0:
+            return constant("linalg.matrix_power", a, 0)
+        return sys.modules["lantern"].linalg.matrix_power(a, n)
+
     def norm(self, x: Any, ord: Any = None, *args: Any, **options: Any) -> Any:
         """The norm of vectors or matrices; of order 0 a constant."""
-        if isinstance(ord, int) and ord == 0:
+        if isinstance(ord, int | float) and ord == 0:
             return constant("linalg.norm", x, ord, *args, **options)
         return sys.modules["lantern"].linalg.norm(x, ord, *args, **options)
 

@@ -10,6 +10,7 @@ from lantern.core.tree import tree_leaves, tree_map, tree_structure
 from lantern.core.unwrap import frozen
 from lantern.core.value import Value
 from lantern.errors import ArgumentError, ShapeError
+from lantern.replaced import restore
 from lantern.tensor.ops.shape import as_array, broadcast_to, moveaxis
 from lantern.transforms.arguments import (
     check_function,
@@ -17,6 +18,7 @@ from lantern.transforms.arguments import (
     describe,
     is_number,
     named_positions,
+    place,
 )
 from lantern.vectorizing.batched import Batched, Examples
 
@@ -102,6 +104,9 @@ def _map(
         y = frozen(f(*batched, **dict(zip(kwargs, named, strict=True))))
         check_result("vmap", y, examples)
         return _each("the result", leave, out_axes, y)
+    except (RuntimeError, ValueError) as error:
+        restore(error)
+        raise
     finally:
         examples.close()
 
@@ -188,19 +193,19 @@ def _size(entries: list[tuple[str, Any, Any]], axis_size: int | None) -> int:
     if axis_size is not None:
         found[axis_size] = "axis_size"
 
-    def measure(where: str, axis: int | None, leaf: Any) -> None:
+    def measure(tree: Any, where: str, axis: int | None, leaf: Any) -> None:
         if axis is None:
             return
         shape = getattr(leaf, "shape", None)
         if not is_number(leaf) or not shape:
             raise ArgumentError(
-                f"vmap: {where} is {describe(leaf)}, which has no axis {axis} to map "
-                f"over. Give an array, or say None in in_axes."
+                f"vmap: {where} is {describe(leaf)}{place('x', tree, leaf)}, which has "
+                f"no axis {axis} to map over. Give an array, or say None in in_axes."
             )
         found.setdefault(shape[_axis(where, axis, len(shape))], where)
 
     for where, axes, tree in entries:
-        _each(where, measure, axes, tree)
+        _each(where, partial(measure, tree), axes, tree)
     if len(found) > 1:
         lengths = ", ".join(f"{n} in {where}" for n, where in found.items())
         raise ShapeError(

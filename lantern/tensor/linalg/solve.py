@@ -276,7 +276,7 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
     if not any_value(a, b):
         return array_namespace(a, b).linalg.lstsq(a, b, base(rcond))
     a, b = as_arrays(a, b)
-    rcond, xp = base(rcond), plain_namespace(a)
+    rcond, xp = base(rcond), array_namespace(base(a), base(b))
     _, residuals, rank, _ = xp.linalg.lstsq(base(a), base(b), rcond)
     if rcond is None or rcond == -1:
         eps = float(xp.finfo(base(a).dtype).eps)

@@ -315,10 +315,12 @@ def geomspace(
         raise MissingRuleError(
             "geomspace: no rule for complex numbers. Take exp of a linspace of logs."
         )
-    sign = array_namespace(base(start)).sign(base(start))
-    z = sign * exp(
-        linspace(log(start * sign), log(stop * sign), num, endpoint, axis=axis)
-    )
+    sign = array_namespace(base(start), base(stop)).sign(base(start) * 1.0)
+    z = exp(linspace(log(start * sign), log(stop * sign), num, endpoint, axis=axis))
+    if axis and _shape(sign):
+        form = (1,) * (len(z.shape) - 1 - len(sign.shape)) + tuple(sign.shape)
+        sign = expand_dims(sign.reshape(form), axis)
+    z = sign * z
     return z if dtype is None else astype(z, dtype)
 
 

@@ -37,6 +37,8 @@ def diff(
     if n < 0:
         raise ShapeError(f"diff: n must not be negative, got {n}. Use cumsum to sum.")
     a = asarray(a)
+    if n == 0:
+        return a  # without what stands around it, as NumPy
     axis = axis_of(axis, len(a.shape))
     form = [1 if i == axis else m for i, m in enumerate(a.shape)]
     parts = [
@@ -87,13 +89,13 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
         np.float64(4.0)
     """
     y = asarray(y)
-    axis = axis_of(axis, len(y.shape))
+    own = axis_of(axis, len(y.shape))  # x may have other axes, and so has the product
     if x is not None:
         x = asarray(x, like=y)
         dx = diff(x, axis=0 if len(x.shape) == 1 else axis)
         if len(x.shape) == 1:
-            dx = reshape(dx, [-1 if i == axis else 1 for i in range(len(y.shape))])
-    return reduction.sum(dx * (part(y, axis, 1) + part(y, axis, 0, -1)) / 2.0, axis)
+            dx = reshape(dx, [-1 if i == own else 1 for i in range(len(y.shape))])
+    return reduction.sum(dx * (part(y, own, 1) + part(y, own, 0, -1)) / 2.0, axis)
 
 
 def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:

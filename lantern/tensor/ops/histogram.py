@@ -7,6 +7,7 @@ from typing import Any
 
 from lantern.core.value import Value, base, is_tracked
 from lantern.errors import MissingRuleError
+from lantern.rules.selection import where
 from lantern.tensor.backend.numpy_namespace import array_namespace, numpy_namespace
 from lantern.tensor.ops import reduction
 from lantern.tensor.ops.creation import asarray, linspace
@@ -107,13 +108,13 @@ def histogram(
     a = asarray(a)
     edges = histogram_bin_edges(a, bins, range)
     plain, limits = base(a), base(edges)
-    xp = array_namespace(plain)
-    if isinstance(weights, Value):
+    xp = array_namespace(plain, limits)
+    if isinstance(weights, Value) and limits.shape[0] > 1:
+        n = limits.shape[0] - 1
         place = xp.searchsorted(limits, plain, side="right") - 1
-        place = xp.where(plain == limits[-1], len(limits) - 2, place)
         inside = (plain >= limits[0]) & (plain <= limits[-1])
-        n = (len(limits) - 1,)
-        counts = scatter(reshape(weights, (-1,))[inside.ravel()], place[inside], n)
+        counted = reshape(where(inside, weights, 0.0), (-1,))
+        counts = scatter(counted, xp.clip(place, 0, n - 1).reshape(-1), (n,))
     else:
         counts = xp.histogram(plain, limits, weights=base(weights))[0]
     if density:
@@ -157,7 +158,7 @@ def histogramdd(
     limits = [None] * d if range is None else range
     edges = [histogram_bin_edges(*c) for c in zip(columns, each, limits, strict=True)]
     plain = [base(c) for c in columns]
-    xp = array_namespace(*plain)
+    xp = array_namespace(*plain, *map(base, edges))
     options = {"weights": base(weights)}
     counts = xp.histogramdd(xp.stack(plain, axis=1), [*map(base, edges)], **options)[0]
     if density:

@@ -6,6 +6,7 @@ from typing import Any
 from lantern.core.contribution import Contribution
 from lantern.core.namespace import namespace
 from lantern.core.tree import tree_map
+from lantern.core.unwrap import every_example
 from lantern.core.value import Rule, Value, base
 from lantern.errors import ShapeError
 from lantern.op import linear
@@ -363,7 +364,7 @@ def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Any:
         a = a % n
     elif mode == "clip":
         a = xp.clip(a, 0, n - 1)
-    elif mode != "raise" or bool(((a < 0) | (a >= n)).any()):
+    elif mode != "raise" or bool(every_example((a < 0) | (a >= n)).any()):
         raise ShapeError(
             f"choose: {n} choices for numbers from {a.min()} to {a.max()}, with mode "
             f"{mode!r}. Count from 0, or use mode 'wrap' or 'clip'."

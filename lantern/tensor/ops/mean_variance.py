@@ -3,6 +3,7 @@
 from typing import Any
 
 from lantern.core.namespace import namespace
+from lantern.core.unwrap import every_example
 from lantern.core.value import Rule, base, is_complex
 from lantern.errors import ShapeError
 from lantern.op import elementwise, op
@@ -180,7 +181,7 @@ def average(
     if weights.shape != a.shape:
         weights = _along(weights, a.shape, axis)
     total = reduction.sum(weights, axis, keepdims=keepdims)
-    if not base(total).all():
+    if not every_example(total).all():
         raise ShapeError(
             "average: the weights sum to zero. Give weights that can be divided by it."
         )

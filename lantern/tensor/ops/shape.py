@@ -8,7 +8,7 @@ from lantern.core.dispatch import from_lists
 from lantern.core.namespace import namespace
 from lantern.core.tree import tree_leaves
 from lantern.core.value import Rule, Value, base
-from lantern.errors import ArgumentError
+from lantern.errors import ArgumentError, BatchedValueError
 from lantern.op import linear, registry
 from lantern.tensor.backend.numpy_namespace import array_namespace, numpy_namespace
 
@@ -103,8 +103,10 @@ def reshape(
     x = as_array(x)
     plain = base(x)
     if copy is False:
+        _check_memory("reshape", plain, "copy=False")
         array_namespace(plain).reshape(plain, shape, order=order, copy=False)
     if order in "Aa":
+        _check_memory("reshape", plain, f"order={order!r}")
         order = "F" if plain.flags.fnc else "C"
     if order in "Cc":
         return _reshape(x, shape)
@@ -129,6 +131,15 @@ def _reshape(x: Any, /, shape: Any) -> Rule:
     yield namespace(z_bar).reshape(z_bar, old)
 
 
+def _check_memory(where: str, plain: Any, asked: str) -> None:
+    """Refuse to look at how the arrays of a ``vmap`` lie in memory."""
+    if isinstance(plain, Value):
+        raise BatchedValueError(
+            f"{where}: {asked} depends on how an array lies in memory, which inside "
+            "vmap is not what it is for one example. Leave it out, or use order='F'."
+        )
+
+
 def ravel(a: Any, order: str = "C") -> Any:
     """The elements of an array along one axis.
 
@@ -146,6 +157,7 @@ def ravel(a: Any, order: str = "C") -> Any:
     if order not in "Kk":
         return reshape(a, -1, order)
     a = as_array(a)
+    _check_memory("ravel", base(a), f"order={order!r}")
     strides = base(a).strides
     axes = sorted(range(len(strides)), key=lambda i: -abs(strides[i]))
     return _reshape(permute_dims(a, axes), -1)

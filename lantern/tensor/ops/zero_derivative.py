@@ -8,9 +8,10 @@ from typing import Any
 from lantern.core.namespace import namespace
 from lantern.core.operation import Function
 from lantern.core.tree import tree_map
-from lantern.core.value import Rule, base
+from lantern.core.value import Rule, Value, base
+from lantern.errors import MutationError
 from lantern.op import constant
-from lantern.tensor.backend.numpy_namespace import array_namespace
+from lantern.tensor.backend.numpy_namespace import array_namespace, numpy_namespace
 from lantern.tensor.ops.constants import told
 
 __all__ = [
@@ -187,10 +188,31 @@ array([1, 3])
 """
 
 
+def check_out(name: str, args: Any, options: Any, mapped: bool = False) -> None:
+    """Refuse to write into a tracked value, or anything for all examples at once."""
+    first = _OUT.get(name, getattr(numpy_namespace.module, name, None))
+    place = first if type(first) is int else getattr(first, "nin", len(args))
+    out = options.get("out")
+    for x in (*args[place:], *(out if type(out) is tuple else (out,))):
+        if isinstance(x, Value) or (mapped and x is not None):
+            raise MutationError(
+                f"{name}: out= cannot be a tracked value, which never changes, nor "
+                "hold the results of all examples of a vmap. Use the function's result."
+            )
+
+
+# Behind how many arguments these, which are no universal functions, take an array to
+# write to.
+_OUT = dict.fromkeys(("isneginf", "isposinf"), 1) | dict.fromkeys(
+    ("all", "any", "argmax", "argmin", "nanargmax", "nanargmin"), 2
+)
+
+
 def _plain(name: str) -> Function:
     """The array library's function of a name, on the plain values of its arguments."""
 
     def function(*args: Any, **options: Any) -> Any:
+        check_out(name, args, options)
         args = tree_map(base, args)
         return getattr(array_namespace(*args), name)(*args, **tree_map(base, options))
 
