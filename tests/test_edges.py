@@ -1,4 +1,4 @@
-"""The conventions at the edges: kinks, ties, poles, and branches not taken."""
+"""Behaviour at non-differentiable points: kinks, ties, poles, branches not taken."""
 
 import json
 import math

@@ -280,7 +280,7 @@ STRANGE = {
 def test_what_looks_like_an_array_and_is_none(name):
     """Their masks, products and zeros are their own; rules would compute past them."""
     strange, x = STRANGE[name](), np.ones((2, 2))
-    words = "no rule knows what it does"
+    words = "unsupported array type"
     for derivative in (grad, lambda f: lambda x: jvp(f, (x,), (x,))):
         with pytest.raises(ArgumentError, match=words):
             derivative(lambda x: lantern.sum(x))(strange)

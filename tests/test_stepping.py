@@ -1,4 +1,4 @@
-"""Backward passes step by step: gradients as they are born, and the debugger."""
+"""Backward passes step by step: gradients when they are ready, and the debugger."""
 
 import io
 import tracemalloc

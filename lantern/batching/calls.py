@@ -1,4 +1,4 @@
-"""A call is put down and answered later: its rows stand for what will be computed.
+"""A call is deferred and answered later: its rows stand for what will be computed.
 
 A call needs the rows that it is given, and may come before they are there. So it knows
 how many of them are missing, and each call knows who follows it. What structure comes

@@ -157,7 +157,7 @@ class OperationScheduler(Scheduler):
         return self.put_down(form, leaves)
 
     def call(self, function: Any, args: Sequence[Any], shared: dict[str, Any]) -> Any:
-        """Put down a call of a batched function; what it gives back."""
+        """Defer a call of a batched function; what it gives back."""
         level, leaves = self.operations, list[Any]()
         kinds = [x.number for x in tree_leaves(args) if level.owns(x)]
         rows = level.leave(tuple(args))

@@ -33,7 +33,7 @@ __all__ = ["DIRECT", "Scheduler", "alone", "ambient"]
 class Scheduler:
     """Runs bodies until all wait, then one group of their calls, until none is left.
 
-    A call is put down, and its body goes on with rows that are not yet computed. It
+    A call is deferred, and its body goes on with rows that are not yet computed. It
     waits only when it looks at one.
 
     Args:
@@ -142,7 +142,7 @@ class Scheduler:
         args: Sequence[Any],
         shared: dict[str, Any],
     ) -> Any:
-        """Put down a call of the body that runs; what it gives back.
+        """Defer a call of the body that runs; what it gives back.
 
         Args:
             function: the batched function.
@@ -165,7 +165,7 @@ class Scheduler:
         return self.put_down(form, leaves)
 
     def put_down(self, form: Form, leaves: Any) -> Any:
-        """Put down a call of a form; what it gives back."""
+        """Defer a call of a form; what it gives back."""
         if self.closing:
             raise _closing()
         body = self.current

@@ -23,7 +23,7 @@ def register_class(kind: type | str, cls: ValueClass) -> None:
 def refuse(kind: type) -> type[Value]:
     """No class tracks what looks like NumPy's arrays, and is something else."""
     raise ArgumentError(
-        f"{kind.__module__}.{kind.__qualname__}: no rule knows what it does. Give an "
+        f"{kind.__module__}.{kind.__qualname__}: unsupported array type. Give an "
         f"array: numpy.asarray(x), x.toarray() of a sparse one; of a masked one "
         f"x.filled(0.0), and leave elements out with lantern.where."
     )

@@ -303,7 +303,7 @@ class BackwardSteps:
 def backward_steps(
     f: Callable[..., Any], *args: Any, argnums: Any = 0, **kwargs: Any
 ) -> BackwardSteps:
-    """The steps of f's backward pass, taken one by one: gradients as they are born.
+    """The steps of f's backward pass, one by one: gradients as soon as they are ready.
 
     The forward pass runs at once. Each turn of the loop then resumes one operation, in
     the reverse of the order in which they ran. As soon as nothing that waits can add to

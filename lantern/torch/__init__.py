@@ -1,4 +1,4 @@
-"""PyTorch's face of Lantern: ``import lantern.torch as torch``.
+"""The PyTorch-compatible API: ``import lantern.torch as torch``.
 
 Example:
     >>> import lantern.torch as torch

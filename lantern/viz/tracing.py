@@ -168,7 +168,7 @@ def trace(
     """How f and its backward pass run: nested continuations, and who waits where.
 
     Each operation stands on a line of its own: on the left what it computes on the way
-    there, on the right what it tells its operands on the way back. The frame below it
+    there, on the right what it passes its operands on the way back. The frame below it
     is the rest of the program, for which it waits.
 
     Args:

@@ -10,7 +10,7 @@ collect_ignore = ["compared.py"]
 
 
 def pytest_collection_modifyitems(items):
-    """Let these tests run with the filter that importing the face sets."""
+    """Let these tests run with the filter that importing lantern.torch sets."""
     quiet = pytest.mark.filterwarnings(r"ignore::RuntimeWarning:lantern\..*")
     for item in items:
         if str(item.path).startswith(HERE):

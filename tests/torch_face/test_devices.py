@@ -1,4 +1,4 @@
-"""The face on a GPU: what it computes there is what it computes on the CPU.
+"""The PyTorch-compatible API on a GPU: its results are those on the CPU.
 
 The GPU is played by the stand-in (tests/standin.py), which takes the place of "cuda";
 with ``--backend cupy`` it is one. PyTorch's own records run on the stand-in with

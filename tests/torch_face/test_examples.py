@@ -1,4 +1,4 @@
-"""Every public name of the face shows an example, and what an example shows is so."""
+"""Every public name of lantern.torch shows an example, and the examples are run."""
 
 import inspect
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Distributions of counts: how often what happens by chance happens."""
+"""Binomial, Poisson and other count distributions."""
 
 import math
 from typing import Any, ClassVar

@@ -1,4 +1,4 @@
-"""Distributions that are a form, moved and stretched."""
+"""Location-scale families: a standard distribution, shifted and scaled."""
 
 import math
 from typing import Any, ClassVar
@@ -15,7 +15,7 @@ _EULER = 0.57721566490153286
 
 
 class Located(Distribution):
-    """A form that is moved and stretched.
+    """A location-scale family: a standard distribution, shifted and scaled.
 
     Args:
         loc: where it is moved to.

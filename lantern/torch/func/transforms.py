@@ -1,7 +1,7 @@
 """Gradients, pullbacks and pushforwards of functions of tensors.
 
 Lantern's own transforms, which show the function its values under NumPy's names: here
-they are given PyTorch's face on the way in, and lose it on the way out.
+they are given PyTorch's tensors on the way in, and lose it on the way out.
 """
 
 from collections.abc import Callable

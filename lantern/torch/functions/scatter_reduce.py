@@ -1,4 +1,4 @@
-"""Sums, products, means and extremes of what meets at a position."""
+"""``scatter_reduce``, ``index_reduce``: sums, products, means, extremes by index."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""An eager array: PyTorch's face over the same rules.
+"""An eager array: the PyTorch-compatible API over the same rules.
 
 What a program computes with is a ``Tensor``; its ``Recorder`` owns the suspended rule.
 ``operators.py``, ``gradients.py`` and ``methods.py`` give the class what it can do.

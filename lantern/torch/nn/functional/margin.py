@@ -1,4 +1,4 @@
-"""Losses that ask for a distance between what is right and what is not."""
+"""Margin losses."""
 
 from typing import Any
 
