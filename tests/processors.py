@@ -11,7 +11,6 @@ import resource
 import subprocess
 import sys
 import tempfile
-from collections import defaultdict
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -80,7 +79,7 @@ def failures(environment, arguments):
 
 
 def main():
-    """Print a row for each setting, and then each test that failed, with its rows."""
+    """Print a row for each setting, and below it the tests that failed."""
     parser = argparse.ArgumentParser(
         prog="python -m tests.processors",
         description="Run the tests under the arithmetic of other processors.",
@@ -94,7 +93,7 @@ def main():
         help=f"one of {', '.join(SETTINGS)}; may be given again (default: all)",
     )
     options, arguments = parser.parse_known_args()
-    where = defaultdict(list)
+    healthy = True
     print(f"{'setting':14}{'BLAS kernels':16}{'run':>7}{'failed':>8}{'CPU s':>8}")
     for setting in options.only or SETTINGS:
         environment = {**os.environ, **SETTINGS[setting]}
@@ -104,12 +103,9 @@ def main():
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
         row = f"{setting:14}{found:16}{count:7}{len(failed):8}{used:8.0f}"
-        print(row, flush=True)
-        for test in failed:
-            where[test].append(setting)
-    for test, settings in where.items():
-        print(f"{test}: {', '.join(settings)}")
-    return bool(where)
+        print(row, *(f"    {name}" for name in failed), sep="\n", flush=True)
+        healthy = healthy and count and not failed
+    return not healthy
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ FORMULA = 8  # the rule has a formula of its own, or multiplies in another order
 BOUNDS = {
     **dict.fromkeys(
         "linalg.cond linalg.eigvals linalg.eigvalsh linalg.norm linalg.svd "
-        "linalg.svdvals linalg.matrix_norm poly roots".split(),
+        "linalg.svdvals linalg.matrix_norm roots".split(),
         VECTORS,
     ),
     **dict.fromkeys(
@@ -29,6 +29,7 @@ BOUNDS = {
         "linalg.vector_norm".split(),
         FORMULA,
     ),
+    "poly": 4096,  # products of eigenvalues, each of which is off by VECTORS
     "gradient": 256,  # it divides by differences of the points that may nearly vanish
 }
 # Their vectors have signs of their own, which the derivative fixes.
