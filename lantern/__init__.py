@@ -81,6 +81,7 @@ _LATER = {
     "debug": "debugging.debug",
     "diag_hessian": "vectorizing.jacobian",
     "early_exit": "control.bracket",
+    "explain": "staging",
     "fixed_point": "transforms.implicit",
     "fork": "batching",
     "hessian": "vectorizing.jacobian",
@@ -88,12 +89,15 @@ _LATER = {
     "jacobian": "vectorizing.jacobian",
     "jacrev": "vectorizing.jacobian",
     "jet": "transforms.taylor",
+    "jit": "staging",
     "no_grad": "control.no_grad",
     "parallel_map": "parallel.executor",
     "pause": "control.program",
     "remat": "control.checkpoint",
     "remat_loop": "control.checkpoint",
     "root": "transforms.implicit",
+    "show_adjoint": "staging",
+    "show_ir": "staging",
     "taylor": "transforms.taylor",
     "vmap": "vectorizing.vmap",
     "with_answer": "control.bracket",
@@ -117,7 +121,7 @@ _LATER |= {
 _MODULES = frozenset(
     (
         "array_api batching cps debugger effects errors fft linalg op random scipy "
-        "testing torch viz"
+        "staging testing torch viz"
     ).split()
 )
 _CONSTANTS = frozenset(

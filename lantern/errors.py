@@ -29,6 +29,7 @@ __all__ = [
     "RuleError",
     "ShapeError",
     "SizeError",
+    "StagingError",
     "TakenNameError",
     "UnhandledEffectError",
     "UninitializedError",
@@ -119,6 +120,18 @@ class SizeError(LanternError, AssertionError):
         Traceback (most recent call last):
             ...
         lantern.errors.SizeError: Padding_idx must be within num_embeddings
+    """
+
+
+class StagingError(LanternError, TypeError):
+    """A value is asked for before the program runs, or cannot be staged.
+
+    Example:
+        >>> from lantern import staging
+        >>> staging.stage(lambda x: 1.0 if x > 0.0 else 2.0, 3.0)
+        Traceback (most recent call last):
+        ...
+        lantern.errors.StagingError: bool: ...
     """
 
 

@@ -215,6 +215,6 @@ def relu(x: Any, /) -> Rule:
     del x
     z_bar = yield z
     passes = z > 0
-    if type(passes) is not bool:  # NumPy takes longer to multiply by truths
+    if hasattr(passes, "astype"):  # NumPy takes longer to multiply by truths
         passes = passes.astype(z.dtype)
     yield z_bar * passes

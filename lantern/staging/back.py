@@ -1,0 +1,307 @@
+"""The way back of control flow: of a branch a branch, of a loop a walk, of a call one.
+
+Each has steps that wait, and what its results have received. ``way`` is the adjoint
+that is being staged (``adjoint.py``).
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from lantern.staging.closures import substitute, used_in
+from lantern.staging.control import filler
+from lantern.staging.ir import (
+    Block,
+    Function,
+    Node,
+    Tapes,
+    building,
+    constant,
+    current,
+    emit,
+    results_of,
+)
+from lantern.staging.regions import add_result, escaping, prune, replace_constants
+from lantern.staging.staged import node_of, staged
+from lantern.staging.types import FLOAT, NOTHING, RECORD, TAPE, Type
+
+__all__ = [
+    "Pair",
+    "Received",
+    "Shadow",
+    "Slot",
+    "Step",
+    "back_call",
+    "back_if",
+    "back_loop",
+    "zero",
+]
+
+
+class Step(NamedTuple):
+    """One node on the way there, and what waits for the way back.
+
+    Attributes:
+        node: of the program that is differentiated.
+        new: what stands for it on the way there.
+        waiting: the suspended rule; of control flow, the steps inside, block by block.
+    """
+
+    node: Node
+    new: Any
+    waiting: Any
+
+
+class Pair:
+    """A function on the way there, and what it is on the way back."""
+
+    def __init__(self, f: Function) -> None:
+        self.there = Function(f"{f.name}_forward")
+        self.back: Function | None = None
+        self.steps: list[Step] = []
+
+
+Received = dict[Node, Any]
+
+
+class Slot(NamedTuple):
+    """A place in a record of values of some types."""
+
+    place: int
+    types: tuple[Type, ...]
+
+
+class Shadow(dict[int, Node]):
+    """The cotangents of the values in a record, by their places."""
+
+    types: tuple[Type, ...] = ()
+
+
+def zero(like: Node) -> Node:
+    """The cotangent of what has received nothing."""
+    if like.type is FLOAT:
+        return constant(0.0, FLOAT)
+    return filler(like.type) if like.type.is_saved else node_of(staged(like) * 0)
+
+
+def _all_blocks(blocks: Iterable[Block]) -> Iterator[Block]:
+    for block in blocks:
+        yield block
+        for node in block.nodes:
+            yield from _all_blocks(node.blocks)
+
+
+def captured(way: Any, blocks: Iterable[Block]) -> list[Node]:
+    """Active nodes outside of some blocks that are used in them."""
+    blocks = tuple(blocks)
+    inside = set(_all_blocks(blocks))
+    found = dict.fromkeys(
+        x
+        for block in blocks
+        for x in used_in(block)
+        if x in way.active.nodes and x.block not in inside
+    )
+    return list(found)
+
+
+def back_if(way: Any, step: Step, bars: dict[int, Node], received: Received) -> None:
+    """The way back of a branch: the same branch again."""
+    node, new = step.node, step.new
+    outside = captured(way, node.blocks)
+    blocks, totals = [], []
+    for old, steps in zip(node.blocks, step.waiting, strict=True):
+        block = Block("branch", current.blocks[-1])
+        own = {x: received[x] for x in outside if x in received}
+        with building(block):
+            if not old.stops:
+                for i, z_bar in bars.items():
+                    way.give(own, old.results[i], staged(z_bar))
+                way.backward(steps, own)
+        blocks.append(block)
+        totals.append(own)
+    changed = [
+        x for x in outside if any(own.get(x) is not received.get(x) for own in totals)
+    ]
+    for block, own in zip(blocks, totals, strict=True):
+        with building(block):
+            block.results = [node_of(own[x]) if x in own else zero(x) for x in changed]
+    _hand_out(new, blocks)
+    back = emit("if", (way.there[node.inputs[0]],), NOTHING, (), tuple(blocks))
+    types = [x.type for x in changed]
+    for x, z in zip(changed, results_of(back, types), strict=True):
+        z.example = x.example
+        received[x] = staged(z)
+
+
+def _hand_out(new: Node, blocks: list[Block]) -> None:
+    """Make what the branches back use of those there results of the ``if``."""
+    for k, block in enumerate(blocks):
+        prune(block)
+        inside = new.blocks[k]
+        found = replace_constants(block, escaping(block, [inside]))
+        handed = {}
+        for x in found:
+            index = len(inside.results)
+            for i, branch in enumerate(new.blocks):
+                with building(branch):
+                    branch.results.append(x if i == k else filler(x.type))
+            handed[x] = add_result(new, x.type, index)
+            handed[x].example = x.example
+        substitute(block, handed)
+
+
+def back_loop(way: Any, step: Step, bars: dict[int, Node], received: Received) -> None:
+    """The way back of a loop, or of a walk along tapes: newest turn first."""
+    walk = _Walk(step)
+    state = [p for p in walk.state if p in way.active.nodes]
+    outside = captured(way, step.node.blocks)
+    starts = [bars.get(walk.state.index(p)) or zero(p) for p in state]
+    starts += [node_of(received[x]) if x in received else zero(x) for x in outside]
+    block = Block("back", current.blocks[-1])
+    shadows = []
+    own: Received = {}
+    with building(block):
+        for i, saved in walk.written():
+            if i in bars:
+                saved = [x for x in saved if x.type.has_cotangent]
+                slots = [block.parameter(x.type, x.example) for x in saved]
+                shadows.append((bars[i], len(slots)))
+                for x, p in zip(saved, slots, strict=True):
+                    way.give(own, x, staged(p))
+        parameters = [block.parameter(x.type, x.example) for x in (*state, *outside)]
+        for x, p in zip(outside, parameters[len(state) :], strict=True):
+            own[x] = staged(p)
+        for x, p in zip(state, parameters, strict=False):
+            way.give(own, walk.after[walk.state.index(x)], staged(p))
+        for steps in reversed(step.waiting):
+            way.backward(steps, own)
+        block.results = [way.take(own, p) or zero(p) for p in state]
+        block.results += [node_of(own[x]) for x in outside]
+        written: list[tuple[Node, int]] = []
+        for tape_node, slots in walk.read():
+            if tape_node in way.active.nodes:
+                slots = [p for p in slots if p.type.has_cotangent]
+                block.results += [way.take(own, p) or zero(p) for p in slots]
+                written.append((tape_node, len(slots)))
+    tape, size = _save(step.new, block)
+    tapes = Tapes((size, *(n for _, n in shadows)), tuple(n for _, n in written))
+    inputs = [tape, *(z for z, _ in shadows), *starts]
+    back = emit("back", inputs, NOTHING, tapes, (block,))
+    types = [p.type for p in parameters] + [TAPE for _ in written]
+    results = results_of(back, types)
+    for p, z in zip((*state, *outside), results, strict=False):
+        z.example = p.example
+    for x, z in zip(outside, results[len(state) :], strict=False):
+        received[x] = staged(z)  # with what it had received before
+    for p, z in zip(state, results, strict=False):
+        way.give(received, walk.inits[walk.state.index(p)], staged(z))
+    for (tape_node, _), z in zip(written, results[len(parameters) :], strict=True):
+        way.give(received, tape_node, staged(z))
+
+
+def _save(new: Node, block: Block) -> tuple[Node, int]:
+    """Have the loop there put on a tape what the walk back uses of a turn."""
+    prune(block)
+    found = replace_constants(block, escaping(block, new.blocks))
+    slots = []
+    for x in found:
+        p = Node("parameter", (), (), x.type)
+        p.block, p.example = block, x.example
+        slots.append(p)
+    substitute(block, dict(zip(found, slots, strict=True)))
+    block.parameters = slots + block.parameters
+    new.blocks[-1].results += found
+    read, written = new.static
+    state = len(new.blocks[0].parameters) - sum(read)
+    new.static = Tapes(read, (*written, len(found)))
+    return add_result(new, TAPE, state + len(written)), len(found)
+
+
+def back_call(way: Any, step: Step, bars: dict[int, Node], received: Received) -> None:
+    """The way back of a call: a call of the function back, with the record."""
+    f = step.node.static
+    pair = way.pairs[f]
+    active = sorted(way.active.results[f])
+    given = [bars.get(i) or zero(f.body.results[i]) for i in active]
+    if pair.back is None:
+        _define_back(way, f, pair, active)
+    back = pair.back
+    assert back is not None  # it has just been defined
+    count = len(f.body.results)
+    record = _result(step.new, RECORD, count)
+    node = emit("call", [record, *given], NOTHING, back)
+    chosen = [p for p in f.body.parameters if p in way.active.nodes]
+    positions = [f.body.parameters.index(p) for p in chosen]
+    results = results_of(node, [p.type for p in chosen])
+    for i, p, z in zip(positions, chosen, results, strict=True):
+        z.example = p.example
+        way.give(received, step.node.inputs[i], staged(z))
+
+
+def _define_back(way: Any, f: Function, pair: Pair, active: list[int]) -> None:
+    """A function's way back: from its record and its results' cotangents."""
+    back = pair.back = Function(f"{f.name}_backward")
+    back.body.keeps = False
+    chosen = [p for p in f.body.parameters if p in way.active.nodes]
+    back.types = [p.type for p in chosen]
+    record = back.body.parameter(RECORD)
+    own: Received = {}
+    with building(back.body):
+        for i in active:
+            x = f.body.results[i]
+            way.give(own, x, staged(back.body.parameter(x.type, x.example)))
+        way.backward(pair.steps, own)
+        back.body.results = [way.take(own, p) or zero(p) for p in chosen]
+    _pack(pair.there, back.body, record)
+
+
+def _pack(there: Function, body: Block, record: Node) -> None:
+    """Have the function there return what the function back uses of it."""
+    prune(body)
+    found = replace_constants(body, escaping(body, [there.body]))
+    types = tuple(x.type for x in found)
+    unpacked = {}
+    for i, x in enumerate(found):
+        node = Node("unpack", (record,), Slot(i, types), x.type)
+        node.block, node.example = body, x.example
+        unpacked[x] = node
+    substitute(body, unpacked)
+    body.nodes = [*unpacked.values(), *body.nodes]
+    with building(there.body):
+        there.body.keeps = False
+        there.body.results.append(emit("pack", found, RECORD))
+
+
+def _result(node: Node, type: Type, index: int) -> Node:
+    """A result of control flow that has been staged before."""
+    found = (x for x in node.block.nodes if x.op == "result") if node.block else ()
+    for x in found:
+        if x.inputs[0] is node and x.static == index:
+            return x
+    return add_result(node, type, index)
+
+
+class _Walk:
+    """A loop, or a walk along tapes: its state, and what is on its tapes."""
+
+    def __init__(self, step: Step) -> None:
+        node = self.node = step.node
+        self.tapes: Tapes = node.static
+        self.parameters = node.blocks[0].parameters
+        slots = sum(self.tapes.read)
+        self.state = self.parameters[slots:]
+        self.inits = node.inputs[len(self.tapes.read) :]
+        self.after = node.blocks[-1].results[: len(self.state)]
+
+    def read(self) -> Iterator[tuple[Node, list[Node]]]:
+        """The tapes that it reads, and the parameters for what is on them."""
+        start = 0
+        for tape, n in zip(self.node.inputs, self.tapes.read, strict=False):
+            yield tape, self.parameters[start : start + n]
+            start += n
+
+    def written(self) -> Iterator[tuple[int, list[Node]]]:
+        """The tapes that it writes, as numbers of results, and what it puts there."""
+        saved = self.node.blocks[-1].results[len(self.state) :]
+        for i, n in enumerate(self.tapes.written):
+            yield len(self.state) + i, saved[:n]
+            saved = saved[n:]

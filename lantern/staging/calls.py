@@ -1,0 +1,229 @@
+"""What a call becomes while a program is staged: followed, done now, or refused.
+
+A user's function is followed, in its rewritten form. What is known to depend on its
+arguments alone is called now. All else is refused, for it might do something, or find
+something else another time.
+"""
+
+import functools
+import math
+import operator
+from dataclasses import is_dataclass
+from types import (
+    BuiltinFunctionType,
+    CodeType,
+    FunctionType,
+    MethodType,
+    ModuleType,
+)
+from typing import Any
+
+import lantern
+from lantern.errors import StagingError
+from lantern.staging import control, functions, loops
+from lantern.staging.control import Signal, has_staged
+from lantern.staging.functions import call as call_function
+from lantern.staging.gradients import derivative_of, staged_derivative
+from lantern.staging.python_functions import TABLE
+from lantern.staging.rewrite import rewritten
+from lantern.staging.session import Session
+from lantern.staging.staged import Staged, is_staged, operate, perform, staged
+from lantern.staging.trees import StagedTree
+from lantern.staging.types import FLOAT, INT
+
+__all__ = ["COMPILED", "NeedsFunctionError", "call"]
+
+_COMBINATORS = {control.IF, loops.WHILE, loops.LOOP, functions.FUN, functions.TREE}
+_MATH = frozenset(
+    "acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh degrees erf "
+    "erfc exp exp2 expm1 fabs floor fmod gamma hypot isfinite isinf isnan ldexp lgamma "
+    "log log10 log1p log2 pow radians remainder sin sinh sqrt tan tanh trunc".split()
+)
+_PURE_LANTERN = frozenset("abs clip imag real sign where conj".split())
+_READ: dict[Any, frozenset[str]] = {
+    list: frozenset("copy count index".split()),
+    dict: frozenset("copy get items keys values".split()),
+    tuple: frozenset("count index".split()),
+    set: frozenset("copy union intersection difference issubset".split()),
+    float: frozenset("is_integer hex conjugate".split()),
+    int: frozenset("bit_length conjugate".split()),
+    range: frozenset("count index".split()),
+}
+_WRITE: dict[Any, frozenset[str]] = {
+    list: frozenset("append extend insert pop remove reverse clear sort".split()),
+    dict: frozenset("update setdefault pop clear popitem".split()),
+    set: frozenset("add update discard remove clear pop".split()),
+}
+COMPILED: dict[int, Any] = {}
+"""The plain functions of compiled ones, by the ids of these."""
+
+MOST_DEPTH = 16
+"""How often a function may stand on the stack before it becomes one of the program."""
+
+
+class NeedsFunctionError(Signal):
+    """A function that calls itself has to be one of the program."""
+
+    def __init__(self, code: CodeType) -> None:
+        self.code = code
+
+
+def call(
+    session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """The result of a call in a staged program."""
+    f = COMPILED.get(id(getattr(f, "__self__", f)), f)
+    kind = type(f)
+    if f in TABLE if kind in (BuiltinFunctionType, type) else False:
+        return session.made(TABLE[f](session, *args, **kwargs))
+    if kind is FunctionType:
+        return _call_function(session, f, args, kwargs)
+    if kind is MethodType:
+        return call(session, f.__func__, (f.__self__, *args), kwargs)
+    if kind is functools.partial:
+        return call(session, f.func, (*f.args, *args), {**f.keywords, **kwargs})
+    if kind is BuiltinFunctionType or kind.__name__ == "method_descriptor":
+        return session.made(_call_builtin(session, f, args, kwargs))
+    if isinstance(f, type):
+        return _construct(session, f, args, kwargs)
+    method = getattr(kind, "__call__", None)  # noqa: B004  # the class's own function
+    if type(method) is FunctionType:
+        return call(session, method, (f, *args), kwargs)
+    raise _refused(f, "it is not known what it does")
+
+
+def _refused(f: Any, why: str) -> StagingError:
+    name = getattr(f, "__qualname__", None) or getattr(f, "__name__", repr(f))
+    return StagingError(
+        f"call: {name} is not staged: {why}. Call it outside of the function, or leave "
+        f"this function as it is."
+    )
+
+
+def _call_function(
+    session: Session, f: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    owner = str(f.__module__ or "").partition(".")[0]
+    derivative = derivative_of(f)
+    if derivative is not None:
+        if kwargs:
+            raise _refused(f, "a derivative with arguments by name")
+        return staged_derivative(session, derivative, args, call)
+    if owner == "lantern" and not session.is_ours(f):
+        return _call_lantern(f, args, kwargs)
+    if owner == "numpy":
+        return session.made(_call_numpy(session, f, args, kwargs))
+    return follow(session, f, args, kwargs)
+
+
+def follow(
+    session: Session, f: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """Call a user's function in its rewritten form."""
+    ours = session.is_ours(f)
+    code = f.__code__
+    if not ours:
+        session.guards.function(f)
+    if code.co_flags & (0x20 | 0x80 | 0x100 | 0x200):
+        raise _refused(f, "it is a generator or a coroutine")
+    if code in session.recursive and not kwargs and any(map(has_staged, args)):
+        return call_function(f, functools.partial(_run, session, f), args)
+    times = session.active.count(code)
+    dynamic = any(_is_dynamic(x) for x in args)
+    if times and (dynamic or times >= MOST_DEPTH) and not kwargs:
+        raise NeedsFunctionError(code)
+    return _run(session, f, *args, **kwargs)
+
+
+def _is_dynamic(x: Any) -> bool:
+    return is_staged(x) and (isinstance(x, StagedTree) or x.node.type is INT)
+
+
+def _run(session: Session, f: FunctionType, *args: Any, **kwargs: Any) -> Any:
+    run = f if session.is_ours(f) else session.rewritten(f, rewritten)
+    depth = len(session.active)
+    session.active.append(f.__code__)
+    try:
+        return run(*args, **kwargs)
+    finally:
+        del session.active[depth:]
+
+
+def _call_lantern(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if f in _COMBINATORS or f in (lantern.grad, lantern.value_and_grad):
+        return f(*args, **kwargs)
+    if f is lantern.stop_gradient and len(args) == 1 and type(args[0]) is Staged:
+        return operate("stopped", args[0])
+    if hasattr(f, "rule") or f.__name__ in _PURE_LANTERN:
+        return f(*args, **kwargs)
+    if getattr(f, "__wrapped__", None) is not None and f.__module__.startswith(
+        "lantern.staging"
+    ):
+        return f(*args, **kwargs)  # what FUN has made
+    raise _refused(f, "it is not among the functions that can be staged")
+
+
+def _call_numpy(
+    session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    name = getattr(f, "__name__", "")
+    if not session.derivatives or kwargs or not all(type(x) is Staged for x in args):
+        raise _refused(f, "NumPy's functions are staged on what a derivative tracks")
+    if any(x.node.type is not FLOAT for x in args) or not hasattr(lantern, name):
+        raise _refused(f, "it has no rule for numbers")
+    return perform(f"numpy.{name}", args, {})
+
+
+def _call_builtin(
+    session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    owner = getattr(f, "__self__", None)
+    name = f.__name__
+    if isinstance(owner, ModuleType):
+        if owner is math and name in _MATH and not kwargs:
+            return _call_math(name, f, args)
+        if f in (operator.add, operator.sub, operator.mul, operator.truediv):
+            return f(*args)
+        raise _refused(f, "it is not known what it does")
+    if isinstance(owner, Staged):
+        return f(*args, **kwargs)
+    kind: Any = type(owner)
+    if name in _READ.get(kind, ()) or kind is str:
+        session.read(owner)
+        for x in args:
+            session.read(x)
+        return f(*args, **kwargs)
+    if kind in _WRITE and name in _WRITE[kind]:
+        session.write(owner, name)
+        return f(*args, **kwargs)
+    raise _refused(f, "it is not known what it does")
+
+
+def _call_math(name: str, f: Any, args: tuple[Any, ...]) -> Any:
+    if not any(map(is_staged, args)):
+        return f(*args)
+    if any(isinstance(x, StagedTree) for x in args):
+        args = tuple(
+            staged(x.unboxed().node) if isinstance(x, StagedTree) else x for x in args
+        )
+    return perform(f"math.{name}", args, {})
+
+
+def _construct(
+    session: Session, cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """An object of a class: a named tuple, a dataclass, or one with ``__init__``."""
+    if issubclass(cls, BaseException):
+        return cls(*args, **kwargs)
+    if issubclass(cls, tuple) and hasattr(cls, "_fields"):
+        return cls(*args, **kwargs)
+    plain = cls.__new__ is object.__new__ and type(cls) is type
+    if is_dataclass(cls) and plain and not hasattr(cls, "__post_init__"):
+        make: Any = cls
+        return session.made(make(*args, **kwargs))
+    init = cls.__init__
+    if plain and type(init) is FunctionType and cls.__setattr__ is object.__setattr__:
+        made = session.made(object.__new__(cls))
+        call(session, init, (made, *args), kwargs)
+        return made
+    raise _refused(cls, "it is not known how its objects are made")

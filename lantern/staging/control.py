@@ -1,0 +1,274 @@
+"""The combinator IF, and how values of two ways are joined.
+
+On plain values they run: IF chooses, WHILE and LOOP loop. On staged values they become
+nodes with blocks. Each stages what is handed to it once for each way that the program
+may go, and joins what comes out, leaf by leaf.
+
+References:
+    Wang et al. (2019), section 4.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from lantern.errors import StagingError
+from lantern.staging.ir import (
+    Block,
+    Node,
+    building,
+    constant,
+    current,
+    emit,
+    results_of,
+    stop,
+)
+from lantern.staging.operations import apply
+from lantern.staging.staged import is_staged, node_of, staged
+from lantern.staging.structure import UNDEFINED, describe, leaves_of, same, unflatten
+from lantern.staging.types import BOOL, FLOAT, INT, NOTHING, Type, join, type_of
+
+__all__ = [
+    "IF",
+    "Signal",
+    "StoppedError",
+    "UnknownResultError",
+    "converted",
+    "filler",
+    "has_staged",
+    "is_number",
+    "joinable",
+    "truth",
+]
+
+
+class Signal(Exception):  # noqa: N818  # none that anybody sees
+    """What ends an attempt to stage something, to begin another one."""
+
+
+class UnknownResultError(Signal):
+    """A function is called whose result is not known yet: it is being staged."""
+
+
+class StoppedError(Exception):
+    """Each way that the program may go ends in an exception."""
+
+
+_OURS = (StagingError, Signal, RecursionError)
+
+
+Align = Callable[[list[Any]], None]
+
+
+def IF(
+    condition: Any,
+    then: Callable[[], Any],
+    otherwise: Callable[[], Any],
+    align: Align | None = None,
+) -> Any:
+    """One of two results.
+
+    Args:
+        condition: a plain or a staged truth value, or number.
+        then: a function without arguments.
+        otherwise: another one.
+        align: gets the list of both results, if each has one, before they are joined.
+
+    Returns:
+        What the chosen function returns. If the condition is staged, both are staged,
+        and their results must have one structure.
+
+    Raises:
+        StagingError: if the results are not alike.
+
+    Example:
+        >>> from lantern.staging import IF, stage
+        >>> f = stage(lambda x: IF(x > 0.0, lambda: x, lambda: -x), 1.0)
+        >>> f(2.0), f(-3.0)
+        (2.0, 3.0)
+
+    References:
+        Wang et al. (2019), section 4.2.
+    """
+    if not is_staged(condition):
+        return then() if condition else otherwise()
+    node = truth(condition)
+    if node.op == "constant":
+        return then() if node.static.value else otherwise()
+    blocks, results = [], []
+    for branch in (then, otherwise):
+        block = Block("branch", current.blocks[-1])
+        blocks.append(block)
+        results.append(_staged_in(block, branch))
+    ended = [x is UnknownResultError or x is StoppedError for x in results]
+    if align is not None and not any(ended):
+        align(results)
+    return _joined(node, blocks, results)
+
+
+def joinable(x: Any, y: Any) -> bool:
+    """Whether two values can be the result of one branch."""
+    if describe(x) != describe(y):
+        return False
+    for one, other in zip(leaves_of(x), leaves_of(y), strict=True):
+        if not _is_same(one, other):
+            try:
+                known = _common_type("if", one, other)
+            except StagingError:
+                return False
+            if known is FLOAT and not (_is_float(one) and _is_float(other)):
+                return False
+    return True
+
+
+def _is_float(x: Any) -> bool:
+    """Whether a leaf can stand for a float: an int only if it is a constant."""
+    if not is_staged(x) or x.node.type is FLOAT:
+        return True
+    return x.node.op == "constant" or x.node.type.kind == "tree"
+
+
+def truth(condition: Any) -> Node:
+    """A staged value as a truth value."""
+    node: Node = condition.node
+    if node.type is BOOL:
+        return node
+    if not node.type.is_number:
+        raise StagingError(
+            f"if: the condition is {node.type}, not a number. Ask for one truth value."
+        )
+    found: Node = apply("not_equal", (node, node_of(0)))
+    return found
+
+
+def _staged_in(block: Block, branch: Callable[[], Any]) -> Any:
+    """What a branch returns; what it cannot know, and whether it raises, is noted."""
+    with building(block):
+        try:
+            return branch()
+        except UnknownResultError:
+            for function in current.unfinished:
+                function.is_incomplete = True
+            return UnknownResultError
+        except StoppedError:
+            stop("no way goes on")
+            return StoppedError
+        except _OURS:
+            raise
+        except Exception as error:
+            stop(f"{type(error).__name__}: {error}")
+            return StoppedError
+
+
+def _joined(condition: Node, blocks: list[Block], results: list[Any]) -> Any:
+    """The results of two branches as those of one node."""
+    node = Node("if", (condition,), (), NOTHING, tuple(blocks))
+    if results[0] is results[1] is StoppedError:
+        _append(node)
+        raise StoppedError
+    if all(x is UnknownResultError or x is StoppedError for x in results):
+        raise UnknownResultError
+    for i in (0, 1):
+        if results[i] is UnknownResultError or results[i] is StoppedError:
+            results[i] = None
+            leaves = leaves_of(results[1 - i])
+            return _emit_if(node, results[1 - i], [leaves, leaves], missing=i)
+    texts = [describe(x) for x in results]
+    if texts[0] != texts[1]:
+        raise StagingError(
+            f"if: one way gives {texts[0]}, the other {texts[1]}. Return the same "
+            f"structure on both."
+        )
+    return _emit_if(node, results[0], [leaves_of(x) for x in results])
+
+
+def _append(node: Node) -> None:
+    block = current.blocks[-1]
+    node.block, node.line, node.keeps = block, current.line, block.keeps
+    block.nodes.append(node)
+
+
+def _emit_if(
+    node: Node, like: Any, leaves: list[list[Any]], missing: int | None = None
+) -> Any:
+    """Fill the branches' results, and give the node's, in the structure of one."""
+    out: list[Any] = []
+    places: list[int] = []
+    types: list[Type] = []
+    for x, y in zip(*leaves, strict=True):
+        if x is UNDEFINED or y is UNDEFINED:
+            out.append(UNDEFINED)
+            continue
+        if _is_same(x, y) and (missing is None or not is_staged(x)):
+            out.append(x)
+            continue
+        known = _common_type("if", x, y)
+        for i, leaf in enumerate((x, y)):
+            block = node.blocks[i]
+            with building(block):
+                is_missing = i == missing and is_staged(leaf)
+                value = filler(known) if is_missing else converted(leaf, known)
+            block.results.append(value)
+        places.append(len(out))
+        types.append(known)
+        out.append(None)
+    _append(node)
+    for place, result in zip(places, results_of(node, types), strict=True):
+        i = result.static
+        ways = [block.results[i] for block in node.blocks]
+        result.loose = any(x.loose for x in ways)
+        result.example = next((x.example for x in ways if x.example is not None), None)
+        out[place] = staged(result)
+    return unflatten(like, out)
+
+
+def _is_same(x: Any, y: Any) -> bool:
+    if is_staged(x) and is_staged(y):
+        return x.node is y.node
+    return same(x, y)
+
+
+def filler(known: Type) -> Node:
+    """What stands where the program never comes."""
+    if known.is_number:
+        return constant({"float": 0.0, "int": 0, "bool": False}[known.kind], known)
+    return emit("nothing", (), known)
+
+
+def _common_type(where: str, x: Any, y: Any) -> Type:
+    types = [leaf.node.type if is_staged(leaf) else type_of(leaf) for leaf in (x, y)]
+    if types[0] is not None and types[1] is not None:
+        known = join(types[0], types[1])
+        if known is not None:
+            return known
+    names = [t or type(leaf).__name__ for t, leaf in zip(types, (x, y), strict=True)]
+    raise StagingError(
+        f"{where}: a value is {names[0]} on one way and {names[1]} on the other. Give "
+        f"it one type."
+    )
+
+
+def converted(leaf: Any, known: Type) -> Node:
+    """A leaf as a node of a type that it can have."""
+    node = leaf.node if is_staged(leaf) and leaf.node.type == known else node_of(leaf)
+    if node.type == known:
+        return node
+    if node.op == "constant" and node.type is INT:
+        z = constant(float(node.static.value), FLOAT)
+        marked = emit("loosened", (z,), FLOAT)
+        marked.loose = True
+        return marked
+    raise StagingError(
+        f"a value is an {node.type} on one way and a {known} on another. Write it as a "
+        f"float: 0.0 for 0."
+    )
+
+
+def has_staged(tree: Any) -> bool:
+    """Whether anything in a structure is known only when the program runs."""
+    return any(map(is_staged, leaves_of(tree)))
+
+
+def is_number(x: Any) -> bool:
+    """Whether a plain leaf is a number or an array."""
+    known = type_of(x)
+    return known is not None and (known.is_number or known.kind == "array")

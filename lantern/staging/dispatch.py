@@ -1,0 +1,329 @@
+"""``jit``: a function that runs as a compiled program where it can, and as it is else.
+
+For each signature, the types and structure of the arguments, the function is staged
+once. A call looks up its signature, asks whether all that was taken for constant is as
+it was, and runs the program. Whatever cannot be staged, or leaves the program, runs as
+the plain function does, so that every result and every exception is Python's.
+"""
+
+import os
+import traceback
+import warnings
+from collections.abc import Callable
+from functools import update_wrapper
+from threading import RLock
+from typing import Any, NamedTuple
+
+from lantern.errors import OptionError, StagingError
+from lantern.staging.calls import COMPILED, NeedsFunctionError
+from lantern.staging.closures import functions_of
+from lantern.staging.guards import Guards
+from lantern.staging.interpret import run
+from lantern.staging.ir import walk
+from lantern.staging.native.engine import Builtin, is_available
+from lantern.staging.native.layout import is_known
+from lantern.staging.native.native import Native
+from lantern.staging.program import PLAIN, Program, stage
+from lantern.staging.staged import is_staged
+from lantern.staging.structure import describe, leaves_of
+from lantern.staging.surface import Surface
+
+__all__ = ["Compiled", "explain", "jit", "mode"]
+
+MOST_SPECIALISATIONS = 8
+MOST_LEAVES = 256
+_NUMBERS = frozenset({float, int, bool})
+_RESULTS = (float, int, bool, str, bytes, complex)
+_MODES = ("off", "interpret", "O0", "O2")
+
+
+def mode() -> str:
+    """How programs run: what LANTERN_JIT says, else the best that there is."""
+    chosen = os.environ.get("LANTERN_JIT")
+    if chosen is None:
+        return "O2" if is_available() else "off"
+    if chosen not in _MODES:
+        raise OptionError(
+            f"LANTERN_JIT={chosen!r}: there is no such mode. Choose one of {_MODES}."
+        )
+    return chosen
+
+
+class Specialisation(NamedTuple):
+    """What becomes of the calls of one signature.
+
+    Attributes:
+        run: computes the results from the numbers in the arguments; None if the plain
+            function runs.
+        program: what was staged.
+        guards: what must be as it was.
+        reason: why the plain function runs.
+        native: the machine code, if there is some.
+    """
+
+    run: Callable[[list[Any]], list[Any]] | None
+    program: Program | None = None
+    guards: Guards | None = None
+    reason: str = ""
+    native: Native | None = None
+
+
+class Compiled:
+    """A function and its programs, by signature.
+
+    Args:
+        f: the plain function.
+        exact: whether every bit is as the plain function has it.
+    """
+
+    def __init__(self, f: Callable[..., Any], exact: bool = False) -> None:
+        self.f, self.exact = f, exact
+        self.known: dict[Any, Specialisation] = {}
+        self.builtin: Builtin | None = None
+        self._lock = RLock()
+        update_wrapper(self, f)
+        COMPILED[id(self)] = f
+        _kept.append(self)  # so that its id stays its own
+
+    def __repr__(self) -> str:
+        return f"<jit {getattr(self.f, '__qualname__', self.f)!s}>"
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        if instance is None:
+            return self
+        return lambda *args, **kwargs: self(instance, *args, **kwargs)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The function's result: by a program, or by the plain function."""
+        if kwargs:
+            return self.f(*args, **kwargs)
+        signature = signature_of(args)
+        if signature is None:
+            return self.f(*args)
+        found = self.known.get(signature)
+        if found is None or (found.guards is not None and not found.guards.hold()):
+            found = self.specialise(signature, args)
+        elif found.native is not None and found.native.is_current():
+            return self.f(*args)  # the machine code has just left the program
+        if found.run is None or found.program is None:
+            return self.f(*args)
+        try:
+            results = found.run(found.program.take_apart(args))
+        except Exception:  # whatever it is, the plain function says it
+            return self.f(*args)
+        return found.program.put_together(results)
+
+    def specialise(self, signature: Any, args: tuple[Any, ...]) -> Specialisation:
+        """Stage the function for a signature; note why, if that cannot be done."""
+        with self._lock:
+            many = len(self.known) >= MOST_SPECIALISATIONS
+            if many and signature not in self.known:
+                return Specialisation(None, reason="it has too many signatures")
+            how = mode()
+            if how == "off":
+                _say_once()
+                return Specialisation(None, reason="nothing compiles it")
+            try:
+                program, guards = staged(self.f, args)
+                if self.exact:
+                    _check_order(program)
+                made = self._made(how, program, guards, args)
+            except Exception as error:
+                made = Specialisation(None, reason=_reason(error))
+            self.known[signature] = made
+            return made
+
+    def _made(
+        self, how: str, program: Program, guards: Guards, args: tuple[Any, ...]
+    ) -> Specialisation:
+        """A program with what runs it."""
+        if how == "interpret":
+            return Specialisation(
+                lambda numbers: run(program.function, numbers), program, guards
+            )
+        native = Native(program, guards, args, int(how[1]))
+        if self.builtin is not None and native.is_direct:
+            self.builtin.use(native.address)
+            return Specialisation(native.run, program, guards, native=native)
+        return Specialisation(native.run, program, guards)
+
+
+_kept: list[Any] = []
+_said: list[bool] = []
+
+
+def _say_once() -> None:
+    if not _said and "LANTERN_JIT" not in os.environ:
+        _said.append(True)
+        warnings.warn(
+            "jit: llvmlite is not installed, so that functions run as they are. "
+            'Install it with pip install "lantern-ad[jit]".',
+            RuntimeWarning,
+            stacklevel=4,
+        )
+
+
+def signature_of(args: tuple[Any, ...]) -> Any:
+    """What a program is made for: structure, types, and what is no number.
+
+    Returns:
+        None for arguments that no program is made for.
+    """
+    leaves = leaves_of(args)
+    if len(leaves) > MOST_LEAVES:
+        return None
+    kinds: list[Any] = []
+    for x in leaves:
+        kind = type(x)
+        if kind in _NUMBERS:
+            kinds.append(kind)
+        elif kind in PLAIN:
+            kinds.append((kind, x))
+        else:
+            return None
+    return (describe(args), *kinds)
+
+
+def staged(f: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Program, Guards]:
+    """The program of a function for arguments, and what it takes for constant."""
+    recursive: set[Any] = set()
+    while True:
+        surface = Surface()
+        session = surface.session
+        session.recursive = recursive
+
+        def body(*values: Any, surface: Surface = surface) -> Any:
+            for x in values:
+                surface.session.give(x)
+            result = surface.call(f, *values)
+            _check_result(surface, result)
+            return result
+
+        body.__name__ = getattr(f, "__name__", "f")
+        try:
+            program = stage(body, *args)
+        except NeedsFunctionError as need:
+            if need.code in recursive:
+                raise StagingError("a function calls itself without end.") from need
+            recursive.add(need.code)
+            continue
+        _check_program(program)
+        return program, session.guards
+
+
+def _check_result(surface: Surface, result: Any) -> None:
+    """Refuse to return what the plain function would make anew, or hand back."""
+    for x in leaves_of(result):
+        if not is_staged(x) and type(x) not in _RESULTS:
+            raise StagingError(
+                f"return: an object of type {type(x).__name__}, which each call would "
+                f"have in common. Return numbers and structures of them."
+            )
+    if isinstance(result, list | dict) and surface.session.is_given(result):
+        raise StagingError("return: the argument itself. Return a new structure.")
+
+
+def _check_program(program: Program) -> None:
+    for x in program.function.body.results:
+        if x.loose:
+            raise StagingError(
+                "return: a number that is an int on one way and a float on another. "
+                "Write 0.0 for 0."
+            )
+    for f in functions_of(program.function):
+        for node in walk(f.body):
+            if node.op.startswith("numpy.") or node.type.kind == "array":
+                raise StagingError(
+                    f"{node.op}: NumPy's functions and arrays are not compiled yet. "
+                    f"Use lantern's functions on numbers."
+                )
+
+
+def _check_order(program: Program) -> None:
+    """Refuse a derivative that adds up in another order than the plain one."""
+    for f in functions_of(program.function):
+        if f.name.endswith("_backward"):
+            raise StagingError(
+                "exact: the derivative of a function that calls itself adds up what "
+                "its calls contribute in another order."
+            )
+
+
+def _reason(error: Exception) -> str:
+    """What went wrong, with the user's line."""
+    place = ""
+    for frame in traceback.extract_tb(error.__traceback__):
+        inside = os.sep + os.path.join("lantern", "staging") + os.sep
+        if inside not in frame.filename:
+            place = f" ({os.path.basename(frame.filename)}, line {frame.lineno})"
+    kind = "" if isinstance(error, StagingError) else f"{type(error).__name__}: "
+    return f"{kind}{error}{place}"
+
+
+def jit(f: Callable[..., Any] | None = None, *, exact: bool = False) -> Any:
+    """A function that is compiled when it is first called, for each signature.
+
+    What it returns and raises is what f returns and raises. Numbers, tuples, lists and
+    dicts of numbers are compiled for; for all else f itself runs, and also where it
+    does what cannot be compiled: ``explain`` says so.
+
+    Args:
+        f: a function; none, to be used as a decorator with options.
+        exact: whether derivatives are the plain function's to the last bit even where
+            a function calls itself, and sums are formed in another order; these then
+            run as they are. All else has the last bit right in any case.
+
+    Example:
+        >>> import lantern
+        >>> @lantern.jit
+        ... def newton(x):
+        ...     y = x
+        ...     while abs(y * y - x) > 1e-12 * x:
+        ...         y = 0.5 * (y + x / y)
+        ...     return y
+        >>> newton(9.0), lantern.jit(lantern.grad(newton))(9.0)
+        (3.0, 0.16666666666666669)
+    """
+    if f is None:
+        return lambda g: jit(g, exact=exact)
+    if isinstance(getattr(f, "__self__", f), Compiled):
+        return f
+    if not callable(f):
+        raise StagingError(
+            f"jit: expected a function, got {type(f).__name__}. Give the function, not "
+            f"its result."
+        )
+    made = Compiled(f, exact)
+    if _is_method(f) or not is_known():
+        return made
+    name = getattr(f, "__name__", "f")
+    made.builtin = Builtin(made, name, getattr(f, "__doc__", None))
+    return made.builtin.function
+
+
+def _is_method(f: Any) -> bool:
+    """Whether a function is one of a class: it must be bound to its objects."""
+    *around, _ = getattr(f, "__qualname__", "f").split(".")
+    return bool(around) and around[-1] != "<locals>"
+
+
+def explain(f: Any) -> str:
+    """What became of the calls of a function that ``jit`` has made.
+
+    Example:
+        >>> import lantern
+        >>> f = lantern.jit(lambda x: print(x) or x)
+        >>> f(2.0)
+        2.0
+        2.0
+        >>> print(lantern.explain(f))  # doctest: +ELLIPSIS
+        <lambda>(float): ...
+    """
+    f = getattr(f, "__self__", f)
+    name = getattr(f, "__name__", "f")
+    lines = []
+    for signature, found in getattr(f, "known", {}).items():
+        kinds = ", ".join(getattr(k, "__name__", repr(k)) for k in signature[1:])
+        how = "compiled" if found.run is not None else f"runs as it is: {found.reason}"
+        lines.append(f"{name}({kinds}): {how}")
+    return "\n".join(lines) or f"{name}: not called yet"

@@ -1,0 +1,92 @@
+"""The rewriting of expressions: what asks, calls or reads goes through ``lt``."""
+
+import ast
+from typing import Any
+
+from lantern.staging.syntax import call_of, lt, none, placed, refuse, thunk
+
+__all__ = ["Expressions"]
+
+
+class Expressions(ast.NodeTransformer):
+    """The rewriting of one function's expressions."""
+
+    def visit_Lambda(self, node: ast.Lambda) -> Any:
+        """A lambda: its defaults and its body."""
+        node.args.defaults = [self.visit(x) for x in node.args.defaults]
+        node.args.kw_defaults = [x and self.visit(x) for x in node.args.kw_defaults]
+        node.body = self.visit(node.body)
+        return node
+
+    def visit_IfExp(self, node: ast.IfExp) -> Any:
+        """``x if test else y``."""
+        ways = [thunk(self.visit(node.body)), thunk(self.visit(node.orelse))]
+        return call_of("choose", [self.visit(node.test), *ways], node)
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> Any:
+        """``and``, ``or``."""
+        name = "and_" if isinstance(node.op, ast.And) else "or_"
+        *first, last = [self.visit(x) for x in node.values]
+        found = last
+        for value in reversed(first):
+            found = call_of(name, [value, thunk(found)], node)
+        return found
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:
+        """``not``."""
+        self.generic_visit(node)
+        return (
+            call_of("not_", [node.operand], node)
+            if isinstance(node.op, ast.Not)
+            else node
+        )
+
+    def visit_Compare(self, node: ast.Compare) -> Any:
+        """Comparisons, chains of them among them."""
+        left = self.visit(node.left)
+        rest = [self.visit(x) for x in node.comparators]
+        plain = (ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Eq, ast.NotEq)
+        if len(rest) == 1 and isinstance(node.ops[0], plain):
+            node.left, node.comparators = left, rest
+            return node
+        ops = [placed(ast.Constant(type(op).__name__), node) for op in node.ops]
+        names = placed(ast.Tuple(ops, ast.Load()), node)
+        return call_of("compare", [names, left, *map(thunk, rest)], node)
+
+    def visit_Subscript(self, node: ast.Subscript) -> Any:
+        """A read of an element."""
+        self.generic_visit(node)
+        if not isinstance(node.ctx, ast.Load):
+            raise refuse(node, "an assignment to an element here")
+        return call_of("item", [node.value, node.slice], node)
+
+    def visit_Slice(self, node: ast.Slice) -> Any:
+        """A slice, which is made by a function of ours."""
+        self.generic_visit(node)
+        parts = [x or none(node) for x in (node.lower, node.upper, node.step)]
+        return call_of("slice_", parts, node)
+
+    def visit_Attribute(self, node: ast.Attribute) -> Any:
+        """A read of an attribute."""
+        self.generic_visit(node)
+        if not isinstance(node.ctx, ast.Load):
+            raise refuse(node, "an assignment to an attribute here")
+        return call_of(
+            "attribute", [node.value, placed(ast.Constant(node.attr), node)], node
+        )
+
+    def visit_Call(self, node: ast.Call) -> Any:
+        """A call."""
+        self.generic_visit(node)
+        node.args.insert(0, node.func)
+        node.func = lt("call", node)
+        return node
+
+    def _made(self, node: ast.expr) -> Any:
+        self.generic_visit(node)
+        if isinstance(getattr(node, "ctx", None), ast.Store):
+            return node
+        return call_of("made", [node], node)
+
+    visit_List = visit_Dict = visit_Set = _made  # noqa: N815  # as ast names them
+    visit_ListComp = visit_DictComp = visit_SetComp = _made  # noqa: N815

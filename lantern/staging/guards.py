@@ -1,0 +1,150 @@
+"""What a staged program has taken for constant, and must find again at each call."""
+
+from collections.abc import Callable
+from functools import partial
+from types import CellType, CodeType, FunctionType
+from typing import Any
+
+from lantern.errors import StagingError
+from lantern.staging.native.layout import is_known, version_offset, word
+from lantern.staging.structure import same
+
+__all__ = ["Guards"]
+
+MOST_ITEMS = 10_000
+_MISSING = object()
+
+
+class Guards:
+    """Places that were read while a program was staged, and what was there.
+
+    Attributes:
+        checks: functions that say whether a place is as it was.
+        places: addresses of words that say the same, and what has to stand there; None
+            for what changes with every change around it, as long as that is no change
+            here. None instead of a list if there are no such words.
+    """
+
+    def __init__(self) -> None:
+        self.checks: list[Callable[[], bool]] = []
+        self._seen: set[Any] = set()
+        self.places: list[tuple[int, int | None]] | None = []
+
+    def hold(self) -> bool:
+        """Whether everything is as it was."""
+        return all(check() for check in self.checks)
+
+    def _is_new(self, *key: Any) -> bool:
+        if key in self._seen:
+            return False
+        self._seen.add(key)
+        return True
+
+    def _place(self, address: int, expected: int | None) -> None:
+        if self.places is not None:
+            self.places.append((address, expected))
+
+    def _words_of(self, f: FunctionType) -> None:
+        """Where a function keeps its code and its defaults."""
+        if not is_known():
+            self.places = None
+            return
+        for x in (f.__code__, f.__defaults__, f.__kwdefaults__):
+            if x is not None:
+                size = FunctionType.__basicsize__
+                places = range(id(f) + 16, id(f) + size, 8)
+                found = [place for place in places if word(place) == id(x)]
+                if len(found) != 1:
+                    self.places = None
+                else:
+                    self._place(found[0], id(x))
+
+    def function(self, f: FunctionType) -> None:
+        """What a function reads: its variables outside, its defaults, its globals."""
+        if not self._is_new("function", id(f)):
+            return
+        self._words_of(f)
+        code, defaults, kwdefaults = f.__code__, f.__defaults__, f.__kwdefaults__
+        self.checks.append(
+            lambda: (
+                f.__code__ is code
+                and f.__defaults__ is defaults
+                and f.__kwdefaults__ is kwdefaults
+            )
+        )
+        for cell, name in zip(f.__closure__ or (), code.co_freevars, strict=True):
+            try:
+                value = cell.cell_contents
+            except ValueError:
+                raise StagingError(
+                    f"{f.__name__}: the variable {name} is not assigned to yet. Call "
+                    f"it later."
+                ) from None
+            if value is not f:
+                self._place(id(cell) + 16, id(value))
+                self.checks.append(partial(_is_bound, cell, value))
+        for name in _names(code):
+            self.name(f.__globals__, name)
+
+    def name(self, space: dict[str, Any], name: str) -> None:
+        """What a name is bound to, or that it is bound to nothing."""
+        if self._is_new("dict", id(space)):
+            offset = version_offset()
+            if offset < 0:
+                self.places = None
+            self._place(id(space) + offset, None)
+        if self._is_new("name", id(space), name):
+            value = space.get(name, _MISSING)
+            self.checks.append(lambda: same(space.get(name, _MISSING), value))
+
+    def attribute(self, x: Any, name: str, value: Any) -> None:
+        """What an attribute of an object is."""
+        if self._is_new("attribute", id(x), name):
+            self.places = None
+            self.checks.append(lambda: same(getattr(x, name, _MISSING), value))
+
+    def items(self, x: Any) -> None:
+        """What is in a list, a dict or a set."""
+        if not self._is_new("items", id(x)):
+            return
+        if len(x) > MOST_ITEMS:
+            raise StagingError(
+                f"a {type(x).__name__} of {len(x)} items is read, which may change. "
+                f"Make it a tuple, or give it as an argument."
+            )
+        self.places = None
+        kind = type(x)
+        now = list(x.items()) if isinstance(x, dict) else list(x)
+        if isinstance(x, dict):
+            self.checks.append(
+                lambda: type(x) is kind and _same_pairs(list(x.items()), now)
+            )
+        else:
+            self.checks.append(lambda: type(x) is kind and _same_items(list(x), now))
+
+
+def _is_bound(cell: CellType, value: Any) -> bool:
+    """Whether a variable is bound to a value."""
+    try:
+        return same(cell.cell_contents, value)
+    except ValueError:  # it was deleted
+        return False
+
+
+def _same_items(new: list[Any], old: list[Any]) -> bool:
+    return len(new) == len(old) and all(map(same, new, old))
+
+
+def _same_pairs(new: list[Any], old: list[Any]) -> bool:
+    return len(new) == len(old) and all(
+        same(a, c) and same(b, d) for (a, b), (c, d) in zip(new, old, strict=True)
+    )
+
+
+def _names(code: CodeType) -> set[str]:
+    """The names that code may read among the globals."""
+    found = set(code.co_names)
+    for x in code.co_consts:
+        if isinstance(x, CodeType):
+            found |= _names(x)
+    return found

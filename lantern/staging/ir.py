@@ -1,0 +1,296 @@
+"""The intermediate representation: nodes in structured blocks, and how they are made.
+
+A program is a ``Function``: parameters, and a ``Block`` of nodes in single assignment.
+Control flow is structured, so that a block says where the program goes next:
+
+- ``if``: a condition, and two blocks whose results are the results of one of them;
+- ``loop``: a header, which decides whether there is another turn, and the body in it;
+  the results are the header's parameters when it says no;
+- ``call``: of a function, which may be one that is being defined.
+
+These three have ``result`` nodes. A loop may put values on tapes at the end of each
+turn, and ``back`` walks tapes from the newest turn to the oldest (``Tapes``). All other
+nodes compute one value from others: by an operator or a function of the values'
+namespace.
+"""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from threading import local
+from typing import Any, NamedTuple
+
+from lantern.staging.types import NOTHING, Type
+
+__all__ = [
+    "CONTROL",
+    "Block",
+    "Function",
+    "Node",
+    "Tapes",
+    "building",
+    "constant",
+    "current",
+    "emit",
+    "must_run",
+    "results_of",
+    "stop",
+    "walk",
+]
+
+CONTROL = frozenset({"if", "loop", "back", "call"})
+"""Operations with blocks, or functions, of their own."""
+
+_UNIQUE = CONTROL | {"parameter", "result", "stop"}
+_NEVER_RAISES = frozenset(
+    "constant parameter result part nothing add subtract multiply negative positive "
+    "abs less less_equal greater greater_equal equal not_equal and or xor not where "
+    "select sign maximum minimum loosened sure is_none is_exactly pack unpack "
+    "ieee_divide ieee_pow".split()
+)
+
+
+class Tapes(NamedTuple):
+    """The tapes of a ``loop`` or ``back``: how many values a turn has on each.
+
+    A walk along tapes has these values of a turn as its first parameters, and the tapes
+    as its first inputs. What a turn puts on tapes are the last results of the body, and
+    the tapes the last results of the node.
+    """
+
+    read: tuple[int, ...] = ()
+    written: tuple[int, ...] = ()
+
+
+class Node:
+    """One operation and its value.
+
+    Attributes:
+        op: its name: an operator ("add"), a function of the namespace ("sin"), a method
+            (".reshape"), or one of those above.
+        inputs: the nodes it computes from.
+        static: what else it depends on, known before the program runs.
+        type: of its value.
+        blocks: of control flow.
+        block: where it stands.
+        line: of the user's program: a file and a number; None for what has none.
+        keeps: whether it must run although nobody needs its value, for it may raise.
+        loose: whether it is an int of Python's on some way, although staged as a float.
+        example: of an array, the value that it has for the example arguments.
+    """
+
+    __slots__ = (
+        "block",
+        "blocks",
+        "example",
+        "inputs",
+        "keeps",
+        "line",
+        "loose",
+        "op",
+        "static",
+        "type",
+    )
+
+    def __init__(
+        self,
+        op: str,
+        inputs: Iterable["Node"],
+        static: Any,
+        type: Type,
+        blocks: tuple["Block", ...] = (),
+    ) -> None:
+        self.op, self.inputs, self.static = op, tuple(inputs), static
+        self.type, self.blocks = type, blocks
+        self.block: Block | None = None
+        self.line: tuple[str, int] | None = None
+        self.keeps = self.loose = False
+        self.example: Any = None
+
+    def __repr__(self) -> str:
+        return f"<{self.op}: {self.type}>"
+
+
+class Block:
+    """Nodes in their order, and which of their values leave the block.
+
+    Attributes:
+        kind: "function", "branch", "header", "body" or "back".
+        parent: the block around it, whose values it may use; None for a function's.
+        stops: whether it leaves the program, by an exception, before its end.
+    """
+
+    __slots__ = (
+        "keeps",
+        "kind",
+        "known",
+        "nodes",
+        "parameters",
+        "parent",
+        "results",
+        "stops",
+    )
+
+    def __init__(self, kind: str, parent: "Block | None" = None) -> None:
+        self.kind, self.parent = kind, parent
+        self.parameters: list[Node] = []
+        self.nodes: list[Node] = []
+        self.results: list[Node] = []
+        self.known: dict[Any, Node] = {}
+        self.stops = False
+        self.keeps: bool = parent is None or parent.keeps
+
+    def parameter(self, type: Type, example: Any = None) -> Node:
+        """A new parameter."""
+        node = Node("parameter", (), (), type)
+        node.block, node.example = self, example
+        self.parameters.append(node)
+        return node
+
+    def around(self) -> Iterator["Block"]:
+        """The block and those around it, innermost first."""
+        block: Block | None = self
+        while block is not None:
+            yield block
+            block = block.parent
+
+
+class Function:
+    """A function of the representation.
+
+    Attributes:
+        name: the user's, if there is one.
+        body: its block; the parameters are the block's.
+        structure: what puts the results together (``structure.py``).
+        captured: nodes outside that the body uses: further arguments of every call.
+        inside: the parameters that stand for them in the body.
+        types: of its results; None as long as they are not known.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.body = Block("function")
+        self.structure: Any = None
+        self.captured: list[Node] = []
+        self.inside: dict[Node, Node] = {}
+        self.types: list[Type] | None = None
+        self.is_incomplete = False
+
+    def __repr__(self) -> str:
+        return f"<{self.name} of {len(self.body.parameters)} parameters>"
+
+
+class _Stack(local):
+    """What a thread is staging.
+
+    Attributes:
+        blocks: that are being built, innermost last.
+        functions: those made so far, by what they were made of.
+        unfinished: functions whose body is being built, innermost last.
+        line: of the user's program.
+    """
+
+    def __init__(self) -> None:
+        self.blocks: list[Block] = []
+        self.functions: dict[Any, Function] = {}
+        self.unfinished: list[Function] = []
+        self.line: tuple[str, int] | None = None
+
+
+current = _Stack()
+
+
+@contextmanager
+def building(block: Block) -> Iterator[Block]:
+    """What is staged in here goes into a block."""
+    current.blocks.append(block)
+    try:
+        yield block
+    finally:
+        del current.blocks[current.blocks.index(block) :]
+
+
+def emit(
+    op: str,
+    inputs: Iterable[Node],
+    type: Type,
+    static: Any = (),
+    blocks: tuple[Block, ...] = (),
+    example: Any = None,
+) -> Node:
+    """A node in the current block; one that computes the same is found again."""
+    inputs = tuple(inputs)
+    block = current.blocks[-1]
+    key = None if op in _UNIQUE else _key(op, inputs, static, type)
+    if key is not None:
+        for around in block.around():
+            if key in around.known:
+                return around.known[key]
+    node = Node(op, inputs, static, type, blocks)
+    node.block, node.line, node.keeps = block, current.line, block.keeps
+    node.example = example
+    block.nodes.append(node)
+    if key is not None:
+        block.known[key] = node
+    return node
+
+
+def _key(op: str, inputs: tuple[Node, ...], static: Any, type: Type) -> Any:
+    key = op, inputs, static, type
+    try:
+        hash(key)
+    except TypeError:  # an array, or a slice, among the options
+        return None
+    return key
+
+
+def constant(x: Any, type: Type) -> Node:
+    """A plain number as a node. Its text tells 0.0 from -0.0, and nan is itself."""
+    return emit("constant", (), type, Constant(x))
+
+
+class Constant:
+    """A number that is equal to one of the same type and the same digits."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is Constant and repr(other) == repr(self)
+
+    def __hash__(self) -> int:
+        return hash(repr(self))
+
+    def __repr__(self) -> str:
+        return f"{type(self.value).__name__}:{self.value!r}"
+
+
+def must_run(node: Node) -> bool:
+    """Whether a node has to stay although nobody needs its value: it may raise."""
+    if node.op == "stop":
+        return True
+    if node.op in CONTROL and node.blocks:
+        return any(must_run(x) for block in node.blocks for x in block.nodes)
+    return node.keeps and node.op not in _NEVER_RAISES
+
+
+def results_of(node: Node, types: Iterable[Type]) -> list[Node]:
+    """The results of control flow, each as a node."""
+    return [emit("result", (node,), type, i) for i, type in enumerate(types)]
+
+
+def walk(block: Block) -> Iterator[Node]:
+    """Every node of a block and of the blocks inside it."""
+    for node in block.nodes:
+        yield node
+        for inside in node.blocks:
+            yield from walk(inside)
+
+
+def stop(reason: str) -> None:
+    """Leave the program here: the caller runs the plain function, which will raise."""
+    block = current.blocks[-1]
+    if not block.stops:
+        emit("stop", (), NOTHING, reason)
+        block.stops = True

@@ -1,0 +1,385 @@
+"""Functions of the representation in LLVM's language: control flow and what is saved.
+
+Each function returns a status beside its results: 1, if the program was left. What a
+forward pass saves lies on an arena that grows as long as a call takes: a tape is a list
+of turns, newest first, each with a pointer to the one before; a record is one block.
+"""
+
+from lantern.staging.closures import functions_of
+from lantern.staging.ir import Block, Function, Node
+from lantern.staging.native.layout import slot_offset
+from lantern.staging.native.scalars import Scalars, unsupported
+from lantern.staging.native.text import Text, literal, llvm_type
+from lantern.staging.types import Type
+
+__all__ = ["emit_program", "returned"]
+
+
+def returned(function: Function) -> str:
+    """The type of what a function returns: a status and its results."""
+    kinds = [llvm_type(x.type) for x in function.body.results]
+    return "{" + ", ".join(["i1", *kinds]) + "}"
+
+
+def emit_program(main: Function) -> str:
+    """All functions of a program; the first is ``@f0``."""
+    functions = functions_of(main)
+    names = {f: f"@f{i}" for i, f in enumerate(functions)}
+    recursive = {f for f in functions if f in functions_of_calls(f)}
+    return "\n".join(_Emitter(f, names, f in recursive).function() for f in functions)
+
+
+def functions_of_calls(f: Function) -> set[Function]:
+    """The functions that are reached by calls from one; itself, if it recurs."""
+    found: set[Function] = set()
+    for node in _calls(f.body):
+        found.update(functions_of(node.static))
+    return found
+
+
+def _calls(block: Block) -> list[Node]:
+    found = []
+    for node in block.nodes:
+        if node.op == "call":
+            found.append(node)
+        for inside in node.blocks:
+            found += _calls(inside)
+    return found
+
+
+class _Emitter:
+    """The text of one function."""
+
+    def __init__(
+        self, f: Function, names: dict[Function, str], recursive: bool
+    ) -> None:
+        self.f, self.names, self.recursive = f, names, recursive
+        self.text = Text()
+        self.scalars = Scalars(self.text)
+        self.values: dict[Node, str] = {}
+
+    def function(self) -> str:
+        """The whole function."""
+        f, text = self.f, self.text
+        parameters = []
+        for i, p in enumerate(f.body.parameters):
+            self.values[p] = f"%p{i}"
+            parameters.append(f"{llvm_type(p.type)} %p{i}")
+        kind = returned(f)
+        if self.recursive:
+            self._check_stack()
+        self.block(f.body)
+        whole = "undef"
+        results = [("i1", "false")]
+        results += [(llvm_type(x.type), self.value(x)) for x in f.body.results]
+        for i, (k, x) in enumerate(results):
+            whole = text.let(f"insertvalue {kind} {whole}, {k} {x}, {i}")
+        text.do(f"ret {kind} {whole}")
+        text.begin("bail")
+        text.do(f"ret {kind} {text.let(f'insertvalue {kind} undef, i1 true, 0')}")
+        inline = "" if self.recursive else "alwaysinline "
+        head = f"define internal {kind} {self.names[f]}({', '.join(parameters)}) "
+        return f"{head}{inline}#0 {{\nentry:\n" + "\n".join(text.lines) + "\n}"
+
+    def _check_stack(self) -> None:
+        let = self.text.let
+        here = let("call ptr @llvm.frameaddress.p0(i32 0)")
+        limit = let("load ptr, ptr @stack_end")
+        self.text.bail_if(let(f"icmp ult ptr {here}, {limit}"))
+
+    def value(self, node: Node) -> str:
+        """The name of a node's value."""
+        if node.op == "constant":
+            x = node.static.value
+            if type(x) is int and abs(x) >= 2**63:
+                raise unsupported(node)
+            return literal(x)
+        return self.values[node]
+
+    def typed(self, node: Node) -> str:
+        """A value with its type."""
+        return f"{llvm_type(node.type)} {self.value(node)}"
+
+    def block(self, block: Block) -> None:
+        """The nodes of a block."""
+        results: dict[Node, dict[int, Node]] = {}
+        for node in block.nodes:
+            if node.op == "result":
+                results.setdefault(node.inputs[0], {})[node.static] = node
+        for node in block.nodes:
+            if node.op in ("constant", "result"):
+                continue
+            special = _SPECIAL.get(node.op)
+            if special is not None:
+                special(self, node, results.get(node, {}))
+            else:
+                inputs = [self.value(x) for x in node.inputs]
+                self.values[node] = self.scalars.compute(node, inputs)
+
+    # Control flow.
+
+    def emit_stop(self, node: Node, results: dict[int, Node]) -> None:
+        """Leave the program; what stands behind is never reached."""
+        self.text.jump("bail")
+        self.text.begin(self.text.fresh("never"))
+
+    def emit_if(self, node: Node, results: dict[int, Node]) -> None:
+        """Two blocks, and the results of the one that was taken."""
+        text = self.text
+        names = [text.fresh(x) for x in ("then", "else", "end")]
+        text.fork(self.value(node.inputs[0]), names[0], names[1])
+        ways = []
+        for label, block in zip(names, node.blocks, strict=False):
+            text.begin(label)
+            self.block(block)
+            ways.append(([self.value(x) for x in block.results], text.label))
+            text.jump(names[2])
+        text.begin(names[2])
+        for i, z in results.items():
+            pairs = ", ".join(f"[{found[i]}, %{label}]" for found, label in ways)
+            self.values[z] = text.let(f"phi {llvm_type(z.type)} {pairs}")
+
+    def emit_loop(self, node: Node, results: dict[int, Node]) -> None:
+        """A header and a body; each turn puts what is saved on the tapes."""
+        header, body = node.blocks
+        inits = [self.value(x) for x in node.inputs]
+        self._turns(node, results, inits, header.parameters, [], header, body)
+
+    def emit_back(self, node: Node, results: dict[int, Node]) -> None:
+        """A walk along tapes, from the newest turn to the oldest."""
+        read = node.static.read
+        (block,) = node.blocks
+        tapes = [self.value(x) for x in node.inputs[: len(read)]]
+        inits = [self.value(x) for x in node.inputs[len(read) :]]
+        state = block.parameters[sum(read) :]
+        self._turns(node, results, inits, state, tapes, None, block)
+
+    def _turns(
+        self,
+        node: Node,
+        results: dict[int, Node],
+        inits: list[str],
+        state: list[Node],
+        tapes: list[str],
+        header: Block | None,
+        body: Block,
+    ) -> None:
+        text = self.text
+        written = node.static.written
+        head, turn, end = (text.fresh(x) for x in ("head", "turn", "end"))
+        before = text.label
+        text.jump(head)
+        text.begin(head)
+        place = len(text.lines)
+        kinds = [llvm_type(p.type) for p in state] + ["ptr"] * (
+            len(written) + len(tapes)
+        )
+        phis = [f"%{text.fresh('v')}" for _ in kinds]
+        starts = [*inits, *["null"] * len(written), *tapes]
+        n = len(state)
+        self.values.update(zip(state, phis, strict=False))
+        out, walked = phis[n : n + len(written)], phis[n + len(written) :]
+        if header is not None:
+            self.block(header)
+            text.fork(self.value(header.results[0]), turn, end)
+            text.begin(turn)
+        else:
+            goes_on = text.let(f"icmp ne ptr {walked[0]}, null")
+            text.fork(goes_on, turn, end)
+            text.begin(turn)
+            walked = self._load_turn(node, body, walked)
+        self.block(body)
+        found = [self.value(x) for x in body.results]
+        saved = list(zip(body.results[n:], found[n:], strict=True))
+        pushed = []
+        for k, previous in zip(written, out, strict=True):
+            pushed.append(self._push(previous, saved[:k]))
+            saved = saved[k:]
+        after = [*found[:n], *pushed, *walked]
+        last = text.label
+        text.jump(head)
+        lines = [
+            f"  {p} = phi {k} [{a}, %{before}], [{b}, %{last}]"
+            for p, k, a, b in zip(phis, kinds, starts, after, strict=True)
+        ]
+        text.lines[place:place] = lines
+        text.begin(end)
+        for i, z in results.items():
+            self.values[z] = phis[i]
+
+    def _load_turn(self, node: Node, body: Block, walked: list[str]) -> list[str]:
+        """What a turn has on each tape, and the turns before."""
+        let = self.text.let
+        parameters = iter(body.parameters)
+        older = []
+        for i, (k, tape) in enumerate(zip(node.static.read, walked, strict=True)):
+            if i:  # nothing stands for a tape of zeros
+                none = let(f"icmp eq ptr {tape}, null")
+                tape = let(f"select i1 {none}, ptr @zeros, ptr {tape}")
+            older.append(let(f"load ptr, ptr {tape}"))
+            for j in range(k):
+                p = next(parameters)
+                self.values[p] = self._load(tape, j + 1, p.type)
+        return older
+
+    def _load(self, base: str, place: int, known: Type) -> str:
+        let = self.text.let
+        at = let(f"getelementptr i64, ptr {base}, i64 {place}")
+        if known.kind == "bool":
+            return let(f"trunc i64 {let(f'load i64, ptr {at}')} to i1")
+        return let(f"load {llvm_type(known)}, ptr {at}")
+
+    def _store(self, base: str, place: int, x: Node, value: str) -> None:
+        text = self.text
+        at = text.let(f"getelementptr i64, ptr {base}, i64 {place}")
+        if x.type.kind == "bool":
+            value = text.let(f"zext i1 {value} to i64")
+            text.do(f"store i64 {value}, ptr {at}")
+        else:
+            text.do(f"store {llvm_type(x.type)} {value}, ptr {at}")
+
+    def _take(self, count: int) -> str:
+        """Room for some values on the arena."""
+        text = self.text
+        found = text.let("load ptr, ptr @top")
+        top = text.let(f"getelementptr i64, ptr {found}, i64 {count}")
+        limit = text.let("load ptr, ptr @arena_end")
+        text.bail_if(text.let(f"icmp ugt ptr {top}, {limit}"))
+        text.do(f"store ptr {top}, ptr @top")
+        return found
+
+    def _push(self, previous: str, saved: list[tuple[Node, str]]) -> str:
+        turn = self._take(1 + len(saved))
+        self.text.do(f"store ptr {previous}, ptr {turn}")
+        for i, (x, value) in enumerate(saved):
+            self._store(turn, i + 1, x, value)
+        return turn
+
+    def emit_call(self, node: Node, results: dict[int, Node]) -> None:
+        """A call; if it leaves the program, so does the caller."""
+        text, f = self.text, node.static
+        kind = returned(f)
+        args = ", ".join(self.typed(x) for x in node.inputs)
+        whole = text.let(f"call {kind} {self.names[f]}({args})")
+        text.bail_if(text.let(f"extractvalue {kind} {whole}, 0"))
+        for i, z in results.items():
+            self.values[z] = text.let(f"extractvalue {kind} {whole}, {i + 1}")
+
+    def emit_pack(self, node: Node, results: dict[int, Node]) -> None:
+        """A record."""
+        record = self._take(max(len(node.inputs), 1))
+        for i, x in enumerate(node.inputs):
+            self._store(record, i, x, self.value(x))
+        self.values[node] = record
+
+    def emit_unpack(self, node: Node, results: dict[int, Node]) -> None:
+        """A value in a record; zero, if there is none."""
+        let = self.text.let
+        record = self.value(node.inputs[0])
+        none = let(f"icmp eq ptr {record}, null")
+        record = let(f"select i1 {none}, ptr @zeros, ptr {record}")
+        self.values[node] = self._load(record, node.static.place, node.type)
+
+    def emit_nothing(self, node: Node, results: dict[int, Node]) -> None:
+        """What stands where the program never comes."""
+        self.values[node] = "null"
+
+    # Objects of the caller's.
+
+    def emit_is_none(self, node: Node, results: dict[int, Node]) -> None:
+        """Whether an object is None."""
+        x = self.value(node.inputs[0])
+        self.values[node] = self.text.let(f"icmp eq ptr {x}, {_address(None)}")
+
+    def _type_is(self, x: str, cls: type) -> str:
+        let = self.text.let
+        at = let(f"getelementptr i8, ptr {x}, i64 8")
+        return let(f"icmp eq ptr {let(f'load ptr, ptr {at}')}, {_address(cls)}")
+
+    def _must_be(self, x: str, cls: type) -> None:
+        same = self._type_is(x, cls)
+        self.text.bail_if(self.text.let(f"xor i1 {same}, true"))
+
+    def emit_is_exactly(self, node: Node, results: dict[int, Node]) -> None:
+        """Whether an object is of a class."""
+        self.values[node] = self._type_is(self.value(node.inputs[0]), node.static)
+
+    def emit_get(self, node: Node, results: dict[int, Node]) -> None:
+        """An item of a tuple."""
+        key, cls = node.static
+        if cls is None or not issubclass(cls, tuple) or type(key) is not int or key < 0:
+            raise unsupported(node)
+        if cls.__getitem__ is not tuple.__getitem__:
+            raise unsupported(node)
+        let, x = self.text.let, self.value(node.inputs[0])
+        self._must_be(x, cls)
+        size = let(f"load i64, ptr {let(f'getelementptr i8, ptr {x}, i64 16')}")
+        self.text.bail_if(let(f"icmp sle i64 {size}, {key}"))
+        at = let(f"getelementptr i8, ptr {x}, i64 {24 + 8 * key}")
+        self.values[node] = self.unboxed(let(f"load ptr, ptr {at}"), node.type)
+
+    def emit_field(self, node: Node, results: dict[int, Node]) -> None:
+        """A field of a named tuple, or of an object with slots."""
+        key, cls = node.static
+        fields = getattr(cls, "_fields", ())
+        let, x = self.text.let, self.value(node.inputs[0])
+        if cls is not None and issubclass(cls, tuple) and key in fields:
+            self._must_be(x, cls)
+            offset = 24 + 8 * fields.index(key)
+        else:
+            offset = _slot_offset(cls, key)
+            if offset < 0:
+                raise unsupported(node)
+            self._must_be(x, cls)
+        at = let(f"getelementptr i8, ptr {x}, i64 {offset}")
+        part = let(f"load ptr, ptr {at}")
+        self.text.bail_if(let(f"icmp eq ptr {part}, null"))
+        self.values[node] = self.unboxed(part, node.type)
+
+    def emit_unbox(self, node: Node, results: dict[int, Node]) -> None:
+        """The number that an object is."""
+        self.values[node] = self.unboxed(self.value(node.inputs[0]), node.type)
+
+    def unboxed(self, x: str, known: Type) -> str:
+        """An object as a value of a type; if it is not of that type, leave."""
+        let = self.text.let
+        if known.kind == "tree":
+            return x
+        if known.kind == "float":
+            self._must_be(x, float)
+            at = let(f"getelementptr i8, ptr {x}, i64 16")
+            return let(f"load double, ptr {at}")
+        if known.kind == "bool":
+            self._must_be(x, bool)
+            return let(f"icmp eq ptr {x}, {_address(True)}")
+        self._must_be(x, int)
+        value = let(f"call i64 @as_int(ptr {x})")
+        bad = let(f"icmp eq i64 {value}, {-(2**63)}")
+        self.text.bail_if(bad)
+        return value
+
+
+def _address(x: object) -> str:
+    return f"inttoptr (i64 {id(x)} to ptr)"
+
+
+def _slot_offset(cls: type | None, name: str) -> int:
+    """Where a class keeps a slot; -1 if that is not known."""
+    return -1 if cls is None else slot_offset(cls, name)
+
+
+_SPECIAL = {
+    "stop": _Emitter.emit_stop,
+    "if": _Emitter.emit_if,
+    "loop": _Emitter.emit_loop,
+    "back": _Emitter.emit_back,
+    "call": _Emitter.emit_call,
+    "pack": _Emitter.emit_pack,
+    "unpack": _Emitter.emit_unpack,
+    "nothing": _Emitter.emit_nothing,
+    "is_none": _Emitter.emit_is_none,
+    "is_exactly": _Emitter.emit_is_exactly,
+    "get": _Emitter.emit_get,
+    "field": _Emitter.emit_field,
+    "unbox": _Emitter.emit_unbox,
+}

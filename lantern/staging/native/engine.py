@@ -1,0 +1,151 @@
+"""LLVM itself: the only file that imports llvmlite.
+
+Text goes in, and the address of machine code comes out, which a builtin function of
+Python's can run.
+"""
+
+import ctypes
+import mmap
+from collections.abc import Callable
+from functools import cache
+from importlib import import_module
+from threading import Lock
+from typing import Any
+
+from lantern.errors import StagingError
+from lantern.staging.native.layout import is_known
+
+__all__ = ["Builtin", "arena", "compiled", "is_available"]
+
+_FASTCALL, _KEYWORDS = 0x80, 0x02
+_lock = Lock()
+_SYMBOLS = (
+    "PyFloat_FromDouble PyLong_FromLongLong PyLong_AsLongLongAndOverflow "
+    "PyTuple_New PyList_New Py_IncRef PyObject_Vectorcall"
+).split()
+
+
+@cache
+def is_available() -> bool:
+    """Whether native code can be made here."""
+    try:
+        import_module("llvmlite.binding")
+    except ImportError:
+        return False
+    return is_known()
+
+
+@cache
+def _binding() -> Any:
+    binding = import_module("llvmlite.binding")
+    binding.initialize_native_target()
+    binding.initialize_native_asmprinter()
+    for name in _SYMBOLS:
+        binding.add_symbol(name, _address_of(name))
+    return binding
+
+
+@cache
+def _machine(level: int) -> Any:
+    binding = _binding()
+    target = binding.Target.from_default_triple()
+    return target.create_target_machine(
+        cpu=binding.get_host_cpu_name(),
+        features=binding.get_host_cpu_features().flatten(),
+        opt=level,
+        jit=True,
+    )
+
+
+@cache
+def arena() -> tuple[int, int]:
+    """Where passes save what they need again: a beginning and an end.
+
+    The room is reserved; the system gives memory for what is touched.
+    """
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", 0)
+    for size in (1 << 36, 1 << 32, 1 << 28):
+        try:
+            room = mmap.mmap(-1, size, flags)
+        except (OSError, ValueError):
+            continue
+        _kept.append(room)
+        start = ctypes.addressof(ctypes.c_char.from_buffer(room))
+        return start, start + size
+    raise StagingError(
+        "jit: the system reserves no room for what programs save. Set LANTERN_JIT=off."
+    )
+
+
+_kept: list[Any] = []
+
+
+class _Definition(ctypes.Structure):
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("function", ctypes.c_void_p),
+        ("flags", ctypes.c_int),
+        ("documentation", ctypes.c_char_p),
+    )
+
+
+class Builtin:
+    """A builtin function of Python's whose machine code can be replaced.
+
+    At first it calls its owner: to call an object with arguments takes the same four
+    arguments as to be called with them.
+
+    Args:
+        owner: what it belongs to, and what takes the calls that machine code does not.
+        name: of the function.
+        documentation: its docstring.
+    """
+
+    def __init__(self, owner: Any, name: str, documentation: str | None) -> None:
+        self._slow = _address_of("PyObject_Vectorcall")
+        text = None if documentation is None else documentation.encode()
+        flags = _FASTCALL | _KEYWORDS
+        self._definition = _Definition(name.encode(), self._slow, flags, text)
+        make = ctypes.pythonapi.PyCFunction_NewEx
+        make.restype = ctypes.py_object
+        make.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
+        place = ctypes.addressof(self._definition)
+        self.function: Callable[..., Any] = make(place, owner, None)
+        _kept.append(self._definition)  # the function may outlive this object
+
+    def use(self, address: int | None) -> None:
+        """Run other machine code from now on; None: call the owner."""
+        self._definition.function = self._slow if address is None else address
+
+
+def _address_of(name: str) -> int:
+    function = getattr(ctypes.pythonapi, name)
+    return int(ctypes.cast(function, ctypes.c_void_p).value or 0)
+
+
+def compiled(text: str, level: int) -> tuple[int, str]:
+    """The address of ``@wrapper`` in a module of LLVM's; and its text after passes."""
+    with _lock:
+        binding = _binding()
+        module = binding.parse_assembly(text)
+        if level:
+            options = binding.create_pipeline_tuning_options(speed_level=level)
+            options.loop_vectorization = options.slp_vectorization = False
+            builder = binding.create_pass_builder(_machine(level), options)
+            builder.getModulePassManager().run(module, builder)
+        shown = str(module)
+        engine = binding.create_mcjit_compiler(module, _fresh_machine(level))
+        engine.finalize_object()
+        _kept.append(engine)
+        return int(engine.get_function_address("wrapper")), shown
+
+
+def _fresh_machine(level: int) -> Any:
+    """A machine that an engine may own."""
+    binding = _binding()
+    return binding.Target.from_default_triple().create_target_machine(
+        cpu=binding.get_host_cpu_name(),
+        features=binding.get_host_cpu_features().flatten(),
+        opt=level,
+        jit=True,
+    )

@@ -1,0 +1,66 @@
+"""Where CPython keeps things in its objects: measured, and not looked at if unknown."""
+
+import ctypes
+import sys
+import sysconfig
+from functools import cache
+from types import MemberDescriptorType
+from typing import Any
+
+__all__ = ["is_known", "slot_offset", "version_offset", "word"]
+
+
+def word(address: int) -> int:
+    """The eight bytes at an address."""
+    return int(ctypes.c_uint64.from_address(address).value)
+
+
+@cache
+def is_known() -> bool:
+    """Whether floats and tuples lie as native code takes for granted."""
+    if sys.implementation.name != "cpython" or sysconfig.get_config_var(
+        "Py_GIL_DISABLED"
+    ):
+        return False
+    if ctypes.sizeof(ctypes.c_void_p) != 8:
+        return False
+    x, y = 1.5, "y"
+    pair, row = (x, y), [x, y]
+    inside = ctypes.c_double.from_address(id(x) + 16).value == x
+    tuples = word(id(pair) + 16) == 2 and word(id(pair) + 32) == id(y)
+    items = word(id(row) + 24)
+    lists = word(id(row) + 16) == 2 and word(items + 8) == id(y)
+    return inside and tuples and lists and word(id(x) + 8) == id(float)
+
+
+def slot_offset(cls: type, name: str) -> int:
+    """Where an object of a class keeps a slot; -1 if that is not known.
+
+    It is looked for in an object that has a value of its own in that slot alone.
+    """
+    found: Any = cls.__dict__.get(name)
+    if type(found) is not MemberDescriptorType or cls.__basicsize__ > 512:
+        return -1
+    try:
+        probe: Any = object.__new__(cls)
+        mark = object()
+        found.__set__(probe, mark)
+    except (TypeError, AttributeError):
+        return -1
+    for offset in range(16, cls.__basicsize__, 8):
+        if word(id(probe) + offset) == id(mark):
+            return offset
+    return -1
+
+
+@cache
+def version_offset() -> int:
+    """Where a dict keeps what changes with each change of it; -1 if nowhere."""
+    if not (3, 11) <= sys.version_info < (3, 13):
+        return -1
+    probe: dict[str, Any] = {"x": 1}
+    before = word(id(probe) + 24)
+    probe["x"] = 2
+    middle = word(id(probe) + 24)
+    probe["y"] = 3
+    return 24 if len({before, middle, word(id(probe) + 24)}) == 3 else -1

@@ -1,0 +1,73 @@
+"""Names: Python's operations on numbers, and what LLVM and the C library call them."""
+
+__all__ = [
+    "ARITHMETIC",
+    "BITS",
+    "DECLARATIONS",
+    "FLOAT_TESTS",
+    "HALF",
+    "IDENTITIES",
+    "INFINITY",
+    "INTRINSICS",
+    "INT_TESTS",
+    "LIBM",
+    "LIBM2",
+    "OVERFLOW",
+    "ROUNDED",
+    "SCALED",
+    "TO_INT",
+]
+
+LIBM = (
+    "exp log sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh expm1 log1p "
+    "log2 log10 cbrt exp2 erf erfc"
+).split()
+LIBM2 = ["pow", "atan2", "fmod"]
+INTRINSICS = "sqrt fabs floor ceil trunc roundeven".split()
+DECLARATIONS = "\n".join(
+    [f"declare double @{name}(double) #2" for name in LIBM]
+    + [f"declare double @{name}(double, double) #2" for name in LIBM2]
+    + [f"declare double @llvm.{name}.f64(double)" for name in INTRINSICS]
+    + ["declare double @llvm.copysign.f64(double, double)"]
+    + ["declare double @llvm.fma.f64(double, double, double)"]
+    + [
+        f"declare {{i64, i1}} @llvm.s{op}.with.overflow.i64(i64, i64)"
+        for op in ("add", "sub", "mul")
+    ]
+)
+ARITHMETIC = {"add": "fadd", "subtract": "fsub", "multiply": "fmul"}
+OVERFLOW = {"add": "add", "subtract": "sub", "multiply": "mul"}
+FLOAT_TESTS = {
+    "less": "olt",
+    "less_equal": "ole",
+    "greater": "ogt",
+    "greater_equal": "oge",
+    "equal": "oeq",
+    "not_equal": "une",
+}
+INT_TESTS = {
+    "less": "slt",
+    "less_equal": "sle",
+    "greater": "sgt",
+    "greater_equal": "sge",
+    "equal": "eq",
+    "not_equal": "ne",
+}
+BITS = {"and": "and", "or": "or", "xor": "xor"}
+IDENTITIES = frozenset("loosened plain_float stopped positive".split())
+HALF = "0x3FE0000000000000"
+INFINITY = "0x7FF0000000000000"
+TO_INT = {
+    "to_int": "trunc",
+    "math.trunc": "trunc",
+    "math.floor": "floor",
+    "math.ceil": "ceil",
+    "round_to_int": "roundeven",
+}
+ROUNDED = {"floor": "floor", "ceil": "ceil", "trunc": "trunc", "rint": "roundeven"}
+SCALED = {
+    "deg2rad": 0.017453292519943295,
+    "radians": 0.017453292519943295,
+    "rad2deg": 57.29577951308232,
+    "degrees": 57.29577951308232,
+}

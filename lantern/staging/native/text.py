@@ -1,0 +1,76 @@
+"""Lines of LLVM's language, and the names of values, labels and types in them."""
+
+import struct
+from typing import Any
+
+from lantern.staging.types import Type
+
+__all__ = ["Text", "literal", "llvm_type"]
+
+_TYPES = {
+    "float": "double",
+    "int": "i64",
+    "bool": "i1",
+    "tree": "ptr",
+    "tape": "ptr",
+    "record": "ptr",
+}
+SAFE_INT = 2**53
+"""Up to here an int is a float exactly."""
+
+
+def llvm_type(type: Type) -> str:
+    """LLVM's type of a value."""
+    return _TYPES[type.kind]
+
+
+def literal(x: Any) -> str:
+    """A Python number in LLVM's notation: a float by its bits."""
+    if type(x) is bool:
+        return str(x).lower()
+    if type(x) is int:
+        return str(x)
+    return f"0x{struct.unpack('<Q', struct.pack('<d', x))[0]:016X}"
+
+
+class Text:
+    """The lines of one function, with fresh names."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.label = "entry"
+        self._count = 0
+
+    def fresh(self, letter: str) -> str:
+        """A name that no other has."""
+        self._count += 1
+        return f"{letter}{self._count}"
+
+    def do(self, line: str) -> None:
+        """An instruction without a value."""
+        self.lines.append(f"  {line}")
+
+    def let(self, expression: str) -> str:
+        """An instruction's value, by its name."""
+        name = f"%{self.fresh('t')}"
+        self.lines.append(f"  {name} = {expression}")
+        return name
+
+    def begin(self, label: str) -> None:
+        """Begin a basic block."""
+        self.lines.append(f"{label}:")
+        self.label = label
+
+    def jump(self, label: str) -> None:
+        """Go on elsewhere."""
+        self.do(f"br label %{label}")
+
+    def fork(self, condition: str, yes: str, no: str) -> None:
+        """Go on in one of two places."""
+        self.do(f"br i1 {condition}, label %{yes}, label %{no}")
+
+    def bail_if(self, condition: str) -> None:
+        """Leave the program if a condition holds."""
+        on = self.fresh("on")
+        self.do(f"br i1 {condition}, label %bail, label %{on}, !prof !0")
+        self.begin(on)

@@ -1,0 +1,198 @@
+"""The function that Python calls: guards, arguments taken apart, a result put together.
+
+Whatever is not as the program was made for goes to the object that the builtin belongs
+to, which is called with the same arguments.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from lantern.staging.ir import Function
+from lantern.staging.native.emit import emit_program, returned
+from lantern.staging.native.engine import arena
+from lantern.staging.native.tables import DECLARATIONS
+from lantern.staging.native.text import Text, llvm_type
+from lantern.staging.types import BOOL, FLOAT, INT, Type
+
+__all__ = ["Leaf", "Plan", "module_text"]
+
+STACK = 1 << 20
+"""Bytes of the C stack that a recursive program may take."""
+
+
+class Plan(NamedTuple):
+    """How a structure is taken apart: by its class, tuple or list, and its parts."""
+
+    cls: type
+    parts: tuple[Any, ...]
+
+
+class Leaf:
+    """A number among the arguments, or one of the results."""
+
+
+_PRELUDE = """
+@top = internal global ptr inttoptr (i64 {start} to ptr)
+@arena_end = internal global ptr inttoptr (i64 {end} to ptr)
+@stack_end = internal global ptr null
+@zeros = internal constant [1024 x i64] zeroinitializer
+declare ptr @llvm.frameaddress.p0(i32)
+declare ptr @PyFloat_FromDouble(double)
+declare ptr @PyLong_FromLongLong(i64)
+declare i64 @PyLong_AsLongLongAndOverflow(ptr, ptr)
+declare ptr @PyTuple_New(i64)
+declare ptr @PyList_New(i64)
+declare void @Py_IncRef(ptr)
+declare ptr @PyObject_Vectorcall(ptr, ptr, i64, ptr)
+define internal i64 @as_int(ptr %x) #0 {{
+  %o = alloca i32
+  %v = call i64 @PyLong_AsLongLongAndOverflow(ptr %x, ptr %o)
+  %f = load i32, ptr %o
+  %z = icmp eq i32 %f, 0
+  %r = select i1 %z, i64 %v, i64 -9223372036854775808
+  ret i64 %r
+}}
+!0 = !{{!"branch_weights", i32 1, i32 100000}}
+attributes #0 = {{ nounwind }}
+attributes #2 = {{ nounwind willreturn memory(none) nobuiltin }}
+"""
+
+
+def module_text(
+    main: Function,
+    arguments: Sequence[Any],
+    result: Any,
+    words: Sequence[tuple[int, int]],
+) -> str:
+    """A module of LLVM's for a program.
+
+    Args:
+        main: the program.
+        arguments: for each argument a ``Plan`` or a ``Leaf``.
+        result: likewise, or a plain object.
+        words: addresses, and addresses of what has to stand there.
+    """
+    start, end = arena()
+    parts = [_PRELUDE.format(start=start, end=end), DECLARATIONS]
+    parts.append(emit_program(main))
+    parts.append(_Wrapper(main).function(arguments, result, words))
+    return "\n".join(parts)
+
+
+def _at(x: object) -> str:
+    return f"inttoptr (i64 {id(x)} to ptr)"
+
+
+class _Wrapper:
+    """The text of one wrapper."""
+
+    def __init__(self, main: Function) -> None:
+        self.main = main
+        self.text = Text()
+        self.taken: list[str] = []
+        self.parameters = iter(main.body.parameters)
+
+    def function(
+        self, arguments: Sequence[Any], result: Any, words: Sequence[tuple[int, int]]
+    ) -> str:
+        """The whole function."""
+        text, let = self.text, self.text.let
+        text.bail_if(let(f"icmp ne i64 %n, {len(arguments)}"))
+        text.bail_if(let("icmp ne ptr %names, null"))
+        for address, expected in words:
+            now = let(f"load i64, ptr inttoptr (i64 {address} to ptr)")
+            then = let(f"load i64, ptr inttoptr (i64 {expected} to ptr)")
+            text.bail_if(let(f"icmp ne i64 {now}, {then}"))
+        for i, plan in enumerate(arguments):
+            x = let(f"load ptr, ptr {let(f'getelementptr ptr, ptr %args, i64 {i}')}")
+            self.take(plan, x)
+        top = let("load ptr, ptr @top")
+        frame = let("call ptr @llvm.frameaddress.p0(i32 0)")
+        limit = let(f"getelementptr i8, ptr {frame}, i64 -{STACK}")
+        text.do(f"store ptr {limit}, ptr @stack_end")
+        kind = returned(self.main)
+        whole = let(f"call {kind} @f0({', '.join(self.taken)})")
+        text.do(f"store ptr {top}, ptr @top")
+        text.bail_if(let(f"extractvalue {kind} {whole}, 0"))
+        results = iter(
+            (x.type, let(f"extractvalue {kind} {whole}, {i + 1}"))
+            for i, x in enumerate(self.main.body.results)
+        )
+        text.do(f"ret ptr {self.give(result, results)}")
+        text.begin("bail")
+        text.do(
+            "%r = musttail call ptr @PyObject_Vectorcall("
+            "ptr %self, ptr %args, i64 %n, ptr %names)"
+        )
+        text.do("ret ptr %r")
+        lines = "\n".join(text.lines)
+        head = "define ptr @wrapper(ptr %self, ptr %args, i64 %n, ptr %names) #0"
+        return f"{head} {{\nentry:\n{lines}\n}}"
+
+    def take(self, plan: Any, x: str) -> None:
+        """Take an argument apart; leave, if it is another one."""
+        text, let = self.text, self.text.let
+        if isinstance(plan, Plan):
+            self._must_be(x, plan.cls)
+            size = let(f"load i64, ptr {let(f'getelementptr i8, ptr {x}, i64 16')}")
+            text.bail_if(let(f"icmp ne i64 {size}, {len(plan.parts)}"))
+            items = self._items(x, plan.cls)
+            for i, part in enumerate(plan.parts):
+                at = let(f"getelementptr ptr, ptr {items}, i64 {i}")
+                self.take(part, let(f"load ptr, ptr {at}"))
+        elif isinstance(plan, Leaf):
+            p = next(self.parameters)
+            self.taken.append(f"{llvm_type(p.type)} {self._unboxed(x, p.type)}")
+        else:
+            text.bail_if(let(f"icmp ne ptr {x}, {_at(plan)}"))
+
+    def _items(self, x: str, cls: type) -> str:
+        at = self.text.let(f"getelementptr i8, ptr {x}, i64 24")
+        return at if cls is tuple else self.text.let(f"load ptr, ptr {at}")
+
+    def _must_be(self, x: str, cls: type) -> None:
+        let = self.text.let
+        found = let(f"load ptr, ptr {let(f'getelementptr i8, ptr {x}, i64 8')}")
+        self.text.bail_if(let(f"icmp ne ptr {found}, {_at(cls)}"))
+
+    def _unboxed(self, x: str, known: Type) -> str:
+        let = self.text.let
+        if known is FLOAT:
+            self._must_be(x, float)
+            return let(f"load double, ptr {let(f'getelementptr i8, ptr {x}, i64 16')}")
+        if known is INT:
+            self._must_be(x, int)
+            value = let(f"call i64 @as_int(ptr {x})")
+            self.text.bail_if(let(f"icmp eq i64 {value}, {-(2**63)}"))
+            return value
+        if known is BOOL:
+            self._must_be(x, bool)
+            return let(f"icmp eq ptr {x}, {_at(True)}")
+        return x
+
+    def give(self, plan: Any, results: Any) -> str:
+        """Put the result together."""
+        text, let = self.text, self.text.let
+        if isinstance(plan, Leaf):
+            return self._boxed(*next(results))
+        if isinstance(plan, Plan):
+            make = "PyTuple_New" if plan.cls is tuple else "PyList_New"
+            parts = [self.give(part, results) for part in plan.parts]
+            x = let(f"call ptr @{make}(i64 {len(parts)})")
+            items = self._items(x, plan.cls)
+            for i, part in enumerate(parts):
+                at = let(f"getelementptr ptr, ptr {items}, i64 {i}")
+                text.do(f"store ptr {part}, ptr {at}")
+            return x
+        text.do(f"call void @Py_IncRef(ptr {_at(plan)})")
+        return _at(plan)
+
+    def _boxed(self, known: Type, value: str) -> str:
+        let = self.text.let
+        if known is FLOAT:
+            return let(f"call ptr @PyFloat_FromDouble(double {value})")
+        if known is INT:
+            return let(f"call ptr @PyLong_FromLongLong(i64 {value})")
+        x = let(f"select i1 {value}, ptr {_at(True)}, ptr {_at(False)}")
+        self.text.do(f"call void @Py_IncRef(ptr {x})")
+        return x

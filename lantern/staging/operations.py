@@ -1,0 +1,246 @@
+"""What a node computes: by an operator, by a method, or by a function of a namespace.
+
+The only file that gives an operation's name its meaning. The meaning is Python's own:
+constants are folded, types are found and programs are interpreted (``interpret.py``)
+by calling the same operator or function on plain values.
+"""
+
+import math
+import operator
+from collections.abc import Callable, Iterable, Mapping
+from operator import attrgetter
+from typing import Any, NamedTuple
+
+from lantern.core.namespace import common_namespace
+from lantern.errors import StagingError
+from lantern.staging.ir import Constant, Node, constant, emit
+from lantern.staging.types import BOOL, FLOAT, INT, Type, type_of
+
+__all__ = ["OPERATORS", "Hole", "Options", "apply", "compute", "evaluate", "filled"]
+
+
+def _put(x: Any, value: Any, index: Any) -> Any:
+    """A copy of an array with other elements at an index."""
+    x = x.copy()
+    x[index] = value
+    return x
+
+
+def _add_at(x: Any, value: Any, index: Any) -> Any:
+    """A copy of an array with something added at an index, as often as it is named."""
+    x = x.copy()
+    common_namespace(x).add.at(x, index, value)
+    return x
+
+
+OPERATORS: dict[str, Callable[..., Any]] = {
+    "add": operator.add,
+    "subtract": operator.sub,
+    "multiply": operator.mul,
+    "divide": operator.truediv,
+    "floor_divide": operator.floordiv,
+    "remainder": operator.mod,
+    "pow": operator.pow,
+    "matmul": operator.matmul,
+    "negative": operator.neg,
+    "positive": operator.pos,
+    "abs": abs,
+    "less": operator.lt,
+    "less_equal": operator.le,
+    "greater": operator.gt,
+    "greater_equal": operator.ge,
+    "equal": operator.eq,
+    "not_equal": operator.ne,
+    "and": operator.and_,
+    "or": operator.or_,
+    "xor": operator.xor,
+    "invert": operator.invert,
+    "not": operator.not_,
+    "put": _put,
+    "add_at": _add_at,
+    "item": operator.getitem,
+    "is_none": lambda x: x is None,
+    "is_exactly": lambda x, cls: type(x) is cls,
+    "loosened": float,
+    "plain_float": float,
+    "stopped": operator.pos,
+    "to_float": float,
+    "to_int": int,
+    "round_to_int": round,
+}
+_PREDICATES = frozenset(
+    "less less_equal greater greater_equal equal not_equal not is_none".split()
+)
+# What gives an int for ints.
+_EXACT = frozenset(
+    "add subtract multiply negative positive abs floor_divide remainder pow".split()
+)
+# Numbers inside most domains, to see of what type a function's result is.
+_SAMPLES = {FLOAT: (0.7, 1.7), INT: (2, 1), BOOL: (True, True)}
+
+
+class Hole(NamedTuple):
+    """Where an input stands among the arguments of an operation."""
+
+    place: int
+
+
+class Options(NamedTuple):
+    """The arguments of an operation, with holes for what is staged."""
+
+    args: tuple[Any, ...]
+    kwargs: tuple[tuple[str, Any], ...] = ()
+
+
+def compute(op: str, args: Iterable[Any], kwargs: Mapping[str, Any]) -> Any:
+    """What an operation gives for plain values."""
+    args = tuple(args)
+    if op in OPERATORS:
+        return OPERATORS[op](*args)
+    if op[0] == ".":
+        return getattr(args[0], op[1:])(*args[1:], **kwargs)
+    if op[0] == "@":
+        return getattr(args[0], op[1:])
+    if op.startswith("math."):
+        return getattr(math, op[5:])(*args)
+    op = op.removeprefix("numpy.")
+    if op == "apply":
+        return args[0](*args[1:], **kwargs)
+    space = common_namespace(*_numbers(args), *_numbers(kwargs.values()))
+    return attrgetter(op)(space)(*args, **kwargs)
+
+
+def _numbers(args: Iterable[Any]) -> list[Any]:
+    found = []
+    for x in args:
+        if isinstance(x, list | tuple):
+            found += _numbers(x)
+        elif type_of(x) is not None:
+            found.append(x)
+    return found
+
+
+def evaluate(op: str, static: Any, values: Iterable[Any]) -> Any:
+    """What a node gives for the values of its inputs."""
+    if type(static) is not Options:
+        return compute(op, values, {})
+    values = list(values)
+    args = tuple(filled(x, values) for x in static.args)
+    return compute(op, args, {name: filled(x, values) for name, x in static.kwargs})
+
+
+def filled(x: Any, values: list[Any]) -> Any:
+    """An argument with values in its holes."""
+    kind = type(x)
+    if kind is Hole:
+        return values[x.place]
+    if kind is list or kind is tuple:
+        return kind([filled(y, values) for y in x])
+    if kind is slice:
+        return slice(*(filled(y, values) for y in (x.start, x.stop, x.step)))
+    return x
+
+
+def apply(op: str, inputs: tuple[Node, ...], static: Any = ()) -> Any:
+    """The node, or the nodes, of an operation; a plain value if that is known now."""
+    if all(node.op == "constant" for node in inputs):
+        folded = _folded(op, inputs, static)
+        if folded is not None:
+            return folded
+    simpler = _simpler(op, inputs)
+    if simpler is not None:
+        return simpler
+    example = None
+    if all(node.type.is_number for node in inputs):
+        type_ = _type_on_numbers(op, inputs, static)
+    else:
+        example = evaluate(op, static, [_example(node) for node in inputs])
+        if isinstance(example, tuple) and example and all(map(type_of, example)):
+            return _several(op, inputs, static, example)
+        known = type_of(example)
+        if known is None:
+            return example  # something about types or shapes
+        type_ = known
+    node = emit(op, inputs, type_, static, example=example)
+    if op in _EXACT and any(x.loose for x in inputs):
+        node.loose = all(x.loose or x.type is not FLOAT for x in inputs)
+    return node
+
+
+def _several(op: str, inputs: tuple[Node, ...], static: Any, examples: Any) -> Any:
+    types = [type_of(x) or FLOAT for x in examples]
+    whole = emit(op, inputs, Type("several"), static, example=examples)
+    parts = zip(types, examples, strict=True)
+    return tuple(
+        emit("part", (whole,), t, i, example=x) for i, (t, x) in enumerate(parts)
+    )
+
+
+def _example(node: Node) -> Any:
+    if node.example is not None:
+        return node.example
+    if node.op == "constant":
+        return node.static.value
+    return _SAMPLES[node.type][0]
+
+
+def _folded(op: str, inputs: tuple[Node, ...], static: Any) -> Node | None:
+    """The constant that an operation on constants gives; None if it raises."""
+    try:
+        z = evaluate(op, static, [node.static.value for node in inputs])
+    except Exception:  # whatever it is, it is raised when the program runs
+        return None
+    known = type_of(z)
+    return constant(z, known) if known is not None and known.is_number else None
+
+
+def _type_on_numbers(op: str, inputs: tuple[Node, ...], static: Any) -> Type:
+    types = [node.type for node in inputs]
+    if op in _PREDICATES:
+        return BOOL
+    if op == "pow" and FLOAT not in types and inputs[1].op != "constant":
+        raise StagingError(
+            f"{op}: an int to the power of an int that is known only when the program "
+            f"runs may be an int or a float. Use a float."
+        )
+    for k in (0, 1):
+        sample = [
+            x.static.value if x.op == "constant" else _SAMPLES[x.type][k]
+            for x in inputs
+        ]
+        try:
+            known = type_of(evaluate(op, static, sample))
+        except (ArithmeticError, ValueError):
+            continue
+        if known is not None:
+            return known
+    if op in ("divide", "remainder", "floor_divide"):
+        return FLOAT if op == "divide" or FLOAT in types else INT
+    raise StagingError(
+        f"{op}: no type can be found for its result on {', '.join(map(str, types))}. "
+        f"Compute it outside of the staged program."
+    )
+
+
+def _is_constant(node: Node, value: float) -> bool:
+    return node.op == "constant" and node.static == Constant(value)
+
+
+def _simpler(op: str, inputs: tuple[Node, ...]) -> Node | None:
+    """The operand that an operation gives back as it is, exactly."""
+    if len(inputs) == 1:
+        x = inputs[0]
+        if op == "negative" and x.op == "negative" and x.type is FLOAT:
+            return x.inputs[0]
+        if op == "positive" and x.type in (FLOAT, INT):
+            return x
+        return x if op == "to_float" and x.type is FLOAT else None
+    if len(inputs) != 2:
+        return None
+    x, y = inputs
+    is_one = _is_constant(y, 1.0) or _is_constant(y, 1)
+    if op in ("multiply", "divide") and is_one and x.type is FLOAT:
+        return x
+    if op == "multiply" and y.type is FLOAT:
+        return y if _is_constant(x, 1.0) or _is_constant(x, 1) else None
+    return None

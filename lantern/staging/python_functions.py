@@ -1,0 +1,208 @@
+"""Python's own functions on staged values: what ``max`` or ``range`` become."""
+
+import builtins
+import functools
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from lantern.errors import StagingError
+from lantern.staging.control import IF, StoppedError, has_staged, truth
+from lantern.staging.session import Session
+from lantern.staging.staged import Staged, is_staged, operate
+from lantern.staging.trees import StagedTree
+from lantern.staging.types import BOOL, FLOAT, INT
+
+__all__ = ["TABLE", "StagedRange"]
+
+
+def _range(session: Session, *args: Any) -> Any:
+    if not any(map(is_staged, args)):
+        return range(*args)
+    start, end, step = (0, args[0], 1) if len(args) == 1 else (*args, 1)[:3]
+    return StagedRange(start, end, step)
+
+
+class StagedRange:
+    """A range whose bounds are known when the program runs."""
+
+    __slots__ = ("start", "step", "stop")
+
+    def __init__(self, start: Any, stop: Any, step: Any) -> None:
+        self.start, self.stop, self.step = start, stop, step
+        if is_staged(step) or type(step) is not int or step == 0:
+            raise StagingError(
+                "range: its step is known only when the program runs. Use a plain int."
+            )
+        for x in (start, stop):
+            if not (type(x) is int or (is_staged(x) and x.node.type in (INT, BOOL))):
+                raise StoppedError
+
+
+def _float(session: Session, *args: Any) -> Any:
+    (x,) = args or (0.0,)
+    if not is_staged(x):
+        return float(x)
+    if isinstance(x, StagedTree):
+        x = x.unboxed()
+    return operate("plain_float" if x.node.type is FLOAT else "to_float", x)
+
+
+def _int(session: Session, *args: Any) -> Any:
+    (x,) = args or (0,)
+    return operate("to_int", x) if is_staged(x) else int(x)
+
+
+def _bool(session: Session, *args: Any) -> Any:
+    (x,) = args or (False,)
+    return Staged(truth(x)) if is_staged(x) else bool(x)
+
+
+def _extreme(op: Callable[[Any, Any], Any]) -> Any:
+    def extreme(session: Session, *args: Any, **kwargs: Any) -> Any:
+        if kwargs:
+            raise StagingError("max, min: keywords are not staged. Write the loop.")
+        if len(args) == 1:
+            session.read(args[0])
+            args = tuple(args[0])
+        if not args:
+            raise StoppedError
+        found = args[0]
+        for x in args[1:]:
+            found = _chosen(op(x, found), x, found)
+        return found
+
+    return extreme
+
+
+def _chosen(condition: Any, x: Any, y: Any) -> Any:
+    return IF(condition, lambda: x, lambda: y)
+
+
+def _sum(session: Session, xs: Any, start: Any = 0) -> Any:
+    session.read(xs)
+    if has_staged(xs) if isinstance(xs, list | tuple) else True:
+        for x in xs:
+            start = start + x
+        return start
+    return sum(xs, start)
+
+
+def _every(stop_at: bool) -> Any:
+    def every(session: Session, xs: Any) -> Any:
+        session.read(xs)
+        found: Any = not stop_at
+        for x in reversed(list(xs)):
+            found = _chosen(
+                x, stop_at if stop_at else found, found if stop_at else False
+            )
+        return found
+
+    return every
+
+
+def _isinstance(session: Session, x: Any, cls: Any) -> Any:
+    if not is_staged(x):
+        return isinstance(x, cls)
+    classes = cls if isinstance(cls, tuple) else (cls,)
+    if isinstance(x, StagedTree):
+        if len(classes) != 1 or classes[0] not in (float, int, tuple, list, type(None)):
+            raise StagingError(
+                "isinstance: of an object ask for one class of Python's."
+            )
+        return x.is_instance(classes[0])
+    if session.derivatives and x.node.type is FLOAT:
+        raise StagingError(
+            "isinstance: a number that a derivative tracks is of another class. Ask "
+            "for the structure around it."
+        )
+    kind = {FLOAT: float, INT: int, BOOL: bool}[x.node.type]
+    if x.node.loose:
+        raise StagingError(
+            "isinstance: it is an int on one way and a float on another."
+        )
+    return issubclass(kind, classes)
+
+
+def _map(session: Session, f: Any, *xs: Any) -> Any:
+    for x in xs:
+        session.read(x)
+    return [session.call(f, *args) for args in zip(*xs, strict=False)]
+
+
+def _read_first(f: Any) -> Any:
+    def reading(session: Session, *args: Any, **kwargs: Any) -> Any:
+        for x in args:
+            session.read(x)
+            if isinstance(x, StagedRange):
+                raise StagingError(
+                    f"{f.__name__}: of a range that is known when the program runs."
+                )
+        return f(*args, **kwargs)
+
+    return reading
+
+
+def _round(session: Session, x: Any, digits: Any = None) -> Any:
+    if not is_staged(x):
+        return round(x, digits)
+    if digits is not None or x.node.type is not FLOAT:
+        raise StagingError("round: to digits it is not staged. Round afterwards.")
+    return operate("round_to_int", x)
+
+
+def _reduce(session: Session, f: Any, xs: Any, *start: Any) -> Any:
+    session.read(xs)
+    values = [*start, *xs]
+    found = values[0]
+    for x in values[1:]:
+        found = session.call(f, found, x)
+    return found
+
+
+def _abs(session: Session, x: Any) -> Any:
+    return abs(x)
+
+
+def _pow(session: Session, x: Any, y: Any) -> Any:
+    return x**y
+
+
+def _divmod(session: Session, x: Any, y: Any) -> Any:
+    return x // y, x % y
+
+
+TABLE: dict[Any, Callable[..., Any]] = {
+    builtins.range: _range,
+    float: _float,
+    int: _int,
+    bool: _bool,
+    max: _extreme(operator.gt),
+    min: _extreme(operator.lt),
+    sum: _sum,
+    any: _every(True),
+    all: _every(False),
+    isinstance: _isinstance,
+    map: _map,
+    abs: _abs,
+    pow: _pow,
+    divmod: _divmod,
+    round: _round,
+    functools.reduce: _reduce,
+    **{
+        f: _read_first(f)
+        for f in (
+            len,
+            list,
+            tuple,
+            dict,
+            set,
+            zip,
+            enumerate,
+            reversed,
+            str,
+            repr,
+            callable,
+        )
+    },
+}

@@ -1,0 +1,81 @@
+"""Source rewriting: control flow, calls and reads go through the combinators.
+
+A function is found in its source, rewritten (``rewriter.py``), and compiled with its
+own name, file and lines, so that tracebacks show what the user wrote. All that is not
+rewritten is left alone, and simply runs on staged values.
+"""
+
+import ast
+from functools import cache
+from types import CellType, CodeType, FunctionType
+from typing import Any
+
+from lantern.staging.rewriter import new_function
+from lantern.staging.source import definition_of
+from lantern.staging.syntax import LT, parameter_list, placed
+
+__all__ = ["rewritten"]
+
+
+@cache
+def _new_code(code: CodeType, holder: "_Holder") -> CodeType:
+    definition = definition_of(holder.function)
+    body = _as_function(definition)
+    names = [LT, *code.co_freevars]
+    outer = ast.FunctionDef(
+        name="_lt_outer",
+        args=parameter_list(names),
+        body=[body, ast.Return(ast.Name(body.name, ast.Load()))],
+        decorator_list=[],
+    )
+    module = ast.Module([outer], [])
+    for node in ast.walk(module):
+        _locate(node, definition)
+    ast.fix_missing_locations(module)
+    whole = compile(module, code.co_filename, "exec", dont_inherit=True)
+    (found,) = (x for x in whole.co_consts if isinstance(x, CodeType))
+    new = next(x for x in found.co_consts if isinstance(x, CodeType))
+    return new.replace(co_name=code.co_name, co_qualname=code.co_qualname)
+
+
+class _Holder:
+    """A function on its way past a cache whose key is its code alone."""
+
+    def __init__(self, function: FunctionType) -> None:
+        self.function = function
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    def __hash__(self) -> int:
+        return 0
+
+
+def rewritten(f: FunctionType, lt: Any) -> FunctionType:
+    """A function like another one whose control flow goes through ``lt``."""
+    code = f.__code__
+    new = _new_code(code, _Holder(f))
+    cells = dict(zip(code.co_freevars, f.__closure__ or (), strict=True))
+    cells[LT] = CellType(lt)
+    closure = tuple(cells[name] for name in new.co_freevars)
+    made = FunctionType(new, f.__globals__, f.__name__, f.__defaults__, closure)
+    made.__kwdefaults__ = f.__kwdefaults__
+    return made
+
+
+def _locate(node: ast.AST, like: ast.AST) -> None:
+    if "lineno" in node._attributes and not hasattr(node, "lineno"):
+        ast.copy_location(node, like)
+
+
+def _as_function(definition: ast.FunctionDef | ast.Lambda) -> ast.FunctionDef:
+    """A definition as a function whose defaults are given elsewhere."""
+    arguments = definition.args
+    arguments.defaults = []
+    arguments.kw_defaults = [None] * len(arguments.kwonlyargs)
+    if isinstance(definition, ast.Lambda):
+        body: list[ast.stmt] = [placed(ast.Return(definition.body), definition.body)]
+        name = "_lt_lambda"
+    else:
+        body, name = definition.body, "_lt_function"
+    return new_function(name, arguments, body, definition)

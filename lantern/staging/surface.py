@@ -1,0 +1,408 @@
+"""What rewritten code calls: each construct of Python on plain and on staged values.
+
+On plain values each does what the construct does. The variables that the parts of a
+construct share come as two functions, which read them all and set them all.
+"""
+
+import operator
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from lantern.errors import StagingError
+from lantern.staging.calls import call
+from lantern.staging.control import (
+    IF,
+    StoppedError,
+    filler,
+    has_staged,
+    joinable,
+    truth,
+)
+from lantern.staging.ir import Block, building, current
+from lantern.staging.loops import MOST_UNROLLED, UNROLLED, staged_loop
+from lantern.staging.python_functions import StagedRange
+from lantern.staging.session import Session
+from lantern.staging.staged import (
+    NeedsPlainError,
+    Staged,
+    StagedArray,
+    is_staged,
+    operate,
+    staged,
+)
+from lantern.staging.structure import UNDEFINED, leaves_of, unflatten
+from lantern.staging.syntax import RETURNED
+from lantern.staging.trees import StagedTree
+from lantern.staging.types import INT
+
+__all__ = ["Surface"]
+
+Names = Sequence[str]
+Get = Callable[[], tuple[Any, ...]]
+Put = Callable[[tuple[Any, ...]], None]
+_TRUSTED = frozenset("math operator functools lantern numpy".split())
+_OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
+    "Add": operator.add,
+    "Sub": operator.sub,
+    "Mult": operator.mul,
+    "Div": operator.truediv,
+    "FloorDiv": operator.floordiv,
+    "Mod": operator.mod,
+    "Pow": operator.pow,
+    "MatMult": operator.matmul,
+    "BitAnd": operator.and_,
+    "BitOr": operator.or_,
+    "BitXor": operator.xor,
+    "LShift": operator.lshift,
+    "RShift": operator.rshift,
+}
+_COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
+    "Lt": operator.lt,
+    "LtE": operator.le,
+    "Gt": operator.gt,
+    "GtE": operator.ge,
+    "Eq": operator.eq,
+    "NotEq": operator.ne,
+}
+
+
+class Surface:
+    """The constructs of one staging."""
+
+    UNDEFINED = UNDEFINED
+
+    def __init__(self) -> None:
+        self.session: Session = Session(self, set())
+
+    # Branches.
+
+    def branch(
+        self, test: Any, then: Any, other: Any, get: Get, put: Put, names: Names
+    ) -> None:
+        """``if``: what is assigned on both ways is joined, variable by variable."""
+        if not is_staged(test):
+            (then if test else other)()
+            return
+        before = get()
+
+        def way(body: Callable[[], None]) -> dict[str, Any]:
+            put(before)
+            body()
+            return dict(zip(names, get(), strict=True))
+
+        after = IF(test, lambda: way(then), lambda: way(other), _align)
+        put(tuple(after[name] for name in names))
+
+    def returning(
+        self, test: Any, then: Any, other: Any, get: Get, put: Put, names: Names
+    ) -> Any:
+        """``if`` with a return: the rest of the function is in both ways."""
+        if not is_staged(test):
+            return then() if test else other()
+        before = get()
+
+        def way(body: Callable[[], Any]) -> Any:
+            put(before)
+            return body()
+
+        return IF(test, lambda: way(then), lambda: way(other))
+
+    def choose(self, test: Any, then: Any, other: Any) -> Any:
+        """``x if test else y``."""
+        if not is_staged(test):
+            return then() if test else other()
+        return IF(test, then, other)
+
+    def and_(self, x: Any, y: Callable[[], Any]) -> Any:
+        """``x and y``."""
+        return IF(x, y, lambda: x) if is_staged(x) else x and y()
+
+    def or_(self, x: Any, y: Callable[[], Any]) -> Any:
+        """``x or y``."""
+        return IF(x, lambda: x, y) if is_staged(x) else x or y()
+
+    def not_(self, x: Any) -> Any:
+        """``not x``."""
+        return operate("not", Staged(truth(x))) if is_staged(x) else not x
+
+    def compare(self, ops: Sequence[str], left: Any, *rest: Callable[[], Any]) -> Any:
+        """A chain of comparisons, ``is`` and ``in`` among them."""
+        right = rest[0]()
+        first = self._compared(ops[0], left, right)
+        if len(ops) == 1:
+            return first
+        return self.and_(first, lambda: self.compare(ops[1:], right, *rest[1:]))
+
+    def _compared(self, op: str, x: Any, y: Any) -> Any:
+        if op in _COMPARISONS:
+            return _COMPARISONS[op](x, y)
+        if op in ("Is", "IsNot"):
+            if isinstance(x, StagedTree) or isinstance(y, StagedTree):
+                tree, known = (x, y) if isinstance(x, StagedTree) else (y, x)
+                if known is not None:
+                    raise StagingError("is: an object is compared with None alone.")
+                found: Any = tree.is_none()
+                return found if op == "Is" else self.not_(found)
+            if is_staged(x) or is_staged(y):
+                if x is not None and y is not None:
+                    raise StagingError("is: two numbers. Compare them with ==.")
+                return op == "IsNot"
+            return (x is y) == (op == "Is")
+        self.session.read(y)
+        return (x in y) == (op == "In")
+
+    def claim(self, test: Any, message: Callable[[], Any]) -> None:
+        """``assert``."""
+        if is_staged(test):
+            IF(test, lambda: 0, _fail)
+        elif not test:
+            raise StoppedError
+
+    # Loops.
+
+    def while_(
+        self, test: Any, body: Any, broken: Any, get: Get, put: Put, names: Names
+    ) -> None:
+        """``while``."""
+        turns = 0
+        while True:
+            with building(Block("branch", current.blocks[-1])):
+                goes_on = self._goes_on(test, broken)
+            if not is_staged(goes_on):
+                if not goes_on:
+                    return
+                if turns < UNROLLED or not any(map(has_staged, get())):
+                    goes_on = None
+            if goes_on is not None:
+                before = get()
+                try:
+                    self._loop(test, body, broken, get, put, names)
+                    return
+                except StagingError:
+                    if is_staged(goes_on):
+                        raise
+                    put(before)
+            body()
+            turns += 1
+            if turns > MOST_UNROLLED:
+                raise StagingError(
+                    f"while: it has more than {MOST_UNROLLED} turns, staged one by one."
+                )
+
+    def _goes_on(self, test: Any, broken: Any) -> Any:
+        return self.and_(self.not_(broken()), test)
+
+    def _loop(
+        self, test: Any, body: Any, broken: Any, get: Get, put: Put, names: Names
+    ) -> None:
+        """A loop of the program; a variable is part of its state once it is defined."""
+        state = dict(zip(names, get(), strict=True))
+        returned = RETURNED in state and state[RETURNED] is UNDEFINED
+        defined = [x for x in names if state[x] is not UNDEFINED]
+        found: list[Any] = []
+
+        def set_all(values: dict[str, Any]) -> None:
+            for x in values.values():
+                self.session.give(x)
+            put(tuple(values.get(x, UNDEFINED) for x in names))
+
+        def condition(values: dict[str, Any]) -> Any:
+            set_all(values)
+            return self._goes_on(test, broken)
+
+        def turn(values: dict[str, Any]) -> dict[str, Any]:
+            set_all(values)
+            body()
+            after = dict(zip(names, get(), strict=True))
+            if returned and after[RETURNED] is not UNDEFINED:
+                found.append(after[RETURNED])
+            return {x: after[x] for x in values}
+
+        start = {x: state[x] for x in defined}
+        after = staged_loop(start, condition, turn)
+        if found:
+            start[RETURNED] = _blank(found[-1])
+            after = staged_loop(start, condition, turn)
+        set_all(after)
+
+    def for_(
+        self, items: Any, body: Any, broken: Any, get: Get, put: Put, names: Names
+    ) -> None:
+        """``for``: over a range it may become a loop; over all else it is unrolled."""
+        if isinstance(items, StagedRange):
+            self._count(items, body, broken, get, put, names)
+            return
+        if is_staged(items) and not isinstance(items, StagedArray):
+            raise NeedsPlainError("for: over an object that is known when it runs.")
+        self.session.read(items)
+        rest = items if type(items) is range else iter(list(items))
+        if type(items) is range and len(items) > UNROLLED:
+            body(items[0])
+            before = get()
+            try:
+                self._count(
+                    StagedRange(items[1], items.stop, items.step),
+                    *(body, broken, get, put, names),
+                )
+                return
+            except StagingError:
+                put(before)
+                rest = items[1:]
+        for i, x in enumerate(rest):
+            if is_staged(broken()):
+                self.branch(broken(), _pass, partial(body, x), get, put, names)
+                continue
+            if broken():
+                return
+            if i > MOST_UNROLLED:
+                raise StagingError(
+                    f"for: it has more than {MOST_UNROLLED} turns, staged one by one."
+                )
+            body(x)
+
+    def _count(
+        self,
+        items: StagedRange,
+        body: Any,
+        broken: Any,
+        get: Get,
+        put: Put,
+        names: Names,
+    ) -> None:
+        """A loop over a range: its counter is one more variable."""
+        i: Any = items.start
+        compare = operator.lt if items.step > 0 else operator.gt
+
+        def test() -> Any:
+            return compare(i, items.stop)
+
+        def turn() -> None:
+            nonlocal i
+            body(i)
+            i = i + items.step
+
+        def get_all() -> tuple[Any, ...]:
+            return (i, *get())
+
+        def put_all(values: tuple[Any, ...]) -> None:
+            nonlocal i
+            i = values[0]
+            put(values[1:])
+
+        self._loop(test, turn, broken, get_all, put_all, ("_lt_counter", *names))
+
+    # Reads and writes.
+
+    def item(self, x: Any, index: Any) -> Any:
+        """``x[index]``."""
+        self.session.read(x)
+        if not is_staged(index) or is_staged(x):
+            found = x[index]
+            return self.session.made(found) if type(index) is slice else found
+        if isinstance(x, list | tuple) and index.node.type is INT and len(x) <= 64:
+            if not x:
+                raise StoppedError
+            place = IF(index < 0, lambda: index + len(x), lambda: index)
+            inside = self.and_(place >= 0, lambda: place < len(x))
+            self.claim(inside, lambda: "list index out of range")
+            return self._half(list(x), place, 0)
+        raise NeedsPlainError("item: an index that is known when the program runs.")
+
+    def _half(self, items: list[Any], index: Any, at: int) -> Any:
+        """One of several values, found by halves."""
+        if len(items) == 1:
+            return items[0]
+        half = len(items) // 2
+        return IF(
+            index < at + half,
+            lambda: self._half(items[:half], index, at),
+            lambda: self._half(items[half:], index, at + half),
+        )
+
+    def slice_(self, *parts: Any) -> slice:
+        """``a:b:c``."""
+        return slice(*parts)
+
+    def attribute(self, x: Any, name: str) -> Any:
+        """``x.name``."""
+        if is_staged(x) or self.session.is_inside(x):
+            return getattr(x, name)
+        module = getattr(x, "__name__", "") if type(x) is type(operator) else None
+        if module is not None and module.partition(".")[0] in _TRUSTED:
+            return getattr(x, name)
+        fget = getattr(getattr(type(x), name, None), "fget", None)
+        if fget is not None:
+            return self.call(fget, x)
+        found = getattr(x, name)
+        if not isinstance(x, _IMMUTABLE):
+            plain = getattr(found, "__self__", None) is x  # a method: bound anew
+            self.session.guards.attribute(
+                type(x) if plain else x,
+                name,
+                getattr(type(x), name) if plain else found,
+            )
+        return found
+
+    def call(self, f: Any, /, *args: Any, **kwargs: Any) -> Any:
+        """``f(...)``."""
+        return call(self.session, f, args, kwargs)
+
+    def made(self, x: Any) -> Any:
+        """A list, dict or set that the program writes down."""
+        return self.session.made(x)
+
+    def set_item(self, x: Any, index: Any, value: Any) -> None:
+        """``x[index] = value``."""
+        if is_staged(index):
+            raise NeedsPlainError("an assignment to an element that is known later.")
+        self.session.write(x, "an assignment to an element")
+        x[index] = value
+
+    def set_attribute(self, x: Any, name: str, value: Any) -> None:
+        """``x.name = value``."""
+        self.session.write(x, "an assignment to an attribute")
+        setattr(x, name, value)
+
+    def augment(self, op: str, x: Any, y: Any) -> Any:
+        """``x op= y`` of a variable."""
+        if isinstance(x, list | dict | set):
+            self.session.write(x, "an augmented assignment")
+            x += y
+            return x
+        return _OPERATORS[op](x, y)
+
+    def augment_item(self, op: str, x: Any, index: Any, y: Any) -> None:
+        """``x[index] op= y``."""
+        self.set_item(x, index, self.augment(op, self.item(x, index), y))
+
+
+def _pass() -> None:
+    """A way on which nothing is done."""
+
+
+def _fail() -> int:
+    """The way of a program on which an assertion does not hold."""
+    raise StoppedError
+
+
+_IMMUTABLE = (int, float, bool, str, bytes, tuple, range, type(None))
+
+
+def _blank(like: Any) -> Any:
+    """What a variable holds where nobody reads it, with the types of something."""
+    leaves = [
+        staged(filler(x.node.type)) if is_staged(x) else x for x in leaves_of(like)
+    ]
+    return unflatten(like, leaves)
+
+
+def _align(results: list[Any]) -> None:
+    """Leave out variables that the two ways of a branch do not have in common."""
+    for name in results[0]:
+        x, y = (result[name] for result in results)
+        if name == RETURNED and (x is UNDEFINED) != (y is UNDEFINED):
+            found = _blank(y if x is UNDEFINED else x)
+            results[0 if x is UNDEFINED else 1][name] = found
+        elif not joinable(x, y):
+            results[0][name] = results[1][name] = UNDEFINED

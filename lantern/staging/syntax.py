@@ -1,0 +1,192 @@
+"""Pieces of syntax trees for rewritten code, each with the place that it stands for."""
+
+import ast
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from lantern.errors import StagingError
+
+__all__ = [
+    "JUMPS",
+    "LT",
+    "RETURNED",
+    "assigned",
+    "call_of",
+    "check_name",
+    "check_target",
+    "ends",
+    "false",
+    "jumps_in",
+    "lt",
+    "name_of",
+    "none",
+    "own_nodes",
+    "parameter_list",
+    "placed",
+    "refuse",
+    "thunk",
+    "true",
+    "undefined",
+]
+
+LT = "_lt_"
+RETURNED = "_lt_value"
+"""The variable for what a loop returns; only read where it has been assigned to."""
+
+
+def refuse(node: ast.AST, what: str) -> StagingError:
+    """The error for a construct that is not staged."""
+    return StagingError(
+        f"{what} in line {getattr(node, 'lineno', '?')}: it is not staged, and runs as "
+        f"it is. Move it out of the function."
+    )
+
+
+def parameter_list(names: Iterable[str]) -> ast.arguments:
+    """Parameters without defaults."""
+    args = [ast.arg(name) for name in names]
+    return ast.arguments([], args, None, [], [], None, [])
+
+
+def check_name(node: ast.Name | ast.arg | ast.Attribute) -> None:
+    """Refuse names that mean something else in a class."""
+    name = (
+        node.id
+        if isinstance(node, ast.Name)
+        else node.arg
+        if isinstance(node, ast.arg)
+        else node.attr
+    )
+    if name.startswith("__") and not name.endswith("__"):
+        raise refuse(node, f"the private name {name}")
+    if name == "__class__" or (name == "super" and isinstance(node, ast.Name)):
+        raise refuse(node, name)
+
+
+def own_nodes(body: Sequence[ast.AST]) -> Iterable[ast.AST]:
+    """All nodes of statements."""
+    for statement in body:
+        yield from ast.walk(statement)
+
+
+def undefined(names: Iterable[str], at: ast.AST) -> list[ast.stmt]:
+    """Assignments of nothing to variables."""
+    return [
+        placed(
+            ast.Assign([placed(ast.Name(x, ast.Store()), at)], lt("UNDEFINED", at)), at
+        )
+        for x in dict.fromkeys(names)
+    ]
+
+
+def assigned(body: Sequence[ast.stmt]) -> list[str]:
+    """The variables that statements assign to, without those of inner functions."""
+    found: dict[str, None] = {}
+    waiting: list[ast.AST] = list(reversed(body))
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.FunctionDef):
+            if not node.name.startswith("_lt_"):
+                found[node.name] = None
+            else:  # a body: it shares the variables
+                found.update(dict.fromkeys(getattr(node, "shared", ())))
+            continue
+        if isinstance(node, ast.Lambda):
+            continue
+        if isinstance(
+            node, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+        ):
+            continue
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            found[node.id] = None
+        if isinstance(node, ast.alias):
+            found[(node.asname or node.name).partition(".")[0]] = None
+        waiting += reversed(list(ast.iter_child_nodes(node)))
+    return list(found)
+
+
+def placed(node: Any, like: ast.AST) -> Any:
+    """A node at the place of another one."""
+    return ast.copy_location(node, like) if hasattr(like, "lineno") else node
+
+
+def lt(name: str, at: ast.AST) -> ast.expr:
+    """A function of the combinators."""
+    owner = placed(ast.Name(LT, ast.Load()), at)
+    found: ast.expr = placed(ast.Attribute(owner, name, ast.Load()), at)
+    return found
+
+
+def call_of(name: str, args: list[ast.expr], at: ast.AST) -> ast.expr:
+    """A call of such a function."""
+    found: ast.expr = placed(ast.Call(lt(name, at), args, []), at)
+    return found
+
+
+def thunk(body: ast.expr) -> ast.expr:
+    """An expression as a function without arguments."""
+    found: ast.expr = placed(ast.Lambda(parameter_list(()), body), body)
+    return found
+
+
+def name_of(name: str, at: ast.AST, store: bool = False) -> ast.expr:
+    """A variable."""
+    found: ast.expr = placed(ast.Name(name, ast.Store() if store else ast.Load()), at)
+    return found
+
+
+def jumps_in(statements: Sequence[ast.stmt], kinds: tuple[type, ...]) -> bool:
+    """Whether statements have a jump of some kinds that is theirs."""
+    waiting: list[ast.AST] = list(statements)
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, kinds):
+            return True
+        if isinstance(node, ast.FunctionDef | ast.Lambda):
+            continue
+        if isinstance(node, ast.While | ast.For):
+            inner = tuple(k for k in kinds if k is ast.Return)
+            if inner and jumps_in(node.body, inner):
+                return True
+            waiting += node.orelse
+            continue
+        waiting += ast.iter_child_nodes(node)
+    return False
+
+
+JUMPS = (ast.Return, ast.Break, ast.Continue)
+
+
+def ends(body: Sequence[ast.stmt]) -> bool:
+    """Whether nothing that stands behind statements is ever reached from them."""
+    if not body:
+        return False
+    last = body[-1]
+    if isinstance(last, (*JUMPS, ast.Raise)):
+        return True
+    return isinstance(last, ast.If) and ends(last.body) and ends(last.orelse)
+
+
+def check_target(target: ast.expr) -> None:
+    """Refuse assignments to elements among others."""
+    for node in ast.walk(target):
+        if isinstance(node, ast.Subscript | ast.Attribute):
+            raise refuse(node, "an assignment to several targets")
+
+
+def false(at: ast.AST) -> ast.expr:
+    """The constant False."""
+    found: ast.expr = placed(ast.Constant(False), at)
+    return found
+
+
+def true(at: ast.AST) -> ast.expr:
+    """The constant True."""
+    found: ast.expr = placed(ast.Constant(True), at)
+    return found
+
+
+def none(at: ast.AST) -> ast.expr:
+    """The constant None."""
+    found: ast.expr = placed(ast.Constant(None), at)
+    return found

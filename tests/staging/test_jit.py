@@ -1,0 +1,442 @@
+"""``lantern.jit``: what it gives is what the plain function gives, in every mode."""
+
+import contextlib
+import math
+import random
+import types
+
+import pytest
+
+import lantern
+from lantern.staging.native.engine import is_available
+from tests.staging.random_programs import compare
+
+SCALE = 2.0
+WEIGHTS = [0.5, 2.0]
+MODES = ["off", "interpret", "O0", "O2"]
+
+
+@pytest.fixture(params=MODES)
+def mode(request, monkeypatch):
+    monkeypatch.setenv("LANTERN_JIT", request.param)
+    return request.param
+
+
+def straight(x):
+    return lantern.sin(lantern.cos(x)) * x**3
+
+
+def newton(x):
+    y = x
+    while abs(y * y - x) > 1e-12 * x:
+        y = 0.5 * (y + x / y)
+    return y
+
+
+def early(x):
+    if x > 10:
+        return x
+    for _ in range(20):
+        x = x * 1.1
+    if x < 0:
+        return -x
+    y = x * x
+    if y > 3:
+        return y * 2
+    return y
+
+
+def jumps(x):
+    t = 0.0
+    for i in range(100):
+        if t > 5.0:
+            break
+        if i % 3 == 0:
+            continue
+        t = t + x * i
+    else:
+        t = -1.0
+    return t
+
+
+def returns_in_loops(x):
+    y = x
+    for i in range(50):
+        for j in range(3):
+            y = y * 1.1 + j
+            if y > 100.0:
+                return y * i
+    return -y
+
+
+def containers(x):
+    state = {"a": x, "b": [x * 2, 1.0]}
+    for _ in range(10):
+        if state["a"] > 5 and not state["b"][1] < 0:
+            state = {"a": state["a"] * 0.5, "b": [state["b"][0] + 1, state["b"][1]]}
+        else:
+            more = 1.0 if state["a"] > 2 else x
+            state = {"a": state["a"] * 1.2, "b": [state["b"][0], state["b"][1] + more]}
+    return state["a"] * state["b"][0] + state["b"][1]
+
+
+def closures(x):
+    def twice(f):
+        return lambda y: f(f(y))
+
+    powers = [twice(lambda y, k=k: y * x + k) for k in range(3)]
+    return sum([p(x) for p in powers])
+
+
+def lists(x):
+    values = [x * i for i in range(3)]
+    for i in range(3, 4):
+        values.append(x * i)  # noqa: PERF401  # what people write
+    values[1] = -x
+    values[2] += 1.0
+    total = 0.0
+    for i, v in enumerate(values):
+        total += i * v
+    return total
+
+
+def fibonacci(x, n):
+    return x if n < 2 else fibonacci(x, n - 1) + fibonacci(x * 1.01, n - 2)
+
+
+def even(x, n):
+    return x if n == 0 else odd(lantern.sin(x), n - 1)
+
+
+def odd(x, n):
+    return 2.0 * x if n == 0 else even(x * x, n - 1)
+
+
+def selected(x, i):
+    return [x, 2 * x, x * x][i] * WEIGHTS[1] * SCALE
+
+
+def inner_gradient(x):
+    return lantern.grad(lambda y: y * y * x)(x) + x
+
+
+def collatz(n):
+    count = 0
+    while n != 1:
+        n = n // 2 if n % 2 == 0 else 3 * n + 1
+        count += 1
+    return count
+
+
+def structures(p, scale):
+    a, (b, c) = p
+    return {"sum": a + b * scale, "rest": [c, (a, 1)], "name": "p"}
+
+
+def logic(x, y):
+    return (x > 0 and y > 0) or not x < y, 0 < x <= 2 < y
+
+
+PROGRAMS = {
+    straight: [(1.2,), (-0.3,)],
+    newton: [(2.0,), (9.0,)],
+    early: [(1.5,), (11.0,), (-1.5,), (0.01,)],
+    jumps: [(0.1,), (0.0001,)],
+    returns_in_loops: [(1.0,), (-300.0,)],
+    containers: [(1.5,), (7.0,)],
+    closures: [(1.5,)],
+    lists: [(1.5,)],
+    fibonacci: [(1.2, 7), (1.2, 1), (1.2, -3)],
+    even: [(0.7, 5), (0.7, 0)],
+    selected: [(1.5, 0), (1.5, 2), (1.5, -1), (1.5, 3), (1.5, -4)],
+    inner_gradient: [(1.5,)],
+}
+OTHERS = {
+    collatz: [(27,), (1,)],
+    structures: [((1.0, (2.0, 3.0)), 2), ((1.0, (2.0, 3)), 0.5)],
+    logic: [(1.0, 3.0), (-1.0, -2.0), (6.0, 1.0)],
+}
+
+
+def outcome(f, args):
+    try:
+        return f(*args)
+    except Exception as error:
+        return type(error), str(error)
+
+
+def same(a, b):
+    return a == b and repr(a) == repr(b)
+
+
+@pytest.mark.parametrize("f", [*PROGRAMS, *OTHERS])
+def test_values_are_the_plain_ones(f, mode):
+    jitted = lantern.jit(f)
+    for args in (PROGRAMS | OTHERS)[f]:
+        assert same(outcome(jitted, args), outcome(f, args))
+    if mode != "off":
+        assert "runs as it is" not in lantern.explain(jitted)
+
+
+@pytest.mark.parametrize("f", PROGRAMS)
+def test_gradients(f, mode):
+    for derivative in (lantern.grad(f), lantern.value_and_grad(f)):
+        jitted = lantern.jit(derivative)
+        for args in PROGRAMS[f]:
+            expected = outcome(derivative, args)
+            if type(expected[0] if isinstance(expected, tuple) else 0.0) is type:
+                assert outcome(jitted, args) == expected
+            else:
+                assert jitted(*args) == pytest.approx(expected, rel=1e-12, abs=1e-12)
+        if mode != "off":
+            assert "runs as it is" not in lantern.explain(jitted)
+
+
+@pytest.mark.parametrize("f", [straight, newton, containers, inner_gradient])
+def test_higher_orders_and_nesting(f, mode):
+    (x,) = PROGRAMS[f][0]
+    second = lantern.grad(lantern.grad(f))
+    expected = pytest.approx(second(x), rel=1e-10)
+    assert lantern.jit(second)(x) == expected
+    assert lantern.grad(lantern.jit(lantern.grad(f)))(x) == expected
+    assert lantern.jit(lantern.grad(lantern.jit(f)))(x) == pytest.approx(
+        lantern.grad(f)(x), rel=1e-12
+    )
+    assert lantern.jvp(lantern.jit(f), (x,), (1.0,))[1] == pytest.approx(
+        lantern.grad(f)(x)
+    )
+
+
+def test_exact_gradients_are_the_plain_ones_to_the_last_bit(mode):
+    for f in (straight, newton, early, jumps, containers, closures, lists):
+        jitted = lantern.jit(lantern.grad(f), exact=True)
+        for args in PROGRAMS[f]:
+            assert jitted(*args) == lantern.grad(f)(*args)
+
+
+RAISING = {
+    "division": (lambda x: 1 / x, (0.0,)),
+    "logarithm": (lambda x: lantern.log(x), (-1.0,)),
+    "mathlog": (lambda x: math.log(x), (0.0,)),
+    "overflow": (lambda x: lantern.exp(x), (1000.0,)),
+    "floor": (lambda x, y: x // y, (1, 0)),
+    "rest": (lambda x, y: x % y, (1.5, 0.0)),
+    "root": (lambda x: lantern.sqrt(x), (-2.0,)),
+    "power": (lambda x: x**-1, (0.0,)),
+    "unused": (lambda x: (1 / x, 2.0)[1], (0.0,)),
+    "sine": (lambda x: lantern.sin(x), (math.inf,)),
+}
+
+
+@pytest.mark.parametrize("name", RAISING)
+def test_exceptions_are_pythons(name, mode):
+    f, args = RAISING[name]
+    jitted = lantern.jit(f)
+    for other in (args, tuple(type(x)(3) for x in args), args):
+        assert outcome(jitted, other) == outcome(f, other)
+
+
+def test_an_exception_of_the_users_own(mode):
+    @lantern.jit
+    def f(x):
+        if x < 0:
+            raise KeyError("negative")
+        assert x != 1.0, "one"
+        return x * 2
+
+    assert f(3.0) == 6.0
+    with pytest.raises(KeyError, match="negative"):
+        f(-1.0)
+    with pytest.raises(AssertionError, match="one"):
+        f(1.0)
+
+
+def test_integers_have_no_bounds(mode):
+    @lantern.jit
+    def factorial(n):
+        z = 1
+        for i in range(2, n + 1):
+            z *= i
+        return z
+
+    assert [factorial(n) for n in (0, 5, 20, 21, 60)] == [
+        math.factorial(n) for n in (0, 5, 20, 21, 60)
+    ]
+    assert lantern.jit(lambda x: x + 0.5)(2**60 + 1) == (2**60 + 1) + 0.5
+    assert lantern.jit(lambda x, y: x / y)(2**60 + 1, 3) == (2**60 + 1) / 3
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_arithmetic_is_pythons_to_the_last_bit(seed, mode):
+    r = random.Random(seed)
+
+    def f(x, y):
+        return (
+            x // y,
+            x % y,
+            x * y,
+            x - y,
+            x / y,
+            -x,
+            abs(x),
+            x < y,
+            x == y,
+            divmod(x, y),
+        )
+
+    jitted = lantern.jit(f)
+    for _ in range(50):
+        x = r.choice([r.uniform(-9, 9), float(r.randint(-9, 9)), 0.0, -0.0])
+        y = r.choice([r.uniform(-9, 9), float(r.randint(-9, 9)), 0.0, -0.0, 1e300])
+        assert repr(outcome(jitted, (x, y))) == repr(outcome(f, (x, y)))
+        m, n = r.randint(-20, 20), r.randint(-5, 5)
+        assert repr(outcome(jitted, (m, n))) == repr(outcome(f, (m, n)))
+        assert repr(outcome(jitted, (m, y))) == repr(outcome(f, (m, y)))
+
+
+FUNCTIONS = (
+    "exp log sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh expm1 log1p "
+    "log2 log10 cbrt sqrt erf erfc exp2"
+).split()
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions_are_pythons_to_the_last_bit(name, mode):
+    plain = getattr(math, name)
+    f, g = lantern.jit(lambda x: plain(x)), lantern.jit(getattr(lantern, name))
+    r = random.Random(3)
+    for _ in range(100):
+        x = r.choice([r.uniform(-1, 1), r.uniform(-9, 9), r.uniform(0, 700)])
+        assert repr(outcome(f, (x,))) == repr(outcome(plain, (x,)))
+        assert repr(outcome(g, (x,))) == repr(outcome(plain, (x,)))
+
+
+def test_what_is_read_is_guarded(mode):
+    global SCALE
+    offset, table = 1.0, [1.0, 2.0]
+    box = types.SimpleNamespace(value=3.0)
+
+    @lantern.jit
+    def f(x):
+        return x * SCALE + offset + table[1] + WEIGHTS[0] + box.value
+
+    def expected():
+        return 5.0 * SCALE + offset + table[1] + WEIGHTS[0] + box.value
+
+    assert f(5.0) == f(5.0) == expected()
+    try:
+        SCALE = 7.0
+        assert f(5.0) == expected()
+        WEIGHTS[0] = 0.25
+        assert f(5.0) == expected()
+    finally:
+        SCALE, WEIGHTS[0] = 2.0, 0.5
+    offset = -1.0
+    assert f(5.0) == expected()
+    table[1] = 9.0
+    assert f(5.0) == expected()
+    box.value = 0.0
+    assert f(5.0) == expected()
+
+
+def test_globals_alone_are_guarded_by_machine_code(mode):
+    global SCALE
+    f = lantern.jit(lambda x: x * SCALE)
+    assert f(3.0) == 6.0
+    try:
+        for scale in (5.0, 5.0, 2.5):
+            SCALE = scale
+            assert f(3.0) == f(3.0) == 3.0 * scale
+    finally:
+        SCALE = 2.0
+
+
+def test_other_types_and_structures_are_other_programs(mode):
+    f = lantern.jit(lambda p: p[0] * 2 + p[1])
+    for p in ((1.0, 2.0), (1, 2), [1.0, 2], (True, 2.5), (1.0, 2.0)):
+        assert same(f(p), p[0] * 2 + p[1])
+    with pytest.raises(IndexError):
+        f((1.0,))
+
+
+REFUSED = {
+    "print": lambda x: print(end="") or x,
+    "random": lambda x: x + random.Random(1).random(),
+    "int or float": lambda x: x if x > 0 else 0,
+    "outside": lambda x: (WEIGHTS.append(x), WEIGHTS.pop())[1],
+    "text": lambda x: f"{x:.2f}",
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_refused_runs_as_it_is(name, mode):
+    f = REFUSED[name]
+    jitted = lantern.jit(f)
+    assert same(jitted(2.0), f(2.0))
+    assert same(jitted(-2.0), f(-2.0))
+    assert "runs as it is" in lantern.explain(jitted) or mode == "off"
+
+
+def test_explain_names_the_line(mode):
+    def f(x):
+        y = x * 2
+        print(end="")
+        return y
+
+    jitted = lantern.jit(f)
+    jitted(1.0)
+    if mode != "off":
+        line = f.__code__.co_firstlineno + 2
+        assert f"test_jit.py, line {line}" in lantern.explain(jitted)
+
+
+def test_keywords_methods_and_defaults(mode):
+    class Model:
+        scale = 3.0
+
+        @lantern.jit
+        def __call__(self, x):
+            return x * self.scale
+
+    assert Model()(2.0) == 6.0
+
+    @lantern.jit
+    def f(x, y=2.0, *, z=1.0):
+        return x * y + z
+
+    assert (f(2.0), f(2.0, 3.0), f(2.0, z=5.0), f(x=1.0)) == (5.0, 7.0, 9.0, 3.0)
+
+
+def test_generators_exec_and_builtins_run_as_they_are(mode):
+    space = {}
+    exec("def f(x):\n    return x + 1", space)
+    assert lantern.jit(space["f"])(2.0) == 3.0
+    assert lantern.jit(math.sin)(2.0) == math.sin(2.0)
+    assert list(lantern.jit(lambda x: (y for y in (x, 1)))(2.0)) == [2.0, 1]
+
+
+def test_deep_recursion_is_no_crash(mode):
+    def down(x, n):
+        return x if n == 0 else 1.0 + down(x, n - 1)
+
+    jitted = lantern.jit(down)
+    assert jitted(0.0, 10) == 10.0
+    with contextlib.suppress(RecursionError):
+        assert jitted(0.0, 10**6) == 10.0**6
+
+
+def test_a_function_of_python_is_called_by_name(mode):
+    f = lantern.jit(newton)
+    assert f.__name__ == "newton"
+    assert lantern.jit(f) is f
+    assert "newton" in lantern.explain(f)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_programs(seed):
+    text, bad, _, _ = compare(seed, ("interpret", "O0"))
+    assert not bad, text
+
+
+def test_native_code_is_there():
+    assert is_available()
