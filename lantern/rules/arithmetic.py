@@ -175,7 +175,7 @@ def pow(x: Any, y: Any, /) -> Rule:
 
     Rule:
         x_bar = z_bar * y * x**(y - 1), 0 where y is 0
-        y_bar = z_bar * z * log(x), 0 where x is 0, nan where x < 0
+        y_bar = z_bar * z * log(x), 0 where x is 0 and y >= 0, nan where x < 0
 
     Example:
         >>> pow(3.0, 2)
@@ -207,8 +207,11 @@ def _power_rule(z: Any, x: Any, y: Any) -> Rule:
     if isinstance(y, int | float):
         yield z_bar * (y * xp.ieee_pow(x, y - 1)) if y else 0 * z_bar
     else:
-        yield z_bar * (y * xp.ieee_pow(x, xp.where((x == 0) & (y == 0), 1, y - 1)))
+        no_number = (x == 0) | (x != x)  # to the power of -1, or 0 times that
+        yield z_bar * (y * xp.ieee_pow(x, xp.where((y == 0) & no_number, 0, y - 1)))
     x = x if is_complex(x) else xp.where(x < 0, math.nan, x)
+    if not is_complex(y):  # 0**-1 is infinite, and any negative logarithm finite
+        x = xp.where((x == 0) & (y < 0), 0.5, x)
     yield z_bar * z * xp.log(xp.where(x == 0, 1, x))
 
 
