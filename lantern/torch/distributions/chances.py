@@ -135,7 +135,14 @@ class Geometric(_ByChance):
     def __init__(
         self, probs: Any = None, logits: Any = None, validate_args: Any = None
     ) -> None:
-        super().__init__(self._take(probs, logits).shape, (), validate_args)
+        given = self._take(probs, logits)
+        super().__init__(given.shape, (), validate_args)
+        if self._validate and probs is not None and not (given > 0).all():
+            raise OptionError(
+                f"Expected parameter probs (Tensor of shape {tuple(given.shape)}) of "
+                f"distribution {self!r} to be positive but found invalid values:\n"
+                f"{given}"
+            )
 
     @property
     def mean(self) -> Any:
@@ -157,7 +164,8 @@ class Geometric(_ByChance):
     def log_prob(self, value: Any) -> Any:
         """The logarithm of the probability of a value."""
         value, probs = broadcast_all(self._checked(value), self.probs)
-        return value * (-probs).log1p() + self.probs.log()
+        certain = (probs == 1) & (value == 0)  # no failure, times log(0)
+        return value * (-probs.masked_fill(certain, 0)).log1p() + self.probs.log()
 
     def entropy(self) -> Any:
         """The expected value of ``-log_prob``."""
@@ -272,6 +280,12 @@ class NegativeBinomial(Binomial):
         >>> torch.distributions.NegativeBinomial(3.0, torch.tensor([0.5])).mean
         tensor([3.])
     """
+
+    arg_constraints: ClassVar[dict[str, Any]] = {
+        "total_count": constraints.nonnegative,
+        "probs": constraints.half_open_interval(0.0, 1.0),
+        "logits": constraints.real,
+    }
 
     @property
     def support(self) -> Any:

@@ -34,7 +34,7 @@ class Constraint:
 
 
 def _whole(x: Any) -> Any:
-    return x == x.floor() if x.is_floating_point() else x == x
+    return (x % 1) == 0 if x.is_floating_point() else x == x  # of inf it is nan
 
 
 def greater_than(lower_bound: Any) -> Constraint:
@@ -107,7 +107,21 @@ def integer_interval(lower_bound: Any, upper_bound: Any) -> Constraint:
     )
 
 
-half_open_interval = interval
+def half_open_interval(lower_bound: Any, upper_bound: Any) -> Constraint:
+    """Numbers between two bounds, or the lower one.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> from lantern.torch.distributions.constraints import half_open_interval
+        >>> half_open_interval(0.0, 1.0).check(torch.tensor([0.0, 1.0]))
+        tensor([ True, False])
+    """
+    return Constraint(
+        f"HalfOpenInterval(lower_bound={lower_bound}, upper_bound={upper_bound})",
+        lambda x: (x >= lower_bound) & (x < upper_bound),
+    )
+
+
 real = Constraint("Real()", lambda x: x == x)
 dependent = Constraint("Dependent()", lambda x: x == x)
 positive = greater_than(0.0)

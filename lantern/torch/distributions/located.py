@@ -218,6 +218,10 @@ class HalfNormal(Distribution):
         (self.scale,) = broadcast_all(scale)
         super().__init__(self.scale.shape, (), validate_args)
 
+    def _both(self) -> Normal:
+        """The distribution of either sign."""
+        return Normal(0.0, self.scale, validate_args=False)
+
     @property
     def mean(self) -> Any:
         """The expected value."""
@@ -230,16 +234,16 @@ class HalfNormal(Distribution):
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         """Draws with a derivative with respect to the scale."""
-        return Normal(0.0, self.scale).rsample(sample_shape).abs()
+        return self._both().rsample(sample_shape).abs()
 
     def log_prob(self, value: Any) -> Any:
         """The logarithm of the density at a value."""
-        return Normal(0.0, self.scale).log_prob(self._checked(value)) + math.log(2)
+        return self._both().log_prob(self._checked(value)) + math.log(2)
 
     def cdf(self, value: Any) -> Any:
         """The probability of no more than a value."""
-        return 2 * Normal(0.0, self.scale).cdf(self._checked(value)) - 1
+        return 2 * self._both().cdf(self._checked(value)) - 1
 
     def entropy(self) -> Any:
         """The expected value of ``-log_prob``."""
-        return Normal(0.0, self.scale).entropy() - math.log(2)
+        return self._both().entropy() - math.log(2)

@@ -308,7 +308,8 @@ class LogNormal(TransformedDistribution):
     """
 
     def __init__(self, loc: Any, scale: Any, validate_args: Any = None) -> None:
-        super().__init__(Normal(loc, scale), ExpTransform(), validate_args)
+        inner = Normal(loc, scale, validate_args)
+        super().__init__(inner, ExpTransform(), validate_args)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
         """The distribution with its parameters broadcast to a batch."""
