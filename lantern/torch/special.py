@@ -12,10 +12,10 @@ from lantern.scipy import special as ours
 from lantern.tensor.backend.numpy_namespace import array_namespace
 from lantern.torch.docs.attach import document
 from lantern.torch.docs.places import place
-from lantern.torch.halves import single
 from lantern.torch.methods.table import FUNCTIONS
 from lantern.torch.tensor.devices import as_array
 from lantern.torch.tensor.dtypes import F64
+from lantern.torch.tensor.halves import single
 from lantern.torch.tensor.operators import (
     as_tensor,
     call,

@@ -158,6 +158,10 @@ def div(
     if rounding_mode == "floor":
         return floor_divide(input, other)
     kind = result_dtype(as_tensor(input), as_tensor(other))
+    if kind.kind in "iu":  # exactly: quotients of numbers below 0 are one too low
+        x, y = (base(v) for v in promote(as_tensor(input), as_tensor(other)))
+        z = np.floor_divide(x, y)
+        return fresh(as_array(z + ((z < 0) & (z * y != x)), kind))
     return cast(comparison.functions["trunc"](input / other), kind)
 
 

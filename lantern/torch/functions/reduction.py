@@ -12,9 +12,9 @@ from lantern.tensor.ops import mean_variance
 from lantern.tensor.ops import reduction as ours
 from lantern.tensor.ops.indexing import _getitem
 from lantern.torch.functions.comparison import tracked_like
-from lantern.torch.halves import in_single, is_half
 from lantern.torch.tensor.devices import as_array, grid
 from lantern.torch.tensor.dtypes import F32, F64, I64, as_numpy_dtype
+from lantern.torch.tensor.halves import in_single, is_half
 from lantern.torch.tensor.named_results import named
 from lantern.torch.tensor.operators import call, cast, unary
 from lantern.torch.tensor.tensor import Tensor, fresh

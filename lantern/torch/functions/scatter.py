@@ -8,7 +8,6 @@ import numpy as np
 from lantern.core.residuals import copied
 from lantern.core.value import base
 from lantern.errors import EagerError
-from lantern.tensor.ops import indexing as ours
 from lantern.torch.functions.indexing import (
     _checked,
     _positions,
@@ -18,8 +17,7 @@ from lantern.torch.functions.indexing import (
     put,
 )
 from lantern.torch.functions.reduction import axis_of
-from lantern.torch.tensor.operators import call
-from lantern.torch.tensor.tensor import Tensor, torch_face
+from lantern.torch.tensor.tensor import Tensor
 
 
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Any:
@@ -52,49 +50,6 @@ def _part_of(src: Any, positions: Any) -> Any:
     if not isinstance(src, Tensor) or base(src).shape == positions.shape:
         return src
     return src[tuple(slice(n) for n in positions.shape)]
-
-
-def scatter(
-    input: Tensor,
-    dim: int,
-    index: Tensor,
-    src: Any = None,
-    *,
-    value: Any = None,
-    reduce: Any = None,
-) -> Any:
-    """The tensor with a source's elements at positions along an axis.
-
-    Args:
-        input: what is copied.
-        dim: the axis.
-        index: the positions, of their own for each line.
-        src: the source, or a number.
-        value: the number, by name.
-        reduce: "add" or "multiply" combines it with what is there.
-
-    Rule:
-        z[index[i, j], j] = src[i, j] for dim 0, z[i, index[i, j]] = src[i, j] for dim 1
-
-    Raises:
-        RuntimeError: for an index that does not fit, and for a source of another type.
-    """
-    positions = _positions("scatter", index, input)
-    if not base(input).shape:
-        src = src.reshape(-1) if isinstance(src, Tensor) else src
-        return scatter(
-            input.reshape(1), dim, index.reshape(-1), src, value=value, reduce=reduce
-        ).reshape(())
-    check_scattered(input, dim, positions, src)
-    where = lines(base(input), dim, copied(positions))
-    src = value if src is None else _part_of(src, positions)
-    if reduce == "add":
-        return add_at(input, where, src)
-    if reduce == "multiply":
-        return put(
-            input, where, torch_face(call(ours._getitem, input, index=where)) * src
-        )
-    return put(input, where, src)
 
 
 def check_scattered(input: Tensor, dim: int, positions: Any, src: Any) -> None:

@@ -5,10 +5,12 @@ from typing import Any
 import numpy as np
 
 from lantern.core.namespace import namespace
+from lantern.core.residuals import copied
 from lantern.core.value import base
 from lantern.errors import EagerError
-from lantern.torch.functions import elementwise, indexing, scatter
+from lantern.torch.functions import elementwise, indexing
 from lantern.torch.functions.reduction import axis_of
+from lantern.torch.functions.scatter import _part_of, check_scattered
 from lantern.torch.tensor.operators import cast
 from lantern.torch.tensor.tensor import Tensor, fresh
 
@@ -133,12 +135,55 @@ def scatter_reduce(
         )
         return row.reshape(())
     positions = indexing._positions("scatter", index, input)
-    scatter.check_scattered(input, dim, positions, src)
+    check_scattered(input, dim, positions, src)
     numbers = namespace(array).arange(array.size).reshape(array.shape)
     where = numbers[indexing.lines(array, dim, positions)].reshape(-1)
-    part = scatter._part_of(src, positions).reshape(-1)
+    part = _part_of(src, positions).reshape(-1)
     z = _gathered(input.reshape(-1), part, where, reduce, include_self)
     return z.reshape(array.shape)
+
+
+def scatter(
+    input: Tensor,
+    dim: int,
+    index: Tensor,
+    src: Any = None,
+    *,
+    value: Any = None,
+    reduce: Any = None,
+) -> Any:
+    """The tensor with a source's elements at positions along an axis.
+
+    Args:
+        input: what is copied.
+        dim: the axis.
+        index: the positions, of their own for each line.
+        src: the source, or a number.
+        value: the number, by name.
+        reduce: "add" or "multiply" combines it with what is there.
+
+    Rule:
+        z[index[i, j], j] = src[i, j] for dim 0, z[i, index[i, j]] = src[i, j] for dim 1
+
+    Raises:
+        RuntimeError: for an index that does not fit, and for a source of another type.
+    """
+    positions = indexing._positions("scatter", index, input)
+    if not base(input).shape:
+        src = src.reshape(-1) if isinstance(src, Tensor) else src
+        return scatter(
+            input.reshape(1), dim, index.reshape(-1), src, value=value, reduce=reduce
+        ).reshape(())
+    check_scattered(input, dim, positions, src)
+    where = indexing.lines(base(input), dim, copied(positions))
+    src = value if src is None else _part_of(src, positions)
+    if reduce == "add":
+        return indexing.add_at(input, where, src)
+    if reduce == "multiply":
+        if not isinstance(src, Tensor):
+            src = fresh(np.full(positions.shape, src, base(input).dtype))
+        return scatter_reduce(input, dim, index, src, "prod")
+    return indexing.put(input, where, src)
 
 
 def index_reduce(
@@ -180,4 +225,8 @@ def index_reduce(
     return z.reshape(array.shape)
 
 
-functions = {"scatter_reduce": scatter_reduce, "index_reduce": index_reduce}
+functions = {
+    "scatter": scatter,
+    "scatter_reduce": scatter_reduce,
+    "index_reduce": index_reduce,
+}

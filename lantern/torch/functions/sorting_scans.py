@@ -6,15 +6,17 @@ from typing import Any
 import numpy as np
 
 from lantern.core.namespace import namespace
-from lantern.core.value import base
+from lantern.core.value import Rule, base
 from lantern.errors import EagerError
+from lantern.op import op
 from lantern.tensor.ops import cumulative, sorting
+from lantern.tensor.ops.axes import spread
 from lantern.tensor.ops.indexing import take_along_axis
 from lantern.torch.functions.reduction import _chosen, _wide, axes, axis_of, nowhere
 from lantern.torch.tensor.devices import as_array, beside, grid
 from lantern.torch.tensor.dtypes import F32, F64
 from lantern.torch.tensor.named_results import named
-from lantern.torch.tensor.operators import call, cast, promote
+from lantern.torch.tensor.operators import call, cast, promote, unary
 from lantern.torch.tensor.tensor import Tensor, fresh, numpy_face, torch_face
 
 
@@ -119,11 +121,34 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Any
     return _KTH(*_chosen(input, position, dim, keepdim))
 
 
+@op
+def _one_of(x: Any, /, value: Any) -> Rule:
+    """A value that elements of x have, all of which share its derivative equally.
+
+    Shapes:
+        x: (...); value: (); result: ()
+
+    Rule:
+        x_bar = z_bar / count where x == z, nothing elsewhere
+    """
+    z_bar = yield value
+    array = base(x)
+    chosen = (array == value) | ((array != array) & (value != value))
+    xp = namespace(array)
+    count = xp.asarray(xp.sum(chosen), dtype=array.dtype)
+    yield xp.select(chosen, spread(z_bar / count, x.shape, None))
+
+
+_one_of_many = unary(_one_of)
+
+
 def median(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
     """The middle element, the lower one of two; along an axis with positions."""
     if dim is None:
         flat = input.reshape(-1)
-        return median(flat, 0)[0] if len(flat) else flat.mean()
+        if not len(flat):
+            return flat.mean()
+        return _one_of_many(flat, value=base(median(flat.detach(), 0)[0]))
 
     def position(array: Any, axis: int) -> Any:
         order = np.argsort(array, axis=axis, kind="stable")

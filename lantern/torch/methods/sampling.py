@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from lantern.core.value import base
-from lantern.errors import ArgumentError, EagerError
+from lantern.errors import ArgumentError, EagerError, MissingRuleError
 from lantern.torch.functions.creation import complete, finished, shape_of
 from lantern.torch.tensor import dtypes
 from lantern.torch.tensor.devices import as_array, beside, on_host
@@ -121,6 +121,10 @@ def set_rng_state(new_state: Tensor) -> None:
 
 def _drawn(name: str, shape: Any, kind: Any, generator: Any) -> Any:
     kind = dtypes.default() if kind is None else as_numpy_dtype(kind)
+    if kind.kind in "iub":
+        raise MissingRuleError(
+            f"\"{name}\" not implemented for '{dtypes.type_name(kind)}'"
+        )
     draw = getattr(rng(generator), name)
     if kind in (dtypes.F32, dtypes.F64):
         return np.asarray(draw(shape, kind))
@@ -168,30 +172,62 @@ rand, rand_like = _drawer("rand", "random", "Uniform draws between 0 and 1")
 randn, randn_like = _drawer("randn", "standard_normal", "Standard normal draws")
 
 
-def randint(low: Any = 0, high: Any = None, size: Any = None, **options: Any) -> Tensor:
+def randint(*numbers: Any, out: Any = None, **options: Any) -> Tensor:
     """Integers from low up to before high: ``randint(high, size)`` starts from 0."""
-    if size is None:
-        low, high, size = 0, low, high
-    elif high is None:
-        low, high = 0, low
+    named = {n: options.pop(n) for n in ("low", "high", "size") if n in options}
+    given = [*numbers]
+    if "size" not in named and given:
+        named["size"] = given.pop()
+    if "high" not in named and given:
+        named["high"] = given.pop()
+    if "low" not in named and given:
+        named["low"] = given.pop()
+    if given or "high" not in named or "size" not in named:
+        raise ArgumentError(
+            f"randint() takes high and size, or low, high and size; got "
+            f"{len(numbers)} numbers and the names {sorted(named)}"
+        )
+    kind = as_numpy_dtype(options.get("dtype")) or dtypes.I64
+    low, high = between(named.get("low", 0), named["high"], kind)
+    random = rng(options.get("generator"))
+    drawn = random.integers(low, high, shape_of((named["size"],)))
+    z = finished(
+        np.asarray(drawn).astype(kind),
+        options.get("device"),
+        options.get("requires_grad", False),
+    )
+    return into(z, out)
+
+
+def between(low: Any, high: Any, kind: Any) -> tuple[int, int]:
+    """The bounds of whole numbers, checked: they fit to a type."""
+    low, high = (x.item() if isinstance(x, Tensor) else x for x in (low, high))
+    for name, x in (("low", low), ("high", high)):
+        if isinstance(x, float):
+            raise ArgumentError(f"randint(): argument '{name}' must be int, not float")
     if low >= high:
         raise EagerError(
             f"random_ expects 'from' to be less than 'to', but got from={low} >= "
             f"to={high}"
         )
-    kind = as_numpy_dtype(options.get("dtype")) or dtypes.I64
-    drawn = rng(options.get("generator")).integers(low, high, shape_of((size,)))
-    return finished(
-        np.asarray(drawn).astype(kind),
-        options.get("device"),
-        options.get("requires_grad", False),
-    )
+    least, most = bounds(kind)
+    for name, x in (("from", low), ("to - 1", high - 1)):
+        if not least <= x <= most:
+            raise EagerError(f"{name} is out of bounds for {dtypes.type_name(kind)}")
+    return low, high
 
 
-def randint_like(input: Tensor, low: Any, high: Any = None, **options: Any) -> Tensor:
-    """Integers in the shape and type of another tensor."""
-    low, high = (0, low) if high is None else (low, high)
-    return randint(low, high, input.shape, **{"dtype": input.dtype, **options})
+def bounds(kind: Any) -> tuple[float, float]:
+    """The least and the greatest number of a type."""
+    if kind.kind == "b":
+        return 0, 1
+    limits: Any = np.finfo(kind) if kind.kind == "f" else np.iinfo(kind)
+    return limits.min, limits.max
+
+
+def randint_like(input: Tensor, *numbers: Any, **options: Any) -> Tensor:
+    """As ``randint``, in the shape and type of another tensor."""
+    return randint(*numbers, size=input.shape, **{"dtype": input.dtype, **options})
 
 
 def randperm(
@@ -199,8 +235,15 @@ def randperm(
 ) -> Tensor:
     """The numbers from 0 to n - 1 in a random order."""
     kind = as_numpy_dtype(dtype) or dtypes.I64
-    order = rng(generator).permutation(n).astype(kind)
-    return finished(order, options.get("device"), options.get("requires_grad", False))
+    if n < 0:
+        raise EagerError(f"Trying to create tensor with negative dimension {n}: [{n}]")
+    if n - 1 > bounds(kind)[1]:
+        raise EagerError(
+            f"n is too large for result tensor type: '{dtypes.type_name(kind)}'"
+        )
+    order, out = rng(generator).permutation(n).astype(kind), options.get("out")
+    z = finished(order, options.get("device"), options.get("requires_grad", False))
+    return into(z, out)
 
 
 def normal(
@@ -234,7 +277,7 @@ def normal(
 
 
 def bernoulli(
-    input: Tensor, p: float | None = None, *, generator: Any = None
+    input: Tensor, p: float | None = None, *, generator: Any = None, out: Any = None
 ) -> Tensor:
     """1 with the probabilities that a tensor holds, else 0."""
     array = base(input)
@@ -242,12 +285,14 @@ def bernoulli(
     if not ((as_array(chance) >= 0) & (as_array(chance) <= 1)).all():
         raise EagerError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
     draws = beside(np.asarray(rng(generator).random(array.shape)), array) < chance
-    return fresh(as_array(draws, array.dtype))
+    return into(fresh(as_array(draws, array.dtype)), out)
 
 
 def poisson(input: Tensor, generator: Any = None) -> Tensor:
     """Numbers of events at the rates that a tensor holds."""
     array = base(input)
+    if not (array >= 0).all():
+        raise EagerError("invalid Poisson rate, expected rate to be non-negative")
     drawn = np.asarray(rng(generator).poisson(on_host(array)))
     return fresh(beside(drawn.astype(array.dtype), array))
 
@@ -299,100 +344,3 @@ def multinomial(
         drawn = np.argsort(-keys, axis=-1, kind="stable")[:, :num_samples]
     drawn = drawn.astype(np.int64).reshape(*weights.shape[:-1], num_samples)
     return fresh(beside(drawn, base(input)))
-
-
-def _writer(name: str, draw: Any, doc: str) -> Any:
-    """A method that fills a tensor with draws."""
-
-    def method(
-        self: Tensor, *args: Any, generator: Any = None, **options: Any
-    ) -> Tensor:
-        from lantern.torch.methods.inplace import copy_
-
-        array = base(self)
-        return copy_(self, fresh(draw(rng(generator), array, *args, **options)))
-
-    method.__name__, method.__doc__ = name, doc
-    return method
-
-
-def _integers(
-    random: Any, array: Any, low: Any = 0, high: Any = None, **names: Any
-) -> Any:
-    low = names.get("from", low)
-    high = names.get("to", high)
-    if high is None and low:
-        low, high = 0, low
-    if high is None:
-        bits = {"f": 2**24, "b": 2}
-        high = bits.get(array.dtype.kind) or int(np.iinfo(array.dtype).max)
-    return random.integers(low, high, array.shape)
-
-
-def _chances(random: Any, array: Any, p: Any = 0.5) -> Any:
-    return random.random(array.shape) < on_host(base(p))
-
-
-def _uniform(random: Any, array: Any, a: Any = 0.0, b: Any = 1.0, **names: Any) -> Any:
-    a, b = names.get("from", a), names.get("to", b)
-    if a > b:
-        raise EagerError(
-            "uniform_ expects to return a [from, to) range, but found "
-            f"from={a} > to={b}"
-        )
-    return (
-        random.random(array.shape, array.dtype if array.dtype == dtypes.F32 else float)
-        * (b - a)
-        + a
-    )
-
-
-def _normal(random: Any, array: Any, mean: Any = 0.0, std: Any = 1.0) -> Any:
-    if std < 0:
-        raise EagerError(f"normal_ expects std >= 0.0, but found std {std}")
-    kind = array.dtype if array.dtype == dtypes.F32 else float
-    return random.standard_normal(array.shape, kind) * std + mean
-
-
-def _positive(name: str, what: str, value: float) -> None:
-    if not value > 0:
-        raise EagerError(f"{name} expects {what} > 0.0, but found {what}={value}")
-
-
-def _exponential(random: Any, array: Any, lambd: Any = 1.0) -> Any:
-    _positive("exponential_", "lambda", lambd)
-    return random.exponential(1 / lambd, array.shape)
-
-
-def _cauchy(random: Any, array: Any, median: Any = 0.0, sigma: Any = 1.0) -> Any:
-    _positive("cauchy_", "sigma", sigma)
-    return median + sigma * random.standard_cauchy(array.shape)
-
-
-def _log_normal(random: Any, array: Any, mean: Any = 1.0, std: Any = 2.0) -> Any:
-    _positive("log_normal_", "std", std)
-    return random.lognormal(mean, std, array.shape)
-
-
-def _geometric(random: Any, array: Any, p: Any) -> Any:
-    if not 0 < p < 1:
-        raise EagerError(f"geometric_ expects p to be in (0, 1), but got p={p}")
-    return random.geometric(p, array.shape)
-
-
-METHODS = {
-    "bernoulli": bernoulli,
-    "multinomial": multinomial,
-    "cauchy_": _writer("cauchy_", _cauchy, "Fill with Cauchy draws."),
-    "geometric_": _writer("geometric_", _geometric, "Fill with geometric draws."),
-    "log_normal_": _writer("log_normal_", _log_normal, "Fill with log-normal draws."),
-    "bernoulli_": _writer("bernoulli_", _chances, "Fill with 1 or 0, by chance."),
-    "exponential_": _writer(
-        "exponential_",
-        _exponential,
-        "Fill with exponential draws.",
-    ),
-    "normal_": _writer("normal_", _normal, "Fill with normal draws."),
-    "random_": _writer("random_", _integers, "Fill with random integers."),
-    "uniform_": _writer("uniform_", _uniform, "Fill with uniform draws."),
-}

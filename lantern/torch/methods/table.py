@@ -11,7 +11,7 @@ from lantern.core.value import UNTRACKED, base
 from lantern.errors import EagerError, OptionError, ShapeError
 from lantern.rules import arithmetic
 from lantern.tensor.backend.device import to_device
-from lantern.torch import linalg, shares
+from lantern.torch import linalg
 from lantern.torch.functions import (
     comparison,
     copies_splits,
@@ -23,18 +23,20 @@ from lantern.torch.functions import (
     reduction,
     scatter,
     scatter_reduce,
+    shares,
     sorting_scans,
     statistics,
 )
 from lantern.torch.functions import shape as shaping
-from lantern.torch.halves import ADDING, single
 from lantern.torch.linalg import deprecated
-from lantern.torch.methods import inplace, resize_share, sampling
+from lantern.torch.methods import inplace, resize_share
+from lantern.torch.methods.filling import METHODS as _FILLING
 from lantern.torch.run.aliases import missing
 from lantern.torch.tensor import dtypes, gradients, named_results
 from lantern.torch.tensor.copying import METHODS as COPYING
 from lantern.torch.tensor.devices import address, as_array, beside, on_host
 from lantern.torch.tensor.dtypes import Size, as_numpy_dtype, type_name
+from lantern.torch.tensor.halves import ADDING, single
 from lantern.torch.tensor.operators import call, cast, in_memory, refuse_numbers, unary
 from lantern.torch.tensor.tensor import Tensor, fresh
 
@@ -379,7 +381,7 @@ def install() -> None:
     """Give the class its methods."""
     table = {name: f for name, f in FUNCTIONS.items() if name not in NO_METHODS}
     table |= {f"{n}_": inplace.in_place(n, FUNCTIONS[n]) for n in inplace.NAMES}
-    table |= gradients.METHODS | inplace.METHODS | inplace.OPERATORS | sampling.METHODS
+    table |= gradients.METHODS | inplace.METHODS | inplace.OPERATORS | _FILLING
     table |= _OWN | {name: _to_type(kind) for name, kind in _TYPES.items()}
     table |= {name: _new(creator) for name, creator in _NEW.items()} | FURTHER
     table |= resize_share.METHODS | COPYING

@@ -8,9 +8,9 @@ from lantern.core.value import UNTRACKED, base
 from lantern.eager.grad_mode import is_enabled
 from lantern.eager.recorder import AMBIENT, Recorder
 from lantern.errors import EagerError
-from lantern.torch.halves import in_single
 from lantern.torch.tensor.dtypes import I64, type_name
 from lantern.torch.tensor.error_messages import together
+from lantern.torch.tensor.halves import in_single
 from lantern.torch.tensor.tensor import fresh, make, numpy_face, torch_face
 
 

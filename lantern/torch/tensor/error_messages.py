@@ -7,8 +7,14 @@ import numpy as np
 from numpy.exceptions import AxisError
 
 from lantern.core.value import base
-from lantern.errors import ArgumentError, EagerError, PositionError
+from lantern.errors import (
+    ArgumentError,
+    EagerError,
+    MissingRuleError,
+    PositionError,
+)
 from lantern.tensor.ops import products
+from lantern.torch.tensor import dtypes
 from lantern.torch.tensor.tensor import Tensor
 
 __all__ = [
@@ -17,6 +23,7 @@ __all__ = [
     "mismatch",
     "misuse",
     "refuse_numbers",
+    "refuse_type",
     "together",
 ]
 
@@ -51,6 +58,13 @@ def mismatch(function: Any, x: Any, y: Any, error: Exception) -> EagerError:
                 f"({b[i]}) at non-singleton dimension {max(len(a), len(b)) + i}"
             )
     return EagerError(str(error))
+
+
+def refuse_type(name: str, x: Tensor) -> MissingRuleError:
+    """The error of a function that is not meant for elements of a type."""
+    return MissingRuleError(
+        f"\"{name}\" not implemented for '{dtypes.type_name(base(x).dtype)}'"
+    )
 
 
 def together(error: Exception, *operands: Any) -> list[Any]:

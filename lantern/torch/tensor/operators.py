@@ -19,7 +19,7 @@ from lantern.tensor.backend.numpy_namespace import buffers
 from lantern.tensor.ops import products
 from lantern.tensor.ops import shape as manipulation
 from lantern.torch.tensor import dtypes
-from lantern.torch.tensor.dtypes import BOOL, F32, F64, I64, promoted
+from lantern.torch.tensor.dtypes import BOOL, F16, F32, F64, I64, promoted
 from lantern.torch.tensor.error_messages import again, misuse, together
 from lantern.torch.tensor.error_messages import mismatch as mismatch
 from lantern.torch.tensor.error_messages import refuse_numbers as refuse_numbers
@@ -124,11 +124,8 @@ def _careful(function: Any, floating: bool) -> Any:
                 f"expected m1 and m2 to have the same dtype, but got: {x.dtype} != "
                 f"{y.dtype}"
             )
-        elif x.dtype.itemsize == 2:
-            from lantern.torch.halves import in_single
-
-            if base(x).dtype.kind == "f":
-                return in_single(operate, x, y)
+        elif base(x).dtype == F16:  # sums of float16 are taken in float32
+            return cast(operate(cast(x, F32), cast(y, F32)), base(x).dtype)
         try:
             return torch_face(function(numpy_face(x), numpy_face(y)))
         except (ValueError, TypeError) as error:

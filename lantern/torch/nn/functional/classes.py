@@ -8,13 +8,13 @@ from lantern.core.namespace import namespace
 from lantern.core.value import base
 from lantern.errors import EagerError, OptionError, PositionError
 from lantern.torch.functions.indexing import gathered
-from lantern.torch.halves import single
 from lantern.torch.nn import entropies
 from lantern.torch.nn.functional.loss import chosen, reduced, where
 from lantern.torch.nn.starting import inside
 from lantern.torch.tensor.devices import as_array
 from lantern.torch.tensor.dtypes import type_name
 from lantern.torch.tensor.error_messages import check_together
+from lantern.torch.tensor.halves import single
 from lantern.torch.tensor.tensor import Tensor, fresh
 
 __all__ = ["cross_entropy", "nll_loss"]

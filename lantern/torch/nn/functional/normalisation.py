@@ -101,6 +101,11 @@ def group_norm(
             f"got input of shape {list(lengths)} and num_groups={num_groups}"
         )
     n = lengths[1] // num_groups
+    if lengths[0] * n * math.prod(lengths[2:]) == 1:
+        raise OptionError(
+            f"Expected more than 1 value per channel when training, got input size "
+            f"{list(lengths)}"
+        )
     x = input.reshape(lengths[0], num_groups, n, *lengths[2:])
     axes = tuple(range(2, len(x.shape)))
     shape = (num_groups, n, *[1] * (len(lengths) - 2))
@@ -218,6 +223,11 @@ def instance_norm(
         return _by_moments(
             input, running_mean, running_var, weight, bias, eps, (-1, *ones)
         )
+    if math.prod(lengths[2:]) == 1:
+        raise OptionError(
+            f"Expected more than 1 spatial element when training, got input size "
+            f"torch.Size({list(lengths)})"
+        )
     found: list[Any] = []
     axes = tuple(range(2, len(lengths)))
     z = rules.normalised(
@@ -246,6 +256,11 @@ def local_response_norm(
     from lantern.torch.nn.functional.pooling import avg_pool2d
 
     lengths = base(input).shape
+    if len(lengths) < 3:
+        raise OptionError(
+            f"Expected 3D or higher dimensionality input (got {len(lengths)} "
+            f"dimensions)"
+        )
     if not math.prod(lengths):
         return input.clone()
     squares = (input * input).reshape(lengths[0], 1, lengths[1], -1)

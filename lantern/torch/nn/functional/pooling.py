@@ -8,10 +8,13 @@ import numpy as np
 from lantern.core.namespace import namespace
 from lantern.core.value import base
 from lantern.errors import EagerError, OptionError
+from lantern.torch.functions.elementwise import div
 from lantern.torch.functions.indexing import gathered
 from lantern.torch.nn.functional.convolution import each
 from lantern.torch.nn.windows import Form, gather_windows, sum_windows
 from lantern.torch.tensor.devices import beside
+from lantern.torch.tensor.dtypes import I64
+from lantern.torch.tensor.error_messages import refuse_type
 from lantern.torch.tensor.tensor import Tensor, fresh
 
 __all__ = [
@@ -127,6 +130,8 @@ def _avg_pool(axes: int) -> Any:
     ) -> Tensor:
         x = _batched(input, axes)
         array = base(x)
+        if array.dtype.kind in "iub" and array.dtype != I64:
+            raise refuse_type(f"avg_pool{axes}d", input)
         form = _form(array.shape[2:], kernel_size, stride, padding, 1, ceil_mode)
         if divisor_override == 0:
             raise EagerError("divisor must be not zero")
@@ -136,7 +141,8 @@ def _avg_pool(axes: int) -> Any:
             count = divisor_override
         elif any(map(any, form.padding)):
             count = fresh(_counts(form, each(padding, axes), count_include_pad, array))
-        z = z / count
+        whole = "trunc" if array.dtype == I64 else None
+        z = div(z, count, rounding_mode=whole)
         return z if x is input else z.squeeze(0)
 
     function.__name__ = function.__qualname__ = f"avg_pool{axes}d"
@@ -190,6 +196,8 @@ def _adaptive_mean(axes: int) -> Any:
     def function(input: Tensor, output_size: Any) -> Tensor:
         sizes = _sizes(output_size, input, axes)
         lengths = base(_batched(input, axes)).shape[-axes:]
+        if base(input).dtype.kind in "iub":
+            raise refuse_type(f"adaptive_avg_pool{axes}d", input)
         if sizes == (1,) * axes:
             return input.mean(tuple(range(-axes, 0)), keepdim=True)
         z = input

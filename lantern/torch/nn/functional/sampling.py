@@ -14,6 +14,7 @@ from lantern.torch.functions.indexing import gathered, selected
 from lantern.torch.methods import table
 from lantern.torch.nn.functional import pooling
 from lantern.torch.tensor.devices import beside
+from lantern.torch.tensor.error_messages import refuse_type
 from lantern.torch.tensor.tensor import Tensor, fresh
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
 ]  # fmt: skip
 
 where = table.FUNCTIONS["where"]
+_OF_BYTES = ("nearest", "nearest-exact", "bilinear", "bicubic")
 _LINEAR = {"linear": 1, "bilinear": 2, "trilinear": 3, "bicubic": 2}
 
 
@@ -57,6 +59,9 @@ def interpolate(
     lengths = base(input).shape[2:]
     axes = len(lengths)
     _check(mode, axes, align_corners, antialias)
+    kind = base(input).dtype
+    if kind.kind in "ib" or (kind.kind == "u" and mode not in _OF_BYTES):
+        raise refuse_type(f"upsample_{mode}{axes}d", input)
     row = _given(lengths, size, scale_factor)
     asked = size is None and not recompute_scale_factor
     factors: Any = row if asked else [None] * axes
@@ -64,7 +69,8 @@ def interpolate(
         row = [math.floor(n * f) for n, f in zip(lengths, row, strict=True)]
     if mode == "area":
         return getattr(pooling, f"adaptive_avg_pool{axes}d")(input, tuple(row))
-    for axis, (n, m, f) in enumerate(zip(lengths, row, factors, strict=True), 2):
+    order = list(enumerate(zip(lengths, row, factors, strict=True), 2))
+    for axis, (n, m, f) in reversed(order) if kind.kind == "u" else order:
         step = 1 / f if f else n / m
         if mode.startswith("nearest"):
             nearest = _nearest(n, m, step, mode)
@@ -74,9 +80,24 @@ def interpolate(
             step = (n - 1) / (m - 1) if m > 1 else 0
         make = _means if antialias else _between
         weights = make(n, m, step, mode == "bicubic", bool(align_corners))
+        if kind.kind == "u":
+            input = _of_bytes(input, weights, axis) if n != m else input
+            continue
         weights = fresh(beside(weights.astype(base(input).dtype), base(input)))
         input = (input.movedim(axis, -1) @ weights).movedim(-1, axis)
     return input
+
+
+def _of_bytes(input: Tensor, weights: Any, axis: int) -> Tensor:
+    """Pixels along an axis, of weights in whole numbers, as PyTorch rounds them."""
+    bits = 0
+    while bits < 22 and weights.max() * 2 ** (bits + 1) + 0.5 < 1 << 15:
+        bits += 1
+    array = base(input)
+    whole = beside(np.trunc(weights * 2**bits + np.copysign(0.5, weights)), array)
+    total = np.moveaxis(array, axis, -1).astype(np.int64) @ whole.astype(np.int64)
+    rounded = (total + (1 << (bits - 1))) >> bits
+    return fresh(np.moveaxis(rounded.clip(0, 255).astype(array.dtype), -1, axis))
 
 
 def _given(lengths: Any, size: Any, scale_factor: Any) -> list[Any]:

@@ -5,8 +5,8 @@ from typing import Any
 from lantern.core.value import base
 from lantern.tensor.ops import softmax as exponential
 from lantern.torch.functions.reduction import axes
-from lantern.torch.halves import in_single, is_half
 from lantern.torch.tensor.dtypes import as_numpy_dtype
+from lantern.torch.tensor.halves import in_single, is_half
 from lantern.torch.tensor.operators import call, cast, promote, unary
 from lantern.torch.tensor.tensor import Tensor
 

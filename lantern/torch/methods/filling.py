@@ -1,0 +1,124 @@
+"""Random numbers that are written to a tensor: the methods with an underscore."""
+
+from typing import Any
+
+import numpy as np
+
+from lantern.core.value import base
+from lantern.errors import EagerError
+from lantern.torch.methods.sampling import bernoulli, between, bounds, multinomial, rng
+from lantern.torch.tensor import dtypes
+from lantern.torch.tensor.devices import as_array, on_host
+from lantern.torch.tensor.error_messages import refuse_type
+from lantern.torch.tensor.tensor import Tensor, fresh
+
+
+def _writer(name: str, draw: Any, doc: str, kinds: str = "f") -> Any:
+    """A method that fills a tensor, of some kinds of types, with draws."""
+
+    def method(
+        self: Tensor, *args: Any, generator: Any = None, **options: Any
+    ) -> Tensor:
+        from lantern.torch.methods.inplace import copy_
+
+        array = base(self)
+        if array.dtype.kind not in kinds:
+            raise refuse_type(name, self)
+        return copy_(self, fresh(draw(rng(generator), array, *args, **options)))
+
+    method.__name__, method.__doc__ = name, doc
+    return method
+
+
+_ALL: Any = object()
+
+
+def _integers(
+    random: Any, array: Any, low: Any = None, high: Any = _ALL, **names: Any
+) -> Any:
+    """Whole numbers up to one; from one up to another; or all that a type has."""
+    kind = array.dtype
+    low, high = names.get("from", low), names.get("to", high)
+    if high is _ALL:
+        low, high = 0, low
+    low = 0 if low is None else low
+    if high is not None:
+        return random.integers(*between(low, high, kind), array.shape)
+    most = 2 ** (np.finfo(kind).nmant + 1) if kind.kind == "f" else bounds(kind)[1]
+    return random.integers(low, most, array.shape, endpoint=True)
+
+
+def _chances(random: Any, array: Any, p: Any = 0.5) -> Any:
+    chance = as_array(base(p))
+    if isinstance(p, Tensor) and chance.dtype.kind != "f":
+        raise refuse_type("bernoulli_", p)
+    if not ((chance >= 0) & (chance <= 1)).all():
+        raise EagerError(f"bernoulli_ expects p to be in [0, 1], but got p={p}")
+    return random.random(array.shape) < on_host(base(p))
+
+
+def _uniform(random: Any, array: Any, a: Any = 0.0, b: Any = 1.0, **names: Any) -> Any:
+    a, b = names.get("from", a), names.get("to", b)
+    if a > b:
+        raise EagerError(
+            "uniform_ expects to return a [from, to) range, but found "
+            f"from={a} > to={b}"
+        )
+    return (
+        random.random(array.shape, array.dtype if array.dtype == dtypes.F32 else float)
+        * (b - a)
+        + a
+    )
+
+
+def _normal(random: Any, array: Any, mean: Any = 0.0, std: Any = 1.0) -> Any:
+    if std < 0:
+        raise EagerError(f"normal_ expects std >= 0.0, but found std {std}")
+    kind = array.dtype if array.dtype == dtypes.F32 else float
+    return random.standard_normal(array.shape, kind) * std + mean
+
+
+def _positive(name: str, what: str, value: float) -> None:
+    if not value > 0:
+        raise EagerError(f"{name} expects {what} > 0.0, but found {what}={value}")
+
+
+def _exponential(random: Any, array: Any, lambd: Any = 1.0) -> Any:
+    _positive("exponential_", "lambda", lambd)
+    return random.exponential(1 / lambd, array.shape)
+
+
+def _cauchy(random: Any, array: Any, median: Any = 0.0, sigma: Any = 1.0) -> Any:
+    _positive("cauchy_", "sigma", sigma)
+    return median + sigma * random.standard_cauchy(array.shape)
+
+
+def _log_normal(random: Any, array: Any, mean: Any = 1.0, std: Any = 2.0) -> Any:
+    _positive("log_normal_", "std", std)
+    return random.lognormal(mean, std, array.shape)
+
+
+def _geometric(random: Any, array: Any, p: Any) -> Any:
+    if not 0 < p < 1:
+        raise EagerError(f"geometric_ expects p to be in (0, 1), but got p={p}")
+    return random.geometric(p, array.shape)
+
+
+METHODS = {
+    "bernoulli": bernoulli,
+    "multinomial": multinomial,
+    "cauchy_": _writer("cauchy_", _cauchy, "Fill with Cauchy draws."),
+    "geometric_": _writer(
+        "geometric_", _geometric, "Fill with geometric draws.", "fiu"
+    ),
+    "log_normal_": _writer("log_normal_", _log_normal, "Fill with log-normal draws."),
+    "bernoulli_": _writer(
+        "bernoulli_", _chances, "Fill with 1 or 0, by chance.", "fiub"
+    ),
+    "exponential_": _writer(
+        "exponential_", _exponential, "Fill with exponential draws."
+    ),
+    "normal_": _writer("normal_", _normal, "Fill with normal draws.", "fc"),
+    "random_": _writer("random_", _integers, "Fill with random integers.", "fiub"),
+    "uniform_": _writer("uniform_", _uniform, "Fill with uniform draws."),
+}
