@@ -7,7 +7,7 @@ from typing import Any
 from lantern.core.value import base
 from lantern.eager.recorder import AMBIENT, Recorder
 from lantern.eager.versions import check_arrays, last_write, order
-from lantern.errors import EagerError
+from lantern.errors import ArgumentError, EagerError
 from lantern.guards.captured import Reading, Search, Unchanged
 from lantern.tensor.backend.numpy_namespace import buffers
 from lantern.torch.tensor.tensor import Tensor, make, torch_face
@@ -41,7 +41,14 @@ class Context:
     needs_input_grad: tuple[bool, ...] = ()
     materialize = True
     places: tuple[int, ...] = ()
+    shapes: dict[int, Any]
     count = 0  # of the arguments
+    slots: tuple[bool, ...] = ()  # of each result, whether it is a tensor
+
+    def with_gaps(self, z_bars: list[Any]) -> list[Any]:
+        """The cotangents of the results, with None for what is no tensor."""
+        left = iter(z_bars)
+        return [next(left) if is_tensor else None for is_tensor in self.slots]
 
     def __init__(self) -> None:
         self._saved: tuple[Any, ...] = ()
@@ -53,6 +60,12 @@ class Context:
 
     def save_for_backward(self, *tensors: Any) -> None:
         """Keep tensors for the backward step."""
+        for i, x in enumerate(tensors):
+            if x is not None and not isinstance(x, Tensor):
+                raise ArgumentError(
+                    f"save_for_backward can only save variables, but argument {i} is "
+                    f"of type {type(x).__name__}"
+                )
         self._saved = tensors
 
     save_for_forward = save_for_backward

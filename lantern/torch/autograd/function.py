@@ -55,9 +55,11 @@ def _custom(
     several = type(plain) is tuple
     z_bar = yield (plain, plain := None)[0]
     z_bars = [torch_face(z) for z in (z_bar if several else (z_bar,))]
+    tracked = tracked or any(z.requires_grad for z in z_bars)
+    z_bars = context.with_gaps(z_bars)
     context.check()
-    with set_grad_enabled(tracked or any(z.requires_grad for z in z_bars)):
-        gradients = function.backward(context, *z_bars)
+    with set_grad_enabled(tracked):
+        gradients = _way_back(function)(context, *z_bars)
     gradients = gradients if isinstance(gradients, tuple | list) else (gradients,)
     wanted = context.places
     count = context.count
@@ -68,7 +70,37 @@ def _custom(
         )
     for i in wanted:
         gradient = gradients[i]
+        if gradient is not None:
+            _check_gradient(function, gradient, i, context.shapes[i])
         yield None if gradient is None else plain_cotangent(gradient)
+
+
+def _way_back(function: Any) -> Any:
+    """The backward step of a ``Function``, which has one of two names."""
+    if function.backward is Function.backward:
+        return function.vjp
+    if function.vjp is not Function.vjp:
+        raise EagerError(
+            "Implementing both 'backward' and 'vjp' for a custom Function is not "
+            "allowed. You should only implement one of them."
+        )
+    return function.backward
+
+
+def _check_gradient(function: Any, gradient: Any, i: int, shape: Any) -> None:
+    """Raise unless a contribution fits its argument, or can be summed to fit."""
+    if not hasattr(gradient, "shape"):
+        raise EagerError(f"expected Variable or None (got {type(gradient).__name__})")
+    found = tuple(base(gradient).shape)
+    if found != shape:
+        padded = (1,) * (len(found) - len(shape)) + tuple(shape)
+        pairs = zip(padded, found, strict=False)
+        if len(padded) > len(found) or not all(n in (1, m) for n, m in pairs):
+            raise EagerError(
+                f"Function {function.__name__}Backward returned an invalid gradient at "
+                f"index {i} - got {list(found)} but expected shape compatible with "
+                f"{list(shape)}"
+            )
 
 
 _code = _custom.rule.__code__.replace(co_name="_custom")  # type: ignore[attr-defined]
@@ -137,6 +169,7 @@ class Function:
         )
         context.count = len(args)
         context.places = tuple(i for i, x in enumerate(args) if isinstance(x, Tensor))
+        context.shapes = {i: base(args[i]).shape for i in context.places}
         if cls.jvp is not Function.jvp:
             args = tuple(map(_standing, args))
         with no_grad():
@@ -190,22 +223,26 @@ def _check_dirty(dirty: Any, results: Any, tracked: bool) -> None:
 def _tracked(cls: Any, context: Context, tensors: list[Any], results: Any) -> Any:
     """The results of a ``Function`` with its rule behind them."""
     several = isinstance(results, tuple)
-    row = results if several else (results,)
+    whole = results if several else (results,)
+    context.slots = tuple(isinstance(z, Tensor) for z in whole)
+    row = tuple(z for z in whole if isinstance(z, Tensor))
+    if not row:
+        return results
     plain = tuple(base(z) for z in row)
     dirty = {id(x): x for x in context._dirty}
     tensors = [_stand_in(x) if id(x) in dirty else x for x in tensors]
-    if several and len(row) == 1:
+    if len(row) == 1:
         found = (_started(cls, context, tensors, plain[0]),)
     else:
-        found = _started(cls, context, tensors, plain if several else plain[0])
-        found = found if several else (found,)
+        found = _started(cls, context, tensors, plain)
     for x in dirty.values():
         written(in_memory(x), tracked=True)
     faces = []
     levels = {face.prompt for face in found if isinstance(face, Value)} - {AMBIENT}
     context._level = levels.pop() if len(levels) == 1 else None
     for z, face in zip(row, found, strict=True):
-        face = fresh(base(z)) if id(z) in context._constant else torch_face(face)
+        constant = id(z) in context._constant or base(z).dtype.kind not in "fc"
+        face = fresh(base(z)) if constant else torch_face(face)
         x = dirty.get(id(z))
         faces.append(face if x is None or z is not x else taken(x, face))
     context._saved = tuple(
@@ -221,8 +258,10 @@ def _tracked(cls: Any, context: Context, tensors: list[Any], results: Any) -> An
         else x
         for x in context._saved
     )
-    context.settle(cls.backward)
-    return tuple(faces) if several else faces[0]
+    context.settle(_way_back(cls))
+    left = iter(faces)
+    filled = [next(left) if isinstance(z, Tensor) else z for z in whole]
+    return tuple(filled) if several else filled[0]
 
 
 def _stand_in(x: Tensor) -> Tensor:
@@ -241,9 +280,10 @@ def _started(cls: Any, context: Context, tensors: list[Any], plain: Any) -> Any:
         for i, x, x_dot in zip(context.places, tensors, tangents, strict=True):
             row[i] = fresh(zeros_like(base(x))) if x_dot is None else torch_face(x_dot)
         found = cls.jvp(context, *row)
-        return (
-            tuple(map(numpy_face, found)) if type(plain) is tuple else numpy_face(found)
-        )
+        found = found if isinstance(found, tuple) else (found,)
+        pairs = zip(found, context.slots, strict=True)
+        moved = tuple(numpy_face(z_dot) for z_dot, is_tensor in pairs if is_tensor)
+        return moved if type(plain) is tuple else moved[0]
 
     return start(_moved, operands, (), {**statics, "tangent": tangent})
 

@@ -11,7 +11,7 @@ from lantern.core.value import UNTRACKED, Value, base
 from lantern.eager.backward import check_views, one_pass, propagate
 from lantern.eager.recorder import AMBIENT, RETAIN, Recorder
 from lantern.eager.versions import last_write, order, rewritten
-from lantern.errors import EagerError
+from lantern.errors import ArgumentError, EagerError
 from lantern.tensor.accumulate.deferred_products import Waiting
 from lantern.tensor.backend.numpy_namespace import buffers
 from lantern.torch.tensor.devices import as_array
@@ -233,9 +233,29 @@ def register_hook(self: Tensor, hook: Callable[[Any], Any]) -> Handle:
 
     def on_plain(z_bar: Any) -> Any:
         replaced = hook(torch_face(z_bar))
-        return None if replaced is None else plain_cotangent(replaced)
+        if replaced is None:
+            return None
+        _check_replaced(hook, replaced, z_bar)
+        return plain_cotangent(replaced)
 
     return _hook(self, on_plain)
+
+
+def _check_replaced(hook: Any, replaced: Any, z_bar: Any) -> None:
+    """Raise unless what a hook returns can take the gradient's place."""
+    if not isinstance(replaced, Tensor):
+        raise ArgumentError(
+            f"expected Variable, but hook returned '{type(replaced).__name__}'"
+        )
+    new, old = base(replaced), base(z_bar)
+    name = getattr(hook, "__name__", "")
+    if new.shape != old.shape:
+        raise EagerError(f"hook '{name}' has changed the size of value")
+    if new.dtype != old.dtype:
+        raise EagerError(
+            f"hook '{name}' has changed the type of value (was {fresh(old).type()} got "
+            f"{replaced.type()})"
+        )
 
 
 def _hook(self: Tensor, hook: Any) -> Handle:
