@@ -14,6 +14,7 @@ __all__ = [
     "EagerError",
     "EscapedError",
     "FileFormatError",
+    "InUseError",
     "LanternError",
     "MissingExtraError",
     "MissingRuleError",
@@ -364,6 +365,21 @@ class ResumptionError(LanternError, RuntimeError):
         Traceback (most recent call last):
             ...
         lantern.errors.ResumptionError: Program: it is waiting, and has no ...
+    """
+
+
+class InUseError(LanternError, RuntimeError):
+    """Something that can do one thing at a time was called again meanwhile.
+
+    Example:
+        >>> import lantern
+        >>> steps = lantern.backward_steps(
+        ...     lambda x: lantern.hook(lambda g: next(steps), x * x), 2.0
+        ... )
+        >>> list(steps)
+        Traceback (most recent call last):
+            ...
+        lantern.errors.InUseError: backward_steps: a step is being taken already ...
     """
 
 

@@ -292,6 +292,9 @@ class StoreReceiver(Accumulator):
         self.partly: set[int] = set()
         self.seen: Any = None
 
+    def twin(self) -> None:
+        """As ``Receiver.twin``: the stacks' receivers share one buffer."""
+
     def add_stack(self, start: int, end: int, receiver: Accumulator) -> None:
         """Take one more stack of rows."""
         self.starts.append(start)

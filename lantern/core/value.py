@@ -184,6 +184,13 @@ class Receiver:
             next(rule)
             self.settle(rule, z_bar)
 
+    def twin(self) -> "Receiver | None":
+        """A receiver like this one that nothing has come to, with the same rule.
+
+        None where there can be only one: what is done here has effects elsewhere.
+        """
+        return None
+
     def forget(self) -> None:
         """Forget what a backward pass that did not come to its end has left here."""
         self.cotangent = None

@@ -6,6 +6,7 @@ loop of ours, but in the user's.
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from functools import wraps
 from typing import Any, NamedTuple
 
 from lantern.core.conjugation import is_adjoint
@@ -14,8 +15,10 @@ from lantern.core.tree import tree_leaves, tree_paths
 from lantern.core.value import Receiver
 from lantern.cps import delimit
 from lantern.debugging.source_line import Line, Watched
+from lantern.errors import InUseError
 from lantern.transforms.arguments import check_function, isolate
-from lantern.transforms.reverse import Reverse, gradient, seed, track
+from lantern.transforms.recorded import gradient
+from lantern.transforms.reverse import Reverse, seed, track
 
 __all__ = ["BackwardSteps", "Operation", "Step", "backward_steps"]
 
@@ -69,6 +72,27 @@ class Input(NamedTuple):
     original: Any
 
 
+def _one_at_a_time(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A method of a pass, refused while another call of one is under way."""
+
+    @wraps(method)
+    def alone(self: "Pass", *args: Any) -> Any:
+        busy, self.busy = self.busy, True  # without a call: nobody comes between
+        try:
+            if busy:
+                raise InUseError(
+                    f"{self.where}: a step is being taken already (in another thread, "
+                    f"in a program that is paused, or further out). Wait until it is "
+                    f"over."
+                )
+            return method(self, *args)
+        finally:
+            if not busy:
+                self.busy = False
+
+    return alone
+
+
 class Pass:
     """A backward pass that has not yet been made.
 
@@ -84,6 +108,7 @@ class Pass:
         keys: their positions or names; None for a single one.
         entries: who waits, newest last.
         born: inputs whose gradients are complete and have not been taken.
+        busy: whether one of its methods is being called.
     """
 
     def __init__(
@@ -96,6 +121,7 @@ class Pass:
         begin: type[Watched] = Watched,
     ) -> None:
         check_function(where, f)
+        self.where, self.busy = where, False
         self.level = level = Reverse(where)
         level.begin = begin
         self.chosen, call, self.keys = isolate(where, f, argnums, args, kwargs)
@@ -138,8 +164,12 @@ class Pass:
                 self.last_of.setdefault(place, []).append(x)
         return unused
 
+    @_one_at_a_time
     def peek(self) -> Operation | None:
         """What the next step is about; None when the pass is over."""
+        return self._next()
+
+    def _next(self) -> Operation | None:
         if self.born:
             return _complete(self.born[0])
         while self.entries:
@@ -150,12 +180,13 @@ class Pass:
                 return _described(entry)
             self._resume(self.entries.pop())  # nothing has arrived there
             if self.born:
-                return self.peek()
+                return self._next()
         return None
 
+    @_one_at_a_time
     def step(self) -> Step | None:
         """Take the next step; None when the pass is over."""
-        op = self.peek()
+        op = self._next()
         if op is None:
             self.level.close()
             return None
@@ -175,9 +206,10 @@ class Pass:
         pairs = zip(operands, given, strict=False)  # fewer, if an error was caught
         return Step(op, tuple(_received(x, x_bar, conjugate) for x, x_bar in pairs))
 
+    @_one_at_a_time
     def replace(self, cotangent: Any) -> None:
         """Let the next step start from another cotangent."""
-        op = self.peek()
+        op = self._next()
         if op is None:
             return
         receiver = self.entries[-1] if op.path is None else self.born[0].value.receiver
@@ -211,11 +243,15 @@ class Pass:
                 return
             except BaseException as raised:
                 error = raised
-        self.close()
+        self._give_up()
         raise error
 
+    @_one_at_a_time
     def close(self) -> None:
         """Give up what has not been done."""
+        self._give_up()
+
+    def _give_up(self) -> None:
         while self.entries:
             entry = self.entries.pop()
             if not entry.catches:
@@ -296,8 +332,8 @@ class BackwardSteps:
         self.close()
 
     def __repr__(self) -> str:
-        op = self._pass.peek()
-        return f"<BackwardSteps of {self.value!r}: {'over' if op is None else op}>"
+        op = "at work" if self._pass.busy else self._pass.peek() or "over"
+        return f"<BackwardSteps of {self.value!r}: {op}>"
 
 
 def backward_steps(

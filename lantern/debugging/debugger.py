@@ -154,6 +154,8 @@ class Session:
         self.close()
 
     def _rows(self) -> tuple[str, dict[str, str]]:
+        if self._pass.busy:
+            return "at work: a step is being taken", {}
         op = self.operation
         if op is None:
             return f"over: the gradient is {_shown_tree(self.gradient)}", {}

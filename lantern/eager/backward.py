@@ -7,6 +7,7 @@ from types import FunctionType
 from typing import Any
 
 from lantern.core.value import Value, too_few_contributions
+from lantern.cps.worker import getcurrent
 from lantern.eager.recorder import (
     AMBIENT,
     FREED,
@@ -18,7 +19,7 @@ from lantern.eager.recorder import (
     Recorder,
 )
 from lantern.eager.versions import check_arrays, last_write, rewritten, saved_arrays
-from lantern.errors import EagerError
+from lantern.errors import EagerError, InUseError
 from lantern.replaced import restore
 from lantern.rules.multiple_results import Several
 from lantern.tensor.accumulate.accumulator import Accumulator
@@ -29,6 +30,8 @@ __all__ = ["check_views", "one_pass", "propagate"]
 
 # Threads that share leaves take turns; a rule may start another pass inside its own.
 one_pass = RLock()
+# In which greenlet each of these passes is, the innermost last.
+under_way: list[Any] = []
 
 
 def _order(z: Any) -> int:
@@ -40,16 +43,21 @@ def _order(z: Any) -> int:
     return z.rule.order
 
 
-def upstream(roots: Iterable[Any], inputs: Iterable[Any]) -> set[int]:
-    """The identities of the receivers on the way from some roots to some inputs."""
-    reached, waiting = {}, list(roots)
+def reached(roots: Iterable[Any]) -> dict[int, Any]:
+    """All receivers that some roots come from, by their identities."""
+    found, waiting = {}, list(roots)
     while waiting:
         z = waiting.pop()
-        if z is not None and id(z) not in reached:
-            reached[id(z)] = z
+        if z is not None and id(z) not in found:
+            found[id(z)] = z
             waiting.extend(z.operands())
+    return found
+
+
+def upstream(roots: Iterable[Any], inputs: Iterable[Any]) -> set[int]:
+    """The identities of the receivers on the way from some roots to some inputs."""
     wanted = {id(x) for x in inputs}
-    for z in sorted(reached.values(), key=_order):
+    for z in sorted(reached(roots).values(), key=_order):
         if any(id(x) in wanted for x in z.operands() if x is not None):
             wanted.add(id(z))
     return wanted
@@ -76,45 +84,90 @@ def propagate(
     heap: list[Any] = []
     leaves: dict[Any, Any] = {}
     wanted, captured = None, {}
+    around, aside = len(under_way), list[Any]()
     if inputs is not None:
         inputs = list(inputs)
         wanted = upstream([z for z, _ in seeds], inputs)
         captured = {id(x): None for x in inputs}
-    once = not (retain or create or rewritten) and wanted is None
     began = last_write[0]
     try:
+        if around:
+            _set_aside([z for z, _ in seeds], aside)
+        under_way.append(getcurrent())
         for z, seed in seeds:
             if wanted is None or id(z) in wanted:
-                z.accumulate(seed)
                 _push(z, heap, leaves)
-        while heap:
-            z = heappop(heap)[1]
-            z_bar = z.cotangent
-            if z_bar is None:
-                continue
-            if (
-                once
-                and type(z) is Recorder
-                and z.order >= last_write[0]
-                and z.rule is not None
-                and z.hooks is z.mask is None
-                and z.dtype.kind != "c"
-            ):
-                resume = _resume_aligned if z.aligned else _resume_once
-                resume(z, z_bar, heap, leaves)
-                continue
-            if type(z) is Recorder and z.hooks is not None:
-                z_bar = z.cotangent = _hooked(z, z_bar)
-            if id(z) in captured:
-                captured[id(z)] = z_bar
-            _resume(z, z_bar, heap, leaves, retain, create, wanted)
+                z.accumulate(seed)
+        _resume_all(heap, leaves, captured, retain, create, wanted)
         _arrive(leaves, captured, began)
         return leaves if inputs is None else {x: captured[id(x)] for x in inputs}
     except BaseException as error:
         for z in (*(z for _, z in heap), *leaves):
-            z.cotangent = z.mask = None
+            _put(z, None)
         restore(error)
         raise
+    finally:
+        del under_way[around:]
+        for z, received in aside:
+            _put(z, *received)
+
+
+def _resume_all(
+    heap: list[Any],
+    leaves: dict[Any, Any],
+    captured: dict[int, Any],
+    retain: bool,
+    create: bool,
+    wanted: set[int] | None,
+) -> None:
+    """Resume all rules that receive something, newest first."""
+    once = not (retain or create or rewritten) and wanted is None
+    while heap:
+        z = heap[0][1]
+        z_bar, z.cotangent = z.cotangent, None
+        heappop(heap)
+        if z_bar is None:
+            continue
+        if (
+            once
+            and type(z) is Recorder
+            and z.order >= last_write[0]
+            and z.rule is not None
+            and z.hooks is z.mask is None
+            and z.dtype.kind != "c"
+        ):
+            resume = _resume_aligned if z.aligned else _resume_once
+            resume(z, z_bar, heap, leaves)
+            continue
+        if type(z) is Recorder and z.hooks is not None:
+            z_bar = _hooked(z, z_bar)
+        if id(z) in captured:
+            captured[id(z)] = z_bar
+        _resume(z, z_bar, heap, leaves, retain, create, wanted)
+
+
+def _set_aside(roots: list[Any], aside: list[Any]) -> None:
+    """Note what receivers have received in a pass that this one is inside of.
+
+    A hook, or a rule of the user's, has begun it; the pass around it goes on later.
+    """
+    if under_way[-1] is not getcurrent():
+        raise InUseError(
+            "backward: another backward pass is under way in this thread, in a "
+            "program that is paused. Let that one come to its end first."
+        )
+    for z in reached(roots).values():
+        if z.cotangent is not None:
+            received = z.cotangent, getattr(z, "mask", None), getattr(z, "owned", False)
+            aside.append((z, received))
+            z.cotangent = None
+
+
+def _put(z: Any, z_bar: Any, mask: Any = None, owned: bool = False) -> None:
+    """Let a receiver have received this."""
+    z.cotangent = z_bar
+    if isinstance(z, Accumulator):
+        z.mask, z.owned = mask, owned
 
 
 def _arrive(leaves: dict[Any, Any], captured: dict[Any, Any], began: int) -> None:
@@ -134,7 +187,7 @@ def _arrive(leaves: dict[Any, Any], captured: dict[Any, Any], began: int) -> Non
         hooked = hooked or z.hooks is not None
     if hooked or captured:
         for z in leaves:
-            if z.hooks is not None:
+            if z.hooks is not None and leaves[z] is not None:
                 leaves[z] = _hooked(z, leaves[z])
             if id(z) in captured:
                 captured[id(z)] = leaves[z]
@@ -159,21 +212,21 @@ def _resume_aligned(
 ) -> None:
     """As ``_resume``, once only, of a rule whose contributions need no fitting."""
     x, y, rule = z.left, z.right, z.rule
-    z.cotangent = z.rule = None
+    z.rule = None
     if z.saved is not NOTHING:
         z.saved, z.left, z.right = FREED, None, None
     x_bar = rule.send(z_bar)
     if x is not None:
         if x.cotangent is None:
-            x.cotangent, x.owned, x.mask = x_bar, False, None
             _push(x, heap, leaves)
+            x.cotangent, x.owned, x.mask = x_bar, False, None
         else:
             x.add(x_bar)
     if y is not None:
         x_bar = rule.send(z_bar)
         if y.cotangent is None:
-            y.cotangent, y.owned, y.mask = x_bar, False, None
             _push(y, heap, leaves)
+            y.cotangent, y.owned, y.mask = x_bar, False, None
         else:
             y.add(x_bar)
     if y is not None or z.aligned == 1:
@@ -186,7 +239,7 @@ def _resume_once(
 ) -> None:
     """As ``_resume``, once only, of a rule that all operands may hear of."""
     left, right, rule, saved = z.left, z.right, z.rule, z.saved
-    z.cotangent = z.rule = None
+    z.rule = None
     if saved is not NOTHING and not (saved and saved[0] is STANDIN):
         z.saved, z.left, z.right = FREED, None, None
     alone = (left,) if right is None else (left, right)
@@ -200,6 +253,7 @@ def _resume_once(
             if x.cotangent is not None:
                 x.accumulate(x_bar)
                 continue
+            _push(x, heap, leaves)
             if (
                 type(x_bar) in arrays
                 and type(x) is Recorder
@@ -209,7 +263,6 @@ def _resume_once(
                 x.cotangent, x.owned, x.mask = x_bar, False, None
             else:
                 x.accumulate(x_bar)
-            _push(x, heap, leaves)
     except StopIteration:
         raise too_few_contributions(rule) from None
 
@@ -224,7 +277,6 @@ def _resume(
     wanted: set[int] | None,
 ) -> None:
     """One backward step: of the suspended rule, or of one that is started again."""
-    z.cotangent = None
     ours = type(z) is Recorder
     rule = z.rule if ours else z.rule.started
     if ours and (rule is None or create):
@@ -245,6 +297,8 @@ def _resume(
         check_views(_order(z), receivers)
     if wanted is not None:
         receivers = tuple(r if id(r) in wanted else None for r in receivers)
+    if ours or not (retain or create):
+        z.rule = None  # a pass that begins in the rule finds it started by nobody
     if not ours or z.mask is not None or z.dtype.kind == "c":
         _settle(z, rule, z_bar, receivers, heap, leaves)
     else:
@@ -256,19 +310,16 @@ def _resume(
             for x in receivers[:last]:
                 x_bar = rule.send(z_bar)
                 if x is not None and x_bar is not None:
-                    first = x.cotangent is None
+                    if x.cotangent is None:
+                        _push(x, heap, leaves)
                     if straight:
                         x.add(x_bar)
                     else:
                         x.accumulate(x_bar)
-                    if first:
-                        _push(x, heap, leaves)
         except StopIteration:
             raise too_few_contributions(rule) from None
     if not (retain or create):
         z.forget() if ours else z.release()
-    elif ours:
-        z.rule = None
 
 
 def _settle(
@@ -279,6 +330,11 @@ def _settle(
     z.left, z.right = tuple(receivers), None
     try:
         z.settle(rule, z_bar)
+    except BaseException:
+        for x in receivers:
+            if x is not None:
+                _put(x, None)
+        raise
     finally:
         z.left, z.right = left, right
         if type(z) is Recorder:

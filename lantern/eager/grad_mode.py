@@ -4,6 +4,7 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any
 
+from lantern.blocks import Setting
 from lantern.eager.bodies import inside
 from lantern.errors import ArgumentError
 
@@ -16,10 +17,10 @@ __all__ = [
     "set_grad_enabled",
 ]
 
-grad_mode: ContextVar[bool] = ContextVar("grad_mode", default=True)
+# Whether rules are kept; in ``inference_mode`` 0 or 1 in place of False and True.
+grad_mode: ContextVar[bool | int] = ContextVar("grad_mode", default=True)
 # The derivatives of transforms of functions that ``no_grad`` inside of them stops.
 stoppable: ContextVar[tuple[Any, ...]] = ContextVar("stoppable", default=())
-_inference: ContextVar[bool] = ContextVar("inference_mode", default=False)
 is_enabled = grad_mode.get
 
 
@@ -42,7 +43,7 @@ def is_grad_enabled() -> bool:
         ...     print(torch.is_grad_enabled())
         False
     """
-    return grad_mode.get()
+    return bool(grad_mode.get())
 
 
 def is_inference_mode_enabled() -> bool:
@@ -56,22 +57,20 @@ def is_inference_mode_enabled() -> bool:
         ...     print(torch.is_inference_mode_enabled())
         True
     """
-    return _inference.get()
+    return type(grad_mode.get()) is int
 
 
-class _Mode:
+class _Mode(Setting):
     """A block, or a decorator, in which rules are kept or not."""
 
+    __slots__ = ()
+
     def __init__(self, mode: bool) -> None:
-        self.mode = mode
-        self.before: list[bool] = []
+        super().__init__(grad_mode, mode)
 
-    def __enter__(self) -> None:
-        self.before.append(grad_mode.get())
-        grad_mode.set(self.mode)
-
-    def __exit__(self, *exception: Any) -> None:
-        grad_mode.set(self.before.pop())
+    def within(self, before: bool | int) -> bool | int:
+        """The mode in the block, in the form of the one around it."""
+        return type(before)(self.value)
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """The function, whose body alone runs in such a block."""
@@ -138,11 +137,11 @@ class set_grad_enabled(_Mode):
             )
         super().__init__(mode)
         self.outer = grad_mode.get()
-        grad_mode.set(mode)
+        grad_mode.set(self.within(self.outer))
 
     def __enter__(self) -> None:
-        self.before.append(self.outer)
-        grad_mode.set(self.mode)
+        grad_mode.set(self.outer)
+        super().__enter__()
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """The function inside such a block; until it is called, nothing is set."""
@@ -151,7 +150,7 @@ class set_grad_enabled(_Mode):
 
     def clone(self) -> Any:
         """Another block like this one."""
-        return type(self)(self.mode)
+        return _Mode(self.value)  # which sets nothing before it is entered
 
 
 class inference_mode(_Mode):
@@ -176,13 +175,9 @@ class inference_mode(_Mode):
         super().__init__(not mode)
         self.inference = bool(mode)
 
-    def __enter__(self) -> None:
-        super().__enter__()
-        self.token = _inference.set(self.inference)
-
-    def __exit__(self, *exception: Any) -> None:
-        _inference.reset(self.token)
-        super().__exit__(*exception)
+    def within(self, before: bool | int) -> bool | int:
+        """No rules; or what there was, not as in ``inference_mode``."""
+        return 0 if self.inference else bool(before)
 
     def clone(self) -> Any:
         """Another block like this one."""

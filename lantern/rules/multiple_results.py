@@ -36,6 +36,10 @@ class SeveralReceiver(Receiver):
         self.left, self.right = left, right
         self.cotangent: list[Any] | None = None
 
+    def twin(self) -> "SeveralReceiver":
+        """As ``Receiver.twin``."""
+        return SeveralReceiver(self.primals, self.rule, self.left, self.right)
+
     def release(self) -> None:
         """Let go of the rule and its operands, and of the results themselves."""
         super().release()

@@ -79,6 +79,10 @@ class Number(OperatorValue, Wrapper, Receiver):
         prompt.suspend(z)
         return z
 
+    def twin(self) -> "Number":
+        """As ``Receiver.twin``."""
+        return type(self)(self.primal, self.prompt, self.rule, self.left, self.right)
+
     def holds_complex(self) -> bool:
         """Whether the number is complex."""
         return is_complex(self)

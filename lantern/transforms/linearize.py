@@ -7,7 +7,15 @@ from lantern.core.namespace import namespace
 from lantern.core.residuals import owned
 from lantern.core.tree import tree_leaves, tree_map
 from lantern.core.unwrap import strip
-from lantern.core.value import Receiver, Replayable, Value, base, is_complex, zeros_like
+from lantern.core.value import (
+    Level,
+    Receiver,
+    Replayable,
+    Value,
+    base,
+    is_complex,
+    zeros_like,
+)
 from lantern.errors import ArgumentError, NotScalarError, ShapeError
 from lantern.transforms.arguments import (
     FIRST,
@@ -27,6 +35,7 @@ from lantern.transforms.forward import (
     stand_still,
     way,
 )
+from lantern.transforms.recorded import Recorded, twin
 from lantern.transforms.reverse import Argnums, Reverse, grad, record, vjp
 
 __all__ = ["elementwise_grad", "hvp", "linearize", "vhp", "wirtinger"]
@@ -77,25 +86,40 @@ def linearize(f: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, .
     level = Linear("linearize")
     rules, inputs, y, *aux = record(level, f, primals, has_aux)
     known: dict[int, list[Any]] = {}
+    free: Recorded | None
+    free = recorded = rules, inputs, y
 
     def pushforward(*tangents: Any) -> Any:
+        nonlocal free
         check_like("pushforward", tuple(primals), tangents)
+        own, free = free, None  # without a call: no thread, no interrupt comes between
         try:
-            tree_map(give_tangent, inputs, tangents)
-            for i, z in enumerate(rules):
-                with namespace(base(z.rule.value)).quiet():  # may be infinite
-                    z.tangent = z.fit(_moved(z, known, i))
-            taken = set(map(id, tree_leaves(tangents)))
-            return tree_map(lambda leaf: owned(tangent(leaf), taken), y)
+            own = own or twin("pushforward", level, recorded)
+            return _push(level, own, tangents, known)
         finally:
-            for z in (*rules, *(x.receiver for x in tree_leaves(inputs))):
-                z.tangent = None
+            free = own or free
+
+    return strip(y, level, fresh=True), pushforward, *strip(aux, level, fresh=True)
+
+
+def _push(level: Level, recorded: Recorded, tangents: Any, known: Any) -> Any:
+    """The tangent of a recorded program's result."""
+    rules, inputs, y = recorded
 
     def tangent(leaf: Any) -> Any:
         own = isinstance(leaf, Value) and leaf.prompt is level
         return leaf.receiver.tangent if own else zeros_like(leaf)
 
-    return strip(y, level, fresh=True), pushforward, *strip(aux, level, fresh=True)
+    try:
+        tree_map(give_tangent, inputs, tangents)
+        for i, z in enumerate(rules):
+            with namespace(base(z.rule.value)).quiet():  # may be infinite
+                z.tangent = z.fit(_moved(z, known, i))
+        taken = set(map(id, tree_leaves(tangents)))
+        return tree_map(lambda leaf: owned(tangent(leaf), taken), y)
+    finally:
+        for z in (*rules, *(x.receiver for x in tree_leaves(inputs))):
+            z.tangent = None
 
 
 def _moved(z: Receiver, known: dict[int, list[Any]], i: int) -> Any:
@@ -103,9 +127,10 @@ def _moved(z: Receiver, known: dict[int, list[Any]], i: int) -> Any:
     move, recorded = way(z.rule), z.rule
     if i in known:
         return combined(z, known[i])
-    z.rule = Replayable(recorded.rule, recorded.operands, recorded.statics)
+    fresh = Replayable(recorded.rule, recorded.operands, recorded.statics)
+    next(fresh)
     try:
-        next(z.rule)
+        z.rule = fresh
         if move is by_partials:
             known[i] = partials(z)
             return combined(z, known[i])

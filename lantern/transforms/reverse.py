@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 from lantern.core.residuals import copied
-from lantern.core.tree import tree_leaves, tree_map
+from lantern.core.tree import tree_map
 from lantern.core.unwrap import frozen, strip
 from lantern.core.value import (
     Level,
@@ -19,8 +19,7 @@ from lantern.core.value import (
 from lantern.core.value_classes import value_class
 from lantern.cps import delimit, reset, shift
 from lantern.errors import ArgumentError
-from lantern.replaced import restore
-from lantern.rules.number import Number, in_kind_of
+from lantern.rules.number import Number
 from lantern.transforms.arguments import (
     FIRST,
     by_names,
@@ -38,6 +37,7 @@ from lantern.transforms.arguments import (
     pair,
     place,
 )
+from lantern.transforms.recorded import Recorded, gradient, pull, twin
 
 __all__ = ["grad", "value_and_grad", "vjp"]
 
@@ -308,24 +308,6 @@ def _presented(where: str, f: Function, derivative: Function) -> Function:
     return derivative
 
 
-def gradient(inputs: Any, originals: Any, holomorphic: bool = False) -> Any:
-    """What each leaf of an input structure has received, in the original's type."""
-    if type(inputs) is Number and not holomorphic:
-        return inputs.gradient()
-
-    leaves = iter(tree_leaves(originals))
-
-    def leaf(x: Value) -> Any:
-        g = x.gradient().conjugate() if holomorphic else x.gradient()
-        original = next(leaves, None)
-        if not isinstance(original, Value) or unwrapped(original) is original:
-            return g
-        cls: Any = value_class(original)
-        return cls(g)
-
-    return tree_map(leaf, inputs)
-
-
 def vjp(f: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
     """The value of f and its pullback.
 
@@ -354,38 +336,20 @@ def vjp(f: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
     level = Reverse("vjp")
     rules, inputs, y, *aux = record(level, f, primals, has_aux)
     value = strip(y, level, fresh=True)
+    free: Recorded | None
+    free = recorded = rules, inputs, y
 
-    def pullback(y_bar: Any) -> tuple[Any, ...]:
+    def pullback(y_bar: Any) -> Any:
+        nonlocal free
         check_like("pullback", value, y_bar)
+        own, free = free, None  # without a call: no thread, no interrupt comes between
         try:
-            for leaf, seed in zip(tree_leaves(y), tree_leaves(y_bar), strict=True):
-                if isinstance(leaf, Value) and leaf.prompt is level:
-                    if not getattr(seed, "shape", ()):
-                        seed = in_kind_of(leaf, seed)
-                    leaf.receiver.accumulate(seed)
-            for z in reversed(rules):
-                z.replay()
-            return tuple(map(gradient, inputs, primals))
-        except BaseException as error:
-            for z in rules:
-                z.forget()
-            restore(error)
-            raise
+            own = own or twin("pullback", level, recorded)
+            return pull(level, own, y_bar, primals)
         finally:
-            for x in tree_leaves(inputs):
-                x.receiver.cotangent = None
-            if getattr(level, "drops", False):
-                _empty(rules, y)
+            free = own or free
 
     return value, pullback, *strip(aux, level, fresh=True)
-
-
-def _empty(rules: list[Receiver], y: Any) -> None:
-    """Forget what has come to values made in ``no_grad``, which hand nothing on."""
-    last = [leaf.receiver for leaf in tree_leaves(y) if isinstance(leaf, Value)]
-    for x in (*last, *(x for z in rules for x in z.operands())):
-        if x is not None and x.rule is None:
-            x.cotangent = None
 
 
 def record(

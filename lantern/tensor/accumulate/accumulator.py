@@ -67,6 +67,13 @@ class Accumulator(Receiver):
         self.owned = False
         return self
 
+    def twin(self) -> Receiver | None:
+        """As ``Receiver.twin``; products that wait at this one do not wait there."""
+        z = Accumulator().prepare(self.shape, self.dtype)
+        z.form, z.aligned = self.form, self.aligned
+        z.rule, z.left, z.right = self.rule, self.left, self.right
+        return z
+
     def holds_complex(self) -> bool:
         """Whether the array is complex."""
         return bool(self.dtype.kind == "c")

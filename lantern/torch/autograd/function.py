@@ -9,7 +9,7 @@ from typing import Any
 from lantern.core.dispatch import register_rule, start
 from lantern.core.namespace import namespace
 from lantern.core.value import Rule, Value, base, zeros_like
-from lantern.eager.grad_mode import no_grad, set_grad_enabled
+from lantern.eager.grad_mode import enable_grad, no_grad
 from lantern.eager.recorder import AMBIENT
 from lantern.eager.versions import written
 from lantern.errors import EagerError, MissingRuleError
@@ -58,7 +58,7 @@ def _custom(
     tracked = tracked or any(z.requires_grad for z in z_bars)
     z_bars = context.with_gaps(z_bars)
     context.check()
-    with set_grad_enabled(tracked):
+    with enable_grad() if tracked else no_grad():
         gradients = _way_back(function)(context, *z_bars)
     gradients = gradients if isinstance(gradients, tuple | list) else (gradients,)
     wanted = context.places

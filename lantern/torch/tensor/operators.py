@@ -382,6 +382,6 @@ def in_memory(x: Any) -> Any:
 
 def is_recorded(*operands: Any) -> bool:
     """Whether an operation on these operands keeps its rule."""
-    return is_enabled() and any(
+    return bool(is_enabled()) and any(
         isinstance(x, Tensor) and x.prompt is not UNTRACKED for x in operands
     )

@@ -1,0 +1,107 @@
+"""Blocks that put back what they set, wherever an interrupt comes.
+
+The only file that knows where CPython raises what a signal handler raises: at the first
+instruction of a function written in Python, behind a call of one written in C, and at
+the end of a turn of a loop. Between these places nobody comes, no other thread either.
+"""
+
+from collections.abc import Callable
+from contextvars import Context, ContextVar, Token
+from types import FunctionType
+from typing import Any
+
+__all__ = ["Setting", "from_the_start"]
+
+
+def from_the_start(method: Callable[..., Any]) -> Any:
+    """A function whose first ``try`` begins with its first instruction.
+
+    An interrupt is raised there, at the door, before any line has run: in ``__exit__``
+    it would leave behind what ``__enter__`` has set. In the compiler's table of
+    handlers (CPython's ``Objects/exception_handling_notes.txt``) the first entry begins
+    where the ``try`` does; here it begins at 0.
+    """
+    function: Any = method
+    code = function.__code__
+    table = code.co_exceptiontable
+    start, at = _number(table, 0)
+    size, at = _number(table, at)
+    entry = _numbered(0, first=0x80) + _numbered(start + size) + table[at:]
+    code = code.replace(co_exceptiontable=entry)
+    made = FunctionType(code, function.__globals__, function.__name__)
+    made.__qualname__, made.__doc__ = function.__qualname__, function.__doc__
+    made.__annotations__ = function.__annotations__
+    return made
+
+
+def _number(table: bytes, at: int) -> tuple[int, int]:
+    """A number of such a table, six bits to a byte, and where the next one is."""
+    value = table[at] & 63
+    while table[at] & 64:
+        at += 1
+        value = value << 6 | table[at] & 63
+    return value, at + 1
+
+
+def _numbered(value: int, first: int = 0) -> bytes:
+    """A number as it stands in such a table."""
+    digits = [value & 63]
+    while value := value >> 6:
+        digits.append(value & 63 | 64)
+    digits[-1] |= first
+    return bytes(reversed(digits))
+
+
+class Setting:
+    """A block in which a context variable has another value.
+
+    Args:
+        variable: the context variable.
+        value: its value in the block.
+
+    Example:
+        >>> from contextvars import ContextVar
+        >>> colour = ContextVar("colour", default="white")
+        >>> with Setting(colour, "red"):
+        ...     colour.get()
+        'red'
+        >>> colour.get()
+        'white'
+    """
+
+    __slots__ = ("tokens", "value", "variable")
+    tokens: Any  # of the blocks that are open, the innermost first
+
+    def __init__(self, variable: ContextVar[Any], value: Any) -> None:
+        self.variable, self.value, self.tokens = variable, value, None
+
+    def __enter__(self) -> Any:
+        variable = self.variable
+        before = variable.get()
+        try:
+            self.tokens = variable.set(self.within(before)), self.tokens
+        except BaseException:
+            variable.set(before)
+            raise
+
+    def within(self, before: Any) -> Any:
+        """The value in the block, which may depend on the one around it."""
+        return self.value
+
+    @from_the_start
+    def __exit__(self, *exception: object) -> None:
+        try:
+            token = None
+        finally:
+            token, self.tokens = self.tokens  # no call before this one
+            try:
+                self.variable.reset(token)
+            except ValueError:  # a generator that has gone on in another context
+                self.variable.set(_before(token))
+
+
+def _before(token: Token[Any]) -> Any:
+    """What a context variable was before it was set."""
+    if token.old_value is Token.MISSING:
+        return Context().run(token.var.get)
+    return token.old_value
