@@ -1,6 +1,7 @@
 """Adam and its relatives: a mean of gradients over the root of that of squares."""
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from lantern.torch.optim.optimizer import (
     kept,
     options_of,
 )
+from lantern.torch.optim.plan import Do
 from lantern.torch.tensor.devices import kernel
 from lantern.torch.tensor.dtypes import CPU
 from lantern.torch.tensor.tensor import Tensor
@@ -20,46 +22,61 @@ from lantern.torch.tensor.tensor import Tensor
 __all__ = ["Adam", "AdamW", "Adamax", "NAdam", "RAdam"]
 
 
-def follow(mean: Any, x: Any, share: float, out: Any) -> None:
-    """``mean += (x - mean) * share``, computing in ``out``."""
-    np.subtract(x, mean, out=out)
-    out *= share
-    mean += out
+def follow(mean: Any, x: Any, share: float, out: Any, do: Do) -> None:
+    """Plan ``mean += (x - mean) * share``, to be computed in ``out``."""
+    do((np.subtract, x, mean, out))
+    do((np.multiply, out, share, out))
+    do((np.add, mean, out, mean))
 
 
-def follow_square(mean: Any, g: Any, beta: float, out: Any) -> None:
-    """``mean = beta * mean + (1 - beta) * g * g``, computing in ``out``."""
-    np.multiply(g, g, out=out)
-    out *= 1 - beta
-    mean *= beta
-    mean += out
+def follow_square(mean: Any, g: Any, beta: float, out: Any, do: Do) -> None:
+    """Plan ``mean = beta * mean + (1 - beta) * g * g``, to be computed in ``out``."""
+    do((np.multiply, g, g, out))
+    do((np.multiply, out, 1 - beta, out))
+    do((np.multiply, mean, beta, mean))
+    do((np.add, mean, out, mean))
 
 
 def adam(
     x: Any, g: Any, mean: Any, square: Any, largest: Any, out: Any, new: float,
-    kept: float, new_square: float, lr: float, root: float, eps: float, xp: Any = np,
+    kept: float, new_square: float, lr: float, root: float, eps: float, do: Do,
+    xp: Any = np,
 ) -> None:  # fmt: skip
-    """``x -= lr * mean / (sqrt(square) / root + eps)``, computing in ``out``.
+    """Plan ``x -= lr * mean / (sqrt(square) / root + eps)``, computed in ``out``.
 
     ``new`` and ``new_square`` are the shares of g and its square in their means, and
     ``kept`` is the rest of the latter; ``largest`` is the largest ``square`` so far, or
     None.
     """
-    xp.subtract(g, mean, out=out)
-    out *= new
-    mean += out
-    xp.multiply(g, g, out=out)
-    out *= new_square
-    square *= kept
-    square += out
+    do((xp.subtract, g, mean, out))
+    do((xp.multiply, out, new, out))
+    do((xp.add, mean, out, mean))
+    do((xp.multiply, g, g, out))
+    do((xp.multiply, out, new_square, out))
+    do((xp.multiply, square, kept, square))
+    do((xp.add, square, out, square))
     if largest is not None:
-        square = xp.maximum(largest, square, out=largest)
-    xp.sqrt(square, out=out)
-    out /= root
-    out += eps
-    xp.divide(mean, out, out=out)
-    out *= lr
-    x -= out
+        do((partial(xp.maximum, out=largest), largest, square))
+        square = largest
+    do((xp.sqrt, square, out))
+    do((xp.divide, out, root, out))
+    do((xp.add, out, eps, out))
+    do((xp.divide, mean, out, out))
+    do((xp.multiply, out, lr, out))
+    do((xp.subtract, x, out, x))
+
+
+def _adam_in_one(*arguments: Any, xp: Any) -> None:
+    """All of ``adam`` at once, to be made one kernel of a device."""
+    adam(*arguments, _at_once, xp)  # type: ignore[call-arg]  # all others are there
+
+
+def _at_once(call: tuple[Any, ...]) -> None:
+    function, *arguments = call
+    if type(function) is partial:  # the third argument of a maximum is no output
+        function(*arguments)
+    else:
+        function(*arguments[:-1], out=arguments[-1])
 
 
 class Adam(Optimizer):
@@ -142,17 +159,22 @@ class Adam(Optimizer):
             group["amsgrad"],
         )  # fmt: skip
 
-    def _move(self, p: Tensor, x: Any, g: Any, state: Any, options: Any) -> None:
+    def _move(
+        self, p: Tensor, x: Any, g: Any, state: Any, options: Any, do: Do
+    ) -> None:
         lr, beta1, beta2, eps, decay, decoupled, amsgrad = options
-        step = counted(state)
+        step = counted(state, do)
         mean, square = kept(state, "exp_avg", p), kept(state, "exp_avg_sq", p)
         largest = kept(state, "max_exp_avg_sq", p) if amsgrad else None
-        g = self.decayed(x, g, decay, lr if decoupled else None)
-        move = adam if type(x) is np.ndarray else kernel(adam, namespace(x))
-        move(
+        g = self.decayed(x, g, decay, do, lr if decoupled else None)
+        arguments = (
             x, g, mean, square, largest, self.scratch(x), 1 - beta1, beta2, 1 - beta2,
             lr / (1 - beta1**step), math.sqrt(1 - beta2**step), eps,
         )  # fmt: skip
+        if type(x) is np.ndarray:
+            adam(*arguments, do=do)
+        else:
+            do((kernel(_adam_in_one, namespace(x)), *arguments))
 
 
 class AdamW(Adam):
@@ -235,35 +257,36 @@ class NAdam(Optimizer):
         )
         super().__init__(params, options | {"capturable": False})
 
-    def _move(self, p: Tensor, x: Any, g: Any, state: Any, group: Any) -> None:
+    def _move(self, p: Tensor, x: Any, g: Any, state: Any, group: Any, do: Do) -> None:
         from lantern.torch.functions.creation import tensor
 
         lr, (beta1, beta2) = float(group["lr"]), group["betas"]
-        step, decay = counted(state), group["weight_decay"]
+        step, decay = counted(state, do), group["weight_decay"]
         if "mu_product" not in state:
             state["mu_product"] = tensor(1.0, dtype=p.dtype, device=CPU)
         mean, square = kept(state, "exp_avg", p), kept(state, "exp_avg_sq", p)
         out = self.scratch(x)
-        g = self.decayed(x, g, decay, lr if group["decoupled_weight_decay"] else None)
+        shrinks = lr if group["decoupled_weight_decay"] else None
+        g = self.decayed(x, g, decay, do, shrinks)
         mu, ahead = (
             beta1 * (1 - 0.5 * 0.96 ** (n * group["momentum_decay"]))
             for n in (step, step + 1)
         )
         so_far = state["mu_product"].primal
-        so_far *= mu
-        follow(mean, g, 1 - beta1, out)
-        follow_square(square, g, beta2, out)
-        product = float(so_far)
+        do((np.multiply, so_far, mu, so_far))
+        follow(mean, g, 1 - beta1, out, do)
+        follow_square(square, g, beta2, out, do)
+        product = float(so_far * mu)
         root, more = self.scratch(x, 1), out
-        np.divide(square, 1 - beta2**step, out=root)
-        np.sqrt(root, out=root)
-        root += group["eps"]
-        np.divide(g, root, out=more)
-        more *= lr * (1 - mu) / (1 - product)
-        x -= more
-        np.divide(mean, root, out=more)
-        more *= lr * ahead / (1 - product * ahead)
-        x -= more
+        do((np.divide, square, 1 - beta2**step, root))
+        do((np.sqrt, root, root))
+        do((np.add, root, group["eps"], root))
+        do((np.divide, g, root, more))
+        do((np.multiply, more, lr * (1 - mu) / (1 - product), more))
+        do((np.subtract, x, more, x))
+        do((np.divide, mean, root, more))
+        do((np.multiply, more, lr * ahead / (1 - product * ahead), more))
+        do((np.subtract, x, more, x))
 
 
 class RAdam(Optimizer):
@@ -307,14 +330,15 @@ class RAdam(Optimizer):
         )
         super().__init__(params, options | {"capturable": False})
 
-    def _move(self, p: Tensor, x: Any, g: Any, state: Any, group: Any) -> None:
+    def _move(self, p: Tensor, x: Any, g: Any, state: Any, group: Any, do: Do) -> None:
         lr, (beta1, beta2) = float(group["lr"]), group["betas"]
-        step, decay = counted(state), group["weight_decay"]
+        step, decay = counted(state, do), group["weight_decay"]
         mean, square = kept(state, "exp_avg", p), kept(state, "exp_avg_sq", p)
         out = self.scratch(x)
-        g = self.decayed(x, g, decay, lr if group["decoupled_weight_decay"] else None)
-        follow(mean, g, 1 - beta1, out)
-        follow_square(square, g, beta2, out)
+        shrinks = lr if group["decoupled_weight_decay"] else None
+        g = self.decayed(x, g, decay, do, shrinks)
+        follow(mean, g, 1 - beta1, out, do)
+        follow_square(square, g, beta2, out, do)
         whole = 2 / (1 - beta2) - 1
         length = whole - 2 * step * beta2**step / (1 - beta2**step)
         scale = lr / (1 - beta1**step)
@@ -323,13 +347,13 @@ class RAdam(Optimizer):
                 (length - 4) * (length - 2) * whole
                 / ((whole - 4) * (whole - 2) * length)
             ) * math.sqrt(1 - beta2**step)  # fmt: skip
-            np.sqrt(square, out=out)
-            out += group["eps"]
-            np.divide(mean, out, out=out)
-            out *= scale
+            do((np.sqrt, square, out))
+            do((np.add, out, group["eps"], out))
+            do((np.divide, mean, out, out))
+            do((np.multiply, out, scale, out))
         else:
-            np.multiply(mean, scale, out=out)
-        x -= out
+            do((np.multiply, mean, scale, out))
+        do((np.subtract, x, out, x))
 
 
 class Adamax(Optimizer):
@@ -367,16 +391,16 @@ class Adamax(Optimizer):
         )
         super().__init__(params, options | {"capturable": False})
 
-    def _move(self, p: Tensor, x: Any, g: Any, state: Any, group: Any) -> None:
+    def _move(self, p: Tensor, x: Any, g: Any, state: Any, group: Any, do: Do) -> None:
         lr, (beta1, beta2) = float(group["lr"]), group["betas"]
-        step, out = counted(state), self.scratch(x)
-        g = self.decayed(x, g, group["weight_decay"])
+        step, out = counted(state, do), self.scratch(x)
+        g = self.decayed(x, g, group["weight_decay"], do)
         mean, largest = kept(state, "exp_avg", p), kept(state, "exp_inf", p)
-        follow(mean, g, 1 - beta1, out)
-        np.abs(g, out=out)
-        out += group["eps"]
-        largest *= beta2
-        np.maximum(largest, out, out=largest)
-        np.divide(mean, largest, out=out)
-        out *= lr / (1 - beta1**step)
-        x -= out
+        follow(mean, g, 1 - beta1, out, do)
+        do((np.abs, g, out))
+        do((np.add, out, group["eps"], out))
+        do((np.multiply, largest, beta2, largest))
+        do((partial(np.maximum, out=largest), largest, out))
+        do((np.divide, mean, largest, out))
+        do((np.multiply, out, lr / (1 - beta1**step), out))
+        do((np.subtract, x, out, x))

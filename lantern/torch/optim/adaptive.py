@@ -1,6 +1,7 @@
 """Optimisers with a step length for each element: from its gradients so far."""
 
 import math
+from operator import setitem
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from lantern.torch.optim.optimizer import (
     kept,
     options_of,
 )
+from lantern.torch.optim.plan import Do
 from lantern.torch.tensor.tensor import Tensor, fresh
 
 __all__ = ["Adadelta", "Adagrad", "RMSprop", "SparseAdam"]
@@ -66,20 +68,21 @@ class Adagrad(Optimizer):
         )
         super().__init__(params, options | {"fused": None})
 
-    def _move(self, p: Tensor, x: Any, g: Any, state: Any, group: Any) -> None:
-        step, out = counted(state), self.scratch(x)
+    def _move(self, p: Tensor, x: Any, g: Any, state: Any, group: Any, do: Do) -> None:
+        step, out = counted(state, do), self.scratch(x)
         if "sum" not in state:
             start = group["initial_accumulator_value"]
             state["sum"] = fresh(np.full_like(x, start))
         total = kept(state, "sum", p)
-        g = self.decayed(x, g, group["weight_decay"])
-        np.multiply(g, g, out=out)
-        total += out
-        np.sqrt(total, out=out)
-        out += group["eps"]
-        np.divide(g, out, out=out)
-        out *= float(group["lr"]) / (1 + (step - 1) * group["lr_decay"])
-        x -= out
+        g = self.decayed(x, g, group["weight_decay"], do)
+        do((np.multiply, g, g, out))
+        do((np.add, total, out, total))
+        do((np.sqrt, total, out))
+        do((np.add, out, group["eps"], out))
+        do((np.divide, g, out, out))
+        length = float(group["lr"]) / (1 + (step - 1) * group["lr_decay"])
+        do((np.multiply, out, length, out))
+        do((np.subtract, x, out, x))
 
 
 class RMSprop(Optimizer):
@@ -139,30 +142,30 @@ class RMSprop(Optimizer):
         )
         super().__init__(params, options | {"capturable": False})
 
-    def _move(self, p: Tensor, x: Any, g: Any, state: Any, group: Any) -> None:
-        counted(state)
+    def _move(self, p: Tensor, x: Any, g: Any, state: Any, group: Any, do: Do) -> None:
+        counted(state, do)
         alpha, out = group["alpha"], self.scratch(x)
-        g = self.decayed(x, g, group["weight_decay"])
+        g = self.decayed(x, g, group["weight_decay"], do)
         square = kept(state, "square_avg", p)
-        follow_square(square, g, alpha, out)
+        follow_square(square, g, alpha, out, do)
         if group["centered"]:
             mean = kept(state, "grad_avg", p)
-            follow(mean, g, 1 - alpha, out)
-            np.multiply(mean, mean, out=out)
-            np.subtract(square, out, out=out)
-            np.sqrt(out, out=out)
+            follow(mean, g, 1 - alpha, out, do)
+            do((np.multiply, mean, mean, out))
+            do((np.subtract, square, out, out))
+            do((np.sqrt, out, out))
         else:
-            np.sqrt(square, out=out)
-        out += group["eps"]
-        np.divide(g, out, out=out)
+            do((np.sqrt, square, out))
+        do((np.add, out, group["eps"], out))
+        do((np.divide, g, out, out))
         if group["momentum"]:
             velocity = kept(state, "momentum_buffer", p)
-            velocity *= group["momentum"]
-            velocity += out
-            np.multiply(velocity, float(group["lr"]), out=out)
+            do((np.multiply, velocity, group["momentum"], velocity))
+            do((np.add, velocity, out, velocity))
+            do((np.multiply, velocity, float(group["lr"]), out))
         else:
-            out *= float(group["lr"])
-        x -= out
+            do((np.multiply, out, float(group["lr"]), out))
+        do((np.subtract, x, out, x))
 
 
 class Adadelta(Optimizer):
@@ -200,22 +203,22 @@ class Adadelta(Optimizer):
         )
         super().__init__(params, options | {"capturable": False})
 
-    def _move(self, p: Tensor, x: Any, g: Any, state: Any, group: Any) -> None:
-        counted(state)
+    def _move(self, p: Tensor, x: Any, g: Any, state: Any, group: Any, do: Do) -> None:
+        counted(state, do)
         rho, eps, out = group["rho"], group["eps"], self.scratch(x)
-        g = self.decayed(x, g, group["weight_decay"])
+        g = self.decayed(x, g, group["weight_decay"], do)
         square, moved = kept(state, "square_avg", p), kept(state, "acc_delta", p)
-        follow_square(square, g, rho, out)
+        follow_square(square, g, rho, out, do)
         root = self.scratch(x, 1)
-        np.add(square, eps, out=root)
-        np.sqrt(root, out=root)
-        np.add(moved, eps, out=out)
-        np.sqrt(out, out=out)
-        out /= root
-        out *= g
-        follow_square(moved, out, rho, root)
-        out *= float(group["lr"])
-        x -= out
+        do((np.add, square, eps, root))
+        do((np.sqrt, root, root))
+        do((np.add, moved, eps, out))
+        do((np.sqrt, out, out))
+        do((np.divide, out, root, out))
+        do((np.multiply, out, g, out))
+        follow_square(moved, out, rho, root, do)
+        do((np.multiply, out, float(group["lr"]), out))
+        do((np.subtract, x, out, x))
 
 
 class SparseAdam(Optimizer):
@@ -252,13 +255,15 @@ class SparseAdam(Optimizer):
         options = {"lr": lr, "betas": betas, "eps": eps, "maximize": maximize}
         super().__init__(params, options)
 
-    def _move(self, p: Tensor, x: Any, g: Any, state: Any, group: Any) -> None:
-        step, (first, second) = counted(state), group["betas"]
+    def _move(self, p: Tensor, x: Any, g: Any, state: Any, group: Any, do: Do) -> None:
+        step, (first, second) = counted(state, do), group["betas"]
         mean, square = kept(state, "exp_avg", p), kept(state, "exp_avg_sq", p)
         rows = np.flatnonzero(g.reshape(len(g), -1).any(1))
         g = g[rows]
-        mean[rows] += (g - mean[rows]) * (1 - first)
-        square[rows] += (g * g - square[rows]) * (1 - second)
-        root = np.sqrt(square[rows]) + group["eps"]
+        some = mean[rows] + (g - mean[rows]) * (1 - first)
+        squares = square[rows] + (g * g - square[rows]) * (1 - second)
+        root = np.sqrt(squares) + group["eps"]
         length = float(group["lr"]) * math.sqrt(1 - second**step) / (1 - first**step)
-        x[rows] -= length * mean[rows] / root
+        do((setitem, mean, rows, some))
+        do((setitem, square, rows, squares))
+        do((setitem, x, rows, x[rows] - length * some / root))

@@ -1,14 +1,14 @@
 """Optimisers with one step length for all: gradient descent."""
 
+from operator import setitem
 from typing import Any
 
 import numpy as np
 
 from lantern.core.contribution import Contribution
-from lantern.core.residuals import copied
 from lantern.eager.versions import written
 from lantern.errors import OptionError
-from lantern.torch.functions.creation import tensor
+from lantern.torch.functions.creation import tensor, zeros_like
 from lantern.torch.optim.optimizer import (
     Optimizer,
     checked,
@@ -17,7 +17,7 @@ from lantern.torch.optim.optimizer import (
     options_of,
     with_gradients,
 )
-from lantern.torch.tensor.devices import as_array
+from lantern.torch.optim.plan import Do
 from lantern.torch.tensor.dtypes import CPU
 from lantern.torch.tensor.operators import in_memory
 from lantern.torch.tensor.tensor import Tensor, fresh
@@ -88,49 +88,55 @@ class SGD(Optimizer):
             group["weight_decay"], group["nesterov"],
         )  # fmt: skip
 
-    def _group(self, group: dict[str, Any]) -> None:
+    def _group(self, group: dict[str, Any], do: Do) -> None:
         if group["momentum"] or group["weight_decay"]:
-            super()._group(group)
+            super()._group(group, do)
             return
         step = float(group["lr"])
         if not group["maximize"]:
             step = -step
         for _, x, grad in with_gradients(group):
             if isinstance(grad, Contribution):
-                grad.add_to(x, step)
+                do((grad.add_to, x, step))
             elif x.size > 4096:
-                x += np.multiply(grad, step, out=self.scratch(x))
+                out = self.scratch(x)
+                do((np.multiply, grad, step, out))
+                do((np.add, x, out, x))
             else:
-                x += grad * step
+                do((np.add, x, grad * step, x))
             written(x)
 
-    def _move(self, p: Tensor, x: Any, g: Any, state: Any, options: Any) -> None:
+    def _move(
+        self, p: Tensor, x: Any, g: Any, state: Any, options: Any, do: Do
+    ) -> None:
         lr, momentum, dampening, decay, nesterov = options
         if decay:
-            g = self.decayed(x, g, decay)
+            g = self.decayed(x, g, decay, do)
         step = self.scratch(x)
         if momentum:
             buffer = state.get("momentum_buffer")
             if buffer is None:
-                buffer = state["momentum_buffer"] = fresh(as_array(copied(g)))
+                buffer = zeros_like(p.detach())
                 velocity = in_memory(buffer)
+                do((setitem, velocity, ..., g))
+                do((setitem, state, "momentum_buffer", buffer))
             else:
                 velocity = in_memory(buffer)
-                velocity *= momentum
+                do((np.multiply, velocity, momentum, velocity))
                 if dampening:
-                    np.multiply(g, 1 - dampening, out=step)
-                    velocity += step
+                    do((np.multiply, g, 1 - dampening, step))
+                    do((np.add, velocity, step, velocity))
                 else:
-                    velocity += g
+                    do((np.add, velocity, g, velocity))
             if nesterov:
-                np.multiply(velocity, momentum, out=step)
-                step += g
-                step *= lr
-                x -= step
+                do((np.multiply, velocity, momentum, step))
+                do((np.add, step, g, step))
+                do((np.multiply, step, lr, step))
+                do((np.subtract, x, step, x))
                 return
             g = velocity
-        np.multiply(g, lr, out=step)
-        x -= step
+        do((np.multiply, g, lr, step))
+        do((np.subtract, x, step, x))
 
 
 class ASGD(Optimizer):
@@ -173,23 +179,24 @@ class ASGD(Optimizer):
         )
         super().__init__(params, options | {"capturable": False})
 
-    def _move(self, p: Tensor, x: Any, g: Any, state: Any, group: Any) -> None:
+    def _move(self, p: Tensor, x: Any, g: Any, state: Any, group: Any, do: Do) -> None:
         lr, lambd = float(group["lr"]), group["lambd"]
-        step = counted(state)
+        step = counted(state, do)
         # As tensors of single precision they are in PyTorch's state.
         eta = float(state.setdefault("eta", tensor(lr, device=CPU)))
         mu = float(state.setdefault("mu", tensor(1.0, device=CPU)))
         mean, out = kept(state, "ax", p), self.scratch(x)
-        g = self.decayed(x, g, group["weight_decay"])
-        x *= 1 - lambd * eta
-        np.multiply(g, eta, out=out)
-        x -= out
-        np.subtract(x, mean, out=out)
-        out *= mu
-        mean += out
+        g = self.decayed(x, g, group["weight_decay"], do)
+        do((np.multiply, x, 1 - lambd * eta, x))
+        do((np.multiply, g, eta, out))
+        do((np.subtract, x, out, x))
+        do((np.subtract, x, mean, out))
+        do((np.multiply, out, mu, out))
+        do((np.add, mean, out, mean))
         eta = lr / (1 + lambd * lr * step) ** group["alpha"]
-        state["eta"] = tensor(eta, device=CPU)
-        state["mu"] = tensor(1 / max(1.0, step - group["t0"]), device=CPU)
+        do((setitem, state, "eta", tensor(eta, device=CPU)))
+        mu = 1 / max(1.0, step - group["t0"])
+        do((setitem, state, "mu", tensor(mu, device=CPU)))
 
 
 class Rprop(Optimizer):
@@ -236,19 +243,19 @@ class Rprop(Optimizer):
         options = options_of(lr=lr, etas=etas, step_sizes=step_sizes, maximize=maximize)
         super().__init__(params, options | {"capturable": False})
 
-    def _move(self, p: Tensor, x: Any, g: Any, state: Any, group: Any) -> None:
-        counted(state)
+    def _move(self, p: Tensor, x: Any, g: Any, state: Any, group: Any, do: Do) -> None:
+        counted(state, do)
         before, out = kept(state, "prev", p), self.scratch(x)
         if "step_size" not in state:
             state["step_size"] = fresh(np.full_like(x, float(group["lr"])))
         lengths = in_memory(state["step_size"])
         shrink, grow = group["etas"]
-        np.multiply(g, before, out=out)
-        turned = out < 0
-        lengths *= np.where(turned, shrink, np.where(out > 0, grow, 1))
-        np.clip(lengths, *group["step_sizes"], out=lengths)
-        before[...] = g
-        before[turned] = 0
-        np.sign(before, out=out)
-        out *= lengths
-        x -= out
+        sign = g * before
+        turned = sign < 0
+        new = lengths * np.where(turned, shrink, np.where(sign > 0, grow, 1))
+        do((setitem, lengths, ..., np.clip(new, *group["step_sizes"])))
+        do((setitem, before, ..., g))
+        do((setitem, before, turned, 0))
+        do((np.sign, before, out))
+        do((np.multiply, out, lengths, out))
+        do((np.subtract, x, out, x))

@@ -10,12 +10,13 @@ import numpy as np
 
 from lantern.core.contribution import Contribution
 from lantern.core.value import base
-from lantern.eager.grad_mode import enable_grad, grad_mode
+from lantern.eager.grad_mode import enable_grad
 from lantern.eager.recorder import Recorder
 from lantern.eager.versions import written
 from lantern.errors import ArgumentError, OptionError
 from lantern.tensor.backend.numpy_namespace import buffers
 from lantern.torch.functions.creation import tensor, zeros_like
+from lantern.torch.optim.plan import Do, Plan, carry_out
 from lantern.torch.tensor.dtypes import CPU
 from lantern.torch.tensor.gradients import Handle
 from lantern.torch.tensor.operators import in_memory
@@ -183,12 +184,10 @@ class Optimizer:
         if self._pre_hooks:
             self._call(self._pre_hooks, closure)
         loss = None if closure is None else tracked(closure)
-        before = grad_mode.set(False)
-        try:
-            for group in self.param_groups:
-                self._group(group)
-        finally:
-            grad_mode.reset(before)
+        plan: Plan = []
+        for group in self.param_groups:
+            self._group(group, plan.append)
+        carry_out(plan)
         if self._post_hooks:
             self._call(self._post_hooks, closure)
         return loss
@@ -197,23 +196,26 @@ class Optimizer:
         for hook in list(hooks.values()):
             hook(self, (closure,), {})
 
-    def _group(self, group: dict[str, Any]) -> None:
-        """Move the parameters of one group."""
+    def _group(self, group: dict[str, Any], do: Do) -> None:
+        """Plan to move the parameters of one group."""
         sign = -1 if group.get("maximize") else 1
         options = self._options(group)
         for p, array, grad in with_gradients(group):
             g = p.grad.primal if isinstance(grad, Contribution) else grad
             if sign < 0:
-                g = np.negative(g, out=self.scratch(array, "sign"))
-            self._move(p, array, g, self.state[p], options)
+                gradient, g = g, self.scratch(array, "sign")
+                do((np.negative, gradient, g))
+            self._move(p, array, g, self.state[p], options, do)
             written(array)
 
     def _options(self, group: dict[str, Any]) -> Any:
         """What ``_move`` needs of a group's options."""
         return group
 
-    def _move(self, p: Tensor, x: Any, g: Any, state: Any, options: Any) -> None:
-        """Move one parameter.
+    def _move(
+        self, p: Tensor, x: Any, g: Any, state: Any, options: Any, do: Do
+    ) -> None:
+        """Plan to move one parameter: nothing that it has, or keeps, changes here.
 
         Args:
             p: the parameter.
@@ -221,11 +223,12 @@ class Optimizer:
             g: the array of its gradient, which must stay as it is.
             state: what is kept for it.
             options: what ``_options`` made of the group.
+            do: takes a call for the plan, a tuple of a function and its arguments.
         """
         raise NotImplementedError
 
     def scratch(self, x: Any, which: Any = 0) -> Any:
-        """An array like x to compute in, the same one every time."""
+        """An array like x for a plan to compute in, the same one every time."""
         key = (x.shape, x.dtype, which)
         found = self._scratch.get(key)
         if found is None or type(found) is not type(x):
@@ -233,7 +236,7 @@ class Optimizer:
         return found
 
     def decayed(
-        self, x: Any, g: Any, weight_decay: float, lr: float | None = None
+        self, x: Any, g: Any, weight_decay: float, do: Do, lr: float | None = None
     ) -> Any:
         """The gradient with that of ``weight_decay / 2 * sum(x * x)``.
 
@@ -242,11 +245,11 @@ class Optimizer:
         if not weight_decay:
             return g
         if lr is not None:
-            x *= 1 - lr * weight_decay
+            do((np.multiply, x, 1 - lr * weight_decay, x))
             return g
         out = self.scratch(x, "decay")
-        np.multiply(x, weight_decay, out=out)
-        out += g
+        do((np.multiply, x, weight_decay, out))
+        do((np.add, out, g, out))
         return out
 
     # --- state ------------------------------------------------------------------------
@@ -337,13 +340,13 @@ def kept(state: Any, name: str, p: Tensor) -> Any:
     return in_memory(state[name])
 
 
-def counted(state: Any) -> int:
-    """How often this parameter has been moved, this time included."""
+def counted(state: Any, do: Do) -> int:
+    """How often this parameter will have been moved, this time included."""
     if "step" not in state:
         state["step"] = tensor(0.0, device=CPU)
     step = state["step"].primal
-    step += 1
-    return int(step)
+    do((np.add, step, 1, step))
+    return int(step) + 1
 
 
 def checked(**options: Any) -> None:

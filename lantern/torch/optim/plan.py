@@ -1,0 +1,65 @@
+"""What a step will do, as a list of calls, and how they are all made or none.
+
+Signal handlers, as that of Ctrl-C, run between instructions of Python code and in the
+main thread alone. So whatever a step writes is written by functions that are written in
+C, called one after another by one of their kind; or else in another thread.
+"""
+
+import threading
+from _thread import allocate_lock, start_new_thread
+from collections import deque
+from collections.abc import Callable
+from contextvars import copy_context
+from itertools import starmap
+from operator import call
+from types import MethodType
+from typing import Any
+
+__all__ = ["Do", "Plan", "carry_out"]
+
+Plan = list[tuple[Any, ...]]  # a function and its arguments, for each call
+Do = Callable[[tuple[Any, ...]], None]  # takes a call for the plan
+
+
+def carry_out(plan: Plan) -> None:
+    """Make all calls of a plan; an interrupt comes before or after all of them."""
+    if MethodType in [type(function) for function, *_ in plan] and _can_be_cut():
+        _elsewhere(plan)
+    else:
+        deque(starmap(call, plan), 0)
+
+
+def _can_be_cut() -> bool:
+    return threading.get_ident() == threading.main_thread().ident
+
+
+def _elsewhere(plan: Plan) -> None:
+    """Make the calls in another thread, and wait for it whatever comes."""
+    run, over, errors = copy_context().run, allocate_lock(), list[BaseException]()
+    over.acquire()
+    pending = [plan]
+
+    def work() -> None:
+        try:
+            run(deque, starmap(call, plan), 0)
+        except BaseException as error:
+            errors.append(error)
+        finally:
+            pending.clear()
+            over.release()
+
+    interrupts: list[BaseException] = []
+    try:
+        start_new_thread(work, ())
+    except RuntimeError:  # there can be no more threads
+        pending.clear()
+        deque(starmap(call, plan), 0)
+    except BaseException as interrupt:  # when it had begun
+        interrupts.append(interrupt)
+    while pending:
+        try:
+            over.acquire()
+        except BaseException as interrupt:
+            interrupts.append(interrupt)
+    for error in (*errors, *interrupts):
+        raise error

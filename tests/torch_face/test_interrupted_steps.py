@@ -1,0 +1,122 @@
+"""An optimiser's step that is interrupted was taken as a whole, or not begun."""
+
+import signal
+
+import numpy as np
+import pytest
+
+import lantern.torch as torch
+from lantern.torch.optim.plan import carry_out
+
+OPTIMISERS = {
+    "SGD": lambda p: torch.optim.SGD(p, lr=0.1),
+    "SGD with momentum": lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9),
+    "SGD, all options": lambda p: torch.optim.SGD(
+        p, lr=0.1, momentum=0.9, nesterov=True, weight_decay=0.1, maximize=True
+    ),
+    "Adam": lambda p: torch.optim.Adam(p, lr=0.1),
+    "Adam, all options": lambda p: torch.optim.Adam(
+        p, lr=0.1, amsgrad=True, weight_decay=0.1, maximize=True
+    ),
+    "AdamW": lambda p: torch.optim.AdamW(p, lr=0.1),
+    "NAdam": lambda p: torch.optim.NAdam(p, lr=0.1),
+    "RAdam": lambda p: torch.optim.RAdam(p, lr=0.1),
+    "Adamax": lambda p: torch.optim.Adamax(p, lr=0.1),
+    "Adagrad": lambda p: torch.optim.Adagrad(p, lr=0.1),
+    "RMSprop": lambda p: torch.optim.RMSprop(p, centered=True, momentum=0.5),
+    "Adadelta": lambda p: torch.optim.Adadelta(p),
+    "ASGD": lambda p: torch.optim.ASGD(p, lr=0.1, weight_decay=0.1),
+    "Rprop": lambda p: torch.optim.Rprop(p, lr=0.1),
+    "SparseAdam": lambda p: torch.optim.SparseAdam(p, lr=0.1),
+}
+
+
+def model():
+    torch.manual_seed(0)
+    return torch.nn.Sequential(
+        torch.nn.Embedding(16, 4), torch.nn.Linear(4, 8), torch.nn.Linear(8, 2)
+    )
+
+
+def backward(net):
+    net(torch.tensor([1, 5, 5])).square().sum().backward()
+
+
+def snapshot(net, optimiser):
+    """All that a step changes, by value."""
+    kept = optimiser.state_dict()["state"]
+    return [x.detach().numpy().copy() for x in net.parameters()] + [
+        {k: np.array(v) for k, v in entry.items() if np.any(np.array(v))}
+        for entry in kept.values()
+    ]
+
+
+def same(a, b):
+    try:
+        np.testing.assert_equal(a, b)
+    except AssertionError:
+        return False
+    return True
+
+
+@pytest.fixture
+def alarm():
+    """Let an alarm raise as Ctrl-C does."""
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    yield lambda seconds: signal.setitimer(signal.ITIMER_REAL, seconds)
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.parametrize("name", OPTIMISERS)
+def test_a_step_is_finished_or_not_begun(name, alarm):
+    rng = np.random.default_rng(0)
+    net, twin = model(), model()
+    optimiser, other = (OPTIMISERS[name](x.parameters()) for x in (net, twin))
+    backward(net)
+    backward(twin)
+    optimiser.step()
+    other.step()
+    outcomes = []
+    for _ in range(30):
+        before = snapshot(net, optimiser)
+        try:
+            alarm(rng.uniform(1e-5, 3e-4))
+            optimiser.step()
+            alarm(0)
+            interrupted = False
+        except KeyboardInterrupt:
+            interrupted = True
+        after = snapshot(net, optimiser)
+        if interrupted and same(before, after):
+            outcomes.append("not begun")
+            continue
+        outcomes.append("finished")
+        other.step()
+        assert same(after, snapshot(twin, other)), "a whole step, or none"
+    assert torch.is_grad_enabled()
+    assert len(set(outcomes)) == 2
+
+
+def test_a_plan_with_functions_in_python_is_carried_out_whole(alarm):
+    class Slow:
+        done = 0
+
+        def work(self):
+            for _ in range(20_000):
+                self.done += 1
+
+    slow = Slow()
+    alarm(1e-3)
+    with pytest.raises(KeyboardInterrupt):
+        carry_out([(slow.work,)] * 5)
+    assert slow.done == 100_000
+
+
+def test_an_error_in_a_plan_with_functions_in_python_is_raised():
+    class Wrong:
+        def work(self):
+            raise ValueError("wrong")
+
+    with pytest.raises(ValueError, match="wrong"):
+        carry_out([(Wrong().work,)])
