@@ -27,6 +27,7 @@ from lantern.staging.program import PLAIN, Program, stage
 from lantern.staging.staged import is_staged
 from lantern.staging.structure import describe, leaves_of
 from lantern.staging.surface import Surface
+from lantern.staging.trees import is_tree
 
 __all__ = ["Compiled", "explain", "jit", "mode"]
 
@@ -169,6 +170,13 @@ def signature_of(args: tuple[Any, ...]) -> Any:
     Returns:
         None for arguments that no program is made for.
     """
+    trees = tuple(
+        i for i, x in enumerate(args) if type(x) not in _NUMBERS and is_tree(x)
+    )
+    if trees:
+        args = tuple(0.0 if i in trees else x for i, x in enumerate(args))
+        rest = signature_of(args)
+        return None if rest is None else (f"{rest[0]} {trees}", *rest[1:])
     leaves = leaves_of(args)
     if len(leaves) > MOST_LEAVES:
         return None
@@ -186,6 +194,7 @@ def signature_of(args: tuple[Any, ...]) -> Any:
 
 def staged(f: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Program, Guards]:
     """The program of a function for arguments, and what it takes for constant."""
+    trees = [i for i, x in enumerate(args) if is_tree(x)]
     recursive: set[Any] = set()
     while True:
         surface = Surface()
@@ -194,14 +203,15 @@ def staged(f: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Program, Guard
 
         def body(*values: Any, surface: Surface = surface) -> Any:
             for x in values:
-                surface.session.give(x)
+                if not is_staged(x):
+                    surface.session.give(x)
             result = surface.call(f, *values)
             _check_result(surface, result)
             return result
 
         body.__name__ = getattr(f, "__name__", "f")
         try:
-            program = stage(body, *args)
+            program = stage(body, *args, trees=trees)
         except NeedsFunctionError as need:
             if need.code in recursive:
                 raise StagingError("a function calls itself without end.") from need
@@ -225,6 +235,10 @@ def _check_result(surface: Surface, result: Any) -> None:
 
 def _check_program(program: Program) -> None:
     for x in program.function.body.results:
+        if not x.type.is_number:
+            raise StagingError(
+                "return: an object of the caller's. Return numbers and structures."
+            )
         if x.loose:
             raise StagingError(
                 "return: a number that is an int on one way and a float on another. "

@@ -12,7 +12,7 @@ from lantern.staging.ir import emit
 from lantern.staging.staged import CLASSES, Staged
 from lantern.staging.types import BOOL, FLOAT, INT, TREE, type_of
 
-__all__ = ["StagedTree", "reachable"]
+__all__ = ["StagedTree", "is_tree", "reachable"]
 
 MOST_EXAMPLES = 200
 """How many objects of a tree are looked at."""
@@ -69,6 +69,24 @@ class StagedTree(Staged):
 
 
 CLASSES["tree"] = StagedTree
+
+
+def is_tree(x: Any) -> bool:
+    """Whether an argument is walked when the program runs, and not taken apart before.
+
+    It is, if it is an object of a class that has slots; or if it holds None, as a tree
+    does where it ends, or very much.
+    """
+    if isinstance(x, tuple):
+        waiting, seen = list(x), 0
+        while waiting and seen < MOST_EXAMPLES:
+            part, seen = waiting.pop(), seen + 1
+            if part is None:
+                return True
+            if isinstance(part, tuple):
+                waiting += part
+        return seen >= MOST_EXAMPLES  # too large to be taken apart
+    return "__slots__" in type(x).__dict__ and type(x).__module__ != "builtins"
 
 
 def reachable(tree: Any) -> list[Any]:

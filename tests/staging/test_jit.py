@@ -4,6 +4,7 @@ import contextlib
 import math
 import random
 import types
+from typing import NamedTuple
 
 import pytest
 
@@ -440,3 +441,85 @@ def test_random_programs(seed):
 
 def test_native_code_is_there():
     assert is_available()
+
+
+def tuple_product(x, t):
+    if t is None:
+        return x
+    return tuple_product(x, t[0]) * tuple_product(x, t[1]) * t[2]
+
+
+class SlottedNode:
+    __slots__ = ("left", "right", "value")
+
+    def __init__(self, left, right, value):
+        self.left, self.right, self.value = left, right, value
+
+
+class NamedNode(NamedTuple):
+    left: object
+    right: object
+    value: float
+
+
+def field_product(x, t):
+    if t is None:
+        return x
+    below = field_product(x, t.left) * field_product(x, t.right)
+    return lantern.sin(below) * t.value
+
+
+def leaf_sum(x, t):
+    if isinstance(t, float):
+        return t * x
+    return leaf_sum(x, t[0]) + lantern.sin(leaf_sum(x, t[1]))
+
+
+def built(depth, make):
+    if depth == 0:
+        return None
+    return make(built(depth - 1, make), built(depth - 1, make), 1.0 + depth / 10)
+
+
+TREES = {
+    "tuples": (tuple_product, lambda *parts: parts),
+    "slots": (field_product, SlottedNode),
+    "named tuples": (field_product, NamedNode),
+}
+
+
+@pytest.mark.parametrize("name", TREES)
+def test_trees_are_walked_as_they_are(name, mode):
+    f, make = TREES[name]
+    for derivative in (f, lantern.grad(f)):
+        jitted = lantern.jit(derivative)
+        for depth in (3, 6, 0, 1):
+            tree = built(depth, make)
+            expected = pytest.approx(derivative(1.01, tree), rel=1e-12)
+            assert jitted(1.01, tree) == expected
+        other = make(None, make(None, None, 2), 3.0)  # an int where floats were
+        assert jitted(1.01, other) == pytest.approx(derivative(1.01, other))
+        if mode != "off":
+            assert "runs as it is" not in lantern.explain(jitted)
+    with pytest.raises(Exception, match=r"index|subscript|attribute"):
+        lantern.jit(f)(1.0, (1.0,))
+
+
+def test_a_tree_of_another_kind_runs_as_it_is(mode):
+    jitted = lantern.jit(lantern.grad(leaf_sum))
+    for tree in (((1.0, 2.0), 3.0), (1.0, (2.0, (3.0, 4.0))), 2.0):
+        assert jitted(0.5, tree) == pytest.approx(lantern.grad(leaf_sum)(0.5, tree))
+
+
+def test_recursion_a_million_deep(monkeypatch):
+    monkeypatch.setenv("LANTERN_JIT", "O2")
+
+    def chain(x, t):
+        return x if t is None else chain(x, t[0]) * t[1]
+
+    tree = None
+    for _ in range(10**6):
+        tree = (tree, 1.0)
+    assert lantern.jit(lantern.grad(chain))(2.0, tree) == 1.0
+    while tree is not None:  # to let go of it at once would itself recur
+        tree = tree[0]

@@ -12,7 +12,7 @@ from lantern.staging.native.scalars import Scalars, unsupported
 from lantern.staging.native.text import Text, literal, llvm_type
 from lantern.staging.types import Type
 
-__all__ = ["emit_program", "returned"]
+__all__ = ["emit_program", "is_recursive", "returned"]
 
 
 def returned(function: Function) -> str:
@@ -35,6 +35,11 @@ def functions_of_calls(f: Function) -> set[Function]:
     for node in _calls(f.body):
         found.update(functions_of(node.static))
     return found
+
+
+def is_recursive(main: Function) -> bool:
+    """Whether a function of a program calls itself, if only by way of others."""
+    return any(f in functions_of_calls(f) for f in functions_of(main))
 
 
 def _calls(block: Block) -> list[Node]:

@@ -6,16 +6,18 @@ Python's can run.
 
 import ctypes
 import mmap
+import platform
+import sys
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
 from threading import Lock
-from typing import Any
+from typing import Any, NamedTuple
 
 from lantern.errors import StagingError
 from lantern.staging.native.layout import is_known
 
-__all__ = ["Builtin", "arena", "compiled", "is_available"]
+__all__ = ["Builtin", "Stack", "arena", "compiled", "is_available", "stack"]
 
 _FASTCALL, _KEYWORDS = 0x80, 0x02
 _lock = Lock()
@@ -75,6 +77,48 @@ def arena() -> tuple[int, int]:
     raise StagingError(
         "jit: the system reserves no room for what programs save. Set LANTERN_JIT=off."
     )
+
+
+class Stack(NamedTuple):
+    """A stack of its own for programs that call themselves.
+
+    Attributes:
+        start, end: its addresses; it grows towards its start.
+        switch: the address of a function of an end of a stack and of a function, which
+            it calls there.
+    """
+
+    start: int
+    end: int
+    switch: int
+
+
+# push rbx; mov rbx, rsp; mov rsp, rdi; call rsi; mov rsp, rbx; pop rbx; ret
+_SWITCH = bytes.fromhex("53 4889e3 4889fc ffd6 4889dc 5b c3")
+_STACK = 1 << 33
+
+
+@cache
+def stack() -> Stack | None:
+    """The stack; None if this processor or this system has none.
+
+    It is 8 GB of addresses, of which the system backs what is touched.
+    """
+    if platform.machine() != "x86_64" or sys.platform not in ("linux", "darwin"):
+        return None
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+    every = mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC
+    try:
+        room = mmap.mmap(-1, _STACK, flags | getattr(mmap, "MAP_NORESERVE", 0))
+        code = mmap.mmap(-1, mmap.PAGESIZE, flags, every)
+    except (OSError, ValueError):
+        return None
+    code.write(_SWITCH)
+    _kept.extend((room, code))
+    start, switch = (
+        ctypes.addressof(ctypes.c_char.from_buffer(x)) for x in (room, code)
+    )
+    return Stack(start, start + _STACK - mmap.PAGESIZE, switch)
 
 
 _kept: list[Any] = []

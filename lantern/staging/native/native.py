@@ -39,7 +39,9 @@ class Native:
         self._table = (ctypes.c_uint64 * max(len(expected), 1))(*expected)
         start = ctypes.addressof(self._table)
         words = [(a, start + 8 * i) for i, (a, _) in enumerate(self.places)]
-        arguments = [_plan(x) for x in args]
+        arguments = [
+            Leaf() if i in program.trees else _plan(x) for i, x in enumerate(args)
+        ]
         result = _result_plan(program)
         numbers = all(x.type in (FLOAT, INT, BOOL) for x in main.body.results)
         simple = numbers and None not in arguments and result is not None

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from lantern.staging.ir import Function
-from lantern.staging.native.emit import emit_program, returned
-from lantern.staging.native.engine import arena
+from lantern.staging.native.emit import emit_program, is_recursive, returned
+from lantern.staging.native.engine import arena, stack
 from lantern.staging.native.tables import DECLARATIONS
 from lantern.staging.native.text import Text, llvm_type
 from lantern.staging.types import BOOL, FLOAT, INT, Type
@@ -17,7 +17,10 @@ from lantern.staging.types import BOOL, FLOAT, INT, Type
 __all__ = ["Leaf", "Plan", "module_text"]
 
 STACK = 1 << 20
-"""Bytes of the C stack that a recursive program may take."""
+"""Bytes of the C stack that a program may take that calls itself and has no own."""
+
+MARGIN = 1 << 20
+"""Bytes that are left at the end of its own."""
 
 
 class Plan(NamedTuple):
@@ -75,7 +78,10 @@ def module_text(
     start, end = arena()
     parts = [_PRELUDE.format(start=start, end=end), DECLARATIONS]
     parts.append(emit_program(main))
-    parts.append(_Wrapper(main).function(arguments, result, words))
+    wrapper = _Wrapper(main)
+    parts.append(wrapper.function(arguments, result, words))
+    if is_recursive(main) and stack() is not None:
+        parts.append(wrapper.on_own_stack())
     return "\n".join(parts)
 
 
@@ -107,11 +113,8 @@ class _Wrapper:
             x = let(f"load ptr, ptr {let(f'getelementptr ptr, ptr %args, i64 {i}')}")
             self.take(plan, x)
         top = let("load ptr, ptr @top")
-        frame = let("call ptr @llvm.frameaddress.p0(i32 0)")
-        limit = let(f"getelementptr i8, ptr {frame}, i64 -{STACK}")
-        text.do(f"store ptr {limit}, ptr @stack_end")
         kind = returned(self.main)
-        whole = let(f"call {kind} @f0({', '.join(self.taken)})")
+        whole = self._run(kind)
         text.do(f"store ptr {top}, ptr @top")
         text.bail_if(let(f"extractvalue {kind} {whole}, 0"))
         results = iter(
@@ -128,6 +131,43 @@ class _Wrapper:
         lines = "\n".join(text.lines)
         head = "define ptr @wrapper(ptr %self, ptr %args, i64 %n, ptr %names) #0"
         return f"{head} {{\nentry:\n{lines}\n}}"
+
+    def _run(self, kind: str) -> str:
+        """Call the program: on a stack of its own, if it calls itself."""
+        text, let = self.text, self.text.let
+        own = stack() if is_recursive(self.main) else None
+        if own is not None:
+            low, end, switch = own.start + MARGIN, own.end, own.switch
+            text.do(f"store ptr inttoptr (i64 {low} to ptr), ptr @stack_end")
+            for i, x in enumerate(self.taken):
+                place = let(f"getelementptr i64, ptr @given, i64 {i}")
+                text.do(f"store {x}, ptr {place}")
+            call = f"call void inttoptr (i64 {switch} to ptr)"
+            text.do(f"{call}(ptr inttoptr (i64 {end} to ptr), ptr @run)")
+            return let(f"load {kind}, ptr @found")
+        frame = let("call ptr @llvm.frameaddress.p0(i32 0)")
+        limit = let(f"getelementptr i8, ptr {frame}, i64 -{STACK}")
+        text.do(f"store ptr {limit}, ptr @stack_end")
+        return let(f"call {kind} @f0({', '.join(self.taken)})")
+
+    def on_own_stack(self) -> str:
+        """What runs there: the arguments and the results are in memory."""
+        text, kinds = Text(), [llvm_type(p.type) for p in self.main.body.parameters]
+        args = []
+        for i, k in enumerate(kinds):
+            place = text.let(f"getelementptr i64, ptr @given, i64 {i}")
+            args.append(f"{k} {text.let(f'load {k}, ptr {place}')}")
+        kind = returned(self.main)
+        whole = text.let(f"call {kind} @f0({', '.join(args)})")
+        text.do(f"store {kind} {whole}, ptr @found")
+        text.do("ret void")
+        lines = "\n".join(text.lines)
+        places = max(len(kinds), 1)
+        return (
+            f"@given = internal global [{places} x i64] zeroinitializer\n"
+            f"@found = internal global {kind} zeroinitializer\n"
+            f"define internal void @run() noinline #0 {{\nentry:\n{lines}\n}}"
+        )
 
     def take(self, plan: Any, x: str) -> None:
         """Take an argument apart; leave, if it is another one."""
