@@ -27,7 +27,7 @@ OURS = {
 }
 
 # The floors of the house, as lantern/README.md draws them, from the ground up.
-DRAWING = re.search(r"```text\n(.*?)```", (HOME / "README.md").read_text(), re.DOTALL)
+DRAWING = re.search(r"```\n(.*?)```", (HOME / "README.md").read_text(), re.DOTALL)
 FLOORS = [set(line.split(", ")) for line in reversed(DRAWING[1].splitlines())]
 ALLOWED_IMPORTS = {
     "greenlet": {"cps.worker"},
