@@ -93,7 +93,7 @@ def _plain(x: Any) -> Any:
             f"torch.save: the format has no complex numbers, objects or texts in "
             f"arrays, got {native}. {advice}."
         )
-    return array.astype(native, copy=False)
+    return array if array.dtype == native else array.astype(native)
 
 
 def _packed(x: Any, path: str, arrays: dict[str, Any]) -> Any:

@@ -322,6 +322,8 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = True) -> Any:
         array([1., 1.], dtype=float32)
     """
     x = as_array(x)
+    if isinstance(dtype, Value):
+        raise ArgumentError("astype: the type is an array. Give its dtype: y.dtype.")
     if numpy_namespace.dtype(dtype).kind in "iub":
         x = base(x)
         return namespace(x).astype(x, dtype, copy=copy)
