@@ -32,6 +32,7 @@ __all__ = [
     "SizeError",
     "StagingError",
     "TakenNameError",
+    "ThreadError",
     "UnhandledEffectError",
     "UninitializedError",
 ]
@@ -389,6 +390,16 @@ class NestingError(LanternError, RecursionError):
     Example:
         >>> import lantern
         >>> issubclass(lantern.NestingError, RecursionError)
+        True
+    """
+
+
+class ThreadError(LanternError, RuntimeError):
+    """A thread has died before it had done its part.
+
+    Example:
+        >>> import lantern
+        >>> issubclass(lantern.errors.ThreadError, RuntimeError)
         True
     """
 

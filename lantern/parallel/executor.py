@@ -143,15 +143,19 @@ def _map(
 ) -> list[Any]:
     """The results of all calls, in this thread and others."""
     crew, jobs, submissions = Crew(), list[Job](), list[Submission]()
+    interrupted = False
     try:
         for row in rows:
             submissions.append(Submission(levels, workers))
             jobs.append(Job(crew, partial(submissions[-1].run, f, *row)))
         crew.call(min(workers, len(jobs)) - 1)
         return [job.wait() for job in jobs]
+    except (KeyboardInterrupt, SystemExit):
+        interrupted = True
+        raise
     finally:
         for job in jobs:
-            job.drop()
+            job.drop(interrupted)
         for submission in submissions:
             submission.end()  # also if it has never run
 

@@ -240,7 +240,7 @@ class Task(Receiver):
 
     def throw(self, error: BaseException) -> Any:
         """Let its rules be the next to see the exception."""
-        self._drop()
+        self._drop(isinstance(error, KeyboardInterrupt | SystemExit))
         self._wait_in(self.level.waiting)
         raise error
 
@@ -291,9 +291,9 @@ class Task(Receiver):
             task.job = Job(crew, partial(back, task.rules))
         crew.call(min(self.workers, len(tasks)) - 1)
 
-    def _drop(self) -> None:
+    def _drop(self, at_once: bool = False) -> None:
         if self.job is not None:
-            self.job.drop()
+            self.job.drop(at_once)
             self.job = None
 
     def _side_by_side(self) -> list["Task"]:

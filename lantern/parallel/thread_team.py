@@ -10,7 +10,12 @@ from collections.abc import Callable
 from contextvars import copy_context
 from typing import Any
 
+from lantern.errors import ThreadError
+
 __all__ = ["Crew", "Job"]
+
+_LOOK = 1.0
+"""Seconds after which one looks whether the thread that one waits for is alive."""
 
 
 class Crew:
@@ -35,17 +40,17 @@ class Crew:
 
     def _help(self) -> None:
         self.helpers.append(threading.current_thread())
-        while job := self.next(helped=True):
+        while job := self.next():
             job.do()
 
-    def next(self, helped: bool) -> "Job | None":
-        """The next job, for another thread or for this one."""
+    def next(self) -> "Job | None":
+        """The next job, which this thread is to do from now on."""
         with self.guard:
             if not self.ahead:
                 return None
-            job = self.ahead.popleft()
-            job.helped = helped
-            return job
+            job = self.ahead[0]
+            job.thread = threading.current_thread()  # before it is taken off the list
+            return self.ahead.popleft()
 
 
 class Job:
@@ -56,16 +61,18 @@ class Job:
         thunk: what is called.
 
     Attributes:
-        end: locked until it is done.
+        end: locked until it is done; then for whoever waits.
+        done: whether it is done, or will never be.
         result, error: what the thunk returned, or raised.
-        helped: whether another thread has begun it.
+        thread: who has begun it; None for nobody.
     """
 
     def __init__(self, crew: Crew, thunk: Callable[[], Any]) -> None:
         self.crew, self.thunk, self.run = crew, thunk, copy_context().run
         self.result: Any = None
         self.error: BaseException | None = None
-        self.helped = False
+        self.thread: threading.Thread | None = None
+        self.done = False
         self.end = threading.Lock()
         self.end.acquire()
         crew.open.add(self)
@@ -78,11 +85,12 @@ class Job:
         except BaseException as error:
             self.error = error
         finally:
+            self.done = True
             self.end.release()
 
     def wait(self) -> Any:
         """Its result; do others meanwhile."""
-        while self.end.locked() and (job := self.crew.next(helped=False)):
+        while not self.done and (job := self.crew.next()):
             job.do()
             if isinstance(job.error, KeyboardInterrupt):
                 job._raise()
@@ -90,9 +98,16 @@ class Job:
         self._raise()
         return self.result
 
-    def drop(self) -> None:
-        """Let nobody begin it; if another thread has, wait for the end."""
-        self._wait()
+    def drop(self, at_once: bool = False) -> None:
+        """Let nobody begin it; if another thread has, wait for the end.
+
+        Args:
+            at_once: do not wait: whoever needed it has been interrupted.
+        """
+        if at_once:
+            self._withdraw()
+        else:
+            self._wait()
         self.error = None  # its traceback leads here
 
     def _raise(self) -> None:
@@ -100,15 +115,36 @@ class Job:
             errors, self.error = [self.error], None  # emptied: it leads to this frame
             raise errors.pop()
 
-    def _wait(self) -> None:
+    def _withdraw(self) -> None:
+        """Let nobody begin it."""
         crew = self.crew
         with crew.guard:
             if self in crew.ahead:
                 crew.ahead.remove(self)
-        if self.helped:
-            with self.end:
-                pass
         crew.open.discard(self)
-        if not crew.open:
-            for thread in crew.helpers:
+
+    def _wait(self) -> None:
+        self._withdraw()
+        while self._is_with_another() and not self.end.acquire(timeout=_LOOK):
+            self._check_thread()
+        if not self.crew.open:
+            for thread in self.crew.helpers:
                 thread.join()
+
+    def _is_with_another(self) -> bool:
+        """Whether another thread has begun it; this one would not wait for itself."""
+        own = self.thread in (None, threading.current_thread())
+        return not (self.done or own)
+
+    def _check_thread(self) -> None:
+        """Go on without a thread that has died before it has done the job."""
+        thread = self.thread
+        if thread is not None and not thread.is_alive() and not self.done:
+            self.error, self.done = _died(), True
+
+
+def _died() -> ThreadError:
+    return ThreadError(
+        "parallel_map: a thread has died before it had done its part, as where memory "
+        "has run out. Try again, perhaps with fewer workers."
+    )
