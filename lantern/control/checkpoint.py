@@ -10,7 +10,7 @@ from lantern.core.contribution import Masked, WithMask
 from lantern.core.namespace import namespace
 from lantern.core.residuals import is_array, kept
 from lantern.core.tree import tree_leaves, tree_map
-from lantern.core.unwrap import frozen, plain
+from lantern.core.unwrap import frozen, holds, plain
 from lantern.core.value import Level, Receiver, Value, base
 from lantern.cps import delimit
 from lantern.cps.handler import Unwind
@@ -135,7 +135,7 @@ def _own(y: Any, level: Level) -> list[Any]:
                     "checkpoint: f reads a value of an inner derivative that is not "
                     "among its arguments. Pass it as an argument."
                 )
-        elif any(_is_own(inside, level) for inside in reachable(x)):
+        elif holds(x, level):
             raise ArgumentError(
                 f"checkpoint: f returned a {type(x).__name__} with tracked values "
                 f"inside. Return them in tuples, lists or dicts, or make its class a "

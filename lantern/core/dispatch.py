@@ -111,7 +111,7 @@ def _start(
         return primal
     cls = value_class(primal)
     if type(primal) not in (_ALONE if known.lazy else _SEVERAL):
-        classes = [type(x) for x in values if x.prompt is prompt]
+        classes = [type(x) for x in values if x.prompt is prompt or x.is_face]
         if classes.count(cls) < len(classes):
             cls = max([cls, *classes], key=attrgetter("rank"))
     elementwise = known.arity if known.kind == "elementwise" else 0

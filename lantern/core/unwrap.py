@@ -1,6 +1,8 @@
 """What is inside of a value: its derivatives, and at last something plain."""
 
 from collections.abc import Iterator
+from gc import get_referents
+from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any
 
 from lantern.core.namespace import namespace
@@ -8,7 +10,16 @@ from lantern.core.residuals import copied
 from lantern.core.tree import tree_map
 from lantern.core.value import UNTRACKED, Level, Value, base, is_tracked
 
-__all__ = ["detached", "frozen", "levels_of", "plain", "read_only", "strip"]
+__all__ = [
+    "detached",
+    "frozen",
+    "holds",
+    "levels_of",
+    "like_original",
+    "plain",
+    "read_only",
+    "strip",
+]
 
 
 def levels_of(x: Any) -> Iterator[Level]:
@@ -17,6 +28,34 @@ def levels_of(x: Any) -> Iterator[Level]:
         if x.prompt is not UNTRACKED and x.prompt.is_derivative:
             yield x.prompt
         x = x.inside
+
+
+_MOST_OBJECTS = 10_000  # that are looked at in one result
+_NOT_CONTENTS = (type, ModuleType, FunctionType, BuiltinFunctionType, CodeType, Level)
+
+
+def holds(x: Any, level: Level) -> bool:
+    """Whether something that is no value holds one of a derivative, however deep.
+
+    It may be an array of objects, or of any class: xarray's keep their data in slots.
+    """
+    todo, seen = [x], {id(x)}
+    for other in todo:
+        while isinstance(other, Value):
+            if other.prompt is level:
+                return True
+            other = other.inside
+        if getattr(getattr(other, "dtype", None), "kind", "") == "O":
+            contents = list(getattr(other, "flat", ()))  # the collector sees none
+        else:
+            contents = []
+        for part in (*contents, *get_referents(other)):
+            if id(part) not in seen and not isinstance(part, _NOT_CONTENTS):
+                seen.add(id(part))
+                todo.append(part)
+        if len(todo) > _MOST_OBJECTS:
+            return False
+    return False
 
 
 def plain(x: Any) -> Any:
@@ -46,6 +85,11 @@ def every_example(x: Any) -> Any:
     return x
 
 
+def like_original(original: Any, z: Any) -> Any:
+    """What a transform gives for an argument or a result, under its names."""
+    return original.like_this(z) if isinstance(original, Value) else z
+
+
 def read_only(x: Any) -> Any:
     """A view that cannot be written to, for others may hold the same buffer."""
     if not getattr(x, "shape", ()) or isinstance(x, Value):
@@ -72,6 +116,6 @@ def strip(tree: Any, level: Level, fresh: bool = False) -> Any:
     def plain(leaf: Any) -> Any:
         if not isinstance(leaf, Value) or leaf.prompt is not level:
             return leaf
-        return copied(leaf.primal) if fresh else leaf.primal
+        return leaf.like_this(copied(leaf.primal) if fresh else leaf.primal)
 
     return tree_map(plain, tree)

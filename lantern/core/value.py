@@ -257,11 +257,13 @@ class Value:
         receiver: who waits for its cotangent.
         rank: which class the result has when classes meet: the higher one.
         changes: whether it can be written to.
+        is_face: whether it has other names than NumPy's; what is made of it has them.
     """
 
     __slots__ = ()
     rank: ClassVar[float] = 0
     changes: ClassVar[bool] = False
+    is_face: ClassVar[bool] = False
 
     primal: Any
     prompt: Level
@@ -319,6 +321,18 @@ class Value:
     def one(self) -> Any:
         """The cotangent of a result with respect to itself."""
         raise NotImplementedError
+
+    def numpy_face(self) -> Any:
+        """The value as rules take it: under NumPy's names; plain, if untracked."""
+        return self.primal if self.prompt is UNTRACKED else self
+
+    def shown(self) -> Any:
+        """The value as a program gets it from a transform."""
+        return self
+
+    def like_this(self, z: Any) -> Any:
+        """What a transform gives for this value, under the names that it has."""
+        return z
 
     def join(self, x: Any) -> Any:
         """x as a value of this one's level: only among the examples of a ``vmap``."""
@@ -381,8 +395,8 @@ def is_tracked(x: Any) -> bool:
 
 
 def unwrapped(x: Any) -> Any:
-    """An untracked value's plain value; anything else as it is."""
-    return x.primal if isinstance(x, Value) and x.prompt is UNTRACKED else x
+    """An untracked value's plain value; else a value under NumPy's names."""
+    return x.numpy_face() if isinstance(x, Value) else x
 
 
 def base(x: Any) -> Any:

@@ -24,6 +24,7 @@ from lantern.core.value import (
     is_complex,
     is_tracked,
     too_few_contributions,
+    unwrapped,
 )
 from lantern.core.value_classes import register_class
 from lantern.errors import DetachError
@@ -220,7 +221,7 @@ def in_kind_of(x: Value, seed: Any) -> Any:
 
     An exact number's float is that number's exactly, as ``Fraction(0.5)``.
     """
-    one = x.one()
+    one, seed = x.one(), unwrapped(seed)
     if isinstance(one, Fraction | Decimal) and isinstance(seed, int | float):
         return type(one)(seed)
     return seed * one if isinstance(seed, Value) else one * seed

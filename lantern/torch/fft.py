@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 
 from lantern import fft as ours
-from lantern.core.value import base
 from lantern.errors import EagerError, PositionError
 from lantern.torch.docs.attach import document
 from lantern.torch.functions.creation import finished
 from lantern.torch.functions.reduction import axis_of
 from lantern.torch.tensor import dtypes
+from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.dtypes import as_numpy_dtype
 from lantern.torch.tensor.operators import call, promote
 from lantern.torch.tensor.tensor import Tensor

@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 
 from lantern.core.namespace import namespace
-from lantern.core.value import base
 from lantern.errors import ArgumentError, EagerError
 from lantern.scipy import special as ours
 from lantern.tensor.backend.numpy_namespace import array_namespace
 from lantern.torch.docs.attach import document
 from lantern.torch.docs.places import place
 from lantern.torch.methods.table import FUNCTIONS
+from lantern.torch.tensor.detaching import array_of_tensor as _base
 from lantern.torch.tensor.devices import as_array
 from lantern.torch.tensor.dtypes import F64
 from lantern.torch.tensor.halves import single
@@ -40,7 +40,7 @@ def _one(name: str, function: Any = None) -> Any:
     def operate(input: Tensor) -> Any:
         (x,) = promote(input, floating=True)
         z = call(function, x)
-        return z if base(z).dtype == base(x).dtype else cast(z, base(x).dtype)
+        return z if _base(z).dtype == _base(x).dtype else cast(z, _base(x).dtype)
 
     operate.__name__ = operate.__qualname__ = name
     return operate
@@ -66,10 +66,10 @@ def erfcx(input: Tensor) -> Any:
 
 
 def _erfcx(x: Tensor) -> Any:
-    z = fresh(as_array(namespace(base(x)).scipys("erfcx")(base(x))))
+    z = fresh(as_array(namespace(_base(x)).scipys("erfcx")(_base(x))))
     if not x.requires_grad:
         return z
-    slope = 2 * base(x) * base(z) - 2 / math.sqrt(math.pi)
+    slope = 2 * _base(x) * _base(z) - 2 / math.sqrt(math.pi)
     return _tangent_line(z, x, fresh(slope))
 
 
@@ -108,7 +108,7 @@ def zeta(input: Any, other: Any) -> Any:
     """The Hurwitz zeta function."""
     refuse_numbers("special_zeta", input, other, "either")
     x, y = promote(as_tensor(input), as_tensor(other), floating=True)
-    a, b = base(x), base(y)
+    a, b = _base(x), _base(y)
     return fresh(as_array(namespace(a, b).scipys("zeta")(a, b)))
 
 
@@ -172,10 +172,10 @@ def _polynomial(name: str, shifted: bool = False) -> Any:
 
     def operate(input: Any, n: Any) -> Any:
         refuse_numbers(name, input, n, "either")
-        kind = base(promote(as_tensor(input), as_tensor(n), floating=True)[0])
+        kind = _base(promote(as_tensor(input), as_tensor(n), floating=True)[0])
         kind = getattr(kind, "dtype", F64)
-        xp = array_namespace(base(input), base(n))
-        x, degrees = xp.asarray(base(input), kind), xp.asarray(base(n)).astype(int)
+        xp = array_namespace(_base(input), _base(n))
+        x, degrees = xp.asarray(_base(input), kind), xp.asarray(_base(n)).astype(int)
         x, degrees = np.broadcast_arrays(x, degrees)
         x = 2 * x - 1 if shifted else x
         before, value = np.ones_like(x), as_array(first(x))

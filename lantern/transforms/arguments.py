@@ -2,17 +2,25 @@
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from types import FunctionType
+from types import FunctionType, NoneType
 from typing import Any
 
 from lantern.core.namespace import namespace
 from lantern.core.tree import leaf_path, tree_leaves, tree_map
+from lantern.core.unwrap import holds
 from lantern.core.value import Level, Value, base, is_complex
-from lantern.errors import ArgumentError, EscapedError, NotScalarError, ShapeError
+from lantern.errors import (
+    ArgumentError,
+    DetachError,
+    EscapedError,
+    NotScalarError,
+    ShapeError,
+)
 
 __all__ = [
     "FIRST",
     "by_names",
+    "check_contents",
     "check_driver",
     "check_function",
     "check_in_force",
@@ -20,17 +28,20 @@ __all__ = [
     "check_like",
     "check_result",
     "check_scalar",
+    "checked_leaf",
     "choose",
     "chosen_by",
     "describe",
     "is_number",
     "isolate",
     "named_positions",
+    "opened",
     "pair",
     "place",
 ]
 
 _DRIVERS = ("in place", "switching")
+_PLAIN = frozenset({float, int, complex, NoneType})
 _NOT_NUMBERS = (bool, str, bytes, bytearray, list, tuple, type)
 _NOT_PLAIN = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
@@ -93,6 +104,20 @@ def check_scalar(where: str, y: Any, holomorphic: bool) -> None:
             f"{where}: f must return a {other} number, got a {got} one. Take "
             f"abs or the real part; for a complex derivative use holomorphic=True."
         )
+
+
+def checked_leaf(where: str, leaf: Any, dtype: Any, tree: Any, given: Any) -> Any:
+    """A number, or an array that is not simply real, if it can be differentiated."""
+    kind = getattr(dtype, "kind", "f")
+    if kind == "V" and str(dtype) == "bfloat16":  # NumPy takes long to write a dtype
+        kind = "f"
+    if not is_number(leaf) or kind not in "fciu" or (kind in "iu" and leaf.shape):
+        raise ArgumentError(
+            f"{where}: cannot differentiate with respect to {describe(leaf)}"
+            f"{place('x', tree, given)}. Convert it to a floating-point type, choose "
+            f"other argnums, or pass it by closure."
+        )
+    return float(leaf) if kind in "iu" or isinstance(leaf, int) else leaf
 
 
 def choose(where: str, argnums: Any, args: Sequence[Any]) -> Sequence[int]:
@@ -292,6 +317,36 @@ def check_result(where: str, y: Any, level: Level) -> None:
             )
         if isinstance(leaf, Value):
             check_level(where, leaf, level)
+        elif type(leaf) not in _PLAIN:
+            check_contents(where, leaf, level)
+
+
+def check_contents(where: str, y: Any, level: Level) -> None:
+    """Refuse a result with a value of a derivative inside, where nothing looks."""
+    if holds(y, level):
+        raise DetachError(
+            f"{where}: f returned an object of {type(y).__module__}."
+            f"{type(y).__qualname__} with a tracked value inside, which would count as "
+            f"a constant. Return the value itself (y.data of an array of xarray's, "
+            f"lantern.array(y.tolist()) of an array of objects), or make its class a "
+            f"container with lantern.register_tree."
+        )
+
+
+def opened(where: str, y: Any, level: Level) -> Any:
+    """The number in a result without axes: of an array of objects, or of xarray's.
+
+    Raises:
+        DetachError: if it is not known how the result is to be opened.
+    """
+    if type(y) in _PLAIN or not is_number(y) or tuple(getattr(y, "shape", ())):
+        return y
+    objects = getattr(getattr(y, "dtype", None), "kind", "") == "O"
+    inside = y.item() if objects and hasattr(y, "flat") else getattr(y, "data", None)
+    if isinstance(inside, Value) and hasattr(y, "__array__"):
+        return inside
+    check_contents(where, y, level)
+    return y
 
 
 def check_level(where: str, y: Value, level: Level) -> None:

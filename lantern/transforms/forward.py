@@ -8,7 +8,7 @@ from lantern.core.conjugation import is_adjoint
 from lantern.core.dispatch import kind_of, operand_count
 from lantern.core.namespace import namespace
 from lantern.core.tree import tree_leaves, tree_map
-from lantern.core.unwrap import frozen, strip
+from lantern.core.unwrap import frozen, like_original, strip
 from lantern.core.value import (
     Level,
     Receiver,
@@ -238,9 +238,10 @@ def jvp(
 
     def tangent(leaf: Any) -> Any:
         own = isinstance(leaf, Value) and leaf.prompt is level
-        return (
+        found = (
             residuals.owned(leaf.receiver.tangent, taken) if own else zeros_like(leaf)
         )
+        return like_original(leaf, found)
 
     return strip(y, level), tree_map(tangent, y), *strip(aux, level)
 

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 from lantern.core.namespace import namespace
 from lantern.core.residuals import owned
 from lantern.core.tree import tree_leaves, tree_map
-from lantern.core.unwrap import strip
+from lantern.core.unwrap import like_original, strip
 from lantern.core.value import (
     Level,
     Receiver,
@@ -116,7 +116,9 @@ def _push(level: Level, recorded: Recorded, tangents: Any, known: Any) -> Any:
             with namespace(base(z.rule.value)).quiet():  # may be infinite
                 z.tangent = z.fit(_moved(z, known, i))
         taken = set(map(id, tree_leaves(tangents)))
-        return tree_map(lambda leaf: owned(tangent(leaf), taken), y)
+        return tree_map(
+            lambda leaf: like_original(leaf, owned(tangent(leaf), taken)), y
+        )
     finally:
         for z in (*rules, *(x.receiver for x in tree_leaves(inputs))):
             z.tangent = None

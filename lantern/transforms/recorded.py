@@ -58,21 +58,24 @@ def _operands(where: str, twins: dict[int, Receiver], x: Any) -> Any:
     return x if x is None else _twin(where, twins, x)
 
 
-def _moved(level: Level, own: Any, x: Any) -> Any:
+def _moved(level: Level, own: Any, given: Any) -> Any:
     """A value of the program, with its receiver's twin; anything else as it is."""
+    x = given
     if not isinstance(x, Value) or x.prompt is not level:
         return x
     receiver = own(x.receiver)
     if x.receiver is x:
         return receiver
+    x = x.numpy_face()
     cls: Any = type(x)
-    return cls(x.primal, level, receiver)
+    return given.like_this(cls(x.primal, level, receiver))
 
 
 def _receive(level: Level, y: Any, y_bar: Any) -> None:
     """Let a result's leaves receive their parts of a seed."""
     for leaf, seed in zip(tree_leaves(y), tree_leaves(y_bar), strict=True):
         if isinstance(leaf, Value) and leaf.prompt is level:
+            seed = unwrapped(seed)
             if not getattr(seed, "shape", ()):
                 seed = in_kind_of(leaf, seed)
             leaf.receiver.accumulate(seed)
@@ -89,14 +92,19 @@ def _empty(rules: list[Receiver], y: Any) -> None:
 def gradient(inputs: Any, originals: Any, holomorphic: bool = False) -> Any:
     """What each leaf of an input structure has received, in the original's type."""
     if type(inputs) is Number and not holomorphic:
-        return inputs.gradient()
+        g = inputs.gradient()
+        return g if type(g) is float or not isinstance(g, Value) else g.shown()
 
     leaves = iter(tree_leaves(originals))
 
     def leaf(x: Value) -> Any:
         g = x.gradient().conjugate() if holomorphic else x.gradient()
         original = next(leaves, None)
-        if not isinstance(original, Value) or unwrapped(original) is original:
+        if isinstance(g, Value):
+            g = g.shown()
+        if x.is_face or not isinstance(original, Value):
+            return g
+        if unwrapped(original) is original:
             return g
         cls: Any = value_class(original)
         return cls(g)

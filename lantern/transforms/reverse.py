@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from lantern.core.residuals import copied
 from lantern.core.tree import tree_map
-from lantern.core.unwrap import frozen, strip
+from lantern.core.unwrap import frozen, like_original, strip
 from lantern.core.value import (
     Level,
     Receiver,
@@ -18,7 +18,6 @@ from lantern.core.value import (
 )
 from lantern.core.value_classes import value_class
 from lantern.cps import delimit, reset, shift
-from lantern.errors import ArgumentError
 from lantern.rules.number import Number
 from lantern.transforms.arguments import (
     FIRST,
@@ -29,13 +28,12 @@ from lantern.transforms.arguments import (
     check_like,
     check_result,
     check_scalar,
+    checked_leaf,
     choose,
     chosen_by,
-    describe,
-    is_number,
     isolate,
+    opened,
     pair,
-    place,
 )
 from lantern.transforms.recorded import Recorded, gradient, pull, twin
 
@@ -110,28 +108,13 @@ def track(where: str, tree: Any, level: Level) -> Any:
     return tree_map(partial(_track_leaf, where, level, tree), tree)
 
 
-def _track_leaf(where: str, level: Level, tree: Any, leaf: Any) -> Value:
-    given, leaf = leaf, unwrapped(leaf)
+def _track_leaf(where: str, level: Level, tree: Any, given: Any) -> Any:
+    leaf = unwrapped(given)
     dtype = getattr(leaf, "dtype", None)
     if getattr(dtype, "kind", "") != "f":
-        leaf = _checked_leaf(where, leaf, dtype, tree, given)
+        leaf = checked_leaf(where, leaf, dtype, tree, given)
     cls: Any = value_class(leaf)
-    value: Value = cls(copied(leaf), level)
-    return value
-
-
-def _checked_leaf(where: str, leaf: Any, dtype: Any, tree: Any, given: Any) -> Any:
-    """A number, or an array that is not simply real, if it can be differentiated."""
-    kind = getattr(dtype, "kind", "f")
-    if kind == "V" and str(dtype) == "bfloat16":  # NumPy takes long to write a dtype
-        kind = "f"
-    if not is_number(leaf) or kind not in "fciu" or (kind in "iu" and leaf.shape):
-        raise ArgumentError(
-            f"{where}: cannot differentiate with respect to {describe(leaf)}"
-            f"{place('x', tree, given)}. Convert it to a floating-point type, choose "
-            f"other argnums, or pass it by closure."
-        )
-    return float(leaf) if kind in "iu" or isinstance(leaf, int) else leaf
+    return like_original(given, cls(copied(leaf), level))
 
 
 def seed(where: str, y: Any, level: Level, holomorphic: bool) -> Any:
@@ -141,14 +124,18 @@ def seed(where: str, y: Any, level: Level, holomorphic: bool) -> Any:
         if type(plain) is float:  # the commonest case, in fewer steps
             y.cotangent = 1.0
             return plain
+    if not isinstance(y, Value):
+        y = opened(where, y, level)
     check_scalar(where, base(y), holomorphic)
     if not isinstance(y, Value):
         return y
+    if y.is_face:
+        y = y.frozen()
     if y.prompt is not level:
         check_level(where, y, level)
         return y
     y.receiver.cotangent = y.one()
-    return y.primal
+    return y.like_this(y.primal)
 
 
 def value_and_grad(

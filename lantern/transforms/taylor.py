@@ -14,8 +14,15 @@ from typing import Any
 from lantern.core.dispatch import kind_of, operand_count, start
 from lantern.core.namespace import namespace
 from lantern.core.tree import tree_leaves, tree_map
-from lantern.core.unwrap import strip
-from lantern.core.value import Level, Receiver, Replayable, Value, base, zeros_like
+from lantern.core.unwrap import like_original, strip
+from lantern.core.value import (
+    Level,
+    Receiver,
+    Replayable,
+    Value,
+    base,
+    zeros_like,
+)
 from lantern.core.value_classes import value_class
 from lantern.errors import ArgumentError, ShapeError
 from lantern.rules import arithmetic
@@ -332,7 +339,9 @@ def _pushed(where: str, f: Function, primals: Any, terms: Any) -> tuple[Any, Any
 
     def term(leaf: Any, k: int) -> Any:
         own = isinstance(leaf, Value) and leaf.prompt is level
-        return leaf.receiver.tangent[k] if own else zeros_like(leaf)
+        return like_original(
+            leaf, leaf.receiver.tangent[k] if own else zeros_like(leaf)
+        )
 
     order = len(terms)
     return strip(y, level), [

@@ -4,7 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 from lantern.core.tree import tree_map
-from lantern.core.value import unwrapped
+from lantern.core.unwrap import like_original
+from lantern.core.value import Value, unwrapped
 from lantern.transforms.arguments import FIRST, check_function, chosen_by, isolate, pair
 from lantern.transforms.reverse import Argnums
 from lantern.vectorizing.basis import (
@@ -228,8 +229,9 @@ def _transform(
         chosen, call, keys = isolate(where, f, argnums, args, kwargs)
 
         def g(*inputs: Any) -> tuple[Any, Any]:
-            y = call(*inputs)
-            return pair(where, y) if has_aux else (y, None)
+            y = call(*tree_map(like_original, originals, inputs))
+            y, aux = pair(where, y) if has_aux else (y, None)
+            return tree_map(unwrapped, y), aux
 
         originals = tuple(chosen)
         inputs = tree_map(unwrapped, originals)
@@ -251,4 +253,9 @@ def _transform(
 
 def _like(original: Any, array: Any) -> Any:
     """An array of derivatives, untracked if the argument was an untracked tensor."""
-    return array if unwrapped(original) is original else type(original)(array)
+    if not isinstance(original, Value) or unwrapped(original) is original:
+        return array
+    if original.is_face:
+        return original.like_this(array)
+    cls: Any = type(original)
+    return cls(array)

@@ -23,7 +23,10 @@ torch.utils.checkpoint torch.utils.data torch.utils.tensorboard torch.version
 # Of tensors, what all values have that a derivative tracks: no program calls it.
 PROTOCOL = {
     f"Tensor.{name}"
-    for name in "emerge frozen gradient inside join one takes through".split()
+    for name in (
+        "emerge frozen gradient inside join like_this numpy_face one shown takes "
+        "through"
+    ).split()
 }
 
 

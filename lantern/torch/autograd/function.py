@@ -16,7 +16,8 @@ from lantern.errors import EagerError, MissingRuleError
 from lantern.op import op
 from lantern.torch.autograd.context import Context, Output
 from lantern.torch.methods.inplace import refuse_leaf, taken
-from lantern.torch.tensor.operators import in_memory, is_recorded
+from lantern.torch.tensor.detaching import is_recorded
+from lantern.torch.tensor.operators import in_memory
 from lantern.torch.tensor.tensor import (
     Tensor,
     fresh,

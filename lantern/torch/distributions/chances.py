@@ -5,7 +5,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from lantern.core.value import base
 from lantern.eager.grad_mode import no_grad
 from lantern.errors import OptionError
 from lantern.torch.distributions import constraints
@@ -15,6 +14,7 @@ from lantern.torch.functions.ranges import arange
 from lantern.torch.methods.sampling import bernoulli, poisson, rng
 from lantern.torch.methods.table import FUNCTIONS
 from lantern.torch.nn.functional import binary_cross_entropy_with_logits, softplus
+from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.devices import beside, on_host
 from lantern.torch.tensor.tensor import fresh
 

@@ -6,7 +6,6 @@ import numpy as np
 
 from lantern.core.namespace import namespace
 from lantern.core.residuals import copied
-from lantern.core.value import base
 from lantern.errors import ArgumentError, EagerError
 from lantern.tensor.ops import elementwise as ours
 from lantern.torch.functions import (
@@ -19,6 +18,7 @@ from lantern.torch.functions import (
 )
 from lantern.torch.functions import shape as shaping
 from lantern.torch.functions.reduction import axis_of
+from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.devices import as_array
 from lantern.torch.tensor.dtypes import F32, F64, Size
 from lantern.torch.tensor.named_results import named
@@ -355,10 +355,11 @@ def slice_copy(
 
 def fill(input: Tensor, value: Any) -> Any:
     """A tensor of one value, in the shape and type of another."""
-    if base(value) is not value and base(value).ndim:
+    axes = len(getattr(value, "shape", ()))
+    if axes:
         raise EagerError(
-            "fill_ only supports 0-dimension value tensor but got tensor with "
-            f"{base(value).ndim} dimensions."
+            f"fill_ only supports 0-dimension value tensor but got tensor with {axes} "
+            f"dimensions."
         )
     return input.clone().fill_(value)
 

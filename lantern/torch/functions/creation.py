@@ -1,19 +1,26 @@
 """Tensors made from nothing, from numbers, or from draws."""
 
-from functools import wraps
+from functools import reduce, wraps
 from operator import index
 from typing import Any
 
 import numpy as np
 
-from lantern.core.value import base
-from lantern.errors import ArgumentError, EagerError, ShapeError
+from lantern.core.tree import tree_leaves, tree_map
+from lantern.core.value import unwrapped
+from lantern.errors import ArgumentError, DetachError, EagerError, ShapeError
+from lantern.tensor.ops.creation import array as together_in
+from lantern.tensor.tensor import Tensor as NumpyTensor
 from lantern.torch.tensor import dtypes
+from lantern.torch.tensor.detaching import array_of_tensor as base
+from lantern.torch.tensor.detaching import is_differentiated
 from lantern.torch.tensor.devices import as_array, is_array, made, moved, on_host
 from lantern.torch.tensor.dtypes import as_numpy_dtype
 from lantern.torch.tensor.from_lists import array_of
 from lantern.torch.tensor.named_results import into, of_its_type
-from lantern.torch.tensor.tensor import Tensor, fresh
+from lantern.torch.tensor.operators import as_kind, result_dtype
+from lantern.torch.tensor.operators import as_tensor as as_number
+from lantern.torch.tensor.tensor import Tensor, fresh, numpy_face, torch_face
 
 __all__ = [
     "as_tensor",
@@ -99,6 +106,8 @@ def tensor(
     """
     try:
         array = array_of(data, as_numpy_dtype(dtype))
+    except DetachError:
+        return _assembled(data, dtype, device)
     except ShapeError:
         raise
     except ValueError as error:
@@ -106,6 +115,16 @@ def tensor(
     if type(array) is not np.ndarray and str(device) == "cpu":
         array = on_host(array)
     return finished(array, device, requires_grad)
+
+
+def _assembled(data: Any, dtype: Any, device: Any) -> Tensor:
+    """A tensor of tracked values of the other face, and of numbers, in lists."""
+    kind = as_numpy_dtype(dtype)
+    if kind is None:
+        kinds = [result_dtype(as_number(x)) for x in tree_leaves(data)]
+        kind = reduce(dtypes.promoted, kinds)
+    z = as_kind(together_in(tree_map(numpy_face, data)), kind)
+    return z if device is None else z.to(device)
 
 
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
@@ -121,6 +140,8 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     """
     if isinstance(data, Tensor):
         return data.to(dtype=dtype, device=device)
+    if isinstance(data, NumpyTensor):
+        return torch_face(data).to(dtype=dtype, device=device)
     if isinstance(data, np.ndarray) and dtype is None:
         return finished(from_numpy(data).primal, device)
     if dtype is device is None and not isinstance(data, list) and is_array(data):
@@ -218,6 +239,13 @@ ones = _filled("ones", "ones")
 empty = _filled("empty", "anything")
 
 
+def _filled_with(value: Any, shape: Any, kind: Any, device: Any) -> Any:
+    """A tensor that holds a tracked value everywhere."""
+    value = as_kind(value, kind)
+    value = value if device is None else value.to(device)
+    return value.expand(shape).clone()
+
+
 @complete
 def full(
     size: Any,
@@ -235,7 +263,10 @@ def full(
         tensor([7, 7])
     """
     kind = as_numpy_dtype(dtype)
-    value = base(fill_value)
+    if is_differentiated(fill_value):
+        kind = result_dtype(as_number(fill_value)) if kind is None else kind
+        return _filled_with(fill_value, shape_of((size,)), kind, device)
+    value = base(unwrapped(fill_value))
     if kind is None:
         kind = array_of(value, None).dtype
     shape, options = shape_of((size,)), {"device": device}
@@ -257,7 +288,10 @@ def _like(name: str, what: str) -> Any:
         kind = array.dtype if dtype is None else as_numpy_dtype(dtype)
         if fill_value is not None:
             fill = (fill_value,)
-        fill = tuple(map(base, fill))
+        if is_differentiated(*fill):
+            place = input.device if device is None else device
+            return _filled_with(fill[0], array.shape, kind, place)
+        fill = tuple(base(unwrapped(x)) for x in fill)
         x = fresh(as_array(make(array, *fill, dtype=kind)))
         x = x if device is None else x.to(device)
         return x.requires_grad_() if requires_grad else x

@@ -4,17 +4,21 @@ from typing import Any
 
 import numpy as np
 
-from lantern.core.value import base
+from lantern.core.value import Value
+from lantern.core.value import base as value_of
 from lantern.errors import EagerError
 from lantern.rules import arithmetic, exponential, selection, special, trigonometry
 from lantern.tensor.ops import elementwise, floating
 from lantern.tensor.ops import special as tensor_special
 from lantern.torch.functions import comparison
 from lantern.torch.tensor import dtypes
+from lantern.torch.tensor.detaching import array_of_tensor as base
+from lantern.torch.tensor.detaching import is_differentiated
 from lantern.torch.tensor.devices import as_array
 from lantern.torch.tensor.error_messages import again
 from lantern.torch.tensor.named_results import into
 from lantern.torch.tensor.operators import (
+    as_kind,
     as_tensor,
     call,
     cast,
@@ -168,7 +172,7 @@ def div(
 def floor_divide(input: Any, other: Any) -> Any:
     """The largest integer not above the quotient."""
     x, y = promote(as_tensor(input), as_tensor(other))
-    z = fresh(np.floor_divide(base(x), base(y)))
+    z = fresh(np.floor_divide(value_of(x), value_of(y)))
     return comparison.tracked_like(z, x, y)
 
 
@@ -209,7 +213,7 @@ def clamp(input: Any, min: Any = None, max: Any = None) -> Any:
         return _clamped(input, min, max)
     kind = result_dtype(*(as_tensor(x) for x in (input, min, max) if x is not None))
     input = cast(input, kind)
-    if not any(isinstance(x, Tensor) for x in (min, max)):
+    if not any(isinstance(x, Value) for x in (min, max)):
         return _clamped(input, min, max)
     if min is not None:
         input = functions["maximum"](input, _limit(min, kind))
@@ -217,7 +221,7 @@ def clamp(input: Any, min: Any = None, max: Any = None) -> Any:
 
 
 def _limit(x: Any, kind: Any) -> Any:
-    return x if isinstance(x, Tensor) else fresh(kind.type(x))
+    return x if isinstance(x, Tensor) else as_kind(x, kind)
 
 
 def _clamped(input: Any, min: Any, max: Any) -> Any:
@@ -257,10 +261,7 @@ def where(condition: Any, input: Any = None, other: Any = None) -> Any:
         and x.primal.dtype is y.primal.dtype
     ):
         kind = result_dtype(x, y)
-        x, y = (
-            cast(v, kind) if isinstance(v, Tensor) else fresh(kind.type(v))
-            for v in (x, y)
-        )
+        x, y = as_kind(x, kind), as_kind(y, kind)
     try:
         return _where([x, y], base(condition))
     except (ValueError, TypeError) as error:
@@ -307,7 +308,21 @@ def nan_to_num(
     """Each element, with numbers for what is none."""
     if base(input).dtype.kind in "iub":
         return input.clone()
-    return call(elementwise.nan_to_num, input, nan=nan, posinf=posinf, neginf=neginf)
+    given = {"nan": nan, "posinf": posinf, "neginf": neginf}
+    fixed = {k: None if is_differentiated(x) else x for k, x in given.items()}
+    fixed["nan"] = 0.0 if fixed["nan"] is None else fixed["nan"]
+    z = call(elementwise.nan_to_num, input, **fixed)
+    for name, found in _NO_NUMBERS.items():
+        if is_differentiated(given[name]):
+            z = where(fresh(as_array(found(base(input)))), given[name], z)
+    return z
+
+
+_NO_NUMBERS: dict[str, Any] = {
+    "nan": np.isnan,
+    "posinf": np.isposinf,
+    "neginf": np.isneginf,
+}
 
 
 def digamma(input: Any) -> Any:

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from lantern.core.residuals import copied
-from lantern.core.value import UNTRACKED, base
+from lantern.core.value import UNTRACKED, Value
 from lantern.errors import EagerError, PositionError, ShapeError
 from lantern.tensor.backend.numpy_namespace import buffers
 from lantern.tensor.ops import at
@@ -13,9 +13,10 @@ from lantern.tensor.ops import indexing as ours
 from lantern.torch.functions.reduction import axis_of
 from lantern.torch.functions.shape import _read
 from lantern.torch.tensor import dtypes
+from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.devices import as_array, beside, grid
 from lantern.torch.tensor.error_messages import check_together, several_axes
-from lantern.torch.tensor.operators import as_view, call, cast, in_memory
+from lantern.torch.tensor.operators import as_kind, as_view, call, cast, in_memory
 from lantern.torch.tensor.tensor import Tensor, fresh, numpy_face, torch_face
 from lantern.torch.tensor.views import alone
 
@@ -137,8 +138,8 @@ def _refused(index: Any, array: Any, error: Exception) -> Exception:
 
 def put(self: Tensor, index: Any, value: Any) -> Any:
     """The tensor with a value in place of what is at a plain index."""
-    if isinstance(value, Tensor):
-        value = cast(value, base(self).dtype)
+    if isinstance(value, Value):
+        value = as_kind(value, base(self).dtype)
         while base(value).ndim > base(self)[index].ndim and base(value).shape[0] == 1:
             value = value[0]
     return torch_face(at._put(numpy_face(self), numpy_face(value), index=index))
@@ -146,9 +147,10 @@ def put(self: Tensor, index: Any, value: Any) -> Any:
 
 def add_at(self: Tensor, index: Any, value: Any) -> Any:
     """The tensor with a value added at a plain index, each time that it is named."""
-    if isinstance(value, Tensor):
-        value = cast(value, base(self).dtype)
-    return torch_face(at._add_at(numpy_face(self), numpy_face(value), index=index))
+    if isinstance(value, Value):
+        value = as_kind(value, base(self).dtype)
+    x, part = numpy_face(self), numpy_face(value)
+    return torch_face(at._add_at(x, part, index=index))
 
 
 def lines(array: Any, dim: int, positions: Any) -> Any:
@@ -285,7 +287,8 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Any:
             f"{mask.dtype}"
         )
     kind = base(input).dtype
-    if isinstance(value, Tensor):
+    if isinstance(value, Value):
+        value = torch_face(value)
         if base(value).shape:
             raise EagerError(
                 "masked_fill_ only supports a 0-dimensional value tensor, but got "

@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 
 from lantern.core.namespace import namespace
-from lantern.core.value import base
 from lantern.errors import ArgumentError, EagerError, ShapeError
 from lantern.tensor.ops import concat_stack, rearrange
 from lantern.tensor.ops import indexing as ours
 from lantern.torch.functions.reduction import axis_of
 from lantern.torch.functions.shape import expand, lengths, movedim, reshape
+from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.operators import call, cast, result_dtype
 from lantern.torch.tensor.operators import joining as starter
 from lantern.torch.tensor.tensor import Tensor, fresh, numpy_face

@@ -3,11 +3,11 @@
 import string
 from typing import Any
 
-from lantern.core.value import base
 from lantern.errors import EagerError
 from lantern.tensor.linalg import matrix_functions
 from lantern.tensor.ops import einsum as our_einsum
 from lantern.tensor.ops import products
+from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.named_results import into
 from lantern.torch.tensor.operators import call
 from lantern.torch.tensor.tensor import Tensor, numpy_face

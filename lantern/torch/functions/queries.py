@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from lantern.core.value import base
 from lantern.errors import EagerError
 from lantern.torch.functions import creation, ranges
 from lantern.torch.functions.join_repeat import stack
 from lantern.torch.tensor import dtypes
+from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.dtypes import as_numpy_dtype, category
 from lantern.torch.tensor.tensor import Tensor
 

@@ -4,10 +4,11 @@ from typing import Any
 
 import numpy as np
 
-from lantern.core.value import base
 from lantern.errors import EagerError, OptionError
 from lantern.torch.functions.creation import complete, finished
 from lantern.torch.tensor import dtypes
+from lantern.torch.tensor.detaching import array_of_tensor as base
+from lantern.torch.tensor.detaching import plain_number
 from lantern.torch.tensor.dtypes import as_numpy_dtype
 from lantern.torch.tensor.tensor import Tensor
 
@@ -16,6 +17,7 @@ __all__ = ["arange", "linspace", "logspace"]
 
 def _number(x: Any) -> Any:
     """A bound as a number, wherever it lies."""
+    x = plain_number("arange, linspace", x)
     return x.item() if isinstance(x, Tensor) else x
 
 

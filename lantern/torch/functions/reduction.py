@@ -5,13 +5,13 @@ from typing import Any
 import numpy as np
 
 from lantern.core.namespace import namespace
-from lantern.core.value import base
 from lantern.errors import EagerError, PositionError
 from lantern.tensor.linalg import norms
 from lantern.tensor.ops import mean_variance
 from lantern.tensor.ops import reduction as ours
 from lantern.tensor.ops.indexing import _getitem
 from lantern.torch.functions.comparison import tracked_like
+from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.devices import as_array, grid
 from lantern.torch.tensor.dtypes import F32, F64, I64, as_numpy_dtype
 from lantern.torch.tensor.halves import in_single, is_half

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 
 from lantern.core.residuals import copied
-from lantern.core.value import base
 from lantern.errors import EagerError
 from lantern.torch.functions.indexing import (
     _checked,
@@ -17,6 +16,7 @@ from lantern.torch.functions.indexing import (
     put,
 )
 from lantern.torch.functions.reduction import axis_of
+from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.tensor import Tensor
 
 
@@ -54,7 +54,7 @@ def _part_of(src: Any, positions: Any) -> Any:
 
 def check_scattered(input: Tensor, dim: int, positions: Any, src: Any) -> None:
     """Raise unless positions, and a source, are as scattering needs them."""
-    array, part = base(input), base(src)
+    array = base(input)
     if positions.size:
         if positions.ndim != array.ndim:
             raise EagerError(
@@ -74,6 +74,7 @@ def check_scattered(input: Tensor, dim: int, positions: Any, src: Any) -> None:
             )
     if not isinstance(src, Tensor):
         return
+    part = base(src)
     if part.dtype != array.dtype:
         raise EagerError("scatter(): Expected self.dtype to be equal to src.dtype")
     if positions.size and (

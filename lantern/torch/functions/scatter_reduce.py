@@ -6,12 +6,13 @@ import numpy as np
 
 from lantern.core.namespace import namespace
 from lantern.core.residuals import copied
-from lantern.core.value import base
+from lantern.core.value import Value
 from lantern.errors import EagerError
 from lantern.torch.functions import elementwise, indexing
 from lantern.torch.functions.reduction import axis_of
 from lantern.torch.functions.scatter import _part_of, check_scattered
-from lantern.torch.tensor.operators import cast
+from lantern.torch.tensor.detaching import array_of_tensor as base
+from lantern.torch.tensor.operators import as_kind, cast
 from lantern.torch.tensor.tensor import Tensor, fresh
 
 _EMPTY = {"sum": 0.0, "prod": 1.0, "mean": 0.0, "amax": -np.inf, "amin": np.inf}
@@ -177,6 +178,10 @@ def scatter(
     check_scattered(input, dim, positions, src)
     where = indexing.lines(base(input), dim, copied(positions))
     src = value if src is None else _part_of(src, positions)
+    if isinstance(src, Value) and not getattr(
+        src, "shape", ()
+    ):  # a number, of either face
+        src = as_kind(src, base(input).dtype).expand(positions.shape)
     if reduce == "add":
         return indexing.add_at(input, where, src)
     if reduce == "multiply":

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from lantern.core.value import base
 from lantern.eager.versions import owner
 from lantern.errors import EagerError, PositionError
 from lantern.tensor.ops import indexing as ours
 from lantern.tensor.ops import shape as manipulation
 from lantern.torch.functions.reduction import axis_of
 from lantern.torch.tensor import dtypes
+from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.operators import as_view, in_memory, mismatch, unary
 from lantern.torch.tensor.tensor import Tensor, fresh
 from lantern.torch.tensor.views import laid_in_rows, repeated
@@ -69,7 +69,8 @@ def view(input: Tensor, *shape: Any, size: Any = None, dtype: Any = None) -> Any
         shape = (size if dtype is None else dtype,)
     if len(shape) == 1 and isinstance(shape[0], dtypes.dtype):
         return as_view(fresh(in_memory(input).view(shape[0].numpy)), input)
-    array = base(in_memory(input))
+    in_memory(input)
+    array = base(input)
     shape = _resolved(array, lengths(shape))
     if not array.flags.c_contiguous and owner(array.reshape(shape)) is not owner(array):
         del array

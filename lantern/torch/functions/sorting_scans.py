@@ -6,13 +6,16 @@ from typing import Any
 import numpy as np
 
 from lantern.core.namespace import namespace
-from lantern.core.value import Rule, base
+from lantern.core.value import Rule
+from lantern.core.value import base as value_of
 from lantern.errors import EagerError
 from lantern.op import op
 from lantern.tensor.ops import cumulative, sorting
 from lantern.tensor.ops.axes import spread
 from lantern.tensor.ops.indexing import take_along_axis
 from lantern.torch.functions.reduction import _chosen, _wide, axes, axis_of, nowhere
+from lantern.torch.tensor.detaching import array_of_tensor as base
+from lantern.torch.tensor.detaching import plain_number
 from lantern.torch.tensor.devices import as_array, beside, grid
 from lantern.torch.tensor.dtypes import F32, F64
 from lantern.torch.tensor.named_results import named
@@ -132,7 +135,7 @@ def _one_of(x: Any, /, value: Any) -> Rule:
         x_bar = z_bar / count where x == z, nothing elsewhere
     """
     z_bar = yield value
-    array = base(x)
+    array = value_of(x)
     chosen = (array == value) | ((array != array) & (value != value))
     xp = namespace(array)
     count = xp.asarray(xp.sum(chosen), dtype=array.dtype)
@@ -288,6 +291,7 @@ def unique(
     dim: Any = None,
 ) -> Any:
     """The different elements, in order."""
+    plain_number("unique", input)
     found: Any = np.unique(  # type: ignore[call-overload]
         base(input),
         return_inverse=return_inverse,
@@ -306,6 +310,7 @@ def unique_consecutive(
     dim: Any = None,
 ) -> Any:
     """The elements without repetitions of their neighbours."""
+    plain_number("unique_consecutive", input)
     if dim is not None:
         return _unlike_neighbours(base(input), return_inverse, return_counts, dim)
     array = base(input).reshape(-1)
@@ -339,7 +344,7 @@ def _unlike_neighbours(array: Any, inverse: bool, counts: bool, dim: int) -> Any
 
 def bincount(input: Tensor, weights: Any = None, minlength: int = 0) -> Any:
     """How often each of the numbers 0, 1, 2, … occurs; ``weights`` are summed."""
-    w = None if weights is None else base(weights)
+    w = None if weights is None else base(plain_number("bincount: weights", weights))
     z = np.bincount(base(input), w, minlength)
     return fresh(z if w is None else z.astype(F32 if w.dtype == F32 else F64))
 

@@ -4,12 +4,12 @@ from typing import Any
 
 import numpy as np
 
-from lantern.core.value import base
 from lantern.errors import EagerError
 from lantern.tensor.ops import diff as difference
 from lantern.torch.functions import elementwise, join_repeat, reduction, sorting_scans
 from lantern.torch.functions import shape as shaping
 from lantern.torch.functions.reduction import axis_of
+from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.named_results import named
 from lantern.torch.tensor.operators import as_tensor, call, promote
 from lantern.torch.tensor.tensor import Tensor, fresh

@@ -6,10 +6,10 @@ import numpy as np
 
 from lantern import linalg as ours
 from lantern.core.namespace import namespace
-from lantern.core.value import base
 from lantern.errors import EagerError
 from lantern.torch.functions.join_repeat import stack
 from lantern.torch.linalg.matrices import _square, cholesky, inv, solve
+from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.named_results import named
 from lantern.torch.tensor.operators import call, cast, promote
 from lantern.torch.tensor.tensor import Tensor, fresh

@@ -4,13 +4,14 @@ from typing import Any
 
 import numpy as np
 
-from lantern.core.value import base
 from lantern.errors import EagerError
 from lantern.torch.methods.sampling import bernoulli, between, bounds, multinomial, rng
 from lantern.torch.tensor import dtypes
+from lantern.torch.tensor.detaching import array_of_tensor as base
+from lantern.torch.tensor.detaching import plain_number
 from lantern.torch.tensor.devices import as_array, on_host
 from lantern.torch.tensor.error_messages import refuse_type
-from lantern.torch.tensor.tensor import Tensor, fresh
+from lantern.torch.tensor.tensor import Tensor, torch_face
 
 
 def _writer(name: str, draw: Any, doc: str, kinds: str = "f") -> Any:
@@ -24,7 +25,7 @@ def _writer(name: str, draw: Any, doc: str, kinds: str = "f") -> Any:
         array = base(self)
         if array.dtype.kind not in kinds:
             raise refuse_type(name, self)
-        return copy_(self, fresh(draw(rng(generator), array, *args, **options)))
+        return copy_(self, torch_face(draw(rng(generator), array, *args, **options)))
 
     method.__name__, method.__doc__ = name, doc
     return method
@@ -49,7 +50,7 @@ def _integers(
 
 
 def _chances(random: Any, array: Any, p: Any = 0.5) -> Any:
-    chance = as_array(base(p))
+    chance = as_array(base(plain_number("bernoulli_: p", p)))
     if isinstance(p, Tensor) and chance.dtype.kind != "f":
         raise refuse_type("bernoulli_", p)
     if not ((chance >= 0) & (chance <= 1)).all():
@@ -85,7 +86,7 @@ def _positive(name: str, what: str, value: float) -> None:
 
 def _exponential(random: Any, array: Any, lambd: Any = 1.0) -> Any:
     _positive("exponential_", "lambda", lambd)
-    return random.exponential(1 / lambd, array.shape)
+    return (1 / lambd) * random.standard_exponential(array.shape)
 
 
 def _cauchy(random: Any, array: Any, median: Any = 0.0, sigma: Any = 1.0) -> Any:

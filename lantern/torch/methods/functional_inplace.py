@@ -8,7 +8,7 @@ that. Where they lie is worked out once from memory, and remembered.
 
 from typing import Any
 
-from lantern.core.value import UNTRACKED, base
+from lantern.core.value import base
 from lantern.eager.grad_mode import is_enabled
 from lantern.eager.recorder import AMBIENT
 from lantern.eager.versions import written
@@ -21,15 +21,7 @@ from lantern.torch.tensor.operators import cast, in_memory, views_of
 from lantern.torch.tensor.tensor import Tensor, numpy_face, torch_face
 from lantern.torch.tensor.view_memory import moved_away, place
 
-__all__ = ["check_fit", "in_transform", "replaced"]
-
-
-def in_transform(*operands: Any) -> bool:
-    """Whether a derivative that has an end tracks one of some values."""
-    return any(
-        isinstance(x, Tensor) and x.prompt is not UNTRACKED and x.prompt is not AMBIENT
-        for x in operands
-    )
+__all__ = ["check_fit", "replaced"]
 
 
 def check_fit(kind: Any, shape: Any, array: Any) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from lantern.core.value import UNTRACKED, base
+from lantern.core.value import UNTRACKED, Value, unwrapped
 from lantern.eager.grad_mode import is_enabled
 from lantern.eager.recorder import AMBIENT, NumpyFace
 from lantern.eager.versions import owner, written
@@ -23,23 +23,20 @@ from lantern.tensor.ops.indexing import _getitem as read
 from lantern.tensor.ops.shape import reshape as reshaped
 from lantern.torch.functions.comparison import tracked_like
 from lantern.torch.functions.indexing import plain_index, put
-from lantern.torch.methods.functional_inplace import check_fit, in_transform, replaced
+from lantern.torch.methods.functional_inplace import check_fit, replaced
+from lantern.torch.tensor.detaching import array_of_tensor as base
+from lantern.torch.tensor.detaching import in_transform, is_recorded, lost
 from lantern.torch.tensor.devices import beside
 from lantern.torch.tensor.dtypes import type_name as type_name
 from lantern.torch.tensor.gradients import rebind, set_data
-from lantern.torch.tensor.operators import (
-    cast,
-    in_memory,
-    is_recorded,
-    mismatch,
-    views_of,
-)
+from lantern.torch.tensor.operators import cast, in_memory, mismatch, views_of
 from lantern.torch.tensor.tensor import (
     UNSEEN,
     Tensor,
     fresh,
     make,
     numpy_face,
+    torch_face,
 )
 from lantern.torch.tensor.view_memory import place
 
@@ -104,6 +101,8 @@ def write(
     """
     refuse_leaf(x)
     if in_transform(x, *args, *options.values()):
+        if x.viewed is UNSEEN:
+            raise lost("x.data, x.detach()")
         return replaced(x, function(x, *args, **options), casting)
     if not is_recorded(x, *args, *options.values()):
         z = function(fresh(x.primal), *args, **options)
@@ -167,12 +166,12 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
     index, _ = plain_index(index)
     refuse_leaf(self, part=True)
     array = in_memory(self)
-    plain = base(value)
     tracked = is_recorded(self, value) or in_transform(self, value)
     try:
         if tracked:
             write(self, _put_at, index, value)
             return
+        plain = base(value)
         array[index] = plain
     except (TypeError, ValueError) as refused:
         if isinstance(value, Tensor) and value.device != self.device:
@@ -210,6 +209,9 @@ def _operator(name: str) -> Any:
         if isinstance(y, Tensor):
             other = y.primal
             tracked = tracked or y.prompt is not UNTRACKED
+        elif type(y) is not float and isinstance(y, Value):
+            other = y = unwrapped(y)
+            tracked = tracked or isinstance(y, Value)
         array = x.primal
         if (
             (tracked and (is_enabled() or in_transform(x, y)))
@@ -257,7 +259,10 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
 
 
 def _taken(x: Tensor, src: Any) -> Any:
-    src = src if isinstance(src, Tensor) else fresh(beside(np.asarray(src), base(x)))
+    if isinstance(src, Value):
+        src = torch_face(src)
+    else:
+        src = fresh(beside(np.asarray(src), base(x)))
     if type(base(src)) is not type(base(x)):
         src = src.to(x.device)
     src = cast(src, base(x).dtype)
@@ -271,7 +276,7 @@ def fill_(self: Tensor, value: Any) -> Tensor:
     if is_recorded(self, value) or in_transform(self, value):
         return write(self, _filled, value)
     refuse_leaf(self)
-    store(self, beside(base(value), base(self)), "unsafe")
+    store(self, beside(base(unwrapped(value)), base(self)), "unsafe")
     return self
 
 

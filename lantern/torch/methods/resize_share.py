@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 
 from lantern.core.namespace import namespace
-from lantern.core.value import base
 from lantern.eager.versions import owner
 from lantern.errors import EagerError
 from lantern.torch.functions import creation, join_repeat
 from lantern.torch.functions import shape as shaping
 from lantern.torch.methods import sampling
 from lantern.torch.methods.inplace import refuse_leaf
+from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.devices import address, beside, on_host
 from lantern.torch.tensor.dtypes import Size
 from lantern.torch.tensor.gradients import rebind

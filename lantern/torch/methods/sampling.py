@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from lantern.core.value import base
+from lantern.core.value import base as value_of
 from lantern.errors import ArgumentError, EagerError, MissingRuleError
 from lantern.torch.functions.creation import complete, finished, shape_of
 from lantern.torch.tensor import dtypes
+from lantern.torch.tensor.detaching import array_of_tensor as base
+from lantern.torch.tensor.detaching import in_transform
 from lantern.torch.tensor.devices import as_array, beside, on_host
 from lantern.torch.tensor.dtypes import as_numpy_dtype
 from lantern.torch.tensor.named_results import into
@@ -18,24 +20,10 @@ from lantern.torch.tensor.operators import mismatch
 from lantern.torch.tensor.tensor import Tensor, fresh
 
 __all__ = [
-    "Generator",
-    "bernoulli",
-    "get_rng_state",
-    "initial_seed",
-    "manual_seed",
-    "multinomial",
-    "normal",
-    "poisson",
-    "rand",
-    "rand_like",
-    "randint",
-    "randint_like",
-    "randn",
-    "randn_like",
-    "randperm",
-    "seed",
-    "set_rng_state",
-]
+    "Generator", "bernoulli", "get_rng_state", "initial_seed", "manual_seed",
+    "multinomial", "normal", "poisson", "rand", "rand_like", "randint", "randint_like",
+    "randn", "randn_like", "randperm", "seed", "set_rng_state",
+]  # fmt: skip
 
 
 class Generator:
@@ -260,18 +248,22 @@ def normal(
         raise EagerError(f"normal expects std >= 0.0, but found std {std}")
     if size is None:
         try:
-            shape = np.broadcast_shapes(np.shape(base(mean)), np.shape(base(std)))
+            shape = np.broadcast_shapes(
+                np.shape(value_of(mean)), np.shape(value_of(std))
+            )
         except ValueError as error:
             raise mismatch(None, mean, std, error) from None
         kinds = [base(v).dtype for v in (mean, std) if isinstance(v, Tensor)]
         if any(kind.kind == "c" for kind in kinds[-1:]):
             raise EagerError("normal expects standard deviation to be non-complex")
-        if (as_array(base(std)) < 0).any():
+        if (as_array(value_of(std)) < 0).any():
             raise EagerError("normal expects all elements of std >= 0.0")
         options.setdefault("dtype", np.result_type(*kinds) if kinds else None)
         placed = [v.device for v in (mean, std) if isinstance(v, Tensor)]
         options.setdefault("device", placed[0] if placed else None)
     z = randn(shape, generator=generator, **options)
+    if in_transform(mean, std):
+        return into(z * std + mean, out)
     z.primal = as_array(z.primal * base(std) + base(mean), z.primal.dtype)
     return into(z, out)
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from lantern.core.namespace import namespace
-from lantern.core.value import UNTRACKED, base
+from lantern.core.value import UNTRACKED
 from lantern.errors import EagerError, OptionError, ShapeError
 from lantern.rules import arithmetic
 from lantern.tensor.backend.device import to_device
@@ -34,7 +34,9 @@ from lantern.torch.methods.filling import METHODS as _FILLING
 from lantern.torch.run.aliases import missing
 from lantern.torch.tensor import dtypes, gradients, named_results
 from lantern.torch.tensor.copying import METHODS as COPYING
+from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.devices import address, as_array, beside, on_host
+from lantern.torch.tensor.dlpack import METHODS as EXPORTING
 from lantern.torch.tensor.dtypes import Size, as_numpy_dtype, type_name
 from lantern.torch.tensor.halves import ADDING, single
 from lantern.torch.tensor.operators import call, cast, in_memory, refuse_numbers, unary
@@ -384,7 +386,7 @@ def install() -> None:
     table |= gradients.METHODS | inplace.METHODS | inplace.OPERATORS | _FILLING
     table |= _OWN | {name: _to_type(kind) for name, kind in _TYPES.items()}
     table |= {name: _new(creator) for name, creator in _NEW.items()} | FURTHER
-    table |= resize_share.METHODS | COPYING
+    table |= resize_share.METHODS | COPYING | EXPORTING
     properties = PROPERTIES | resize_share.PROPERTIES
     table |= {name: property(getter) for name, getter in properties.items()}
     for name, method in table.items():

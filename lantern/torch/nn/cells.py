@@ -3,7 +3,6 @@
 import math
 from typing import Any
 
-from lantern.core.value import base
 from lantern.errors import EagerError, OptionError
 from lantern.tensor.ops.indexing import _getitem
 from lantern.torch.functions.creation import zeros
@@ -12,6 +11,7 @@ from lantern.torch.nn import init, rules
 from lantern.torch.nn.gates import cell
 from lantern.torch.nn.linear import weights
 from lantern.torch.nn.module import Module
+from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.operators import unary
 from lantern.torch.tensor.tensor import Tensor
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from lantern.core.value import base
 from lantern.eager.versions import written
 from lantern.errors import OptionError
 from lantern.torch.methods.sampling import rng
+from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.devices import beside
 from lantern.torch.tensor.operators import in_memory
 from lantern.torch.tensor.tensor import Tensor

@@ -3,12 +3,12 @@
 from collections.abc import Callable
 from typing import Any
 
-from lantern.core.value import base
 from lantern.eager.grad_mode import no_grad
 from lantern.errors import ArgumentError
 from lantern.torch.functions.creation import empty_like
 from lantern.torch.nn.members import Containing
 from lantern.torch.tensor import dtypes
+from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.tensor import Tensor
 
 __all__ = ["Movable"]

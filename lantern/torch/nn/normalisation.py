@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from lantern.core.value import base
 from lantern.errors import OptionError
 from lantern.torch.functions.creation import tensor, zeros
 from lantern.torch.nn import functional as F
 from lantern.torch.nn import init
 from lantern.torch.nn.linear import weights
 from lantern.torch.nn.module import Module
+from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.dtypes import I64
 from lantern.torch.tensor.tensor import Tensor
 

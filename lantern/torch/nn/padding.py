@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from lantern.core.value import base
 from lantern.errors import OptionError
 from lantern.torch.nn import functional as F
 from lantern.torch.nn.functional.convolution import each
 from lantern.torch.nn.module import Module
+from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.tensor import Tensor
 
 

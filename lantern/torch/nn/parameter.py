@@ -2,9 +2,10 @@
 
 from typing import Any, cast
 
-from lantern.core.value import UNTRACKED, base
+from lantern.core.value import UNTRACKED
 from lantern.eager.recorder import Recorder
 from lantern.errors import EagerError, UninitializedError
+from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.tensor import NOBODY, Tensor
 
 __all__ = ["Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter"]

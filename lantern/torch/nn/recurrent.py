@@ -3,7 +3,6 @@
 import math
 from typing import Any
 
-from lantern.core.value import base
 from lantern.errors import ArgumentError, EagerError, OptionError
 from lantern.torch.functions.creation import zeros
 from lantern.torch.methods import table
@@ -13,6 +12,7 @@ from lantern.torch.nn.cells import STEPS
 from lantern.torch.nn.linear import weights
 from lantern.torch.nn.module import Module
 from lantern.torch.nn.utils.rnn import PackedSequence
+from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.tensor import Tensor
 
 __all__ = ["GRU", "LSTM", "RNN", "RNNBase"]

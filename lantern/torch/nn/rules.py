@@ -181,7 +181,7 @@ def _normalised(
         axes: those that mean and variance are taken over.
         eps: is added to the variance.
         shape: the form in which weight and bias broadcast.
-        found: a list that gets the mean and the variance, or None.
+        found: a function that is told the mean and the variance, or None.
 
     Shapes:
         x: (...); weight, bias: any, or None; result: (...)
@@ -195,7 +195,7 @@ def _normalised(
     variance = (n * n).mean(axis=axes, keepdims=True)
     scale = 1 / namespace(variance).sqrt(variance + eps)
     if found is not None:
-        found[:] = base(centre), base(variance)
+        found(base(centre), base(variance))
     del x, centre, variance
     n = n * scale
     z = n

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from lantern.core.contribution import Contribution
-from lantern.core.value import base
 from lantern.eager.grad_mode import enable_grad
 from lantern.eager.recorder import Recorder
 from lantern.eager.versions import written
@@ -17,6 +16,7 @@ from lantern.errors import ArgumentError, OptionError
 from lantern.tensor.backend.numpy_namespace import buffers
 from lantern.torch.functions.creation import tensor, zeros_like
 from lantern.torch.optim.plan import Do, Plan, carry_out
+from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.dtypes import CPU
 from lantern.torch.tensor.gradients import Handle
 from lantern.torch.tensor.operators import in_memory

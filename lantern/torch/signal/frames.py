@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from lantern.core.value import base
 from lantern.errors import EagerError
 from lantern.torch import fft
 from lantern.torch.functions import creation
@@ -13,6 +12,7 @@ from lantern.torch.methods.table import FUNCTIONS
 from lantern.torch.nn import functional as F
 from lantern.torch.signal import windows
 from lantern.torch.tensor import dtypes
+from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.tensor import Tensor, fresh
 
 __all__ = [

@@ -5,9 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from lantern.core.value import base
 from lantern.errors import ArgumentError, EagerError, ShapeError
 from lantern.torch.tensor import dtypes
+from lantern.torch.tensor.detaching import array_of_tensor as base
+from lantern.torch.tensor.detaching import in_transform, lost
 from lantern.torch.tensor.devices import is_array
 from lantern.torch.tensor.dtypes import promoted
 from lantern.torch.tensor.tensor import Tensor
@@ -26,6 +27,8 @@ def array_of(data: Any, kind: Any) -> Any:
             are of the default type.
     """
     if isinstance(data, Tensor):
+        if in_transform(data):
+            raise lost("tensor")
         data = base(data)
     if isinstance(data, np.ndarray | np.generic):
         dtypes.as_dtype(data.dtype)
@@ -75,6 +78,8 @@ def _numbers(data: Any) -> Any:
         return [_numbers(x) for x in data]
     if not isinstance(data, Tensor):
         return data
+    if in_transform(data):
+        raise lost("tensor")
     if base(data).size != 1:
         raise ShapeError("only one element tensors can be converted to Python scalars")
     return base(data).item()

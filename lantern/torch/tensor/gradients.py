@@ -14,6 +14,7 @@ from lantern.eager.versions import last_write, order, rewritten
 from lantern.errors import ArgumentError, EagerError
 from lantern.tensor.accumulate.deferred_products import Waiting
 from lantern.tensor.backend.numpy_namespace import buffers
+from lantern.torch.tensor.detaching import in_transform, lost
 from lantern.torch.tensor.devices import as_array
 from lantern.torch.tensor.dtypes import Size
 from lantern.torch.tensor.tensor import (
@@ -102,6 +103,12 @@ def seeds_of(outputs: Any, gradients: Any) -> list[tuple[Any, Any]]:
     seeds = []
     for y, gradient in zip(outputs, gradients, strict=True):
         array = base(y)
+        if in_transform(y):
+            raise EagerError(
+                f"backward: the tensor belongs to {y.prompt.name}, which is being "
+                f"taken around this program, and not to backward. Call torch.func.grad "
+                f"or lantern.grad for a derivative inside of it, or backward outside."
+            )
         if y.prompt is not AMBIENT:
             raise EagerError(
                 "element 0 of tensors does not require grad and does not have a grad_fn"
@@ -323,15 +330,17 @@ def detach_(self: Tensor) -> Any:
 
 def data(self: Tensor) -> Any:
     """The same memory, without derivative, to be written to in silence."""
-    z = fresh(self.primal)
     if isinstance(self.primal, np.generic):
-        self.primal = z.primal = np.asarray(self.primal)
+        self.primal = np.asarray(self.primal)
+    z = fresh(base(self))
     z.viewed = UNSEEN
     return z
 
 
 def set_data(self: Tensor, x: Tensor) -> None:
     """Show the memory of another tensor, and stay the leaf that this one is."""
+    if in_transform(self, x):
+        raise lost("x.data = y, x.set_(y)")
     array = base(x)
     if type(self.receiver) is Recorder:
         self.receiver.grad = self.grad  # in the shape that it had

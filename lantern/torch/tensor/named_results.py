@@ -3,9 +3,9 @@
 from operator import itemgetter
 from typing import Any, ClassVar
 
-from lantern.core.value import base
 from lantern.errors import EagerError
 from lantern.torch.tensor import dtypes
+from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.error_messages import together
 from lantern.torch.tensor.gradients import set_data
 

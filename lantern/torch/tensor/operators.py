@@ -7,13 +7,14 @@ from weakref import ref
 import numpy as np
 from numpy.exceptions import AxisError
 
-from lantern.core.value import UNTRACKED, base
+from lantern.core.value import UNTRACKED, Value, base
 from lantern.eager.grad_mode import is_enabled
 from lantern.eager.recorder import AMBIENT, NOTHING, STANDIN, Recorder
 from lantern.eager.versions import owner
 from lantern.errors import EagerError
 from lantern.op import registry
 from lantern.rules import arithmetic
+from lantern.rules.number import Number
 from lantern.tensor.backend.gpu_fusion import fusers
 from lantern.tensor.backend.numpy_namespace import buffers
 from lantern.tensor.ops import products
@@ -45,13 +46,14 @@ def as_tensor(x: Any) -> Any:
         return x
     if isinstance(x, np.ndarray | np.generic) or type(x) in buffers:
         return fresh(x)
-    if isinstance(x, bool | int | float | complex):
+    if isinstance(x, bool | int | float | complex | Number):
         return x
-    return None
+    return torch_face(x) if isinstance(x, Value) else None
 
 
 def scalar_type(x: Any) -> Any:
-    """The type that a Python number stands for."""
+    """The type that a Python number, tracked or not, stands for."""
+    x = base(x)
     if isinstance(x, bool):
         return BOOL
     if isinstance(x, int):
@@ -92,6 +94,13 @@ def cast(x: Any, kind: Any) -> Any:
     if x.prompt is UNTRACKED or kind.kind not in "fc" or not is_enabled():
         return fresh(plain.astype(kind))
     return torch_face(manipulation.astype(numpy_face(x), kind))
+
+
+def as_kind(x: Any, kind: Any) -> Any:
+    """A number, or a value of either face, as a tensor of one of NumPy's types."""
+    if isinstance(x, Value):
+        return cast(torch_face(x), kind)
+    return fresh(kind.type(x))
 
 
 def promote(*operands: Any, floating: bool = False) -> list[Any]:
@@ -378,10 +387,3 @@ def in_memory(x: Any) -> Any:
     if isinstance(array, np.generic):
         x.primal = array = np.asarray(array)
     return array
-
-
-def is_recorded(*operands: Any) -> bool:
-    """Whether an operation on these operands keeps its rule."""
-    return bool(is_enabled()) and any(
-        isinstance(x, Tensor) and x.prompt is not UNTRACKED for x in operands
-    )

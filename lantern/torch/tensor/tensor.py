@@ -13,10 +13,13 @@ from lantern.core.value import UNTRACKED, Level, Receiver, Value, Wrapper, base
 from lantern.eager.grad_mode import is_enabled, without_stopped
 from lantern.eager.recorder import AMBIENT, NumpyFace, Recorder, recorded
 from lantern.errors import ArgumentError, EagerError
+from lantern.rules.number import Number
 from lantern.tensor.backend.device import device as device_name
 from lantern.tensor.backend.numpy_namespace import array_namespace
+from lantern.tensor.ops.creation import array
 from lantern.tensor.tensor import Tensor as NumpyTensor
 from lantern.torch.tensor import dtypes
+from lantern.torch.tensor.detaching import plain_number
 from lantern.torch.tensor.dtypes import Size
 
 __all__ = ["Tensor", "is_tensor"]
@@ -50,8 +53,10 @@ def make(primal: Any, prompt: Level, receiver: Any) -> "Tensor":
 def torch_face(z: Any) -> Any:
     """A result of Lantern's other face as a tensor; tensors as they are."""
     if isinstance(z, Value):
-        if isinstance(z, Tensor):
+        if isinstance(z, Tensor) or not isinstance(z, Wrapper):
             return z
+        if isinstance(z, Number):
+            z = array(z)
         if z.prompt is not UNTRACKED:
             return make(z.primal, z.prompt, z.receiver)
         z = z.primal
@@ -75,6 +80,10 @@ def numpy_face(x: Any) -> Any:
 plain_cotangent = numpy_face
 
 
+# What a transform gives, where its result or gradient is an eager array.
+NumpyFace.shown = torch_face  # type: ignore[assignment, method-assign]
+
+
 class Tensor(Wrapper):
     """An array as PyTorch has it.
 
@@ -94,6 +103,7 @@ class Tensor(Wrapper):
     __hash__ = object.__hash__
     __array_priority__ = 1000
     rank: ClassVar[int] = 3
+    is_face: ClassVar[bool] = True
     receiver: Any
     viewed: Any
     views: Any
@@ -169,6 +179,19 @@ class Tensor(Wrapper):
     def one(self) -> Any:
         """1 in the tensor's own type."""
         return NumpyTensor.one(self)  # type: ignore[arg-type]
+
+    def numpy_face(self) -> Any:
+        """The value under NumPy's names, as rules take it."""
+        return numpy_face(self)
+
+    def like_this(self, z: Any) -> Any:
+        """What a transform gives for a tensor: an array becomes one."""
+        return torch_face(z) if hasattr(z, "dtype") else z
+
+    def frozen(self) -> Any:
+        """Itself; what a tensor from outside was written, with its derivative."""
+        hidden = self.prompt is UNTRACKED and isinstance(self.primal, Value)
+        return torch_face(self.primal) if hidden else self
 
     # --- what it is ---------------------------------------------------------------
 
@@ -246,6 +269,7 @@ class Tensor(Wrapper):
     def numpy(self, *, force: bool = False) -> Any:
         """The array itself, which shares memory with the tensor."""
         if self.requires_grad and not force:
+            plain_number("numpy", self)
             raise EagerError(
                 "Can't call numpy() on Tensor that requires grad. Use "
                 "tensor.detach().numpy() instead."
@@ -275,18 +299,6 @@ class Tensor(Wrapper):
     def __contains__(self, x: Any) -> bool:
         return bool((base(self) == base(x)).any())
 
-    def __dlpack__(self, **options: Any) -> Any:
-        plain = base(self)
-        on_host = isinstance(plain, np.ndarray | np.generic)
-        return (self.numpy() if on_host or self.requires_grad else plain).__dlpack__(
-            **options
-        )
-
-    def __dlpack_device__(self) -> Any:
-        plain = base(self)
-        plain = np.asarray(plain) if isinstance(plain, np.generic) else plain
-        return plain.__dlpack_device__()
-
     # --- its derivative -------------------------------------------------------------
 
     @property
@@ -301,7 +313,7 @@ class Tensor(Wrapper):
 
     def requires_grad_(self, requires_grad: bool = True) -> Any:
         """Say whether a derivative may be asked for; the tensor itself."""
-        if requires_grad == self.requires_grad:
+        if bool(requires_grad) == self.requires_grad:
             return self
         if not requires_grad:
             if not self.is_leaf:

@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from lantern.core.value import base
 from lantern.errors import EagerError, OptionError
 from lantern.rules import special
 from lantern.torch.methods import table
 from lantern.torch.methods.inplace import write
 from lantern.torch.methods.sampling import rng
 from lantern.torch.nn import rules
+from lantern.torch.tensor.detaching import array_of_tensor as base
+from lantern.torch.tensor.detaching import is_differentiated
 from lantern.torch.tensor.devices import as_array, beside
 from lantern.torch.tensor.dtypes import type_name
 from lantern.torch.tensor.operators import unary
@@ -26,9 +27,8 @@ __all__ = [
 ]  # fmt: skip
 
 _F = table.FUNCTIONS
-where, clamp, exp = _F["where"], _F["clamp"], _F["exp"]
+where, clamp, exp, _relu = _F["where"], _F["clamp"], _F["exp"], _F["relu"]
 sigmoid, tanh = _F["sigmoid"], _F["tanh"]
-_relu = _F["relu"]
 
 
 def may_write(function: Any) -> Any:
@@ -95,11 +95,10 @@ def hardtanh(
     """
     if min_val > max_val:
         raise OptionError("min_val cannot be greater than max_val")
-    x = base(input)
-    inside = (x > min_val) & (x < max_val)
-    if x.dtype.kind in "iu":
+    inside = (input > min_val) & (input < max_val)
+    if base(input).dtype.kind in "iu":
         min_val, max_val = int(min_val), int(max_val)
-    return where(fresh(as_array(inside)), input, fresh(x.clip(min_val, max_val)))
+    return where(inside, input, clamp(input.detach(), min_val, max_val))
 
 
 @may_write
@@ -128,6 +127,8 @@ def leaky_relu(
         tensor([-0.1000,  2.0000])
     """
     x = base(input)
+    if is_differentiated(negative_slope):
+        return where(input > 0, input, input * negative_slope)
     slopes = np.where(x > 0, x.dtype.type(1), x.dtype.type(negative_slope))
     return input * fresh(slopes)
 

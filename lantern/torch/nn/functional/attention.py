@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 
 from lantern.core.namespace import namespace
-from lantern.core.value import base
 from lantern.errors import EagerError, SizeError
 from lantern.torch.methods import table
 from lantern.torch.nn.functional.linear import linear
 from lantern.torch.nn.functional.shares import dropout
+from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.operators import cast
 from lantern.torch.tensor.tensor import Tensor, fresh
 

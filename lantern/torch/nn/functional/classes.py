@@ -5,12 +5,13 @@ from typing import Any
 import numpy as np
 
 from lantern.core.namespace import namespace
-from lantern.core.value import base
 from lantern.errors import EagerError, OptionError, PositionError
 from lantern.torch.functions.indexing import gathered
 from lantern.torch.nn import entropies
 from lantern.torch.nn.functional.loss import chosen, reduced, where
 from lantern.torch.nn.starting import inside
+from lantern.torch.tensor.detaching import array_of_tensor as base
+from lantern.torch.tensor.detaching import plain_number
 from lantern.torch.tensor.devices import as_array
 from lantern.torch.tensor.dtypes import type_name
 from lantern.torch.tensor.error_messages import check_together
@@ -100,6 +101,7 @@ def _classes(
         raise PositionError(f"Target {int(bad.reshape(-1)[0])} is out of bounds.")
     scales = kept.astype(base(input).dtype)
     if weight is not None:
+        plain_number("nll_loss, cross_entropy: weight", weight)
         scales = scales * base(weight)[np.where(kept, index, 0)]
     return x, index, as_array(kept), as_array(scales)
 
@@ -133,7 +135,8 @@ def cross_entropy(
         tensor(0.1269)
     """
     reduction = chosen(reduction, size_average, reduce)
-    share, index = label_smoothing, base(target)
+    share = plain_number("cross_entropy: label_smoothing", label_smoothing)
+    index = base(target)
     shape = base(input).shape
     if not 0 <= share <= 1:
         raise EagerError(f"label_smoothing must be between 0.0 and 1.0. Got: {share}")

@@ -4,11 +4,11 @@ import math
 from typing import Any
 
 from lantern.core.namespace import namespace
-from lantern.core.value import base
 from lantern.errors import EagerError
 from lantern.torch.nn.functional.shaping import pad
 from lantern.torch.nn.starting import same_types
 from lantern.torch.nn.windows import Form, correlate, spread
+from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.tensor import Tensor, fresh
 
 __all__ = [

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from lantern.core.namespace import namespace
-from lantern.core.value import UNTRACKED, base
+from lantern.core.value import UNTRACKED
 from lantern.eager.grad_mode import is_enabled
 from lantern.eager.recorder import AMBIENT, Recorder
 from lantern.eager.versions import written
@@ -21,6 +21,7 @@ from lantern.errors import (
 from lantern.torch.methods import table as methods
 from lantern.torch.nn import rules
 from lantern.torch.nn.starting import inside, same_types
+from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.error_messages import check_together
 from lantern.torch.tensor.named_results import into
 from lantern.torch.tensor.tensor import Tensor, fresh, make
@@ -64,6 +65,8 @@ def linear(input: Tensor, weight: Tensor, bias: Any = None) -> Tensor:
             f"mat1 and mat2 shapes cannot be multiplied ({rows}x"
             f"{lengths[-1] if lengths else 1} and {sizes[1]}x{sizes[0]})"
         )
+    if bias is not None and bias.primal.ndim > 1:  # a bias of its own for each row
+        return rules.affine(input, weight, None) + bias
     prompt = input.prompt
     if (
         bias is None

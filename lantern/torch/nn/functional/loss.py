@@ -6,11 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from lantern.core.value import base
 from lantern.errors import ArgumentError, EagerError, OptionError
 from lantern.torch.methods import table
 from lantern.torch.nn.functional.activation import _softplus, logsigmoid
+from lantern.torch.tensor.detaching import array_of_tensor as base
+from lantern.torch.tensor.detaching import is_differentiated, plain_number
 from lantern.torch.tensor.dtypes import type_name
+from lantern.torch.tensor.operators import as_kind
 from lantern.torch.tensor.tensor import Tensor, fresh
 
 __all__ = [
@@ -169,7 +171,7 @@ def huber_loss(
         >>> torch.nn.functional.huber_loss(x, y, reduction="none", delta=2.0)
         tensor([0.1250, 4.0000])
     """
-    if not isinstance(delta, int | float):
+    if not isinstance(delta, int | float) and not is_differentiated(delta):
         raise ArgumentError(f"delta must be a float or int, got: {type(delta)}")
     if delta <= 0:
         raise EagerError("huber_loss does not support non-positive values for delta.")
@@ -305,7 +307,9 @@ def gaussian_nll_loss(
         ... )
         tensor(1.1931)
     """
-    if not isinstance(var, Tensor):
+    if is_differentiated(var) and not getattr(var, "shape", ()):
+        var = as_kind(var, base(input).dtype).expand(base(input).shape)
+    elif not isinstance(var, Tensor):
         var = fresh(np.full_like(base(input), var))
     shape = base(input).shape
     if base(var).shape == shape[:-1] != shape:
@@ -316,6 +320,7 @@ def gaussian_nll_loss(
         raise OptionError("var is of incorrect size")
     if (base(var) < 0).any():
         raise OptionError("var has negative entry/entries")
+    eps = plain_number("gaussian_nll_loss: eps", eps)
     low = fresh(np.maximum(base(var), eps) - base(var))
     var = var + low
     losses = (var.log() + (input - target) ** 2 / var) * 0.5

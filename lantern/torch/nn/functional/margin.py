@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 
 from lantern.core.namespace import namespace
-from lantern.core.value import base
 from lantern.errors import EagerError, OptionError
 from lantern.torch.methods import table
 from lantern.torch.nn.functional.activation import _softplus, logsigmoid
 from lantern.torch.nn.functional.linear import cosine_similarity, pairwise_distance
 from lantern.torch.nn.functional.loss import chosen, reduced
+from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.dtypes import type_name
 from lantern.torch.tensor.tensor import Tensor, fresh
 

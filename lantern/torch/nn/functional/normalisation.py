@@ -1,14 +1,15 @@
 """Tensors brought to mean 0 and variance 1 over some of their axes."""
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from lantern.core.value import base
 from lantern.eager.versions import written
 from lantern.errors import EagerError, OptionError
 from lantern.torch.nn import rules
+from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.tensor import Tensor
 
 __all__ = [
@@ -162,16 +163,21 @@ def batch_norm(
             f"Expected more than 1 value per channel when training, got input size "
             f"torch.Size({list(lengths)})"
         )
-    found: list[Any] = []
-    shape = (lengths[1], *shape[1:])
+    moments: list[Any] = []
+    shape, found = (lengths[1], *shape[1:]), partial(_tell, moments)
     z = rules.normalised(
         input, weight, bias, axes=axes, eps=eps, shape=shape, found=found
     )
     if running_mean is not None:
-        mean, variance = (x.reshape(-1) for x in found)
+        mean, variance = (x.reshape(-1) for x in moments)
         _follow(running_mean, mean, momentum)
         _follow(running_var, variance * (count / (count - 1)), momentum)
     return z
+
+
+def _tell(moments: list[Any], *found: Any) -> None:
+    """Leave the mean and the variance of a batch in a list."""
+    moments[:] = found
 
 
 def _follow(running: Tensor, now: Any, momentum: float) -> None:
@@ -228,14 +234,20 @@ def instance_norm(
             f"Expected more than 1 spatial element when training, got input size "
             f"torch.Size({list(lengths)})"
         )
-    found: list[Any] = []
+    moments: list[Any] = []
     axes = tuple(range(2, len(lengths)))
     z = rules.normalised(
-        input, weight, bias, axes=axes, eps=eps, shape=(lengths[1], *ones), found=found
+        input,
+        weight,
+        bias,
+        axes=axes,
+        eps=eps,
+        shape=(lengths[1], *ones),
+        found=partial(_tell, moments),
     )
     if running_mean is not None:
         count = math.prod(lengths[2:])
-        mean, variance = (x.reshape(lengths[:2]).mean(0) for x in found)
+        mean, variance = (x.reshape(lengths[:2]).mean(0) for x in moments)
         _follow(running_mean, mean, momentum)
         _follow(running_var, variance * (count / (count - 1)), momentum)
     return z

@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 
 from lantern.core.namespace import namespace
-from lantern.core.value import base
 from lantern.errors import EagerError, OptionError
 from lantern.torch.functions.elementwise import div
 from lantern.torch.functions.indexing import gathered
 from lantern.torch.nn.functional.convolution import each
 from lantern.torch.nn.windows import Form, gather_windows, sum_windows
+from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.devices import beside
 from lantern.torch.tensor.dtypes import I64
 from lantern.torch.tensor.error_messages import refuse_type

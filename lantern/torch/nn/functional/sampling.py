@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from lantern.core.value import base
 from lantern.errors import EagerError, MissingRuleError, OptionError
 from lantern.torch.functions.indexing import gathered, selected
 from lantern.torch.methods import table
 from lantern.torch.nn.functional import pooling
+from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.devices import beside
 from lantern.torch.tensor.error_messages import refuse_type
 from lantern.torch.tensor.tensor import Tensor, fresh

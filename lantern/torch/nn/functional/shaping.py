@@ -4,12 +4,12 @@ from typing import Any
 
 import numpy as np
 
-from lantern.core.value import base
 from lantern.errors import EagerError, MissingRuleError
 from lantern.tensor.ops.pad import pad as our_pad
+from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.devices import beside
 from lantern.torch.tensor.operators import call
-from lantern.torch.tensor.tensor import Tensor, fresh
+from lantern.torch.tensor.tensor import Tensor, fresh, numpy_face
 from lantern.torch.tensor.views import alone
 
 __all__ = ["channel_shuffle", "pad", "pixel_shuffle", "pixel_unshuffle"]
@@ -58,7 +58,10 @@ def pad(input: Tensor, pad: Any, mode: str = "constant", value: Any = None) -> T
     widths = [(max(0, a), max(0, b)) for a, b in widths]
     if mode == "constant":
         return call(
-            our_pad, input, widths, constant_values=0 if value is None else value
+            our_pad,
+            input,
+            widths,
+            constant_values=0 if value is None else numpy_face(value),
         )
     return call(our_pad, input, widths, mode=_MODES[mode])
 

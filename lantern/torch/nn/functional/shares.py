@@ -4,11 +4,12 @@ from typing import Any
 
 import numpy as np
 
-from lantern.core.value import base
 from lantern.errors import EagerError, OptionError
 from lantern.torch.methods.sampling import rng
 from lantern.torch.nn.functional.activation import _SELU, may_write, sigmoid
 from lantern.torch.nn.masks import drawn
+from lantern.torch.tensor.detaching import array_of_tensor as base
+from lantern.torch.tensor.detaching import plain_number
 from lantern.torch.tensor.devices import beside
 from lantern.torch.tensor.dtypes import as_numpy_dtype
 from lantern.torch.tensor.operators import cast
@@ -111,6 +112,7 @@ def gumbel_softmax(
 
 def _kept(input: Tensor, shape: Any, p: float, training: bool) -> Tensor:
     """The tensor, with parts of a shape 0 by chance."""
+    p = plain_number("dropout: p", p)
     if p < 0 or p > 1:
         raise OptionError(f"dropout probability has to be between 0 and 1, but got {p}")
     if not training or p == 0:
@@ -193,6 +195,7 @@ def feature_alpha_dropout(
 
 
 def _alpha(input: Tensor, shape: Any, p: float, training: bool) -> Any:
+    p = plain_number("dropout: p", p)
     if p < 0 or p > 1:
         raise OptionError(f"dropout probability has to be between 0 and 1, but got {p}")
     if not training or p == 0:

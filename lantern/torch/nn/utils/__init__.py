@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from lantern.core.value import base
 from lantern.eager.versions import written
 from lantern.errors import EagerError
 from lantern.torch.methods import table
 from lantern.torch.nn.utils import rnn as rnn
 from lantern.torch.run.aliases import lead, missing
+from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.devices import as_array
 from lantern.torch.tensor.operators import in_memory
 from lantern.torch.tensor.tensor import Tensor, fresh

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from lantern.core.value import base
 from lantern.eager.grad_mode import no_grad
 from lantern.errors import OptionError, ShapeError
 from lantern.torch.nn.containers import ModuleDict, ModuleList
 from lantern.torch.nn.parameter import Parameter
+from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.tensor import Tensor
 
 __all__ = [

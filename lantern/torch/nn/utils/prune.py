@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 
 from lantern.core.residuals import copied
-from lantern.core.value import base
 from lantern.errors import OptionError
 from lantern.torch.functions.creation import ones_like
 from lantern.torch.methods.sampling import randperm
 from lantern.torch.nn.parameter import Parameter
+from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.devices import beside, on_host
 from lantern.torch.tensor.tensor import fresh
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from lantern.core.value import base
 from lantern.errors import EagerError, OptionError
 from lantern.torch.functions.creation import full
 from lantern.torch.methods import table
+from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.devices import beside, on_host
 from lantern.torch.tensor.dtypes import type_name
 from lantern.torch.tensor.tensor import Tensor, fresh

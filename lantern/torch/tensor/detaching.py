@@ -1,0 +1,71 @@
+"""What would lose a derivative in a tensor's plain memory; the only words about it.
+
+Lantern's transforms track numbers and arrays that are no tensors. Where a function
+reads memory, or an option as a plain number, they would be constants in silence.
+"""
+
+from typing import Any
+
+from lantern.core.value import UNTRACKED, Value, Wrapper, is_tracked
+from lantern.eager.grad_mode import is_enabled
+from lantern.eager.recorder import AMBIENT
+from lantern.errors import DetachError
+
+__all__ = [
+    "array_of_tensor",
+    "in_transform",
+    "is_differentiated",
+    "is_recorded",
+    "lost",
+    "plain_number",
+]
+
+
+def in_transform(*operands: Any) -> bool:
+    """Whether a derivative that has an end, as ``lantern.grad``'s, tracks a value."""
+    return any(
+        isinstance(x, Value) and x.prompt is not UNTRACKED and x.prompt is not AMBIENT
+        for x in operands
+    )
+
+
+def lost(what: str) -> DetachError:
+    """The error of a tracked value that would become plain memory: the only one."""
+    return DetachError(
+        f"{what}: a value that lantern.grad or another transform tracks would become a "
+        f"constant in a tensor's plain memory. Make it a tensor, torch.as_tensor(x), "
+        f"and compute or write with that; or use lantern.stop_gradient(x)."
+    )
+
+
+def plain_number(what: str, x: Any) -> Any:
+    """An option that a function reads as a plain number, and has no derivative by."""
+    if in_transform(x):
+        raise lost(what)
+    return x
+
+
+def array_of_tensor(x: Any) -> Any:
+    """The plain array in a tensor; what is no tensor, as it is, unless it is tracked.
+
+    Raises:
+        DetachError: for a tracked value of Lantern's other face, which would be lost.
+    """
+    if isinstance(x, Value):
+        if not x.is_face and is_tracked(x):
+            raise lost(f"torch: a {type(x).__name__} where memory is read")
+        while isinstance(x, Wrapper):
+            x = x.primal
+    return x
+
+
+def is_recorded(*operands: Any) -> bool:
+    """Whether an operation on these operands keeps its rule."""
+    return bool(is_enabled()) and any(
+        isinstance(x, Value) and x.prompt is not UNTRACKED for x in operands
+    )
+
+
+def is_differentiated(*operands: Any) -> bool:
+    """Whether any derivative, of either face, goes through some operands."""
+    return in_transform(*operands) or is_recorded(*operands)
