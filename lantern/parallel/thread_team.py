@@ -36,7 +36,9 @@ class Crew:
     def call(self, count: int) -> None:
         """Let other threads begin."""
         for _ in range(count):
-            threading.Thread(target=self._help, daemon=True).start()
+            threading.Thread(
+                target=self._help, name="lantern helper", daemon=True
+            ).start()
 
     def _help(self) -> None:
         self.helpers.append(threading.current_thread())
