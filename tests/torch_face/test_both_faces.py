@@ -405,6 +405,7 @@ def test_one_pullback_of_tensors_runs_twice_at_once():
     def f(x):
         def hooked(z_bar):
             if not again:
+                again.append(None)
                 again.append(pullback(torch.tensor(10.0)))
             return z_bar
 
@@ -413,4 +414,4 @@ def test_one_pullback_of_tensors_runs_twice_at_once():
     _, pullback = lantern.vjp(f, torch.tensor([1.0, 2.0]))
     (outer,) = pullback(torch.tensor(1.0))
     assert outer.tolist() == [2.0, 4.0]
-    assert again[0][0].tolist() == [20.0, 40.0]
+    assert again[1][0].tolist() == [20.0, 40.0]
