@@ -31,7 +31,11 @@ from lantern.staging.trees import is_tree
 
 __all__ = ["Compiled", "explain", "jit", "mode"]
 
-MOST_SPECIALISATIONS = 8
+MOST_SPECIALISATIONS = 16
+_CHANGES = (
+    f"{MOST_SPECIALISATIONS} programs were made of it, for other types, or because "
+    f"what it reads had changed"
+)
 MOST_LEAVES = 256
 _NUMBERS = frozenset({float, int, bool})
 _RESULTS = (float, int, bool, str, bytes, complex)
@@ -81,6 +85,8 @@ class Compiled:
         self.f, self.exact = f, exact
         self.known: dict[Any, Specialisation] = {}
         self.builtin: Builtin | None = None
+        self.direct: Specialisation | None = None
+        self.count = 0
         self._lock = RLock()
         update_wrapper(self, f)
         COMPILED[id(self)] = f
@@ -104,7 +110,7 @@ class Compiled:
         found = self.known.get(signature)
         if found is None or (found.guards is not None and not found.guards.hold()):
             found = self.specialise(signature, args)
-        elif found.native is not None and found.native.is_current():
+        elif found is self.direct and found.native and found.native.is_current():
             return self.f(*args)  # the machine code has just left the program
         if found.run is None or found.program is None:
             return self.f(*args)
@@ -117,36 +123,43 @@ class Compiled:
     def specialise(self, signature: Any, args: tuple[Any, ...]) -> Specialisation:
         """Stage the function for a signature; note why, if that cannot be done."""
         with self._lock:
-            many = len(self.known) >= MOST_SPECIALISATIONS
-            if many and signature not in self.known:
-                return Specialisation(None, reason="it has too many signatures")
-            how = mode()
-            if how == "off":
-                _say_once()
-                return Specialisation(None, reason="nothing compiles it")
-            try:
-                program, guards = staged(self.f, args)
-                if self.exact:
-                    _check_order(program)
-                made = self._made(how, program, guards, args)
-            except Exception as error:
-                made = Specialisation(None, reason=_reason(error))
+            if self.direct is not None and self.direct is self.known.get(signature):
+                self._run_directly(None)  # it was made for what has changed since
+            self.count += 1
+            made = self._made(args)
             self.known[signature] = made
+            if made.native is not None and made.native.is_direct:
+                self._run_directly(made)
             return made
 
-    def _made(
-        self, how: str, program: Program, guards: Guards, args: tuple[Any, ...]
-    ) -> Specialisation:
-        """A program with what runs it."""
-        if how == "interpret":
-            return Specialisation(
-                lambda numbers: run(program.function, numbers), program, guards
-            )
-        native = Native(program, guards, args, int(how[1]))
-        if self.builtin is not None and native.is_direct:
-            self.builtin.use(native.address)
+    def _made(self, args: tuple[Any, ...]) -> Specialisation:
+        """What becomes of calls like this one."""
+        how = mode()
+        if how == "off":
+            _say_once()
+            return Specialisation(None, reason="nothing compiles it")
+        if self.count > MOST_SPECIALISATIONS:
+            return Specialisation(None, reason=_CHANGES)
+        try:
+            program, guards = staged(self.f, args)
+            if self.exact:
+                _check_order(program)
+            if how == "interpret":
+                return Specialisation(
+                    lambda numbers: run(program.function, numbers), program, guards
+                )
+            native = Native(program, guards, args, int(how[1]))
+            _kept.append(native)  # machine code has the addresses of what it holds
             return Specialisation(native.run, program, guards, native=native)
-        return Specialisation(native.run, program, guards)
+        except Exception as error:
+            return Specialisation(None, reason=_reason(error))
+
+    def _run_directly(self, made: Specialisation | None) -> None:
+        """Have the builtin run machine code by itself; None: have it call this."""
+        if self.builtin is not None:
+            native = None if made is None else made.native
+            self.builtin.use(None if native is None else native.address)
+            self.direct = made
 
 
 _kept: list[Any] = []
@@ -245,6 +258,11 @@ def _check_program(program: Program) -> None:
                 "Write 0.0 for 0."
             )
     for f in functions_of(program.function):
+        if any(x.loose for x in f.body.results):
+            raise StagingError(
+                f"{f.name}: it returns an int on one way and a float on another. Write "
+                f"0.0 for 0."
+            )
         for node in walk(f.body):
             if node.op.startswith("numpy.") or node.type.kind == "array":
                 raise StagingError(

@@ -523,3 +523,35 @@ def test_recursion_a_million_deep(monkeypatch):
     assert lantern.jit(lantern.grad(chain))(2.0, tree) == 1.0
     while tree is not None:  # to let go of it at once would itself recur
         tree = tree[0]
+
+
+def test_signatures_take_turns(mode):
+    calls = []
+
+    @lantern.jit
+    def f(x, y):
+        return x * y + x
+
+    for args in ((2.0, 3.0), (2, 3), (2.0, 3), (2.0, 3.0), (2, 3), (True, 3.0)) * 2:
+        assert same(f(*args), args[0] * args[1] + args[0])
+        calls.append(args)
+    assert len(calls) == 12
+
+
+def test_what_changes_too_often_runs_as_it_is(mode):
+    box = types.SimpleNamespace(value=0.0)
+    f = lantern.jit(lambda x: x + box.value)
+    for k in range(40):
+        box.value = float(k)
+        assert f(1.0) == 1.0 + k
+
+
+def test_a_function_that_calls_itself_returns_ints_and_floats(mode):
+    def f(x, n):
+        if n == 0:
+            return x if x > 0.5 else 0
+        return f(x, n - 1)
+
+    jitted = lantern.jit(f)
+    for x in (1.0, 0.25):
+        assert same(jitted(x, 3), f(x, 3))

@@ -46,7 +46,7 @@ class Native:
         numbers = all(x.type in (FLOAT, INT, BOOL) for x in main.body.results)
         simple = numbers and None not in arguments and result is not None
         self.is_direct = simple and guards.places is not None
-        self._held = [args, result]
+        self._held = [args, result, program, guards]
         flat = [Leaf() for _ in main.body.parameters]
         whole = Plan(tuple, tuple(Leaf() for _ in main.body.results))
         plans = (arguments, result) if self.is_direct else (flat, whole)

@@ -253,7 +253,9 @@ class Scalars:
         power = let(f"bitcast i64 {bits} to double")
         limit = let(f"fmul double {power}, {literal(0.475 * 2.0**-52)}")
         near = let(f"fcmp ole double {size}, {limit}")
-        normal = let(f"fcmp ogt double {z}, {literal(1e-250)}")
+        small = let(f"fcmp ogt double {z}, {literal(1e-250)}")
+        large = let(f"fcmp olt double {z}, {literal(1e300)}")
+        normal = let(f"and i1 {small}, {large}")
         slow, squared = text.fresh("slow"), text.fresh("squared")
         before = text.label
         text.fork(let(f"and i1 {near}, {normal}"), squared, slow)
