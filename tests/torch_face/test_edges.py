@@ -108,6 +108,25 @@ torch.distributions.NegativeBinomial(2.0, t(0)).log_prob(t(0)).tolist()
     -> [-2.384186643666908e-07]
 torch.distributions.Bernoulli(t(0, 1)).entropy().tolist()
     -> [0.0, 1.192093321833454e-07]
+slope(lambda x, y: x.clamp(min=y), t(1, 2, 3), t(2, 2, 2))
+    -> [[0.0, 1.0, 1.0], [1.0, 0.0, 0.0]]
+slope(lambda x, y: x.clamp(max=y), t(1, 2, 3), t(2, 2, 2))
+    -> [[1.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
+slope(torch.fmax, t(1, 2, nan), t(2, 2, 1)) -> [[0.0, 1.0, 0.0], [1.0, 0.0, 1.0]]
+slope(torch.fmin, t(1, 2, nan), t(2, 2, 1)) -> [[1.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
+slope(torch.maximum, t(1, 2), t(2, 2)) -> [[0.0, 0.5], [1.0, 0.5]]
+slope(lambda x, y: x.div(y, rounding_mode='trunc'), t(1, 0), t(0, 0))
+    -> [[0.0, 0.0], [0.0, 0.0]]
+torch.lerp(t(0.1), t(inf), 0.75).tolist() -> [nan]
+torch.lerp(t(0.1), t(0.7), 1.0).tolist() -> [0.699999988079071]
+torch.lerp(t(-inf), t(1), t(0.75)).tolist() -> [-inf]
+torch.heaviside(t(nan, 0), t(2)).tolist() -> [0.0, 2.0]
+torch.trapezoid(i(200, 100, 50).byte()).tolist() -> 225.0
+torch.cumulative_trapezoid(i(3, 4, 6), i(0, 1, 4)).tolist() -> [3.5, 18.5]
+torch.arange(end=3).tolist() -> [0, 1, 2]
+torch.full((2,), -1, dtype=torch.uint8).tolist() -> [255, 255]
+i(-3).scatter(0, i(0), 2.5, reduce='add').tolist() -> [-1]
+torch.logsumexp(torch.tensor([3j, 3j, 4j]), 0).imag.item() -> -2.9633123874664307
 """
 CASES = [
     case.split("->") for case in EDGES.replace("\n    ->", "->").split("\n") if case
@@ -123,6 +142,18 @@ def leaves(z):
 def test_has_pytorchs_values(source, expected):
     found, wanted = eval(source), eval(expected)
     np.testing.assert_allclose(leaves(found), leaves(wanted), rtol=1e-5, atol=1e-6)
+
+
+def test_triangles_of_complex_matrices_have_pytorchs_pivots_and_gradient():
+    a = torch.tensor([[1 + 1j, 2 - 1j, 0.5j], [3j, 1 + 0j, 1 - 1j]], requires_grad=True)
+    p, low, high = torch.linalg.lu(a)
+    (low.abs().sum() + (high * (1 + 2j)).real.sum()).backward()
+    assert p.real.tolist() == [[0, 1], [1, 0]]
+    expected = [
+        [(-0.7643 - 1.0976j), (1 - 2j), (1 - 2j)],
+        [(0.8889 - 1.3794j), -1.6667j, -1.6667j],
+    ]
+    np.testing.assert_allclose(a.grad.numpy(), expected, atol=1e-4)
 
 
 REFUSED = """
@@ -144,6 +175,12 @@ RuntimeError | torch.randint(0, 300, (3,), dtype=torch.uint8) | out of bounds
 RuntimeError | torch.randint_like(torch.ones(2).bool(), high=5) | out of bounds
 RuntimeError | torch.zeros(2).byte().random_(300) | out of bounds
 RuntimeError | torch.randint(5, 5, (2,)) | to be less than
+RuntimeError | torch.full((2,), nan, dtype=torch.int64) | without overflow
+RuntimeError | torch.full((2,), 300, dtype=torch.uint8) | without overflow
+RuntimeError | F.dropout(torch.arange(3), 0.3) | can't be cast
+NotImplementedError | torch.arange(2, dtype=torch.bool) | for 'Bool'
+NotImplementedError | F.layer_norm(torch.arange(3), (3,)) | for 'Long'
+NotImplementedError | torch.arange(3).logcumsumexp(0) | for 'Long'
 RuntimeError | torch.randperm(300, dtype=torch.uint8) | too large
 RuntimeError | torch.randperm(-1) | negative dimension
 RuntimeError | torch.zeros(2).bernoulli_(1.5) | to be in

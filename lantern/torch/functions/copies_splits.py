@@ -195,6 +195,9 @@ _step = elementwise._binary(ours.heaviside)
 def heaviside(input: Tensor, values: Tensor) -> Any:
     """0 below 0, 1 above, and other values at 0."""
     z = _step(input, values)
+    strange = np.isnan(base(input)) if base(input).dtype.kind == "f" else None
+    if strange is not None and np.any(strange):
+        z = z.masked_fill(fresh(as_array(strange)), 0)
     return cast(z, base(input).dtype) if base(input).dtype.kind in "iub" else z
 
 
@@ -372,6 +375,5 @@ functions |= {
     and getattr(value, "__module__", "") == __name__
 }
 functions["slice_copy"] = slice_copy
-functions["trapz"] = sorting_scans.trapezoid
 functions["as_strided_copy"] = _copying("as_strided", as_strided)
-NO_METHODS = "broadcast_shapes alias_copy polar trapz unravel_index".split()
+NO_METHODS = "broadcast_shapes alias_copy polar unravel_index".split()

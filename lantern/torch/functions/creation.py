@@ -269,8 +269,18 @@ def full(
     value = base(unwrapped(fill_value))
     if kind is None:
         kind = array_of(value, None).dtype
+    elif np.dtype(kind).kind in "iu" and not isinstance(value, np.ndarray):
+        value = _fitting(value, np.dtype(kind))
     shape, options = shape_of((size,)), {"device": device}
     return created("full", shape, value, kind, requires_grad=requires_grad, **options)
+
+
+def _fitting(value: Any, kind: Any) -> Any:
+    """A number as a whole number of a type: those below 0 count from its end."""
+    limits: Any = np.iinfo(kind)
+    if not -limits.max - 1 <= value <= limits.max:
+        raise EagerError(f"value cannot be converted to type {kind}_t without overflow")
+    return np.array(int(value)).astype(kind)
 
 
 def _like(name: str, what: str) -> Any:

@@ -15,13 +15,12 @@ from lantern.torch.tensor import dtypes
 from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.detaching import is_differentiated
 from lantern.torch.tensor.devices import as_array
-from lantern.torch.tensor.error_messages import again
+from lantern.torch.tensor.error_messages import again, refuse_zero
 from lantern.torch.tensor.named_results import into
 from lantern.torch.tensor.operators import (
     as_kind,
     as_tensor,
     call,
-    cast,
     joining,
     promote,
     refuse_numbers,
@@ -77,6 +76,9 @@ functions: dict[str, Any] = {
 }
 
 
+_DIVIDING = (arithmetic.remainder, floating.fmod)
+
+
 def _binary(function: Any, numbers: str = "", floating: bool = False) -> Any:
     """An operation of two tensors of any types; ``numbers``: which may be one."""
     name = function.__name__
@@ -87,6 +89,8 @@ def _binary(function: Any, numbers: str = "", floating: bool = False) -> Any:
         refuse_numbers(name, input, other, numbers)
         x, y = as_tensor(input), as_tensor(other)
         x, y = promote(x, y, floating=floating)
+        if function in _DIVIDING:
+            refuse_zero(value_of(x), value_of(y))
         try:
             return torch_face(function(numpy_face(x), numpy_face(y)))
         except (ValueError, TypeError) as error:
@@ -100,8 +104,6 @@ def _binary(function: Any, numbers: str = "", floating: bool = False) -> Any:
 functions |= {
     "atan2": _binary(trigonometry.atan2, floating=True),
     "copysign": _binary(elementwise.copysign, "second", floating=True),
-    "fmax": _binary(elementwise.fmax),
-    "fmin": _binary(elementwise.fmin),
     "fmod": _binary(floating.fmod, "second"),
     "hypot": _binary(trigonometry.hypot),
     "logaddexp": _binary(tensor_special.logaddexp),
@@ -162,16 +164,19 @@ def div(
     if rounding_mode == "floor":
         return floor_divide(input, other)
     kind = result_dtype(as_tensor(input), as_tensor(other))
+    plain = value_of(input), value_of(other)
     if kind.kind in "iu":  # exactly: quotients of numbers below 0 are one too low
-        x, y = (base(v) for v in promote(as_tensor(input), as_tensor(other)))
-        z = np.floor_divide(x, y)
-        return fresh(as_array(z + ((z < 0) & (z * y != x)), kind))
-    return cast(comparison.functions["trunc"](input / other), kind)
+        refuse_zero(*plain)
+        z = np.floor_divide(*plain)
+        return fresh(as_array(z + ((z < 0) & (z * plain[1] != plain[0])), kind))
+    z = fresh(as_array(np.trunc(np.true_divide(*plain)), kind))
+    return comparison.tracked_like(z, input, other)
 
 
 def floor_divide(input: Any, other: Any) -> Any:
     """The largest integer not above the quotient."""
     x, y = promote(as_tensor(input), as_tensor(other))
+    refuse_zero(value_of(x), value_of(y))
     z = fresh(np.floor_divide(value_of(x), value_of(y)))
     return comparison.tracked_like(z, x, y)
 
@@ -200,49 +205,7 @@ def rsqrt(input: Any) -> Any:
     return functions["reciprocal"](functions["sqrt"](input))
 
 
-_PLAIN = (float, int, type(None))
 _where = joining(selection._where)
-
-
-def clamp(input: Any, min: Any = None, max: Any = None) -> Any:
-    """Each element limited to an interval; None is no limit."""
-    if min is None and max is None:
-        raise EagerError("torch.clamp: At least one of 'min' or 'max' must not be None")
-    array = input.primal
-    if array.dtype.kind == "f" and type(min) in _PLAIN and type(max) in _PLAIN:
-        return _clamped(input, min, max)
-    kind = result_dtype(*(as_tensor(x) for x in (input, min, max) if x is not None))
-    input = cast(input, kind)
-    if not any(isinstance(x, Value) for x in (min, max)):
-        return _clamped(input, min, max)
-    if min is not None:
-        input = functions["maximum"](input, _limit(min, kind))
-    return input if max is None else functions["minimum"](input, _limit(max, kind))
-
-
-def _limit(x: Any, kind: Any) -> Any:
-    return x if isinstance(x, Tensor) else as_kind(x, kind)
-
-
-def _clamped(input: Any, min: Any, max: Any) -> Any:
-    array = base(input)
-    z = array if min is None else np.maximum(array, min)
-    z = z if max is None else np.minimum(z, max)
-    if not input.requires_grad:
-        return fresh(z)
-    inside = True if min is None else array >= min
-    inside = inside if max is None else inside & (array <= max)
-    return _where([input, fresh(z)], inside)
-
-
-def clamp_min(input: Any, min: Any) -> Any:
-    """Each element, but not less than a limit."""
-    return clamp(input, min=min)
-
-
-def clamp_max(input: Any, max: Any) -> Any:
-    """Each element, but not more than a limit."""
-    return clamp(input, max=max)
 
 
 def where(condition: Any, input: Any = None, other: Any = None) -> Any:
@@ -280,8 +243,18 @@ def frac(input: Any) -> Any:
 
 
 def lerp(input: Any, end: Any, weight: Any) -> Any:
-    """``input + weight * (end - input)``: on the way from one to the other."""
-    return input + (end - input) * weight
+    """``input + weight * (end - input)``: on the way from one to the other.
+
+    From the end that is nearer, which is met exactly.
+    """
+    varied = isinstance(weight, Value)
+    if varied:
+        late = fresh(as_array(np.abs(value_of(weight)) >= 0.5))
+        way = end - input
+        return where(late, end - way * (1 - weight), input + way * weight)
+    if abs(weight) < 0.5:
+        return input + (end - input) * weight
+    return end - (end - input) * (1 - weight)
 
 
 def addcmul(
@@ -333,7 +306,7 @@ def digamma(input: Any) -> Any:
 def logit(input: Any, eps: float | None = None) -> Any:
     """The inverse of the sigmoid."""
     input = promote(input, floating=True)[0]
-    input = input if eps is None else clamp(input, eps, 1 - eps)
+    input = input if eps is None else input.clamp(eps, 1 - eps)
     return functions["log"](input / (1 - input))
 
 
@@ -369,13 +342,13 @@ def conj(input: Any) -> Any:
 functions |= {
     function.__name__: function
     for function in (
-        add, addcdiv, addcmul, angle, clamp, clamp_max, clamp_min, conj, digamma, div,
+        add, addcdiv, addcmul, angle, conj, digamma, div,
         floor_divide, frac, imag, lerp, logit, mul, nan_to_num, neg, pow, real, round,
         rsqrt, rsub, sinc, sub, where,
     )
 }  # fmt: skip
 _SYNONYMS |= {
-    "clip": "clamp", "divide": "div", "expit": "sigmoid", "multiply": "mul",
+    "divide": "div", "expit": "sigmoid", "multiply": "mul",
     "subtract": "sub", "true_divide": "div",
 }  # fmt: skip
 functions |= {name: functions[target] for name, target in _SYNONYMS.items()}

@@ -151,8 +151,8 @@ def _unstretched(a: Tensor, b: Tensor, left: Any, right: Any) -> Any:
     pairs = list(zip(left, right, strict=True))
     first = tuple(i for i, j in pairs if m[j] == 1 != n[i])
     second = tuple(j for i, j in pairs if n[i] == 1 != m[j])
-    a = a.sum(first, keepdim=True) if first else a
-    return a, b.sum(second, keepdim=True) if second else b
+    a = a.sum(first, keepdim=True, dtype=a.dtype) if first else a
+    return a, b.sum(second, keepdim=True, dtype=b.dtype) if second else b
 
 
 def einsum(equation: str, *operands: Any) -> Any:

@@ -4,7 +4,12 @@ from typing import Any
 
 import numpy as np
 
-from lantern.errors import EagerError, OptionError
+from lantern.errors import (
+    ArgumentError,
+    EagerError,
+    MissingRuleError,
+    OptionError,
+)
 from lantern.torch.functions.creation import complete, finished
 from lantern.torch.tensor import dtypes
 from lantern.torch.tensor.detaching import array_of_tensor as base
@@ -23,7 +28,7 @@ def _number(x: Any) -> Any:
 
 @complete
 def _arange(
-    start: Any,
+    start: Any = None,
     end: Any = None,
     step: Any = 1,
     *,
@@ -31,9 +36,14 @@ def _arange(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
+    if start is end is None:
+        raise ArgumentError("arange(): missing the argument 'end'")
     start, end, step = map(_number, (start, end, step))
-    if end is None:
-        start, end = 0, start
+    start, end = (0, start) if end is None else (start or 0, end)
+    kind = as_numpy_dtype(dtype)
+    if kind is not None and kind.kind in "bc":
+        name = dtypes.type_name(kind)
+        raise MissingRuleError(f"\"arange_cpu\" not implemented for '{name}'")
     if not all(np.isfinite(x) for x in (start, end, step)):
         raise EagerError(f"unsupported range: {start} -> {end}")
     if step == 0:

@@ -182,6 +182,8 @@ def scatter(
         src, "shape", ()
     ):  # a number, of either face
         src = as_kind(src, base(input).dtype).expand(positions.shape)
+    elif not isinstance(src, Tensor) and base(input).dtype.kind in "iu":
+        src = int(src)  # what is added is of the tensor's type
     if reduce == "add":
         return indexing.add_at(input, where, src)
     if reduce == "multiply":

@@ -2,13 +2,16 @@
 
 from typing import Any
 
+import numpy as np
+
 from lantern.core.value import base
 from lantern.tensor.ops import softmax as exponential
 from lantern.torch.functions.reduction import axes
+from lantern.torch.tensor.devices import as_array
 from lantern.torch.tensor.dtypes import as_numpy_dtype
 from lantern.torch.tensor.halves import in_single, is_half
 from lantern.torch.tensor.operators import call, cast, promote, unary
-from lantern.torch.tensor.tensor import Tensor
+from lantern.torch.tensor.tensor import Tensor, fresh
 
 _log_softmax = unary(exponential.log_softmax, floating=True)
 _softmax = unary(exponential.softmax, floating=True)
@@ -21,6 +24,10 @@ def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Any:
         input: (..., n, ...); result: (..., ...), with keepdim (..., 1, ...)
     """
     (input,) = promote(input, floating=True)
+    if base(input).dtype.kind == "c":  # an angle from -pi to pi
+        top = fresh(as_array(np.max(base(input).real, axes(dim, input), keepdims=True)))
+        z = (input - top).exp().sum(dim, keepdim=True).log() + top
+        return z if keepdim else z.squeeze(axes(dim, input))
     return call(exponential.logsumexp, input, axes(dim, input), keepdims=keepdim)
 
 
@@ -48,7 +55,7 @@ def log_softmax(input: Tensor, dim: Any, dtype: Any = None) -> Any:
 
 def softmin(input: Tensor, dim: Any = None, dtype: Any = None) -> Any:
     """``softmax`` of the negative."""
-    return softmax(-input, dim, dtype)
+    return softmax(-promote(input, floating=True)[0], dim, dtype)
 
 
 def _typed(input: Tensor, dtype: Any) -> Any:

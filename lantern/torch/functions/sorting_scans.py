@@ -19,7 +19,7 @@ from lantern.torch.tensor.detaching import plain_number
 from lantern.torch.tensor.devices import as_array, beside, grid
 from lantern.torch.tensor.dtypes import F32, F64
 from lantern.torch.tensor.named_results import named
-from lantern.torch.tensor.operators import call, cast, promote, unary
+from lantern.torch.tensor.operators import call, cast, unary
 from lantern.torch.tensor.tensor import Tensor, fresh, numpy_face, torch_face
 
 
@@ -63,7 +63,8 @@ cummax, cummin = _so_far("cummax"), _so_far("cummin")
 
 def logcumsumexp(input: Tensor, dim: int) -> Any:
     """The logarithm of the sums of exponentials so far."""
-    top = fresh(as_array(np.max(base(input), axis=axes(dim, input), keepdims=True)))
+    array = base(input).real if base(input).dtype.kind == "c" else base(input)
+    top = fresh(as_array(np.max(array, axis=axes(dim, input), keepdims=True)))
     return (input - top).exp().cumsum(dim).log() + top
 
 
@@ -359,15 +360,6 @@ def histc(input: Tensor, bins: int = 100, min: Any = 0, max: Any = 0) -> Any:
         return fresh(namespace(array).zeros(bins, array.dtype))
     counts, _ = np.histogram(array, bins, (low, high))
     return fresh(counts.astype(array.dtype))
-
-
-def trapezoid(y: Tensor, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:
-    """The integral along an axis, by trapezoids."""
-    from lantern.tensor.ops import diff
-
-    x = None if x is None else numpy_face(promote(x, floating=True)[0])
-    (y,) = promote(y, floating=True)
-    return call(diff.trapezoid, y, x=x, dx=1.0 if dx is None else dx, axis=dim)
 
 
 functions = {

@@ -94,26 +94,50 @@ def gradient(
             ),
             x,
         )
-        for d, h in zip(dims, map(base, steps), strict=True)
+        for d, h in zip(dims, [_places(h, base(x)) for h in steps], strict=True)
     )
+
+
+def _places(step: Any, array: Any) -> Any:
+    """A distance, or places in the type of an array."""
+    return base(step).astype(array.dtype) if isinstance(step, Tensor) else step
 
 
 def cumulative_trapezoid(
     y: Tensor, x: Any = None, *, dx: Any = None, dim: int = -1
 ) -> Any:
     """The integrals so far along an axis, by trapezoids."""
-    n = base(y).shape[dim]
-    means = (shaping.narrow(y, dim, 1, n - 1) + shaping.narrow(y, dim, 0, n - 1)) / 2
+    both = _neighbours(y, dim)
     if x is None:
-        return sorting_scans.cumsum(means * (1 if dx is None else dx), dim)
-    if base(x).ndim == 1 and base(y).ndim > 1:
-        axis = axis_of(dim, base(y).ndim)
-        shape = [-1 if i == axis else 1 for i in range(base(y).ndim)]
-        x = x.reshape(shape)
-        steps = diff(x, dim=axis)
-    else:
-        steps = diff(x, dim=dim)
-    return sorting_scans.cumsum(means * steps, dim)
+        return sorting_scans.cumsum(both * ((1 if dx is None else dx) / 2), dim)
+    return sorting_scans.cumsum(both * _steps(y, x, dim), dim) / 2
+
+
+def trapezoid(y: Tensor, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:
+    """The integral along an axis, by trapezoids; whole numbers add up in their type."""
+    if x is not None:
+        return (_neighbours(y, dim) * _steps(y, x, dim)).sum(dim) / 2
+    if not base(y).shape[dim]:
+        return y.sum(dim) * 1.0
+    ends = (y.select(dim, 0) + y.select(dim, -1)) * 0.5
+    return (y.sum(dim) - ends) * (1 if dx is None else dx)
+
+
+def _neighbours(y: Tensor, dim: int) -> Any:
+    """The sums of every two neighbours along an axis."""
+    n = base(y).shape[dim]
+    if not n:
+        return y
+    return shaping.narrow(y, dim, 1, n - 1) + shaping.narrow(y, dim, 0, n - 1)
+
+
+def _steps(y: Tensor, x: Tensor, dim: int) -> Any:
+    """The distances of places along an axis, in the form of the values there."""
+    if base(x).ndim != 1 or base(y).ndim < 2:
+        return diff(x, dim=dim)
+    axis = axis_of(dim, base(y).ndim)
+    form = [-1 if i == axis else 1 for i in range(base(y).ndim)]
+    return diff(x.reshape(form), dim=axis)
 
 
 def cov(
@@ -151,11 +175,7 @@ def cov(
         below = total - correction * (weights * aweights).sum() / total
     centred = x - mean
     other = centred if weights is None else centred * weights
-    below = (
-        elementwise.clamp(as_tensor(below), 0)
-        if isinstance(below, Tensor)
-        else max(below, 0)
-    )
+    below = as_tensor(below).clamp(0) if isinstance(below, Tensor) else max(below, 0)
     z = (other @ centred.mH) / below
     return z.reshape(()) if base(z).shape == (1, 1) else z
 
@@ -221,4 +241,5 @@ functions = {
     and not name.startswith("_")
     and getattr(value, "__module__", "") == __name__
 }
-NO_METHODS = ("gradient", "cumulative_trapezoid", "histogram")
+functions["trapz"] = trapezoid
+NO_METHODS = ("gradient", "cumulative_trapezoid", "histogram", "trapz")

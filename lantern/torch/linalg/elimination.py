@@ -9,7 +9,7 @@ from lantern import linalg as ours
 from lantern.core.namespace import namespace
 from lantern.core.value import Rule, Value, base
 from lantern.errors import EagerError
-from lantern.op import op
+from lantern.op import adjoint
 from lantern.tensor.ops import rearrange
 from lantern.torch.functions.join_repeat import cat
 from lantern.torch.linalg.matrices import solve_triangular
@@ -20,6 +20,11 @@ from lantern.torch.tensor.tensor import Tensor, fresh
 __all__ = ["lu", "lu_factor", "lu_factor_ex", "lu_solve"]
 
 
+def _size(x: Any) -> Any:
+    """By what LAPACK compares pivots: both parts of complex numbers are added."""
+    return abs(x.real) + abs(x.imag) if x.dtype.kind == "c" else abs(x)
+
+
 def _eliminated(a: Any) -> tuple[Any, Any]:
     """Both triangles of plain matrices in one, and with which row each was swapped."""
     a = np.array(a)
@@ -28,7 +33,7 @@ def _eliminated(a: Any) -> tuple[Any, Any]:
     each, count = np.arange(len(rows)), min(n, m)
     swaps = np.empty((len(rows), count), np.int64)
     for k in range(count):
-        swaps[:, k] = p = k + abs(rows[:, k:, k]).argmax(1)
+        swaps[:, k] = p = k + _size(rows[:, k:, k]).argmax(1)
         rows[each, k], rows[each, p] = rows[each, p], rows[each, k]
         pivots = rows[:, k, k]
         rows[:, k + 1 :, k] /= np.where(pivots == 0, 1, pivots)[:, None]
@@ -48,7 +53,7 @@ def _order(swaps: Any, n: int) -> Any:
     return order.reshape(*lead, n)
 
 
-@op
+@adjoint
 def _triangles(a: Any, /) -> Rule:
     """L below the diagonal, whose own is 1, and U, of a matrix in the order of pivots.
 

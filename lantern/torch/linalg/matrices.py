@@ -309,8 +309,8 @@ def lstsq(A: Tensor, B: Tensor, rcond: Any = None, *, driver: Any = None) -> Any
     xp = namespace(base(A))
     nothing = fresh(xp.zeros((0,), base(A).dtype))
     rank = fresh(xp.zeros((0,), np.int64)) if driver == "gels" else matrix_rank(A)
-    values = svdvals(A.detach()) if driver in ("gelsd", "gelss") else nothing
-    residuals = nothing
+    values = svdvals(A.detach()) if driver in ("gelsd", "gelss") else nothing.abs()
+    residuals = nothing.abs()
     if n > m and driver != "gelsy" and (driver == "gels" or (base(rank) == m).all()):
         residuals = ((A @ x - right).abs() ** 2).sum(-2)
     return _LSTSQ(x.squeeze(-1) if vector else x, residuals, rank, values)

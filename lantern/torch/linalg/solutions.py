@@ -10,6 +10,7 @@ from lantern.errors import EagerError
 from lantern.torch.functions.join_repeat import stack
 from lantern.torch.linalg.matrices import _square, cholesky, inv, solve
 from lantern.torch.tensor.detaching import array_of_tensor as base
+from lantern.torch.tensor.error_messages import refuse_type
 from lantern.torch.tensor.named_results import named
 from lantern.torch.tensor.operators import call, cast, promote
 from lantern.torch.tensor.tensor import Tensor, fresh
@@ -94,6 +95,12 @@ def _triangular(L: Tensor, upper: bool) -> Any:
     return part + (L - plain) if L.requires_grad else part
 
 
+def _real(name: str, x: Tensor) -> None:
+    """Raise for whole numbers."""
+    if base(x).dtype.kind in "iub":
+        raise refuse_type(name, x)
+
+
 def cholesky_inverse(L: Tensor, upper: bool = False) -> Any:
     """The inverse of the matrices of which L are the Cholesky factors.
 
@@ -101,6 +108,7 @@ def cholesky_inverse(L: Tensor, upper: bool = False) -> Any:
         L: (..., n, n); result: (..., n, n)
     """
     _square("cholesky_inverse", L)
+    _real("cholesky_inverse", L)
     L = _triangular(L, upper)
     return inv(L.mH @ L if upper else L @ L.mH)
 
@@ -111,6 +119,7 @@ def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Any:
     Shapes:
         B: (..., n, k); L: (..., n, n); result: (..., n, k)
     """
+    _real("cholesky_solve", B)
     _square("cholesky_solve", L)
     L = _triangular(L, upper)
     return solve(L.mH @ L if upper else L @ L.mH, B)

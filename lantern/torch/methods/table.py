@@ -19,6 +19,7 @@ from lantern.torch.functions import (
     elementwise,
     indexing,
     join_repeat,
+    limits,
     products,
     reduction,
     scatter,
@@ -263,6 +264,7 @@ FUNCTIONS["pinverse"] = linalg.pinv
 for _part in (
     comparison,
     elementwise,
+    limits,
     reduction,
     shares,
     sorting_scans,
@@ -306,7 +308,9 @@ def _also_axis(function: Any) -> Any:
 
 
 FUNCTIONS = {name: _also_axis(f) for name, f in FUNCTIONS.items()}
-FUNCTIONS |= {name: single(FUNCTIONS[name]) for name in ADDING}
+FUNCTIONS |= {
+    name: single(FUNCTIONS[name], whole=name != "logcumsumexp") for name in ADDING
+}
 
 
 def _converting(kind: Any) -> Any:

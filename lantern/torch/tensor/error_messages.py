@@ -24,6 +24,7 @@ __all__ = [
     "misuse",
     "refuse_numbers",
     "refuse_type",
+    "refuse_zero",
     "together",
 ]
 
@@ -65,6 +66,13 @@ def refuse_type(name: str, x: Tensor) -> MissingRuleError:
     return MissingRuleError(
         f"\"{name}\" not implemented for '{dtypes.type_name(base(x).dtype)}'"
     )
+
+
+def refuse_zero(x: Any, y: Any) -> None:
+    """Raise if whole numbers are divided by 0."""
+    kinds = [getattr(v, "dtype", np.dtype(type(v))).kind for v in (x, y)]
+    if all(kind in "iub" for kind in kinds) and not np.all(y):
+        raise EagerError("ZeroDivisionError")
 
 
 def together(error: Exception, *operands: Any) -> list[Any]:

@@ -8,6 +8,7 @@ from functools import wraps
 from typing import Any
 
 from lantern.torch.tensor.dtypes import F16, F32, F64
+from lantern.torch.tensor.error_messages import refuse_type
 from lantern.torch.tensor.named_results import Row, into
 from lantern.torch.tensor.operators import cast
 from lantern.torch.tensor.tensor import Tensor
@@ -61,13 +62,14 @@ def _types(x: Any) -> set[Any]:
     return {kind for part in parts for kind in _types(part)}
 
 
-def single(function: Any, mixed: bool = False) -> Any:
+def single(function: Any, mixed: bool = False, whole: bool = True) -> Any:
     """A function of tensors that computes float16 in float32.
 
     Args:
         function: what adds up; a ``dtype`` that it is given counts first.
         mixed: whether the first tensor alone decides, and others may be wider. Without,
             types that differ meet in the function itself.
+        whole: whether it takes whole numbers.
     """
 
     @wraps(function)
@@ -77,6 +79,8 @@ def single(function: Any, mixed: bool = False) -> Any:
             kind = first.primal.dtype
             if kind is F32 or kind is F64:
                 return function(*args, **options)
+            if not whole and kind.kind in "iub":
+                raise refuse_type(function.__name__, first)
         halves = is_half(first) if mixed else _types((args, options)) == {F16}
         if halves and options.get("dtype") is None:
             return in_single(function, *args, **options)

@@ -21,7 +21,12 @@ from lantern.tensor.ops import products
 from lantern.tensor.ops import shape as manipulation
 from lantern.torch.tensor import dtypes
 from lantern.torch.tensor.dtypes import BOOL, F16, F32, F64, I64, promoted
-from lantern.torch.tensor.error_messages import again, misuse, together
+from lantern.torch.tensor.error_messages import (
+    again,
+    misuse,
+    refuse_zero,
+    together,
+)
 from lantern.torch.tensor.error_messages import mismatch as mismatch
 from lantern.torch.tensor.error_messages import refuse_numbers as refuse_numbers
 from lantern.torch.tensor.named_results import into
@@ -128,6 +133,8 @@ def _careful(function: Any, floating: bool) -> Any:
             )
         if function is not products.matmul:
             x, y = promote(x, y, floating=floating)
+            if function is arithmetic.remainder:
+                refuse_zero(base(x), base(y))
         elif x.dtype is not y.dtype:
             raise EagerError(
                 f"expected m1 and m2 to have the same dtype, but got: {x.dtype} != "

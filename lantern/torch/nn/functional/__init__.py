@@ -32,9 +32,15 @@ _ADDING = (
     "pairwise_distance pdist scaled_dot_product_attention tanhshrink upsample "
     "upsample_bilinear"
 ).split()
+# Of whole numbers these would be rounded on the way, or wrap around.
+_REAL = (
+    "cosine_similarity gaussian_nll_loss gelu grid_sample hardshrink huber_loss "
+    "logsigmoid multilabel_soft_margin_loss nll_loss smooth_l1_loss soft_margin_loss"
+).split()
 globals().update(
-    {name: _single(globals()[name]) for name in _ADDING}
-    | {name: _single(globals()[name], mixed=True) for name in _NORMALISING}
+    {name: _single(globals()[name], whole=name not in _REAL) for name in _ADDING}
+    | {name: _single(globals()[name], whole=False) for name in _REAL}
+    | {name: _single(globals()[name], mixed=True, whole=False) for name in _NORMALISING}
 )
 _place(__name__, globals())
 

@@ -127,7 +127,7 @@ def leaky_relu(
         tensor([-0.1000,  2.0000])
     """
     x = base(input)
-    if is_differentiated(negative_slope):
+    if x.dtype.kind != "f" or is_differentiated(negative_slope):
         return where(input > 0, input, input * negative_slope)
     slopes = np.where(x > 0, x.dtype.type(1), x.dtype.type(negative_slope))
     return input * fresh(slopes)

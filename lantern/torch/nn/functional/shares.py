@@ -11,8 +11,8 @@ from lantern.torch.nn.masks import drawn
 from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.detaching import plain_number
 from lantern.torch.tensor.devices import beside
-from lantern.torch.tensor.dtypes import as_numpy_dtype
-from lantern.torch.tensor.operators import cast
+from lantern.torch.tensor.dtypes import as_numpy_dtype, type_name
+from lantern.torch.tensor.operators import cast, promote
 from lantern.torch.tensor.tensor import Tensor, fresh
 
 __all__ = [
@@ -81,7 +81,7 @@ def softmin(
         >>> torch.nn.functional.softmin(torch.tensor([0.0, 0.0, 1.0]), dim=0)
         tensor([0.4223, 0.4223, 0.1554])
     """
-    return softmax(-input, dim, dtype=dtype)
+    return softmax(-promote(input, floating=True)[0], dim, dtype=dtype)
 
 
 def gumbel_softmax(
@@ -118,6 +118,11 @@ def _kept(input: Tensor, shape: Any, p: float, training: bool) -> Tensor:
     if not training or p == 0:
         return input
     x = base(input)
+    if x.dtype.kind in "iub":
+        raise EagerError(
+            f"result type Float can't be cast to the desired output type "
+            f"{type_name(x.dtype)}"
+        )
     scale = x.dtype.type(0 if p == 1 else 1 / (1 - p))
     kept = drawn(shape, p, x) * scale
     return input * fresh(kept.astype(x.dtype, copy=False))

@@ -1,0 +1,107 @@
+"""Limits of each element, and the extremes of two that let a nan pass."""
+
+from typing import Any
+
+import numpy as np
+
+from lantern.core.value import Value
+from lantern.core.value import base as value_of
+from lantern.errors import EagerError
+from lantern.torch.functions.elementwise import _where, where
+from lantern.torch.tensor.detaching import array_of_tensor as base
+from lantern.torch.tensor.devices import as_array
+from lantern.torch.tensor.operators import (
+    as_kind,
+    as_tensor,
+    cast,
+    promote,
+    result_dtype,
+)
+from lantern.torch.tensor.tensor import Tensor, fresh
+
+_PLAIN = (float, int, type(None))
+
+
+def clamp(input: Any, min: Any = None, max: Any = None) -> Any:
+    """Each element limited to an interval; None is no limit."""
+    if min is None and max is None:
+        raise EagerError("torch.clamp: At least one of 'min' or 'max' must not be None")
+    array = input.primal
+    if array.dtype.kind == "f" and type(min) in _PLAIN and type(max) in _PLAIN:
+        return _clamped(input, min, max)
+    kind = result_dtype(*(as_tensor(x) for x in (input, min, max) if x is not None))
+    input = cast(input, kind)
+    if not any(isinstance(x, Value) for x in (min, max)):
+        return _clamped(input, min, max)
+    if min is not None:  # which receives nothing at a tie
+        low = _limit(min, kind)
+        input = where(
+            fresh((value_of(input) < value_of(low)) | _strange(low)), low, input
+        )
+    if max is not None:
+        high = _limit(max, kind)
+        input = where(
+            fresh((value_of(input) > value_of(high)) | _strange(high)), high, input
+        )
+    return input
+
+
+def _strange(x: Any) -> Any:
+    """Where a tensor is nan."""
+    return value_of(x) != value_of(x)
+
+
+def _either(name: str, sign: str) -> Any:
+    """``fmax`` or ``fmin``; at a tie, the first one receives the derivative."""
+    better = {">": np.greater_equal, "<": np.less_equal}[sign]
+
+    def operate(input: Any, other: Any) -> Any:
+        x, y = promote(input, other)
+        first = better(value_of(x), value_of(y)) | _strange(y)
+        return where(fresh(as_array(first)), x, y)
+
+    operate.__name__ = operate.__qualname__ = name
+    operate.__doc__ = f"""Where x {sign}= y, or y is nan, x; else y.
+
+    Shapes:
+        input, other: (...), broadcast; result: (...)
+    """
+    return operate
+
+
+fmax, fmin = _either("fmax", ">"), _either("fmin", "<")
+
+
+def _limit(x: Any, kind: Any) -> Any:
+    return x if isinstance(x, Tensor) else as_kind(x, kind)
+
+
+def _clamped(input: Any, min: Any, max: Any) -> Any:
+    array = base(input)
+    z = array if min is None else np.maximum(array, min)
+    z = z if max is None else np.minimum(z, max)
+    if not input.requires_grad:
+        return fresh(z)
+    inside = True if min is None else array >= min
+    inside = inside if max is None else inside & (array <= max)
+    return _where([input, fresh(z)], inside)
+
+
+def clamp_min(input: Any, min: Any) -> Any:
+    """Each element, but not less than a limit."""
+    return clamp(input, min=min)
+
+
+def clamp_max(input: Any, max: Any) -> Any:
+    """Each element, but not more than a limit."""
+    return clamp(input, max=max)
+
+
+functions = {
+    "clamp": clamp,
+    "clamp_max": clamp_max,
+    "clamp_min": clamp_min,
+    "clip": clamp,
+    "fmax": fmax,
+    "fmin": fmin,
+}
