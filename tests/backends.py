@@ -17,7 +17,7 @@ from lantern.core.value import base
 from lantern.core.value_classes import register_class
 from lantern.tensor.backend.cupy_namespace import DeviceNamespace
 from lantern.tensor.backend.numpy_namespace import devices
-from tests import standin
+from tests import fake_cupy as standin
 
 # As lantern/tensor/backend/numpy_namespace.py and tensor.py do it for CuPy.
 _functions = DeviceNamespace(standin.xp, "standin.special", "scipy", "standin")

@@ -83,7 +83,7 @@ def main():
     parser = argparse.ArgumentParser(
         prog="python -m tests.processors",
         description="Run the tests under the arithmetic of other processors.",
-        epilog="All other arguments are pytest's, as in: -n auto tests/test_linalg.py",
+        epilog="All other arguments are pytest's, as in -n auto tests/tensor",
     )
     parser.add_argument(
         "--only",

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import lantern
-from tests import test_facts, test_nesting
+from tests.transforms import test_nesting
+from tests.transforms import test_paper_values as test_facts
 
 FILE = Path(__file__).parents[2] / "examples" / "micro_lantern.py"
 spec = importlib.util.spec_from_file_location("micro_lantern", FILE)

@@ -12,7 +12,7 @@ from lantern.core.contribution import Contribution
 from lantern.op import registry
 from lantern.staging import stage
 from tests.cases import CONSTANT, ELEMENTWISE, draw
-from tests.test_every_op import CASES, numbers, operands
+from tests.every_op.test_every_op import CASES, numbers, operands
 
 NOT_STAGED = {
     "expm": "scipy.linalg.expm is called by name, on the operand itself",

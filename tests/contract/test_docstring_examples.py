@@ -1,0 +1,43 @@
+"""Every public name shows an example, and what an example shows is so.
+
+Those of ``lantern.torch`` are in ``torch_face/test_examples.py``.
+"""
+
+import sys
+
+import pytest
+
+from tests.docstring_examples import (
+    check_example,
+    check_words,
+    public_names,
+    reference,
+    texts,
+)
+
+# Where users import from.
+MODULES = """
+lantern lantern.array_api lantern.cps lantern.debugger lantern.effects lantern.fft
+lantern.linalg lantern.op lantern.random lantern.scipy.integrate lantern.scipy.linalg
+lantern.scipy.signal lantern.scipy.special lantern.scipy.stats lantern.testing
+lantern.viz
+""".split()
+NAMES = dict(public_names(MODULES))
+TEXTS = texts(NAMES)
+
+
+def test_every_module_of_the_reference_is_tried():
+    from tests.torch.test_examples import MODULES as OF_TORCH
+
+    tried = {*MODULES, *(f"lantern.{path}" for path in OF_TORCH)}
+    assert {module.__name__ for module in reference.modules() if module} <= tried
+
+
+def test_every_name_has_words_and_an_example():
+    check_words(NAMES)
+
+
+@pytest.mark.parametrize("text", TEXTS, ids=TEXTS.values())
+def test_an_example_prints_what_it_shows_beside_the_names_of_its_module(text):
+    name = TEXTS[text]
+    check_example(text, name, vars(sys.modules[NAMES[name].__module__]))

@@ -1,0 +1,195 @@
+"""Data sets, samplers and loaders, against PyTorch's where nothing is random."""
+
+import collections
+import itertools
+import threading
+
+import numpy as np
+import pytest
+
+import lantern.torch as ours
+from tests.torch.compared import plain
+
+theirs = pytest.importorskip("torch", reason="the peer that this face is compared with")
+mine = ours.utils.data
+BOTH = pytest.mark.parametrize("torch", [ours, theirs], ids=["ours", "pytorch"])
+
+Pair = collections.namedtuple("Pair", "left right")
+EXPRESSIONS = """
+list(d.DataLoader(s))
+list(d.DataLoader(s, batch_size=3))
+list(d.DataLoader(s, 3, drop_last=True))
+list(d.DataLoader(s, batch_size=None))
+list(d.DataLoader(s, batch_sampler=[[0, 2], [1]]))
+list(d.DataLoader(s, sampler=[3, 1], batch_size=2))
+list(d.DataLoader(s, 2, collate_fn=lambda rows: len(rows)))
+list(d.DataLoader([1.5, 2.5, 3.5], 2))
+list(d.DataLoader(['a', 'b', 'c'], 2))
+list(d.DataLoader([{'a': 1, 'b': [1.0, 2]}, {'a': 3, 'b': [4.0, 5]}], 2))
+list(d.DataLoader([Pair(1, 2.0), Pair(3, 4.0)], 2))
+list(d.DataLoader([np.ones(2), np.zeros(2)], 2))
+len(d.DataLoader(s, 3)), len(d.DataLoader(s, 3, drop_last=True)), len(s)
+d.ConcatDataset([s, s])[-1], len(s + s), (s + s)[7]
+d.Subset(s, [2, 0])[1]
+d.StackDataset(a=s, b=s)[1]
+[len(p) for p in d.random_split(s, [3, 4])]
+[len(p) for p in d.random_split(s, [0.5, 0.3, 0.2])]
+sorted(i for part in d.random_split(range(9), [4, 5]) for i in part)
+sorted(d.RandomSampler(s)), sorted(d.SubsetRandomSampler([4, 1]))
+len(list(d.RandomSampler(s, num_samples=11))), len(d.RandomSampler(s, True, 4))
+list(d.BatchSampler(range(5), 2, False)), list(d.SequentialSampler(s))
+set(d.WeightedRandomSampler([0.0, 1.0, 0.0], 5))
+d.random_split(s, [1, 2])
+d.TensorDataset(torch.ones(2), torch.ones(3))
+d.DataLoader(s, sampler=[1], shuffle=True)
+d.DataLoader(s, batch_sampler=[[1]], batch_size=3)
+d.DataLoader(s, batch_size=0)
+d.DataLoader(s, num_workers=-1)
+list(d.DataLoader([torch.ones(2), torch.ones(3)], 2))
+list(d.DataLoader([[1, 2], [3]], 2))
+"""
+
+
+def outcome(torch, source):
+    d = torch.utils.data
+    s = d.TensorDataset(torch.arange(7), torch.arange(14.0).reshape(7, 2))
+    try:
+        return plain(
+            eval(source, {"torch": torch, "d": d, "s": s, "np": np, "Pair": Pair})
+        )
+    except Exception as error:
+        return type(error)
+
+
+def comparable(z):
+    if isinstance(z, tuple) and len(z) == 3 and isinstance(z[2], np.ndarray):
+        return z[0], z[1], z[2].tolist()
+    if isinstance(z, list):
+        return [comparable(part) for part in z]
+    return {k: comparable(v) for k, v in z.items()} if isinstance(z, dict) else z
+
+
+@pytest.mark.parametrize("source", EXPRESSIONS.strip().split("\n"))
+def test_an_expression_means_the_same(source):
+    mine, other = outcome(ours, source), outcome(theirs, source)
+    if isinstance(other, type):
+        assert issubclass(mine, other)
+    else:
+        assert comparable(mine) == comparable(other)
+
+
+def order(loader):
+    return [x.tolist() for (x,) in loader]
+
+
+@pytest.mark.parametrize("workers", [0, 1, 3])
+def test_a_seed_gives_one_order_with_any_number_of_workers(workers):
+    data = ours.utils.data
+    numbers = data.TensorDataset(ours.arange(50))
+
+    def epochs(workers):
+        generator = ours.Generator()
+        generator.manual_seed(3)
+        loader = data.DataLoader(
+            numbers, 4, shuffle=True, generator=generator, num_workers=workers
+        )
+        return order(loader), order(loader)
+
+    first, second = epochs(workers)
+    assert (first, second) == epochs(0)
+    assert first != second
+    assert sorted(i for batch in first for i in batch) == list(range(50))
+
+
+def test_the_programs_seed_gives_one_order():
+    data = ours.utils.data
+    loader = data.DataLoader(data.TensorDataset(ours.arange(20)), 4, shuffle=True)
+    ours.manual_seed(5)
+    first = order(loader)
+    ours.manual_seed(5)
+    assert order(loader) == first
+
+
+@BOTH
+def test_rows_without_numbers(torch):
+    class Count(torch.utils.data.IterableDataset):
+        def __iter__(self):
+            return iter(range(5))
+
+    loader = torch.utils.data.DataLoader(Count(), batch_size=2)
+    assert [x.tolist() for x in loader] == [[0, 1], [2, 3], [4]]
+
+
+def test_what_a_worker_raises_reaches_the_loop():
+    class Broken(ours.utils.data.Dataset):
+        def __len__(self):
+            return 8
+
+        def __getitem__(self, i):
+            if i == 5:
+                raise KeyError("five")
+            return i
+
+    loader = ours.utils.data.DataLoader(Broken(), 2, num_workers=2)
+    with pytest.raises(KeyError, match="five"):
+        list(loader)
+
+
+def test_a_loop_that_is_left_lets_its_workers_go():
+    loader = ours.utils.data.DataLoader(list(range(100)), 2, num_workers=3)
+    for _ in loader:
+        break
+    for thread in threading.enumerate():
+        if thread.name.startswith("DataLoader"):
+            thread.join(5)
+    assert not any(t.name.startswith("DataLoader") for t in threading.enumerate())
+
+
+def test_tqdm_counts_batches(capsys):
+    tqdm = pytest.importorskip("tqdm", reason="a progress bar around a loader")
+    loader = ours.utils.data.DataLoader(list(range(10)), 3)
+    bar = tqdm.tqdm(loader)
+    assert bar.total == 4
+    assert len(list(bar)) == 4
+
+
+def test_workers_know_who_they_are():
+    seen = set()
+
+    class Asking(ours.utils.data.Dataset):
+        def __len__(self):
+            return 6
+
+        def __getitem__(self, i):
+            info = ours.utils.data.get_worker_info()
+            seen.add((info.id < info.num_workers, info.num_workers))
+            return i
+
+    started = []
+    loader = ours.utils.data.DataLoader(
+        Asking(), num_workers=2, worker_init_fn=started.append
+    )
+    assert len(list(loader)) == 6
+    assert seen == {(True, 2)}
+    assert set(started) <= {0, 1}
+    assert ours.utils.data.get_worker_info() is None
+
+
+def test_many_draws_take_little_memory():
+    sampler = mine.RandomSampler(range(5), replacement=True, num_samples=10**10)
+    assert all(0 <= i < 5 for i in itertools.islice(sampler, 100))
+    sampler = mine.WeightedRandomSampler(ours.ones(20_000), 20_000)
+    assert {0 <= i < 20_000 for i in sampler} == {True}
+
+
+def test_every_process_gets_its_share():
+    parts = [mine.DistributedSampler(range(7), 3, rank) for rank in range(3)]
+    assert [len(list(part)) for part in parts] == [3, 3, 3]
+    assert {i for part in parts for i in part} == set(range(7))
+    before = list(parts[0])
+    parts[0].set_epoch(1)
+    assert list(parts[0]) != before
+    dropped = mine.DistributedSampler(range(7), 3, 0, shuffle=False, drop_last=True)
+    assert list(dropped) == [0, 3]
+    with pytest.raises(NotImplementedError, match="num_replicas=1"):
+        mine.DistributedSampler(range(7))

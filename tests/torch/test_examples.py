@@ -1,0 +1,69 @@
+"""Every public name of lantern.torch shows an example, and the examples are run."""
+
+import inspect
+from pathlib import Path
+
+import pytest
+
+import lantern.torch as torch
+from lantern.torch.methods.typed_constructors import TYPES
+from tests import docstring_examples as shown
+
+MODULES = """
+torch torch.accelerator torch.amp torch.autograd torch.autograd.function
+torch.autograd.functional torch.autograd.profiler torch.backends torch.compiler
+torch.cuda torch.distributed torch.distributions torch.distributions.constraints
+torch.fft torch.func torch.jit torch.linalg torch.multiprocessing torch.nn
+torch.nn.functional torch.nn.init torch.nn.utils torch.nn.utils.parametrizations
+torch.nn.utils.parametrize torch.nn.utils.prune torch.nn.utils.rnn torch.optim
+torch.optim.lr_scheduler torch.profiler torch.random torch.serialization torch.signal
+torch.signal.windows torch.sparse torch.special torch.testing torch.utils.benchmark
+torch.utils.checkpoint torch.utils.data torch.utils.tensorboard torch.version
+""".split()
+# Of tensors, what all values have that a derivative tracks: no program calls it.
+PROTOCOL = {
+    f"Tensor.{name}"
+    for name in (
+        "emerge frozen gradient inside join like_this numpy_face one shown takes "
+        "through"
+    ).split()
+}
+
+
+def public_names():
+    """The names that the reference has, and the attributes of a tensor."""
+    for name, value in shown.public_names(f"lantern.{path}" for path in MODULES):
+        module, _, last = name.rpartition(".")
+        yield f"{module.removeprefix('torch.')}.{last}", value
+    for name, value in TYPES.items():  # in the reference, they are PyTorch's
+        yield f"torch.{name}", value
+    for name in dir(torch.Tensor):
+        value = inspect.getattr_static(torch.Tensor, name)
+        is_made = callable(value) or isinstance(value, property | classmethod)
+        if is_made and not name.startswith("_") and f"Tensor.{name}" not in PROTOCOL:
+            yield f"Tensor.{name}", value
+
+
+NAMES = dict(public_names())
+
+
+def test_every_name_has_words_and_an_example():
+    shown.check_words(NAMES)
+
+
+def test_every_example_of_a_file_belongs_to_a_name():
+    """The other way round is an error on import."""
+    folder = Path(torch.__file__).parent / "docs" / "examples"
+    parts = {"functional": "nn.functional", "windows": "signal.windows"}
+    for path in folder.glob("*.txt"):
+        for block in path.read_text("utf-8").strip().split("\n\n"):
+            name = block.partition("\n")[0].partition(": ")[0]
+            assert f"{parts.get(path.stem, path.stem)}.{name}" in NAMES
+
+
+TEXTS = shown.texts(NAMES)
+
+
+@pytest.mark.parametrize("text", TEXTS, ids=TEXTS.values())
+def test_an_example_prints_what_it_shows_to_whom_copies_it(text):
+    shown.check_example(text, TEXTS[text], {})

@@ -1,0 +1,107 @@
+"""What a program's own functions and hooks may return, and what they may not."""
+
+import pytest
+
+from tests.torch.compared import assert_same_scenario
+
+pytest.importorskip("torch", reason="the peer that this face is compared with")
+
+# Of functions of x: the forward and the backward step, of the cotangents g, in x.
+STEPS = {
+    "one result": ("x * 2", "g[0] * 2"),
+    "a row of one": ("(x * 2,)", "(g[0] * 2,)"),
+    "two results": ("(x * 2, x * 3)", "g[0] * 2 + g[1] * 3"),
+    "a number beside it": ("(x * 2, 3)", "g[0] * 2"),
+    "much beside it": ("(None, x * 2, 'a', x * 3)", "g[1] * 2 + g[3] * 3"),
+    "only what is no tensor": ("(3, 'a')", "None"),
+    "a list": ("[x * 2]", "None"),
+    "a number": ("3", "None"),
+    "integers": ("(x * 2).long()", "g[0]"),
+    "integers beside it": ("(x * 2, (x * 2).long())", "g[0] * 2"),
+    "nothing back": ("x * 2", "None"),
+    "a number back": ("x * 2", "3"),
+    "a text back": ("x * 2", "'a'"),
+    "too small": ("x * 2", "g[0].sum()"),
+    "too long": ("x * 2", "torch.ones(3)"),
+    "to be summed": ("x * 2", "torch.ones(4, 2)"),
+    "to be summed along one axis": ("x * 2", "torch.ones(4, 1)"),
+    "another type": ("x * 2", "g[0].double()"),
+    "too many": ("x * 2", "(g[0], g[0])"),
+    "one too many, which is None": ("x * 2", "(g[0], None)"),
+    "a number is saved": ("(ctx.save_for_backward(3), x * 2)[1]", "g[0]"),
+    "None is saved": (
+        "(ctx.save_for_backward(None, x), x * 2)[1]",
+        "ctx.saved_tensors[1]",
+    ),
+}
+
+
+def function(torch, forward, backward, name="backward"):
+    def first(ctx, x):
+        return eval(forward, {"ctx": ctx, "x": x, "torch": torch})
+
+    def second(ctx, *g):
+        seen.append([type(z).__name__ for z in g])
+        return eval(backward, {"ctx": ctx, "g": g, "torch": torch})
+
+    seen = []
+    steps = {"forward": staticmethod(first), name: staticmethod(second), "seen": seen}
+    return type("Own", (torch.autograd.Function,), steps)
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_steps_have_the_outcome_of_pytorch(name):
+    def scenario(torch):
+        own = function(torch, *STEPS[name])
+        x = torch.ones(2, requires_grad=True)
+        z = own.apply(x)
+        row = z if isinstance(z, tuple) else (z,)
+        tracked = [y for y in row if isinstance(y, torch.Tensor) and y.requires_grad]
+        for y in tracked:
+            y.sum().backward(retain_graph=True)
+        return z, len(tracked), x.grad, own.seen
+
+    assert_same_scenario(scenario)
+
+
+def test_the_backward_step_may_be_called_vjp():
+    def scenario(torch):
+        x = torch.ones(2, requires_grad=True)
+        function(torch, "x * 2", "g[0] * 7", "vjp").apply(x).sum().backward()
+        return x.grad
+
+    assert_same_scenario(scenario)
+
+
+def test_a_function_has_one_backward_step():
+    def scenario(torch):
+        own = function(torch, "x * 2", "g[0]")
+        own.vjp = staticmethod(lambda ctx, g: g)
+        own.apply(torch.ones(2, requires_grad=True)).sum().backward()
+
+    assert_same_scenario(scenario)
+
+
+HOOKS = {
+    "nothing": "None",
+    "another gradient": "g * 10",
+    "a text": "'a'",
+    "a number": "3",
+    "another size": "torch.ones(3)",
+    "another type": "g.double()",
+    "a tracked tensor": "g.clone().requires_grad_()",
+}
+
+
+@pytest.mark.parametrize("leaf", [True, False], ids=["leaf", "result"])
+@pytest.mark.parametrize("returned", HOOKS)
+def test_hooks_have_the_outcome_of_pytorch(returned, leaf):
+    def scenario(torch):
+        x = torch.ones(2, requires_grad=True)
+        y = x * 3
+        hooked = x if leaf else y
+        hooked.register_hook(lambda g: eval(HOOKS[returned], {"g": g, "torch": torch}))
+        y.sum().backward()
+        return x.grad.detach()
+
+    assert_same_scenario(scenario)

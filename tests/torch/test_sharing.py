@@ -1,0 +1,249 @@
+"""Views of memory that becomes tracked later; threads that share leaves; warnings."""
+
+import subprocess
+import sys
+import threading
+
+import pytest
+
+import lantern.torch as ours
+from tests.torch.compared import assert_same, plain
+
+theirs = pytest.importorskip("torch", reason="the peer that this face is compared with")
+
+
+def by_the_base(b, w):
+    v = b[0:2]
+    b.mul_(w)
+    return v * v
+
+
+def by_another_view(b, w):
+    v, u = b[0:2], b[1:]
+    u.mul_(w[1:])
+    return v * v
+
+
+def by_an_item(b, w):
+    v = b.view(3, 1)
+    b[0] = w[0]
+    return v * v
+
+
+def of_a_view_twice(b, w):
+    v = b[0:2][1:]
+    b += w
+    b *= w
+    return v * v + b.sum()
+
+
+def under_no_grad(b, w):
+    v = b[0:2].detach()
+    b += w
+    return v * b.sum()
+
+
+def of_what_is_cut_off(b, w):
+    v = b.detach()[0:2]
+    b += w
+    return v * b.sum()
+
+
+def through_what_is_cut_off(b, w):
+    v = b.detach()
+    v += w
+    return v.sum() + (b * b).sum()
+
+
+WRITES = [
+    by_the_base,
+    by_another_view,
+    by_an_item,
+    of_a_view_twice,
+    under_no_grad,
+    of_what_is_cut_off,
+    through_what_is_cut_off,
+]
+
+
+@pytest.mark.parametrize("program", WRITES, ids=lambda f: f.__name__)
+def test_a_view_of_an_untracked_base_follows_a_tracked_write(program):
+    found = []
+    for torch in (ours, theirs):
+        w = torch.tensor([2.0, 3.0, 4.0], requires_grad=True)
+        b = torch.tensor([1.0, 1.0, 1.0])
+        z = program(b, w)
+        z.sum().backward()
+        found.append((z.tolist(), w.grad.tolist(), b.requires_grad))
+    assert found[0] == found[1]
+
+
+# Functions of a matrix, by whether PyTorch's result shows its memory.
+VIEWS = """
+x.view(-1); x.T; x[1:, ::2]; x.diagonal(); x.diagonal(1); x.T.diagonal(); x.expand_as(x)
+torch.linalg.diagonal(x); x.as_strided((2, 2), (4, 1)); x[1:].as_strided((2,), (1,), 1)
+x.T.as_strided((2, 3), (1, 2)); x[1].as_strided((2,), (2,)); x.T.ravel(); x.T.flatten()
+torch.einsum('ij->ji', x); torch.einsum('ij->ij', x); x.narrow(1, 1, 2)
+torch.broadcast_tensors(x, x)[1]; torch.meshgrid(x[0], indexing='ij')[0]; x.flip(0)
+torch.Tensor(x); x.rot90(); x.rot90(2); x.fliplr(); x.flipud(); x.diag(); x.diag(1)
+x.T.diag(-1); torch.take(x, torch.arange(12)); torch.FloatTensor(x); x.real
+x.unfold(1, 2, 2)
+torch.nn.functional.pixel_shuffle(x[None], 1)[0]; x.to('cpu', x.dtype, False, True)
+x.movedim(0, 1); x.detach(); x.reshape(4, 3); x.T.reshape(12); x.roll(0, 0)
+"""
+SHOWN = [e.strip() for e in VIEWS.replace("\n", ";").split(";") if e.strip()]
+
+
+@pytest.mark.parametrize("source", SHOWN)
+@pytest.mark.parametrize("tracked", [False, True], ids=["base", "tracked base"])
+def test_memory_is_shared_where_pytorch_shares_it(source, tracked):
+    found = []
+    for torch in (ours, theirs):
+        a = torch.arange(12.0).view(3, 4).requires_grad_()
+        w = torch.tensor(3.0, requires_grad=True)
+        x = a * 1 if tracked else a.detach().clone()
+        y = eval(source, {"torch": torch, "x": x})
+        y.mul_(w)
+        ((x * x).sum() + (y * y * y).sum()).backward()
+        grads = [w.grad.tolist(), a.grad.tolist() if tracked else None]
+        found.append((x.tolist(), y.tolist(), *grads))
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("source", SHOWN)
+def test_a_plain_write_is_seen_where_pytorch_shows_it(source):
+    found = []
+    for torch in (ours, theirs):
+        x = torch.arange(12.0).view(3, 4)
+        y = eval(source, {"torch": torch, "x": x})
+        x += 1
+        seen = y.tolist()
+        y[...] = 7
+        found.append((seen, x.tolist(), y.tolist()))
+    assert found[0] == found[1]
+
+
+# Results that PyTorch lays in rows, whatever the order of the operands' memory.
+LAID = """
+torch.cat([x.T, x.T]); torch.stack([x.T, x.T]); torch.einsum('ij,kj->ki', x, x)
+x[None].permute(2, 1, 0).sum(1); x.T.softmax(-1); x.T.log_softmax(0); x.T.cumsum(0)
+x.T.masked_fill(x.T > 3, 0); x.T.index_select(0, torch.tensor([1, 0])); x.T.tril()
+"""
+IN_ROWS = [e.strip() for e in LAID.replace("\n", ";").split(";") if e.strip()]
+
+
+@pytest.mark.parametrize("tracked", [False, True], ids=["plain", "tracked"])
+@pytest.mark.parametrize("source", IN_ROWS)
+def test_a_result_can_be_viewed_in_another_shape(source, tracked):
+    found = []
+    for torch in (ours, theirs):
+        x = torch.arange(12.0).view(3, 4).requires_grad_(tracked)
+        y = eval(source, {"torch": torch, "x": x})
+        z = y.view(-1)
+        z *= 2
+        found.append((plain(y), plain(z)))
+    assert_same(*map(list, found))
+
+
+def test_a_result_that_others_see_stays_where_it_is():
+    for torch in (ours, theirs):
+        with pytest.raises(RuntimeError, match="view size is not compatible"):
+            torch.ones(3, 4).T.view(12)
+    y = ours.cat([ours.ones(3, 4).T])
+    part = y[0]
+    with pytest.raises(RuntimeError, match="view size is not compatible"):
+        y.view(12)
+    assert part.tolist() == [1.0] * 3
+
+
+def test_an_axis_of_length_1_has_a_step_as_well():
+    x = ours.arange(12.0).view(3, 4)
+    found = [y.stride() for y in (x[None], x[0:1], x[:, [1]], x[0:1, [1, 2]])]
+    assert found == [(12, 4, 1), (4, 1), (1, 1), (2, 1)]
+
+
+COMPLEX = """
+torch.view_as_real(z); z.real; z.imag; torch.view_as_complex(x); z.conj().clone()
+torch.view_as_real(torch.view_as_complex(x)); torch.view_as_complex(x).imag
+"""
+PARTS = [e.strip() for e in COMPLEX.replace("\n", ";").split(";") if e.strip()]
+
+
+@pytest.mark.parametrize("source", PARTS)
+def test_parts_of_complex_numbers_are_views(source):
+    found = []
+    for torch in (ours, theirs):
+        x = torch.arange(12.0).view(3, 2, 2)
+        z = torch.complex(x[..., 0], x[..., 1])
+        y = eval(source, {"torch": torch, "x": x, "z": z})
+        y *= 3
+        found.append((x.tolist(), z.tolist(), y.tolist()))
+    assert found[0] == found[1]
+
+
+def test_a_view_as_another_type_is_not_written_to_with_a_derivative():
+    w = ours.tensor(2.0, requires_grad=True)
+    z = ours.complex(ours.ones(3), ours.ones(3))
+    with pytest.raises(RuntimeError, match="another type"):
+        z.imag.mul_(w)
+    part = z.real
+    with pytest.raises(RuntimeError, match="another type"):
+        z.mul_(w)
+    assert not part.requires_grad
+
+
+@pytest.mark.parametrize("write", ["y.add_(1)", "y[:] = 1", "y.mul_(w)", "y += 1"])
+def test_what_is_shown_more_than_once_is_not_written_to(write):
+    for torch in (ours, theirs):
+        w = torch.tensor(2.0, requires_grad=True)
+        y = torch.ones(3).expand(2, 3)
+        with pytest.raises(RuntimeError, match="single memory location"):
+            exec(write, {"y": y, "w": w})
+
+
+def test_a_view_from_before_a_write_has_no_gradient_in_silence():
+    a = ours.ones(3, requires_grad=True)
+    x = a * 1
+    y = x.view(3, 1)
+    x.mul_(2)
+    with pytest.raises(RuntimeError, match="modified by an inplace"):
+        y.backward(ours.ones(3, 1))
+    with pytest.raises(RuntimeError, match="modified by an inplace"):
+        ours.autograd.grad(y, a, ours.ones(3, 1))
+
+
+def test_threads_that_share_leaves_take_turns():
+    w = ours.ones(3, requires_grad=True)
+    other = threading.Thread(target=lambda: (w * 5).sum().backward())
+    y = w * 2
+    z = w * 3  # resumed first: the leaf holds its contribution when the hook is called
+
+    def meanwhile(y_bar):
+        other.start()
+        other.join(0.2)
+
+    y.register_hook(meanwhile)
+    (found,) = ours.autograd.grad((y + z).sum(), w)
+    other.join()
+    assert (found.tolist(), w.grad.tolist()) == ([5.0] * 3, [5.0] * 3)
+
+
+def test_a_pass_may_start_another():
+    x, y = (ours.ones(2, requires_grad=True) for _ in range(2))
+    z = x * 2
+    z.register_hook(lambda z_bar: (y * y).sum().backward())
+    z.sum().backward()
+    assert (x.grad.tolist(), y.grad.tolist()) == ([2.0, 2.0], [2.0, 2.0])
+
+
+def test_infinities_are_no_warnings():
+    program = (
+        "import lantern.torch as torch\n"
+        "x = torch.zeros(2, requires_grad=True)\n"
+        "(x.log() + x / 0 + 1 / x).sum().backward()\n"
+        "torch.tensor([1e38]) * 100"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True
+    )
+    assert run.stderr == ""

@@ -1,0 +1,173 @@
+"""Weights that are computed, normalised or held at 0: against PyTorch's."""
+
+import importlib
+
+import pytest
+
+import lantern.torch as ours
+from tests.torch.compared import assert_same, plain, theirs
+
+importlib.import_module("torch.nn.utils.prune")  # PyTorch's own is no attribute before
+
+
+def layer(torch, kind="Linear", sizes=(4, 2), scale=1.0):
+    made = getattr(torch.nn, kind)(*sizes, bias=False)
+    n = made.weight.numel()
+    with torch.no_grad():
+        values = torch.arange(n, dtype=torch.float32).reshape(made.weight.shape)
+        made.weight.copy_(values.sin() * scale)
+    return made
+
+
+def symmetric(torch):
+    class Symmetric(torch.nn.Module):
+        def forward(self, x):
+            return x.triu() + x.triu(1).mT
+
+    return Symmetric()
+
+
+PROGRAMS = {
+    "weight norm": lambda t, u: u.weight_norm(layer(t)),
+    "weight norm, whole": lambda t, u: u.weight_norm(layer(t), dim=None),
+    "weight norm of windows": lambda t, u: u.weight_norm(layer(t, "Conv1d", (2, 3, 2))),
+    "spectral norm": lambda t, u: u.spectral_norm(layer(t), n_power_iterations=60),
+    "spectral norm of windows": lambda t, u: u.spectral_norm(
+        layer(t, "Conv2d", (2, 3, 2)), n_power_iterations=60
+    ),
+    "parametrization, weight norm": lambda t, u: u.parametrizations.weight_norm(
+        layer(t)
+    ),
+    "parametrization, spectral norm": lambda t, u: u.parametrizations.spectral_norm(
+        layer(t), n_power_iterations=60
+    ),
+    "parametrization": lambda t, u: u.parametrize.register_parametrization(
+        layer(t, sizes=(3, 3)), "weight", symmetric(t)
+    ),
+    "pruned, smallest": lambda t, u: u.prune.l1_unstructured(layer(t), "weight", 3),
+    "pruned, rows": lambda t, u: u.prune.ln_structured(layer(t), "weight", 1, 2, 0),
+    "pruned, mask": lambda t, u: u.prune.custom_from_mask(
+        layer(t), "weight", t.tensor([[1.0, 0, 1, 0], [0, 1, 0, 1]])
+    ),
+}
+
+
+# PyTorch says so of its own.
+@pytest.mark.filterwarnings("ignore:.*weight_norm.* is deprecated:FutureWarning")
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_training_is_pytorchs(name):
+    found = []
+    for torch in (ours, theirs):
+        module = PROGRAMS[name](torch, torch.nn.utils)
+        shape = {"Conv1d": (1, 2, 5), "Conv2d": (1, 2, 4, 4)}.get(
+            type(module).__name__, (3, module.weight.shape[1])
+        )
+        n = int(torch.ones(shape).numel())
+        x = torch.arange(float(n)).reshape(shape).cos()
+        optimizer = torch.optim.SGD(module.parameters(), lr=0.1)
+        losses = []
+        for _ in range(3):
+            loss = (module(x) ** 2).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.item())
+        state = {k: plain(v) for k, v in module.state_dict().items() if "_u" not in k}
+        state = {k: v for k, v in state.items() if "_v" not in k or "norm" not in name}
+        names = sorted(module.state_dict())
+        found.append([losses, names, state if "spectral" not in name else {}])
+    assert_same(*found, rtol=1e-3)
+
+
+# PyTorch says so of its own.
+@pytest.mark.filterwarnings("ignore:.*weight_norm.* is deprecated:FutureWarning")
+def test_what_was_changed_can_be_changed_back():
+    results = []
+    for torch in (ours, theirs):
+        utils = torch.nn.utils
+        a = utils.remove_weight_norm(utils.weight_norm(layer(torch)))
+        b = utils.remove_spectral_norm(utils.spectral_norm(layer(torch)))
+        c = utils.prune.remove(
+            utils.prune.l1_unstructured(layer(torch), "weight", 0.5), "weight"
+        )
+        d = utils.parametrize.register_parametrization(
+            layer(torch, sizes=(3, 3)), "weight", symmetric(torch)
+        )
+        assert utils.parametrize.is_parametrized(d)
+        with utils.parametrize.cached():
+            assert d.weight is d.weight
+        utils.parametrize.remove_parametrizations(d, "weight")
+        assert type(d) is torch.nn.Linear
+        states = [{k: plain(v) for k, v in m.state_dict().items()} for m in (a, c, d)]
+        results.append([states, sorted(b.state_dict())])
+    assert_same(*results)
+
+
+def test_pruning_of_several_compares_them():
+    results = []
+    for torch in (ours, theirs):
+        prune = torch.nn.utils.prune
+        a, b = layer(torch), layer(torch, scale=0.1)
+        prune.global_unstructured(
+            [(a, "weight"), (b, "weight")],
+            pruning_method=prune.L1Unstructured,
+            amount=0.5,
+        )
+        assert prune.is_pruned(a)
+        prune.l1_unstructured(a, "weight", 2)
+        (hook,) = a._forward_pre_hooks.values()
+        assert (hook._tensor_name, len(list(hook))) == ("weight", 2)
+        results.append([plain(a.weight), plain(b.weight)])
+    assert_same(*results)
+
+
+def test_orthogonal_weights_stay_orthogonal():
+    module = ours.nn.utils.parametrizations.orthogonal(ours.nn.Linear(4, 3))
+    optimizer = ours.optim.SGD(module.parameters(), lr=0.3)
+    x = ours.randn(5, 4)
+    for _ in range(3):
+        (module(x) ** 2).sum().backward()
+        optimizer.step()
+    product = module.weight @ module.weight.mT
+    ours.testing.assert_close(product, ours.eye(3), atol=1e-5, rtol=0.0)
+
+
+def test_errors_say_what_is_wrong():
+    utils = ours.nn.utils
+    with pytest.raises(ValueError, match="not found"):
+        utils.remove_weight_norm(ours.nn.Linear(1, 1))
+    with pytest.raises(ValueError, match="has to be pruned"):
+        utils.prune.remove(ours.nn.Linear(1, 1), "weight")
+    with pytest.raises(ValueError, match="does not have a parametrization"):
+        utils.parametrize.remove_parametrizations(ours.nn.Linear(1, 1), "weight")
+    with pytest.raises(AttributeError, match="Did you mean: 'weight_norm'"):
+        _ = utils.weigth_norm
+
+
+COMPUTED = {
+    "weight norm": lambda u, m, name: u.weight_norm(m, name),
+    "parametrization": lambda u, m, name: u.parametrizations.weight_norm(m, name),
+    "pruned": lambda u, m, name: u.prune.l1_unstructured(m, name, 3),
+}
+
+
+# PyTorch says so of its own.
+@pytest.mark.filterwarnings("ignore:.*weight_norm.* is deprecated:FutureWarning")
+@pytest.mark.parametrize("kind", ["LSTMCell", "GRUCell", "RNNCell", "LSTM", "GRU"])
+@pytest.mark.parametrize("way", COMPUTED)
+def test_recurrent_networks_read_computed_weights(kind, way):
+    found = []
+    for torch in (ours, theirs):
+        module = getattr(torch.nn, kind)(3, 2)
+        with torch.no_grad():
+            for p in module.parameters():
+                values = torch.arange(p.numel(), dtype=torch.float32)
+                p.copy_(values.reshape(p.shape).sin())
+        name = "weight_hh" if "Cell" in kind else "weight_hh_l0"
+        module = COMPUTED[way](torch.nn.utils, module, name)
+        shape = (4, 3) if "Cell" in kind else (5, 4, 3)
+        out = module(torch.ones(shape))
+        out = out if kind in ("GRUCell", "RNNCell") else out[0]
+        (out**2).sum().backward()
+        found.append([plain(p.grad) for _, p in sorted(module.named_parameters())])
+    assert_same(*found, rtol=1e-4)
