@@ -20,6 +20,7 @@ from lantern.batching.grouping import (
 from lantern.batching.policies import Group, Policy
 from lantern.batching.report import Log
 from lantern.batching.row import Row
+from lantern.blocks import Setting
 from lantern.control.no_grad import quiet_levels
 from lantern.core.residuals import copied
 from lantern.core.value import levels
@@ -59,8 +60,9 @@ class Scheduler:
 
     def run(self, f: Callable[[Any], Any], examples: Iterable[Any]) -> list[Body]:
         """All examples, from beginning to end."""
-        token = ambient.set(self)
+        inside = Setting(ambient, self)
         try:
+            inside.__enter__()
             bodies = [
                 self._start(partial(f, x), i, 0, None) for i, x in enumerate(examples)
             ]
@@ -74,8 +76,9 @@ class Scheduler:
                     self._end(bodies[body.index], error)
             return bodies
         finally:
+            if inside.tokens is not None:  # else an interrupt came first
+                inside.__exit__()  # what is unwound has a context of its own
             self.closing = True
-            ambient.reset(token)  # what is unwound has a context of its own
             self._unwind(list(self.alive))
             self.forms.clear()
             self.latest.clear()
@@ -262,14 +265,12 @@ class Scheduler:
             raise _closing()
         group = self.policy(list(self.groups.values()))
         del self.groups[group.key]
-        token = ambient.set(DIRECT)
-        try:
-            self._run_group(group)
-        except Exception as error:
-            error.add_note(f"batch: raised by {group}")
-            self._fail(group.calls, error)
-        finally:
-            ambient.reset(token)
+        with Setting(ambient, DIRECT):
+            try:
+                self._run_group(group)
+            except Exception as error:
+                error.add_note(f"batch: raised by {group}")
+                self._fail(group.calls, error)
         self.log.record(group)
 
     def _run_group(self, group: Group) -> None:
@@ -370,11 +371,8 @@ class Scheduler:
 def alone(function: Any, args: Sequence[Any], shared: dict[str, Any]) -> Any:
     """A call outside of a batch: a group of one."""
     stacked = [stack_alone(x) for x in args]
-    token = ambient.set(DIRECT)
-    try:
+    with Setting(ambient, DIRECT):
         result = function(*stacked, **shared)
-    finally:
-        ambient.reset(token)
     return row_alone(function.__name__, result)
 
 

@@ -24,6 +24,7 @@ from functools import partial
 from inspect import isgeneratorfunction
 from typing import Any
 
+from lantern.blocks import Setting
 from lantern.cps import Prompt, delimit, reset, shift
 from lantern.errors import ArgumentError, UnhandledEffectError
 from lantern.transforms.arguments import check_in_force
@@ -152,16 +153,13 @@ def handle(
         _check(effect, handler)
     scope = _Scope(handlers, _scope.get())
     inside = partial(_run, scope, body)
-    token = _scope.set(_scope.get())
-    try:
+    with Setting(_scope, _scope.get()):  # a handler of the rest may leave its body's
         if any(isinstance(handler, WithRest) for handler in handlers.values()):
             z = reset(inside, prompt=scope.prompt)
         else:
             z = delimit(inside, [], scope.prompt)
         check_in_force("handle", z)
         return z
-    finally:
-        _scope.reset(token)  # a handler of the rest may have left its body's
 
 
 class _Scope:
@@ -175,16 +173,13 @@ class _Scope:
 
     def answer(self, handler: Any, args: Any, kwargs: Any) -> Any:
         """What an effect comes to, with the handlers further out in force."""
-        token = _scope.set(self.outer)
-        try:
+        with Setting(_scope, self.outer):
             if isinstance(handler, WithRest):
                 function = handler.handler
                 return shift(lambda k: function(k, *args, **kwargs), prompt=self.prompt)
             if isgeneratorfunction(handler):
                 return shift(partial(handler, *args, **kwargs), prompt=self.prompt)
             return handler(*args, **kwargs)
-        finally:
-            _scope.reset(token)
 
 
 _scope: ContextVar[_Scope | None] = ContextVar("lantern.effects", default=None)
@@ -192,11 +187,8 @@ _scope: ContextVar[_Scope | None] = ContextVar("lantern.effects", default=None)
 
 def _run(scope: _Scope, body: Callable[[], Any]) -> Any:
     """The body with its handlers in force; they are not while they themselves wait."""
-    token = _scope.set(scope)
-    try:
+    with Setting(_scope, scope):
         return body()
-    finally:
-        _scope.reset(token)
 
 
 def _check(effect: Any, handler: Any) -> None:

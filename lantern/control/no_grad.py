@@ -6,11 +6,11 @@ a block is a matter of its context, so threads and tasks do not disturb one anot
 """
 
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any
 
+from lantern.blocks import Setting, from_the_start
 from lantern.core.tree import tree_leaves
 from lantern.core.unwrap import levels_of
 from lantern.core.value import Level, Receiver
@@ -61,20 +61,30 @@ def is_quiet(level: Level) -> bool:
     return level in _quiet.get()
 
 
-@contextmanager
-def quiet(*levels: Level) -> Iterator[None]:
+class quiet(Setting):  # noqa: N801 (a context manager: used like a verb)
     """A block in which the levels keep nothing: its results have derivative zero."""
-    token = _quiet.set(_quiet.get() | set(levels))
-    opened: list[Level] = []
-    try:
-        for level in levels:
+
+    __slots__ = ("opened",)
+
+    def __init__(self, *levels: Level) -> None:
+        super().__init__(_quiet, frozenset(levels))
+        self.opened: list[Level] = []
+
+    def within(self, before: frozenset[Level]) -> frozenset[Level]:
+        """The levels that keep nothing in the block; their gates are open."""
+        for level in self.value:
             _open(level)
-            opened.append(level)
-        yield
-    finally:
-        for level in opened:
-            _close(level)
-        _quiet.reset(token)
+            self.opened.append(level)
+        return before | self.value
+
+    @from_the_start
+    def __exit__(self, *exception: object) -> None:
+        try:
+            opened = self.opened
+        finally:  # the variable first: a gate that stays open lets everything through
+            Setting.__exit__(self)
+        while opened:
+            _close(opened.pop())
 
 
 def _open(level: Level) -> None:
@@ -94,8 +104,7 @@ def _close(level: Level) -> None:
                 level.suspend = gate.suspend
 
 
-@contextmanager
-def no_grad(*operands: Any) -> Iterator[None]:
+def no_grad(*operands: Any) -> quiet:
     """A block whose results are constants to the derivatives of some values.
 
     There is no switch to turn off: without a derivative nothing is tracked, so an
@@ -132,5 +141,4 @@ def no_grad(*operands: Any) -> Iterator[None]:
             "no_grad: a tensor of lantern.torch owns its history, which no block for "
             "other derivatives can keep from it. Write `with torch.no_grad():`."
         )
-    with quiet(*found):
-        yield
+    return quiet(*found)

@@ -47,12 +47,12 @@ def delimit(body: Callable[[], Any], waiting: list[Any], prompt: Prompt) -> Any:
         return run(delimiter, body)
     finally:
         delimiter.live = False
-        if delimiter.thresholds is not None:
-            resume_collecting(*delimiter.thresholds)
         if token is not None:
             innermost.reset(token)
         else:  # an interrupt came first
             innermost.set(delimiter.outer)
+        if delimiter.thresholds is not None:
+            resume_collecting(*delimiter.thresholds)
 
 
 def run(delimiter: Delimiter, body: Callable[[], Any]) -> Any:

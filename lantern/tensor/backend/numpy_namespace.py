@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from lantern.blocks import Setting
 from lantern.core import scalar_functions
 from lantern.core.contribution import Masked
 from lantern.core.namespace import common_namespace, register_namespace
@@ -309,9 +310,30 @@ def find_device(name: Any) -> tuple[ArrayNamespace, int | None]:
     return devices[kind](), int(number) if number else None
 
 
+# What np.errstate is made of; an interrupt may come between its own steps.
+_parts: Any = import_module("numpy._core.umath")
+_errors: Any = getattr(_parts, "_extobj_contextvar", None)
+_IGNORED: Any = {"divide": "ignore", "invalid": "ignore", "over": "ignore"}
+
+
+class _Quiet(Setting):
+    """As ``np.errstate``, which puts back what it set in one step."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        super().__init__(_errors, None)
+
+    def within(self, before: Any) -> Any:
+        """NumPy's errors as they are, without these."""
+        return _parts._make_extobj(**_IGNORED)
+
+
 def quiet() -> Any:
     """A block in which a division by zero is no warning: its result is not used."""
-    return np.errstate(divide="ignore", invalid="ignore", over="ignore")
+    if _errors is None or not hasattr(_parts, "_make_extobj"):  # another NumPy
+        return np.errstate(**_IGNORED)
+    return _Quiet()
 
 
 def as_scalar(primal: Any) -> Any:

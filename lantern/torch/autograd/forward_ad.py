@@ -3,6 +3,7 @@
 from contextvars import ContextVar
 from typing import Any, NamedTuple
 
+from lantern.blocks import Setting, from_the_start
 from lantern.core.value import base
 from lantern.errors import EagerError, OptionError
 from lantern.torch.tensor.tensor import Tensor, numpy_face, torch_face
@@ -42,10 +43,14 @@ class Dual(Forward):
 
 def enter_dual_level() -> int:
     """Begin a derivative; its number is 0, since there is one at a time."""
-    if _level.get() is not None:
-        raise EagerError("Nested forward mode AD is not supported at the moment")
-    _level.set(Dual("forward_ad"))
+    _level.set(_new(_level.get()))
     return 0
+
+
+def _new(before: Any) -> Any:
+    if before is not None:
+        raise EagerError("Nested forward mode AD is not supported at the moment")
+    return Dual("forward_ad")
 
 
 def exit_dual_level(*, level: Any = None) -> None:
@@ -56,11 +61,11 @@ def exit_dual_level(*, level: Any = None) -> None:
             "Trying to exit a forward AD level that was not the last one that was "
             "created. This is not supported."
         )
-    now.close()
     _level.set(None)
+    now.close()
 
 
-class dual_level:
+class dual_level(Setting):
     """A block in which tensors may have tangents.
 
     Example:
@@ -71,11 +76,26 @@ class dual_level:
         tensor(6.)
     """
 
-    def __enter__(self) -> int:
-        return enter_dual_level()
+    __slots__ = ()
 
+    def __init__(self) -> None:
+        super().__init__(_level, None)
+
+    def within(self, before: Any) -> Any:
+        """A new derivative."""
+        return _new(before)
+
+    def __enter__(self) -> int:
+        super().__enter__()
+        return 0
+
+    @from_the_start
     def __exit__(self, *exception: Any) -> None:
-        exit_dual_level()
+        try:
+            now = _level.get()
+        finally:
+            Setting.__exit__(self)
+        now.close()
 
 
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: Any = None) -> Tensor:
