@@ -102,7 +102,7 @@ def gradient(inputs: Any, originals: Any, holomorphic: bool = False) -> Any:
         original = next(leaves, None)
         if isinstance(g, Value):
             g = g.shown()
-        if x.is_face or not isinstance(original, Value):
+        if not isinstance(original, Value) or x.is_face:
             return g
         if unwrapped(original) is original:
             return g

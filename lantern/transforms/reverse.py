@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from lantern.core.residuals import copied
 from lantern.core.tree import tree_map
-from lantern.core.unwrap import frozen, like_original, strip
+from lantern.core.unwrap import frozen, strip
 from lantern.core.value import (
     Level,
     Receiver,
@@ -114,7 +114,8 @@ def _track_leaf(where: str, level: Level, tree: Any, given: Any) -> Any:
     if getattr(dtype, "kind", "") != "f":
         leaf = checked_leaf(where, leaf, dtype, tree, given)
     cls: Any = value_class(leaf)
-    return like_original(given, cls(copied(leaf), level))
+    value = cls(copied(leaf), level)
+    return given.like_this(value) if isinstance(given, Value) else value
 
 
 def seed(where: str, y: Any, level: Level, holomorphic: bool) -> Any:
@@ -129,7 +130,7 @@ def seed(where: str, y: Any, level: Level, holomorphic: bool) -> Any:
     check_scalar(where, base(y), holomorphic)
     if not isinstance(y, Value):
         return y
-    if y.is_face:
+    if y.prompt is not level and y.is_face:
         y = y.frozen()
     if y.prompt is not level:
         check_level(where, y, level)

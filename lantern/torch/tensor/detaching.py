@@ -54,6 +54,7 @@ def array_of_tensor(x: Any) -> Any:
     if isinstance(x, Value):
         if not x.is_face and is_tracked(x):
             raise lost(f"torch: a {type(x).__name__} where memory is read")
+        x = x.primal
         while isinstance(x, Wrapper):
             x = x.primal
     return x

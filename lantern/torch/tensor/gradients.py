@@ -103,13 +103,14 @@ def seeds_of(outputs: Any, gradients: Any) -> list[tuple[Any, Any]]:
     seeds = []
     for y, gradient in zip(outputs, gradients, strict=True):
         array = base(y)
-        if in_transform(y):
-            raise EagerError(
-                f"backward: the tensor belongs to {y.prompt.name}, which is being "
-                f"taken around this program, and not to backward. Call torch.func.grad "
-                f"or lantern.grad for a derivative inside of it, or backward outside."
-            )
         if y.prompt is not AMBIENT:
+            if in_transform(y):
+                raise EagerError(
+                    f"backward: the tensor belongs to {y.prompt.name}, which is being "
+                    f"taken around this program, and not to backward. Call "
+                    f"torch.func.grad or lantern.grad for a derivative inside of it, "
+                    f"or backward outside."
+                )
             raise EagerError(
                 "element 0 of tensors does not require grad and does not have a grad_fn"
             )
