@@ -28,6 +28,7 @@ NAMES = (
     "collected",
     "treelstm",
     "training",
+    "staging",
 )
 ASKED_FOR = ("gpu",)  # these run only where --only names them
 FAILED = "failed"

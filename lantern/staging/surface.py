@@ -13,9 +13,11 @@ from lantern.errors import StagingError
 from lantern.staging.calls import call
 from lantern.staging.control import (
     IF,
+    Signal,
     StoppedError,
     filler,
     has_staged,
+    is_number,
     joinable,
     truth,
 )
@@ -31,7 +33,7 @@ from lantern.staging.staged import (
     operate,
     staged,
 )
-from lantern.staging.structure import UNDEFINED, leaves_of, unflatten
+from lantern.staging.structure import UNDEFINED, describe, leaves_of, same, unflatten
 from lantern.staging.syntax import RETURNED
 from lantern.staging.trees import StagedTree
 from lantern.staging.types import INT
@@ -217,14 +219,24 @@ class Surface:
             after = dict(zip(names, get(), strict=True))
             if returned and after[RETURNED] is not UNDEFINED:
                 found.append(after[RETURNED])
+            other = [x for x in values if _is_other(values[x], after[x])]
+            if other:
+                raise _AnotherError(other)
             return {x: after[x] for x in values}
 
         start = {x: state[x] for x in defined}
-        after = staged_loop(start, condition, turn)
-        if found:
+        while True:
+            found.clear()
+            try:
+                result = staged_loop(start, condition, turn)
+            except _AnotherError as error:
+                for x in error.names:  # each turn has its own: it is not handed on
+                    del start[x]
+                continue
+            if not found or RETURNED in start:
+                break
             start[RETURNED] = _blank(found[-1])
-            after = staged_loop(start, condition, turn)
-        set_all(after)
+        set_all(result)
 
     def for_(
         self, items: Any, body: Any, broken: Any, get: Get, put: Put, names: Names
@@ -387,6 +399,25 @@ def _fail() -> int:
 
 
 _IMMUTABLE = (int, float, bool, str, bytes, tuple, range, type(None))
+
+
+class _AnotherError(Signal):
+    """Variables that are other objects after a turn, and no numbers."""
+
+    def __init__(self, names: list[str]) -> None:
+        self.names = names
+
+
+def _is_other(before: Any, after: Any) -> bool:
+    """Whether a variable holds something that a loop cannot hand from turn to turn."""
+    if describe(before) != describe(after):
+        return True
+    pairs = zip(leaves_of(before), leaves_of(after), strict=True)
+    return any(not (_is_value(x) and _is_value(y)) and not same(x, y) for x, y in pairs)
+
+
+def _is_value(x: Any) -> bool:
+    return is_staged(x) or is_number(x)
 
 
 def _blank(like: Any) -> Any:

@@ -224,6 +224,8 @@ RAISING = {
     "rest": (lambda x, y: x % y, (1.5, 0.0)),
     "root": (lambda x: lantern.sqrt(x), (-2.0,)),
     "power": (lambda x: x**-1, (0.0,)),
+    "square": (lambda x: x**2, (1e200,)),
+    "cube": (lambda x: x**3.0, (-1e200,)),
     "unused": (lambda x: (1 / x, 2.0)[1], (0.0,)),
     "sine": (lambda x: lantern.sin(x), (math.inf,)),
 }
@@ -544,6 +546,21 @@ def test_what_changes_too_often_runs_as_it_is(mode):
     for k in range(40):
         box.value = float(k)
         assert f(1.0) == 1.0 + k
+
+
+def test_what_a_turn_makes_anew_is_not_handed_on(mode):
+    def f(x):
+        u = (x, 1.0)
+        for _ in range(50):
+            both = zip(u, (1.0, 2.0), strict=True)
+            scale = lambda a: a * 0.5  # noqa: E731  # what people write
+            u = tuple([scale(a) + b * x for a, b in both])
+        return u[0] * u[1]
+
+    jitted = lantern.jit(lantern.grad(f))
+    assert jitted(1.5) == lantern.grad(f)(1.5)
+    if mode != "off":
+        assert "runs as it is" not in lantern.explain(jitted)
 
 
 def test_a_function_that_calls_itself_returns_ints_and_floats(mode):

@@ -1,0 +1,302 @@
+"""Compiled gradients of programs with loops and recursion: beside C, numba and JAX.
+
+The C is written by hand, gradient and all, and is an extension of Python's; numba gets
+the same gradients as Python. JAX compiles its own, with ``scan`` where a loop is long;
+it differentiates neither a loop that ends when the data say so, nor recursion.
+"""
+
+import importlib
+import importlib.util
+import shutil
+import subprocess
+import sysconfig
+import tempfile
+import time
+from collections.abc import Callable
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+from benchmarks.entrant import Maker, Program
+from benchmarks.environment import peer
+from benchmarks.harness import LANTERN, race
+from benchmarks.table import Row, Target
+
+SOURCE = Path(__file__).with_name("staging_gradients.c")
+DEPTH = 10
+ARGUMENTS: dict[str, tuple[float, ...]] = {
+    "sincos": (1.0,),
+    "loop": (0.999,),
+    "newton": (2.0,),
+    "lorenz": (1.0, 1.0, 1.0),
+    "tree": (1.001,),
+}
+CALLS = {"sincos": 1000, "loop": 100, "newton": 1000, "lorenz": 10, "tree": 20}
+C_TARGETS = {
+    "sincos": Target(1 / 1.3),
+    "loop": Target(1 / 1.2),
+    "newton": Target(1 / 1.2),
+    "lorenz": Target(1 / 1.2),
+    "tree": Target(1 / 2.2),
+}
+
+
+def sincos(x: Any) -> Any:
+    """Two functions."""
+    import lantern
+
+    return lantern.sin(lantern.cos(x))
+
+
+def loop(x: Any) -> Any:
+    """A thousand products."""
+    y = x
+    for _ in range(1000):
+        y = y * x
+    return y
+
+
+def newton(x: Any) -> Any:
+    """A square root, by steps until it is exact."""
+    y = x
+    while abs(y * y - x) > 1e-12 * x:
+        y = 0.5 * (y + x / y)
+    return y
+
+
+def lorenz(x: Any, y: Any, z: Any) -> Any:
+    """A thousand Runge-Kutta steps."""
+
+    def slope(x: Any, y: Any, z: Any) -> tuple[Any, ...]:
+        return 10.0 * (y - x), x * (28.0 - z) - y, x * y - 8 / 3 * z
+
+    def moved(u: Any, c: float, k: Any) -> tuple[Any, ...]:
+        return tuple([a + c * b for a, b in zip(u, k, strict=True)])
+
+    u, h = (x, y, z), 0.01
+    for _ in range(1000):
+        k1 = slope(*u)
+        k2 = slope(*moved(u, 0.5 * h, k1))
+        k3 = slope(*moved(u, 0.5 * h, k2))
+        k4 = slope(*moved(u, h, k3))
+        four = zip(u, k1, k2, k3, k4, strict=True)
+        u = tuple([a + h / 6 * (p + 2 * q + 2 * r + s) for a, p, q, r, s in four])
+    return u[0]
+
+
+def tree(x: Any, t: Any) -> Any:
+    """A product over a tree of tuples."""
+    return x if t is None else tree(x, t[0]) * tree(x, t[1]) * t[2]
+
+
+def built(depth: int, number: float = 1.0) -> Any:
+    """A tree of tuples."""
+    if depth == 0:
+        return None
+    return built(depth - 1, number * 0.99), built(depth - 1, number * 1.01), number
+
+
+def rows(quick: bool) -> list[Row]:
+    """For each program a row per peer, and how long it takes to the first result."""
+    found = []
+    for name, calls in CALLS.items():
+        makers: dict[str, Maker] = {
+            LANTERN: partial(_lantern, name),
+            "C": partial(_c, name),
+            "numba": partial(_numba, name),
+            "JAX, compiled": partial(_jax, name),
+        }
+        targets = {"C": C_TARGETS[name]}
+        found += race(f"staging: {name}", calls, makers, targets, quick=quick)
+    return [*found, *_first_results()]
+
+
+def _many(name: str, f: Callable[..., Any], *more: Any) -> Program:
+    """As many calls as are timed together; what they give."""
+    args, calls = (*ARGUMENTS[name], *more), CALLS[name]
+
+    def run() -> Any:
+        for _ in range(calls):
+            result = f(*args)
+        return list(result) if isinstance(result, tuple) else result
+
+    return run
+
+
+def _gradient(name: str) -> tuple[Any, tuple[Any, ...]]:
+    import lantern
+
+    f: Any = {
+        "sincos": sincos,
+        "loop": loop,
+        "newton": newton,
+        "lorenz": lorenz,
+        "tree": tree,
+    }[name]
+    argnums = (0, 1, 2) if name == "lorenz" else 0
+    return lantern.grad(f, argnums), (built(DEPTH),) if name == "tree" else ()
+
+
+def _lantern(name: str) -> Program:
+    import lantern
+
+    f, more = _gradient(name)
+    return _many(name, lantern.jit(f), *more)
+
+
+@cache
+def _extension() -> Any:
+    """The module of the C source; None where it cannot be compiled."""
+    compiler = shutil.which("gcc") or shutil.which("clang")
+    if compiler is None:
+        return None
+    file = Path(tempfile.mkdtemp()) / "staging_gradients.so"
+    include = sysconfig.get_paths()["include"]
+    options = ["-O3", "-march=native", "-shared", "-fPIC", f"-I{include}"]
+    command = [compiler, *options, str(SOURCE), "-o", str(file), "-lm"]
+    if subprocess.run(command, capture_output=True, check=False).returncode:
+        return None
+    spec = importlib.util.spec_from_file_location("staging_gradients", file)
+    if spec is None or spec.loader is None:
+        return None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _c(name: str) -> Program | None:
+    module = _extension()
+    if module is None:
+        return None
+    if name == "tree":
+        module.pack(_packed(built(DEPTH)))
+    return _many(name, getattr(module, name))
+
+
+def _packed(t: Any) -> list[tuple[int, int, float]]:
+    """A tree as rows of the places of two subtrees and a number; -1 for none."""
+    found: list[Any] = []
+
+    def add(node: Any) -> int:
+        if node is None:
+            return -1
+        place = len(found)
+        found.append(None)
+        found[place] = (add(node[0]), add(node[1]), node[2])
+        return place
+
+    add(t)
+    return found
+
+
+def _numba(name: str) -> Program | None:
+    numba = peer("numba")
+    if numba is None or name in ("lorenz", "tree"):
+        return None
+    math, np = importlib.import_module("math"), importlib.import_module("numpy")
+
+    def sincos_gradient(x: float) -> float:
+        return -math.sin(x) * math.cos(math.cos(x))
+
+    def loop_gradient(x: float) -> float:
+        ys = np.empty(1000)
+        y, y_bar, x_bar = x, 1.0, 0.0
+        for i in range(1000):
+            ys[i] = y
+            y *= x
+        for i in range(999, -1, -1):
+            x_bar += y_bar * ys[i]
+            y_bar *= x
+        return x_bar + y_bar
+
+    def newton_gradient(x: float) -> float:
+        ys = np.empty(64)
+        y, y_bar, x_bar, k = x, 1.0, 0.0, 0
+        while abs(y * y - x) > 1e-12 * x:
+            ys[k] = y
+            y, k = 0.5 * (y + x / y), k + 1
+        while k > 0:
+            k -= 1
+            t = 0.5 * y_bar
+            x_bar += t / ys[k]
+            y_bar = t - t * x / (ys[k] * ys[k])
+        return x_bar + y_bar
+
+    by_name = {
+        "sincos": sincos_gradient,
+        "loop": loop_gradient,
+        "newton": newton_gradient,
+    }
+    return _many(name, numba.njit(by_name[name]))
+
+
+def _jax_gradient(name: str) -> Any:
+    jax = peer("jax")
+    if jax is None or name in ("newton", "tree"):
+        return None
+
+    def scanned(x: Any) -> Any:
+        return jax.lax.scan(lambda y, _: (y * x, None), x, None, length=1000)[0]
+
+    def steps(x: Any, y: Any, z: Any) -> Any:
+        def slope(u: Any) -> Any:
+            x, y, z = u
+            return 10.0 * (y - x), x * (28.0 - z) - y, x * y - 8 / 3 * z
+
+        def moved(u: Any, c: float, k: Any) -> Any:
+            return tuple(a + c * b for a, b in zip(u, k, strict=True))
+
+        def step(u: Any, _: Any) -> Any:
+            h = 0.01
+            k1 = slope(u)
+            k2 = slope(moved(u, 0.5 * h, k1))
+            k3 = slope(moved(u, 0.5 * h, k2))
+            k4 = slope(moved(u, h, k3))
+            four = zip(u, k1, k2, k3, k4, strict=True)
+            return tuple(
+                a + h / 6 * (p + 2 * q + 2 * r + s) for a, p, q, r, s in four
+            ), None
+
+        return jax.lax.scan(step, (x, y, z), None, length=1000)[0][0]
+
+    f = {
+        "sincos": lambda x: jax.numpy.sin(jax.numpy.cos(x)),
+        "loop": scanned,
+        "lorenz": steps,
+    }[name]
+    return jax.jit(jax.grad(f, argnums=(0, 1, 2) if name == "lorenz" else 0))
+
+
+def _jax(name: str) -> Program | None:
+    f = _jax_gradient(name)
+    if f is None:
+        return None
+    jax = importlib.import_module("jax")
+    return _many(name, lambda *args: jax.block_until_ready(f(*args)))
+
+
+def _first_results() -> list[Row]:
+    """How long the first call takes, compiling included, beside JAX's."""
+    found = []
+    for name in ("sincos", "loop", "lorenz"):
+        import lantern
+
+        lantern.jit(lambda x: x)(1.0)  # what only the first program of all takes
+        gradient, _ = _gradient(name)
+        ours = _seconds(lantern.jit(gradient), ARGUMENTS[name])
+        theirs = _jax_gradient(name)
+        if theirs is None:
+            continue
+        other = _seconds(theirs, ARGUMENTS[name])
+        detail = f"{1e3 * ours:.0f} ms; JAX {1e3 * other:.0f} ms"
+        row = f"staging: {name}"
+        found.append(
+            Row(row, "first result, JAX's time", other / ours, "×", Target(8), detail)
+        )
+    return found
+
+
+def _seconds(f: Callable[..., Any], args: tuple[Any, ...]) -> float:
+    start = time.process_time()
+    f(*args)
+    return time.process_time() - start
