@@ -127,6 +127,7 @@ torch.arange(end=3).tolist() -> [0, 1, 2]
 torch.full((2,), -1, dtype=torch.uint8).tolist() -> [255, 255]
 i(-3).scatter(0, i(0), 2.5, reduce='add').tolist() -> [-1]
 torch.logsumexp(torch.tensor([3j, 3j, 4j]), 0).imag.item() -> -2.9633123874664307
+torch.einsum(i(200, 100).byte()[None], [0, 1], [0]).tolist() -> [300]
 """
 CASES = [
     case.split("->") for case in EDGES.replace("\n    ->", "->").split("\n") if case
@@ -154,6 +155,13 @@ def test_triangles_of_complex_matrices_have_pytorchs_pivots_and_gradient():
         [(0.8889 - 1.3794j), -1.6667j, -1.6667j],
     ]
     np.testing.assert_allclose(a.grad.numpy(), expected, atol=1e-4)
+
+
+def test_the_direction_of_complex_numbers_has_pytorchs_gradient():
+    z = torch.tensor([1 + 2j, 0j, -3j], requires_grad=True)
+    (z.sgn() * torch.tensor([1 + 1j, 2 - 1j, 0.5j])).real.sum().backward()
+    expected = [0.5367 - 0.2683j, 0, 0]
+    np.testing.assert_allclose(z.grad.numpy(), expected, atol=1e-4)
 
 
 REFUSED = """

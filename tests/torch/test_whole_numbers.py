@@ -14,10 +14,11 @@ import lantern.torch as torch
 
 F = torch.nn.functional
 
-# As in PyTorch, differences and sums of bytes wrap around before they become real.
+# As in PyTorch, differences and sums of bytes wrap around before they become real, and
+# means of whole numbers are cut off.
 WRAP = frozenset(
-    "cumulative_trapezoid pairwise_distance trapezoid trapz triplet_margin_loss "
-    "triplet_margin_with_distance_loss".split()
+    "cumulative_trapezoid local_response_norm pairwise_distance trapezoid trapz "
+    "triplet_margin_loss triplet_margin_with_distance_loss".split()
 )
 # Draws, memory as it was found, and what asks for types.
 NO_LAW = (

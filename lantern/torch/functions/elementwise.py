@@ -334,6 +334,15 @@ def imag(input: Any) -> Any:
     return view_if_shared(call(arithmetic.imag, input), input)
 
 
+def sgn(input: Any) -> Any:
+    """The sign; of complex numbers the direction, 0 at 0."""
+    if base(input).dtype.kind != "c":
+        return comparison.functions["sign"](input)
+    zero = fresh(as_array(base(input) == 0))
+    kept = where(zero, 1.0, input)
+    return where(zero, 0.0, kept / functions["abs"](kept))
+
+
 def conj(input: Any) -> Any:
     """The complex conjugate."""
     return call(arithmetic.conj, input) if base(input).dtype.kind == "c" else input
@@ -344,7 +353,7 @@ functions |= {
     for function in (
         add, addcdiv, addcmul, angle, conj, digamma, div,
         floor_divide, frac, imag, lerp, logit, mul, nan_to_num, neg, pow, real, round,
-        rsqrt, rsub, sinc, sub, where,
+        rsqrt, rsub, sgn, sinc, sub, where,
     )
 }  # fmt: skip
 _SYNONYMS |= {

@@ -8,8 +8,9 @@ from lantern.tensor.linalg import matrix_functions
 from lantern.tensor.ops import einsum as our_einsum
 from lantern.tensor.ops import products
 from lantern.torch.tensor.detaching import array_of_tensor as base
+from lantern.torch.tensor.dtypes import I64
 from lantern.torch.tensor.named_results import into
-from lantern.torch.tensor.operators import call
+from lantern.torch.tensor.operators import call, cast
 from lantern.torch.tensor.tensor import Tensor, numpy_face
 from lantern.torch.tensor.views import view_if_shared
 
@@ -173,6 +174,8 @@ def einsum(equation: str, *operands: Any) -> Any:
         extra = base(z).ndim - len(result)
         return z.sum(tuple(range(extra))) if extra else z
     z = call(our_einsum.einsum, operand + arrow + result, *operands)
+    if base(z).dtype.kind == "u" and base(z).itemsize > 1:  # sums count in 64 bits
+        z = cast(z, I64)
     return view_if_shared(z, operands[0]) if len(operands) == 1 else z
 
 

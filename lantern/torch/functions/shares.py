@@ -55,7 +55,9 @@ def log_softmax(input: Tensor, dim: Any, dtype: Any = None) -> Any:
 
 def softmin(input: Tensor, dim: Any = None, dtype: Any = None) -> Any:
     """``softmax`` of the negative."""
-    return softmax(-promote(input, floating=True)[0], dim, dtype)
+    if dtype is None:
+        (input,) = promote(input, floating=True)
+    return softmax(-input, dim, dtype)
 
 
 def _typed(input: Tensor, dtype: Any) -> Any:

@@ -40,7 +40,10 @@ _REAL = (
 globals().update(
     {name: _single(globals()[name], whole=name not in _REAL) for name in _ADDING}
     | {name: _single(globals()[name], whole=False) for name in _REAL}
-    | {name: _single(globals()[name], mixed=True, whole=False) for name in _NORMALISING}
+    | {
+        name: _single(globals()[name], True, name == "local_response_norm")
+        for name in _NORMALISING
+    }
 )
 _place(__name__, globals())
 

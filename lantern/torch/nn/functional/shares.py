@@ -81,7 +81,9 @@ def softmin(
         >>> torch.nn.functional.softmin(torch.tensor([0.0, 0.0, 1.0]), dim=0)
         tensor([0.4223, 0.4223, 0.1554])
     """
-    return softmax(-promote(input, floating=True)[0], dim, dtype=dtype)
+    if dtype is None:
+        (input,) = promote(input, floating=True)
+    return softmax(-input, dim, dtype=dtype)
 
 
 def gumbel_softmax(
