@@ -268,6 +268,58 @@ def test_running_moments_are_constants():
     np.testing.assert_allclose(layer.running_mean, [0.4, 0.7], rtol=1e-6)
 
 
+def new_weights(s):
+    model = torch.nn.Linear(2, 1)
+    state = {"weight": torch.full((1, 2), s), "bias": torch.zeros(1)}
+    model.load_state_dict(state)
+    return model(torch.ones(1, 2)).sum()
+
+
+def buffer(s):
+    model = torch.nn.Module()
+    model.register_buffer("b", torch.zeros(2))
+    model.b.fill_(s)
+    return model.b.sum()
+
+
+def density(s):
+    normal = torch.distributions.Normal(torch.zeros(2), s)
+    return normal.log_prob(torch.ones(2)).sum()
+
+
+def moments(s):
+    return torch.nn.BatchNorm1d(2, momentum=s)(torch.eye(2)).sum()
+
+
+def step(s):
+    w = torch.nn.Parameter(torch.ones(2))
+    optimizer = torch.optim.SGD([w], lr=s)
+    w.sum().backward()
+    optimizer.step()
+    return w.detach().sum()
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    ("program", "expected"),
+    [
+        (new_weights, 2.0),
+        (buffer, 2.0),
+        (density, -0.75),
+        (moments, DetachError),
+        (step, DetachError),
+    ],
+)
+def test_what_modules_and_optimisers_keep_loses_nothing(program, expected, form):
+    if program is new_weights and form == "torch.func":
+        expected = 0.0  # it is loaded in ``no_grad``, which stops that transform
+    if expected is DetachError:
+        with pytest.raises(DetachError, match="stop_gradient"):
+            FORMS[form](program)
+    else:
+        assert float(FORMS[form](program)) == pytest.approx(expected)
+
+
 # --- every public name, with a tracked number wherever a number may stand -------------
 
 ELEMENT = {

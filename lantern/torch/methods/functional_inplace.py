@@ -16,6 +16,7 @@ from lantern.errors import EagerError
 from lantern.tensor.ops import at
 from lantern.tensor.ops.indexing import _getitem as read
 from lantern.tensor.ops.shape import reshape
+from lantern.torch.tensor.detaching import in_transform
 from lantern.torch.tensor.dtypes import category, type_name
 from lantern.torch.tensor.operators import cast, in_memory, views_of
 from lantern.torch.tensor.tensor import Tensor, numpy_face, torch_face
@@ -63,7 +64,8 @@ def replaced(x: Tensor, z: Any, casting: str = "same_kind") -> Tensor:
 
 
 def _take(x: Tensor, value: Any) -> None:
-    if not is_enabled() and getattr(value, "prompt", None) is not x.prompt:
+    stopped = not is_enabled() and (in_transform(x) or not in_transform(value))
+    if stopped and getattr(value, "prompt", None) is not x.prompt:
         x.primal = value  # what no_grad does to a value is no part of its derivative
         return
     z = torch_face(value)

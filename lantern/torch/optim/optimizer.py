@@ -17,6 +17,7 @@ from lantern.tensor.backend.numpy_namespace import buffers
 from lantern.torch.functions.creation import tensor, zeros_like
 from lantern.torch.optim.plan import Do, Plan, carry_out
 from lantern.torch.tensor.detaching import array_of_tensor as base
+from lantern.torch.tensor.detaching import plain_number
 from lantern.torch.tensor.dtypes import CPU
 from lantern.torch.tensor.gradients import Handle
 from lantern.torch.tensor.operators import in_memory
@@ -380,7 +381,7 @@ def checked(**options: Any) -> None:
 def _check_tensors(name: str, value: Any, together: bool) -> None:
     """Raise if step length or betas are tensors in a form that PyTorch refuses."""
     parts = value if name == "betas" else (value,)
-    tensors = [isinstance(x, Tensor) for x in parts or ()]
+    tensors = [isinstance(plain_number(name, x), Tensor) for x in parts or ()]
     if name == "lr" and tensors[0] and base(value).size != 1:
         raise OptionError("Tensor lr must be 1-element")
     if name == "betas" and len(set(tensors)) > 1:

@@ -20,6 +20,7 @@ from lantern.tensor.backend.numpy_namespace import buffers
 from lantern.tensor.ops import products
 from lantern.tensor.ops import shape as manipulation
 from lantern.torch.tensor import dtypes
+from lantern.torch.tensor.detaching import in_transform
 from lantern.torch.tensor.dtypes import BOOL, F16, F32, F64, I64, promoted
 from lantern.torch.tensor.error_messages import (
     again,
@@ -96,7 +97,8 @@ def cast(x: Any, kind: Any) -> Any:
     plain = base(x)
     if plain.dtype == kind:
         return x
-    if x.prompt is UNTRACKED or kind.kind not in "fc" or not is_enabled():
+    stopped = not is_enabled() and not in_transform(x)
+    if x.prompt is UNTRACKED or kind.kind not in "fc" or stopped:
         return fresh(plain.astype(kind))
     return torch_face(manipulation.astype(numpy_face(x), kind))
 

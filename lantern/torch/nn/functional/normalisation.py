@@ -10,6 +10,7 @@ from lantern.eager.versions import written
 from lantern.errors import EagerError, OptionError
 from lantern.torch.nn import rules
 from lantern.torch.tensor.detaching import array_of_tensor as base
+from lantern.torch.tensor.detaching import plain_number
 from lantern.torch.tensor.tensor import Tensor
 
 __all__ = [
@@ -181,7 +182,7 @@ def _tell(moments: list[Any], *found: Any) -> None:
 
 
 def _follow(running: Tensor, now: Any, momentum: float) -> None:
-    array = running.primal
+    array, momentum = running.primal, plain_number("batch_norm: momentum", momentum)
     array *= 1 - momentum
     array += momentum * now
     written(array)
