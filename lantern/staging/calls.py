@@ -19,7 +19,9 @@ from types import (
 from typing import Any
 
 import lantern
+from lantern.core.numpy_protocols import OUR_NAMES
 from lantern.errors import StagingError
+from lantern.op import registry
 from lantern.staging import control, functions, loops
 from lantern.staging.control import Signal, has_staged
 from lantern.staging.functions import call as call_function
@@ -82,6 +84,8 @@ def call(
         return call(session, f.__func__, (f.__self__, *args), kwargs)
     if kind is functools.partial:
         return call(session, f.func, (*f.args, *args), {**f.keywords, **kwargs})
+    if (kind.__module__, kind.__name__) == ("numpy", "ufunc"):
+        return _call_numpy(session, f, args, kwargs)
     if kind is BuiltinFunctionType or kind.__name__ == "method_descriptor":
         return session.made(_call_builtin(session, f, args, kwargs))
     if isinstance(f, type):
@@ -166,10 +170,12 @@ def _call_lantern(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 def _call_numpy(
     session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
-    name = getattr(f, "__name__", "")
-    if not session.derivatives or kwargs or not all(type(x) is Staged for x in args):
+    name = OUR_NAMES.get(f.__name__, f.__name__)
+    known = [type(x) is Staged and x.node.type is FLOAT for x in args]
+    plain = [type(x) in (float, int) for x in args]
+    if not session.derivatives or kwargs or not any(known):
         raise _refused(f, "NumPy's functions are staged on what a derivative tracks")
-    if any(x.node.type is not FLOAT for x in args) or not hasattr(lantern, name):
+    if not all(map(operator.or_, known, plain)) or name not in registry:
         raise _refused(f, "it has no rule for numbers")
     return perform(f"numpy.{name}", args, {})
 

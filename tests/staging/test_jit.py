@@ -6,6 +6,7 @@ import random
 import types
 from typing import NamedTuple
 
+import numpy as np
 import pytest
 
 import lantern
@@ -572,3 +573,17 @@ def test_a_function_that_calls_itself_returns_ints_and_floats(mode):
     jitted = lantern.jit(f)
     for x in (1.0, 0.25):
         assert same(jitted(x, 3), f(x, 3))
+
+
+def test_numpys_functions_of_what_a_derivative_tracks(mode):
+    def f(x):
+        return np.sin(np.cos(x)) * np.abs(x) + np.maximum(x, 0.5)
+
+    jitted = lantern.jit(lantern.grad(f))
+    for x in (1.0, -2.0, 0.25):
+        assert jitted(x) == lantern.grad(f)(x)
+    if mode != "off":
+        assert "runs as it is" not in lantern.explain(jitted)
+    untracked = lantern.jit(lantern.grad(lambda x: x * np.sin(2.0)))
+    assert untracked(3.0) == np.sin(2.0)
+    assert type(lantern.jit(f)(1.0)) is np.float64
