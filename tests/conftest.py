@@ -24,6 +24,20 @@ for library in ("OMP", "OPENBLAS", "MKL"):
     os.environ.setdefault(f"{library}_NUM_THREADS", "1")
 # Programs of their own, which test_scripts.py runs.
 collect_ignore_glob = ["torch_scripts/*"]
+# What takes more than half of the time of all tests: `-m "not slow"` leaves it out.
+SLOW = tuple(
+    f"tests/{name}"
+    for name in (
+        "contract/test_fault_injection contract/test_feature_pairs contract/test_files "
+        "contract/test_memory contract/test_programs contract/test_site "
+        "core/test_operands cps/test_concurrency cps/test_depth cps/test_programs "
+        "examples/ parallel/test_executor parallel/test_parallel rules/test_edges "
+        "rules/test_where scipy/ tensor/test_random torch/test_damaged_files "
+        "torch/test_distributions torch/test_modules torch/test_records "
+        "torch/test_running torch/test_scripts vectorizing/test_vmap_keywords "
+        "viz/ every_op/test_vmap_every_op every_op/test_short_ways"
+    ).split()
+)
 # The modules whose objects are made for one derivative.
 OURS = {
     f"lantern.{m}"
@@ -44,6 +58,12 @@ def pytest_addoption(parser):
         default="standin",
         help="the arrays of tests on a device: of the stand-in for a GPU, or of CuPy",
     )
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if item.nodeid.startswith(SLOW):
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(scope="session")
