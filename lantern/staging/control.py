@@ -124,7 +124,7 @@ def _is_float(x: Any) -> bool:
     """Whether a leaf can stand for a float: an int only if it is a constant."""
     if not is_staged(x) or x.node.type is FLOAT:
         return True
-    return x.node.op == "constant" or x.node.type.kind == "tree"
+    return bool(x.node.op == "constant" or x.node.type.kind == "tree")
 
 
 def truth(condition: Any) -> Node:

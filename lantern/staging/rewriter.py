@@ -72,9 +72,10 @@ def new_function(
     lines = undefined([x for x in own if x not in taken], at) + lines
     extra = [x for x in assigned(lines) if x not in own and x not in taken]
     lines = undefined(extra, at) + lines
-    return placed(
+    made: ast.FunctionDef = placed(
         ast.FunctionDef(name=name, args=arguments, body=lines, decorator_list=[]), at
     )
+    return made
 
 
 class _Loop:
@@ -316,11 +317,13 @@ class _Rewriter(Expressions):
     def _store(self, target: ast.expr, value: ast.expr, at: ast.AST) -> ast.stmt:
         if isinstance(target, ast.Subscript):
             args = [self.visit(target.value), self.visit(target.slice), value]
-            return placed(ast.Expr(call_of("set_item", args, at)), at)
+            line: ast.stmt = placed(ast.Expr(call_of("set_item", args, at)), at)
+            return line
         assert isinstance(target, ast.Attribute)
         name = placed(ast.Constant(target.attr), at)
         args = [self.visit(target.value), name, value]
-        return placed(ast.Expr(call_of("set_attribute", args, at)), at)
+        line = placed(ast.Expr(call_of("set_attribute", args, at)), at)
+        return line
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> Any:
         if node.value is None:
