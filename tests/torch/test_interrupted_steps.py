@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import lantern.torch as torch
-from lantern.torch.optim.plan import carry_out
+from lantern.torch.optim.plan import Plan, carry_out
 
 OPTIMISERS = {
     "SGD": lambda p: torch.optim.SGD(p, lr=0.1),
@@ -98,6 +98,12 @@ def test_a_step_is_finished_or_not_begun(name, alarm):
     assert len(set(outcomes)) == 2
 
 
+def in_python(calls):
+    plan = Plan(calls)
+    plan.in_python = True
+    return plan
+
+
 def test_a_plan_with_functions_in_python_is_carried_out_whole(alarm):
     class Slow:
         done = 0
@@ -109,7 +115,7 @@ def test_a_plan_with_functions_in_python_is_carried_out_whole(alarm):
     slow = Slow()
     alarm(1e-3)
     with pytest.raises(KeyboardInterrupt):
-        carry_out([(slow.work,)] * 5)
+        carry_out(in_python([(slow.work,)] * 5))
     assert slow.done == 100_000
 
 
@@ -119,4 +125,4 @@ def test_an_error_in_a_plan_with_functions_in_python_is_raised():
             raise ValueError("wrong")
 
     with pytest.raises(ValueError, match="wrong"):
-        carry_out([(Wrong().work,)])
+        carry_out(in_python([(Wrong().work,)]))

@@ -14,7 +14,7 @@ from lantern.torch.optim.optimizer import (
     kept,
     options_of,
 )
-from lantern.torch.optim.plan import Do
+from lantern.torch.optim.plan import Plan
 from lantern.torch.tensor.devices import kernel
 from lantern.torch.tensor.dtypes import CPU
 from lantern.torch.tensor.tensor import Tensor
@@ -22,24 +22,24 @@ from lantern.torch.tensor.tensor import Tensor
 __all__ = ["Adam", "AdamW", "Adamax", "NAdam", "RAdam"]
 
 
-def follow(mean: Any, x: Any, share: float, out: Any, do: Do) -> None:
+def follow(mean: Any, x: Any, share: float, out: Any, plan: Plan) -> None:
     """Plan ``mean += (x - mean) * share``, to be computed in ``out``."""
-    do((np.subtract, x, mean, out))
-    do((np.multiply, out, share, out))
-    do((np.add, mean, out, mean))
+    plan.append((np.subtract, x, mean, out))
+    plan.append((np.multiply, out, share, out))
+    plan.append((np.add, mean, out, mean))
 
 
-def follow_square(mean: Any, g: Any, beta: float, out: Any, do: Do) -> None:
+def follow_square(mean: Any, g: Any, beta: float, out: Any, plan: Plan) -> None:
     """Plan ``mean = beta * mean + (1 - beta) * g * g``, to be computed in ``out``."""
-    do((np.multiply, g, g, out))
-    do((np.multiply, out, 1 - beta, out))
-    do((np.multiply, mean, beta, mean))
-    do((np.add, mean, out, mean))
+    plan.append((np.multiply, g, g, out))
+    plan.append((np.multiply, out, 1 - beta, out))
+    plan.append((np.multiply, mean, beta, mean))
+    plan.append((np.add, mean, out, mean))
 
 
 def adam(
     x: Any, g: Any, mean: Any, square: Any, largest: Any, out: Any, new: float,
-    kept: float, new_square: float, lr: float, root: float, eps: float, do: Do,
+    kept: float, new_square: float, lr: float, root: float, eps: float, plan: Plan,
     xp: Any = np,
 ) -> None:  # fmt: skip
     """Plan ``x -= lr * mean / (sqrt(square) / root + eps)``, computed in ``out``.
@@ -48,27 +48,34 @@ def adam(
     ``kept`` is the rest of the latter; ``largest`` is the largest ``square`` so far, or
     None.
     """
-    do((xp.subtract, g, mean, out))
-    do((xp.multiply, out, new, out))
-    do((xp.add, mean, out, mean))
-    do((xp.multiply, g, g, out))
-    do((xp.multiply, out, new_square, out))
-    do((xp.multiply, square, kept, square))
-    do((xp.add, square, out, square))
+    plan += [
+        (xp.subtract, g, mean, out),
+        (xp.multiply, out, new, out),
+        (xp.add, mean, out, mean),
+        (xp.multiply, g, g, out),
+        (xp.multiply, out, new_square, out),
+        (xp.multiply, square, kept, square),
+        (xp.add, square, out, square),
+    ]
     if largest is not None:
-        do((partial(xp.maximum, out=largest), largest, square))
+        plan.append((partial(xp.maximum, out=largest), largest, square))
         square = largest
-    do((xp.sqrt, square, out))
-    do((xp.divide, out, root, out))
-    do((xp.add, out, eps, out))
-    do((xp.divide, mean, out, out))
-    do((xp.multiply, out, lr, out))
-    do((xp.subtract, x, out, x))
+    plan += [
+        (xp.sqrt, square, out),
+        (xp.divide, out, root, out),
+        (xp.add, out, eps, out),
+        (xp.divide, mean, out, out),
+        (xp.multiply, out, lr, out),
+        (xp.subtract, x, out, x),
+    ]
 
 
 def _adam_in_one(*arguments: Any, xp: Any) -> None:
     """All of ``adam`` at once, to be made one kernel of a device."""
-    adam(*arguments, _at_once, xp)  # type: ignore[call-arg]  # all others are there
+    plan = Plan()
+    adam(*arguments, plan, xp)  # type: ignore[call-arg]  # all others are there
+    for call in plan:
+        _at_once(call)
 
 
 def _at_once(call: tuple[Any, ...]) -> None:
@@ -160,21 +167,21 @@ class Adam(Optimizer):
         )  # fmt: skip
 
     def _move(
-        self, p: Tensor, x: Any, g: Any, state: Any, options: Any, do: Do
+        self, p: Tensor, x: Any, g: Any, state: Any, options: Any, plan: Plan
     ) -> None:
         lr, beta1, beta2, eps, decay, decoupled, amsgrad = options
-        step = counted(state, do)
+        step = counted(state, plan)
         mean, square = kept(state, "exp_avg", p), kept(state, "exp_avg_sq", p)
         largest = kept(state, "max_exp_avg_sq", p) if amsgrad else None
-        g = self.decayed(x, g, decay, do, lr if decoupled else None)
+        g = self.decayed(x, g, decay, plan, lr if decoupled else None)
         arguments = (
             x, g, mean, square, largest, self.scratch(x), 1 - beta1, beta2, 1 - beta2,
             lr / (1 - beta1**step), math.sqrt(1 - beta2**step), eps,
         )  # fmt: skip
         if type(x) is np.ndarray:
-            adam(*arguments, do=do)
+            adam(*arguments, plan=plan)
         else:
-            do((kernel(_adam_in_one, namespace(x)), *arguments))
+            plan.append((kernel(_adam_in_one, namespace(x)), *arguments))
 
 
 class AdamW(Adam):
@@ -257,36 +264,38 @@ class NAdam(Optimizer):
         )
         super().__init__(params, options | {"capturable": False})
 
-    def _move(self, p: Tensor, x: Any, g: Any, state: Any, group: Any, do: Do) -> None:
+    def _move(
+        self, p: Tensor, x: Any, g: Any, state: Any, group: Any, plan: Plan
+    ) -> None:
         from lantern.torch.functions.creation import tensor
 
         lr, (beta1, beta2) = float(group["lr"]), group["betas"]
-        step, decay = counted(state, do), group["weight_decay"]
+        step, decay = counted(state, plan), group["weight_decay"]
         if "mu_product" not in state:
             state["mu_product"] = tensor(1.0, dtype=p.dtype, device=CPU)
         mean, square = kept(state, "exp_avg", p), kept(state, "exp_avg_sq", p)
         out = self.scratch(x)
         shrinks = lr if group["decoupled_weight_decay"] else None
-        g = self.decayed(x, g, decay, do, shrinks)
+        g = self.decayed(x, g, decay, plan, shrinks)
         mu, ahead = (
             beta1 * (1 - 0.5 * 0.96 ** (n * group["momentum_decay"]))
             for n in (step, step + 1)
         )
         so_far = state["mu_product"].primal
-        do((np.multiply, so_far, mu, so_far))
-        follow(mean, g, 1 - beta1, out, do)
-        follow_square(square, g, beta2, out, do)
+        plan.append((np.multiply, so_far, mu, so_far))
+        follow(mean, g, 1 - beta1, out, plan)
+        follow_square(square, g, beta2, out, plan)
         product = float(so_far * mu)
         root, more = self.scratch(x, 1), out
-        do((np.divide, square, 1 - beta2**step, root))
-        do((np.sqrt, root, root))
-        do((np.add, root, group["eps"], root))
-        do((np.divide, g, root, more))
-        do((np.multiply, more, lr * (1 - mu) / (1 - product), more))
-        do((np.subtract, x, more, x))
-        do((np.divide, mean, root, more))
-        do((np.multiply, more, lr * ahead / (1 - product * ahead), more))
-        do((np.subtract, x, more, x))
+        plan.append((np.divide, square, 1 - beta2**step, root))
+        plan.append((np.sqrt, root, root))
+        plan.append((np.add, root, group["eps"], root))
+        plan.append((np.divide, g, root, more))
+        plan.append((np.multiply, more, lr * (1 - mu) / (1 - product), more))
+        plan.append((np.subtract, x, more, x))
+        plan.append((np.divide, mean, root, more))
+        plan.append((np.multiply, more, lr * ahead / (1 - product * ahead), more))
+        plan.append((np.subtract, x, more, x))
 
 
 class RAdam(Optimizer):
@@ -330,15 +339,17 @@ class RAdam(Optimizer):
         )
         super().__init__(params, options | {"capturable": False})
 
-    def _move(self, p: Tensor, x: Any, g: Any, state: Any, group: Any, do: Do) -> None:
+    def _move(
+        self, p: Tensor, x: Any, g: Any, state: Any, group: Any, plan: Plan
+    ) -> None:
         lr, (beta1, beta2) = float(group["lr"]), group["betas"]
-        step, decay = counted(state, do), group["weight_decay"]
+        step, decay = counted(state, plan), group["weight_decay"]
         mean, square = kept(state, "exp_avg", p), kept(state, "exp_avg_sq", p)
         out = self.scratch(x)
         shrinks = lr if group["decoupled_weight_decay"] else None
-        g = self.decayed(x, g, decay, do, shrinks)
-        follow(mean, g, 1 - beta1, out, do)
-        follow_square(square, g, beta2, out, do)
+        g = self.decayed(x, g, decay, plan, shrinks)
+        follow(mean, g, 1 - beta1, out, plan)
+        follow_square(square, g, beta2, out, plan)
         whole = 2 / (1 - beta2) - 1
         length = whole - 2 * step * beta2**step / (1 - beta2**step)
         scale = lr / (1 - beta1**step)
@@ -347,13 +358,13 @@ class RAdam(Optimizer):
                 (length - 4) * (length - 2) * whole
                 / ((whole - 4) * (whole - 2) * length)
             ) * math.sqrt(1 - beta2**step)  # fmt: skip
-            do((np.sqrt, square, out))
-            do((np.add, out, group["eps"], out))
-            do((np.divide, mean, out, out))
-            do((np.multiply, out, scale, out))
+            plan.append((np.sqrt, square, out))
+            plan.append((np.add, out, group["eps"], out))
+            plan.append((np.divide, mean, out, out))
+            plan.append((np.multiply, out, scale, out))
         else:
-            do((np.multiply, mean, scale, out))
-        do((np.subtract, x, out, x))
+            plan.append((np.multiply, mean, scale, out))
+        plan.append((np.subtract, x, out, x))
 
 
 class Adamax(Optimizer):
@@ -391,16 +402,18 @@ class Adamax(Optimizer):
         )
         super().__init__(params, options | {"capturable": False})
 
-    def _move(self, p: Tensor, x: Any, g: Any, state: Any, group: Any, do: Do) -> None:
+    def _move(
+        self, p: Tensor, x: Any, g: Any, state: Any, group: Any, plan: Plan
+    ) -> None:
         lr, (beta1, beta2) = float(group["lr"]), group["betas"]
-        step, out = counted(state, do), self.scratch(x)
-        g = self.decayed(x, g, group["weight_decay"], do)
+        step, out = counted(state, plan), self.scratch(x)
+        g = self.decayed(x, g, group["weight_decay"], plan)
         mean, largest = kept(state, "exp_avg", p), kept(state, "exp_inf", p)
-        follow(mean, g, 1 - beta1, out, do)
-        do((np.abs, g, out))
-        do((np.add, out, group["eps"], out))
-        do((np.multiply, largest, beta2, largest))
-        do((partial(np.maximum, out=largest), largest, out))
-        do((np.divide, mean, largest, out))
-        do((np.multiply, out, lr / (1 - beta1**step), out))
-        do((np.subtract, x, out, x))
+        follow(mean, g, 1 - beta1, out, plan)
+        plan.append((np.abs, g, out))
+        plan.append((np.add, out, group["eps"], out))
+        plan.append((np.multiply, largest, beta2, largest))
+        plan.append((partial(np.maximum, out=largest), largest, out))
+        plan.append((np.divide, mean, largest, out))
+        plan.append((np.multiply, out, lr / (1 - beta1**step), out))
+        plan.append((np.subtract, x, out, x))

@@ -15,7 +15,7 @@ from lantern.torch.optim.optimizer import (
     kept,
     options_of,
 )
-from lantern.torch.optim.plan import Do
+from lantern.torch.optim.plan import Plan
 from lantern.torch.tensor.tensor import Tensor, fresh
 
 __all__ = ["Adadelta", "Adagrad", "RMSprop", "SparseAdam"]
@@ -68,21 +68,23 @@ class Adagrad(Optimizer):
         )
         super().__init__(params, options | {"fused": None})
 
-    def _move(self, p: Tensor, x: Any, g: Any, state: Any, group: Any, do: Do) -> None:
-        step, out = counted(state, do), self.scratch(x)
+    def _move(
+        self, p: Tensor, x: Any, g: Any, state: Any, group: Any, plan: Plan
+    ) -> None:
+        step, out = counted(state, plan), self.scratch(x)
         if "sum" not in state:
             start = group["initial_accumulator_value"]
             state["sum"] = fresh(np.full_like(x, start))
         total = kept(state, "sum", p)
-        g = self.decayed(x, g, group["weight_decay"], do)
-        do((np.multiply, g, g, out))
-        do((np.add, total, out, total))
-        do((np.sqrt, total, out))
-        do((np.add, out, group["eps"], out))
-        do((np.divide, g, out, out))
+        g = self.decayed(x, g, group["weight_decay"], plan)
+        plan.append((np.multiply, g, g, out))
+        plan.append((np.add, total, out, total))
+        plan.append((np.sqrt, total, out))
+        plan.append((np.add, out, group["eps"], out))
+        plan.append((np.divide, g, out, out))
         length = float(group["lr"]) / (1 + (step - 1) * group["lr_decay"])
-        do((np.multiply, out, length, out))
-        do((np.subtract, x, out, x))
+        plan.append((np.multiply, out, length, out))
+        plan.append((np.subtract, x, out, x))
 
 
 class RMSprop(Optimizer):
@@ -142,30 +144,32 @@ class RMSprop(Optimizer):
         )
         super().__init__(params, options | {"capturable": False})
 
-    def _move(self, p: Tensor, x: Any, g: Any, state: Any, group: Any, do: Do) -> None:
-        counted(state, do)
+    def _move(
+        self, p: Tensor, x: Any, g: Any, state: Any, group: Any, plan: Plan
+    ) -> None:
+        counted(state, plan)
         alpha, out = group["alpha"], self.scratch(x)
-        g = self.decayed(x, g, group["weight_decay"], do)
+        g = self.decayed(x, g, group["weight_decay"], plan)
         square = kept(state, "square_avg", p)
-        follow_square(square, g, alpha, out, do)
+        follow_square(square, g, alpha, out, plan)
         if group["centered"]:
             mean = kept(state, "grad_avg", p)
-            follow(mean, g, 1 - alpha, out, do)
-            do((np.multiply, mean, mean, out))
-            do((np.subtract, square, out, out))
-            do((np.sqrt, out, out))
+            follow(mean, g, 1 - alpha, out, plan)
+            plan.append((np.multiply, mean, mean, out))
+            plan.append((np.subtract, square, out, out))
+            plan.append((np.sqrt, out, out))
         else:
-            do((np.sqrt, square, out))
-        do((np.add, out, group["eps"], out))
-        do((np.divide, g, out, out))
+            plan.append((np.sqrt, square, out))
+        plan.append((np.add, out, group["eps"], out))
+        plan.append((np.divide, g, out, out))
         if group["momentum"]:
             velocity = kept(state, "momentum_buffer", p)
-            do((np.multiply, velocity, group["momentum"], velocity))
-            do((np.add, velocity, out, velocity))
-            do((np.multiply, velocity, float(group["lr"]), out))
+            plan.append((np.multiply, velocity, group["momentum"], velocity))
+            plan.append((np.add, velocity, out, velocity))
+            plan.append((np.multiply, velocity, float(group["lr"]), out))
         else:
-            do((np.multiply, out, float(group["lr"]), out))
-        do((np.subtract, x, out, x))
+            plan.append((np.multiply, out, float(group["lr"]), out))
+        plan.append((np.subtract, x, out, x))
 
 
 class Adadelta(Optimizer):
@@ -203,22 +207,24 @@ class Adadelta(Optimizer):
         )
         super().__init__(params, options | {"capturable": False})
 
-    def _move(self, p: Tensor, x: Any, g: Any, state: Any, group: Any, do: Do) -> None:
-        counted(state, do)
+    def _move(
+        self, p: Tensor, x: Any, g: Any, state: Any, group: Any, plan: Plan
+    ) -> None:
+        counted(state, plan)
         rho, eps, out = group["rho"], group["eps"], self.scratch(x)
-        g = self.decayed(x, g, group["weight_decay"], do)
+        g = self.decayed(x, g, group["weight_decay"], plan)
         square, moved = kept(state, "square_avg", p), kept(state, "acc_delta", p)
-        follow_square(square, g, rho, out, do)
+        follow_square(square, g, rho, out, plan)
         root = self.scratch(x, 1)
-        do((np.add, square, eps, root))
-        do((np.sqrt, root, root))
-        do((np.add, moved, eps, out))
-        do((np.sqrt, out, out))
-        do((np.divide, out, root, out))
-        do((np.multiply, out, g, out))
-        follow_square(moved, out, rho, root, do)
-        do((np.multiply, out, float(group["lr"]), out))
-        do((np.subtract, x, out, x))
+        plan.append((np.add, square, eps, root))
+        plan.append((np.sqrt, root, root))
+        plan.append((np.add, moved, eps, out))
+        plan.append((np.sqrt, out, out))
+        plan.append((np.divide, out, root, out))
+        plan.append((np.multiply, out, g, out))
+        follow_square(moved, out, rho, root, plan)
+        plan.append((np.multiply, out, float(group["lr"]), out))
+        plan.append((np.subtract, x, out, x))
 
 
 class SparseAdam(Optimizer):
@@ -255,8 +261,10 @@ class SparseAdam(Optimizer):
         options = {"lr": lr, "betas": betas, "eps": eps, "maximize": maximize}
         super().__init__(params, options)
 
-    def _move(self, p: Tensor, x: Any, g: Any, state: Any, group: Any, do: Do) -> None:
-        step, (first, second) = counted(state, do), group["betas"]
+    def _move(
+        self, p: Tensor, x: Any, g: Any, state: Any, group: Any, plan: Plan
+    ) -> None:
+        step, (first, second) = counted(state, plan), group["betas"]
         mean, square = kept(state, "exp_avg", p), kept(state, "exp_avg_sq", p)
         rows = np.flatnonzero(g.reshape(len(g), -1).any(1))
         g = g[rows]
@@ -264,6 +272,6 @@ class SparseAdam(Optimizer):
         squares = square[rows] + (g * g - square[rows]) * (1 - second)
         root = np.sqrt(squares) + group["eps"]
         length = float(group["lr"]) * math.sqrt(1 - second**step) / (1 - first**step)
-        do((setitem, mean, rows, some))
-        do((setitem, square, rows, squares))
-        do((setitem, x, rows, x[rows] - length * some / root))
+        plan.append((setitem, mean, rows, some))
+        plan.append((setitem, square, rows, squares))
+        plan.append((setitem, x, rows, x[rows] - length * some / root))

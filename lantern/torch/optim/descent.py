@@ -17,7 +17,7 @@ from lantern.torch.optim.optimizer import (
     options_of,
     with_gradients,
 )
-from lantern.torch.optim.plan import Do
+from lantern.torch.optim.plan import Plan
 from lantern.torch.tensor.dtypes import CPU
 from lantern.torch.tensor.operators import in_memory
 from lantern.torch.tensor.tensor import Tensor, fresh
@@ -88,55 +88,56 @@ class SGD(Optimizer):
             group["weight_decay"], group["nesterov"],
         )  # fmt: skip
 
-    def _group(self, group: dict[str, Any], do: Do) -> None:
+    def _group(self, group: dict[str, Any], plan: Plan) -> None:
         if group["momentum"] or group["weight_decay"]:
-            super()._group(group, do)
+            super()._group(group, plan)
             return
         step = float(group["lr"])
         if not group["maximize"]:
             step = -step
         for _, x, grad in with_gradients(group):
             if isinstance(grad, Contribution):
-                do((grad.add_to, x, step))
+                plan.append((grad.add_to, x, step))
+                plan.in_python = True
             elif x.size > 4096:
                 out = self.scratch(x)
-                do((np.multiply, grad, step, out))
-                do((np.add, x, out, x))
+                plan.append((np.multiply, grad, step, out))
+                plan.append((np.add, x, out, x))
             else:
-                do((np.add, x, grad * step, x))
+                plan.append((np.add, x, grad * step, x))
             written(x)
 
     def _move(
-        self, p: Tensor, x: Any, g: Any, state: Any, options: Any, do: Do
+        self, p: Tensor, x: Any, g: Any, state: Any, options: Any, plan: Plan
     ) -> None:
         lr, momentum, dampening, decay, nesterov = options
         if decay:
-            g = self.decayed(x, g, decay, do)
+            g = self.decayed(x, g, decay, plan)
         step = self.scratch(x)
         if momentum:
             buffer = state.get("momentum_buffer")
             if buffer is None:
                 buffer = zeros_like(p.detach())
                 velocity = in_memory(buffer)
-                do((setitem, velocity, ..., g))
-                do((setitem, state, "momentum_buffer", buffer))
+                plan.append((setitem, velocity, ..., g))
+                plan.append((setitem, state, "momentum_buffer", buffer))
             else:
                 velocity = in_memory(buffer)
-                do((np.multiply, velocity, momentum, velocity))
+                plan.append((np.multiply, velocity, momentum, velocity))
                 if dampening:
-                    do((np.multiply, g, 1 - dampening, step))
-                    do((np.add, velocity, step, velocity))
+                    plan.append((np.multiply, g, 1 - dampening, step))
+                    plan.append((np.add, velocity, step, velocity))
                 else:
-                    do((np.add, velocity, g, velocity))
+                    plan.append((np.add, velocity, g, velocity))
             if nesterov:
-                do((np.multiply, velocity, momentum, step))
-                do((np.add, step, g, step))
-                do((np.multiply, step, lr, step))
-                do((np.subtract, x, step, x))
+                plan.append((np.multiply, velocity, momentum, step))
+                plan.append((np.add, step, g, step))
+                plan.append((np.multiply, step, lr, step))
+                plan.append((np.subtract, x, step, x))
                 return
             g = velocity
-        do((np.multiply, g, lr, step))
-        do((np.subtract, x, step, x))
+        plan.append((np.multiply, g, lr, step))
+        plan.append((np.subtract, x, step, x))
 
 
 class ASGD(Optimizer):
@@ -179,24 +180,26 @@ class ASGD(Optimizer):
         )
         super().__init__(params, options | {"capturable": False})
 
-    def _move(self, p: Tensor, x: Any, g: Any, state: Any, group: Any, do: Do) -> None:
+    def _move(
+        self, p: Tensor, x: Any, g: Any, state: Any, group: Any, plan: Plan
+    ) -> None:
         lr, lambd = float(group["lr"]), group["lambd"]
-        step = counted(state, do)
+        step = counted(state, plan)
         # As tensors of single precision they are in PyTorch's state.
         eta = float(state.setdefault("eta", tensor(lr, device=CPU)))
         mu = float(state.setdefault("mu", tensor(1.0, device=CPU)))
         mean, out = kept(state, "ax", p), self.scratch(x)
-        g = self.decayed(x, g, group["weight_decay"], do)
-        do((np.multiply, x, 1 - lambd * eta, x))
-        do((np.multiply, g, eta, out))
-        do((np.subtract, x, out, x))
-        do((np.subtract, x, mean, out))
-        do((np.multiply, out, mu, out))
-        do((np.add, mean, out, mean))
+        g = self.decayed(x, g, group["weight_decay"], plan)
+        plan.append((np.multiply, x, 1 - lambd * eta, x))
+        plan.append((np.multiply, g, eta, out))
+        plan.append((np.subtract, x, out, x))
+        plan.append((np.subtract, x, mean, out))
+        plan.append((np.multiply, out, mu, out))
+        plan.append((np.add, mean, out, mean))
         eta = lr / (1 + lambd * lr * step) ** group["alpha"]
-        do((setitem, state, "eta", tensor(eta, device=CPU)))
+        plan.append((setitem, state, "eta", tensor(eta, device=CPU)))
         mu = 1 / max(1.0, step - group["t0"])
-        do((setitem, state, "mu", tensor(mu, device=CPU)))
+        plan.append((setitem, state, "mu", tensor(mu, device=CPU)))
 
 
 class Rprop(Optimizer):
@@ -243,8 +246,10 @@ class Rprop(Optimizer):
         options = options_of(lr=lr, etas=etas, step_sizes=step_sizes, maximize=maximize)
         super().__init__(params, options | {"capturable": False})
 
-    def _move(self, p: Tensor, x: Any, g: Any, state: Any, group: Any, do: Do) -> None:
-        counted(state, do)
+    def _move(
+        self, p: Tensor, x: Any, g: Any, state: Any, group: Any, plan: Plan
+    ) -> None:
+        counted(state, plan)
         before, out = kept(state, "prev", p), self.scratch(x)
         if "step_size" not in state:
             state["step_size"] = fresh(np.full_like(x, float(group["lr"])))
@@ -253,9 +258,9 @@ class Rprop(Optimizer):
         sign = g * before
         turned = sign < 0
         new = lengths * np.where(turned, shrink, np.where(sign > 0, grow, 1))
-        do((setitem, lengths, ..., np.clip(new, *group["step_sizes"])))
-        do((setitem, before, ..., g))
-        do((setitem, before, turned, 0))
-        do((np.sign, before, out))
-        do((np.multiply, out, lengths, out))
-        do((np.subtract, x, out, x))
+        plan.append((setitem, lengths, ..., np.clip(new, *group["step_sizes"])))
+        plan.append((setitem, before, ..., g))
+        plan.append((setitem, before, turned, 0))
+        plan.append((np.sign, before, out))
+        plan.append((np.multiply, out, lengths, out))
+        plan.append((np.subtract, x, out, x))

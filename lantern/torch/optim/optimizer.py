@@ -15,7 +15,7 @@ from lantern.eager.versions import written
 from lantern.errors import ArgumentError, OptionError
 from lantern.tensor.backend.numpy_namespace import buffers
 from lantern.torch.functions.creation import tensor, zeros_like
-from lantern.torch.optim.plan import Do, Plan, carry_out
+from lantern.torch.optim.plan import Plan, carry_out
 from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.detaching import plain_number
 from lantern.torch.tensor.dtypes import CPU
@@ -185,9 +185,9 @@ class Optimizer:
         if self._pre_hooks:
             self._call(self._pre_hooks, closure)
         loss = None if closure is None else tracked(closure)
-        plan: Plan = []
+        plan = Plan()
         for group in self.param_groups:
-            self._group(group, plan.append)
+            self._group(group, plan)
         carry_out(plan)
         if self._post_hooks:
             self._call(self._post_hooks, closure)
@@ -197,7 +197,7 @@ class Optimizer:
         for hook in list(hooks.values()):
             hook(self, (closure,), {})
 
-    def _group(self, group: dict[str, Any], do: Do) -> None:
+    def _group(self, group: dict[str, Any], plan: Plan) -> None:
         """Plan to move the parameters of one group."""
         sign = -1 if group.get("maximize") else 1
         options = self._options(group)
@@ -205,8 +205,8 @@ class Optimizer:
             g = p.grad.primal if isinstance(grad, Contribution) else grad
             if sign < 0:
                 gradient, g = g, self.scratch(array, "sign")
-                do((np.negative, gradient, g))
-            self._move(p, array, g, self.state[p], options, do)
+                plan.append((np.negative, gradient, g))
+            self._move(p, array, g, self.state[p], options, plan)
             written(array)
 
     def _options(self, group: dict[str, Any]) -> Any:
@@ -214,7 +214,7 @@ class Optimizer:
         return group
 
     def _move(
-        self, p: Tensor, x: Any, g: Any, state: Any, options: Any, do: Do
+        self, p: Tensor, x: Any, g: Any, state: Any, options: Any, plan: Plan
     ) -> None:
         """Plan to move one parameter: nothing that it has, or keeps, changes here.
 
@@ -224,7 +224,7 @@ class Optimizer:
             g: the array of its gradient, which must stay as it is.
             state: what is kept for it.
             options: what ``_options`` made of the group.
-            do: takes a call for the plan, a tuple of a function and its arguments.
+            plan: gets a function and its arguments, in a tuple, for each call.
         """
         raise NotImplementedError
 
@@ -237,7 +237,7 @@ class Optimizer:
         return found
 
     def decayed(
-        self, x: Any, g: Any, weight_decay: float, do: Do, lr: float | None = None
+        self, x: Any, g: Any, weight_decay: float, plan: Plan, lr: float | None = None
     ) -> Any:
         """The gradient with that of ``weight_decay / 2 * sum(x * x)``.
 
@@ -246,11 +246,11 @@ class Optimizer:
         if not weight_decay:
             return g
         if lr is not None:
-            do((np.multiply, x, 1 - lr * weight_decay, x))
+            plan.append((np.multiply, x, 1 - lr * weight_decay, x))
             return g
         out = self.scratch(x, "decay")
-        do((np.multiply, x, weight_decay, out))
-        do((np.add, out, g, out))
+        plan.append((np.multiply, x, weight_decay, out))
+        plan.append((np.add, out, g, out))
         return out
 
     # --- state ------------------------------------------------------------------------
@@ -341,12 +341,12 @@ def kept(state: Any, name: str, p: Tensor) -> Any:
     return in_memory(state[name])
 
 
-def counted(state: Any, do: Do) -> int:
+def counted(state: Any, plan: Plan) -> int:
     """How often this parameter will have been moved, this time included."""
     if "step" not in state:
         state["step"] = tensor(0.0, device=CPU)
     step = state["step"].primal
-    do((np.add, step, 1, step))
+    plan.append((np.add, step, 1, step))
     return int(step) + 1
 
 

@@ -8,25 +8,33 @@ C, called one after another by one of their kind; or else in another thread.
 import threading
 from _thread import allocate_lock, start_new_thread
 from collections import deque
-from collections.abc import Callable
 from contextvars import copy_context
 from itertools import starmap
 from operator import call
-from types import MethodType
 from typing import Any
 
-__all__ = ["Do", "Plan", "carry_out"]
+__all__ = ["Plan", "carry_out"]
 
-Plan = list[tuple[Any, ...]]  # a function and its arguments, for each call
-Do = Callable[[tuple[Any, ...]], None]  # takes a call for the plan
+
+class Plan(list[tuple[Any, ...]]):
+    """A function and its arguments, for each call.
+
+    Attributes:
+        in_python: whether one of the functions is written in Python.
+    """
+
+    in_python = False
+
+
+_make: Any = deque[None](maxlen=0).extend  # goes through an iterator, and keeps nothing
 
 
 def carry_out(plan: Plan) -> None:
     """Make all calls of a plan; an interrupt comes before or after all of them."""
-    if MethodType in [type(function) for function, *_ in plan] and _can_be_cut():
+    if plan.in_python and _can_be_cut():
         _elsewhere(plan)
     else:
-        deque(starmap(call, plan), 0)
+        _make(starmap(call, plan))
 
 
 def _can_be_cut() -> bool:
@@ -41,7 +49,7 @@ def _elsewhere(plan: Plan) -> None:
 
     def work() -> None:
         try:
-            run(deque, starmap(call, plan), 0)
+            run(_make, starmap(call, plan))
         except BaseException as error:
             errors.append(error)
         finally:
@@ -53,7 +61,7 @@ def _elsewhere(plan: Plan) -> None:
         start_new_thread(work, ())
     except RuntimeError:  # there can be no more threads
         pending.clear()
-        deque(starmap(call, plan), 0)
+        _make(starmap(call, plan))
     except BaseException as interrupt:  # when it had begun
         interrupts.append(interrupt)
     while pending:
