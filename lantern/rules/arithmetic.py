@@ -206,13 +206,15 @@ def _power_rule(z: Any, x: Any, y: Any) -> Rule:
     xp = namespace(x, y)
     if isinstance(y, int | float):
         yield z_bar * (y * xp.ieee_pow(x, y - 1)) if y else 0 * z_bar
-    else:
-        no_number = (x == 0) | (x != x)  # to the power of -1, or 0 times that
-        yield z_bar * (y * xp.ieee_pow(x, xp.where((y == 0) & no_number, 0, y - 1)))
+    else:  # where y is 0, x**-1 may be no number, and 0 times it would be none
+        lower = (y != 0) | ((x != 0) & (x == x))
+        yield z_bar * (y * xp.ieee_pow(x, y - lower))
     x = x if is_complex(x) else xp.where(x < 0, math.nan, x)
-    if not is_complex(y):  # 0**-1 is infinite, and any negative logarithm finite
-        x = xp.where((x == 0) & (y < 0), 0.5, x)
-    yield z_bar * z * xp.log(xp.where(x == 0, 1, x))
+    zero = x == 0
+    logs = xp.log(xp.where(zero, 1, x))
+    if not is_complex(y):  # 0**-1 is infinite, and any negative logarithm says how
+        logs = logs - (zero & (y < 0))
+    yield z_bar * z * logs
 
 
 @constant

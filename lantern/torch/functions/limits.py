@@ -15,6 +15,7 @@ from lantern.torch.tensor.operators import (
     as_tensor,
     cast,
     promote,
+    refuse_numbers,
     result_dtype,
 )
 from lantern.torch.tensor.tensor import Tensor, fresh
@@ -56,6 +57,7 @@ def _either(name: str, sign: str) -> Any:
     better = {">": np.greater_equal, "<": np.less_equal}[sign]
 
     def operate(input: Any, other: Any) -> Any:
+        refuse_numbers(name, input, other, "")
         x, y = promote(input, other)
         first = better(value_of(x), value_of(y)) | _strange(y)
         return where(fresh(as_array(first)), x, y)

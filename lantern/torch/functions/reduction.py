@@ -104,7 +104,8 @@ def mean(
         RuntimeError: for integers; ``dtype`` says what to count in.
     """
     x = _needs_floating("mean", input, dtype)
-    if x.primal.dtype.itemsize == 2:
+    kind = x.primal.dtype
+    if kind is not F32 and kind is not F64 and is_half(x):
         return in_single(mean, x, dim, keepdim)
     if not base(x).size:
         with np.errstate(all="ignore"):

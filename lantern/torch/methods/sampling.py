@@ -3,6 +3,7 @@
 Seeds give the same numbers run after run, and not PyTorch's.
 """
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -205,6 +206,7 @@ def between(low: Any, high: Any, kind: Any) -> tuple[int, int]:
     return low, high
 
 
+@cache
 def bounds(kind: Any) -> tuple[float, float]:
     """The least and the greatest number of a type."""
     if kind.kind == "b":

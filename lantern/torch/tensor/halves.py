@@ -79,7 +79,7 @@ def single(function: Any, mixed: bool = False, whole: bool = True) -> Any:
             kind = first.primal.dtype
             if kind is F32 or kind is F64:
                 return function(*args, **options)
-            if not whole and kind.kind in "iub":
+            if not whole and kind.kind in "iub" and first.primal.size:
                 raise refuse_type(function.__name__, first)
         halves = is_half(first) if mixed else _types((args, options)) == {F16}
         if halves and options.get("dtype") is None:
