@@ -176,8 +176,8 @@ class inference_mode(_Mode):
         self.inference = bool(mode)
 
     def within(self, before: bool | int) -> bool | int:
-        """No rules; or what there was, not as in ``inference_mode``."""
-        return 0 if self.inference else bool(before)
+        """No rules; with ``mode=False`` rules are kept, whatever there was around."""
+        return 0 if self.inference else True
 
     def clone(self) -> Any:
         """Another block like this one."""

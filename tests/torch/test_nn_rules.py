@@ -115,6 +115,7 @@ def test_every_rule_of_the_face_has_a_case():
         for name, operation in registry.items()
         if operation.rule.__module__.startswith("lantern.torch")
         and name not in ("completion", "custom")  # test_autograd
+        and name != "one_of"  # test_edges: its value comes from elsewhere
         and name not in ("alignment", "surprise")  # PyTorch's own idea of a derivative
     }
     assert ours == {
