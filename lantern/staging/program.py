@@ -29,6 +29,12 @@ class Program:
         function: the main function; others are called from it.
         like: the example arguments.
         result: the structure of the result, with None for what is computed.
+
+    Example:
+        >>> from lantern.staging import stage
+        >>> square = stage(lambda x: x * x, 3.0)
+        >>> square(4.0), square.grad()(4.0)
+        (16.0, 8.0)
     """
 
     def __init__(self, function: Function, like: Any, result: Any, trees: Any) -> None:

@@ -1,6 +1,6 @@
 """Every public name shows an example, and what an example shows is so.
 
-Those of ``lantern.torch`` are in ``torch_face/test_examples.py``.
+Those of ``lantern.torch`` are in ``torch/test_examples.py``.
 """
 
 import sys
@@ -17,10 +17,10 @@ from tests.docstring_examples import (
 
 # Where users import from.
 MODULES = """
-lantern lantern.array_api lantern.cps lantern.debugger lantern.effects lantern.fft
-lantern.linalg lantern.op lantern.random lantern.scipy.integrate lantern.scipy.linalg
-lantern.scipy.signal lantern.scipy.special lantern.scipy.stats lantern.testing
-lantern.viz
+lantern lantern.array_api lantern.batching lantern.cps lantern.debugger lantern.effects
+lantern.errors lantern.fft lantern.linalg lantern.op lantern.random
+lantern.scipy.integrate lantern.scipy.linalg lantern.scipy.signal lantern.scipy.special
+lantern.scipy.stats lantern.staging lantern.testing lantern.viz
 """.split()
 NAMES = dict(public_names(MODULES))
 TEXTS = texts(NAMES)

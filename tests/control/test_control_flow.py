@@ -13,7 +13,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from lantern import grad, jvp, sin, vjp
+from lantern import DetachError, grad, jvp, sin, vjp
 
 
 def forward(f):
@@ -308,7 +308,7 @@ def test_a_loop_over_the_rows_of_an_array(mode):
     assert grad(lambda a: sum(sum(row) for row in a))(x).tolist() == [[1.0, 1.0]] * 3
 
 
-def test_a_memoised_function_tells_equal_inputs_apart():
+def test_a_memoised_function_takes_no_input_for_an_equal_one():
     def f(x, y):
         @functools.cache
         def square(z):
@@ -316,4 +316,5 @@ def test_a_memoised_function_tells_equal_inputs_apart():
 
         return square(x) + 10 * square(y)
 
-    assert grad(f, argnums=(0, 1))(2.0, 2.0) == (4.0, 40.0)
+    with pytest.raises(DetachError, match="hash: a tracked number is no key"):
+        grad(f, argnums=(0, 1))(2.0, 2.0)

@@ -143,16 +143,16 @@ class TestTransfers:
         """Nothing registers CuPy but its name; here the stand-in takes it."""
         code = (
             "import sys, numpy, lantern\n"
-            "from tests import standin\n"
-            "standin.Array.__module__ = 'cupy'\n"
-            "sys.modules['cupy'] = standin.xp\n"
-            "sys.modules['cupyx.scipy.special'] = standin.special\n"
-            "x = standin.wrap(numpy.array([0.5, 1.0]))\n"
+            "from tests import fake_cupy\n"
+            "fake_cupy.Array.__module__ = 'cupy'\n"
+            "sys.modules['cupy'] = fake_cupy.xp\n"
+            "sys.modules['cupyx.scipy.special'] = fake_cupy.special\n"
+            "x = fake_cupy.wrap(numpy.array([0.5, 1.0]))\n"
             "y = lantern.grad(lambda x: (x * x).sum())(x)\n"
             "z = lantern.grad(lambda x: lantern.erf(2.0 * x).sum())(y.sum() * 0)\n"
-            "print(type(y) is type(z) is standin.Array, lantern.device(y))\n"
+            "print(type(y) is type(z) is fake_cupy.Array, lantern.device(y))\n"
             "there = lantern.to_device(numpy.ones(2), 'cuda')\n"
-            "print(type(there) is standin.Array, lantern.device(there))\n"
+            "print(type(there) is fake_cupy.Array, lantern.device(there))\n"
         )
         assert output_of(code) == "True cuda:0\n" * 2
 

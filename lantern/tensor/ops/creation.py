@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from lantern.core.dispatch import from_lists
 from lantern.core.namespace import namespace
 from lantern.core.tree import tree_leaves, tree_map
 from lantern.core.unwrap import detached
@@ -311,6 +312,7 @@ def geomspace(
     if not isinstance(start, Value) and not isinstance(stop, Value):
         xp = array_namespace(start, stop)
         return xp.geomspace(start, stop, num, endpoint, dtype, axis)
+    start, stop = from_lists(start), from_lists(stop)
     if is_complex(start) or is_complex(stop):
         raise MissingRuleError(
             "geomspace: no rule for complex numbers. Take exp of a linspace of logs."
