@@ -351,12 +351,24 @@ def test_what_cannot_run_twice_at_once_says_so(name, way):
 
 
 @pytest.mark.usefixtures("threads_switch_often")
-@pytest.mark.parametrize("name", [*RIGHT, *EAGER, *PLAIN])
+@pytest.mark.parametrize(
+    "name", [*RIGHT, *(name for name in EAGER if "grad" in name), *PLAIN]
+)
 def test_threads_that_share_it_are_right(name):
     call = (RIGHT | EAGER | PLAIN)[name]()
     expected = call()
     for found in in_threads(call):
         agree(found, expected)
+
+
+@pytest.mark.usefixtures("threads_switch_often")
+@pytest.mark.parametrize("f", [hooked, torch_function])
+def test_threads_that_share_a_leaf_leave_the_sum_of_their_gradients(f):
+    leaf = torch.tensor(ROW, dtype=torch.float64, requires_grad=True)
+    y = f(leaf)
+    (expected,) = torch.autograd.grad(y, leaf, retain_graph=True)
+    in_threads(lambda: y.backward(retain_graph=True))
+    agree(leaf.grad.numpy(), 32 * expected.numpy())
 
 
 @pytest.mark.usefixtures("threads_switch_often")
