@@ -204,8 +204,7 @@ class Optimizer:
         for p, array, grad in with_gradients(group):
             g = p.grad.primal if isinstance(grad, Contribution) else grad
             if sign < 0:
-                gradient, g = g, self.scratch(array, "sign")
-                plan.append((np.negative, gradient, g))
+                g = np.negative(g)  # at once: a step may look at it while it plans
             self._move(p, array, g, self.state[p], options, plan)
             written(array)
 
