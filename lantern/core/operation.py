@@ -1,7 +1,6 @@
 """All that is known of an operation: one record, found by its name or by its rule."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from types import CodeType
 from typing import Any
 
@@ -18,7 +17,6 @@ Function = Callable[..., Any]
 RuleFunction = Callable[..., Any]
 
 
-@dataclass(slots=True, eq=False)
 class Op:
     """One operation.
 
@@ -48,16 +46,27 @@ class Op:
         ('sin', 'elementwise', 1)
     """
 
-    name: str
-    rule: RuleFunction
-    kind: str
-    arity: int
-    function: Function
-    own: bool = True
-    additive: bool = False
-    adjoint: bool = False
-    lazy: bool = False
-    batching: Any = None
+    __slots__ = (
+        *("additive", "adjoint", "arity", "batching", "function"),
+        *("kind", "lazy", "name", "own", "rule"),
+    )
+
+    def __init__(
+        self,
+        name: str,
+        rule: RuleFunction,
+        kind: str,
+        arity: int,
+        function: Function,
+        own: bool = True,
+        additive: bool = False,
+        adjoint: bool = False,
+        lazy: bool = False,
+    ) -> None:
+        self.name, self.rule, self.kind, self.arity = name, rule, kind, arity
+        self.function, self.own = function, own
+        self.additive, self.adjoint, self.lazy = additive, adjoint, lazy
+        self.batching: Any = None
 
     @property
     def keeps(self) -> bool:

@@ -8,7 +8,6 @@ from lantern.core.value import Rule, base, is_complex
 from lantern.op import op
 from lantern.rules.arithmetic import real
 from lantern.tensor.backend.numpy_namespace import array_namespace, numpy_namespace
-from lantern.tensor.linalg.eigen_svd import eigvals
 from lantern.tensor.ops.concat_stack import concat, stack
 from lantern.tensor.ops.convolution import convolve
 from lantern.tensor.ops.creation import arrays, asarray
@@ -182,6 +181,8 @@ def poly(seq_of_zeros: Any) -> Any:
     z = _characteristic(zeros)
     if _accurate(base(z), base(zeros)):
         return z
+    from lantern.tensor.linalg.eigen_svd import eigvals  # few programs need it
+
     z = _product(eigvals(zeros))
     return z if is_complex(zeros) else real(z)
 
