@@ -395,3 +395,9 @@ def test_hooks_of_states(torch):
     )
     module.load_state_dict(state)
     assert seen == [("", False), ("", 5), []]
+
+
+@pytest.mark.parametrize("moved", [lambda m: m.double(), lambda m: m.to(ours.float64)])
+def test_a_lazy_layer_takes_a_type_before_it_has_seen_an_input(moved):
+    layer = moved(ours.nn.LazyConv2d(4, 3))
+    assert layer(ours.zeros(1, 2, 5, 5, dtype=ours.float64)).dtype is ours.float64

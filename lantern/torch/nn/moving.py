@@ -8,7 +8,6 @@ from lantern.errors import ArgumentError
 from lantern.torch.functions.creation import empty_like
 from lantern.torch.nn.members import Containing
 from lantern.torch.tensor import dtypes
-from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.tensor import Tensor
 
 __all__ = ["Movable"]
@@ -47,7 +46,7 @@ class Movable(Containing):
         place = options.pop("device", places[0] if places else None)
 
         def moved(x: Tensor) -> Tensor:
-            floating = base(x).dtype.kind in "fc"
+            floating = x.dtype.is_floating_point or x.dtype.is_complex
             return x.to(dtype=kind if floating else None, device=place)
 
         return self._apply(moved)
