@@ -16,6 +16,13 @@ from lantern.blocks import Setting, from_the_start
 from lantern.effects import Effect, handle
 from lantern.torch.autograd import forward_ad
 
+# What interrupts a callback of the collector, as that of hypothesis, is lost there, and
+# told of by a warning. What is asked here is whether all state is as it was.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::pytest.PytestUnraisableExceptionWarning"
+)
+
+
 VARIABLE = ContextVar("variable", default="outside")
 ask = Effect("ask", default=lambda: 1.0)
 ROW = np.array([0.3, 0.7])

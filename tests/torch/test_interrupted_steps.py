@@ -8,6 +8,13 @@ import pytest
 import lantern.torch as torch
 from lantern.torch.optim.plan import Plan, carry_out
 
+# What interrupts a callback of the collector, as that of hypothesis, is lost there, and
+# told of by a warning. What is asked here is whether all state is as it was.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::pytest.PytestUnraisableExceptionWarning"
+)
+
+
 OPTIMISERS = {
     "SGD": lambda p: torch.optim.SGD(p, lr=0.1),
     "SGD with momentum": lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9),
