@@ -77,7 +77,7 @@ BLOCKS = {
 
 
 def state():
-    """What is ambient: each row of the table in lantern/README.md that can be read."""
+    """What is ambient: the readable rows of the table in lantern/core/README.md."""
     ours = {v.name: x for v, x in copy_context().items() if "lantern." in v.name}
     return {
         "context": {name: x for name, x in ours.items() if x},
