@@ -66,7 +66,8 @@ def tree_recursion(factor: int) -> Program:
         half = leaves // 2
         return lantern.tanh(fold(x, half) + x * fold(x, half))
 
-    return partial(lantern.grad(lambda x: fold(x, 256 * factor)), 0.7)
+    derivative = lantern.grad(lambda x: fold(x, 256 * factor))
+    return partial(derivative, 0.7)
 
 
 def batched_examples(factor: int) -> Program:
@@ -97,10 +98,8 @@ def dense_jacobian(factor: int) -> Program:
     import lantern
 
     matrix = np.linspace(-1.0, 1.0, 40 * 1_000 * factor).reshape(40, -1)
-    return partial(
-        lantern.jacobian(lambda x: lantern.tanh(matrix @ x)),
-        np.linspace(0.0, 0.1, 1_000 * factor),
-    )
+    derivative = lantern.jacobian(lambda x: lantern.tanh(matrix @ x))
+    return partial(derivative, np.linspace(0.0, 0.1, 1_000 * factor))
 
 
 PROGRAMS: tuple[Callable[[int], Program], ...] = (

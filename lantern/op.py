@@ -18,10 +18,12 @@ Operands arrive as primals. A contribution that costs much is best yielded as a 
 (``yield lambda: ...``): it is called only if the operand is tracked.
 """
 
+from collections.abc import Callable, Generator
 from inspect import CO_VARARGS, isgeneratorfunction
+from typing import Any, ParamSpec
 
 from lantern.core.dispatch import registered
-from lantern.core.operation import Function, Op, RuleFunction, registry
+from lantern.core.operation import Op, registry
 from lantern.errors import RuleError
 
 __all__ = [
@@ -36,8 +38,11 @@ __all__ = [
     "registry",
 ]
 
+P = ParamSpec("P")
+Rule = Callable[P, Generator[Any, Any, Any]]
 
-def op(rule: RuleFunction) -> Function:
+
+def op(rule: Rule[P]) -> Callable[P, Any]:
     """Make a generator function a differentiable operation.
 
     Args:
@@ -62,7 +67,7 @@ def op(rule: RuleFunction) -> Function:
     return _operation(rule, "general")
 
 
-def elementwise(rule: RuleFunction) -> Function:
+def elementwise(rule: Rule[P]) -> Callable[P, Any]:
     """Like ``op``, for a rule whose backward step multiplies by partial derivatives.
 
     Forward mode resumes it with 1.
@@ -79,7 +84,7 @@ def elementwise(rule: RuleFunction) -> Function:
     return _operation(rule, "elementwise")
 
 
-def additive(rule: RuleFunction) -> Function:
+def additive(rule: Rule[P]) -> Callable[P, Any]:
     """Like ``elementwise``, for a sum of the operands, which the rule does not keep.
 
     Example:
@@ -95,7 +100,7 @@ def additive(rule: RuleFunction) -> Function:
     return _operation(rule, "elementwise", additive=True)
 
 
-def linear(rule: RuleFunction) -> Function:
+def linear(rule: Rule[P]) -> Callable[P, Any]:
     """Like ``op``, for a rule that is linear in its operands, taken together.
 
     Forward mode applies it to the tangents.
@@ -112,7 +117,7 @@ def linear(rule: RuleFunction) -> Function:
     return _operation(rule, "linear")
 
 
-def bilinear(rule: RuleFunction) -> Function:
+def bilinear(rule: Rule[P]) -> Callable[P, Any]:
     """Like ``op``, for a rule that is linear in each of its operands by itself.
 
     Forward mode applies it to the tangent of one operand and the other operands.
@@ -130,7 +135,7 @@ def bilinear(rule: RuleFunction) -> Function:
     return _operation(rule, "bilinear")
 
 
-def adjoint(rule: RuleFunction) -> Function:
+def adjoint(rule: Rule[P]) -> Callable[P, Any]:
     """Like ``op``, for a rule that is not holomorphic in complex operands.
 
     Its backward step is written as the adjoint with respect to the real inner product
@@ -148,7 +153,7 @@ def adjoint(rule: RuleFunction) -> Function:
     return _operation(rule, "general", adjoint=True)
 
 
-def constant(rule: RuleFunction) -> Function:
+def constant(rule: Rule[P]) -> Callable[P, Any]:
     """Like ``op``, for a rule with zero derivative, which yields once.
 
     Its result is a plain value.
@@ -164,7 +169,7 @@ def constant(rule: RuleFunction) -> Function:
     return _operation(rule, "constant")
 
 
-def _operation(rule: RuleFunction, kind: str, **known: bool) -> Function:
+def _operation(rule: Rule[P], kind: str, **known: bool) -> Callable[P, Any]:
     """The operation that a rule makes, once it has been looked at."""
     if not isgeneratorfunction(rule):
         raise RuleError(
@@ -180,10 +185,11 @@ def _operation(rule: RuleFunction, kind: str, **known: bool) -> Function:
             f"{rule.__name__}: the rule has no differentiable operand. Put '/' behind "
             f"the parameters that it differentiates: def {rule.__name__}(x, /)."
         )
+    rule.__annotations__["return"] = Any  # help() shows what the operation gives
     return registered(rule, kind, own, **known)
 
 
-def _refuse_arrays(rule: RuleFunction) -> None:
+def _refuse_arrays(rule: Rule[P]) -> None:
     """Refuse a user's rule that reads arrays which may change: nobody would notice."""
     from lantern.guards.captured import (
         writable,  # few programs write rules of their own

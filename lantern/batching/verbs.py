@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, ParamSpec
 
 from lantern.batching.policies import Policy, choose_policy
 from lantern.batching.report import Results
@@ -14,11 +14,12 @@ from lantern.errors import ArgumentError
 from lantern.transforms.arguments import check_function
 
 Function = Callable[..., Any]
+P = ParamSpec("P")
 
 __all__ = ["batch", "batched", "fork"]
 
 
-def batched(function: Function) -> Function:
+def batched(function: Callable[P, Any]) -> Callable[P, Any]:
     """Mark a function whose calls, by many examples, are to be run as one.
 
     Inside ``lantern.batch`` a call stops the example that makes it. When all examples
@@ -58,7 +59,7 @@ def batched(function: Function) -> Function:
     check_function("batched", function)
 
     @functools.wraps(function)
-    def call(*args: Any, **shared: Any) -> Any:
+    def call(*args: P.args, **shared: P.kwargs) -> Any:
         scheduler = ambient.get()
         if scheduler is DIRECT:
             return function(*args, **shared)

@@ -3,7 +3,7 @@
 import functools
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from lantern.control.no_grad import is_quiet, quiet
 from lantern.core.contribution import Masked, WithMask
@@ -24,9 +24,12 @@ from lantern.transforms.reverse import Reverse
 __all__ = ["checkpoint", "remat", "remat_loop"]
 
 Function = Callable[..., Any]
+P = ParamSpec("P")
+R = TypeVar("R")
+S = TypeVar("S")
 
 
-def checkpoint(f: Function) -> Function:
+def checkpoint(f: Callable[P, R]) -> Callable[P, R]:
     """The same function, which keeps only its arguments and runs again on the way back.
 
     Inside reverse mode, the first run keeps nothing; when the rest of the program is
@@ -67,7 +70,7 @@ def checkpoint(f: Function) -> Function:
     check_function("checkpoint", f)
 
     @functools.wraps(f)
-    def checkpointed(*args: Any, **kwargs: Any) -> Any:
+    def checkpointed(*args: P.args, **kwargs: P.kwargs) -> Any:
         level = _innermost((*tree_leaves((args, kwargs)), *reachable(f)))
         if isinstance(level, Reverse) and level.goes_back and not is_quiet(level):
             return _checkpoint(f, frozen(args), frozen(kwargs), level)
@@ -273,8 +276,8 @@ class Again(Receiver):
 
 
 def remat_loop(
-    step: Callable[[Any, int], Any], state: Any, n: int, policy: str | int = "sqrt"
-) -> Any:
+    step: Callable[[S, int], S], state: S, n: int, policy: str | int = "sqrt"
+) -> S:
     """``for i in range(n): state = step(state, i)``, in little memory.
 
     The loop is cut into checkpointed pieces, and these again. Reverse mode then keeps

@@ -132,7 +132,7 @@ def _hook_all(*x: Any, fn: Callable[[Any], Any]) -> Rule:
 
 # They see the gradient itself, not its conjugate.
 for _made in (_hook, _hook_all):
-    operation_of(_made.rule).adjoint = True  # type: ignore[attr-defined]
+    operation_of(_made.rule).adjoint = True  # type: ignore[union-attr]
 
 
 def nestlevel(*operands: Any) -> int:

@@ -135,7 +135,7 @@ def _operator(function: Function) -> tuple[Function, Function]:
 
 
 _SUMS = {
-    function.rule.__code__  # type: ignore[attr-defined]  # given by lantern.op
+    function.rule.__code__  # type: ignore[union-attr]  # given by lantern.op
     for function in (
         arithmetic.add,
         arithmetic.subtract,

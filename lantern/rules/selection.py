@@ -165,7 +165,7 @@ def where(condition: Any, /, *branches: Any) -> Any:
         return namespace(condition).nonzero(condition)
     if isinstance(condition, Value):  # one for each example of a vmap
         branches = tuple(map(condition.join, branches))
-    return _where(*branches, condition)
+    return _where(*branches, condition)  # type: ignore[call-arg]  # of two branches
 
 
 @linear

@@ -111,11 +111,13 @@ class Gamma(Continuous):
 
     def below(self, z: Any, *parameters: Any) -> Any:
         """See ``Continuous``."""
-        return special.gammainc(*parameters, z)
+        (a,) = parameters
+        return special.gammainc(a, z)
 
     def above(self, z: Any, *parameters: Any) -> Any:
         """See ``Continuous``."""
-        return special.gammaincc(*parameters, z)
+        (a,) = parameters
+        return special.gammaincc(a, z)
 
     def log_above(self, z: Any, *parameters: Any) -> Any:
         """See ``Continuous``."""

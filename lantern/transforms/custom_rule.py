@@ -9,7 +9,7 @@ import inspect
 from collections.abc import Callable, Generator, Sequence
 from operator import attrgetter
 from types import FunctionType
-from typing import Any
+from typing import Any, ParamSpec, overload
 
 from lantern.core.dispatch import register_rule, start
 from lantern.core.residuals import copied, is_ours, kept, owners
@@ -23,6 +23,7 @@ from lantern.transforms.arguments import describe, is_number
 __all__ = ["Run", "apply", "custom_rule", "numbered", "shown"]
 
 Function = Callable[..., Any]
+P = ParamSpec("P")
 
 
 class Run:
@@ -314,6 +315,14 @@ def _is_confused(z: Any) -> bool:
     return False
 
 
+@overload
+def custom_rule(
+    rule: Callable[P, Generator[Any, Any, Any]], *, kind: str = "general"
+) -> Callable[P, Any]: ...
+@overload
+def custom_rule(
+    rule: None = None, *, kind: str = "general"
+) -> Callable[[Callable[P, Generator[Any, Any, Any]]], Callable[P, Any]]: ...
 def custom_rule(rule: Function | None = None, *, kind: str = "general") -> Any:
     """Make a function with a derivative from one generator: forward, yield, backward.
 

@@ -3,7 +3,7 @@
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Generic, ParamSpec, TypeVar
 
 from lantern.core.residuals import is_array, secured
 from lantern.core.tree import tree_leaves, tree_map, tree_structure
@@ -17,19 +17,23 @@ from lantern.transforms.reverse import vjp
 __all__ = ["custom_jvp", "custom_vjp"]
 
 Function = Callable[..., Any]
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
-class _Ported:
+class _Ported(Generic[P, R]):
     """A function with a derivative of its own, in JAX's form."""
 
-    def __init__(self, fun: Function, nondiff_argnums: Sequence[int] = ()) -> None:
+    def __init__(
+        self, fun: Callable[P, R], nondiff_argnums: Sequence[int] = ()
+    ) -> None:
         where = type(self).__name__
         if not callable(fun):
             raise ArgumentError(
                 f"{where}: expected a function, got {type(fun).__name__}. Use it as a "
                 f"decorator."
             )
-        self.fun = fun
+        self.fun: Function = fun
         self.name = getattr(fun, "__name__", where)
         if isinstance(nondiff_argnums, int):
             nondiff_argnums = (nondiff_argnums,)
@@ -73,7 +77,7 @@ def _filled(args: Sequence[Any], chosen: Sequence[int], values: Sequence[Any]) -
     return filled
 
 
-class custom_vjp(_Ported):  # noqa: N801  # JAX's name, used as a decorator
+class custom_vjp(_Ported[P, R]):  # noqa: N801  # JAX's name, used as a decorator
     """A function with a backward derivative of its own, in JAX's form.
 
     Works in every mode: forward mode transposes ``bwd``, higher orders differentiate
@@ -112,7 +116,7 @@ class custom_vjp(_Ported):  # noqa: N801  # JAX's name, used as a decorator
         """
         self.fwd, self.bwd = fwd, bwd
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Call the function; inside a derivative, by its own rule."""
         args_, chosen = self._arguments(args, kwargs)
         operands = [args_[i] for i in chosen]
@@ -186,7 +190,7 @@ def _say(x: Any) -> str:
     return f"{len(x)} values" if _length(x) >= 0 else type(base(x)).__name__
 
 
-class custom_jvp(_Ported):  # noqa: N801  # JAX's name, used as a decorator
+class custom_jvp(_Ported[P, R]):  # noqa: N801  # JAX's name, used as a decorator
     """A function with a forward derivative of its own, in JAX's form.
 
     Works in every mode: reverse mode transposes the tangent, which must be linear in
@@ -240,7 +244,8 @@ class custom_jvp(_Ported):  # noqa: N801  # JAX's name, used as a decorator
                     f"{self.name}: defjvps got {len(jvps)} functions for "
                     f"{len(primals)} arguments. Give one for each, None for zero."
                 )
-            z = self(*primals)
+            call: Function = self
+            z = call(*primals)
             z_dot = tree_map(zeros_like, z)
             for part, x_dot in zip(jvps, tangents, strict=True):
                 if part is not None:
@@ -254,7 +259,7 @@ class custom_jvp(_Ported):  # noqa: N801  # JAX's name, used as a decorator
             )
         self.rule = rule
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Call the function; inside a derivative, by its own rule."""
         args_, chosen = self._arguments(args, kwargs)
         operands = [args_[i] for i in chosen]

@@ -1,7 +1,7 @@
 """Forward mode: every rule is resumed at once, and tells how its result moves."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal, TypeVar, overload
 
 from lantern.core import residuals
 from lantern.core.conjugation import is_adjoint
@@ -28,6 +28,8 @@ from lantern.transforms.arguments import check_function, check_like, check_resul
 from lantern.transforms.reverse import Reverse, track
 
 __all__ = ["jvp"]
+
+R = TypeVar("R")
 
 
 class Forward(Level):
@@ -185,6 +187,27 @@ def _conj(x: Any) -> Any:
     return namespace(x).conj(x) if is_complex(x) else x
 
 
+@overload
+def jvp(
+    f: Callable[..., R],
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    has_aux: Literal[False] = False,
+) -> tuple[R, R]: ...
+@overload
+def jvp(
+    f: Callable[..., Any],
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    has_aux: Literal[True],
+) -> tuple[Any, Any, Any]: ...
+@overload
+def jvp(
+    f: Callable[..., Any],
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    has_aux: bool,
+) -> tuple[Any, ...]: ...
 def jvp(
     f: Callable[..., Any],
     primals: Sequence[Any],

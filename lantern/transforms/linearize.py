@@ -1,7 +1,7 @@
 """Derivatives made from the two modes: the linear map of a program, products, pairs."""
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, ParamSpec, TypeVar, overload
 
 from lantern.core.namespace import namespace
 from lantern.core.residuals import owned
@@ -41,6 +41,8 @@ from lantern.transforms.reverse import Argnums, Reverse, grad, record, vjp
 __all__ = ["elementwise_grad", "hvp", "linearize", "vhp", "wirtinger"]
 
 Function = Callable[..., Any]
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 class Linear(Reverse):
@@ -57,6 +59,16 @@ class Linear(Reverse):
         stand_still(receiver)
 
 
+@overload
+def linearize(
+    f: Callable[..., R], *primals: Any, has_aux: Literal[False] = False
+) -> tuple[R, Callable[..., R]]: ...
+@overload
+def linearize(
+    f: Function, *primals: Any, has_aux: Literal[True]
+) -> tuple[Any, Function, Any]: ...
+@overload
+def linearize(f: Function, *primals: Any, has_aux: bool) -> tuple[Any, ...]: ...
 def linearize(f: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
     """The value of f and its pushforward: the derivative at a point, as a linear map.
 
@@ -262,13 +274,13 @@ def _products(
 
 
 def elementwise_grad(
-    f: Function,
+    f: Callable[P, Any],
     argnums: Argnums = FIRST,
     has_aux: bool = False,
     holomorphic: bool = False,
     *,
     argnum: Argnums | None = None,
-) -> Function:
+) -> Callable[P, Any]:
     """The function that returns the derivative of each element of f's result.
 
     Args:

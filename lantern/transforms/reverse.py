@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, ParamSpec, TypeVar, overload
 
 from lantern.core.residuals import copied
 from lantern.core.tree import tree_map
@@ -40,6 +40,9 @@ from lantern.transforms.recorded import Recorded, gradient, pull, twin
 __all__ = ["grad", "value_and_grad", "vjp"]
 
 Function = Callable[..., Any]
+P = ParamSpec("P")
+R = TypeVar("R")
+Pullback = Callable[[Any], tuple[Any, ...]]
 Argnums = int | str | Sequence[int] | Sequence[str]
 
 
@@ -140,14 +143,14 @@ def seed(where: str, y: Any, level: Level, holomorphic: bool) -> Any:
 
 
 def value_and_grad(
-    f: Function,
+    f: Callable[P, R],
     argnums: Argnums = FIRST,
     has_aux: bool = False,
     holomorphic: bool = False,
     *,
     driver: str = "in place",
     argnum: Argnums | None = None,
-) -> Function:
+) -> Callable[P, tuple[R, Any]]:
     """The function that returns f's value together with its gradient.
 
     Args:
@@ -190,14 +193,14 @@ def value_and_grad(
 
 
 def grad(
-    f: Function,
+    f: Callable[P, Any],
     argnums: Argnums = FIRST,
     has_aux: bool = False,
     holomorphic: bool = False,
     *,
     driver: str = "in place",
     argnum: Argnums | None = None,
-) -> Function:
+) -> Callable[P, Any]:
     """The function that returns the gradient of f.
 
     Args:
@@ -296,6 +299,16 @@ def _presented(where: str, f: Function, derivative: Function) -> Function:
     return derivative
 
 
+@overload
+def vjp(
+    f: Callable[..., R], *primals: Any, has_aux: Literal[False] = False
+) -> tuple[R, Pullback]: ...
+@overload
+def vjp(
+    f: Function, *primals: Any, has_aux: Literal[True]
+) -> tuple[Any, Pullback, Any]: ...
+@overload
+def vjp(f: Function, *primals: Any, has_aux: bool) -> tuple[Any, ...]: ...
 def vjp(f: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
     """The value of f and its pullback.
 

@@ -1,7 +1,7 @@
 """Whole matrices of derivatives, in the structure of results and arguments."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ParamSpec
 
 from lantern.core.tree import tree_map
 from lantern.core.unwrap import like_original
@@ -20,16 +20,17 @@ from lantern.vectorizing.basis import (
 __all__ = ["diag_hessian", "hessian", "jacfwd", "jacobian", "jacrev"]
 
 Function = Callable[..., Any]
+P = ParamSpec("P")
 
 
 def jacfwd(
-    f: Function,
+    f: Callable[P, Any],
     argnums: Argnums = FIRST,
     has_aux: bool = False,
     holomorphic: bool = False,
     *,
     argnum: Argnums | None = None,
-) -> Function:
+) -> Callable[P, Any]:
     """The function that returns the Jacobian of f, by forward mode.
 
     All directions are pushed through f in one pass. It is the better choice where f has
@@ -66,13 +67,13 @@ def jacfwd(
 
 
 def jacrev(
-    f: Function,
+    f: Callable[P, Any],
     argnums: Argnums = FIRST,
     has_aux: bool = False,
     holomorphic: bool = False,
     *,
     argnum: Argnums | None = None,
-) -> Function:
+) -> Callable[P, Any]:
     """The function that returns the Jacobian of f, by reverse mode.
 
     The cotangents of all outputs are pulled back in one pass. It is the better choice
@@ -108,13 +109,13 @@ def jacrev(
 
 
 def jacobian(
-    f: Function,
+    f: Callable[P, Any],
     argnums: Argnums = FIRST,
     has_aux: bool = False,
     holomorphic: bool = False,
     *,
     argnum: Argnums | None = None,
-) -> Function:
+) -> Callable[P, Any]:
     """The function that returns the Jacobian of f, by the mode that needs less.
 
     Reverse mode, if f has at most as many outputs as inputs, counted in numbers.
@@ -159,13 +160,13 @@ def jacobian(
 
 
 def hessian(
-    f: Function,
+    f: Callable[P, Any],
     argnums: Argnums = FIRST,
     has_aux: bool = False,
     holomorphic: bool = False,
     *,
     argnum: Argnums | None = None,
-) -> Function:
+) -> Callable[P, Any]:
     """The function that returns the Hessian of f: forward mode over reverse mode.
 
     Args:
@@ -193,8 +194,8 @@ def hessian(
 
 
 def diag_hessian(
-    f: Function, argnums: Argnums = FIRST, *, argnum: Argnums | None = None
-) -> Function:
+    f: Callable[P, Any], argnums: Argnums = FIRST, *, argnum: Argnums | None = None
+) -> Callable[P, Any]:
     """The function that returns the diagonal of the Hessian of f.
 
     Args:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, ParamSpec
 
 from lantern.core.namespace import namespace
 from lantern.core.residuals import owned
@@ -24,14 +24,16 @@ from lantern.vectorizing.batched import Batched, Examples
 
 __all__ = ["vmap"]
 
+P = ParamSpec("P")
+
 
 def vmap(
-    f: Callable[..., Any],
+    f: Callable[P, Any],
     in_axes: Any = 0,
     out_axes: Any = 0,
     *,
     axis_size: int | None = None,
-) -> Callable[..., Any]:
+) -> Callable[P, Any]:
     """The function that computes f for many examples at once.
 
     f is written for one example and runs once. Each operation in it is computed for all

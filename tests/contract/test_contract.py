@@ -175,6 +175,8 @@ def definitions(tree, prefix=""):
             continue
         if node.name.startswith("_"):
             continue
+        if "overload" in map(ast.unparse, node.decorator_list):
+            continue  # the documented one comes last
         yield f"{prefix}{node.name}", node
         if isinstance(node, ast.ClassDef):
             yield from definitions(node, f"{node.name}.")

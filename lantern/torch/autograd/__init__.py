@@ -2,7 +2,7 @@
 
 import importlib
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lantern.core.value import UNTRACKED, zeros_like
 from lantern.eager.backward import one_pass, propagate
@@ -171,10 +171,19 @@ class detect_anomaly(set_detect_anomaly):
         super().__init__(True, check_nan)
 
 
-def __getattr__(name: str) -> Any:
-    """A part that is imported when it is asked for; else the nearest name there is."""
-    if name in ("gradcheck", "gradgradcheck"):
-        return getattr(importlib.import_module("lantern.torch.autograd.checking"), name)
-    if name in ("forward_ad", "functional", "profiler"):
-        return importlib.import_module(f"lantern.torch.autograd.{name}")
-    raise missing("module 'torch.autograd'", name, globals())
+if TYPE_CHECKING:
+    from lantern.torch.autograd import forward_ad as forward_ad
+    from lantern.torch.autograd import functional as functional
+    from lantern.torch.autograd import profiler as profiler
+    from lantern.torch.autograd.checking import gradcheck as gradcheck
+    from lantern.torch.autograd.checking import gradgradcheck as gradgradcheck
+else:
+
+    def __getattr__(name: str) -> Any:
+        """A part that is imported when it is asked for; else the nearest name."""
+        if name in ("gradcheck", "gradgradcheck"):
+            part = importlib.import_module("lantern.torch.autograd.checking")
+            return getattr(part, name)
+        if name in ("forward_ad", "functional", "profiler"):
+            return importlib.import_module(f"lantern.torch.autograd.{name}")
+        raise missing("module 'torch.autograd'", name, globals())

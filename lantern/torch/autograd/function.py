@@ -138,7 +138,7 @@ class Function:
         )
 
     @staticmethod
-    def backward(ctx: Any, *grad_outputs: Any) -> Any:
+    def backward(*args: Any, **options: Any) -> Any:
         """For each argument of ``forward``, its contribution or None."""
         raise MissingRuleError(
             "You must implement either the backward or vjp method for your custom "

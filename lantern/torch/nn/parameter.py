@@ -1,6 +1,6 @@
 """A tensor that a module counts among its parameters."""
 
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from lantern.core.value import UNTRACKED
 from lantern.eager.recorder import Recorder
@@ -62,6 +62,8 @@ class Buffer(Tensor):
     """
 
     __slots__ = ()
+    if TYPE_CHECKING:
+        persistent: bool
 
     def __new__(cls, data: Any = None, *, persistent: bool = True) -> Any:
         """A buffer around the memory of a tensor."""

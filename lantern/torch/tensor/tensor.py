@@ -4,12 +4,12 @@ What a program computes with is a ``Tensor``; its ``Recorder`` owns the suspende
 ``operators.py``, ``gradients.py`` and ``methods.py`` give the class what it can do.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from lantern.core.value import UNTRACKED, Level, Receiver, Value, Wrapper, base
+from lantern.core.value import UNTRACKED, Level, Receiver, Value, base
 from lantern.eager.grad_mode import is_enabled, without_stopped
 from lantern.eager.recorder import AMBIENT, NumpyFace, Recorder, recorded
 from lantern.errors import ArgumentError, EagerError
@@ -21,6 +21,11 @@ from lantern.tensor.tensor import Tensor as NumpyTensor
 from lantern.torch.tensor import dtypes
 from lantern.torch.tensor.detaching import plain_number
 from lantern.torch.tensor.dtypes import Size
+
+if TYPE_CHECKING:  # with what is installed below, and by lantern.torch.methods
+    from lantern.torch.tensor.members import Wrapper
+else:
+    from lantern.core.value import Wrapper
 
 __all__ = ["Tensor", "is_tensor"]
 
@@ -107,32 +112,6 @@ class Tensor(Wrapper):
     receiver: Any
     viewed: Any
     views: Any
-
-    if TYPE_CHECKING:  # what is installed below, and by lantern.torch.methods
-        __add__: Callable[..., Any]
-        __sub__: Callable[..., Any]
-        __mul__: Callable[..., Any]
-        __truediv__: Callable[..., Any]
-        __pow__: Callable[..., Any]
-        __matmul__: Callable[..., Any]
-        __rmul__: Callable[..., Any]
-        __rsub__: Callable[..., Any]
-        __radd__: Callable[..., Any]
-        __iadd__: Callable[..., Any]
-        __isub__: Callable[..., Any]
-        __imul__: Callable[..., Any]
-        __itruediv__: Callable[..., Any]
-        __neg__: Callable[..., Any]
-        __getitem__: Callable[..., Any]
-        __setitem__: Callable[..., Any]
-        __lt__: Callable[..., Any]
-        __gt__: Callable[..., Any]
-        __le__: Callable[..., Any]
-        __ge__: Callable[..., Any]
-        __and__: Callable[..., Any]
-        __or__: Callable[..., Any]
-
-        def __getattr__(self, name: str) -> Any: ...
 
     def __new__(cls, *data: Any, dtype: Any = None, device: Any = None) -> Any:
         """A tensor of the default type, from data or of a shape."""

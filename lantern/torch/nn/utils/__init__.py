@@ -2,7 +2,7 @@
 
 import importlib
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -151,10 +151,23 @@ def vector_to_parameters(vec: Tensor, parameters: Iterable[Any]) -> None:
 clip_grad_norm = clip_grad_norm_
 
 
-def __getattr__(name: str) -> Any:
-    """A part that is imported when it is asked for; else the nearest name there is."""
-    if name in ("norms", "parametrizations", "parametrize", "prune"):
-        return importlib.import_module(f"lantern.torch.nn.utils.{name}")
-    if name in _NORMS:
-        return getattr(importlib.import_module("lantern.torch.nn.utils.norms"), name)
-    raise missing("module 'torch.nn.utils'", name, [*globals(), *_NORMS])
+if TYPE_CHECKING:
+    from lantern.torch.nn.utils import parametrizations as parametrizations
+    from lantern.torch.nn.utils import parametrize as parametrize
+    from lantern.torch.nn.utils import prune as prune
+    from lantern.torch.nn.utils.norms import (
+        remove_spectral_norm as remove_spectral_norm,
+    )
+    from lantern.torch.nn.utils.norms import remove_weight_norm as remove_weight_norm
+    from lantern.torch.nn.utils.norms import spectral_norm as spectral_norm
+    from lantern.torch.nn.utils.norms import weight_norm as weight_norm
+else:
+
+    def __getattr__(name: str) -> Any:
+        """A part that is imported when it is asked for; else the nearest name."""
+        if name in ("norms", "parametrizations", "parametrize", "prune"):
+            return importlib.import_module(f"lantern.torch.nn.utils.{name}")
+        if name in _NORMS:
+            part = importlib.import_module("lantern.torch.nn.utils.norms")
+            return getattr(part, name)
+        raise missing("module 'torch.nn.utils'", name, [*globals(), *_NORMS])

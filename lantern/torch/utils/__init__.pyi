@@ -1,0 +1,7 @@
+# Made by python -m tests.checkers.stubs, from what there is at run time.
+from lantern.torch.utils import benchmark as benchmark
+from lantern.torch.utils import checkpoint as checkpoint
+from lantern.torch.utils import data as data
+from lantern.torch.utils import tensorboard as tensorboard
+
+
