@@ -17,6 +17,8 @@ from lantern.core.namespace import register_namespace as register_namespace
 from lantern.core.namespace import register_tracking as _register_tracking
 from lantern.core.numpy_protocols import OUR_NAMES as _OUR_NAMES
 from lantern.core.tree import *
+from lantern.debugging.tracebacks import full_tracebacks as full_tracebacks
+from lantern.debugging.tracebacks import install as _install
 from lantern.errors import *
 from lantern.rules.arithmetic import *
 from lantern.rules.exponential import *
@@ -62,6 +64,7 @@ from lantern.transforms.reverse import *
 
 __version__ = "0.1.0"
 
+_install()
 for _tracked in (Number, Tensor):
     _register_tracking(_tracked, _sys.modules[__name__])
 

@@ -40,6 +40,7 @@ from lantern.core.tree import tree_paths as tree_paths
 from lantern.core.tree import tree_structure as tree_structure
 from lantern.debugging.backward_steps import backward_steps as backward_steps
 from lantern.debugging.debug import debug as debug
+from lantern.debugging.tracebacks import full_tracebacks as full_tracebacks
 from lantern.errors import AlreadyResumedError as AlreadyResumedError
 from lantern.errors import AnomalyError as AnomalyError
 from lantern.errors import ArgumentError as ArgumentError

@@ -38,6 +38,11 @@ __all__ = [
 ]
 
 
+def counted(n: int, thing: str, things: str = "") -> str:
+    """A number of things in words: the plural has an s, or is given."""
+    return f"{n} {thing}" if n == 1 else f"{n} {things or thing + 's'}"
+
+
 class LanternError(Exception):
     """The root of every error that the library raises itself.
 

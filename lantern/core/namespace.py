@@ -15,7 +15,13 @@ from typing import Any
 from lantern.core import scalar_functions
 from lantern.errors import ArgumentError, MissingRuleError
 
-__all__ = ["common_namespace", "namespace", "register_namespace", "register_tracking"]
+__all__ = [
+    "common_namespace",
+    "namespace",
+    "register_namespace",
+    "register_tracking",
+    "tables",
+]
 
 _GENERIC = (
     "abs ceil conj floor ieee_divide ieee_pow imag logical_not maximum minimum "
@@ -75,6 +81,25 @@ def _mpmath() -> ScalarNamespace:
     return ScalarNamespace("mpmath", functions)
 
 
+class TableNamespace:
+    """In place of functions: tables with labels are not computed with."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        raise self.refusal(name)
+
+    def refusal(self, name: str) -> ArgumentError:
+        """What a pandas table or column is told."""
+        return ArgumentError(
+            f"{name}: a pandas DataFrame or Series has labels, which a derivative "
+            f"would lose. Give its numbers: x.to_numpy()."
+        )
+
+
+tables = TableNamespace()
+
+
 def _intervals() -> ScalarNamespace:
     iv = import_module("mpmath").iv
     same = "exp expm1 log log1p log10 sqrt sin cos tan atan2 gamma pi inf".split()
@@ -96,6 +121,7 @@ _namespaces: dict[type, Any] = dict.fromkeys(
 _tracking: list[Any] = []  # the namespaces of values that wrap others
 _by_package: dict[str, Any] = {
     "decimal": _decimals,
+    "pandas": lambda: tables,
     "mpmath": _mpmath,
     "mpmath.ctx_iv": _intervals,
     "uncertainties": _uncertainties,
@@ -201,6 +227,8 @@ def _yields(cls: type, other: type) -> bool:
             return _namespaces[other] is own
     if issubclass(cls, Hashable) or issubclass(other, Hashable):
         return issubclass(cls, Hashable)
+    if tables in (_namespaces[cls], _namespaces[other]):
+        raise tables.refusal(f"{cls.__name__} and {other.__name__}")
     names = [f"{kind.__module__}.{kind.__qualname__}" for kind in (cls, other)]
     raise ArgumentError(
         f"{names[0]} and {names[1]}: arrays of two libraries meet in one operation. "

@@ -11,6 +11,7 @@ import sys
 from functools import cache, partial
 from typing import Any
 
+from lantern.core.namespace import tables
 from lantern.core.tree import tree_leaves, tree_map
 from lantern.core.value import Value, base, is_complex, is_container, is_tracked
 from lantern.errors import DetachError, LanternError, MissingRuleError, MutationError
@@ -221,6 +222,8 @@ def scipys_words() -> str:
     called, frame = None, sys._getframe(1)
     while frame is not None:
         module = str(frame.f_globals.get("__name__"))
+        if module.startswith("pandas."):
+            return str(tables.refusal(frame.f_code.co_name))
         if module.startswith("scipy."):
             called = _counterpart(module, frame) or called
         elif called or not module.startswith(("lantern.", "numpy.")):

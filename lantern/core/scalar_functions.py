@@ -7,13 +7,14 @@ This module is the namespace of ``float``, ``int``, ``complex`` and ``Fraction``
 
 import cmath
 import math
+import reprlib
 from collections.abc import Callable
 from contextlib import nullcontext
 from importlib import import_module
 from numbers import Number
 from typing import Any
 
-from lantern.errors import MissingExtraError, NotArrayError
+from lantern.errors import ArgumentError, MissingExtraError, NotArrayError
 
 pi, inf, nan = math.pi, math.inf, math.nan
 
@@ -23,11 +24,24 @@ def _function(name: str) -> Callable[[Any], Any]:
 
     def function(x: Any) -> Any:
         if type(x) is not complex:
-            return real(x)
+            try:
+                return real(x)
+            except TypeError as error:
+                raise _no_number(name, x, error) from None
         return complex_(x) if complex_ is not None else _by_scipy(name, x)
 
     function.__name__ = name
     return function
+
+
+def _no_number(name: str, x: Any, error: TypeError) -> TypeError:
+    """What to raise for what ``math`` does not take: its own error, or words."""
+    if hasattr(x, "__float__") or hasattr(x, "__index__"):
+        return error  # its own conversion has failed
+    return ArgumentError(
+        f"{name}: expected a number or an array, got {reprlib.repr(x)} of type "
+        f"{type(x).__name__}. Give a number, or an array of numbers."
+    )
 
 
 def _by_scipy(name: str, x: complex) -> complex:

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 from lantern.core import residuals, scalar_functions
 from lantern.core.conjugation import conj, is_adjoint
 from lantern.core.error_propagation import Failed, fail, note
-from lantern.core.namespace import namespace
+from lantern.core.namespace import namespace, tables
 from lantern.core.replay import Replayable
 from lantern.cps import Prompt
 from lantern.errors import DetachError, EscapedError, RuleError
@@ -263,6 +263,8 @@ class Value:
     __slots__ = ()
     rank: ClassVar[float] = 0
     changes: ClassVar[bool] = False
+    # Above that of any class of pandas, which leave an operation to us.
+    __pandas_priority__: ClassVar[int] = 10_000
     is_face: ClassVar[bool] = False
 
     primal: Any
@@ -358,7 +360,7 @@ class Value:
         """Whether ``other`` can stand beside this value in an arithmetic operation."""
         return (
             isinstance(other, Value | numbers.Number)
-            or (hasattr(other, "dtype") and not is_container(other))
+            or (not is_container(other) and hasattr(other, "dtype"))
             or (type(other) in (list, tuple) and hasattr(base(self), "dtype"))
             or isinstance(other, type(base(self)))
             or isinstance(base(self), type(other))
@@ -382,7 +384,10 @@ def is_container(x: Any) -> bool:
     """
     if getattr(type(x), "__array_ufunc__", None) is None or isinstance(x, Value):
         return False
-    return namespace(x) is scalar_functions
+    functions = namespace(x)
+    if functions is tables:
+        raise tables.refusal(type(x).__name__)
+    return functions is scalar_functions
 
 
 def is_tracked(x: Any) -> bool:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from lantern.core.namespace import tables
 from lantern.core.value import Value
 from lantern.errors import ArgumentError
 
@@ -22,6 +23,8 @@ def register_class(kind: type | str, cls: ValueClass) -> None:
 
 def refuse(kind: type) -> type[Value]:
     """No class tracks what looks like NumPy's arrays, and is something else."""
+    if kind.__module__.partition(".")[0] == "pandas":
+        raise tables.refusal(kind.__name__)
     raise ArgumentError(
         f"{kind.__module__}.{kind.__qualname__}: unsupported array type. Give an "
         f"array: numpy.asarray(x), x.toarray() of a sparse one; of a masked one "

@@ -15,6 +15,7 @@ from lantern.errors import (
     EscapedError,
     NotScalarError,
     ShapeError,
+    counted,
 )
 
 __all__ = [
@@ -133,8 +134,9 @@ def choose(where: str, argnums: Any, args: Sequence[Any]) -> Sequence[int]:
             )
         if not -len(args) <= i < len(args):
             raise ArgumentError(
-                f"{where}: argnums={argnums!r}, but f was called with {len(args)} "
-                f"positional arguments. Pass the differentiated arguments by position."
+                f"{where}: argnums={argnums!r}, but f was called with "
+                f"{counted(len(args), 'positional argument')}. Pass the "
+                "differentiated arguments by position."
             )
     if len({i % len(args) for i in chosen}) < len(chosen):
         raise ArgumentError(

@@ -8,7 +8,7 @@ from typing import Any, Generic, ParamSpec, TypeVar
 from lantern.core.residuals import is_array, secured
 from lantern.core.tree import tree_leaves, tree_map, tree_structure
 from lantern.core.value import base, is_tracked, zeros_like
-from lantern.errors import ArgumentError, RuleError
+from lantern.errors import ArgumentError, RuleError, counted
 from lantern.guards.rule_guard import Reads
 from lantern.transforms.arguments import is_number
 from lantern.transforms.custom_rule import Run, apply, numbered, shown
@@ -145,8 +145,8 @@ class custom_vjp(_Ported[P, R]):  # noqa: N801  # JAX's name, used as a decorato
             contributions = bwd(*run.statics, residuals, z_bar)
             if _length(contributions) != len(chosen):
                 raise run.fail(
-                    f"bwd returned {_say(contributions)} for {len(chosen)} "
-                    f"differentiable arguments",
+                    f"bwd returned {_say(contributions)} for "
+                    f"{counted(len(chosen), 'differentiable argument')}",
                     "Return a tuple with one cotangent for each",
                 )
             yield from contributions
@@ -187,7 +187,7 @@ def _length(x: Any) -> int:
 
 
 def _say(x: Any) -> str:
-    return f"{len(x)} values" if _length(x) >= 0 else type(base(x)).__name__
+    return counted(len(x), "value") if _length(x) >= 0 else type(base(x)).__name__
 
 
 class custom_jvp(_Ported[P, R]):  # noqa: N801  # JAX's name, used as a decorator
@@ -241,8 +241,10 @@ class custom_jvp(_Ported[P, R]):  # noqa: N801  # JAX's name, used as a decorato
         def rule(primals: Any, tangents: Any) -> Any:
             if len(jvps) != len(primals):
                 raise RuleError(
-                    f"{self.name}: defjvps got {len(jvps)} functions for "
-                    f"{len(primals)} arguments. Give one for each, None for zero."
+                    f"{self.name}: defjvps got "
+                    f"{counted(len(jvps), 'function')} for "
+                    f"{counted(len(primals), 'argument')}. Give one for each, None "
+                    "for zero."
                 )
             call: Function = self
             z = call(*primals)

@@ -24,7 +24,7 @@ from lantern.core.value import (
     zeros_like,
 )
 from lantern.core.value_classes import value_class
-from lantern.errors import ArgumentError, ShapeError
+from lantern.errors import ArgumentError, ShapeError, counted
 from lantern.rules import arithmetic
 from lantern.rules.noncommutative import product
 from lantern.rules.number import in_kind_of
@@ -264,7 +264,8 @@ def jet(
     lengths = {len(terms) for terms in series}
     if len(series) != len(primals) or len(lengths) > 1:
         raise ShapeError(
-            f"jet: {len(primals)} primals with series of {[len(s) for s in series]} "
+            f"jet: {counted(len(primals), 'primal')} with series of "
+            f"{[len(s) for s in series]} "
             f"terms. Give each argument a series, all of one length."
         )
     order = lengths.pop() if lengths else 0

@@ -9,7 +9,7 @@ from lantern.core.residuals import owned
 from lantern.core.tree import tree_leaves, tree_map, tree_structure
 from lantern.core.unwrap import frozen
 from lantern.core.value import Value
-from lantern.errors import ArgumentError, ShapeError
+from lantern.errors import ArgumentError, ShapeError, counted
 from lantern.replaced import restore
 from lantern.tensor.ops.shape import as_array, broadcast_to, moveaxis
 from lantern.transforms.arguments import (
@@ -128,8 +128,10 @@ def _entries(f: Any, in_axes: Any, args: Any, kwargs: Any) -> list[Any]:
         axes = [*in_axes] if isinstance(in_axes, tuple | list) else every
         if len(axes) != len(args):
             raise ArgumentError(
-                f"vmap: in_axes={in_axes!r} has {len(axes)} entries, and f was called "
-                f"with {len(args)} positional arguments. Give one for each; None for "
+                f"vmap: in_axes={in_axes!r} has "
+                f"{counted(len(axes), 'entry', 'entries')}, and f was called with "
+                f"{counted(len(args), 'positional argument')}. Give one for each; "
+                "None for "
                 f"what all examples have in common."
             )
         axes += [0] * len(kwargs)

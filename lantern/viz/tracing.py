@@ -172,7 +172,8 @@ def trace(
     is the rest of the program, for which it waits.
 
     Args:
-        f: returns one real number.
+        f: returns one real number; or a module of ``lantern.torch.nn``: its parameters
+            are inputs as well, and its result is summed.
         args: its positional arguments.
         argnums: which of them to differentiate: one, several, or "*" for all.
         most: how many operations to show; of more, those in the middle are left out.
@@ -195,26 +196,25 @@ def trace(
     References:
         Wang et al. (2019), figure 6.
     """
-    chosen = tuple(range(len(args))) if argnums == "*" else argnums
-    if not isinstance(chosen, tuple | list):
-        chosen = (chosen,)
+    names = _parameters(getattr(f, "forward", f), len(args))
+    every = tuple(range(len(args))) if argnums == "*" else argnums
+    chosen = every if isinstance(every, tuple | list) else (every,)
+    if hasattr(f, "call_with"):
+        f, args, chosen = *_of_module(f, args), (*chosen, len(args))
+        names.append("")
     steps = Pass("viz.trace", f, args, kwargs, chosen, Recorded)
     try:
-        names = _parameters(f, len(args))
         inputs = {
             x.path: Entry(_path(names, x.path), "", x.original) for x in steps.inputs
         }
         known = {id(x.value.receiver): inputs[x.path].name for x in steps.inputs}
         waiting = list(steps.entries)  # alive, so that no id comes twice
-        result = ""
         operations: dict[int, Entry] = {}
         fresh = _fresh_names(len(waiting), set(known.values()))
         for entry in waiting:
             operations[id(entry)] = made = _described(entry, next(fresh), known)
             known[id(entry)] = made.name
-        for receiver in (*(x.value.receiver for x in steps.inputs), *waiting):
-            if getattr(receiver, "cotangent", None) is not None:
-                result = known[id(receiver)]
+        result = _seeded([*(x.value.receiver for x in steps.inputs), *waiting], known)
         _take(steps, inputs, operations)
     except BaseException:
         steps.close()
@@ -222,6 +222,12 @@ def trace(
     return Trace(
         steps.value, list(inputs.values()), list(operations.values()), result, most
     )
+
+
+def _seeded(receivers: list[Any], known: dict[int, str]) -> str:
+    """The name of what the backward pass begins with."""
+    seeded = (x for x in receivers if getattr(x, "cotangent", None) is not None)
+    return "".join([known[id(x)] for x in seeded][-1:])
 
 
 def _take(steps: Pass, inputs: dict[Any, Entry], operations: dict[int, Entry]) -> None:
@@ -279,7 +285,19 @@ def _parameters(f: Callable[..., Any], count: int) -> list[str]:
     return [*names, *(f"x{i}" for i in range(len(names), count))]
 
 
+def _of_module(module: Any, args: Any) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    """A module as a function of its arguments and its parameters."""
+
+    def call(*given: Any, **named: Any) -> Any:
+        *inputs, parameters = given
+        return module.call_with(parameters, *inputs, **named).sum()
+
+    return call, (*args, {n: p.detach() for n, p in module.named_parameters()})
+
+
 def _path(names: list[str], path: tuple[Any, ...]) -> str:
+    if not names[path[0]]:  # of all parameters of a module, each by its name
+        return str(path[1])
     return names[path[0]] + "".join(f"[{key!r}]" for key in path[1:])
 
 

@@ -104,3 +104,30 @@ def test_what_has_no_rule_computes_on_untracked_tensors():
     assert np.apply_over_axes(np.sum, lantern.Tensor(MATRIX), [0]).shape == (1, 2)
     with pytest.raises(lantern.MissingRuleError):
         grad(lambda x: np.apply_over_axes(np.sum, x, [0])[0])(np.ones(2))
+
+
+@pytest.mark.parametrize("kind", ["Series", "DataFrame", "Index"])
+@pytest.mark.parametrize(
+    "use",
+    {
+        "left of an operator": lambda w, t: t * w,
+        "right of an operator": lambda w, t: w * t,
+        "left of a number": lambda w, t: t / w[0],
+        "in a function": lambda w, t: lantern.sin(t) * w,
+        "beside an operand": lambda w, t: lantern.where(w > 0, w, t),
+        "left of a matrix product": lambda w, t: t.T @ w,
+        "as what is differentiated": lambda w, t: lantern.grad(lantern.sum)(t),
+    }.items(),
+    ids=lambda use: use[0],
+)
+def test_a_table_of_pandas_is_told_of_its_numbers(kind, use):
+    pandas = pytest.importorskip("pandas", reason="its tables are refused by name")
+    table = getattr(pandas, kind)([0.5, 1.5])
+    with pytest.raises((lantern.ArgumentError, lantern.DetachError), match="to_numpy"):
+        lantern.grad(lambda w: lantern.sum(use[1](w, table)))(np.ones(2))
+    assert lantern.asarray(table).shape == table.shape  # asked for by name
+
+
+def test_what_is_no_number_is_named():
+    with pytest.raises(lantern.ArgumentError, match=r"sin: expected a number .*'a'"):
+        lantern.sin("a")

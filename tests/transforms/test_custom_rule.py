@@ -402,7 +402,7 @@ BAD = {
     ),
     "defjvps with too few": (
         lambda: grad(_defjvps(lambda x, y: x * y, lambda t, z, x, y: t))(1.0, 2.0),
-        "1 functions for 2",
+        "1 function for 2",
     ),
     "a function as rule": (lambda: custom_rule(lambda x: x), "generator function"),
     "a rule without an operand": (

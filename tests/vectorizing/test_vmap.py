@@ -116,7 +116,7 @@ class TestErrors:
         [
             (3.0, 0, (XS,), ArgumentError, "expected a function"),
             (np.add, "x", (XS, XS), ArgumentError, "in_axes must be"),
-            (np.add, (0,), (XS, XS), ArgumentError, "1 entries.* 2 positional"),
+            (np.add, (0,), (XS, XS), ArgumentError, "1 entry, .* 2 positional"),
             (np.add, (0, 0.5), (XS, XS), ArgumentError, "an int or None, got 0.5"),
             (lambda p: p, {"a": 0}, ({"a": XS},), ArgumentError, "dict, write in_axes"),
             (np.add, 0, (XS, 2.0), ArgumentError, "argument 1 is 2.0.*None"),

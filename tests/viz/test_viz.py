@@ -431,3 +431,17 @@ def test_without_matplotlib_there_is_the_text_and_an_error_that_says_what_to_do(
     found = subprocess.run(run, capture_output=True, encoding="utf-8", check=True)
     assert "x_bar = 6" in found.stdout
     assert 'pip install "lantern-ad[viz]"' in found.stdout
+
+
+def test_a_module_shows_its_parameters_as_inputs():
+    import lantern.torch as torch
+
+    model = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.Tanh())
+    picture = viz.trace(model, torch.ones(4, 2))
+    names = [x.name for x in picture.inputs]
+    assert names == ["input", "0.weight", "0.bias"]
+    written = [x.expression.partition("(")[0] for x in picture.operations]
+    assert written == ["affine", "tanh", "sum"]
+    model(torch.ones(4, 2)).sum().backward()
+    for x, p in zip(picture.inputs[1:], model.parameters(), strict=True):
+        assert np.allclose(x.cotangent, p.grad.numpy())

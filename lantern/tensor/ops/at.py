@@ -8,7 +8,7 @@ from typing import Any
 
 from lantern.core.namespace import namespace
 from lantern.core.value import Rule, Value, base, zeros_like
-from lantern.errors import ArgumentError, MutationError, ShapeError
+from lantern.errors import ArgumentError, MutationError, ShapeError, counted
 from lantern.op import linear
 from lantern.rules import arithmetic, selection
 from lantern.tensor.backend.numpy_namespace import numpy_namespace
@@ -288,8 +288,9 @@ def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> An
         masks.append(~functools.reduce(operator.or_, masks))
     if len(funclist) != len(masks):
         raise ShapeError(
-            f"piecewise: {len(masks)} conditions for {len(funclist)} functions. Give "
-            f"as many of each, or one function more for all other places."
+            f"piecewise: {counted(len(masks), 'condition')} for "
+            f"{counted(len(funclist), 'function')}. Give as many of each, or one "
+            "function more for all other places."
         )
     y = zeros_like(x)
     for mask, function in zip(masks, funclist, strict=True):

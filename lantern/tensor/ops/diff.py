@@ -3,7 +3,7 @@
 from typing import Any
 
 from lantern.core.value import Value, base
-from lantern.errors import ShapeError
+from lantern.errors import ShapeError, counted
 from lantern.tensor.backend.numpy_namespace import array_namespace
 from lantern.tensor.ops import reduction
 from lantern.tensor.ops.axes import part
@@ -142,8 +142,9 @@ def _steps(f: Any, axes: list[int], spacing: Any) -> list[Any]:
         return list(spacing or (1.0,)) * len(axes)
     if len(spacing) != len(axes):
         raise ShapeError(
-            f"gradient: got {len(spacing)} spacings for {len(axes)} axes. Give one for "
-            f"each axis, one number for all, or none."
+            f"gradient: got {counted(len(spacing), 'spacing')} for "
+            f"{counted(len(axes), 'axis', 'axes')}. Give one for each axis, one "
+            "number for all, or none."
         )
     steps = []
     for a, h in zip(axes, spacing, strict=True):

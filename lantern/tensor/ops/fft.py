@@ -5,7 +5,7 @@ from typing import Any
 from lantern.core.namespace import namespace
 from lantern.core.operation import Function
 from lantern.core.value import Rule, base
-from lantern.errors import ShapeError
+from lantern.errors import ShapeError, counted
 from lantern.op import adjoint, linear
 from lantern.rules.arithmetic import conj
 from lantern.tensor.backend.device import to_device
@@ -287,7 +287,8 @@ def _lengths(x: Any, s: Any, axes: Any, half: bool) -> list[tuple[int, int]]:
             s[-1] = 2 * (s[-1] - 1)
     if len(s) != len(axes):
         raise ShapeError(
-            f"fft: got {len(s)} lengths for {len(axes)} axes. Give one for each axis."
+            f"fft: got {counted(len(s), 'length')} for "
+            f"{counted(len(axes), 'axis', 'axes')}. Give one for each axis."
         )
     return [(x.shape[a] if n == -1 else n, a) for n, a in zip(s, axes, strict=True)]
 

@@ -8,7 +8,7 @@ from lantern.core.namespace import namespace
 from lantern.core.tree import tree_map
 from lantern.core.unwrap import every_example
 from lantern.core.value import Rule, Value, base
-from lantern.errors import ShapeError
+from lantern.errors import ShapeError, counted
 from lantern.op import linear
 from lantern.rules.selection import where
 from lantern.tensor.backend.numpy_namespace import array_namespace, numpy_namespace
@@ -275,8 +275,9 @@ def along_axis(x: Any, indices: Any, axis: int) -> Any:
     axis, ndim = axis_of(axis, len(x.shape)), len(x.shape)
     if len(indices.shape) != ndim:
         raise ShapeError(
-            f"take_along_axis: the indices have {len(indices.shape)} axes, the array "
-            f"has {ndim}. Give one position for each element of the result."
+            f"take_along_axis: the indices have "
+            f"{counted(len(indices.shape), 'axis', 'axes')}, the array has {ndim}. "
+            "Give one position for each element of the result."
         )
     xp = namespace(base(x))
     lines = [
@@ -337,8 +338,9 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
     """
     if len(condlist) != len(choicelist) or not len(condlist):
         raise ShapeError(
-            f"select: {len(condlist)} conditions for {len(choicelist)} choices. Give "
-            f"as many of each, and at least one."
+            f"select: {counted(len(condlist), 'condition')} for "
+            f"{counted(len(choicelist), 'choice')}. Give as many of each, and at "
+            "least one."
         )
     result = default
     for condition, choice in reversed(list(zip(condlist, choicelist, strict=True))):

@@ -161,6 +161,22 @@ class Module(Movable):
                 own[other].pop(name, None)
         own["_non_persistent_buffers_set"].discard(name)
 
+    def call_with(self, parameters: dict[str, Any], *args: Any, **named: Any) -> Any:
+        """What it returns with other parameters, by their names, than its own.
+
+        ``lantern.viz`` draws by it what a module does.
+
+        Example:
+            >>> import lantern.torch as torch
+            >>> layer = torch.nn.Linear(1, 1)
+            >>> new = {"weight": torch.tensor([[3.0]]), "bias": torch.tensor([1.0])}
+            >>> layer.call_with(new, torch.tensor([2.0]))
+            tensor([7.])
+        """
+        from lantern.torch.func.stateless import functional_call
+
+        return functional_call(self, parameters, args, named)
+
     def __getattr__(self, name: str) -> Any:
         own = self.__dict__
         for table in TABLES:

@@ -7,7 +7,7 @@ import numpy as np
 from lantern.eager.grad_mode import enable_grad, is_grad_enabled
 from lantern.eager.recorder import AMBIENT, Recorder
 from lantern.eager.versions import order
-from lantern.errors import EagerError
+from lantern.errors import EagerError, counted
 from lantern.torch.autograd import Function, grad
 from lantern.torch.methods.sampling import get_rng_state, set_rng_state
 from lantern.torch.tensor.tensor import Tensor, make
@@ -188,7 +188,8 @@ def checkpoint_sequential(
     layers = list(functions.children() if hasattr(functions, "children") else functions)
     if not 0 < segments <= len(layers):
         raise EagerError(
-            f"checkpoint_sequential: {segments} segments for {len(layers)} layers. "
+            f"checkpoint_sequential: {counted(segments, 'segment')} for "
+            f"{counted(len(layers), 'layer')}. "
             "Take at least 1, and no more than there are layers."
         )
 
