@@ -11,6 +11,7 @@ __all__ = [
     "ConvergenceError",
     "DetachError",
     "DeviceError",
+    "DistributedError",
     "EagerError",
     "EscapedError",
     "FileFormatError",
@@ -26,6 +27,7 @@ __all__ = [
     "NotScalarError",
     "OptionError",
     "PositionError",
+    "RankLostError",
     "ResumptionError",
     "RuleError",
     "ShapeError",
@@ -189,6 +191,28 @@ class DetachError(LanternError, TypeError):
         Traceback (most recent call last):
             ...
         lantern.errors.DetachError: float: a tracked number would become a ...
+    """
+
+
+class DistributedError(LanternError, RuntimeError):
+    """Something went wrong between processes: calls that do not match, a time limit.
+
+    Example:
+        >>> import lantern.distributed as dist
+        >>> dist.broadcast(1.0, root=3)
+        Traceback (most recent call last):
+            ...
+        lantern.errors.DistributedError: broadcast: root is 3, and the group has ...
+    """
+
+
+class RankLostError(DistributedError, ConnectionError):
+    """Another process of the job has ended, hangs, or cannot be reached.
+
+    Example:
+        >>> import lantern
+        >>> issubclass(lantern.errors.RankLostError, ConnectionError)
+        True
     """
 
 

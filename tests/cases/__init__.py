@@ -10,12 +10,13 @@ import numpy as np
 
 import lantern
 import lantern.batching
+import lantern.distributed
 import lantern.fft  # registers its rules, as do those below
 import lantern.linalg
 import lantern.scipy.linalg
 import lantern.scipy.signal
 import lantern.scipy.special
-from tests.cases import elementwise, indexing, linalg, reduction, signal
+from tests.cases import distributed, elementwise, indexing, linalg, reduction, signal
 from tests.cases.case import (
     ABOVE_ONE,
     POSITIVE,
@@ -140,7 +141,7 @@ ARRAYS: list[Case] = [
     ),
 ]
 
-for _chapter in (elementwise, indexing, linalg, reduction, signal):
+for _chapter in (distributed, elementwise, indexing, linalg, reduction, signal):
     ARRAYS += _chapter.CASES
 
 
