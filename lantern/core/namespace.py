@@ -7,8 +7,6 @@ name, so that each derivative around it meets the same rule again.
 """
 
 from collections.abc import Hashable
-from decimal import Decimal
-from fractions import Fraction
 from importlib import import_module
 from typing import Any
 
@@ -56,6 +54,7 @@ class ScalarNamespace:
 
 def _decimals() -> ScalarNamespace:
     methods = {"exp": "exp", "log": "ln", "log10": "log10", "sqrt": "sqrt"}
+    Decimal = import_module("decimal").Decimal
     functions = {name: getattr(Decimal, method) for name, method in methods.items()}
     return ScalarNamespace("Decimal", functions)
 
@@ -116,11 +115,12 @@ def _uncertainties() -> ScalarNamespace:
 
 
 _namespaces: dict[type, Any] = dict.fromkeys(
-    (float, int, bool, complex, Fraction), scalar_functions
+    (float, int, bool, complex), scalar_functions
 )
 _tracking: list[Any] = []  # the namespaces of values that wrap others
 _by_package: dict[str, Any] = {
     "decimal": _decimals,
+    "fractions": lambda: scalar_functions,
     "pandas": lambda: tables,
     "mpmath": _mpmath,
     "mpmath.ctx_iv": _intervals,

@@ -7,7 +7,6 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from copy import copy
-from dataclasses import fields, is_dataclass, replace
 from functools import cache
 from operator import is_
 from types import SimpleNamespace
@@ -45,6 +44,8 @@ def _rebuild_dict(tree: Any, children: list[Any]) -> Any:
 
 @cache
 def _names(cls: Any) -> list[str]:
+    from dataclasses import fields  # few programs need it
+
     return [f.name for f in fields(cls) if f.init]
 
 
@@ -73,15 +74,19 @@ def _of_optree(cls: type) -> Container | None:
     return Container(children, rebuild)
 
 
+def _rebuild_dataclass(tree: Any, children: list[Any]) -> Any:
+    from dataclasses import replace
+
+    return replace(tree, **dict(zip(_field_names(tree), children, strict=True)))
+
+
 _NONE = Container(lambda tree: (), lambda tree, children: None)
 _DICT = Container(dict.items, _rebuild_dict)
 _SEQUENCE = Container(enumerate, lambda tree, children: type(tree)(children))
 _NAMED_TUPLE = Container(enumerate, lambda tree, children: type(tree)(*children))
 _DATACLASS = Container(
     lambda tree: [(name, getattr(tree, name)) for name in _field_names(tree)],
-    lambda tree, children: replace(
-        tree, **dict(zip(_field_names(tree), children, strict=True))
-    ),
+    _rebuild_dataclass,
 )
 _DEQUE = Container(enumerate, lambda tree, children: type(tree)(children, tree.maxlen))
 _NAMESPACE = Container(
@@ -142,7 +147,7 @@ def _container(tree: Any) -> Container | None:
             found = _DEQUE
         elif issubclass(cls, SimpleNamespace):
             found = _NAMESPACE
-        elif is_dataclass(cls):
+        elif hasattr(cls, "__dataclass_fields__"):
             found = _DATACLASS
         elif hasattr(cls, "__attrs_attrs__"):
             found = _ATTRS

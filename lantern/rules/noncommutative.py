@@ -7,8 +7,6 @@ but not swapped. Then ``z = x * y`` gives ``y * w`` to x and ``w * x`` to y. Onl
 products, quotients and whole powers are known to be right for such numbers.
 """
 
-from decimal import Decimal
-from fractions import Fraction
 from typing import Any, ClassVar, NoReturn
 
 from lantern.core.dispatch import register_rule, start
@@ -201,8 +199,8 @@ def register_commutative(cls: type) -> None:
 install(IntervalNumber, _operator)
 install(OwnNumber, _operator, {"mul": multiply, "truediv": divide, "pow": pow})
 register_class(object, OwnNumber)
-for _known in (float, int, complex, Fraction, Decimal):
+for _known in (float, int, complex):
     register_class(_known, Number)
-for _package in ("mpmath", "uncertainties", "sympy", "gmpy2"):
+for _package in ("fractions", "decimal", "mpmath", "uncertainties", "sympy", "gmpy2"):
     register_class(_package, Number)
 register_class("mpmath.ctx_iv", _tracking)

@@ -6,8 +6,6 @@ tracked number into a constant without its derivative raises ``DetachError``.
 
 import math
 import numbers
-from decimal import Decimal
-from fractions import Fraction
 from typing import Any, NoReturn
 
 from lantern.core.contribution import Contribution
@@ -222,7 +220,8 @@ def in_kind_of(x: Value, seed: Any) -> Any:
     An exact number's float is that number's exactly, as ``Fraction(0.5)``.
     """
     one, seed = x.one(), unwrapped(seed)
-    if isinstance(one, Fraction | Decimal) and isinstance(seed, int | float):
+    exact = any(c.__module__ in ("fractions", "decimal") for c in type(one).__mro__)
+    if exact and isinstance(seed, int | float):
         return type(one)(seed)
     return seed * one if isinstance(seed, Value) else one * seed
 

@@ -9,7 +9,6 @@ import math
 from collections import Counter
 from functools import cache, lru_cache, partial
 from importlib import import_module
-from string import ascii_letters, ascii_lowercase, ascii_uppercase
 from typing import Any, NamedTuple
 
 from lantern.core.namespace import namespace
@@ -23,6 +22,8 @@ from lantern.tensor.ops.products import diagonal
 from lantern.tensor.ops.shape import as_array, permute_dims, reshape
 
 __all__ = ["einsum"]
+
+_LOWER, _UPPER = "abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 Shapes = tuple[tuple[int, ...], ...]
 
@@ -81,7 +82,7 @@ def _as_string(operands: Any) -> tuple[str, list[Any]]:
     if isinstance(operands[0], str):
         return operands[0].replace(" ", ""), _arrays(operands[1:])
     pairs = len(operands) // 2
-    letters = ascii_uppercase + ascii_lowercase
+    letters = _UPPER + _LOWER
 
     def spell(labels: Any) -> str:
         return "".join("..." if i is ... else letters[i] for i in labels)
@@ -200,7 +201,7 @@ def _letters(subscripts: str, shapes: Shapes) -> tuple[list[str], str]:
 
 def _symbols() -> list[str]:
     """Letters enough for any call."""
-    return [*ascii_letters, *map(chr, range(192, 320))]
+    return [*_LOWER, *_UPPER, *map(chr, range(192, 320))]
 
 
 def _plan_alone(
