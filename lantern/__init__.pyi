@@ -5,6 +5,7 @@ from lantern import array_api as array_api
 from lantern import batching as batching
 from lantern import cps as cps
 from lantern import debugger as debugger
+from lantern import distributed as distributed
 from lantern import effects as effects
 from lantern import errors as errors
 from lantern import fft as fft
@@ -48,6 +49,7 @@ from lantern.errors import BatchedValueError as BatchedValueError
 from lantern.errors import ConvergenceError as ConvergenceError
 from lantern.errors import DetachError as DetachError
 from lantern.errors import DeviceError as DeviceError
+from lantern.errors import DistributedError as DistributedError
 from lantern.errors import EagerError as EagerError
 from lantern.errors import EscapedError as EscapedError
 from lantern.errors import FileFormatError as FileFormatError
@@ -63,6 +65,7 @@ from lantern.errors import NotRegularFileError as NotRegularFileError
 from lantern.errors import NotScalarError as NotScalarError
 from lantern.errors import OptionError as OptionError
 from lantern.errors import PositionError as PositionError
+from lantern.errors import RankLostError as RankLostError
 from lantern.errors import ResumptionError as ResumptionError
 from lantern.errors import RuleError as RuleError
 from lantern.errors import ShapeError as ShapeError

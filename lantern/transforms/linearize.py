@@ -320,6 +320,8 @@ def elementwise_grad(
         result = gradients[0] if keys is None else gradients
         return (result, *aux) if has_aux else result
 
+    differentiated.__name__ = f"elementwise_grad_of_{getattr(f, '__name__', 'f')}"
+    differentiated.__qualname__ = differentiated.__name__
     differentiated.__wrapped__ = f  # type: ignore[attr-defined]  # as functools.wraps
     return differentiated
 
@@ -398,6 +400,8 @@ def wirtinger(
         by_conj = tree_map(lambda u, v: (u + 1j * v) / 2, of_real, of_imag)
         return (by_z[0], by_conj[0]) if keys is None else (by_z, by_conj)
 
+    differentiated.__name__ = f"wirtinger_of_{getattr(f, '__name__', 'f')}"
+    differentiated.__qualname__ = differentiated.__name__
     differentiated.__wrapped__ = f  # type: ignore[attr-defined]  # as functools.wraps
     return differentiated
 

@@ -205,10 +205,14 @@ def grad(
 
     Args:
         f: returns one real number; with ``has_aux`` a pair of it and anything else.
-        argnums, argnum: see ``value_and_grad``.
+        argnums: which arguments to differentiate: a position or a tuple of positions;
+            a parameter's name or a tuple of names, however these are passed; or "*" for
+            all positional arguments of the call, in a tuple. The first by default.
         has_aux: whether f returns ``(value, aux)``; the result is then a pair too.
-        holomorphic: see ``value_and_grad``.
-        driver: see ``value_and_grad``.
+        holomorphic: promise that f is a holomorphic function of complex arguments;
+            the result is then its complex derivative.
+        driver: how the rest of the program is captured, as in ``value_and_grad``.
+        argnum: another name of argnums, HIPS autograd's.
 
     Returns:
         A function of f's arguments. For complex arguments x + iy of a real f the
@@ -292,7 +296,8 @@ def _differentiate_by_name(
 
 def _presented(where: str, f: Function, derivative: Function) -> Function:
     """A derivative under a telling name, with f's documentation and signature."""
-    derivative.__name__ = f"{where}_of_{getattr(f, '__name__', 'f')}"
+    name = f"{where}_of_{getattr(f, '__name__', 'f')}"
+    derivative.__name__ = derivative.__qualname__ = name
     if f.__doc__ is not None:
         derivative.__doc__ = f.__doc__
     derivative.__wrapped__ = f  # type: ignore[attr-defined]  # as functools.wraps

@@ -246,7 +246,8 @@ def _transform(
         result = tree_map(structured, entries)
         return (result, aux) if has_aux else result
 
-    differentiated.__name__ = f"{where}_of_{getattr(f, '__name__', 'f')}"
+    name = f"{where}_of_{getattr(f, '__name__', 'f')}"
+    differentiated.__name__ = differentiated.__qualname__ = name
     differentiated.__doc__ = f.__doc__
     differentiated.__wrapped__ = f  # type: ignore[attr-defined]  # as functools.wraps
     return differentiated

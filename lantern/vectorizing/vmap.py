@@ -82,6 +82,7 @@ def vmap(
         return _map(f, in_axes, out_axes, axis_size, args, kwargs)
 
     mapped.__name__ = f"vmap_of_{getattr(f, '__name__', 'f')}"
+    mapped.__qualname__ = mapped.__name__
     mapped.__doc__ = f.__doc__
     mapped.__wrapped__ = f  # type: ignore[attr-defined]  # as functools.wraps
     return mapped

@@ -1,5 +1,6 @@
 """Layers that learn the size of their input from the first one they see."""
 
+import inspect
 from typing import Any
 
 from lantern.core.value import base
@@ -137,7 +138,19 @@ def _lazy(layer: Any, size: str, axis: int, shaped: Any, **more: Any) -> Any:
         "axis": axis,
         "shaped": shaped,
     }
-    return type(name, (_Lazy, layer), rest | more)
+    made: Any = type(name, (_Lazy, layer), rest | more)
+
+    def init(self: Any, *args: Any, **options: Any) -> None:
+        super(made, self).__init__(*args, **options)
+
+    given = inspect.signature(layer.__init__)
+    own, _, *others = given.parameters.values()
+    on = more.get("usual", ())
+    others = [p.replace(default=True) if p.name in on else p for p in others]
+    init.__name__, shown = "__init__", given.replace(parameters=[own, *others])
+    init.__signature__ = shown  # type: ignore[attr-defined]  # for help()
+    made.__init__ = init
+    return made
 
 
 LAYERS: dict[str, Any] = {"LazyLinear": _lazy(Linear, "in_features", -1, {"weight": 1})}

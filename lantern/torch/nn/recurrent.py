@@ -306,8 +306,23 @@ class LSTM(RNNBase):
         (torch.Size([7, 4, 5]), torch.Size([2, 4, 5]), torch.Size([2, 4, 5]))
     """
 
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__("LSTM", *args, **options)
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        proj_size: int = 0,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(
+            *("LSTM", input_size, hidden_size, num_layers, bias, batch_first),
+            *(dropout, bidirectional, proj_size, device, dtype),
+        )
 
 
 class GRU(RNNBase):
@@ -320,8 +335,23 @@ class GRU(RNNBase):
         (torch.Size([7, 4, 10]), torch.Size([2, 4, 5]))
     """
 
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__("GRU", *args, **options)
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        proj_size: int = 0,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(
+            *("GRU", input_size, hidden_size, num_layers, bias, batch_first),
+            *(dropout, bidirectional, proj_size, device, dtype),
+        )
 
 
 class RNN(RNNBase):
@@ -334,14 +364,27 @@ class RNN(RNNBase):
         (torch.Size([4, 7, 5]), torch.Size([1, 4, 5]))
     """
 
-    def __init__(self, *args: Any, **options: Any) -> None:
-        args_list = list(args)
-        name = options.pop("nonlinearity", "tanh")
-        if len(args_list) > 3:
-            name = args_list.pop(3)
-        if name not in ("tanh", "relu"):
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        nonlinearity: str = "tanh",
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        proj_size: int = 0,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        if nonlinearity not in ("tanh", "relu"):
             raise OptionError(
-                f"Unknown nonlinearity '{name}'. Select from 'tanh' or 'relu'."
+                f"Unknown nonlinearity '{nonlinearity}'. Select from 'tanh' or 'relu'."
             )
-        self.__dict__["nonlinearity"] = name
-        super().__init__(f"RNN_{name.upper()}", *args_list, **options)
+        self.__dict__["nonlinearity"] = nonlinearity
+        mode = f"RNN_{nonlinearity.upper()}"
+        super().__init__(
+            *(mode, input_size, hidden_size, num_layers, bias, batch_first),
+            *(dropout, bidirectional, proj_size, device, dtype),
+        )

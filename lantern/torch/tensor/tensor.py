@@ -278,6 +278,17 @@ class Tensor(Wrapper):
     def __contains__(self, x: Any) -> bool:
         return bool((base(self) == base(x)).any())
 
+    def _repr_html_(self) -> str:
+        """The tensor in a notebook: what it prints, and what it is."""
+        from html import escape
+
+        kind = str(self.dtype).removeprefix("torch.")
+        told = [f"shape {tuple(self.shape)}", kind, str(self.device)]
+        told += ["requires grad"] * self.requires_grad
+        return (
+            f"<pre>{escape(repr(self))}</pre><small>{escape(' · '.join(told))}</small>"
+        )
+
     # --- its derivative -------------------------------------------------------------
 
     @property

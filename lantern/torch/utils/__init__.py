@@ -19,6 +19,9 @@ _LAZY = ("_pytree", "benchmark", "checkpoint", "tensorboard")
 
 def __getattr__(name: str) -> _Any:
     """A part that is imported when it is asked for; else the nearest name there is."""
+    if name == "summary":
+        part = _importlib.import_module("lantern.torch.utils.summaries")
+        return globals().setdefault(name, part.summary)
     if name in _LAZY:
         return _importlib.import_module(f"lantern.torch.utils.{name}")
     raise _missing("module 'torch.utils'", name, globals())

@@ -3,5 +3,6 @@ from lantern.torch.utils import benchmark as benchmark
 from lantern.torch.utils import checkpoint as checkpoint
 from lantern.torch.utils import data as data
 from lantern.torch.utils import tensorboard as tensorboard
+from lantern.torch.utils.summaries import summary as summary
 
 
