@@ -2,7 +2,7 @@
 
 It learns from four fifths of 1,797 scanned digits, is tested on the others after every
 epoch, and draws what came of it. It takes a few seconds and needs matplotlib and tqdm:
-pip install "lantern-ad[examples]".
+pip install matplotlib tqdm.
 """
 
 import argparse
@@ -281,7 +281,7 @@ def check_picture(out: Path) -> None:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from tqdm import tqdm  # noqa: F401 (only to see whether it is there)
     except ImportError as error:
-        stop(f'no {error.name} here. Run: pip install "lantern-ad[examples]"')
+        stop(f"no {error.name} here. Run: pip install matplotlib tqdm")
     if out.suffix[1:].lower() not in FigureCanvasAgg.get_supported_filetypes():
         stop(f"--out: {str(out)!r} does not end like a picture. Try digits.png.")
     existed = out.exists()

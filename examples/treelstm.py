@@ -3,7 +3,7 @@
 The model is a recursive function. `--batch 20` runs it on 20 trees at once: calls of a
 cell are put down, and run together (lantern.batch); `--batch 0` runs the same on one
 tree after the other. Every node of a tree has a sentiment from 0 (very negative) to 4
-(very positive). It needs matplotlib and tqdm: pip install "lantern-ad[examples]".
+(very positive). It needs matplotlib and tqdm: pip install matplotlib tqdm.
 
 The trees that come with it are few, and for trying out. The Stanford Sentiment Treebank
 is read as well, in brackets or in rows of numbers: `--data dev.txt`.
@@ -381,7 +381,7 @@ def parse() -> argparse.Namespace:
         import matplotlib
         import tqdm  # noqa: F401 (only to see whether it is there)
     except ImportError as error:
-        stop(f'no {error.name} here. Run: pip install "lantern-ad[examples]"')
+        stop(f"no {error.name} here. Run: pip install matplotlib tqdm")
     matplotlib.use("Agg")
     return options
 

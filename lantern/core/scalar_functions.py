@@ -50,7 +50,7 @@ def _by_scipy(name: str, x: complex) -> complex:
     except ImportError:
         raise MissingExtraError(
             f"{name}: of a complex number SciPy computes it. Install it with "
-            f'pip install "lantern-ad[scipy]".'
+            f"pip install scipy."
         ) from None
 
 

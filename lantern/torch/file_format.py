@@ -1,4 +1,4 @@
-"""The format of safetensors, read without trust: checked whole, then taken apart.
+"""The format of safetensors: written, and read without trust, checked whole first.
 
 A file is eight bytes that say how long its header is, the header, which is JSON, and
 the bytes of the tensors, one after another. What is read is as large as the file itself
@@ -15,13 +15,17 @@ import numpy as np
 
 from lantern.errors import ArgumentError, FileFormatError
 
-__all__ = ["BRAIN", "TYPES", "damaged", "parsed", "read_file", "short"]
+__all__ = ["BRAIN", "TYPES", "damaged", "file_bytes", "parsed", "read_file", "short"]
 
 TYPES = {
     "BOOL": np.bool_, "U8": np.uint8, "I8": np.int8, "I16": np.int16, "I32": np.int32,
     "I64": np.int64, "F16": np.float16, "F32": np.float32, "F64": np.float64,
     "U16": np.uint16, "U32": np.uint32, "U64": np.uint64,
 }  # fmt: skip
+NAMES = {np.dtype(kind): name for name, kind in TYPES.items()}
+# In which order the package has the types: the file has the last first.
+_ORDER = "BOOL U8 I8 I16 U16 F16 I32 U32 F32 F64 I64 U64".split()
+_RANK = {kind: _ORDER.index(name) for kind, name in NAMES.items()}
 # What has no type of its own here: stored as bits, given back as float32.
 BRAIN = "BF16"
 _LARGEST_HEADER = 100_000_000
@@ -69,6 +73,31 @@ def parsed(text: str, digits: int, name: str, part: str) -> Any:
         raise damaged(name, f"has a damaged {part} ({error}).") from None
     except RecursionError:
         raise damaged(name, f"has a damaged {part}, too deep to follow.") from None
+
+
+def file_bytes(arrays: dict[str, Any], metadata: dict[str, str]) -> bytes:
+    """A file of arrays, byte by byte as the package ``safetensors`` writes it.
+
+    The largest types come first, so that each array begins at a multiple of its own
+    type's size; the header ends at a multiple of eight.
+    """
+    order = sorted(arrays, key=lambda name: (-_RANK[arrays[name].dtype], name))
+    header: dict[str, Any] = {"__metadata__": metadata}
+    parts, at = [b"", b""], 0
+    for name in order:
+        x = arrays[name]
+        part = np.ascontiguousarray(x, x.dtype.newbyteorder("<")).tobytes()
+        header[name] = {
+            "dtype": NAMES[x.dtype],
+            "shape": list(x.shape),
+            "data_offsets": [at, at + len(part)],
+        }
+        parts.append(part)
+        at += len(part)
+    text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    parts[:2] = len(text).to_bytes(8, "little"), text
+    return b"".join(parts)
 
 
 def read_file(f: Any, name: str) -> tuple[dict[str, Any], dict[str, str]]:

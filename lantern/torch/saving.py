@@ -14,9 +14,16 @@ from typing import Any
 
 import numpy as np
 
-from lantern.errors import ArgumentError, FileFormatError, MissingExtraError
+from lantern.errors import ArgumentError, FileFormatError
 from lantern.files import write_file
-from lantern.torch.file_format import TYPES, damaged, parsed, read_file, short
+from lantern.torch.file_format import (
+    NAMES,
+    damaged,
+    file_bytes,
+    parsed,
+    read_file,
+    short,
+)
 from lantern.torch.nn.parameter import Parameter
 from lantern.torch.serialization import packed_object, unpacked_object
 from lantern.torch.tensor import dtypes
@@ -27,21 +34,8 @@ from lantern.torch.tensor.tensor import Tensor, fresh
 
 __all__ = ["load", "save"]
 
-_BY_TYPE = {np.dtype(kind): name for name, kind in TYPES.items()}
 _STRUCTURE = "lantern.structure"
 _MOST_DIGITS = 4300  # which Python itself reads and writes by default
-
-
-def _package() -> Any:
-    """The part of safetensors that writes arrays."""
-    try:
-        import safetensors.numpy
-    except ImportError:
-        raise MissingExtraError(
-            "torch.save: files of tensors need the package safetensors. Install it "
-            'with: pip install "lantern-ad[torch]"'
-        ) from None
-    return safetensors.numpy
 
 
 # --- writing --------------------------------------------------------------------------
@@ -69,7 +63,6 @@ def save(obj: Any, f: Any, *args: Any, **options: Any) -> None:
         >>> torch.load(file)
         {'weight': tensor([1., 1.]), 'epoch': 3}
     """
-    package = _package()
     arrays: dict[str, Any] = {}
     try:
         structure = json.dumps(_packed(obj, "", arrays))
@@ -79,7 +72,7 @@ def save(obj: Any, f: Any, *args: Any, **options: Any) -> None:
             "parts, each once."
         ) from None
     ordered = {n: np.array(on_host(x), order="C") for n, x in arrays.items()}
-    packed = package.save(ordered, {"format": "pt", _STRUCTURE: structure})
+    packed = file_bytes(ordered, {"format": "pt", _STRUCTURE: structure})
     write_file("torch.save", f, packed)
 
 
@@ -87,7 +80,7 @@ def _plain(x: Any) -> Any:
     """A tensor's array, of a type that the format has."""
     array = in_memory(x.detach()) if isinstance(x, Tensor) else np.asarray(x)
     native = array.dtype.newbyteorder("=")
-    if native not in _BY_TYPE:
+    if native not in NAMES:
         advice = "Save real and imaginary parts" if native.kind == "c" else "Convert it"
         raise ArgumentError(
             f"torch.save: the format has no complex numbers, objects or texts in "

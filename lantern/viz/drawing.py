@@ -51,7 +51,7 @@ def matplotlib(name: str = "matplotlib") -> Any:
     except ImportError:
         raise MissingExtraError(
             "viz: drawing needs matplotlib, which is not installed. Install it with "
-            'pip install "lantern-ad[viz]", or print the picture as text.'
+            "pip install matplotlib, or print the picture as text."
         ) from None
 
 

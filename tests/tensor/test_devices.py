@@ -136,8 +136,8 @@ class TestTransfers:
         lines = output_of(code).splitlines()
         assert len(lines) == 2
         for line in lines:
-            assert 'pip install "lantern-ad[cuda12]"' in line
-            assert "lantern-ad[cuda13]" in line
+            assert "pip install cupy-cuda12x" in line
+            assert "cupy-cuda13x" in line
 
     def test_arrays_of_cupy_are_known_by_their_package(self):
         """Nothing registers CuPy but its name; here the stand-in takes it."""

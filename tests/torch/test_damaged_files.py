@@ -22,8 +22,6 @@ import lantern.torch as torch
 from lantern.errors import ArgumentError, FileFormatError
 from tests.torch.test_saving import file_of, same, written
 
-pytest.importorskip("safetensors", reason="the format of the files")
-
 STRUCTURE = "lantern.structure"
 
 

@@ -11,8 +11,7 @@ import pytest
 
 import lantern.torch as torch
 from lantern.errors import FileFormatError
-
-pytest.importorskip("safetensors", reason="the format of the files")
+from lantern.torch.file_format import TYPES, file_bytes
 
 
 def written(obj):
@@ -299,3 +298,17 @@ def test_no_flipped_byte_does_worse_than_an_error():
         cut = chance.choice([len(broken), chance.randrange(len(broken))])
         with contextlib.suppress(FileFormatError):
             torch.load(io.BytesIO(bytes(broken[:cut])))
+
+
+def test_a_file_is_what_the_package_writes():
+    package = pytest.importorskip("safetensors.numpy", reason="the format's package")
+    arrays = {
+        f"{name}.{i}": np.arange(3 * i).reshape(3, i).astype(kind)
+        for i, (name, kind) in enumerate(TYPES.items())
+    }
+    arrays |= {"none": np.ones((0, 3), np.float32), "one": np.array(3.0), 'ü"\n': A}
+    for metadata in ({"format": "pt"}, {"note": 'a"b\u2028ü\x01'}):
+        assert file_bytes(arrays, metadata) == package.save(arrays, metadata)
+
+
+A = np.ones(2, np.float32)

@@ -28,7 +28,7 @@ class DeviceNamespace(ArrayNamespace):
     Args:
         module: cupy.
         special: the name of the module with its special functions.
-        extra: the optional dependency that provides that module.
+        extra: the package that provides that module, as pip calls it.
         kind: the name of the devices, without their numbers.
     """
 

@@ -101,14 +101,14 @@ def _cupy_namespace() -> ArrayNamespace:
         cupy = import_module("cupy")
     except ImportError:
         raise DeviceError(
-            'cuda: CuPy is not installed. Install it with pip install "lantern-ad'
-            '[cuda12]" or "lantern-ad[cuda13]", whichever fits the driver.'
+            "cuda: CuPy is not installed. Install it with pip install cupy-cuda12x or "
+            "cupy-cuda13x, whichever fits the driver."
         ) from None
     from lantern.tensor.backend.cupy_namespace import DeviceNamespace
 
     if hasattr(cupy, "fuse"):
         fusers[cupy.ndarray] = Fuser(cupy.fuse, REAL)
-    return DeviceNamespace(cupy, "cupyx.scipy.special", "cuda12", "cuda")
+    return DeviceNamespace(cupy, "cupyx.scipy.special", "cupy-cuda12x", "cuda")
 
 
 devices["cuda"] = _cupy_namespace

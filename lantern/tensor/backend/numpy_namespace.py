@@ -78,7 +78,7 @@ class ArrayNamespace:
     Args:
         module: numpy or cupy.
         special: the name of the module with its special functions.
-        extra: the optional dependency that provides that module.
+        extra: the package that provides that module, as pip calls it.
     """
 
     def __init__(self, module: ModuleType, special: str, extra: str) -> None:
@@ -121,7 +121,7 @@ class ArrayNamespace:
         except ImportError:
             raise MissingExtraError(
                 f"{name}: arrays need {package} for it. Install it with "
-                f'pip install "lantern-ad[{self.extra}]".'
+                f"pip install {self.extra}."
             ) from None
         return self._found(module, _SPECIAL.get(name, name))
 
