@@ -94,7 +94,11 @@ class AloneGroup:
     def ireceive(self, target: Any, source: int | None, tag: int = 0) -> Any:
         """As ``receive``; what ``wait`` takes."""
         self.receive(target, source, tag)
-        return None, lambda: "recv"
+        return None, lambda: "recv", lambda: 0
+
+    def late(self, seconds: float) -> list[int]:
+        """Nobody is late."""
+        return []
 
     def permute(self, source: Any, target: Any, to: Any, come_from: Any) -> None:
         """Send to oneself, or to nobody."""

@@ -51,6 +51,29 @@ def load() -> Any:
     return MPI
 
 
+class Arriving:
+    """A message that is to arrive, and who has sent it."""
+
+    def __init__(self, request: Any, status: Any) -> None:
+        self.request, self.status = request, status
+
+    def Test(self) -> bool:
+        """Whether it has arrived; as MPI calls it."""
+        return self.request is None or bool(self._test())
+
+    def _test(self) -> bool:
+        if not self.request.Test(self.status):
+            return False
+        self.request = None  # the next answer would be that of no request
+        return True
+
+    def Wait(self) -> None:
+        """Wait for it, without an eye on anything else."""
+        if self.request is not None:
+            self.request.Wait(self.status)
+            self.request = None
+
+
 class MpiGroup:
     """Some of the ranks, and what they do together on NumPy arrays.
 
@@ -61,7 +84,10 @@ class MpiGroup:
         rank: this process's place among them.
         size: how many they are.
         seconds: after which a wait ends with an error.
+        blocking: whether waits are left to MPI, in a thread that others look after.
     """
+
+    blocking = False
 
     def __init__(self, comm: Any, ranks: Sequence[int], watch: Watch, seconds: float):
         self.comm, self.ranks, self.watch = comm, tuple(ranks), watch
@@ -86,6 +112,9 @@ class MpiGroup:
         """Wait until an operation is over, or cannot end any more."""
         test = request.Test
         try:
+            if self.blocking:
+                request.Wait()
+                return
             for _ in range(EAGER):
                 if test():
                     return
@@ -230,26 +259,41 @@ class MpiGroup:
 
     def receive(self, target: Any, source: int | None, tag: int = 0) -> int:
         """Receive an array of one rank, or of any: of which."""
-        request, describe = self.ireceive(target, source, tag)
-        if source is not None:
-            self.wait(request, describe)
-            return source
-        mpi = load()
-        status = mpi.Status()
-
-        class Whose:
-            @staticmethod
-            def Test() -> bool:
-                return bool(request.Test(status))
-
-        self.wait(Whose, describe)
-        return int(status.Get_source())
+        request, describe, whose = self.ireceive(target, source, tag)
+        self.wait(request, describe)
+        return int(whose())
 
     def ireceive(self, target: Any, source: int | None, tag: int = 0) -> Any:
-        """As ``receive``, without waiting: what ``wait`` takes."""
-        whose = load().ANY_SOURCE if source is None else source
-        request = self.comm.Irecv(_bytes(target), whose, tag)
-        return request, lambda: _described("recv", target, source=source)
+        """As ``receive``, without waiting: what ``wait`` takes, and who has sent it."""
+        mpi = load()
+        arriving = Arriving(
+            self.comm.Irecv(
+                _bytes(target), mpi.ANY_SOURCE if source is None else source, tag
+            ),
+            mpi.Status(),
+        )
+        return (
+            arriving,
+            lambda: _described("recv", target, source=source),
+            arriving.status.Get_source,
+        )
+
+    def late(self, seconds: float) -> list[int]:
+        """The ranks that have not come here within a time; everyone hears of them."""
+        sign, answer = np.zeros(1, np.uint8), np.zeros(self.size, np.uint8)
+        if self.rank:
+            self.comm.Isend(sign, 0, 3)
+            arriving = self.comm.Irecv(answer, 0, 4)
+            if not _within(seconds + 1.0, arriving.Test):
+                return [0]
+            return [int(i) for i in np.flatnonzero(answer)]
+        posted = [self.comm.Irecv(sign, i, 3) for i in range(1, self.size)]
+        _within(seconds, lambda: sum(not r.Test() for r in posted) == 0)
+        for i, request in enumerate(posted, 1):
+            answer[i] = not request.Test()
+        for there in np.flatnonzero(answer == 0)[1:]:
+            self.comm.Send(answer, int(there), 4)
+        return [int(i) for i in np.flatnonzero(answer)]
 
     def permute(self, source: Any, target: Any, to: Any, come_from: Any) -> None:
         """Send to one rank and receive of another; None for neither."""
@@ -260,6 +304,16 @@ class MpiGroup:
             posted.append(self.comm.Isend(_bytes(source), to, 1))
         for request in posted:
             self.wait(request, lambda: _described("permute", source, to=to))
+
+
+def _within(seconds: float, test: Callable[[], bool]) -> bool:
+    """Whether something comes true within a time."""
+    end = time.monotonic() + seconds
+    while not test():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.0005)
+    return True
 
 
 def _bytes(x: Any) -> Any:

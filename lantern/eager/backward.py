@@ -26,15 +26,26 @@ from lantern.tensor.accumulate.accumulator import Accumulator
 from lantern.tensor.accumulate.deferred_products import Waiting
 from lantern.tensor.backend.numpy_namespace import arrays, buffers
 
-__all__ = ["check_views", "one_pass", "propagate"]
+__all__ = [
+    "check_views",
+    "finished",
+    "listeners",
+    "one_pass",
+    "order_of",
+    "propagate",
+    "reached",
+]
 
 # Threads that share leaves take turns; a rule may start another pass inside its own.
 one_pass = RLock()
 # In which greenlet each of these passes is, the innermost last.
 under_way: list[Any] = []
+# Weakly, who wants to hear of passes: ``begin(roots, heap, nested)`` may put entries
+# between the rules, ``end()`` comes when the gradients are where they belong.
+listeners: list[Any] = []
 
 
-def _order(z: Any) -> int:
+def order_of(z: Any) -> int:
     """When a rule was suspended; 0 for a leaf."""
     if type(z) is Recorder:
         return z.order
@@ -57,7 +68,7 @@ def reached(roots: Iterable[Any]) -> dict[int, Any]:
 def upstream(roots: Iterable[Any], inputs: Iterable[Any]) -> set[int]:
     """The identities of the receivers on the way from some roots to some inputs."""
     wanted = {id(x) for x in inputs}
-    for z in sorted(reached(roots).values(), key=_order):
+    for z in sorted(reached(roots).values(), key=order_of):
         if any(id(x) in wanted for x in z.operands() if x is not None):
             wanted.add(id(z))
     return wanted
@@ -98,6 +109,9 @@ def propagate(
             if wanted is None or id(z) in wanted:
                 _push(z, heap, leaves)
                 z.accumulate(seed)
+        if listeners and wanted is None:
+            for listener in present():
+                listener.begin([z for z, _ in seeds], heap, bool(around))
         _resume_all(heap, leaves, captured, retain, create, wanted)
         _arrive(leaves, captured, began)
         return leaves if inputs is None else {x: captured[id(x)] for x in inputs}
@@ -110,6 +124,19 @@ def propagate(
         del under_way[around:]
         for z, received in aside:
             _put(z, *received)
+
+
+def present() -> list[Any]:
+    """Those who listen."""
+    found = [reference() for reference in listeners]
+    return [listener for listener in found if listener is not None]
+
+
+def finished() -> None:
+    """Let those who listen know that a pass is over; not of one inside another."""
+    if not under_way:
+        for listener in present():
+            listener.end()
 
 
 def _resume_all(
@@ -195,7 +222,7 @@ def _arrive(leaves: dict[Any, Any], captured: dict[Any, Any], began: int) -> Non
 
 def _push(x: Any, heap: list[Any], leaves: dict[Any, Any]) -> None:
     """Put a receiver that got something where it will be seen to."""
-    number = x.order if type(x) is Recorder else _order(x)
+    number = x.order if type(x) is Recorder else order_of(x)
     if number:
         heappush(heap, (-number, x))
     else:
@@ -294,7 +321,7 @@ def _resume(
     x, y = z.left, z.right
     receivers = x if type(x) is tuple else (x, y) if y is not None else (x,)
     if rewritten:
-        check_views(_order(z), receivers)
+        check_views(order_of(z), receivers)
     if wanted is not None:
         receivers = tuple(r if id(r) in wanted else None for r in receivers)
     if ours or not (retain or create):

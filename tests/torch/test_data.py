@@ -191,5 +191,5 @@ def test_every_process_gets_its_share():
     assert list(parts[0]) != before
     dropped = mine.DistributedSampler(range(7), 3, 0, shuffle=False, drop_last=True)
     assert list(dropped) == [0, 3]
-    with pytest.raises(NotImplementedError, match="num_replicas=1"):
+    with pytest.raises(ValueError, match="has not been initialized"):
         mine.DistributedSampler(range(7))

@@ -1,12 +1,12 @@
-"""Models on several devices: one device does it all here."""
+"""Models on several devices, of which there is one here, and in several processes."""
 
 from typing import Any
 
-from lantern.errors import MissingRuleError
 from lantern.torch.nn.module import Module
 from lantern.torch.nn.normalisation import _BatchNorm
+from lantern.torch.run.aliases import lead, missing
 
-__all__ = ["DataParallel", "DistributedDataParallel", "SyncBatchNorm"]
+__all__ = ["DataParallel", "SyncBatchNorm"]
 
 
 class DataParallel(Module):
@@ -41,16 +41,6 @@ class DataParallel(Module):
         return self.module(*inputs, **kwargs)
 
 
-class DistributedDataParallel(Module):
-    """A model that several processes train: there are none here."""
-
-    def __init__(self, module: Any, *args: Any, **options: Any) -> None:
-        raise MissingRuleError(
-            "DistributedDataParallel: lantern.torch trains in one process. Use the "
-            "model itself where torch.distributed.is_initialized() is False."
-        )
-
-
 def data_parallel(
     module: Any, inputs: Any, device_ids: Any = None, *args: Any, **options: Any
 ) -> Any:
@@ -59,7 +49,15 @@ def data_parallel(
 
 
 class SyncBatchNorm(_BatchNorm):
-    """As ``BatchNorm1d`` and its kin: the batch of one process is the whole batch.
+    """As ``BatchNorm1d`` and its kin, by the moments of all processes' batches.
+
+    Args:
+        num_features: the number of channels.
+        eps: added to the variance.
+        momentum: the share of a new batch in the running moments.
+        affine: whether there are a weight and a bias.
+        track_running_stats: whether there are running moments.
+        process_group: of which processes.
 
     Example:
         >>> import lantern.torch as torch
@@ -70,7 +68,85 @@ class SyncBatchNorm(_BatchNorm):
 
     dims = (2, 3, 4, 5)
 
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        process_group: Any = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(
+            num_features, eps, momentum, affine, track_running_stats, **options
+        )
+        self.process_group = process_group
+
+    def forward(self, input: Any) -> Any:
+        """The normalised tensor."""
+        group = self._several()
+        if group is None or not (self.training or self.running_mean is None):
+            return super().forward(input)
+        from lantern.torch.distributed.nn.functional import all_reduce
+
+        self._check(input)
+        axes = [d for d in range(input.dim()) if d != 1]
+        shape = [1, -1] + [1] * (input.dim() - 2)
+        own = input.numel() // input.shape[1]
+        count = all_reduce(input.new_full((1,), own), group=group)
+        mean = all_reduce(input.sum(axes), group=group) / count
+        centred = input - mean.reshape(shape)
+        variance = all_reduce((centred * centred).sum(axes), group=group) / count
+        share = self._share()
+        if self.training and self.running_mean is not None:
+            unbiased = variance.detach() * (count / (count - 1).clamp(min=1))
+            self.running_mean.lerp_(mean.detach(), share)
+            self.running_var.lerp_(unbiased, share)
+        result = centred * (variance + self.eps).rsqrt().reshape(shape)
+        if self.weight is None:
+            return result
+        return result * self.weight.reshape(shape) + self.bias.reshape(shape)
+
+    def _several(self) -> Any:
+        """The group, if it has several processes."""
+        from lantern.torch.distributed import groups
+
+        if not groups.is_initialized():
+            return None
+        group = groups.chosen(self.process_group)
+        return group if group is not None and group.size() > 1 else None
+
     @classmethod
     def convert_sync_batchnorm(cls, module: Any, process_group: Any = None) -> Any:
-        """A model as it is: its layers see the whole batch."""
-        return module
+        """A model in which every ``BatchNorm`` layer is one of these."""
+        made = module
+        if isinstance(module, _BatchNorm) and not isinstance(module, cls):
+            made = cls(
+                module.num_features,
+                module.eps,
+                module.momentum,
+                module.affine,
+                module.track_running_stats,
+                process_group,
+            )
+            for name in ("weight", "bias"):
+                made._parameters[name] = module._parameters[name]
+            for name in ("running_mean", "running_var", "num_batches_tracked"):
+                made._buffers[name] = module._buffers[name]
+            made.training = module.training
+        for name, child in module.named_children():
+            made.add_module(name, cls.convert_sync_batchnorm(child, process_group))
+        return made
+
+
+def __getattr__(name: str) -> Any:
+    """What several processes train, imported when it is asked for."""
+    if name == "DistributedDataParallel":
+        from lantern.torch.distributed.data_parallel import DistributedDataParallel
+
+        return DistributedDataParallel
+    raise missing("module 'torch.nn.parallel'", name, globals())
+
+
+lead(__name__, "distributed data_parallel")

@@ -8,7 +8,13 @@ import numpy as np
 
 from lantern.core.residuals import copied
 from lantern.core.value import UNTRACKED, Value, base
-from lantern.eager.backward import check_views, one_pass, propagate
+from lantern.eager.backward import (
+    check_views,
+    finished,
+    listeners,
+    one_pass,
+    propagate,
+)
 from lantern.eager.recorder import AMBIENT, RETAIN, Recorder
 from lantern.eager.versions import last_write, order, rewritten
 from lantern.errors import ArgumentError, EagerError
@@ -168,6 +174,8 @@ def run_backward(
                         f"the backward pass left nan in a leaf of shape "
                         f"{receiver.shape}."
                     )
+        if listeners:
+            finished()
 
 
 def _leave(receiver: Any, grad: Any, create_graph: bool) -> None:

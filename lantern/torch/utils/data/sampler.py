@@ -142,7 +142,7 @@ class DistributedSampler(Sampler):
 
     Args:
         dataset: the data set.
-        num_replicas: how many processes there are.
+        num_replicas: how many processes there are; by default those of the job.
         rank: the number of this one.
         shuffle: whether examples come in a random order.
         seed: of that order, which must be the same for all.
@@ -164,10 +164,11 @@ class DistributedSampler(Sampler):
         drop_last: bool = False,
     ) -> None:
         if num_replicas is None or rank is None:
-            raise MissingRuleError(
-                "DistributedSampler: there is one process here. Say num_replicas=1 "
-                "and rank=0."
-            )
+            from lantern.torch import distributed
+
+            if num_replicas is None:
+                num_replicas = distributed.get_world_size()
+            rank = distributed.get_rank() if rank is None else rank
         if not 0 <= rank < num_replicas:
             raise OptionError(
                 f"Invalid rank {rank}, rank should be in the interval "

@@ -1,0 +1,52 @@
+"""Several processes that train together, under PyTorch's names; MPI carries the data.
+
+Example:
+    >>> import lantern.torch as torch
+    >>> import lantern.torch.distributed as dist
+    >>> dist.init_process_group("gloo")
+    >>> x = torch.ones(2)
+    >>> dist.all_reduce(x)
+    >>> x
+    tensor([1., 1.])
+    >>> dist.destroy_process_group()
+"""
+
+import enum as _enum
+import importlib as _importlib
+import os as _os
+from typing import Any as _Any
+
+from lantern.torch.distributed.collectives import *
+from lantern.torch.distributed.groups import *
+from lantern.torch.distributed.groups import default_pg_timeout as default_pg_timeout
+from lantern.torch.distributed.letters import *
+from lantern.torch.distributed.objects import *
+from lantern.torch.distributed.stores import *
+from lantern.torch.distributed.work import Work as Work
+
+_LAZY = {
+    "nn": "nn",
+    "optim": "optim",
+    "algorithms": "algorithms",
+    "checkpoint": "checkpoint",
+}
+
+
+class DebugLevel(_enum.Enum):
+    """How much is checked: always the same here."""
+
+    OFF, INFO, DETAIL = 0, 1, 2
+
+
+def get_debug_level() -> DebugLevel:
+    """What ``TORCH_DISTRIBUTED_DEBUG`` says."""
+    return DebugLevel[_os.environ.get("TORCH_DISTRIBUTED_DEBUG", "OFF").upper()]
+
+
+def __getattr__(name: str) -> _Any:
+    """Parts that are imported when they are asked for."""
+    if name in _LAZY:
+        return _importlib.import_module(f"lantern.torch.distributed.{_LAZY[name]}")
+    from lantern.torch.run.aliases import missing
+
+    raise missing("module 'torch.distributed'", name, globals())
