@@ -30,7 +30,7 @@ NAMES = (
     "training",
     "staging",
 )
-ASKED_FOR = ("gpu",)  # these run only where --only names them
+ASKED_FOR = ("gpu", "short_ways")  # these run only where --only names them
 FAILED = "failed"
 RESULTS = Path(__file__).parent / "results"
 

@@ -65,7 +65,8 @@ class Operation(OwnForm):
         self.level, self.scheduler = level, level.scheduler
         self.batch = self.scheduler.stores.batch
         self.form, self.function = form, function
-        many, marked = form is elementwise, list[Any]()
+        many = form is elementwise
+        marked: list[Any] = []
         template = partial(level.template, leaves=marked)
         self.operands = [template(x, many) for x in operands]
         self.statics = {name: template(x, False) for name, x in statics.items()}
@@ -158,7 +159,8 @@ class OperationScheduler(Scheduler):
 
     def call(self, function: Any, args: Sequence[Any], shared: dict[str, Any]) -> Any:
         """Defer a call of a batched function; what it gives back."""
-        level, leaves = self.operations, list[Any]()
+        level = self.operations
+        leaves: list[Any] = []
         kinds = [x.number for x in tree_leaves(args) if level.owns(x)]
         rows = level.leave(tuple(args))
         key = (self._key(function, rows, shared, leaves), *kinds)

@@ -252,7 +252,8 @@ class Operations(Examples):
             or thread_id() != scheduler.thread
         ):
             return self._at_once(function, operands, statics)
-        many, leaves = form is elementwise, list[Any]()
+        many = form is elementwise
+        leaves: list[Any] = []
         key: list[Any] = [function]
         if type(function) is partial:
             key = [function.func, *function.args]

@@ -351,7 +351,8 @@ class Scheduler:
 
     def _unwind(self, bodies: Sequence[Body]) -> None:
         """End bodies that wait, the newest first, and forget what they wait for."""
-        gone, errors = set(bodies), list[BaseException]()
+        gone = set(bodies)
+        errors: list[BaseException] = []
         for body in reversed(bodies):
             self.alive.pop(body, None)
             try:

@@ -8,7 +8,7 @@ from operator import attrgetter
 from types import TracebackType
 from typing import Any, ClassVar
 
-from lantern.core.dispatch import first
+from lantern.core.dispatch import begin, first
 from lantern.core.residuals import kept
 from lantern.core.unwrap import read_only
 from lantern.core.value import Receiver, Rule, Value, base, unwrapped
@@ -356,7 +356,7 @@ def _perform(rule: Any, operands: Any, args: Any, statics: Any) -> Any:
     primals = [x.primal if o else keep(x) for x, o in zip(operands, own, strict=True)]
     receivers = [x.receiver if o else None for x, o in zip(operands, own, strict=True)]
     named = {name: keep(x) for name, x in statics.items()}
-    started = rule(*primals, *map(keep, args), **named)
+    started = begin(level, rule, (*primals, *map(keep, args)), named)
     value = first(started)
     answered = Answered(started, tuple(receivers))
     level.suspend(answered)
@@ -408,7 +408,7 @@ class Answered(Receiver):
     def resume(self, answer: Any) -> Any:
         """Run the backward step, with the answer and the cotangent."""
         z_bar = 0.0 if self.cotangent is None else self.cotangent
-        self.settle(self.rule, (answer, read_only(z_bar)))
+        self.settle(self.rule, (answer, read_only(z_bar)), self.left)
         self.release()
         self.inside = self.cotangent = None
         return answer

@@ -189,7 +189,8 @@ class Segment:
         self.surroundings.run(lambda: self._there_and_back(y_bars))
 
     def _there_and_back(self, y_bars: dict[int, Any]) -> None:
-        level, waiting = self.level, list[Receiver]()
+        level = self.level
+        waiting: list[Receiver] = []
         before = level.waiting, level.suspend, level.begin
         level.waiting, level.suspend, level.begin = waiting, waiting.append, None
         try:
@@ -270,7 +271,7 @@ class Again(Receiver):
         self.rule.answer = answer
         return super().resume(answer)
 
-    def settle(self, rule: Any, z_bar: Any) -> None:
+    def settle(self, rule: Any, z_bar: Any, operands: Any) -> None:
         """Run the function again."""
         rule.run(z_bar)
 

@@ -38,6 +38,7 @@ class Op:
         lazy: whether the rule may yield thunks, or what has to be fitted. Its operands
             come as a tuple, whatever their number, so that a number does not take its
             short way back.
+        others: the names of its positional arguments that are no operands.
         batching: how it is computed for all examples of a ``vmap`` at once; None for
             the way that its kind has (``lantern.vectorizing``).
 
@@ -48,7 +49,7 @@ class Op:
 
     __slots__ = (
         *("additive", "adjoint", "arity", "batching", "function"),
-        *("kind", "lazy", "name", "own", "rule"),
+        *("kind", "lazy", "name", "others", "own", "rule"),
     )
 
     def __init__(
@@ -66,6 +67,8 @@ class Op:
         self.name, self.rule, self.kind, self.arity = name, rule, kind, arity
         self.function, self.own = function, own
         self.additive, self.adjoint, self.lazy = additive, adjoint, lazy
+        code = rule.__code__
+        self.others = code.co_varnames[code.co_posonlyargcount : code.co_argcount]
         self.batching: Any = None
 
     @property

@@ -3,18 +3,15 @@
 from collections.abc import Iterable
 from heapq import heappop, heappush
 from threading import RLock
-from types import FunctionType
 from typing import Any
 
-from lantern.core.value import Value, too_few_contributions
+from lantern.core.error_propagation import Failed
+from lantern.core.value import Value
 from lantern.cps.worker import getcurrent
 from lantern.eager.recorder import (
     AMBIENT,
-    FREED,
-    NOTHING,
     RETAIN,
     SECOND_TIME,
-    STANDIN,
     NumpyFace,
     Recorder,
 )
@@ -24,7 +21,7 @@ from lantern.replaced import restore
 from lantern.rules.multiple_results import Several
 from lantern.tensor.accumulate.accumulator import Accumulator
 from lantern.tensor.accumulate.deferred_products import Waiting
-from lantern.tensor.backend.numpy_namespace import arrays, buffers
+from lantern.tensor.backend.numpy_namespace import buffers
 
 __all__ = [
     "check_views",
@@ -95,7 +92,8 @@ def propagate(
     heap: list[Any] = []
     leaves: dict[Any, Any] = {}
     wanted, captured = None, {}
-    around, aside = len(under_way), list[Any]()
+    around = len(under_way)
+    aside: list[Any] = []
     if inputs is not None:
         inputs = list(inputs)
         wanted = upstream([z for z, _ in seeds], inputs)
@@ -107,7 +105,7 @@ def propagate(
         under_way.append(getcurrent())
         for z, seed in seeds:
             if wanted is None or id(z) in wanted:
-                _push(z, heap, leaves)
+                _expect(z, heap, leaves)
                 z.accumulate(seed)
         if listeners and wanted is None:
             for listener in present():
@@ -118,6 +116,8 @@ def propagate(
     except BaseException as error:
         for z in (*(z for _, z in heap), *leaves):
             _put(z, None)
+            if type(getattr(z, "rule", None)) is Failed:
+                z.forget()
         restore(error)
         raise
     finally:
@@ -147,30 +147,49 @@ def _resume_all(
     create: bool,
     wanted: set[int] | None,
 ) -> None:
-    """Resume all rules that receive something, newest first."""
+    """Resume all rules that receive something, newest first.
+
+    A rule is younger than its operands: it stays the first of the heap while they come.
+    """
     once = not (retain or create or rewritten) and wanted is None
     while heap:
         z = heap[0][1]
-        z_bar, z.cotangent = z.cotangent, None
-        heappop(heap)
-        if z_bar is None:
-            continue
-        if (
+        if z.cotangent is None:
+            pass  # those who made it had nothing for it
+        elif (
             once
             and type(z) is Recorder
-            and z.order >= last_write[0]
+            and z.hooks is None
             and z.rule is not None
-            and z.hooks is z.mask is None
-            and z.dtype.kind != "c"
+            and z.order >= last_write[0]
         ):
-            resume = _resume_aligned if z.aligned else _resume_once
-            resume(z, z_bar, heap, leaves)
-            continue
-        if type(z) is Recorder and z.hooks is not None:
-            z_bar = _hooked(z, z_bar)
-        if id(z) in captured:
-            captured[id(z)] = z_bar
-        _resume(z, z_bar, heap, leaves, retain, create, wanted)
+            left, right = z.left, z.right
+            if type(left) is tuple:
+                for x in left:
+                    if x is not None and x.cotangent is None:
+                        _expect(x, heap, leaves)
+            elif left is not None and left.cotangent is None:
+                _expect(left, heap, leaves)
+            if right is not None and right is not left and right.cotangent is None:
+                _expect(right, heap, leaves)
+            z.resume(None)
+            z.release()
+        else:
+            if type(z) is Recorder and z.hooks is not None:
+                z.cotangent = _hooked(z, z.cotangent)
+            if id(z) in captured:
+                captured[id(z)] = z.cotangent
+            _resume_carefully(z, heap, leaves, retain, create, wanted)
+        heappop(heap)
+
+
+def _expect(x: Any, heap: list[Any], leaves: dict[Any, Any]) -> None:
+    """Put who may receive something where it will be seen to."""
+    order = x.order if type(x) is Recorder else order_of(x)
+    if order:
+        heappush(heap, (-order, x))
+    else:
+        leaves[x] = None
 
 
 def _set_aside(roots: list[Any], aside: list[Any]) -> None:
@@ -220,155 +239,64 @@ def _arrive(leaves: dict[Any, Any], captured: dict[Any, Any], began: int) -> Non
                 captured[id(z)] = leaves[z]
 
 
-def _push(x: Any, heap: list[Any], leaves: dict[Any, Any]) -> None:
-    """Put a receiver that got something where it will be seen to."""
-    number = x.order if type(x) is Recorder else order_of(x)
-    if number:
-        heappush(heap, (-number, x))
-    else:
-        leaves[x] = None
-
-
 # Rules that save their result, where PyTorch saves operands: if the result has been
 # written to, they are started again.
 _BY_OPERANDS = frozenset({"abs", "divide", "ieee_divide", "logsigmoid", "normalised"})
 
 
-def _resume_aligned(
-    z: Recorder, z_bar: Any, heap: list[Any], leaves: dict[Any, Any]
-) -> None:
-    """As ``_resume``, once only, of a rule whose contributions need no fitting."""
-    x, y, rule = z.left, z.right, z.rule
-    z.rule = None
-    if z.saved is not NOTHING:
-        z.saved, z.left, z.right = FREED, None, None
-    x_bar = rule.send(z_bar)
-    if x is not None:
-        if x.cotangent is None:
-            _push(x, heap, leaves)
-            x.cotangent, x.owned, x.mask = x_bar, False, None
-        else:
-            x.add(x_bar)
-    if y is not None:
-        x_bar = rule.send(z_bar)
-        if y.cotangent is None:
-            _push(y, heap, leaves)
-            y.cotangent, y.owned, y.mask = x_bar, False, None
-        else:
-            y.add(x_bar)
-    if y is not None or z.aligned == 1:
-        for _ in rule:  # to its end: to close it takes longer
-            break
-
-
-def _resume_once(
-    z: Recorder, z_bar: Any, heap: list[Any], leaves: dict[Any, Any]
-) -> None:
-    """As ``_resume``, once only, of a rule that all operands may hear of."""
-    left, right, rule, saved = z.left, z.right, z.rule, z.saved
-    z.rule = None
-    if saved is not NOTHING and not (saved and saved[0] is STANDIN):
-        z.saved, z.left, z.right = FREED, None, None
-    alone = (left,) if right is None else (left, right)
-    try:
-        for x in left if type(left) is tuple else alone:
-            x_bar = rule.send(z_bar)
-            if x is None or x_bar is None:
-                continue
-            if type(x_bar) is FunctionType:
-                x_bar = x_bar()
-            if x.cotangent is not None:
-                x.accumulate(x_bar)
-                continue
-            _push(x, heap, leaves)
-            if (
-                type(x_bar) in arrays
-                and type(x) is Recorder
-                and x_bar.dtype is x.dtype
-                and x_bar.shape == x.shape
-            ):
-                x.cotangent, x.owned, x.mask = x_bar, False, None
-            else:
-                x.accumulate(x_bar)
-    except StopIteration:
-        raise too_few_contributions(rule) from None
-
-
-def _resume(
+def _resume_carefully(
     z: Any,
-    z_bar: Any,
     heap: list[Any],
     leaves: dict[Any, Any],
     retain: bool,
     create: bool,
     wanted: set[int] | None,
 ) -> None:
-    """One backward step: of the suspended rule, or of one that is started again."""
-    ours = type(z) is Recorder
-    rule = z.rule if ours else z.rule.started
-    if ours and (rule is None or create):
-        rule = z.restarted(create, z_bar)
-    elif not ours and (retain or create):
-        rule = _other(z, create)
-    elif ours and z.order < last_write[0]:
-        wants = [i for i, r in enumerate(z.operands(), 1) if r is not None]
-        try:
-            check_arrays(z.order, saved_arrays(rule, wants[-1]))
-        except EagerError:
-            if z.function.__name__.strip("_") not in _BY_OPERANDS:
-                raise
-            rule = z.restarted(create, z_bar)
-    x, y = z.left, z.right
-    receivers = x if type(x) is tuple else (x, y) if y is not None else (x,)
+    """One backward step, in the general way.
+
+    The rule may be needed again, be differentiated itself, or be another face's.
+    """
+    ours, again, rule = type(z) is Recorder, retain or create, z.rule
+    if type(rule) is Failed and rule.error is not None:
+        raise rule.error  # of the step before it, whose rule has no other operands
+    operands = z.operands()
     if rewritten:
-        check_views(order_of(z), receivers)
+        check_views(order_of(z), operands)
+    if not ours:
+        rule = _other(z, create) if again else rule.started
+    elif rule is None or create:
+        rule = z.restarted(create, z.cotangent)
+    elif z.order < last_write[0]:
+        rule = _still_right(z, create)
     if wanted is not None:
-        receivers = tuple(r if id(r) in wanted else None for r in receivers)
-    if ours or not (retain or create):
+        operands = tuple([x if id(x) in wanted else None for x in operands])
+    while operands and operands[-1] is None:
+        operands = operands[:-1]
+    for x in operands:
+        if x is not None and x.cotangent is None:
+            _expect(x, heap, leaves)
+    z_bar, z.cotangent = z.cotangent, None
+    if ours or not again:
         z.rule = None  # a pass that begins in the rule finds it started by nobody
-    if not ours or z.mask is not None or z.dtype.kind == "c":
-        _settle(z, rule, z_bar, receivers, heap, leaves)
-    else:
-        last = len(receivers)
-        while last and receivers[last - 1] is None:
-            last -= 1
-        straight = z.aligned and not create
-        try:
-            for x in receivers[:last]:
-                x_bar = rule.send(z_bar)
-                if x is not None and x_bar is not None:
-                    if x.cotangent is None:
-                        _push(x, heap, leaves)
-                    if straight:
-                        x.add(x_bar)
-                    else:
-                        x.accumulate(x_bar)
-        except StopIteration:
-            raise too_few_contributions(rule) from None
-    if not (retain or create):
-        z.forget() if ours else z.release()
+    if operands:
+        z.settle(rule, z_bar, operands)
+    if not again:
+        z.release()
 
 
-def _settle(
-    z: Any, rule: Any, z_bar: Any, receivers: Any, heap: Any, leaves: Any
-) -> None:
-    """One backward step in full, of complex or masked cotangents."""
-    left, right = z.left, z.right
-    z.left, z.right = tuple(receivers), None
+def _still_right(z: Recorder, create: bool) -> Any:
+    """A rule since whose start arrays were written to: the same one, if not to its own.
+
+    Where it has saved its result only, it is started again.
+    """
+    wants = [i for i, r in enumerate(z.operands(), 1) if r is not None]
     try:
-        z.settle(rule, z_bar)
-    except BaseException:
-        for x in receivers:
-            if x is not None:
-                _put(x, None)
-        raise
-    finally:
-        z.left, z.right = left, right
-        if type(z) is Recorder:
-            z.mask = None
-    for x in receivers:
-        if x is not None and x.cotangent is not None:
-            _push(x, heap, leaves)
+        check_arrays(z.order, saved_arrays(z.rule, wants[-1]))
+    except EagerError:
+        if z.function.__name__.strip("_") not in _BY_OPERANDS:
+            raise
+        return z.restarted(create, z.cotangent)
+    return z.rule
 
 
 def _other(z: Any, create: bool) -> Any:

@@ -142,7 +142,9 @@ def _map(
     f: Callable[..., Any], rows: Iterable[Any], levels: list[Reverse], workers: int
 ) -> list[Any]:
     """The results of all calls, in this thread and others."""
-    crew, jobs, submissions = Crew(), list[Job](), list[Submission]()
+    crew = Crew()
+    jobs: list[Job] = []
+    submissions: list[Submission] = []
     interrupted = False
     try:
         for row in rows:

@@ -302,7 +302,8 @@ class Task(Receiver):
         Nor of those who wait between them, and will go back between them.
         """
         found: list[Task] = []
-        task, received = self, set[int]()
+        task = self
+        received: set[int] = set()
         while task.before is not None or found:
             if not task._can_go_ahead() or not received.isdisjoint(map(id, task.rules)):
                 break

@@ -8,7 +8,7 @@ import math
 from typing import Any
 
 from lantern.core.namespace import namespace
-from lantern.core.value import Rule, is_complex
+from lantern.core.value import Rule, is_complex, zeros_like
 from lantern.op import additive, constant, elementwise, linear
 
 __all__ = [
@@ -209,6 +209,8 @@ def _power_rule(z: Any, x: Any, y: Any) -> Rule:
     else:  # where y is 0, x**-1 may be no number, and 0 times it would be none
         lower = (y != 0) | ((x != 0) & (x == x))
         yield z_bar * (y * xp.ieee_pow(x, y - lower))
+    if isinstance(x, int | float) and hasattr(z, "dtype"):
+        x = zeros_like(z) + x  # a number's own logarithm is of double precision
     x = x if is_complex(x) else xp.where(x < 0, math.nan, x)
     zero = x == 0
     logs = xp.log(xp.where(zero, 1, x))

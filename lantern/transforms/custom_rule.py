@@ -73,7 +73,8 @@ class Run:
         self.name, self.body, self.broadcasts = name, body, broadcasts
         self.trees, self.saved, self.first = trees, None, None
         self.simple = all(type(tree) is int for tree in trees)
-        self.level, self.mapped, self.statics = 0, False, list[Any]()
+        self.level, self.mapped = 0, False
+        self.statics: list[Any] = []
         self.residuals, self.reads = (), None
         self.wanted: list[bool] = []
 

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, NoReturn
 from lantern.core import residuals
 from lantern.core.namespace import common_namespace, namespace, register_tracking
 from lantern.core.numpy_protocols import scipys_words, works_on_plain_values
-from lantern.core.operation import Function, RuleFunction
+from lantern.core.operation import Function, RuleFunction, operation_of
 from lantern.core.tree import tree_leaves, tree_map
 from lantern.core.value import Level, Value, base, levels, zeros_like
 from lantern.core.value_classes import register_class
@@ -37,7 +37,7 @@ from lantern.tensor.tensor import Tensor
 from lantern.vectorizing import batching_rules
 from lantern.vectorizing import namespace as batched_functions
 from lantern.vectorizing.batching_rules import Call, aligned, beside
-from lantern.vectorizing.dispatch import TAKE_BATCHED_STATICS, function_of, reading
+from lantern.vectorizing.dispatch import TAKE_BATCHED_STATICS, form_of, function_of
 
 __all__ = ["Batched", "Examples"]
 
@@ -72,11 +72,12 @@ class Examples(Level):
         self, rule: RuleFunction, arguments: Sequence[Any], statics: Mapping[str, Any]
     ) -> Iterator[Any]:
         """An operation on batched operands, in the form of a started rule."""
-        form, count, names = reading(rule)
-        if count is not None and len(arguments) > count:
-            named = dict(zip(names, arguments[count:], strict=False))
+        operation = operation_of(rule)
+        count = operation.arity
+        if 0 <= count < len(arguments):
+            named = dict(zip(operation.others, arguments[count:], strict=False))
             arguments, statics = arguments[:count], named | dict(statics)
-        function = function_of(rule)
+        form, function = form_of(operation), function_of(rule)
         return iter((self.compute(form, function, arguments, statics),))
 
     def owns(self, x: Any) -> bool:

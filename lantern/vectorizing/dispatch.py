@@ -1,7 +1,6 @@
 """A rule that starts at a level of examples: its form, its function, its arguments."""
 
 from functools import partial
-from types import CodeType
 from typing import Any
 
 from lantern.core.dispatch import start
@@ -15,11 +14,10 @@ from lantern.vectorizing.batching_rules import (
 )
 from lantern.vectorizing.indexing_rules import read, write
 
-__all__ = ["TAKE_BATCHED_STATICS", "form_of", "function_of", "reading"]
+__all__ = ["TAKE_BATCHED_STATICS", "form_of", "function_of"]
 
 _FORMS = FORMS | {"getitem": read, "scatter": write, "put": write, "add_at": write}
 TAKE_BATCHED_STATICS = frozenset((elementwise, one_by_one, reorder, read, write))
-_readings: dict[CodeType, Any] = {}
 
 
 def form_of(operation: Op) -> Form:
@@ -30,17 +28,6 @@ def form_of(operation: Op) -> Form:
         operation.batching = known
     form: Form = operation.batching
     return form
-
-
-def reading(rule: RuleFunction) -> tuple[Form, int | None, tuple[str, ...]]:
-    """A rule's form, how many operands it has (None: any), and the other names."""
-    code = rule.__code__
-    if code not in _readings:
-        operation = operation_of(rule)
-        count = operation.arity if operation.arity >= 0 else None
-        names = code.co_varnames[code.co_posonlyargcount : code.co_argcount]
-        _readings[code] = form_of(operation), count, names
-    return _readings[code]
 
 
 def function_of(rule: RuleFunction) -> Function:

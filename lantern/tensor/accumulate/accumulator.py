@@ -7,7 +7,8 @@ they need.
 """
 
 import sys
-from typing import Any, Self
+from collections.abc import Sequence
+from typing import Any, ClassVar, Self
 
 from lantern.core.contribution import Contribution, Masked, WithMask
 from lantern.core.dispatch import kind_of
@@ -52,11 +53,13 @@ class Accumulator(Receiver):
             receivers' own shape and type, because it works elementwise and nothing was
             broadcast; 0 for any other rule.
         owned: whether the cotangent is a buffer that nobody else holds.
+        lasting: whether the operands are still known when the rule is over.
         mask: where the cotangent came through a branch that was taken, or None for
             everywhere; elsewhere not even a nan may pass.
     """
 
     __slots__ = ("aligned", "dtype", "form", "mask", "owned", "shape")
+    lasting: ClassVar[bool] = False
 
     def prepare(self, shape: tuple[int, ...], dtype: Any, size: int = 0) -> Self:
         """Itself, as what an array without a rule receives; nothing yet."""
@@ -177,7 +180,9 @@ class Accumulator(Receiver):
         if not aligned and self.dtype.kind == "c":
             return super().resume(answer)
         rule, x, y = self.rule, self.left, self.right
-        self.cotangent = self.rule = self.left = self.right = None
+        self.cotangent = self.rule = None
+        if not self.lasting:
+            self.left = self.right = None
         try:
             if aligned:
                 x_bar = rule.send(z_bar)
@@ -235,7 +240,7 @@ class Accumulator(Receiver):
             self.cotangent = total + contribution
             self.owned = type(self.cotangent) in buffers
 
-    def settle(self, rule: Any, z_bar: Any) -> None:
+    def settle(self, rule: Any, z_bar: Any, operands: Sequence[Any]) -> None:
         """As ``Receiver.settle``; what came through no branch stays zero."""
         if self.mask is not None:
             kind = kind_of(rule)
@@ -243,14 +248,14 @@ class Accumulator(Receiver):
                 rule = _through_mask(rule, self.mask)
                 next(rule)
             elif kind == "linear" and not any(
-                x is not None and x.holds_complex() for x in (self, *self.operands())
+                x is not None and x.holds_complex() for x in (self, *operands)
             ):
                 rule = _with_mask(rule, self.mask)
                 next(rule)
             elif kind != "linear" and not self.holds_complex():
                 rule = _if_taken(rule, self.mask)
                 next(rule)
-        super().settle(rule, z_bar)
+        super().settle(rule, z_bar, operands)
 
 
 def _with_mask(rule: Any, mask: Any) -> Rule:

@@ -55,7 +55,8 @@ class Context:
         self._constant: tuple[int, ...] = ()
         self._dirty: tuple[Any, ...] = ()
         self._level: Any = None  # the derivative of a transform that the results are of
-        self._since, self._read = 0, set[str]()
+        self._since = 0
+        self._read: set[str] = set()
         self._unchanged: Unchanged | None = None
 
     def save_for_backward(self, *tensors: Any) -> None:

@@ -6,12 +6,12 @@ import numpy as np
 
 from lantern.core.value import UNTRACKED, base
 from lantern.eager.grad_mode import is_enabled
-from lantern.eager.recorder import AMBIENT, Recorder
+from lantern.eager.recorder import AMBIENT
 from lantern.errors import EagerError
 from lantern.torch.tensor.dtypes import I64, type_name
 from lantern.torch.tensor.error_messages import together
 from lantern.torch.tensor.halves import in_single
-from lantern.torch.tensor.tensor import fresh, make, numpy_face, torch_face
+from lantern.torch.tensor.tensor import fresh, numpy_face, start, torch_face
 
 
 def fused(function: Any) -> Any:
@@ -38,21 +38,14 @@ def fused(function: Any) -> Any:
         if arrays[0].dtype.itemsize == 2:
             return in_single(operate, *operands, **statics)
         try:
-            started = rule(*arrays, **statics)
-            z = next(started)
+            if not last or not is_enabled():
+                return fresh(next(rule(*arrays, **statics)))
+            if last > 2:
+                return start(rule, arrays, tuple(receivers[:last]), statics=statics)
+            left, right = receivers[0], receivers[1] if last == 2 else None
+            return start(rule, arrays, left, right, statics=statics)
         except TypeError as error:
             return operate(*together(error, *operands), **statics)
-        if not last or not is_enabled():
-            return fresh(z)
-        left, right = receivers[0], None
-        if last == 2:
-            right = receivers[1]
-        elif last > 2:
-            left = tuple(receivers[:last])
-        recorder = Recorder(
-            z.shape, z.dtype, started, left, right, 0, rule, arrays, statics
-        )
-        return make(z, AMBIENT, recorder)
 
     operate.__name__ = operate.__qualname__ = rule.__name__.strip("_")
     operate.__doc__ = rule.__doc__

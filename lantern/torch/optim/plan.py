@@ -43,7 +43,8 @@ def _can_be_cut() -> bool:
 
 def _elsewhere(plan: Plan) -> None:
     """Make the calls in another thread, and wait for it whatever comes."""
-    run, over, errors = copy_context().run, allocate_lock(), list[BaseException]()
+    run, over = copy_context().run, allocate_lock()
+    errors: list[BaseException] = []
     over.acquire()
     pending = [plan]
 

@@ -23,10 +23,12 @@ __all__ = [
 
 def in_transform(*operands: Any) -> bool:
     """Whether a derivative that has an end, as ``lantern.grad``'s, tracks a value."""
-    return any(
-        isinstance(x, Value) and x.prompt is not UNTRACKED and x.prompt is not AMBIENT
-        for x in operands
-    )
+    for x in operands:  # in no generator, which takes longer than what it looks at
+        if isinstance(x, Value):
+            prompt = x.prompt
+            if prompt is not UNTRACKED and prompt is not AMBIENT:
+                return True
+    return False
 
 
 def lost(what: str) -> DetachError:
@@ -40,7 +42,7 @@ def lost(what: str) -> DetachError:
 
 def plain_number(what: str, x: Any) -> Any:
     """An option that a function reads as a plain number, and has no derivative by."""
-    if in_transform(x):
+    if isinstance(x, Value) and in_transform(x):
         raise lost(what)
     return x
 
@@ -62,9 +64,11 @@ def array_of_tensor(x: Any) -> Any:
 
 def is_recorded(*operands: Any) -> bool:
     """Whether an operation on these operands keeps its rule."""
-    return bool(is_enabled()) and any(
-        isinstance(x, Value) and x.prompt is not UNTRACKED for x in operands
-    )
+    if is_enabled():
+        for x in operands:
+            if isinstance(x, Value) and x.prompt is not UNTRACKED:
+                return True
+    return False
 
 
 def is_differentiated(*operands: Any) -> bool:

@@ -167,7 +167,7 @@ def run_backward(
         seeds.clear()
         while received:
             receiver, grad = received.popitem()
-            if grad is not None and not _retains(receiver):
+            if grad is not None and not (receiver.hooks and _retains(receiver)):
                 _leave(receiver, grad, create_graph)
                 if anomaly[0] and np.isnan(base(receiver.dense_grad())).any():
                     raise EagerError(
@@ -298,7 +298,7 @@ def retains_grad(self: Tensor) -> bool:
 
 def _retains(receiver: Any) -> bool:
     hooks: Any = getattr(receiver, "hooks", None)
-    return bool(hooks) and RETAIN in hooks.values()
+    return hooks is not None and RETAIN in hooks.values()
 
 
 def rebind(x: Tensor, z: Any) -> None:

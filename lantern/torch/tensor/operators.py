@@ -9,7 +9,7 @@ from numpy.exceptions import AxisError
 
 from lantern.core.value import UNTRACKED, Value, base
 from lantern.eager.grad_mode import is_enabled
-from lantern.eager.recorder import AMBIENT, NOTHING, STANDIN, Recorder
+from lantern.eager.recorder import AMBIENT, NOTHING, STANDIN
 from lantern.eager.versions import owner
 from lantern.errors import EagerError
 from lantern.op import registry
@@ -35,15 +35,13 @@ from lantern.torch.tensor.tensor import (
     UNSEEN,
     Tensor,
     fresh,
-    make,
     numpy_face,
+    start,
     torch_face,
 )
 from lantern.torch.tensor.view_memory import detached, moved_away, place, positions
 
 __all__ = ["binary", "call", "promote", "unary"]
-
-_new = object.__new__
 
 
 def as_tensor(x: Any) -> Any:
@@ -198,28 +196,10 @@ def binary(name: str) -> Any:
                 if prompt is UNTRACKED or prompt is AMBIENT:
                     return fresh(symbol(a, b))
                 return careful(x, y)
-            started = rule(a, b)
-            z = next(started)
+            saved = NOTHING if forgets else None
+            return start(rule, (a, b), left, right, elementwise, saved)
         except (ValueError, TypeError) as error:
             return again(operate, function, error, x, y)
-        shape = z.shape
-        t = _new(Tensor)
-        t.primal = z
-        t.prompt = AMBIENT
-        t.viewed = None
-        t.receiver = Recorder(
-            shape,
-            dtype,
-            started,
-            left,
-            right,
-            (left is None or (left.shape == shape and left.dtype is dtype))
-            and (right is None or (right.shape == shape and right.dtype is dtype))
-            and elementwise,
-            rule,
-            NOTHING if forgets else (a, b),
-        )
-        return t
 
     operate.__name__ = f"__{name}__"
     return operate
@@ -242,20 +222,8 @@ def reflected(name: str) -> Any:
             if prompt is UNTRACKED or prompt is AMBIENT:
                 return fresh(symbol(y, a))
             return careful(y, x)
-        started = rule(y, a)
-        z = next(started)
-        receiver = Recorder(
-            z.shape,
-            dtype,
-            started,
-            None,
-            right,
-            # log(2) is of double precision
-            2 if right.dtype is dtype and name != "pow" else 0,
-            rule,
-            NOTHING if forgets else (y, a),
-        )
-        return make(z, AMBIENT, receiver)
+        saved = NOTHING if forgets else None
+        return start(rule, (y, a), None, right, 2, saved)
 
     operate_reflected.__name__ = f"__r{name}__"
     return operate_reflected
@@ -282,7 +250,7 @@ def unary(function: Any, floating: bool = False) -> Any:
         floating: whether integers become numbers of the default type first.
     """
     rule, its_kind = function.rule, kind(function)
-    elementwise, forgets = its_kind == "elementwise", its_kind == "linear"
+    elementwise, forgets = int(its_kind == "elementwise"), its_kind == "linear"
 
     def operate(input: Any, *args: Any, out: Any = None, **statics: Any) -> Any:
         if out is not None:
@@ -296,26 +264,13 @@ def unary(function: Any, floating: bool = False) -> Any:
                     z = next(rule(a, *args, **statics))
                     return fresh(z) if hasattr(z, "dtype") else fresh(np.asarray(z))
                 return torch_face(function(numpy_face(input), *args, **statics))
-            start = rule
-            if fusers and its_kind == "elementwise" and type(a) in fusers:
-                start = (
-                    rule if args or statics else fusers[type(a)](rule, a, keeping=True)
-                )
-            started = start(a, *args, **statics)
-            z = next(started)
-            shape, dtype, left = z.shape, z.dtype, input.receiver
-            receiver = Recorder(
-                shape,
-                dtype,
-                started,
-                left,
-                None,
-                1 if elementwise and left.shape == shape and left.dtype is dtype else 0,
-                rule,
-                (STANDIN if forgets else a, *args),
-                statics,
-            )
-            return make(z, AMBIENT, receiver)
+            saved = (STANDIN if forgets else a, *args)
+            left = input.receiver
+            if not (fusers and elementwise and type(a) in fusers) or args or statics:
+                return start(rule, (a, *args), left, None, elementwise, saved, statics)
+            z = start(fusers[type(a)](rule, a, keeping=True), (a,), left, None, 1)
+            z.receiver.function = rule  # should it be started again
+            return z
         except (AttributeError, AxisError) as error:
             raise misuse(operate.__name__, input, error) from None
 
@@ -338,17 +293,13 @@ def joining(function: Any) -> Any:
             receivers.append(x.receiver if tracked else None)
             saved.append(STANDIN if tracked else x.primal)
         try:
-            started = rule(*[x.primal for x in tensors], *args, **statics)
-            z = next(started)
+            arrays = [*[x.primal for x in tensors], *args]
+            if not (is_enabled() and any(receivers)):
+                return fresh(next(rule(*arrays, **statics)))
+            saved = (*saved, *args)
+            return start(rule, arrays, tuple(receivers), saved=saved, statics=statics)
         except TypeError as error:
             return operate(together(error, *tensors), *args, **statics)
-        if not (is_enabled() and any(receivers)):
-            return fresh(z)
-        whole, saved = tuple(receivers), (*saved, *args)
-        receiver = Recorder(
-            z.shape, z.dtype, started, whole, None, False, rule, saved, statics
-        )
-        return make(z, AMBIENT, receiver)
 
     return operate
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from lantern.core.value import UNTRACKED, Level, Receiver, Value, base
 from lantern.eager.grad_mode import is_enabled, without_stopped
-from lantern.eager.recorder import AMBIENT, NumpyFace, Recorder, recorded
+from lantern.eager.recorder import AMBIENT, NumpyFace, Recorder, recorded, starter
 from lantern.errors import ArgumentError, EagerError
 from lantern.rules.number import Number
 from lantern.tensor.backend.device import device as device_name
@@ -387,3 +387,6 @@ UNSEEN: Any = object()  # in place of a view's base: what is written is not noti
 def is_tensor(obj: Any) -> bool:
     """Whether an object is a tensor."""
     return isinstance(obj, Tensor)
+
+
+start = starter(Tensor)

@@ -8,7 +8,7 @@ import numpy as np
 from lantern.core.namespace import namespace
 from lantern.core.value import UNTRACKED
 from lantern.eager.grad_mode import is_enabled
-from lantern.eager.recorder import AMBIENT, Recorder
+from lantern.eager.recorder import AMBIENT
 from lantern.eager.versions import written
 from lantern.errors import (
     ArgumentError,
@@ -24,7 +24,7 @@ from lantern.torch.nn.starting import inside, same_types
 from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.error_messages import check_together
 from lantern.torch.tensor.named_results import into
-from lantern.torch.tensor.tensor import Tensor, fresh, make
+from lantern.torch.tensor.tensor import Tensor, fresh, start
 
 __all__ = [
     "bilinear", "cosine_similarity", "embedding", "embedding_bag", "linear",
@@ -79,15 +79,12 @@ def linear(input: Tensor, weight: Tensor, bias: Any = None) -> Tensor:
         return rules.affine(input, weight, bias)
     # Of a layer's own weight and bias in fewer steps.
     arrays = [x, w, bias.primal]
-    started = _rule(*arrays)
-    try:
-        z = next(started)
-    except TypeError:
-        return rules.affine(input, weight, bias)  # says what is wrong
     left = input.receiver if prompt is AMBIENT else None
     receivers = left, weight.receiver, bias.receiver
-    recorder = Recorder(z.shape, z.dtype, started, receivers, None, 0, _rule, arrays)
-    return make(z, AMBIENT, recorder)
+    try:
+        return start(_rule, arrays, receivers)
+    except TypeError:
+        return rules.affine(input, weight, bias)  # says what is wrong
 
 
 def bilinear(

@@ -1,0 +1,114 @@
+"""Eager tensors' own operations give the bits of the way that all of Lantern's have.
+
+That way is ``dispatch.start``, which asks the tensor's class what emerges, and
+``Receiver.settle`` on the way back, which a pass with ``retain_graph`` takes.
+"""
+
+import operator
+
+import numpy as np
+import pytest
+
+import lantern.torch as torch
+from lantern.core.dispatch import start
+from lantern.op import registry
+from lantern.torch.nn import rules
+from tests.cases import ELEMENTWISE
+
+RNG = np.random.default_rng(0)
+X, Y = (RNG.uniform(0.2, 0.9, (3, 3)) for _ in range(2))
+
+
+def outcome(f, arrays, retain):
+    """A value and its gradients, for a cotangent that is always the same."""
+    leaves = [torch.tensor(x, requires_grad=True) for x in arrays]
+    z = f(*leaves)
+    weights = torch.tensor(np.random.default_rng(1).normal(size=z.shape))
+    z.backward(weights, retain_graph=retain)
+    return [z.detach().numpy(), *[x.grad.numpy() for x in leaves]], z.receiver
+
+
+def check(short, general, *arrays):
+    expected, theirs = outcome(general, arrays, True)
+    for retain in (False, True):
+        found, ours = outcome(short, arrays, retain)
+        assert ours.aligned == theirs.aligned
+        assert ours.function is theirs.function
+        for a, b in zip(found, expected, strict=True):
+            assert a.dtype == b.dtype
+            np.testing.assert_array_equal(a, b)
+
+
+def by_start(name, **statics):
+    rule = registry[name].rule
+    return lambda *x: start(rule, x, (), statics)
+
+
+def is_short(name):
+    """Whether a function of tensors starts an operation's own rule."""
+    function = getattr(torch, name, None)
+    return "rule" in getattr(getattr(function, "__code__", None), "co_freevars", ())
+
+
+UNARY = [n for n in ELEMENTWISE if registry[n].arity == 1 and is_short(n)]
+
+
+def test_there_are_such_functions():
+    assert len(UNARY) > 20
+
+
+@pytest.mark.parametrize("name", UNARY)
+def test_of_functions_of_one_tensor(name):
+    x = X + 1.0 if name == "acosh" else X
+    check(getattr(torch, name), by_start(name), x)
+
+
+OPERATORS = {
+    "add": operator.add,
+    "subtract": operator.sub,
+    "multiply": operator.mul,
+    "divide": operator.truediv,
+    "remainder": operator.mod,
+    "pow": operator.pow,
+    "matmul": operator.matmul,
+}
+
+
+@pytest.mark.parametrize("shape", [(3, 3), (3,), (1, 3)], ids=str)
+@pytest.mark.parametrize("name", OPERATORS)
+def test_of_operators_between_tensors(name, shape):
+    if name == "matmul" and shape == (1, 3):
+        shape = (3, 1)
+    y = Y.ravel()[: int(np.prod(shape))].reshape(shape)
+    check(OPERATORS[name], by_start(name), X, y)
+    constant = torch.tensor(y)
+    general = by_start(name)
+    check(
+        lambda x: OPERATORS[name](x, constant),
+        lambda x: general(x, constant),
+        X,
+    )
+    check(
+        lambda x: OPERATORS[name](constant.reshape(shape), x),
+        lambda x: general(constant.reshape(shape), x),
+        X if name != "matmul" or shape != (3, 1) else X[:1],
+    )
+
+
+@pytest.mark.parametrize("name", [n for n in OPERATORS if n != "matmul"])
+def test_of_operators_with_a_number(name):
+    general = by_start(name)
+    check(lambda x: OPERATORS[name](x, 0.7), lambda x: general(x, 0.7), X)
+    check(lambda x: OPERATORS[name](0.7, x), lambda x: general(0.7, x), X)
+
+
+def test_of_products_with_weights():
+    rule = rules._affine.rule
+    general = lambda x, w, b: start(rule, (x, w, b), (), {})  # noqa: E731
+    check(torch.nn.functional.linear, general, X, Y, X[0])
+
+
+@pytest.mark.parametrize("name", ["concat", "stack"])
+def test_of_joined_tensors(name):
+    general = by_start(name, axis=0)
+    check(lambda *x: getattr(torch, name)(x), general, X, Y, X * Y)
