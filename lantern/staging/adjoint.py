@@ -43,26 +43,35 @@ from lantern.staging.types import FLOAT, NOTHING, RECORD
 __all__ = ["adjoint"]
 
 
-def adjoint(main: Function, by: Iterable[int], with_value: bool = True) -> Function:
+def adjoint(
+    main: Function, by: Iterable[int], with_value: bool = True, seeded: bool = False
+) -> Function:
     """The function that computes another one's value and gradient.
 
     Args:
         main: its first result is a float.
         by: positions of the parameters that it is differentiated by.
         with_value: whether its results come before the gradients.
+        seeded: whether the cotangents of its results that are floats are parameters of
+            the new function, its last ones. If not, that of the first is 1.
     """
     chosen = [main.body.parameters[i] for i in by]
     way = _Adjoint(Activity(main, chosen))
     name = f"{'value_and_' if with_value else ''}grad_of_{main.name}"
-    found = Function(name)
+    found = Function(f"pullback_of_{main.name}" if seeded else name)
     with building(found.body):
         for p in main.body.parameters:
             way.there[p] = found.body.parameter(p.type, p.example)
+        seeds = [
+            (x, found.body.parameter(FLOAT) if seeded else constant(1.0, FLOAT))
+            for x in main.body.results[: None if seeded else 1]
+            if x.type is FLOAT
+        ]
         steps = way.forward(main.body)
         found.body.keeps = False
         received: Received = {}
-        y = main.body.results[0]
-        way.give(received, y, staged(constant(1.0, FLOAT)))
+        for y, seed in seeds:
+            way.give(received, y, staged(seed))
         way.backward(steps, received)
         gradients = [way.take(received, p) or zero(p) for p in chosen]
         sure = [emit("sure", (x,), x.type, example=x.example) for x in gradients]

@@ -24,8 +24,9 @@ from lantern.errors import StagingError
 from lantern.op import registry
 from lantern.staging import control, functions, loops
 from lantern.staging.control import Signal, has_staged
+from lantern.staging.derived import Derived
 from lantern.staging.functions import call as call_function
-from lantern.staging.gradients import derivative_of, staged_derivative
+from lantern.staging.gradients import DERIVATIVES, derivative_of, staged_derivative
 from lantern.staging.python_functions import TABLE
 from lantern.staging.rewrite import rewritten
 from lantern.staging.session import Session
@@ -90,6 +91,8 @@ def call(
         return session.made(_call_builtin(session, f, args, kwargs))
     if isinstance(f, type):
         return _construct(session, f, args, kwargs)
+    if isinstance(f, Derived):
+        return f.staged(session, args, call)
     method = getattr(kind, "__call__", None)  # noqa: B004  # the class's own function
     if type(method) is FunctionType:
         return call(session, method, (f, *args), kwargs)
@@ -113,6 +116,8 @@ def _call_function(
         if kwargs:
             raise _refused(f, "a derivative with arguments by name")
         return staged_derivative(session, derivative, args, call)
+    if f in DERIVATIVES and not kwargs:
+        return DERIVATIVES[f](session, call, *args)
     if owner == "lantern" and not session.is_ours(f):
         return _call_lantern(f, args, kwargs)
     if owner == "numpy":

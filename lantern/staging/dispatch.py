@@ -17,6 +17,16 @@ from typing import Any, NamedTuple
 from lantern.errors import OptionError, StagingError
 from lantern.staging.calls import COMPILED, NeedsFunctionError
 from lantern.staging.closures import functions_of
+from lantern.staging.derived import (
+    Forward,
+    Parts,
+    Pullback,
+    Pushforward,
+    StaleError,
+    call_tracked,
+    tracked,
+)
+from lantern.staging.gradients import floats_of
 from lantern.staging.guards import Guards
 from lantern.staging.interpret import run
 from lantern.staging.ir import walk
@@ -27,7 +37,7 @@ from lantern.staging.program import PLAIN, Program, stage
 from lantern.staging.staged import is_staged
 from lantern.staging.structure import describe, leaves_of
 from lantern.staging.surface import Surface
-from lantern.staging.trees import is_tree
+from lantern.staging.trees import is_changeable, is_tree
 
 __all__ = ["Compiled", "explain", "jit", "mode"]
 
@@ -36,6 +46,7 @@ _CHANGES = (
     f"{MOST_SPECIALISATIONS} programs were made of it, for other types, or because "
     f"what it reads had changed"
 )
+_OTHERS = "an argument is no number, and no structure of them"
 MOST_LEAVES = 256
 _NUMBERS = frozenset({float, int, bool})
 _RESULTS = (float, int, bool, str, bytes, complex)
@@ -79,16 +90,21 @@ class Compiled:
     Args:
         f: the plain function.
         exact: whether every bit is as the plain function has it.
+        is_direct: whether machine code may take arguments as they come, and look at
+            what it has taken for constant by itself.
     """
 
-    def __init__(self, f: Callable[..., Any], exact: bool = False) -> None:
-        self.f, self.exact = f, exact
+    def __init__(
+        self, f: Callable[..., Any], exact: bool = False, is_direct: bool = True
+    ) -> None:
+        update_wrapper(self, f)  # first: f's own attributes may have any names
+        self.f, self.exact, self.is_direct = f, exact, is_direct
         self.known: dict[Any, Specialisation] = {}
+        self.derived: dict[Any, Parts | None] = {}
         self.builtin: Builtin | None = None
         self.direct: Specialisation | None = None
-        self.count = 0
+        self.count = self.changes = 0
         self._lock = RLock()
-        update_wrapper(self, f)
         COMPILED[id(self)] = f
         _kept.append(self)  # so that its id stays its own
 
@@ -106,12 +122,15 @@ class Compiled:
             return self.f(*args, **kwargs)
         signature = signature_of(args)
         if signature is None:
-            return self.f(*args)
+            return self._call_tracked(args)
         found = self.known.get(signature)
-        if found is None or (found.guards is not None and not found.guards.hold()):
+        if found is not None and (found.guards is None or found.guards.hold()):
+            if found is self.direct and found.native and found.native.is_current():
+                return self.f(*args)  # the machine code has just left the program
+        else:
             found = self.specialise(signature, args)
-        elif found is self.direct and found.native and found.native.is_current():
-            return self.f(*args)  # the machine code has just left the program
+            if found is self.direct and self.builtin is not None:
+                return self.builtin.function(*args)
         if found.run is None or found.program is None:
             return self.f(*args)
         try:
@@ -119,6 +138,59 @@ class Compiled:
         except Exception:  # whatever it is, the plain function says it
             return self.f(*args)
         return found.program.put_together(results)
+
+    def _call_tracked(self, args: tuple[Any, ...]) -> Any:
+        """The result for numbers that derivatives track: by programs of these."""
+        plain, by = tracked(args)
+        if not by:
+            return self.f(*args)
+        key = (*map(type, plain), by)
+        if not all(map(_NUMBERS.__contains__, key[:-1])):
+            key = signature_of(plain), by
+        for _ in range(2):
+            if key not in self.derived:
+                self.derived[key] = self._differentiated(plain, by)
+            parts = self.derived[key]
+            if parts is None:
+                break
+            try:
+                return call_tracked(parts, args, by)
+            except StaleError:
+                del self.derived[key]
+        return self.f(*args)
+
+    def _differentiated(self, args: tuple[Any, ...], by: Any) -> Parts | None:
+        """The programs for derivatives by some leaves of arguments."""
+        self.changes += 1
+        if self.changes > MOST_SPECIALISATIONS:
+            return None
+        forward = jit(Forward(self.f, by), exact=self.exact)
+        pullback = Compiled(Pullback(self.f, by), self.exact, is_direct=False)
+        pushforward = jit(Pushforward(self.f, by), exact=self.exact)
+        parts = Parts(forward, pullback, pushforward)
+        owner = owner_of(forward)
+        parts.there = there = owner.specialisation(args)
+        if there.program is None or is_changeable(
+            node for f in functions_of(there.program.function) for node in walk(f.body)
+        ):
+            return None
+        parts.count = len(floats_of(there.program.result[1]))
+        parts.back = pullback.specialisation((*args, (0.0,) * parts.count))
+        if not parts.count or parts.back.program is None:
+            return None
+        known, signature = owner.known, signature_of(args)
+        parts.is_current = lambda: known.get(signature) is there
+        return parts
+
+    def specialisation(self, args: tuple[Any, ...]) -> Specialisation:
+        """What calls with such arguments run now."""
+        signature = signature_of(args)
+        if signature is None:
+            return Specialisation(None, reason=_OTHERS)
+        found = self.known.get(signature)
+        if found is None or (found.guards is not None and not found.guards.hold()):
+            found = self.specialise(signature, args)
+        return found
 
     def specialise(self, signature: Any, args: tuple[Any, ...]) -> Specialisation:
         """Stage the function for a signature; note why, if that cannot be done."""
@@ -148,7 +220,7 @@ class Compiled:
                 return Specialisation(
                     lambda numbers: run(program.function, numbers), program, guards
                 )
-            native = Native(program, guards, args, int(how[1]))
+            native = Native(program, guards, args, int(how[1]), self.is_direct)
             _kept.append(native)  # machine code has the addresses of what it holds
             return Specialisation(native.run, program, guards, native=native)
         except Exception as error:
@@ -333,6 +405,13 @@ def jit(f: Callable[..., Any] | None = None, *, exact: bool = False) -> Any:
     return made.builtin.function
 
 
+def owner_of(f: Any) -> Compiled:
+    """What keeps the programs of a function that ``jit`` has made."""
+    found = getattr(f, "__self__", f)
+    assert isinstance(found, Compiled)
+    return found
+
+
 def _is_method(f: Any) -> bool:
     """Whether a function is one of a class: it must be bound to its objects."""
     *around, _ = getattr(f, "__qualname__", "f").split(".")
@@ -358,4 +437,8 @@ def explain(f: Any) -> str:
         kinds = ", ".join(getattr(k, "__name__", repr(k)) for k in signature[1:])
         how = "compiled" if found.run is not None else f"runs as it is: {found.reason}"
         lines.append(f"{name}({kinds}): {how}")
+    for parts in getattr(f, "derived", {}).values():
+        if parts is not None:
+            every = (parts.forward, parts.pullback, parts.pushforward)
+            lines += [explain(part) for part in every if owner_of(part).known]
     return "\n".join(lines) or f"{name}: not called yet"

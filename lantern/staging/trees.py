@@ -4,15 +4,16 @@ What an attribute or an item of such an object is, is guessed from the example t
 program was staged with; whether the guess is right is asked when the program runs.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
+from lantern.core.value import Value
 from lantern.errors import StagingError
-from lantern.staging.ir import emit
+from lantern.staging.ir import Node, emit
 from lantern.staging.staged import CLASSES, Staged
 from lantern.staging.types import BOOL, FLOAT, INT, TREE, type_of
 
-__all__ = ["StagedTree", "is_tree", "reachable"]
+__all__ = ["StagedTree", "is_changeable", "is_tree", "reachable"]
 
 MOST_EXAMPLES = 200
 """How many objects of a tree are looked at."""
@@ -86,7 +87,15 @@ def is_tree(x: Any) -> bool:
             if isinstance(part, tuple):
                 waiting += part
         return seen >= MOST_EXAMPLES  # too large to be taken apart
+    if isinstance(x, Value):
+        return False
     return "__slots__" in type(x).__dict__ and type(x).__module__ != "builtins"
+
+
+def is_changeable(nodes: Iterable[Node]) -> bool:
+    """Whether any of the objects that a program walks may be written to."""
+    walked = [x.static[1] for x in nodes if x.op in ("get", "field")]
+    return any(cls is None or not issubclass(cls, tuple) for cls in walked)
 
 
 def reachable(tree: Any) -> list[Any]:
@@ -104,4 +113,6 @@ def _parts(x: Any) -> list[Any]:
     if isinstance(x, tuple | list):
         return list(x)
     names = [*getattr(x, "__dict__", ()), *getattr(type(x), "__slots__", ())]
-    return [] if type_of(x) else [getattr(x, name) for name in names]
+    if type_of(x) is not None or isinstance(x, Value):
+        return []
+    return [getattr(x, name) for name in names if hasattr(x, name)]

@@ -215,6 +215,20 @@ def alike(a, b, tolerance=0.0):
 
 
 MODES = ("interpret", "O0", "O2")
+WAYS = ("value", "gradient", "gradient of compiled", "forward")
+
+
+def ways(f):
+    """What is compared: its name, what is compiled, what is called, a tolerance."""
+
+    def moved(x, y, n):
+        return lantern.jvp(lambda x: f(x, y, n), (x,), (0.5,))[1]
+
+    gradient = lantern.grad(f)
+    yield "value", f, lambda jitted: jitted, f, 0.0
+    yield "gradient", gradient, lambda jitted: jitted, gradient, 1e-9
+    yield "gradient of compiled", f, lantern.grad, gradient, 1e-9
+    yield "forward", moved, lambda jitted: jitted, moved, 1e-9
 
 
 def compare(seed, modes=MODES):
@@ -231,15 +245,15 @@ def compare(seed, modes=MODES):
     ]
     bad, compiled, reasons = [], 0, []
     before = os.environ.get("LANTERN_JIT")
-    for g, tolerance in ((f, 0.0), (lantern.grad(f), 1e-9)):
-        expected = [outcome(g, args) for args in examples]
+    for name, compiled_one, around, plain, tolerance in ways(f):
+        expected = [outcome(plain, args) for args in examples]
         for mode in modes:
             os.environ["LANTERN_JIT"] = mode
-            jitted = lantern.jit(g)
+            jitted = lantern.jit(compiled_one)
             for args, right in zip(examples, expected, strict=True):
-                found = outcome(jitted, args)
+                found = outcome(around(jitted), args)
                 if not alike(found, right, tolerance):
-                    bad.append((mode, g.__name__, args, found, right))
+                    bad.append((mode, name, args, found, right))
             told = lantern.explain(jitted)
             compiled += "runs as it is" not in told
             reasons += [told] * ("runs as it is" in told)
@@ -264,7 +278,7 @@ def main(count, first=0):
             wrong += 1
             if wrong <= 3:
                 print(seed, text, *bad, sep="\n")
-    total = count * 2 * len(MODES)
+    total = count * len(WAYS) * len(MODES)
     print(f"{count} programs: {wrong} wrong; {compiled} of {total} compiled")
     for cause, times in sorted(causes.items(), key=lambda x: -x[1])[:10]:
         print(f"  {times}: {cause}")

@@ -32,6 +32,7 @@ class Native:
         guards: Guards,
         args: tuple[Any, ...],
         level: int,
+        may_be_direct: bool = True,
     ) -> None:
         main = program.function
         self.places = guards.places or []
@@ -45,7 +46,7 @@ class Native:
         result = _result_plan(program)
         numbers = all(x.type in (FLOAT, INT, BOOL) for x in main.body.results)
         simple = numbers and None not in arguments and result is not None
-        self.is_direct = simple and guards.places is not None
+        self.is_direct = may_be_direct and simple and guards.places is not None
         self._held = [args, result, program, guards]
         flat = [Leaf() for _ in main.body.parameters]
         whole = Plan(tuple, tuple(Leaf() for _ in main.body.results))
