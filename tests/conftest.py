@@ -22,6 +22,8 @@ import pytest
 # every processor in each of them, PyTorch and BLAS wait for turns more than they work.
 for library in ("OMP", "OPENBLAS", "MKL"):
     os.environ.setdefault(f"{library}_NUM_THREADS", "1")
+# Machine code is compiled anew: what is found is what this process has made.
+os.environ.setdefault("LANTERN_JIT_CACHE", "off")
 # Programs of their own, which test_scripts.py runs.
 collect_ignore_glob = ["torch_scripts/*"]
 # What takes more than half of the time of all tests: `-m "not slow"` leaves it out.

@@ -30,6 +30,7 @@ from lantern.staging.gradients import floats_of
 from lantern.staging.guards import Guards
 from lantern.staging.interpret import run
 from lantern.staging.ir import walk
+from lantern.staging.native.background import later
 from lantern.staging.native.engine import Builtin, is_available
 from lantern.staging.native.layout import is_known
 from lantern.staging.native.native import Native
@@ -50,14 +51,18 @@ _OTHERS = "an argument is no number, and no structure of them"
 MOST_LEAVES = 256
 _NUMBERS = frozenset({float, int, bool})
 _RESULTS = (float, int, bool, str, bytes, complex)
-_MODES = ("off", "interpret", "O0", "O2")
+_MODES = ("off", "interpret", "O0", "O2", "tiers")
 
 
 def mode() -> str:
-    """How programs run: what LANTERN_JIT says, else the best that there is."""
+    """How programs run: what LANTERN_JIT says, else the best that there is.
+
+    That is "tiers": a short program is interpreted at first, and all others run without
+    LLVM's passes, until a thread in the background has compiled them with all.
+    """
     chosen = os.environ.get("LANTERN_JIT")
     if chosen is None:
-        return "O2" if is_available() else "off"
+        return "tiers" if is_available() else "off"
     if chosen not in _MODES:
         raise OptionError(
             f"LANTERN_JIT={chosen!r}: there is no such mode. Choose one of {_MODES}."
@@ -125,8 +130,12 @@ class Compiled:
             return self._call_tracked(args)
         found = self.known.get(signature)
         if found is not None and (found.guards is None or found.guards.hold()):
-            if found is self.direct and found.native and found.native.is_current():
-                return self.f(*args)  # the machine code has just left the program
+            if found is self.direct and found.native and self.builtin:
+                again = found.native.refreshed()
+                if again is None:  # the machine code has just left the program
+                    return self.f(*args)
+                if again:
+                    return self.builtin.function(*args)
         else:
             found = self.specialise(signature, args)
             if found is self.direct and self.builtin is not None:
@@ -200,8 +209,7 @@ class Compiled:
             self.count += 1
             made = self._made(args)
             self.known[signature] = made
-            if made.native is not None and made.native.is_direct:
-                self._run_directly(made)
+            self._run_directly(made)
             return made
 
     def _made(self, args: tuple[Any, ...]) -> Specialisation:
@@ -220,18 +228,37 @@ class Compiled:
                 return Specialisation(
                     lambda numbers: run(program.function, numbers), program, guards
                 )
-            native = Native(program, guards, args, int(how[1]), self.is_direct)
+            may_be_direct = self.is_direct and self.builtin is not None
+            native = Native(program, guards, args, may_be_direct)
             _kept.append(native)  # machine code has the addresses of what it holds
-            return Specialisation(native.run, program, guards, native=native)
+            made = Specialisation(native.run, program, guards, native=native)
+            if how != "tiers":
+                native.compile(int(how[1]))
+            elif not native.find():
+                if not native.is_short:
+                    native.compile(0)
+                later(lambda: self._improve(made))
+            return made
         except Exception as error:
             return Specialisation(None, reason=_reason(error))
 
+    def _improve(self, made: Specialisation) -> None:
+        """Compile a program with all passes, and run that from now on."""
+        assert made.native is not None  # it is what is compiled
+        made.native.compile(made.native.best)
+        with self._lock:
+            if any(found is made for found in self.known.values()):
+                self._run_directly(made)
+
     def _run_directly(self, made: Specialisation | None) -> None:
         """Have the builtin run machine code by itself; None: have it call this."""
+        native = None if made is None else made.native
+        if made is not None and (native is None or not native.is_direct):
+            return
         if self.builtin is not None:
-            native = None if made is None else made.native
-            self.builtin.use(None if native is None else native.address)
-            self.direct = made
+            address = None if native is None else native.address
+            self.builtin.use(address)
+            self.direct = None if address is None else made
 
 
 _kept: list[Any] = []

@@ -9,7 +9,9 @@ import linecache
 from collections.abc import Iterator
 from copy import deepcopy
 from functools import cache
+from inspect import CO_NESTED
 from types import CodeType, FunctionType
+from typing import Any
 
 from lantern.errors import StagingError
 
@@ -40,7 +42,11 @@ def definition_of(f: FunctionType) -> Definition:
         StagingError: if it has no source, or another one by now.
     """
     code = f.__code__
-    text = "".join(linecache.getlines(code.co_filename, f.__globals__))
+    lines = linecache.getlines(code.co_filename, f.__globals__)
+    alone = _alone(code, lines)
+    if alone is not None:
+        return alone
+    text = "".join(lines)
     if not text:
         raise StagingError(
             f"source: {f.__name__} has none that can be read (it was made by exec, or "
@@ -64,6 +70,50 @@ def definition_of(f: FunctionType) -> Definition:
     definition = found[0]
     assert isinstance(definition, ast.FunctionDef | ast.Lambda)
     return deepcopy(definition)
+
+
+def _alone(code: CodeType, lines: list[str]) -> Definition | None:
+    """The definition in the lines from where it begins to where others may.
+
+    It takes no time to read a large file that way. None, if that is not the definition.
+    """
+    start = code.co_firstlineno - 1
+    text = "".join(_block(lines, start))
+    if not text.lstrip().startswith(("def ", "@")):
+        return None
+    indented = text[0].isspace()
+    flags = code.co_flags & _FUTURE
+    try:
+        tree = ast.parse("if 1:\n" + text if indented else text)
+        ast.increment_lineno(tree, start - indented)
+        body: Any = tree.body[0].body if indented else tree.body  # type: ignore[attr-defined]
+        (found,) = body
+        around = body
+        if code.co_flags & CO_NESTED:
+            names = [ast.arg(name) for name in code.co_freevars]
+            arguments = ast.arguments([], names, None, [], [], None, [])
+            outer = ast.FunctionDef("_outer", arguments, body, [])
+            around = [ast.fix_missing_locations(outer)]
+        module = ast.Module(around, [])
+        whole = compile(module, code.co_filename, "exec", flags, dont_inherit=True)
+    except (SyntaxError, ValueError):
+        return None
+    is_it = isinstance(found, ast.FunctionDef) and code in _inside(whole)
+    return found if is_it else None
+
+
+def _block(lines: list[str], start: int) -> Iterator[str]:
+    """The lines of a definition: more deeply indented ones behind its first."""
+    inside = False
+    for line in lines[start:]:
+        rest = line.lstrip()
+        depth = len(line) - len(rest)
+        if not inside:
+            first = depth
+            inside = rest.startswith("def ")
+        elif rest and depth <= first and rest[0] not in "#)]}":
+            return
+        yield line
 
 
 def _is_definition(node: ast.AST, code: CodeType) -> bool:

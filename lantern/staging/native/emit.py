@@ -6,13 +6,13 @@ of turns, newest first, each with a pointer to the one before; a record is one b
 """
 
 from lantern.staging.closures import functions_of
-from lantern.staging.ir import Block, Function, Node
+from lantern.staging.ir import Block, Function, Node, walk
 from lantern.staging.native.layout import slot_offset
 from lantern.staging.native.scalars import Scalars, unsupported
-from lantern.staging.native.text import Text, literal, llvm_type
+from lantern.staging.native.text import Text, Words, literal, llvm_type
 from lantern.staging.types import Type
 
-__all__ = ["emit_program", "is_recursive", "returned"]
+__all__ = ["emit_program", "is_recursive", "most_slots", "returned"]
 
 
 def returned(function: Function) -> str:
@@ -21,12 +21,21 @@ def returned(function: Function) -> str:
     return "{" + ", ".join(["i1", *kinds]) + "}"
 
 
-def emit_program(main: Function) -> str:
+def emit_program(main: Function, words: Words) -> str:
     """All functions of a program; the first is ``@f0``."""
     functions = functions_of(main)
     names = {f: f"@f{i}" for i, f in enumerate(functions)}
     recursive = {f for f in functions if f in functions_of_calls(f)}
-    return "\n".join(_Emitter(f, names, f in recursive).function() for f in functions)
+    emitters = [_Emitter(f, names, f in recursive, words) for f in functions]
+    return "\n".join(emitter.function() for emitter in emitters)
+
+
+def most_slots(main: Function) -> int:
+    """The most values that stand side by side on a tape or in a record."""
+    nodes = [node for f in functions_of(main) for node in walk(f.body)]
+    counts = [n for x in nodes if x.op == "back" for n in x.static.read]
+    counts += [len(x.static.types) for x in nodes if x.op == "unpack"]
+    return max(counts, default=0)
 
 
 def functions_of_calls(f: Function) -> set[Function]:
@@ -56,10 +65,10 @@ class _Emitter:
     """The text of one function."""
 
     def __init__(
-        self, f: Function, names: dict[Function, str], recursive: bool
+        self, f: Function, names: dict[Function, str], recursive: bool, words: Words
     ) -> None:
         self.f, self.names, self.recursive = f, names, recursive
-        self.text = Text()
+        self.text = Text(words)
         self.scalars = Scalars(self.text)
         self.values: dict[Node, str] = {}
 
@@ -294,12 +303,14 @@ class _Emitter:
     def emit_is_none(self, node: Node, results: dict[int, Node]) -> None:
         """Whether an object is None."""
         x = self.value(node.inputs[0])
-        self.values[node] = self.text.let(f"icmp eq ptr {x}, {_address(None)}")
+        none = self.text.object(None)
+        self.values[node] = self.text.let(f"icmp eq ptr {x}, {none}")
 
     def _type_is(self, x: str, cls: type) -> str:
         let = self.text.let
         at = let(f"getelementptr i8, ptr {x}, i64 8")
-        return let(f"icmp eq ptr {let(f'load ptr, ptr {at}')}, {_address(cls)}")
+        known = self.text.object(cls)
+        return let(f"icmp eq ptr {let(f'load ptr, ptr {at}')}, {known}")
 
     def _must_be(self, x: str, cls: type) -> None:
         same = self._type_is(x, cls)
@@ -356,16 +367,12 @@ class _Emitter:
             return let(f"load double, ptr {at}")
         if known.kind == "bool":
             self._must_be(x, bool)
-            return let(f"icmp eq ptr {x}, {_address(True)}")
+            return let(f"icmp eq ptr {x}, {self.text.object(True)}")
         self._must_be(x, int)
         value = let(f"call i64 @as_int(ptr {x})")
         bad = let(f"icmp eq i64 {value}, {-(2**63)}")
         self.text.bail_if(bad)
         return value
-
-
-def _address(x: object) -> str:
-    return f"inttoptr (i64 {id(x)} to ptr)"
 
 
 def _slot_offset(cls: type | None, name: str) -> int:

@@ -6,18 +6,29 @@ Python's can run.
 
 import ctypes
 import mmap
+import os
 import platform
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import import_module
 from threading import Lock
 from typing import Any, NamedTuple
 
 from lantern.errors import StagingError
+from lantern.staging.native.disk import key_of, load, save
 from lantern.staging.native.layout import is_known
 
-__all__ = ["Builtin", "Stack", "arena", "compiled", "is_available", "stack"]
+__all__ = [
+    "Builtin",
+    "Stack",
+    "arena",
+    "compiled",
+    "is_available",
+    "kept",
+    "optimised",
+    "stack",
+]
 
 _FASTCALL, _KEYWORDS = 0x80, 0x02
 _lock = Lock()
@@ -49,14 +60,7 @@ def _binding() -> Any:
 
 @cache
 def _machine(level: int) -> Any:
-    binding = _binding()
-    target = binding.Target.from_default_triple()
-    return target.create_target_machine(
-        cpu=binding.get_host_cpu_name(),
-        features=binding.get_host_cpu_features().flatten(),
-        opt=level,
-        jit=True,
-    )
+    return _fresh_machine(level)
 
 
 @cache
@@ -167,29 +171,112 @@ def _address_of(name: str) -> int:
     return int(ctypes.cast(function, ctypes.c_void_p).value or 0)
 
 
-def compiled(text: str, level: int) -> tuple[int, str]:
-    """The address of ``@wrapper`` in a module of LLVM's; and its text after passes."""
+def compiled(text: str, words: Sequence[int], level: int) -> int:
+    """The address of ``@wrapper`` in a module of LLVM's.
+
+    Args:
+        text: of the module.
+        words: the addresses that it finds in its table.
+        level: 2 for all passes, 1 for the few that code without jumps has use for; the
+            result is kept for other processes. 0 for none.
+    """
+    key = _key(text, level)
     with _lock:
-        binding = _binding()
-        module = binding.parse_assembly(text)
-        if level:
-            options = binding.create_pipeline_tuning_options(speed_level=level)
-            options.loop_vectorization = options.slp_vectorization = False
-            builder = binding.create_pass_builder(_machine(level), options)
-            builder.getModulePassManager().run(module, builder)
-        shown = str(module)
-        engine = binding.create_mcjit_compiler(module, _fresh_machine(level))
-        engine.finalize_object()
-        _kept.append(engine)
-        return int(engine.get_function_address("wrapper")), shown
+        found = load(key) if level else None
+        if found is None:
+            machine = _machine(2 if level == 2 else 0)
+            found = machine.emit_object(_passed(text, level))
+            if level:
+                save(key, found)
+        return _linked(found, words)
+
+
+def kept(text: str, words: Sequence[int], level: int) -> int | None:
+    """The address of ``@wrapper``, if another process has compiled it; else None."""
+    found = load(_key(text, level))
+    if found is None:
+        return None
+    with _lock:
+        return _linked(found, words)
+
+
+def optimised(text: str, level: int = 2) -> str:
+    """What LLVM makes of a module, as a text."""
+    with _lock:
+        return str(_passed(text, level))
+
+
+def _key(text: str, level: int) -> str:
+    binding = _binding()
+    version = ".".join(map(str, binding.llvm_version_info))
+    llvmlite = import_module("llvmlite").__version__
+    return key_of([text, str(level), *_processor(), llvmlite, version])
+
+
+def _passed(text: str, level: int) -> Any:
+    """A module after LLVM's passes."""
+    binding = _binding()
+    module = binding.parse_assembly(text)
+    if level == 1:
+        manager = binding.create_new_module_pass_manager()
+        for name in _FEW:
+            getattr(manager, f"add_{name}_pass")()
+        options = binding.create_pipeline_tuning_options(speed_level=1)
+        manager.run(module, binding.create_pass_builder(_machine(0), options))
+    if level == 2:
+        options = binding.create_pipeline_tuning_options(speed_level=level)
+        options.loop_vectorization = options.slp_vectorization = False
+        builder = binding.create_pass_builder(_machine(level), options)
+        builder.getModulePassManager().run(module, builder)
+    return module
+
+
+_FEW = (
+    "always_inliner sroa instruction_combine simplify_cfg new_gvn instruction_combine"
+).split()
+
+
+def _linked(code: bytes, words: Sequence[int]) -> int:
+    """Machine code brought into memory; its table and its arena are filled in."""
+    binding = _binding()
+    empty = binding.parse_assembly("")
+    engine = binding.create_mcjit_compiler(empty, _fresh_machine(2))
+    engine.add_object_file(binding.ObjectFileRef.from_data(code))
+    engine.finalize_object()
+    _kept.append(engine)
+    start, end = arena()
+    values = {"top": [start], "arena_end": [end], "words": words}
+    for name, numbers in values.items():
+        place = engine.get_global_value_address(name)
+        if numbers:
+            table = (ctypes.c_uint64 * len(numbers)).from_address(place)
+            table[:] = list(numbers)
+    return int(engine.get_function_address("wrapper"))
 
 
 def _fresh_machine(level: int) -> Any:
     """A machine that an engine may own."""
+    target = _binding().Target.from_default_triple()
+    cpu, features = _processor()
+    return target.create_target_machine(cpu=cpu, features=features, opt=level, jit=True)
+
+
+@cache
+def _processor() -> tuple[str, str]:
+    """The processor's name, and what it can do."""
     binding = _binding()
-    return binding.Target.from_default_triple().create_target_machine(
-        cpu=binding.get_host_cpu_name(),
-        features=binding.get_host_cpu_features().flatten(),
-        opt=level,
-        jit=True,
+    return binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten()
+
+
+def _before_fork() -> None:
+    _lock.acquire()
+
+
+def _after_fork() -> None:
+    _lock.release()
+
+
+if hasattr(os, "register_at_fork"):  # nobody is inside of LLVM when a process forks
+    os.register_at_fork(
+        before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork
     )

@@ -5,8 +5,8 @@ from typing import Any
 
 from lantern.core.tree import is_leaf
 from lantern.staging.guards import Guards
-from lantern.staging.interpret import BailOutError
-from lantern.staging.native.engine import Builtin, compiled
+from lantern.staging.interpret import BailOutError, run
+from lantern.staging.native.engine import Builtin, compiled, kept
 from lantern.staging.native.layout import word
 from lantern.staging.native.wrapper import Leaf, Plan, module_text
 from lantern.staging.program import Program
@@ -22,8 +22,8 @@ class Native:
     Attributes:
         is_direct: whether it takes the arguments as they come and gives the result as
             it is. If not, Python takes them apart and puts it together.
-        address: of the code.
-        text: what LLVM has made of it.
+        address: of the code; None as long as there is none.
+        text: of the module of LLVM's.
     """
 
     def __init__(
@@ -31,15 +31,14 @@ class Native:
         program: Program,
         guards: Guards,
         args: tuple[Any, ...],
-        level: int,
         may_be_direct: bool = True,
     ) -> None:
-        main = program.function
+        main = self._main = program.function
         self.places = guards.places or []
         expected = [word(a) if x is None else x for a, x in self.places]
         self._table = (ctypes.c_uint64 * max(len(expected), 1))(*expected)
         start = ctypes.addressof(self._table)
-        words = [(a, start + 8 * i) for i, (a, _) in enumerate(self.places)]
+        places = [(a, start + 8 * i) for i, (a, _) in enumerate(self.places)]
         arguments = [
             Leaf() if i in program.trees else _plan(x) for i, x in enumerate(args)
         ]
@@ -48,41 +47,76 @@ class Native:
         simple = numbers and None not in arguments and result is not None
         self.is_direct = may_be_direct and simple and guards.places is not None
         self._held = [args, result, program, guards]
-        flat = [Leaf() for _ in main.body.parameters]
-        whole = Plan(tuple, tuple(Leaf() for _ in main.body.results))
-        plans = (arguments, result) if self.is_direct else (flat, whole)
-        used = words if self.is_direct else []
-        text = module_text(main, plans[0], plans[1], used)
-        self.address, self.text = compiled(text, level)
-        self._flat: Any = None
-        self._main, self._level = main, level
-        if not self.is_direct:
-            self._flat = self._builtin(self.address)
+        self.address: int | None = None
+        self._flat: Builtin | None = None
+        if self.is_direct:
+            self.text, self._words = module_text(main, arguments, result, places)
+        else:
+            self.text, self._words = self._flat_text()
+            self._flat = Builtin(_bail, main.name, None)
 
-    def _builtin(self, address: int) -> Any:
-        made = Builtin(_bail, self._main.name, None)
-        made.use(address)
-        return made.function
+    def _flat_text(self) -> tuple[str, list[int]]:
+        """The module that takes the program's parameters and gives a tuple."""
+        flat = [Leaf() for _ in self._main.body.parameters]
+        whole = Plan(tuple, tuple(Leaf() for _ in self._main.body.results))
+        return module_text(self._main, flat, whole, ())
 
-    def is_current(self) -> bool:
-        """Whether the code itself has found all words as they were; else it will."""
-        same = True
+    @property
+    def is_short(self) -> bool:
+        """Whether the program is so short that it may be interpreted once."""
+        nodes = self._main.body.nodes
+        return len(nodes) <= SHORT and all(x.op not in _LONG for x in nodes)
+
+    def find(self) -> bool:
+        """Use what another process has compiled, if there is something."""
+        return self._use(kept(self.text, self._words, self.best))
+
+    @property
+    def best(self) -> int:
+        """The passes that are worth their time."""
+        return 1 if self.is_short else 2
+
+    def compile(self, level: int) -> bool:
+        """Compile it, and use that from now on."""
+        return self._use(compiled(self.text, self._words, level))
+
+    def _use(self, address: int | None) -> bool:
+        self.address = address or self.address
+        if self._flat is not None and address is not None:
+            self._flat.use(address)
+        return address is not None
+
+    def refreshed(self) -> bool | None:
+        """Whether the code will find all words as they are by now.
+
+        Returns:
+            True if it will, None if it would have done before; else False.
+        """
+        same = current = True
         for i, (address, expected) in enumerate(self.places):
             now = word(address)
             if self._table[i] != now:
                 same = False
                 if expected is None:
                     self._table[i] = now
-        return same
+                else:
+                    current = False
+        return None if same else current
 
     def run(self, numbers: list[Any]) -> list[Any]:
         """The results for the numbers in the arguments."""
+        if self.address is None:
+            return run(self._main, numbers)
         if self._flat is None:
-            flat = [Leaf() for _ in self._main.body.parameters]
-            whole = Plan(tuple, tuple(Leaf() for _ in self._main.body.results))
-            text = module_text(self._main, flat, whole, ())
-            self._flat = self._builtin(compiled(text, self._level)[0])
-        return list(self._flat(*numbers))
+            self._flat = Builtin(_bail, self._main.name, None)
+            self._flat.use(compiled(*self._flat_text(), 2))
+        return list(self._flat.function(*numbers))
+
+
+SHORT = 200
+"""Nodes that are interpreted in less time than they are compiled in."""
+
+_LONG = frozenset({"loop", "back", "call"})
 
 
 def _bail(*args: Any) -> Any:

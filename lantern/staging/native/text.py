@@ -5,7 +5,7 @@ from typing import Any
 
 from lantern.staging.types import Type
 
-__all__ = ["Text", "literal", "llvm_type"]
+__all__ = ["Text", "Words", "literal", "llvm_type"]
 
 _TYPES = {
     "float": "double",
@@ -33,10 +33,33 @@ def literal(x: Any) -> str:
     return f"0x{struct.unpack('<Q', struct.pack('<d', x))[0]:016X}"
 
 
-class Text:
-    """The lines of one function, with fresh names."""
+class Words:
+    """The addresses that a module finds in a table: its text has none, and no process.
+
+    So machine code can be kept for other processes, which fill in their own table.
+    """
 
     def __init__(self) -> None:
+        self.addresses: list[int] = []
+        self._places: dict[int, int] = {}
+
+    def place(self, address: int) -> int:
+        """Where an address stands in the table."""
+        if address not in self._places:
+            self._places[address] = len(self.addresses)
+            self.addresses.append(address)
+        return self._places[address]
+
+
+class Text:
+    """The lines of one function, with fresh names.
+
+    Args:
+        words: the addresses of the module.
+    """
+
+    def __init__(self, words: Words) -> None:
+        self.words = words
         self.lines: list[str] = []
         self.label = "entry"
         self._count = 0
@@ -68,6 +91,16 @@ class Text:
     def fork(self, condition: str, yes: str, no: str) -> None:
         """Go on in one of two places."""
         self.do(f"br i1 {condition}, label %{yes}, label %{no}")
+
+    def address(self, number: int) -> str:
+        """An address, from the table."""
+        place = self.words.place(number)
+        at = f"getelementptr (i64, ptr @words, i64 {place})"
+        return self.let(f"load ptr, ptr {at}, !invariant.load !1")
+
+    def object(self, x: object) -> str:
+        """The address of an object of Python's, which somebody has to keep."""
+        return self.address(id(x))
 
     def bail_if(self, condition: str) -> None:
         """Leave the program if a condition holds."""

@@ -8,10 +8,15 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from lantern.staging.ir import Function
-from lantern.staging.native.emit import emit_program, is_recursive, returned
-from lantern.staging.native.engine import arena, stack
+from lantern.staging.native.emit import (
+    emit_program,
+    is_recursive,
+    most_slots,
+    returned,
+)
+from lantern.staging.native.engine import stack
 from lantern.staging.native.tables import DECLARATIONS
-from lantern.staging.native.text import Text, llvm_type
+from lantern.staging.native.text import Text, Words, llvm_type
 from lantern.staging.types import BOOL, FLOAT, INT, Type
 
 __all__ = ["Leaf", "Plan", "module_text"]
@@ -35,10 +40,11 @@ class Leaf:
 
 
 _PRELUDE = """
-@top = internal global ptr inttoptr (i64 {start} to ptr)
-@arena_end = internal global ptr inttoptr (i64 {end} to ptr)
+@top = global ptr null
+@arena_end = global ptr null
 @stack_end = internal global ptr null
-@zeros = internal constant [1024 x i64] zeroinitializer
+@words = global [{words} x i64] zeroinitializer
+@zeros = internal constant [{zeros} x i64] zeroinitializer
 declare ptr @llvm.frameaddress.p0(i32)
 declare ptr @PyFloat_FromDouble(double)
 declare ptr @PyLong_FromLongLong(i64)
@@ -56,6 +62,7 @@ define internal i64 @as_int(ptr %x) #0 {{
   ret i64 %r
 }}
 !0 = !{{!"branch_weights", i32 1, i32 100000}}
+!1 = !{{}}
 attributes #0 = {{ nounwind }}
 attributes #2 = {{ nounwind willreturn memory(none) nobuiltin }}
 """
@@ -65,49 +72,46 @@ def module_text(
     main: Function,
     arguments: Sequence[Any],
     result: Any,
-    words: Sequence[tuple[int, int]],
-) -> str:
-    """A module of LLVM's for a program.
+    places: Sequence[tuple[int, int]],
+) -> tuple[str, list[int]]:
+    """A module of LLVM's for a program, and the addresses that are in its table.
 
     Args:
         main: the program.
         arguments: for each argument a ``Plan`` or a ``Leaf``.
         result: likewise, or a plain object.
-        words: addresses, and addresses of what has to stand there.
+        places: addresses, and addresses of what has to stand there.
     """
-    start, end = arena()
-    parts = [_PRELUDE.format(start=start, end=end), DECLARATIONS]
-    parts.append(emit_program(main))
-    wrapper = _Wrapper(main)
-    parts.append(wrapper.function(arguments, result, words))
+    words = Words()
+    parts = [DECLARATIONS, emit_program(main, words)]
+    wrapper = _Wrapper(main, words)
+    parts.append(wrapper.function(arguments, result, places))
     if is_recursive(main) and stack() is not None:
         parts.append(wrapper.on_own_stack())
-    return "\n".join(parts)
-
-
-def _at(x: object) -> str:
-    return f"inttoptr (i64 {id(x)} to ptr)"
+    count = max(len(words.addresses), 1)
+    prelude = _PRELUDE.format(words=count, zeros=most_slots(main) + 1)
+    return "\n".join([prelude, *parts]), words.addresses
 
 
 class _Wrapper:
     """The text of one wrapper."""
 
-    def __init__(self, main: Function) -> None:
+    def __init__(self, main: Function, words: Words) -> None:
         self.main = main
-        self.text = Text()
+        self.text = Text(words)
         self.taken: list[str] = []
         self.parameters = iter(main.body.parameters)
 
     def function(
-        self, arguments: Sequence[Any], result: Any, words: Sequence[tuple[int, int]]
+        self, arguments: Sequence[Any], result: Any, places: Sequence[tuple[int, int]]
     ) -> str:
         """The whole function."""
         text, let = self.text, self.text.let
         text.bail_if(let(f"icmp ne i64 %n, {len(arguments)}"))
         text.bail_if(let("icmp ne ptr %names, null"))
-        for address, expected in words:
-            now = let(f"load i64, ptr inttoptr (i64 {address} to ptr)")
-            then = let(f"load i64, ptr inttoptr (i64 {expected} to ptr)")
+        for address, expected in places:
+            now = let(f"load i64, ptr {text.address(address)}")
+            then = let(f"load i64, ptr {text.address(expected)}")
             text.bail_if(let(f"icmp ne i64 {now}, {then}"))
         for i, plan in enumerate(arguments):
             x = let(f"load ptr, ptr {let(f'getelementptr ptr, ptr %args, i64 {i}')}")
@@ -138,12 +142,13 @@ class _Wrapper:
         own = stack() if is_recursive(self.main) else None
         if own is not None:
             low, end, switch = own.start + MARGIN, own.end, own.switch
-            text.do(f"store ptr inttoptr (i64 {low} to ptr), ptr @stack_end")
+            text.do(f"store ptr {text.address(low)}, ptr @stack_end")
             for i, x in enumerate(self.taken):
                 place = let(f"getelementptr i64, ptr @given, i64 {i}")
                 text.do(f"store {x}, ptr {place}")
-            call = f"call void inttoptr (i64 {switch} to ptr)"
-            text.do(f"{call}(ptr inttoptr (i64 {end} to ptr), ptr @run)")
+            text.do(
+                f"call void {text.address(switch)}(ptr {text.address(end)}, ptr @run)"
+            )
             return let(f"load {kind}, ptr @found")
         frame = let("call ptr @llvm.frameaddress.p0(i32 0)")
         limit = let(f"getelementptr i8, ptr {frame}, i64 -{STACK}")
@@ -152,7 +157,8 @@ class _Wrapper:
 
     def on_own_stack(self) -> str:
         """What runs there: the arguments and the results are in memory."""
-        text, kinds = Text(), [llvm_type(p.type) for p in self.main.body.parameters]
+        text = Text(self.text.words)
+        kinds = [llvm_type(p.type) for p in self.main.body.parameters]
         args = []
         for i, k in enumerate(kinds):
             place = text.let(f"getelementptr i64, ptr @given, i64 {i}")
@@ -184,7 +190,7 @@ class _Wrapper:
             p = next(self.parameters)
             self.taken.append(f"{llvm_type(p.type)} {self._unboxed(x, p.type)}")
         else:
-            text.bail_if(let(f"icmp ne ptr {x}, {_at(plan)}"))
+            text.bail_if(let(f"icmp ne ptr {x}, {text.object(plan)}"))
 
     def _items(self, x: str, cls: type) -> str:
         at = self.text.let(f"getelementptr i8, ptr {x}, i64 24")
@@ -193,7 +199,7 @@ class _Wrapper:
     def _must_be(self, x: str, cls: type) -> None:
         let = self.text.let
         found = let(f"load ptr, ptr {let(f'getelementptr i8, ptr {x}, i64 8')}")
-        self.text.bail_if(let(f"icmp ne ptr {found}, {_at(cls)}"))
+        self.text.bail_if(let(f"icmp ne ptr {found}, {self.text.object(cls)}"))
 
     def _unboxed(self, x: str, known: Type) -> str:
         let = self.text.let
@@ -207,7 +213,7 @@ class _Wrapper:
             return value
         if known is BOOL:
             self._must_be(x, bool)
-            return let(f"icmp eq ptr {x}, {_at(True)}")
+            return let(f"icmp eq ptr {x}, {self.text.object(True)}")
         return x
 
     def give(self, plan: Any, results: Any) -> str:
@@ -224,8 +230,9 @@ class _Wrapper:
                 at = let(f"getelementptr ptr, ptr {items}, i64 {i}")
                 text.do(f"store ptr {part}, ptr {at}")
             return x
-        text.do(f"call void @Py_IncRef(ptr {_at(plan)})")
-        return _at(plan)
+        plain = text.object(plan)
+        text.do(f"call void @Py_IncRef(ptr {plain})")
+        return plain
 
     def _boxed(self, known: Type, value: str) -> str:
         let = self.text.let
@@ -233,6 +240,7 @@ class _Wrapper:
             return let(f"call ptr @PyFloat_FromDouble(double {value})")
         if known is INT:
             return let(f"call ptr @PyLong_FromLongLong(i64 {value})")
-        x = let(f"select i1 {value}, ptr {_at(True)}, ptr {_at(False)}")
+        both = [self.text.object(x) for x in (True, False)]
+        x = let(f"select i1 {value}, ptr {both[0]}, ptr {both[1]}")
         self.text.do(f"call void @Py_IncRef(ptr {x})")
         return x

@@ -1,0 +1,186 @@
+"""How code comes about: at first in a hurry, then in the background, and from the disk.
+
+Threads, forks and the end of the program may come at any time.
+"""
+
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+import lantern
+from lantern.errors import OptionError
+from lantern.staging.native import disk
+from lantern.staging.native.background import later, wait
+from lantern.staging.native.engine import is_available
+from tests.staging.test_jit import PROGRAMS, TREES, built, newton
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(autouse=True)
+def _tiers(monkeypatch):
+    monkeypatch.setenv("LANTERN_JIT", "tiers")
+
+
+def native_of(f):
+    (found,) = f.__self__.known.values()
+    return found.native
+
+
+@pytest.mark.parametrize("f", PROGRAMS)
+def test_every_tier_gives_the_same(f):
+    jitted = lantern.jit(lantern.grad(f))
+    args = PROGRAMS[f][0]
+    first = jitted(*args)
+    native = native_of(jitted)
+    assert native.is_short == (native.address is None) or native.best == 2
+    wait()
+    assert native.address is not None
+    assert jitted(*args) == first == pytest.approx(lantern.grad(f)(*args), rel=1e-12)
+
+
+def test_a_tree_in_every_tier():
+    f, make = TREES["tuples"]
+    jitted, tree = lantern.jit(lantern.grad(f)), built(5, make)
+    first = jitted(1.1, tree)
+    wait()
+    assert jitted(1.1, tree) == first
+
+
+def test_an_unknown_mode(monkeypatch):
+    monkeypatch.setenv("LANTERN_JIT", "O7")
+    with pytest.raises(OptionError, match="O7"):
+        lantern.jit(lambda x: x)(1.0)
+
+
+def test_many_threads_compile_and_call():
+    jitted = [lantern.jit(lantern.grad(newton)) for _ in range(3)]
+    expected, wrong = lantern.grad(newton)(2.0), []
+
+    def work():
+        for _ in range(50):
+            wrong.extend(f for f in jitted if f(2.0) != expected)
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    wait()
+    assert not wrong
+    assert all(len(f.__self__.known) == 1 for f in jitted)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_a_fork_while_the_background_compiles():
+    jitted = lantern.jit(lantern.grad(newton))
+    expected = jitted(2.0)
+    child = os.fork()
+    if not child:
+        code = 1
+        try:
+            other = lantern.jit(lantern.grad(newton))
+            code = 0 if jitted(2.0) == other(2.0) == expected else 2
+            wait()
+            code = code or (0 if jitted(2.0) == other(2.0) == expected else 3)
+        finally:
+            os._exit(code)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    wait()
+    assert jitted(2.0) == expected
+
+
+def test_a_job_that_begins_another():
+    done = []
+    later(lambda: (done.append(1), later(lambda: done.append(2))))
+    wait()
+    assert done == [1, 2]
+
+
+PROGRAM = """
+import lantern
+from lantern.staging.native import engine
+from lantern.staging.native.background import wait
+
+def f(x):
+    y = x
+    for _ in range(50):
+        y = lantern.sin(y * x) + 0.5
+    return y
+
+emitted = []
+passed = engine._passed
+engine._passed = lambda text, level: emitted.append(level) or passed(text, level)
+g = lantern.jit(lantern.grad(f))
+first = g(1.5)
+{wait}
+print(first.hex(), g(1.5).hex(), emitted)
+"""
+
+
+def ran(folder, end="wait()", **more):
+    known = {k: v for k, v in os.environ.items() if not k.startswith("LANTERN_JIT")}
+    known |= {"PYTHONPATH": str(ROOT), "LANTERN_JIT_CACHE": str(folder), **more}
+    path = Path(folder).parent / "program.py"
+    path.write_text(PROGRAM.format(wait=end))
+    command = [sys.executable, str(path)]
+    done = subprocess.run(
+        command, env=known, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    first, second, emitted = done.stdout.split(maxsplit=2)
+    assert first == second
+    return first, emitted.strip()
+
+
+def test_a_second_process_finds_what_the_first_has_compiled(tmp_path):
+    place = tmp_path / "cache"
+    first, emitted = ran(place)
+    assert emitted == "[0, 2]"
+    assert ran(place) == (first, "[]")
+    (file,) = place.iterdir()
+    whole = file.read_bytes()
+    flipped = whole[:60] + bytes([whole[60] ^ 1]) + whole[61:]
+    for damaged in (whole[:-1], whole[:100], b"", flipped):
+        file.write_bytes(damaged)
+        assert ran(place) == (first, "[0, 2]")
+        assert file.read_bytes() == whole
+    file.chmod(0o666)  # others may have written to it
+    assert ran(place) == (first, "[0, 2]")
+    assert ran(tmp_path / "other") == (first, "[0, 2]")
+
+
+def test_nothing_is_kept_where_others_may_write(tmp_path):
+    place = tmp_path / "cache"
+    place.mkdir()
+    place.chmod(0o777)
+    assert ran(place)[1] == "[0, 2]"
+    assert list(place.iterdir()) == []
+
+
+def test_a_program_that_ends_at_once(tmp_path):
+    _, emitted = ran(tmp_path / "cache", end="")
+    assert emitted in ("[0]", "[0, 2]")
+
+
+def test_a_name_tells_apart_what_texts_are_made_of():
+    names = {disk.key_of(x) for x in (["ab", "c"], ["a", "bc"], ["abc"], ["abc", ""])}
+    assert len(names) == 4
+
+
+def test_old_code_makes_room(tmp_path, monkeypatch):
+    monkeypatch.setenv("LANTERN_JIT_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(disk, "MOST_FILES", 4)
+    for i in range(9):
+        disk.save(f"{i}", b"code")
+    assert len(list((tmp_path / "cache").iterdir())) <= 5
+    assert disk.load("8") == b"code"
+    assert disk.load("none") is None
+
+
+def test_native_code_is_there():
+    assert is_available()
