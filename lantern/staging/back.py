@@ -22,7 +22,7 @@ from lantern.staging.ir import (
 )
 from lantern.staging.regions import add_result, escaping, prune, replace_constants
 from lantern.staging.staged import node_of, staged
-from lantern.staging.types import FLOAT, NOTHING, RECORD, TAPE, Type
+from lantern.staging.types import BOOL, FLOAT, NOTHING, RECORD, TAPE, Type
 
 __all__ = [
     "Pair",
@@ -258,17 +258,68 @@ def _pack(there: Function, body: Block, record: Node) -> None:
     """Have the function there return what the function back uses of it."""
     prune(body)
     found = replace_constants(body, escaping(body, [there.body]))
+    new: dict[Node, Node] = {}
+    added: list[Node] = []
+
+    def add(op: str, source: Node, static: Any, type: Type) -> Node:
+        node = Node(op, (source,), static, type)
+        node.block = body
+        added.append(node)
+        return node
+
+    thin = _thin(there.body, found)
+    if thin is not None:
+        branch, k = thin
+        condition = branch.inputs[0]
+        found = [x for x in found if x is not condition]
+        none = add("is_nothing", record, (), BOOL)
+        new[condition] = none if k == 0 else add("not", none, (), BOOL)
     types = tuple(x.type for x in found)
-    unpacked = {}
     for i, x in enumerate(found):
-        node = Node("unpack", (record,), Slot(i, types), x.type)
-        node.block, node.example = body, x.example
-        unpacked[x] = node
-    substitute(body, unpacked)
-    body.nodes = [*unpacked.values(), *body.nodes]
+        new[x] = add("unpack", record, Slot(i, types), x.type)
+        new[x].example = x.example
+    substitute(body, new)
+    body.nodes = [*added, *body.nodes]
     with building(there.body):
         there.body.keeps = False
-        there.body.results.append(emit("pack", found, RECORD))
+        packed = emit("pack", found, RECORD) if thin is None else _in(branch, k, found)
+        there.body.results.append(packed)
+
+
+def _thin(body: Block, found: list[Node]) -> tuple[Node, int] | None:
+    """A branch that all of some values come from, and which of its ways gives none.
+
+    On that way nothing need be saved: that there is no record says which way it was.
+    """
+    branches = {x.inputs[0] for x in found if x.op == "result"}
+    if len(branches) != 1:
+        return None
+    (branch,) = branches
+    others = [x for x in found if x.op != "result" and x is not branch.inputs[0]]
+    if branch.op != "if" or branch.block is not body or others:
+        return None
+    own = [x.static for x in found if x.op == "result"]
+    for k, block in enumerate(branch.blocks):
+        if all(_is_filler(block.results[i]) for i in own):
+            return branch, k
+    return None
+
+
+def _is_filler(x: Node) -> bool:
+    if x.op == "nothing":
+        return True
+    return x.op == "constant" and x.static == filler(x.type).static
+
+
+def _in(branch: Node, k: int, found: list[Node]) -> Node:
+    """A record that is packed on one way of a branch, and is nothing on the other."""
+    index = len(branch.blocks[0].results)
+    for i, block in enumerate(branch.blocks):
+        with building(block):
+            own = [block.results[x.static] for x in found]
+            value = filler(RECORD) if i == k else emit("pack", own, RECORD)
+        block.results.append(value)
+    return add_result(branch, RECORD, index)
 
 
 def _result(node: Node, type: Type, index: int) -> Node:

@@ -44,8 +44,8 @@ _UNIQUE = CONTROL | {"parameter", "result", "stop"}
 _NEVER_RAISES = frozenset(
     "constant parameter result part nothing add subtract multiply negative positive "
     "abs less less_equal greater greater_equal equal not_equal and or xor not where "
-    "select sign maximum minimum loosened sure is_none is_exactly pack unpack "
-    "ieee_divide ieee_pow".split()
+    "select sign maximum minimum loosened sure is_none is_nothing is_exactly "
+    "pack unpack ieee_divide ieee_pow".split()
 )
 
 
@@ -164,6 +164,7 @@ class Function:
         captured: nodes outside that the body uses: further arguments of every call.
         inside: the parameters that stand for them in the body.
         types: of its results; None as long as they are not known.
+        is_thin: whether calls of it are best replaced by its body.
     """
 
     def __init__(self, name: str) -> None:
@@ -173,7 +174,7 @@ class Function:
         self.captured: list[Node] = []
         self.inside: dict[Node, Node] = {}
         self.types: list[Type] | None = None
-        self.is_incomplete = False
+        self.is_incomplete = self.is_thin = False
 
     def __repr__(self) -> str:
         return f"<{self.name} of {len(self.body.parameters)} parameters>"

@@ -60,6 +60,7 @@ OPERATORS: dict[str, Callable[..., Any]] = {
     "add_at": _add_at,
     "item": operator.getitem,
     "is_none": lambda x: x is None,
+    "is_nothing": lambda record: record is None,
     "is_exactly": lambda x, cls: type(x) is cls,
     "loosened": float,
     "plain_float": float,

@@ -26,7 +26,8 @@ def emit_program(main: Function, words: Words) -> str:
     functions = functions_of(main)
     names = {f: f"@f{i}" for i, f in enumerate(functions)}
     recursive = {f for f in functions if f in functions_of_calls(f)}
-    emitters = [_Emitter(f, names, f in recursive, words) for f in functions]
+    deep = {f for f in recursive if not f.is_thin}
+    emitters = [_Emitter(f, names, f in deep, words) for f in functions]
     return "\n".join(emitter.function() for emitter in emitters)
 
 
@@ -298,6 +299,11 @@ class _Emitter:
         """What stands where the program never comes."""
         self.values[node] = "null"
 
+    def emit_is_nothing(self, node: Node, results: dict[int, Node]) -> None:
+        """Whether there is no record."""
+        record = self.value(node.inputs[0])
+        self.values[node] = self.text.let(f"icmp eq ptr {record}, null")
+
     # Objects of the caller's.
 
     def emit_is_none(self, node: Node, results: dict[int, Node]) -> None:
@@ -390,6 +396,7 @@ _SPECIAL = {
     "unpack": _Emitter.emit_unpack,
     "nothing": _Emitter.emit_nothing,
     "is_none": _Emitter.emit_is_none,
+    "is_nothing": _Emitter.emit_is_nothing,
     "is_exactly": _Emitter.emit_is_exactly,
     "get": _Emitter.emit_get,
     "field": _Emitter.emit_field,

@@ -8,6 +8,7 @@ from lantern.staging.guards import Guards
 from lantern.staging.interpret import BailOutError, run
 from lantern.staging.native.engine import Builtin, compiled, kept
 from lantern.staging.native.layout import word
+from lantern.staging.native.split import split
 from lantern.staging.native.wrapper import Leaf, Plan, module_text
 from lantern.staging.program import Program
 from lantern.staging.staged import is_staged
@@ -34,6 +35,7 @@ class Native:
         may_be_direct: bool = True,
     ) -> None:
         main = self._main = program.function
+        split(main)
         self.places = guards.places or []
         expected = [word(a) if x is None else x for a, x in self.places]
         self._table = (ctypes.c_uint64 * max(len(expected), 1))(*expected)
