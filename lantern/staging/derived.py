@@ -142,7 +142,7 @@ def tracked(args: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Part, ...]]:
         if isinstance(x, Value):
             inside = base(x)
             by.append((i, 0))
-        elif type(x) in (float, int, bool) or is_tree(x):
+        elif type(x) in (float, int, bool):
             inside = x
         else:
             leaves = leaves_of(x)
@@ -283,7 +283,11 @@ def call_tracked(parts: Parts, args: tuple[Any, ...], by: Sequence[Part]) -> Any
         xs, called = args, _Called(parts, tuple)
     else:
         # Containers are copied: they may be changed before the way back.
-        args = tuple([x if is_tree(x) else unflatten(x, leaves_of(x)) for x in args])
+        apart = {i for i, _ in by}
+        args = tuple(
+            x if i not in apart and is_tree(x) else unflatten(x, leaves_of(x))
+            for i, x in enumerate(args)
+        )
         xs = tuple([leaves_of(args[i])[k] for i, k in by])
         called = _Called(parts, partial(replaced, args, by))
     z = start(_rule, xs, (), {"called": called, "tangent": called.tangent})

@@ -9,15 +9,17 @@ the plain function does, so that every result and every exception is Python's.
 import os
 import traceback
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import update_wrapper
 from threading import RLock
+from types import FunctionType
 from typing import Any, NamedTuple
 
 from lantern.errors import OptionError, StagingError
 from lantern.staging.calls import COMPILED, NeedsFunctionError
 from lantern.staging.closures import functions_of
 from lantern.staging.derived import (
+    Derived,
     Forward,
     Parts,
     Pullback,
@@ -26,7 +28,7 @@ from lantern.staging.derived import (
     call_tracked,
     tracked,
 )
-from lantern.staging.gradients import floats_of
+from lantern.staging.gradients import derivative_of, floats_of
 from lantern.staging.guards import Guards
 from lantern.staging.interpret import run
 from lantern.staging.ir import walk
@@ -109,6 +111,7 @@ class Compiled:
         self.builtin: Builtin | None = None
         self.direct: Specialisation | None = None
         self.count = self.changes = 0
+        self.argnums = _argnums(f)
         self._lock = RLock()
         COMPILED[id(self)] = f
         _kept.append(self)  # so that its id stays its own
@@ -125,7 +128,7 @@ class Compiled:
         """The function's result: by a program, or by the plain function."""
         if kwargs:
             return self.f(*args, **kwargs)
-        signature = signature_of(args)
+        signature = self.signature_of(args)
         if signature is None:
             return self._call_tracked(args)
         found = self.known.get(signature)
@@ -148,6 +151,14 @@ class Compiled:
             return self.f(*args)
         return found.program.put_together(results)
 
+    def signature_of(self, args: tuple[Any, ...]) -> Any:
+        """What a program for some arguments is known by."""
+        return signature_of(args, self._apart(args))
+
+    def _apart(self, args: tuple[Any, ...]) -> Collection[int]:
+        """The arguments that a derivative is taken by: they are taken apart."""
+        return {i % len(args) for i in self.argnums} if args else ()
+
     def _call_tracked(self, args: tuple[Any, ...]) -> Any:
         """The result for numbers that derivatives track: by programs of these."""
         plain, by = tracked(args)
@@ -155,7 +166,7 @@ class Compiled:
             return self.f(*args)
         key = (*map(type, plain), by)
         if not all(map(_NUMBERS.__contains__, key[:-1])):
-            key = signature_of(plain), by
+            key = signature_of(plain, [i for i, _ in by]), by
         for _ in range(2):
             if key not in self.derived:
                 self.derived[key] = self._differentiated(plain, by)
@@ -187,13 +198,13 @@ class Compiled:
         parts.back = pullback.specialisation((*args, (0.0,) * parts.count))
         if not parts.count or parts.back.program is None:
             return None
-        known, signature = owner.known, signature_of(args)
+        known, signature = owner.known, owner.signature_of(args)
         parts.is_current = lambda: known.get(signature) is there
         return parts
 
     def specialisation(self, args: tuple[Any, ...]) -> Specialisation:
         """What calls with such arguments run now."""
-        signature = signature_of(args)
+        signature = self.signature_of(args)
         if signature is None:
             return Specialisation(None, reason=_OTHERS)
         found = self.known.get(signature)
@@ -221,7 +232,7 @@ class Compiled:
         if self.count > MOST_SPECIALISATIONS:
             return Specialisation(None, reason=_CHANGES)
         try:
-            program, guards = staged(self.f, args)
+            program, guards = staged(self.f, args, self._apart(args))
             if self.exact:
                 _check_order(program)
             if how == "interpret":
@@ -276,37 +287,43 @@ def _say_once() -> None:
         )
 
 
-def signature_of(args: tuple[Any, ...]) -> Any:
+def signature_of(args: tuple[Any, ...], apart: Collection[int] = ()) -> Any:
     """What a program is made for: structure, types, and what is no number.
+
+    Args:
+        args: of a call.
+        apart: positions of arguments that are taken apart, although they be trees.
 
     Returns:
         None for arguments that no program is made for.
     """
-    trees = tuple(
-        i for i, x in enumerate(args) if type(x) not in _NUMBERS and is_tree(x)
-    )
-    if trees:
-        args = tuple(0.0 if i in trees else x for i, x in enumerate(args))
-        rest = signature_of(args)
-        return None if rest is None else (f"{rest[0]} {trees}", *rest[1:])
-    leaves = leaves_of(args)
-    if len(leaves) > MOST_LEAVES:
-        return None
+    texts: list[str] = []
     kinds: list[Any] = []
-    for x in leaves:
-        kind = type(x)
+    for i, arg in enumerate(args):
+        kind = type(arg)
         if kind in _NUMBERS:
             kinds.append(kind)
-        elif kind in PLAIN:
-            kinds.append((kind, x))
+            texts.append(".")
+        elif i not in apart and is_tree(arg):
+            kinds.append(kind)
+            texts.append("tree")
         else:
-            return None
-    return (describe(args), *kinds)
+            leaves = leaves_of(arg)
+            if len(leaves) > MOST_LEAVES:
+                return None
+            for x in leaves:
+                if type(x) not in _NUMBERS and type(x) not in PLAIN:
+                    return None
+                kinds.append(type(x) if type(x) in _NUMBERS else (type(x), x))
+            texts.append(describe(arg))
+    return (", ".join(texts), *kinds)
 
 
-def staged(f: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Program, Guards]:
+def staged(
+    f: Callable[..., Any], args: tuple[Any, ...], apart: Collection[int] = ()
+) -> tuple[Program, Guards]:
     """The program of a function for arguments, and what it takes for constant."""
-    trees = [i for i, x in enumerate(args) if is_tree(x)]
+    trees = [i for i, x in enumerate(args) if i not in apart and is_tree(x)]
     recursive: set[Any] = set()
     while True:
         surface = Surface()
@@ -437,6 +454,20 @@ def owner_of(f: Any) -> Compiled:
     found = getattr(f, "__self__", f)
     assert isinstance(found, Compiled)
     return found
+
+
+def _argnums(f: Any) -> tuple[int, ...]:
+    """The positions by which a function takes a derivative, if it is known to."""
+    if isinstance(f, Derived):
+        return tuple(i for i, _ in f.by)
+    try:
+        known = derivative_of(f) if type(f) is FunctionType else None
+    except StagingError:
+        return ()
+    if known is None:
+        return ()
+    chosen = (known.argnums,) if isinstance(known.argnums, int) else known.argnums
+    return tuple(i for i in chosen if type(i) is int)
 
 
 def _is_method(f: Any) -> bool:

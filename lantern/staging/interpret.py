@@ -111,6 +111,21 @@ def _get(node: Node, values: dict[Node, Any]) -> Any:
     return _as_staged(part, node)
 
 
+def _get_at(node: Node, values: dict[Node, Any]) -> Any:
+    """An item of a tuple or a list."""
+    x, i = (values[y] for y in node.inputs)
+    if type(x) is not node.static:
+        raise BailOutError
+    return _as_staged(x[i], node)
+
+
+def _size(node: Node, values: dict[Node, Any]) -> int:
+    x = values[node.inputs[0]]
+    if type(x) is not node.static:
+        raise BailOutError
+    return len(x)
+
+
 def _as_staged(x: Any, node: Node) -> Any:
     if node.type.is_number and type(x).__name__ != node.type.kind:
         raise BailOutError
@@ -141,6 +156,8 @@ _SPECIAL = {
     "call": _run_call,
     "get": _get,
     "field": _get,
+    "get_at": _get_at,
+    "size": _size,
     "unbox": lambda node, values: _as_staged(values[node.inputs[0]], node),
     "is_exactly": lambda node, values: type(values[node.inputs[0]]) is node.static,
     "sure": _sure,

@@ -124,6 +124,12 @@ def _isinstance(session: Session, x: Any, cls: Any) -> Any:
     return issubclass(kind, classes)
 
 
+def _len(session: Session, x: Any) -> Any:
+    if isinstance(x, StagedTree):
+        return x.size()
+    return _LEN(session, x)
+
+
 def _map(session: Session, f: Any, *xs: Any) -> Any:
     for x in xs:
         session.read(x)
@@ -172,6 +178,7 @@ def _divmod(session: Session, x: Any, y: Any) -> Any:
     return x // y, x % y
 
 
+_LEN = _read_first(len)
 TABLE: dict[Any, Callable[..., Any]] = {
     builtins.range: _range,
     float: _float,
@@ -189,10 +196,10 @@ TABLE: dict[Any, Callable[..., Any]] = {
     divmod: _divmod,
     round: _round,
     functools.reduce: _reduce,
+    len: _len,
     **{
         f: _read_first(f)
         for f in (
-            len,
             list,
             tuple,
             dict,

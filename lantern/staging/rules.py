@@ -25,8 +25,8 @@ OWN = frozenset({"several", "pack", "unpack"})
 """Operations of the representation that a derivative goes through."""
 
 _NO_RULE = frozenset(
-    "constant parameter if loop back call stop nothing get field unbox is_none "
-    "is_exactly stopped".split()
+    "constant parameter if loop back call stop nothing get get_at size field unbox "
+    "is_none is_exactly is_nothing stopped".split()
 )
 
 

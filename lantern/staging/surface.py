@@ -245,6 +245,14 @@ class Surface:
         if isinstance(items, StagedRange):
             self._count(items, body, broken, get, put, names)
             return
+        if isinstance(items, StagedTree):
+            count = StagedRange(0, items.size(), 1)
+
+            def with_item(i: Any) -> None:
+                body(items[i])
+
+            self._count(count, with_item, broken, get, put, names)
+            return
         if is_staged(items) and not isinstance(items, StagedArray):
             raise NeedsPlainError("for: over an object that is known when it runs.")
         self.session.read(items)

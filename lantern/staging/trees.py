@@ -5,15 +5,18 @@ program was staged with; whether the guess is right is asked when the program ru
 """
 
 from collections.abc import Callable, Iterable
+from dataclasses import is_dataclass
+from functools import cache
 from typing import Any
 
+from lantern.core.tree import is_leaf
 from lantern.core.value import Value
 from lantern.errors import StagingError
 from lantern.staging.ir import Node, emit
 from lantern.staging.staged import CLASSES, Staged
 from lantern.staging.types import BOOL, FLOAT, INT, TREE, type_of
 
-__all__ = ["StagedTree", "is_changeable", "is_tree", "reachable"]
+__all__ = ["StagedTree", "is_changeable", "is_plain", "is_tree", "reachable"]
 
 MOST_EXAMPLES = 200
 """How many objects of a tree are looked at."""
@@ -35,13 +38,32 @@ class StagedTree(Staged):
         """Whether it is an object of a class, and of no subclass."""
         return Staged(emit("is_exactly", (self.node,), BOOL, cls))
 
+    def unboxed(self) -> Staged:
+        """The float that it is."""
+        return Staged(emit("unbox", (self.node,), FLOAT))
+
+    def size(self) -> Staged:
+        """How many items a tuple or a list has."""
+        return Staged(emit("size", (self.node,), INT, self._sequence()))
+
     def __getitem__(self, index: Any) -> Any:
-        if type(index) is not int:
+        if type(index) is int:
+            return self._part("get", index, lambda x: x[index])
+        if type(index) is not Staged or index.node.type is not INT:
             raise StagingError(
                 f"item: {index!r} of an object that is known when the program runs. "
-                f"Index it with a plain int."
+                f"Index it with an int."
             )
-        return self._part("get", index, lambda x: x[index])
+        cls = self._sequence()
+        found = [y for x in self.node.example if type(x) is cls for y in x]
+        return self._found("get_at", (self.node, index.node), cls, found)
+
+    def _sequence(self) -> Any:
+        """The class of a tuple or a list."""
+        cls: Any = type(self.node.example[0]) if self.node.example else None
+        if cls is not tuple and cls is not list:
+            raise StagingError("item: of an object that is no tuple and no list.")
+        return cls
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -62,11 +84,15 @@ class StagedTree(Staged):
         ):
             raise AttributeError(key)
         cls = type(self.node.example[0]) if self.node.example else None
+        return self._found(op, (self.node,), (key, cls), found)
+
+    def _found(self, op: str, inputs: Any, static: Any, found: list[Any]) -> Any:
+        """A part, of the type that the examples have in common."""
         known = {type_of(x) for x in found}
         only = known.pop() if len(known) == 1 else None
         if only in (FLOAT, INT, BOOL):
-            return Staged(emit(op, (self.node,), only, (key, cls)))
-        return StagedTree(emit(op, (self.node,), TREE, (key, cls), example=found))
+            return Staged(emit(op, inputs, only, static))
+        return StagedTree(emit(op, inputs, TREE, static, example=found))
 
 
 CLASSES["tree"] = StagedTree
@@ -75,26 +101,53 @@ CLASSES["tree"] = StagedTree
 def is_tree(x: Any) -> bool:
     """Whether an argument is walked when the program runs, and not taken apart before.
 
-    It is, if it is an object of a class that has slots; or if it holds None, as a tree
-    does where it ends, or very much.
+    It is, if it is an object of a user's class; or if it is a structure that holds
+    None, as a tree does where it ends, or very much.
     """
-    if isinstance(x, tuple):
-        waiting, seen = list(x), 0
+    if isinstance(x, Value):
+        return False
+    if isinstance(x, tuple | list) or _is_record(x):
+        waiting, seen = list(_parts(x)), 0
         while waiting and seen < MOST_EXAMPLES:
             part, seen = waiting.pop(), seen + 1
             if part is None:
                 return True
-            if isinstance(part, tuple):
-                waiting += part
+            if isinstance(part, tuple | list) or _is_record(part):
+                waiting += _parts(part)
         return seen >= MOST_EXAMPLES  # too large to be taken apart
-    if isinstance(x, Value):
+    cls: Any = type(x)
+    if cls.__module__ == "builtins" or not is_leaf(x):
         return False
-    return "__slots__" in type(x).__dict__ and type(x).__module__ != "builtins"
+    return "__slots__" in cls.__dict__ or is_plain(cls)
+
+
+def _is_record(x: Any) -> bool:
+    return is_dataclass(x) and not isinstance(x, type)
+
+
+@cache
+def is_plain(cls: Any) -> bool:
+    """Whether to read an attribute of a class's objects does nothing else.
+
+    Not even where its name is that of something in the class: that is asked elsewhere.
+    """
+    return (
+        cls.__flags__ & _HEAP != 0
+        and cls.__dictoffset__ != 0
+        and cls.__getattribute__ is object.__getattribute__
+        and not hasattr(cls, "__getattr__")
+        and not hasattr(cls, "__array__")
+        and not any("__call__" in vars(c) for c in cls.__mro__)
+    )
+
+
+_HEAP = 1 << 9  # a class that Python code has made
 
 
 def is_changeable(nodes: Iterable[Node]) -> bool:
     """Whether any of the objects that a program walks may be written to."""
     walked = [x.static[1] for x in nodes if x.op in ("get", "field")]
+    walked += [x.static for x in nodes if x.op in ("get_at", "size")]
     return any(cls is None or not issubclass(cls, tuple) for cls in walked)
 
 
@@ -111,8 +164,9 @@ def reachable(tree: Any) -> list[Any]:
 
 def _parts(x: Any) -> list[Any]:
     if isinstance(x, tuple | list):
-        return list(x)
-    names = [*getattr(x, "__dict__", ()), *getattr(type(x), "__slots__", ())]
-    if type_of(x) is not None or isinstance(x, Value):
+        return list(x[:MOST_EXAMPLES])
+    if isinstance(x, Value) or not (_is_record(x) or is_tree(x)):
         return []
-    return [getattr(x, name) for name in names if hasattr(x, name)]
+    slots = [name for c in type(x).__mro__ for name in vars(c).get("__slots__", ())]
+    own = [getattr(x, name) for name in slots if hasattr(x, name)]
+    return [*own, *getattr(x, "__dict__", {}).values()]

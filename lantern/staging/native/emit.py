@@ -5,11 +5,15 @@ forward pass saves lies on an arena that grows as long as a call takes: a tape i
 of turns, newest first, each with a pointer to the one before; a record is one block.
 """
 
+import sys
+from typing import Any
+
 from lantern.staging.closures import functions_of
 from lantern.staging.ir import Block, Function, Node, walk
 from lantern.staging.native.layout import slot_offset
 from lantern.staging.native.scalars import Scalars, unsupported
 from lantern.staging.native.text import Text, Words, literal, llvm_type
+from lantern.staging.trees import is_plain
 from lantern.staging.types import Type
 
 __all__ = ["emit_program", "is_recursive", "most_slots", "returned"]
@@ -327,21 +331,48 @@ class _Emitter:
         self.values[node] = self._type_is(self.value(node.inputs[0]), node.static)
 
     def emit_get(self, node: Node, results: dict[int, Node]) -> None:
-        """An item of a tuple."""
+        """An item of a tuple or of a list."""
         key, cls = node.static
-        if cls is None or not issubclass(cls, tuple) or type(key) is not int or key < 0:
+        if type(key) is not int:
             raise unsupported(node)
-        if cls.__getitem__ is not tuple.__getitem__:
+        size, items = self._items(node, cls)
+        let = self.text.let
+        place = str(key) if key >= 0 else let(f"add i64 {size}, {key}")
+        low = f"{size}, {key}" if key >= 0 else f"{place}, -1"
+        self.text.bail_if(let(f"icmp sle i64 {low}"))
+        at = let(f"getelementptr ptr, ptr {items}, i64 {place}")
+        self.values[node] = self.unboxed(let(f"load ptr, ptr {at}"), node.type)
+
+    def emit_get_at(self, node: Node, results: dict[int, Node]) -> None:
+        """An item of a tuple or of a list, at a place that is known here."""
+        size, items = self._items(node, node.static)
+        let, i = self.text.let, self.value(node.inputs[1])
+        less = let(f"icmp slt i64 {i}, 0")
+        place = let(f"add i64 {i}, {let(f'select i1 {less}, i64 {size}, i64 0')}")
+        self.text.bail_if(let(f"icmp uge i64 {place}, {size}"))
+        at = let(f"getelementptr ptr, ptr {items}, i64 {place}")
+        self.values[node] = self.unboxed(let(f"load ptr, ptr {at}"), node.type)
+
+    def emit_size(self, node: Node, results: dict[int, Node]) -> None:
+        """How many items a tuple or a list has."""
+        self.values[node], _ = self._items(node, node.static)
+
+    def _items(self, node: Node, cls: Any) -> tuple[str, str]:
+        """The size of a tuple or a list, and where its items are."""
+        if cls is None or not issubclass(cls, tuple | list):
+            raise unsupported(node)
+        if cls.__getitem__ not in (tuple.__getitem__, list.__getitem__):
             raise unsupported(node)
         let, x = self.text.let, self.value(node.inputs[0])
         self._must_be(x, cls)
         size = let(f"load i64, ptr {let(f'getelementptr i8, ptr {x}, i64 16')}")
-        self.text.bail_if(let(f"icmp sle i64 {size}, {key}"))
-        at = let(f"getelementptr i8, ptr {x}, i64 {24 + 8 * key}")
-        self.values[node] = self.unboxed(let(f"load ptr, ptr {at}"), node.type)
+        items = let(f"getelementptr i8, ptr {x}, i64 24")
+        if issubclass(cls, list):
+            items = let(f"load ptr, ptr {items}")
+        return size, items
 
     def emit_field(self, node: Node, results: dict[int, Node]) -> None:
-        """A field of a named tuple, or of an object with slots."""
+        """A field of a named tuple, a slot, or an attribute of an object's own."""
         key, cls = node.static
         fields = getattr(cls, "_fields", ())
         let, x = self.text.let, self.value(node.inputs[0])
@@ -349,14 +380,36 @@ class _Emitter:
             self._must_be(x, cls)
             offset = 24 + 8 * fields.index(key)
         else:
-            offset = _slot_offset(cls, key)
+            offset = -1 if cls is None else slot_offset(cls, key)
             if offset < 0:
-                raise unsupported(node)
+                self.values[node] = self._attribute(node, x, cls, key)
+                return
             self._must_be(x, cls)
         at = let(f"getelementptr i8, ptr {x}, i64 {offset}")
         part = let(f"load ptr, ptr {at}")
         self.text.bail_if(let(f"icmp eq ptr {part}, null"))
         self.values[node] = self.unboxed(part, node.type)
+
+    def _attribute(self, node: Node, x: str, cls: Any, name: str) -> str:
+        """An attribute that is an object's own: Python is asked for it.
+
+        The reference is given back at once, for the object has one, and nothing else
+        runs in between.
+        """
+        if cls is None or not is_plain(cls) or hasattr(cls, name):
+            raise unsupported(node)
+        let, text = self.text.let, self.text
+        self._must_be(x, cls)
+        key = text.object(sys.intern(name))
+        part = let(f"call ptr @PyObject_GetAttr(ptr {x}, ptr {key})")
+        missing, found = text.fresh("missing"), text.fresh("found")
+        text.fork(let(f"icmp eq ptr {part}, null"), missing, found)
+        text.begin(missing)
+        text.do("call void @PyErr_Clear()")
+        text.jump("bail")
+        text.begin(found)
+        text.do(f"call void @Py_DecRef(ptr {part})")
+        return self.unboxed(part, node.type)
 
     def emit_unbox(self, node: Node, results: dict[int, Node]) -> None:
         """The number that an object is."""
@@ -381,11 +434,6 @@ class _Emitter:
         return value
 
 
-def _slot_offset(cls: type | None, name: str) -> int:
-    """Where a class keeps a slot; -1 if that is not known."""
-    return -1 if cls is None else slot_offset(cls, name)
-
-
 _SPECIAL = {
     "stop": _Emitter.emit_stop,
     "if": _Emitter.emit_if,
@@ -399,6 +447,8 @@ _SPECIAL = {
     "is_nothing": _Emitter.emit_is_nothing,
     "is_exactly": _Emitter.emit_is_exactly,
     "get": _Emitter.emit_get,
+    "get_at": _Emitter.emit_get_at,
+    "size": _Emitter.emit_size,
     "field": _Emitter.emit_field,
     "unbox": _Emitter.emit_unbox,
 }

@@ -34,7 +34,8 @@ _FASTCALL, _KEYWORDS = 0x80, 0x02
 _lock = Lock()
 _SYMBOLS = (
     "PyFloat_FromDouble PyLong_FromLongLong PyLong_AsLongLongAndOverflow "
-    "PyTuple_New PyList_New Py_IncRef PyObject_Vectorcall"
+    "PyTuple_New PyList_New Py_IncRef Py_DecRef PyObject_Vectorcall PyObject_GetAttr "
+    "PyErr_Clear PyType_GenericAlloc"
 ).split()
 
 

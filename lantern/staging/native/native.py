@@ -9,7 +9,7 @@ from lantern.staging.interpret import BailOutError, run
 from lantern.staging.native.engine import Builtin, compiled, kept
 from lantern.staging.native.layout import word
 from lantern.staging.native.split import split
-from lantern.staging.native.wrapper import Leaf, Plan, module_text
+from lantern.staging.native.wrapper import Leaf, Plan, Same, module_text
 from lantern.staging.program import Program
 from lantern.staging.staged import is_staged
 from lantern.staging.types import BOOL, FLOAT, INT
@@ -130,10 +130,21 @@ def _plan(x: Any) -> Any:
     kind = type(x)
     if kind in (float, int, bool):
         return Leaf()
-    if kind not in (tuple, list):
+    if x is None:
+        return Same(None)
+    if kind is not list and not _is_row(kind):
         return None
     parts = [_plan(y) for y in x]
     return None if None in parts else Plan(kind, tuple(parts))
+
+
+def _is_row(kind: Any) -> bool:
+    """Whether objects of a class are tuples, made as ``NamedTuple`` makes them."""
+    if kind is tuple:
+        return True
+    own = kind.__bases__ == (tuple,) and hasattr(kind, "_fields")
+    plain = own and kind.__getitem__ is tuple.__getitem__
+    return plain and kind.__new__.__qualname__ == kind.__name__ + ".__new__"
 
 
 def _result_plan(program: Program) -> Any:
@@ -143,12 +154,14 @@ def _result_plan(program: Program) -> Any:
 
     def plan(x: Any) -> Any:
         kind = type(x)
-        if kind in (tuple, list):
+        if kind is list or _is_row(kind):
             return Plan(kind, tuple(plan(y) for y in x))
+        if x is None:
+            return Same(None)
         if not is_leaf(x):
             raise _OtherError
         leaf = next(leaves)
-        return Leaf() if is_staged(leaf) else leaf
+        return Leaf() if is_staged(leaf) else Same(leaf)
 
     try:
         return plan(like)

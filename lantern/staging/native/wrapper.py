@@ -19,7 +19,7 @@ from lantern.staging.native.tables import DECLARATIONS
 from lantern.staging.native.text import Text, Words, llvm_type
 from lantern.staging.types import BOOL, FLOAT, INT, Type
 
-__all__ = ["Leaf", "Plan", "module_text"]
+__all__ = ["Leaf", "Plan", "Same", "module_text"]
 
 STACK = 1 << 20
 """Bytes of the C stack that a program may take that calls itself and has no own."""
@@ -29,7 +29,10 @@ MARGIN = 1 << 20
 
 
 class Plan(NamedTuple):
-    """How a structure is taken apart: by its class, tuple or list, and its parts."""
+    """How a structure is taken apart: by its class and its parts.
+
+    The class is tuple, list or a named tuple's.
+    """
 
     cls: type
     parts: tuple[Any, ...]
@@ -37,6 +40,12 @@ class Plan(NamedTuple):
 
 class Leaf:
     """A number among the arguments, or one of the results."""
+
+
+class Same(NamedTuple):
+    """An object that is there as it is: None, or a constant."""
+
+    value: Any
 
 
 _PRELUDE = """
@@ -52,6 +61,10 @@ declare i64 @PyLong_AsLongLongAndOverflow(ptr, ptr)
 declare ptr @PyTuple_New(i64)
 declare ptr @PyList_New(i64)
 declare void @Py_IncRef(ptr)
+declare void @Py_DecRef(ptr)
+declare void @PyErr_Clear()
+declare ptr @PyObject_GetAttr(ptr, ptr)
+declare ptr @PyType_GenericAlloc(ptr, i64)
 declare ptr @PyObject_Vectorcall(ptr, ptr, i64, ptr)
 define internal i64 @as_int(ptr %x) #0 {{
   %o = alloca i32
@@ -78,8 +91,8 @@ def module_text(
 
     Args:
         main: the program.
-        arguments: for each argument a ``Plan`` or a ``Leaf``.
-        result: likewise, or a plain object.
+        arguments: for each argument a ``Plan``, a ``Leaf``, or ``Same``.
+        result: likewise.
         places: addresses, and addresses of what has to stand there.
     """
     words = Words()
@@ -190,11 +203,11 @@ class _Wrapper:
             p = next(self.parameters)
             self.taken.append(f"{llvm_type(p.type)} {self._unboxed(x, p.type)}")
         else:
-            text.bail_if(let(f"icmp ne ptr {x}, {text.object(plan)}"))
+            text.bail_if(let(f"icmp ne ptr {x}, {text.object(plan.value)}"))
 
     def _items(self, x: str, cls: type) -> str:
         at = self.text.let(f"getelementptr i8, ptr {x}, i64 24")
-        return at if cls is tuple else self.text.let(f"load ptr, ptr {at}")
+        return self.text.let(f"load ptr, ptr {at}") if cls is list else at
 
     def _must_be(self, x: str, cls: type) -> None:
         let = self.text.let
@@ -222,15 +235,20 @@ class _Wrapper:
         if isinstance(plan, Leaf):
             return self._boxed(*next(results))
         if isinstance(plan, Plan):
-            make = "PyTuple_New" if plan.cls is tuple else "PyList_New"
             parts = [self.give(part, results) for part in plan.parts]
-            x = let(f"call ptr @{make}(i64 {len(parts)})")
+            if plan.cls in (tuple, list):
+                make = "PyTuple_New" if plan.cls is tuple else "PyList_New"
+                x = let(f"call ptr @{make}(i64 {len(parts)})")
+            else:
+                cls = text.object(plan.cls)
+                made = f"@PyType_GenericAlloc(ptr {cls}, i64 {len(parts)})"
+                x = let(f"call ptr {made}")
             items = self._items(x, plan.cls)
             for i, part in enumerate(parts):
                 at = let(f"getelementptr ptr, ptr {items}, i64 {i}")
                 text.do(f"store ptr {part}, ptr {at}")
             return x
-        plain = text.object(plan)
+        plain = text.object(plan.value)
         text.do(f"call void @Py_IncRef(ptr {plain})")
         return plain
 
