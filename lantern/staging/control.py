@@ -34,6 +34,7 @@ __all__ = [
     "UnknownResultError",
     "converted",
     "filler",
+    "flag_of",
     "has_staged",
     "is_number",
     "joinable",
@@ -112,19 +113,10 @@ def joinable(x: Any, y: Any) -> bool:
     for one, other in zip(leaves_of(x), leaves_of(y), strict=True):
         if not _is_same(one, other):
             try:
-                known = _common_type("if", one, other)
+                _common_type("if", one, other)
             except StagingError:
                 return False
-            if known is FLOAT and not (_is_float(one) and _is_float(other)):
-                return False
     return True
-
-
-def _is_float(x: Any) -> bool:
-    """Whether a leaf can stand for a float: an int only if it is a constant."""
-    if not is_staged(x) or x.node.type is FLOAT:
-        return True
-    return bool(x.node.op == "constant" or x.node.type.kind == "tree")
 
 
 def truth(condition: Any) -> Node:
@@ -211,14 +203,36 @@ def _emit_if(
         places.append(len(out))
         types.append(known)
         out.append(None)
+    loose = [
+        i
+        for i, known in enumerate(types)
+        if known is FLOAT and any(block.results[i].loose for block in node.blocks)
+    ]
+    for block in node.blocks:
+        with building(block):
+            block.results += [flag_of(block.results[i]) for i in loose]
     _append(node)
-    for place, result in zip(places, results_of(node, types), strict=True):
+    results = results_of(node, types + [BOOL] * len(loose))
+    for k, i in enumerate(loose):
+        results[i].loose, results[i].flag = True, results[len(types) + k]
+    for place, result in zip(places, results, strict=False):
         i = result.static
         ways = [block.results[i] for block in node.blocks]
-        result.loose = any(x.loose for x in ways)
         result.example = next((x.example for x in ways if x.example is not None), None)
         out[place] = staged(result)
     return unflatten(like, out)
+
+
+def flag_of(x: Node) -> Node:
+    """Whether a number that is staged as a float is an int of Python's."""
+    if not x.loose:
+        return constant(False, BOOL)
+    if x.flag is None:
+        raise StagingError(
+            "a number is an int on one way and a float on another, and it is not known "
+            "which. Write 0.0 for 0."
+        )
+    return x.flag
 
 
 def _is_same(x: Any, y: Any) -> bool:
@@ -252,15 +266,11 @@ def converted(leaf: Any, known: Type) -> Node:
     node = leaf.node if is_staged(leaf) and leaf.node.type == known else node_of(leaf)
     if node.type == known:
         return node
-    if node.op == "constant" and node.type is INT:
-        z = constant(float(node.static.value), FLOAT)
-        marked = emit("loosened", (z,), FLOAT)
-        marked.loose = True
+    if node.type is INT and known is FLOAT:
+        marked = emit("loosened", (node,), FLOAT)
+        marked.loose, marked.flag = True, constant(True, BOOL)
         return marked
-    raise StagingError(
-        f"a value is an {node.type} on one way and a {known} on another. Write it as a "
-        f"float: 0.0 for 0."
-    )
+    raise StagingError(f"a value is {node.type} on one way and {known} on another.")
 
 
 def has_staged(tree: Any) -> bool:

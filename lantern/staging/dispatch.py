@@ -340,7 +340,7 @@ def staged(
 
         body.__name__ = getattr(f, "__name__", "f")
         try:
-            program = stage(body, *args, trees=trees)
+            program = stage(body, *args, trees=trees, loose=True)
         except NeedsFunctionError as need:
             if need.code in recursive:
                 raise StagingError("a function calls itself without end.") from need
@@ -368,13 +368,8 @@ def _check_program(program: Program) -> None:
             raise StagingError(
                 "return: an object of the caller's. Return numbers and structures."
             )
-        if x.loose:
-            raise StagingError(
-                "return: a number that is an int on one way and a float on another. "
-                "Write 0.0 for 0."
-            )
     for f in functions_of(program.function):
-        if any(x.loose for x in f.body.results):
+        if f is not program.function and any(x.loose for x in f.body.results):
             raise StagingError(
                 f"{f.name}: it returns an int on one way and a float on another. Write "
                 f"0.0 for 0."

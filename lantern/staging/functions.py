@@ -8,7 +8,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from lantern.errors import StagingError
-from lantern.staging.control import IF, UnknownResultError, has_staged, is_number
+from lantern.staging.control import (
+    IF,
+    UnknownResultError,
+    flag_of,
+    has_staged,
+    is_number,
+)
 from lantern.staging.ir import (
     Block,
     Function,
@@ -21,7 +27,7 @@ from lantern.staging.ir import (
 from lantern.staging.staged import is_staged, node_of, staged
 from lantern.staging.structure import describe, leaves_of, unflatten
 from lantern.staging.trees import StagedTree
-from lantern.staging.types import NOTHING
+from lantern.staging.types import BOOL, NOTHING
 
 __all__ = ["FUN", "TREE", "call"]
 
@@ -70,11 +76,12 @@ def call(key: Any, f: Callable[..., Any], args: tuple[Any, ...]) -> Any:
         x.node if is_staged(x) else node_of(x) for x in map(leaves.__getitem__, places)
     ]
     rest = tuple(repr(x) for i, x in enumerate(leaves) if i not in places)
-    whole = key, text, tuple(x.type for x in inputs), rest
+    whole = key, text, tuple((x.type, x.loose) for x in inputs), rest
     function = current.functions.get(whole) or _defined(whole, f, args, places, inputs)
     if function.types is None:
         raise UnknownResultError
-    node = emit("call", inputs, NOTHING, static=function)
+    flags = [flag_of(x) for x in inputs if x.loose]
+    node = emit("call", [*inputs, *flags], NOTHING, static=function)
     values = iter(results_of(node, function.types))
     out = [staged(next(values)) if x is None else x for x in function.structure[1]]
     return unflatten(function.structure[0], out)
@@ -126,6 +133,10 @@ def _define_body(
     leaves = leaves_of(args)
     for i, x in zip(places, inputs, strict=True):
         leaves[i] = staged(function.body.parameter(x.type, x.example))
+    for i, x in zip(places, inputs, strict=True):
+        if x.loose:
+            p = leaves[i].node
+            p.loose, p.flag = True, function.body.parameter(BOOL)
     with building(function.body):
         z = f(*unflatten(args, leaves))
         out = leaves_of(z)

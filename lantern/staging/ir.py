@@ -75,6 +75,7 @@ class Node:
         line: of the user's program: a file and a number; None for what has none.
         keeps: whether it must run although nobody needs its value, for it may raise.
         loose: whether it is an int of Python's on some way, although staged as a float.
+        flag: of a loose one, what says whether it is an int; None if nothing does.
         example: of an array, the value that it has for the example arguments.
     """
 
@@ -82,6 +83,7 @@ class Node:
         "block",
         "blocks",
         "example",
+        "flag",
         "inputs",
         "keeps",
         "line",
@@ -104,6 +106,7 @@ class Node:
         self.block: Block | None = None
         self.line: tuple[str, int] | None = None
         self.keeps = self.loose = False
+        self.flag: Node | None = None
         self.example: Any = None
 
     def __repr__(self) -> str:

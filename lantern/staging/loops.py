@@ -8,7 +8,13 @@ from collections.abc import Callable
 from typing import Any
 
 from lantern.errors import StagingError
-from lantern.staging.control import converted, has_staged, is_number, truth
+from lantern.staging.control import (
+    converted,
+    flag_of,
+    has_staged,
+    is_number,
+    truth,
+)
 from lantern.staging.ir import (
     Block,
     Node,
@@ -20,7 +26,7 @@ from lantern.staging.ir import (
 )
 from lantern.staging.staged import NeedsPlainError, Staged, is_staged, node_of, staged
 from lantern.staging.structure import UNDEFINED, describe, leaves_of, same, unflatten
-from lantern.staging.types import FLOAT, NOTHING, Type, join, type_of
+from lantern.staging.types import BOOL, NOTHING, Type, join, type_of
 
 __all__ = ["LOOP", "MOST_UNROLLED", "UNROLLED", "WHILE", "staged_loop"]
 
@@ -28,7 +34,7 @@ UNROLLED = 4
 """Turns of a loop whose number is known that are staged one by one."""
 
 MOST_UNROLLED = 20_000
-_ATTEMPTS = 4
+_ATTEMPTS = 6
 
 
 def WHILE(
@@ -118,15 +124,18 @@ def staged_loop(
         x.node.type if is_staged(x) else node_of(x).type
         for x in map(leaves.__getitem__, places)
     ]
+    loose: list[int] = []
     for _ in range(_ATTEMPTS):
-        found = _attempt(init, leaves, text, places, types, condition, body)
-        if isinstance(found, list):
-            types = found
+        found = _attempt(init, leaves, text, places, types, loose, condition, body)
+        if found is None:
             continue
         node, header = found
-        for i, z in zip(places, results_of(node, types), strict=True):
-            p = header.parameters[z.static]
-            z.loose, z.example = p.loose, p.example
+        every = results_of(node, types + [BOOL] * len(loose))
+        results = every[: len(types)]
+        for k, i in enumerate(loose):
+            results[i].loose, results[i].flag = True, every[len(types) + k]
+        for i, z in zip(places, results, strict=True):
+            z.example = header.parameters[z.static].example
             leaves[i] = staged(z)
         return unflatten(init, leaves)
     raise StagingError(
@@ -141,17 +150,24 @@ def _attempt(
     text: str,
     places: list[int],
     types: list[Type],
+    loose: list[int],
     condition: Callable[..., Any],
     body: Callable[..., Any],
-) -> Any:
-    """A loop whose state has some types; or the types that the state has then."""
+) -> tuple[Node, Block] | None:
+    """A loop whose state has some types, and some floats that may be ints.
+
+    None, if a turn has shown that the state has other types: the lists have these then.
+    """
     inputs = [converted(leaves[i], t) for i, t in zip(places, types, strict=True)]
+    loose += [i for i, x in enumerate(inputs) if x.loose and i not in loose]
+    flags = [flag_of(inputs[i]) for i in loose]
     header = Block("header", current.blocks[-1])
     state = list(leaves)
     for i, x in zip(places, inputs, strict=True):
-        p = header.parameter(x.type, x.example)
-        p.loose = x.loose
-        state[i] = staged(p)
+        state[i] = staged(header.parameter(x.type, x.example))
+    for i in loose:
+        p = header.parameters[i]
+        p.loose, p.flag = True, header.parameter(BOOL)
     turns = Block("body", header)
     with building(header):
         goes_on = condition(unflatten(init, state))
@@ -167,23 +183,16 @@ def _attempt(
                 )
             found = _after_a_turn(leaves, leaves_of(after), places, types)
             if found != types:
-                return found
+                types[:] = found
+                return None
             new = [leaves_of(after)[i] for i in places]
             turns.results = [converted(x, t) for x, t in zip(new, types, strict=True)]
-    for p, x in zip(header.parameters, turns.results, strict=True):
-        if x.loose and not p.loose:
-            return _with_loose(inputs, header, turns)
-    node = emit("loop", inputs, NOTHING, Tapes(), (header, turns))
-    return node, header
-
-
-def _with_loose(inputs: list[Node], header: Block, turns: Block) -> Any:
-    """A loop one of whose numbers may be an int: all that may come of it is marked."""
-    for p in header.parameters:
-        p.loose = p.type is FLOAT
-    for z in turns.results:
-        z.loose = z.type is FLOAT
-    node = emit("loop", inputs, NOTHING, Tapes(), (header, turns))
+            more = [i for i, x in enumerate(turns.results) if x.loose]
+            if not set(more) <= set(loose):
+                loose += [i for i in more if i not in loose]
+                return None
+            turns.results += [flag_of(turns.results[i]) for i in loose]
+    node = emit("loop", [*inputs, *flags], NOTHING, Tapes(), (header, turns))
     return node, header
 
 

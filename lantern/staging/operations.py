@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from lantern.core.namespace import common_namespace
 from lantern.errors import StagingError
-from lantern.staging.ir import Constant, Node, constant, emit
+from lantern.staging.ir import Constant, Node, constant, current, emit
 from lantern.staging.types import BOOL, FLOAT, INT, Type, type_of
 
 __all__ = ["OPERATORS", "Hole", "Options", "apply", "compute", "evaluate", "filled"]
@@ -33,6 +33,14 @@ def _add_at(x: Any, value: Any, index: Any) -> Any:
     return x
 
 
+def _exactly(x: Any) -> float:
+    """An int as a float, if it is one."""
+    if not -_EXACT_TO <= x <= _EXACT_TO:
+        raise OverflowError("an int that no float is")
+    return float(x)
+
+
+_EXACT_TO = 2**53
 OPERATORS: dict[str, Callable[..., Any]] = {
     "add": operator.add,
     "subtract": operator.sub,
@@ -62,7 +70,8 @@ OPERATORS: dict[str, Callable[..., Any]] = {
     "is_none": lambda x: x is None,
     "is_nothing": lambda record: record is None,
     "is_exactly": lambda x, cls: type(x) is cls,
-    "loosened": float,
+    "loosened": _exactly,
+    "whole": lambda x, is_int: _exactly(x + 0.0) if is_int else x,
     "plain_float": float,
     "stopped": operator.pos,
     "to_float": float,
@@ -76,6 +85,8 @@ _PREDICATES = frozenset(
 _EXACT = frozenset(
     "add subtract multiply negative positive abs floor_divide remainder pow".split()
 )
+# What is something else for an int than for the float that it is.
+_OTHER_FOR_INTS = frozenset("pow where select maximum minimum sign relu clip".split())
 # Numbers inside most domains, to see of what type a function's result is.
 _SAMPLES = {FLOAT: (0.7, 1.7), INT: (2, 1), BOOL: (True, True)}
 
@@ -163,9 +174,32 @@ def apply(op: str, inputs: tuple[Node, ...], static: Any = ()) -> Any:
             return example  # something about types or shapes
         type_ = known
     node = emit(op, inputs, type_, static, example=example)
-    if op in _EXACT and any(x.loose for x in inputs):
-        node.loose = all(x.loose or x.type is not FLOAT for x in inputs)
+    if any(x.loose for x in inputs):
+        return _perhaps_whole(op, inputs, node)
     return node
+
+
+def _perhaps_whole(op: str, inputs: tuple[Node, ...], node: Node) -> Node:
+    """What an operation gives for numbers some of which may be ints."""
+    if op in _OTHER_FOR_INTS and current.blocks[-1].keeps:  # not on the way back
+        raise StagingError(
+            f"{op}: of a number that is an int on one way and a float on another it is "
+            f"not staged. Write 0.0 for 0."
+        )
+    if op not in _EXACT or not all(x.loose or x.type is INT for x in inputs):
+        return node
+    loose = [x for x in inputs if x.loose]
+    if any(x.flag is None for x in loose):
+        node.loose = True
+        return node
+    flag = loose[0].flag
+    assert flag is not None  # as has just been asked
+    for x in loose[1:]:
+        assert x.flag is not None
+        flag = apply("and", (flag, x.flag))
+    found = emit("whole", (node, flag), FLOAT)
+    found.loose, found.flag = True, flag
+    return found
 
 
 def _several(op: str, inputs: tuple[Node, ...], static: Any, examples: Any) -> Any:
@@ -240,6 +274,8 @@ def _simpler(op: str, inputs: tuple[Node, ...]) -> Node | None:
         return None
     x, y = inputs
     is_one = _is_constant(y, 1.0) or _is_constant(y, 1)
+    if x.loose or y.loose:  # the result is a float in any case
+        return None
     if op in ("multiply", "divide") and is_one and x.type is FLOAT:
         return x
     if op == "multiply" and y.type is FLOAT:

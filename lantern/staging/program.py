@@ -6,7 +6,7 @@ from typing import Any
 from lantern.errors import StagingError
 from lantern.staging.adjoint import adjoint
 from lantern.staging.closures import close, functions_of
-from lantern.staging.control import StoppedError, UnknownResultError
+from lantern.staging.control import StoppedError, UnknownResultError, flag_of
 from lantern.staging.interpret import run
 from lantern.staging.ir import Function, building, current
 from lantern.staging.namespace import met
@@ -29,6 +29,8 @@ class Program:
         function: the main function; others are called from it.
         like: the example arguments.
         result: the structure of the result, with None for what is computed.
+        trees: positions of arguments that are walked when it runs.
+        flags: for results that may be ints where the results are that say so.
 
     Example:
         >>> from lantern.staging import stage
@@ -37,13 +39,17 @@ class Program:
         (16.0, 8.0)
     """
 
-    def __init__(self, function: Function, like: Any, result: Any, trees: Any) -> None:
-        self.function, self.like, self.result, self.trees = (
-            function,
-            like,
-            result,
-            trees,
-        )
+    def __init__(
+        self,
+        function: Function,
+        like: Any,
+        result: Any,
+        trees: Any,
+        flags: dict[int, int] | None = None,
+    ) -> None:
+        self.function, self.like = function, like
+        self.result, self.trees = result, trees
+        self.flags = flags or {}
 
     @property
     def name(self) -> str:
@@ -68,6 +74,9 @@ class Program:
     def put_together(self, values: list[Any]) -> Any:
         """The result that some numbers stand for."""
         like, kept = self.result
+        for i, flag in self.flags.items():
+            if values[flag]:
+                values[i] = int(values[i])
         rest = iter(values)
         return unflatten(like, [next(rest) if is_staged(x) else x for x in kept])
 
@@ -127,7 +136,9 @@ class Program:
         return found
 
 
-def stage(f: Callable[..., Any], *args: Any, trees: Sequence[int] = ()) -> Program:
+def stage(
+    f: Callable[..., Any], *args: Any, trees: Sequence[int] = (), loose: bool = False
+) -> Program:
     """The program that a function is, for arguments of these types.
 
     Args:
@@ -137,6 +148,8 @@ def stage(f: Callable[..., Any], *args: Any, trees: Sequence[int] = ()) -> Progr
         args: example arguments.
         trees: positions of arguments that the program walks when it runs: not taken
             apart now.
+        loose: whether results that are ints on some way are told apart from floats. If
+            not, they are floats.
 
     Raises:
         StagingError: if it asks what is known only when the program runs.
@@ -159,6 +172,9 @@ def stage(f: Callable[..., Any], *args: Any, trees: Sequence[int] = ()) -> Progr
             kept = leaves_of(result)
             kept = [_output(x) for x in kept]
             body.results = [node_of(x) for x in kept if is_staged(x)]
+            marked = [x for x in body.results if x.loose] if loose else []
+            start = len(body.results)
+            body.results += [flag_of(x) for x in marked]
     except (UnknownResultError, StoppedError) as error:
         raise StagingError(
             f"stage: {function.name} never returns: each way through it raises or "
@@ -167,10 +183,12 @@ def stage(f: Callable[..., Any], *args: Any, trees: Sequence[int] = ()) -> Progr
     finally:
         current.functions, current.line = before, None
     function.types = [x.type for x in body.results]
+    own = [i for i, x in enumerate(body.results[:start]) if x.loose and loose]
+    flags = dict(zip(own, range(start, len(body.results)), strict=True))
     close(function)
     for each in functions_of(function):
         prune(each.body)
-    return Program(function, args, (result, kept), frozenset(trees))
+    return Program(function, args, (result, kept), frozenset(trees), flags)
 
 
 def numbers_of(x: Any) -> list[Any]:

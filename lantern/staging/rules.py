@@ -18,7 +18,7 @@ from lantern.staging.staged import Staged, node_of, operate, staged
 
 __all__ = ["OWN", "PASSED_ON", "dense", "has_derivative", "operands_of", "start"]
 
-PASSED_ON = frozenset({"loosened", "sure"})
+PASSED_ON = frozenset({"loosened", "sure", "whole"})
 """Operations that hand their operand on as it is."""
 
 OWN = frozenset({"several", "pack", "unpack"})

@@ -134,6 +134,8 @@ class Grammar:
         name = f"v{len(self.floats)}" if new else self.random.choice(self.floats)
         if not new and self.random.random() < 0.3:
             self.add(indent, f"{name} {self.random.choice('+-*')}= {self.float()}")
+        elif self.random.random() < 0.08:
+            self.add(indent, f"{name} = {self.int()}")
         else:
             self.add(indent, f"{name} = {self.float(3)}")
         if new:

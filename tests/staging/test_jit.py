@@ -366,7 +366,7 @@ def test_other_types_and_structures_are_other_programs(mode):
 REFUSED = {
     "print": lambda x: print(end="") or x,
     "random": lambda x: x + random.Random(1).random(),
-    "int or float": lambda x: x if x > 0 else 0,
+    "int or float": lambda x: (x if x > 0 else 2) ** 2,
     "outside": lambda x: (WEIGHTS.append(x), WEIGHTS.pop())[1],
     "text": lambda x: f"{x:.2f}",
 }

@@ -1,6 +1,7 @@
 """A program as machine code: what it takes by itself, and what by way of Python."""
 
 import ctypes
+from itertools import count
 from typing import Any
 
 from lantern.core.tree import is_leaf
@@ -150,7 +151,7 @@ def _is_row(kind: Any) -> bool:
 def _result_plan(program: Program) -> Any:
     """How the result is put together; None if Python has to do it."""
     like, kept = program.result
-    leaves = iter(kept)
+    leaves, number = iter(kept), count()
 
     def plan(x: Any) -> Any:
         kind = type(x)
@@ -161,7 +162,9 @@ def _result_plan(program: Program) -> Any:
         if not is_leaf(x):
             raise _OtherError
         leaf = next(leaves)
-        return Leaf() if is_staged(leaf) else Same(leaf)
+        if not is_staged(leaf):
+            return Same(leaf)
+        return Leaf(program.flags.get(next(number)))
 
     try:
         return plan(like)

@@ -62,6 +62,8 @@ class Scalars:
             return self._to_int(TO_INT[op], values[0], types[0])
         if op == "where" and types[0] is BOOL:
             return self._where(values, types, node.type)
+        if op == "whole":
+            return self._whole(node, *values)
         if node.type is INT:
             whole = [self.to_i64(v, t) for v, t in zip(values, types, strict=True)]
             return self._on_ints(node, whole)
@@ -359,6 +361,15 @@ class Scalars:
         tail = self.call("log1p", self._decay(x))
         top = self._extreme("uge", x, literal(0.0))
         return self.text.let(f"fadd double {top}, {tail}")
+
+    def _whole(self, node: Node, x: str, flag: str) -> str:
+        """A float that may stand for an int: then no -0.0, and none that is inexact."""
+        let, zero = self.text.let, literal(0.0)
+        size = let(f"call double @llvm.fabs.f64(double {x})")
+        large = let(f"fcmp ogt double {size}, {literal(float(SAFE_INT))}")
+        self.text.bail_if(let(f"and i1 {large}, {flag}"))
+        positive = let(f"fadd double {x}, {zero}")
+        return let(f"select i1 {flag}, double {positive}, double {x}")
 
     def _sure(self, node: Node, x: str) -> str:
         self.text.bail_if(self.text.let(f"fcmp uno double {x}, {x}"))

@@ -38,8 +38,14 @@ class Plan(NamedTuple):
     parts: tuple[Any, ...]
 
 
-class Leaf:
-    """A number among the arguments, or one of the results."""
+class Leaf(NamedTuple):
+    """A number among the arguments, or one of the results.
+
+    Attributes:
+        flag: which result says whether it is an int; None for what has one type.
+    """
+
+    flag: int | None = None
 
 
 class Same(NamedTuple):
@@ -134,11 +140,11 @@ class _Wrapper:
         whole = self._run(kind)
         text.do(f"store ptr {top}, ptr @top")
         text.bail_if(let(f"extractvalue {kind} {whole}, 0"))
-        results = iter(
+        self.results = [
             (x.type, let(f"extractvalue {kind} {whole}, {i + 1}"))
             for i, x in enumerate(self.main.body.results)
-        )
-        text.do(f"ret ptr {self.give(result, results)}")
+        ]
+        text.do(f"ret ptr {self.give(result, iter(range(len(self.results))))}")
         text.begin("bail")
         text.do(
             "%r = musttail call ptr @PyObject_Vectorcall("
@@ -233,7 +239,10 @@ class _Wrapper:
         """Put the result together."""
         text, let = self.text, self.text.let
         if isinstance(plan, Leaf):
-            return self._boxed(*next(results))
+            known, value = self.results[next(results)]
+            if plan.flag is None:
+                return self._boxed(known, value)
+            return self._boxed_as(value, self.results[plan.flag][1])
         if isinstance(plan, Plan):
             parts = [self.give(part, results) for part in plan.parts]
             if plan.cls in (tuple, list):
@@ -251,6 +260,20 @@ class _Wrapper:
         plain = text.object(plan.value)
         text.do(f"call void @Py_IncRef(ptr {plain})")
         return plain
+
+    def _boxed_as(self, value: str, flag: str) -> str:
+        """A float as an int, if it is one."""
+        text = self.text
+        names = [text.fresh(x) for x in ("whole", "float", "boxed")]
+        text.fork(flag, names[0], names[1])
+        ways = []
+        for label, known in zip(names, (INT, FLOAT), strict=False):
+            text.begin(label)
+            x = text.let(f"fptosi double {value} to i64") if known is INT else value
+            ways.append(f"[{self._boxed(known, x)}, %{label}]")
+            text.jump(names[2])
+        text.begin(names[2])
+        return text.let(f"phi ptr {', '.join(ways)}")
 
     def _boxed(self, known: Type, value: str) -> str:
         let = self.text.let
