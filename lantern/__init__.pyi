@@ -147,6 +147,9 @@ from lantern.rules.trigonometry import sin as sin
 from lantern.rules.trigonometry import sinh as sinh
 from lantern.rules.trigonometry import tan as tan
 from lantern.rules.trigonometry import tanh as tanh
+from lantern.staging.ahead import compile as compile
+from lantern.staging.ahead import emit_python as emit_python
+from lantern.staging.ahead import show_llvm as show_llvm
 from lantern.staging.dispatch import explain as explain
 from lantern.staging.dispatch import jit as jit
 from lantern.staging.show import show_adjoint as show_adjoint

@@ -7,6 +7,10 @@ Example:
     (-9.0, -6.0)
 """
 
+from lantern.staging.ahead import Ahead as Ahead
+from lantern.staging.ahead import compile as compile  # as re has one
+from lantern.staging.ahead import emit_python as emit_python
+from lantern.staging.ahead import show_llvm as show_llvm
 from lantern.staging.control import IF as IF
 from lantern.staging.dispatch import explain as explain
 from lantern.staging.dispatch import jit as jit
@@ -25,10 +29,14 @@ __all__ = [
     "LOOP",
     "TREE",
     "WHILE",
+    "Ahead",
     "Program",
+    "compile",
+    "emit_python",
     "explain",
     "jit",
     "show_adjoint",
     "show_ir",
+    "show_llvm",
     "stage",
 ]

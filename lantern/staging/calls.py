@@ -8,6 +8,7 @@ something else another time.
 import functools
 import math
 import operator
+import os
 from dataclasses import is_dataclass
 from types import (
     BuiltinFunctionType,
@@ -118,11 +119,19 @@ def _call_function(
         return staged_derivative(session, derivative, args, call)
     if f in DERIVATIVES and not kwargs:
         return DERIVATIVES[f](session, call, *args)
-    if owner == "lantern" and not session.is_ours(f):
+    if owner == "lantern" and _is_librarys(f) and not session.is_ours(f):
         return _call_lantern(f, args, kwargs)
     if owner == "numpy":
         return session.made(_call_numpy(session, f, args, kwargs))
     return follow(session, f, args, kwargs)
+
+
+def _is_librarys(f: FunctionType) -> bool:
+    """Whether a function stands in the library, and not in an example of it."""
+    return f.__code__.co_filename.startswith(_HOME)
+
+
+_HOME = os.path.dirname(lantern.__file__) + os.sep
 
 
 def follow(

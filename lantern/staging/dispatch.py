@@ -31,7 +31,7 @@ from lantern.staging.derived import (
 from lantern.staging.gradients import derivative_of, floats_of
 from lantern.staging.guards import Guards
 from lantern.staging.interpret import run
-from lantern.staging.ir import walk
+from lantern.staging.ir import Function, walk
 from lantern.staging.native.background import later
 from lantern.staging.native.engine import Builtin, is_available
 from lantern.staging.native.layout import is_known
@@ -248,12 +248,12 @@ class Compiled:
             elif not native.find():
                 if not native.is_short:
                     native.compile(0)
-                later(lambda: self._improve(made))
+                later(lambda: self.improve(made))
             return made
         except Exception as error:
             return Specialisation(None, reason=_reason(error))
 
-    def _improve(self, made: Specialisation) -> None:
+    def improve(self, made: Specialisation) -> None:
         """Compile a program with all passes, and run that from now on."""
         assert made.native is not None  # it is what is compiled
         made.native.compile(made.native.best)
@@ -347,7 +347,29 @@ def staged(
             recursive.add(need.code)
             continue
         _check_program(program)
+        program.function = _unwrapped(program.function)
         return program, session.guards
+
+
+def _unwrapped(main: Function) -> Function:
+    """The function that a program does nothing but call."""
+    calls = [x for x in main.body.nodes if x.op == "call"]
+    rest = {x.op for x in main.body.nodes if x.op != "call"}
+    if len(calls) != 1 or not rest <= {"result"}:
+        return main
+    (call,), inside = calls, calls[0].static
+    results = main.body.results
+    same = [x.static for x in results] == list(range(len(inside.body.results)))
+    if list(call.inputs) != main.body.parameters or not same:
+        return main
+    if any(f is inside for g in _calls_of(inside) for f in functions_of(g)):
+        return main  # it calls itself
+    found: Function = inside
+    return found
+
+
+def _calls_of(f: Function) -> list[Function]:
+    return [x.static for x in walk(f.body) if x.op == "call"]
 
 
 def _check_result(surface: Surface, result: Any) -> None:

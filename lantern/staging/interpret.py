@@ -7,14 +7,10 @@ last bit and to the exception. It is what native code is compared with.
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from lantern.staging.ir import Block, Function, Node, Tapes
+from lantern.staging.ir import BailOutError, Block, Function, Node, Tapes
 from lantern.staging.operations import evaluate
 
-__all__ = ["BailOutError", "run"]
-
-
-class BailOutError(Exception):
-    """The program comes to what only the plain function can do."""
+__all__ = ["run"]
 
 
 def run(function: Function, arguments: Sequence[Any]) -> list[Any]:

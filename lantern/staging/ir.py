@@ -23,6 +23,7 @@ from lantern.staging.types import NOTHING, Type
 
 __all__ = [
     "CONTROL",
+    "BailOutError",
     "Block",
     "Function",
     "Node",
@@ -47,6 +48,10 @@ _NEVER_RAISES = frozenset(
     "select sign maximum minimum loosened sure is_none is_nothing is_exactly "
     "pack unpack size ieee_divide ieee_pow".split()
 )
+
+
+class BailOutError(Exception):
+    """The program comes to what only the plain function can do."""
 
 
 class Tapes(NamedTuple):

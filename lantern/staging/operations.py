@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from lantern.core.namespace import common_namespace
 from lantern.errors import StagingError
-from lantern.staging.ir import Constant, Node, constant, current, emit
+from lantern.staging.ir import BailOutError, Constant, Node, constant, current, emit
 from lantern.staging.types import BOOL, FLOAT, INT, Type, type_of
 
 __all__ = ["OPERATORS", "Hole", "Options", "apply", "compute", "evaluate", "filled"]
@@ -36,7 +36,7 @@ def _add_at(x: Any, value: Any, index: Any) -> Any:
 def _exactly(x: Any) -> float:
     """An int as a float, if it is one."""
     if not -_EXACT_TO <= x <= _EXACT_TO:
-        raise OverflowError("an int that no float is")
+        raise BailOutError
     return float(x)
 
 

@@ -6,7 +6,8 @@ from typing import Any
 
 from lantern.core.tree import is_leaf
 from lantern.staging.guards import Guards
-from lantern.staging.interpret import BailOutError, run
+from lantern.staging.interpret import run
+from lantern.staging.ir import BailOutError
 from lantern.staging.native.engine import Builtin, compiled, kept
 from lantern.staging.native.layout import word
 from lantern.staging.native.split import split
