@@ -17,9 +17,6 @@ from typing import Any as _Any
 from lantern.torch.tensor.dtypes import *  # isort: skip
 from lantern.eager.grad_mode import *
 from lantern.torch import autograd as autograd
-from lantern.torch.docs.attach import document as _document
-from lantern.torch.docs.attach import in_place as _in_place
-from lantern.torch.docs.places import place as _place
 from lantern.torch.functions.creation import *
 from lantern.torch.functions.queries import *
 from lantern.torch.functions.ranges import *
@@ -32,14 +29,12 @@ from lantern.torch.run.aliases import absent as _absent
 from lantern.torch.run.aliases import lead as _lead
 from lantern.torch.run.aliases import missing as _missing
 from lantern.torch.settings import *
+from lantern.torch.tables import place as _place
 from lantern.torch.tensor.named_results import with_out as _with_out
 from lantern.torch.tensor.printing import set_printoptions as set_printoptions
 from lantern.torch.tensor.tensor import *
 from lantern.torch.version import __version__ as __version__
 
-_document("torch", globals() | _FUNCTIONS | _TYPES)
-_document("Tensor", vars(Tensor))
-_in_place(Tensor)
 globals().update({name: _with_out(f) for name, f in _FUNCTIONS.items()} | _TYPES)
 
 # What is written in place has a function as well: ``torch.relu_(x)``.

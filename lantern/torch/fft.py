@@ -6,9 +6,9 @@ import numpy as np
 
 from lantern import fft as ours
 from lantern.errors import EagerError, PositionError
-from lantern.torch.docs.attach import document
 from lantern.torch.functions.creation import finished
 from lantern.torch.functions.reduction import axis_of
+from lantern.torch.tables import documented
 from lantern.torch.tensor import dtypes
 from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.dtypes import as_numpy_dtype
@@ -135,25 +135,183 @@ def _hermitian(name: str, x: Tensor, s: Any, dim: Any, norm: Any) -> Any:
     return rfftn(x, s, dim, inverse).conj()
 
 
-fft, ifft, rfft, irfft, hfft, ihfft = map(
-    _one, ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft")
+fft = documented(
+    _one("fft"),
+    """The Fourier transform along an axis.
+
+    >>> torch.fft.fft(torch.tensor([1.0, 2.0, 3.0, 4.0]))
+    tensor([10.+0.j, -2.+2.j, -2.+0.j, -2.-2.j])
+    """,
 )
-fftn, ifftn, rfftn, irfftn, hfftn, ihfftn = map(
-    _several, ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft")
+ifft = documented(
+    _one("ifft"),
+    """The inverse of ``fft``.
+
+    >>> torch.fft.ifft(torch.tensor([10 + 0j, -2 + 2j, -2 + 0j, -2 - 2j]))
+    tensor([1.+0.j, 2.+0.j, 3.+0.j, 4.+0.j])
+    """,
 )
-fft2, ifft2, rfft2, irfft2, hfft2, ihfft2 = (
-    _several(name, (-2, -1))
-    for name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft")
+rfft = documented(
+    _one("rfft"),
+    """The Fourier transform of real numbers along an axis: the half that says all.
+
+    >>> torch.fft.rfft(torch.tensor([1.0, 2.0, 3.0, 4.0]))
+    tensor([10.+0.j, -2.+2.j, -2.+0.j])
+    """,
+)
+irfft = documented(
+    _one("irfft"),
+    """The inverse of ``rfft``; ``n`` says how long the signal was, if it was odd.
+
+    >>> torch.fft.irfft(torch.tensor([10 + 0j, -2 + 2j, -2 + 0j]))
+    tensor([1., 2., 3., 4.])
+    """,
+)
+hfft = documented(
+    _one("hfft"),
+    """The real transform of a Hermitian signal, of which one half is given.
+
+    >>> torch.fft.hfft(torch.tensor([10 + 0j, -2 + 2j, -2 + 0j]))
+    tensor([ 4., 16., 12.,  8.])
+    """,
+)
+ihfft = documented(
+    _one("ihfft"),
+    """The inverse of ``hfft``: half of a Hermitian transform.
+
+    >>> torch.fft.ihfft(torch.tensor([1.0, 2.0, 3.0, 4.0]))
+    tensor([ 2.5000-0.0000j, -0.5000-0.5000j, -0.5000-0.0000j])
+    """,
+)
+fftn = documented(
+    _several("fft"),
+    """The Fourier transform along several axes, all by default.
+
+    >>> torch.fft.fftn(torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
+    tensor([[10.+0.j, -2.+0.j],
+            [-4.+0.j,  0.+0.j]])
+    """,
+)
+ifftn = documented(
+    _several("ifft"),
+    """The inverse of ``fftn``.
+
+    >>> torch.fft.ifftn(torch.tensor([[10.0, -2.0], [-4.0, 0.0]]))
+    tensor([[1.+0.j, 2.+0.j],
+            [3.+0.j, 4.+0.j]])
+    """,
+)
+rfftn = documented(
+    _several("rfft"),
+    """``rfft`` along several axes, all by default.
+
+    >>> torch.fft.rfftn(torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
+    tensor([[10.+0.j, -2.+0.j],
+            [-4.+0.j,  0.+0.j]])
+    """,
+)
+irfftn = documented(
+    _several("irfft"),
+    """The inverse of ``rfftn``.
+
+    >>> torch.fft.irfftn(torch.tensor([[10.0, -2.0], [-4.0, 0.0]]))
+    tensor([[1., 2.],
+            [3., 4.]])
+    """,
+)
+hfftn = documented(
+    _several("hfft"),
+    """``hfft`` along several axes, all by default.
+
+    >>> torch.fft.hfftn(torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
+    tensor([[10., -2.],
+            [-4.,  0.]])
+    """,
+)
+ihfftn = documented(
+    _several("ihfft"),
+    """The inverse of ``hfftn``.
+
+    >>> torch.fft.ihfftn(torch.tensor([[1.0, 2.0], [3.0, 4.0]])).real
+    tensor([[ 2.5000, -0.5000],
+            [-1.0000,  0.0000]])
+    """,
+)
+fft2 = documented(
+    _several("fft", (-2, -1)),
+    """The Fourier transform along two axes, the last ones by default.
+
+    >>> torch.fft.fft2(torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
+    tensor([[10.+0.j, -2.+0.j],
+            [-4.+0.j,  0.+0.j]])
+    """,
+)
+ifft2 = documented(
+    _several("ifft", (-2, -1)),
+    """The inverse of ``fft2``.
+
+    >>> torch.fft.ifft2(torch.tensor([[10.0, -2.0], [-4.0, 0.0]]))
+    tensor([[1.+0.j, 2.+0.j],
+            [3.+0.j, 4.+0.j]])
+    """,
+)
+rfft2 = documented(
+    _several("rfft", (-2, -1)),
+    """``rfft`` along two axes, the last ones by default.
+
+    >>> torch.fft.rfft2(torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
+    tensor([[10.+0.j, -2.+0.j],
+            [-4.+0.j,  0.+0.j]])
+    """,
+)
+irfft2 = documented(
+    _several("irfft", (-2, -1)),
+    """The inverse of ``rfft2``.
+
+    >>> torch.fft.irfft2(torch.tensor([[10.0, -2.0], [-4.0, 0.0]]))
+    tensor([[1., 2.],
+            [3., 4.]])
+    """,
+)
+hfft2 = documented(
+    _several("hfft", (-2, -1)),
+    """``hfft`` along two axes, the last ones by default.
+
+    >>> torch.fft.hfft2(torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
+    tensor([[10., -2.],
+            [-4.,  0.]])
+    """,
+)
+ihfft2 = documented(
+    _several("ihfft", (-2, -1)),
+    """The inverse of ``hfft2``.
+
+    >>> torch.fft.ihfft2(torch.tensor([[1.0, 2.0], [3.0, 4.0]])).real
+    tensor([[ 2.5000, -0.5000],
+            [-1.0000,  0.0000]])
+    """,
 )
 
 
 def fftshift(input: Tensor, dim: Any = None) -> Any:
-    """The elements moved so that frequency 0 stands in the middle."""
+    """The elements moved so that frequency 0 stands in the middle.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.fft.fftshift(torch.fft.fftfreq(4))
+        tensor([-0.5000, -0.2500,  0.0000,  0.2500])
+    """
     return call(ours.fftshift, input, dim if dim is None else tuple(np.atleast_1d(dim)))
 
 
 def ifftshift(input: Tensor, dim: Any = None) -> Any:
-    """The inverse of ``fftshift``."""
+    """The inverse of ``fftshift``.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.fft.ifftshift(torch.tensor([-2, -1, 0, 1]))
+        tensor([ 0,  1, -2, -1])
+    """
     return call(
         ours.ifftshift, input, dim if dim is None else tuple(np.atleast_1d(dim))
     )
@@ -177,5 +335,19 @@ def _frequencies(name: str) -> Any:
     return frequencies
 
 
-fftfreq, rfftfreq = map(_frequencies, ("fftfreq", "rfftfreq"))
-document("fft", globals())
+fftfreq = documented(
+    _frequencies("fftfreq"),
+    """The frequencies of ``fft`` of n samples at distances d, in its order.
+
+    >>> torch.fft.fftfreq(4)
+    tensor([ 0.0000,  0.2500, -0.5000, -0.2500])
+    """,
+)
+rfftfreq = documented(
+    _frequencies("rfftfreq"),
+    """The frequencies of ``rfft`` of n samples at distances d, in its order.
+
+    >>> torch.fft.rfftfreq(4)
+    tensor([0.0000, 0.2500, 0.5000])
+    """,
+)

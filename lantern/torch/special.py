@@ -9,9 +9,8 @@ from lantern.core.namespace import namespace
 from lantern.errors import ArgumentError, EagerError
 from lantern.scipy import special as ours
 from lantern.tensor.backend.numpy_namespace import array_namespace
-from lantern.torch.docs.attach import document
-from lantern.torch.docs.places import place
 from lantern.torch.methods.table import FUNCTIONS
+from lantern.torch.tables import documented, place
 from lantern.torch.tensor.detaching import array_of_tensor as _base
 from lantern.torch.tensor.devices import as_array
 from lantern.torch.tensor.dtypes import F64
@@ -46,21 +45,160 @@ def _one(name: str, function: Any = None) -> Any:
     return operate
 
 
-entr, i0, i0e, i1, i1e, log_ndtr, ndtr, ndtri = map(
-    _one, ("entr", "i0", "i0e", "i1", "i1e", "log_ndtr", "ndtr", "ndtri")
+entr = documented(
+    _one("entr"),
+    """``-input * log(input)``: 0 at 0, minus infinity below.
+
+    >>> torch.special.entr(torch.tensor([-1.0, 0.0, 0.5]))
+    tensor([  -inf, 0.0000, 0.3466])
+    """,
 )
-bessel_j0, bessel_j1 = _one("bessel_j0", ours.j0), _one("bessel_j1", ours.j1)
-bessel_y0, bessel_y1 = _one("bessel_y0", ours.y0), _one("bessel_y1", ours.y1)
-modified_bessel_i0 = _one("modified_bessel_i0", ours.i0)
-modified_bessel_i1 = _one("modified_bessel_i1", ours.i1)
-modified_bessel_k0 = _one("modified_bessel_k0", ours.k0)
-modified_bessel_k1 = _one("modified_bessel_k1", ours.k1)
-scaled_modified_bessel_k0 = _one("scaled_modified_bessel_k0", ours.k0e)
-scaled_modified_bessel_k1 = _one("scaled_modified_bessel_k1", ours.k1e)
+i0 = documented(
+    _one("i0"),
+    """The modified Bessel function of the first kind, of order 0.
+
+    >>> torch.special.i0(torch.tensor([0.0, 1.0]))
+    tensor([1.0000, 1.2661])
+    """,
+)
+i0e = documented(
+    _one("i0e"),
+    """``exp(-|input|) * i0(input)``, which does not overflow.
+
+    >>> torch.special.i0e(torch.tensor([0.0, 100.0]))
+    tensor([1.0000, 0.0399])
+    """,
+)
+i1 = documented(
+    _one("i1"),
+    """The modified Bessel function of the first kind, of order 1.
+
+    >>> torch.special.i1(torch.tensor([0.0, 1.0]))
+    tensor([0.0000, 0.5652])
+    """,
+)
+i1e = documented(
+    _one("i1e"),
+    """``exp(-|input|) * i1(input)``, which does not overflow.
+
+    >>> torch.special.i1e(torch.tensor([0.0, 100.0]))
+    tensor([0.0000, 0.0397])
+    """,
+)
+log_ndtr = documented(
+    _one("log_ndtr"),
+    """The logarithm of ``ndtr``, exact far below 0 too.
+
+    >>> torch.special.log_ndtr(torch.tensor([0.0, -100.0]))
+    tensor([-6.9315e-01, -5.0055e+03])
+    """,
+)
+ndtr = documented(
+    _one("ndtr"),
+    """The standard normal distribution function.
+
+    >>> torch.special.ndtr(torch.tensor([0.0, 1.0]))
+    tensor([0.5000, 0.8413])
+    """,
+)
+ndtri = documented(
+    _one("ndtri"),
+    """The inverse of ``ndtr``.
+
+    >>> torch.special.ndtri(torch.tensor([0.5, 0.9]))
+    tensor([0.0000, 1.2816])
+    """,
+)
+bessel_j0 = documented(
+    _one("bessel_j0", ours.j0),
+    """The Bessel function of the first kind, of order 0.
+
+    >>> torch.special.bessel_j0(torch.tensor([0.0, 1.0]))
+    tensor([1.0000, 0.7652])
+    """,
+)
+bessel_j1 = documented(
+    _one("bessel_j1", ours.j1),
+    """The Bessel function of the first kind, of order 1.
+
+    >>> torch.special.bessel_j1(torch.tensor([0.0, 1.0]))
+    tensor([0.0000, 0.4401])
+    """,
+)
+bessel_y0 = documented(
+    _one("bessel_y0", ours.y0),
+    """The Bessel function of the second kind, of order 0.
+
+    >>> torch.special.bessel_y0(torch.tensor([1.0, 2.0]))
+    tensor([0.0883, 0.5104])
+    """,
+)
+bessel_y1 = documented(
+    _one("bessel_y1", ours.y1),
+    """The Bessel function of the second kind, of order 1.
+
+    >>> torch.special.bessel_y1(torch.tensor([1.0, 2.0]))
+    tensor([-0.7812, -0.1070])
+    """,
+)
+modified_bessel_i0 = documented(
+    _one("modified_bessel_i0", ours.i0),
+    """The modified Bessel function of the first kind, of order 0.
+
+    >>> torch.special.modified_bessel_i0(torch.tensor([0.0, 1.0]))
+    tensor([1.0000, 1.2661])
+    """,
+)
+modified_bessel_i1 = documented(
+    _one("modified_bessel_i1", ours.i1),
+    """The modified Bessel function of the first kind, of order 1.
+
+    >>> torch.special.modified_bessel_i1(torch.tensor([0.0, 1.0]))
+    tensor([0.0000, 0.5652])
+    """,
+)
+modified_bessel_k0 = documented(
+    _one("modified_bessel_k0", ours.k0),
+    """The modified Bessel function of the second kind, of order 0.
+
+    >>> torch.special.modified_bessel_k0(torch.tensor([1.0, 2.0]))
+    tensor([0.4210, 0.1139])
+    """,
+)
+modified_bessel_k1 = documented(
+    _one("modified_bessel_k1", ours.k1),
+    """The modified Bessel function of the second kind, of order 1.
+
+    >>> torch.special.modified_bessel_k1(torch.tensor([1.0, 2.0]))
+    tensor([0.6019, 0.1399])
+    """,
+)
+scaled_modified_bessel_k0 = documented(
+    _one("scaled_modified_bessel_k0", ours.k0e),
+    """``exp(input) * modified_bessel_k0(input)``.
+
+    >>> torch.special.scaled_modified_bessel_k0(torch.tensor([1.0, 2.0]))
+    tensor([1.1445, 0.8416])
+    """,
+)
+scaled_modified_bessel_k1 = documented(
+    _one("scaled_modified_bessel_k1", ours.k1e),
+    """``exp(input) * modified_bessel_k1(input)``.
+
+    >>> torch.special.scaled_modified_bessel_k1(torch.tensor([1.0, 2.0]))
+    tensor([1.6362, 1.0335])
+    """,
+)
 
 
 def erfcx(input: Tensor) -> Any:
-    """``exp(x**2) * erfc(x)``, without overflow where x is large."""
+    """``exp(x**2) * erfc(x)``, without overflow where x is large.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.special.erfcx(torch.tensor([0.0, 10.0]))
+        tensor([1.0000, 0.0561])
+    """
     (x,) = promote(input, floating=True)
     return _erfcx(x)
 
@@ -92,20 +230,38 @@ def _tangent_line(z: Tensor, x: Tensor, slope: Tensor) -> Any:
 
 
 def spherical_bessel_j0(input: Tensor) -> Any:
-    """``sin(x) / x``, 1 at 0."""
+    """``sin(x) / x``, 1 at 0.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.special.spherical_bessel_j0(torch.tensor([0.0, 1.0]))
+        tensor([1.0000, 0.8415])
+    """
     (x,) = promote(input, floating=True)
     return FUNCTIONS["sinc"](x / math.pi)
 
 
 def xlog1py(input: Any, other: Any) -> Any:
-    """``input * log1p(other)``, 0 where input is."""
+    """``input * log1p(other)``, 0 where input is.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.special.xlog1py(torch.tensor([0.0, 2.0]), torch.tensor([-1.0, 1.0]))
+        tensor([0.0000, 1.3863])
+    """
     refuse_numbers("special_xlog1py", input, other, "either")
     x, y = promote(as_tensor(input), as_tensor(other), floating=True)
     return call(ours.xlog1py, x, y)
 
 
 def zeta(input: Any, other: Any) -> Any:
-    """The Hurwitz zeta function."""
+    """The Hurwitz zeta function.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.special.zeta(torch.tensor([2.0, 4.0]), torch.tensor([1.0, 1.0]))
+        tensor([1.6449, 1.0823])
+    """
     refuse_numbers("special_zeta", input, other, "either")
     x, y = promote(as_tensor(input), as_tensor(other), floating=True)
     a, b = _base(x), _base(y)
@@ -113,19 +269,37 @@ def zeta(input: Any, other: Any) -> Any:
 
 
 def gammainc(input: Tensor, other: Tensor) -> Any:
-    """The regularised lower incomplete gamma function."""
+    """The regularised lower incomplete gamma function.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.special.gammainc(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 1.0]))
+        tensor([0.6321, 0.2642])
+    """
     refuse_numbers("igamma", input, other)
     return call(ours.gammainc, *promote(input, other, floating=True))
 
 
 def gammaincc(input: Tensor, other: Tensor) -> Any:
-    """The regularised upper incomplete gamma function."""
+    """The regularised upper incomplete gamma function.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.special.gammaincc(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 1.0]))
+        tensor([0.3679, 0.7358])
+    """
     refuse_numbers("igammac", input, other)
     return call(ours.gammaincc, *promote(input, other, floating=True))
 
 
 def polygamma(n: int, input: Tensor) -> Any:
-    """The n-th derivative of ``digamma``."""
+    """The n-th derivative of ``digamma``.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.special.polygamma(1, torch.tensor([1.0, 2.0]))
+        tensor([1.6449, 0.6449])
+    """
     if not isinstance(n, int):
         raise ArgumentError("polygamma(): argument 'n' must be int")
     if n < 0:
@@ -137,7 +311,13 @@ def polygamma(n: int, input: Tensor) -> Any:
 
 
 def multigammaln(input: Tensor, p: int) -> Any:
-    """The logarithm of the multivariate gamma function of dimension p."""
+    """The logarithm of the multivariate gamma function of dimension p.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.special.multigammaln(torch.tensor([2.0, 3.0]), 2)
+        tensor([0.4516, 1.5502])
+    """
     if p < 1:
         raise EagerError("p has to be greater than or equal to 1")
     (x,) = promote(input, floating=True)
@@ -189,11 +369,102 @@ def _polynomial(name: str, shifted: bool = False) -> Any:
     return operate
 
 
-for _name in list(_POLYNOMIALS):
-    globals()[_name] = _polynomial(_name)
-    if _name.startswith("chebyshev"):
-        globals()[f"shifted_{_name}"] = _polynomial(_name, shifted=True)
-document("special", globals())
+chebyshev_polynomial_t = documented(
+    _polynomial("chebyshev_polynomial_t"),
+    """Chebyshev's polynomial of the first kind, of degree n.
+
+    >>> torch.special.chebyshev_polynomial_t(torch.tensor([2.0, 3.0]), 2)
+    tensor([ 7., 17.])
+    """,
+)
+chebyshev_polynomial_u = documented(
+    _polynomial("chebyshev_polynomial_u"),
+    """Chebyshev's polynomial of the second kind, of degree n.
+
+    >>> torch.special.chebyshev_polynomial_u(torch.tensor([2.0, 3.0]), 2)
+    tensor([15., 35.])
+    """,
+)
+chebyshev_polynomial_v = documented(
+    _polynomial("chebyshev_polynomial_v"),
+    """Chebyshev's polynomial of the third kind, of degree n.
+
+    >>> torch.special.chebyshev_polynomial_v(torch.tensor([2.0, 3.0]), 2)
+    tensor([11., 29.])
+    """,
+)
+chebyshev_polynomial_w = documented(
+    _polynomial("chebyshev_polynomial_w"),
+    """Chebyshev's polynomial of the fourth kind, of degree n.
+
+    >>> torch.special.chebyshev_polynomial_w(torch.tensor([2.0, 3.0]), 2)
+    tensor([19., 41.])
+    """,
+)
+hermite_polynomial_h = documented(
+    _polynomial("hermite_polynomial_h"),
+    """Hermite's polynomial, the physicists', of degree n.
+
+    >>> torch.special.hermite_polynomial_h(torch.tensor([2.0, 3.0]), 2)
+    tensor([14., 34.])
+    """,
+)
+hermite_polynomial_he = documented(
+    _polynomial("hermite_polynomial_he"),
+    """Hermite's polynomial, the probabilists', of degree n.
+
+    >>> torch.special.hermite_polynomial_he(torch.tensor([2.0, 3.0]), 2)
+    tensor([3., 8.])
+    """,
+)
+laguerre_polynomial_l = documented(
+    _polynomial("laguerre_polynomial_l"),
+    """Laguerre's polynomial of degree n.
+
+    >>> torch.special.laguerre_polynomial_l(torch.tensor([2.0, 4.0]), 2)
+    tensor([-1.,  1.])
+    """,
+)
+legendre_polynomial_p = documented(
+    _polynomial("legendre_polynomial_p"),
+    """Legendre's polynomial of degree n.
+
+    >>> torch.special.legendre_polynomial_p(torch.tensor([2.0, 3.0]), 2)
+    tensor([ 5.5000, 13.0000])
+    """,
+)
+shifted_chebyshev_polynomial_t = documented(
+    _polynomial("chebyshev_polynomial_t", shifted=True),
+    """``chebyshev_polynomial_t`` of ``2 * input - 1``.
+
+    >>> torch.special.shifted_chebyshev_polynomial_t(torch.tensor([1.5, 2.0]), 2)
+    tensor([ 7., 17.])
+    """,
+)
+shifted_chebyshev_polynomial_u = documented(
+    _polynomial("chebyshev_polynomial_u", shifted=True),
+    """``chebyshev_polynomial_u`` of ``2 * input - 1``.
+
+    >>> torch.special.shifted_chebyshev_polynomial_u(torch.tensor([1.5, 2.0]), 2)
+    tensor([15., 35.])
+    """,
+)
+shifted_chebyshev_polynomial_v = documented(
+    _polynomial("chebyshev_polynomial_v", shifted=True),
+    """``chebyshev_polynomial_v`` of ``2 * input - 1``.
+
+    >>> torch.special.shifted_chebyshev_polynomial_v(torch.tensor([1.5, 2.0]), 2)
+    tensor([11., 29.])
+    """,
+)
+shifted_chebyshev_polynomial_w = documented(
+    _polynomial("chebyshev_polynomial_w", shifted=True),
+    """``chebyshev_polynomial_w`` of ``2 * input - 1``.
+
+    >>> torch.special.shifted_chebyshev_polynomial_w(torch.tensor([1.5, 2.0]), 2)
+    tensor([19., 41.])
+    """,
+)
 # SciPy computes float16 in another type, and some of these are sums.
 globals().update(
     {

@@ -1,7 +1,6 @@
 """Every public name of lantern.torch shows an example, and the examples are run."""
 
 import inspect
-from pathlib import Path
 
 import pytest
 
@@ -50,16 +49,6 @@ NAMES = dict(public_names())
 
 def test_every_name_has_words_and_an_example():
     shown.check_words(NAMES)
-
-
-def test_every_example_of_a_file_belongs_to_a_name():
-    """The other way round is an error on import."""
-    folder = Path(torch.__file__).parent / "docs" / "examples"
-    parts = {"functional": "nn.functional", "windows": "signal.windows"}
-    for path in folder.glob("*.txt"):
-        for block in path.read_text("utf-8").strip().split("\n\n"):
-            name = block.partition("\n")[0].partition(": ")[0]
-            assert f"{parts.get(path.stem, path.stem)}.{name}" in NAMES
 
 
 TEXTS = shown.texts(NAMES)

@@ -8,6 +8,7 @@ from lantern.core.namespace import namespace
 from lantern.core.value import Rule, base
 from lantern.errors import EagerError
 from lantern.op import elementwise
+from lantern.torch.tables import documented
 from lantern.torch.tensor import dtypes
 from lantern.torch.tensor.devices import as_array
 from lantern.torch.tensor.error_messages import again, check_together
@@ -23,22 +24,126 @@ def _signs(array: Any) -> Any:
 
 # Zero derivative: what rounds is tracked in PyTorch, with a gradient of zeros.
 _ROUNDING = {
-    "ceil": np.ceil,
-    "floor": np.floor,
-    "sign": _signs,
-    "trunc": np.trunc,
-    "fix": np.trunc,
-    "sgn": _signs,
+    "ceil": (
+        np.ceil,
+        """The least integer that is not below; derivative zero.
+
+        >>> x = torch.tensor([-1.5, 1.2])
+        >>> torch.ceil(x)
+        tensor([-1.,  2.])
+        """,
+    ),
+    "floor": (
+        np.floor,
+        """The greatest integer that is not above; derivative zero.
+
+        >>> x = torch.tensor([-1.5, 1.2])
+        >>> torch.floor(x)
+        tensor([-2.,  1.])
+        """,
+    ),
+    "sign": (
+        _signs,
+        """-1 for negative elements, 1 for positive ones, 0 for 0; derivative zero.
+
+        >>> x = torch.tensor([-3, 0, 5])
+        >>> torch.sign(x)
+        tensor([-1,  0,  1])
+        """,
+    ),
+    "trunc": (
+        np.trunc,
+        """The integer part, without what follows the decimal point; derivative zero.
+
+        >>> x = torch.tensor([-1.5, 1.5])
+        >>> torch.trunc(x)
+        tensor([-1.,  1.])
+        """,
+    ),
+    "fix": (
+        np.trunc,
+        """The integer part, without what follows the decimal point; derivative zero.
+
+        >>> x = torch.tensor([-1.5, 1.5])
+        >>> torch.fix(x)
+        tensor([-1.,  1.])
+        """,
+    ),
 }
 _ASKING = {
-    "isfinite": np.isfinite,
-    "isinf": np.isinf,
-    "isnan": np.isnan,
-    "isneginf": np.isneginf,
-    "isposinf": np.isposinf,
-    "isreal": np.isreal,
-    "logical_not": np.logical_not,
-    "signbit": np.signbit,
+    "bitwise_not": (
+        np.invert,
+        """The bits turned over, ``-input - 1``; of booleans, the opposite.
+
+        >>> x = torch.tensor([0, 5])
+        >>> torch.bitwise_not(x)
+        tensor([-1, -6])
+        """,
+    ),
+    "isfinite": (
+        np.isfinite,
+        """Where the elements are numbers, neither infinite nor nan.
+
+        >>> torch.isfinite(torch.tensor([1.0, torch.inf, torch.nan]))
+        tensor([ True, False, False])
+        """,
+    ),
+    "isinf": (
+        np.isinf,
+        """Where the elements are infinite.
+
+        >>> torch.isinf(torch.tensor([1.0, torch.inf, torch.nan]))
+        tensor([False,  True, False])
+        """,
+    ),
+    "isnan": (
+        np.isnan,
+        """Where the elements are nan.
+
+        >>> torch.isnan(torch.tensor([1.0, torch.inf, torch.nan]))
+        tensor([False, False,  True])
+        """,
+    ),
+    "isneginf": (
+        np.isneginf,
+        """Where the elements are minus infinity.
+
+        >>> torch.isneginf(torch.tensor([-torch.inf, torch.inf]))
+        tensor([ True, False])
+        """,
+    ),
+    "isposinf": (
+        np.isposinf,
+        """Where the elements are plus infinity.
+
+        >>> torch.isposinf(torch.tensor([-torch.inf, torch.inf]))
+        tensor([False,  True])
+        """,
+    ),
+    "isreal": (
+        np.isreal,
+        """Where the elements are real: all but complex ones with an imaginary part.
+
+        >>> torch.isreal(torch.tensor([1 + 0j, 1j]))
+        tensor([ True, False])
+        """,
+    ),
+    "logical_not": (
+        np.logical_not,
+        """Where the elements are 0, or False.
+
+        >>> torch.logical_not(torch.tensor([0, 1, 2]))
+        tensor([ True, False, False])
+        """,
+    ),
+    "signbit": (
+        np.signbit,
+        """Where the elements have a minus sign, -0.0 among them.
+
+        >>> torch.signbit(torch.tensor([-1.0, -0.0, 0.0]))
+        tensor([ True,  True, False])
+        """,
+    ),
 }
 
 
@@ -92,8 +197,10 @@ def _asking(function: Any) -> Any:
     return operate
 
 
-functions = {name: _rounding(f) for name, f in _ROUNDING.items()}
-functions |= {name: _asking(f) for name, f in _ASKING.items()}
+functions = {
+    **{name: documented(_rounding(f), text) for name, (f, text) in _ROUNDING.items()},
+    **{name: documented(_asking(f), text) for name, (f, text) in _ASKING.items()},
+}
 
 
 def _comparing(name: str, function: Any, numbers: str = "") -> Any:
@@ -122,31 +229,152 @@ def _beside(a: Any, b: Any) -> Any:
 
 
 COMPARISONS = {
-    "eq": np.equal,
-    "ge": np.greater_equal,
-    "gt": np.greater,
-    "le": np.less_equal,
-    "lt": np.less,
-    "ne": np.not_equal,
+    "eq": (
+        np.equal,
+        """Where the elements are equal.
+
+        >>> torch.eq(torch.tensor([1, 2]), torch.tensor([1, 3]))
+        tensor([ True, False])
+        """,
+    ),
+    "ge": (
+        np.greater_equal,
+        """Where the elements of the first are greater or equal.
+
+        >>> torch.ge(torch.tensor([1, 2, 3]), 2)
+        tensor([False,  True,  True])
+        """,
+    ),
+    "gt": (
+        np.greater,
+        """Where the elements of the first are greater.
+
+        >>> torch.gt(torch.tensor([1, 2, 3]), 2)
+        tensor([False, False,  True])
+        """,
+    ),
+    "le": (
+        np.less_equal,
+        """Where the elements of the first are less or equal.
+
+        >>> torch.le(torch.tensor([1, 2, 3]), 2)
+        tensor([ True,  True, False])
+        """,
+    ),
+    "lt": (
+        np.less,
+        """Where the elements of the first are less.
+
+        >>> torch.lt(torch.tensor([1, 2, 3]), 2)
+        tensor([ True, False, False])
+        """,
+    ),
+    "ne": (
+        np.not_equal,
+        """Where the elements differ.
+
+        >>> torch.ne(torch.tensor([1, 2]), torch.tensor([1, 3]))
+        tensor([False,  True])
+        """,
+    ),
 }
 _LOGICAL = {
-    "bitwise_and": np.bitwise_and,
-    "bitwise_left_shift": np.left_shift,
-    "bitwise_or": np.bitwise_or,
-    "bitwise_right_shift": np.right_shift,
-    "bitwise_xor": np.bitwise_xor,
-    "gcd": np.gcd,
-    "lcm": np.lcm,
-    "logical_and": np.logical_and,
-    "logical_or": np.logical_or,
-    "logical_xor": np.logical_xor,
+    "bitwise_and": (
+        np.bitwise_and,
+        """The bits that both have; of booleans, whether both hold.
+
+        >>> x = torch.tensor([3, 6])
+        >>> torch.bitwise_and(x, torch.tensor([1, 12]))
+        tensor([1, 4])
+        """,
+    ),
+    "bitwise_left_shift": (
+        np.left_shift,
+        """The bits of each integer, moved to the left: times ``2**other``.
+
+        >>> x = torch.tensor([1, 3])
+        >>> torch.bitwise_left_shift(x, torch.tensor([4, 1]))
+        tensor([16,  6])
+        """,
+    ),
+    "bitwise_or": (
+        np.bitwise_or,
+        """The bits that one or both have; of booleans, whether one holds.
+
+        >>> x = torch.tensor([3, 6])
+        >>> torch.bitwise_or(x, torch.tensor([1, 12]))
+        tensor([ 3, 14])
+        """,
+    ),
+    "bitwise_right_shift": (
+        np.right_shift,
+        """The bits of each integer, moved to the right: ``// 2**other``.
+
+        >>> x = torch.tensor([16, 7])
+        >>> torch.bitwise_right_shift(x, torch.tensor([4, 1]))
+        tensor([1, 3])
+        """,
+    ),
+    "bitwise_xor": (
+        np.bitwise_xor,
+        """The bits that one of both has; of booleans, whether they differ.
+
+        >>> x = torch.tensor([3, 6])
+        >>> torch.bitwise_xor(x, torch.tensor([1, 12]))
+        tensor([ 2, 10])
+        """,
+    ),
+    "gcd": (
+        np.gcd,
+        """The greatest common divisors of integers.
+
+        >>> x = torch.tensor([12, 7])
+        >>> torch.gcd(x, torch.tensor([18, 3]))
+        tensor([6, 1])
+        """,
+    ),
+    "lcm": (
+        np.lcm,
+        """The least common multiples of integers.
+
+        >>> x = torch.tensor([4, 3])
+        >>> torch.lcm(x, torch.tensor([6, 5]))
+        tensor([12, 15])
+        """,
+    ),
+    "logical_and": (
+        np.logical_and,
+        """Where both hold; what is not 0 holds.
+
+        >>> torch.logical_and(torch.tensor([0, 1, 2]), torch.tensor([1, 0, 3]))
+        tensor([False, False,  True])
+        """,
+    ),
+    "logical_or": (
+        np.logical_or,
+        """Where one holds, or both; what is not 0 holds.
+
+        >>> torch.logical_or(torch.tensor([0, 1, 0]), torch.tensor([1, 0, 0]))
+        tensor([ True,  True, False])
+        """,
+    ),
+    "logical_xor": (
+        np.logical_xor,
+        """Where one holds, but not both; what is not 0 holds.
+
+        >>> torch.logical_xor(torch.tensor([0, 1, 2]), torch.tensor([1, 0, 3]))
+        tensor([ True,  True, False])
+        """,
+    ),
 }
-functions |= {name: _comparing(name, f, "second") for name, f in COMPARISONS.items()}
 functions |= {
-    name: _comparing(name, f, "either" if "bitwise" in name else "")
-    for name, f in _LOGICAL.items()
+    name: documented(_comparing(name, f, "second"), text)
+    for name, (f, text) in COMPARISONS.items()
 }
-functions["bitwise_not"] = _asking(np.invert)
+functions |= {
+    name: documented(_comparing(name, f, "either" if "bitwise" in name else ""), text)
+    for name, (f, text) in _LOGICAL.items()
+}
 functions |= {
     "greater": functions["gt"],
     "greater_equal": functions["ge"],
@@ -163,7 +391,13 @@ def isclose(
     atol: float = 1e-8,
     equal_nan: bool = False,
 ) -> Any:
-    """Where the elements are close: ``|input - other| <= atol + rtol * |other|``."""
+    """Where the elements are close: ``|input - other| <= atol + rtol * |other|``.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.isclose(torch.tensor([1.0, 2.0]), torch.tensor([1.000001, 2.1]))
+        tensor([ True, False])
+    """
     refuse_numbers("isclose", input, other)
     for name, bound in (("rtol", rtol), ("atol", atol)):
         if bound < 0:
@@ -185,12 +419,24 @@ def allclose(
     atol: float = 1e-8,
     equal_nan: bool = False,
 ) -> bool:
-    """Whether all elements are close: ``|input - other| <= atol + rtol * |other|``."""
+    """Whether all elements are close: ``|input - other| <= atol + rtol * |other|``.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.allclose(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 2.000001]))
+        True
+    """
     return bool(base(isclose(input, other, rtol, atol, equal_nan)).all())
 
 
 def equal(input: Any, other: Any) -> bool:
-    """Whether two tensors have one shape and the same elements."""
+    """Whether two tensors have one shape and the same elements.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.equal(torch.tensor([1, 2]), torch.tensor([1, 2]))
+        True
+    """
     a, b = base(input), base(other)
     return a.shape == b.shape and bool((a == b).all())
 

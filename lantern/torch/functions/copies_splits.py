@@ -18,6 +18,7 @@ from lantern.torch.functions import (
 )
 from lantern.torch.functions import shape as shaping
 from lantern.torch.functions.reduction import axis_of
+from lantern.torch.tables import documented
 from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.devices import as_array
 from lantern.torch.tensor.dtypes import F32, F64, Size
@@ -49,25 +50,124 @@ def _copying(name: str, function: Any) -> Any:
     return copy
 
 
-_VIEWS = "diagonal expand narrow permute squeeze t transpose unbind unsqueeze view"
-for _name in _VIEWS.split():
-    _part = join_repeat if _name == "diagonal" else shaping
-    functions[f"{_name}_copy"] = _copying(_name, _part.functions[_name])
-functions["unfold_copy"] = _copying("unfold", join_repeat.unfold)
+functions |= {
+    "diagonal_copy": documented(
+        _copying("diagonal", join_repeat.functions["diagonal"]),
+        """
+        >>> torch.diagonal_copy(torch.tensor([[1, 2], [3, 4]]), offset=1)
+        tensor([2])
+        """,
+    ),
+    "expand_copy": documented(
+        _copying("expand", shaping.functions["expand"]),
+        """
+        >>> torch.expand_copy(torch.tensor([1, 2]), (2, 2))
+        tensor([[1, 2],
+                [1, 2]])
+        """,
+    ),
+    "narrow_copy": documented(
+        _copying("narrow", shaping.functions["narrow"]),
+        """
+        >>> torch.narrow_copy(torch.tensor([1, 2, 3]), 0, 1, 2)
+        tensor([2, 3])
+        """,
+    ),
+    "permute_copy": documented(
+        _copying("permute", shaping.functions["permute"]),
+        """
+        >>> torch.permute_copy(torch.tensor([[1, 2], [3, 4]]), (1, 0))
+        tensor([[1, 3],
+                [2, 4]])
+        """,
+    ),
+    "squeeze_copy": documented(
+        _copying("squeeze", shaping.functions["squeeze"]),
+        """
+        >>> torch.squeeze_copy(torch.tensor([[1, 2]]))
+        tensor([1, 2])
+        """,
+    ),
+    "t_copy": documented(
+        _copying("t", shaping.functions["t"]),
+        """
+        >>> torch.t_copy(torch.tensor([[1, 2], [3, 4]]))
+        tensor([[1, 3],
+                [2, 4]])
+        """,
+    ),
+    "transpose_copy": documented(
+        _copying("transpose", shaping.functions["transpose"]),
+        """
+        >>> torch.transpose_copy(torch.tensor([[1, 2], [3, 4]]), 0, 1)
+        tensor([[1, 3],
+                [2, 4]])
+        """,
+    ),
+    "unbind_copy": documented(
+        _copying("unbind", shaping.functions["unbind"]),
+        """
+        >>> torch.unbind_copy(torch.tensor([[1, 2], [3, 4]]), 1)
+        (tensor([1, 3]), tensor([2, 4]))
+        """,
+    ),
+    "unfold_copy": documented(
+        _copying("unfold", join_repeat.unfold),
+        """
+        >>> torch.unfold_copy(torch.arange(4), 0, 2, 1)
+        tensor([[0, 1],
+                [1, 2],
+                [2, 3]])
+        """,
+    ),
+    "unsqueeze_copy": documented(
+        _copying("unsqueeze", shaping.functions["unsqueeze"]),
+        """
+        >>> torch.unsqueeze_copy(torch.tensor([1, 2]), 0)
+        tensor([[1, 2]])
+        """,
+    ),
+    "view_copy": documented(
+        _copying("view", shaping.functions["view"]),
+        """
+        >>> torch.view_copy(torch.arange(4), (2, 2))
+        tensor([[0, 1],
+                [2, 3]])
+        """,
+    ),
+}
 functions["unsafe_chunk"], functions["unsafe_split"] = shaping.chunk, shaping.split
 
 
 def alias_copy(input: Tensor) -> Any:
-    """A copy of the tensor, in memory of its own."""
+    """A copy of the tensor, in memory of its own.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.alias_copy(torch.tensor([1, 2]))
+        tensor([1, 2])
+    """
     return input.clone()
 
 
 def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> Any:
-    """Parts of several lengths along an axis."""
+    """Parts of several lengths along an axis.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.split_with_sizes(torch.arange(5), [1, 4])
+        (tensor([0]), tensor([1, 2, 3, 4]))
+    """
     return shaping.split(input, list(split_sizes), dim)
 
 
-split_with_sizes_copy = _copying("split_with_sizes", split_with_sizes)
+split_with_sizes_copy = documented(
+    _copying("split_with_sizes", split_with_sizes),
+    """
+    >>> torch.split_with_sizes_copy(torch.arange(5), [1, 4])
+    (tensor([0]), tensor([1, 2, 3, 4]))
+    """,
+)
 
 
 def _axis_split(name: str, axis: int, least: int) -> Any:
@@ -101,17 +201,46 @@ def _axis_split(name: str, axis: int, least: int) -> Any:
     return split
 
 
-hsplit, vsplit, dsplit = (
+hsplit = documented(
     _axis_split("hsplit", 1, 1),
+    """Parts along the second axis (of vectors: the first), as ``tensor_split``.
+
+    >>> torch.hsplit(torch.tensor([[1, 2], [3, 4]]), 2)
+    (tensor([[1],
+            [3]]), tensor([[2],
+            [4]]))
+    """,
+)
+vsplit = documented(
     _axis_split("vsplit", 0, 2),
+    """Parts along the first axis: so many, or divided at some places.
+
+    >>> torch.vsplit(torch.tensor([[1, 2], [3, 4]]), 2)
+    (tensor([[1, 2]]), tensor([[3, 4]]))
+    """,
+)
+dsplit = documented(
     _axis_split("dsplit", 2, 3),
+    """Parts along the third axis: so many, or divided at some places.
+
+    >>> a, b = torch.dsplit(torch.ones(2, 2, 4), 2)
+    >>> b.shape
+    torch.Size([2, 2, 2])
+    """,
 )
 
 
 def diagonal_scatter(
     input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1
 ) -> Any:
-    """The tensor with a source on a diagonal."""
+    """The tensor with a source on a diagonal.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.diagonal_scatter(torch.zeros(2, 2), torch.tensor([1.0, 2.0]))
+        tensor([[1., 0.],
+                [0., 2.]])
+    """
     array = base(input)
     numbers = namespace(array).arange(array.size).reshape(array.shape)
     where = np.diagonal(numbers, offset, dim1, dim2)
@@ -125,12 +254,26 @@ def diagonal_scatter(
 
 
 def diagflat(input: Tensor, offset: int = 0) -> Any:
-    """A matrix with all elements, in a row, on a diagonal."""
+    """A matrix with all elements, in a row, on a diagonal.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.diagflat(torch.tensor([1, 2]), offset=1)
+        tensor([[0, 1, 0],
+                [0, 0, 2],
+                [0, 0, 0]])
+    """
     return join_repeat.diag_embed(input.reshape(-1), offset)
 
 
 def sum_to_size(input: Tensor, *size: Any) -> Any:
-    """The sum over axes that were broadcast."""
+    """The sum over axes that were broadcast.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.ones(2, 3).sum_to_size(1, 3)
+        tensor([[2., 2., 2.]])
+    """
     shape, wanted = base(input).shape, shaping.lengths(size)
     extra = len(shape) - len(wanted)
     if extra < 0 or any(
@@ -143,7 +286,13 @@ def sum_to_size(input: Tensor, *size: Any) -> Any:
 
 
 def broadcast_shapes(*shapes: Any) -> Size:
-    """The shape that several are broadcast to."""
+    """The shape that several are broadcast to.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.broadcast_shapes((2, 1), (1, 3))
+        torch.Size([2, 3])
+    """
     rows = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
     if any(n < 0 for row in rows for n in row):
         raise EagerError(
@@ -157,14 +306,26 @@ def broadcast_shapes(*shapes: Any) -> Size:
 
 
 def positive(input: Tensor) -> Any:
-    """The tensor itself."""
+    """The tensor itself.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.positive(torch.tensor([-1, 2]))
+        tensor([-1,  2])
+    """
     if base(input).dtype.kind == "b":
         raise EagerError("The `+` operator, on a bool tensor is not supported.")
     return input
 
 
 def resolve_conj(input: Tensor) -> Any:
-    """The tensor itself: its conjugate is never put off."""
+    """The tensor itself: its conjugate is never put off.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.resolve_conj(torch.tensor([1 + 2j]))
+        tensor([1.+2.j])
+    """
     return input
 
 
@@ -172,17 +333,37 @@ resolve_neg = resolve_conj
 
 
 def conj_physical(input: Tensor) -> Any:
-    """The complex conjugate, in memory of its own."""
+    """The complex conjugate, in memory of its own.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.tensor([1 + 2j])
+        >>> torch.conj_physical(x)
+        tensor([1.-2.j])
+    """
     return elementwise.conj(input)
 
 
 def adjoint(input: Tensor) -> Any:
-    """The matrices along the last two axes transposed, and conjugated."""
+    """The matrices along the last two axes transposed, and conjugated.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.adjoint(torch.tensor([[1 + 1j, 2j]])).resolve_conj()
+        tensor([[1.-1.j],
+                [0.-2.j]])
+    """
     return elementwise.conj(shaping.matrix_transposed(input))
 
 
 def polar(abs: Tensor, angle: Tensor) -> Any:
-    """Complex numbers of their absolute values and angles."""
+    """Complex numbers of their absolute values and angles.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.polar(torch.tensor([2.0]), torch.tensor([0.0]))
+        tensor([2.+0.j])
+    """
     if base(abs).dtype != base(angle).dtype:
         raise EagerError(f"Expected object of scalar type {abs.dtype} for angle")
     wave = elementwise.functions
@@ -193,7 +374,14 @@ _step = elementwise._binary(ours.heaviside)
 
 
 def heaviside(input: Tensor, values: Tensor) -> Any:
-    """0 below 0, 1 above, and other values at 0."""
+    """0 below 0, 1 above, and other values at 0.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.tensor([-1.0, 0.0, 2.0])
+        >>> torch.heaviside(x, torch.tensor([0.5]))
+        tensor([0.0000, 0.5000, 1.0000])
+    """
     z = _step(input, values)
     strange = np.isnan(base(input)) if base(input).dtype.kind == "f" else None
     if strange is not None and np.any(strange):
@@ -202,7 +390,13 @@ def heaviside(input: Tensor, values: Tensor) -> Any:
 
 
 def float_power(input: Any, exponent: Any) -> Any:
-    """As ``pow``, in double precision."""
+    """As ``pow``, in double precision.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.float_power(torch.tensor([1, 4]), 0.5)
+        tensor([1., 2.], dtype=torch.float64)
+    """
     refuse_numbers("float_power", input, exponent, "either")
     x, y = as_tensor(input), as_tensor(exponent)
     kind = F64
@@ -213,7 +407,14 @@ def float_power(input: Any, exponent: Any) -> Any:
 
 
 def ldexp(input: Tensor, other: Tensor) -> Any:
-    """``input * 2**other``."""
+    """``input * 2**other``.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.tensor([1.0, 3.0])
+        >>> torch.ldexp(x, torch.tensor([4, 1]))
+        tensor([16.,  6.])
+    """
     x, y = promote(input, other)
     kind = base(x).dtype if base(x).dtype.kind in "fc" else F32
     return cast(x, kind) * elementwise.functions["exp2"](cast(y, kind))
@@ -223,7 +424,15 @@ _FREXP = named("frexp", "mantissa exponent")
 
 
 def frexp(input: Tensor) -> Any:
-    """Mantissa and exponent: ``mantissa * 2**exponent``, the mantissa in [1/2, 1)."""
+    """Mantissa and exponent: ``mantissa * 2**exponent``, the mantissa in [1/2, 1).
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.frexp(torch.tensor([8.0, 3.0]))
+        torch.return_types.frexp(
+        mantissa=tensor([0.5000, 0.7500]),
+        exponent=tensor([4, 2], dtype=torch.int32))
+    """
     array = base(input)
     if array.dtype.kind != "f":
         raise EagerError("torch.frexp() only supports floating-point dtypes")
@@ -233,12 +442,27 @@ def frexp(input: Tensor) -> Any:
 
 
 def msort(input: Tensor) -> Any:
-    """The elements in order along the first axis."""
+    """The elements in order along the first axis.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.msort(torch.tensor([[3, 1], [2, 4]]))
+        tensor([[2, 1],
+                [3, 4]])
+    """
     return sorting_scans.sort(input, 0)[0]
 
 
 def renorm(input: Tensor, p: Any, dim: int, maxnorm: float) -> Any:
-    """The parts along an axis, those scaled down whose norm is above a limit."""
+    """The parts along an axis, those scaled down whose norm is above a limit.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.tensor([[3.0, 4.0], [0.3, 0.4]])
+        >>> torch.renorm(x, p=2, dim=0, maxnorm=1.0)
+        tensor([[0.6000, 0.8000],
+                [0.3000, 0.4000]])
+    """
     if p <= 0:
         raise EagerError("renorm: non-positive-norm not supported")
     if base(input).ndim < 2:
@@ -254,7 +478,15 @@ def renorm(input: Tensor, p: Any, dim: int, maxnorm: float) -> Any:
 
 
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Any:
-    """The tensor with values at positions, all counted along one axis."""
+    """The tensor with values at positions, all counted along one axis.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.zeros(2, 2)
+        >>> torch.put(x, torch.tensor([1, 2]), torch.tensor([5.0, 6.0]))
+        tensor([[0., 5.],
+                [6., 0.]])
+    """
     where = copied(base(index)).reshape(-1)
     change = indexing.add_at if accumulate else indexing.put
     flat = change(input.reshape(-1), where, source.reshape(-1))
@@ -262,7 +494,13 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
 
 
 def unravel_index(indices: Tensor, shape: Any) -> Any:
-    """The positions along axes of positions counted in a row."""
+    """The positions along axes of positions counted in a row.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.unravel_index(torch.tensor([1, 5]), (2, 3))
+        (tensor([0, 1]), tensor([1, 2]))
+    """
     if not isinstance(shape, int | tuple | list):
         raise ArgumentError("unravel_index(): argument 'shape' must be int or Sequence")
     if base(indices).dtype.kind not in "iu":
@@ -278,7 +516,15 @@ def unravel_index(indices: Tensor, shape: Any) -> Any:
 
 
 def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Any:
-    """The first positions of what is not 0, filled up to a number of them."""
+    """The first positions of what is not 0, filled up to a number of them.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.nonzero_static(torch.tensor([0, 3, 0, 5]), size=3)
+        tensor([[ 1],
+                [ 3],
+                [-1]])
+    """
     found = base(indexing.nonzero(input))
     z = namespace(found).full((size, found.shape[1]), fill_value, np.int64)
     z[: len(found)] = found[:size]
@@ -286,14 +532,27 @@ def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Any:
 
 
 def mvlgamma(input: Tensor, p: int) -> Any:
-    """The logarithm of the multivariate gamma function of dimension p."""
+    """The logarithm of the multivariate gamma function of dimension p.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.tensor([2.0, 3.0])
+        >>> torch.mvlgamma(x, 2)
+        tensor([0.4516, 1.5502])
+    """
     from lantern.torch.special import multigammaln
 
     return multigammaln(input, p)
 
 
 def polygamma(n: Any, input: Any) -> Any:
-    """The n-th derivative of ``digamma``; as a method, the tensor comes first."""
+    """The n-th derivative of ``digamma``; as a method, the tensor comes first.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.polygamma(1, torch.tensor([1.0, 2.0]))
+        tensor([1.6449, 0.6449])
+    """
     from lantern.torch import special
 
     if isinstance(n, Tensor):
@@ -312,15 +571,47 @@ def _special(name: str, target: str) -> Any:
 
 
 functions |= {
-    name: _special(name, target)
-    for name, target in (("i0", "i0"), ("igamma", "gammainc"), ("igammac", "gammaincc"))
+    "i0": documented(
+        _special("i0", "i0"),
+        """The modified Bessel function of the first kind, of order 0.
+
+        >>> x = torch.tensor([0.0, 1.0])
+        >>> torch.i0(x)
+        tensor([1.0000, 1.2661])
+        """,
+    ),
+    "igamma": documented(
+        _special("igamma", "gammainc"),
+        """The regularised lower incomplete gamma function, as ``special.gammainc``.
+
+        >>> x = torch.tensor([1.0, 2.0])
+        >>> torch.igamma(x, torch.tensor([1.0, 1.0]))
+        tensor([0.6321, 0.2642])
+        """,
+    ),
+    "igammac": documented(
+        _special("igammac", "gammaincc"),
+        """The regularised upper incomplete gamma function, as ``special.gammaincc``.
+
+        >>> x = torch.tensor([1.0, 2.0])
+        >>> torch.igammac(x, torch.tensor([1.0, 1.0]))
+        tensor([0.3679, 0.7358])
+        """,
+    ),
 }
 
 
 def as_strided(
     input: Tensor, size: Any, stride: Any, storage_offset: Any = None
 ) -> Any:
-    """A copy of elements at regular distances in the tensor's memory."""
+    """A copy of elements at regular distances in the tensor's memory.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.as_strided(torch.arange(9), (2, 2), (3, 1), storage_offset=1)
+        tensor([[1, 2],
+                [4, 5]])
+    """
     whole = input.viewed if isinstance(input.viewed, Tensor) else input
     strides = in_memory(whole).strides
     if not in_memory(whole).flags.c_contiguous:  # its axes in the order of memory
@@ -351,13 +642,25 @@ def as_strided(
 def slice_copy(
     input: Tensor, dim: int = 0, start: Any = None, end: Any = None, step: int = 1
 ) -> Any:
-    """A copy of a slice of an axis."""
+    """A copy of a slice of an axis.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.slice_copy(torch.tensor([1, 2, 3, 4]), 0, 1, 3)
+        tensor([2, 3])
+    """
     index = (*(slice(None),) * axis_of(dim, base(input).ndim), slice(start, end, step))
     return input[index].clone()
 
 
 def fill(input: Tensor, value: Any) -> Any:
-    """A tensor of one value, in the shape and type of another."""
+    """A tensor of one value, in the shape and type of another.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.fill(torch.tensor([1.0, 2.0]), 7)
+        tensor([7., 7.])
+    """
     axes = len(getattr(value, "shape", ()))
     if axes:
         raise EagerError(
@@ -375,5 +678,12 @@ functions |= {
     and getattr(value, "__module__", "") == __name__
 }
 functions["slice_copy"] = slice_copy
-functions["as_strided_copy"] = _copying("as_strided", as_strided)
+functions["as_strided_copy"] = documented(
+    _copying("as_strided", as_strided),
+    """
+    >>> torch.as_strided_copy(torch.arange(4), (2, 2), (1, 2))
+    tensor([[0, 2],
+            [1, 3]])
+    """,
+)
 NO_METHODS = "broadcast_shapes alias_copy polar unravel_index".split()

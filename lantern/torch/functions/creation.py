@@ -11,6 +11,7 @@ from lantern.core.value import unwrapped
 from lantern.errors import ArgumentError, DetachError, EagerError, ShapeError
 from lantern.tensor.ops.creation import array as together_in
 from lantern.tensor.tensor import Tensor as NumpyTensor
+from lantern.torch.tables import documented
 from lantern.torch.tensor import dtypes
 from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.detaching import is_differentiated
@@ -234,9 +235,29 @@ def _named(function: Any, name: str, doc: str) -> Any:
     return function
 
 
-zeros = _filled("zeros", "zeros")
-ones = _filled("ones", "ones")
-empty = _filled("empty", "anything")
+zeros = documented(
+    _filled("zeros", "zeros"),
+    """
+    >>> torch.zeros(2, 3)
+    tensor([[0., 0., 0.],
+            [0., 0., 0.]])
+    """,
+)
+ones = documented(
+    _filled("ones", "ones"),
+    """
+    >>> torch.ones(2, 3)
+    tensor([[1., 1., 1.],
+            [1., 1., 1.]])
+    """,
+)
+empty = documented(
+    _filled("empty", "anything"),
+    """
+    >>> torch.empty(2, 3).shape
+    torch.Size([2, 3])
+    """,
+)
 
 
 def _filled_with(value: Any, shape: Any, kind: Any, device: Any) -> Any:
@@ -310,10 +331,34 @@ def _like(name: str, what: str) -> Any:
     return complete(_named(function, f"{name}_like", doc))
 
 
-zeros_like = _like("zeros", "zeros")
-ones_like = _like("ones", "ones")
-empty_like = _like("empty", "anything")
-full_like = _like("full", "one number")
+zeros_like = documented(
+    _like("zeros", "zeros"),
+    """
+    >>> torch.zeros_like(torch.tensor([3, 4]))
+    tensor([0, 0])
+    """,
+)
+ones_like = documented(
+    _like("ones", "ones"),
+    """
+    >>> torch.ones_like(torch.tensor([3, 4]))
+    tensor([1, 1])
+    """,
+)
+empty_like = documented(
+    _like("empty", "anything"),
+    """
+    >>> torch.empty_like(torch.tensor([1, 2])).dtype
+    torch.int64
+    """,
+)
+full_like = documented(
+    _like("full", "one number"),
+    """
+    >>> torch.full_like(torch.tensor([1.0, 2.0]), 7)
+    tensor([7., 7.])
+    """,
+)
 
 
 @complete

@@ -11,6 +11,7 @@ from lantern.rules import arithmetic, exponential, selection, special, trigonome
 from lantern.tensor.ops import elementwise, floating
 from lantern.tensor.ops import special as tensor_special
 from lantern.torch.functions import comparison
+from lantern.torch.tables import documented
 from lantern.torch.tensor import dtypes
 from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.detaching import is_differentiated
@@ -32,47 +33,265 @@ from lantern.torch.tensor.views import view_if_shared
 
 # PyTorch's name: our operation. Integers become numbers of the default type first.
 _FLOATING = {
-    "acos": trigonometry.acos,
-    "acosh": trigonometry.acosh,
-    "asin": trigonometry.asin,
-    "asinh": trigonometry.asinh,
-    "atan": trigonometry.atan,
-    "atanh": trigonometry.atanh,
-    "cos": trigonometry.cos,
-    "cosh": trigonometry.cosh,
-    "deg2rad": elementwise.deg2rad,
-    "erf": special.erf,
-    "erfc": special.erfc,
-    "erfinv": tensor_special.erfinv,
-    "exp": exponential.exp,
-    "exp2": elementwise.exp2,
-    "expm1": exponential.expm1,
-    "lgamma": special.lgamma,
-    "log": exponential.log,
-    "log10": exponential.log10,
-    "log1p": exponential.log1p,
-    "log2": exponential.log2,
-    "rad2deg": elementwise.rad2deg,
-    "reciprocal": elementwise.reciprocal,
-    "sigmoid": special.sigmoid,
-    "sin": trigonometry.sin,
-    "sinh": trigonometry.sinh,
-    "sqrt": exponential.sqrt,
-    "tan": trigonometry.tan,
-    "tanh": trigonometry.tanh,
+    "acos": (
+        trigonometry.acos,
+        """
+        >>> x = torch.tensor([1.0, 0.0, -1.0])
+        >>> torch.acos(x)
+        tensor([0.0000, 1.5708, 3.1416])
+        """,
+    ),
+    "acosh": (
+        trigonometry.acosh,
+        """
+        >>> x = torch.tensor([1.0, 2.0])
+        >>> torch.acosh(x)
+        tensor([0.0000, 1.3170])
+        """,
+    ),
+    "asin": (
+        trigonometry.asin,
+        """
+        >>> x = torch.tensor([0.0, 1.0])
+        >>> torch.asin(x)
+        tensor([0.0000, 1.5708])
+        """,
+    ),
+    "asinh": (
+        trigonometry.asinh,
+        """
+        >>> x = torch.tensor([0.0, 1.0])
+        >>> torch.asinh(x)
+        tensor([0.0000, 0.8814])
+        """,
+    ),
+    "atan": (
+        trigonometry.atan,
+        """
+        >>> x = torch.tensor([0.0, 1.0])
+        >>> torch.atan(x)
+        tensor([0.0000, 0.7854])
+        """,
+    ),
+    "atanh": (
+        trigonometry.atanh,
+        """
+        >>> x = torch.tensor([0.0, 0.5])
+        >>> torch.atanh(x)
+        tensor([0.0000, 0.5493])
+        """,
+    ),
+    "cos": (
+        trigonometry.cos,
+        """
+        >>> x = torch.tensor([0.0, 1.0])
+        >>> torch.cos(x)
+        tensor([1.0000, 0.5403])
+        """,
+    ),
+    "cosh": (
+        trigonometry.cosh,
+        """
+        >>> x = torch.tensor([0.0, 1.0])
+        >>> torch.cosh(x)
+        tensor([1.0000, 1.5431])
+        """,
+    ),
+    "deg2rad": (
+        elementwise.deg2rad,
+        """
+        >>> x = torch.tensor([0.0, 180.0])
+        >>> torch.deg2rad(x)
+        tensor([0.0000, 3.1416])
+        """,
+    ),
+    "erf": (
+        special.erf,
+        """
+        >>> x = torch.tensor([0.0, 1.0])
+        >>> torch.erf(x)
+        tensor([0.0000, 0.8427])
+        """,
+    ),
+    "erfc": (
+        special.erfc,
+        """
+        >>> x = torch.tensor([0.0, 1.0])
+        >>> torch.erfc(x)
+        tensor([1.0000, 0.1573])
+        """,
+    ),
+    "erfinv": (
+        tensor_special.erfinv,
+        """
+        >>> x = torch.tensor([0.0, 0.5])
+        >>> torch.erfinv(x)
+        tensor([0.0000, 0.4769])
+        """,
+    ),
+    "exp": (
+        exponential.exp,
+        """
+        >>> x = torch.tensor([0.0, 1.0])
+        >>> torch.exp(x)
+        tensor([1.0000, 2.7183])
+        """,
+    ),
+    "exp2": (
+        elementwise.exp2,
+        """
+        >>> x = torch.tensor([0.0, 3.0])
+        >>> torch.exp2(x)
+        tensor([1., 8.])
+        """,
+    ),
+    "expm1": (
+        exponential.expm1,
+        """
+        >>> x = torch.tensor([0.0, 1.0])
+        >>> torch.expm1(x)
+        tensor([0.0000, 1.7183])
+        """,
+    ),
+    "lgamma": (
+        special.lgamma,
+        """
+        >>> x = torch.tensor([1.0, 5.0])
+        >>> torch.lgamma(x)
+        tensor([0.0000, 3.1781])
+        """,
+    ),
+    "log": (
+        exponential.log,
+        """
+        >>> x = torch.tensor([1.0, 10.0])
+        >>> torch.log(x)
+        tensor([0.0000, 2.3026])
+        """,
+    ),
+    "log10": (
+        exponential.log10,
+        """
+        >>> x = torch.tensor([1.0, 100.0], dtype=torch.float64)
+        >>> torch.log10(x)
+        tensor([0., 2.], dtype=torch.float64)
+        """,
+    ),
+    "log1p": (
+        exponential.log1p,
+        """
+        >>> x = torch.tensor([0.0, 1.0])
+        >>> torch.log1p(x)
+        tensor([0.0000, 0.6931])
+        """,
+    ),
+    "log2": (
+        exponential.log2,
+        """
+        >>> x = torch.tensor([1.0, 8.0])
+        >>> torch.log2(x)
+        tensor([0., 3.])
+        """,
+    ),
+    "rad2deg": (
+        elementwise.rad2deg,
+        """
+        >>> x = torch.tensor([0.0, torch.pi])
+        >>> torch.rad2deg(x)
+        tensor([  0., 180.])
+        """,
+    ),
+    "reciprocal": (
+        elementwise.reciprocal,
+        """
+        >>> x = torch.tensor([2.0, 4.0])
+        >>> torch.reciprocal(x)
+        tensor([0.5000, 0.2500])
+        """,
+    ),
+    "sigmoid": (
+        special.sigmoid,
+        """
+        >>> x = torch.tensor([0.0, 2.0])
+        >>> torch.sigmoid(x)
+        tensor([0.5000, 0.8808])
+        """,
+    ),
+    "sin": (
+        trigonometry.sin,
+        """
+        >>> x = torch.tensor([0.0, 1.0])
+        >>> torch.sin(x)
+        tensor([0.0000, 0.8415])
+        """,
+    ),
+    "sinh": (
+        trigonometry.sinh,
+        """
+        >>> x = torch.tensor([0.0, 1.0])
+        >>> torch.sinh(x)
+        tensor([0.0000, 1.1752])
+        """,
+    ),
+    "sqrt": (
+        exponential.sqrt,
+        """
+        >>> x = torch.tensor([4.0, 9.0])
+        >>> torch.sqrt(x)
+        tensor([2., 3.])
+        """,
+    ),
+    "tan": (
+        trigonometry.tan,
+        """
+        >>> x = torch.tensor([0.0, 1.0])
+        >>> torch.tan(x)
+        tensor([0.0000, 1.5574])
+        """,
+    ),
+    "tanh": (
+        trigonometry.tanh,
+        """
+        >>> x = torch.tensor([0.0, 1.0])
+        >>> torch.tanh(x)
+        tensor([0.0000, 0.7616])
+        """,
+    ),
 }
 _SAME_TYPE = {
-    "abs": selection.abs,
-    "relu": special.relu,
-    "square": arithmetic.square,
+    "abs": (
+        selection.abs,
+        """
+        >>> x = torch.tensor([-1.0, 2.0])
+        >>> torch.abs(x)
+        tensor([1., 2.])
+        """,
+    ),
+    "relu": (
+        special.relu,
+        """
+        >>> x = torch.tensor([-1.0, 2.0])
+        >>> torch.relu(x)
+        tensor([0., 2.])
+        """,
+    ),
+    "square": (
+        arithmetic.square,
+        """
+        >>> x = torch.tensor([-2, 3])
+        >>> torch.square(x)
+        tensor([4, 9])
+        """,
+    ),
 }
 _SYNONYMS = {
     "absolute": "abs", "arccos": "acos", "arccosh": "acosh", "arcsin": "asin",
     "arcsinh": "asinh", "arctan": "atan", "arctanh": "atanh", "negative": "neg",
 }  # fmt: skip
 functions: dict[str, Any] = {
-    **{name: unary(op, floating=True) for name, op in _FLOATING.items()},
-    **{name: unary(op) for name, op in _SAME_TYPE.items()},
+    name: documented(unary(op, floating=table is _FLOATING), text)
+    for table in (_FLOATING, _SAME_TYPE)
+    for name, (op, text) in table.items()
 }
 
 
@@ -102,17 +321,90 @@ def _binary(function: Any, numbers: str = "", floating: bool = False) -> Any:
 
 
 functions |= {
-    "atan2": _binary(trigonometry.atan2, floating=True),
-    "copysign": _binary(elementwise.copysign, "second", floating=True),
-    "fmod": _binary(floating.fmod, "second"),
-    "hypot": _binary(trigonometry.hypot),
-    "logaddexp": _binary(tensor_special.logaddexp),
-    "logaddexp2": _binary(tensor_special.logaddexp2),
-    "maximum": _binary(selection.maximum),
-    "minimum": _binary(selection.minimum),
-    "nextafter": _binary(floating.nextafter),
-    "remainder": _binary(arithmetic.remainder, "either"),
-    "xlogy": _binary(tensor_special.xlogy, "either", floating=True),
+    "atan2": documented(
+        _binary(trigonometry.atan2, floating=True),
+        """
+        >>> x = torch.tensor([1.0, 1.0])
+        >>> torch.atan2(x, torch.tensor([1.0, -1.0]))
+        tensor([0.7854, 2.3562])
+        """,
+    ),
+    "copysign": documented(
+        _binary(elementwise.copysign, "second", floating=True),
+        """
+        >>> x = torch.tensor([1.0, 2.0])
+        >>> torch.copysign(x, torch.tensor([-3.0, 3.0]))
+        tensor([-1.,  2.])
+        """,
+    ),
+    "fmod": documented(
+        _binary(floating.fmod, "second"),
+        """
+        >>> x = torch.tensor([7, -7])
+        >>> torch.fmod(x, 3)
+        tensor([ 1, -1])
+        """,
+    ),
+    "hypot": documented(
+        _binary(trigonometry.hypot),
+        """
+        >>> x = torch.tensor([3.0, 5.0])
+        >>> torch.hypot(x, torch.tensor([4.0, 12.0]))
+        tensor([ 5., 13.])
+        """,
+    ),
+    "logaddexp": documented(
+        _binary(tensor_special.logaddexp),
+        """
+        >>> torch.logaddexp(torch.tensor([0.0, 100.0]), torch.tensor([0.0, 100.0]))
+        tensor([  0.6931, 100.6931])
+        """,
+    ),
+    "logaddexp2": documented(
+        _binary(tensor_special.logaddexp2),
+        """
+        >>> torch.logaddexp2(torch.tensor([0.0, 100.0]), torch.tensor([0.0, 100.0]))
+        tensor([  1., 101.])
+        """,
+    ),
+    "maximum": documented(
+        _binary(selection.maximum),
+        """
+        >>> torch.maximum(torch.tensor([1, 5]), torch.tensor([3, 2]))
+        tensor([3, 5])
+        """,
+    ),
+    "minimum": documented(
+        _binary(selection.minimum),
+        """
+        >>> torch.minimum(torch.tensor([1, 5]), torch.tensor([3, 2]))
+        tensor([1, 2])
+        """,
+    ),
+    "nextafter": documented(
+        _binary(floating.nextafter),
+        """
+        >>> x = torch.tensor([1.0], dtype=torch.float64)
+        >>> torch.nextafter(x, x + 1) - x
+        tensor([2.2204e-16], dtype=torch.float64)
+        """,
+    ),
+    "remainder": documented(
+        _binary(arithmetic.remainder, "either"),
+        """
+        >>> x = torch.tensor([7, -7])
+        >>> torch.remainder(x, 3)
+        tensor([1, 2])
+        """,
+    ),
+    "xlogy": documented(
+        _binary(tensor_special.xlogy, "either", floating=True),
+        """
+        >>> x = torch.tensor([0.0, 2.0])
+        >>> torch.xlogy(x, torch.tensor([0.0, torch.e]))
+        tensor([0.0000, 2.0000])
+        """,
+    ),
 }
 _SYNONYMS |= {"arctan2": "atan2"}
 
@@ -120,7 +412,16 @@ _SYNONYMS |= {"arctan2": "atan2"}
 def add(
     input: Any, other: Any, former: Any = None, *, alpha: Any = 1, out: Any = None
 ) -> Any:
-    """``input + alpha * other``; formerly ``add(input, alpha, other)``."""
+    """``input + alpha * other``; formerly ``add(input, alpha, other)``.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.tensor([1, 2])
+        >>> torch.add(x, torch.tensor([10, 20]))
+        tensor([11, 22])
+        >>> torch.add(x, 10, alpha=2)
+        tensor([21, 22])
+    """
     if former is not None:
         alpha, other = other, former
     z = input + (other if alpha == 1 else other * alpha)
@@ -130,7 +431,14 @@ def add(
 def sub(
     input: Any, other: Any, former: Any = None, *, alpha: Any = 1, out: Any = None
 ) -> Any:
-    """``input - alpha * other``; formerly ``sub(input, alpha, other)``."""
+    """``input - alpha * other``; formerly ``sub(input, alpha, other)``.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.tensor([10, 20])
+        >>> torch.sub(x, torch.tensor([1, 2]), alpha=3)
+        tensor([ 7, 14])
+    """
     if former is not None:
         alpha, other = other, former
     z = input - (other if alpha == 1 else other * alpha)
@@ -138,20 +446,42 @@ def sub(
 
 
 def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Any:
-    """``other - alpha * input``."""
+    """``other - alpha * input``.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.rsub(torch.tensor([1, 2]), 10)
+        tensor([9, 8])
+    """
     refuse_numbers("rsub", input, other, "second")
     return other - (input if alpha == 1 else input * alpha)
 
 
 def mul(input: Any, other: Any, *, out: Any = None) -> Any:
-    """The product of each two elements."""
+    """The product of each two elements.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.tensor([1, 2])
+        >>> torch.mul(x, torch.tensor([10, 100]))
+        tensor([ 10, 200])
+    """
     return input * other if out is None else into(input * other, out)
 
 
 def div(
     input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = None
 ) -> Any:
-    """The quotient of each two elements, rounded if that is asked for."""
+    """The quotient of each two elements, rounded if that is asked for.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.tensor([7.0, -7.0])
+        >>> torch.div(x, 2)
+        tensor([ 3.5000, -3.5000])
+        >>> torch.div(x, 2, rounding_mode="floor")
+        tensor([ 3., -4.])
+    """
     if out is not None:
         return into(div(input, other, rounding_mode=rounding_mode), out)
     if rounding_mode is None:
@@ -174,7 +504,14 @@ def div(
 
 
 def floor_divide(input: Any, other: Any) -> Any:
-    """The largest integer not above the quotient."""
+    """The largest integer not above the quotient.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.tensor([7, -7])
+        >>> torch.floor_divide(x, 2)
+        tensor([ 3, -4])
+    """
     x, y = promote(as_tensor(input), as_tensor(other))
     refuse_zero(value_of(x), value_of(y))
     z = fresh(np.floor_divide(value_of(x), value_of(y)))
@@ -182,7 +519,14 @@ def floor_divide(input: Any, other: Any) -> Any:
 
 
 def pow(input: Any, exponent: Any, *, out: Any = None) -> Any:
-    """Each element of one to the power of the other's."""
+    """Each element of one to the power of the other's.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.tensor([1, 2, 3])
+        >>> torch.pow(x, 2)
+        tensor([1, 4, 9])
+    """
     refuse_numbers("pow", input, exponent, "either")
     return input**exponent if out is None else into(input**exponent, out)
 
@@ -191,7 +535,14 @@ _neg = unary(arithmetic.negative)
 
 
 def neg(input: Any) -> Any:
-    """Each element with the other sign."""
+    """Each element with the other sign.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.tensor([-1, 2])
+        >>> torch.neg(x)
+        tensor([ 1, -2])
+    """
     if input.primal.dtype.kind == "b":
         raise EagerError(
             "Negation, the `-` operator, on a bool tensor is not supported. If you are "
@@ -201,7 +552,14 @@ def neg(input: Any) -> Any:
 
 
 def rsqrt(input: Any) -> Any:
-    """1 divided by the square root."""
+    """1 divided by the square root.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.tensor([4.0, 16.0])
+        >>> torch.rsqrt(x)
+        tensor([0.5000, 0.2500])
+    """
     return functions["reciprocal"](functions["sqrt"](input))
 
 
@@ -209,7 +567,14 @@ _where = joining(selection._where)
 
 
 def where(condition: Any, input: Any = None, other: Any = None) -> Any:
-    """The elements of one where a condition holds, else those of the other."""
+    """The elements of one where a condition holds, else those of the other.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.tensor([-1, 2, -3])
+        >>> torch.where(x > 0, x, 0)
+        tensor([0, 2, 0])
+    """
     if input is None:
         return tuple(fresh(i) for i in base(condition).nonzero())
     if base(condition).dtype.kind not in "bu":
@@ -232,13 +597,27 @@ def where(condition: Any, input: Any = None, other: Any = None) -> Any:
 
 
 def round(input: Any, *, decimals: int = 0) -> Any:
-    """Each element rounded to a number of decimals, halves to even; derivative zero."""
+    """Each element rounded to a number of decimals, halves to even; derivative zero.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.tensor([0.5, 1.5, 2.6])
+        >>> torch.round(x)
+        tensor([0., 2., 3.])
+    """
     z = fresh(as_array(np.round(base(input), decimals)))
     return comparison.tracked_like(z, input)
 
 
 def frac(input: Any) -> Any:
-    """What follows the decimal point, with the element's sign."""
+    """What follows the decimal point, with the element's sign.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.tensor([1.5, -2.25])
+        >>> torch.frac(x)
+        tensor([ 0.5000, -0.2500])
+    """
     return input - fresh(np.trunc(base(input)))
 
 
@@ -246,6 +625,12 @@ def lerp(input: Any, end: Any, weight: Any) -> Any:
     """``input + weight * (end - input)``: on the way from one to the other.
 
     From the end that is nearer, which is met exactly.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.tensor([0.0, 10.0])
+        >>> torch.lerp(x, torch.tensor([10.0, 20.0]), 0.25)
+        tensor([ 2.5000, 12.5000])
     """
     varied = isinstance(weight, Value)
     if varied:
@@ -260,7 +645,14 @@ def lerp(input: Any, end: Any, weight: Any) -> Any:
 def addcmul(
     input: Any, tensor1: Any, tensor2: Any, former: Any = None, *, value: Any = 1
 ) -> Any:
-    """``input + value * tensor1 * tensor2``; formerly the value came second."""
+    """``input + value * tensor1 * tensor2``; formerly the value came second.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x, y = torch.tensor([1.0, 1.0]), torch.tensor([2.0, 3.0])
+        >>> torch.addcmul(x, y, torch.tensor([4.0, 5.0]), value=10)
+        tensor([ 81., 151.])
+    """
     if former is not None:
         value, tensor1, tensor2 = tensor1, tensor2, former
     return input + tensor1 * tensor2 * value
@@ -269,7 +661,14 @@ def addcmul(
 def addcdiv(
     input: Any, tensor1: Any, tensor2: Any, former: Any = None, *, value: Any = 1
 ) -> Any:
-    """``input + value * tensor1 / tensor2``; formerly the value came second."""
+    """``input + value * tensor1 / tensor2``; formerly the value came second.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x, y = torch.tensor([1.0, 1.0]), torch.tensor([6.0, 8.0])
+        >>> torch.addcdiv(x, y, torch.tensor([2.0, 4.0]), value=10)
+        tensor([31., 21.])
+    """
     if former is not None:
         value, tensor1, tensor2 = tensor1, tensor2, former
     return input + tensor1 / tensor2 * value
@@ -278,7 +677,14 @@ def addcdiv(
 def nan_to_num(
     input: Any, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
 ) -> Any:
-    """Each element, with numbers for what is none."""
+    """Each element, with numbers for what is none.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.tensor([torch.nan, 1.0])
+        >>> torch.nan_to_num(x)
+        tensor([0., 1.])
+    """
     if base(input).dtype.kind in "iub":
         return input.clone()
     given = {"nan": nan, "posinf": posinf, "neginf": neginf}
@@ -299,43 +705,89 @@ _NO_NUMBERS: dict[str, Any] = {
 
 
 def digamma(input: Any) -> Any:
-    """The logarithmic derivative of the gamma function."""
+    """The logarithmic derivative of the gamma function.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.tensor([1.0, 2.0])
+        >>> torch.digamma(x)
+        tensor([-0.5772,  0.4228])
+    """
     return call(special.digamma, promote(input, floating=True)[0])
 
 
 def logit(input: Any, eps: float | None = None) -> Any:
-    """The inverse of the sigmoid."""
+    """The inverse of the sigmoid.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.tensor([0.5, 0.75])
+        >>> torch.logit(x)
+        tensor([0.0000, 1.0986])
+    """
     input = promote(input, floating=True)[0]
     input = input if eps is None else input.clamp(eps, 1 - eps)
     return functions["log"](input / (1 - input))
 
 
 def sinc(input: Any) -> Any:
-    """``sin(pi x) / (pi x)``, 1 at 0."""
+    """``sin(pi x) / (pi x)``, 1 at 0.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.tensor([0.0, 0.5])
+        >>> torch.sinc(x)
+        tensor([1.0000, 0.6366])
+    """
     return call(tensor_special.sinc, promote(input, floating=True)[0])
 
 
 def angle(input: Any) -> Any:
-    """The angle of complex numbers; 0 or pi of real ones."""
+    """The angle of complex numbers; 0 or pi of real ones.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.angle(torch.tensor([1 + 1j, -2 + 0j]))
+        tensor([0.7854, 3.1416])
+    """
     (input,) = promote(input, floating=True)
     z = call(elementwise.angle, input)
     return z if z.requires_grad else comparison.tracked_like(z, input)
 
 
 def real(input: Any) -> Any:
-    """The real part."""
+    """The real part.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.real(torch.tensor([1 + 2j, 3 - 4j]))
+        tensor([1., 3.])
+    """
     if base(input).dtype.kind != "c":
         return input
     return view_if_shared(call(arithmetic.real, input), input)
 
 
 def imag(input: Any) -> Any:
-    """The imaginary part."""
+    """The imaginary part.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.imag(torch.tensor([1 + 2j, 3 - 4j]))
+        tensor([ 2., -4.])
+    """
     return view_if_shared(call(arithmetic.imag, input), input)
 
 
 def sgn(input: Any) -> Any:
-    """The sign; of complex numbers the direction, 0 at 0."""
+    """Complex numbers divided by their absolute value; of real ones, the sign.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.tensor([3 + 4j, 0j])
+        >>> torch.sgn(x)
+        tensor([0.6000+0.8000j, 0.0000+0.0000j])
+    """
     if base(input).dtype.kind != "c":
         return comparison.functions["sign"](input)
     zero = fresh(as_array(base(input) == 0))
@@ -344,7 +796,13 @@ def sgn(input: Any) -> Any:
 
 
 def conj(input: Any) -> Any:
-    """The complex conjugate."""
+    """The complex conjugate.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.conj(torch.tensor([1 + 2j])).resolve_conj()
+        tensor([1.-2.j])
+    """
     return call(arithmetic.conj, input) if base(input).dtype.kind == "c" else input
 
 

@@ -192,6 +192,14 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
 
     Raises:
         RuntimeError: for an index of other axes, or out of bounds.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.gather(
+        ...     torch.tensor([[1, 2], [3, 4]]), 1, torch.tensor([[0, 0], [1, 0]])
+        ... )
+        tensor([[1, 1],
+                [4, 3]])
     """
     array, positions = base(input), _positions("gather", index, input)
     if not array.shape:
@@ -213,7 +221,15 @@ def gathered(input: Tensor, dim: int, positions: Any) -> Any:
 
 
 def take_along_dim(input: Tensor, indices: Tensor, dim: Any = None) -> Any:
-    """As ``gather``, both broadcast along the other axes; without dim, in a row."""
+    """As ``gather``, both broadcast along the other axes; without dim, in a row.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.tensor([[3, 1], [2, 4]])
+        >>> torch.take_along_dim(x, x.argsort(dim=1), dim=1)
+        tensor([[1, 3],
+                [2, 4]])
+    """
     if dim is None:
         return input.reshape(-1)[indices.reshape(-1)]
     return call(ours.take_along_axis, input, base(indices), dim)
@@ -224,6 +240,11 @@ def take(input: Tensor, index: Tensor) -> Any:
 
     Shapes:
         input: any; index: (...); result: (...)
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.take(torch.tensor([[1, 2], [3, 4]]), torch.tensor([0, 3]))
+        tensor([1, 4])
     """
     return alone(input.reshape(-1)[index], input)
 
@@ -233,6 +254,14 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Any:
 
     Shapes:
         input: (..., n, ...); index: (k,); result: (..., k, ...)
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.index_select(
+        ...     torch.tensor([[1, 2], [3, 4]]), 1, torch.tensor([1, 1, 0])
+        ... )
+        tensor([[2, 2, 1],
+                [4, 4, 3]])
     """
     array = base(input)
     positions = np.atleast_1d(_positions("index_select", index, input))
@@ -253,6 +282,12 @@ def masked_select(input: Tensor, mask: Tensor) -> Any:
 
     Shapes:
         input, mask: (...), broadcast; result: (k,)
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.tensor([1, 2, 3])
+        >>> torch.masked_select(x, x > 1)
+        tensor([2, 3])
     """
     shape = np.broadcast_shapes(base(input).shape, base(mask).shape)
     return input.expand(shape)[mask.expand(shape)]
@@ -278,6 +313,12 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Any:
 
     Rule:
         input_bar = z_bar, 0 where the mask holds
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.tensor([1, 2, 3])
+        >>> torch.masked_fill(x, x > 1, 0)
+        tensor([1, 0, 0])
     """
     from lantern.torch.functions.elementwise import where
 
@@ -305,7 +346,14 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Any:
 
 
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
-    """Where the elements are not 0: positions in rows, or for each axis."""
+    """Where the elements are not 0: positions in rows, or for each axis.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.nonzero(torch.tensor([0, 3, 0, 5]))
+        tensor([[1],
+                [3]])
+    """
     found = np.atleast_1d(base(input)).nonzero()
     if as_tuple:
         return tuple(map(fresh, found))
@@ -315,7 +363,14 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
 
 
 def argwhere(input: Tensor) -> Any:
-    """The positions of what is not 0, one in each row."""
+    """The positions of what is not 0, one in each row.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.argwhere(torch.tensor([[0, 1], [1, 0]]))
+        tensor([[0, 1],
+                [1, 0]])
+    """
     return nonzero(input)
 
 
@@ -329,7 +384,13 @@ def searchsorted(
     sorter: Any = None,
     out: Any = None,
 ) -> Any:
-    """Where values would stand in an ordered sequence."""
+    """Where values would stand in an ordered sequence.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.searchsorted(torch.tensor([1, 3, 5]), torch.tensor([0, 3, 9]))
+        tensor([0, 1, 3])
+    """
     if side is not None and right and side != "right":
         raise EagerError("side and right can't be set to opposites")
     side = side or ("right" if right else "left")
@@ -369,7 +430,13 @@ def bucketize(
     out_int32: bool = False,
     out: Any = None,
 ) -> Any:
-    """The interval in which each value lies: the position of its right end."""
+    """The interval in which each value lies: the position of its right end.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.bucketize(torch.tensor([0, 3, 9]), torch.tensor([1, 3, 5]))
+        tensor([0, 1, 3])
+    """
     if base(boundaries).ndim != 1:
         raise EagerError(
             f"boundaries tensor must be 1 dimension, got dim({base(boundaries).ndim})"
@@ -384,7 +451,13 @@ def isin(
     assume_unique: bool = False,
     invert: bool = False,
 ) -> Any:
-    """Where the elements are among others."""
+    """Where the elements are among others.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.isin(torch.tensor([1, 2, 3]), torch.tensor([2, 3, 4]))
+        tensor([False,  True,  True])
+    """
     return fresh(as_array(np.isin(base(elements), base(test_elements), invert=invert)))
 
 

@@ -11,6 +11,7 @@ from lantern.tensor.ops import concat_stack, rearrange
 from lantern.tensor.ops import indexing as ours
 from lantern.torch.functions.reduction import axis_of
 from lantern.torch.functions.shape import expand, lengths, movedim, reshape
+from lantern.torch.tables import documented
 from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.operators import call, cast, result_dtype
 from lantern.torch.tensor.operators import joining as starter
@@ -43,6 +44,11 @@ def cat(tensors: Any, dim: int = 0, *, axis: Any = None, out: Any = None) -> Any
 
     Shapes:
         each: (..., n_i, ...), alike in the other axes; result: (..., sum of n_i, ...)
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.cat([torch.tensor([[1, 2]]), torch.tensor([[3, 4]])], dim=1)
+        tensor([[1, 2, 3, 4]])
     """
     try:
         kinds = {(x.primal.dtype, x.primal.ndim) for x in tensors}
@@ -84,6 +90,12 @@ def stack(tensors: Any, dim: int = 0, *, out: Any = None) -> Any:
 
     Shapes:
         each of k: (...); result: (k, ...) for dim 0
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.stack([torch.tensor([1, 2]), torch.tensor([3, 4])])
+        tensor([[1, 2],
+                [3, 4]])
     """
     try:
         if len({(x.primal.dtype, x.primal.shape) for x in tensors}) == 1:
@@ -115,8 +127,40 @@ def _joining(name: str) -> Any:
     return join
 
 
-hstack, vstack, dstack, column_stack = map(
-    _joining, ("hstack", "vstack", "dstack", "column_stack")
+hstack = documented(
+    _joining("hstack"),
+    """Tensors joined along the second axis; vectors along their only one.
+
+    >>> torch.hstack([torch.tensor([1, 2]), torch.tensor([3])])
+    tensor([1, 2, 3])
+    """,
+)
+vstack = documented(
+    _joining("vstack"),
+    """Tensors joined along the first axis; vectors are rows.
+
+    >>> torch.vstack([torch.tensor([1, 2]), torch.tensor([3, 4])])
+    tensor([[1, 2],
+            [3, 4]])
+    """,
+)
+dstack = documented(
+    _joining("dstack"),
+    """Tensors joined along the third axis.
+
+    >>> torch.dstack([torch.tensor([1, 2]), torch.tensor([3, 4])])
+    tensor([[[1, 3],
+             [2, 4]]])
+    """,
+)
+column_stack = documented(
+    _joining("column_stack"),
+    """Columns side by side: vectors, or the columns of matrices.
+
+    >>> torch.column_stack([torch.tensor([1, 2]), torch.tensor([3, 4])])
+    tensor([[1, 3],
+            [2, 4]])
+    """,
 )
 
 
@@ -125,6 +169,12 @@ def repeat(input: Tensor, *counts: Any, repeats: Any = None) -> Any:
 
     Shapes:
         input: (n, m); counts: (a, b); result: (a * n, b * m)
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.tensor([1, 2]).repeat(2, 2)
+        tensor([[1, 2, 1, 2],
+                [1, 2, 1, 2]])
     """
     reps = lengths(counts if repeats is None else repeats)
     if len(reps) < base(input).ndim:
@@ -136,14 +186,27 @@ def repeat(input: Tensor, *counts: Any, repeats: Any = None) -> Any:
 
 
 def tile(input: Tensor, *counts: Any, dims: Any = None) -> Any:
-    """Copies of the tensor, side by side, as ``numpy.tile``."""
+    """Copies of the tensor, side by side, as ``numpy.tile``.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.tile(torch.tensor([1, 2]), (2, 2))
+        tensor([[1, 2, 1, 2],
+                [1, 2, 1, 2]])
+    """
     return call(rearrange.tile, input, lengths(counts if dims is None else dims))
 
 
 def repeat_interleave(
     input: Tensor, repeats: Any = None, dim: Any = None, *, output_size: Any = None
 ) -> Any:
-    """Each element, or each part along an axis, repeated; of numbers alone, places."""
+    """Each element, or each part along an axis, repeated; of numbers alone, places.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.repeat_interleave(torch.tensor([1, 2]), torch.tensor([1, 3]))
+        tensor([1, 2, 2, 2])
+    """
     if repeats is None:
         places = namespace(base(input)).arange(base(input).size)
         input, repeats = fresh(places), input
@@ -156,7 +219,14 @@ def _dims(names: Any, dims: Any) -> tuple[int, ...]:
 
 
 def flip(input: Tensor, *axes: Any, dims: Any = None) -> Any:
-    """The elements in reverse order along some axes; a copy."""
+    """The elements in reverse order along some axes; a copy.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.flip(torch.tensor([[1, 2], [3, 4]]), dims=[1])
+        tensor([[2, 1],
+                [4, 3]])
+    """
     ndim = base(input).ndim
     chosen = tuple(axis_of(d, ndim) for d in _dims(dims, axes))
     if len(set(chosen)) < len(chosen):
@@ -165,13 +235,27 @@ def flip(input: Tensor, *axes: Any, dims: Any = None) -> Any:
 
 
 def fliplr(input: Tensor) -> Any:
-    """The columns in reverse order."""
+    """The columns in reverse order.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.fliplr(torch.tensor([[1, 2], [3, 4]]))
+        tensor([[2, 1],
+                [4, 3]])
+    """
     _needs_axes("fliplr", input, 2)
     return flip(input, 1)
 
 
 def flipud(input: Tensor) -> Any:
-    """The rows in reverse order."""
+    """The rows in reverse order.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.flipud(torch.tensor([[1, 2], [3, 4]]))
+        tensor([[3, 4],
+                [1, 2]])
+    """
     _needs_axes("flipud", input, 1)
     return flip(input, 0)
 
@@ -182,12 +266,25 @@ def _needs_axes(name: str, input: Tensor, n: int) -> None:
 
 
 def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Any:
-    """The tensor turned by right angles."""
+    """The tensor turned by right angles.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.rot90(torch.tensor([[1, 2], [3, 4]]))
+        tensor([[2, 4],
+                [1, 3]])
+    """
     return alone(call(rearrange.rot90, input, k, tuple(dims)), input)
 
 
 def roll(input: Tensor, shifts: Any, dims: Any = None) -> Any:
-    """The elements moved along axes; those that fall off come back at the other end."""
+    """The elements moved along axes; those that fall off come back at the other end.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.roll(torch.tensor([1, 2, 3, 4]), 1)
+        tensor([4, 1, 2, 3])
+    """
     shifts = tuple(shifts) if isinstance(shifts, list | tuple) else shifts
     dims = tuple(dims) if isinstance(dims, list | tuple) else dims
     if shifts == ():
@@ -204,13 +301,29 @@ def roll(input: Tensor, shifts: Any, dims: Any = None) -> Any:
 
 
 def tril(input: Tensor, diagonal: int = 0) -> Any:
-    """The lower triangles of matrices, zeros elsewhere."""
+    """The lower triangles of matrices, zeros elsewhere.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.ones(2, 2)
+        >>> torch.tril(x)
+        tensor([[1., 0.],
+                [1., 1.]])
+    """
     _needs_axes("tril", input, 2)
     return call(rearrange.tril, input, diagonal)
 
 
 def triu(input: Tensor, diagonal: int = 0) -> Any:
-    """The upper triangles of matrices, zeros elsewhere."""
+    """The upper triangles of matrices, zeros elsewhere.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.ones(2, 2)
+        >>> torch.triu(x)
+        tensor([[1., 1.],
+                [0., 1.]])
+    """
     _needs_axes("triu", input, 2)
     return call(rearrange.triu, input, diagonal)
 
@@ -220,12 +333,26 @@ def diag(input: Tensor, diagonal: int = 0) -> Any:
 
     Shapes:
         input: (n, n), result: (n,); input: (n,), result: (n, n)
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.diag(torch.tensor([1, 2]))
+        tensor([[1, 0],
+                [0, 2]])
+        >>> torch.diag(torch.tensor([[1, 2], [3, 4]]))
+        tensor([1, 4])
     """
     return alone(call(rearrange.diag, input, diagonal), input)
 
 
 def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
-    """The diagonals of the matrices along two axes."""
+    """The diagonals of the matrices along two axes.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.diagonal(torch.tensor([[1, 2], [3, 4]]))
+        tensor([1, 4])
+    """
     _needs_axes("diagonal", input, 2)
 
     def show(a: Any) -> Any:
@@ -245,6 +372,13 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
 
     Shapes:
         input: (..., n); result: (..., n, n)
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.diag_embed(torch.tensor([1, 2]), offset=1)
+        tensor([[0, 1, 0],
+                [0, 0, 2],
+                [0, 0, 0]])
     """
     array = base(input)
     first, second = (axis_of(d, array.ndim, 1) for d in (dim1, dim2))
@@ -266,6 +400,13 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> Any:
 
     Shapes:
         each: (n_i,); each result: (n_1, n_2, ...)
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.meshgrid(torch.tensor([1, 2]), torch.tensor([3, 4]), indexing="ij")
+        (tensor([[1, 1],
+                [2, 2]]), tensor([[3, 4],
+                [3, 4]]))
     """
     if len(tensors) == 1 and isinstance(tensors[0], list | tuple):
         tensors = tuple(tensors[0])
@@ -288,14 +429,31 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> Any:
 
 
 def cartesian_prod(*tensors: Any) -> Any:
-    """All combinations of elements, one in each row."""
+    """All combinations of elements, one in each row.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.cartesian_prod(torch.tensor([1, 2]), torch.tensor([3, 4]))
+        tensor([[1, 3],
+                [1, 4],
+                [2, 3],
+                [2, 4]])
+    """
     if len(tensors) == 1:
         return tensors[0]
     return stack([x.reshape(-1) for x in meshgrid(*tensors)], -1)
 
 
 def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Any:
-    """All choices of r elements, one in each row."""
+    """All choices of r elements, one in each row.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.combinations(torch.tensor([1, 2, 3]), r=2)
+        tensor([[1, 2],
+                [1, 3],
+                [2, 3]])
+    """
     kind = "combinations_with_replacement" if with_replacement else "combinations"
     rows = list(getattr(itertools, kind)(range(len(input)), r))
     return input[fresh(np.array(rows, np.int64).reshape(-1, r))]
@@ -325,7 +483,30 @@ def _with_axes(x: Tensor, n: int) -> Any:
     return reshape(x, more[key] if key in more else shapes[key]())
 
 
-atleast_1d, atleast_2d, atleast_3d = map(_atleast, (1, 2, 3))
+atleast_1d = documented(
+    _atleast(1),
+    """The tensor, or each of several, with at least one axis.
+
+    >>> torch.atleast_1d(torch.tensor(5))
+    tensor([5])
+    """,
+)
+atleast_2d = documented(
+    _atleast(2),
+    """The tensor, or each of several, with at least two axes.
+
+    >>> torch.atleast_2d(torch.tensor([1, 2]))
+    tensor([[1, 2]])
+    """,
+)
+atleast_3d = documented(
+    _atleast(3),
+    """The tensor, or each of several, with at least three axes.
+
+    >>> torch.atleast_3d(torch.ones(2, 4)).shape
+    torch.Size([2, 4, 1])
+    """,
+)
 
 
 def unfold(input: Tensor, dimension: int, size: int, step: int) -> Any:
@@ -333,6 +514,13 @@ def unfold(input: Tensor, dimension: int, size: int, step: int) -> Any:
 
     Shapes:
         input: (..., n, ...); result: (..., (n - size) // step + 1, ..., size)
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.arange(4).unfold(0, size=2, step=1)
+        tensor([[0, 1],
+                [1, 2],
+                [2, 3]])
     """
     if not base(input).shape:
         input = input.reshape(1)
@@ -360,7 +548,13 @@ def unfold(input: Tensor, dimension: int, size: int, step: int) -> Any:
 
 
 def numel(input: Tensor) -> int:
-    """How many elements there are."""
+    """How many elements there are.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.numel(torch.ones(2, 3))
+        6
+    """
     return base(input).size
 
 

@@ -8,6 +8,7 @@ from lantern.core.value import Value
 from lantern.core.value import base as value_of
 from lantern.errors import EagerError
 from lantern.torch.functions.elementwise import _where, where
+from lantern.torch.tables import documented
 from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.devices import as_array
 from lantern.torch.tensor.operators import (
@@ -24,7 +25,14 @@ _PLAIN = (float, int, type(None))
 
 
 def clamp(input: Any, min: Any = None, max: Any = None) -> Any:
-    """Each element limited to an interval; None is no limit."""
+    """Each element limited to an interval; None is no limit.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.tensor([-2, 1, 5])
+        >>> torch.clamp(x, min=0, max=3)
+        tensor([0, 1, 3])
+    """
     if min is None and max is None:
         raise EagerError("torch.clamp: At least one of 'min' or 'max' must not be None")
     array = input.primal
@@ -71,7 +79,20 @@ def _either(name: str, sign: str) -> Any:
     return operate
 
 
-fmax, fmin = _either("fmax", ">"), _either("fmin", "<")
+fmax = documented(
+    _either("fmax", ">"),
+    """
+    >>> torch.fmax(torch.tensor([1.0, torch.nan]), torch.tensor([2.0, 3.0]))
+    tensor([2., 3.])
+    """,
+)
+fmin = documented(
+    _either("fmin", "<"),
+    """
+    >>> torch.fmin(torch.tensor([1.0, torch.nan]), torch.tensor([2.0, 3.0]))
+    tensor([1., 3.])
+    """,
+)
 
 
 def _limit(x: Any, kind: Any) -> Any:
@@ -90,12 +111,26 @@ def _clamped(input: Any, min: Any, max: Any) -> Any:
 
 
 def clamp_min(input: Any, min: Any) -> Any:
-    """Each element, but not less than a limit."""
+    """Each element, but not less than a limit.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.tensor([-2, 1, 5])
+        >>> torch.clamp_min(x, 0)
+        tensor([0, 1, 5])
+    """
     return clamp(input, min=min)
 
 
 def clamp_max(input: Any, max: Any) -> Any:
-    """Each element, but not more than a limit."""
+    """Each element, but not more than a limit.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.tensor([-2, 1, 5])
+        >>> torch.clamp_max(x, 3)
+        tensor([-2,  1,  3])
+    """
     return clamp(input, max=max)
 
 

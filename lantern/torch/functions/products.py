@@ -21,6 +21,11 @@ def matmul(input: Tensor, other: Tensor, *, out: Any = None) -> Any:
     Shapes:
         input: (..., n, k); other: (..., k, m); result: (..., n, m)
         input: (k,) or other: (k,): result without n, or m
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.matmul(torch.tensor([[1, 2], [3, 4]]), torch.tensor([1, 10]))
+        tensor([21, 43])
     """
     return input @ other if out is None else into(input @ other, out)
 
@@ -40,6 +45,12 @@ def mm(input: Tensor, mat2: Tensor, *, out: Any = None) -> Any:
 
     Shapes:
         input: (n, k); mat2: (k, m); result: (n, m)
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.mm(torch.tensor([[1, 2], [3, 4]]), torch.tensor([[0, 1], [1, 0]]))
+        tensor([[2, 1],
+                [4, 3]])
     """
     _check("mm", input, mat2, 2, 2)
     return input @ mat2 if out is None else into(input @ mat2, out)
@@ -50,6 +61,11 @@ def mv(input: Tensor, vec: Tensor, *, out: Any = None) -> Any:
 
     Shapes:
         input: (n, k); vec: (k,); result: (n,)
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.mv(torch.tensor([[1, 2], [3, 4]]), torch.tensor([1, 10]))
+        tensor([21, 43])
     """
     _check("mv", input, vec, 2, 1)
     return input @ vec if out is None else into(input @ vec, out)
@@ -60,6 +76,11 @@ def dot(input: Tensor, tensor: Tensor, *, out: Any = None) -> Any:
 
     Shapes:
         input, tensor: (n,); result: ()
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.dot(torch.tensor([1, 2]), torch.tensor([3, 4]))
+        tensor(11)
     """
     _check("dot", input, tensor, 1, 1)
     return input @ tensor if out is None else into(input @ tensor, out)
@@ -70,6 +91,11 @@ def bmm(input: Tensor, mat2: Tensor, *, out: Any = None) -> Any:
 
     Shapes:
         input: (b, n, k); mat2: (b, k, m); result: (b, n, m)
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.bmm(torch.ones(10, 2, 3), torch.ones(10, 3, 4)).shape
+        torch.Size([10, 2, 4])
     """
     _check("bmm", input, mat2, 3, 3)
     a, b = base(input).shape, base(mat2).shape
@@ -86,12 +112,23 @@ def inner(input: Tensor, other: Tensor) -> Any:
 
     Shapes:
         input: (..., k); other: (*, k); result: (..., *)
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.inner(torch.tensor([[1, 2], [3, 4]]), torch.tensor([10, 1]))
+        tensor([12, 34])
     """
     return call(products.inner, input, other)
 
 
 def vdot(input: Tensor, other: Tensor) -> Any:
-    """The inner product of two vectors; the first one is conjugated."""
+    """The inner product of two vectors; the first one is conjugated.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.vdot(torch.tensor([1j, 2]), torch.tensor([1j, 3]))
+        tensor(7.+0.j)
+    """
     return call(products.vdot, input, other)
 
 
@@ -100,6 +137,12 @@ def outer(input: Tensor, vec2: Tensor) -> Any:
 
     Shapes:
         input: (n,); vec2: (m,); result: (n, m)
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.outer(torch.tensor([1, 2]), torch.tensor([3, 4, 5]))
+        tensor([[ 3,  4,  5],
+                [ 6,  8, 10]])
     """
     return input.unsqueeze(-1) * vec2
 
@@ -109,12 +152,23 @@ def kron(input: Tensor, other: Tensor) -> Any:
 
     Shapes:
         input: (n, m); other: (k, l); result: (n * k, m * l)
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.kron(torch.tensor([1, 10]), torch.tensor([1, 2, 3]))
+        tensor([ 1,  2,  3, 10, 20, 30])
     """
     return call(products.kron, input, other)
 
 
 def cross(input: Tensor, other: Tensor, dim: Any = None) -> Any:
-    """The vector product along an axis of length 3, by default the first such axis."""
+    """The vector product along an axis of length 3, by default the first such axis.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.cross(torch.tensor([1, 0, 0]), torch.tensor([0, 1, 0]), dim=0)
+        tensor([0, 0, 1])
+    """
     if dim is None:
         shape = base(input).shape
         dim = next(i for i, n in enumerate(shape) if n == 3)
@@ -122,7 +176,13 @@ def cross(input: Tensor, other: Tensor, dim: Any = None) -> Any:
 
 
 def trace(input: Tensor) -> Any:
-    """The sum of the diagonal."""
+    """The sum of the diagonal.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.trace(torch.tensor([[1, 2], [3, 4]]))
+        tensor(5)
+    """
     if base(input).ndim != 2:
         raise EagerError(
             f"trace: expected a matrix, but got tensor with dim {base(input).ndim}"
@@ -135,6 +195,11 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Any:
 
     Shapes:
         a: (..., k); b: (k, *); result: (..., *), for dims 1
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.tensordot(torch.ones(2, 3, 4), torch.ones(3, 4, 5), dims=2).shape
+        torch.Size([2, 5])
     """
     dims = dims if isinstance(dims, int) else base(dims)
     if isinstance(dims, list | tuple):
@@ -163,6 +228,13 @@ def einsum(equation: str, *operands: Any) -> Any:
         equation: a letter for each axis of each operand, then those of the result; what
             does not occur there is summed. "..." stands for leading axes.
         operands: the tensors.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.einsum(
+        ...     "ij,j->i", torch.tensor([[1, 2], [3, 4]]), torch.tensor([1, 10])
+        ... )
+        tensor([21, 43])
     """
     if len(operands) == 1 and isinstance(operands[0], list | tuple):
         operands = tuple(operands[0])
@@ -208,6 +280,13 @@ def addmm(
 
     Shapes:
         mat1: (n, k); mat2: (k, m); input: broadcast to (n, m); result: (n, m)
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.zeros(2, 2)
+        >>> torch.addmm(x, torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.ones(2, 2))
+        tensor([[3., 3.],
+                [7., 7.]])
     """
     return _scaled(input, mm(mat1, mat2), beta, alpha)
 
@@ -219,6 +298,12 @@ def addmv(
 
     Shapes:
         mat: (n, k); vec: (k,); input: broadcast to (n,); result: (n,)
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.tensor([1.0, 2.0])
+        >>> torch.addmv(x, torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.ones(2))
+        tensor([4., 9.])
     """
     return _scaled(input, mv(mat, vec), beta, alpha)
 
@@ -230,6 +315,13 @@ def addr(
 
     Shapes:
         vec1: (n,); vec2: (m,); input: broadcast to (n, m); result: (n, m)
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.zeros(2, 3)
+        >>> torch.addr(x, torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0, 5.0]))
+        tensor([[ 3.,  4.,  5.],
+                [ 6.,  8., 10.]])
     """
     return _scaled(input, outer(vec1, vec2), beta, alpha)
 
@@ -241,6 +333,12 @@ def baddbmm(
 
     Shapes:
         batch1: (b, n, k); batch2: (b, k, m); result: (b, n, m)
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.ones(1, 1, 1)
+        >>> torch.baddbmm(x, torch.ones(1, 1, 3), torch.ones(1, 3, 1), beta=10)
+        tensor([[[13.]]])
     """
     return _scaled(input, bmm(batch1, batch2), beta, alpha)
 
@@ -252,12 +350,26 @@ def addbmm(
 
     Shapes:
         batch1: (b, n, k); batch2: (b, k, m); result: (n, m)
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.zeros(2, 2)
+        >>> torch.addbmm(x, torch.ones(3, 2, 4), torch.ones(3, 4, 2))
+        tensor([[12., 12.],
+                [12., 12.]])
     """
     return _scaled(input, bmm(batch1, batch2).sum(0, dtype=batch1.dtype), beta, alpha)
 
 
 def chain_matmul(*matrices: Any) -> Any:
-    """The product of matrices in a row."""
+    """The product of matrices in a row.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.chain_matmul(torch.ones(2, 3), torch.ones(3, 4), torch.ones(4, 1))
+        tensor([[12.],
+                [12.]])
+    """
     return call(matrix_functions.multi_dot, [numpy_face(x) for x in matrices])
 
 
@@ -268,6 +380,13 @@ def cdist(
 
     Shapes:
         x1: (..., n, k); x2: (..., m, k); result: (..., n, m)
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.cdist(
+        ...     torch.tensor([[0.0, 0.0]]), torch.tensor([[3.0, 4.0], [0.0, 1.0]])
+        ... )
+        tensor([[5., 1.]])
     """
     return (x1.unsqueeze(-2) - x2.unsqueeze(-3)).norm(p, -1)
 
@@ -277,6 +396,13 @@ def block_diag(*tensors: Any) -> Any:
 
     Shapes:
         each: (n_i, m_i); result: (sum of n_i, sum of m_i)
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.block_diag(torch.tensor([[1, 2]]), torch.tensor([[3], [4]]))
+        tensor([[1, 2, 0],
+                [0, 0, 3],
+                [0, 0, 4]])
     """
     from lantern.torch.functions.join_repeat import atleast_2d, cat
 

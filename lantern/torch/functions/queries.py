@@ -23,28 +23,62 @@ __all__ = [
 
 
 def can_cast(from_: Any, to: Any) -> bool:
-    """Whether values of a type may be written to a tensor of another."""
+    """Whether values of a type may be written to a tensor of another.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.can_cast(torch.float64, torch.float32)
+        True
+        >>> torch.can_cast(torch.float32, torch.int64)
+        False
+    """
     a, b = map(as_numpy_dtype, (from_, to))
     return category(a) <= category(b)
 
 
 def detach_(input: Tensor) -> Any:
-    """Cut a tensor off what made it."""
+    """Cut a tensor off what made it.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.ones(1, requires_grad=True) * 2
+        >>> torch.detach_(x).requires_grad
+        False
+    """
     return input.detach_()
 
 
 def frobenius_norm(input: Tensor, dim: Any, keepdim: bool = False) -> Any:
-    """The root of the sum of squares over axes."""
+    """The root of the sum of squares over axes.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.frobenius_norm(torch.tensor([[3.0, 4.0]]), 1)
+        tensor([5.])
+    """
     return input.norm(2, tuple(dim) if isinstance(dim, list | tuple) else dim, keepdim)
 
 
 def nuclear_norm(input: Tensor, keepdim: bool = False) -> Any:
-    """The sum of a matrix's singular values."""
+    """The sum of a matrix's singular values.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.nuclear_norm(torch.tensor([[3.0, 0.0], [0.0, 4.0]]))
+        tensor(7.)
+    """
     return input.norm("nuc", keepdim=keepdim)
 
 
 def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Any:
-    """The norms of the parts along an axis; of all for -1."""
+    """The norms of the parts along an axis; of all for -1.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.norm_except_dim(torch.tensor([[3.0, 4.0], [6.0, 8.0]]))
+        tensor([[ 5.],
+                [10.]])
+    """
     if dim == -1:
         return v.norm(pow)
     dims = tuple(i for i in np.arange(v.ndim).tolist() if i != dim % v.ndim)
@@ -71,37 +105,79 @@ def frombuffer(
 
 
 def get_device(input: Tensor) -> int:
-    """The number of a tensor's device; -1 for the CPU."""
+    """The number of a tensor's device; -1 for the CPU.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.get_device(torch.ones(1))
+        -1
+    """
     return input.get_device()
 
 
 def is_conj(input: Tensor) -> bool:
-    """False: conjugates are computed at once."""
+    """False: conjugates are computed at once.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.is_conj(torch.complex(torch.ones(1), torch.ones(1)).conj())
+        False
+    """
     return False
 
 
 def is_neg(input: Tensor) -> bool:
-    """False: negatives are computed at once."""
+    """False: negatives are computed at once.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.is_neg(-torch.ones(1))
+        False
+    """
     return False
 
 
 def is_inference(input: Tensor) -> bool:
-    """False: tensors do not know the mode that they were made in."""
+    """False: tensors do not know the mode that they were made in.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.is_inference(torch.ones(1))
+        False
+    """
     return False
 
 
 def is_same_size(input: Tensor, other: Tensor) -> bool:
-    """Whether two shapes are one."""
+    """Whether two shapes are one.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.is_same_size(torch.ones(2), torch.zeros(2))
+        True
+    """
     return base(input).shape == base(other).shape
 
 
 def is_signed(input: Tensor) -> bool:
-    """Whether a tensor's type has negative numbers."""
+    """Whether a tensor's type has negative numbers.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.is_signed(torch.tensor([1], dtype=torch.uint8))
+        False
+    """
     return base(input).dtype.kind not in "ub"
 
 
 def is_storage(obj: Any) -> bool:
-    """False: memory is shown as a tensor."""
+    """False: memory is shown as a tensor.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.is_storage(torch.ones(1).storage())
+        False
+    """
     return False
 
 
@@ -112,7 +188,15 @@ def embedding(
     scale_grad_by_freq: bool = False,
     sparse: bool = False,
 ) -> Any:
-    """As ``nn.functional.embedding``, with its arguments in another order."""
+    """As ``nn.functional.embedding``, with its arguments in another order.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> table = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+        >>> torch.embedding(table, torch.tensor([1, 1]))
+        tensor([[3., 4.],
+                [3., 4.]])
+    """
     padding = None if padding_idx < 0 else padding_idx
     return _layers().embedding(
         indices,
@@ -134,7 +218,15 @@ def batch_norm(
     eps: float,
     cudnn_enabled: bool,
 ) -> Any:
-    """As ``nn.functional.batch_norm``, with its arguments in another order."""
+    """As ``nn.functional.batch_norm``, with its arguments in another order.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.tensor([[1.0], [3.0]])
+        >>> torch.batch_norm(x, None, None, None, None, True, 0.1, 1e-9, False)
+        tensor([[-1.],
+                [ 1.]])
+    """
     return _layers().batch_norm(
         input, running_mean, running_var, weight, bias, training, momentum, eps
     )
@@ -151,14 +243,27 @@ def instance_norm(
     eps: float,
     cudnn_enabled: bool,
 ) -> Any:
-    """As ``nn.functional.instance_norm``, with its arguments in another order."""
+    """As ``nn.functional.instance_norm``, with its arguments in another order.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.tensor([[[1.0, 3.0]]])
+        >>> torch.instance_norm(x, None, None, None, None, True, 0.1, 1e-9, False)
+        tensor([[[-1.,  1.]]])
+    """
     return _layers().instance_norm(
         input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps
     )
 
 
 def dropout(input: Tensor, p: float, train: bool) -> Any:
-    """As ``nn.functional.dropout``."""
+    """As ``nn.functional.dropout``.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.dropout(torch.ones(3), 0.5, False)
+        tensor([1., 1., 1.])
+    """
     return _layers().dropout(input, p, train)
 
 
@@ -191,7 +296,13 @@ def range(start: Any, end: Any = None, step: Any = 1, **options: Any) -> Tensor:
 
 
 def typename(obj: Any) -> str:
-    """The name of an object's type; of a tensor with its type of elements."""
+    """The name of an object's type; of a tensor with its type of elements.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.typename(torch.ones(1))
+        'torch.FloatTensor'
+    """
     if isinstance(obj, Tensor):
         return obj.type()
     kind = obj if isinstance(obj, type) else type(obj)
@@ -202,12 +313,26 @@ def typename(obj: Any) -> str:
 
 
 def unsafe_split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> Any:
-    """Parts along an axis, of some lengths."""
+    """Parts along an axis, of some lengths.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.unsafe_split_with_sizes(torch.arange(3), [1, 2])
+        (tensor([0]), tensor([1, 2]))
+    """
     return input.split(list(split_sizes), dim)
 
 
 def vander(x: Tensor, N: Any = None, increasing: bool = False) -> Any:
-    """The powers of numbers, in rows; the highest first, or last."""
+    """The powers of numbers, in rows; the highest first, or last.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.vander(torch.tensor([1, 2, 3]))
+        tensor([[1, 1, 1],
+                [4, 2, 1],
+                [9, 3, 1]])
+    """
     count = len(x) if N is None else N
     if not count:
         return creation.zeros(len(x), 0, dtype=x.dtype)

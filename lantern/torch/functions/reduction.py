@@ -11,6 +11,7 @@ from lantern.tensor.ops import mean_variance
 from lantern.tensor.ops import reduction as ours
 from lantern.tensor.ops.indexing import _getitem
 from lantern.torch.functions.comparison import tracked_like
+from lantern.torch.tables import documented
 from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.devices import as_array, grid
 from lantern.torch.tensor.dtypes import F32, F64, I64, as_numpy_dtype
@@ -59,6 +60,17 @@ def sum(
 
     Shapes:
         input: (..., n, ...); result: (..., ...), with keepdim (..., 1, ...)
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.tensor([[1, 2], [3, 4]])
+        >>> torch.sum(x)
+        tensor(10)
+        >>> torch.sum(x, dim=0)
+        tensor([4, 6])
+        >>> torch.sum(x, dim=1, keepdim=True)
+        tensor([[3],
+                [7]])
     """
     array = input.primal
     plain = dim is None or (type(dim) is int and array.shape)
@@ -102,6 +114,14 @@ def mean(
 
     Raises:
         RuntimeError: for integers; ``dtype`` says what to count in.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+        >>> torch.mean(x)
+        tensor(2.5000)
+        >>> torch.mean(x, dim=0)
+        tensor([2., 3.])
     """
     x = _needs_floating("mean", input, dtype)
     kind = x.primal.dtype
@@ -116,7 +136,13 @@ def mean(
 def nansum(
     input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
 ) -> Any:
-    """The sum over axes of what is a number."""
+    """The sum over axes of what is a number.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.nansum(torch.tensor([1.0, torch.nan, 3.0]))
+        tensor(4.)
+    """
     if base(input).dtype.kind == "f":
         input = _without_nan(input)
     return sum(input, dim, keepdim, dtype=dtype)
@@ -129,7 +155,13 @@ def _without_nan(input: Tensor) -> Any:
 
 
 def nanmean(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
-    """The mean over axes of what is a number."""
+    """The mean over axes of what is a number.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.nanmean(torch.tensor([1.0, torch.nan, 3.0]))
+        tensor(2.)
+    """
     there = ~np.isnan(base(input))
     count = fresh(as_array(np.sum(there, axes(dim, input), keepdims=keepdim)))
     return nansum(input, dim, keepdim) / count
@@ -138,7 +170,16 @@ def nanmean(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
 def prod(
     input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
 ) -> Any:
-    """The product over an axis, or over all."""
+    """The product over an axis, or over all.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.tensor([[1, 2], [3, 4]])
+        >>> torch.prod(x)
+        tensor(24)
+        >>> torch.prod(x, dim=1)
+        tensor([ 2, 12])
+    """
     z = call(ours.prod, _wide(input, dtype), axes(dim, input), keepdims=keepdim)
     return _typed_as(z, dtype)
 
@@ -178,7 +219,45 @@ def _moment(name: str) -> Any:
 
 
 var, var_mean = _moment("var")
+documented(
+    var,
+    """The variance over axes; ``correction``, 1, is taken from the count.
+
+    >>> x = torch.tensor([[1.0, 3.0], [2.0, 6.0]])
+    >>> torch.var(x, dim=1)
+    tensor([2., 8.])
+    >>> torch.var(x, dim=1, correction=0)
+    tensor([1., 4.])
+    """,
+)
+documented(
+    var_mean,
+    """``var`` and ``mean`` over axes.
+
+    >>> torch.var_mean(torch.tensor([1.0, 2.0, 3.0]))
+    (tensor(1.), tensor(2.))
+    """,
+)
 std, std_mean = _moment("std")
+documented(
+    std,
+    """The standard deviation over axes; ``correction``, 1, is taken from the count.
+
+    >>> x = torch.tensor([[1.0, 3.0], [2.0, 6.0]])
+    >>> torch.std(x, dim=1)
+    tensor([1.4142, 2.8284])
+    >>> torch.std(x, dim=1, correction=0)
+    tensor([1., 2.])
+    """,
+)
+documented(
+    std_mean,
+    """``std`` and ``mean`` over axes.
+
+    >>> torch.std_mean(torch.tensor([1.0, 2.0, 3.0]))
+    (tensor(1.), tensor(2.))
+    """,
+)
 
 
 def _extreme(name: str) -> Any:
@@ -246,14 +325,64 @@ def _chosen(input: Tensor, position: Any, dim: int, keepdim: bool) -> Any:
 
 
 max, amax = _extreme("max")
+documented(
+    max,
+    """The greatest element; along an axis, with positions; or each two's greater.
+
+    >>> x = torch.tensor([[1, 5], [7, 2]])
+    >>> torch.max(x)
+    tensor(7)
+    >>> torch.max(x, dim=1)
+    torch.return_types.max(
+    values=tensor([5, 7]),
+    indices=tensor([1, 0]))
+    """,
+)
+documented(
+    amax,
+    """The greatest elements, over all axes or some; ties share the gradient.
+
+    >>> torch.amax(torch.tensor([[1, 5], [7, 2]]), dim=1)
+    tensor([5, 7])
+    """,
+)
 min, amin = _extreme("min")
+documented(
+    min,
+    """The least element; along an axis, with positions; or each two's lesser.
+
+    >>> x = torch.tensor([[1, 5], [7, 2]])
+    >>> torch.min(x)
+    tensor(1)
+    >>> torch.min(x, dim=1)
+    torch.return_types.min(
+    values=tensor([1, 2]),
+    indices=tensor([0, 1]))
+    """,
+)
+documented(
+    amin,
+    """The least elements, over all axes or some; ties share the gradient.
+
+    >>> torch.amin(torch.tensor([[1, 5], [7, 2]]), dim=1)
+    tensor([1, 2])
+    """,
+)
 
 
 _AMINMAX = named("aminmax", "min max")
 
 
 def aminmax(input: Tensor, *, dim: Any = None, keepdim: bool = False) -> Any:
-    """The least and the greatest elements, of all or along an axis."""
+    """The least and the greatest elements, of all or along an axis.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.aminmax(torch.tensor([3, 1, 2]))
+        torch.return_types.aminmax(
+        min=tensor(1),
+        max=tensor(3))
+    """
     if dim is None and not base(input).size:
         raise EagerError(
             "aminmax(): cannot compute aminmax over an empty dimension as the "
@@ -281,7 +410,28 @@ def _position(name: str) -> Any:
     return position
 
 
-argmax, argmin = _position("argmax"), _position("argmin")
+argmax = documented(
+    _position("argmax"),
+    """The position of the greatest element, of all in a row or along an axis.
+
+    >>> x = torch.tensor([[1, 5], [7, 2]])
+    >>> torch.argmax(x)
+    tensor(2)
+    >>> torch.argmax(x, dim=1)
+    tensor([1, 0])
+    """,
+)
+argmin = documented(
+    _position("argmin"),
+    """The position of the least element, of all in a row or along an axis.
+
+    >>> x = torch.tensor([[1, 5], [7, 2]])
+    >>> torch.argmin(x)
+    tensor(0)
+    >>> torch.argmin(x, dim=1)
+    tensor([0, 1])
+    """,
+)
 
 
 def _asking(name: str) -> Any:
@@ -296,11 +446,38 @@ def _asking(name: str) -> Any:
     return ask
 
 
-all, any = _asking("all"), _asking("any")
+all = documented(
+    _asking("all"),
+    """Whether all elements hold, or all along an axis; what is not 0 holds.
+
+    >>> x = torch.tensor([[True, True], [True, False]])
+    >>> torch.all(x)
+    tensor(False)
+    >>> torch.all(x, dim=1)
+    tensor([ True, False])
+    """,
+)
+any = documented(
+    _asking("any"),
+    """Whether any element holds, or any along an axis; what is not 0 holds.
+
+    >>> x = torch.tensor([[False, False], [True, False]])
+    >>> torch.any(x)
+    tensor(True)
+    >>> torch.any(x, dim=1)
+    tensor([False,  True])
+    """,
+)
 
 
 def count_nonzero(input: Tensor, dim: Any = None) -> Any:
-    """How many elements are not 0, of all or along axes."""
+    """How many elements are not 0, of all or along axes.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.count_nonzero(torch.tensor([[0, 1], [2, 3]]), dim=1)
+        tensor([1, 2])
+    """
     return fresh(as_array(np.count_nonzero(base(input), axis=axes(dim, input))))
 
 
@@ -319,6 +496,11 @@ def norm(
         dim: the axes.
         keepdim: whether they stay, with length 1.
         dtype: the type to compute in.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.norm(torch.tensor([[3.0, 4.0], [6.0, 8.0]]), dim=1)
+        tensor([ 5., 10.])
     """
     input = input if dtype is None else cast(input, as_numpy_dtype(dtype))
     if p == "nuc":
@@ -335,7 +517,15 @@ def vector_norm(
     *,
     dtype: Any = None,
 ) -> Any:
-    """The norm of vectors, over all axes by default."""
+    """The norm of vectors, over all axes by default.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.linalg.vector_norm(torch.tensor([3.0, 4.0]))
+        tensor(5.)
+        >>> torch.linalg.vector_norm(torch.tensor([3.0, 4.0]), ord=1)
+        tensor(7.)
+    """
     x = _needs_floating("linalg.vector_norm", x, dtype)
     if not base(x).shape:
         axes(dim, x)
@@ -345,7 +535,13 @@ def vector_norm(
 
 
 def dist(input: Tensor, other: Tensor, p: Any = 2) -> Any:
-    """The p-norm of the difference of two tensors."""
+    """The p-norm of the difference of two tensors.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.dist(torch.tensor([0.0, 0.0]), torch.tensor([3.0, 4.0]))
+        tensor(5.)
+    """
     return norm(input - other, p)
 
 

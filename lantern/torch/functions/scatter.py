@@ -25,6 +25,12 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Any:
 
     Shapes:
         input, mask: (...), broadcast; source: any with as many elements as hold
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.tensor([1, 2, 3])
+        >>> torch.masked_scatter(x, x != 2, torch.tensor([10, 20]))
+        tensor([10,  2, 20])
     """
     if base(mask).dtype.kind != "b":
         raise EagerError(
@@ -93,6 +99,12 @@ def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Any:
     Rule:
         z[index[i, j], j] += src[i, j] for dim 0,
         z[i, index[i, j]] += src[i, j] for dim 1
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x, index = torch.zeros(3), torch.tensor([0, 2, 2])
+        >>> torch.scatter_add(x, 0, index, torch.tensor([1.0, 2.0, 3.0]))
+        tensor([1., 0., 5.])
     """
     positions = _positions("scatter", index, input)
     if not base(input).shape:
@@ -135,6 +147,12 @@ def index_add(
 
     Shapes:
         input: (..., n, ...); index: (k,); source: (..., k, ...); result: as input
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x, index = torch.zeros(3), torch.tensor([0, 2, 2])
+        >>> torch.index_add(x, 0, index, torch.tensor([1.0, 2.0, 3.0]))
+        tensor([1., 0., 5.])
     """
     n, m, shape = base(index).size, base(source).shape, list(base(input).shape)
     if (len(m) != len(shape) and shape) or any(
@@ -162,13 +180,26 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Any:
 
     Shapes:
         input: (..., n, ...); index: (k,); source: (..., k, ...); result: as input
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.zeros(3)
+        >>> torch.index_copy(x, 0, torch.tensor([2, 0]), torch.tensor([1.0, 2.0]))
+        tensor([2., 0., 1.])
     """
     return put(input, _along(input, dim, index), source)
 
 
 @_of_scalars
 def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Any:
-    """The tensor with a value at positions along an axis."""
+    """The tensor with a value at positions along an axis.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.zeros(3)
+        >>> torch.index_fill(x, 0, torch.tensor([0, 2]), 7)
+        tensor([7., 0., 7.])
+    """
     return put(input, _along(input, dim, index), value)
 
 
@@ -179,6 +210,12 @@ def index_put(
 
     Shapes:
         input: any; indices: for each axis (...), broadcast; values: (...), broadcast
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.zeros(3)
+        >>> torch.index_put(x, (torch.tensor([0, 2]),), torch.tensor([5.0, 6.0]))
+        tensor([5., 0., 6.])
     """
     where, _ = plain_index(tuple(indices))
     return (add_at if accumulate else put)(input, where, values)
@@ -189,6 +226,12 @@ def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Any:
 
     Shapes:
         input: (..., n, ...); src: (..., ...), without the axis; result: as input
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.select_scatter(torch.zeros(2, 2), torch.tensor([1.0, 2.0]), 1, 0)
+        tensor([[1., 0.],
+                [2., 0.]])
     """
     dim = axis_of(dim, base(input).ndim)
     return put(input, (*(slice(None),) * dim, index, ...), src)
@@ -202,7 +245,13 @@ def slice_scatter(
     end: Any = None,
     step: int = 1,
 ) -> Any:
-    """The tensor with a source in the slice ``start:end:step`` of an axis."""
+    """The tensor with a source in the slice ``start:end:step`` of an axis.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.slice_scatter(torch.zeros(4), torch.tensor([1.0, 2.0]), 0, 1, 3)
+        tensor([0., 1., 2., 0.])
+    """
     dim = axis_of(dim, base(input).ndim)
     return put(input, (*(slice(None),) * dim, slice(start, end, step), ...), src)
 

@@ -122,6 +122,13 @@ def scatter_reduce(
         reduce: "sum", "prod", "mean", "amax" or "amin" of what meets; of extremes,
             ties share the gradient.
         include_self: whether what is there takes part.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.tensor([5])
+        >>> index, src = torch.tensor([0, 0]), torch.tensor([7, 3])
+        >>> torch.scatter_reduce(x, 0, index, src, "amax")
+        tensor([7])
     """
     _mode(reduce, tuple(_EMPTY))
     array = base(input)
@@ -168,6 +175,13 @@ def scatter(
 
     Raises:
         RuntimeError: for an index that does not fit, and for a source of another type.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.zeros(2, 2)
+        >>> torch.scatter(x, 1, torch.tensor([[0], [1]]), torch.tensor([[5.0], [6.0]]))
+        tensor([[5., 0.],
+                [0., 6.]])
     """
     positions = indexing._positions("scatter", index, input)
     if not base(input).shape:
@@ -211,6 +225,13 @@ def index_reduce(
         source: the parts.
         reduce: "prod", "mean", "amax" or "amin" of what meets.
         include_self: whether what is there takes part.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.tensor([1.0, 2.0])
+        >>> index, source = torch.tensor([0, 0]), torch.tensor([5.0, 7.0])
+        >>> torch.index_reduce(x, 0, index, source, "amax")
+        tensor([7., 2.])
     """
     _mode(reduce, ("prod", "mean", "amax", "amin"))
     array = base(input)

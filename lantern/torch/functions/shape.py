@@ -56,7 +56,14 @@ def _resolved(array: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def reshape(input: Tensor, *sizes: Any, shape: Any = None) -> Any:
-    """The elements in another shape; one -1 is filled in."""
+    """The elements in another shape; one -1 is filled in.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.reshape(torch.arange(6), (2, -1))
+        tensor([[0, 1, 2],
+                [3, 4, 5]])
+    """
     array = in_memory(input)
     sizes = sizes if shape is None else shape
     z = _reshape(input, _resolved(array, lengths(sizes)))
@@ -64,7 +71,14 @@ def reshape(input: Tensor, *sizes: Any, shape: Any = None) -> Any:
 
 
 def view(input: Tensor, *shape: Any, size: Any = None, dtype: Any = None) -> Any:
-    """The same memory in another shape, or as another type of one size."""
+    """The same memory in another shape, or as another type of one size.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.arange(4).view(2, 2)
+        tensor([[0, 1],
+                [2, 3]])
+    """
     if size is not None or dtype is not None:
         shape = (size if dtype is None else dtype,)
     if len(shape) == 1 and isinstance(shape[0], dtypes.dtype):
@@ -85,17 +99,37 @@ def view(input: Tensor, *shape: Any, size: Any = None, dtype: Any = None) -> Any
 
 
 def view_as(input: Tensor, other: Tensor) -> Any:
-    """The same memory in the shape of another tensor."""
+    """The same memory in the shape of another tensor.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.arange(4).view_as(torch.zeros(2, 2))
+        tensor([[0, 1],
+                [2, 3]])
+    """
     return view(input, *base(other).shape)
 
 
 def reshape_as(input: Tensor, other: Tensor) -> Any:
-    """The elements in the shape of another tensor."""
+    """The elements in the shape of another tensor.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.arange(4).reshape_as(torch.zeros(2, 2))
+        tensor([[0, 1],
+                [2, 3]])
+    """
     return reshape(input, *base(other).shape)
 
 
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Any:
-    """The tensor with some neighbouring axes made one."""
+    """The tensor with some neighbouring axes made one.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.flatten(torch.tensor([[1, 2], [3, 4]]))
+        tensor([1, 2, 3, 4])
+    """
     shape = base(input).shape
     if not shape:
         return reshape(input, 1)
@@ -112,7 +146,14 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Any:
 
 
 def unflatten(input: Tensor, dim: int, sizes: Any) -> Any:
-    """The tensor with one axis made several."""
+    """The tensor with one axis made several.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.unflatten(torch.arange(4), 0, (2, 2))
+        tensor([[0, 1],
+                [2, 3]])
+    """
     shape = base(input).shape
     dim = axis_of(dim, len(shape))
     sizes = list(sizes)
@@ -123,12 +164,24 @@ def unflatten(input: Tensor, dim: int, sizes: Any) -> Any:
 
 
 def ravel(input: Tensor) -> Any:
-    """The elements along one axis."""
+    """The elements along one axis.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.ravel(torch.tensor([[1, 2], [3, 4]]))
+        tensor([1, 2, 3, 4])
+    """
     return reshape(input, -1)
 
 
 def permute(input: Tensor, *axes: Any, dims: Any = None) -> Any:
-    """The tensor with its axes in another order."""
+    """The tensor with its axes in another order.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.permute(torch.ones(2, 3, 4), (2, 0, 1)).shape
+        torch.Size([4, 2, 3])
+    """
     dims, ndim = lengths(axes if dims is None else dims), base(input).ndim
     if len(dims) != ndim:
         raise EagerError(
@@ -144,7 +197,14 @@ def permute(input: Tensor, *axes: Any, dims: Any = None) -> Any:
 
 
 def transpose(input: Tensor, dim0: int, dim1: int) -> Any:
-    """The tensor with two axes swapped."""
+    """The tensor with two axes swapped.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.transpose(torch.tensor([[1, 2], [3, 4]]), 0, 1)
+        tensor([[1, 3],
+                [2, 4]])
+    """
     ndim = in_memory(input).ndim
     i, j = axis_of(dim0, ndim), axis_of(dim1, ndim)
     if i == j:
@@ -157,12 +217,25 @@ def transpose(input: Tensor, dim0: int, dim1: int) -> Any:
 
 
 def swapaxes(input: Tensor, axis0: int, axis1: int) -> Any:
-    """The tensor with two axes exchanged."""
+    """The tensor with two axes exchanged.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.swapaxes(torch.ones(2, 3, 4), 0, 2).shape
+        torch.Size([4, 3, 2])
+    """
     return transpose(input, axis0, axis1)
 
 
 def t(input: Tensor) -> Any:
-    """A matrix transposed; vectors as they are."""
+    """A matrix transposed; vectors as they are.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.t(torch.tensor([[1, 2], [3, 4]]))
+        tensor([[1, 3],
+                [2, 4]])
+    """
     ndim = in_memory(input).ndim
     if ndim > 2:
         raise EagerError(
@@ -172,19 +245,38 @@ def t(input: Tensor) -> Any:
 
 
 def reversed_axes(input: Tensor) -> Any:
-    """The tensor with its axes reversed."""
+    """The tensor with its axes in reverse order.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.tensor([[1, 2], [3, 4]]).T
+        tensor([[1, 3],
+                [2, 4]])
+    """
     in_memory(input)
     return as_view(_permute(input), input)
 
 
 def matrix_transposed(input: Tensor) -> Any:
-    """The matrices along the last two axes transposed."""
+    """The matrices along the last two axes transposed.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.ones(5, 2, 3).mT.shape
+        torch.Size([5, 3, 2])
+    """
     in_memory(input)
     return as_view(_swap_last(input), input)
 
 
 def movedim(input: Tensor, source: Any, destination: Any) -> Any:
-    """The tensor with some axes moved to other places."""
+    """The tensor with some axes moved to other places.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.movedim(torch.ones(2, 3, 4), 0, -1).shape
+        torch.Size([3, 4, 2])
+    """
     ndim = base(input).ndim
     one = isinstance(source, int)
     if one is not isinstance(destination, int) or (
@@ -207,13 +299,28 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Any:
 
 
 def unsqueeze(input: Tensor, dim: int) -> Any:
-    """The tensor with a new axis of length 1."""
+    """The tensor with a new axis of length 1.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.unsqueeze(torch.tensor([1, 2]), 1)
+        tensor([[1],
+                [2]])
+    """
     axis = axis_of(dim, len(in_memory(input).shape), 1)
     return as_view(_expand_dims(input, axis), input)
 
 
 def squeeze(input: Tensor, dim: Any = None) -> Any:
-    """The tensor without axes of length 1."""
+    """The tensor without axes of length 1.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.squeeze(torch.ones(1, 2, 1)).shape
+        torch.Size([2])
+        >>> torch.squeeze(torch.ones(1, 2, 1), 0).shape
+        torch.Size([2, 1])
+    """
     shape = in_memory(input).shape
     if isinstance(dim, int):
         dim = (dim,)
@@ -223,7 +330,14 @@ def squeeze(input: Tensor, dim: Any = None) -> Any:
 
 
 def expand(input: Tensor, *sizes: Any, size: Any = None) -> Any:
-    """The tensor with axes of length 1 repeated, without a copy; -1 keeps a length."""
+    """The tensor with axes of length 1 repeated, without a copy; -1 keeps a length.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.tensor([[1], [2]]).expand(2, 3)
+        tensor([[1, 1, 1],
+                [2, 2, 2]])
+    """
     sizes = lengths(sizes if size is None else size)
     shape = in_memory(input).shape
     new = len(sizes) - len(shape)
@@ -249,17 +363,44 @@ def expand(input: Tensor, *sizes: Any, size: Any = None) -> Any:
 
 
 def expand_as(input: Tensor, other: Tensor) -> Any:
-    """The tensor broadcast to the shape of another."""
+    """The tensor broadcast to the shape of another.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.tensor([1, 2]).expand_as(torch.zeros(2, 2))
+        tensor([[1, 2],
+                [1, 2]])
+    """
     return expand(input, *base(other).shape)
 
 
 def broadcast_to(input: Tensor, size: Any) -> Any:
-    """The tensor broadcast to a shape."""
+    """The tensor broadcast to a shape.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.broadcast_to(torch.tensor([1, 2]), (2, 2))
+        tensor([[1, 2],
+                [1, 2]])
+    """
     return expand(input, *size)
 
 
 def broadcast_tensors(*tensors: Any) -> Any:
-    """Tensors broadcast to their common shape."""
+    """Tensors broadcast to their common shape.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> a, b = torch.broadcast_tensors(
+        ...     torch.tensor([1, 2]), torch.tensor([[3], [4]])
+        ... )
+        >>> a
+        tensor([[1, 2],
+                [1, 2]])
+        >>> b
+        tensor([[3, 3],
+                [4, 4]])
+    """
     try:
         shape = np.broadcast_shapes(*(base(x).shape for x in tensors))
     except ValueError as error:
@@ -268,7 +409,14 @@ def broadcast_tensors(*tensors: Any) -> Any:
 
 
 def narrow(input: Tensor, dim: int, start: Any, length: int) -> Any:
-    """A part along an axis, from a start."""
+    """A part along an axis, from a start.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.narrow(torch.tensor([[1, 2, 3], [4, 5, 6]]), 1, 1, 2)
+        tensor([[2, 3],
+                [5, 6]])
+    """
     shape = base(input).shape
     if isinstance(start, Tensor) and (start.ndim or start.dtype not in _WHOLE):
         raise EagerError("start must be an 0-dim integral Tensor.")
@@ -298,7 +446,13 @@ def _part(input: Tensor, dim: int, part: Any) -> Any:
 
 
 def select(input: Tensor, dim: int, index: Any) -> Any:
-    """One place along an axis, which goes away."""
+    """One place along an axis, which goes away.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.select(torch.tensor([[1, 2], [3, 4]]), 1, 0)
+        tensor([1, 3])
+    """
     shape = base(input).shape
     dim = axis_of(dim, len(shape))
     if not -shape[dim] <= int(index) < shape[dim]:
@@ -310,7 +464,13 @@ def select(input: Tensor, dim: int, index: Any) -> Any:
 
 
 def unbind(input: Tensor, dim: int = 0) -> Any:
-    """All places along an axis, each without it."""
+    """All places along an axis, each without it.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.unbind(torch.tensor([[1, 2], [3, 4]]))
+        (tensor([1, 2]), tensor([3, 4]))
+    """
     shape = base(input).shape
     if not shape:
         raise PositionError("Dimension specified as 0 but tensor has no dimensions")
@@ -325,7 +485,15 @@ def split(
     *,
     split_size: Any = None,
 ) -> Any:
-    """Parts along an axis: of one length, or of several."""
+    """Parts along an axis: of one length, or of several.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.split(torch.arange(5), 2)
+        (tensor([0, 1]), tensor([2, 3]), tensor([4]))
+        >>> torch.split(torch.arange(5), [1, 4])
+        (tensor([0]), tensor([1, 2, 3, 4]))
+    """
     if split_size is not None:
         split_size_or_sections = split_size
     shape = base(tensor).shape
@@ -346,7 +514,13 @@ def split(
 
 
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> Any:
-    """At most so many parts of one length along an axis."""
+    """At most so many parts of one length along an axis.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.chunk(torch.arange(5), 3)
+        (tensor([0, 1]), tensor([2, 3]), tensor([4]))
+    """
     if chunks < 1:
         raise EagerError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
     shape = base(input).shape
@@ -362,7 +536,15 @@ def tensor_split(
     indices: Any = None,
     sections: Any = None,
 ) -> Any:
-    """Parts along an axis: so many, or divided at some places."""
+    """Parts along an axis: so many, or divided at some places.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.tensor_split(torch.arange(5), 3)
+        (tensor([0, 1]), tensor([2, 3]), tensor([4]))
+        >>> torch.tensor_split(torch.arange(5), (1, 3))
+        (tensor([0]), tensor([1, 2]), tensor([3, 4]))
+    """
     if indices_or_sections is None:
         indices_or_sections = sections if indices is None else indices
     shape = base(input).shape

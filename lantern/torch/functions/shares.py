@@ -22,6 +22,11 @@ def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Any:
 
     Shapes:
         input: (..., n, ...); result: (..., ...), with keepdim (..., 1, ...)
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.logsumexp(torch.tensor([[0.0, 0.0], [1000.0, 0.0]]), dim=1)
+        tensor([6.9315e-01, 1.0000e+03])
     """
     (input,) = promote(input, floating=True)
     if base(input).dtype.kind == "c":  # an angle from -pi to pi
@@ -36,6 +41,12 @@ def softmax(input: Tensor, dim: Any, dtype: Any = None) -> Any:
 
     Shapes:
         input: (..., n, ...); result: (..., n, ...)
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.softmax(torch.tensor([[0.0, 0.0], [0.0, 1.0]]), dim=1)
+        tensor([[0.5000, 0.5000],
+                [0.2689, 0.7311]])
     """
     input = _typed(input, dtype)
     if input.primal.dtype.itemsize == 2 and is_half(input):
@@ -45,7 +56,13 @@ def softmax(input: Tensor, dim: Any, dtype: Any = None) -> Any:
 
 
 def log_softmax(input: Tensor, dim: Any, dtype: Any = None) -> Any:
-    """The logarithm of ``softmax``."""
+    """The logarithm of ``softmax``.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.log_softmax(torch.tensor([0.0, 0.0]), dim=0)
+        tensor([-0.6931, -0.6931])
+    """
     input = _typed(input, dtype)
     if input.primal.dtype.itemsize == 2 and is_half(input):
         return in_single(log_softmax, input, dim)
@@ -54,7 +71,13 @@ def log_softmax(input: Tensor, dim: Any, dtype: Any = None) -> Any:
 
 
 def softmin(input: Tensor, dim: Any = None, dtype: Any = None) -> Any:
-    """``softmax`` of the negative."""
+    """``softmax`` of the negative.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.nn.functional.softmin(torch.tensor([0.0, 1.0]), dim=0)
+        tensor([0.7311, 0.2689])
+    """
     if dtype is None:
         (input,) = promote(input, floating=True)
     return softmax(-input, dim, dtype)

@@ -14,6 +14,7 @@ from lantern.tensor.ops import cumulative, sorting
 from lantern.tensor.ops.axes import spread
 from lantern.tensor.ops.indexing import take_along_axis
 from lantern.torch.functions.reduction import _chosen, _wide, axes, axis_of, nowhere
+from lantern.torch.tables import documented
 from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.detaching import plain_number
 from lantern.torch.tensor.devices import as_array, beside, grid
@@ -31,12 +32,27 @@ def _along(function: Any, input: Tensor, dim: int, dtype: Any) -> Any:
 
 
 def cumsum(input: Tensor, dim: int, *, dtype: Any = None) -> Any:
-    """The sums so far along an axis."""
+    """The sums so far along an axis.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.tensor([[1, 2], [3, 4]])
+        >>> torch.cumsum(x, dim=0)
+        tensor([[1, 2],
+                [4, 6]])
+    """
     return _along(cumulative.cumsum, input, dim, dtype)
 
 
 def cumprod(input: Tensor, dim: int, *, dtype: Any = None) -> Any:
-    """The products so far along an axis."""
+    """The products so far along an axis.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.tensor([1, 2, 3])
+        >>> torch.cumprod(x, dim=0)
+        tensor([1, 2, 6])
+    """
     return _along(cumulative.cumprod, input, dim, dtype)
 
 
@@ -58,11 +74,36 @@ def _so_far(name: str) -> Any:
     return so_far
 
 
-cummax, cummin = _so_far("cummax"), _so_far("cummin")
+cummax = documented(
+    _so_far("cummax"),
+    """The greatest elements so far along an axis, and where they are.
+
+    >>> torch.cummax(torch.tensor([1, 3, 2]), dim=0)
+    torch.return_types.cummax(
+    values=tensor([1, 3, 3]),
+    indices=tensor([0, 1, 1]))
+    """,
+)
+cummin = documented(
+    _so_far("cummin"),
+    """The least elements so far along an axis, and where they are.
+
+    >>> torch.cummin(torch.tensor([2, 3, 1]), dim=0)
+    torch.return_types.cummin(
+    values=tensor([2, 2, 1]),
+    indices=tensor([0, 0, 2]))
+    """,
+)
 
 
 def logcumsumexp(input: Tensor, dim: int) -> Any:
-    """The logarithm of the sums of exponentials so far."""
+    """The logarithm of the sums of exponentials so far.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.logcumsumexp(torch.tensor([0.0, 0.0, 0.0]), dim=0)
+        tensor([0.0000, 0.6931, 1.0986])
+    """
     array = base(input).real if base(input).dtype.kind == "c" else base(input)
     top = fresh(as_array(np.max(array, axis=axes(dim, input), keepdims=True)))
     return (input - top).exp().cumsum(dim).log() + top
@@ -75,6 +116,13 @@ def sort(
 
     Shapes:
         input: (..., n, ...); values, indices: (..., n, ...)
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.sort(torch.tensor([30, 10, 20]))
+        torch.return_types.sort(
+        values=tensor([10, 20, 30]),
+        indices=tensor([1, 2, 0]))
     """
     where = base(argsort(input, dim, descending))
     if not base(input).shape:
@@ -89,7 +137,13 @@ _TOPK, _KTH, _MEDIAN, _MODE = map(named, ("topk", "kthvalue", "median", "mode"))
 def argsort(
     input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False
 ) -> Any:
-    """The positions that put the elements in order along an axis."""
+    """The positions that put the elements in order along an axis.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.argsort(torch.tensor([30, 10, 20]))
+        tensor([1, 2, 0])
+    """
     array = base(input)
     if not array.shape:
         return nowhere(array)
@@ -103,6 +157,13 @@ def topk(
 
     Shapes:
         input: (..., n, ...); values, indices: (..., k, ...)
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.topk(torch.tensor([30, 10, 20]), 2)
+        torch.return_types.topk(
+        values=tensor([30, 20]),
+        indices=tensor([0, 2]))
     """
     array = base(input)
     if not array.shape:
@@ -114,7 +175,15 @@ def topk(
 
 
 def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Any:
-    """The k-th smallest element along an axis, and where it is."""
+    """The k-th smallest element along an axis, and where it is.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.kthvalue(torch.tensor([30, 10, 20]), 2)
+        torch.return_types.kthvalue(
+        values=tensor(20),
+        indices=tensor(2))
+    """
     array = base(input)
     if not 1 <= k <= (array.shape[dim] if array.shape else 1):
         raise EagerError("kthvalue(): selected number k out of range for dimension")
@@ -147,7 +216,18 @@ _one_of_many = unary(_one_of)
 
 
 def median(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
-    """The middle element, the lower one of two; along an axis with positions."""
+    """The middle element, the lower one of two; along an axis with positions.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.tensor([4, 1, 3, 2])
+        >>> torch.median(x)
+        tensor(2)
+        >>> torch.median(x, dim=0)
+        torch.return_types.median(
+        values=tensor(2),
+        indices=tensor(3))
+    """
     if dim is None:
         flat = input.reshape(-1)
         if not len(flat):
@@ -166,7 +246,15 @@ def median(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
 
 
 def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> Any:
-    """The most frequent element along an axis, and where it is last."""
+    """The most frequent element along an axis, and where it is last.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.mode(torch.tensor([1, 2, 2, 3]))
+        torch.return_types.mode(
+        values=tensor(2),
+        indices=tensor(2))
+    """
 
     def position(array: Any, axis: int) -> Any:
         same = np.expand_dims(array, axis % array.ndim) == np.expand_dims(
@@ -197,6 +285,13 @@ def quantile(
 
     Shapes:
         input: (..., n, ...); q: a number or (k,); result: (..., ...) or (k, ..., ...)
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.quantile(
+        ...     torch.tensor([1.0, 2.0, 3.0, 4.0]), torch.tensor([0.25, 0.5])
+        ... )
+        tensor([1.7500, 2.5000])
     """
     return _quantile("quantile", input, q, dim, keepdim, interpolation)
 
@@ -209,7 +304,13 @@ def nanquantile(
     *,
     interpolation: str = "linear",
 ) -> Any:
-    """Where a share of what is a number lies below."""
+    """Where a share of what is a number lies below.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.nanquantile(torch.tensor([1.0, torch.nan, 3.0]), 0.5)
+        tensor(2.)
+    """
     return _quantile("nanquantile", input, q, dim, keepdim, interpolation)
 
 
@@ -291,7 +392,15 @@ def unique(
     return_counts: bool = False,
     dim: Any = None,
 ) -> Any:
-    """The different elements, in order."""
+    """The different elements, in order.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.unique(torch.tensor([3, 1, 3]))
+        tensor([1, 3])
+        >>> torch.unique(torch.tensor([3, 1, 3]), return_counts=True)
+        (tensor([1, 3]), tensor([1, 2]))
+    """
     plain_number("unique", input)
     found: Any = np.unique(  # type: ignore[call-overload]
         base(input),
@@ -310,7 +419,13 @@ def unique_consecutive(
     return_counts: bool = False,
     dim: Any = None,
 ) -> Any:
-    """The elements without repetitions of their neighbours."""
+    """The elements without repetitions of their neighbours.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.unique_consecutive(torch.tensor([1, 1, 2, 1]))
+        tensor([1, 2, 1])
+    """
     plain_number("unique_consecutive", input)
     if dim is not None:
         return _unlike_neighbours(base(input), return_inverse, return_counts, dim)
@@ -344,14 +459,26 @@ def _unlike_neighbours(array: Any, inverse: bool, counts: bool, dim: int) -> Any
 
 
 def bincount(input: Tensor, weights: Any = None, minlength: int = 0) -> Any:
-    """How often each of the numbers 0, 1, 2, … occurs; ``weights`` are summed."""
+    """How often each of the numbers 0, 1, 2, … occurs; ``weights`` are summed.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.bincount(torch.tensor([0, 1, 1, 3]))
+        tensor([1, 2, 0, 1])
+    """
     w = None if weights is None else base(plain_number("bincount: weights", weights))
     z = np.bincount(base(input), w, minlength)
     return fresh(z if w is None else z.astype(F32 if w.dtype == F32 else F64))
 
 
 def histc(input: Tensor, bins: int = 100, min: Any = 0, max: Any = 0) -> Any:
-    """How many elements lie in each of equal intervals."""
+    """How many elements lie in each of equal intervals.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.histc(torch.tensor([1.0, 2.0, 1.0]), bins=4, min=0, max=3)
+        tensor([0., 2., 1., 0.])
+    """
     array = base(input)
     low, high = min, max
     if not (min or max) and array.size:

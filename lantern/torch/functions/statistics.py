@@ -22,6 +22,11 @@ def diff(
 
     Shapes:
         input: (..., m, ...); result: (..., m - n, ...)
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.diff(torch.tensor([1, 4, 9]))
+        tensor([3, 5])
     """
     if not base(input).shape:
         raise EagerError("diff expects input to be at least one-dimensional")
@@ -55,6 +60,11 @@ def gradient(
         spacing: their distance; a distance, or the places, for each axis.
         dim: the axes, all by default.
         edge_order: 1 or 2 neighbours at the edges.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.gradient(torch.tensor([1.0, 4.0, 9.0]))
+        (tensor([3., 4., 5.]),)
     """
     (input,) = promote(input, floating=True)
     array = base(input)
@@ -106,7 +116,13 @@ def _places(step: Any, array: Any) -> Any:
 def cumulative_trapezoid(
     y: Tensor, x: Any = None, *, dx: Any = None, dim: int = -1
 ) -> Any:
-    """The integrals so far along an axis, by trapezoids."""
+    """The integrals so far along an axis, by trapezoids.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.cumulative_trapezoid(torch.tensor([1.0, 3.0, 5.0]))
+        tensor([2., 6.])
+    """
     both = _neighbours(y, dim)
     if x is None:
         return sorting_scans.cumsum(both * ((1 if dx is None else dx) / 2), dim)
@@ -114,7 +130,13 @@ def cumulative_trapezoid(
 
 
 def trapezoid(y: Tensor, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:
-    """The integral along an axis, by trapezoids; whole numbers add up in their type."""
+    """The integral along an axis, by trapezoids; whole numbers add up in their type.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.trapezoid(torch.tensor([1.0, 3.0, 5.0]))
+        tensor(6.)
+    """
     if x is not None:
         return (_neighbours(y, dim) * _steps(y, x, dim)).sum(dim) / 2
     if not base(y).shape[dim]:
@@ -147,6 +169,12 @@ def cov(
 
     Shapes:
         input: (n, k); result: (n, n); of one variable, (k,): ()
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.cov(torch.tensor([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]]))
+        tensor([[ 1., -1.],
+                [-1.,  1.]])
     """
     if base(input).ndim > 2:
         raise EagerError(
@@ -185,6 +213,12 @@ def corrcoef(input: Tensor) -> Any:
 
     Shapes:
         input: (n, k); result: (n, n)
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.corrcoef(torch.tensor([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]]))
+        tensor([[ 1., -1.],
+                [-1.,  1.]])
     """
     if base(input).ndim > 2:
         raise EagerError("corrcoef(): expected input to have two or fewer dimensions")
@@ -200,7 +234,13 @@ _HISTOGRAM = named("histogram", "hist bin_edges")
 
 
 def nanmedian(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
-    """The middle element of what is a number."""
+    """The middle element of what is a number.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.nanmedian(torch.tensor([1.0, torch.nan, 3.0]))
+        tensor(1.)
+    """
     if dim is None:
         flat = input.reshape(-1)
         kept = flat[fresh(np.flatnonzero(~np.isnan(base(flat))))]
@@ -226,7 +266,15 @@ def histogram(
     weight: Any = None,
     density: bool = False,
 ) -> Any:
-    """How many elements, or weights, lie in intervals; and the intervals' edges."""
+    """How many elements, or weights, lie in intervals; and the intervals' edges.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.histogram(torch.tensor([1.0, 2.0, 1.0]), bins=2)
+        torch.return_types.histogram(
+        hist=tensor([2., 1.]),
+        bin_edges=tensor([1.0000, 1.5000, 2.0000]))
+    """
     array = base(input).reshape(-1)
     w = None if weight is None else base(weight).reshape(-1)
     counts, edges = np.histogram(array, base(bins), range, density, w)

@@ -1,17 +1,15 @@
 """Linear algebra: ``torch.linalg``."""
 
-from lantern.torch.docs.attach import document as _document
-from lantern.torch.docs.places import place as _place
 from lantern.torch.linalg.elimination import *
 from lantern.torch.linalg.elimination import __all__ as _elimination
 from lantern.torch.linalg.matrices import *
 from lantern.torch.linalg.matrices import __all__ as _matrices
 from lantern.torch.linalg.solutions import *
 from lantern.torch.linalg.solutions import __all__ as _solutions
+from lantern.torch.tables import place as _place
 from lantern.torch.tensor.halves import single as _single
 from lantern.torch.tensor.named_results import with_out as _with_out
 
-_document("linalg", globals())
 _ADDING = frozenset("matrix_norm multi_dot norm vecdot vector_norm".split())
 globals().update(
     {

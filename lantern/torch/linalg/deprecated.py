@@ -9,7 +9,14 @@ from lantern.torch.tensor.tensor import Tensor
 
 
 def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> Any:
-    """The factors U, S and V of a matrix, as ``U @ diag(S) @ V.mH``."""
+    """The factors U, S and V of a matrix, as ``U @ diag(S) @ V.mH``.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> U, S, V = torch.svd(torch.tensor([[3.0, 0.0], [0.0, 2.0]]))
+        >>> S
+        tensor([3., 2.])
+    """
     u, s, vh = linalg.svd(input, full_matrices=not some)
     return _Factors(u, s, vh.mH)
 
@@ -38,17 +45,38 @@ def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Any:
 
 
 def logdet(input: Tensor) -> Any:
-    """The logarithm of the determinant; nan for a negative one."""
+    """The logarithm of the determinants of matrices; nan where it is negative.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.logdet(torch.tensor([[2.0, 0.0], [0.0, 3.0]]))
+        tensor(1.7918)
+    """
     return linalg.det(input).log()
 
 
 def cholesky(input: Tensor, upper: bool = False) -> Any:
-    """The triangle L with ``L @ L.mH``, or U with ``U.mH @ U``, as given."""
+    """The triangle L with ``L @ L.mH``, or U with ``U.mH @ U``, as given.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.cholesky(torch.tensor([[4.0, 2.0], [2.0, 2.0]]))
+        tensor([[2., 0.],
+                [1., 1.]])
+    """
     return linalg.cholesky(input, upper=upper)
 
 
 def qr(input: Tensor, some: bool = True) -> Any:
-    """Orthonormal columns and an upper triangle."""
+    """Orthonormal columns and an upper triangle.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> q, r = torch.qr(torch.tensor([[0.0, 2.0], [1.0, 0.0]]))
+        >>> (q @ r).round()
+        tensor([[0., 2.],
+                [1., 0.]])
+    """
     return linalg.qr(input, "reduced" if some else "complete")
 
 

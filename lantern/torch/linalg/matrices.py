@@ -11,6 +11,7 @@ from lantern.errors import EagerError
 from lantern.op import op
 from lantern.torch.functions.join_repeat import cat
 from lantern.torch.functions.reduction import vector_norm
+from lantern.torch.tables import documented
 from lantern.torch.tensor.devices import as_array
 from lantern.torch.tensor.named_results import into, named
 from lantern.torch.tensor.operators import call, cast
@@ -92,19 +93,71 @@ def _one(name: str, function: Any, square: bool = False, results: str = "") -> A
     return operate
 
 
-inv = _one("inv", ours.inv, square=True)
-det = _one("det", ours.det, square=True)
-slogdet = _one("slogdet", ours.slogdet, square=True, results="sign logabsdet")
+inv = documented(
+    _one("inv", ours.inv, square=True),
+    """The inverses of square matrices.
+
+    >>> torch.linalg.inv(torch.tensor([[2.0, 0.0], [1.0, 4.0]]))
+    tensor([[ 0.5000,  0.0000],
+            [-0.1250,  0.2500]])
+    """,
+)
+det = documented(
+    _one("det", ours.det, square=True),
+    """The determinants of square matrices.
+
+    >>> torch.linalg.det(torch.tensor([[2.0, 0.0], [0.0, 3.0]]))
+    tensor(6.)
+    """,
+)
+slogdet = documented(
+    _one("slogdet", ours.slogdet, square=True, results="sign logabsdet"),
+    """The sign of the determinant, and the logarithm of its absolute value.
+
+    >>> torch.linalg.slogdet(torch.tensor([[-2.0, 0.0], [0.0, 3.0]])).sign
+    tensor(-1.)
+    """,
+)
 _cholesky = _one("cholesky", ours.cholesky, square=True)
 _eigh = _one("eigh", ours.eigh, True, "eigenvalues eigenvectors")
 _eig = _one("eig", ours.eig, square=True, results="eigenvalues eigenvectors")
 _eigvalsh = _one("eigvalsh", ours.eigvalsh, square=True)
 _eigvals = _one("eigvals", ours.eigvals, square=True)
-svdvals = _one("svdvals", ours.svdvals)
+svdvals = documented(
+    _one("svdvals", ours.svdvals),
+    """The singular values of matrices, the greatest first.
+
+    >>> torch.linalg.svdvals(torch.tensor([[3.0, 0.0], [0.0, 2.0]]))
+    tensor([3., 2.])
+    """,
+)
 _pinv = _one("pinv", ours.pinv)
-matrix_exp = _one("matrix_exp", ours.expm, square=True)
-matrix_power = _one("matrix_power", ours.matrix_power, square=True)
-cond = _one("cond", ours.cond)
+matrix_exp = documented(
+    _one("matrix_exp", ours.expm, square=True),
+    """The exponentials of square matrices: ``1 + A + A @ A / 2 + ...``.
+
+    >>> torch.linalg.matrix_exp(torch.tensor([[0.0, 1.0], [0.0, 0.0]]))
+    tensor([[1., 1.],
+            [0., 1.]])
+    """,
+)
+matrix_power = documented(
+    _one("matrix_power", ours.matrix_power, square=True),
+    """The products of square matrices with themselves; inverses for n < 0.
+
+    >>> torch.linalg.matrix_power(torch.tensor([[1.0, 1.0], [0.0, 1.0]]), 3)
+    tensor([[1., 3.],
+            [0., 1.]])
+    """,
+)
+cond = documented(
+    _one("cond", ours.cond),
+    """The condition numbers of matrices: the norm times the inverse's norm.
+
+    >>> torch.linalg.cond(torch.tensor([[4.0, 0.0], [0.0, 2.0]]))
+    tensor(2.)
+    """,
+)
 _svd = _one("svd", ours.svd, results="U S Vh")
 _qr = _one("qr", ours.qr, results="Q R")
 
@@ -131,22 +184,50 @@ def _triangle(A: Tensor, UPLO: str) -> Any:
 
 
 def eigh(A: Tensor, UPLO: str = "L") -> Any:
-    """Eigenvalues and vectors of Hermitian matrices, of which one triangle is read."""
+    """Eigenvalues and vectors of Hermitian matrices, of which one triangle is read.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> A = torch.tensor([[2.0, 1.0], [1.0, 2.0]])
+        >>> values, vectors = torch.linalg.eigh(A)
+        >>> values
+        tensor([1., 3.])
+        >>> torch.allclose(A @ vectors, vectors * values)
+        True
+    """
     return _eigh(_triangle(A, UPLO))
 
 
 def eigvalsh(A: Tensor, UPLO: str = "L") -> Any:
-    """Eigenvalues of Hermitian matrices, of which one triangle is read."""
+    """Eigenvalues of Hermitian matrices, of which one triangle is read.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.linalg.eigvalsh(torch.tensor([[2.0, 1.0], [1.0, 2.0]]))
+        tensor([1., 3.])
+    """
     return _eigvalsh(_triangle(A, UPLO))
 
 
 def eig(A: Tensor) -> Any:
-    """Eigenvalues and vectors, complex ones."""
+    """Eigenvalues and vectors, complex ones.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.linalg.eig(torch.tensor([[2.0, 0.0], [0.0, 3.0]])).eigenvalues
+        tensor([2.+0.j, 3.+0.j])
+    """
     return type(found := _eig(A))(*map(_complex, found))
 
 
 def eigvals(A: Tensor) -> Any:
-    """Eigenvalues, complex ones."""
+    """Eigenvalues, complex ones.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.linalg.eigvals(torch.tensor([[2.0, 0.0], [0.0, 3.0]]))
+        tensor([2.+0.j, 3.+0.j])
+    """
     return _complex(_eigvals(A))
 
 
@@ -179,7 +260,13 @@ def matrix_rank(
     rtol: Any = None,
     hermitian: bool = False,
 ) -> Any:
-    """How many singular values are not 0."""
+    """How many singular values are not 0.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.linalg.matrix_rank(torch.tensor([[1.0, 2.0], [2.0, 4.0]]))
+        tensor(1)
+    """
     sizes = _sizes(A, hermitian)
     if tol is not None:
         atol, rtol = tol, 0.0
@@ -194,7 +281,14 @@ def pinv(
     atol: Any = None,
     rtol: Any = None,
 ) -> Any:
-    """The pseudo-inverse."""
+    """The pseudo-inverse.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.linalg.pinv(torch.tensor([[2.0, 0.0], [0.0, 0.0]]))
+        tensor([[0.5000, 0.0000],
+                [0.0000, 0.0000]])
+    """
     rtol = rcond if rtol is None else rtol
     if hermitian:
         plain = A.detach()
@@ -208,7 +302,14 @@ def pinv(
 
 
 def cholesky(A: Tensor, *, upper: bool = False) -> Any:
-    """The triangle L with ``L @ L.mH == A``."""
+    """The triangle L with ``L @ L.mH == A``.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.linalg.cholesky(torch.tensor([[4.0, 2.0], [2.0, 5.0]]))
+        tensor([[2., 0.],
+                [1., 2.]])
+    """
     _square("cholesky", A)
     return _cholesky(_triangle(A, "U" if upper else "L"), upper=upper)
 
@@ -218,6 +319,12 @@ def svd(A: Tensor, full_matrices: bool = True, *, driver: Any = None) -> Any:
 
     The columns of U, or rows of Vh, that ``full_matrices`` adds are any that complete
     the others; they have no derivative, and one that is asked for is refused.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> U, S, Vh = torch.linalg.svd(torch.tensor([[3.0, 0.0], [0.0, 2.0]]))
+        >>> S
+        tensor([3., 2.])
     """
     n, m = base(A).shape[-2:]
     if not full_matrices or n == m or not A.requires_grad:
@@ -258,12 +365,27 @@ def _completion(Q: Any, /, value: Any) -> Rule:
 
 
 def qr(A: Tensor, mode: str = "reduced") -> Any:
-    """Orthonormal columns and an upper triangle."""
+    """Orthonormal columns and an upper triangle.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> A = torch.tensor([[3.0, 1.0], [4.0, 2.0]])
+        >>> Q, R = torch.linalg.qr(A)
+        >>> torch.allclose(Q @ R, A)
+        True
+    """
     return _qr(A, mode=mode)
 
 
 def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Any:
-    """The X with ``A @ X == B``; with ``X @ A == B`` if not left."""
+    """The X with ``A @ X == B``; with ``X @ A == B`` if not left.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> A = torch.tensor([[2.0, 0.0], [0.0, 4.0]])
+        >>> torch.linalg.solve(A, torch.tensor([2.0, 8.0]))
+        tensor([1., 2.])
+    """
     _square("solve", A)
     try:
         if not left:
@@ -279,7 +401,15 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Any:
 def solve_triangular(
     A: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False
 ) -> Any:
-    """The X with ``A @ X == B``, of a triangular A."""
+    """The X with ``A @ X == B``, of a triangular A.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> A = torch.tensor([[2.0, 0.0], [1.0, 4.0]])
+        >>> torch.linalg.solve_triangular(A, torch.tensor([[2.0], [9.0]]), upper=False)
+        tensor([[1.],
+                [2.]])
+    """
     A = A.triu() if upper else A.tril()
     if unitriangular:
         A = (
@@ -294,7 +424,15 @@ _LSTSQ = named("linalg_lstsq", "solution residuals rank singular_values")
 
 
 def lstsq(A: Tensor, B: Tensor, rcond: Any = None, *, driver: Any = None) -> Any:
-    """The X for which ``A @ X - B`` is least; residuals, rank and singular values."""
+    """The X for which ``A @ X - B`` is least; residuals, rank and singular values.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> A = torch.tensor([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]])
+        >>> torch.linalg.lstsq(A, torch.tensor([[1.0], [3.0], [5.0]])).solution.round()
+        tensor([[1.],
+                [2.]])
+    """
     if base(A).ndim < 2:
         raise EagerError("linalg.lstsq: input must have at least 2 dimensions.")
     n, m = base(A).shape[-2:]
@@ -324,7 +462,15 @@ def matrix_norm(
     *,
     dtype: Any = None,
 ) -> Any:
-    """The norm of matrices along two axes."""
+    """The norm of matrices along two axes.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.linalg.matrix_norm(torch.tensor([[3.0, 0.0], [0.0, 4.0]]))
+        tensor(5.)
+        >>> torch.linalg.matrix_norm(torch.tensor([[3.0, 0.0], [0.0, 4.0]]), ord="nuc")
+        tensor(7.)
+    """
     A = A if dtype is None else A.to(dtype)
     if ord == "fro":
         return vector_norm(A, 2, dim, keepdim)
@@ -352,7 +498,15 @@ def norm(
     *,
     dtype: Any = None,
 ) -> Any:
-    """The norm of vectors or of matrices, as their axes say."""
+    """The norm of vectors or of matrices, as their axes say.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.linalg.norm(torch.tensor([3.0, 4.0]))
+        tensor(5.)
+        >>> torch.linalg.norm(torch.tensor([[3.0, 4.0], [6.0, 8.0]]), dim=1)
+        tensor([ 5., 10.])
+    """
     if ord is None or (dim is None and base(A).ndim == 1) or isinstance(dim, int):
         flat = (
             A if dim is not None or ord is None or base(A).ndim == 1 else A.reshape(-1)
@@ -362,22 +516,49 @@ def norm(
 
 
 def multi_dot(tensors: Any) -> Any:
-    """The product of matrices in a row."""
+    """The product of matrices in a row.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.linalg.multi_dot(
+        ...     [torch.ones(2, 3), torch.ones(3, 4), torch.ones(4, 1)]
+        ... )
+        tensor([[12.],
+                [12.]])
+    """
     return call(ours.multi_dot, [numpy_face(x) for x in tensors])
 
 
 def matmul(input: Tensor, other: Tensor) -> Any:
-    """The matrix product."""
+    """The matrix product.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.linalg.matmul(torch.tensor([[1, 2], [3, 4]]), torch.tensor([1, 10]))
+        tensor([21, 43])
+    """
     return input @ other
 
 
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Any:
-    """The inner products of vectors along an axis."""
+    """The inner products of vectors along an axis.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.linalg.vecdot(torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.ones(2))
+        tensor([3., 7.])
+    """
     return call(ours.vecdot, x, y, axis=dim)
 
 
 def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Any:
-    """The vector product along an axis of length 3."""
+    """The vector product along an axis of length 3.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.linalg.cross(torch.tensor([1, 0, 0]), torch.tensor([0, 1, 0]))
+        tensor([0, 0, 1])
+    """
     a, b = base(input).shape, base(other).shape
     if len(a) != len(b):
         raise EagerError(
@@ -393,5 +574,11 @@ def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Any:
 
 
 def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
-    """The diagonals of the matrices along two axes."""
+    """The diagonals of the matrices along two axes.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.linalg.diagonal(torch.tensor([[1, 2], [3, 4]]))
+        tensor([1, 4])
+    """
     return A.diagonal(offset, dim1, dim2)

@@ -43,31 +43,66 @@ def _with_info(name: str, function: Any, *args: Any, **options: Any) -> Any:
 
 
 def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -> Any:
-    """As ``cholesky``, with a number that is 0; what fails is an error here."""
+    """As ``cholesky``, with a number that is 0; what fails is an error here.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> L, info = torch.linalg.cholesky_ex(torch.tensor([[4.0, 2.0], [2.0, 5.0]]))
+        >>> info
+        tensor(0, dtype=torch.int32)
+    """
     return _with_info("cholesky_ex", cholesky, A, upper=upper)
 
 
 def inv_ex(A: Tensor, *, check_errors: bool = False) -> Any:
-    """As ``inv``, with a number that is 0; what fails is an error here."""
+    """As ``inv``, with a number that is 0; what fails is an error here.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.linalg.inv_ex(torch.tensor([[2.0, 0.0], [1.0, 4.0]])).info
+        tensor(0, dtype=torch.int32)
+    """
     return _with_info("inv_ex", inv, A)
 
 
 def solve_ex(
     A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False
 ) -> Any:
-    """As ``solve``, with a number that is 0; what fails is an error here."""
+    """As ``solve``, with a number that is 0; what fails is an error here.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> A = torch.tensor([[2.0, 0.0], [0.0, 4.0]])
+        >>> torch.linalg.solve_ex(A, torch.tensor([2.0, 8.0])).result
+        tensor([1., 2.])
+    """
     return _with_info("solve_ex", solve, A, B, left=left)
 
 
 def tensorinv(A: Tensor, ind: int = 2) -> Any:
-    """The inverse of a tensor as a linear map between some axes and the others."""
+    """The inverse of a tensor as a linear map between some axes and the others.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.linalg.tensorinv(torch.eye(6).reshape(2, 3, 6)).shape
+        torch.Size([6, 2, 3])
+    """
     if ind <= 0:
         raise EagerError("Expected a strictly positive integer for 'ind'")
     return call(ours.tensorinv, A, ind)
 
 
 def tensorsolve(A: Tensor, B: Tensor, dims: Any = None) -> Any:
-    """The X with ``tensordot(A, X, X.ndim) == B``."""
+    """The X with ``tensordot(A, X, X.ndim) == B``.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.linalg.tensorsolve(
+        ...     2 * torch.eye(4).reshape(4, 2, 2), torch.arange(4.0)
+        ... )
+        tensor([[0.0000, 0.5000],
+                [1.0000, 1.5000]])
+    """
     return call(ours.tensorsolve, A, B, dims if dims is None else tuple(dims))
 
 
@@ -76,6 +111,12 @@ def vander(x: Tensor, *, N: int | None = None) -> Any:
 
     Shapes:
         x: (..., n); result: (..., n, N)
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.linalg.vander(torch.tensor([2, 3]))
+        tensor([[1, 2],
+                [1, 3]])
     """
     if not base(x).shape:
         x = x.reshape(1)
@@ -106,6 +147,11 @@ def cholesky_inverse(L: Tensor, upper: bool = False) -> Any:
 
     Shapes:
         L: (..., n, n); result: (..., n, n)
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.cholesky_inverse(torch.tensor([[2.0]]))
+        tensor([[0.2500]])
     """
     _square("cholesky_inverse", L)
     _real("cholesky_inverse", L)
@@ -118,6 +164,11 @@ def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Any:
 
     Shapes:
         B: (..., n, k); L: (..., n, n); result: (..., n, k)
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.cholesky_solve(torch.tensor([[8.0]]), torch.tensor([[2.0]]))
+        tensor([[2.]])
     """
     _real("cholesky_solve", B)
     _square("cholesky_solve", L)

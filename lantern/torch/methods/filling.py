@@ -6,6 +6,7 @@ import numpy as np
 
 from lantern.errors import EagerError
 from lantern.torch.methods.sampling import bernoulli, between, bounds, multinomial, rng
+from lantern.torch.tables import documented
 from lantern.torch.tensor import dtypes
 from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.detaching import plain_number
@@ -108,18 +109,60 @@ def _geometric(random: Any, array: Any, p: Any) -> Any:
 METHODS = {
     "bernoulli": bernoulli,
     "multinomial": multinomial,
-    "cauchy_": _writer("cauchy_", _cauchy, "Fill with Cauchy draws."),
-    "geometric_": _writer(
-        "geometric_", _geometric, "Fill with geometric draws.", "fiu"
+    "cauchy_": documented(
+        _writer("cauchy_", _cauchy, "Fill with Cauchy draws."),
+        """
+        >>> torch.zeros(2, 3).cauchy_().shape
+        torch.Size([2, 3])
+        """,
     ),
-    "log_normal_": _writer("log_normal_", _log_normal, "Fill with log-normal draws."),
-    "bernoulli_": _writer(
-        "bernoulli_", _chances, "Fill with 1 or 0, by chance.", "fiub"
+    "geometric_": documented(
+        _writer("geometric_", _geometric, "Fill with geometric draws.", "fiu"),
+        """
+        >>> (torch.zeros(3).geometric_(0.5) >= 1).all()
+        tensor(True)
+        """,
     ),
-    "exponential_": _writer(
-        "exponential_", _exponential, "Fill with exponential draws."
+    "log_normal_": documented(
+        _writer("log_normal_", _log_normal, "Fill with log-normal draws."),
+        """
+        >>> (torch.zeros(3).log_normal_() > 0).all()
+        tensor(True)
+        """,
     ),
-    "normal_": _writer("normal_", _normal, "Fill with normal draws.", "fc"),
-    "random_": _writer("random_", _integers, "Fill with random integers.", "fiub"),
-    "uniform_": _writer("uniform_", _uniform, "Fill with uniform draws."),
+    "bernoulli_": documented(
+        _writer("bernoulli_", _chances, "Fill with 1 or 0, by chance.", "fiub"),
+        """
+        >>> torch.zeros(3).bernoulli_(1.0)
+        tensor([1., 1., 1.])
+        """,
+    ),
+    "exponential_": documented(
+        _writer("exponential_", _exponential, "Fill with exponential draws."),
+        """
+        >>> (torch.zeros(3).exponential_() > 0).all()
+        tensor(True)
+        """,
+    ),
+    "normal_": documented(
+        _writer("normal_", _normal, "Fill with normal draws.", "fc"),
+        """
+        >>> torch.zeros(3).normal_(mean=5.0, std=0.0)
+        tensor([5., 5., 5.])
+        """,
+    ),
+    "random_": documented(
+        _writer("random_", _integers, "Fill with random integers.", "fiub"),
+        """
+        >>> (torch.zeros(3).random_(5, 8) >= 5).all()
+        tensor(True)
+        """,
+    ),
+    "uniform_": documented(
+        _writer("uniform_", _uniform, "Fill with uniform draws."),
+        """
+        >>> (torch.zeros(3).uniform_(5.0, 6.0) >= 5.0).all()
+        tensor(True)
+        """,
+    ),
 }

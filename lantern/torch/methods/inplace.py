@@ -24,6 +24,7 @@ from lantern.tensor.ops.shape import reshape as reshaped
 from lantern.torch.functions.comparison import tracked_like
 from lantern.torch.functions.indexing import plain_index, put
 from lantern.torch.methods.functional_inplace import check_fit, replaced
+from lantern.torch.tables import documented, in_place_example
 from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.detaching import in_transform, is_recorded, lost
 from lantern.torch.tensor.devices import beside
@@ -254,7 +255,15 @@ OPERATORS = {
 
 
 def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
-    """Take the values of another tensor, broadcast and in this one's type."""
+    """Take the values of another tensor, broadcast and in this one's type.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.zeros(2, 2)
+        >>> x.copy_(torch.tensor([1, 2]))
+        tensor([[1., 2.],
+                [1., 2.]])
+    """
     return write(self, _taken, src, casting="unsafe")
 
 
@@ -272,7 +281,14 @@ def _taken(x: Tensor, src: Any) -> Any:
 
 
 def fill_(self: Tensor, value: Any) -> Tensor:
-    """Take one value everywhere."""
+    """Take one value everywhere.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.zeros(2)
+        >>> x.fill_(7)
+        tensor([7., 7.])
+    """
     if is_recorded(self, value) or in_transform(self, value):
         return write(self, _filled, value)
     refuse_leaf(self)
@@ -285,12 +301,26 @@ def _filled(x: Tensor, value: Any) -> Any:
 
 
 def zero_(self: Tensor) -> Tensor:
-    """Become 0 everywhere."""
+    """Become 0 everywhere.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.tensor([1, 2])
+        >>> x.zero_()
+        tensor([0, 0])
+    """
     return fill_(self, 0)
 
 
 def set_(self: Tensor, source: Tensor) -> Tensor:
-    """Show the memory of another tensor."""
+    """Show the memory of another tensor.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.tensor([1, 2])
+        >>> x.set_(torch.tensor([3, 4, 5]))
+        tensor([3, 4, 5])
+    """
     set_data(self, source)
     return self
 
@@ -303,11 +333,21 @@ def in_place(name: str, function: Any) -> Any:
 
     method.__name__ = method.__qualname__ = f"{name}_"
     method.__doc__ = f"As ``{name}``, in the tensor's own memory."
+    if name in _EXAMPLES:
+        return documented(method, _EXAMPLES[name])
+    method.__doc__ += in_place_example(f"{name}_", function)
     return method
 
 
 def add_(self: Tensor, other: Any, former: Any = None, *, alpha: Any = 1) -> Tensor:
-    """Add ``alpha * other``, in the tensor's own memory; formerly alpha came first."""
+    """Add ``alpha * other``, in the tensor's own memory; formerly alpha came first.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.tensor([1, 2])
+        >>> x.add_(10, alpha=2)
+        tensor([21, 22])
+    """
     if former is not None:
         alpha, other = other, former
     self += other if alpha == 1 else other * alpha
@@ -315,7 +355,14 @@ def add_(self: Tensor, other: Any, former: Any = None, *, alpha: Any = 1) -> Ten
 
 
 def sub_(self: Tensor, other: Any, former: Any = None, *, alpha: Any = 1) -> Tensor:
-    """Subtract ``alpha * other``, in its own memory; formerly alpha came first."""
+    """Subtract ``alpha * other``, in its own memory; formerly alpha came first.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.tensor([10, 20])
+        >>> x.sub_(1, alpha=3)
+        tensor([ 7, 17])
+    """
     if former is not None:
         alpha, other = other, former
     self -= other if alpha == 1 else other * alpha
@@ -323,7 +370,14 @@ def sub_(self: Tensor, other: Any, former: Any = None, *, alpha: Any = 1) -> Ten
 
 
 def mul_(self: Tensor, other: Any) -> Tensor:
-    """Multiply, in the tensor's own memory."""
+    """Multiply, in the tensor's own memory.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.tensor([1, 2])
+        >>> x.mul_(10)
+        tensor([10, 20])
+    """
     self *= other
     return self
 
@@ -345,3 +399,117 @@ NAMES = (
     "absolute arccos arccosh arcsin arcsinh arctan arctanh greater greater_equal less "
     "less_equal not_equal sgn"
 ).split()
+# Of these, the function's example does not show what the method does.
+_EXAMPLES = {
+    "eq": """As ``eq``, in the tensor's own type: 1 where it holds.
+
+        >>> x = torch.tensor([1, 2])
+        >>> x.eq_(2)
+        tensor([0, 1])
+        """,
+    "float_power": """As ``float_power``, in the memory of a tensor of double precision.
+
+        >>> x = torch.tensor([1.0, 4.0], dtype=torch.float64)
+        >>> x.float_power_(0.5)
+        tensor([1., 2.], dtype=torch.float64)
+        """,
+    "ge": """As ``ge``, in the tensor's own type: 1 where it holds.
+
+        >>> x = torch.tensor([1, 2, 3])
+        >>> x.ge_(2)
+        tensor([0, 1, 1])
+        """,
+    "greater": """As ``gt``, in the tensor's own type: 1 where it holds.
+
+        >>> x = torch.tensor([1, 2, 3])
+        >>> x.greater_(2)
+        tensor([0, 0, 1])
+        """,
+    "greater_equal": """As ``ge``, in the tensor's own type: 1 where it holds.
+
+        >>> x = torch.tensor([1, 2, 3])
+        >>> x.greater_equal_(2)
+        tensor([0, 1, 1])
+        """,
+    "gt": """As ``gt``, in the tensor's own type: 1 where it holds.
+
+        >>> x = torch.tensor([1, 2, 3])
+        >>> x.gt_(2)
+        tensor([0, 0, 1])
+        """,
+    "le": """As ``le``, in the tensor's own type: 1 where it holds.
+
+        >>> x = torch.tensor([1, 2, 3])
+        >>> x.le_(2)
+        tensor([1, 1, 0])
+        """,
+    "less": """As ``lt``, in the tensor's own type: 1 where it holds.
+
+        >>> x = torch.tensor([1, 2, 3])
+        >>> x.less_(2)
+        tensor([1, 0, 0])
+        """,
+    "less_equal": """As ``le``, in the tensor's own type: 1 where it holds.
+
+        >>> x = torch.tensor([1, 2, 3])
+        >>> x.less_equal_(2)
+        tensor([1, 1, 0])
+        """,
+    "logical_and": """As ``logical_and``, in the tensor's own memory and type.
+
+        >>> x = torch.tensor([0, 1, 2])
+        >>> x.logical_and_(torch.tensor([1, 0, 3]))
+        tensor([0, 0, 1])
+        """,
+    "logical_not": """As ``logical_not``, in the tensor's own memory and type.
+
+        >>> x = torch.tensor([0, 1, 2])
+        >>> x.logical_not_()
+        tensor([1, 0, 0])
+        """,
+    "logical_or": """As ``logical_or``, in the tensor's own memory and type.
+
+        >>> x = torch.tensor([0, 1, 0])
+        >>> x.logical_or_(torch.tensor([1, 0, 0]))
+        tensor([1, 1, 0])
+        """,
+    "logical_xor": """As ``logical_xor``, in the tensor's own memory and type.
+
+        >>> x = torch.tensor([0, 1, 2])
+        >>> x.logical_xor_(torch.tensor([1, 0, 3]))
+        tensor([1, 1, 0])
+        """,
+    "lt": """As ``lt``, in the tensor's own type: 1 where it holds.
+
+        >>> x = torch.tensor([1, 2, 3])
+        >>> x.lt_(2)
+        tensor([1, 0, 0])
+        """,
+    "ne": """As ``ne``, in the tensor's own type: 1 where it holds.
+
+        >>> x = torch.tensor([1, 2])
+        >>> x.ne_(2)
+        tensor([1, 0])
+        """,
+    "nextafter": """
+        >>> x = torch.tensor([0.0, 1.0])
+        >>> x.nextafter_(torch.tensor([1.0, 1.0]))
+        tensor([1.4013e-45, 1.0000e+00])
+        """,
+    "not_equal": """As ``ne``, in the tensor's own type: 1 where it holds.
+
+        >>> x = torch.tensor([1, 2])
+        >>> x.not_equal_(2)
+        tensor([1, 0])
+        """,
+    "polygamma": """
+        >>> x = torch.tensor([1.0, 2.0])
+        >>> x.polygamma_(1)
+        tensor([1.6449, 0.6449])
+        """,
+    "true_divide": """
+        >>> x = torch.tensor([7.0, -7.0])
+        >>> x.true_divide_(2)
+        tensor([ 3.5000, -3.5000])
+        """,
+}

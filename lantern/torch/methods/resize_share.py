@@ -12,6 +12,7 @@ from lantern.torch.functions import creation, join_repeat
 from lantern.torch.functions import shape as shaping
 from lantern.torch.methods import sampling
 from lantern.torch.methods.inplace import refuse_leaf
+from lantern.torch.tables import documented
 from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.devices import address, beside, on_host
 from lantern.torch.tensor.dtypes import Size
@@ -43,6 +44,12 @@ def resize_(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
 
     Raises:
         RuntimeError: if a derivative may be asked for.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.arange(4).resize_(2, 2)
+        tensor([[0, 1],
+                [2, 3]])
     """
     if self.requires_grad:
         raise EagerError("cannot resize variables that require grad")
@@ -58,19 +65,39 @@ def resize_(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
 
 
 def resize_as_(self: Tensor, other: Tensor) -> Tensor:
-    """Have the form of another tensor."""
+    """Have the form of another tensor.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.arange(4).resize_as_(torch.zeros(2, 2))
+        tensor([[0, 1],
+                [2, 3]])
+    """
     return resize_(self, *base(other).shape)
 
 
 def new(self: Tensor, *data: Any, **options: Any) -> Tensor:
-    """A new tensor of this one's type: of data, or of lengths of axes."""
+    """A new tensor of this one's type: of data, or of lengths of axes.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.tensor([1.0]).new([2, 3])
+        tensor([2., 3.])
+    """
     if len(data) == 1 and not isinstance(data[0], int | Size):
         return creation.tensor(data[0], dtype=self.dtype, device=self.device)
     return creation.empty(*data or (0,), dtype=self.dtype, device=self.device)
 
 
 def stride(self: Tensor, dim: Any = None) -> Any:
-    """How far apart in memory neighbours along each axis are, in elements."""
+    """How far apart in memory neighbours along each axis are, in elements.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.ones(2, 3)
+        >>> x.stride(), x.T.stride()
+        ((3, 1), (1, 3))
+    """
     array = in_memory(self)
     steps = [s // array.itemsize for s in array.strides]
     for i in range(len(steps) - 1, -1, -1):
@@ -80,13 +107,26 @@ def stride(self: Tensor, dim: Any = None) -> Any:
 
 
 def storage_offset(self: Tensor) -> int:
-    """How many elements of the memory lie before the first one."""
+    """How many elements of the memory lie before the first one.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.tensor([1, 2, 3])[1:].storage_offset()
+        1
+    """
     array = in_memory(self)
     return (address(array) - address(owner(array))) // array.itemsize
 
 
 def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
-    """Take one value along the diagonal."""
+    """Take one value along the diagonal.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.zeros(2, 2).fill_diagonal_(5)
+        tensor([[5., 0.],
+                [0., 5.]])
+    """
     if base(self).ndim < 2:
         raise EagerError("dimensions must larger than 1")
     where = np.zeros(base(self).shape, np.bool_)
@@ -95,13 +135,26 @@ def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
 
 
 def is_set_to(self: Tensor, tensor: Tensor) -> bool:
-    """Whether two tensors show the same part of the same memory in one form."""
+    """Whether two tensors show the same part of the same memory in one form.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.tensor([1, 2])
+        >>> x.is_set_to(x[:]), x.is_set_to(x.clone())
+        (True, False)
+    """
     a, b = in_memory(self), in_memory(tensor)
     return address(a) == address(b) and a.shape == b.shape and a.strides == b.strides
 
 
 def storage(self: Tensor) -> Tensor:
-    """The memory in a row, as a tensor: it has ``data_ptr``, ``size`` and elements."""
+    """The memory in a row, as a tensor: it has ``data_ptr``, ``size`` and elements.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> len(torch.ones(2, 3).storage())
+        6
+    """
     return fresh(owner(in_memory(self)).reshape(-1))
 
 
@@ -111,7 +164,13 @@ def base_of(self: Tensor) -> Any:
 
 
 def is_nonzero(self: Tensor) -> bool:
-    """Whether the only element is not 0."""
+    """Whether the only element is not 0.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.tensor([2.0]).is_nonzero()
+        True
+    """
     return bool(self)
 
 
@@ -187,7 +246,13 @@ def share_memory_(self: Tensor) -> Tensor:
 
 
 def is_shared(self: Tensor) -> bool:
-    """Whether a tensor's array lies in memory that forked processes share."""
+    """Whether a tensor's array lies in memory that forked processes share.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.tensor([1.0]).is_shared(), torch.ones(2).share_memory_().is_shared()
+        (False, True)
+    """
     array = base(self)
     while isinstance(array, np.ndarray):
         array = array.base
@@ -195,7 +260,14 @@ def is_shared(self: Tensor) -> bool:
 
 
 def view_as_real(input: Tensor) -> Any:
-    """Complex numbers as pairs along a last axis, in the same memory."""
+    """Complex numbers as pairs along a last axis, in the same memory.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.view_as_real(torch.tensor([1 + 2j, 3 + 4j]))
+        tensor([[1., 2.],
+                [3., 4.]])
+    """
     array = in_memory(input)
     if base(array).dtype.kind != "c":
         raise EagerError("view_as_real is only supported for complex tensors")
@@ -207,7 +279,13 @@ def view_as_real(input: Tensor) -> Any:
 
 
 def view_as_complex(input: Tensor) -> Any:
-    """Pairs along the last axis as complex numbers, in the same memory."""
+    """Pairs along the last axis as complex numbers, in the same memory.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.view_as_complex(torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
+        tensor([1.+2.j, 3.+4.j])
+    """
     array = in_memory(input)
     if base(array).shape[-1:] != (2,):
         raise EagerError("Tensor must have a last dimension of size 2")
@@ -217,6 +295,83 @@ def view_as_complex(input: Tensor) -> Any:
             raise EagerError("Tensor must have a last dimension with stride 1")
         return in_place_of(z, array.view(base(z).dtype)[..., 0], input)
     return z
+
+
+def is_cpu(self: Tensor) -> bool:
+    """Whether the tensor lies in the host's memory.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.tensor([1.0]).is_cpu
+        True
+    """
+    return self.device.type == "cpu"
+
+
+def is_meta(self: Tensor) -> bool:
+    """Whether the tensor has a form but no memory: never here.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.tensor([1.0]).is_meta
+        False
+    """
+    return False
+
+
+def is_mps(self: Tensor) -> bool:
+    """Whether the tensor lies on an Apple GPU: never here.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.tensor([1.0]).is_mps
+        False
+    """
+    return False
+
+
+def is_nested(self: Tensor) -> bool:
+    """Whether the tensor is a list of tensors of several forms: never here.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.tensor([1.0]).is_nested
+        False
+    """
+    return False
+
+
+def is_quantized(self: Tensor) -> bool:
+    """Whether the elements are quantised: never here.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.tensor([1.0]).is_quantized
+        False
+    """
+    return False
+
+
+def is_xpu(self: Tensor) -> bool:
+    """Whether the tensor lies on an Intel GPU: never here.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.tensor([1.0]).is_xpu
+        False
+    """
+    return False
+
+
+def name(self: Tensor) -> None:
+    """The name of what a tensor is for: none has one.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> print(torch.tensor([1.0]).name)
+        None
+    """
+    return None
 
 
 functions: dict[str, Any] = {f.__name__: f for f in (view_as_complex, view_as_real)}
@@ -229,8 +384,52 @@ METHODS: dict[str, Any] = {
     )
 }  # fmt: skip
 METHODS |= {
-    f"{name}_": _in_place(shaping.functions[name])
-    for name in "squeeze swapaxes swapdims t transpose unsqueeze".split()
+    "squeeze_": documented(
+        _in_place(shaping.functions["squeeze"]),
+        """
+        >>> torch.tensor([[1, 2]]).squeeze_()
+        tensor([1, 2])
+        """,
+    ),
+    "swapaxes_": documented(
+        _in_place(shaping.functions["swapaxes"]),
+        """
+        >>> torch.tensor([[1, 2], [3, 4]]).swapaxes_(0, 1)
+        tensor([[1, 3],
+                [2, 4]])
+        """,
+    ),
+    "swapdims_": documented(
+        _in_place(shaping.functions["swapdims"]),
+        """
+        >>> torch.tensor([[1, 2], [3, 4]]).swapdims_(0, 1)
+        tensor([[1, 3],
+                [2, 4]])
+        """,
+    ),
+    "t_": documented(
+        _in_place(shaping.functions["t"]),
+        """
+        >>> torch.tensor([[1, 2], [3, 4]]).t_()
+        tensor([[1, 3],
+                [2, 4]])
+        """,
+    ),
+    "transpose_": documented(
+        _in_place(shaping.functions["transpose"]),
+        """
+        >>> torch.tensor([[1, 2], [3, 4]]).transpose_(0, 1)
+        tensor([[1, 3],
+                [2, 4]])
+        """,
+    ),
+    "unsqueeze_": documented(
+        _in_place(shaping.functions["unsqueeze"]),
+        """
+        >>> torch.tensor([1, 2]).unsqueeze_(0)
+        tensor([[1, 2]])
+        """,
+    ),
 }
 METHODS |= {
     "bernoulli": sampling.bernoulli,
@@ -238,12 +437,8 @@ METHODS |= {
     "untyped_storage": storage,
 }
 PROPERTIES: dict[str, Any] = {
+    f.__name__: f
+    for f in (is_cpu, is_meta, is_mps, is_nested, is_quantized, is_xpu, name)
+} | {
     "_base": base_of,
-    "is_cpu": lambda self: self.device.type == "cpu",
-    "is_meta": lambda self: False,
-    "is_mps": lambda self: False,
-    "is_nested": lambda self: False,
-    "is_quantized": lambda self: False,
-    "is_xpu": lambda self: False,
-    "name": lambda self: None,
 }

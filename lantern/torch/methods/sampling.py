@@ -11,6 +11,7 @@ import numpy as np
 from lantern.core.value import base as value_of
 from lantern.errors import ArgumentError, EagerError, MissingRuleError
 from lantern.torch.functions.creation import complete, finished, shape_of
+from lantern.torch.tables import documented
 from lantern.torch.tensor import dtypes
 from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.detaching import in_transform
@@ -32,6 +33,14 @@ class Generator:
 
     Args:
         device: has no effect: numbers are drawn on the CPU.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> generator = torch.Generator().manual_seed(0)
+        >>> first = torch.rand(2, generator=generator)
+        >>> _ = generator.manual_seed(0)
+        >>> torch.equal(first, torch.rand(2, generator=generator))
+        True
     """
 
     def __init__(self, device: Any = "cpu") -> None:
@@ -84,27 +93,68 @@ def rng(generator: Generator | None = None) -> Any:
 
 
 def manual_seed(seed: int) -> Generator:
-    """Start the program's random numbers at a seed."""
+    """Start the program's random numbers at a seed.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> _ = torch.manual_seed(0)
+        >>> first = torch.rand(2)
+        >>> _ = torch.manual_seed(0)
+        >>> torch.equal(first, torch.rand(2))
+        True
+    """
     return default_generator.manual_seed(seed)
 
 
 def seed() -> int:
-    """Start the program's random numbers anywhere; the seed."""
+    """Start the program's random numbers anywhere; the seed.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> seed = torch.seed()
+        >>> torch.initial_seed() == seed
+        True
+    """
     return default_generator.seed()
 
 
 def initial_seed() -> int:
-    """The seed of the program's random numbers."""
+    """The seed of the program's random numbers.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> _ = torch.manual_seed(7)
+        >>> torch.initial_seed()
+        7
+    """
     return default_generator.initial_seed()
 
 
 def get_rng_state() -> Tensor:
-    """Where the program's random numbers stand."""
+    """Where the program's random numbers stand.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> state = torch.get_rng_state()
+        >>> first = torch.rand(2)
+        >>> torch.set_rng_state(state)
+        >>> torch.equal(first, torch.rand(2))
+        True
+    """
     return default_generator.get_state()
 
 
 def set_rng_state(new_state: Tensor) -> None:
-    """Go to where the program's random numbers stood."""
+    """Go to where the program's random numbers stood.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> state = torch.get_rng_state()
+        >>> first = torch.rand(2)
+        >>> torch.set_rng_state(state)
+        >>> torch.equal(first, torch.rand(2))
+        True
+    """
     default_generator.set_state(new_state)
 
 
@@ -158,11 +208,47 @@ def _drawer(name: str, method: str, doc: str) -> tuple[Any, Any]:
 
 
 rand, rand_like = _drawer("rand", "random", "Uniform draws between 0 and 1")
+documented(
+    rand,
+    """
+    >>> x = torch.rand(2, 3)
+    >>> ((0 <= x) & (x < 1)).all()
+    tensor(True)
+    """,
+)
+documented(
+    rand_like,
+    """
+    >>> torch.rand_like(torch.zeros(2, 3)).shape
+    torch.Size([2, 3])
+    """,
+)
 randn, randn_like = _drawer("randn", "standard_normal", "Standard normal draws")
+documented(
+    randn,
+    """
+    >>> torch.randn(2, 3).shape
+    torch.Size([2, 3])
+    """,
+)
+documented(
+    randn_like,
+    """
+    >>> torch.randn_like(torch.zeros(2, 3)).shape
+    torch.Size([2, 3])
+    """,
+)
 
 
 def randint(*numbers: Any, out: Any = None, **options: Any) -> Tensor:
-    """Integers from low up to before high: ``randint(high, size)`` starts from 0."""
+    """Integers from low up to before high: ``randint(high, size)`` starts from 0.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.randint(5, 8, (100,))
+        >>> x.min(), x.max()
+        (tensor(5), tensor(7))
+    """
     named = {n: options.pop(n) for n in ("low", "high", "size") if n in options}
     given = [*numbers]
     if "size" not in named and given:
@@ -216,14 +302,26 @@ def bounds(kind: Any) -> tuple[float, float]:
 
 
 def randint_like(input: Tensor, *numbers: Any, **options: Any) -> Tensor:
-    """As ``randint``, in the shape and type of another tensor."""
+    """As ``randint``, in the shape and type of another tensor.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.randint_like(torch.zeros(2), 7, 8)
+        tensor([7., 7.])
+    """
     return randint(*numbers, size=input.shape, **{"dtype": input.dtype, **options})
 
 
 def randperm(
     n: int, *, generator: Any = None, dtype: Any = None, **options: Any
 ) -> Tensor:
-    """The numbers from 0 to n - 1 in a random order."""
+    """The numbers from 0 to n - 1 in a random order.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.randperm(4).sort().values
+        tensor([0, 1, 2, 3])
+    """
     kind = as_numpy_dtype(dtype) or dtypes.I64
     if n < 0:
         raise EagerError(f"Trying to create tensor with negative dimension {n}: [{n}]")
@@ -244,7 +342,13 @@ def normal(
     generator: Any = None,
     **options: Any,
 ) -> Tensor:
-    """Normal draws of means and standard deviations."""
+    """Normal draws of means and standard deviations.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.normal(torch.tensor([1.0, 2.0]), torch.zeros(2))
+        tensor([1., 2.])
+    """
     shape, out = size, options.pop("out", None)
     if size is not None and std < 0:
         raise EagerError(f"normal expects std >= 0.0, but found std {std}")
@@ -273,7 +377,13 @@ def normal(
 def bernoulli(
     input: Tensor, p: float | None = None, *, generator: Any = None, out: Any = None
 ) -> Tensor:
-    """1 with the probabilities that a tensor holds, else 0."""
+    """1 with the probabilities that a tensor holds, else 0.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.bernoulli(torch.tensor([0.0, 1.0, 1.0]))
+        tensor([0., 1., 1.])
+    """
     array = base(input)
     chance = array if p is None else p
     if not ((as_array(chance) >= 0) & (as_array(chance) <= 1)).all():
@@ -283,7 +393,13 @@ def bernoulli(
 
 
 def poisson(input: Tensor, generator: Any = None) -> Tensor:
-    """Numbers of events at the rates that a tensor holds."""
+    """Numbers of events at the rates that a tensor holds.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.poisson(torch.tensor([0.0, 0.0]))
+        tensor([0., 0.])
+    """
     array = base(input)
     if not (array >= 0).all():
         raise EagerError("invalid Poisson rate, expected rate to be non-negative")
@@ -299,7 +415,13 @@ def multinomial(
     generator: Any = None,
     out: Any = None,
 ) -> Tensor:
-    """Positions along the last axis, drawn by the weights there."""
+    """Positions along the last axis, drawn by the weights there.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.multinomial(torch.tensor([0.0, 1.0]), 3, replacement=True)
+        tensor([1, 1, 1])
+    """
     if base(input).dtype.kind != "f":
         raise EagerError("multinomial only supports floating-point dtypes for input")
     if out is not None:

@@ -33,6 +33,7 @@ from lantern.torch.linalg import deprecated
 from lantern.torch.methods import inplace, resize_share
 from lantern.torch.methods.filling import METHODS as _FILLING
 from lantern.torch.run.aliases import missing
+from lantern.torch.tables import documented
 from lantern.torch.tensor import dtypes, gradients, named_results
 from lantern.torch.tensor.copying import METHODS as COPYING
 from lantern.torch.tensor.detaching import array_of_tensor as base
@@ -47,7 +48,16 @@ _copied = unary(arithmetic.positive)
 
 
 def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
-    """A copy, through which the derivative goes."""
+    """A copy, through which the derivative goes.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.tensor([1, 2])
+        >>> y = torch.clone(x)
+        >>> y[0] = 9
+        >>> x
+        tensor([1, 2])
+    """
     if input.prompt is UNTRACKED:
         array = base(input)
         return fresh(as_array(array).copy())
@@ -55,39 +65,85 @@ def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
 
 
 def size(self: Tensor, dim: Any = None) -> Any:
-    """The lengths of the axes, or of one."""
+    """The lengths of the axes, or of one.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.ones(2, 3)
+        >>> x.size(), x.size(1)
+        (torch.Size([2, 3]), 3)
+    """
     shape = base(self).shape
     return Size(shape) if dim is None else shape[shaping.axis_of(dim, len(shape))]
 
 
 def dim(self: Tensor) -> int:
-    """The number of axes."""
+    """The number of axes.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.ones(2, 3).dim()
+        2
+    """
     return base(self).ndim
 
 
 def numel(self: Tensor) -> int:
-    """The number of elements."""
+    """The number of elements.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.ones(2, 3).nelement()
+        6
+    """
     return base(self).size
 
 
 def element_size(self: Tensor) -> int:
-    """How many bytes an element takes."""
+    """How many bytes an element takes.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.tensor([1.0]).element_size()
+        4
+    """
     return base(self).dtype.itemsize
 
 
 def data_ptr(self: Tensor) -> int:
-    """The address of the first element."""
+    """The address of the first element.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.tensor([1, 2, 3])
+        >>> x[1:].data_ptr() - x.data_ptr()
+        8
+    """
     return address(in_memory(self))
 
 
 def is_contiguous(self: Tensor, memory_format: Any = None) -> bool:
-    """Whether the elements lie in a row in memory."""
+    """Whether the elements lie in a row in memory.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.tensor([[1, 2], [3, 4]])
+        >>> x.is_contiguous(), x.T.is_contiguous()
+        (True, False)
+    """
     array = base(self)
     return isinstance(array, np.generic) or bool(array.flags.c_contiguous)
 
 
 def contiguous(self: Tensor, memory_format: Any = None) -> Tensor:
-    """The tensor with its elements in a row in memory; itself, if they are."""
+    """The tensor with its elements in a row in memory; itself, if they are.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.tensor([[1, 2], [3, 4]]).T
+        >>> x.is_contiguous(), x.contiguous().is_contiguous()
+        (False, True)
+    """
     if is_contiguous(self):
         return self
     z = clone(self)
@@ -97,7 +153,16 @@ def contiguous(self: Tensor, memory_format: Any = None) -> Tensor:
 
 
 def to(self: Tensor, *args: Any, **options: Any) -> Tensor:
-    """The tensor in another type, on another device, or as another tensor is."""
+    """The tensor in another type, on another device, or as another tensor is.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.tensor([1, 2])
+        >>> x.to(torch.float64)
+        tensor([1., 2.], dtype=torch.float64)
+        >>> x.to("cpu", torch.bool)
+        tensor([True, True])
+    """
     kind, device = options.get("dtype"), options.get("device")
     flags: list[bool] = []
     for argument in args:
@@ -127,7 +192,16 @@ def _to_type(kind: dtypes.dtype) -> Any:
 
 
 def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
-    """The name of the tensor's type; or the tensor in another type."""
+    """The name of the tensor's type; or the tensor in another type.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.tensor([1, 2])
+        >>> x.type()
+        'torch.LongTensor'
+        >>> x.type(torch.float32)
+        tensor([1., 2.])
+    """
     if dtype is None:
         return f"torch.{type_name(base(self).dtype)}Tensor"
     if isinstance(dtype, str):
@@ -140,12 +214,24 @@ def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
 
 
 def type_as(self: Tensor, other: Tensor) -> Tensor:
-    """The tensor in another one's type."""
+    """The tensor in another one's type.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.tensor([1, 2]).type_as(torch.tensor([0.5]))
+        tensor([1., 2.])
+    """
     return cast(self, base(other).dtype)
 
 
 def cpu(self: Tensor, memory_format: Any = None) -> Tensor:
-    """The tensor in the host's memory."""
+    """The tensor in the host's memory.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.tensor([1, 2]).cpu()
+        tensor([1, 2])
+    """
     return to(self, "cpu")
 
 
@@ -155,7 +241,15 @@ def cuda(
     non_blocking: bool = False,
     memory_format: Any = None,
 ) -> Tensor:
-    """The tensor on a GPU."""
+    """The tensor on a GPU.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.tensor([1, 2])
+        >>> y = x.cuda() if torch.cuda.is_available() else x
+        >>> y.cpu()
+        tensor([1, 2])
+    """
     return to(self, "cuda" if device is None else device)
 
 
@@ -169,7 +263,14 @@ def _new(creator: Any) -> Any:
 
 
 def apply_(self: Tensor, callable: Any) -> Tensor:
-    """Replace each element by a function of it: of a number, slowly, on the host."""
+    """Replace each element by a function of it: of a number, slowly, on the host.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.tensor([1.0, 2.0])
+        >>> x.apply_(lambda number: 10 * number)
+        tensor([10., 20.])
+    """
     if self.requires_grad:
         raise EagerError("Can't call apply_() on Variable that requires grad.")
     array = in_memory(self)
@@ -180,12 +281,25 @@ def apply_(self: Tensor, callable: Any) -> Tensor:
 
 
 def pin_memory(self: Tensor, device: Any = None) -> Tensor:
-    """The tensor as it is: memory is not page-locked here."""
+    """The tensor as it is: memory is not page-locked here.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.tensor([1, 2]).pin_memory()
+        tensor([1, 2])
+    """
     return self
 
 
 def matrix_adjoint(self: Tensor) -> Tensor:
-    """A matrix transposed, and conjugated."""
+    """A matrix transposed, and conjugated.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.tensor([[1 + 1j, 2j]]).H.resolve_conj()
+        tensor([[1.-1.j],
+                [0.-2.j]])
+    """
     if base(self).ndim not in (0, 2):
         raise EagerError(
             f"tensor.H is only supported on matrices (2-D tensors). Got "
@@ -197,6 +311,128 @@ def matrix_adjoint(self: Tensor) -> Tensor:
 def invert(self: Tensor) -> Tensor:
     """The complement of bits, or of truth."""
     return fresh(np.invert(base(self)))
+
+
+def is_complex(self: Tensor) -> bool:
+    """Whether the elements are complex numbers.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.tensor([1j]).is_complex()
+        True
+    """
+    return base(self).dtype.kind == "c"
+
+
+def is_floating_point(self: Tensor) -> bool:
+    """Whether the elements are real floating-point numbers.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.tensor([1.0]).is_floating_point()
+        True
+    """
+    return base(self).dtype.kind == "f"
+
+
+def is_pinned(self: Tensor) -> bool:
+    """Whether the memory is page-locked: never here.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.tensor([1.0]).is_pinned()
+        False
+    """
+    return False
+
+
+def is_signed(self: Tensor) -> bool:
+    """Whether the elements can be negative.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.tensor([1]).is_signed(), torch.tensor([True]).is_signed()
+        (True, False)
+    """
+    return base(self).dtype.kind not in "ub"
+
+
+def is_cuda(self: Tensor) -> bool:
+    """Whether the tensor lies on a GPU.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.tensor([1.0]).is_cuda
+        False
+    """
+    return self.device.type == "cuda"
+
+
+def is_sparse(self: Tensor) -> bool:
+    """Whether only entries other than 0 are stored: of tensors, never.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.tensor([1.0]).is_sparse
+        False
+    """
+    return False
+
+
+def layout(self: Tensor) -> str:
+    """How the elements are stored: ``torch.strided``.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.tensor([1.0]).layout == torch.strided
+        True
+    """
+    return "torch.strided"
+
+
+def nbytes(self: Tensor) -> int:
+    """How many bytes the elements take.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.ones(2, 3).nbytes
+        24
+    """
+    return base(self).nbytes
+
+
+def output_nr(self: Tensor) -> int:
+    """Which result of its operation the tensor is: each has one here.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.tensor([1.0]).output_nr
+        0
+    """
+    return 0
+
+
+def itemsize(self: Tensor) -> int:
+    """How many bytes an element takes.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.tensor([1.0]).itemsize
+        4
+    """
+    return base(self).dtype.itemsize
+
+
+def mH(self: Tensor) -> Tensor:
+    """The matrices along the last two axes transposed, and conjugated.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.tensor([[1 + 1j, 2j]]).mH.resolve_conj()
+        tensor([[1.-1.j],
+                [0.-2.j]])
+    """
+    return copies_splits.adjoint(self)
 
 
 # Functions of layers and signals, which are imported when they are asked for.
@@ -211,6 +447,13 @@ def _missing(self: Tensor, name: str) -> Any:
 
 
 def _device_number(self: Tensor) -> Any:
+    """The number of the GPU that a tensor lies on; -1 in the host's memory.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.tensor([1.0]).get_device()
+        -1
+    """
     return -1 if self.device.type == "cpu" else self.device.index
 
 
@@ -223,37 +466,157 @@ def _reflected(function: Any) -> Any:
 
 
 def where(self: Tensor, condition: Tensor, other: Any) -> Tensor:
-    """The elements where a condition holds, else those of the other."""
+    """The elements where a condition holds, else those of the other.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.tensor([-1, 2, -3])
+        >>> x.where(x > 0, 0)
+        tensor([0, 2, 0])
+    """
     return elementwise.where(condition, self, other)
 
 
 _OWN = {
     f.__name__: f
     for f in (
-        apply_, clone, contiguous, cpu, cuda, data_ptr, dim, element_size,
-        is_contiguous, numel, pin_memory, size, to, type_as, where,
+        apply_, clone, contiguous, cpu, cuda, data_ptr, dim, element_size, is_complex,
+        is_contiguous, is_floating_point, is_pinned, is_signed, numel, pin_memory,
+        size, to, type_as, where,
     )
 }  # fmt: skip
 _TYPES = {
-    "bool": dtypes.bool,
-    "byte": dtypes.uint8,
-    "char": dtypes.int8,
-    "cdouble": dtypes.complex128,
-    "cfloat": dtypes.complex64,
-    "double": dtypes.float64,
-    "float": dtypes.float32,
-    "bfloat16": dtypes.bfloat16,
-    "half": dtypes.float16,
-    "int": dtypes.int32,
-    "long": dtypes.int64,
-    "short": dtypes.int16,
+    "bool": (
+        dtypes.bool,
+        """Whether each element is other than 0.
+
+        >>> torch.tensor([0, 1, 2]).bool()
+        tensor([False,  True,  True])
+        """,
+    ),
+    "byte": (
+        dtypes.uint8,
+        """
+        >>> torch.tensor([1.7, 2.0]).byte()
+        tensor([1, 2], dtype=torch.uint8)
+        """,
+    ),
+    "char": (
+        dtypes.int8,
+        """
+        >>> torch.tensor([1.7, -2.0]).char()
+        tensor([ 1, -2], dtype=torch.int8)
+        """,
+    ),
+    "cdouble": (
+        dtypes.complex128,
+        """
+        >>> torch.tensor([1.0]).cdouble()
+        tensor([1.+0.j], dtype=torch.complex128)
+        """,
+    ),
+    "cfloat": (
+        dtypes.complex64,
+        """
+        >>> torch.tensor([1.0]).cfloat()
+        tensor([1.+0.j])
+        """,
+    ),
+    "double": (
+        dtypes.float64,
+        """
+        >>> torch.tensor([1.0]).double()
+        tensor([1.], dtype=torch.float64)
+        """,
+    ),
+    "float": (
+        dtypes.float32,
+        """
+        >>> torch.tensor([1, 2]).float()
+        tensor([1., 2.])
+        """,
+    ),
+    "bfloat16": (
+        dtypes.bfloat16,
+        """Refused: there are no tensors of this type here.
+
+        >>> torch.tensor([1.0]).bfloat16()
+        Traceback (most recent call last):
+            ...
+        lantern.errors.ArgumentError: bfloat16: NumPy has no such type...
+        """,
+    ),
+    "half": (
+        dtypes.float16,
+        """
+        >>> torch.tensor([1.0]).half()
+        tensor([1.], dtype=torch.float16)
+        """,
+    ),
+    "int": (
+        dtypes.int32,
+        """
+        >>> torch.tensor([1.7, -1.7]).int()
+        tensor([ 1, -1], dtype=torch.int32)
+        """,
+    ),
+    "long": (
+        dtypes.int64,
+        """
+        >>> torch.tensor([1.7, -1.7]).long()
+        tensor([ 1, -1])
+        """,
+    ),
+    "short": (
+        dtypes.int16,
+        """
+        >>> torch.tensor([1.7, -1.7]).short()
+        tensor([ 1, -1], dtype=torch.int16)
+        """,
+    ),
 }
 _NEW = {
-    f"new_{creator.__name__}": creator
-    for creator in (
-        creation.empty, creation.full, creation.ones, creation.tensor, creation.zeros
-    )
-}  # fmt: skip
+    "new_empty": documented(
+        _new(creation.empty),
+        """A tensor of anything, of this one's type, on its device.
+
+        >>> torch.tensor([1.0]).new_empty((2, 3)).shape
+        torch.Size([2, 3])
+        """,
+    ),
+    "new_full": documented(
+        _new(creation.full),
+        """A tensor of one value, of this one's type, on its device.
+
+        >>> torch.tensor([1.0]).new_full((2,), 7)
+        tensor([7., 7.])
+        """,
+    ),
+    "new_ones": documented(
+        _new(creation.ones),
+        """A tensor of ones, of this one's type, on its device.
+
+        >>> torch.tensor([1]).new_ones(2)
+        tensor([1, 1])
+        """,
+    ),
+    "new_tensor": documented(
+        _new(creation.tensor),
+        """A tensor of data, of this one's type, on its device.
+
+        >>> torch.tensor([1.0]).new_tensor([2, 3])
+        tensor([2., 3.])
+        """,
+    ),
+    "new_zeros": documented(
+        _new(creation.zeros),
+        """A tensor of zeros, of this one's type, on its device.
+
+        >>> torch.tensor([1]).new_zeros(2)
+        tensor([0, 0])
+        """,
+    ),
+}
 _LINEAR_ALGEBRA = (
     "cholesky_inverse cholesky_solve det matrix_exp matrix_power slogdet"
 ).split()
@@ -348,28 +711,35 @@ FURTHER = {
     "__setitem__": inplace.setitem,
     "__xor__": FUNCTIONS["bitwise_xor"],
     "get_device": _device_number,
-    "is_complex": lambda self: base(self).dtype.kind == "c",
-    "is_floating_point": lambda self: base(self).dtype.kind == "f",
-    "is_pinned": lambda self: False,
-    "is_signed": lambda self: base(self).dtype.kind not in "ub",
     "ndimension": dim,
     "nelement": numel,
     "type": type_,
     **{f"__{name}__": FUNCTIONS[name] for name in comparison.COMPARISONS},
 }
 PROPERTIES = {
+    f.__name__: f for f in (is_cuda, is_sparse, itemsize, layout, mH, nbytes, output_nr)
+} | {
     "T": shaping.reversed_axes,
     "H": matrix_adjoint,
-    "mH": copies_splits.adjoint,
     "mT": shaping.matrix_transposed,
-    "imag": elementwise.imag,
-    "is_cuda": lambda self: self.device.type == "cuda",
-    "is_sparse": lambda self: False,
-    "itemsize": element_size,
-    "layout": lambda self: "torch.strided",
-    "nbytes": lambda self: base(self).nbytes,
-    "output_nr": lambda self: 0,
-    "real": elementwise.real,
+}
+_PARTS = {
+    "imag": documented(
+        property(elementwise.imag),
+        """The imaginary part.
+
+        >>> torch.tensor([1 + 2j]).imag
+        tensor([2.])
+        """,
+    ),
+    "real": documented(
+        property(elementwise.real),
+        """The real part.
+
+        >>> torch.tensor([1 + 2j]).real
+        tensor([1.])
+        """,
+    ),
 }
 NO_METHODS = {
     *elementwise.NO_METHODS,
@@ -388,11 +758,14 @@ def install() -> None:
     table = {name: f for name, f in FUNCTIONS.items() if name not in NO_METHODS}
     table |= {f"{n}_": inplace.in_place(n, FUNCTIONS[n]) for n in inplace.NAMES}
     table |= gradients.METHODS | inplace.METHODS | inplace.OPERATORS | _FILLING
-    table |= _OWN | {name: _to_type(kind) for name, kind in _TYPES.items()}
-    table |= {name: _new(creator) for name, creator in _NEW.items()} | FURTHER
+    table |= _OWN | {
+        n: documented(_to_type(k), text) for n, (k, text) in _TYPES.items()
+    }
+    table |= _NEW | FURTHER
     table |= resize_share.METHODS | COPYING | EXPORTING
     properties = PROPERTIES | resize_share.PROPERTIES
     table |= {name: property(getter) for name, getter in properties.items()}
+    table |= _PARTS
     for name, method in table.items():
         setattr(Tensor, name, method)
 

@@ -3,6 +3,7 @@
 from typing import Any
 
 from lantern.torch.functions.creation import tensor, zeros
+from lantern.torch.tables import documented
 from lantern.torch.tensor import dtypes
 from lantern.torch.tensor.dtypes import dtype
 from lantern.torch.tensor.tensor import Tensor
@@ -38,31 +39,96 @@ class TypedTensor(type):
 
 
 _KINDS = {
-    "Bool": dtypes.bool,
-    "Byte": dtypes.uint8,
-    "Char": dtypes.int8,
-    "Double": dtypes.float64,
-    "Float": dtypes.float32,
-    "Half": dtypes.float16,
-    "Int": dtypes.int32,
-    "Long": dtypes.int64,
-    "Short": dtypes.int16,
+    "Bool": (
+        dtypes.bool,
+        """The class, of old, of tensors of type ``torch.bool``.
+
+        >>> torch.BoolTensor([True, False])
+        tensor([ True, False])
+        """,
+    ),
+    "Byte": (
+        dtypes.uint8,
+        """The class, of old, of tensors of type ``torch.uint8``.
+
+        >>> torch.ByteTensor([1, 2])
+        tensor([1, 2], dtype=torch.uint8)
+        """,
+    ),
+    "Char": (
+        dtypes.int8,
+        """The class, of old, of tensors of type ``torch.int8``.
+
+        >>> torch.CharTensor([1, 2])
+        tensor([1, 2], dtype=torch.int8)
+        """,
+    ),
+    "Double": (
+        dtypes.float64,
+        """The class, of old, of tensors of type ``torch.float64``.
+
+        >>> torch.DoubleTensor([1, 2])
+        tensor([1., 2.], dtype=torch.float64)
+        """,
+    ),
+    "Float": (
+        dtypes.float32,
+        """The class, of old, of tensors of type ``torch.float32``.
+
+        >>> torch.FloatTensor([1, 2])
+        tensor([1., 2.])
+        >>> isinstance(torch.ones(2), torch.FloatTensor)
+        True
+        """,
+    ),
+    "Half": (
+        dtypes.float16,
+        """The class, of old, of tensors of type ``torch.float16``.
+
+        >>> torch.HalfTensor([1, 2])
+        tensor([1., 2.], dtype=torch.float16)
+        """,
+    ),
+    "Int": (
+        dtypes.int32,
+        """The class, of old, of tensors of type ``torch.int32``.
+
+        >>> torch.IntTensor([1, 2])
+        tensor([1, 2], dtype=torch.int32)
+        """,
+    ),
+    "Long": (
+        dtypes.int64,
+        """The class, of old, of tensors of type ``torch.int64``.
+
+        >>> torch.LongTensor([1, 2])
+        tensor([1, 2])
+        """,
+    ),
+    "Short": (
+        dtypes.int16,
+        """The class, of old, of tensors of type ``torch.int16``.
+
+        >>> torch.ShortTensor([1, 2])
+        tensor([1, 2], dtype=torch.int16)
+        """,
+    ),
 }
 
 
-def _typed(device: str, module: str) -> dict[str, Any]:
-    return {
-        f"{word}Tensor": TypedTensor(
-            f"{word}Tensor",
-            (),
-            {"dtype": kind, "device": device, "__module__": module},
-        )
-        for word, kind in _KINDS.items()
-    }
+def _typed(word: str, kind: dtype, device: str, module: str) -> Any:
+    rest = {"dtype": kind, "device": device, "__module__": module}
+    return TypedTensor(f"{word}Tensor", (), rest)
 
 
-TYPES = _typed("cpu", "lantern.torch")
-_ON_GPU = _typed("cuda", "lantern.torch.cuda")
+TYPES = {
+    f"{word}Tensor": documented(_typed(word, kind, "cpu", "lantern.torch"), example)
+    for word, (kind, example) in _KINDS.items()
+}
+_ON_GPU = {
+    f"{word}Tensor": _typed(word, kind, "cuda", "lantern.torch.cuda")
+    for word, (kind, _) in _KINDS.items()
+}
 
 
 def on_gpu(name: str) -> Any:

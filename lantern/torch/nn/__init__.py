@@ -3,7 +3,6 @@
 import importlib as _importlib
 from typing import Any as _Any
 
-from lantern.torch.docs.attach import document as _document
 from lantern.torch.nn import functional as functional
 from lantern.torch.nn import init as init
 from lantern.torch.nn import utils as utils
@@ -27,7 +26,6 @@ from lantern.torch.nn.transformer import *
 from lantern.torch.run.aliases import missing as _missing
 
 globals().update(_MODULES | _PADS | _LAYERS)
-_document("nn", globals())
 
 
 def __getattr__(name: str) -> _Any:

@@ -12,6 +12,7 @@ from lantern.torch.nn.parameter import (
     UninitializedParameter,
     is_lazy,
 )
+from lantern.torch.tables import documented
 
 __all__ = ["LAYERS", "LazyModuleMixin"]
 
@@ -153,18 +154,110 @@ def _lazy(layer: Any, size: str, axis: int, shaped: Any, **more: Any) -> Any:
     return made
 
 
-LAYERS: dict[str, Any] = {"LazyLinear": _lazy(Linear, "in_features", -1, {"weight": 1})}
 _MOMENTS = dict.fromkeys(("weight", "bias", "running_mean", "running_var"), 0)
-for _n in (1, 2, 3):
-    for _name, _at in ((f"Conv{_n}d", 1), (f"ConvTranspose{_n}d", 0)):
-        LAYERS[f"Lazy{_name}"] = _lazy(
-            getattr(convolution, _name), "in_channels", -_n - 1, {"weight": _at}
-        )
-    for _name in (f"BatchNorm{_n}d", f"InstanceNorm{_n}d"):
-        LAYERS[f"Lazy{_name}"] = _lazy(
-            getattr(normalisation, _name),
-            "num_features",
-            1,
-            _MOMENTS,
-            usual=("affine", "track_running_stats"),
-        )
+
+
+def _convolution(layer: Any, axes: int, at: int) -> Any:
+    return _lazy(layer, "in_channels", -axes - 1, {"weight": at})
+
+
+def _normalisation(layer: Any) -> Any:
+    usual = ("affine", "track_running_stats")
+    return _lazy(layer, "num_features", 1, _MOMENTS, usual=usual)
+
+
+LAYERS: dict[str, Any] = {
+    "LazyLinear": documented(
+        _lazy(Linear, "in_features", -1, {"weight": 1}),
+        """
+        >>> layer = torch.nn.LazyLinear(2)
+        >>> _ = layer(torch.ones(4, 3))
+        >>> layer
+        Linear(in_features=3, out_features=2, bias=True)
+        """,
+    ),
+    "LazyConv1d": documented(
+        _convolution(convolution.Conv1d, 1, 1),
+        """
+        >>> torch.nn.LazyConv1d(4, 3)(torch.ones(1, 2, 9)).shape
+        torch.Size([1, 4, 7])
+        """,
+    ),
+    "LazyConv2d": documented(
+        _convolution(convolution.Conv2d, 2, 1),
+        """
+        >>> torch.nn.LazyConv2d(4, 3)(torch.ones(1, 2, 9, 9)).shape
+        torch.Size([1, 4, 7, 7])
+        """,
+    ),
+    "LazyConv3d": documented(
+        _convolution(convolution.Conv3d, 3, 1),
+        """
+        >>> torch.nn.LazyConv3d(4, 3)(torch.ones(1, 2, 5, 5, 5)).shape
+        torch.Size([1, 4, 3, 3, 3])
+        """,
+    ),
+    "LazyConvTranspose1d": documented(
+        _convolution(convolution.ConvTranspose1d, 1, 0),
+        """
+        >>> torch.nn.LazyConvTranspose1d(4, 3)(torch.ones(1, 2, 9)).shape
+        torch.Size([1, 4, 11])
+        """,
+    ),
+    "LazyConvTranspose2d": documented(
+        _convolution(convolution.ConvTranspose2d, 2, 0),
+        """
+        >>> torch.nn.LazyConvTranspose2d(4, 3)(torch.ones(1, 2, 9, 9)).shape
+        torch.Size([1, 4, 11, 11])
+        """,
+    ),
+    "LazyConvTranspose3d": documented(
+        _convolution(convolution.ConvTranspose3d, 3, 0),
+        """
+        >>> torch.nn.LazyConvTranspose3d(4, 3)(torch.ones(1, 2, 5, 5, 5)).shape
+        torch.Size([1, 4, 7, 7, 7])
+        """,
+    ),
+    "LazyBatchNorm1d": documented(
+        _normalisation(normalisation.BatchNorm1d),
+        """
+        >>> torch.nn.LazyBatchNorm1d()(torch.ones(4, 3)).shape
+        torch.Size([4, 3])
+        """,
+    ),
+    "LazyBatchNorm2d": documented(
+        _normalisation(normalisation.BatchNorm2d),
+        """
+        >>> torch.nn.LazyBatchNorm2d()(torch.ones(4, 3, 2, 2)).shape
+        torch.Size([4, 3, 2, 2])
+        """,
+    ),
+    "LazyBatchNorm3d": documented(
+        _normalisation(normalisation.BatchNorm3d),
+        """
+        >>> torch.nn.LazyBatchNorm3d()(torch.ones(4, 3, 2, 2, 2)).shape
+        torch.Size([4, 3, 2, 2, 2])
+        """,
+    ),
+    "LazyInstanceNorm1d": documented(
+        _normalisation(normalisation.InstanceNorm1d),
+        """
+        >>> torch.nn.LazyInstanceNorm1d()(torch.ones(4, 3, 2)).shape
+        torch.Size([4, 3, 2])
+        """,
+    ),
+    "LazyInstanceNorm2d": documented(
+        _normalisation(normalisation.InstanceNorm2d),
+        """
+        >>> torch.nn.LazyInstanceNorm2d()(torch.ones(4, 3, 2, 2)).shape
+        torch.Size([4, 3, 2, 2])
+        """,
+    ),
+    "LazyInstanceNorm3d": documented(
+        _normalisation(normalisation.InstanceNorm3d),
+        """
+        >>> torch.nn.LazyInstanceNorm3d()(torch.ones(4, 3, 2, 2, 2)).shape
+        torch.Size([4, 3, 2, 2, 2])
+        """,
+    ),
+}

@@ -6,6 +6,7 @@ from lantern.errors import OptionError
 from lantern.torch.nn import functional as F
 from lantern.torch.nn.functional.convolution import each
 from lantern.torch.nn.module import Module
+from lantern.torch.tables import documented
 from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.tensor import Tensor
 
@@ -53,15 +54,152 @@ def _padding(name: str, kind: Any, axes: int, mode: str) -> Any:
     return type(name, (kind,), attributes)
 
 
+_TABLE = {
+    # name: class, axes, mode, example
+    "CircularPad1d": (
+        _Pad,
+        1,
+        "circular",
+        """
+        >>> torch.nn.CircularPad1d(1)(torch.tensor([[[1.0, 2.0, 3.0]]]))
+        tensor([[[3., 1., 2., 3., 1.]]])
+        """,
+    ),
+    "CircularPad2d": (
+        _Pad,
+        2,
+        "circular",
+        """
+        >>> torch.nn.CircularPad2d(1)(torch.ones(1, 1, 2, 3)).shape
+        torch.Size([1, 1, 4, 5])
+        """,
+    ),
+    "CircularPad3d": (
+        _Pad,
+        3,
+        "circular",
+        """
+        >>> torch.nn.CircularPad3d(1)(torch.ones(1, 1, 1, 2, 3)).shape
+        torch.Size([1, 1, 3, 4, 5])
+        """,
+    ),
+    "ConstantPad1d": (
+        _ConstantPad,
+        1,
+        "constant",
+        """
+        >>> torch.nn.ConstantPad1d((1, 2), 9.0)(torch.tensor([[[1.0, 2.0, 3.0]]]))
+        tensor([[[9., 1., 2., 3., 9., 9.]]])
+        """,
+    ),
+    "ConstantPad2d": (
+        _ConstantPad,
+        2,
+        "constant",
+        """
+        >>> torch.nn.ConstantPad2d(1, 9.0)(torch.tensor([[[[1.0]]]]))
+        tensor([[[[9., 9., 9.],
+                  [9., 1., 9.],
+                  [9., 9., 9.]]]])
+        """,
+    ),
+    "ConstantPad3d": (
+        _ConstantPad,
+        3,
+        "constant",
+        """
+        >>> torch.nn.ConstantPad3d(1, 9.0)(torch.ones(1, 1, 1, 2, 3)).sum()
+        tensor(492.)
+        """,
+    ),
+    "ReflectionPad1d": (
+        _Pad,
+        1,
+        "reflect",
+        """
+        >>> torch.nn.ReflectionPad1d(2)(torch.tensor([[[1.0, 2.0, 3.0]]]))
+        tensor([[[3., 2., 1., 2., 3., 2., 1.]]])
+        """,
+    ),
+    "ReflectionPad2d": (
+        _Pad,
+        2,
+        "reflect",
+        """
+        >>> torch.nn.ReflectionPad2d((1, 1, 0, 0))(torch.tensor([[[[1.0, 2.0, 3.0]]]]))
+        tensor([[[[2., 1., 2., 3., 2.]]]])
+        """,
+    ),
+    "ReflectionPad3d": (
+        _Pad,
+        3,
+        "reflect",
+        """
+        >>> torch.nn.ReflectionPad3d(1)(torch.ones(1, 1, 2, 2, 3)).shape
+        torch.Size([1, 1, 4, 4, 5])
+        """,
+    ),
+    "ReplicationPad1d": (
+        _Pad,
+        1,
+        "replicate",
+        """
+        >>> torch.nn.ReplicationPad1d(2)(torch.tensor([[[1.0, 2.0, 3.0]]]))
+        tensor([[[1., 1., 1., 2., 3., 3., 3.]]])
+        """,
+    ),
+    "ReplicationPad2d": (
+        _Pad,
+        2,
+        "replicate",
+        """
+        >>> torch.nn.ReplicationPad2d(1)(torch.tensor([[[[1.0, 2.0]]]]))
+        tensor([[[[1., 1., 2., 2.],
+                  [1., 1., 2., 2.],
+                  [1., 1., 2., 2.]]]])
+        """,
+    ),
+    "ReplicationPad3d": (
+        _Pad,
+        3,
+        "replicate",
+        """
+        >>> torch.nn.ReplicationPad3d(1)(torch.ones(1, 1, 1, 2, 3)).shape
+        torch.Size([1, 1, 3, 4, 5])
+        """,
+    ),
+    "ZeroPad1d": (
+        _Pad,
+        1,
+        "constant",
+        """
+        >>> torch.nn.ZeroPad1d(2)(torch.tensor([[[1.0, 2.0, 3.0]]]))
+        tensor([[[0., 0., 1., 2., 3., 0., 0.]]])
+        """,
+    ),
+    "ZeroPad2d": (
+        _Pad,
+        2,
+        "constant",
+        """
+        >>> torch.nn.ZeroPad2d(1)(torch.tensor([[[[1.0]]]]))
+        tensor([[[[0., 0., 0.],
+                  [0., 1., 0.],
+                  [0., 0., 0.]]]])
+        """,
+    ),
+    "ZeroPad3d": (
+        _Pad,
+        3,
+        "constant",
+        """
+        >>> torch.nn.ZeroPad3d(1)(torch.ones(1, 1, 1, 2, 3)).shape
+        torch.Size([1, 1, 3, 4, 5])
+        """,
+    ),
+}
 MODULES = {
-    f"{name}{axes}d": _padding(f"{name}{axes}d", kind, axes, mode)
-    for name, kind, mode in (
-        ("CircularPad", _Pad, "circular"),
-        ("ConstantPad", _ConstantPad, "constant"),
-        ("ReflectionPad", _Pad, "reflect"),
-        ("ReplicationPad", _Pad, "replicate"),
-        ("ZeroPad", _Pad, "constant"),
-    )
-    for axes in (1, 2, 3)
+    name: documented(_padding(name, kind, axes, mode), example)
+    for name, (kind, axes, mode, example) in _TABLE.items()
 }
 globals().update(MODULES)

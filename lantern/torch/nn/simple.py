@@ -7,6 +7,7 @@ from lantern.errors import ArgumentError, OptionError
 from lantern.torch.nn import functional as F
 from lantern.torch.nn.functional.loss import chosen
 from lantern.torch.nn.module import Module
+from lantern.torch.tables import documented
 
 REQUIRED = inspect.Parameter.empty
 ORDER = inspect.Parameter.POSITIONAL_OR_KEYWORD
@@ -134,7 +135,9 @@ _POOLED_WHOLE = {"kernel_size": REQUIRED, "stride": None, "ceil_mode": False}
 _MAX = {**_POOLED, "dilation": 1, "return_indices": False, "ceil_mode": False}
 _MEAN = {**_POOLED, "ceil_mode": False, "count_include_pad": True}
 _MEANS = {**_MEAN, "divisor_override": None}
+_ADAPTIVE = {"output_size": REQUIRED}
 _PADDED = "kernel_size stride padding"
+_MAX_SHOWN = f"{_PADDED} dilation ceil_mode"
 
 
 def _stride(self: Any) -> None:
@@ -163,122 +166,504 @@ def _old_names(self: Any) -> None:
         raise ArgumentError(f"delta must be a float or int, got: {type(self.delta)}")
 
 
+_RANDOM = {"with_training": True, "_check": _dropout_check}
 CLASSES: dict[str, Any] = {
-    # name: function, options, options that are printed, attributes of the class
-    "CELU": (F.celu, {"alpha": 1.0, **_INPLACE}, None, _HIDDEN),
-    "ELU": (F.elu, {"alpha": 1.0, **_INPLACE}, None, _HIDDEN),
-    "GELU": (F.gelu, {"approximate": "none"}),
-    "GLU": (F.glu, {"dim": -1}),
-    "Hardshrink": (F.hardshrink, {"lambd": 0.5}, "=lambd"),
-    "Hardsigmoid": (F.hardsigmoid, _INPLACE, ""),
-    "Hardswish": (F.hardswish, _INPLACE, ""),
+    # name: function, example, options, those that are printed, the class's attributes
+    "CELU": (
+        F.celu,
+        """
+        >>> torch.nn.CELU()(torch.tensor([-1.0, 2.0]))
+        tensor([-0.6321,  2.0000])
+        """,
+        {"alpha": 1.0, **_INPLACE},
+        None,
+        _HIDDEN,
+    ),
+    "ELU": (
+        F.elu,
+        """
+        >>> torch.nn.ELU()(torch.tensor([-1.0, 2.0]))
+        tensor([-0.6321,  2.0000])
+        """,
+        {"alpha": 1.0, **_INPLACE},
+        None,
+        _HIDDEN,
+    ),
+    "GELU": (
+        F.gelu,
+        """
+        >>> torch.nn.GELU()(torch.tensor([-1.0, 2.0]))
+        tensor([-0.1587,  1.9545])
+        """,
+        {"approximate": "none"},
+    ),
+    "GLU": (
+        F.glu,
+        """
+        >>> torch.nn.GLU()(torch.tensor([1.0, 2.0, 0.0, 0.0]))
+        tensor([0.5000, 1.0000])
+        """,
+        {"dim": -1},
+    ),
+    "Hardshrink": (
+        F.hardshrink,
+        """
+        >>> torch.nn.Hardshrink()(torch.tensor([-1.0, 0.3, 2.0]))
+        tensor([-1.,  0.,  2.])
+        """,
+        {"lambd": 0.5},
+        "=lambd",
+    ),
+    "Hardsigmoid": (
+        F.hardsigmoid,
+        """
+        >>> torch.nn.Hardsigmoid()(torch.tensor([-4.0, 0.0, 1.5]))
+        tensor([0.0000, 0.5000, 0.7500])
+        """,
+        _INPLACE,
+        "",
+    ),
+    "Hardswish": (
+        F.hardswish,
+        """
+        >>> torch.nn.Hardswish()(torch.tensor([-4.0, 1.0, 4.0]))
+        tensor([-0.0000, 0.6667, 4.0000])
+        """,
+        _INPLACE,
+        "",
+    ),
     "Hardtanh": (
         F.hardtanh,
+        """
+        >>> torch.nn.Hardtanh()(torch.tensor([-2.0, 0.5, 2.0]))
+        tensor([-1.0000,  0.5000,  1.0000])
+        """,
         {"min_val": -1.0, "max_val": 1.0, **_INPLACE},
         None,
         _HIDDEN,
     ),
     "LeakyReLU": (
         F.leaky_relu,
+        """
+        >>> torch.nn.LeakyReLU(0.1)(torch.tensor([-1.0, 2.0]))
+        tensor([-0.1000,  2.0000])
+        """,
         {"negative_slope": 0.01, **_INPLACE},
         None,
         _HIDDEN,
     ),
-    "LogSigmoid": (F.logsigmoid,),
-    "LogSoftmax": (F.log_softmax, {"dim": None}),
-    "Mish": (F.mish, _INPLACE, None, _HIDDEN),
-    "ReLU": (F.relu, _INPLACE, None, _HIDDEN),
-    "ReLU6": (F.relu6, _INPLACE, None, _HIDDEN),
+    "LogSigmoid": (
+        F.logsigmoid,
+        """
+        >>> torch.nn.LogSigmoid()(torch.tensor([-1.0, 0.0]))
+        tensor([-1.3133, -0.6931])
+        """,
+    ),
+    "LogSoftmax": (
+        F.log_softmax,
+        """
+        >>> torch.nn.LogSoftmax(dim=0)(torch.tensor([0.0, 0.0]))
+        tensor([-0.6931, -0.6931])
+        """,
+        {"dim": None},
+    ),
+    "Mish": (
+        F.mish,
+        """
+        >>> torch.nn.Mish()(torch.tensor([-1.0, 2.0]))
+        tensor([-0.3034,  1.9440])
+        """,
+        _INPLACE,
+        None,
+        _HIDDEN,
+    ),
+    "ReLU": (
+        F.relu,
+        """
+        >>> torch.nn.ReLU()(torch.tensor([-1.0, 2.0]))
+        tensor([0., 2.])
+        """,
+        _INPLACE,
+        None,
+        _HIDDEN,
+    ),
+    "ReLU6": (
+        F.relu6,
+        """
+        >>> torch.nn.ReLU6()(torch.tensor([-1.0, 2.0, 9.0]))
+        tensor([0., 2., 6.])
+        """,
+        _INPLACE,
+        None,
+        _HIDDEN,
+    ),
     "RReLU": (
         F.rrelu,
+        """
+        >>> torch.nn.RReLU().eval()(torch.tensor([-24.0, 2.0]))
+        tensor([-5.5000,  2.0000])
+        """,
         {"lower": 1 / 8, "upper": 1 / 3, **_INPLACE},
         None,
         {"with_training": True, "hides_inplace": True},
     ),
-    "SELU": (F.selu, _INPLACE, None, _HIDDEN),
-    "SiLU": (F.silu, _INPLACE, None, _HIDDEN),
-    "Sigmoid": (F.sigmoid,),
-    "Softmax": (F.softmax, {"dim": None}),
-    "Softmin": (F.softmin, {"dim": None}),
-    "Softplus": (F.softplus, {"beta": 1.0, "threshold": 20.0}),
-    "Softshrink": (F.softshrink, {"lambd": 0.5}, "=lambd"),
-    "Softsign": (F.softsign,),
-    "Tanh": (F.tanh,),
-    "Tanhshrink": (F.tanhshrink,),
+    "SELU": (
+        F.selu,
+        """
+        >>> torch.nn.SELU()(torch.tensor([-1.0, 2.0]))
+        tensor([-1.1113,  2.1014])
+        """,
+        _INPLACE,
+        None,
+        _HIDDEN,
+    ),
+    "SiLU": (
+        F.silu,
+        """
+        >>> torch.nn.SiLU()(torch.tensor([-1.0, 2.0]))
+        tensor([-0.2689,  1.7616])
+        """,
+        _INPLACE,
+        None,
+        _HIDDEN,
+    ),
+    "Sigmoid": (
+        F.sigmoid,
+        """
+        >>> torch.nn.Sigmoid()(torch.tensor([0.0, 2.0]))
+        tensor([0.5000, 0.8808])
+        """,
+    ),
+    "Softmax": (
+        F.softmax,
+        """
+        >>> torch.nn.Softmax(dim=0)(torch.tensor([0.0, 0.0, 1.0]))
+        tensor([0.2119, 0.2119, 0.5761])
+        """,
+        {"dim": None},
+    ),
+    "Softmin": (
+        F.softmin,
+        """
+        >>> torch.nn.Softmin(dim=0)(torch.tensor([0.0, 0.0, 1.0]))
+        tensor([0.4223, 0.4223, 0.1554])
+        """,
+        {"dim": None},
+    ),
+    "Softplus": (
+        F.softplus,
+        """
+        >>> torch.nn.Softplus()(torch.tensor([-1.0, 0.0, 30.0]))
+        tensor([ 0.3133,  0.6931, 30.0000])
+        """,
+        {"beta": 1.0, "threshold": 20.0},
+    ),
+    "Softshrink": (
+        F.softshrink,
+        """
+        >>> torch.nn.Softshrink()(torch.tensor([-1.0, 0.3, 2.0]))
+        tensor([-0.5000,  0.0000,  1.5000])
+        """,
+        {"lambd": 0.5},
+        "=lambd",
+    ),
+    "Softsign": (
+        F.softsign,
+        """
+        >>> torch.nn.Softsign()(torch.tensor([-1.0, 3.0]))
+        tensor([-0.5000,  0.7500])
+        """,
+    ),
+    "Tanh": (
+        F.tanh,
+        """
+        >>> torch.nn.Tanh()(torch.tensor([0.0, 1.0]))
+        tensor([0.0000, 0.7616])
+        """,
+    ),
+    "Tanhshrink": (
+        F.tanhshrink,
+        """
+        >>> torch.nn.Tanhshrink()(torch.tensor([-1.0, 2.0]))
+        tensor([-0.2384,  1.0360])
+        """,
+    ),
     "Threshold": (
         F.threshold,
+        """
+        >>> torch.nn.Threshold(2.0, -1.0)(torch.tensor([1.0, 3.0]))
+        tensor([-1.,  3.])
+        """,
         {"threshold": REQUIRED, "value": REQUIRED, **_INPLACE},
         None,
         _HIDDEN,
     ),
-    **{
-        name: (
-            function,
-            _DROPOUT,
-            None,
-            {"with_training": True, "_check": _dropout_check},
-        )
-        for name, function in {
-            "AlphaDropout": F.alpha_dropout,
-            "Dropout": F.dropout,
-            "Dropout1d": F.dropout1d,
-            "Dropout2d": F.dropout2d,
-            "Dropout3d": F.dropout3d,
-            "FeatureAlphaDropout": F.feature_alpha_dropout,
-        }.items()
-    },
-    "AvgPool1d": (F.avg_pool1d, _MEAN, _PADDED, {"_check": _in_tuples(1)}),
-    "AvgPool2d": (F.avg_pool2d, _MEANS, _PADDED, {"_check": _stride}),
-    "AvgPool3d": (F.avg_pool3d, _MEANS, _PADDED, {"_check": _stride}),
-    **{
-        f"MaxPool{n}d": (
-            getattr(F, f"max_pool{n}d"),
-            _MAX,
-            f"{_PADDED} dilation ceil_mode",
-            {"_check": _stride},
-        )
-        for n in (1, 2, 3)
-    },
-    **{
-        f"AdaptiveAvgPool{n}d": (
-            getattr(F, f"adaptive_avg_pool{n}d"),
-            {"output_size": REQUIRED},
-        )
-        for n in (1, 2, 3)
-    },
-    **{
-        f"AdaptiveMaxPool{n}d": (
-            getattr(F, f"adaptive_max_pool{n}d"),
-            {"output_size": REQUIRED, "return_indices": False},
-            "output_size",
-        )
-        for n in (1, 2, 3)
-    },
-    **{
-        f"LPPool{n}d": (
-            getattr(F, f"lp_pool{n}d"),
-            {"norm_type": REQUIRED, **_POOLED_WHOLE},
-        )
-        for n in (1, 2, 3)
-    },
-    **{
-        f"MaxUnpool{n}d": (
-            getattr(F, f"max_unpool{n}d"),
-            _POOLED,
-            None,
-            {"_check": _in_tuples(n)},
-        )
-        for n in (1, 2, 3)
-    },
-    "ChannelShuffle": (F.channel_shuffle, {"groups": REQUIRED}),
-    "CosineSimilarity": (F.cosine_similarity, {"dim": 1, "eps": 1e-8}, ""),
+    "AlphaDropout": (
+        F.alpha_dropout,
+        """
+        >>> torch.nn.AlphaDropout(0.2).eval()(torch.tensor([1.0, 2.0]))
+        tensor([1., 2.])
+        """,
+        _DROPOUT,
+        None,
+        _RANDOM,
+    ),
+    "Dropout": (
+        F.dropout,
+        """
+        >>> sorted(set(torch.nn.Dropout(0.5)(torch.ones(1000)).tolist()))
+        [0.0, 2.0]
+        """,
+        _DROPOUT,
+        None,
+        _RANDOM,
+    ),
+    "Dropout1d": (
+        F.dropout1d,
+        """
+        >>> x = torch.nn.Dropout1d(0.5)(torch.ones(99, 3))
+        >>> bool((x == x[:, :1]).all())
+        True
+        """,
+        _DROPOUT,
+        None,
+        _RANDOM,
+    ),
+    "Dropout2d": (
+        F.dropout2d,
+        """
+        >>> x = torch.nn.Dropout2d(0.5)(torch.ones(1, 99, 2, 2))
+        >>> sorted(set(x.sum((2, 3))[0].tolist()))
+        [0.0, 8.0]
+        """,
+        _DROPOUT,
+        None,
+        _RANDOM,
+    ),
+    "Dropout3d": (
+        F.dropout3d,
+        """
+        >>> x = torch.nn.Dropout3d(0.5)(torch.ones(1, 99, 1, 2, 2))
+        >>> sorted(set(x.sum((2, 3, 4))[0].tolist()))
+        [0.0, 8.0]
+        """,
+        _DROPOUT,
+        None,
+        _RANDOM,
+    ),
+    "FeatureAlphaDropout": (
+        F.feature_alpha_dropout,
+        """
+        >>> torch.nn.FeatureAlphaDropout(0.2).eval()(torch.tensor([1.0, 2.0]))
+        tensor([1., 2.])
+        """,
+        _DROPOUT,
+        None,
+        _RANDOM,
+    ),
+    "AvgPool1d": (
+        F.avg_pool1d,
+        """
+        >>> torch.nn.AvgPool1d(2)(torch.tensor([[[1.0, 3.0, 5.0, 7.0]]]))
+        tensor([[[2., 6.]]])
+        """,
+        _MEAN,
+        _PADDED,
+        {"_check": _in_tuples(1)},
+    ),
+    "AvgPool2d": (
+        F.avg_pool2d,
+        """
+        >>> torch.nn.AvgPool2d(2)(torch.tensor([[[[1.0, 3.0], [5.0, 7.0]]]]))
+        tensor([[[[4.]]]])
+        """,
+        _MEANS,
+        _PADDED,
+        {"_check": _stride},
+    ),
+    "AvgPool3d": (
+        F.avg_pool3d,
+        """
+        >>> torch.nn.AvgPool3d(2)(torch.ones(1, 1, 4, 4, 2)).shape
+        torch.Size([1, 1, 2, 2, 1])
+        """,
+        _MEANS,
+        _PADDED,
+        {"_check": _stride},
+    ),
+    "MaxPool1d": (
+        F.max_pool1d,
+        """
+        >>> torch.nn.MaxPool1d(2)(torch.tensor([[[1.0, 3.0, 5.0, 7.0]]]))
+        tensor([[[3., 7.]]])
+        """,
+        _MAX,
+        _MAX_SHOWN,
+        {"_check": _stride},
+    ),
+    "MaxPool2d": (
+        F.max_pool2d,
+        """
+        >>> torch.nn.MaxPool2d(2)(torch.tensor([[[[1.0, 3.0], [5.0, 7.0]]]]))
+        tensor([[[[7.]]]])
+        """,
+        _MAX,
+        _MAX_SHOWN,
+        {"_check": _stride},
+    ),
+    "MaxPool3d": (
+        F.max_pool3d,
+        """
+        >>> torch.nn.MaxPool3d(2)(torch.ones(1, 1, 4, 4, 2)).shape
+        torch.Size([1, 1, 2, 2, 1])
+        """,
+        _MAX,
+        _MAX_SHOWN,
+        {"_check": _stride},
+    ),
+    "AdaptiveAvgPool1d": (
+        F.adaptive_avg_pool1d,
+        """
+        >>> torch.nn.AdaptiveAvgPool1d(2)(torch.tensor([[[1.0, 3.0, 5.0, 7.0]]]))
+        tensor([[[2., 6.]]])
+        """,
+        _ADAPTIVE,
+    ),
+    "AdaptiveAvgPool2d": (
+        F.adaptive_avg_pool2d,
+        """
+        >>> torch.nn.AdaptiveAvgPool2d(1)(torch.tensor([[[[1.0, 3.0], [5.0, 7.0]]]]))
+        tensor([[[[4.]]]])
+        """,
+        _ADAPTIVE,
+    ),
+    "AdaptiveAvgPool3d": (
+        F.adaptive_avg_pool3d,
+        """
+        >>> torch.nn.AdaptiveAvgPool3d((1, 2, 3))(torch.ones(1, 1, 4, 5, 6)).shape
+        torch.Size([1, 1, 1, 2, 3])
+        """,
+        _ADAPTIVE,
+    ),
+    "AdaptiveMaxPool1d": (
+        F.adaptive_max_pool1d,
+        """
+        >>> torch.nn.AdaptiveMaxPool1d(2)(torch.tensor([[[1.0, 3.0, 5.0, 7.0]]]))
+        tensor([[[3., 7.]]])
+        """,
+        {**_ADAPTIVE, "return_indices": False},
+        "output_size",
+    ),
+    "AdaptiveMaxPool2d": (
+        F.adaptive_max_pool2d,
+        """
+        >>> torch.nn.AdaptiveMaxPool2d(1)(torch.tensor([[[[1.0, 3.0], [5.0, 7.0]]]]))
+        tensor([[[[7.]]]])
+        """,
+        {**_ADAPTIVE, "return_indices": False},
+        "output_size",
+    ),
+    "AdaptiveMaxPool3d": (
+        F.adaptive_max_pool3d,
+        """
+        >>> torch.nn.AdaptiveMaxPool3d((1, 2, 3))(torch.ones(1, 1, 4, 5, 6)).shape
+        torch.Size([1, 1, 1, 2, 3])
+        """,
+        {**_ADAPTIVE, "return_indices": False},
+        "output_size",
+    ),
+    "LPPool1d": (
+        F.lp_pool1d,
+        """
+        >>> torch.nn.LPPool1d(2, 2)(torch.tensor([[[3.0, 4.0]]]))
+        tensor([[[5.]]])
+        """,
+        {"norm_type": REQUIRED, **_POOLED_WHOLE},
+    ),
+    "LPPool2d": (
+        F.lp_pool2d,
+        """
+        >>> torch.nn.LPPool2d(2, 2)(torch.tensor([[[[1.0, 1.0], [1.0, 1.0]]]]))
+        tensor([[[[2.]]]])
+        """,
+        {"norm_type": REQUIRED, **_POOLED_WHOLE},
+    ),
+    "LPPool3d": (
+        F.lp_pool3d,
+        """
+        >>> torch.nn.LPPool3d(2, 2)(torch.ones(1, 1, 4, 4, 2)).shape
+        torch.Size([1, 1, 2, 2, 1])
+        """,
+        {"norm_type": REQUIRED, **_POOLED_WHOLE},
+    ),
+    "MaxUnpool1d": (
+        F.max_unpool1d,
+        """
+        >>> pool = torch.nn.MaxPool1d(2, return_indices=True)
+        >>> torch.nn.MaxUnpool1d(2)(*pool(torch.tensor([[[1.0, 3.0, 5.0, 2.0]]])))
+        tensor([[[0., 3., 5., 0.]]])
+        """,
+        _POOLED,
+        None,
+        {"_check": _in_tuples(1)},
+    ),
+    "MaxUnpool2d": (
+        F.max_unpool2d,
+        """
+        >>> pool = torch.nn.MaxPool2d(2, return_indices=True)
+        >>> torch.nn.MaxUnpool2d(2)(*pool(torch.tensor([[[[1.0, 3.0], [5.0, 2.0]]]])))
+        tensor([[[[0., 0.],
+                  [5., 0.]]]])
+        """,
+        _POOLED,
+        None,
+        {"_check": _in_tuples(2)},
+    ),
+    "MaxUnpool3d": (
+        F.max_unpool3d,
+        """
+        >>> pool = torch.nn.MaxPool3d(2, return_indices=True)
+        >>> torch.nn.MaxUnpool3d(2)(*pool(torch.ones(1, 1, 4, 4, 2))).shape
+        torch.Size([1, 1, 4, 4, 2])
+        """,
+        _POOLED,
+        None,
+        {"_check": _in_tuples(3)},
+    ),
+    "ChannelShuffle": (
+        F.channel_shuffle,
+        """
+        >>> torch.nn.ChannelShuffle(2)(torch.arange(4.0).reshape(1, 4, 1)).flatten()
+        tensor([0., 2., 1., 3.])
+        """,
+        {"groups": REQUIRED},
+    ),
+    "CosineSimilarity": (
+        F.cosine_similarity,
+        """
+        >>> torch.nn.CosineSimilarity()(torch.eye(2), torch.ones(2, 2))
+        tensor([0.7071, 0.7071])
+        """,
+        {"dim": 1, "eps": 1e-8},
+        "",
+    ),
     "PairwiseDistance": (
         F.pairwise_distance,
+        """
+        >>> torch.nn.PairwiseDistance()(torch.zeros(1, 2), torch.tensor([[3.0, 4.0]]))
+        tensor([5.0000])
+        """,
         {"p": 2.0, "eps": 1e-6, "keepdim": False},
         "",
     ),
     "Fold": (
         F.fold,
+        """
+        >>> torch.nn.Fold((3, 3), 2)(torch.ones(1, 4, 4))
+        tensor([[[[1., 2., 1.],
+                  [2., 4., 2.],
+                  [1., 2., 1.]]]])
+        """,
         {
             "output_size": REQUIRED,
             "kernel_size": REQUIRED,
@@ -289,29 +674,83 @@ CLASSES: dict[str, Any] = {
     ),
     "Unfold": (
         F.unfold,
+        """
+        >>> torch.nn.Unfold(2)(torch.arange(4.0).reshape(1, 1, 2, 2))
+        tensor([[[0.],
+                 [1.],
+                 [2.],
+                 [3.]]])
+        """,
         {"kernel_size": REQUIRED, "dilation": 1, "padding": 0, "stride": 1},
     ),
-    "PixelShuffle": (F.pixel_shuffle, {"upscale_factor": REQUIRED}),
-    "PixelUnshuffle": (F.pixel_unshuffle, {"downscale_factor": REQUIRED}),
+    "PixelShuffle": (
+        F.pixel_shuffle,
+        """
+        >>> torch.nn.PixelShuffle(2)(torch.arange(4.0).reshape(1, 4, 1, 1))
+        tensor([[[[0., 1.],
+                  [2., 3.]]]])
+        """,
+        {"upscale_factor": REQUIRED},
+    ),
+    "PixelUnshuffle": (
+        F.pixel_unshuffle,
+        """
+        >>> torch.nn.PixelUnshuffle(2)(torch.ones(1, 1, 4, 6)).shape
+        torch.Size([1, 4, 2, 3])
+        """,
+        {"downscale_factor": REQUIRED},
+    ),
     "LocalResponseNorm": (
         F.local_response_norm,
+        """
+        >>> torch.nn.LocalResponseNorm(2, 1.0, 1.0)(torch.ones(1, 2, 1)).flatten()
+        tensor([0.6667, 0.5000])
+        """,
         {"size": REQUIRED, "alpha": 1e-4, "beta": 0.75, "k": 1.0},
         "=size alpha beta k",
     ),
 }
 _LOSSES: dict[str, Any] = {
-    "BCELoss": (F.binary_cross_entropy, _WEIGHTED),
+    "BCELoss": (
+        F.binary_cross_entropy,
+        """
+        >>> torch.nn.BCELoss()(torch.tensor([0.5, 0.9]), torch.tensor([1.0, 1.0]))
+        tensor(0.3993)
+        """,
+        _WEIGHTED,
+    ),
     "BCEWithLogitsLoss": (
         F.binary_cross_entropy_with_logits,
+        """
+        >>> torch.nn.BCEWithLogitsLoss()(torch.tensor([0.0, 1000.0]), torch.ones(2))
+        tensor(0.3466)
+        """,
         {**_WEIGHTED, "pos_weight": None},
     ),
     "CTCLoss": (
         F.ctc_loss,
+        """
+        >>> logs = torch.zeros(3, 1, 2).log_softmax(2)
+        >>> torch.nn.CTCLoss()(logs, torch.tensor([[1]]), (3,), (1,))
+        tensor(0.2877)
+        """,
         {"blank": 0, "reduction": "mean", "zero_infinity": False},
     ),
-    "CosineEmbeddingLoss": (F.cosine_embedding_loss, {"margin": 0.0, **_REDUCED}),
+    "CosineEmbeddingLoss": (
+        F.cosine_embedding_loss,
+        """
+        >>> x, y = torch.eye(2), torch.ones(2, 2)
+        >>> torch.nn.CosineEmbeddingLoss()(x, y, torch.ones(2))
+        tensor(0.2929)
+        """,
+        {"margin": 0.0, **_REDUCED},
+    ),
     "CrossEntropyLoss": (
         F.cross_entropy,
+        """
+        >>> torch.nn.CrossEntropyLoss()(torch.tensor([[0.0, 2.0]]), torch.tensor([1]))
+        tensor(0.1269)
+        """,
         {
             "weight": None,
             "size_average": None,
@@ -323,22 +762,95 @@ _LOSSES: dict[str, Any] = {
     ),
     "GaussianNLLLoss": (
         F.gaussian_nll_loss,
+        """
+        >>> torch.nn.GaussianNLLLoss()(*torch.tensor([[1.0], [3.0], [4.0]]))
+        tensor(1.1931)
+        """,
         {"full": False, "eps": 1e-6, "reduction": "mean"},
     ),
-    "HingeEmbeddingLoss": (F.hinge_embedding_loss, {"margin": 1.0, **_REDUCED}),
-    "HuberLoss": (F.huber_loss, {"reduction": "mean", "delta": 1.0}),
-    "KLDivLoss": (F.kl_div, {**_REDUCED, "log_target": False}),
-    "L1Loss": (F.l1_loss, _REDUCED),
-    "MSELoss": (F.mse_loss, _REDUCED),
-    "MarginRankingLoss": (F.margin_ranking_loss, {"margin": 0.0, **_REDUCED}),
-    "MultiLabelMarginLoss": (F.multilabel_margin_loss, _REDUCED),
-    "MultiLabelSoftMarginLoss": (F.multilabel_soft_margin_loss, _WEIGHTED),
+    "HingeEmbeddingLoss": (
+        F.hinge_embedding_loss,
+        """
+        >>> x = torch.tensor([0.5, 0.2])
+        >>> torch.nn.HingeEmbeddingLoss()(x, torch.tensor([1, -1]))
+        tensor(0.6500)
+        """,
+        {"margin": 1.0, **_REDUCED},
+    ),
+    "HuberLoss": (
+        F.huber_loss,
+        """
+        >>> torch.nn.HuberLoss(delta=2.0)(torch.tensor([3.0]), torch.tensor([0.0]))
+        tensor(4.)
+        """,
+        {"reduction": "mean", "delta": 1.0},
+    ),
+    "KLDivLoss": (
+        F.kl_div,
+        """
+        >>> p, q = torch.tensor([0.5, 0.5]), torch.tensor([0.25, 0.75])
+        >>> torch.nn.KLDivLoss(reduction="sum")(q.log(), p)
+        tensor(0.1438)
+        """,
+        {**_REDUCED, "log_target": False},
+    ),
+    "L1Loss": (
+        F.l1_loss,
+        """
+        >>> torch.nn.L1Loss()(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 4.0]))
+        tensor(1.)
+        """,
+        _REDUCED,
+    ),
+    "MSELoss": (
+        F.mse_loss,
+        """
+        >>> torch.nn.MSELoss()(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 4.0]))
+        tensor(2.)
+        """,
+        _REDUCED,
+    ),
+    "MarginRankingLoss": (
+        F.margin_ranking_loss,
+        """
+        >>> x, y = torch.zeros(1), torch.ones(1)
+        >>> torch.nn.MarginRankingLoss()(x, y, torch.tensor([1]))
+        tensor(1.)
+        """,
+        {"margin": 0.0, **_REDUCED},
+    ),
+    "MultiLabelMarginLoss": (
+        F.multilabel_margin_loss,
+        """
+        >>> x = torch.tensor([0.1, 0.2, 0.4, 0.8])
+        >>> torch.nn.MultiLabelMarginLoss()(x, torch.tensor([3, 0, -1, 1]))
+        tensor(0.8500)
+        """,
+        _REDUCED,
+    ),
+    "MultiLabelSoftMarginLoss": (
+        F.multilabel_soft_margin_loss,
+        """
+        >>> torch.nn.MultiLabelSoftMarginLoss()(torch.zeros(1, 3), torch.eye(3)[:1])
+        tensor(0.6931)
+        """,
+        _WEIGHTED,
+    ),
     "MultiMarginLoss": (
         F.multi_margin_loss,
+        """
+        >>> x = torch.tensor([[0.0, 0.5, 2.0]])
+        >>> torch.nn.MultiMarginLoss()(x, torch.tensor([1]))
+        tensor(1.)
+        """,
         {"p": 1, "margin": 1.0, "weight": None, **_REDUCED},
     ),
     "NLLLoss": (
         F.nll_loss,
+        """
+        >>> torch.nn.NLLLoss()(torch.tensor([[0.25, 0.75]]).log(), torch.tensor([0]))
+        tensor(1.3863)
+        """,
         {
             "weight": None,
             "size_average": None,
@@ -349,6 +861,10 @@ _LOSSES: dict[str, Any] = {
     ),
     "PoissonNLLLoss": (
         F.poisson_nll_loss,
+        """
+        >>> torch.nn.PoissonNLLLoss()(torch.tensor([0.0]), torch.tensor([2.0]))
+        tensor(1.)
+        """,
         {
             "log_input": True,
             "full": False,
@@ -358,14 +874,39 @@ _LOSSES: dict[str, Any] = {
             "reduction": "mean",
         },
     ),
-    "SmoothL1Loss": (F.smooth_l1_loss, {**_REDUCED, "beta": 1.0}),
-    "SoftMarginLoss": (F.soft_margin_loss, _REDUCED),
+    "SmoothL1Loss": (
+        F.smooth_l1_loss,
+        """
+        >>> torch.nn.SmoothL1Loss()(torch.tensor([3.0]), torch.tensor([0.0]))
+        tensor(2.5000)
+        """,
+        {**_REDUCED, "beta": 1.0},
+    ),
+    "SoftMarginLoss": (
+        F.soft_margin_loss,
+        """
+        >>> x = torch.tensor([0.0, 9.0])
+        >>> torch.nn.SoftMarginLoss()(x, torch.tensor([1.0, 1.0]))
+        tensor(0.3466)
+        """,
+        _REDUCED,
+    ),
     "TripletMarginLoss": (
         F.triplet_margin_loss,
+        """
+        >>> x, far = torch.zeros(1, 2), torch.tensor([[0.3, 0.4]])
+        >>> torch.nn.TripletMarginLoss()(x, x, far)
+        tensor(0.5000)
+        """,
         {"margin": 1.0, "p": 2.0, "eps": 1e-6, "swap": False, **_REDUCED},
     ),
     "TripletMarginWithDistanceLoss": (
         F.triplet_margin_with_distance_loss,
+        """
+        >>> x, far = torch.zeros(1, 2), torch.tensor([[0.3, 0.4]])
+        >>> torch.nn.TripletMarginWithDistanceLoss(margin=2.0)(x, x, far)
+        tensor(1.5000)
+        """,
         {
             "distance_function": None,
             "margin": 1.0,
@@ -377,9 +918,10 @@ _LOSSES: dict[str, Any] = {
 
 
 def _made(name: str, row: Any, shown: str | None = None, **more: Any) -> Any:
-    rest: Any = (None, shown, {})[len(row) - 1 :]
-    function, options, printed, attributes = tuple(row) + rest
-    return layer(name, function, options, printed, **attributes, **more)
+    rest: Any = (None, shown, {})[len(row) - 2 :]
+    function, example, options, printed, attributes = tuple(row) + rest
+    made = layer(name, function, options, printed, **attributes, **more)
+    return documented(made, example)
 
 
 MODULES = {name: _made(name, row) for name, row in CLASSES.items()} | {

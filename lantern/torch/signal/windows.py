@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 
 from lantern.errors import ShapeError
-from lantern.torch.docs.attach import document
 from lantern.torch.functions.creation import finished
 from lantern.torch.tensor import dtypes
 from lantern.torch.tensor.dtypes import as_numpy_dtype
@@ -54,7 +53,13 @@ def _window(
 
 
 def general_cosine(M: int, *, a: Any, sym: bool = True, **options: Any) -> Tensor:
-    """A sum of cosines with weights of alternating sign."""
+    """A sum of cosines with weights of alternating sign.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.signal.windows.general_cosine(5, a=[0.5, 0.5])
+        tensor([0.0000, 0.5000, 1.0000, 0.5000, 0.0000])
+    """
     weights = list(a)
     if not weights:
         raise ShapeError("Coefficients cannot be empty")
@@ -72,38 +77,80 @@ def general_cosine(M: int, *, a: Any, sym: bool = True, **options: Any) -> Tenso
 def general_hamming(
     M: int, *, alpha: float = 0.54, sym: bool = True, **options: Any
 ) -> Tensor:
-    """A cosine on a pedestal."""
+    """A cosine on a pedestal.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.signal.windows.general_hamming(5, alpha=0.6)
+        tensor([0.2000, 0.6000, 1.0000, 0.6000, 0.2000])
+    """
     return general_cosine(M, a=[alpha, 1 - alpha], sym=sym, **options)
 
 
 def hamming(M: int, *, sym: bool = True, **options: Any) -> Tensor:
-    """The Hamming window: a cosine on a pedestal of 0.08."""
+    """The Hamming window: a cosine on a pedestal of 0.08.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.signal.windows.hamming(5)
+        tensor([0.0800, 0.5400, 1.0000, 0.5400, 0.0800])
+    """
     return general_hamming(M, sym=sym, **options)
 
 
 def hann(M: int, *, sym: bool = True, **options: Any) -> Tensor:
-    """The Hann window: a cosine from 0 up to 1 and down again."""
+    """The Hann window: a cosine from 0 up to 1 and down again.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.signal.windows.hann(5)
+        tensor([0.0000, 0.5000, 1.0000, 0.5000, 0.0000])
+    """
     return general_hamming(M, alpha=0.5, sym=sym, **options)
 
 
 def blackman(M: int, *, sym: bool = True, **options: Any) -> Tensor:
-    """The Blackman window: a constant and two cosines."""
+    """The Blackman window: a constant and two cosines.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.signal.windows.blackman(5)[1:4]
+        tensor([0.3400, 1.0000, 0.3400])
+    """
     return general_cosine(M, a=[0.42, 0.5, 0.08], sym=sym, **options)
 
 
 def nuttall(M: int, *, sym: bool = True, **options: Any) -> Tensor:
-    """The Blackman-Harris window with Nuttall's weights."""
+    """The Blackman-Harris window with Nuttall's weights.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.signal.windows.nuttall(5)
+        tensor([3.6280e-04, 2.2698e-01, 1.0000e+00, 2.2698e-01, 3.6280e-04])
+    """
     weights = [0.3635819, 0.4891775, 0.1365995, 0.0106411]
     return general_cosine(M, a=weights, sym=sym, **options)
 
 
 def bartlett(M: int, *, sym: bool = True, **options: Any) -> Tensor:
-    """A triangle: from 0 up to 1 and down again, in M places."""
+    """A triangle: from 0 up to 1 and down again, in M places.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.signal.windows.bartlett(5)
+        tensor([0.0000, 0.5000, 1.0000, 0.5000, 0.0000])
+    """
     return _window(M, lambda k, last: 1 - abs(2 * k / last - 1), sym, **options)
 
 
 def cosine(M: int, *, sym: bool = True, **options: Any) -> Tensor:
-    """Half a wave of the sine, in M places."""
+    """Half a wave of the sine, in M places.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.signal.windows.cosine(3)
+        tensor([0.5000, 1.0000, 0.5000])
+    """
     return _window(
         M, lambda k, last: np.sin(np.pi * (k + 0.5) / (last + 1)), sym, **options
     )
@@ -112,7 +159,13 @@ def cosine(M: int, *, sym: bool = True, **options: Any) -> Tensor:
 def exponential(
     M: int, *, center: Any = None, tau: float = 1.0, sym: bool = True, **options: Any
 ) -> Tensor:
-    """An exponential to both sides of a center."""
+    """An exponential to both sides of a center.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.signal.windows.exponential(3, tau=0.5)
+        tensor([0.1353, 1.0000, 0.1353])
+    """
     if tau <= 0:
         raise ShapeError(f"Tau must be positive, got: {tau} instead.")
     if sym and center is not None:
@@ -126,7 +179,13 @@ def exponential(
 
 
 def gaussian(M: int, *, std: float = 1.0, sym: bool = True, **options: Any) -> Tensor:
-    """A bell of standard deviation ``std``, in M places."""
+    """A bell of standard deviation ``std``, in M places.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.signal.windows.gaussian(3)
+        tensor([0.6065, 1.0000, 0.6065])
+    """
     if std <= 0:
         raise ShapeError(f"Standard deviation must be positive, got: {std} instead.")
     return _window(
@@ -135,7 +194,13 @@ def gaussian(M: int, *, std: float = 1.0, sym: bool = True, **options: Any) -> T
 
 
 def kaiser(M: int, *, beta: float = 12.0, sym: bool = True, **options: Any) -> Tensor:
-    """The Kaiser window; the greater beta, the steeper."""
+    """The Kaiser window; the greater beta, the steeper.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.signal.windows.kaiser(5, beta=2.0)
+        tensor([0.4387, 0.8348, 1.0000, 0.8348, 0.4387])
+    """
     if beta < 0:
         raise ShapeError(f"beta must be non-negative, got: {beta} instead.")
 
@@ -144,6 +209,3 @@ def kaiser(M: int, *, beta: float = 12.0, sym: bool = True, **options: Any) -> T
         return np.i0(beta * inside) / np.i0(beta)
 
     return _window(M, shape, sym, **options)
-
-
-document("windows", globals())

@@ -208,7 +208,14 @@ def _leave(receiver: Any, grad: Any, create_graph: bool) -> None:
 
 
 def grad_fn(self: Tensor) -> Any:
-    """The suspended rule that made it; None for a leaf."""
+    """The suspended rule that made it; None for a leaf.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
+        >>> x.grad_fn is None, x.sum().grad_fn.name()
+        (True, 'SumBackward0')
+    """
     return None if self.is_leaf else Suspended(self.receiver)
 
 
@@ -229,6 +236,13 @@ def backward(
 
     Raises:
         RuntimeError: where PyTorch raises it, in its words.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
+        >>> (x * x).sum().backward()
+        >>> x.grad
+        tensor([2., 4.])
     """
     run_backward((self,), (gradient,), retain_graph, create_graph, inputs)
 
@@ -245,7 +259,16 @@ def own_receiver(self: Tensor) -> Any:
 
 
 def register_hook(self: Tensor, hook: Callable[[Any], Any]) -> Handle:
-    """Call a function with the gradient, which may return another in its place."""
+    """Call a function with the gradient, which may return another in its place.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.tensor([1.0], requires_grad=True)
+        >>> handle = x.register_hook(lambda gradient: 10 * gradient)
+        >>> (3 * x).backward()
+        >>> x.grad
+        tensor([30.])
+    """
 
     def on_plain(z_bar: Any) -> Any:
         replaced = hook(torch_face(z_bar))
@@ -284,7 +307,17 @@ def _hook(self: Tensor, hook: Any) -> Handle:
 
 
 def retain_grad(self: Tensor) -> None:
-    """Keep the gradient, although no leaf."""
+    """Keep the gradient, although no leaf.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.tensor([1.0], requires_grad=True)
+        >>> y = 2 * x
+        >>> y.retain_grad()
+        >>> (y * y).backward()
+        >>> y.grad
+        tensor([4.])
+    """
     if not self.requires_grad:
         raise EagerError("can't retain_grad on Tensor that has requires_grad=False")
     if not self.is_leaf and not self.retains_grad:
@@ -292,7 +325,15 @@ def retain_grad(self: Tensor) -> None:
 
 
 def retains_grad(self: Tensor) -> bool:
-    """Whether it is no leaf, and keeps its gradient all the same."""
+    """Whether it is no leaf, and keeps its gradient all the same.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> y = 2 * torch.tensor([1.0], requires_grad=True)
+        >>> y.retain_grad()
+        >>> y.retains_grad
+        True
+    """
     return not self.is_leaf and _retains(self.receiver)
 
 
@@ -319,7 +360,14 @@ def rebind(x: Tensor, z: Any) -> None:
 
 
 def detach(self: Tensor) -> Any:
-    """The same memory, without derivative."""
+    """The same memory, without derivative.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
+        >>> (x * 3).detach()
+        tensor([3., 6.])
+    """
     array = self.primal
     z = fresh(base(array) if isinstance(array, Value) else array)
     # What is written through it is no part of a derivative, nor its views' concern.
@@ -329,7 +377,14 @@ def detach(self: Tensor) -> Any:
 
 
 def detach_(self: Tensor) -> Any:
-    """Cut this tensor off what made it."""
+    """Cut this tensor off what made it.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> y = torch.tensor([1.0], requires_grad=True) * 3
+        >>> y.detach_()
+        tensor([3.])
+    """
     grad = self.grad
     self.prompt, self.receiver = UNTRACKED, NOBODY
     if grad is not None:
@@ -338,7 +393,15 @@ def detach_(self: Tensor) -> Any:
 
 
 def data(self: Tensor) -> Any:
-    """The same memory, without derivative, to be written to in silence."""
+    """The same memory, without derivative, to be written to in silence.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
+        >>> x.data[0] = 5.0
+        >>> x
+        tensor([5., 2.], requires_grad=True)
+    """
     if isinstance(self.primal, np.generic):
         self.primal = np.asarray(self.primal)
     z = fresh(base(self))

@@ -176,22 +176,46 @@ class Tensor(Wrapper):
 
     @property
     def shape(self) -> Size:
-        """The lengths of the axes."""
+        """The lengths of the axes.
+
+        Example:
+            >>> import lantern.torch as torch
+            >>> torch.ones(2, 3).shape
+            torch.Size([2, 3])
+        """
         return Size(base(self).shape)
 
     @property
     def ndim(self) -> int:
-        """The number of axes."""
+        """The number of axes.
+
+        Example:
+            >>> import lantern.torch as torch
+            >>> torch.ones(2, 3).ndim
+            2
+        """
         return base(self).ndim
 
     @property
     def dtype(self) -> dtypes.dtype:
-        """The type of the elements."""
+        """The type of the elements.
+
+        Example:
+            >>> import lantern.torch as torch
+            >>> torch.tensor([1, 2]).dtype
+            torch.int64
+        """
         return dtypes.by_numpy[base(self).dtype]
 
     @property
     def device(self) -> dtypes.device:
-        """Where the array lies."""
+        """Where the array lies.
+
+        Example:
+            >>> import lantern.torch as torch
+            >>> torch.tensor([1.0]).device
+            device(type='cpu')
+        """
         plain = base(self)
         if isinstance(plain, np.ndarray | np.generic):
             return dtypes.CPU
@@ -204,7 +228,13 @@ class Tensor(Wrapper):
         return shape[0]
 
     def item(self) -> Any:
-        """The only element, as a Python number."""
+        """The only element, as a Python number.
+
+        Example:
+            >>> import lantern.torch as torch
+            >>> torch.tensor([[2.5]]).item()
+            2.5
+        """
         plain = base(self)
         if plain.size != 1:
             raise EagerError(
@@ -213,7 +243,13 @@ class Tensor(Wrapper):
         return plain.item()
 
     def tolist(self) -> Any:
-        """The elements, as nested lists of Python numbers."""
+        """The elements, as nested lists of Python numbers.
+
+        Example:
+            >>> import lantern.torch as torch
+            >>> torch.tensor([[1, 2], [3, 4]]).tolist()
+            [[1, 2], [3, 4]]
+        """
         return base(self).tolist()
 
     def __bool__(self) -> bool:
@@ -246,7 +282,13 @@ class Tensor(Wrapper):
         return fresh(np.asarray(array))
 
     def numpy(self, *, force: bool = False) -> Any:
-        """The array itself, which shares memory with the tensor."""
+        """The array itself, which shares memory with the tensor.
+
+        Example:
+            >>> import lantern.torch as torch
+            >>> torch.tensor([1.0, 2.0]).numpy()
+            array([1., 2.], dtype=float32)
+        """
         if self.requires_grad and not force:
             plain_number("numpy", self)
             raise EagerError(
@@ -293,7 +335,14 @@ class Tensor(Wrapper):
 
     @property
     def requires_grad(self) -> bool:
-        """Whether a derivative may be asked for."""
+        """Whether a derivative may be asked for.
+
+        Example:
+            >>> import lantern.torch as torch
+            >>> x = torch.tensor([1.0], requires_grad=True)
+            >>> x.requires_grad, (x * 2).requires_grad, x.detach().requires_grad
+            (True, True, False)
+        """
         return self.prompt is not UNTRACKED
 
     @requires_grad.setter
@@ -302,7 +351,13 @@ class Tensor(Wrapper):
         self.requires_grad_(wanted)
 
     def requires_grad_(self, requires_grad: bool = True) -> Any:
-        """Say whether a derivative may be asked for; the tensor itself."""
+        """Say whether a derivative may be asked for; the tensor itself.
+
+        Example:
+            >>> import lantern.torch as torch
+            >>> torch.tensor([1.0, 2.0]).requires_grad_()
+            tensor([1., 2.], requires_grad=True)
+        """
         if bool(requires_grad) == self.requires_grad:
             return self
         if not requires_grad:
@@ -328,7 +383,14 @@ class Tensor(Wrapper):
 
     @property
     def is_leaf(self) -> bool:
-        """Whether no rule made it."""
+        """Whether no rule made it.
+
+        Example:
+            >>> import lantern.torch as torch
+            >>> x = torch.tensor([1.0], requires_grad=True)
+            >>> x.is_leaf, (x * 2).is_leaf
+            (True, False)
+        """
         receiver = self.receiver
         if type(receiver) is Recorder:
             return receiver.function is None
@@ -336,7 +398,15 @@ class Tensor(Wrapper):
 
     @property
     def grad(self) -> Any:
-        """What the passes so far have left; None for nothing."""
+        """What the passes so far have left; None for nothing.
+
+        Example:
+            >>> import lantern.torch as torch
+            >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
+            >>> (x * x).sum().backward()
+            >>> x.grad
+            tensor([2., 4.])
+        """
         receiver = self.receiver
         if type(receiver) is not Recorder:
             return self.__dict__.get("grad") if receiver is NOBODY else None
@@ -385,7 +455,13 @@ UNSEEN: Any = object()  # in place of a view's base: what is written is not noti
 
 
 def is_tensor(obj: Any) -> bool:
-    """Whether an object is a tensor."""
+    """Whether an object is a tensor.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.is_tensor(torch.tensor([1])), torch.is_tensor([1])
+        (True, False)
+    """
     return isinstance(obj, Tensor)
 
 

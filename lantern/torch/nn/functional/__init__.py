@@ -2,8 +2,6 @@
 
 from typing import Any as _Any
 
-from lantern.torch.docs.attach import document as _document
-from lantern.torch.docs.places import place as _place
 from lantern.torch.nn.functional.activation import *
 from lantern.torch.nn.functional.alignment import *
 from lantern.torch.nn.functional.attention import *
@@ -18,9 +16,9 @@ from lantern.torch.nn.functional.sampling import *
 from lantern.torch.nn.functional.shaping import *
 from lantern.torch.nn.functional.shares import *
 from lantern.torch.run.aliases import missing as _missing
+from lantern.torch.tables import place as _place
 from lantern.torch.tensor.halves import single as _single
 
-_document("functional", globals())
 _NORMALISING = (
     "batch_norm group_norm instance_norm layer_norm local_response_norm rms_norm"
 ).split()

@@ -8,6 +8,7 @@ from lantern.errors import EagerError
 from lantern.torch.nn.functional.shaping import pad
 from lantern.torch.nn.starting import same_types
 from lantern.torch.nn.windows import Form, correlate, spread
+from lantern.torch.tables import documented
 from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.tensor import Tensor, fresh
 
@@ -184,8 +185,56 @@ def _transposed(axes: int) -> Any:
     return function
 
 
-conv1d, conv2d, conv3d = map(_convolution, (1, 2, 3))
-conv_transpose1d, conv_transpose2d, conv_transpose3d = map(_transposed, (1, 2, 3))
+conv1d = documented(
+    _convolution(1),
+    """
+    >>> x, weight = torch.tensor([[[1.0, 2.0, 4.0]]]), torch.tensor([[[-1.0, 1.0]]])
+    >>> torch.nn.functional.conv1d(x, weight)
+    tensor([[[1., 2.]]])
+    """,
+)
+conv2d = documented(
+    _convolution(2),
+    """
+    >>> torch.nn.functional.conv2d(torch.ones(1, 1, 3, 3), torch.ones(1, 1, 2, 2))
+    tensor([[[[4., 4.],
+              [4., 4.]]]])
+    """,
+)
+conv3d = documented(
+    _convolution(3),
+    """
+    >>> x, weight = torch.ones(1, 2, 5, 5, 5), torch.ones(3, 2, 2, 2, 2)
+    >>> torch.nn.functional.conv3d(x, weight).shape
+    torch.Size([1, 3, 4, 4, 4])
+    """,
+)
+conv_transpose1d = documented(
+    _transposed(1),
+    """
+    >>> x, weight = torch.tensor([[[1.0, 2.0]]]), torch.tensor([[[1.0, 10.0]]])
+    >>> torch.nn.functional.conv_transpose1d(x, weight)
+    tensor([[[ 1., 12., 20.]]])
+    """,
+)
+conv_transpose2d = documented(
+    _transposed(2),
+    """
+    >>> x = weight = torch.ones(1, 1, 2, 2)
+    >>> torch.nn.functional.conv_transpose2d(x, weight)
+    tensor([[[[1., 2., 1.],
+              [2., 4., 2.],
+              [1., 2., 1.]]]])
+    """,
+)
+conv_transpose3d = documented(
+    _transposed(3),
+    """
+    >>> x, weight = torch.ones(1, 2, 5, 5, 5), torch.ones(2, 3, 2, 2, 2)
+    >>> torch.nn.functional.conv_transpose3d(x, weight).shape
+    torch.Size([1, 3, 6, 6, 6])
+    """,
+)
 
 
 def _each_element(size: Any, array: Any) -> Tensor:

@@ -11,6 +11,7 @@ from lantern.torch.functions.elementwise import div
 from lantern.torch.functions.indexing import gathered
 from lantern.torch.nn.functional.convolution import each
 from lantern.torch.nn.windows import Form, gather_windows, sum_windows
+from lantern.torch.tables import documented
 from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.devices import beside
 from lantern.torch.tensor.dtypes import I64
@@ -162,8 +163,48 @@ def _counts(form: Form, padding: Any, with_padding: bool, array: Any) -> Any:
     return base(sum_windows(ones, form=form))
 
 
-max_pool1d, max_pool2d, max_pool3d = map(_max_pool, (1, 2, 3))
-avg_pool1d, avg_pool2d, avg_pool3d = map(_avg_pool, (1, 2, 3))
+max_pool1d = documented(
+    _max_pool(1),
+    """
+    >>> torch.nn.functional.max_pool1d(torch.tensor([[[1.0, 3.0, 5.0, 7.0]]]), 2)
+    tensor([[[3., 7.]]])
+    """,
+)
+max_pool2d = documented(
+    _max_pool(2),
+    """
+    >>> torch.nn.functional.max_pool2d(torch.tensor([[[[1.0, 3.0], [5.0, 7.0]]]]), 2)
+    tensor([[[[7.]]]])
+    """,
+)
+max_pool3d = documented(
+    _max_pool(3),
+    """
+    >>> torch.nn.functional.max_pool3d(torch.ones(1, 1, 4, 4, 2), 2).shape
+    torch.Size([1, 1, 2, 2, 1])
+    """,
+)
+avg_pool1d = documented(
+    _avg_pool(1),
+    """
+    >>> torch.nn.functional.avg_pool1d(torch.tensor([[[1.0, 3.0, 5.0, 7.0]]]), 2)
+    tensor([[[2., 6.]]])
+    """,
+)
+avg_pool2d = documented(
+    _avg_pool(2),
+    """
+    >>> torch.nn.functional.avg_pool2d(torch.tensor([[[[1.0, 3.0], [5.0, 7.0]]]]), 2)
+    tensor([[[[4.]]]])
+    """,
+)
+avg_pool3d = documented(
+    _avg_pool(3),
+    """
+    >>> torch.nn.functional.avg_pool3d(torch.ones(1, 1, 4, 4, 2), 2).shape
+    torch.Size([1, 1, 2, 2, 1])
+    """,
+)
 
 
 def _sizes(output_size: Any, input: Tensor, axes: int) -> tuple[int, ...]:
@@ -238,11 +279,55 @@ def _adaptive_max(axes: int) -> Any:
     return function
 
 
-adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d = map(
-    _adaptive_mean, (1, 2, 3)
+adaptive_avg_pool1d = documented(
+    _adaptive_mean(1),
+    """
+    >>> x = torch.tensor([[[1.0, 3.0, 5.0, 7.0]]])
+    >>> torch.nn.functional.adaptive_avg_pool1d(x, 2)
+    tensor([[[2., 6.]]])
+    """,
 )
-adaptive_max_pool1d, adaptive_max_pool2d, adaptive_max_pool3d = map(
-    _adaptive_max, (1, 2, 3)
+adaptive_avg_pool2d = documented(
+    _adaptive_mean(2),
+    """
+    >>> torch.nn.functional.adaptive_avg_pool2d(
+    ...     torch.tensor([[[[1.0, 3.0], [5.0, 7.0]]]]), 1
+    ... )
+    tensor([[[[4.]]]])
+    """,
+)
+adaptive_avg_pool3d = documented(
+    _adaptive_mean(3),
+    """
+    >>> x = torch.ones(1, 1, 4, 5, 6)
+    >>> torch.nn.functional.adaptive_avg_pool3d(x, (1, 2, 3)).shape
+    torch.Size([1, 1, 1, 2, 3])
+    """,
+)
+adaptive_max_pool1d = documented(
+    _adaptive_max(1),
+    """
+    >>> x = torch.tensor([[[1.0, 3.0, 5.0, 7.0]]])
+    >>> torch.nn.functional.adaptive_max_pool1d(x, 2)
+    tensor([[[3., 7.]]])
+    """,
+)
+adaptive_max_pool2d = documented(
+    _adaptive_max(2),
+    """
+    >>> torch.nn.functional.adaptive_max_pool2d(
+    ...     torch.tensor([[[[1.0, 3.0], [5.0, 7.0]]]]), 1
+    ... )
+    tensor([[[[7.]]]])
+    """,
+)
+adaptive_max_pool3d = documented(
+    _adaptive_max(3),
+    """
+    >>> x = torch.ones(1, 1, 4, 5, 6)
+    >>> torch.nn.functional.adaptive_max_pool3d(x, (1, 2, 3)).shape
+    torch.Size([1, 1, 1, 2, 3])
+    """,
 )
 
 
@@ -270,7 +355,27 @@ def _norm_pool(axes: int) -> Any:
     return function
 
 
-lp_pool1d, lp_pool2d, lp_pool3d = map(_norm_pool, (1, 2, 3))
+lp_pool1d = documented(
+    _norm_pool(1),
+    """
+    >>> torch.nn.functional.lp_pool1d(torch.tensor([[[3.0, 4.0]]]), 2, 2)
+    tensor([[[5.]]])
+    """,
+)
+lp_pool2d = documented(
+    _norm_pool(2),
+    """
+    >>> torch.nn.functional.lp_pool2d(torch.tensor([[[[1.0, 1.0], [1.0, 1.0]]]]), 2, 2)
+    tensor([[[[2.]]]])
+    """,
+)
+lp_pool3d = documented(
+    _norm_pool(3),
+    """
+    >>> torch.nn.functional.lp_pool3d(torch.ones(1, 1, 4, 4, 2), 2, 2).shape
+    torch.Size([1, 1, 2, 2, 1])
+    """,
+)
 
 
 def _max_unpool(axes: int) -> Any:
@@ -330,4 +435,30 @@ def _near(chosen: Any, lengths: Any, stride: Any) -> Any:
     return chosen
 
 
-max_unpool1d, max_unpool2d, max_unpool3d = map(_max_unpool, (1, 2, 3))
+max_unpool1d = documented(
+    _max_unpool(1),
+    """
+    >>> x, where = torch.tensor([[[3.0, 5.0]]]), torch.tensor([[[1, 2]]])
+    >>> torch.nn.functional.max_unpool1d(x, where, 2)
+    tensor([[[0., 3., 5., 0.]]])
+    """,
+)
+max_unpool2d = documented(
+    _max_unpool(2),
+    """
+    >>> x, where = torch.tensor([[[[5.0]]]]), torch.tensor([[[[2]]]])
+    >>> torch.nn.functional.max_unpool2d(x, where, 2)
+    tensor([[[[0., 0.],
+              [5., 0.]]]])
+    """,
+)
+max_unpool3d = documented(
+    _max_unpool(3),
+    """
+    >>> x, where = torch.nn.functional.max_pool3d(
+    ...     torch.ones(1, 1, 4, 4, 2), 2, return_indices=True
+    ... )
+    >>> torch.nn.functional.max_unpool3d(x, where, 2).shape
+    torch.Size([1, 1, 4, 4, 2])
+    """,
+)

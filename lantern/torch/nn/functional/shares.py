@@ -8,6 +8,7 @@ from lantern.errors import EagerError, OptionError
 from lantern.torch.methods.sampling import rng
 from lantern.torch.nn.functional.activation import _SELU, may_write, sigmoid
 from lantern.torch.nn.masks import drawn
+from lantern.torch.tables import documented
 from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.detaching import plain_number
 from lantern.torch.tensor.devices import beside
@@ -163,7 +164,28 @@ def _of_channels(batched: int) -> Any:
     return function
 
 
-dropout1d, dropout2d, dropout3d = map(_of_channels, (3, 4, 5))
+dropout1d = documented(
+    _of_channels(3),
+    """
+    >>> torch.nn.functional.dropout1d(torch.ones(2, 3), training=False)
+    tensor([[1., 1., 1.],
+            [1., 1., 1.]])
+    """,
+)
+dropout2d = documented(
+    _of_channels(4),
+    """
+    >>> torch.nn.functional.dropout2d(torch.ones(1, 2, 1, 1), training=False).shape
+    torch.Size([1, 2, 1, 1])
+    """,
+)
+dropout3d = documented(
+    _of_channels(5),
+    """
+    >>> torch.nn.functional.dropout3d(torch.ones(1, 2, 1, 1, 1), training=False).shape
+    torch.Size([1, 2, 1, 1, 1])
+    """,
+)
 
 
 @may_write

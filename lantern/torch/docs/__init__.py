@@ -1,1 +1,0 @@
-"""Docstring examples of functions that stand in tables."""
