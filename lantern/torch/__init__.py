@@ -20,6 +20,7 @@ from lantern.torch import autograd as autograd
 from lantern.torch.functions.creation import *
 from lantern.torch.functions.queries import *
 from lantern.torch.functions.ranges import *
+from lantern.torch.functions.table import names_with as _names_with
 from lantern.torch.methods.sampling import *
 from lantern.torch.methods.table import FUNCTIONS as _FUNCTIONS
 from lantern.torch.methods.table import clone as clone
@@ -39,17 +40,7 @@ globals().update({name: _with_out(f) for name, f in _FUNCTIONS.items()} | _TYPES
 
 # What is written in place has a function as well: ``torch.relu_(x)``.
 globals().update(
-    {
-        f"{name}_": getattr(Tensor, f"{name}_")
-        for name in (
-            "abs acos acosh arccos arccosh arcsin arcsinh arctan arctanh asin asinh "
-            "atan atanh ceil clamp clamp_max clamp_min clip conj_physical cos cosh "
-            "deg2rad erf erfc exp exp2 expm1 fill fix floor frac gcd i0 index_put lcm "
-            "ldexp log log10 log1p log2 logit nan_to_num neg negative rad2deg "
-            "reciprocal relu resize_as round rsqrt sigmoid sin sinc sinh sqrt square "
-            "tan tanh trunc xlogy zero"
-        ).split()
-    }
+    {f"{name}_": getattr(Tensor, f"{name}_") for name in _names_with("function_")}
 )
 
 # The logarithm of 0 is -inf; PyTorch says no more about it.

@@ -9,7 +9,7 @@ from lantern.core.namespace import namespace
 from lantern.errors import ArgumentError, EagerError
 from lantern.scipy import special as ours
 from lantern.tensor.backend.numpy_namespace import array_namespace
-from lantern.torch.methods.table import FUNCTIONS
+from lantern.torch.functions.table import FUNCTIONS
 from lantern.torch.tables import documented, place
 from lantern.torch.tensor.detaching import array_of_tensor as _base
 from lantern.torch.tensor.devices import as_array

@@ -100,22 +100,11 @@ def test_rooms_of_one_floor_import_in_no_circle():
     assert circles(edges) == set()
 
 
-TO_BE_CUT = {
-    "torch.functions.copies_splits",
-    "torch.halves",
-    "torch.methods.table",
-    "torch.special",
-    "torch.tensor.from_lists",
-    "torch.tensor.operators",
-    "torch.tensor.tensor",
-}
-
-
 def test_modules_import_in_no_circle():
     """What a package hands out when it is asked for is no import of its own."""
     packages = {m for m in IMPORTS if FILES[m].name == "__init__.py"}
     found = circles({m: IMPORTS[m] for m in IMPORTS if m not in packages})
-    assert found <= TO_BE_CUT
+    assert found == set()
 
 
 def test_circles_are_found():

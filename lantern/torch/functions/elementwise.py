@@ -819,4 +819,3 @@ _SYNONYMS |= {
     "subtract": "sub", "true_divide": "div",
 }  # fmt: skip
 functions |= {name: functions[target] for name, target in _SYNONYMS.items()}
-NO_METHODS = ("rsub", "expit")

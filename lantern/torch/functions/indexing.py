@@ -470,4 +470,3 @@ functions = {
     and name not in ("getitem", "put", "add_at", "lines", "plain_index")
     and name not in ("axis_of", "gathered", "selected")
 }
-NO_METHODS = ("searchsorted", "bucketize", "isin")

@@ -1,4 +1,4 @@
-"""Tensors joined, repeated, or with their elements in another order; grids."""
+"""Tensors joined, repeated, or with their elements in another order; grids; pairs."""
 
 import itertools
 from typing import Any
@@ -13,10 +13,10 @@ from lantern.torch.functions.reduction import axis_of
 from lantern.torch.functions.shape import expand, lengths, movedim, reshape
 from lantern.torch.tables import documented
 from lantern.torch.tensor.detaching import array_of_tensor as base
-from lantern.torch.tensor.operators import call, cast, result_dtype
+from lantern.torch.tensor.operators import call, cast, in_memory, result_dtype
 from lantern.torch.tensor.operators import joining as starter
 from lantern.torch.tensor.tensor import Tensor, fresh, numpy_face
-from lantern.torch.tensor.views import alone, shown, strided
+from lantern.torch.tensor.views import alone, in_place_of, shown, strided
 
 _concat, _stack = map(starter, (concat_stack._concat, concat_stack._stack))
 
@@ -558,6 +558,44 @@ def numel(input: Tensor) -> int:
     return base(input).size
 
 
+def view_as_real(input: Tensor) -> Any:
+    """Complex numbers as pairs along a last axis, in the same memory.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.view_as_real(torch.tensor([1 + 2j, 3 + 4j]))
+        tensor([[1., 2.],
+                [3., 4.]])
+    """
+    array = in_memory(input)
+    if base(array).dtype.kind != "c":
+        raise EagerError("view_as_real is only supported for complex tensors")
+    z = stack([input.real, input.imag], -1)
+    if type(array) is np.ndarray:
+        parts = array[..., None].view(base(z).dtype)
+        return in_place_of(z, parts, input)
+    return z
+
+
+def view_as_complex(input: Tensor) -> Any:
+    """Pairs along the last axis as complex numbers, in the same memory.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.view_as_complex(torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
+        tensor([1.+2.j, 3.+4.j])
+    """
+    array = in_memory(input)
+    if base(array).shape[-1:] != (2,):
+        raise EagerError("Tensor must have a last dimension of size 2")
+    z = input[..., 0] + input[..., 1] * 1j
+    if type(array) is np.ndarray:
+        if array.strides[-1] != array.itemsize:
+            raise EagerError("Tensor must have a last dimension with stride 1")
+        return in_place_of(z, array.view(base(z).dtype)[..., 0], input)
+    return z
+
+
 functions = {
     name: value
     for name, value in list(globals().items())
@@ -566,7 +604,3 @@ functions = {
     and getattr(value, "__module__", "") == __name__
 }
 functions |= {"concat": cat, "concatenate": cat, "row_stack": vstack}
-NO_METHODS = (
-    "cartesian_prod cat column_stack combinations concat concatenate dstack hstack "
-    "meshgrid row_stack stack vstack atleast_1d atleast_2d atleast_3d"
-).split()

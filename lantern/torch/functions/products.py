@@ -425,4 +425,3 @@ functions = {
     and getattr(value, "__module__", "") == __name__
 }
 functions["ger"] = outer
-NO_METHODS = "tensordot einsum cdist block_diag chain_matmul".split()

@@ -572,4 +572,3 @@ _SYNONYMS = {
     "swapdims": "transpose",
 }
 functions |= {name: functions[target] for name, target in _SYNONYMS.items()}
-NO_METHODS = ("broadcast_tensors",)

@@ -290,4 +290,3 @@ functions = {
     and getattr(value, "__module__", "") == __name__
 }
 functions["trapz"] = trapezoid
-NO_METHODS = ("gradient", "cumulative_trapezoid", "histogram", "trapz")

@@ -383,22 +383,6 @@ def mul_(self: Tensor, other: Any) -> Tensor:
 
 
 METHODS = {f.__name__: f for f in (add_, copy_, fill_, mul_, set_, sub_, zero_)}
-# Functions with a method that writes their result: x.abs_() and so on.
-NAMES = (
-    "abs acos acosh addcdiv addcmul addmm asin asinh atan atanh baddbmm bitwise_and "
-    "bitwise_not bitwise_or bitwise_xor ceil clamp clamp_max clamp_min clip cos cosh "
-    "cumprod cumsum deg2rad digamma div divide eq erf erfc erfinv exp exp2 expm1 fix "
-    "float_power floor floor_divide fmod frac ge gt hypot index_add index_copy "
-    "index_fill index_put le lerp lgamma log log10 log1p log2 logical_and logical_not "
-    "logical_or logical_xor logit lt masked_fill masked_scatter multiply nan_to_num "
-    "ne neg negative pow rad2deg reciprocal relu remainder round rsqrt scatter "
-    "scatter_add sigmoid sign sin sinc sinh sqrt square subtract tan tanh tril triu "
-    "true_divide trunc xlogy conj_physical i0 igamma igammac index_reduce ldexp "
-    "mvlgamma polygamma put renorm scatter_reduce copysign heaviside nextafter gcd lcm "
-    "arctan2 atan2 lgamma addmv addr addbmm bitwise_left_shift bitwise_right_shift "
-    "absolute arccos arccosh arcsin arcsinh arctan arctanh greater greater_equal less "
-    "less_equal not_equal sgn"
-).split()
 # Of these, the function's example does not show what the method does.
 _EXAMPLES = {
     "eq": """As ``eq``, in the tensor's own type: 1 where it holds.

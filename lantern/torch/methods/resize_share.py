@@ -8,7 +8,7 @@ import numpy as np
 from lantern.core.namespace import namespace
 from lantern.eager.versions import owner
 from lantern.errors import EagerError
-from lantern.torch.functions import creation, join_repeat
+from lantern.torch.functions import creation
 from lantern.torch.functions import shape as shaping
 from lantern.torch.methods import sampling
 from lantern.torch.methods.inplace import refuse_leaf
@@ -19,7 +19,6 @@ from lantern.torch.tensor.dtypes import Size
 from lantern.torch.tensor.gradients import rebind
 from lantern.torch.tensor.operators import in_memory
 from lantern.torch.tensor.tensor import Tensor, fresh
-from lantern.torch.tensor.views import in_place_of
 
 __all__ = ["METHODS", "PROPERTIES"]
 
@@ -259,44 +258,6 @@ def is_shared(self: Tensor) -> bool:
     return isinstance(array, memoryview) and isinstance(array.obj, mmap.mmap)
 
 
-def view_as_real(input: Tensor) -> Any:
-    """Complex numbers as pairs along a last axis, in the same memory.
-
-    Example:
-        >>> import lantern.torch as torch
-        >>> torch.view_as_real(torch.tensor([1 + 2j, 3 + 4j]))
-        tensor([[1., 2.],
-                [3., 4.]])
-    """
-    array = in_memory(input)
-    if base(array).dtype.kind != "c":
-        raise EagerError("view_as_real is only supported for complex tensors")
-    z = join_repeat.stack([input.real, input.imag], -1)
-    if type(array) is np.ndarray:
-        parts = array[..., None].view(base(z).dtype)
-        return in_place_of(z, parts, input)
-    return z
-
-
-def view_as_complex(input: Tensor) -> Any:
-    """Pairs along the last axis as complex numbers, in the same memory.
-
-    Example:
-        >>> import lantern.torch as torch
-        >>> torch.view_as_complex(torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
-        tensor([1.+2.j, 3.+4.j])
-    """
-    array = in_memory(input)
-    if base(array).shape[-1:] != (2,):
-        raise EagerError("Tensor must have a last dimension of size 2")
-    z = input[..., 0] + input[..., 1] * 1j
-    if type(array) is np.ndarray:
-        if array.strides[-1] != array.itemsize:
-            raise EagerError("Tensor must have a last dimension with stride 1")
-        return in_place_of(z, array.view(base(z).dtype)[..., 0], input)
-    return z
-
-
 def is_cpu(self: Tensor) -> bool:
     """Whether the tensor lies in the host's memory.
 
@@ -374,7 +335,6 @@ def name(self: Tensor) -> None:
     return None
 
 
-functions: dict[str, Any] = {f.__name__: f for f in (view_as_complex, view_as_real)}
 METHODS: dict[str, Any] = {
     f.__name__: f
     for f in (

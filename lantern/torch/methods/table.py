@@ -1,4 +1,4 @@
-"""What only tensors have: their form, type and place; and the table of methods."""
+"""What only tensors have, their form, type and place; and the table of methods."""
 
 from functools import partial
 from importlib import import_module
@@ -11,36 +11,27 @@ from lantern.core.value import UNTRACKED
 from lantern.errors import EagerError, OptionError, ShapeError
 from lantern.rules import arithmetic
 from lantern.tensor.backend.device import to_device
-from lantern.torch import linalg
 from lantern.torch.functions import (
     comparison,
     copies_splits,
     creation,
     elementwise,
     indexing,
-    join_repeat,
-    limits,
-    products,
-    reduction,
-    scatter,
-    scatter_reduce,
-    shares,
-    sorting_scans,
-    statistics,
+    of_special,
 )
 from lantern.torch.functions import shape as shaping
-from lantern.torch.linalg import deprecated
+from lantern.torch.functions.table import FUNCTIONS as _OF_TORCH
+from lantern.torch.functions.table import complete, names_with
 from lantern.torch.methods import inplace, resize_share
 from lantern.torch.methods.filling import METHODS as _FILLING
 from lantern.torch.run.aliases import missing
 from lantern.torch.tables import documented
-from lantern.torch.tensor import dtypes, gradients, named_results
+from lantern.torch.tensor import dtypes, gradients
 from lantern.torch.tensor.copying import METHODS as COPYING
 from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.devices import address, as_array, beside, on_host
 from lantern.torch.tensor.dlpack import METHODS as EXPORTING
 from lantern.torch.tensor.dtypes import Size, as_numpy_dtype, type_name
-from lantern.torch.tensor.halves import ADDING, single
 from lantern.torch.tensor.operators import call, cast, in_memory, refuse_numbers, unary
 from lantern.torch.tensor.tensor import Tensor, fresh
 
@@ -617,63 +608,7 @@ _NEW = {
         """,
     ),
 }
-_LINEAR_ALGEBRA = (
-    "cholesky_inverse cholesky_solve det matrix_exp matrix_power slogdet"
-).split()
-FUNCTIONS: dict[str, Any] = {name: getattr(linalg, name) for name in _LINEAR_ALGEBRA}
-FUNCTIONS |= deprecated.functions | resize_share.functions
-FUNCTIONS["inverse"] = linalg.inv
-FUNCTIONS["pinverse"] = linalg.pinv
-for _part in (
-    comparison,
-    elementwise,
-    limits,
-    reduction,
-    shares,
-    sorting_scans,
-    shaping,
-    join_repeat,
-    indexing,
-    products,
-    copies_splits,
-    scatter,
-    scatter_reduce,
-    statistics,
-):
-    FUNCTIONS |= _part.functions
-
-
-def _also_axis(function: Any) -> Any:
-    """A function that takes NumPy's ``axis`` and ``keepdims`` as well."""
-    code = function.__code__
-    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-    if "dim" not in names:
-        return function
-    strict = function.__name__ in ("gather", "aminmax")
-
-    def either(*args: Any, **options: Any) -> Any:
-        if options:
-            if "axis" in options:
-                options["dim"] = options.pop("axis")
-            if "keepdims" in options:
-                options["keepdim"] = options.pop("keepdims")
-            out = options.pop("out", None)
-            if out is not None:
-                z = function(*args, **options)
-                z = named_results.of_its_type(z, out) if strict else z
-                return named_results.into(z, out)
-        return function(*args, **options)
-
-    either.__name__ = either.__qualname__ = function.__name__
-    either.__doc__ = function.__doc__
-    either.__wrapped__ = function  # type: ignore[attr-defined]
-    return either
-
-
-FUNCTIONS = {name: _also_axis(f) for name, f in FUNCTIONS.items()}
-FUNCTIONS |= {
-    name: single(FUNCTIONS[name], whole=name != "logcumsumexp") for name in ADDING
-}
+FUNCTIONS = _OF_TORCH | complete(of_special.functions)
 
 
 def _converting(kind: Any) -> Any:
@@ -741,22 +676,13 @@ _PARTS = {
         """,
     ),
 }
-NO_METHODS = {
-    *elementwise.NO_METHODS,
-    *shaping.NO_METHODS,
-    *join_repeat.NO_METHODS,
-    *indexing.NO_METHODS,
-    *products.NO_METHODS,
-    *copies_splits.NO_METHODS,
-    *statistics.NO_METHODS,
-    *resize_share.functions,
-}
 
 
 def install() -> None:
     """Give the class its methods."""
-    table = {name: f for name, f in FUNCTIONS.items() if name not in NO_METHODS}
-    table |= {f"{n}_": inplace.in_place(n, FUNCTIONS[n]) for n in inplace.NAMES}
+    alone = names_with("function")
+    table = {name: f for name, f in FUNCTIONS.items() if name not in alone}
+    table |= {f"{n}_": inplace.in_place(n, FUNCTIONS[n]) for n in names_with("method_")}
     table |= gradients.METHODS | inplace.METHODS | inplace.OPERATORS | _FILLING
     table |= _OWN | {
         n: documented(_to_type(k), text) for n, (k, text) in _TYPES.items()

@@ -1,17 +1,18 @@
-"""Nested lists of numbers as arrays: which type they are of, and what is refused."""
+"""Nested lists of numbers as arrays: their type, what is refused; ``Tensor(data)``."""
 
 from functools import reduce
 from typing import Any
 
 import numpy as np
 
+from lantern.core.value import UNTRACKED
 from lantern.errors import ArgumentError, EagerError, ShapeError
 from lantern.torch.tensor import dtypes
 from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.detaching import in_transform, lost
 from lantern.torch.tensor.devices import is_array
-from lantern.torch.tensor.dtypes import promoted
-from lantern.torch.tensor.tensor import Tensor
+from lantern.torch.tensor.dtypes import Size, promoted
+from lantern.torch.tensor.tensor import NOBODY, Tensor
 
 __all__ = ["array_of"]
 
@@ -83,3 +84,25 @@ def _numbers(data: Any) -> Any:
     if base(data).size != 1:
         raise ShapeError("only one element tensors can be converted to Python scalars")
     return base(data).item()
+
+
+def new(cls: Any, *data: Any, dtype: Any = None, device: Any = None) -> Any:
+    """A tensor of the default type, from data or of a shape."""
+    first: Any = data[0] if len(data) == 1 else Size(data or (0,))
+    rest: Any = UNTRACKED, NOBODY, None
+    if isinstance(first, Tensor):  # the same memory, and derivative
+        first = first.view_as(first)
+        if cls is Tensor:
+            return first
+        array, *rest = first.primal, first.prompt, first.receiver, first.viewed
+    elif isinstance(first, int | Size):
+        array = np.zeros(first, dtypes.default())
+    else:
+        array = array_of(first, dtypes.default())
+    x = object.__new__(cls)
+    x.primal, (x.prompt, x.receiver, x.viewed) = array, rest
+    return x
+
+
+# The class is below: what reads lists asks whether a tensor is among the numbers.
+Tensor.__new__ = staticmethod(new)  # type: ignore[method-assign]

@@ -13,18 +13,7 @@ from lantern.torch.tensor.named_results import Row, into
 from lantern.torch.tensor.operators import cast
 from lantern.torch.tensor.tensor import Tensor
 
-__all__ = ["ADDING", "in_single", "is_half", "single"]
-
-# Functions that add up, beside those that look for float16 themselves: sums, means,
-# shares, products.
-ADDING = (
-    "addbmm addcdiv addcmul addmm addmv addr baddbmm cdist chain_matmul corrcoef cov "
-    "cummax cummin cumprod cumsum cumulative_trapezoid dist einsum inner kron lerp "
-    "logcumsumexp logsumexp matrix_power nanmean nansum norm prod renorm repeat std "
-    "std_mean tensordot tile trace trapezoid trapz var var_mean vdot"
-).split()
-# What has no loop of its own for float16 in NumPy or SciPy.
-ADDING += "erf erfc igamma igammac lgamma mvlgamma sinc xlogy".split()
+__all__ = ["in_single", "is_half", "single"]
 
 
 def is_half(x: Any) -> bool:

@@ -1,7 +1,8 @@
 """An eager array: the PyTorch-compatible API over the same rules.
 
 What a program computes with is a ``Tensor``; its ``Recorder`` owns the suspended rule.
-``operators.py``, ``gradients.py`` and ``methods.py`` give the class what it can do.
+``from_lists.py``, ``operators.py``, ``gradients.py`` and ``methods/`` give the class
+what it can do.
 """
 
 from collections.abc import Iterator
@@ -113,24 +114,10 @@ class Tensor(Wrapper):
     viewed: Any
     views: Any
 
-    def __new__(cls, *data: Any, dtype: Any = None, device: Any = None) -> Any:
-        """A tensor of the default type, from data or of a shape."""
-        from lantern.torch.tensor.from_lists import array_of
+    if TYPE_CHECKING:
 
-        first: Any = data[0] if len(data) == 1 else Size(data or (0,))
-        rest: Any = UNTRACKED, NOBODY, None
-        if isinstance(first, Tensor):  # the same memory, and derivative
-            first = first.view_as(first)
-            if cls is Tensor:
-                return first
-            array, *rest = first.primal, first.prompt, first.receiver, first.viewed
-        elif isinstance(first, int | Size):
-            array = np.zeros(first, dtypes.default())
-        else:
-            array = array_of(first, dtypes.default())
-        x = _new(cls)
-        x.primal, (x.prompt, x.receiver, x.viewed) = array, rest
-        return x
+        def __new__(cls, *data: Any, dtype: Any = None, device: Any = None) -> Any:
+            """A tensor from data or of a shape: ``from_lists.py``."""
 
     @classmethod
     def emerge(

@@ -1,0 +1,292 @@
+"""The table of functions; what PyTorch lets them take besides: NumPy's ``axis``."""
+
+from typing import Any
+
+from lantern.torch import linalg
+from lantern.torch.functions import (
+    comparison,
+    copies_splits,
+    elementwise,
+    indexing,
+    join_repeat,
+    limits,
+    products,
+    reduction,
+    scatter,
+    scatter_reduce,
+    shares,
+    sorting_scans,
+    statistics,
+)
+from lantern.torch.functions import shape as shaping
+from lantern.torch.linalg import deprecated
+from lantern.torch.tensor import named_results
+from lantern.torch.tensor.halves import single
+
+# What is known of a function besides what it computes:
+# function   it is no method of tensors
+# method_    a method of that name writes its result in place: x.abs_()
+# function_  so does a function: torch.abs_(x)
+# single     it adds up, and computes float16 in float32
+_TABLE = """
+abs                   method_ function_
+absolute              method_
+acos                  method_ function_
+acosh                 method_ function_
+addbmm                method_ single
+addcdiv               method_ single
+addcmul               method_ single
+addmm                 method_ single
+addmv                 method_ single
+addr                  method_ single
+alias_copy            function
+arccos                method_ function_
+arccosh               method_ function_
+arcsin                method_ function_
+arcsinh               method_ function_
+arctan                method_ function_
+arctan2               method_
+arctanh               method_ function_
+asin                  method_ function_
+asinh                 method_ function_
+atan                  method_ function_
+atan2                 method_
+atanh                 method_ function_
+atleast_1d            function
+atleast_2d            function
+atleast_3d            function
+baddbmm               method_ single
+bitwise_and           method_
+bitwise_left_shift    method_
+bitwise_not           method_
+bitwise_or            method_
+bitwise_right_shift   method_
+bitwise_xor           method_
+block_diag            function
+broadcast_shapes      function
+broadcast_tensors     function
+bucketize             function
+cartesian_prod        function
+cat                   function
+cdist                 function single
+ceil                  method_ function_
+chain_matmul          function single
+clamp                 method_ function_
+clamp_max             method_ function_
+clamp_min             method_ function_
+clip                  method_ function_
+column_stack          function
+combinations          function
+concat                function
+concatenate           function
+conj_physical         method_ function_
+copysign              method_
+corrcoef              single
+cos                   method_ function_
+cosh                  method_ function_
+cov                   single
+cummax                single
+cummin                single
+cumprod               method_ single
+cumsum                method_ single
+cumulative_trapezoid  function single
+deg2rad               method_ function_
+digamma               method_
+dist                  single
+div                   method_
+divide                method_
+dstack                function
+einsum                function single
+eq                    method_
+erf                   method_ function_ single
+erfc                  method_ function_ single
+erfinv                method_
+exp                   method_ function_
+exp2                  method_ function_
+expit                 function
+expm1                 method_ function_
+fill                  function_
+fix                   method_ function_
+float_power           method_
+floor                 method_ function_
+floor_divide          method_
+fmod                  method_
+frac                  method_ function_
+gcd                   method_ function_
+ge                    method_
+gradient              function
+greater               method_
+greater_equal         method_
+gt                    method_
+heaviside             method_
+histogram             function
+hstack                function
+hypot                 method_
+i0                    method_ function_
+igamma                method_ single
+igammac               method_ single
+index_add             method_
+index_copy            method_
+index_fill            method_
+index_put             method_ function_
+index_reduce          method_
+inner                 single
+isin                  function
+kron                  single
+lcm                   method_ function_
+ldexp                 method_ function_
+le                    method_
+lerp                  method_ single
+less                  method_
+less_equal            method_
+lgamma                method_ single
+log                   method_ function_
+log10                 method_ function_
+log1p                 method_ function_
+log2                  method_ function_
+logcumsumexp          single
+logical_and           method_
+logical_not           method_
+logical_or            method_
+logical_xor           method_
+logit                 method_ function_
+logsumexp             single
+lt                    method_
+masked_fill           method_
+masked_scatter        method_
+matrix_power          single
+meshgrid              function
+multiply              method_
+mvlgamma              method_ single
+nan_to_num            method_ function_
+nanmean               single
+nansum                single
+ne                    method_
+neg                   method_ function_
+negative              method_ function_
+nextafter             method_
+norm                  single
+not_equal             method_
+polar                 function
+polygamma             method_
+pow                   method_
+prod                  single
+put                   method_
+rad2deg               method_ function_
+reciprocal            method_ function_
+relu                  method_ function_
+remainder             method_
+renorm                method_ single
+repeat                single
+resize_as             function_
+round                 method_ function_
+row_stack             function
+rsqrt                 method_ function_
+rsub                  function
+scatter               method_
+scatter_add           method_
+scatter_reduce        method_
+searchsorted          function
+sgn                   method_
+sigmoid               method_ function_
+sign                  method_
+sin                   method_ function_
+sinc                  method_ function_ single
+sinh                  method_ function_
+sqrt                  method_ function_
+square                method_ function_
+stack                 function
+std                   single
+std_mean              single
+subtract              method_
+tan                   method_ function_
+tanh                  method_ function_
+tensordot             function single
+tile                  single
+trace                 single
+trapezoid             single
+trapz                 function single
+tril                  method_
+triu                  method_
+true_divide           method_
+trunc                 method_ function_
+unravel_index         function
+var                   single
+var_mean              single
+vdot                  single
+view_as_complex       function
+view_as_real          function
+vstack                function
+xlogy                 method_ function_ single
+zero                  function_
+"""
+_ROWS = {name: known for name, *known in map(str.split, _TABLE.split("\n")[1:-1])}
+
+
+def names_with(known: str) -> list[str]:
+    """The names of functions of which something is known: see the table."""
+    return [name for name, row in _ROWS.items() if known in row]
+
+
+def _also_axis(function: Any) -> Any:
+    """A function that takes NumPy's ``axis`` and ``keepdims`` as well."""
+    code = function.__code__
+    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    if "dim" not in names:
+        return function
+    strict = function.__name__ in ("gather", "aminmax")
+
+    def either(*args: Any, **options: Any) -> Any:
+        if options:
+            if "axis" in options:
+                options["dim"] = options.pop("axis")
+            if "keepdims" in options:
+                options["keepdim"] = options.pop("keepdims")
+            out = options.pop("out", None)
+            if out is not None:
+                z = function(*args, **options)
+                z = named_results.of_its_type(z, out) if strict else z
+                return named_results.into(z, out)
+        return function(*args, **options)
+
+    either.__name__ = either.__qualname__ = function.__name__
+    either.__doc__ = function.__doc__
+    either.__wrapped__ = function  # type: ignore[attr-defined]
+    return either
+
+
+def complete(functions: dict[str, Any]) -> dict[str, Any]:
+    """Functions as programs call them: by NumPy's names of options, with any type."""
+    found = {name: _also_axis(f) for name, f in functions.items()}
+    for name in names_with("single"):
+        if name in found:
+            found[name] = single(found[name], whole=name != "logcumsumexp")
+    return found
+
+
+_LINEAR_ALGEBRA = (
+    "cholesky_inverse cholesky_solve det matrix_exp matrix_power slogdet"
+).split()
+_functions: dict[str, Any] = {name: getattr(linalg, name) for name in _LINEAR_ALGEBRA}
+_functions |= deprecated.functions
+_functions["inverse"] = linalg.inv
+_functions["pinverse"] = linalg.pinv
+for _part in (
+    comparison,
+    elementwise,
+    limits,
+    reduction,
+    shares,
+    sorting_scans,
+    shaping,
+    join_repeat,
+    indexing,
+    products,
+    copies_splits,
+    scatter,
+    scatter_reduce,
+    statistics,
+):
+    _functions |= _part.functions
+
+FUNCTIONS = complete(_functions)
