@@ -184,6 +184,9 @@ def _where(x: Any, y: Any, /, condition: Any) -> Rule:
     yield xp.select(xp.logical_not(condition), z_bar)
 
 
+plain_where = _where  # its operands first, and checked
+
+
 def clip(x: Any, /, min: Any = None, max: Any = None) -> Any:
     """x limited to the interval from min to max; None is no limit.
 

@@ -107,6 +107,45 @@ def test_modules_import_in_no_circle():
     assert found == set()
 
 
+def reach_ins(module, tree):
+    """The names with an underscore that a module takes from another room's modules."""
+    home, known = module.rpartition(".")[0], {}
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.ImportFrom) or node.module[:7] != "lantern":
+            continue
+        path = node.module.removeprefix("lantern").removeprefix(".")
+        for alias in node.names:
+            whole = f"{path}.{alias.name}".strip(".")
+            if whole in FILES:
+                known[alias.asname or alias.name] = whole
+            elif is_private(alias.name) and path.rpartition(".")[0] != home:
+                yield whole
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and is_private(node.attr):
+            path = known.get(ast.unparse(node.value))
+            if path is not None and path.rpartition(".")[0] != home:
+                yield f"{path}.{node.attr}"
+
+
+def is_private(name):
+    return name.startswith("_") and not name.startswith("__")
+
+
+def test_no_room_reaches_into_another():
+    """A room is what is in one folder; its private names are its own."""
+    found = {m: [*reach_ins(m, tree)] for m, tree in TREES.items()}
+    assert {m: names for m, names in found.items() if names} == {}
+
+
+@pytest.mark.parametrize(
+    "line", ["from lantern.core.value import _x", "from lantern.core import value as v"]
+)
+def test_reach_ins_are_found(line):
+    tree = ast.parse(f"{line}\nv._x")
+    assert [*reach_ins("rules.number", tree)] == ["core.value._x"]
+    assert [*reach_ins("core.tree", tree)] == []
+
+
 def test_circles_are_found():
     assert circles({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}}) == {"a", "b", "c"}
 

@@ -58,6 +58,9 @@ def _put(x: Any, v: Any, /, index: Any) -> Rule:
     yield v_bar
 
 
+plain_put = _put  # by an index that is settled
+
+
 def _written(x: Any, v: Any, index: Any) -> Any:
     """A copy of a plain array, written to."""
     xp = namespace(x)
@@ -108,6 +111,9 @@ def _add_at(x: Any, v: Any, /, index: Any) -> Rule:
     z_bar = yield (z, x := None, v := None, z := None)[0]
     yield z_bar
     yield z_bar[index]
+
+
+plain_add_at = _add_at  # by an index that is settled
 
 
 def fitting(v: Any, x: Any) -> Any:

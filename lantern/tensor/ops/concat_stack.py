@@ -74,6 +74,9 @@ def _concat(*operands: Any, axis: int) -> Rule:
         yield z_bar[(*before, slice(start, stop))]
 
 
+plain_concat = _concat  # of arrays that fit together
+
+
 def stack(
     arrays: Any,
     /,
@@ -115,6 +118,9 @@ def _stack(*operands: Any, axis: int) -> Rule:
     before = (slice(None),) * (axis % len(z_bar.shape))
     for i in range(n):
         yield z_bar[(*before, i)]
+
+
+plain_stack = _stack  # of arrays that fit together
 
 
 def cast(x: Any, dtype: Any, casting: str) -> Any:

@@ -188,6 +188,9 @@ def _getitem(x: Any, /, index: Any) -> Rule:
     yield Scatter(index, z_bar)
 
 
+plain_getitem = _getitem  # by an index that is settled
+
+
 def scatter(x: Any, /, index: Any, shape: tuple[int, ...]) -> Any:
     """An array of zeros with x added at an index, once for each time it is named.
 

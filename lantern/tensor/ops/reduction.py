@@ -80,6 +80,9 @@ def _sum(x: Any, /, axis: Any = None, keepdims: bool = False) -> Rule:
     yield spread(z_bar, shape, axis)
 
 
+plain_sum = _sum  # without NumPy's options
+
+
 def mean(
     a: Any,
     axis: Any = None,
@@ -119,6 +122,9 @@ def _mean(x: Any, /, axis: Any = None, keepdims: bool = False) -> Rule:
     z_bar = yield (namespace(x).mean(x, axis=axis, keepdims=keepdims), x := None)[0]
     n = count(shape, axis) or 1  # of an empty array nothing is left to divide
     yield spread(z_bar / n, shape, axis)
+
+
+plain_mean = _mean  # without NumPy's options
 
 
 def max(

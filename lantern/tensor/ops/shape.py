@@ -131,6 +131,9 @@ def _reshape(x: Any, /, shape: Any) -> Rule:
     yield namespace(z_bar).reshape(z_bar, old)
 
 
+plain_reshape = _reshape  # of a shape that is known
+
+
 def _check_memory(where: str, plain: Any, asked: str) -> None:
     """Refuse to look at how the arrays of a ``vmap`` lie in memory."""
     if isinstance(plain, Value):

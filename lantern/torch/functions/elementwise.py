@@ -563,7 +563,7 @@ def rsqrt(input: Any) -> Any:
     return functions["reciprocal"](functions["sqrt"](input))
 
 
-_where = joining(selection._where)
+_where = joining(selection.plain_where)
 
 
 def where(condition: Any, input: Any = None, other: Any = None) -> Any:

@@ -114,7 +114,7 @@ def getitem(self: Tensor, index: Any) -> Any:
         except (IndexError, ValueError) as error:
             raise _refused(index, array, error) from None
     try:
-        return call(ours._getitem, self, index=index)
+        return call(ours.plain_getitem, self, index=index)
     except TypeError:
         if any(type(part) in buffers - {np.ndarray} for part in index):
             raise EagerError(
@@ -142,7 +142,7 @@ def put(self: Tensor, index: Any, value: Any) -> Any:
         value = as_kind(value, base(self).dtype)
         while base(value).ndim > base(self)[index].ndim and base(value).shape[0] == 1:
             value = value[0]
-    return torch_face(at._put(numpy_face(self), numpy_face(value), index=index))
+    return torch_face(at.plain_put(numpy_face(self), numpy_face(value), index=index))
 
 
 def add_at(self: Tensor, index: Any, value: Any) -> Any:
@@ -150,7 +150,7 @@ def add_at(self: Tensor, index: Any, value: Any) -> Any:
     if isinstance(value, Value):
         value = as_kind(value, base(self).dtype)
     x, part = numpy_face(self), numpy_face(value)
-    return torch_face(at._add_at(x, part, index=index))
+    return torch_face(at.plain_add_at(x, part, index=index))
 
 
 def lines(array: Any, dim: int, positions: Any) -> Any:
@@ -217,7 +217,7 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
 
 def gathered(input: Tensor, dim: int, positions: Any) -> Any:
     """As ``gather``, at positions that are known to be in range."""
-    return call(ours._getitem, input, index=lines(base(input), dim, positions))
+    return call(ours.plain_getitem, input, index=lines(base(input), dim, positions))
 
 
 def take_along_dim(input: Tensor, indices: Tensor, dim: Any = None) -> Any:
@@ -274,7 +274,7 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Any:
 
 def selected(input: Tensor, dim: int, positions: Any) -> Any:
     """As ``index_select``, at positions that are known to be in range."""
-    return call(ours._getitem, input, index=(*(slice(None),) * dim, positions))
+    return call(ours.plain_getitem, input, index=(*(slice(None),) * dim, positions))
 
 
 def masked_select(input: Tensor, mask: Tensor) -> Any:

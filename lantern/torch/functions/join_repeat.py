@@ -18,7 +18,7 @@ from lantern.torch.tensor.operators import joining as starter
 from lantern.torch.tensor.tensor import Tensor, fresh, numpy_face
 from lantern.torch.tensor.views import alone, in_place_of, shown, strided
 
-_concat, _stack = map(starter, (concat_stack._concat, concat_stack._stack))
+_concat, _stack = map(starter, (concat_stack.plain_concat, concat_stack.plain_stack))
 
 
 def _alike(tensors: Any) -> list[Any]:

@@ -9,7 +9,7 @@ from lantern.errors import EagerError, PositionError
 from lantern.tensor.linalg import norms
 from lantern.tensor.ops import mean_variance
 from lantern.tensor.ops import reduction as ours
-from lantern.tensor.ops.indexing import _getitem
+from lantern.tensor.ops.indexing import plain_getitem
 from lantern.torch.functions.comparison import tracked_like
 from lantern.torch.tables import documented
 from lantern.torch.tensor.detaching import array_of_tensor as base
@@ -20,8 +20,8 @@ from lantern.torch.tensor.named_results import named
 from lantern.torch.tensor.operators import call, cast, unary
 from lantern.torch.tensor.tensor import Tensor, fresh
 
-_read = unary(_getitem)
-_sum, _mean = unary(ours._sum), unary(ours._mean)
+_read = unary(plain_getitem)
+_sum, _mean = unary(ours.plain_sum), unary(ours.plain_mean)
 
 
 def axes(dim: Any, x: Any) -> Any:

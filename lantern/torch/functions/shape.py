@@ -21,12 +21,12 @@ from lantern.torch.tensor.operators import as_view, in_memory, mismatch, unary
 from lantern.torch.tensor.tensor import Tensor, fresh
 from lantern.torch.tensor.views import laid_in_rows, repeated
 
-_reshape = unary(manipulation._reshape)
+_reshape = unary(manipulation.plain_reshape)
 _permute = unary(manipulation.permute_dims)
 _swap_last = unary(manipulation.matrix_transpose)
 _squeeze = unary(manipulation.squeeze)
 _expand_dims = unary(manipulation.expand_dims)
-_read = unary(ours._getitem)
+_read = unary(ours.plain_getitem)
 
 
 _WHOLE = (dtypes.int64, dtypes.int32, dtypes.int16, dtypes.int8, dtypes.uint8)

@@ -14,7 +14,7 @@ from lantern.eager.recorder import AMBIENT
 from lantern.eager.versions import written
 from lantern.errors import EagerError
 from lantern.tensor.ops import at
-from lantern.tensor.ops.indexing import _getitem as read
+from lantern.tensor.ops.indexing import plain_getitem as read
 from lantern.tensor.ops.shape import reshape
 from lantern.torch.tensor.detaching import in_transform
 from lantern.torch.tensor.dtypes import category, type_name
@@ -56,7 +56,7 @@ def replaced(x: Tensor, z: Any, casting: str = "same_kind") -> Tensor:
     flat = reshape(numpy_face(z), (-1,))
     if x is not whole:
         rest = reshape(numpy_face(whole), (-1,))
-        flat = at._put(rest, flat, index=place(x, whole))
+        flat = at.plain_put(rest, flat, index=place(x, whole))
     _take(whole, reshape(flat, base(whole).shape))
     for v in views.values():
         _take(v, reshape(read(flat, index=place(v, whole)), base(v).shape))

@@ -19,7 +19,7 @@ from lantern.eager.versions import owner, written
 from lantern.errors import EagerError
 from lantern.tensor.backend.numpy_namespace import buffers
 from lantern.tensor.ops import at
-from lantern.tensor.ops.indexing import _getitem as read
+from lantern.tensor.ops.indexing import plain_getitem as read
 from lantern.tensor.ops.shape import reshape as reshaped
 from lantern.torch.functions.comparison import tracked_like
 from lantern.torch.functions.indexing import plain_index, put
@@ -153,7 +153,7 @@ def _rebase(x: Tensor, viewed: Tensor, z: Tensor) -> None:
         raise EagerError(REPEATED)
     whole = in_memory(viewed)
     flat = reshaped(numpy_face(viewed), (-1,))
-    new = at._put(flat, reshaped(numpy_face(z), (-1,)), index=where)
+    new = at.plain_put(flat, reshaped(numpy_face(z), (-1,)), index=where)
     base_value = reshaped(new, whole.shape)
     rebind(viewed, base_value)
     part = reshaped(read(new, index=where), x.primal.shape)

@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 from lantern.errors import EagerError, OptionError
-from lantern.tensor.ops.indexing import _getitem
+from lantern.tensor.ops.indexing import plain_getitem
 from lantern.torch.functions.creation import zeros
 from lantern.torch.methods import table
 from lantern.torch.nn import init, rules
@@ -19,7 +19,7 @@ __all__ = ["GRUCell", "LSTMCell", "RNNCell"]
 
 _F = table.FUNCTIONS
 # A part whose memory nothing else shows.
-part = unary(_getitem)
+part = unary(plain_getitem)
 sigmoid, tanh, relu = _F["sigmoid"], _F["tanh"], _F["relu"]
 
 

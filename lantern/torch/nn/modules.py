@@ -29,7 +29,7 @@ from lantern.torch.run.aliases import lead
 __all__ = ["paths"]
 
 __path__: list[str] = []
-_BatchNorm, _InstanceNorm = normalisation._BatchNorm, normalisation._InstanceNorm
+_BatchNorm, _InstanceNorm = normalisation.BatchNorm, normalisation.InstanceNorm
 _NormBase, _ConvNd = normalisation._Running, convolution._Convolution
 RNNCellBase = _Cell
 

@@ -255,7 +255,7 @@ class _Running(_Affine):
         )
 
 
-class _BatchNorm(_Running):
+class BatchNorm(_Running):
     """Normalised by the moments of the batch, or by the running ones."""
 
     def forward(self, input: Tensor) -> Tensor:
@@ -276,7 +276,7 @@ class _BatchNorm(_Running):
         )
 
 
-class BatchNorm1d(_BatchNorm):
+class BatchNorm1d(BatchNorm):
     """Normalised over a batch of rows or sequences.
 
     Example:
@@ -291,7 +291,7 @@ class BatchNorm1d(_BatchNorm):
     dims = (2, 3)
 
 
-class BatchNorm2d(_BatchNorm):
+class BatchNorm2d(BatchNorm):
     """Normalised over a batch of images.
 
     Example:
@@ -306,7 +306,7 @@ class BatchNorm2d(_BatchNorm):
     dims = (4,)
 
 
-class BatchNorm3d(_BatchNorm):
+class BatchNorm3d(BatchNorm):
     """Normalised over a batch of volumes.
 
     Example:
@@ -318,7 +318,7 @@ class BatchNorm3d(_BatchNorm):
     dims = (5,)
 
 
-class _InstanceNorm(_Running):
+class InstanceNorm(_Running):
     """Each example normalised by its own moments."""
 
     def __init__(
@@ -361,7 +361,7 @@ class _InstanceNorm(_Running):
         return z.squeeze(0) if single else z
 
 
-class InstanceNorm1d(_InstanceNorm):
+class InstanceNorm1d(InstanceNorm):
     """Each sequence normalised by its own moments.
 
     Example:
@@ -374,7 +374,7 @@ class InstanceNorm1d(_InstanceNorm):
     dims = (2, 3)
 
 
-class InstanceNorm2d(_InstanceNorm):
+class InstanceNorm2d(InstanceNorm):
     """Each image normalised by its own moments.
 
     Example:
@@ -386,7 +386,7 @@ class InstanceNorm2d(_InstanceNorm):
     dims = (3, 4)
 
 
-class InstanceNorm3d(_InstanceNorm):
+class InstanceNorm3d(InstanceNorm):
     """Each volume normalised by its own moments.
 
     Example:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from lantern.torch.nn.module import Module
-from lantern.torch.nn.normalisation import _BatchNorm
+from lantern.torch.nn.normalisation import BatchNorm
 from lantern.torch.run.aliases import lead, missing
 
 __all__ = ["DataParallel", "SyncBatchNorm"]
@@ -48,7 +48,7 @@ def data_parallel(
     return module(*inputs) if isinstance(inputs, tuple) else module(inputs)
 
 
-class SyncBatchNorm(_BatchNorm):
+class SyncBatchNorm(BatchNorm):
     """As ``BatchNorm1d`` and its kin, by the moments of all processes' batches.
 
     Args:
@@ -121,7 +121,7 @@ class SyncBatchNorm(_BatchNorm):
     def convert_sync_batchnorm(cls, module: Any, process_group: Any = None) -> Any:
         """A model in which every ``BatchNorm`` layer is one of these."""
         made = module
-        if isinstance(module, _BatchNorm) and not isinstance(module, cls):
+        if isinstance(module, BatchNorm) and not isinstance(module, cls):
             made = cls(
                 module.num_features,
                 module.eps,

@@ -278,5 +278,6 @@ def _gelu(x: Any, /) -> Rule:
     yield z_bar * (chance + x * (xp.exp(-0.5 * x * x) * (1 / math.sqrt(2 * math.pi))))
 
 
+plain_affine: Any = _affine  # without a look at its operands
 affine, normalised, rows = fused(_affine), fused(_normalised), fused(_rows)
 gelu, logsigmoid = unary(_gelu), unary(_logsigmoid)

@@ -10,7 +10,7 @@ from lantern.eager.grad_mode import no_grad
 from lantern.errors import OptionError, SizeError
 from lantern.torch.functions import creation
 from lantern.torch.nn.module import Module
-from lantern.torch.nn.normalisation import _BatchNorm
+from lantern.torch.nn.normalisation import BatchNorm
 from lantern.torch.optim.lr_scheduler.schedules import LRScheduler
 from lantern.torch.optim.optimizer import Optimizer
 from lantern.torch.tensor import dtypes
@@ -161,7 +161,7 @@ def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
         model: is run on each of them.
         device: where inputs are brought to.
     """
-    layers = [m for m in model.modules() if isinstance(m, _BatchNorm)]
+    layers = [m for m in model.modules() if isinstance(m, BatchNorm)]
     if not layers:
         return
     momenta = {m: m.momentum for m in layers}

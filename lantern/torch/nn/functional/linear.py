@@ -33,7 +33,7 @@ __all__ = [
 
 _F = methods.FUNCTIONS
 _EAGER = frozenset({AMBIENT, UNTRACKED})
-_rule = rules._affine.rule  # type: ignore[attr-defined]  # given by lantern.op
+_rule = rules.plain_affine.rule
 
 
 def linear(input: Tensor, weight: Tensor, bias: Any = None) -> Tensor:
