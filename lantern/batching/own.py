@@ -37,7 +37,7 @@ from lantern.tensor.tensor import Tensor
 from lantern.vectorizing import namespace
 from lantern.vectorizing.batched import Batched, Examples
 from lantern.vectorizing.batching_rules import direct, elementwise
-from lantern.vectorizing.dispatch import TAKE_BATCHED_STATICS, form_of
+from lantern.vectorizing.dispatch import TAKE_BATCHED_STATICS, batching_rule_of
 from lantern.vectorizing.namespace import library
 
 __all__ = ["MARK", "Operations", "Own"]
@@ -371,7 +371,7 @@ _BASIC = (int, slice, type(None), type(...))
 
 def _operator(function: Function) -> tuple[Function, Function]:
     """The methods ``x op y`` and ``y op x`` of own arrays, in few steps."""
-    form = form_of(operation_of(function.rule))  # type: ignore[attr-defined]
+    form = batching_rule_of(operation_of(function.rule))  # type: ignore[attr-defined]
 
     def operate(x: Own, y: Any) -> Any:
         level = x.prompt
@@ -389,7 +389,7 @@ def _operator(function: Function) -> tuple[Function, Function]:
 
 
 _READ_FUNCTION = registry["getitem"].function
-_READ = form_of(registry["getitem"])
+_READ = batching_rule_of(registry["getitem"])
 install(Own, _operator, {"matmul": matmul})
 register_class(Own, Tensor)
 register_tracking(Own, namespace)

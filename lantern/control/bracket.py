@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Any, ClassVar
 
 from lantern.core.dispatch import begin, first
-from lantern.core.residuals import kept
+from lantern.core.residuals import residual
 from lantern.core.unwrap import read_only
 from lantern.core.value import Receiver, Rule, Value, base, unwrapped
 from lantern.core.value_classes import value_class
@@ -370,7 +370,7 @@ def _perform(rule: Any, operands: Any, args: Any, statics: Any) -> Any:
 
 def _kept(level: Reverse, x: Any) -> Any:
     """An argument; an array as it is now."""
-    return kept(level, x) if hasattr(x, "dtype") else x
+    return residual(level, x) if hasattr(x, "dtype") else x
 
 
 def _is_differentiable(value: Any) -> bool:

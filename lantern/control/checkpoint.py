@@ -5,10 +5,10 @@ import math
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
-from lantern.control.no_grad import is_quiet, quiet
+from lantern.control.no_grad import keep_nothing, keeps_nothing
 from lantern.core.contribution import Masked, WithMask
 from lantern.core.namespace import namespace
-from lantern.core.residuals import is_array, kept
+from lantern.core.residuals import is_array, residual
 from lantern.core.tree import tree_leaves, tree_map
 from lantern.core.unwrap import frozen, holds, plain
 from lantern.core.value import Level, Receiver, Value, base
@@ -72,7 +72,7 @@ def checkpoint(f: Callable[P, R]) -> Callable[P, R]:
     @functools.wraps(f)
     def checkpointed(*args: P.args, **kwargs: P.kwargs) -> Any:
         level = _innermost((*tree_leaves((args, kwargs)), *reachable(f)))
-        if isinstance(level, Reverse) and level.goes_back and not is_quiet(level):
+        if isinstance(level, Reverse) and level.goes_back and not keeps_nothing(level):
             return _checkpoint(f, frozen(args), frozen(kwargs), level)
         return f(*args, **kwargs)
 
@@ -90,11 +90,11 @@ def _innermost(leaves: Any) -> Level | None:
 def _checkpoint(f: Function, args: Any, kwargs: Any, level: Reverse) -> Any:
     """The first run: its result, tracked by a receiver that will run f again."""
     surroundings = Surroundings(f, (args, kwargs))
-    keep = functools.partial(kept, level)
+    keep = functools.partial(residual, level)
     given = tree_map(lambda x: keep(x) if is_array(x) else x, (args, kwargs))
     unchanged = Unchanged("checkpoint", Search(surroundings.f).found(), keep)
     try:
-        with quiet(level):
+        with keep_nothing(level):
             y = surroundings.f(*args, **kwargs)
     except Unwind as leaving:
         _check_left_with(leaving.value, (args, kwargs), level)
@@ -224,7 +224,7 @@ def _mark(y: Any) -> tuple[Any, ...]:
     if not hasattr(y, "shape"):
         return () if type(y).__eq__ is object.__eq__ else (y,)
     xp = namespace(y)
-    with xp.quiet():
+    with xp.ignore_fp_warnings():
         return y.shape, xp.sum(y), xp.sum(xp.abs(y))
 
 

@@ -1,8 +1,8 @@
 """The only file that lets a derivative that is being taken keep nothing for a while.
 
-A quiet block replaces the ``suspend`` of the levels that it is given, and only there:
-a derivative that nobody quiets does not know of it. Whether an operation is inside such
-a block is a matter of its context, so threads and tasks do not disturb one another.
+A block of ``keep_nothing`` replaces the ``suspend`` of the levels that it is given, and
+only there: other derivatives do not know of it. Whether an operation is inside such a
+block is a matter of its context, so threads and tasks do not disturb one another.
 """
 
 import threading
@@ -56,12 +56,12 @@ def holder(level: Level) -> Any:
 quiet_levels = _quiet.get  # the levels that keep nothing of what is done here
 
 
-def is_quiet(level: Level) -> bool:
+def keeps_nothing(level: Level) -> bool:
     """Whether a level keeps nothing of what is done here."""
     return level in _quiet.get()
 
 
-class quiet(Setting):  # noqa: N801 (a context manager: used like a verb)
+class keep_nothing(Setting):  # noqa: N801 (a context manager: used like a verb)
     """A block in which the levels keep nothing: its results have derivative zero."""
 
     __slots__ = ("opened",)
@@ -104,7 +104,7 @@ def _close(level: Level) -> None:
                 level.suspend = gate.suspend
 
 
-def no_grad(*operands: Any) -> quiet:
+def no_grad(*operands: Any) -> keep_nothing:
     """A block whose results are constants to the derivatives of some values.
 
     There is no switch to turn off: without a derivative nothing is tracked, so an
@@ -141,4 +141,4 @@ def no_grad(*operands: Any) -> quiet:
             "no_grad: a tensor of lantern.torch owns its history, which no block for "
             "other derivatives can keep from it. Write `with torch.no_grad():`."
         )
-    return quiet(*found)
+    return keep_nothing(*found)

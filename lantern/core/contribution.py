@@ -76,7 +76,7 @@ class Masked(Contribution):
         """The cotangent with zeros where the condition does not hold."""
         z_bar = self.z_bar
         if isinstance(z_bar, Contribution):  # in a form of its own
-            with namespace(self.condition).quiet():
+            with namespace(self.condition).ignore_fp_warnings():
                 z_bar = z_bar.dense(shape)
         return namespace(self.condition, z_bar).where(self.condition, z_bar, 0)
 

@@ -18,7 +18,7 @@ from lantern.core.operation import (
     operation_of,
     registry,
 )
-from lantern.core.residuals import kept
+from lantern.core.residuals import residual
 from lantern.core.value import (
     UNTRACKED,
     Level,
@@ -94,9 +94,9 @@ def _start(
     else:
         prompt = max(prompts, key=attrgetter("level"))
         primals, receivers = _split(rule, operands, prompt)
-    args = [kept(prompt, x) for x in args] if args else args
+    args = [residual(prompt, x) for x in args] if args else args
     if statics:
-        statics = {name: kept(prompt, x) for name, x in statics.items()}
+        statics = {name: residual(prompt, x) for name, x in statics.items()}
     left, right = receivers[0], receivers[-1] if len(receivers) == 2 else None
     known = operation_of(rule)
     if len(receivers) > 2 or known.lazy:
@@ -130,7 +130,7 @@ def _split(
     own = [isinstance(x, Value) and x.prompt is prompt for x in operands]
     if not all(own) and operation_of(rule).keeps:
         pairs = zip(operands, own, strict=True)
-        operands = [x if o else kept(prompt, x) for x, o in pairs]
+        operands = [x if o else residual(prompt, x) for x, o in pairs]
     primals = [x.primal if o else x for x, o in zip(operands, own, strict=True)]
     receivers = [x.receiver if o else None for x, o in zip(operands, own, strict=True)]
     while receivers[-1] is None:
@@ -171,10 +171,10 @@ def _unary(rule: RuleFunction, elementwise: int, lazy: bool) -> Function:
         prompt = x.prompt
         for arg in args:
             if type(arg) not in _FIXED:
-                args = tuple([kept(prompt, a) for a in args])
+                args = tuple([residual(prompt, a) for a in args])
                 break
         if statics:
-            statics = {name: kept(prompt, a) for name, a in statics.items()}
+            statics = {name: residual(prompt, a) for name, a in statics.items()}
         begin = prompt.begin
         if begin is None:
             started = rule(x.primal, *args, **statics)

@@ -23,7 +23,7 @@ __all__ = [
 
 _GENERIC = (
     "abs ceil conj floor ieee_divide ieee_pow imag logical_not maximum minimum "
-    "quiet real relu "
+    "ignore_fp_warnings real relu "
     "select sign where zeros_like"
 ).split()
 

@@ -21,11 +21,11 @@ __all__ = [
     "is_promised",
     "keep",
     "keep_as_it_is",
-    "kept",
     "mark",
     "owned",
     "owners",
     "register_mutable",
+    "residual",
     "secured",
     "unchanged",
     "waits",
@@ -139,7 +139,7 @@ def owned(x: Any, taken: set[int]) -> Any:
     return x
 
 
-def kept(level: Any, x: Any) -> Any:
+def residual(level: Any, x: Any) -> Any:
     """A constant, operand or static, as a rule of a derivative may keep it."""
     kind = type(x)
     mutable = _types[kind] if kind in _types else _mutable(kind)

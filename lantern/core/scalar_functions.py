@@ -152,7 +152,7 @@ def where(condition: Any, x: Any, y: Any) -> Any:
     return x if condition else y
 
 
-quiet = nullcontext  # nothing has to be silenced
+ignore_fp_warnings = nullcontext  # nothing has to be silenced
 
 
 def zeros_like(x: Any) -> Any:

@@ -20,7 +20,7 @@ from lantern.errors import EagerError, InUseError
 from lantern.replaced import restore
 from lantern.rules.multiple_results import Several
 from lantern.tensor.accumulate.accumulator import Accumulator
-from lantern.tensor.accumulate.deferred_products import Waiting
+from lantern.tensor.accumulate.deferred_products import DeferredSum
 from lantern.tensor.backend.numpy_namespace import buffers
 
 __all__ = [
@@ -224,7 +224,7 @@ def _arrive(leaves: dict[Any, Any], captured: dict[Any, Any], began: int) -> Non
     hooked = False
     for z in leaves:
         z_bar, z.cotangent, z.mask = z.cotangent, None, None
-        if type(z_bar) is Waiting:
+        if type(z_bar) is DeferredSum:
             if last_write[0] != began:  # a hook has written to something
                 check_arrays(began, z_bar.arrays())
             if z.hooks is not None or id(z) in captured:

@@ -20,7 +20,7 @@ from lantern.core.value import Level, Receiver, Replayable, base
 from lantern.eager.versions import check_arrays, last_write, order
 from lantern.errors import EagerError
 from lantern.tensor.accumulate.accumulator import Accumulator
-from lantern.tensor.accumulate.deferred_products import Waiting, patient
+from lantern.tensor.accumulate.deferred_products import DeferredSum, patient
 from lantern.tensor.backend.numpy_namespace import arrays, buffers
 from lantern.tensor.ops.indexing import Scatter
 from lantern.tensor.tensor import Tensor as NumpyTensor
@@ -148,15 +148,15 @@ class Recorder(Accumulator):
             return
         if first:  # as it is now, whatever a hook will write to
             contribution = contribution.joined([contribution], self.shape)
-        if type(total) is not Waiting:
-            self.cotangent = total = Waiting(total, self.owned, self.shape)
+        if type(total) is not DeferredSum:
+            self.cotangent = total = DeferredSum(total, self.owned, self.shape)
             self.owned, self.mask = True, None
         total.take(contribution, size, room)
 
     def settled(self) -> Any:
         """The cotangent; nothing waits any longer."""
         total = self.cotangent
-        if type(total) is Waiting:
+        if type(total) is DeferredSum:
             total = self.cotangent = total.settle()
         return total
 

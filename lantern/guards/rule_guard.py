@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import Any
 
-from lantern.core.residuals import copied, kept, owners, secured, waits
+from lantern.core.residuals import copied, owners, residual, secured, waits
 from lantern.guards.captured import Search, Unchanged
 
 __all__ = ["Reads"]
@@ -36,7 +36,7 @@ class Reads:
     def belong_to(self, level: Any) -> None:
         """Take note of the derivative that the operation belongs to."""
         if waits(level):
-            self.keep = partial(kept, level)
+            self.keep = partial(residual, level)
             self.restarts = level.begin is not None and level.begin.replays
 
     def start(

@@ -15,7 +15,7 @@ from functools import partial
 from types import BuiltinMethodType
 from typing import Any, ClassVar
 
-from lantern.control.no_grad import holder, is_quiet, replacing
+from lantern.control.no_grad import holder, keeps_nothing, replacing
 from lantern.core.value import Level, Receiver, Replayable
 from lantern.cps.prompt import in_force
 from lantern.errors import ArgumentError
@@ -44,7 +44,7 @@ _by_context: ContextVar[Tasks] = ContextVar("lantern.tasks", default=_nothing)
 def levels_in_force() -> list[Reverse]:
     """The derivatives being taken around the caller that keep what it does."""
     prompts = dict.fromkeys(in_force())
-    return [x for x in prompts if isinstance(x, Reverse) and not is_quiet(x)]
+    return [x for x in prompts if isinstance(x, Reverse) and not keeps_nothing(x)]
 
 
 def can_be_elsewhere(level: Reverse) -> bool:

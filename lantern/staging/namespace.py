@@ -29,7 +29,7 @@ from lantern.staging.types import type_of
 
 __all__: list[str] = []
 
-quiet = nullcontext  # warnings are a matter of the program's run
+ignore_fp_warnings = nullcontext  # warnings are a matter of the program's run
 _arrays: list[Any] = [scalar_functions]  # the namespace of the arrays that were met
 
 

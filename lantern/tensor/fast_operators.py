@@ -10,7 +10,7 @@ from typing import Any
 
 from lantern.core.namespace import namespace
 from lantern.core.operation import Function, operation_of
-from lantern.core.residuals import kept
+from lantern.core.residuals import residual
 from lantern.core.value import Value, base, unwrapped
 from lantern.rules.operators import install
 from lantern.tensor.accumulate.accumulator import Accumulator
@@ -78,16 +78,16 @@ def _method(function: Function, flip: bool) -> Function:
                 left, right, prompt = None, y.receiver, other
                 a, b = unwrapped(x), y.primal
                 if keeping:
-                    a = kept(prompt, a)
+                    a = residual(prompt, a)
             else:
-                b = kept(prompt, unwrapped(y)) if keeping else unwrapped(y)
+                b = residual(prompt, unwrapped(y)) if keeping else unwrapped(y)
         elif kind not in _CONSTANTS:
             if kind not in buffers:
                 if not x.takes(y):
                     return NotImplemented
                 return function(y, x) if flip else function(x, y)
             if keeping:
-                b = kept(prompt, y)
+                b = residual(prompt, y)
         if flip:
             left, a, right, b = right, b, left, a
         begin = prompt.begin

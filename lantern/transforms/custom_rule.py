@@ -12,7 +12,7 @@ from types import FunctionType
 from typing import Any, ParamSpec, overload
 
 from lantern.core.dispatch import register_rule, start
-from lantern.core.residuals import copied, is_ours, kept, owners
+from lantern.core.residuals import copied, is_ours, owners, residual
 from lantern.core.tree import is_leaf, tree_leaves, tree_map, tree_structure
 from lantern.core.unwrap import levels_of, read_only
 from lantern.core.value import UNTRACKED, Rule, Value
@@ -289,7 +289,7 @@ def apply(
         prompt = outside[max(outside)] if outside else UNTRACKED
         run.mapped, run.wanted = True, [any(levels_of(x)) for x in leaves]
     run.level = prompt.level
-    run.statics = [kept(prompt, x) if hasattr(x, "dtype") else x for x in statics]
+    run.statics = [residual(prompt, x) if hasattr(x, "dtype") else x for x in statics]
     if reads is not None:
         run.reads = reads
         reads.belong_to(prompt)

@@ -49,7 +49,9 @@ class Forward(Level):
 
 def advance(z: Receiver) -> None:
     """Give a new value its tangent, from its rule and its operands' tangents."""
-    with namespace(base(z.rule.value)).quiet():  # a derivative may be infinite
+    with namespace(
+        base(z.rule.value)
+    ).ignore_fp_warnings():  # a derivative may be infinite
         z.tangent = z.fit(way(z.rule)(z))
     z.release()
 

@@ -77,7 +77,9 @@ class Jet(Level):
         """Give a new value its series, from its rule and its operands' series."""
         rule: Replayable = z.rule
         order = min(len(x.tangent) for x in z.operands() if x is not None)
-        with namespace(base(rule.value)).quiet():  # a derivative may be infinite
+        with namespace(
+            base(rule.value)
+        ).ignore_fp_warnings():  # a derivative may be infinite
             terms = self.terms(z, rule, order) if order else ()
         z.tangent = tuple(z.fit(term) for term in terms)
         z.release()

@@ -9,7 +9,7 @@ library of its own (``lantern.vectorizing.namespace``), with the shape of one ex
 
 import math
 import operator
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, NoReturn
 
 from lantern.core import residuals
@@ -36,8 +36,17 @@ from lantern.tensor.ops.shape import matrix_transpose
 from lantern.tensor.tensor import Tensor
 from lantern.vectorizing import batching_rules
 from lantern.vectorizing import namespace as batched_functions
-from lantern.vectorizing.batching_rules import Call, aligned, beside
-from lantern.vectorizing.dispatch import TAKE_BATCHED_STATICS, form_of, function_of
+from lantern.vectorizing.batching_rules import (
+    BatchedCall,
+    BatchingRule,
+    aligned,
+    beside,
+)
+from lantern.vectorizing.dispatch import (
+    TAKE_BATCHED_STATICS,
+    batching_rule_of,
+    function_of,
+)
 
 __all__ = ["Batched", "Examples"]
 
@@ -77,8 +86,8 @@ class Examples(Level):
         if 0 <= count < len(arguments):
             named = dict(zip(operation.others, arguments[count:], strict=False))
             arguments, statics = arguments[:count], named | dict(statics)
-        form, function = form_of(operation), function_of(rule)
-        return iter((self.compute(form, function, arguments, statics),))
+        batching, function = batching_rule_of(operation), function_of(rule)
+        return iter((self.compute(batching, function, arguments, statics),))
 
     def owns(self, x: Any) -> bool:
         """Whether a value has this level's axis of examples."""
@@ -93,7 +102,7 @@ class Examples(Level):
 
     def compute(
         self,
-        form: Callable[[Call], Any],
+        batching: BatchingRule,
         function: Function,
         operands: Sequence[Any],
         statics: Mapping[str, Any],
@@ -101,7 +110,7 @@ class Examples(Level):
         """The result of an operation for all examples.
 
         Args:
-            form: how the operation is computed for all of them at once.
+            batching: how the operation is computed for all of them at once.
             function: the operation, on values of the levels outside.
             operands: some of them batched.
             statics: its other arguments by name.
@@ -120,8 +129,8 @@ class Examples(Level):
             stacked[:1] = [beside(x, statics, self) for x in stacked[:1]]
             leaves = [x for x in tree_leaves(tuple(statics.values())) if self.owns(x)]
             if any(x.mapped for x in leaves):
-                if form not in TAKE_BATCHED_STATICS:
-                    form = batching_rules.one_by_one
+                if batching not in TAKE_BATCHED_STATICS:
+                    batching = batching_rules.one_by_one
                 mapped.append(True)
             elif leaves:
                 common = lambda x: x.stacked if self.owns(x) else x  # noqa: E731
@@ -129,7 +138,9 @@ class Examples(Level):
         if not any(mapped):
             z = function(*stacked, **statics)
             return tree_map(lambda x: Batched(x, self, mapped=False), z)
-        z = form(Call(self, function, stacked, mapped[: len(stacked)], statics))
+        z = batching(
+            BatchedCall(self, function, stacked, mapped[: len(stacked)], statics)
+        )
         if isinstance(z, list | tuple):
             return tree_map(lambda x: Batched(x, self), z)
         return Batched(z, self)

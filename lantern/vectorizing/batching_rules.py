@@ -1,9 +1,10 @@
 """How operations are computed for all examples at once.
 
-A *form* gets a ``Call`` whose mapped operands have the examples along their first axis,
-and returns a result that has them there too. Elementwise operations need no more than
-aligned axes; others are listed here by name; what is not listed is computed example by
-example, so that it is slow but right. An operation that is used often gets a line here.
+A batching rule gets a ``BatchedCall`` whose mapped operands have the examples along
+their first axis, and returns a result that has them there too. Elementwise operations
+need no more than aligned axes; others are listed here by name; what is not listed is
+computed example by example, so that it is slow but right. An operation that is used
+often gets a line here.
 """
 
 import math
@@ -19,9 +20,9 @@ from lantern.tensor.ops.concat_stack import stack
 from lantern.tensor.ops.shape import axis_of, broadcast_to, moveaxis
 
 __all__ = [
-    "FORMS",
-    "Call",
-    "Form",
+    "BATCHING_RULES",
+    "BatchedCall",
+    "BatchingRule",
     "aligned",
     "along",
     "axes_behind",
@@ -32,10 +33,10 @@ __all__ = [
     "reorder",
 ]
 
-Form = Callable[["Call"], Any]
+BatchingRule = Callable[["BatchedCall"], Any]
 
 
-class Call:
+class BatchedCall:
     """One call of an operation on operands of which some are mapped.
 
     Attributes:
@@ -116,7 +117,7 @@ def beside(operand: Any, statics: Mapping[str, Any], examples: Any) -> Any:
     return operand
 
 
-def one_by_one(call: Call) -> Any:
+def one_by_one(call: BatchedCall) -> Any:
     """Any operation: for each example by itself."""
     examples = call.examples
 
@@ -140,7 +141,7 @@ def _one(x: Any, i: int) -> Any:
     return x.stacked[i] if x.mapped else x.stacked
 
 
-def elementwise(call: Call) -> Any:
+def elementwise(call: BatchedCall) -> Any:
     """An operation of each element, or one that broadcasts its operands' leading axes.
 
     Batched arguments that are not operands, as the condition of ``where``, take part.
@@ -154,7 +155,7 @@ def elementwise(call: Call) -> Any:
     return call.run(*operands, **extra)
 
 
-def direct(call: Call) -> Any:
+def direct(call: BatchedCall) -> Any:
     """An operation that has any number of leading axes already."""
     return call.run(*call.operands)
 
@@ -168,17 +169,17 @@ def axes_behind(axis: Any, ndim: int) -> Any:
     return axis_of(axis, ndim) + 1
 
 
-def along(default: Any) -> Form:
+def along(default: Any) -> BatchingRule:
     """An operation of one operand along its argument ``axis``."""
 
-    def form(call: Call) -> Any:
+    def batching_rule(call: BatchedCall) -> Any:
         axis = axes_behind(call.static("axis", default), call.ndims()[0])
         return call.run(*call.operands, axis=axis)
 
-    return form
+    return batching_rule
 
 
-def _roll(call: Call) -> Any:
+def _roll(call: BatchedCall) -> Any:
     (x,), axis = call.operands, call.static("axis")
     if axis is not None:
         return call.run(x, axis=axes_behind(axis, call.ndims()[0]))
@@ -188,7 +189,7 @@ def _roll(call: Call) -> Any:
     return call.run(x.reshape(len(x), -1), shift=total, axis=1).reshape(x.shape)
 
 
-def _reshape(call: Call) -> Any:
+def _reshape(call: BatchedCall) -> Any:
     (x,), shape = call.operands, call.static("shape")
     shape = tuple(shape) if hasattr(shape, "__iter__") else (shape,)
     if -1 in shape:
@@ -198,47 +199,47 @@ def _reshape(call: Call) -> Any:
     return call.run(x, shape=(x.shape[0], *shape))
 
 
-def _permute_dims(call: Call) -> Any:
+def _permute_dims(call: BatchedCall) -> Any:
     ndim, axes = call.ndims()[0], call.static("axes")
     behind = axes_behind(range(ndim)[::-1] if axes is None else axes, ndim)
     return call.run(*call.operands, axes=(0, *behind))
 
 
-def _expand_dims(call: Call) -> Any:
+def _expand_dims(call: BatchedCall) -> Any:
     axis = call.static("axis")
     axes = tuple(axis) if hasattr(axis, "__iter__") else (axis,)
     return call.run(*call.operands, axis=axes_behind(axes, call.ndims()[0] + len(axes)))
 
 
-def _squeeze(call: Call) -> Any:
+def _squeeze(call: BatchedCall) -> Any:
     (x,), axis = call.operands, call.static("axis")
     if axis is None:
         axis = [i for i, n in enumerate(x.shape[1:]) if n == 1]
     return call.run(x, axis=axes_behind(axis, call.ndims()[0]))
 
 
-def _broadcast_to(call: Call) -> Any:
+def _broadcast_to(call: BatchedCall) -> Any:
     shape = call.static("shape")
     return call.spread(0, tuple(shape) if hasattr(shape, "__iter__") else (shape,))
 
 
-def _concat(call: Call) -> Any:
+def _concat(call: BatchedCall) -> Any:
     operands = [call.spread(i) for i in range(len(call.operands))]
     return call.run(*operands, axis=axes_behind(call.static("axis"), call.ndims()[0]))
 
 
-def _stack(call: Call) -> Any:
+def _stack(call: BatchedCall) -> Any:
     operands = [call.spread(i) for i in range(len(call.operands))]
     axis = axes_behind(call.static("axis"), call.ndims()[0] + 1)
     return call.run(*operands, axis=axis)
 
 
-def _matrices(call: Call) -> Any:
+def _matrices(call: BatchedCall) -> Any:
     """An operation of the last two axes; of vectors one by one."""
     return direct(call) if call.ndims()[0] >= 2 else one_by_one(call)
 
 
-def _tile(call: Call) -> Any:
+def _tile(call: BatchedCall) -> Any:
     (x,), reps = call.operands, call.static("reps")
     reps = tuple(reps) if hasattr(reps, "__iter__") else (reps,)
     ndim = call.ndims()[0]
@@ -246,18 +247,18 @@ def _tile(call: Call) -> Any:
     return call.run(aligned(x, True, len(reps)), reps=(1, *reps))
 
 
-def _pad(call: Call) -> Any:
+def _pad(call: BatchedCall) -> Any:
     return call.run(*call.operands, widths=[(0, 0), *call.static("widths")])
 
 
-def _linspace(call: Call) -> Any:
+def _linspace(call: BatchedCall) -> Any:
     pairs = zip(call.operands, call.mapped, strict=True)
     ndim = max(call.ndims())
     operands = [aligned(x, m, ndim) for x, m in pairs]
     return call.run(*operands, axis=axes_behind(call.static("axis"), ndim + 1))
 
 
-def reorder(call: Call) -> Any:
+def reorder(call: BatchedCall) -> Any:
     """Elements of each example in an order of its own, or in one for all."""
     order, ndim = call.static("order"), call.ndims()[0]
     order = order.stacked if call.examples.owns(order) else order[None]
@@ -266,7 +267,7 @@ def reorder(call: Call) -> Any:
     )
 
 
-def _matmul(call: Call) -> Any:
+def _matmul(call: BatchedCall) -> Any:
     (x, y), (n, m) = call.operands, call.ndims()
     both = call.mapped[0] and call.mapped[1]
     if not both:
@@ -285,14 +286,14 @@ def _matmul(call: Call) -> Any:
     return (z[..., 0] if m == 1 else z[..., 0, :]) if n == 1 else z
 
 
-def _einsum(call: Call) -> Any:
+def _einsum(call: BatchedCall) -> Any:
     terms = call.static("terms")
     letter = next(c for c in "zyxwvutsrqponmlkjihgfedcbaZYX" if c not in "".join(terms))
     x, y = (letter * m + t for m, t in zip(call.mapped, terms, strict=False))
     return call.run(*call.operands, terms=(x, y, letter + terms[2]))
 
 
-def _tensordot(call: Call) -> Any:
+def _tensordot(call: BatchedCall) -> Any:
     """As ``einsum``, with letters for the axes."""
     n, m = call.ndims()
     of_x, of_y = _pairs(call.static("axes"), n, m)
@@ -304,7 +305,9 @@ def _tensordot(call: Call) -> Any:
     terms = tuple(map("".join, (x, y, out)))
     function = registry["einsum"].function
     statics = {"terms": terms}
-    return _einsum(Call(call.examples, function, call.operands, call.mapped, statics))
+    return _einsum(
+        BatchedCall(call.examples, function, call.operands, call.mapped, statics)
+    )
 
 
 def _pairs(axes: Any, n: int, m: int) -> tuple[list[int], list[int]]:
@@ -315,7 +318,7 @@ def _pairs(axes: Any, n: int, m: int) -> tuple[list[int], list[int]]:
     return [axis_of(a, n) for a in of_x], [axis_of(b, m) for b in of_y]
 
 
-def _solve(call: Call) -> Any:
+def _solve(call: BatchedCall) -> Any:
     """Equations with matrices a; for one matrix, all right-hand sides together."""
     (a, b), (n, m) = call.operands, call.ndims()
     vector = m == 1
@@ -332,9 +335,9 @@ def _solve(call: Call) -> Any:
 
 
 # How operations are computed, by their names; those that index are in indexing_rules.
-FORMS: dict[str, Form] = {
-    name: form
-    for names, form in {
+BATCHING_RULES: dict[str, BatchingRule] = {
+    name: batching_rule
+    for names, batching_rule in {
         "conj real imag where astype to_device ldexp cross vecdot frechet": elementwise,
         "cholesky qr eigvalsh eigh eigvals eig svdvals svd inv pinv det cofactors "
         "slogdet expm matrix_transpose": direct,

@@ -11,7 +11,7 @@ from lantern.core.namespace import namespace
 from lantern.errors import BatchedValueError
 from lantern.tensor.backend.numpy_namespace import numpy_namespace
 from lantern.tensor.ops.shape import moveaxis
-from lantern.vectorizing.batching_rules import Call, aligned, one_by_one
+from lantern.vectorizing.batching_rules import BatchedCall, aligned, one_by_one
 
 __all__ = ["read", "write"]
 
@@ -35,7 +35,7 @@ def _arrays(parts: Any) -> list[Any]:
     return [part for part in parts if hasattr(part, "dtype")]
 
 
-def place(call: Call, shape: tuple[int, ...], own_axis: bool) -> Place | None:
+def place(call: BatchedCall, shape: tuple[int, ...], own_axis: bool) -> Place | None:
     """Where the index of a call leads in arrays of this shape.
 
     Args:
@@ -118,7 +118,7 @@ def _dummy(shape: tuple[int, ...], parts: Any) -> tuple[int, ...]:
     return found
 
 
-def read(call: Call) -> Any:
+def read(call: BatchedCall) -> Any:
     """``x[index]`` for all examples."""
     (x,), (mapped,) = call.operands, call.mapped
     found = place(call, x.shape[1:] if mapped else x.shape, mapped)
@@ -128,7 +128,7 @@ def read(call: Call) -> Any:
     return moveaxis(z, *found.moves) if found.moves[0] else z
 
 
-def write(call: Call) -> Any:
+def write(call: BatchedCall) -> Any:
     """An array with values put or added at an index, for all examples."""
     *arrays, _ = range(len(call.operands))
     operands = [call.spread(i) for i in arrays]

@@ -17,11 +17,13 @@ from lantern.core.value import Value, base
 from lantern.errors import BatchedValueError
 from lantern.op import registry
 from lantern.tensor.backend.numpy_namespace import array_namespace, numpy_namespace
-from lantern.tensor.backend.numpy_namespace import quiet as quiet
+from lantern.tensor.backend.numpy_namespace import (
+    ignore_fp_warnings as ignore_fp_warnings,
+)
 from lantern.tensor.ops.zero_derivative import __all__ as zero_derivative
 from lantern.tensor.ops.zero_derivative import check_out
 from lantern.vectorizing import batching_rules
-from lantern.vectorizing.batching_rules import Call
+from lantern.vectorizing.batching_rules import BatchedCall
 
 __all__ = ["library"]
 
@@ -137,27 +139,29 @@ def constant(name: str, *args: Any, **kwargs: Any) -> Any:
     names = _NUMBERING.get(name) or _COUNTING.get(name)
     if names:
         args, kwargs = args[:1], dict(zip(names, args[1:], strict=False)) | kwargs
-    examples, form = _level([args, kwargs]), _form_of(name)
-    if form is batching_rules.elementwise:
+    examples, batching = _level([args, kwargs]), _batching_rule_of(name)
+    if batching is batching_rules.elementwise:
         args = tuple(map(from_lists, args))
-    if form is batching_rules.one_by_one:  # wherever the batched ones are among these
+    if (
+        batching is batching_rules.one_by_one
+    ):  # wherever the batched ones are among these
         every = {"args": args, "kwargs": kwargs}
-        return examples.compute(form, partial(_call, name), (), every)
-    return examples.compute(form, partial(_plainly, name), args, kwargs)
+        return examples.compute(batching, partial(_call, name), (), every)
+    return examples.compute(batching, partial(_plainly, name), args, kwargs)
 
 
 def each(function: Any, *operands: Any) -> Any:
     """A function of each element with derivative zero, for all examples at once."""
-    form = batching_rules.elementwise
+    batching = batching_rules.elementwise
     operands = tuple(map(from_lists, operands))
-    return _level(operands).compute(form, function, operands, {})
+    return _level(operands).compute(batching, function, operands, {})
 
 
 def _call(name: str, args: Any, kwargs: Any) -> Any:
     return _plainly(name, *args, **kwargs)
 
 
-def _form_of(name: str) -> batching_rules.Form:
+def _batching_rule_of(name: str) -> batching_rules.BatchingRule:
     """How a function is computed for all examples at once."""
     if name in _NUMBERING:
         return partial(_numbering, -1 if name in ("argsort", "argpartition") else None)
@@ -176,7 +180,7 @@ def _plainly(name: str, *args: Any, **kwargs: Any) -> Any:
     return attrgetter(name)(array_namespace(*plain))(*plain, **kwargs)
 
 
-def _numbering(default: int | None, call: Call) -> Any:
+def _numbering(default: int | None, call: BatchedCall) -> Any:
     """What says where along an axis; None: where in the flat array."""
     (x,), axis = call.operands, call.static("axis", default)
     ndim = len(x.shape) - 1

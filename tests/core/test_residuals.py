@@ -13,7 +13,7 @@ import pytest
 import lantern
 from lantern import grad, jvp, vjp
 from lantern.core.numpy_protocols import find_function
-from lantern.core.residuals import kept
+from lantern.core.residuals import residual
 from lantern.testing import random_like
 from tests import numpy_walk
 from tests.cases import call
@@ -287,9 +287,9 @@ def test_a_constant_that_is_promised_not_to_change_is_kept_as_it_is():
     view = writeable[:]
     view.setflags(write=False)
     level = lantern.transforms.reverse.Reverse("test")
-    assert kept(level, c) is c
-    assert kept(level, c[5:]).base is c
-    assert kept(level, view) is not view
+    assert residual(level, c) is c
+    assert residual(level, c[5:]).base is c
+    assert residual(level, view) is not view
 
 
 @pytest.mark.usefixtures("probe")

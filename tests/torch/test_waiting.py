@@ -5,7 +5,7 @@ import pytest
 
 import lantern.torch as torch
 from lantern.core.contribution import Contribution
-from lantern.tensor.accumulate.deferred_products import Collector, Product, Waiting
+from lantern.tensor.accumulate.deferred_products import Collector, DeferredSum, Product
 from lantern.torch.nn import rules
 
 nn = torch.nn
@@ -101,12 +101,12 @@ class TestSameSums:
 def test_products_wait():
     _, loss = recurrent(lambda w: w)
     waited = []
-    take = Waiting.take
+    take = DeferredSum.take
     try:
-        Waiting.take = lambda *args: waited.append(1) or take(*args)
+        DeferredSum.take = lambda *args: waited.append(1) or take(*args)
         loss.backward()
     finally:
-        Waiting.take = take
+        DeferredSum.take = take
     assert len(waited) > 20
 
 

@@ -28,7 +28,7 @@ from lantern.tensor.backend.numpy_namespace import (
     array_namespace,
     arrays,
     buffers,
-    quiet,
+    ignore_fp_warnings,
 )
 
 __all__ = ["LARGE", "Accumulator"]
@@ -271,7 +271,7 @@ def _through_mask(rule: Any, mask: Any) -> Rule:
     """A rule whose contributions are nothing outside the mask."""
     z_bar = yield
     while True:
-        with quiet():
+        with ignore_fp_warnings():
             x_bar = rule.send(z_bar)
         yield Masked(mask, x_bar) if hasattr(x_bar, "shape") else x_bar
 
@@ -282,7 +282,7 @@ def _if_taken(rule: Any, mask: Any) -> Rule:
     xp = namespace(mask)
     taken = xp.any(mask)
     while True:
-        with quiet():
+        with ignore_fp_warnings():
             x_bar = rule.send(z_bar)
             x_bar = x_bar() if callable(x_bar) else x_bar
         if isinstance(x_bar, Masked):

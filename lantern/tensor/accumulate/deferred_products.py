@@ -20,7 +20,7 @@ from lantern.tensor.accumulate.accumulator import LARGE, Accumulator
 from lantern.tensor.backend.blas import add_product
 from lantern.tensor.backend.numpy_namespace import buffers, numpy_namespace
 
-__all__ = ["Collector", "Product", "Waiting", "patient"]
+__all__ = ["Collector", "DeferredSum", "Product", "patient"]
 
 _total: Any = Receiver.__dict__["cotangent"]  # the slot that Collector hides
 
@@ -134,7 +134,7 @@ class Product(Contribution):
 LITTLE = 1 << 19
 
 
-class Waiting:
+class DeferredSum:
     """What an accumulator has received while contributions wait for it.
 
     Attributes:
@@ -199,7 +199,7 @@ class Waiting:
             return None
         return kind.joined(self.contributions, self.shape)
 
-    def __iadd__(self, x: Any) -> "Waiting":
+    def __iadd__(self, x: Any) -> "DeferredSum":
         """Add something else to the sum."""
         if self.total is None:
             self.total = x
@@ -228,7 +228,9 @@ class Collector(Accumulator):
     @staticmethod
     def begin(accumulator: Accumulator) -> None:
         """Let products wait at an accumulator."""
-        waiting = Waiting(accumulator.cotangent, accumulator.owned, accumulator.shape)
+        waiting = DeferredSum(
+            accumulator.cotangent, accumulator.owned, accumulator.shape
+        )
         accumulator.__class__ = Collector
         _total.__set__(accumulator, waiting)
         accumulator.mask = None

@@ -32,8 +32,8 @@ __all__ = [
     "buffers",
     "devices",
     "find_device",
+    "ignore_fp_warnings",
     "numpy_namespace",
-    "quiet",
 ]
 
 # Types of arrays that can be added to in place; and with those that have no axes.
@@ -99,9 +99,9 @@ class ArrayNamespace:
         """An array of any library as one of this one."""
         return x.get()
 
-    def quiet(self) -> Any:
+    def ignore_fp_warnings(self) -> Any:
         """A block without warnings of zero division: derivatives may be infinite."""
-        return quiet()
+        return ignore_fp_warnings()
 
     def __getattr__(self, name: str) -> Any:
         if name in _SPECIAL:
@@ -140,7 +140,7 @@ class ArrayNamespace:
 
         Small whole powers are products: NumPy's own take 100 times as long.
         """
-        with quiet():
+        with ignore_fp_warnings():
             if type(y) is int and 2 < y < 9 and x.dtype.kind == "f":
                 power = x * x
                 for _ in range(y - 2):
@@ -150,7 +150,7 @@ class ArrayNamespace:
 
     def ieee_divide(self, x: Any, y: Any) -> Any:
         """``x / y``, without a warning where it is infinite."""
-        with quiet():
+        with ignore_fp_warnings():
             return x / y
 
     def polygamma(self, n: int, x: Any) -> Any:
@@ -200,7 +200,7 @@ class ArrayNamespace:
         xp = self.module
         top = (xp.max if x.size else xp.sum)(x, axis=axis, keepdims=True)
         top = xp.where(xp.isfinite(top), top, 0)
-        with quiet():
+        with ignore_fp_warnings():
             z = top + xp.log(xp.sum(xp.exp(x - top), axis=axis, keepdims=True))
         return z if keepdims else xp.squeeze(z, axis=axis)
 
@@ -316,7 +316,7 @@ _errors: Any = getattr(_parts, "_extobj_contextvar", None)
 _IGNORED: Any = {"divide": "ignore", "invalid": "ignore", "over": "ignore"}
 
 
-class _Quiet(Setting):
+class _IgnoredWarnings(Setting):
     """As ``np.errstate``, which puts back what it set in one step."""
 
     __slots__ = ()
@@ -329,11 +329,11 @@ class _Quiet(Setting):
         return _parts._make_extobj(**_IGNORED)
 
 
-def quiet() -> Any:
+def ignore_fp_warnings() -> Any:
     """A block in which a division by zero is no warning: its result is not used."""
     if _errors is None or not hasattr(_parts, "_make_extobj"):  # another NumPy
         return np.errstate(**_IGNORED)
-    return _Quiet()
+    return _IgnoredWarnings()
 
 
 def as_scalar(primal: Any) -> Any:

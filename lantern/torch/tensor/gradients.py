@@ -18,7 +18,7 @@ from lantern.eager.backward import (
 from lantern.eager.recorder import AMBIENT, RETAIN, Recorder
 from lantern.eager.versions import last_write, order, rewritten
 from lantern.errors import ArgumentError, EagerError
-from lantern.tensor.accumulate.deferred_products import Waiting
+from lantern.tensor.accumulate.deferred_products import DeferredSum
 from lantern.tensor.backend.numpy_namespace import buffers
 from lantern.torch.tensor.detaching import in_transform, lost
 from lantern.torch.tensor.devices import as_array
@@ -188,12 +188,12 @@ def _leave(receiver: Any, grad: Any, create_graph: bool) -> None:
             alone = owned or (grad.base is None and sys.getrefcount(grad) <= 3)
             receiver.grad = grad if alone else copied(grad)
             return
-        if type(grad) is Waiting and (waiting := grad.alone()) is not None:
+        if type(grad) is DeferredSum and (waiting := grad.alone()) is not None:
             receiver.grad = waiting
             return
     else:
         total = receiver.grad = torch_face(receiver.dense_grad())
-    grad = grad.settle() if type(grad) is Waiting else grad
+    grad = grad.settle() if type(grad) is DeferredSum else grad
     if isinstance(grad, Value):
         grad = torch_face(grad)
         receiver.grad = grad if total is None else total + grad
