@@ -1,4 +1,4 @@
-"""What an operation is: one generator, registered here, started on any operands.
+"""Operations: each is one generator, registered here, started on any operands.
 
 A rule prepares its value, yields it to the rest of the program, gets the value's
 cotangent back, and yields what each operand receives, in the operands' order::

@@ -106,8 +106,9 @@ grad(f)(3.0)
 #
 # Step through it. On the way there each operation computes its value and then waits for
 # the frame below it, which is the rest of the program. On the way back each one learns
-# its cotangent, and tells its operands. (`a_bar` is the cotangent of `a`: on paper one
-# writes $\bar a$. `→ x 2` says that `x` is told 2.) Press **play**, or use the arrows.
+# its cotangent, and passes each operand its share. (`a_bar` is the cotangent of `a`: on
+# paper one writes $\bar a$. `→ x 2` says that `x` gets 2.) Press **play**, or use the
+# arrows.
 
 # %%
 from lantern import viz

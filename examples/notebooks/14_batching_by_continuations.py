@@ -227,8 +227,8 @@ print(results.report())
 # the size of the largest one.)
 #
 # Why so few? Our `run_together` stopped a program at each of its questions. The library
-# is lazier: a call is *put down*, and the program goes on with a row that is not computed
-# yet. `visit` never looks into a row, so a whole tree is put down before anything is
+# is lazier: a call is *deferred*, and the program goes on with a row that is not computed
+# yet. `visit` never looks into a row, so a whole tree is deferred before anything is
 # computed. (Only the first call of each function is waited for, to see what comes back.)
 #
 # A program that *looks* has to wait. This one does: a state whose first number has become

@@ -1,4 +1,4 @@
-"""How a function of the array API standard, version 2024.12, is found and called.
+"""Functions of the array API standard, version 2024.12: how each is found and called.
 
 A table of the standard's signatures. What computes is Lantern's function of the name,
 if there is one; else the array library's, for arguments that are not tracked. All

@@ -1,4 +1,4 @@
-"""What runs and can stop: an example, or a branch that it has forked."""
+"""Bodies that run and can stop: an example, or a branch that it has forked."""
 
 from collections import deque
 from collections.abc import Callable, Sequence

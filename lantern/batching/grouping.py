@@ -1,4 +1,4 @@
-"""What makes calls alike, how their arguments are stacked, and results cut in rows."""
+"""Groups of calls that are alike: arguments stacked, and results cut in rows."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple

@@ -1,4 +1,4 @@
-"""What becomes of operations that are alike: one, by the rules of ``vmap``."""
+"""Operations that are alike, run as one by the rules of ``vmap``."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial

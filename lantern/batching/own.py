@@ -1,4 +1,4 @@
-"""An example's own arrays, and their level: each operation on one is put down.
+"""An example's own arrays, and their level: each operation on one is deferred.
 
 The level of a batch lies between the derivatives around it and those that its examples
 take, as that of a ``vmap`` does. What operations on own arrays give are own arrays too.

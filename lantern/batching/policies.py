@@ -1,4 +1,4 @@
-"""Which of the groups that wait is run next."""
+"""Policies: which of the groups that wait is run next."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""What was run together: group by group, and as a picture."""
+"""A report of what was run together: group by group, and as a picture."""
 
 import io
 from collections import Counter, defaultdict

@@ -1,1 +1,1 @@
-"""What a program may do with its own derivative while it is taken."""
+"""Control of a program over its own derivative while it is taken."""

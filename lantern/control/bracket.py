@@ -1,4 +1,4 @@
-"""What code may do with the rest of its program: bracket, await or leave it."""
+"""Brackets around the rest of a program: enter, await or leave it."""
 
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager

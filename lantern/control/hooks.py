@@ -1,4 +1,4 @@
-"""What a program may ask of its own derivative: a cotangent, and how deep it is."""
+"""Hooks of a program in its own derivative: a cotangent, and how deep it is."""
 
 import itertools
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Where a complex cotangent is conjugated: the gradient needs a rule's adjoint."""
+"""Conjugation of complex cotangents: the gradient needs a rule's adjoint."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What a rule may yield in place of an array, so that the operand chooses the form.
+"""Contributions in place of an array, of which the operand chooses the form.
 
 A read of one row need not become an array of zeros with one row in it: the operand's
 accumulator scatters it into the buffer that it already has.

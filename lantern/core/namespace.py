@@ -1,4 +1,4 @@
-"""Which functions compute on a value: the only file that chooses by its type.
+"""The namespace that computes on a value: the only file that chooses by its type.
 
 A rule asks ``xp = namespace(x)`` and calls ``xp.sin(x)``: a module of plain functions
 for Python scalars, an array library for arrays, and ``lantern`` itself for a value that

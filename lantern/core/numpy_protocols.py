@@ -1,4 +1,4 @@
-"""How NumPy's own functions find the rules: ``np.sin(x)`` of a tracked x.
+"""NumPy's protocols, by which ``np.sin(x)`` of a tracked x finds the rules.
 
 A universal function or array function of NumPy is looked up by name among Lantern's
 functions. What compares, counts or rounds works on the plain values, for its derivative

@@ -1,4 +1,4 @@
-"""How a rule is started where it may be needed more than once."""
+"""Rules that are started where they may be needed more than once."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar

@@ -1,4 +1,4 @@
-"""What a rule keeps of an array that its owner may change later: a copy.
+"""Residuals: of an array that its owner may change later, a rule keeps a copy.
 
 A constant operand waits in a rule's frame until the backward pass, and the array is the
 user's. So the rule gets a copy, and a derivative copies a large array only once, as

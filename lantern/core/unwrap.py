@@ -1,4 +1,4 @@
-"""What is inside of a value: its derivatives, and at last something plain."""
+"""Layers of a value: its derivatives, and at last something plain."""
 
 from collections.abc import Iterator
 from gc import get_referents

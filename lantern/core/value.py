@@ -1,4 +1,4 @@
-"""What a tracked value is, and who waits for its cotangent.
+"""Tracked values, and who waits for their cotangents.
 
 A ``Value`` is what a program computes with: a primal and the derivative it belongs to.
 Its ``Receiver`` is what the derivative keeps: the suspended rule that made the value,

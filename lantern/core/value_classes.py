@@ -1,4 +1,4 @@
-"""Which class tracks a primal."""
+"""Classes of tracked values, by what they track."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Where a program runs: its thread, and the context variables of its body."""
+"""The context of a program: its thread, and the context variables of its body."""
 
 import sys
 import threading

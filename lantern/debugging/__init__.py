@@ -1,1 +1,1 @@
-"""What looks wrong in a derivative, where, and the way back one rule at a time."""
+"""Anomalies of a derivative, where they are, and the way back one rule at a time."""

@@ -1,4 +1,4 @@
-"""What looks wrong in one operation: a nan, an infinity, a type or a shape."""
+"""Anomalies of one operation: a nan, an infinity, a type or a shape."""
 
 from typing import Any, NamedTuple
 

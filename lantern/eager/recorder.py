@@ -1,4 +1,4 @@
-"""Who owns a suspended rule when nothing delimits the program: the value it produced.
+"""Owners of suspended rules when nothing delimits the program: the values they made.
 
 ``grad`` keeps its suspended rules in a list. Here there is no list: a ``Recorder``
 holds the rule of one value and the recorders of its operands, so that whatever the

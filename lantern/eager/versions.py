@@ -1,4 +1,4 @@
-"""When arrays were written to: a rule that saved one before must not go on.
+"""Versions of arrays: a rule that saved one before it was written to must not go on.
 
 The memory of an array is known by its owner. A write takes the next number of the order
 in which rules are suspended, so that one comparison tells whether a rule is older than

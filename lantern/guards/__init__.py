@@ -1,1 +1,1 @@
-"""What a function reads besides its arguments, and must find again."""
+"""Guards of what a function reads besides its arguments, and must find again."""

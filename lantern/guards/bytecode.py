@@ -1,4 +1,4 @@
-"""Which names code reads and binds: what its instructions say, and which come later."""
+"""Names that code reads and binds: what its instructions say, and which come later."""
 
 import dis
 from functools import cache

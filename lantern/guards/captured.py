@@ -1,4 +1,4 @@
-"""What a function reads besides its arguments, and must find again on the way back.
+"""Captured values: what a function reads besides its arguments, the same later.
 
 A rule of the user's may read an array that no derivative was handed: a variable that it
 closes over, a global one, a default, an attribute, an array that a variable of a

@@ -1,4 +1,4 @@
-"""What a function must find as it was, when it is run a second time.
+"""The environment that a function must find as it was, when it is run again.
 
 The only file that knows where randomness and rebinding hide: the states of random
 generators, context variables, and the variables that a function closes over.

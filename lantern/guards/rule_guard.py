@@ -1,4 +1,4 @@
-"""What a rule of the user's reads, and what must be the same on its way back."""
+"""Guards of a user's rule: what it reads must be the same on its way back."""
 
 from collections.abc import Callable, Collection, Sequence
 from functools import partial

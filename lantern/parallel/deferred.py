@@ -1,4 +1,4 @@
-"""What goes back in another thread books what it contributes outside later, in order.
+"""Deferred contributions: from another thread they go outside later, in order.
 
 A ``Ledger`` stands between such a part of the pass and each receiver outside it. When
 the pass comes to the place of that part, the notes are booked: every sum is made in one

@@ -1,4 +1,4 @@
-"""Who waits in a task of another thread waits where the task was submitted.
+"""Tasks of other threads: who waits in one waits where the task was submitted.
 
 What is true only here: one derivative has several lists of those who wait. A task that
 is submitted leaves an entry where the sequential program, which would run it there,

@@ -1,4 +1,4 @@
-"""What all distributions share: how they take parameters, and what follows from what.
+"""Distributions: how all take their parameters, and what follows from what.
 
 A distribution of SciPy's takes x, its own parameters, and then ``loc`` and ``scale``,
 each by position or by name; so do these. All are arrays, broadcast.

@@ -1,4 +1,4 @@
-"""What SciPy computes of plain operands, a rule computes of tracked ones."""
+"""SciPy's results for plain operands; for tracked ones, a rule's."""
 
 from typing import Any
 

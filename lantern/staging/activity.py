@@ -1,4 +1,4 @@
-"""Which nodes a derivative goes through: those that depend on what it is taken by."""
+"""Activity: the nodes that depend on what a derivative is taken by."""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,4 @@
-"""What a call becomes while a program is staged: followed, done now, or refused.
+"""Calls while a program is staged: each is followed, done now, or refused.
 
 A user's function is followed, in its rewritten form. What is known to depend on its
 arguments alone is called now. All else is refused, for it might do something, or find

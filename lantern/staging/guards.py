@@ -1,4 +1,4 @@
-"""What a staged program has taken for constant, and must find again at each call."""
+"""Guards of what a staged program has taken for constant, at each call."""
 
 from collections.abc import Callable
 from functools import partial

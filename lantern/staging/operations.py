@@ -1,4 +1,4 @@
-"""What a node computes: by an operator, by a method, or by a function of a namespace.
+"""Operations of nodes: an operator, a method, or a function of a namespace.
 
 The only file that gives an operation's name its meaning. The meaning is Python's own:
 constants are folded, types are found and programs are interpreted (``interpret.py``)

@@ -1,4 +1,4 @@
-"""What the way back needs of the way there: values that leave their block by a record.
+"""Regions of the way back: values that leave their block there by a record.
 
 While an adjoint is staged, its nodes simply use those of the way there. ``escaping``
 finds these uses; a branch hands such values out as further results, a loop puts them on

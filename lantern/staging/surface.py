@@ -1,4 +1,4 @@
-"""What rewritten code calls: each construct of Python on plain and on staged values.
+"""The surface that rewritten code calls: Python's constructs, plain and staged.
 
 On plain values each does what the construct does. The variables that the parts of a
 construct share come as two functions, which read them all and set them all.

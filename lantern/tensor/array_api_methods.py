@@ -1,4 +1,4 @@
-"""What the array API standard asks of an array beyond differentiable arithmetic.
+"""Methods that the array API standard asks for beyond differentiable arithmetic.
 
 Comparisons, operations on bits and floor division, whose derivative is zero; operators
 that write in place; the array's namespace, and DLPack.

@@ -1,4 +1,4 @@
-"""What a buffer holds: an array, and the writes to it that are not yet carried out.
+"""Contents of a buffer: an array, and the writes to it that are not yet carried out.
 
 A tracked array never changes, for rules have saved it. So writes of tracked values are
 collected, and carried out by one operation, ``overwritten``, as soon as a read needs

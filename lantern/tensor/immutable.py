@@ -1,4 +1,4 @@
-"""What an ndarray lets one write to, and a tensor does not; what is no ndarray."""
+"""Writes that an ndarray allows and a tensor refuses; what is no ndarray."""
 
 from typing import Any
 

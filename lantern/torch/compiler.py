@@ -1,4 +1,4 @@
-"""What programs tell PyTorch's compiler: there is none here."""
+"""Names of PyTorch's compiler: there is none here."""
 
 from contextlib import nullcontext
 from typing import Any

@@ -1,4 +1,4 @@
-"""Where a program spends its time: Python's profiler under PyTorch's names."""
+"""Times of a program's parts: Python's profiler under PyTorch's names."""
 
 import cProfile
 import io

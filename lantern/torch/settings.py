@@ -1,4 +1,4 @@
-"""What programs choose around their work: precision, threads, a default device.
+"""Settings that programs choose around their work: precision, threads, a device.
 
 What can make a difference here does; what asks for a way of computing that there is not
 (other precisions of a product, a compiler) leaves results as they are.

@@ -1,4 +1,4 @@
-"""What tables make: its docstring, and the path under which it is found again."""
+"""Docstrings of what tables make, and the paths under which it is found again."""
 
 import sys
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Which version of PyTorch the names are of: ``torch.version``."""
+"""The version of PyTorch that the names are of: ``torch.version``."""
 
 __all__ = ["__version__", "cuda", "debug", "git_version", "hip", "xpu"]
 

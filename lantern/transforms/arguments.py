@@ -1,4 +1,4 @@
-"""What a user may hand to a derivative: the only file that refuses it, in words."""
+"""Arguments of derivatives: the only file that refuses them, in words."""
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""How operations are computed for all examples at once.
+"""Batching rules: how operations are computed for all examples at once.
 
 A batching rule gets a ``BatchedCall`` whose mapped operands have the examples along
 their first axis, and returns a result that has them there too. Elementwise operations

@@ -1,4 +1,4 @@
-"""What a derivative costs: time and memory of each operation, there and back again."""
+"""Costs of a derivative: time and memory of each operation, there and back again."""
 
 import time
 import tracemalloc

@@ -1,4 +1,4 @@
-"""How large the gradient of each layer is: where it vanishes, explodes or is nan."""
+"""The flow of gradients through layers: where they vanish, explode or are nan."""
 
 import math
 from collections.abc import Iterator

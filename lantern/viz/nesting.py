@@ -1,4 +1,4 @@
-"""Where things stand in the picture of nested continuations, and when each appears."""
+"""The nesting of continuations as a picture: where things stand, when each appears."""
 
 from typing import Any, NamedTuple
 

@@ -1,4 +1,4 @@
-"""How a program runs there and back again: what each operation says, and who waits."""
+"""Traces of a program there and back again: what each operation says, and who waits."""
 
 import inspect
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""Where CPython keeps things in its objects: measured, and not looked at if unknown."""
+"""The layout of CPython's objects: measured, and not looked at if unknown."""
 
 import ctypes
 import sys

@@ -1,1 +1,1 @@
-"""What receives the cotangents of arrays, and in which form it keeps them."""
+"""Receivers of the cotangents of arrays, and the forms in which they keep them."""

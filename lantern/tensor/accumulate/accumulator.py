@@ -1,4 +1,4 @@
-"""How the contributions to one array add up: the cotangent's shape, type and buffer.
+"""Accumulators: the sum of what one array receives, its shape, type and buffer.
 
 A contribution is brought to the array's own shape and type here, and nowhere in a rule.
 The first one is borrowed; the second makes a buffer that is this array's alone, and all

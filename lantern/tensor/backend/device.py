@@ -1,4 +1,4 @@
-"""Where arrays lie, and how they move from one device to another.
+"""Devices: where arrays lie, and how they move from one to another.
 
 A transfer is a linear operation: its derivative moves the cotangent back.
 """

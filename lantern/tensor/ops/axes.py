@@ -1,4 +1,4 @@
-"""How reductions take their axes and options, as NumPy's do."""
+"""Axes and options of reductions, as NumPy's take them."""
 
 import math
 from typing import Any

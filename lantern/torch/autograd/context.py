@@ -1,4 +1,4 @@
-"""What a program's own operation keeps from its forward step to its backward step."""
+"""Contexts: what a program's own operation keeps for the way back."""
 
 import weakref
 from collections.abc import Iterable

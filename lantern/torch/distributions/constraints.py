@@ -1,4 +1,4 @@
-"""Which values a parameter or a draw can have."""
+"""Constraints: the values that a parameter or a draw can have."""
 
 from collections.abc import Callable
 from typing import Any

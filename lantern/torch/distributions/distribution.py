@@ -1,4 +1,4 @@
-"""What distributions share: shapes, checks of parameters and values, draws."""
+"""The base of distributions: shapes, checks of parameters and values, draws."""
 
 from typing import Any, ClassVar
 

@@ -1,4 +1,4 @@
-"""How much one distribution differs from another: the Kullback-Leibler divergence."""
+"""The Kullback-Leibler divergence: how much one distribution differs from another."""
 
 import math
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What combines elements along axes, under PyTorch's names."""
+"""Reductions along axes, under PyTorch's names."""
 
 from typing import Any
 

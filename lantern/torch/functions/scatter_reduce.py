@@ -25,7 +25,7 @@ def _gathered(flat: Tensor, values: Tensor, where: Any, reduce: str, own: bool) 
         flat: the row.
         values: what comes to it.
         where: the positions, one for each value.
-        reduce: how what meets at one position is combined.
+        reduce: how several values for one position are combined.
         own: whether the row's own element takes part where something comes.
     """
     n = base(flat).size

@@ -1,4 +1,4 @@
-"""What goes along an axis in order: sums so far, sorting, quantiles, counts."""
+"""Scans along an axis: sums so far, sorting, quantiles, counts."""
 
 import math
 from typing import Any

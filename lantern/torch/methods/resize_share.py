@@ -1,4 +1,4 @@
-"""What changes the form that a tensor has, and asks how it lies in memory."""
+"""Changes of the form that a tensor has, and questions how it lies in memory."""
 
 import mmap
 from typing import Any

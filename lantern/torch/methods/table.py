@@ -1,4 +1,4 @@
-"""What only tensors have, their form, type and place; and the table of methods."""
+"""The table of methods; what only tensors have: their form, type and place."""
 
 from functools import partial
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""Which elements a dropout keeps: drawn where they lie."""
+"""Masks: which elements a dropout keeps, drawn where they lie."""
 
 import math
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a module is: parameters, buffers and modules in it, found by assignment."""
+"""Modules: parameters, buffers and modules in them, found by assignment."""
 
 from collections import OrderedDict
 from collections.abc import Callable

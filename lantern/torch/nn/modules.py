@@ -1,4 +1,4 @@
-"""Where PyTorch keeps its layers: every path below leads to ``torch.nn``."""
+"""PyTorch's paths of its layers: every one below leads to ``torch.nn``."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""How a rule of several operands starts on eager tensors, in few steps."""
+"""The start of a rule of several operands on eager tensors, in few steps."""
 
 from typing import Any
 

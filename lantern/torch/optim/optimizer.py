@@ -1,4 +1,4 @@
-"""What optimisers share: groups of parameters with options, and state by parameter."""
+"""The base of optimisers: groups of parameters with options, state by parameter."""
 
 from collections import defaultdict
 from collections.abc import Callable

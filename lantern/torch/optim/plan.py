@@ -1,4 +1,4 @@
-"""What a step will do, as a list of calls, and how they are all made or none.
+"""The plan of a step: a list of calls, which are all made or none.
 
 Signal handlers, as that of Ctrl-C, run between instructions of Python code and in the
 main thread alone. So whatever a step writes is written by functions that are written in

@@ -1,4 +1,4 @@
-"""What would lose a derivative in a tensor's plain memory; the only words about it.
+"""Losses of a derivative in a tensor's plain memory; the only words about them.
 
 Lantern's transforms track numbers and arrays that are no tensors. Where a function
 reads memory, or an option as a plain number, they would be constants in silence.

@@ -1,4 +1,4 @@
-"""Where the arrays of tensors lie, and what is brought to a device."""
+"""Devices of tensors' arrays, and what is brought to one."""
 
 from functools import lru_cache, partial
 from typing import Any

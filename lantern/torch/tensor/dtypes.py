@@ -1,4 +1,4 @@
-"""What names a type of elements or a device: ``torch.float32``, ``torch.device``."""
+"""Types of elements, and devices: ``torch.float32``, ``torch.device``."""
 
 import builtins
 from typing import Any

@@ -1,4 +1,4 @@
-"""What went wrong with the operands of an operation, in PyTorch's words."""
+"""Error messages about the operands of an operation, in PyTorch's words."""
 
 import warnings
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a tensor has of its derivative: backward, hooks, and the rule behind it."""
+"""Gradients of tensors: backward, hooks, and the rule behind a tensor."""
 
 import sys
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What adds up float16 does so in float32: the only file that rounds sums to float16.
+"""Sums of float16, taken in float32: the only file that rounds sums to float16.
 
 As in PyTorch, elements become float32, everything is computed in that type, and the
 result is rounded once. The cotangents go the same way back.

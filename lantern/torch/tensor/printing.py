@@ -1,4 +1,4 @@
-"""How a tensor prints: as PyTorch prints it."""
+"""The text of a tensor, as PyTorch prints it."""
 
 import math
 from typing import Any

@@ -1,4 +1,4 @@
-"""Where the elements of a view lie in its base."""
+"""Places in a base's memory of the elements of a view."""
 
 from typing import Any
 from weakref import ref

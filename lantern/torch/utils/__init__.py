@@ -1,4 +1,4 @@
-"""What surrounds a model: data, logs, values computed again."""
+"""Surroundings of a model: data, logs, values computed again."""
 
 import importlib as _importlib
 from typing import Any as _Any

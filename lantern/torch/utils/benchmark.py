@@ -1,4 +1,4 @@
-"""How long a statement takes, as ``torch.utils.benchmark`` measures it."""
+"""Times of a statement, as ``torch.utils.benchmark`` measures them."""
 
 import statistics
 import textwrap

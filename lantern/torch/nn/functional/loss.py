@@ -1,4 +1,4 @@
-"""What is made small: how far results are from what they should be."""
+"""Losses, which are made small: how far results are from what they should be."""
 
 import math
 import warnings

@@ -1,4 +1,4 @@
-"""What training loops do with all parameters at once."""
+"""Utilities of training loops: what they do with all parameters at once."""
 
 import importlib
 from collections.abc import Iterable

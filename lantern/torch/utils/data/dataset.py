@@ -1,4 +1,4 @@
-"""What a data set is, and data sets made of others."""
+"""Data sets, and those made of others."""
 
 import math
 from bisect import bisect_right
