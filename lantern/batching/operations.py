@@ -4,12 +4,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from lantern.batching.bodies import Body
 from lantern.batching.calls import Call, Form
 from lantern.batching.grouping import Common, is_own, stack_columns
 from lantern.batching.own import MARK, Operations, Own
 from lantern.batching.row import Kind
-from lantern.batching.scheduler import Scheduler, alone
+from lantern.batching.scheduler import Body, Scheduler, alone
 from lantern.core.tree import tree_leaves, tree_map
 from lantern.vectorizing.batched import Batched, Examples
 from lantern.vectorizing.batching_rules import elementwise

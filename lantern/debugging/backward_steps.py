@@ -17,8 +17,7 @@ from lantern.cps import delimit
 from lantern.debugging.source_line import Line, Watched
 from lantern.errors import InUseError
 from lantern.transforms.arguments import check_function, isolate
-from lantern.transforms.recorded import gradient
-from lantern.transforms.reverse import Reverse, seed, track
+from lantern.transforms.reverse import Reverse, gradient, seed, track
 
 __all__ = ["BackwardSteps", "Operation", "Step", "backward_steps"]
 

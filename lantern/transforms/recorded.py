@@ -9,14 +9,11 @@ from functools import partial
 from typing import Any
 
 from lantern.core.error_propagation import Failed
-from lantern.core.tree import tree_leaves, tree_map
-from lantern.core.value import Level, Receiver, Value, unwrapped
-from lantern.core.value_classes import value_class
+from lantern.core.tree import tree_map
+from lantern.core.value import Level, Receiver, Value
 from lantern.errors import InUseError
-from lantern.replaced import restore
-from lantern.rules.number import Number, in_kind_of
 
-__all__ = ["Recorded", "gradient", "pull", "twin"]
+__all__ = ["Recorded", "twin"]
 
 Recorded = tuple[list[Receiver], Any, Any]  # the rules, the inputs and the result
 
@@ -69,64 +66,3 @@ def _moved(level: Level, own: Any, given: Any) -> Any:
     x = x.numpy_face()
     cls: Any = type(x)
     return given.like_this(cls(x.primal, level, receiver))
-
-
-def _receive(level: Level, y: Any, y_bar: Any) -> None:
-    """Let a result's leaves receive their parts of a seed."""
-    for leaf, seed in zip(tree_leaves(y), tree_leaves(y_bar), strict=True):
-        if isinstance(leaf, Value) and leaf.prompt is level:
-            seed = unwrapped(seed)
-            if not getattr(seed, "shape", ()):
-                seed = in_kind_of(leaf, seed)
-            leaf.receiver.accumulate(seed)
-
-
-def _empty(rules: list[Receiver], y: Any) -> None:
-    """Forget what has come to values made in ``no_grad``, which hand nothing on."""
-    last = [leaf.receiver for leaf in tree_leaves(y) if isinstance(leaf, Value)]
-    for x in (*last, *(x for z in rules for x in z.operands())):
-        if x is not None and x.rule is None:
-            x.cotangent = None
-
-
-def gradient(inputs: Any, originals: Any, holomorphic: bool = False) -> Any:
-    """What each leaf of an input structure has received, in the original's type."""
-    if type(inputs) is Number and not holomorphic:
-        g = inputs.gradient()
-        return g if type(g) is float or not isinstance(g, Value) else g.shown()
-
-    leaves = iter(tree_leaves(originals))
-
-    def leaf(x: Value) -> Any:
-        g = x.gradient().conjugate() if holomorphic else x.gradient()
-        original = next(leaves, None)
-        if isinstance(g, Value):
-            g = g.shown()
-        if not isinstance(original, Value) or x.is_face:
-            return g
-        if unwrapped(original) is original:
-            return g
-        cls: Any = value_class(original)
-        return cls(g)
-
-    return tree_map(leaf, inputs)
-
-
-def pull(level: Level, recorded: Recorded, y_bar: Any, primals: Any) -> Any:
-    """The gradients of a recorded program's inputs."""
-    rules, inputs, y = recorded
-    try:
-        _receive(level, y, y_bar)
-        for z in reversed(rules):
-            z.replay()
-        return tuple(map(gradient, inputs, primals))
-    except BaseException as error:
-        for z in rules:
-            z.forget()
-        restore(error)
-        raise
-    finally:
-        for x in tree_leaves(inputs):
-            x.receiver.cotangent = None
-        if getattr(level, "drops", False):
-            _empty(rules, y)

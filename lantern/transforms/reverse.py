@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any, ClassVar, Literal, ParamSpec, TypeVar, overload
 
 from lantern.core.residuals import copied
-from lantern.core.tree import tree_map
+from lantern.core.tree import tree_leaves, tree_map
 from lantern.core.unwrap import frozen, strip
 from lantern.core.value import (
     Level,
@@ -18,7 +18,8 @@ from lantern.core.value import (
 )
 from lantern.core.value_classes import value_class
 from lantern.cps import delimit, reset, shift
-from lantern.rules.number import Number
+from lantern.replaced import restore
+from lantern.rules.number import Number, in_kind_of
 from lantern.transforms.arguments import (
     FIRST,
     by_names,
@@ -35,7 +36,7 @@ from lantern.transforms.arguments import (
     opened,
     pair,
 )
-from lantern.transforms.recorded import Recorded, gradient, pull, twin
+from lantern.transforms.recorded import Recorded, twin
 
 __all__ = ["grad", "value_and_grad", "vjp"]
 
@@ -351,7 +352,7 @@ def vjp(f: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
         own, free = free, None  # without a call: no thread, no interrupt comes between
         try:
             own = own or twin("pullback", level, recorded)
-            return pull(level, own, y_bar, primals)
+            return _pull(level, own, y_bar, primals)
         finally:
             free = own or free
 
@@ -376,3 +377,64 @@ def record(
     y, *aux = pair(where, y) if has_aux else (y,)
     check_result(where, y, level)
     return rules, inputs, y, *aux
+
+
+def _receive(level: Level, y: Any, y_bar: Any) -> None:
+    """Let a result's leaves receive their parts of a seed."""
+    for leaf, seed in zip(tree_leaves(y), tree_leaves(y_bar), strict=True):
+        if isinstance(leaf, Value) and leaf.prompt is level:
+            seed = unwrapped(seed)
+            if not getattr(seed, "shape", ()):
+                seed = in_kind_of(leaf, seed)
+            leaf.receiver.accumulate(seed)
+
+
+def _empty(rules: list[Receiver], y: Any) -> None:
+    """Forget what has come to values made in ``no_grad``, which hand nothing on."""
+    last = [leaf.receiver for leaf in tree_leaves(y) if isinstance(leaf, Value)]
+    for x in (*last, *(x for z in rules for x in z.operands())):
+        if x is not None and x.rule is None:
+            x.cotangent = None
+
+
+def gradient(inputs: Any, originals: Any, holomorphic: bool = False) -> Any:
+    """What each leaf of an input structure has received, in the original's type."""
+    if type(inputs) is Number and not holomorphic:
+        g = inputs.gradient()
+        return g if type(g) is float or not isinstance(g, Value) else g.shown()
+
+    leaves = iter(tree_leaves(originals))
+
+    def leaf(x: Value) -> Any:
+        g = x.gradient().conjugate() if holomorphic else x.gradient()
+        original = next(leaves, None)
+        if isinstance(g, Value):
+            g = g.shown()
+        if not isinstance(original, Value) or x.is_face:
+            return g
+        if unwrapped(original) is original:
+            return g
+        cls: Any = value_class(original)
+        return cls(g)
+
+    return tree_map(leaf, inputs)
+
+
+def _pull(level: Level, recorded: Recorded, y_bar: Any, primals: Any) -> Any:
+    """The gradients of a recorded program's inputs."""
+    rules, inputs, y = recorded
+    try:
+        _receive(level, y, y_bar)
+        for z in reversed(rules):
+            z.replay()
+        return tuple(map(gradient, inputs, primals))
+    except BaseException as error:
+        for z in rules:
+            z.forget()
+        restore(error)
+        raise
+    finally:
+        for x in tree_leaves(inputs):
+            x.receiver.cotangent = None
+        if getattr(level, "drops", False):
+            _empty(rules, y)
