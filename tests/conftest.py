@@ -30,14 +30,19 @@ collect_ignore_glob = ["torch_scripts/*"]
 SLOW = tuple(
     f"tests/{name}"
     for name in (
-        "contract/test_fault_injection contract/test_feature_pairs contract/test_files "
-        "contract/test_memory contract/test_programs contract/test_site "
-        "core/test_operands cps/test_concurrency cps/test_depth cps/test_programs "
-        "examples/ parallel/test_executor parallel/test_parallel rules/test_edges "
-        "rules/test_where scipy/ tensor/test_random torch/test_damaged_files "
-        "torch/test_distributions torch/test_modules torch/test_records "
+        "contract/test_fault_injection contract/test_feature_pairs "
+        "contract/test_files contract/test_memory contract/test_programs "
+        "contract/test_site core/test_operands cps/test_concurrency "
+        "cps/test_depth cps/test_programs every_op/test_batching_every_op "
+        "every_op/test_debug_every_op every_op/test_short_ways "
+        "every_op/test_vmap_every_op examples/ parallel/test_executor "
+        "parallel/test_parallel rules/test_edges rules/test_numpy_on_numbers "
+        "rules/test_where scipy/ tensor/test_backends tensor/test_bits "
+        "tensor/test_numpy_on_devices tensor/test_random "
+        "torch/test_damaged_files torch/test_devices torch/test_distributions "
+        "torch/test_interrupted_steps torch/test_modules torch/test_records "
         "torch/test_running torch/test_scripts vectorizing/test_vmap_keywords "
-        "viz/ every_op/test_vmap_every_op every_op/test_short_ways"
+        "vectorizing/test_vmap_numpy viz/"
     ).split()
 )
 # The modules whose objects are made for one derivative.
@@ -60,6 +65,14 @@ def pytest_addoption(parser):
         default="standin",
         help="the arrays of tests on a device: of the stand-in for a GPU, or of CuPy",
     )
+
+
+def pytest_ignore_collect(collection_path, config):
+    """Leave out what is slow before it is imported, where nothing else is asked for."""
+    if config.option.markexpr != "not slow":
+        return None
+    path = collection_path.relative_to(config.rootpath).as_posix()
+    return f"{path}/".startswith(SLOW) or None
 
 
 def pytest_collection_modifyitems(items):
