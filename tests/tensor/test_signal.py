@@ -92,7 +92,7 @@ def test_single_precision_stays_single():
 def test_transforms_refuse():
     with pytest.raises(MissingRuleError, match="out="):
         lantern.fft.fft(X, out=Z)
-    with pytest.raises(ShapeError, match="2 lengths for 1 axes"):
+    with pytest.raises(ShapeError, match="2 lengths for 1 axis"):
         lantern.fft.fftn(X, (2, 3), (0,))
     with pytest.raises(ValueError, match="norm"):
         grad(lambda x: abs(lantern.fft.fft(x, norm="no such")[0]))(X[0, 0])
