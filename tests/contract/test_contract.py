@@ -109,7 +109,7 @@ def test_modules_import_in_no_circle():
 
 def reach_ins(module, tree):
     """The names with an underscore that a module takes from another room's modules."""
-    home, known = module.rpartition(".")[0], {}
+    known = {}
     for node in ast.walk(tree):
         if not isinstance(node, ast.ImportFrom) or node.module[:7] != "lantern":
             continue
@@ -118,13 +118,20 @@ def reach_ins(module, tree):
             whole = f"{path}.{alias.name}".strip(".")
             if whole in FILES:
                 known[alias.asname or alias.name] = whole
-            elif is_private(alias.name) and path.rpartition(".")[0] != home:
+            elif is_private(alias.name) and not is_inside(module, path):
                 yield whole
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and is_private(node.attr):
             path = known.get(ast.unparse(node.value))
-            if path is not None and path.rpartition(".")[0] != home:
+            if path is not None and not is_inside(module, path):
                 yield f"{path}.{node.attr}"
+
+
+def is_inside(module, path):
+    """Whether a module is in the folder of another one, or further inside."""
+    package = FILES[path].name == "__init__.py"
+    folder = path if package else path.rpartition(".")[0] or path
+    return f"{module}.".startswith(f"{folder}.")
 
 
 def is_private(name):
@@ -132,7 +139,7 @@ def is_private(name):
 
 
 def test_no_room_reaches_into_another():
-    """A room is what is in one folder; its private names are its own."""
+    """A room is what is in one folder; its private names are known in there only."""
     found = {m: [*reach_ins(m, tree)] for m, tree in TREES.items()}
     assert {m: names for m, names in found.items() if names} == {}
 
@@ -142,8 +149,10 @@ def test_no_room_reaches_into_another():
 )
 def test_reach_ins_are_found(line):
     tree = ast.parse(f"{line}\nv._x")
-    assert [*reach_ins("rules.number", tree)] == ["core.value._x"]
+    for module in ("rules.number", "op", "torch.nn.init", "control.hooks"):
+        assert [*reach_ins(module, tree)] == ["core.value._x"]
     assert [*reach_ins("core.tree", tree)] == []
+    assert [*reach_ins("rules.number", ast.parse("from lantern.op import _x"))]
 
 
 def test_circles_are_found():
