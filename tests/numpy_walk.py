@@ -16,9 +16,17 @@ import lantern
 from lantern.errors import DetachError, LanternError, MissingRuleError, MutationError
 from lantern.testing import difference, inner, random_like
 
-X = np.array([[0.61, 0.22, 0.13], [0.31, 0.92, 0.24], [0.17, 0.43, 0.84]])
-V = np.array([0.57, 1.43, 2.66])
-MASK, TWO = np.array([True, False, True]), np.array([0, 1])
+
+def constant(values):
+    """An array that nobody changes, as `np.rot90(x, k)` and others do with k."""
+    found = np.array(values)
+    found.flags.writeable = False
+    return found
+
+
+X = constant([[0.61, 0.22, 0.13], [0.31, 0.92, 0.24], [0.17, 0.43, 0.84]])
+V = constant([0.57, 1.43, 2.66])
+MASK, TWO = constant([True, False, True]), constant([0, 1])
 
 # Functions that read and write files or buffers, change settings, print, or give what
 # happens to be in memory: nothing to track.
