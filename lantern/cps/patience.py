@@ -30,7 +30,10 @@ def _wait_if_long(collections: Any, info: dict[str, int]) -> None:
     # Not innermost.get(): it would remember, for next time, a value that the change of
     # context in whose midst the collector may have started is about to drop.
     delimiter = copy_context().get(innermost)
-    if delimiter is None or delimiter.movable or not delimiter.live:
+    if delimiter is None or delimiter.movable:
+        return
+    delimiter = delimiter.origin or delimiter  # whose end puts the thresholds back
+    if not delimiter.live:
         return
     waiting, now = len(delimiter.waiting), gc.get_threshold()
     if delimiter.thresholds is None:  # free: in use, and not raised by another

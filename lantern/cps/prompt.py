@@ -73,6 +73,7 @@ class Delimiter:
         depth: how many bodies with greenlets are nested here.
         live: False while the body is paused, and when it is over.
         caller: who waits for the final answer.
+        origin: whom a record stands in for, if that is a body in place; else None.
         thresholds: the collector's own, and those in force while it waits for this
             body (``patience``).
     """
@@ -81,6 +82,7 @@ class Delimiter:
         "caller",
         "depth",
         "live",
+        "origin",
         "outer",
         "prompt",
         "scope",
@@ -104,6 +106,7 @@ class Delimiter:
         self.depth: int = 0 if outer is None else outer.depth
         self.live = True
         self.caller: Waiter | None = None
+        self.origin: Delimiter | None = None
         self.thresholds: tuple[Thresholds, Thresholds] | None = None
 
     @property
@@ -128,6 +131,8 @@ class Delimiter:
         if self.movable:
             record.caller, self.caller = self.caller, None
             self.waiting, self.live = [], False
+        else:
+            record.origin = self.origin or self
         return record
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lantern.cps import Prompt, delimit
+from lantern.cps import Prompt, delimit, shift
 
 # CPython 3.14 collects the old in small steps, and knows no such threshold.
 pytestmark = pytest.mark.skipif(
@@ -87,6 +87,15 @@ def test_nested_the_inner_one_gives_back_what_it_took(usual):
     assert raised[2] > usual[2]
 
 
+def test_during_a_handler_that_runs_in_place_of_its_body(usual):
+    def handler(k):
+        seen = long([])
+        k(seen)
+        return seen
+
+    assert delimit(lambda: shift(handler), [], Prompt("long"))[2] > usual[2]
+
+
 def test_in_two_threads():
     together = threading.Barrier(2)
     seen = []
@@ -142,7 +151,7 @@ def test_young_garbage_is_still_found():
 
 AMIDST = """
 import contextvars, gc
-from lantern.cps import Prompt, delimit
+from lantern.cps import Prompt, delimit, shift
 from lantern.cps.prompt import innermost
 
 others = [contextvars.ContextVar(str(i)) for i in range(40)]
