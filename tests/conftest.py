@@ -141,11 +141,34 @@ def _only_what_tests_make_is_collected():
     gc.unfreeze()
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _ctrl_c_raises():
+def pytest_sessionstart():
     """As at a terminal, also for tests in the background, where it is ignored."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _callbacks():
+    """Who is told of collections, besides hypothesis, which begins to look at some."""
+    return [f for f in gc.callbacks if "hypothesis" not in (f.__module__ or "")]
+
+
+def our_context():
+    """The context variables of ours that do not have their defaults."""
+    ours = (x for x in contextvars.copy_context().items() if "lantern." in x[0].name)
+    empty = contextvars.Context()
+    return {v.name: x for v, x in ours if x is not empty.run(v.get)}
+
+
+def _settings():
+    """What is set for all of lantern.torch, if it is there."""
+    torch = sys.modules.get("lantern.torch")
+    if torch is None:
+        return None
+    return (
+        torch.get_default_dtype(),
+        torch.are_deterministic_algorithms_enabled(),
+        torch.get_num_threads(),
+    )
 
 
 def surroundings():
@@ -154,14 +177,54 @@ def surroundings():
         "recursion limit": sys.getrecursionlimit(),
         "floating-point errors": np.geterr(),
         "warning filters": list(warnings.filters),
-        "collector": (gc.isenabled(), gc.get_threshold(), tuple(gc.callbacks)),
+        "collector": (gc.isenabled(), gc.get_threshold(), _callbacks()),
         "signal handlers": [
             signal.getsignal(s) for s in (signal.SIGINT, signal.SIGALRM)
         ],
-        "context": {k: id(v) for k, v in contextvars.copy_context().items()},
+        "context": our_context(),
+        "settings of lantern.torch": _settings(),
         "trace": (sys.gettrace(), sys.getprofile()),
         "greenlet": greenlet.getcurrent(),
     }
+
+
+_passed = pytest.StashKey[bool]()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    """Note whether the test passed: a failed one keeps its frames alive."""
+    if call.when == "call":
+        item.stash[_passed] = call.excinfo is None
+    return (yield)
+
+
+_before = pytest.StashKey[dict]()
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_setup(item):
+    """Note how a test finds the interpreter."""
+    item.stash[_before] = surroundings()
+    return (yield)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_teardown(item):
+    """Name the test that leaves the interpreter otherwise than it found it."""
+    result = yield
+    if not item.stash.get(_passed, False):
+        return result
+    before, after = item.stash[_before], surroundings()
+    del before["warning filters"]  # pytest itself puts them back after each test
+    changed = [
+        f"{k}: {before[k]} -> {after[k]}"
+        for k in before
+        if after[k] != before[k] and before[k] is not None  # it was not there yet
+    ]
+    if changed:
+        pytest.fail("left behind by this test: " + "; ".join(changed), pytrace=False)
+    return result
 
 
 def is_suspended(x):
@@ -198,17 +261,6 @@ def check_answers():
     for outer in (grad, forward):
         for inner in (grad, forward):
             assert outer(lambda x, d=inner: x * d(lambda y: x + y)(1.0))(1.0) == 1.0
-
-
-_passed = pytest.StashKey[bool]()
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item, call):
-    """Tell the probe whether the test passed: a failed one keeps its frames alive."""
-    if call.when == "call":
-        item.stash[_passed] = call.excinfo is None
-    return (yield)
 
 
 @pytest.fixture

@@ -18,9 +18,9 @@ __all__ = [
 ]
 
 # Whether rules are kept; in ``inference_mode`` 0 or 1 in place of False and True.
-grad_mode: ContextVar[bool | int] = ContextVar("grad_mode", default=True)
+grad_mode: ContextVar[bool | int] = ContextVar("lantern.grad_mode", default=True)
 # The derivatives of transforms of functions that ``no_grad`` inside of them stops.
-stoppable: ContextVar[tuple[Any, ...]] = ContextVar("stoppable", default=())
+stoppable: ContextVar[tuple[Any, ...]] = ContextVar("lantern.stoppable", default=())
 is_enabled = grad_mode.get
 
 

@@ -58,7 +58,9 @@ import lantern.torch as torch
     """.strip().split("\n    "),
 )
 def test_harmless_things_work(statement):
+    deterministic = torch.are_deterministic_algorithms_enabled()
     exec(statement, {"torch": torch})
+    torch.use_deterministic_algorithms(deterministic)
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ class UnpackedDualTensor(NamedTuple):
     tangent: Any
 
 
-_level: ContextVar[Any] = ContextVar("dual_level", default=None)
+_level: ContextVar[Any] = ContextVar("lantern.dual_level", default=None)
 
 
 class Dual(Forward):

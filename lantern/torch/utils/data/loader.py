@@ -24,7 +24,7 @@ from lantern.torch.utils.data.sampler import (
 
 __all__ = ["DataLoader", "get_worker_info"]
 
-_worker: ContextVar[Any] = ContextVar("worker", default=None)
+_worker: ContextVar[Any] = ContextVar("lantern.worker", default=None)
 
 
 def get_worker_info() -> Any:
