@@ -7,6 +7,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from lantern.control.no_grad import keep_nothing, keeps_nothing
 from lantern.core.contribution import Masked, WithMask
+from lantern.core.error_propagation import Failed, fail
 from lantern.core.namespace import namespace
 from lantern.core.residuals import is_array, residual
 from lantern.core.tree import tree_leaves, tree_map
@@ -180,25 +181,29 @@ class Segment:
     def close(self) -> None:
         """Nothing is suspended."""
 
-    def run(self, y_bars: dict[int, Any]) -> None:
+    def run(self, y_bars: dict[int, Any], error: Exception | None = None) -> None:
         """The second run, there and back again: the operands receive what is theirs.
 
         It runs on the same tracked values as the first one, so whatever it reads, an
         argument or not, receives its part.
-        """
-        self.surroundings.run(lambda: self._there_and_back(y_bars))
 
-    def _there_and_back(self, y_bars: dict[int, Any]) -> None:
+        Args:
+            y_bars: the cotangents of the results that received one.
+            error: what the results received instead, if the way back failed.
+        """
+        self.surroundings.run(lambda: self._there_and_back(y_bars, error))
+
+    def _there_and_back(self, y_bars: dict[int, Any], error: Exception | None) -> None:
         level = self.level
         waiting: list[Receiver] = []
         before = level.waiting, level.suspend, level.begin
         level.waiting, level.suspend, level.begin = waiting, waiting.append, None
         try:
-            delimit(lambda: self._seed(y_bars), waiting, level)
+            delimit(lambda: self._seed(y_bars, error), waiting, level)
         finally:
             level.waiting, level.suspend, level.begin = before
 
-    def _seed(self, y_bars: dict[int, Any]) -> Any:
+    def _seed(self, y_bars: dict[int, Any], error: Exception | None) -> Any:
         self.unchanged.check()
         args, kwargs = self.given
         own = _own(self.surroundings.f(*args, **kwargs), self.level)
@@ -210,6 +215,10 @@ class Segment:
                 f"than the first. Do not change what it reads before the backward pass "
                 f"is over, and pass it the generators that it draws from."
             )
+        if error is not None:
+            if not fail((y.receiver for y in own), error):
+                raise error
+            return self.answer
         for i, y_bar in y_bars.items():
             own[i].receiver.accumulate(y_bar)
         return self.answer
@@ -268,12 +277,17 @@ class Again(Receiver):
 
     def resume(self, answer: Any) -> Any:
         """As ``Receiver.resume``; what runs again sees what the program came to."""
-        self.rule.answer = answer
+        segment = self.rule.rule if type(self.rule) is Failed else self.rule
+        segment.answer = answer
         return super().resume(answer)
 
     def settle(self, rule: Any, z_bar: Any, operands: Any) -> None:
         """Run the function again."""
-        rule.run(z_bar)
+        if type(rule) is Failed:
+            error, rule.error = rule.error, None
+            rule.rule.run(z_bar, error)
+        else:
+            rule.run(z_bar)
 
 
 def remat_loop(

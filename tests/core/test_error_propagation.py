@@ -269,3 +269,23 @@ def test_frames_of_a_failed_pass_are_released():
             assert len(gc.get_objects()) - before < 20
     finally:
         gc.enable()
+
+
+@pytest.mark.parametrize("x", POINTS.values(), ids=POINTS)
+def test_a_checkpoint_hands_an_exception_on_to_what_it_computed(x):
+    fails, guarded, caught = rules()
+
+    def caught_inside(x):
+        return total(fails(lantern.checkpoint(lambda y: guarded(y * y))(x)))
+
+    def caught_before(x):
+        return total(fails(lantern.checkpoint(lambda y: y * y)(guarded(x))))
+
+    def not_caught(x):
+        return total(fails(lantern.checkpoint(lambda y: y * y)(x)))
+
+    np.testing.assert_allclose(grad(caught_inside)(x), 7.0 * 2 * x)
+    np.testing.assert_allclose(grad(caught_before)(x), 7.0 + 0 * x)
+    assert caught == ["back", "back"]
+    with pytest.raises(BackwardError):
+        grad(not_caught)(x)
