@@ -1,5 +1,7 @@
 """An optimiser's step that is interrupted was taken as a whole, or not begun."""
 
+import copy
+import itertools
 import signal
 
 import numpy as np
@@ -134,3 +136,40 @@ def test_an_error_in_a_plan_with_functions_in_python_is_raised():
 
     with pytest.raises(ValueError, match="wrong"):
         carry_out(in_python([(Wrong().work,)]))
+
+
+@pytest.mark.parametrize("calls", [0, 1, 2, 3])
+@pytest.mark.parametrize("search", [None, "strong_wolfe"])
+def test_a_step_of_lbfgs_whose_closure_fails_has_not_begun(search, calls):
+    left = itertools.repeat(True)
+
+    def step(net, optimiser):
+        def closure():
+            if not next(left, False):
+                raise KeyboardInterrupt
+            optimiser.zero_grad()
+            loss = net(torch.tensor([1, 5, 5])).square().sum()
+            loss.backward()
+            return loss
+
+        optimiser.step(closure)
+
+    def whole(net, optimiser):
+        kept = optimiser.state_dict()["state"]
+        return copy.deepcopy((kept, [x.detach().numpy() for x in net.parameters()]))
+
+    nets = model(), model()
+    interrupted, twin = (
+        (x, torch.optim.LBFGS(x.parameters(), 0.1, 4, line_search_fn=search))
+        for x in nets
+    )
+    step(*interrupted)
+    step(*twin)
+    left = iter([True] * calls)
+    with pytest.raises(KeyboardInterrupt):
+        step(*interrupted)
+    np.testing.assert_equal(whole(*interrupted), whole(*twin))
+    left = itertools.repeat(True)
+    step(*interrupted)
+    step(*twin)
+    np.testing.assert_equal(whole(*interrupted), whole(*twin))

@@ -104,11 +104,21 @@ class LBFGS(Optimizer):
             state["func_evals"] += 1
             return loss, self._gradient()
 
-        first = tracked(closure)
-        state["func_evals"] += 1
-        point = float(first), self._gradient()
-        if abs(point[1]).max() > group["tolerance_grad"]:
-            self._steps(group, state, point, evaluated)
+        start, before = [copied(p.primal) for p in self._params], _snapshot(state)
+        try:
+            first = tracked(closure)
+            state["func_evals"] += 1
+            point = float(first), self._gradient()
+            if abs(point[1]).max() > group["tolerance_grad"]:
+                self._steps(group, state, point, evaluated)
+        except BaseException:  # as if it had not begun
+            for p, x in zip(self._params, start, strict=True):
+                array = in_memory(p)
+                array[...] = x
+                written(array)
+            state.clear()
+            state.update(before)
+            raise
         return first
 
     def _steps(
@@ -158,6 +168,15 @@ class LBFGS(Optimizer):
                 or abs(loss - before) < small
             ):
                 break
+
+
+def _snapshot(state: Any) -> dict[str, Any]:
+    """What a step may change, as it is now."""
+    memory = state.get("memory")
+    if memory is None:
+        return dict(state)
+    lists = {"s": list(memory["s"]), "y": list(memory["y"])}
+    return {**state, "memory": memory | lists}
 
 
 def _remember(memory: Any, s: Any, y: Any, size: int) -> None:
