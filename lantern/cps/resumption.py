@@ -67,7 +67,11 @@ class Resumption:
         return f"<Resumption of {self._paused.prompt}: {self._paused.state}>"
 
     def __del__(self) -> None:
-        self._paused.drop()
+        try:
+            paused = self._paused
+        except AttributeError:  # an interrupt at the door of __init__
+            return
+        paused.drop()
 
 
 class Paused:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any
 
-from lantern.blocks import Setting
+from lantern.blocks import Setting, from_the_start
 from lantern.eager.bodies import inside
 from lantern.errors import ArgumentError
 
@@ -137,11 +137,20 @@ class set_grad_enabled(_Mode):
             )
         super().__init__(mode)
         self.outer = grad_mode.get()
-        grad_mode.set(self.within(self.outer))
+        try:
+            grad_mode.set(self.within(self.outer))
+        except BaseException:  # an interrupt, behind it
+            grad_mode.set(self.outer)
+            raise
 
+    @from_the_start
     def __enter__(self) -> None:
-        grad_mode.set(self.outer)
-        super().__enter__()
+        try:
+            grad_mode.set(self.outer)
+            _Mode.__enter__(self)
+        except BaseException:
+            grad_mode.set(self.outer)
+            raise
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """The function inside such a block; until it is called, nothing is set."""

@@ -15,6 +15,8 @@ import lantern.torch as torch
 from lantern.blocks import Setting, from_the_start
 from lantern.effects import Effect, handle
 from lantern.torch.autograd import forward_ad
+from lantern.torch.tensor.gradients import anomaly
+from tests.conftest import our_context
 
 # What interrupts a callback of the collector, as that of hypothesis, is lost there, and
 # told of by a warning. What is asked here is whether all state is as it was.
@@ -37,6 +39,11 @@ def in_modes():
     with torch.no_grad(), torch.enable_grad():
         pass
     with torch.inference_mode():
+        pass
+
+
+def in_anomaly():
+    with torch.autograd.detect_anomaly(), torch.autograd.detect_anomaly(False):
         pass
 
 
@@ -65,6 +72,7 @@ BLOCKS = {
     "Setting": in_settings,
     "torch's modes": in_modes,
     "torch's decorators": decorated,
+    "detect_anomaly": in_anomaly,
     "forward_ad": in_forward_ad,
     "no_grad": lambda: lantern.grad(quiet)(2.0),
     "effects": lambda: handle(lambda: ask() + ask(), {ask: lambda: 2.0}),
@@ -78,10 +86,10 @@ BLOCKS = {
 
 def state():
     """What is ambient: the readable rows of the table in lantern/core/README.md."""
-    ours = {v.name: x for v, x in copy_context().items() if "lantern." in v.name}
     return {
-        "context": {name: x for name, x in ours.items() if x},
+        "context": our_context(),
         "mode": (torch.is_grad_enabled(), torch.is_inference_mode_enabled()),
+        "anomaly": list(anomaly),
         "variable": VARIABLE.get(),
         "NumPy's errors": np.geterr(),
         "warnings": list(warnings.filters),

@@ -4,6 +4,7 @@ import importlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from lantern.blocks import from_the_start
 from lantern.core.value import UNTRACKED, zeros_like
 from lantern.eager.backward import one_pass, propagate
 from lantern.eager.grad_mode import enable_grad as enable_grad
@@ -140,21 +141,7 @@ def grad(
     return tuple(results)
 
 
-class set_detect_anomaly:
-    """Say at once, or for a block, whether a pass that leaves a nan is an error."""
-
-    def __init__(self, mode: bool, check_nan: bool = True) -> None:
-        self.before = anomaly[0]
-        anomaly[0] = mode and check_nan
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, *exception: Any) -> None:
-        anomaly[0] = self.before
-
-
-class detect_anomaly(set_detect_anomaly):
+class detect_anomaly:
     """A block in which a backward pass that leaves a nan in a leaf is an error.
 
     Example:
@@ -168,7 +155,31 @@ class detect_anomaly(set_detect_anomaly):
     """
 
     def __init__(self, check_nan: bool = True) -> None:
-        super().__init__(True, check_nan)
+        self.mode = check_nan
+
+    def __enter__(self) -> None:
+        self.before = anomaly[0]
+        anomaly[0] = self.mode
+
+    @from_the_start
+    def __exit__(self, *exception: Any) -> None:
+        try:
+            before = None
+        finally:
+            before = self.before
+            anomaly[0] = before
+
+
+class set_detect_anomaly(detect_anomaly):
+    """Say at once, or for a block, whether a pass that leaves a nan is an error."""
+
+    def __init__(self, mode: bool, check_nan: bool = True) -> None:
+        super().__init__(mode and check_nan)
+        self.before = anomaly[0]
+        anomaly[0] = self.mode
+
+    def __enter__(self) -> None:
+        return None
 
 
 if TYPE_CHECKING:
