@@ -32,6 +32,7 @@ from lantern.tensor.backend.device import *
 from lantern.tensor.backend.numpy_namespace import numpy_namespace as numpy_namespace
 from lantern.tensor.buffer import *
 from lantern.tensor.buffer_functions import *
+from lantern.tensor.einops_backend import watch as _watch
 from lantern.tensor.fast_operators import *
 from lantern.tensor.ops.at import *
 from lantern.tensor.ops.concat_stack import *
@@ -65,6 +66,7 @@ from lantern.transforms.reverse import *
 __version__ = "0.1.0"
 
 _install()
+_watch()
 for _tracked in (Number, Tensor):
     _register_tracking(_tracked, _sys.modules[__name__])
 

@@ -17,6 +17,7 @@ from typing import Any as _Any
 from lantern.torch.tensor.dtypes import *  # isort: skip
 from lantern.eager.grad_mode import *
 from lantern.torch import autograd as autograd
+from lantern.torch.einops_backend import watch as _watch
 from lantern.torch.functions.creation import *
 from lantern.torch.functions.queries import *
 from lantern.torch.functions.ranges import *
@@ -109,6 +110,7 @@ globals().update(
 
 
 _lead(__name__, "functional tensor")
+_watch()
 globals()["fx"].wrap = lambda fn: fn  # it marks what is not to be written down
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import lantern
+import lantern.torch as torch
 
 OF_SCIPY = """
 special.logsumexp(a) · special.softmax(a) · special.log_softmax(a) · special.erf(a)
@@ -66,30 +67,71 @@ def test_functions_of_scipy_take_tensors_and_give_tensors():
 A = np.random.default_rng(0).normal(size=(2, 3, 4))
 
 
-class TestEinops:
-    """Its functions for arrays of the standard, in every mode."""
+EINOPS = {
+    "rearrange": lambda e, x: e.rearrange(x, "a b c -> c (a b)"),
+    "rearrange, split": lambda e, x: e.rearrange(x, "a b (c d) -> (a d) (b c)", d=2),
+    "rearrange, list": lambda e, x: e.rearrange([x, x * x], "n a b c -> n (a b) c"),
+    "reduce, mean": lambda e, x: e.reduce(x, "a b c -> a c", "mean"),
+    "reduce, max": lambda e, x: e.reduce(x, "a b c -> b", "max"),
+    "reduce, min": lambda e, x: e.reduce(x, "a b c -> b", "min"),
+    "reduce, sum": lambda e, x: e.reduce(x, "a b c -> a 1 c", "sum"),
+    "reduce, prod": lambda e, x: e.reduce(x, "a b c -> c", "prod"),
+    "repeat": lambda e, x: e.repeat(x, "a b c -> a b c d", d=2),
+    "repeat, joined": lambda e, x: e.repeat(x, "a b c -> (2 a) b c"),
+    "einsum": lambda e, x: e.einsum(x, x, "a b c, a b d -> c d"),
+    "pack": lambda e, x: e.pack([x, 2 * x[:, 0]], "a * c")[0],
+    "unpack": lambda e, x: e.unpack(x, [[1], [2]], "a * c")[1],
+}
 
-    @pytest.mark.parametrize(
-        "call",
-        [
-            lambda e, x: e.rearrange(x, "a b c -> c (a b)"),
-            lambda e, x: e.rearrange(x, "a b (c d) -> (a d) (b c)", d=2),
-            lambda e, x: e.reduce(x, "a b c -> a c", "mean"),
-            lambda e, x: e.reduce(x, "a b c -> b", "max"),
-            lambda e, x: e.repeat(x, "a b c -> a b c d", d=2),
-            lambda e, x: e.pack([x, 2 * x], "a * c")[0],
-            lambda e, x: e.unpack(x, [[1], [2]], "a * c")[1],
-        ],
-    )
-    def test_values_and_derivatives(self, call):
+
+@pytest.mark.parametrize("name", EINOPS)
+class TestEinops:
+    """Its functions, in every mode and with both faces."""
+
+    def test_values_and_derivatives(self, name):
         einops = pytest.importorskip("einops", reason="whose functions are called")
-        ours = pytest.importorskip("einops.array_api", reason="for any array")
 
         def f(x):
-            return call(ours, x)
+            return EINOPS[name](einops, x)
 
-        want = call(einops, A)
+        want = f(A)
         np.testing.assert_allclose(np.asarray(f(lantern.Tensor(A))), want)
         twice = lantern.vmap(f)(np.stack([A, -A]))
-        np.testing.assert_allclose(twice, np.stack([want, call(einops, -A)]))
+        np.testing.assert_allclose(twice, np.stack([want, f(-A)]))
         lantern.testing.check_grads(lambda x: lantern.sum(f(x) ** 2), (A,))
+
+    def test_for_any_array_of_the_standard(self, name):
+        ours = pytest.importorskip("einops.array_api", reason="for any array")
+        import einops
+
+        call = EINOPS[name]
+        if name == "einsum":
+            assert not hasattr(ours, name)
+            return
+        found = call(ours, lantern.Tensor(A))
+        np.testing.assert_allclose(np.asarray(found), call(einops, A))
+
+    def test_tensors(self, name):
+        einops = pytest.importorskip("einops", reason="whose functions are called")
+        call, x = EINOPS[name], torch.tensor(A.tolist(), requires_grad=True)
+        y = call(einops, x)
+        np.testing.assert_allclose(y.detach().numpy(), call(einops, A), rtol=1e-5)
+        y.square().sum().backward()
+        want = lantern.grad(lambda x: lantern.sum(call(einops, x) ** 2))(A)
+        np.testing.assert_allclose(x.grad.numpy(), want, rtol=1e-4)
+
+
+@pytest.mark.parametrize("first", ["einops", "lantern", "lantern.torch"])
+def test_einops_may_be_imported_first_or_last(first):
+    pytest.importorskip("einops", reason="whose functions are called")
+    program = f"""
+import {first}, einops, lantern, lantern.torch as torch
+x = torch.ones(2, 3)
+assert einops.rearrange(x, "a b -> b a").shape == (3, 2)
+y = lantern.grad(lambda x: einops.reduce(x * x, "a ->", "sum"))(x.numpy()[0])
+assert y.tolist() == [2, 2, 2], y
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
