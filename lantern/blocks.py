@@ -96,7 +96,9 @@ class Setting:
             token, self.tokens = self.tokens  # no call before this one
             try:
                 self.variable.reset(token)
-            except ValueError:  # a generator that has gone on in another context
+            except (ValueError, MemoryError):
+                # A generator that has gone on in another context; or no memory for the
+                # table of variables, which the second try may find.
                 self.variable.set(_before(token))
 
 

@@ -127,7 +127,7 @@ def pytest_collection():
         gc.enable()
 
 
-def _set_all_aside():
+def set_all_aside():
     """Let the collector, and who asks it, see what is made from now on and no more."""
     gc.collect()
     gc.freeze()
@@ -136,7 +136,7 @@ def _set_all_aside():
 @pytest.fixture(scope="session", autouse=True)
 def _only_what_tests_make_is_collected():
     """Set all modules aside, so that a full collection takes no time in each test."""
-    _set_all_aside()
+    set_all_aside()
     yield
     gc.unfreeze()
 
@@ -267,7 +267,7 @@ def check_answers():
 def probe(request):
     """Check after a test, and whenever it is called, that the library is healthy."""
     decimal.getcontext()  # made on first use, and then part of the context
-    _set_all_aside()  # what is alive now is not the test's
+    set_all_aside()  # what is alive now is not the test's
     before = surroundings()
 
     def check():

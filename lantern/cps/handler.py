@@ -47,9 +47,9 @@ def delimit(body: Callable[[], Any], waiting: list[Any], prompt: Prompt) -> Any:
         return run(delimiter, body)
     finally:
         delimiter.live = False
-        if token is not None:
-            innermost.reset(token)
-        else:  # an interrupt came first
+        try:
+            innermost.reset(token)  # type: ignore[arg-type]
+        except (TypeError, MemoryError):  # an interrupt came first; or try again
             innermost.set(delimiter.outer)
         if delimiter.thresholds is not None:
             resume_collecting(*delimiter.thresholds)

@@ -10,6 +10,7 @@ from typing import Any
 
 from greenlet import GreenletExit, getcurrent, greenlet
 
+from lantern.blocks import from_the_start
 from lantern.cps.context import Changes, local
 from lantern.cps.handler import run
 from lantern.cps.prompt import Delimiter, innermost
@@ -56,6 +57,17 @@ class Worker(greenlet):  # type: ignore[misc]
     killed = False
 
 
+class Relay(greenlet):  # type: ignore[misc]
+    """The greenlet through which every switch goes.
+
+    Attributes:
+        sent: the latest errand, which whoever has sent it holds while it waits.
+    """
+
+    __slots__ = ("sent",)
+    sent: Errand
+
+
 class Waiter:
     """The current greenlet, for those whom it will wait for.
 
@@ -88,9 +100,10 @@ def wait(errand: Errand, inbox: Inbox) -> Any:
     """
     here = innermost.get()
     try:
-        _take_relay().switch(errand)
+        _take_relay(errand).switch(errand)
     except BaseException as thrown:  # not sent
         inbox[:] = _GONE
+        errand.clear()  # the relay has it, too
         if isinstance(thrown, GreenletExit):
             getcurrent().killed = True
             here = innermost.get()
@@ -149,23 +162,33 @@ def hire(context: Context | None, *job: Any) -> Errand:
     return [worker, None]
 
 
+@from_the_start
 def _work() -> Errand | None:
-    """A worker's life: do a job, be idle, and again while there is room in the pool."""
+    """A worker's life: do a job, be idle, and again while there is room in the pool.
+
+    An interrupt at its door, or behind the switch, comes before it has taken the job.
+    """
     try:
-        while True:
-            job, getcurrent().job = getcurrent().job, None
-            target = job[0](job)
-            if target is None:
-                return None
-            if len(_idle()) >= IDLE_LIMIT:
-                getcurrent().parent = _take_relay()  # goes on when this has died
-                return [target, None]
-            getcurrent().gr_context = None
-            errand = [target, getcurrent()]
-            del target
-            _take_relay().switch(errand)
+        errand: Errand = []
+        try:
+            while True:
+                job, getcurrent().job = getcurrent().job, None
+                target = job[0](job)
+                if target is None:
+                    return None
+                if len(_idle()) >= IDLE_LIMIT:
+                    errand = [target, None]
+                    getcurrent().parent = _take_relay(errand)  # goes on after this
+                    return errand
+                getcurrent().gr_context = None
+                errand = [target, getcurrent()]
+                del target
+                _take_relay(errand).switch(errand)
+        except BaseException:
+            errand.clear()  # the relay has it, too
+            raise
     finally:
-        getcurrent().gr_context = None
+        getcurrent().gr_context = getcurrent().job = None
 
 
 _thread = local()
@@ -180,6 +203,7 @@ def _idle() -> list[Worker]:
         return _idle()
 
 
+@from_the_start
 def _relay(errand: Errand) -> None:
     """Run errands: put the worker that is idle into the pool; go on with the other.
 
@@ -188,20 +212,28 @@ def _relay(errand: Errand) -> None:
     errand, which is emptied. And a greenlet's part of the C stack begins where it was
     started: were that not here, nested bodies would go down the C stack to its end.
     """
-    while True:
-        target, worker = errand
-        errand.clear()
-        if worker is not None:
-            _thread.idle.append(worker)
-        del worker
-        _thread.relay = getcurrent()
-        errand = target.switch()
+    try:
+        while True:
+            target, worker = errand
+            errand.clear()
+            if worker is not None:
+                _thread.idle.append(worker)
+            del worker
+            _thread.relay = getcurrent()
+            errand = target.switch()
+    except GreenletExit:
+        raise
+    except BaseException:  # an interrupt, maybe before it had the errand
+        getcurrent().sent.clear()
+        raise
 
 
-def _take_relay() -> Greenlet:
+def _take_relay(errand: Errand) -> Greenlet:
     """The relay of this thread; for one errand, as a signal may interrupt it there."""
     relay, _thread.relay = _thread.relay, None
-    return relay or greenlet(_relay, _root())
+    relay = relay or Relay(_relay, _root())
+    relay.sent = errand
+    return relay
 
 
 def _root() -> Greenlet:
