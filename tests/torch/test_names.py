@@ -6,6 +6,7 @@ import inspect
 import pytest
 
 import lantern.torch as ours
+from lantern.torch.functions.table import FUNCTIONS, names_with
 from tests.torch.compared import assert_equivalent
 
 theirs = pytest.importorskip("torch", reason="the peer that this face is compared with")
@@ -205,3 +206,16 @@ SOURCES = [e.strip() for e in KEYWORDS.replace("\n", ";").split(";") if e.strip(
 @pytest.mark.parametrize("source", SOURCES)
 def test_arguments_can_be_named(source):
     assert_equivalent(source, rtol=1e-3, atol=1e-4)
+
+
+def test_what_the_table_says_of_functions_is_so():
+    """And of PyTorch's: a name with an underscore is there only if it is there, too."""
+    here, there = set(dir(ours.Tensor)), set(dir(theirs.Tensor))
+    alone = {*names_with("function")}
+    assert alone & here == {"gradient"}  # another one, which transforms ask for
+    assert alone <= FUNCTIONS.keys()
+    methods = {f"{name}_" for name in names_with("method_")}
+    assert methods <= here & there
+    functions = {f"{name}_" for name in names_with("function_")}
+    assert functions <= {*dir(ours)} & {*dir(theirs)}
+    assert {name for name in names_with("single") if not hasattr(ours, name)} == set()

@@ -258,6 +258,7 @@ def _also_axis(function: Any) -> Any:
 def complete(functions: dict[str, Any]) -> dict[str, Any]:
     """Functions as programs call them: by NumPy's names of options, with any type."""
     found = {name: _also_axis(f) for name, f in functions.items()}
+    # Around the other one: whoever adds up in float32 hands every option on as it is.
     for name in names_with("single"):
         if name in found:
             found[name] = single(found[name], whole=name != "logcumsumexp")

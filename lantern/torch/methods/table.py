@@ -680,6 +680,7 @@ _PARTS = {
 
 def install() -> None:
     """Give the class its methods."""
+    # What comes later counts: a tensor's own method before the function of that name.
     alone = names_with("function")
     table = {name: f for name, f in FUNCTIONS.items() if name not in alone}
     table |= {f"{n}_": inplace.in_place(n, FUNCTIONS[n]) for n in names_with("method_")}
