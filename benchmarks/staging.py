@@ -20,6 +20,7 @@ from typing import Any
 from benchmarks.entrant import Maker, Program
 from benchmarks.environment import peer
 from benchmarks.harness import LANTERN, race
+from benchmarks.staging_programs import PROGRAMS
 from benchmarks.table import Row, Target
 
 SOURCE = Path(__file__).with_name("staging_gradients.c")
@@ -108,7 +109,31 @@ def rows(quick: bool) -> list[Row]:
         }
         targets = {"C": C_TARGETS[name]}
         found += race(f"staging: {name}", calls, makers, targets, quick=quick)
+    for f, args in PROGRAMS.items():
+        makers = {
+            LANTERN: partial(_compiled, f, args),
+            "Lantern, eager": partial(_eager, f, args),
+        }
+        found += race(f"staging: {f.__name__}", 1, makers, {}, quick=quick)
     return [*found, *_first_results()]
+
+
+def _compiled(f: Any, args: tuple[Any, ...]) -> Program:
+    """A compiled gradient, when all passes are done."""
+    import lantern
+    from lantern.staging.native.background import wait
+
+    gradient = lantern.jit(lantern.grad(f))
+    gradient(*args)
+    wait()
+    return lambda: gradient(*args)
+
+
+def _eager(f: Any, args: tuple[Any, ...]) -> Program:
+    import lantern
+
+    gradient = lantern.grad(f)
+    return lambda: gradient(*args)
 
 
 def _many(name: str, f: Callable[..., Any], *more: Any) -> Program:
@@ -139,9 +164,13 @@ def _gradient(name: str) -> tuple[Any, tuple[Any, ...]]:
 
 def _lantern(name: str) -> Program:
     import lantern
+    from lantern.staging.native.background import wait
 
     f, more = _gradient(name)
-    return _many(name, lantern.jit(f), *more)
+    gradient = lantern.jit(f)
+    gradient(*ARGUMENTS[name], *more)
+    wait()
+    return _many(name, gradient, *more)
 
 
 @cache
@@ -280,19 +309,28 @@ def _first_results() -> list[Row]:
     found = []
     for name in ("sincos", "loop", "lorenz"):
         import lantern
+        from lantern.staging.native.background import wait
 
         lantern.jit(lambda x: x)(1.0)  # what only the first program of all takes
+        wait()
         gradient, _ = _gradient(name)
-        ours = _seconds(lantern.jit(gradient), ARGUMENTS[name])
+        compiled = lantern.jit(gradient)
+        first = _seconds(compiled, ARGUMENTS[name])
+        start = time.process_time()
+        wait()
+        best = first + time.process_time() - start
         theirs = _jax_gradient(name)
         if theirs is None:
             continue
         other = _seconds(theirs, ARGUMENTS[name])
-        detail = f"{1e3 * ours:.0f} ms; JAX {1e3 * other:.0f} ms"
         row = f"staging: {name}"
-        found.append(
-            Row(row, "first result, JAX's time", other / ours, "×", Target(8), detail)
-        )
+        for what, ours, target in (
+            ("first result", first, Target(20)),
+            ("all passes done", best, Target(8)),
+        ):
+            detail = f"{1e3 * ours:.1f} ms; JAX {1e3 * other:.0f} ms"
+            label = f"{what}, JAX's time"
+            found.append(Row(row, label, other / ours, "×", target, detail))
     return found
 
 

@@ -2,7 +2,7 @@
 
 Each section differentiates the paper's example, 2x + x³, in another way and must find
 2 + 3x². Read from the top: a section changes one thing in a section before it. (Figures
-1-4, 6 and 9-11 are these programs' mathematics, 14-17 are about generated code.)
+1-4, 6 and 9-11 are these programs' mathematics; 14-17: see `paper_staging.py`.)
 
 References:
     F. Wang, D. Zheng, J. Decker, X. Wu, G. Essertel, T. Rompf: Demystifying

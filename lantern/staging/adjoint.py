@@ -13,6 +13,7 @@ References:
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from lantern.errors import StagingError
 from lantern.staging.activity import Activity
 from lantern.staging.back import (
     Pair,
@@ -38,7 +39,7 @@ from lantern.staging.ir import (
 from lantern.staging.regions import prune
 from lantern.staging.rules import OWN, PASSED_ON, dense, operands_of, start
 from lantern.staging.staged import node_of, staged
-from lantern.staging.types import FLOAT, NOTHING, RECORD
+from lantern.staging.types import FLOAT, NOTHING, RECORD, Type
 
 __all__ = ["adjoint"]
 
@@ -166,16 +167,22 @@ class _Adjoint:
             return
         x_bar = dense(x_bar, x)
         total = received.get(x)
-        if total is None or x.type.is_saved:  # what is saved is used once
+        if total is None:
             received[x] = x_bar
+        elif x.type.is_saved:
+            raise StagingError("grad: what a pass has saved is used twice.")
         elif x_bar is not None:
             received[x] = total + x_bar
 
     def take(self, received: Received, x: Node) -> Node | None:
         """What a node has received; None for nothing."""
         z_bar = received.pop(x, None)
+        return None if z_bar is None else self.whole(z_bar)
+
+    def whole(self, z_bar: Any) -> Node:
+        """What a node has received as one node."""
         if type(z_bar) is not Shadow:
-            return None if z_bar is None else node_of(z_bar)
+            return node_of(z_bar)
         own = [(i, t) for i, t in enumerate(z_bar.types) if t.has_cotangent]
         zeros = [z_bar[i] if i in z_bar else filler(t) for i, t in own]
         return emit("pack", zeros, RECORD)
@@ -223,15 +230,33 @@ class _Adjoint:
     def _back_record(self, node: Node, z_bar: Node, received: Received) -> None:
         """What is unpacked receives at its place; what is packed from a shadow."""
         if node.op == "unpack":
-            shadow = received.setdefault(node.inputs[0], Shadow())
-            shadow.types = node.static.types
-            shadow[node.static.place] = z_bar
+            (record,), (place, types) = node.inputs, node.static
+            shadow = received.get(record)
+            if type(shadow) is not Shadow:
+                shadow = received[record] = self._shadow(shadow, types)
+            if place in shadow:
+                if not node.type.is_number:
+                    raise StagingError("grad: what a pass has saved is used twice.")
+                z_bar = node_of(staged(shadow[place]) + staged(z_bar))
+            shadow[place] = z_bar
             return
         own = [x for x in node.inputs if x.type.has_cotangent]
         types = tuple(x.type for x in own)
         for i, x in enumerate(own):
             part = emit("unpack", (z_bar,), x.type, Slot(i, types), example=x.example)
             self.give(received, x, staged(part))
+
+    def _shadow(self, whole: Any, types: tuple[Type, ...]) -> Shadow:
+        """What has been received for a record, by places."""
+        shadow = Shadow()
+        shadow.types = types
+        if whole is not None:
+            own = [i for i, t in enumerate(types) if t.has_cotangent]
+            known = tuple(types[i] for i in own)
+            for k, i in enumerate(own):
+                inputs = (node_of(whole),)
+                shadow[i] = emit("unpack", inputs, types[i], Slot(k, known))
+        return shadow
 
     def _resume(self, step: Step, z_bar: Any, received: Received) -> None:
         """Send a cotangent into a rule; give what it yields to its operands."""

@@ -110,7 +110,7 @@ def back_if(way: Any, step: Step, bars: dict[int, Node], received: Received) -> 
     blocks, totals = [], []
     for old, steps in zip(node.blocks, step.waiting, strict=True):
         block = Block("branch", current.blocks[-1])
-        own = {x: received[x] for x in outside if x in received}
+        own = {x: _copied(received[x]) for x in outside if x in received}
         with building(block):
             if not old.stops:
                 for i, z_bar in bars.items():
@@ -119,17 +119,36 @@ def back_if(way: Any, step: Step, bars: dict[int, Node], received: Received) -> 
         blocks.append(block)
         totals.append(own)
     changed = [
-        x for x in outside if any(own.get(x) is not received.get(x) for own in totals)
+        x
+        for x in outside
+        if any(not _is_as_before(own.get(x), received.get(x)) for own in totals)
     ]
     for block, own in zip(blocks, totals, strict=True):
         with building(block):
-            block.results = [node_of(own[x]) if x in own else zero(x) for x in changed]
+            block.results = [
+                way.whole(own[x]) if x in own else zero(x) for x in changed
+            ]
     _hand_out(new, blocks)
     back = emit("if", (way.there[node.inputs[0]],), NOTHING, (), tuple(blocks))
     types = [x.type for x in changed]
     for x, z in zip(changed, results_of(back, types), strict=True):
         z.example = x.example
         received[x] = staged(z)
+
+
+def _copied(x_bar: Any) -> Any:
+    """What has been received, for one way of a branch to add to."""
+    if type(x_bar) is not Shadow:
+        return x_bar
+    shadow = Shadow(x_bar)
+    shadow.types = x_bar.types
+    return shadow
+
+
+def _is_as_before(after: Any, before: Any) -> bool:
+    if type(after) is Shadow and type(before) is Shadow:
+        return after == before
+    return after is before
 
 
 def _hand_out(new: Node, blocks: list[Block]) -> None:
@@ -155,7 +174,7 @@ def back_loop(way: Any, step: Step, bars: dict[int, Node], received: Received) -
     state = [p for p in walk.state if p in way.active.nodes]
     outside = captured(way, step.node.blocks)
     starts = [bars.get(walk.state.index(p)) or zero(p) for p in state]
-    starts += [node_of(received[x]) if x in received else zero(x) for x in outside]
+    starts += [way.whole(received[x]) if x in received else zero(x) for x in outside]
     block = Block("back", current.blocks[-1])
     shadows = []
     own: Received = {}
@@ -175,7 +194,7 @@ def back_loop(way: Any, step: Step, bars: dict[int, Node], received: Received) -
         for steps in reversed(step.waiting):
             way.backward(steps, own)
         block.results = [way.take(own, p) or zero(p) for p in state]
-        block.results += [node_of(own[x]) for x in outside]
+        block.results += [way.whole(own[x]) for x in outside]
         written: list[tuple[Node, int]] = []
         for tape_node, slots in walk.read():
             if tape_node in way.active.nodes:

@@ -41,7 +41,8 @@ __all__ = [
 CONTROL = frozenset({"if", "loop", "back", "call"})
 """Operations with blocks, or functions, of their own."""
 
-_UNIQUE = CONTROL | {"parameter", "result", "stop"}
+# A record is handed on once: its cotangent has no sum.
+_UNIQUE = CONTROL | {"parameter", "result", "stop", "pack"}
 _NEVER_RAISES = frozenset(
     "constant parameter result part nothing add subtract multiply negative positive "
     "abs less less_equal greater greater_equal equal not_equal and or xor not where "

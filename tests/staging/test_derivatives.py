@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import lantern
+from benchmarks.staging_programs import PROGRAMS as PROGRAMS_OF_OTHERS
 from lantern.errors import LanternError, MutationError
 from tests.staging.test_jit import PROGRAMS, newton, tuple_product
 
@@ -290,3 +291,27 @@ def test_what_jvp_cannot_stage_says_what_the_plain_call_says(mode):
 
     with pytest.raises(LanternError):
         lantern.jit(uneven)(2.0)
+
+
+@pytest.mark.parametrize("order", [2, 3, 4])
+def test_higher_orders_through_trees(order):
+    tree = ((None, None, 2.0), (None, (None, None, 0.5), 3.0), 1.5)
+    f = tuple_product
+    for _ in range(order):
+        f = lantern.grad(f)
+    jitted = lantern.jit(f)
+    assert jitted(1.1, tree) == pytest.approx(f(1.1, tree), rel=1e-11)
+    assert "runs as it is" not in lantern.explain(jitted)
+
+
+@pytest.mark.parametrize("f", PROGRAMS_OF_OTHERS)
+def test_programs_that_the_compiler_was_not_made_with(f):
+    args = PROGRAMS_OF_OTHERS[f]
+    for g in (f, lantern.grad(f)):
+        jitted = lantern.jit(g)
+        assert jitted(*args) == pytest.approx(g(*args), rel=1e-12)
+        assert "runs as it is" not in lantern.explain(jitted)
+    x, *rest = args
+    if f.__name__ != "chain":  # its objects may be written to before the way back
+        found = lantern.grad(lantern.jit(f))(x, *rest)
+        assert found == pytest.approx(lantern.grad(f)(x, *rest), rel=1e-12)

@@ -3,6 +3,7 @@
 import contextlib
 import math
 import random
+import signal
 import types
 from typing import NamedTuple
 
@@ -587,3 +588,36 @@ def test_numpys_functions_of_what_a_derivative_tracks(mode):
     untracked = lantern.jit(lantern.grad(lambda x: x * np.sin(2.0)))
     assert untracked(3.0) == np.sin(2.0)
     assert type(lantern.jit(f)(1.0)) is np.float64
+
+
+def endless(x):
+    n = 0
+    while n >= 0:
+        n = n + 1 if n < 10**15 else 0
+        x = x * 0.5 + 1.0
+    return x
+
+
+class StopItError(Exception):
+    pass
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there is no timer here")
+@pytest.mark.parametrize("level", ["O0", "O2"])
+def test_a_signal_ends_a_native_loop(level, monkeypatch):
+    monkeypatch.setenv("LANTERN_JIT", level)
+
+    def handler(number, frame):
+        assert lantern.jit(newton)(9.0) == 3.0
+        raise StopItError
+
+    f = lantern.compile(endless, 1.0)
+    before = signal.signal(signal.SIGALRM, handler)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.05)
+        with pytest.raises(StopItError):
+            f(1.0)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert lantern.jit(newton)(9.0) == 3.0

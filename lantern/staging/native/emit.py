@@ -19,6 +19,10 @@ from lantern.staging.types import Type
 __all__ = ["emit_program", "is_recursive", "most_slots", "returned"]
 
 
+SELDOM = 1 << 16
+"""Turns of a loop between two looks at signals."""
+
+
 def returned(function: Function) -> str:
     """The type of what a function returns: a status and its results."""
     kinds = [llvm_type(x.type) for x in function.body.results]
@@ -31,7 +35,7 @@ def emit_program(main: Function, words: Words) -> str:
     names = {f: f"@f{i}" for i, f in enumerate(functions)}
     recursive = {f for f in functions if f in functions_of_calls(f)}
     deep = {f for f in recursive if not f.is_thin}
-    emitters = [_Emitter(f, names, f in deep, words) for f in functions]
+    emitters = [_Emitter(f, names, f in deep, not recursive, words) for f in functions]
     return "\n".join(emitter.function() for emitter in emitters)
 
 
@@ -70,9 +74,16 @@ class _Emitter:
     """The text of one function."""
 
     def __init__(
-        self, f: Function, names: dict[Function, str], recursive: bool, words: Words
+        self,
+        f: Function,
+        names: dict[Function, str],
+        recursive: bool,
+        stackless: bool,
+        words: Words,
     ) -> None:
         self.f, self.names, self.recursive = f, names, recursive
+        # What a signal's handler runs may be this program, on the stack of its own.
+        self.interruptible = stackless
         self.text = Text(words)
         self.scalars = Scalars(self.text)
         self.values: dict[Node, str] = {}
@@ -193,11 +204,15 @@ class _Emitter:
         kinds = [llvm_type(p.type) for p in state] + ["ptr"] * (
             len(written) + len(tapes)
         )
-        phis = [f"%{text.fresh('v')}" for _ in kinds]
         starts = [*inits, *["null"] * len(written), *tapes]
+        if self.interruptible:
+            kinds.append("i64")
+            starts.append("0")
+        phis = [f"%{text.fresh('v')}" for _ in kinds]
         n = len(state)
         self.values.update(zip(state, phis, strict=False))
-        out, walked = phis[n : n + len(written)], phis[n + len(written) :]
+        out = phis[n : n + len(written)]
+        walked = phis[n + len(written) : n + len(written) + len(tapes)]
         if header is not None:
             self.block(header)
             text.fork(self.value(header.results[0]), turn, end)
@@ -215,6 +230,8 @@ class _Emitter:
             pushed.append(self._push(previous, saved[:k]))
             saved = saved[k:]
         after = [*found[:n], *pushed, *walked]
+        if self.interruptible:
+            after.append(self._listen(phis[-1]))
         last = text.label
         text.jump(head)
         lines = [
@@ -225,6 +242,19 @@ class _Emitter:
         text.begin(end)
         for i, z in results.items():
             self.values[z] = phis[i]
+
+    def _listen(self, turns: str) -> str:
+        """Count a turn; once in a while ask whether a signal has come, as Ctrl-C."""
+        text, let = self.text, self.text.let
+        count = let(f"add i64 {turns}, 1")
+        ask, on = text.fresh("ask"), text.fresh("on")
+        seldom = let(f"icmp eq i64 {let(f'and i64 {count}, {SELDOM - 1}')}, 0")
+        text.do(f"br i1 {seldom}, label %{ask}, label %{on}, !prof !0")
+        text.begin(ask)
+        raised = let("call i32 @PyErr_CheckSignals()")
+        text.fork(let(f"icmp ne i32 {raised}, 0"), "bail", on)
+        text.begin(on)
+        return count
 
     def _load_turn(self, node: Node, body: Block, walked: list[str]) -> list[str]:
         """What a turn has on each tape, and the turns before."""

@@ -69,6 +69,8 @@ declare ptr @PyList_New(i64)
 declare void @Py_IncRef(ptr)
 declare void @Py_DecRef(ptr)
 declare void @PyErr_Clear()
+declare i32 @PyErr_CheckSignals()
+declare ptr @PyErr_Occurred()
 declare ptr @PyObject_GetAttr(ptr, ptr)
 declare ptr @PyType_GenericAlloc(ptr, i64)
 declare ptr @PyObject_Vectorcall(ptr, ptr, i64, ptr)
@@ -146,6 +148,11 @@ class _Wrapper:
         ]
         text.do(f"ret ptr {self.give(result, iter(range(len(self.results))))}")
         text.begin("bail")
+        raised = let("call ptr @PyErr_Occurred()")  # by the handler of a signal
+        text.fork(let(f"icmp eq ptr {raised}, null"), "plain", "raised")
+        text.begin("raised")
+        text.do("ret ptr null")
+        text.begin("plain")
         text.do(
             "%r = musttail call ptr @PyObject_Vectorcall("
             "ptr %self, ptr %args, i64 %n, ptr %names)"

@@ -1,0 +1,310 @@
+"""Python's constructs, a function each: which are compiled, which run as they are.
+
+The table in ``docs/jit.md`` is what ``python -m tests.staging.test_constructs`` prints.
+"""
+
+import dataclasses
+import math
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+import lantern
+
+SCALE = 2.0
+PAGE = Path(__file__).parents[2] / "docs" / "jit.md"
+
+
+class Point(NamedTuple):
+    x: float
+    y: float
+
+
+@dataclasses.dataclass
+class Model:
+    weight: float
+    bias: float
+
+    def __call__(self, x):
+        return self.weight * x + self.bias
+
+
+class Tree:
+    def __init__(self, left, right, value):
+        self.left, self.right, self.value = left, right, value
+
+
+def assignment(x):
+    a, (b, c) = x, (2 * x, 1.0)
+    a += b
+    return a * c
+
+
+def branches(x):
+    if x > 0 and not x > 5:
+        y = x * x
+    elif 7 < x <= 9 or x < -3:
+        y = -x
+    else:
+        y = 1.0
+    return y if y > 2 else y + 1
+
+
+def while_loop(x):
+    while x > 0.1:
+        x = x * 0.5
+    return x
+
+
+def for_range(x, n):
+    y = 0
+    for i in range(1, n, 2):
+        if i == 7:
+            continue
+        y = y + x * i
+        if y > 100:
+            break
+    else:
+        y = -y
+    return y
+
+
+def early_return(x, n):
+    for i in range(n):
+        for j in range(i):
+            if x * j > 3:
+                return x * i
+    return x
+
+
+def over_containers(x):
+    total = 0.0
+    for name, weight in {"a": 1.0, "b": 2.0}.items():
+        total += weight * x * len(name)
+    for i, (a, b) in enumerate(zip([x, 2.0], [3.0, x], strict=True)):
+        total += a * b + i
+    return total
+
+
+def over_a_row(x, row):
+    total = 0.0
+    for v in row:
+        total = total + lantern.sin(v * x)
+    return total + row[-1] * len(row)
+
+
+def comprehensions(x):
+    squares = [x * i for i in range(4) if i != 2]
+    return sum(squares) + max(squares) + {"k": x}["k"]
+
+
+def closures(x):
+    def scaled(y, by=SCALE):
+        return y * by * x
+
+    twice = lambda f, y: f(f(y))  # noqa: E731  # what people write
+    return twice(scaled, x)
+
+
+def recursion(x, n):
+    return x if n <= 0 else lantern.sin(recursion(x, n - 1)) + recursion(x, n - 2)
+
+
+def trees(x, tree):
+    if tree is None:
+        return x
+    return trees(x, tree.left) * trees(x, tree.right) * tree.value
+
+
+def structures(p):
+    return {"sum": p.x + p.y, "pair": (p.x, [p.y, None])}
+
+
+def objects(x):
+    model = Model(x, 1.0)
+    return model(2.0) * model.weight
+
+
+def local_lists(x):
+    values = [x]
+    for i in range(3):
+        values.append(values[-1] * i)
+    values[0] = 1.0
+    return values[0] + values[2]
+
+
+def chosen_by_number(x, i):
+    return [x, x * x, 1.0][i]
+
+
+def integers(n):
+    count = 0
+    while n != 1:
+        n = n // 2 if n % 2 == 0 else 3 * n + 1
+        count += 1
+    return count
+
+
+def assertions(x):
+    assert x < 100, "too large"
+    if x < -100:
+        raise ValueError("too small")
+    return x
+
+
+def mathematics(x):
+    return math.exp(-abs(x)) + math.atan2(x, 2.0) + round(x) + int(x)
+
+
+def derivatives(x):
+    slope = lantern.grad(lambda y: y * y * x)(x)
+    value, moved = lantern.jvp(lantern.sin, (x,), (slope,))
+    return value + moved
+
+
+def int_or_float(x):
+    return x if x > 0 else 0
+
+
+def printing(x):
+    print(end="")
+    return x
+
+
+def texts(x):
+    return f"{x:.2f}"
+
+
+def arrays(x):
+    return np.array([x, 2.0]).sum()
+
+
+def attempts(x):
+    try:
+        return 1 / x
+    except ZeroDivisionError:
+        return 0.0
+
+
+def with_blocks(x):
+    with np.errstate(all="ignore"):
+        return x * x
+
+
+def generator_expressions(x):
+    return sum(x * i for i in range(3))
+
+
+def generators(x):
+    def items():
+        yield x
+        yield x * x
+
+    return sum(items())
+
+
+def matches(x):
+    match x:
+        case 0.0:
+            return 1.0
+        case _:
+            return x
+
+
+def walrus(x):
+    return (y := x * x) + y
+
+
+def others_lists(x):
+    LOG.append(x)
+    return x
+
+
+def random_numbers(x):
+    return x + np.random.default_rng(1).random()
+
+
+LOG: list = []
+LEAF = Tree(None, None, 2.0)
+CASES = [
+    ("assignments, also to several names", assignment, [(1.5,)]),
+    ("`if`, `and`, `or`, `not`, chains, `x if c else y`", branches, [(1.0,), (8.0,)]),
+    ("`while`", while_loop, [(3.0,), (0.0,)]),
+    (
+        "`for` over a range, `break`, `continue`, `else`",
+        for_range,
+        [(1.0, 9), (50.0, 9), (1.0, 0)],
+    ),
+    ("`return` inside of loops", early_return, [(1.0, 9), (0.1, 3)]),
+    ("`for` over dicts, `zip`, `enumerate`", over_containers, [(1.5,)]),
+    (
+        "`for` over a list or tuple of any length",
+        over_a_row,
+        [(1.5, [0.1 * i for i in range(300)])],
+    ),
+    ("comprehensions, `sum`, `max`, `len`", comprehensions, [(1.5,)]),
+    ("generator expressions", generator_expressions, [(1.5,)]),
+    ("functions and lambdas inside, closures, defaults", closures, [(1.5,)]),
+    ("recursion", recursion, [(0.5, 6), (0.5, 0)]),
+    ("trees of the caller's objects", trees, [(1.1, Tree(LEAF, None, 3.0))]),
+    ("tuples, named tuples, lists, dicts in and out", structures, [(Point(1.0, 2.0),)]),
+    ("data classes and objects made inside", objects, [(1.5,)]),
+    ("lists made inside, and changed there", local_lists, [(1.5,)]),
+    ("an index that is computed", chosen_by_number, [(1.5, 0), (1.5, -1), (1.5, 3)]),
+    ("integers, without bounds", integers, [(27,), (2**70,)]),
+    ("`assert`, `raise`", assertions, [(1.5,), (200.0,), (-200.0,)]),
+    ("functions of `math`, `int`, `float`, `round`", mathematics, [(1.5,), (-0.5,)]),
+    ("`grad`, `jvp`, `vjp`, `hvp` inside", derivatives, [(1.5,)]),
+    ("a number that is an int on one way", int_or_float, [(1.5,), (-1.5,)]),
+    ("`print`, and whatever else is seen outside", printing, [(1.5,)]),
+    ("texts", texts, [(1.5,)]),
+    ("arrays", arrays, [(1.5,)]),
+    ("`try`", attempts, [(2.0,), (0.0,)]),
+    ("`with`", with_blocks, [(1.5,)]),
+    ("functions with `yield`", generators, [(1.5,)]),
+    ("`match`", matches, [(0.0,), (2.0,)]),
+    ("`:=`", walrus, [(1.5,)]),
+    ("changes of lists made outside", others_lists, [(1.5,)]),
+    ("functions of other libraries", random_numbers, [(1.5,)]),
+]
+
+
+def outcome(f, args):
+    try:
+        return repr(f(*args))
+    except Exception as error:
+        return type(error), str(error)
+
+
+def is_compiled(f, examples):
+    """Whether a function is compiled for some arguments; its results are the same."""
+    jitted = lantern.jit(f)
+    for args in examples:
+        assert outcome(jitted, args) == outcome(f, args)
+    return "runs as it is" not in lantern.explain(jitted)
+
+
+def table():
+    """The table of the page."""
+    lines = ["| | |", "|---|---|"]
+    for name, f, examples in CASES:
+        how = "compiled" if is_compiled(f, examples) else "runs as it is"
+        lines.append(f"| {name} | {how} |")
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize("name", [name for name, _, _ in CASES])
+def test_results_are_pythons(name):
+    f, examples = next((f, examples) for n, f, examples in CASES if n == name)
+    is_compiled(f, examples)
+
+
+def test_the_table_of_the_page(monkeypatch):
+    monkeypatch.delenv("LANTERN_JIT", raising=False)
+    assert table() in PAGE.read_text()
+
+
+if __name__ == "__main__":
+    print(table())
