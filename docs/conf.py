@@ -4,11 +4,16 @@ Its sources are the Markdown pages where they lie in the repository, so that a l
 one to another leads to the same place here and there.
 """
 
+import configparser
 import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+setup_cfg = configparser.ConfigParser()
+setup_cfg.read(ROOT / "setup.cfg", "utf-8")
+metadata = setup_cfg["metadata"]
 project = "Lantern"
+release = version = metadata["version"]
 author = copyright = "The Lantern developers"
 root_doc = "docs/index"
 extensions = [
@@ -48,6 +53,7 @@ pygments_style = "friendly"
 
 html_theme = "pydata_sphinx_theme"
 html_title = "Lantern"
+templates_path = ["_templates"]
 html_static_path = ["_static"]
 html_css_files = ["lantern.css"]
 html_js_files = ["lantern.js"]
@@ -57,7 +63,7 @@ html_context = {"default_mode": "auto"}
 html_copy_source = False
 html_show_sphinx = False
 html_theme_options = {
-    "logo": {"text": "Lantern"},
+    "logo": {"text": f"Lantern {release}"},
     "navbar_align": "left",
     "header_links_before_dropdown": 6,
     "show_prev_next": True,
@@ -65,6 +71,21 @@ html_theme_options = {
     "footer_end": [],
     "secondary_sidebar_items": ["page-toc"],
 }
+# The repository's public address stands in setup.cfg alone, as packages need it:
+#     project_urls =
+#         Source = https://...
+# Then each page shows it, and leads to its own source there.
+urls = (line.partition("=") for line in metadata.get("project_urls", "").splitlines())
+source = {name.strip(): url.strip() for name, _, url in urls}.get("Source")
+if source:
+    html_theme_options["icon_links"] = [
+        {"name": "Repository", "url": source, "icon": "fa-solid fa-code-branch"}
+    ]
+    html_theme_options["use_edit_page_button"] = True
+    html_context |= {
+        "doc_path": "",
+        "edit_page_url_template": f"{source}/edit/main/{{{{ file_name }}}}",
+    }
 
 
 def setup(app):

@@ -100,6 +100,29 @@ MODULES = (
 ).split()
 # A class with so many methods that it has a page.
 LARGE = "lantern.torch.Tensor"
+# Layers by what they do, by their names; those of no family come last.
+FAMILIES = {
+    "modules": (
+        "Modules and parameters",
+        r"Module.*|Sequential|.*Parameter.*|.*Buffer",
+    ),
+    "convolution": ("Convolution", r"(Lazy)?Conv.*|Fold|Unfold|Pixel.*|Channel.*"),
+    "pooling": ("Pooling and resizing", r".*Pool\d.*|MaxUnpool.*|Upsampl.*"),
+    "padding": ("Padding", r".*Pad\d.*"),
+    "normalisation": ("Normalisation", r".*Norm.*"),
+    "recurrent": ("Recurrent layers", r"(RNN|LSTM|GRU).*"),
+    "attention": ("Attention and transformers", r"Transformer.*|Multihead.*"),
+    "losses": ("Losses", r".*Loss"),
+    "dropout": ("Dropout", r".*Dropout.*"),
+    "activations": (
+        "Activations",
+        (
+            r".*LU6?|Hard.*|.*Sigmoid|.*[sS]oft(max.*|min|plus|shrink|sign)|GLU|Mish|"
+            r"Tanh.*|Threshold"
+        ),
+    ),
+    "linear": ("Linear layers, embeddings and the rest", r".*"),
+}
 # Pages on which a name in code without a prefix is Lantern's.
 TALKS_OF_LANTERN = {
     f"docs/{page}"
@@ -253,7 +276,9 @@ def pages():
         large = LARGE.removeprefix(f"{name}.")
         names = [item for item in public_names(module) if item[0] != large]
         entries = [entry(module, *item, seen) for item in names]
-        if entries:
+        if name == "lantern.torch.nn":
+            yield from families(module, names, seen)
+        elif entries:
             words = f".. automodule:: {name}\n   :no-index:\n"
             told = f"`{LARGE}` has [a page of its own]({LARGE}.md)."
             told = told if large == "Tensor" else ""
@@ -262,14 +287,29 @@ def pages():
             yield LARGE, large_class(module)
 
 
+def families(nn, names, seen):
+    """The layers, a page for each family; and the page that leads to these."""
+    found = {slug: [] for slug in FAMILIES}
+    for name, value in names:
+        slug = next(s for s, (_, kind) in FAMILIES.items() if re.fullmatch(kind, name))
+        found[slug].append(entry(nn, name, value, seen))
+    for slug, entries in found.items():
+        yield f"nn.{slug}", page(FAMILIES[slug][0], "Of `lantern.torch.nn`.", entries)
+    pages = "\n".join(f"nn.{slug}" for slug in FAMILIES)
+    words = "Layers, losses and what they are made of, under PyTorch's names."
+    listed = f"```{{toctree}}\n:maxdepth: 2\n\n{pages}\n```"
+    yield "lantern.torch.nn", f"# `lantern.torch.nn`\n\n{words}\n\n{listed}\n"
+
+
 def write_pages(app=None):
     """Write the reference's Markdown beside this file, where it has changed."""
     FOLDER.mkdir(exist_ok=True)
     texts = dict(pages())
-    own = "\n".join(slug for slug in texts if not slug.startswith("lantern."))
+    others = [slug for slug in texts if not slug.startswith("nn.")]
+    own = "\n".join(slug for slug in others if not slug.startswith("lantern."))
     more = "\n".join(
         f"{slug.removeprefix('lantern.')} <{slug}>"
-        for slug in texts
+        for slug in others
         if slug.startswith("lantern.")
     )
     texts["index"] = (

@@ -199,5 +199,8 @@ def _draw(spreads: list[Spread]) -> Any:
     axes.set_yticks(range(len(spreads)), names, color=INK, **CODE)
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)
-    axes.set_xlabel("absolute value of the gradient's elements")
+    axes.set_xlabel(
+        "absolute value of the gradient's elements, logarithmic\n"
+        "dot: root of the mean square · bar: nine tenths of them"
+    )
     return figure

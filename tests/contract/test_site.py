@@ -270,6 +270,20 @@ class TestSite:
                 if not re.match(r"[a-z]+:", link):
                     assert (site / page).parent.joinpath(link).exists(), (page, link)
 
+    def test_a_title_says_what_it_is_once(self, site):
+        """And each page shows the version."""
+        import lantern
+
+        titles = set()
+        for page in pages(site):
+            text = (site / page).read_text()
+            title = re.search(r"<title>(.*?)</title>", text, re.S)[1]
+            assert title.count("Lantern") == 1, (page, title)
+            titles.add(title)
+            if "/" in page:
+                assert f"Lantern {lantern.__version__}" in text, page
+        assert "Lantern: automatic differentiation for Python" in titles
+
     def test_a_second_name_has_an_address(self, site):
         """Of a function, and of a function that is a method too."""
         folder = site / "docs" / "reference"
