@@ -24,8 +24,8 @@ TOPICS = {
     "control": (
         "Control over the reverse pass",
         (
-            "control.hooks control.no_grad control.checkpoint debugging.debug "
-            "debugging.backward_steps"
+            "control.hooks control.progress control.no_grad control.checkpoint "
+            "debugging.debug debugging.backward_steps"
         ),
     ),
     "rest": (

@@ -100,6 +100,7 @@ _LATER = {
     "no_grad": "control.no_grad",
     "parallel_map": "parallel.executor",
     "pause": "control.program",
+    "progress": "control.progress",
     "remat": "control.checkpoint",
     "remat_loop": "control.checkpoint",
     "root": "transforms.implicit",

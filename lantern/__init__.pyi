@@ -32,6 +32,7 @@ from lantern.control.hooks import nestlevel as nestlevel
 from lantern.control.no_grad import no_grad as no_grad
 from lantern.control.program import Program as Program
 from lantern.control.program import pause as pause
+from lantern.control.progress import progress as progress
 from lantern.core.namespace import register_namespace as register_namespace
 from lantern.core.tree import is_leaf as is_leaf
 from lantern.core.tree import register_tree as register_tree

@@ -1,6 +1,7 @@
 """The public verbs: ``batched`` marks a function, ``batch`` runs examples, ``fork``."""
 
 import functools
+import itertools
 from collections.abc import Callable, Iterable
 from typing import Any, ParamSpec
 
@@ -8,6 +9,7 @@ from lantern.batching.policies import Policy, choose_policy
 from lantern.batching.report import Results
 from lantern.batching.row import Row
 from lantern.batching.scheduler import DIRECT, Scheduler, alone, ambient
+from lantern.control.progress import Report
 from lantern.core.tree import tree_replace
 from lantern.core.value import UNTRACKED
 from lantern.errors import ArgumentError
@@ -78,6 +80,7 @@ def batch(
     on_error: str = "raise",
     check: bool = False,
     granularity: str = "function",
+    report: Report | None = None,
 ) -> Results:
     """Run a function on each example, all of them side by side.
 
@@ -98,6 +101,7 @@ def batch(
         granularity: what waits for other examples: "function", calls of ``batched``
             ones; or "op", any operation on the arrays in an example and on what is
             computed of them. Those cannot be written to; others are common to all.
+        report: told ``("there", done, total)`` as examples are done.
 
     Returns:
         A list of results; its ``report()`` says what was run together, and
@@ -122,10 +126,24 @@ def batch(
     """
     check_function("batch", f)
     scheduler = _scheduler(policy, on_error, check, granularity)
+    if report is not None:
+        f, examples = _told(f, list(examples), report)
     bodies = scheduler.run(f, examples)
     results = [body.value if body.error is None else body.error for body in bodies]
     results = read(results) if scheduler.stores.untracked() else results
     return Results(results, scheduler.log)
+
+
+def _told(f: Function, examples: list[Any], report: Report) -> tuple[Any, list[Any]]:
+    """A function that tells how many times it has come to its end; its examples."""
+    done, total = itertools.count(1), len(examples)
+
+    def told(x: Any) -> Any:
+        result = f(x)
+        report("there", next(done), total)
+        return result
+
+    return functools.wraps(f)(told), examples
 
 
 def _scheduler(

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
 from lantern.control.no_grad import keep_nothing, keeps_nothing
+from lantern.control.progress import Report, progress
 from lantern.core.contribution import Masked, WithMask
 from lantern.core.error_propagation import Failed, fail
 from lantern.core.namespace import namespace
@@ -291,7 +292,12 @@ class Again(Receiver):
 
 
 def remat_loop(
-    step: Callable[[S, int], S], state: S, n: int, policy: str | int = "sqrt"
+    step: Callable[[S, int], S],
+    state: S,
+    n: int,
+    policy: str | int = "sqrt",
+    *,
+    report: Report | None = None,
 ) -> S:
     """``for i in range(n): state = step(state, i)``, in little memory.
 
@@ -306,6 +312,7 @@ def remat_loop(
             "log": halves, again and again; memory O(log n), each step runs log₂ n
             times more. A whole number d: d levels of checkpoints, n^(1/(d+1)) pieces
             each; 0 keeps everything.
+        report: told how many steps are done, there and back (``lantern.progress``).
 
     Returns:
         The last state.
@@ -340,7 +347,22 @@ def remat_loop(
             f"remat_loop: there is no policy {policy!r}. Take 'sqrt', 'log', or the "
             f"number of levels of checkpoints."
         )
+    if report is not None:
+        step, state = _told(step, n, report), progress(report, state, 0, n)
     return _pieces(step, state, 0, n, pieces, levels)
+
+
+def _told(step: Function, n: int, report: Report) -> Function:
+    """A step that tells how far it is; of a step that runs again, only the way back."""
+    furthest = 0
+
+    def onwards(way: str, done: int, total: int) -> None:
+        nonlocal furthest
+        if way == "back" or done > furthest:
+            furthest = max(furthest, done) if way == "there" else furthest
+            report(way, done, total)
+
+    return lambda state, i: progress(onwards, step(state, i), i + 1, n)
 
 
 def _pieces(

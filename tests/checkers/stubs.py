@@ -9,6 +9,7 @@ import ast
 import importlib
 import inspect
 import re
+import sys
 from collections import defaultdict
 from collections.abc import Iterator
 from functools import cache
@@ -289,10 +290,12 @@ def text(lines: list[str], imports: dict[str, set[str]]) -> str:
 
 
 def main() -> None:
-    """Write every stub."""
+    """Write the stubs that have changed; with --check, only name them."""
     for path, content in stubs():
-        path.write_text(content, encoding="utf-8")
-        print(path.relative_to(ROOT.parent))
+        if not path.exists() or path.read_text(encoding="utf-8") != content:
+            print(path.relative_to(ROOT.parent))
+            if "--check" not in sys.argv:
+                path.write_text(content, encoding="utf-8")
 
 
 if __name__ == "__main__":
