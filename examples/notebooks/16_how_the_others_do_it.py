@@ -522,3 +522,4 @@ assert frozen(0.7) != lantern.grad(branch)(0.7)  # below it is wrong, without a 
 # - From here: [examples/paper.py](../paper.py), every figure of the paper as a program;
 #   and the library's own files, in the order of
 #   [lantern/README.md](../../lantern/README.md).
+# - Next: [17 Staging](17_staging.ipynb).
