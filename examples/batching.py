@@ -10,6 +10,7 @@ lantern.batch, with the same results and gradients:
     python examples/batching.py
 """
 
+import argparse
 import time
 from collections.abc import Callable, Sequence
 from itertools import pairwise
@@ -205,6 +206,10 @@ def begin_wide(seed: int = 0) -> dict[str, Any]:
 
 def main() -> None:
     """Run all both ways; say what was batched."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.parse_args()
     w = begin()
     programs = {
         "a recurrent network over texts": (lantern.grad(text_loss), w),

@@ -19,7 +19,9 @@ Example:
 
 import cmd
 import html
-from collections.abc import Callable
+import linecache
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import IO, Any
 
 from lantern.core.tree import tree_map
@@ -248,17 +250,44 @@ class Terminal(cmd.Cmd):
         """where: what has been done, and what still waits."""
         self.say(self.session.where())
 
+    def do_list(self, _: str) -> None:
+        """list: the program around the line of the next step's operation."""
+        op = self.session.operation
+        if op is None or op.line is None:
+            self.say("list: an operation has a line, and none comes next.")
+            return
+        lines = linecache.getlines(op.line.file)
+        first = max(op.line.number - 6, 0)
+        for number, text in enumerate(lines[first : first + 11], first + 1):
+            mark = "->" if number == op.line.number else "  "
+            self.say(f"{number:4} {mark} {text.rstrip()}".rstrip())
+
     def do_print(self, expression: str) -> None:
         """print [expression]: of primal, cotangent, value, gradients and session."""
-        session = self.session
         if not expression:
-            self.say(session)
+            self.say(self.session)
             return
+        with self._told():
+            self.say(self._value(expression))
+
+    def do_set(self, expression: str) -> None:
+        """set EXPRESSION: go on with another cotangent, say set 2 * cotangent."""
+        with self._told():
+            self.session.cotangent = self._value(expression)
+            self.say(self.session)
+
+    def _value(self, expression: str) -> Any:
+        """What an expression comes to, of what is known of the next step."""
         names = ("primal", "cotangent", "value", "gradients")
+        known = {name: getattr(self.session, name) for name in names}
+        return eval(expression, {"session": self.session, **known})
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """As in any debugger, a slip is told."""
         try:
-            known = {name: getattr(session, name) for name in names}
-            self.say(eval(expression, {"session": session, **known}))
-        except Exception as error:  # as in any debugger, a slip is told
+            yield
+        except Exception as error:
             self.say(f"{type(error).__name__}: {error}")
 
     def do_quit(self, _: str) -> bool:
@@ -280,6 +309,7 @@ class Terminal(cmd.Cmd):
         self.say(f"{line!r} is no command. Type help.")
 
     do_s, do_c, do_w, do_p, do_q = do_step, do_continue, do_where, do_print, do_quit
+    do_l = do_list
 
 
 def run(
@@ -293,7 +323,8 @@ def run(
     """Debug the backward pass of f in a terminal.
 
     It pauses before each update. ``step`` takes it, ``continue`` goes on, ``where``
-    says where one is, ``print`` evaluates an expression, ``quit`` gives up.
+    says where one is, ``list`` shows the program there, ``print`` evaluates an
+    expression, ``set`` changes the cotangent, ``quit`` gives up.
 
     Args:
         f: returns one real number.
