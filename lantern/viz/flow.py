@@ -173,9 +173,9 @@ def _draw(spreads: list[Spread]) -> Any:
     names = [squeezed(s.name, _LETTERS) for s in spreads]
     left = max(map(len, names)) * MONO + 0.35
     right = 1.15 if any(s.remark for s in spreads) else 0.3
-    width, height = max(7.0, left + right + 4.5), 0.3 * len(spreads) + 0.78
+    width, height = max(7.0, left + right + 4.5), 0.3 * len(spreads) + 0.96
     figure = new_figure(width, height)
-    area = (left / width, 0.62 / height, (width - left - right) / width)
+    area = (left / width, 0.8 / height, (width - left - right) / width)
     axes = figure.add_axes((*area, 0.3 * len(spreads) / height))
     low, high = _exponents(spreads)
     # The axis is of exponents: matplotlib's logarithmic one ends before floats do.
