@@ -129,7 +129,7 @@ class TestEverythingShownIsRun:
         text = (HOME / page).read_text("utf-8")
         examples = 0
         for language, block in FENCED.findall(text):
-            shown = re.search(r"\b(import|def|lantern\.|print\()", block)
+            shown = re.search(r"\b(import\b|def\b|lantern\.|print\()", block)
             if language in ("bash", "console") or language.startswith("{"):
                 continue
             assert block.startswith(">>>") or not (language or shown), block
