@@ -28,8 +28,9 @@ from lantern.staging.gradients import (
 )
 from lantern.staging.structure import leaves_of, unflatten
 from lantern.staging.trees import is_tree
+from lantern.transforms.forward import Forward as Forward_
 from lantern.transforms.forward import jvp
-from lantern.transforms.reverse import vjp
+from lantern.transforms.reverse import Reverse, vjp
 
 __all__ = [
     "Derived",
@@ -134,25 +135,35 @@ def floats_in(y: Any) -> list[Any]:
 def tracked(args: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Part, ...]]:
     """Arguments without the derivatives that track them, and which leaves these track.
 
-    Leaves are tracked if there are any, and they are all floats: else there are none.
+    All tracked leaves must be floats, and what tracks them must be derivatives that run
+    there and back, or forward: else there are none. A Taylor series, or who looks at
+    each operation, wants the plain function.
     """
     by: list[Part] = []
     plain: list[Any] = []
+    values: list[Value] = []
     for i, x in enumerate(args):
         if isinstance(x, Value):
             inside = base(x)
             by.append((i, 0))
+            values.append(x)
         elif type(x) in (float, int, bool):
             inside = x
         else:
             leaves = leaves_of(x)
             own = [k for k, leaf in enumerate(leaves) if isinstance(leaf, Value)]
             by += [(i, k) for k in own]
+            values += [leaves[k] for k in own]
             inside = unflatten(x, [base(leaf) for leaf in leaves]) if own else x
         plain.append(inside)
-    if any(type(leaves_of(plain[i])[k]) is not float for i, k in by):
+    if any(type(base(x)) is not float for x in values):
+        return args, ()
+    if not all(isinstance(m, _MODES) for x in values for m in levels_of(x)):
         return args, ()
     return tuple(plain), tuple(by)
+
+
+_MODES = (Reverse, Forward_)
 
 
 def replaced(args: Sequence[Any], by: Sequence[Part], xs: Sequence[Any]) -> Any:

@@ -268,6 +268,15 @@ def test_vmap_and_arrays_run_the_plain_function(mode):
     assert lantern.hessian(jitted)(2.0) == pytest.approx(lantern.hessian(newton)(2.0))
 
 
+def test_series_run_the_plain_function(mode):
+    plain = lambda x: lantern.sin(x) * x**3  # noqa: E731  # what people write
+    jitted = lantern.jit(plain)
+    assert lantern.taylor(jitted, 2.0, 3) == lantern.taylor(plain, 2.0, 3)
+    series = (2.0,), ((1.0, 0.5),)
+    assert lantern.jet(jitted, *series) == lantern.jet(plain, *series)
+    assert lantern.grad(lantern.checkpoint(jitted))(2.0) == lantern.grad(plain)(2.0)
+
+
 def test_a_tuple_of_one_number(mode):
     assert lantern.grad(lantern.jit(lambda t: t[0] * 3.0))((2.0,)) == (3.0,)
 

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import import_module
-from threading import Lock
+from threading import RLock
 from typing import Any, NamedTuple
 
 from lantern.errors import StagingError
@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 _FASTCALL, _KEYWORDS = 0x80, 0x02
-_lock = Lock()
+_lock = RLock()
 _SYMBOLS = (
     "PyFloat_FromDouble PyLong_FromLongLong PyLong_AsLongLongAndOverflow "
     "PyTuple_New PyList_New Py_IncRef Py_DecRef PyObject_Vectorcall PyObject_GetAttr "
