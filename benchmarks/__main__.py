@@ -30,7 +30,8 @@ NAMES = (
     "training",
     "staging",
 )
-ASKED_FOR = ("gpu", "short_ways")  # these run only where --only names them
+# These run only where --only names them.
+ASKED_FOR = ("gpu", "short_ways", "distributed")
 FAILED = "failed"
 RESULTS = Path(__file__).parent / "results"
 

@@ -75,6 +75,8 @@ class AloneGroup:
         """Keep a letter to oneself."""
         self.letters.append((tag, source.copy()))
 
+    post = send
+
     def isend(self, source: Any, to: int, tag: int = 0) -> Any:
         """As ``send``; what ``wait`` takes."""
         self.send(source, to, tag)

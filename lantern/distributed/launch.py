@@ -16,13 +16,20 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from lantern.distributed.hub import Hub
+from lantern.distributed.hub import LIMIT, Hub
 from lantern.distributed.shared_memory import remove_stale
 
 __all__ = ["Launcher", "launch"]
 
 # Seconds for the ranks to raise their errors, once one is lost; and to end when asked.
 GRACE, STOP = 1.0, 3.0
+
+
+async def _beat(send: Callable[[Any], None]) -> None:
+    """Send signs of life."""
+    while True:
+        send({})
+        await asyncio.sleep(0.5)
 
 
 class Coordinator:
@@ -49,21 +56,36 @@ class Coordinator:
         self.agents[node] = hello["processes"], send
         if len(self.agents) == self.hosts:
             self._begin()
-        finished = False
-        while not finished and (line := await reader.readline()):
-            message = json.loads(line)
-            if "failed" in message and self.failure is None:
-                self.failure = message["failed"]
-                self._tell({"stop": True})
-            if "ended" in message:
-                self.ended.add(node)
-                if len(self.ended) == self.hosts:
-                    self._decide()
-            finished = "over" in message
-        if not finished and self.failure is None:
-            self.failure = 1
-            print(f"run: the launcher of host {node} is gone.", file=sys.stderr)
+        beats = asyncio.create_task(_beat(send))
+        try:
+            while line := await asyncio.wait_for(reader.readline(), LIMIT):
+                message = json.loads(line)
+                if "failed" in message:
+                    self._fail(message["failed"])
+                if "ended" in message:
+                    self._end(node)
+                if "over" in message:
+                    return
+        except (OSError, TimeoutError):
+            pass
+        finally:
+            beats.cancel()
+        print(f"run: the launcher of host {node} is gone.", file=sys.stderr)
+        self.restarts = 0  # there is one host too few
+        self._fail(1)
+        self._end(node)
+
+    def _fail(self, status: int) -> None:
+        """Let all hosts stop, once."""
+        if self.failure is None:
+            self.failure = status
             self._tell({"stop": True})
+
+    def _end(self, node: int) -> None:
+        """Nothing runs on a host any more."""
+        self.ended.add(node)
+        if len(self.ended) == self.hosts:
+            self._decide()
 
     def _tell(self, message: Any) -> None:
         for _, send in self.agents.values():
@@ -160,9 +182,10 @@ class Launcher:
         finally:
             await self._end_all(0.0)
             if self.writer is not None:
+                self.beats.cancel()
                 self.writer.close()
-                with contextlib.suppress(OSError):
-                    await self.writer.wait_closed()
+                with contextlib.suppress(OSError, TimeoutError):
+                    await asyncio.wait_for(self.writer.wait_closed(), 1.0)
             if server is not None:
                 await asyncio.sleep(0.1)  # the others read that it is over
                 server.close()
@@ -171,11 +194,20 @@ class Launcher:
 
     async def _follow(self) -> int:
         """Do what the coordinator says, until it says that all is over."""
+        try:
+            return await self._obey()
+        except (OSError, TimeoutError):
+            print("run: the launcher of the first host is gone.", file=sys.stderr)
+            return 1
+
+    async def _obey(self) -> int:
+        """As ``_follow``, as long as the coordinator can be heard."""
         reader, self.writer = await self._connect()
         self._say(
             kind="agent", node=self.node, processes=self.processes, token=self.token
         )
-        while line := await reader.readline():
+        self.beats = asyncio.create_task(_beat(lambda message: self._say(**message)))
+        while line := await asyncio.wait_for(reader.readline(), LIMIT):
             message = json.loads(line)
             if "refused" in message:
                 print(f"run: refused: {message['refused']}.", file=sys.stderr)
@@ -187,8 +219,7 @@ class Launcher:
             if "over" in message:
                 self._say(over=True)
                 return 128 + self.last_signal if self.last_signal else message["over"]
-        print("run: the launcher of the first host is gone.", file=sys.stderr)
-        return 1
+        raise ConnectionResetError
 
     async def _connect(self) -> Any:
         end = time.monotonic() + 600

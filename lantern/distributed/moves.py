@@ -100,7 +100,7 @@ def permute(x: Any, group: Any, pairs: Sequence[tuple[int, int]]) -> Any:
 def send(x: Any, to: int, group: Any, tag: int) -> Any:
     """Nothing, once the value is on its way."""
     source = _array(x, group)
-    group.send(source, to, tag)
+    group.post(source, to, tag)
     return _like(x, _zeros(source, ()))
 
 

@@ -85,15 +85,17 @@ class MpiGroup:
         size: how many they are.
         seconds: after which a wait ends with an error.
         blocking: whether waits are left to MPI, in a thread that others look after.
+        leaving: whether it is for the end, where nobody minds that others leave.
     """
 
-    blocking = False
+    blocking = leaving = False
 
     def __init__(self, comm: Any, ranks: Sequence[int], watch: Watch, seconds: float):
         self.comm, self.ranks, self.watch = comm, tuple(ranks), watch
         self.members = frozenset(ranks)
         self.rank, self.size = comm.Get_rank(), comm.Get_size()
         self.seconds = seconds
+        self.posted: list[Any] = []  # what was sent, until it has arrived
 
     def __repr__(self) -> str:
         return f"<group of the ranks {', '.join(map(str, self.ranks))}>"
@@ -137,7 +139,7 @@ class MpiGroup:
             if turn % 64:
                 continue
             waited = time.monotonic() - began
-            if watch.trouble is not None or watch.leaving:
+            if watch.trouble is not None or (watch.leaving and not self.leaving):
                 watch.check(describe(), self.members)
             if waited > self.seconds:
                 self._late(describe())
@@ -154,7 +156,7 @@ class MpiGroup:
             if rank in states and rank != self.ranks[self.rank]
         ]
         raise DistributedError(
-            f"{where}: no end within {self.seconds:g} s; "
+            f"{where}: Timed out after {self.seconds:g} s; "
             f"{', '.join(others) or 'nothing is known of the others'}. Call the same "
             f"collectives in the same order on every rank, or give them more time."
         )
@@ -252,6 +254,12 @@ class MpiGroup:
         """Send an array to one rank."""
         self.wait(*self.isend(source, to, tag))
 
+    def post(self, source: Any, to: int, tag: int) -> None:
+        """Send a copy of an array, and wait for nothing."""
+        self.posted = [entry for entry in self.posted if not entry[0].Test()]
+        copy = source.copy()
+        self.posted.append((self.comm.Isend(_bytes(copy), to, tag), copy))
+
     def isend(self, source: Any, to: int, tag: int = 0) -> Any:
         """As ``send``, without waiting: what ``wait`` takes."""
         request = self.comm.Isend(_bytes(source), to, tag)
@@ -285,12 +293,15 @@ class MpiGroup:
             self.comm.Isend(sign, 0, 3)
             arriving = self.comm.Irecv(answer, 0, 4)
             if not _within(seconds + 1.0, arriving.Test):
+                arriving.Cancel()
                 return [0]
             return [int(i) for i in np.flatnonzero(answer)]
         posted = [self.comm.Irecv(sign, i, 3) for i in range(1, self.size)]
         _within(seconds, lambda: sum(not r.Test() for r in posted) == 0)
         for i, request in enumerate(posted, 1):
             answer[i] = not request.Test()
+            if answer[i]:
+                request.Cancel()
         for there in np.flatnonzero(answer == 0)[1:]:
             self.comm.Send(answer, int(there), 4)
         return [int(i) for i in np.flatnonzero(answer)]

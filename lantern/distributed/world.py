@@ -47,6 +47,7 @@ class World:
         self.place, self.everyone = place, everyone
         # Its barrier meets no collective that another rank is still in.
         self.farewell = everyone.twin()
+        self.farewell.leaving = True
         self.failed = False
         self.groups = itertools.count(1)
 

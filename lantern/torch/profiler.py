@@ -8,6 +8,7 @@ from typing import Any
 
 from lantern.errors import MissingRuleError
 from lantern.torch.autograd.profiler import record_function as record_function
+from lantern.torch.autograd.profiler import running
 
 __all__ = ["ProfilerActivity", "profile", "record_function", "schedule"]
 
@@ -47,15 +48,19 @@ class profile:
         self.ready = options.get("on_trace_ready")
         self.enabled = options.get("enabled", True)
         self.step_num = 0
+        self.function_events: list[Any] = []
 
     def start(self) -> None:
         """Begin to measure."""
         if self.enabled:
+            running.append(self)
             self.inner.enable()
 
     def stop(self) -> None:
         """End it."""
         self.inner.disable()
+        if self in running:
+            running.remove(self)
         if self.ready is not None:
             self.ready(self)
 
@@ -65,6 +70,10 @@ class profile:
 
     def __exit__(self, *exception: Any) -> None:
         self.stop()
+
+    def events(self) -> list[Any]:
+        """The operations between processes."""
+        return self.function_events
 
     def step(self) -> None:
         """Say that a step is over."""

@@ -35,7 +35,7 @@ dist.all_reduce(np.ones(5))
         ("stopped", ["rank 1 is lost: nothing was heard of it"]),
         ("raised", ["ValueError: the reason", "rank 1 is lost: it raised ValueError"]),
         ("ended", ["all_reduce(float64[5], sum): rank 1 has left"]),
-        ("other", ["within 2 s; rank 1 is in broadcast(float64[2, 3], root=0)"]),
+        ("other", ["after 2 s; rank 1 is in broadcast(float64[2, 3], root=0)"]),
     ],
 )
 def test_the_others_end_with_an_error_that_names_the_rank(how, words, tmp_path):

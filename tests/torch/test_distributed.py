@@ -119,10 +119,11 @@ COLLECTIVES = """
         with pytest.warns(UserWarning, match="does not belong"):
             dist.all_reduce(x, group=pair)
     dist.monitored_barrier()
-    with pytest.raises(RuntimeError, match="Ranks 1 failed to pass"):
+    said = "Rank 2 successfully reached" if r == 2 else "Rank 1 failed to pass"
+    with pytest.raises(RuntimeError, match=said):
         if r == 1:
             import time; time.sleep(0.6)
-            raise RuntimeError("Ranks 1 failed to pass")
+            raise RuntimeError(said)
         dist.monitored_barrier(timeout=timedelta(seconds=0.3))
     dist.barrier()
 

@@ -100,3 +100,13 @@ def test_are_not_divided_by_zero(source):
     i, zero = torch.tensor([7, -7]), torch.tensor([0, 1])
     with pytest.raises(RuntimeError, match="ZeroDivisionError"):
         eval(source, {"torch": torch, "i": i, "zero": zero})
+
+
+@pytest.mark.parametrize("kind", ["uint8", "int8", "int64"])
+def test_filling_with_a_number_below_0_counts_from_the_end(kind):
+    dtype = getattr(torch, kind)
+    expected = [255, 255] if kind == "uint8" else [-1, -1]
+    assert torch.zeros(2, dtype=dtype).fill_(-1).tolist() == expected
+    assert torch.full((2,), -1, dtype=dtype).tolist() == expected
+    with pytest.raises(RuntimeError, match="without overflow"):
+        torch.zeros(2, dtype=dtype).fill_(10**30)

@@ -38,9 +38,25 @@ class DebugLevel(_enum.Enum):
     OFF, INFO, DETAIL = 0, 1, 2
 
 
+_level: list[DebugLevel] = []
+
+
 def get_debug_level() -> DebugLevel:
-    """What ``TORCH_DISTRIBUTED_DEBUG`` says."""
-    return DebugLevel[_os.environ.get("TORCH_DISTRIBUTED_DEBUG", "OFF").upper()]
+    """What was said last; at first what ``TORCH_DISTRIBUTED_DEBUG`` says."""
+    if not _level:
+        set_debug_level_from_env()
+    return _level[-1]
+
+
+def set_debug_level(level: DebugLevel) -> None:
+    """Say how much is to be checked."""
+    _level[:] = [level]
+
+
+def set_debug_level_from_env() -> None:
+    """Say again what ``TORCH_DISTRIBUTED_DEBUG`` says."""
+    name = _os.environ.get("TORCH_DISTRIBUTED_DEBUG", "OFF").upper()
+    set_debug_level(DebugLevel[name])
 
 
 def __getattr__(name: str) -> _Any:

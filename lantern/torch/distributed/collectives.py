@@ -1,6 +1,8 @@
 """PyTorch's collectives: in place, now or later; no derivative passes them."""
 
+import warnings
 from collections.abc import Callable, Sequence
+from datetime import timedelta
 from functools import partial
 from typing import Any
 
@@ -292,7 +294,7 @@ def all_gather(
         engine.all_gather(np.ascontiguousarray(source), rows)
         _spread(rows, targets)
 
-    return run(mine, step, tensor_list, async_op)
+    return run(mine, step, tensor_list, async_op, [tensor])
 
 
 def all_gather_coalesced(
@@ -316,7 +318,7 @@ def all_gather_coalesced(
             engine.all_gather(np.ascontiguousarray(source), rows)
             _spread(rows, [part[i] for part in lists])
 
-    return run(mine, step, output_tensor_lists, async_op)
+    return run(mine, step, output_tensor_lists, async_op, input_tensor_list)
 
 
 def all_gather_into_tensor(
@@ -544,14 +546,29 @@ def monitored_barrier(
     if mine is None:
         return
     engine = mine.engine
-    seconds = engine.seconds if timeout is None else seconds_of(timeout)
-    late = engine.late(seconds) if engine.size > 1 else []
-    if late:
-        shown = late if wait_all_ranks else late[:1]
-        ranks = ", ".join(str(engine.ranks[i]) for i in shown)
-        where = "monitoredBarrier" if engine.rank == 0 else "rank 0 timed out in it"
-        raise EagerError(
-            f"Rank {engine.ranks[engine.rank]} failed to pass {where}: "
-            f"[Rank {engine.ranks[engine.rank]}]: Ranks {ranks} failed to pass "
-            f"monitoredBarrier in {int(1000 * seconds)} ms"
+    if isinstance(timeout, float):
+        warnings.warn(
+            f"Please specify timeout arg as a timedelta. Converting current value of "
+            f"{timeout} assuming it represents seconds",
+            FutureWarning,
+            stacklevel=2,
         )
+        timeout = timedelta(seconds=timeout)
+    seconds = engine.seconds if timeout is None else seconds_of(timeout)
+    if seconds <= 0 and engine.rank == 0:
+        raise EagerError("[Rank 0]: Rank 0 timed out in monitoredBarrier after 0 ms.")
+    late = engine.late(seconds) if engine.size > 1 else []
+    if not late:
+        return
+    here = engine.ranks[engine.rank]
+    if engine.rank:
+        raise EagerError(
+            f"[Rank {here}]: Rank {here} successfully reached monitoredBarrier, but "
+            f"received errors while waiting for send/recv from rank 0. Please check "
+            f"rank 0 logs for faulty rank."
+        )
+    ranks = [str(engine.ranks[i]) for i in (late if wait_all_ranks else late[:1])]
+    raise EagerError(
+        f"[Rank {here}]: {'Ranks' if len(ranks) > 1 else 'Rank'} {', '.join(ranks)} "
+        f"failed to pass monitoredBarrier in {int(1000 * seconds)} ms"
+    )

@@ -104,6 +104,14 @@ class ProcessGroup:
         """The name of what carries its data."""
         return self.backend
 
+    def monitored_barrier(
+        self, timeout: Any = None, wait_all_ranks: bool = False
+    ) -> None:
+        """As ``torch.distributed.monitored_barrier``."""
+        from lantern.torch.distributed.collectives import monitored_barrier
+
+        monitored_barrier(self, timeout, wait_all_ranks)
+
     def get_group_store(self) -> Any:
         """The store of keys."""
         from lantern.torch.distributed.stores import default_store

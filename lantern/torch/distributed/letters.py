@@ -7,6 +7,7 @@ import numpy as np
 
 from lantern.eager.versions import written
 from lantern.errors import ArgumentError, OptionError
+from lantern.torch.autograd.profiler import note
 from lantern.torch.distributed.collectives import _group, _place, array_of
 from lantern.torch.distributed.work import Work
 
@@ -42,6 +43,8 @@ class Letter(Work):
         self.wait()
         return int(self.future.value())
 
+    _source_rank = source_rank
+
 
 def send(
     tensor: Any,
@@ -74,6 +77,7 @@ def isend(
             "rank of the current process."
         )
     # Tags of users' messages are their own: MPI's others have 0, 1 and 2.
+    note(f"{mine.backend}:send", [tensor])
     given = np.ascontiguousarray(array)
     posted = mine.engine.isend(given, to, tag + 8)
     return Letter(mine.engine, posted, tensor, lambda: mine.rank() if given.size else 0)
@@ -93,6 +97,7 @@ def recv(
     whose = None
     if src is not None or group_src is not None:
         whose = _place(group, src, group_src, "src")
+    note(f"{mine.backend}:{'recv' if whose is not None else 'recvAnySource'}", [tensor])
     target = array if array.flags.c_contiguous else np.empty_like(array, order="C")
     whose = mine.engine.receive(target, whose, tag + 8)
     if target is not array:
@@ -115,6 +120,7 @@ def irecv(
     whose = None
     if src is not None or group_src is not None:
         whose = _place(group, src, group_src, "src")
+    note(f"{mine.backend}:{'recv' if whose is not None else 'recvAnySource'}", [tensor])
     target = array if array.flags.c_contiguous else np.empty_like(array, order="C")
     *posted, source = mine.engine.ireceive(target, whose, tag + 8)
 

@@ -110,6 +110,7 @@ class Reducer:
     Attributes:
         armed: whether the next pass is to end with it.
         unfinished: the parameters that the latest pass has not reached.
+        early: the share of bytes that were reduced before the latest pass was over.
     """
 
     def __init__(
@@ -126,6 +127,8 @@ class Reducer:
         self.hook: Callable[..., Any] | None = None
         self.hook_state: Any = None
         self.armed = self.active = False
+        self.early = 0.0
+        self.earlier: set[int] = set()
         self.unfinished: list[int] = []
         self.buckets = _buckets(self.parameters, sizes)
         self.buckets[-1].last = True
@@ -135,7 +138,6 @@ class Reducer:
             for k, i in enumerate(bucket.indices)
         }
         self.sent = 0
-        self.begun: list[tuple[str, int]] = []
         if group.line is None:
             group.line = Line(group.engine.twin())
         listeners.append(weakref.ref(self, listeners.remove))
@@ -150,7 +152,7 @@ class Reducer:
 
     def begin(self, roots: Sequence[Any], heap: list[Any], nested: bool) -> None:
         """A pass begins: find out when each gradient will be complete."""
-        if not self.armed:
+        if not self.armed and not self.find_unused:
             return
         mine = {id(p.receiver): i for i, p in enumerate(self.parameters)}
         oldest: dict[int, int] = {}
@@ -163,6 +165,9 @@ class Reducer:
                 i = mine.get(id(x)) if x is not None else None
                 if i is not None:
                     oldest[i] = min(oldest.get(i) or at, at)
+        if not self.armed:  # a pass without means, whose gradients the next one has
+            self.earlier |= oldest.keys()
+            return
         if not oldest:
             return
         if not self.active:
@@ -178,7 +183,8 @@ class Reducer:
             heappush(heap, (0.5 - at, Delivery(self, indices)))
 
     def _reset(self) -> None:
-        self.active, self.used, self.there = True, set[int](), set[int]()
+        self.active, self.there = True, set[int]()
+        self.used, self.earlier = self.earlier, set()
         self.sent = 0
         for bucket in self.buckets:
             bucket.missing, bucket.work = len(bucket.indices), None
@@ -189,6 +195,8 @@ class Reducer:
             return
         receiver = self.parameters[i].receiver
         self._put(i, receiver.settled(), receiver.dense_grad())
+        if self.as_views:  # what the pass adds to is no part of the bucket
+            receiver.grad = None
 
     def _put(self, i: int, new: Any, old: Any) -> None:
         """Add up into a bucket; the bucket may leave then."""
@@ -224,6 +232,7 @@ class Reducer:
         if not self.active:
             return
         self.active = self.armed = False
+        self.early = self._reduced() / sum(b.flat.nbytes for b in self.buckets)
         n = len(self.parameters)
         if not self.find_unused and len(self.used) < n:
             self.unfinished = [i for i in range(n) if i not in self.used]
@@ -234,6 +243,11 @@ class Reducer:
         for bucket in self.buckets:
             if bucket.work is not None:
                 self._finish(bucket, everywhere)
+
+    def _reduced(self) -> int:
+        """How many bytes of gradients are means already."""
+        works = [(b.flat.nbytes, b.work) for b in self.buckets if b.work is not None]
+        return sum(n for n, work in works if getattr(work, "ended", None))
 
     def _used_anywhere(self) -> Any:
         """Which parameters some process has used."""

@@ -12,6 +12,7 @@ from datetime import timedelta
 from typing import Any
 
 from lantern.errors import DistributedError, EagerError
+from lantern.torch.autograd.profiler import note, running
 
 __all__ = ["Future", "Line", "Work"]
 
@@ -94,10 +95,12 @@ class Work:
     Attributes:
         future: of its result.
         engine: whose messages it waits for.
+        began, ended: when it was carried out, by ``time.perf_counter``.
     """
 
     def __init__(self, engine: Any, result: Any = None) -> None:
         self.future, self.engine, self.output = Future(), engine, result
+        self.began = self.ended = 0.0
 
     def is_completed(self) -> bool:
         """Whether it is over."""
@@ -164,16 +167,24 @@ class Line:
     def _run(self) -> None:
         while (entry := self.waiting.get()) is not None:
             operation, work = entry
+            work.began = time.perf_counter()
             try:
                 operation(self.engine)
             except BaseException as error:
                 work.future.set_exception(error)
             else:
+                work.ended = time.perf_counter()
                 work.future.set_result(work.output)
             del entry, operation, work
 
 
-def run(group: Any, operation: Callable[[Any], Any], result: Any, later: bool) -> Any:
+def run(
+    group: Any,
+    operation: Callable[[Any], Any],
+    result: Any,
+    later: bool,
+    shown: Any = None,
+) -> Any:
     """Do something with a group's data, now, or in its thread.
 
     Args:
@@ -181,7 +192,11 @@ def run(group: Any, operation: Callable[[Any], Any], result: Any, later: bool) -
         operation: a function of the group's engine.
         result: what the future of the operation is to give.
         later: whether a ``Work`` is asked for.
+        shown: the tensors that a profile lists; the result by default.
     """
+    if running:
+        name = operation.__qualname__.partition(".")[0].removesuffix("_coalesced")
+        note(f"{group.backend}:{name}", result if shown is None else shown)
     if not later:
         operation(group.engine)
         return None

@@ -291,12 +291,12 @@ def full(
     if kind is None:
         kind = array_of(value, None).dtype
     elif np.dtype(kind).kind in "iu" and not isinstance(value, np.ndarray):
-        value = _fitting(value, np.dtype(kind))
+        value = fitting(value, np.dtype(kind))
     shape, options = shape_of((size,)), {"device": device}
     return created("full", shape, value, kind, requires_grad=requires_grad, **options)
 
 
-def _fitting(value: Any, kind: Any) -> Any:
+def fitting(value: Any, kind: Any) -> Any:
     """A number as a whole number of a type: those below 0 count from its end."""
     limits: Any = np.iinfo(kind)
     if not -limits.max - 1 <= value <= limits.max:

@@ -22,6 +22,7 @@ from lantern.tensor.ops import at
 from lantern.tensor.ops.indexing import plain_getitem as read
 from lantern.tensor.ops.shape import reshape as reshaped
 from lantern.torch.functions.comparison import tracked_like
+from lantern.torch.functions.creation import fitting
 from lantern.torch.functions.indexing import plain_index, put
 from lantern.torch.methods.functional_inplace import check_fit, replaced
 from lantern.torch.tables import documented, in_place_example
@@ -292,7 +293,10 @@ def fill_(self: Tensor, value: Any) -> Tensor:
     if is_recorded(self, value) or in_transform(self, value):
         return write(self, _filled, value)
     refuse_leaf(self)
-    store(self, beside(base(unwrapped(value)), base(self)), "unsafe")
+    number = base(unwrapped(value))
+    if type(number) is int and base(self).dtype.kind in "iu":
+        number = fitting(number, base(self).dtype)
+    store(self, beside(number, base(self)), "unsafe")
     return self
 
 

@@ -1,0 +1,224 @@
+"""Several processes: all_reduce beside mpi4py's own and PyTorch's gloo, DDP, start-up.
+
+``python -m benchmarks --only distributed``; it needs mpi4py, PyTorch and two cores.
+What is compared runs in turns in the same processes, or in fresh ones in turns.
+"""
+
+import copy
+import importlib.util
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from benchmarks.table import Row, Target
+
+ROOT = Path(__file__).resolve().parent.parent
+SIZES = {"1 KB": 256, "1 MB": 1 << 18, "10 MB": 10 << 18, "100 MB": 100 << 18}
+REPEATS = {"1 KB": 400, "1 MB": 100, "10 MB": 20, "100 MB": 5}
+LAUNCHERS = {
+    "lantern": ("-m", "lantern.torch.distributed.run"),
+    "torch": ("-m", "torch.distributed.run", "--standalone"),
+}
+NAME = "distributed"
+
+
+def rows(quick: bool) -> list[Row]:
+    """Every figure, for two processes."""
+    missing = [p for p in ("mpi4py", "torch") if not importlib.util.find_spec(p)]
+    if missing or (os.cpu_count() or 1) < 2:
+        words = f"needs {', '.join(missing) or 'two cores'}"
+        return [Row(NAME, "all_reduce", None, "×", Target(1.2), words)]
+    return [*_reductions(quick), *_steps(quick), _starts(quick)]
+
+
+def _run(launcher: str, *words: str) -> Any:
+    """What one of the parts below says, in two processes."""
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder, "report")
+        subprocess.run(
+            [
+                *(sys.executable, *LAUNCHERS[launcher], "--nproc_per_node", "2"),
+                *(__file__, str(report), *words),
+            ],
+            env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
+            check=True,
+            capture_output=True,
+        )
+        return json.loads(report.read_text())
+
+
+def _reductions(quick: bool) -> list[Row]:
+    program = ("-m", "lantern.distributed.run")
+    LAUNCHERS["plain"] = program
+    found = _run("plain", "reductions", "0.1" if quick else "1")
+    made = []
+    for size, times in found.items():
+        median = {name: 1e3 * statistics.median(t) for name, t in times.items()}
+        ours = median["lantern"] / median["mpi4py"]
+        gloo = median["gloo"] / median["lantern"]
+        words = ", ".join(f"{name} {ms:.3g} ms" for name, ms in median.items())
+        figure = f"all_reduce of {size}, mpi4py's own time"
+        target = Target(2.5 if size == "1 KB" else 1.2, at_most=True)
+        made.append(Row(NAME, figure, ours, "×", target, f"{words}; gloo {gloo:.2g} ×"))
+    return made
+
+
+def _steps(quick: bool) -> list[Row]:
+    """What DDP adds to a step, of both in turns; what leaves while rules still run."""
+    added: dict[str, list[float]] = {"lantern": [], "torch": []}
+    steps: dict[str, list[float]] = {"lantern": [], "torch": []}
+    early = []
+    for _ in range(1 if quick else 3):
+        for launcher in added:
+            found = _run(launcher, "steps")
+            alone, several = (statistics.median(found[k]) for k in ("alone", "several"))
+            added[launcher].append(1e3 * (several - alone))
+            steps[launcher].append(1e3 * alone)
+            if launcher == "lantern":
+                early += found["early"]
+    ours, theirs = (statistics.median(added[name]) for name in added)
+    words = ", ".join(
+        f"{name}: a step {statistics.median(steps[name]):.3g} ms, DDP adds "
+        f"{statistics.median(added[name]):.3g} ms"
+        for name in added
+    )
+    share = 100 * statistics.median(early)
+    return [
+        Row(
+            NAME,
+            "what DDP adds, PyTorch's",
+            ours / theirs,
+            "×",
+            Target(1.0, True),
+            words,
+        ),
+        Row(
+            NAME,
+            "gradients' bytes reduced while rules still run",
+            share,
+            "%",
+            Target(60.0),
+            "an MLP of 5 layers of 512, buckets of 1 MB",
+        ),
+    ]
+
+
+def _starts(quick: bool) -> Row:
+    """From the command to the end of a program that reduces one number."""
+    times: dict[str, list[float]] = {"lantern": [], "torch": []}
+    for _ in range(2 if quick else 5):
+        for launcher, found in times.items():
+            began = time.perf_counter()
+            _run(launcher, "start")
+            found.append(time.perf_counter() - began)
+    ours, theirs = (statistics.median(t) for t in times.values())
+    words = f"lantern {ours:.2f} s, torch {theirs:.2f} s"
+    target = Target(1 / 3, at_most=True)
+    return Row(
+        NAME,
+        "start and end of 2 processes, PyTorch's",
+        ours / theirs,
+        "×",
+        target,
+        words,
+    )
+
+
+# --- what the processes do -----------------------------------------------------------
+
+
+def reductions(report: str, share: str) -> None:
+    """Reduce arrays by three ways in turns."""
+    import numpy as np
+    import torch
+    import torch.distributed as theirs
+
+    import lantern.distributed as dist
+
+    dist.init()
+    rank = dist.rank()
+    from mpi4py import MPI
+
+    comm = MPI.COMM_WORLD.Dup()
+    with tempfile.NamedTemporaryFile() as file:
+        path = comm.bcast(f"{file.name}.store")
+        theirs.init_process_group(
+            "gloo", init_method=f"file://{path}", rank=rank, world_size=2
+        )
+    group = dist.init().everyone
+    found: dict[str, dict[str, list[float]]] = {}
+    for size, n in SIZES.items():
+        source, target = np.ones(n, np.float32), np.empty(n, np.float32)
+        tensor = torch.ones(n)
+
+        ways: dict[str, Any] = {
+            "mpi4py": partial(comm.Allreduce, source, target),
+            "lantern": partial(group.all_reduce, source, target, "sum"),
+            "gloo": partial(theirs.all_reduce, tensor),
+        }
+        times: dict[str, list[float]] = {name: [] for name in ways}
+        for _ in range(max(3, int(REPEATS[size] * float(share)))):
+            for name, way in ways.items():
+                comm.Barrier()
+                began = time.perf_counter()
+                way()
+                times[name].append(time.perf_counter() - began)
+            tensor.fill_(1.0)
+        found[size] = times
+    if rank == 0:
+        Path(report).write_text(json.dumps(found))
+    comm.Barrier()
+
+
+def steps(report: str) -> None:
+    """Train with and without DDP, in turns; ``torch`` is PyTorch or Lantern."""
+    import torch
+    import torch.distributed as dist
+    from torch import nn
+
+    dist.init_process_group("gloo")
+    torch.manual_seed(0)
+    layers: list[Any] = []
+    for _ in range(5):
+        layers += [nn.Linear(512, 512), nn.ReLU()]
+    alone = nn.Sequential(*layers)
+    several = nn.parallel.DistributedDataParallel(copy.deepcopy(alone), bucket_cap_mb=1)
+    x = torch.randn(64, 512)
+    found: dict[str, Any] = {"alone": [], "several": [], "early": []}
+    for i in range(24):
+        for name, model in (("alone", alone), ("several", several)):
+            dist.barrier()
+            began = time.perf_counter()
+            model(x).pow(2).mean().backward()
+            if i > 3:
+                found[name].append(time.perf_counter() - began)
+            model.zero_grad()
+        found["early"].append(getattr(several.reducer, "early", 0.0))
+    if dist.get_rank() == 0:
+        Path(report).write_text(json.dumps(found))
+    dist.barrier()
+    dist.destroy_process_group()
+
+
+def start(report: str) -> None:
+    """Reduce one number."""
+    import torch
+    import torch.distributed as dist
+
+    dist.init_process_group("gloo")
+    dist.all_reduce(torch.ones(1))
+    if dist.get_rank() == 0:
+        Path(report).write_text("0")
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    parts: dict[str, Any] = {"reductions": reductions, "steps": steps, "start": start}
+    parts[sys.argv[2]](sys.argv[1], *sys.argv[3:])
