@@ -13,6 +13,7 @@ from lantern.eager.versions import written
 from lantern.errors import ArgumentError, EagerError, OptionError
 from lantern.torch.distributed.groups import (
     GroupMember,
+    ProcessGroup,
     chosen,
     get_group_rank,
     seconds_of,
@@ -572,3 +573,6 @@ def monitored_barrier(
         f"[Rank {here}]: {'Ranks' if len(ranks) > 1 else 'Rank'} {', '.join(ranks)} "
         f"failed to pass monitoredBarrier in {int(1000 * seconds)} ms"
     )
+
+
+ProcessGroup.monitored_barrier = monitored_barrier

@@ -86,6 +86,8 @@ class ProcessGroup:
         backend: the name that was asked for.
     """
 
+    monitored_barrier: Any  # given by collectives.py
+
     def __init__(self, engine: Any, backend: str, name: str, description: str) -> None:
         self.engine, self.backend = engine, backend
         self.group_name, self.group_desc = name, description
@@ -103,14 +105,6 @@ class ProcessGroup:
     def name(self) -> str:
         """The name of what carries its data."""
         return self.backend
-
-    def monitored_barrier(
-        self, timeout: Any = None, wait_all_ranks: bool = False
-    ) -> None:
-        """As ``torch.distributed.monitored_barrier``."""
-        from lantern.torch.distributed.collectives import monitored_barrier
-
-        monitored_barrier(self, timeout, wait_all_ranks)
 
     def get_group_store(self) -> Any:
         """The store of keys."""

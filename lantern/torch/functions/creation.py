@@ -16,7 +16,7 @@ from lantern.torch.tensor import dtypes
 from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.detaching import is_differentiated
 from lantern.torch.tensor.devices import as_array, is_array, made, moved, on_host
-from lantern.torch.tensor.dtypes import as_numpy_dtype
+from lantern.torch.tensor.dtypes import as_numpy_dtype, fitting
 from lantern.torch.tensor.from_lists import array_of
 from lantern.torch.tensor.named_results import into, of_its_type
 from lantern.torch.tensor.operators import as_kind, result_dtype
@@ -294,14 +294,6 @@ def full(
         value = fitting(value, np.dtype(kind))
     shape, options = shape_of((size,)), {"device": device}
     return created("full", shape, value, kind, requires_grad=requires_grad, **options)
-
-
-def fitting(value: Any, kind: Any) -> Any:
-    """A number as a whole number of a type: those below 0 count from its end."""
-    limits: Any = np.iinfo(kind)
-    if not -limits.max - 1 <= value <= limits.max:
-        raise EagerError(f"value cannot be converted to type {kind}_t without overflow")
-    return np.array(int(value)).astype(kind)
 
 
 def _like(name: str, what: str) -> Any:

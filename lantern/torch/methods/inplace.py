@@ -22,13 +22,13 @@ from lantern.tensor.ops import at
 from lantern.tensor.ops.indexing import plain_getitem as read
 from lantern.tensor.ops.shape import reshape as reshaped
 from lantern.torch.functions.comparison import tracked_like
-from lantern.torch.functions.creation import fitting
 from lantern.torch.functions.indexing import plain_index, put
 from lantern.torch.methods.functional_inplace import check_fit, replaced
 from lantern.torch.tables import documented, in_place_example
 from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.detaching import in_transform, is_recorded, lost
 from lantern.torch.tensor.devices import beside
+from lantern.torch.tensor.dtypes import fitting
 from lantern.torch.tensor.dtypes import type_name as type_name
 from lantern.torch.tensor.gradients import rebind, set_data
 from lantern.torch.tensor.operators import cast, in_memory, mismatch, views_of

@@ -360,3 +360,11 @@ class iinfo:
         info = np.iinfo(as_numpy_dtype(type))
         self.dtype, self.bits = as_dtype(info.dtype).name, info.bits
         self.max, self.min = builtins.int(info.max), builtins.int(info.min)
+
+
+def fitting(value: Any, kind: Any) -> Any:
+    """A number as a whole number of a type: those below 0 count from its end."""
+    limits: Any = np.iinfo(kind)
+    if not -limits.max - 1 <= value <= limits.max:
+        raise EagerError(f"value cannot be converted to type {kind}_t without overflow")
+    return np.array(builtins.int(value)).astype(kind)
