@@ -17,6 +17,8 @@ import lantern
 from tests.checkers.programs import PROGRAMS
 from tests.checkers.stubs import MODULES, ROOT
 
+pytestmark = pytest.mark.timeout(600)  # checkers read the whole library
+
 WRONG = {
     (name, number)
     for name, program in PROGRAMS.items()
