@@ -10,6 +10,9 @@ from lantern.files import write_file
 
 __all__ = ["Log", "Results", "Run"]
 
+# After Okabe and Ito: everyone can tell them apart.
+_COLORS = ("#0072b2", "#c25000", "#007a54", "#b5548a", "#8a6d00", "#3f8fbf", "#555555")
+
 
 class Run(NamedTuple):
     """One group that was run.
@@ -100,7 +103,7 @@ class Results(list[Any]):
         except ImportError:
             raise MissingExtraError(
                 "plot: matplotlib is not installed. Install it with pip install "
-                '"lantern-ad[examples]".'
+                "matplotlib."
             ) from None
         figure = Figure(figsize=(8, 4), layout="constrained")
         FigureCanvasAgg(figure)
@@ -108,7 +111,8 @@ class Results(list[Any]):
         for number, name in enumerate(dict.fromkeys(run.name for run in self.runs)):
             places = [i for i, run in enumerate(self.runs, 1) if run.name == name]
             sizes = [run.size for run in self.runs if run.name == name]
-            axes.bar(places, sizes, color=f"C{number}", label=name, width=0.9)
+            color = _COLORS[number % len(_COLORS)]
+            axes.bar(places, sizes, color=color, label=name, width=0.9)
         axes.set_xlabel("group of calls, in the order of their running")
         axes.set_ylabel("calls in the group")
         axes.locator_params(integer=True)

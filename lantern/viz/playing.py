@@ -20,7 +20,10 @@ _SIZE = re.compile(r' width="[^"]*" height="[^"]*"')
 
 _PLAYER = """<div id="{name}" style="max-width:{width}px;background:#fff">
 {picture}
-<style>#{name} button {{ background: #f6f6f6; border: 1px solid #bbb; color: #222;
+<style>
+:is([data-theme="dark"], [data-jp-theme-light="false"]) #{name} {{
+  filter: invert(0.93) hue-rotate(180deg); }}
+#{name} button {{ background: #f6f6f6; border: 1px solid #bbb; color: #222;
 border-radius: 4px; padding: 2px 10px; }}</style>
 <div style="text-align:center;font-family:sans-serif">
 <button data-go="-9999" title="to the start">|◀</button>
