@@ -30,7 +30,7 @@ collect_ignore_glob = ["torch_scripts/*"]
 SLOW = tuple(
     f"tests/{name}"
     for name in (
-        "contract/test_families contract/test_fault_injection "
+        "contract/test_families contract/test_fault_injection contract/test_load "
         "contract/test_feature_pairs "
         "contract/test_files contract/test_memory contract/test_programs "
         "contract/test_site core/test_operands cps/test_concurrency "
