@@ -20,6 +20,7 @@ __all__ = ["MpiGroup", "load", "world"]
 
 # How often an operation is asked before others may have the processor in between.
 EAGER = 20
+NAP = 3e-5  # seconds between two questions, in a thread beside one that computes
 _REDUCTIONS = {
     "sum": "SUM",
     "mean": "SUM",
@@ -67,12 +68,6 @@ class Arriving:
         self.request = None  # the next answer would be that of no request
         return True
 
-    def Wait(self) -> None:
-        """Wait for it, without an eye on anything else."""
-        if self.request is not None:
-            self.request.Wait(self.status)
-            self.request = None
-
 
 class MpiGroup:
     """Some of the ranks, and what they do together on NumPy arrays.
@@ -84,11 +79,12 @@ class MpiGroup:
         rank: this process's place among them.
         size: how many they are.
         seconds: after which a wait ends with an error.
-        blocking: whether waits are left to MPI, in a thread that others look after.
+        naps: whether it waits in a thread beside one that computes, which needs the
+            processor more.
         leaving: whether it is for the end, where nobody minds that others leave.
     """
 
-    blocking = leaving = False
+    naps = leaving = False
 
     def __init__(self, comm: Any, ranks: Sequence[int], watch: Watch, seconds: float):
         self.comm, self.ranks, self.watch = comm, tuple(ranks), watch
@@ -114,8 +110,8 @@ class MpiGroup:
         """Wait until an operation is over, or cannot end any more."""
         test = request.Test
         try:
-            if self.blocking:
-                request.Wait()
+            if self.naps:
+                self._nap(test, describe)
                 return
             for _ in range(EAGER):
                 if test():
@@ -128,6 +124,12 @@ class MpiGroup:
             ) from None
         finally:
             self.watch.state = None
+
+    def _nap(self, test: Callable[[], bool], describe: Callable[[], str]) -> None:
+        while not test():
+            if self.watch.trouble is not None:
+                self.watch.check(describe(), self.members)
+            time.sleep(NAP)
 
     def _wait_long(self, test: Callable[[], bool], describe: Callable[[], str]) -> None:
         watch, began = self.watch, time.monotonic()

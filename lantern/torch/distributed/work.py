@@ -149,7 +149,7 @@ class Line:
 
     def __init__(self, engine: Any) -> None:
         self.engine = engine
-        engine.blocking = True
+        engine.naps = True
         self.waiting: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self.thread = threading.Thread(target=self._run, daemon=True)
         self.thread.start()
