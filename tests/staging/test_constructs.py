@@ -1,6 +1,8 @@
 """Python's constructs, a function each: which are compiled, which run as they are.
 
 The table in ``docs/jit.md`` is what ``python -m tests.staging.test_constructs`` prints.
+
+PYTEST_DONT_REWRITE: what is compiled are the functions as they stand, ``assert`` too.
 """
 
 import dataclasses
