@@ -96,7 +96,8 @@ MODULES = (
     "scipy.stats scipy.linalg scipy.signal scipy.integrate torch torch.autograd "
     "torch.autograd.functional torch.nn torch.nn.functional torch.nn.init "
     "torch.nn.utils torch.optim torch.optim.lr_scheduler torch.utils.data "
-    "torch.signal.windows"
+    "torch.signal.windows torch.distributed torch.distributed.nn "
+    "torch.distributed.algorithms torch.distributed.optim"
 ).split()
 # A class with so many methods that it has a page.
 LARGE = "lantern.torch.Tensor"

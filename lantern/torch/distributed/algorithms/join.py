@@ -12,7 +12,16 @@ __all__ = ["Join", "JoinHook", "Joinable"]
 
 
 class JoinHook:
-    """What a process does for the others, once it has no more data."""
+    """What a process does for the others, once it has no more data.
+
+    Example:
+        >>> from lantern.torch.distributed.algorithms import JoinHook
+        >>> class Say(JoinHook):
+        ...     def post_hook(self, is_last_joiner):
+        ...         print("the last" if is_last_joiner else "not the last")
+        >>> Say().post_hook(True)
+        the last
+    """
 
     def main_hook(self) -> None:
         """Take part in one step of the others."""
@@ -28,7 +37,14 @@ class _Config(NamedTuple):
 
 
 class Joinable:
-    """What can be used inside ``Join``: a model, an optimiser."""
+    """What can be used inside ``Join``: a model, an optimiser.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> from lantern.torch.distributed.algorithms import Joinable
+        >>> issubclass(torch.nn.parallel.DistributedDataParallel, Joinable)
+        True
+    """
 
     def __init__(self) -> None:
         self._join_config = _Config()
