@@ -33,7 +33,13 @@ _LAZY = {
 
 
 class DebugLevel(_enum.Enum):
-    """How much is checked: always the same here."""
+    """How much is checked: always the same here.
+
+    Example:
+        >>> import lantern.torch.distributed as dist
+        >>> dist.DebugLevel["DETAIL"]
+        <DebugLevel.DETAIL: 2>
+    """
 
     OFF, INFO, DETAIL = 0, 1, 2
 
@@ -42,19 +48,43 @@ _level: list[DebugLevel] = []
 
 
 def get_debug_level() -> DebugLevel:
-    """What was said last; at first what ``TORCH_DISTRIBUTED_DEBUG`` says."""
+    """What was said last; at first what ``TORCH_DISTRIBUTED_DEBUG`` says.
+
+    Example:
+        >>> import lantern.torch.distributed as dist
+        >>> dist.set_debug_level(dist.DebugLevel.INFO)
+        >>> dist.get_debug_level()
+        <DebugLevel.INFO: 1>
+        >>> dist.set_debug_level_from_env()
+    """
     if not _level:
         set_debug_level_from_env()
     return _level[-1]
 
 
 def set_debug_level(level: DebugLevel) -> None:
-    """Say how much is to be checked."""
+    """Say how much is to be checked.
+
+    Example:
+        >>> import lantern.torch.distributed as dist
+        >>> dist.set_debug_level(dist.DebugLevel.DETAIL)
+        >>> dist.get_debug_level() is dist.DebugLevel.DETAIL
+        True
+        >>> dist.set_debug_level_from_env()
+    """
     _level[:] = [level]
 
 
 def set_debug_level_from_env() -> None:
-    """Say again what ``TORCH_DISTRIBUTED_DEBUG`` says."""
+    """Say again what ``TORCH_DISTRIBUTED_DEBUG`` says.
+
+    Example:
+        >>> import lantern.torch.distributed as dist
+        >>> dist.set_debug_level(dist.DebugLevel.DETAIL)
+        >>> dist.set_debug_level_from_env()
+        >>> dist.get_debug_level()  # where the variable is not set
+        <DebugLevel.OFF: 0>
+    """
     name = _os.environ.get("TORCH_DISTRIBUTED_DEBUG", "OFF").upper()
     set_debug_level(DebugLevel[name])
 

@@ -182,7 +182,18 @@ def _all_reduce(engine: Any, word: str, x: Any) -> None:
 def all_reduce_coalesced(
     tensors: Any, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False
 ) -> Any:
-    """As ``all_reduce``, of each of several tensors."""
+    """As ``all_reduce``, of each of several tensors.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> import lantern.torch.distributed as dist
+        >>> dist.init_process_group("gloo")
+        >>> x, y = torch.tensor([1.0, 2.0]), torch.tensor([3.0])
+        >>> dist.all_reduce_coalesced([x, y])
+        >>> x, y
+        (tensor([1., 2.]), tensor([3.]))
+        >>> dist.destroy_process_group()
+    """
     arrays = arrays_of(tensors, "tensors")
     mine = _group("all_reduce_coalesced", group)
     if mine is None:
@@ -204,7 +215,18 @@ def reduce(
     async_op: bool = False,
     group_dst: int | None = None,
 ) -> Any:
-    """Combine a tensor over the processes, in place at one of them."""
+    """Combine a tensor over the processes, in place at one of them.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> import lantern.torch.distributed as dist
+        >>> dist.init_process_group("gloo")
+        >>> x = torch.tensor([1.0, 2.0])
+        >>> dist.reduce(x, dst=0)
+        >>> x
+        tensor([1., 2.])
+        >>> dist.destroy_process_group()
+    """
     array = array_of(tensor)
     mine = _group("reduce", group)
     if mine is None:
@@ -224,7 +246,18 @@ def broadcast(
     async_op: bool = False,
     group_src: int | None = None,
 ) -> Any:
-    """Give one process's tensor to all, in place."""
+    """Give one process's tensor to all, in place.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> import lantern.torch.distributed as dist
+        >>> dist.init_process_group("gloo")
+        >>> x = torch.arange(3) if dist.get_rank() == 0 else torch.empty(3, dtype=int)
+        >>> dist.broadcast(x, src=0)
+        >>> x
+        tensor([0, 1, 2])
+        >>> dist.destroy_process_group()
+    """
     array = array_of(tensor)
     mine = _group("broadcast", group)
     if mine is None:
@@ -276,7 +309,18 @@ def _count(tensors: Sequence[Any], mine: Any, name: str) -> None:
 def all_gather(
     tensor_list: Any, tensor: Any, group: Any = None, async_op: bool = False
 ) -> Any:
-    """Give the tensors of all processes to all, into a list of tensors."""
+    """Give the tensors of all processes to all, into a list of tensors.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> import lantern.torch.distributed as dist
+        >>> dist.init_process_group("gloo")
+        >>> everyones = [torch.zeros(2) for _ in range(dist.get_world_size())]
+        >>> dist.all_gather(everyones, torch.tensor([1.0, 2.0]))
+        >>> everyones
+        [tensor([1., 2.])]
+        >>> dist.destroy_process_group()
+    """
     targets, source = arrays_of(tensor_list, "tensor_list"), array_of(tensor)
     _same_type([*targets, source])
     mine = _group("all_gather", group)
@@ -304,7 +348,19 @@ def all_gather_coalesced(
     group: Any = None,
     async_op: bool = False,
 ) -> Any:
-    """As ``all_gather``, of each of several tensors."""
+    """As ``all_gather``, of each of several tensors.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> import lantern.torch.distributed as dist
+        >>> dist.init_process_group("gloo")
+        >>> everyones = [[torch.zeros(2), torch.zeros(1)]]  # a list for each process
+        >>> x, y = torch.tensor([1.0, 2.0]), torch.tensor([3.0])
+        >>> dist.all_gather_coalesced(everyones, [x, y])
+        >>> everyones
+        [[tensor([1., 2.]), tensor([3.])]]
+        >>> dist.destroy_process_group()
+    """
     sources = arrays_of(input_tensor_list, "tensor_list")
     if not isinstance(output_tensor_lists, list):
         raise EagerError("Invalid function argument: output_tensor_lists is no list")
@@ -325,7 +381,18 @@ def all_gather_coalesced(
 def all_gather_into_tensor(
     output_tensor: Any, input_tensor: Any, group: Any = None, async_op: bool = False
 ) -> Any:
-    """Give the tensors of all processes to all, into one tensor."""
+    """Give the tensors of all processes to all, into one tensor.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> import lantern.torch.distributed as dist
+        >>> dist.init_process_group("gloo")
+        >>> everyones = torch.zeros(2 * dist.get_world_size())
+        >>> dist.all_gather_into_tensor(everyones, torch.tensor([1.0, 2.0]))
+        >>> everyones
+        tensor([1., 2.])
+        >>> dist.destroy_process_group()
+    """
     target, source = array_of(output_tensor), array_of(input_tensor)
     _same_type([target, source])
     mine = _group("all_gather_into_tensor", group)
@@ -351,7 +418,18 @@ def gather(
     async_op: bool = False,
     group_dst: int | None = None,
 ) -> Any:
-    """Give the tensors of all processes to one, into a list of tensors."""
+    """Give the tensors of all processes to one, into a list of tensors.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> import lantern.torch.distributed as dist
+        >>> dist.init_process_group("gloo")
+        >>> everyones = [torch.zeros(2)]  # at rank 0; None at the others
+        >>> dist.gather(torch.tensor([1.0, 2.0]), everyones, dst=0)
+        >>> everyones
+        [tensor([1., 2.])]
+        >>> dist.destroy_process_group()
+    """
     source = array_of(tensor)
     mine = _group("gather", group)
     if mine is None:
@@ -388,7 +466,18 @@ def scatter(
     async_op: bool = False,
     group_src: int | None = None,
 ) -> Any:
-    """Give each process one of a list of tensors of one process."""
+    """Give each process one of a list of tensors of one process.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> import lantern.torch.distributed as dist
+        >>> dist.init_process_group("gloo")
+        >>> x = torch.zeros(2)
+        >>> dist.scatter(x, [torch.tensor([1.0, 2.0])], src=0)  # at the others: None
+        >>> x
+        tensor([1., 2.])
+        >>> dist.destroy_process_group()
+    """
     target = array_of(tensor)
     mine = _group("scatter", group)
     if mine is None:
@@ -420,7 +509,18 @@ def reduce_scatter(
     group: Any = None,
     async_op: bool = False,
 ) -> Any:
-    """Combine lists of tensors over the processes; each gets one of the results."""
+    """Combine lists of tensors over the processes; each gets one of the results.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> import lantern.torch.distributed as dist
+        >>> dist.init_process_group("gloo")
+        >>> x = torch.zeros(2)
+        >>> dist.reduce_scatter(x, [torch.tensor([1.0, 2.0])])
+        >>> x
+        tensor([1., 2.])
+        >>> dist.destroy_process_group()
+    """
     target, sources = array_of(output, "output"), arrays_of(input_list, "input_list")
     _same_type([*sources, target])
     mine = _group("reduce_scatter", group)
@@ -442,7 +542,18 @@ def reduce_scatter_tensor(
     group: Any = None,
     async_op: bool = False,
 ) -> Any:
-    """As ``reduce_scatter``, of the parts of one tensor."""
+    """As ``reduce_scatter``, of the parts of one tensor.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> import lantern.torch.distributed as dist
+        >>> dist.init_process_group("gloo")
+        >>> x = torch.zeros(2)
+        >>> dist.reduce_scatter_tensor(x, torch.tensor([1.0, 2.0]))
+        >>> x
+        tensor([1., 2.])
+        >>> dist.destroy_process_group()
+    """
     target, source = array_of(output, "output"), array_of(input, "input")
     _same_type([source, target])
     mine = _group("reduce_scatter_tensor", group)
@@ -467,7 +578,18 @@ def all_to_all(
     group: Any = None,
     async_op: bool = False,
 ) -> Any:
-    """Give each process one of a list of tensors, and get one of each."""
+    """Give each process one of a list of tensors, and get one of each.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> import lantern.torch.distributed as dist
+        >>> dist.init_process_group("gloo")
+        >>> x = torch.zeros(2)
+        >>> dist.all_to_all([x], [torch.tensor([1.0, 2.0])])
+        >>> x
+        tensor([1., 2.])
+        >>> dist.destroy_process_group()
+    """
     targets = arrays_of(output_tensor_list, "output_tensor_list")
     sources = arrays_of(input_tensor_list, "input_tensor_list")
     _same_type([*targets, *sources])
@@ -494,7 +616,18 @@ def all_to_all_single(
     group: Any = None,
     async_op: bool = False,
 ) -> Any:
-    """As ``all_to_all``, of the parts of one tensor along its first axis."""
+    """As ``all_to_all``, of the parts of one tensor along its first axis.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> import lantern.torch.distributed as dist
+        >>> dist.init_process_group("gloo")
+        >>> x = torch.zeros(2)
+        >>> dist.all_to_all_single(x, torch.tensor([1.0, 2.0]))
+        >>> x
+        tensor([1., 2.])
+        >>> dist.destroy_process_group()
+    """
     target, source = array_of(output, "output"), array_of(input, "input")
     _same_type([source, target])
     mine = _group("all_to_all_single", group)
@@ -528,7 +661,16 @@ def _sizes(array: Any, splits: Any, n: int, name: str) -> list[int]:
 
 
 def barrier(group: Any = None, async_op: bool = False, device_ids: Any = None) -> Any:
-    """Wait until every process has come here."""
+    """Wait until every process has come here.
+
+    Example:
+        >>> import lantern.torch.distributed as dist
+        >>> dist.init_process_group("gloo")
+        >>> dist.barrier()
+        >>> dist.barrier(async_op=True).wait()
+        True
+        >>> dist.destroy_process_group()
+    """
     mine = _group("barrier", group)
     if mine is None:
         return None
@@ -542,7 +684,15 @@ def barrier(group: Any = None, async_op: bool = False, device_ids: Any = None) -
 def monitored_barrier(
     group: Any = GroupMember.WORLD, timeout: Any = None, wait_all_ranks: bool = False
 ) -> None:
-    """As ``barrier``; the error names the ranks that have not come in time."""
+    """As ``barrier``; the error names the ranks that have not come in time.
+
+    Example:
+        >>> import lantern.torch.distributed as dist
+        >>> from datetime import timedelta
+        >>> dist.init_process_group("gloo")
+        >>> dist.monitored_barrier(timeout=timedelta(seconds=10))
+        >>> dist.destroy_process_group()
+    """
     mine = _group("monitored_barrier", group)
     if mine is None:
         return

@@ -84,6 +84,15 @@ class ProcessGroup:
     Attributes:
         engine: the group of ``lantern.distributed`` that moves its data.
         backend: the name that was asked for.
+
+    Example:
+        >>> import lantern.torch.distributed as dist
+        >>> dist.init_process_group("gloo")
+        >>> dist.group.WORLD
+        <ProcessGroup 0 of [0]>
+        >>> dist.group.WORLD.rank(), dist.group.WORLD.size(), dist.group.WORLD.name()
+        (0, 1, 'gloo')
+        >>> dist.destroy_process_group()
     """
 
     monitored_barrier: Any  # given by collectives.py
@@ -120,7 +129,17 @@ class ProcessGroup:
 
 
 class GroupMember:
-    """The group of all processes, and what stands for a group that one is not in."""
+    """The group of all processes, and what stands for a group that one is not in.
+
+    Example:
+        >>> import lantern.torch.distributed as dist
+        >>> dist.init_process_group("gloo")
+        >>> dist.GroupMember.WORLD
+        <ProcessGroup 0 of [0]>
+        >>> dist.new_group([]) is dist.GroupMember.NON_GROUP_MEMBER
+        True
+        >>> dist.destroy_process_group()
+    """
 
     WORLD: ProcessGroup | None = None
     NON_GROUP_MEMBER: Any = -100
@@ -278,7 +297,17 @@ def _by_file(path: Path, rank: int) -> tuple[str, int]:
 
 
 def destroy_process_group(group: Any = None) -> None:
-    """Forget a group, or all of them."""
+    """Forget a group, or all of them.
+
+    Example:
+        >>> import lantern.torch.distributed as dist
+        >>> dist.init_process_group("gloo")
+        >>> dist.is_initialized()
+        True
+        >>> dist.destroy_process_group()
+        >>> dist.is_initialized()
+        False
+    """
     mine = chosen(group)
     if mine is None:
         return
@@ -317,19 +346,39 @@ def is_initialized() -> bool:
 
 
 def is_gloo_available() -> bool:
-    """Whether "gloo" can be asked for: yes, it is MPI here."""
+    """Whether "gloo" can be asked for: yes, it is MPI here.
+
+    Example:
+        >>> import lantern.torch.distributed as dist
+        >>> dist.is_gloo_available()
+        True
+    """
     return True
 
 
 def is_mpi_available() -> bool:
-    """Whether there is MPI."""
+    """Whether there is MPI.
+
+    Example:
+        >>> import lantern.torch.distributed as dist
+        >>> dist.init_process_group("mpi" if dist.is_mpi_available() else "gloo")
+        >>> dist.get_world_size()
+        1
+        >>> dist.destroy_process_group()
+    """
     from importlib.util import find_spec
 
     return find_spec("mpi4py") is not None
 
 
 def is_nccl_available() -> bool:
-    """Whether GPUs are connected by NCCL: no."""
+    """Whether GPUs are connected by NCCL: no.
+
+    Example:
+        >>> import lantern.torch.distributed as dist
+        >>> dist.is_nccl_available()
+        False
+    """
     return False
 
 
@@ -348,24 +397,54 @@ def is_backend_available(backend: str) -> bool:
 
 
 def is_torchelastic_launched() -> bool:
-    """Whether a launcher of PyTorch's kind has started this process."""
+    """Whether a launcher of PyTorch's kind has started this process.
+
+    Example:
+        >>> import lantern.torch.distributed as dist
+        >>> dist.is_torchelastic_launched()
+        False
+    """
     return "TORCHELASTIC_RUN_ID" in os.environ
 
 
 def get_rank(group: Any = None) -> int:
-    """This process's place in a group; -1 if it is in none."""
+    """This process's place in a group; -1 if it is in none.
+
+    Example:
+        >>> import lantern.torch.distributed as dist
+        >>> dist.init_process_group("gloo")
+        >>> dist.get_rank()
+        0
+        >>> dist.destroy_process_group()
+    """
     mine = chosen(group)
     return -1 if mine is None else mine.rank()
 
 
 def get_world_size(group: Any = None) -> int:
-    """How many processes a group has; -1 for one that this process is not in."""
+    """How many processes a group has; -1 for one that this process is not in.
+
+    Example:
+        >>> import lantern.torch.distributed as dist
+        >>> dist.init_process_group("gloo")
+        >>> dist.get_world_size()
+        1
+        >>> dist.destroy_process_group()
+    """
     mine = chosen(group)
     return -1 if mine is None else mine.size()
 
 
 def get_backend(group: Any = None) -> Any:
-    """The name of what carries a group's data, as it was asked for."""
+    """The name of what carries a group's data, as it was asked for.
+
+    Example:
+        >>> import lantern.torch.distributed as dist
+        >>> dist.init_process_group("gloo")
+        >>> dist.get_backend()
+        'gloo'
+        >>> dist.destroy_process_group()
+    """
     mine = chosen(group)
     if mine is None:
         raise OptionError("Invalid process group specified")
@@ -373,13 +452,27 @@ def get_backend(group: Any = None) -> Any:
 
 
 def get_backend_config(group: Any = None) -> str:
-    """The names of what carries a group's data, by devices."""
+    """The names of what carries a group's data, by devices.
+
+    Example:
+        >>> import lantern.torch.distributed as dist
+        >>> dist.init_process_group("gloo")
+        >>> dist.get_backend_config()
+        'cpu:gloo,cuda:gloo'
+        >>> dist.destroy_process_group()
+    """
     name = get_backend(group)
     return name if ":" in name else f"cpu:{name},cuda:{name}"
 
 
 def get_node_local_rank(fallback_rank: int | None = None) -> int:
-    """This process's number among those of its host."""
+    """This process's number among those of its host.
+
+    Example:
+        >>> import lantern.torch.distributed as dist
+        >>> dist.get_node_local_rank(fallback_rank=0)
+        0
+    """
     if "LOCAL_RANK" in os.environ:
         return int(os.environ["LOCAL_RANK"])
     if fallback_rank is not None:
@@ -392,13 +485,29 @@ def get_node_local_rank(fallback_rank: int | None = None) -> int:
 
 
 def get_process_group_ranks(group: Any = None) -> list[int]:
-    """The numbers, among all processes, of those in a group."""
+    """The numbers, among all processes, of those in a group.
+
+    Example:
+        >>> import lantern.torch.distributed as dist
+        >>> dist.init_process_group("gloo")
+        >>> dist.get_process_group_ranks(dist.group.WORLD)
+        [0]
+        >>> dist.destroy_process_group()
+    """
     mine = chosen(group)
     return [] if mine is None else list(mine.engine.ranks)
 
 
 def get_group_rank(group: Any, global_rank: int) -> int:
-    """The place in a group of a process, by its number among all."""
+    """The place in a group of a process, by its number among all.
+
+    Example:
+        >>> import lantern.torch.distributed as dist
+        >>> dist.init_process_group("gloo")
+        >>> dist.get_group_rank(dist.new_group([0]), global_rank=0)
+        0
+        >>> dist.destroy_process_group()
+    """
     ranks = get_process_group_ranks(group)
     if global_rank not in ranks:
         raise OptionError(f"Global rank {global_rank} is not part of group {group}")
@@ -406,7 +515,15 @@ def get_group_rank(group: Any, global_rank: int) -> int:
 
 
 def get_global_rank(group: Any, group_rank: int) -> int:
-    """The number among all processes of one in a group."""
+    """The number among all processes of one in a group.
+
+    Example:
+        >>> import lantern.torch.distributed as dist
+        >>> dist.init_process_group("gloo")
+        >>> dist.get_global_rank(dist.new_group([0]), group_rank=0)
+        0
+        >>> dist.destroy_process_group()
+    """
     ranks = get_process_group_ranks(group)
     if not 0 <= group_rank < len(ranks):
         raise OptionError(f"Group rank {group_rank} is not part of group {group}")
@@ -458,7 +575,16 @@ def new_group(
 def new_subgroups(
     group_size: int | None = None, group: Any = None, timeout: Any = None, **more: Any
 ) -> Any:
-    """This process's group of its neighbours, and all such groups."""
+    """This process's group of its neighbours, and all such groups.
+
+    Example:
+        >>> import lantern.torch.distributed as dist
+        >>> dist.init_process_group("gloo")
+        >>> mine, groups = dist.new_subgroups(group_size=1)
+        >>> mine.size(), len(groups)
+        (1, 1)
+        >>> dist.destroy_process_group()
+    """
     ranks = get_process_group_ranks(group)
     size = group_size or int(os.environ.get("LOCAL_WORLD_SIZE", len(ranks)))
     if size <= 0:
@@ -479,7 +605,16 @@ def new_subgroups(
 def new_subgroups_by_enumeration(
     ranks_per_subgroup_list: Sequence[Sequence[int]], timeout: Any = None, **more: Any
 ) -> Any:
-    """This process's group of those listed, and all of them."""
+    """This process's group of those listed, and all of them.
+
+    Example:
+        >>> import lantern.torch.distributed as dist
+        >>> dist.init_process_group("gloo")
+        >>> mine, groups = dist.new_subgroups_by_enumeration([[0]])
+        >>> dist.get_process_group_ranks(mine), len(groups)
+        ([0], 1)
+        >>> dist.destroy_process_group()
+    """
     if not ranks_per_subgroup_list:
         raise OptionError("The arg 'ranks_per_subgroup_list' cannot be empty")
     mine, made, seen = None, [], dict[int, Any]()

@@ -53,7 +53,20 @@ def send(
     tag: int = 0,
     group_dst: int | None = None,
 ) -> None:
-    """Send a tensor to one process."""
+    """Send a tensor to one process.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> import lantern.torch.distributed as dist
+        >>> dist.init_process_group("gloo")
+        >>> x = torch.zeros(2)
+        >>> dist.send(torch.tensor([1.0, 2.0]), dst=0)  # alone, to itself
+        >>> dist.recv(x, src=0)
+        0
+        >>> x
+        tensor([1., 2.])
+        >>> dist.destroy_process_group()
+    """
     work = isend(tensor, dst, group, tag, group_dst)
     if work is not None:
         work.wait()
@@ -66,7 +79,20 @@ def isend(
     tag: int = 0,
     group_dst: int | None = None,
 ) -> Any:
-    """As ``send``, without waiting."""
+    """As ``send``, without waiting.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> import lantern.torch.distributed as dist
+        >>> dist.init_process_group("gloo")
+        >>> x = torch.zeros(2)
+        >>> sent = dist.isend(torch.tensor([1.0, 2.0]), dst=0)  # alone, to itself
+        >>> dist.recv(x, src=0), sent.wait()
+        (0, True)
+        >>> x
+        tensor([1., 2.])
+        >>> dist.destroy_process_group()
+    """
     array, mine = array_of(tensor), _group("isend", group)
     if mine is None:
         return None
@@ -90,7 +116,20 @@ def recv(
     tag: int = 0,
     group_src: int | None = None,
 ) -> int:
-    """Receive a tensor of one process, or of any: of which."""
+    """Receive a tensor of one process, or of any: of which.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> import lantern.torch.distributed as dist
+        >>> dist.init_process_group("gloo")
+        >>> x = torch.zeros(2)
+        >>> sent = dist.isend(torch.tensor([1.0, 2.0]), dst=0)  # alone, to itself
+        >>> dist.recv(x)  # whoever it is from
+        0
+        >>> x
+        tensor([1., 2.])
+        >>> dist.destroy_process_group()
+    """
     array, mine = array_of(tensor), _group("recv", group)
     if mine is None:
         return -1
@@ -113,7 +152,20 @@ def irecv(
     tag: int = 0,
     group_src: int | None = None,
 ) -> Any:
-    """As ``recv``, without waiting."""
+    """As ``recv``, without waiting.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> import lantern.torch.distributed as dist
+        >>> dist.init_process_group("gloo")
+        >>> x = torch.zeros(2)
+        >>> dist.send(torch.tensor([1.0, 2.0]), dst=0)  # alone, to itself
+        >>> dist.irecv(x, src=0).wait()
+        True
+        >>> x
+        tensor([1., 2.])
+        >>> dist.destroy_process_group()
+    """
     array, mine = array_of(tensor), _group("irecv", group)
     if mine is None:
         return None
@@ -143,6 +195,15 @@ class P2POp:
         group: of which.
         tag: the message's.
         group_peer: the other process's place in the group.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> import lantern.torch.distributed as dist
+        >>> dist.init_process_group("gloo")
+        >>> op = dist.P2POp(dist.isend, torch.tensor([1.0, 2.0]), peer=0)
+        >>> op.op is dist.isend, op.peer
+        (True, 0)
+        >>> dist.destroy_process_group()
     """
 
     def __init__(
@@ -165,7 +226,20 @@ class P2POp:
 
 
 def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[Any]:
-    """Begin to send and to receive several tensors at once."""
+    """Begin to send and to receive several tensors at once.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> import lantern.torch.distributed as dist
+        >>> dist.init_process_group("gloo")
+        >>> x, y = torch.tensor([1.0, 2.0]), torch.zeros(2)
+        >>> ops = [dist.P2POp(dist.isend, x, 0), dist.P2POp(dist.irecv, y, 0)]
+        >>> [work.wait() for work in dist.batch_isend_irecv(ops)]
+        [True, True]
+        >>> y
+        tensor([1., 2.])
+        >>> dist.destroy_process_group()
+    """
     if not p2p_op_list or not all(isinstance(p, P2POp) for p in p2p_op_list):
         raise ArgumentError(
             "Invalid ``p2p_op_list``. Each op is expected to be of type "

@@ -73,7 +73,17 @@ def gather_object(
     group: Any = None,
     group_dst: int | None = None,
 ) -> None:
-    """Give the objects of all processes to one, into a list."""
+    """Give the objects of all processes to one, into a list.
+
+    Example:
+        >>> import lantern.torch.distributed as dist
+        >>> dist.init_process_group("gloo")
+        >>> everyones = [None]  # at rank 0; None at the others
+        >>> dist.gather_object({"a": 1}, everyones, dst=0)
+        >>> everyones
+        [{'a': 1}]
+        >>> dist.destroy_process_group()
+    """
     mine = _group("gather_object", group)
     if mine is None:
         return
@@ -101,7 +111,17 @@ def broadcast_object_list(
     device: Any = None,
     group_src: int | None = None,
 ) -> None:
-    """Give one process's list of objects to all, in place."""
+    """Give one process's list of objects to all, in place.
+
+    Example:
+        >>> import lantern.torch.distributed as dist
+        >>> dist.init_process_group("gloo")
+        >>> objects = ["a", {"b": 1}] if dist.get_rank() == 0 else [None, None]
+        >>> dist.broadcast_object_list(objects, src=0)
+        >>> objects
+        ['a', {'b': 1}]
+        >>> dist.destroy_process_group()
+    """
     mine = _group("broadcast_object_list", group)
     if mine is None:
         return
@@ -118,7 +138,17 @@ def scatter_object_list(
     group: Any = None,
     group_src: int | None = None,
 ) -> None:
-    """Give each process one of a list of objects of one process."""
+    """Give each process one of a list of objects of one process.
+
+    Example:
+        >>> import lantern.torch.distributed as dist
+        >>> dist.init_process_group("gloo")
+        >>> mine = [None]
+        >>> dist.scatter_object_list(mine, [{"a": 1}], src=0)
+        >>> mine
+        [{'a': 1}]
+        >>> dist.destroy_process_group()
+    """
     mine = _group("scatter_object_list", group)
     if mine is None:
         return
@@ -144,7 +174,19 @@ def send_object_list(
     group_dst: int | None = None,
     use_batch: bool = False,
 ) -> None:
-    """Send a list of objects to one process."""
+    """Send a list of objects to one process.
+
+    Example:
+        >>> import lantern.torch.distributed as dist
+        >>> dist.init_process_group("gloo")
+        >>> dist.send_object_list(["a", {"b": 1}], dst=0)  # alone, to itself
+        >>> objects = [None, None]
+        >>> dist.recv_object_list(objects, src=0)
+        0
+        >>> objects
+        ['a', {'b': 1}]
+        >>> dist.destroy_process_group()
+    """
     mine = _group("send_object_list", group)
     if mine is None:
         return
@@ -161,7 +203,17 @@ def recv_object_list(
     group_src: int | None = None,
     use_batch: bool = False,
 ) -> int:
-    """Receive a list of objects of one process, or of any: of which."""
+    """Receive a list of objects of one process, or of any: of which.
+
+    Example:
+        >>> import lantern.torch.distributed as dist
+        >>> dist.init_process_group("gloo")
+        >>> dist.send_object_list(["a"], dst=0)  # alone, to itself
+        >>> objects = [None]
+        >>> dist.recv_object_list(objects), objects  # whoever it is from
+        (0, ['a'])
+        >>> dist.destroy_process_group()
+    """
     mine = _group("recv_object_list", group)
     if mine is None:
         return -1

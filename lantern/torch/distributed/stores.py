@@ -25,6 +25,16 @@ class Store:
 
     Attributes:
         timeout: how long ``get`` and ``wait`` wait for keys.
+
+    Example:
+        >>> import lantern.torch.distributed as dist
+        >>> store = dist.HashStore()
+        >>> isinstance(store, dist.Store)
+        True
+        >>> store.add("n", 2), store.add("n", 3)
+        (2, 5)
+        >>> store.get("n")
+        b'5'
     """
 
     timeout = timedelta(seconds=300)

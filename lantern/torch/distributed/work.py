@@ -96,6 +96,16 @@ class Work:
         future: of its result.
         engine: whose messages it waits for.
         began, ended: when it was carried out, by ``time.perf_counter``.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> import lantern.torch.distributed as dist
+        >>> dist.init_process_group("gloo")
+        >>> x = torch.tensor([1.0, 2.0])
+        >>> work = dist.all_reduce(x, async_op=True)
+        >>> work.wait(), work.is_completed()
+        (True, True)
+        >>> dist.destroy_process_group()
     """
 
     def __init__(self, engine: Any, result: Any = None) -> None:
