@@ -17,6 +17,7 @@ def once_imported(name: str, action: Callable[[Any], None]) -> None:
     """Call a function with a module: now, or as soon as the program imports it.
 
     Example:
+        >>> _ = sys.modules.pop("colorsys", None)
         >>> once_imported("colorsys", lambda module: print("here is", module.__name__))
         >>> import colorsys
         here is colorsys

@@ -8,7 +8,7 @@ from operator import attrgetter
 from types import TracebackType
 from typing import Any, ClassVar
 
-from lantern.core.dispatch import begin, first
+from lantern.core.dispatch import first
 from lantern.core.residuals import residual
 from lantern.core.unwrap import read_only
 from lantern.core.value import Receiver, Rule, Value, base, unwrapped
@@ -356,7 +356,7 @@ def _perform(rule: Any, operands: Any, args: Any, statics: Any) -> Any:
     primals = [x.primal if o else keep(x) for x, o in zip(operands, own, strict=True)]
     receivers = [x.receiver if o else None for x, o in zip(operands, own, strict=True)]
     named = {name: keep(x) for name, x in statics.items()}
-    started = begin(level, rule, (*primals, *map(keep, args)), named)
+    started = rule(*primals, *map(keep, args), **named)  # no operation: seen by nobody
     value = first(started)
     answered = Answered(started, tuple(receivers))
     level.suspend(answered)

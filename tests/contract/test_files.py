@@ -122,8 +122,10 @@ def test_no_module_writes_files_in_a_way_of_its_own():
     """Whoever opens a file to write it, or lets others do so, is listed here."""
     own = {
         "files.py",
-        "torch/utils/tensorboard.py",
-    }  # the latter grows while it is read
+        "torch/utils/tensorboard.py",  # it grows while it is read
+        "torch/distributed/stores.py",  # a lock, which is empty
+        "torch/distributed/checkpoint.py",  # by torch.save, under names of its own
+    }
     found = set()
     for path in HOME.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
