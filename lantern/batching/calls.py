@@ -65,7 +65,7 @@ class Form:
         ]
         values = [leaves[i] for i in self.arrays]
         self.is_apart = any(
-            isinstance(x, Value) and x.prompt.level > scheduler.level
+            isinstance(x, Value) and x.level.depth > scheduler.depth
             for x in (*values, *tree_leaves(shared))
         )
         self.types, self.items = [type(x) for x in args], list(shared.items())

@@ -50,7 +50,7 @@ class Stores:
 
     def add(self, stack: Any) -> tuple[Store, int]:
         """Take an array of rows: where it lies, and the number of the first row."""
-        key = (stack.shape[1:], stack.dtype, getattr(stack, "prompt", UNTRACKED))
+        key = (stack.shape[1:], stack.dtype, getattr(stack, "level", UNTRACKED))
         kind = self.kind(key)
         store = self.stores.get(kind)
         if store is None:
@@ -60,7 +60,7 @@ class Stores:
 
     def untracked(self) -> bool:
         """Whether there are rows that no derivative tracks."""
-        return any(store.prompt is UNTRACKED for store in self.stores.values())
+        return any(store.level is UNTRACKED for store in self.stores.values())
 
 
 def check_rows(name: str, stack: Any, n: int) -> tuple[int, ...]:
@@ -102,10 +102,10 @@ def describe(x: Any, leaves: list[Any], stores: Stores) -> Any:
         return kind
     if hasattr(x, "dtype"):
         leaves.append(x)
-        return stores.kind((x.shape, x.dtype, getattr(x, "prompt", UNTRACKED)))
+        return stores.kind((x.shape, x.dtype, getattr(x, "level", UNTRACKED)))
     if isinstance(x, Value):
         leaves.append(x)
-        return kind, type(base(x)), x.prompt
+        return kind, type(base(x)), x.level
     if is_leaf(x):
         return kind, shared_key(x)
     parts: list[Any] = []
@@ -247,8 +247,8 @@ def row_alone(name: str, result: Any) -> Any:
     if not is_leaf(result):
         return tree_map(lambda x: row_alone(name, x), result)
     check_rows(name, result, 1)
-    if getattr(result, "prompt", UNTRACKED) is UNTRACKED:
+    if getattr(result, "level", UNTRACKED) is UNTRACKED:
         return base(result)[0]
-    if not result.prompt.is_derivative:  # of a vmap: no array with rows in a store
+    if not result.level.is_derivative:  # of a vmap: no array with rows in a store
         return result[0]
     return row_at(Alone(result), 0)

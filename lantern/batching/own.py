@@ -54,18 +54,18 @@ class Own(Batched):
 
     __slots__ = ("kind", "number", "row")
 
-    prompt: "Operations"
+    level: "Operations"
     row: Any
 
     def __init__(
         self,
         row: Row,
-        prompt: "Operations",
+        level: "Operations",
         kind: Kind,
         number: int,
         mapped: bool = True,
     ) -> None:
-        self.row, self.prompt, self.mapped = row, prompt, mapped
+        self.row, self.level, self.mapped = row, level, mapped
         self.kind, self.number, self.shape = kind, number, kind.shape
 
     def look(self) -> Any:
@@ -79,9 +79,9 @@ class Own(Batched):
         """The same array as a row of its own, and no part of one."""
         if not self.kind.parts:
             return self
-        x: Any = Own(self.row, self.prompt, *self.kind.whole)
+        x: Any = Own(self.row, self.level, *self.kind.whole)
         for index in self.kind.parts:
-            x = self.prompt.compute(_READ, _READ_FUNCTION, (x,), {"index": index})
+            x = self.level.compute(_READ, _READ_FUNCTION, (x,), {"index": index})
         return x
 
     def given(self) -> Any:
@@ -109,11 +109,11 @@ class Own(Batched):
 
     def detached(self) -> Any:
         """The same as a constant to all derivatives outside."""
-        return self.prompt.compute(direct, stop_gradient, (self,), {})
+        return self.level.compute(direct, stop_gradient, (self,), {})
 
     def common(self, x: Any) -> Any:
         """A value of this one's level that all examples have in common."""
-        return self.prompt.own(x, mapped=False)
+        return self.level.own(x, mapped=False)
 
     @property
     def mT(self) -> Any:
@@ -121,7 +121,7 @@ class Own(Batched):
         return matrix_transpose(self)
 
     def __getitem__(self, index: Any) -> Any:
-        parts, level = index if type(index) is tuple else (index,), self.prompt
+        parts, level = index if type(index) is tuple else (index,), self.level
         if not all(type(part) in _BASIC for part in parts):
             return getitem(self, index)
         given = self.given()
@@ -167,7 +167,7 @@ class Operations(Examples):
 
     def __init__(self, scheduler: Any) -> None:
         super().__init__("batch", 1)
-        self.level = scheduler.level
+        self.depth = scheduler.depth
         self.scheduler, self.batch = scheduler, scheduler.stores.batch
         self.kinds: dict[Any, tuple[Kind, int]] = {}
         self.constants = Constants()
@@ -179,11 +179,11 @@ class Operations(Examples):
 
     def kind(self, x: Any, shape: Any) -> tuple[Kind, int]:
         """What is known of arrays of a shape that are otherwise like x; its number."""
-        prompt = getattr(x, "prompt", UNTRACKED)
-        key = (shape, x.dtype, prompt)
+        level = getattr(x, "level", UNTRACKED)
+        key = (shape, x.dtype, level)
         known = self.kinds.get(key)
         if known is None:
-            kind = Kind(shape, x.dtype, prompt, library(x))
+            kind = Kind(shape, x.dtype, level, library(x))
             known = self.kinds[key] = (kind, len(self.kinds))
         return known
 
@@ -227,13 +227,13 @@ class Operations(Examples):
 
     def owns(self, x: Any) -> bool:
         """Whether a value belongs to this level."""
-        return type(x) is Own and x.prompt is self
+        return type(x) is Own and x.level is self
 
     def comes_first(self, y: Any) -> bool:
         """Whether an operation of an own array and y is surely one of this level."""
         kind = type(y)
         if kind is Own or kind is Tensor:
-            return bool(y.prompt.level <= self.level)
+            return bool(y.level.depth <= self.depth)
         return kind is float or kind is int or kind in buffers
 
     def compute(
@@ -258,7 +258,7 @@ class Operations(Examples):
         if type(function) is partial:
             key = [function.func, *function.args]
         for x in operands:
-            if type(x) is Own and x.prompt is self and x.mapped:
+            if type(x) is Own and x.level is self and x.mapped:
                 leaves.append(x.row)
                 key.append(x.number)
             elif type(x) is Tensor and not many:
@@ -332,7 +332,7 @@ class Operations(Examples):
             return kind, *[self._describe(y, False, leaves) for y in x]
         if kind is dict:
             return kind, *x, *[self._describe(y, False, leaves) for y in x.values()]
-        if kind is Own and x.prompt is self:
+        if kind is Own and x.level is self:
             if x.mapped:
                 leaves.append(x.row)
                 return x.number
@@ -353,7 +353,7 @@ class Operations(Examples):
             leaves: gets the leaves: own arrays, and others.
         """
         kind = type(x)
-        if kind is Own and x.prompt is self and not x.mapped:
+        if kind is Own and x.level is self and not x.mapped:
             return self.template(x.given(), many, leaves)
         if kind is tuple or kind is list:
             return kind([self.template(y, False, leaves) for y in x])
@@ -374,13 +374,13 @@ def _operator(function: Function) -> tuple[Function, Function]:
     form = batching_rule_of(operation_of(function.rule))  # type: ignore[attr-defined]
 
     def operate(x: Own, y: Any) -> Any:
-        level = x.prompt
+        level = x.level
         if level.comes_first(y):
             return level.compute(form, function, (x, y), {})
         return function(x, y) if x.takes(y) else NotImplemented
 
     def operate_reflected(x: Own, y: Any) -> Any:
-        level = x.prompt
+        level = x.level
         if level.comes_first(y):
             return level.compute(form, function, (y, x), {})
         return function(y, x) if x.takes(y) else NotImplemented

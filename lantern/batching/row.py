@@ -20,7 +20,7 @@ class Kind(NamedTuple):
 
     Attributes:
         shape, dtype: its own.
-        prompt: the derivative that tracks it.
+        level: the derivative that tracks it.
         library: the functions of its library.
         parts: if it is a part of a row, the indices that lead to it.
         whole: the kind of that row, and its number.
@@ -28,7 +28,7 @@ class Kind(NamedTuple):
 
     shape: tuple[int, ...]
     dtype: Any
-    prompt: Level
+    level: Level
     library: Any
     parts: tuple[Any, ...] = ()
     whole: Any = None
@@ -68,11 +68,11 @@ class Row(Tensor):
         return getattr(self, name)
 
     @classmethod
-    def emerge(cls, primal: Any, prompt: Any, *args: Any, **options: Any) -> Any:
+    def emerge(cls, primal: Any, level: Any, *args: Any, **options: Any) -> Any:
         """What is computed from a row is a tensor, or a value for many examples."""
-        if not prompt.is_derivative:
+        if not level.is_derivative:
             return primal
-        return Tensor.emerge(primal, prompt, *args, **options)
+        return Tensor.emerge(primal, level, *args, **options)
 
     def read(self) -> Any:
         """The row as an array; tracked by the derivative of its store."""
@@ -93,9 +93,9 @@ class Row(Tensor):
         return parts[0] if len(parts) == 1 else concat(parts)
 
     @property
-    def prompt(self) -> Level:  # type: ignore[override]  # a slot of Tensor
+    def level(self) -> Level:  # type: ignore[override]  # a slot of Tensor
         """The derivative that tracks the row."""
-        return self.store.prompt
+        return self.store.level
 
     @property
     def primal(self) -> Any:

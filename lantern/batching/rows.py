@@ -35,7 +35,7 @@ class Store:
 
     Attributes:
         kind, batch: the number of the key, and the batch in which it has that.
-        prompt: the derivative.
+        level: the derivative.
         stacks: the arrays of rows, one for each group of calls.
         starts: the number of the first row of each.
         count: how many rows there are.
@@ -45,7 +45,7 @@ class Store:
     batch: object
 
     def __init__(self, key: Key, stack: Any) -> None:
-        self.shape, self.dtype, self.prompt = key
+        self.shape, self.dtype, self.level = key
         self.stacks: list[Any] = []
         self.starts: list[int] = []
         self.count = 0
@@ -98,7 +98,7 @@ class Alone(Store):
 
     def __init__(self, stack: Any) -> None:
         self.stack = stack
-        self.prompt = stack.prompt
+        self.level = stack.level
         self.batch = None
 
     @property
@@ -134,7 +134,7 @@ class Given(Store):
     def __init__(self, array: Any, like: Any, batch: object) -> None:
         self.array, self.batch = array, batch
         self.shape, self.dtype = like.shape, like.dtype
-        self.prompt = getattr(array, "prompt", UNTRACKED)
+        self.level = getattr(array, "level", UNTRACKED)
 
     def row(self, position: int) -> Any:
         """The array."""
@@ -151,7 +151,7 @@ class PlainStore(Store):
         super().__init__(key, stack)
         self.buffer: Any = None
         self.receiver: StoreReceiver | None = None
-        if self.prompt is not UNTRACKED:
+        if self.level is not UNTRACKED:
             self.receiver = StoreReceiver(self.shape, self.dtype)
 
     def add(self, stack: Any) -> int:
@@ -166,7 +166,7 @@ class PlainStore(Store):
         self.starts.append(start)
         self.stacks.append(rows)
         if self.receiver is not None:
-            self.stacks[-1] = Tensor(rows, self.prompt, stack.receiver)
+            self.stacks[-1] = Tensor(rows, self.level, stack.receiver)
             self.receiver.add_stack(start, end, stack.receiver)
         return start
 
@@ -198,7 +198,7 @@ class PlainStore(Store):
         return self._read(index, distinct)
 
     def _read(self, index: Any, distinct: bool) -> Any:
-        whole = Tensor(self.buffer, self.prompt, self.receiver)
+        whole = Tensor(self.buffer, self.level, self.receiver)
         return take_rows(whole, index=index, distinct=distinct)
 
 
@@ -212,10 +212,10 @@ def as_slice(positions: Sequence[int]) -> slice | None:
 
 def new_store(key: Key, stack: Any) -> Store:
     """A store for arrays like one."""
-    prompt = key[2]
+    level = key[2]
     plain = type(stack.primal if isinstance(stack, Value) else stack) in buffers
-    direct = type(prompt) is Reverse and prompt.begin is None
-    if plain and (prompt is UNTRACKED or direct):
+    direct = type(level) is Reverse and level.begin is None
+    if plain and (level is UNTRACKED or direct):
         return PlainStore(key, stack)
     return Store(key, stack)
 

@@ -92,7 +92,7 @@ class Scheduler:
         self.latest: dict[Any, Form] = {}  # the form of each function's last call
         self.groups: dict[Any, Group] = {}
         self.failed: dict[tuple[Body, int], BaseException] = {}  # and nobody knows
-        self.level, self.delimiter = next(levels), innermost.get()
+        self.depth, self.delimiter = next(levels), innermost.get()
         self.thread = thread_id()
         self.stores = Stores()
         self.alive: dict[Body, None] = {}

@@ -198,6 +198,6 @@ def read(results: Any) -> Any:
     """The results, whose rows that no derivative tracks are plain arrays."""
 
     def leaf(x: Any) -> Any:
-        return x.read() if type(x) is Row and x.prompt is UNTRACKED else x
+        return x.read() if type(x) is Row and x.level is UNTRACKED else x
 
     return tree_replace(leaf, results)

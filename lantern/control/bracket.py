@@ -27,9 +27,9 @@ Manager = AbstractContextManager[Any]
 
 def current_level() -> Reverse | None:
     """The innermost reverse-mode derivative that is being taken around the caller."""
-    for prompt in in_force():
-        if isinstance(prompt, Reverse) and prompt.goes_back:
-            return prompt
+    for level in in_force():
+        if isinstance(level, Reverse) and level.goes_back:
+            return level
     return None
 
 
@@ -57,7 +57,7 @@ class Moment(Receiver):
         self, arrive: Callable[[], Any], leave: Callable[[BaseException | None], Any]
     ) -> None:
         self.arrive, self.leave, self.kept = arrive, leave, True
-        self.rule = self.left = self.right = self.cotangent = None
+        self.suspended = self.left = self.right = self.cotangent = None
 
     def operands(self) -> tuple[Receiver | None, ...]:
         """Nobody."""
@@ -345,13 +345,13 @@ def _perform(rule: Any, operands: Any, args: Any, statics: Any) -> Any:
     values = [x for x in operands if isinstance(x, Value)]
     if not values:
         return first(rule(*operands, *args, **statics))
-    level = max((x.prompt for x in values), key=attrgetter("level"))
+    level = max((x.level for x in values), key=attrgetter("depth"))
     if not isinstance(level, Reverse) or not goes_back_once(level):
         raise MissingRuleError(
             f"{rule.__name__}: it needs the answer of the whole program, which "
             f"{level.name} does not know. Use grad or value_and_grad."
         )
-    own = [isinstance(x, Value) and x.prompt is level for x in operands]
+    own = [isinstance(x, Value) and x.level is level for x in operands]
     keep = partial(_kept, level)
     primals = [x.primal if o else keep(x) for x, o in zip(operands, own, strict=True)]
     receivers = [x.receiver if o else None for x, o in zip(operands, own, strict=True)]
@@ -392,7 +392,7 @@ class Answered(Receiver):
     __slots__ = ("inside",)
 
     def __init__(self, rule: Any, operands: tuple[Any, ...]) -> None:
-        self.rule, self.left, self.right = rule, operands, None
+        self.suspended, self.left, self.right = rule, operands, None
         self.cotangent: Any = None
         self.inside: Any = None
 
@@ -408,7 +408,7 @@ class Answered(Receiver):
     def resume(self, answer: Any) -> Any:
         """Run the backward step, with the answer and the cotangent."""
         z_bar = 0.0 if self.cotangent is None else self.cotangent
-        self.settle(self.rule, (answer, read_only(z_bar)), self.left)
+        self.settle(self.suspended, (answer, read_only(z_bar)), self.left)
         self.release()
         self.inside = self.cotangent = None
         return answer

@@ -85,8 +85,8 @@ remat = checkpoint
 
 
 def _innermost(leaves: Any) -> Level | None:
-    prompts = {x.prompt for x in leaves if isinstance(x, Value)}
-    return max(prompts, key=lambda prompt: prompt.level, default=None)
+    prompts = {x.level for x in leaves if isinstance(x, Value)}
+    return max(prompts, key=lambda level: level.depth, default=None)
 
 
 def _checkpoint(f: Function, args: Any, kwargs: Any, level: Reverse) -> Any:
@@ -107,7 +107,7 @@ def _checkpoint(f: Function, args: Any, kwargs: Any, level: Reverse) -> Any:
     if not own:
         return y
     whole = Several()
-    whole.primal, whole.prompt = tuple(x.primal for x in own), level
+    whole.primal, whole.level = tuple(x.primal for x in own), level
     segment = Segment(surroundings, unchanged, given, level, y)
     whole.receiver = Again(segment)
     level.suspend(whole.receiver)
@@ -127,7 +127,7 @@ def _check_left_with(value: Any, given: Any, level: Level) -> None:
 
 
 def _is_own(x: Any, level: Level) -> bool:
-    return isinstance(x, Value) and x.prompt is level
+    return isinstance(x, Value) and x.level is level
 
 
 def _own(y: Any, level: Level) -> list[Any]:
@@ -135,7 +135,7 @@ def _own(y: Any, level: Level) -> list[Any]:
     leaves = list(tree_leaves(y))
     for x in leaves:
         if isinstance(x, Value):
-            if x.prompt.level > level.level:
+            if x.level.depth > level.depth:
                 raise ArgumentError(
                     "checkpoint: f reads a value of an inner derivative that is not "
                     "among its arguments. Pass it as an argument."
@@ -254,7 +254,7 @@ class Again(Receiver):
     __slots__ = ()
 
     def __init__(self, segment: Segment) -> None:
-        self.rule, self.left, self.right = segment, None, None
+        self.suspended, self.left, self.right = segment, None, None
         self.cotangent: dict[int, Any] | None = None
 
     def accumulate(self, contribution: Any) -> None:
@@ -278,7 +278,9 @@ class Again(Receiver):
 
     def resume(self, answer: Any) -> Any:
         """As ``Receiver.resume``; what runs again sees what the program came to."""
-        segment = self.rule.rule if type(self.rule) is Failed else self.rule
+        segment = (
+            self.suspended.rule if type(self.suspended) is Failed else self.suspended
+        )
         segment.answer = answer
         return super().resume(answer)
 

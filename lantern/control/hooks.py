@@ -81,7 +81,7 @@ def hook(fn: Callable[[Any], Any], x: Any) -> Any:
 
 
 def _level(x: Any) -> int:
-    return x.prompt.level if isinstance(x, Value) else 0
+    return x.level.depth if isinstance(x, Value) else 0
 
 
 def _watched(fn: Callable[[Any], Any], z_bar: Any) -> Any:

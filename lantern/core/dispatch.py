@@ -86,51 +86,51 @@ def _start(
         values = [x for x in operands if isinstance(x, Value)]
     if not values:
         return first(rule(*operands, *args, **statics))
-    prompts = [x.prompt for x in values]
-    prompt = prompts[0]
-    if prompts.count(prompt) == len(operands) and prompt is not UNTRACKED:
+    prompts = [x.level for x in values]
+    level = prompts[0]
+    if prompts.count(level) == len(operands) and level is not UNTRACKED:
         primals: list[Any] = [x.primal for x in values]
         receivers = [x.receiver for x in values]
     else:
-        prompt = max(prompts, key=attrgetter("level"))
-        primals, receivers = _split(rule, operands, prompt)
-    args = [residual(prompt, x) for x in args] if args else args
+        level = max(prompts, key=attrgetter("depth"))
+        primals, receivers = _split(rule, operands, level)
+    args = [residual(level, x) for x in args] if args else args
     if statics:
-        statics = {name: residual(prompt, x) for name, x in statics.items()}
+        statics = {name: residual(level, x) for name, x in statics.items()}
     left, right = receivers[0], receivers[-1] if len(receivers) == 2 else None
     known = operation_of(rule)
     if len(receivers) > 2 or known.lazy:
         left, right = tuple(receivers), None
-    started = begin(prompt, rule, (*primals, *args), statics)
+    started = begin(level, rule, (*primals, *args), statics)
     try:
         primal = first(started)
     except (ArithmeticError, ValueError) as error:
         note(error, rule, map(base, operands))
         raise
-    if not prompt.is_derivative:
+    if not level.is_derivative:
         return primal
     cls = value_class(primal)
     if type(primal) not in (_ALONE if known.lazy else _SEVERAL):
-        classes = [type(x) for x in values if x.prompt is prompt or x.is_face]
+        classes = [type(x) for x in values if x.level is level or x.is_face]
         if classes.count(cls) < len(classes):
             cls = max([cls, *classes], key=attrgetter("rank"))
     elementwise = known.arity if known.kind == "elementwise" else 0
-    return cls.emerge(primal, prompt, started, left, right, elementwise)
+    return cls.emerge(primal, level, started, left, right, elementwise)
 
 
 def _split(
-    rule: RuleFunction, operands: Sequence[Any], prompt: Level
+    rule: RuleFunction, operands: Sequence[Any], level: Level
 ) -> tuple[list[Any], list[Any]]:
     """The primals and, up to the last one that there is, the receivers of operands.
 
     Those that the derivative does not track are constants to it.
     """
-    if prompt is not UNTRACKED:
+    if level is not UNTRACKED:
         operands = [unwrapped(x) for x in operands]
-    own = [isinstance(x, Value) and x.prompt is prompt for x in operands]
+    own = [isinstance(x, Value) and x.level is level for x in operands]
     if not all(own) and operation_of(rule).keeps:
         pairs = zip(operands, own, strict=True)
-        operands = [x if o else residual(prompt, x) for x, o in pairs]
+        operands = [x if o else residual(level, x) for x, o in pairs]
     primals = [x.primal if o else x for x, o in zip(operands, own, strict=True)]
     receivers = [x.receiver if o else None for x, o in zip(operands, own, strict=True)]
     while receivers[-1] is None:
@@ -152,12 +152,12 @@ def from_lists(x: Any) -> Any:
 
 
 def begin(
-    prompt: Level, rule: RuleFunction, args: Sequence[Any], statics: Statics
+    level: Level, rule: RuleFunction, args: Sequence[Any], statics: Statics
 ) -> Any:
     """A rule about to run, in the form that the derivative needs."""
-    if prompt.begin is None:
+    if level.begin is None:
         return rule(*args, **statics)
-    return prompt.begin(rule, args, statics)
+    return level.begin(rule, args, statics)
 
 
 def _unary(rule: RuleFunction, elementwise: int, lazy: bool) -> Function:
@@ -168,14 +168,14 @@ def _unary(rule: RuleFunction, elementwise: int, lazy: bool) -> Function:
             if type(x) is list or type(x) is tuple:
                 return function(from_lists(x), *args, **statics)
             return first(rule(x, *args, **statics))
-        prompt = x.prompt
+        level = x.level
         for arg in args:
             if type(arg) not in _FIXED:
-                args = tuple([residual(prompt, a) for a in args])
+                args = tuple([residual(level, a) for a in args])
                 break
         if statics:
-            statics = {name: residual(prompt, a) for name, a in statics.items()}
-        begin = prompt.begin
+            statics = {name: residual(level, a) for name, a in statics.items()}
+        begin = level.begin
         if begin is None:
             started = rule(x.primal, *args, **statics)
         else:
@@ -186,7 +186,7 @@ def _unary(rule: RuleFunction, elementwise: int, lazy: bool) -> Function:
             raise too_few_contributions(started) from None
         cls = value_class(z) if type(z) in alone else type(x)
         left = (x.receiver,) if lazy else x.receiver
-        return cls.emerge(z, prompt, started, left, None, elementwise)
+        return cls.emerge(z, level, started, left, None, elementwise)
 
     return function
 

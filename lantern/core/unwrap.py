@@ -25,8 +25,8 @@ __all__ = [
 def levels_of(x: Any) -> Iterator[Level]:
     """The derivatives that track a value, innermost first."""
     while isinstance(x, Value):
-        if x.prompt is not UNTRACKED and x.prompt.is_derivative:
-            yield x.prompt
+        if x.level is not UNTRACKED and x.level.is_derivative:
+            yield x.level
         x = x.inside
 
 
@@ -42,7 +42,7 @@ def holds(x: Any, level: Level) -> bool:
     todo, seen = [x], {id(x)}
     for other in todo:
         while isinstance(other, Value):
-            if other.prompt is level:
+            if other.level is level:
                 return True
             other = other.inside
         if getattr(getattr(other, "dtype", None), "kind", "") == "O":
@@ -114,7 +114,7 @@ def strip(tree: Any, level: Level, fresh: bool = False) -> Any:
     """
 
     def plain(leaf: Any) -> Any:
-        if not isinstance(leaf, Value) or leaf.prompt is not level:
+        if not isinstance(leaf, Value) or leaf.level is not level:
             return leaf
         return leaf.like_this(copied(leaf.primal) if fresh else leaf.primal)
 

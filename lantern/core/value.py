@@ -49,7 +49,7 @@ class Level(Prompt):
     of lower levels are constants to it.
 
     Attributes:
-        level: its place in that order.
+        depth: its place in that order.
         suspend: gets the receiver of each new value. What it does is the whole
             difference between the modes: reverse lets it wait (``list.append``),
             forward resumes it at once, a finished derivative raises.
@@ -64,7 +64,7 @@ class Level(Prompt):
             that rules keep of them.
     """
 
-    __slots__ = ("_kept", "begin", "latest", "level", "suspend")
+    __slots__ = ("_kept", "begin", "depth", "latest", "suspend")
     is_derivative: ClassVar[bool] = True
     keep = residuals.keep
 
@@ -74,7 +74,7 @@ class Level(Prompt):
 
     def __init__(self, name: str, driver: str = "in place") -> None:
         super().__init__(name, driver=driver)
-        self.level = next(levels)
+        self.depth = next(levels)
         self.begin = None
 
     @property
@@ -107,7 +107,7 @@ class _Untracked(Level):
 
     def __init__(self) -> None:
         super().__init__("untracked")
-        self.level = 0
+        self.depth = 0
         self.suspend = self.drop
 
 
@@ -125,18 +125,18 @@ class Receiver:
     """The suspended rule of a value, and the cotangent received so far.
 
     Attributes:
-        rule: the suspended generator that made the value; None for an input.
+        suspended: the rule that made the value, a generator; None for an input.
         left, right: who receives the rule's contributions, None for nobody; if there
             are more than two, left is a tuple of them all.
         cotangent: None for nothing.
         tangent: set by forward mode instead.
     """
 
-    __slots__ = ("cotangent", "left", "right", "rule", "tangent")
+    __slots__ = ("cotangent", "left", "right", "suspended", "tangent")
     catches: ClassVar[bool] = False
     form: Any = None  # see Accumulator
 
-    rule: Any
+    suspended: Any
     left: Any
     right: Any
     cotangent: Any
@@ -158,7 +158,7 @@ class Receiver:
 
     def release(self) -> None:
         """Let go of the rule and its operands, and so of what the rule has saved."""
-        self.rule = self.left = self.right = None
+        self.suspended = self.left = self.right = None
 
     def holds_complex(self) -> bool:
         """Whether the value is complex."""
@@ -171,7 +171,7 @@ class Receiver:
         """
         z_bar, self.cotangent = self.cotangent, None
         if z_bar is not None:
-            self.settle(self.rule, z_bar, self.operands())
+            self.settle(self.suspended, z_bar, self.operands())
         self.release()
         return answer
 
@@ -180,7 +180,7 @@ class Receiver:
         z_bar = self.cotangent
         if z_bar is not None:
             self.cotangent = None
-            rule = self.rule.again()
+            rule = self.suspended.again()
             next(rule)
             self.settle(rule, z_bar, self.operands())
 
@@ -194,8 +194,8 @@ class Receiver:
     def forget(self) -> None:
         """Forget what a backward pass that did not come to its end has left here."""
         self.cotangent = None
-        if type(self.rule) is Failed:
-            self.rule.error = None
+        if type(self.suspended) is Failed:
+            self.suspended.error = None
 
     def settle(self, rule: Any, z_bar: Any, operands: Sequence[Any]) -> None:
         """Send a cotangent into a suspended rule; hand what it yields to the operands.
@@ -225,20 +225,20 @@ class Receiver:
         Returns:
             Whether there is a rule here that may catch it: an input has none.
         """
-        if self.rule is None:
+        if self.suspended is None:
             return False
-        if type(self.rule) is not Failed:
-            self.rule = Failed(self.rule, error)
-        elif self.rule.error is None:
-            self.rule.error = error
+        if type(self.suspended) is not Failed:
+            self.suspended = Failed(self.suspended, error)
+        elif self.suspended.error is None:
+            self.suspended.error = error
         if self.cotangent is None:
             self.cotangent = 0  # so that the rule is resumed
         return True
 
     def close(self) -> None:
         """Drop the suspended rule, running what it has in ``finally``."""
-        if self.rule is not None:
-            self.rule.close()
+        if self.suspended is not None:
+            self.suspended.close()
 
 
 def too_few_contributions(rule: Any) -> RuleError:
@@ -255,7 +255,7 @@ class Value:
 
     Attributes:
         primal: the value itself; of an outer derivative's class when nested.
-        prompt: the derivative (``Level``) that it belongs to.
+        level: the derivative (``Level``) that it belongs to.
         receiver: who waits for its cotangent.
         rank: which class the result has when classes meet: the higher one.
         changes: whether it can be written to.
@@ -270,7 +270,7 @@ class Value:
     is_face: ClassVar[bool] = False
 
     primal: Any
-    prompt: Level
+    level: Level
 
     @property
     def receiver(self) -> Any:
@@ -286,7 +286,7 @@ class Value:
     def emerge(
         cls,
         primal: Any,
-        prompt: Level,
+        level: Level,
         rule: Any,
         left: Any,
         right: Receiver | None = None,
@@ -296,7 +296,7 @@ class Value:
 
         Args:
             primal: what the rule has yielded.
-            prompt: the derivative.
+            level: the derivative.
             rule: the started rule.
             left: who receives the rule's first contribution; None for nobody. If there
                 are more than two, a tuple of them all.
@@ -308,15 +308,15 @@ class Value:
 
     def through(self, rule: Any) -> Any:
         """What an elementwise rule of the library, of this one operand, makes of it."""
-        prompt, x = self.prompt, self.primal
-        begin = prompt.begin
+        level, x = self.level, self.primal
+        begin = level.begin
         started = rule(x) if begin is None else begin(rule, (x,), {})
         try:
             primal = next(started)
         except (ArithmeticError, ValueError) as error:
             note(error, rule, (base(x),))
             raise
-        return self.emerge(primal, prompt, started, self.receiver, None, 1)
+        return self.emerge(primal, level, started, self.receiver, None, 1)
 
     def gradient(self) -> Any:
         """What an input has received, in the input's own type; zero for nothing."""
@@ -328,7 +328,7 @@ class Value:
 
     def numpy_face(self) -> Any:
         """The value as rules take it: under NumPy's names; plain, if untracked."""
-        return self.primal if self.prompt is UNTRACKED else self
+        return self.primal if self.level is UNTRACKED else self
 
     def shown(self) -> Any:
         """The value as a program gets it from a transform."""
@@ -395,7 +395,7 @@ def is_container(x: Any) -> bool:
 def is_tracked(x: Any) -> bool:
     """Whether a derivative tracks a value, at whatever depth."""
     while isinstance(x, Value):
-        if x.prompt is not UNTRACKED:
+        if x.level is not UNTRACKED:
             return True
         x = x.primal
     return False

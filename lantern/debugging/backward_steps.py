@@ -148,7 +148,7 @@ class Pass:
         self.last_of: dict[int, list[Input]] = {}
         first_use: dict[int, int] = {}
         for i, entry in enumerate(self.entries):
-            if isinstance(entry, Receiver) and isinstance(entry.rule, Watched):
+            if isinstance(entry, Receiver) and isinstance(entry.suspended, Watched):
                 receivers: Any = entry.operands()
             else:
                 receivers = [x.value.receiver for x in self.inputs]
@@ -194,7 +194,7 @@ class Pass:
             g = gradient(x.value, x.original)
             return Step(op._replace(cotangent=g), (g,))
         entry = self.entries.pop()
-        rule = getattr(entry, "rule", None)
+        rule = getattr(entry, "suspended", None)
         if not isinstance(rule, Watched):
             self._resume(entry)
             return Step(op, ())
@@ -279,14 +279,14 @@ def _complete(x: Input) -> Operation:
 
 
 def _described(entry: Receiver) -> Operation:
-    rule = entry.rule
+    rule = entry.suspended
     name = str(getattr(rule, "name", None) or getattr(rule, "__name__", "op"))
     value = getattr(rule, "value", None)
     return Operation(name, entry.cotangent, getattr(rule, "line", None), None, value)
 
 
 def _conjugates(entry: Receiver) -> bool:
-    return entry.holds_complex() and not is_adjoint(entry.rule)
+    return entry.holds_complex() and not is_adjoint(entry.suspended)
 
 
 def _received(x: Receiver | None, x_bar: Any, conjugate: bool) -> Any:

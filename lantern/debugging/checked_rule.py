@@ -190,7 +190,7 @@ class Checked(Watched):
         if self.settings.saves and self.settings.report.freeze:
             self.settings.hold([base(x) for x in _saved(self.started)])
 
-    def suspended(self, receiver: Receiver) -> None:
+    def has_waited(self, receiver: Receiver) -> None:
         """The rule now waits for the cotangent that a receiver gets."""
         self.waiter, self.receivers = receiver, receiver.operands()
         detail = new_dtype(receiver, self.receivers)
@@ -230,7 +230,7 @@ class Checked(Watched):
             raise
         if callable(x_bar):
             return lambda: self._look_at(x_bar, z_bar, receiver)
-        rule = getattr(receiver, "rule", None)
+        rule = getattr(receiver, "suspended", None)
         if isinstance(rule, Checked):
             rule.sender = Link(self.name, self.line, self.sender)
         phase = "backward" if self.settings.saves else "forward-mode"

@@ -37,8 +37,8 @@ class Inspection:
 
     def __call__(self, receiver: Receiver) -> None:
         """Look at a new value; then do with it what the derivative does."""
-        if isinstance(receiver.rule, Checked):
-            receiver.rule.suspended(receiver)
+        if isinstance(receiver.suspended, Checked):
+            receiver.suspended.has_waited(receiver)
         self.inner(receiver)
 
 

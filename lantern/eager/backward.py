@@ -46,9 +46,9 @@ def order_of(z: Any) -> int:
     """When a rule was suspended; 0 for a leaf."""
     if type(z) is Recorder:
         return z.order
-    if z.rule is None:
+    if z.suspended is None:
         raise EagerError(SECOND_TIME)
-    return z.rule.order
+    return z.suspended.order
 
 
 def reached(roots: Iterable[Any]) -> dict[int, Any]:
@@ -116,7 +116,7 @@ def propagate(
     except BaseException as error:
         for z in (*(z for _, z in heap), *leaves):
             _put(z, None)
-            if type(getattr(z, "rule", None)) is Failed:
+            if type(getattr(z, "suspended", None)) is Failed:
                 z.forget()
         restore(error)
         raise
@@ -160,7 +160,7 @@ def _resume_all(
             once
             and type(z) is Recorder
             and z.hooks is None
-            and z.rule is not None
+            and z.suspended is not None
             and z.order >= last_write[0]
         ):
             left, right = z.left, z.right
@@ -256,7 +256,7 @@ def _resume_carefully(
 
     The rule may be needed again, be differentiated itself, or be another face's.
     """
-    ours, again, rule = type(z) is Recorder, retain or create, z.rule
+    ours, again, rule = type(z) is Recorder, retain or create, z.suspended
     if type(rule) is Failed and rule.error is not None:
         raise rule.error  # of the step before it, whose rule has no other operands
     operands = z.operands()
@@ -277,7 +277,7 @@ def _resume_carefully(
             _expect(x, heap, leaves)
     z_bar, z.cotangent = z.cotangent, None
     if ours or not again:
-        z.rule = None  # a pass that begins in the rule finds it started by nobody
+        z.suspended = None  # a pass that begins in the rule finds it started by nobody
     if operands:
         z.settle(rule, z_bar, operands)
     if not again:
@@ -291,12 +291,12 @@ def _still_right(z: Recorder, create: bool) -> Any:
     """
     wants = [i for i, r in enumerate(z.operands(), 1) if r is not None]
     try:
-        check_arrays(z.order, saved_arrays(z.rule, wants[-1]))
+        check_arrays(z.order, saved_arrays(z.suspended, wants[-1]))
     except EagerError:
         if z.function.__name__.strip("_") not in _BY_OPERANDS:
             raise
         return z.restarted(create, z.cotangent)
-    return z.rule
+    return z.suspended
 
 
 def _other(z: Any, create: bool) -> Any:
@@ -310,10 +310,10 @@ def _other(z: Any, create: bool) -> Any:
         if isinstance(x, Accumulator):
             return NumpyFace(argument, AMBIENT, x)
         whole = Several()
-        whole.primal, whole.prompt, whole.receiver = argument, AMBIENT, x
+        whole.primal, whole.level, whole.receiver = argument, AMBIENT, x
         return whole
 
-    rule = z.rule.again(replace)
+    rule = z.suspended.again(replace)
     next(rule)
     return rule
 
@@ -354,7 +354,7 @@ def _retain(z: Any, z_bar: Any) -> None:
     """Add to the gradient of what is no leaf, after all other hooks."""
     total = z.grad
     if isinstance(total, Value):
-        tracked = total.prompt is AMBIENT
+        tracked = total.level is AMBIENT
         total = NumpyFace(*_parts(total)) if tracked else total.primal
     if total is not None:
         z.grad = total + z_bar
@@ -363,4 +363,4 @@ def _retain(z: Any, z_bar: Any) -> None:
 
 
 def _parts(x: Any) -> Any:
-    return x.primal, x.prompt, x.receiver
+    return x.primal, x.level, x.receiver

@@ -27,7 +27,7 @@ is_enabled = grad_mode.get
 def without_stopped(z: Any) -> Any:
     """A value without the derivatives that ``no_grad`` stops."""
     stopped = stoppable.get()
-    while getattr(z, "prompt", None) in stopped:
+    while getattr(z, "level", None) in stopped:
         z = z.primal
     return z
 

@@ -90,7 +90,7 @@ class Recorder(Accumulator):
         statics: Any = None,
     ) -> None:
         self.shape, self.dtype = shape, dtype
-        self.rule, self.left, self.right = rule, left, right
+        self.suspended, self.left, self.right = rule, left, right
         self.aligned = aligned
         self.cotangent = self.mask = self.grad = self.hooks = None
         self.owned = False
@@ -168,7 +168,7 @@ class Recorder(Accumulator):
     def settle(self, rule: Any, z_bar: Any, operands: Sequence[Any]) -> None:
         """As ``Accumulator.settle``; a mask ends where a rule mixes all elements."""
         mask: Any = self.mask
-        self.rule = None  # a pass that begins in it finds it started by nobody
+        self.suspended = None  # a pass that begins in it finds it started by nobody
         if type(mask) in buffers and kind_of(rule) not in ("elementwise", "linear"):
             self.mask = None if mask.any() else mask
         super().settle(rule, z_bar, operands)
@@ -221,7 +221,7 @@ class Recorder(Accumulator):
 
         A rule that saved nothing can be started again, so that its operands stay known.
         """
-        self.rule = None
+        self.suspended = None
         saved = self.saved
         if saved is not NOTHING and not (saved and saved[0] is STANDIN):
             self.saved, self.left, self.right = FREED, None, None
@@ -241,7 +241,7 @@ def starter(cls: type) -> Callable[..., Any]:
     Gain over a recorder's initialiser, and that of the value: 0.2 microseconds of 3.
 
     Args:
-        cls: the class, which has ``primal``, ``prompt``, ``receiver`` and ``viewed``.
+        cls: the class, which has ``primal``, ``level``, ``receiver`` and ``viewed``.
     """
 
     def start(
@@ -269,7 +269,7 @@ def starter(cls: type) -> Callable[..., Any]:
         receiver = _new(Recorder)
         receiver.shape = shape = z.shape
         receiver.dtype = dtype = z.dtype
-        receiver.rule, receiver.left, receiver.right = started, left, right
+        receiver.suspended, receiver.left, receiver.right = started, left, right
         receiver.aligned = elementwise
         if elementwise and (
             dtype not in _REAL
@@ -285,7 +285,7 @@ def starter(cls: type) -> Callable[..., Any]:
         receiver.saved = args if saved is None else saved
         receiver.order = next(order)
         value = _new(cls)
-        value.primal, value.prompt, value.receiver = z, AMBIENT, receiver
+        value.primal, value.level, value.receiver = z, AMBIENT, receiver
         value.viewed = None
         return value
 
@@ -371,14 +371,14 @@ class NumpyFace(NumpyTensor):
     def emerge(
         cls,
         primal: Any,
-        prompt: Level,
+        level: Level,
         rule: Any,
         left: Any,
         right: Any = None,
         elementwise: int = 0,
     ) -> Any:
         """A new array, which owns its suspended rule."""
-        if prompt is not AMBIENT:
-            return super().emerge(primal, prompt, rule, left, right, elementwise)
+        if level is not AMBIENT:
+            return super().emerge(primal, level, rule, left, right, elementwise)
         receiver = recorded(primal, rule, left, right, elementwise)
-        return cls(primal, prompt, receiver)
+        return cls(primal, level, receiver)

@@ -35,7 +35,9 @@ def goes_back_anywhere(z: Receiver) -> bool:
 
     A receiver of another kind may hand on at once what a ledger would keep until later.
     """
-    if type(z) not in _KNOWN or not (z.rule is None or type(z.rule) in _RULES):
+    if type(z) not in _KNOWN or not (
+        z.suspended is None or type(z.suspended) in _RULES
+    ):
         return False
     return all(x is None or type(x) in _KNOWN for x in z.operands())
 

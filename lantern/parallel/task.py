@@ -210,7 +210,7 @@ class Task(Receiver):
     def __init__(self, level: Level, workers: int, over: threading.Lock) -> None:
         self.level, self.workers, self.over = level, workers, over
         self.rules: list[Receiver] = []
-        self.rule = self.left = self.right = self.cotangent = None
+        self.suspended = self.left = self.right = self.cotangent = None
         self.before: Task | None = None
         self.between: list[Receiver] = []
         self.beside: list[Task] | None = None

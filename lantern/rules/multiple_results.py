@@ -32,13 +32,13 @@ class SeveralReceiver(Receiver):
     __slots__ = ("primals",)
 
     def __init__(self, primals: Any, rule: Any, left: Any, right: Any) -> None:
-        self.primals, self.rule = primals, rule
+        self.primals, self.suspended = primals, rule
         self.left, self.right = left, right
         self.cotangent: list[Any] | None = None
 
     def twin(self) -> "SeveralReceiver":
         """As ``Receiver.twin``."""
-        return SeveralReceiver(self.primals, self.rule, self.left, self.right)
+        return SeveralReceiver(self.primals, self.suspended, self.left, self.right)
 
     def release(self) -> None:
         """Let go of the rule and its operands, and of the results themselves."""
@@ -73,7 +73,7 @@ class SeveralReceiver(Receiver):
 class Several(Wrapper):
     """A tracked tuple of results."""
 
-    __slots__ = ("primal", "prompt", "receiver")
+    __slots__ = ("level", "primal", "receiver")
     receiver: Any
     rank: ClassVar[float] = -1  # a part of it is of the part's own class
 
@@ -81,29 +81,29 @@ class Several(Wrapper):
     def emerge(
         cls,
         primal: Any,
-        prompt: Level,
+        level: Level,
         rule: Any,
         left: Any,
         right: Receiver | None = None,
         elementwise: int = 0,
     ) -> Any:
         """A tuple of new values, whose common rule is suspended."""
-        if not prompt.is_derivative:
+        if not level.is_derivative:
             return primal
         whole = cls()
-        whole.primal, whole.prompt = primal, prompt
+        whole.primal, whole.level = primal, level
         whole.receiver = SeveralReceiver(primal, rule, left, right)
-        prompt.suspend(whole.receiver)
+        level.suspend(whole.receiver)
         return tuple(part(whole, i) for i in range(len(primal)))
 
 
 def part(whole: Several, index: int) -> Any:
     """One of several results, as a value of its own."""
     rule: Any = _part.rule  # type: ignore[attr-defined]  # given by lantern.op
-    started = begin(whole.prompt, rule, (whole.primal,), {"index": index})
+    started = begin(whole.level, rule, (whole.primal,), {"index": index})
     primal = next(started)
     receivers = (whole.receiver,)  # a tuple: a number hands on no bare contribution
-    return value_class(primal).emerge(primal, whole.prompt, started, receivers)
+    return value_class(primal).emerge(primal, whole.level, started, receivers)
 
 
 @linear

@@ -34,7 +34,7 @@ class OwnNumber(Number):
     def emerge(
         cls,
         primal: Any,
-        prompt: Any,
+        level: Any,
         rule: Any,
         left: Any,
         right: Any = None,
@@ -43,8 +43,8 @@ class OwnNumber(Number):
         """A new number; rules that take the product to commute are refused."""
         if elementwise and not cls.commutes:
             _check(rule, primal)
-        z = cls(primal, prompt, rule, left, right)
-        prompt.suspend(z)
+        z = cls(primal, level, rule, left, right)
+        level.suspend(z)
         return z
 
     def gradient(self) -> Any:
@@ -153,10 +153,10 @@ class IntervalNumber(OwnNumber):
     __slots__ = ()
     commutes: ClassVar[bool] = True
 
-    def __init__(self, primal: Any, prompt: Any = None, *rule: Any) -> None:
-        if prompt is None:  # iv.mpf(x) finds that x is one already, and starts it anew
+    def __init__(self, primal: Any, level: Any = None, *rule: Any) -> None:
+        if level is None:  # iv.mpf(x) finds that x is one already, and starts it anew
             raise _detached()
-        super().__init__(primal, prompt, *rule)
+        super().__init__(primal, level, *rule)
 
     @property
     def _mpi_(self) -> NoReturn:

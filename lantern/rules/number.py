@@ -40,19 +40,19 @@ class Number(OperatorValue, Wrapper, Receiver):
         29.0
     """
 
-    __slots__ = ("primal", "prompt")
+    __slots__ = ("level", "primal")
 
     def __init__(
         self,
         primal: Any,
-        prompt: Level,
+        level: Level,
         rule: Any = None,
         left: Any = None,
         right: Any = None,
     ) -> None:
         self.primal = primal
-        self.prompt = prompt
-        self.rule = rule
+        self.level = level
+        self.suspended = rule
         self.left = left
         self.right = right
         self.cotangent = None
@@ -66,7 +66,7 @@ class Number(OperatorValue, Wrapper, Receiver):
     def emerge(
         cls,
         primal: Any,
-        prompt: Level,
+        level: Level,
         rule: Any,
         left: Any,
         right: Receiver | None = None,
@@ -74,13 +74,15 @@ class Number(OperatorValue, Wrapper, Receiver):
     ) -> Any:
         """A new number, whose rule is suspended where its derivative wants it."""
         kind = ManyOperandNumber if type(left) is tuple else Number
-        z = kind(primal, prompt, rule, left, right)
-        prompt.suspend(z)
+        z = kind(primal, level, rule, left, right)
+        level.suspend(z)
         return z
 
     def twin(self) -> "Number":
         """As ``Receiver.twin``."""
-        return type(self)(self.primal, self.prompt, self.rule, self.left, self.right)
+        return type(self)(
+            self.primal, self.level, self.suspended, self.left, self.right
+        )
 
     def holds_complex(self) -> bool:
         """Whether the number is complex."""
@@ -88,13 +90,13 @@ class Number(OperatorValue, Wrapper, Receiver):
 
     def resume(self, answer: Any) -> Any:
         """As ``Receiver.resume``, for a run of real numbers at once, newest first."""
-        waiting = self.prompt.waiting
+        waiting = self.level.waiting
         while True:
-            z_bar, rule = self.cotangent, self.rule
+            z_bar, rule = self.cotangent, self.suspended
             if z_bar is None or type(self.primal) is not float:
                 Receiver.resume(self, answer)
             else:
-                self.cotangent = self.rule = None
+                self.cotangent = self.suspended = None
                 try:
                     x = self.left
                     x_bar = rule.send(z_bar)
@@ -236,14 +238,14 @@ def _method(function: Function, flip: bool) -> Function:
     new = object.__new__
 
     def operate(x: Any, y: Any) -> Any:
-        prompt, left, a = x.prompt, x, x.primal
+        level, left, a = x.level, x, x.primal
         right, b = None, y
         if type(y) is Number:
-            other = y.prompt
-            if other is prompt:
+            other = y.level
+            if other is level:
                 right, b = y, y.primal
-            elif other.level > prompt.level:
-                prompt, left, a = other, None, x
+            elif other.depth > level.depth:
+                level, left, a = other, None, x
                 right, b = y, y.primal
         elif type(y) is not float and type(y) is not int:
             if not x.takes(y):
@@ -251,19 +253,19 @@ def _method(function: Function, flip: bool) -> Function:
             return function(y, x) if flip else function(x, y)
         if flip:
             left, a, right, b = right, b, left, a
-        begin = prompt.begin
+        begin = level.begin
         z = new(Number)
-        z.rule = started = rule(a, b) if begin is None else begin(rule, (a, b), {})
+        z.suspended = started = rule(a, b) if begin is None else begin(rule, (a, b), {})
         try:
             z.primal = next(started)
         except (ArithmeticError, ValueError) as error:
             note(error, rule, map(base, (a, b)))
             raise
-        z.prompt = prompt
+        z.level = level
         z.left = left
         z.right = right
         z.cotangent = None
-        prompt.suspend(z)
+        level.suspend(z)
         return z
 
     return operate

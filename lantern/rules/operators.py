@@ -115,5 +115,5 @@ class OperatorValue(ArrayProtocols, Value):
         return format(base(self), spec)
 
     def __repr__(self) -> str:
-        owner = "" if self.prompt is UNTRACKED else f", {self.prompt.name}"
+        owner = "" if self.level is UNTRACKED else f", {self.level.name}"
         return f"{type(self).__name__}({self.primal!r}{owner})"

@@ -91,9 +91,9 @@ class Buffer(Tensor):
         return self.freeze().primal
 
     @property
-    def prompt(self) -> Any:  # type: ignore[override]  # a slot of tensors
+    def level(self) -> Any:  # type: ignore[override]  # a slot of tensors
         """The derivative that the elements belong to now."""
-        return self.freeze().prompt
+        return self.freeze().level
 
     @property
     def receiver(self) -> Any:  # type: ignore[override]  # a slot of tensors
@@ -101,11 +101,11 @@ class Buffer(Tensor):
         return self.freeze().receiver
 
     @classmethod
-    def emerge(cls, primal: Any, prompt: Any, *args: Any, **options: Any) -> Any:
+    def emerge(cls, primal: Any, level: Any, *args: Any, **options: Any) -> Any:
         """What is computed from a buffer is a tensor, or a value for many examples."""
-        if not prompt.is_derivative:
+        if not level.is_derivative:
             return primal
-        return Tensor.emerge(primal, prompt, *args, **options)
+        return Tensor.emerge(primal, level, *args, **options)
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -39,21 +39,21 @@ def _of_one_form(rule: Any, straight: Function) -> Function:
 
     def operate(x: Any, y: Any) -> Any:
         if type(x) is Tensor and type(y) is Tensor:
-            left, right, prompt = x.receiver, y.receiver, x.prompt
+            left, right, level = x.receiver, y.receiver, x.level
             form = left.form
-            if form is right.form and form is not None and prompt.begin is None:
+            if form is right.form and form is not None and level.begin is None:
                 started = rule(x.primal, y.primal)
                 for primal in started:  # noqa: B007  # as next(started), in no call
                     break
                 receiver = Accumulator()
                 receiver.form, receiver.aligned = form, 2
                 receiver.shape, receiver.dtype = left.shape, left.dtype
-                receiver.rule, receiver.left, receiver.right = started, left, right
+                receiver.suspended, receiver.left, receiver.right = started, left, right
                 receiver.cotangent, receiver.mask, receiver.owned = None, None, False
-                suspend = prompt.suspend
+                suspend = level.suspend
                 suspend(receiver)
                 z = _new(Tensor)
-                z.primal, z.prompt, z.receiver = primal, prompt, receiver
+                z.primal, z.level, z.receiver = primal, level, receiver
                 return z
         return straight(x, y)
 
@@ -67,47 +67,47 @@ def _method(function: Function, flip: bool) -> Function:
     keeping = operation_of(rule).keeps
 
     def operate(x: Any, y: Any) -> Any:
-        prompt, kind = x.prompt, type(y)
+        level, kind = x.level, type(y)
         left, right = x.receiver, None
         a, b = x.primal, y
         if kind is type(x):
-            other = y.prompt
-            if other is prompt:
+            other = y.level
+            if other is level:
                 b, right = y.primal, y.receiver
-            elif other.level > prompt.level:
-                left, right, prompt = None, y.receiver, other
+            elif other.depth > level.depth:
+                left, right, level = None, y.receiver, other
                 a, b = unwrapped(x), y.primal
                 if keeping:
-                    a = residual(prompt, a)
+                    a = residual(level, a)
             else:
-                b = residual(prompt, unwrapped(y)) if keeping else unwrapped(y)
+                b = residual(level, unwrapped(y)) if keeping else unwrapped(y)
         elif kind not in _CONSTANTS:
             if kind not in buffers:
                 if not x.takes(y):
                     return NotImplemented
                 return function(y, x) if flip else function(x, y)
             if keeping:
-                b = residual(prompt, y)
+                b = residual(level, y)
         if flip:
             left, a, right, b = right, b, left, a
-        begin = prompt.begin
+        begin = level.begin
         started = rule(a, b) if begin is None else begin(rule, (a, b), {})
         try:
             primal = next(started)
         except TypeError:
             namespace(base(a), base(b))  # refuses arrays of two libraries by name
             raise
-        if type(x) is Tensor and left is not None and not left.form and prompt.level:
-            prompt.latest = a  # see Level
-        return x.emerge(primal, prompt, started, left, right, elementwise)
+        if type(x) is Tensor and left is not None and not left.form and level.depth:
+            level.latest = a  # see Level
+        return x.emerge(primal, level, started, left, right, elementwise)
 
     return operate
 
 
 def _through(x: Any, rule: Any) -> Any:
     """As ``Value.through``, with no step too many."""
-    prompt, left, plain = x.prompt, x.receiver, x.primal
-    if prompt.begin is not None or type(x) is not Tensor:
+    level, left, plain = x.level, x.receiver, x.primal
+    if level.begin is not None or type(x) is not Tensor:
         return Value.through(x, rule)
     if fusers and type(plain) in fusers:
         rule = fusers[type(plain)](rule, plain)
@@ -116,16 +116,16 @@ def _through(x: Any, rule: Any) -> Any:
         break
     form = left.form
     if form is None:
-        return emerged(Tensor, primal, prompt, started, left, None, 1)
+        return emerged(Tensor, primal, level, started, left, None, 1)
     receiver = Accumulator()
     receiver.form, receiver.aligned = form, 1
     receiver.shape, receiver.dtype = left.shape, left.dtype
-    receiver.rule, receiver.left, receiver.right = started, left, None
+    receiver.suspended, receiver.left, receiver.right = started, left, None
     receiver.cotangent, receiver.mask, receiver.owned = None, None, False
-    suspend = prompt.suspend
+    suspend = level.suspend
     suspend(receiver)
     z = _new(Tensor)
-    z.primal, z.prompt, z.receiver = primal, prompt, receiver
+    z.primal, z.level, z.receiver = primal, level, receiver
     return z
 
 

@@ -47,7 +47,7 @@ _new: Any = object.__new__
 def emerged(
     cls: Any,
     primal: Any,
-    prompt: Level,
+    level: Level,
     rule: Any,
     left: Any,
     right: Any = None,
@@ -73,13 +73,13 @@ def emerged(
     receiver = Accumulator()
     receiver.shape, receiver.dtype, receiver.form = shape, dtype, form
     receiver.aligned = aligned
-    receiver.rule, receiver.left, receiver.right = rule, left, right
+    receiver.suspended, receiver.left, receiver.right = rule, left, right
     receiver.cotangent = receiver.mask = None
     receiver.owned = False
-    suspend = prompt.suspend
+    suspend = level.suspend
     suspend(receiver)
     z = _new(cls)
-    z.primal, z.prompt, z.receiver = primal, prompt, receiver
+    z.primal, z.level, z.receiver = primal, level, receiver
     return z
 
 
@@ -88,7 +88,7 @@ class Tensor(StandardArray, Wrapper):
 
     Args:
         primal: an array, or nested lists of numbers.
-        prompt: the derivative that tracks it; by default none does.
+        level: the derivative that tracks it; by default none does.
 
     Example:
         >>> import lantern
@@ -97,7 +97,7 @@ class Tensor(StandardArray, Wrapper):
         array([2., 4.])
     """
 
-    __slots__ = ("primal", "prompt", "receiver")
+    __slots__ = ("level", "primal", "receiver")
     rank: ClassVar[float] = 1
 
     receiver: Accumulator
@@ -105,13 +105,13 @@ class Tensor(StandardArray, Wrapper):
     def __init__(
         self,
         primal: Any,
-        prompt: Level = UNTRACKED,
+        level: Level = UNTRACKED,
         receiver: Accumulator | None = None,
     ) -> None:
-        if prompt is UNTRACKED and not hasattr(primal, "dtype"):
+        if level is UNTRACKED and not hasattr(primal, "dtype"):
             primal = np.asarray(primal)
         self.primal = primal
-        self.prompt = prompt
+        self.level = level
         if receiver is None:
             receiver = Accumulator().prepare(primal.shape, primal.dtype, primal.size)
         self.receiver = receiver

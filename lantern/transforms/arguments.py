@@ -353,7 +353,7 @@ def opened(where: str, y: Any, level: Level) -> Any:
 
 def check_level(where: str, y: Value, level: Level) -> None:
     """Refuse a value of a derivative that was begun after this one."""
-    if y.prompt.level > level.level:
+    if y.level.depth > level.depth:
         raise EscapedError(
             f"{where}: f returned a value of a derivative that was begun inside of it "
             f"(it left that one early, or was fed with it), and the derivative would "
@@ -364,8 +364,8 @@ def check_level(where: str, y: Value, level: Level) -> None:
 def check_in_force(where: str, y: Any) -> None:
     """Refuse a value of a derivative that ended when its body was left."""
     for leaf in tree_leaves(y):
-        if isinstance(leaf, Value) and leaf.prompt.is_over:
-            name = leaf.prompt.name
+        if isinstance(leaf, Value) and leaf.level.is_over:
+            name = leaf.level.name
             raise EscapedError(
                 f"{where}: the body was left with a value of a {name} that it has "
                 f"begun itself, and that is over now: {leaf!r:.60}. Leave with what "

@@ -35,7 +35,7 @@ class Run:
         simple: whether every operand is a leaf.
         body: takes this and the operands; the generator behind the rule.
         broadcasts: whether contributions may have the shape of the result.
-        level: of the derivative that the operation belongs to; 0 for none.
+        depth: of the derivative that the operation belongs to; 0 for none.
         wanted: for each leaf, whether that derivative tracks it.
         form: the structure of the result, once it is known.
         first: the identities of the leaves that the rule was first started on.
@@ -49,9 +49,9 @@ class Run:
     __slots__ = (
         "body",
         "broadcasts",
+        "depth",
         "first",
         "form",
-        "level",
         "mapped",
         "name",
         "reads",
@@ -73,7 +73,7 @@ class Run:
         self.name, self.body, self.broadcasts = name, body, broadcasts
         self.trees, self.saved, self.first = trees, None, None
         self.simple = all(type(tree) is int for tree in trees)
-        self.level, self.mapped = 0, False
+        self.depth, self.mapped = 0, False
         self.statics: list[Any] = []
         self.residuals, self.reads = (), None
         self.wanted: list[bool] = []
@@ -92,9 +92,9 @@ class Run:
         other = Run(self.name, self.body, self.trees, self.broadcasts)
         other.wanted, other.first, other.statics = self.wanted, own, self.statics
         other.reads = self.reads
-        inside = {level.level for leaf in leaves for level in levels_of(leaf)}
-        if self.level not in inside:  # else a newer derivative has started it
-            other.level = self.level
+        inside = {level.depth for leaf in leaves for level in levels_of(leaf)}
+        if self.depth not in inside:  # else a newer derivative has started it
+            other.depth = self.depth
         return other
 
     def place(self, leaves: Sequence[Any]) -> tuple[Any, ...]:
@@ -158,7 +158,7 @@ class Run:
                 "Bring it to the operand's shape; a rule that broadcasts says "
                 "kind='elementwise'",
             )
-        if isinstance(x_bar, Value) and self.level == x_bar.prompt.level != 0:
+        if isinstance(x_bar, Value) and self.depth == x_bar.level.depth != 0:
             raise self.leak()
         # A rule of the user's may write to it again.
         return x_bar if self.reads is None or is_ours(x_bar, ours) else copied(x_bar)
@@ -282,17 +282,23 @@ def apply(
         leaves, trees = list(tree_leaves(leaves)), numbered(tuple(operands))
     run = Run(name, body, trees, kind in ("elementwise", "linear"))
     values = [x for x in leaves if isinstance(x, Value)]
-    prompt = max((x.prompt for x in values), key=attrgetter("level"), default=UNTRACKED)
-    run.wanted = [isinstance(x, Value) and x.prompt is prompt for x in leaves]
-    if not prompt.is_derivative:  # each example is differentiated by the levels outside
-        outside = {level.level: level for x in leaves for level in levels_of(x)}
-        prompt = outside[max(outside)] if outside else UNTRACKED
+    innermost = max(
+        (x.level for x in values), key=attrgetter("depth"), default=UNTRACKED
+    )
+    run.wanted = [isinstance(x, Value) and x.level is innermost for x in leaves]
+    if (
+        not innermost.is_derivative
+    ):  # each example is differentiated by the levels outside
+        outside = {level.depth: level for x in leaves for level in levels_of(x)}
+        innermost = outside[max(outside)] if outside else UNTRACKED
         run.mapped, run.wanted = True, [any(levels_of(x)) for x in leaves]
-    run.level = prompt.level
-    run.statics = [residual(prompt, x) if hasattr(x, "dtype") else x for x in statics]
+    run.depth = innermost.depth
+    run.statics = [
+        residual(innermost, x) if hasattr(x, "dtype") else x for x in statics
+    ]
     if reads is not None:
         run.reads = reads
-        reads.belong_to(prompt)
+        reads.belong_to(innermost)
     how: dict[str, Any] = {"run": run}
     if tangent is not None:
         how["tangent"] = functools.partial(tangent, run)
@@ -309,8 +315,8 @@ def _is_confused(z: Any) -> bool:
     Or moves with one, in forward mode.
     """
     while isinstance(z, Value):
-        outer, parts = z.prompt.level, (z.inside, getattr(z.receiver, "tangent", None))
-        if any(isinstance(x, Value) and x.prompt.level >= outer for x in parts):
+        outer, parts = z.level.depth, (z.inside, getattr(z.receiver, "tangent", None))
+        if any(isinstance(x, Value) and x.level.depth >= outer for x in parts):
             return True
         z = z.inside
     return False

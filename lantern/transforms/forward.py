@@ -50,15 +50,15 @@ class Forward(Level):
 def advance(z: Receiver) -> None:
     """Give a new value its tangent, from its rule and its operands' tangents."""
     with namespace(
-        base(z.rule.value)
+        base(z.suspended.value)
     ).ignore_fp_warnings():  # a derivative may be infinite
-        z.tangent = z.fit(way(z.rule)(z))
+        z.tangent = z.fit(way(z.suspended)(z))
     z.release()
 
 
 def stand_still(z: Receiver) -> None:
     """Give a new value the tangent zero."""
-    z.tangent = tree_map(zeros_like, z.rule.value)
+    z.tangent = tree_map(zeros_like, z.suspended.value)
     z.release()
 
 
@@ -98,7 +98,7 @@ def by_partials(z: Receiver) -> Any:
 
 def partials(z: Receiver) -> list[Any]:
     """What a rule that is resumed with 1 yields: its partial derivatives."""
-    return [contribution(z.rule, 1) for _ in z.operands()]
+    return [contribution(z.suspended, 1) for _ in z.operands()]
 
 
 def combined(z: Receiver, partials: list[Any]) -> Any:
@@ -119,7 +119,7 @@ def combined(z: Receiver, partials: list[Any]) -> Any:
         else:
             term = partial * x.tangent
         total = term if total is None else total + term
-    value = z.rule.value
+    value = z.suspended.value
     if total is None:
         return zeros_like(value)
     whole = getattr(total, "shape", ()) == getattr(value, "shape", ())
@@ -128,7 +128,7 @@ def combined(z: Receiver, partials: list[Any]) -> Any:
 
 def by_statement(z: Receiver) -> Any:
     """The tangent that a rule states itself, by the function ``tangent``."""
-    rule, operands = z.rule, z.operands()
+    rule, operands = z.suspended, z.operands()
     tangents = [None if x is None else x.tangent for x in operands]
     tangents += [None] * (len(rule.operands) - len(tangents))
     return rule.statics["tangent"](rule.operands, tangents)
@@ -136,7 +136,7 @@ def by_statement(z: Receiver) -> Any:
 
 def by_itself(z: Receiver) -> Any:
     """The tangent of a linear operation's result: the operation of the tangents."""
-    count, operands = operand_count(z.rule), z.operands()
+    count, operands = operand_count(z.suspended), z.operands()
 
     def tangent(i: int, argument: Any) -> Any:
         if i >= count:
@@ -144,7 +144,7 @@ def by_itself(z: Receiver) -> Any:
         x = operands[i] if i < len(operands) else None
         return zeros_like(argument) if x is None else x.tangent
 
-    return next(z.rule.again(tangent))
+    return next(z.suspended.again(tangent))
 
 
 def by_products(z: Receiver) -> Any:
@@ -152,7 +152,9 @@ def by_products(z: Receiver) -> Any:
     total: Any = None
     for i, x in enumerate(z.operands()):
         if x is not None:
-            term = next(z.rule.again(lambda j, y, i=i, x=x: x.tangent if j == i else y))
+            term = next(
+                z.suspended.again(lambda j, y, i=i, x=x: x.tangent if j == i else y)
+            )
             total = term if total is None else total + term
     return total
 
@@ -165,16 +167,16 @@ def by_transposition(z: Receiver) -> Any:
     derivative: so every rule has both modes.
     """
     level = Reverse("jvp")
-    z_bar = track("jvp", tree_map(zeros_like, z.rule.value), level)
-    conj: Callable[[Any], Any] = _same if is_adjoint(z.rule.started) else _conj
+    z_bar = track("jvp", tree_map(zeros_like, z.suspended.value), level)
+    conj: Callable[[Any], Any] = _same if is_adjoint(z.suspended.started) else _conj
 
     def backward_step() -> None:
         for x in z.operands():
-            x_bar = contribution(z.rule, z_bar)
+            x_bar = contribution(z.suspended, z_bar)
             if x is None or x_bar is None:
                 continue
             x_bar = x.fit(x_bar)
-            if isinstance(x_bar, Value) and x_bar.prompt is level:
+            if isinstance(x_bar, Value) and x_bar.level is level:
                 x_bar.receiver.accumulate(conj(x.tangent))
 
     level.run(backward_step)
@@ -262,7 +264,7 @@ def jvp(
     taken = set(map(id, tree_leaves(tangents)))
 
     def tangent(leaf: Any) -> Any:
-        own = isinstance(leaf, Value) and leaf.prompt is level
+        own = isinstance(leaf, Value) and leaf.level is level
         found = (
             residuals.owned(leaf.receiver.tangent, taken) if own else zeros_like(leaf)
         )

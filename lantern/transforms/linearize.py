@@ -119,13 +119,15 @@ def _push(level: Level, recorded: Recorded, tangents: Any, known: Any) -> Any:
     rules, inputs, y = recorded
 
     def tangent(leaf: Any) -> Any:
-        own = isinstance(leaf, Value) and leaf.prompt is level
+        own = isinstance(leaf, Value) and leaf.level is level
         return leaf.receiver.tangent if own else zeros_like(leaf)
 
     try:
         tree_map(give_tangent, inputs, tangents)
         for i, z in enumerate(rules):
-            with namespace(base(z.rule.value)).ignore_fp_warnings():  # may be infinite
+            with namespace(
+                base(z.suspended.value)
+            ).ignore_fp_warnings():  # may be infinite
                 z.tangent = z.fit(_moved(z, known, i))
         taken = set(map(id, tree_leaves(tangents)))
         return tree_map(
@@ -138,19 +140,19 @@ def _push(level: Level, recorded: Recorded, tangents: Any, known: Any) -> Any:
 
 def _moved(z: Receiver, known: dict[int, list[Any]], i: int) -> Any:
     """The tangent of a recorded result; partial derivatives are computed once."""
-    move, recorded = way(z.rule), z.rule
+    move, recorded = way(z.suspended), z.suspended
     if i in known:
         return combined(z, known[i])
     fresh = Replayable(recorded.rule, recorded.operands, recorded.statics)
     next(fresh)
     try:
-        z.rule = fresh
+        z.suspended = fresh
         if move is by_partials:
             known[i] = partials(z)
             return combined(z, known[i])
         return move(z)
     finally:
-        z.rule = recorded
+        z.suspended = recorded
 
 
 def hvp(

@@ -41,8 +41,8 @@ def _twin(where: str, twins: dict[int, Receiver], z: Receiver) -> Receiver:
             f"the other call is over, or make another {where}."
         )
     twins[id(z)] = made
-    if type(made.rule) is Failed:  # in the other pass, and not here
-        made.rule = made.rule.rule
+    if type(made.suspended) is Failed:  # in the other pass, and not here
+        made.suspended = made.suspended.rule
     made.left, made.right = (
         _operands(where, twins, x) for x in (made.left, made.right)
     )
@@ -58,7 +58,7 @@ def _operands(where: str, twins: dict[int, Receiver], x: Any) -> Any:
 def _moved(level: Level, own: Any, given: Any) -> Any:
     """A value of the program, with its receiver's twin; anything else as it is."""
     x = given
-    if not isinstance(x, Value) or x.prompt is not level:
+    if not isinstance(x, Value) or x.level is not level:
         return x
     receiver = own(x.receiver)
     if x.receiver is x:

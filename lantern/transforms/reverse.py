@@ -65,7 +65,7 @@ class Reverse(Level):
 
     def __init__(self, name: str, driver: str = "in place") -> None:
         self.name, self.driver = name, driver
-        self.level, self.begin = next(levels), None
+        self.depth, self.begin = next(levels), None
         waiting: list[Receiver] = []
         self.waiting = waiting
         self.suspend = waiting.append if driver == "in place" else self._capture
@@ -124,7 +124,7 @@ def _track_leaf(where: str, level: Level, tree: Any, given: Any) -> Any:
 
 def seed(where: str, y: Any, level: Level, holomorphic: bool) -> Any:
     """Check that a result is one number; start its cotangent; make it plain."""
-    if type(y) is Number and y.prompt is level and not holomorphic:
+    if type(y) is Number and y.level is level and not holomorphic:
         plain = y.primal
         if type(plain) is float:  # the commonest case, in fewer steps
             y.cotangent = 1.0
@@ -134,9 +134,9 @@ def seed(where: str, y: Any, level: Level, holomorphic: bool) -> Any:
     check_scalar(where, base(y), holomorphic)
     if not isinstance(y, Value):
         return y
-    if y.prompt is not level and y.is_face:
+    if y.level is not level and y.is_face:
         y = y.frozen()
-    if y.prompt is not level:
+    if y.level is not level:
         check_level(where, y, level)
         return y
     y.receiver.cotangent = y.one()
@@ -382,7 +382,7 @@ def record(
 def _receive(level: Level, y: Any, y_bar: Any) -> None:
     """Let a result's leaves receive their parts of a seed."""
     for leaf, seed in zip(tree_leaves(y), tree_leaves(y_bar), strict=True):
-        if isinstance(leaf, Value) and leaf.prompt is level:
+        if isinstance(leaf, Value) and leaf.level is level:
             seed = unwrapped(seed)
             if not getattr(seed, "shape", ()):
                 seed = in_kind_of(leaf, seed)
@@ -393,7 +393,7 @@ def _empty(rules: list[Receiver], y: Any) -> None:
     """Forget what has come to values made in ``no_grad``, which hand nothing on."""
     last = [leaf.receiver for leaf in tree_leaves(y) if isinstance(leaf, Value)]
     for x in (*last, *(x for z in rules for x in z.operands())):
-        if x is not None and x.rule is None:
+        if x is not None and x.suspended is None:
             x.cotangent = None
 
 

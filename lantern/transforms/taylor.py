@@ -75,7 +75,7 @@ class Jet(Level):
 
     def advance(self, z: Receiver) -> None:
         """Give a new value its series, from its rule and its operands' series."""
-        rule: Replayable = z.rule
+        rule: Replayable = z.suspended
         order = min(len(x.tangent) for x in z.operands() if x is not None)
         with namespace(
             base(rule.value)
@@ -87,7 +87,7 @@ class Jet(Level):
     def drop(self, receiver: Receiver) -> None:
         """In place of ``suspend``: the value does not move."""
         order = min(len(x.tangent) for x in receiver.operands() if x is not None)
-        zero = tree_map(zeros_like, receiver.rule.value)
+        zero = tree_map(zeros_like, receiver.suspended.value)
         receiver.tangent = (zero,) * order
         receiver.release()
 
@@ -140,7 +140,7 @@ def _full(x: Receiver | None, primal: Any, order: int) -> Terms:
 
 def _full_of(x: Any, level: Level, order: int) -> Terms:
     """A value's series from the term of t**0, filled up with zeros."""
-    if isinstance(x, Value) and x.prompt is level:
+    if isinstance(x, Value) and x.level is level:
         return (x.primal, *x.receiver.tangent)
     return (x, *[zeros_like(x)] * order)
 
@@ -341,7 +341,7 @@ def _pushed(where: str, f: Function, primals: Any, terms: Any) -> tuple[Any, Any
     check_result(where, y, level)
 
     def term(leaf: Any, k: int) -> Any:
-        own = isinstance(leaf, Value) and leaf.prompt is level
+        own = isinstance(leaf, Value) and leaf.level is level
         return like_original(
             leaf, leaf.receiver.tangent[k] if own else zeros_like(leaf)
         )

@@ -154,7 +154,7 @@ def _pulled(
             _refuse_complex(where, "a result", y, "jacfwd")
         examples = Examples(where, count(y))
         for leaf, place in zip(tree_leaves(y), _sizes(y), strict=True):
-            if isinstance(leaf, Value) and leaf.prompt is level:
+            if isinstance(leaf, Value) and leaf.level is level:
                 one = examples.size == 1
                 seed = leaf.one() if one else _directions(leaf, *place, examples)
                 leaf.receiver.accumulate(seed)

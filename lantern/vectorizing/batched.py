@@ -65,7 +65,7 @@ class Examples(Level):
 
     def __init__(self, name: str, size: int) -> None:
         self.name, self.driver = name, "in place"
-        self.level = next(levels)
+        self.depth = next(levels)
         self.size, self.is_open = size, True
 
     @property
@@ -91,7 +91,7 @@ class Examples(Level):
 
     def owns(self, x: Any) -> bool:
         """Whether a value has this level's axis of examples."""
-        return type(x) is Batched and x.prompt is self
+        return type(x) is Batched and x.level is self
 
     def by_values(self, name: str, args: Any, kwargs: Any) -> Any:
         """A function whose result has a size that depends on values."""
@@ -122,7 +122,7 @@ class Examples(Level):
             )
         mapped, stacked = [], []
         for x in operands:
-            own = type(x) is Batched and x.prompt is self
+            own = type(x) is Batched and x.level is self
             mapped.append(own and x.mapped)
             stacked.append(x.stacked if own else x)
         if statics:
@@ -160,22 +160,22 @@ class Batched(StandardArray):
     Args:
         stacked: the arrays of all examples along a first axis; a value of the levels
             outside.
-        prompt: the level.
+        level: the level.
         mapped: False if all examples have the same array, which then has no such axis.
 
     Attributes:
         shape: the length of each axis of one example.
     """
 
-    __slots__ = ("mapped", "prompt", "shape", "stacked")
+    __slots__ = ("level", "mapped", "shape", "stacked")
     rank: ClassVar[int] = 2
     library: ClassVar[Any] = None  # it is that of the arrays inside
 
-    prompt: Examples
+    level: Examples
     shape: tuple[int, ...]
 
-    def __init__(self, stacked: Any, prompt: Examples, mapped: bool = True) -> None:
-        self.stacked, self.prompt, self.mapped = stacked, prompt, mapped
+    def __init__(self, stacked: Any, level: Examples, mapped: bool = True) -> None:
+        self.stacked, self.level, self.mapped = stacked, level, mapped
         self.shape = stacked.shape[1:] if mapped else getattr(stacked, "shape", ())
 
     @property
@@ -190,7 +190,7 @@ class Batched(StandardArray):
 
     def detached(self) -> Any:
         """The same as a constant to all derivatives outside."""
-        return Batched(stop_gradient(self.stacked), self.prompt, self.mapped)
+        return Batched(stop_gradient(self.stacked), self.level, self.mapped)
 
     @property
     def receiver(self) -> Any:
@@ -204,7 +204,7 @@ class Batched(StandardArray):
 
     def common(self, x: Any) -> Any:
         """A value of this one's level that all examples have in common."""
-        return Batched(x, self.prompt, mapped=False)
+        return Batched(x, self.level, mapped=False)
 
     def join(self, x: Any) -> Any:
         """A value among those of this one's level, to be computed with this one.
@@ -213,9 +213,9 @@ class Batched(StandardArray):
         examples through a static argument alone, as an index, needs an operand that
         says so.
         """
-        if not isinstance(x, Value) or x.prompt.level < self.prompt.level:
+        if not isinstance(x, Value) or x.level.depth < self.level.depth:
             return self.common(x)
-        if x.prompt is self.prompt:
+        if x.level is self.level:
             return x
         tracked: Any = x
         return tracked + self.common(zeros_like(x))
@@ -223,15 +223,15 @@ class Batched(StandardArray):
     @property
     def mT(self) -> Any:
         """The array with its last two axes swapped."""
-        if self.mapped and self.prompt.is_open and len(self.shape) >= 2:
-            return Batched(self.stacked.mT, self.prompt)
+        if self.mapped and self.level.is_open and len(self.shape) >= 2:
+            return Batched(self.stacked.mT, self.level)
         return matrix_transpose(self)
 
     def __getitem__(self, index: Any) -> Any:
         parts = index if type(index) is tuple else (index,)
-        simple = self.mapped and self.prompt.is_open
+        simple = self.mapped and self.level.is_open
         if simple and all(type(part) in _BASIC for part in parts):
-            return Batched(self.stacked[(slice(None), *parts)], self.prompt)
+            return Batched(self.stacked[(slice(None), *parts)], self.level)
         return getitem(self, index)
 
     @property
@@ -333,20 +333,20 @@ class Batched(StandardArray):
         return self.shape[0]
 
     def __repr__(self) -> str:
-        examples = f"{self.prompt.size} examples of shape {self.shape}"
-        return f"Batched({examples}, {self.prompt.name})"
+        examples = f"{self.level.size} examples of shape {self.shape}"
+        return f"Batched({examples}, {self.level.name})"
 
 
 def _together(x: Batched, y: Any) -> tuple[Any, Any] | None:
     """The arrays of all examples of x and y, aligned; None where that takes more."""
-    if not x.mapped or not x.prompt.is_open:
+    if not x.mapped or not x.level.is_open:
         return None
     kind = type(y)
     if kind is float or kind is int:
         return x.stacked, y
     if kind in buffers:
         return aligned(x.stacked, True, len(y.shape)), y
-    if kind is Batched and y.prompt is x.prompt and y.mapped:
+    if kind is Batched and y.level is x.level and y.mapped:
         n, m = len(x.shape), len(y.shape)
         return aligned(x.stacked, True, m), aligned(y.stacked, True, n)
     return None
@@ -359,13 +359,13 @@ def _operator(function: Function) -> tuple[Function, Function]:
     def operate(x: Any, y: Any) -> Any:
         pair = _together(x, y) if symbol else None
         if pair:
-            return Batched(symbol(*pair), x.prompt)
+            return Batched(symbol(*pair), x.level)
         return function(x, y) if x.takes(y) else NotImplemented
 
     def operate_reflected(x: Any, y: Any) -> Any:
         pair = _together(x, y) if symbol else None
         if pair:
-            return Batched(symbol(*reversed(pair)), x.prompt)
+            return Batched(symbol(*reversed(pair)), x.level)
         return function(y, x) if x.takes(y) else NotImplemented
 
     return operate, operate_reflected

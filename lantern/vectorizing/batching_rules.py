@@ -112,7 +112,7 @@ def beside(operand: Any, statics: Mapping[str, Any], examples: Any) -> Any:
     """
     for x in tree_leaves(tuple(statics.values())):
         x = x.stacked if examples.owns(x) else x
-        if isinstance(x, Value) and not x.prompt.is_derivative:
+        if isinstance(x, Value) and not x.level.is_derivative:
             operand = x.join(operand)
     return operand
 

@@ -109,8 +109,8 @@ def _by_values(name: str, *args: Any, **kwargs: Any) -> Any:
 
 def _level(tree: Any) -> Any:
     """The innermost level of examples among the leaves of a structure."""
-    found = (x.prompt for x in map(base, tree_leaves(tree)) if _is_value(x))
-    return max(found, key=attrgetter("level"))
+    found = (x.level for x in map(base, tree_leaves(tree)) if _is_value(x))
+    return max(found, key=attrgetter("depth"))
 
 
 def _about(name: str, *args: Any, **kwargs: Any) -> Any:
@@ -275,7 +275,7 @@ def astype(x: Any, dtype: Any, *, copy: bool = True) -> Any:
     if numpy_namespace.dtype(dtype).kind not in "iub":
         return sys.modules["lantern"].astype(x, dtype, copy=copy)
     x = base(x)
-    return x.prompt.compute(
+    return x.level.compute(
         batching_rules.elementwise, lambda z: base(z).astype(dtype), (x,), {}
     )
 

@@ -153,7 +153,7 @@ def _steps(steps: Pass) -> Iterator[Any]:
         while (op := steps.peek()) is not None:
             rule = None
             if op.path is None:
-                rule = getattr(steps.entries[-1], "rule", None)
+                rule = getattr(steps.entries[-1], "suspended", None)
             yield rule
             steps.step()
     finally:
@@ -161,7 +161,7 @@ def _steps(steps: Pass) -> Iterator[Any]:
 
 
 def _timed(steps: Pass) -> list[OperationCost]:
-    rules = [rule for x in steps.entries if isinstance(rule := x.rule, Timed)]
+    rules = [rule for x in steps.entries if isinstance(rule := x.suspended, Timed)]
     table: dict[tuple[str, str], OperationCost] = {}
     for rule in rules:
         key = rule.name, rule.line.text
@@ -183,7 +183,9 @@ def _timed(steps: Pass) -> list[OperationCost]:
 
 
 def _weighed(steps: Pass) -> tuple[list[int], list[int]]:
-    there = [x.rule.bytes for x in steps.entries if isinstance(x.rule, Weighed)]
+    there = [
+        x.suspended.bytes for x in steps.entries if isinstance(x.suspended, Weighed)
+    ]
     back: list[int] = []
     was_operation = False
     for rule in _steps(steps):

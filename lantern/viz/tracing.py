@@ -250,7 +250,7 @@ def _note(entry: Entry, step: Step) -> None:
 
 def _described(entry: Any, name: str, known: dict[int, str]) -> Entry:
     """What is known of a waiting operation before the backward pass."""
-    rule = getattr(entry, "rule", None)
+    rule = getattr(entry, "suspended", None)
     if not isinstance(entry, Receiver) or not isinstance(rule, Recorded):
         return Entry(name, type(entry).__name__.lower(), None)
     receivers = entry.operands()

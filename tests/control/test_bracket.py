@@ -263,7 +263,7 @@ def test_where_a_derivative_keeps_nothing_a_bracket_ends_with_its_block(log):
     step, span = noting(log)
 
     def f(x):
-        level, suspend = x.prompt, x.prompt.suspend
+        level, suspend = x.level, x.level.suspend
         level.suspend = lambda receiver: receiver.release()
         with bracket(span("s")), both_ways(lambda: span("t")):
             step(x, name="a")

@@ -306,7 +306,7 @@ class TestNoGradBlock:
             with no_grad(x):
                 for _ in range(3):
                     x * x
-            kept.append(len(x.prompt.waiting))
+            kept.append(len(x.level.waiting))
             return x * x
 
         grad(f)(2.0)

@@ -185,7 +185,7 @@ def overwrite_array(self, contribution):
 def resume_with_overwriting(self, answer):
     z_bar, self.cotangent = self.cotangent, None
     if z_bar is not None:
-        self.settle(self.rule, z_bar, self.operands())
+        self.settle(self.suspended, z_bar, self.operands())
     self.release()
     return answer
 

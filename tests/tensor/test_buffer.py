@@ -441,7 +441,7 @@ def rules_made(f, x):
     suspend = level.suspend
 
     def count(receiver):
-        names.append(receiver.rule.gi_code.co_name)
+        names.append(receiver.suspended.gi_code.co_name)
         suspend(receiver)
 
     level.suspend = count

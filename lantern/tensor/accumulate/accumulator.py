@@ -66,7 +66,7 @@ class Accumulator(Receiver):
         self.shape, self.dtype, self.aligned = shape, dtype, 0
         short = dtype in REAL and size < LARGE and type(self) is Accumulator
         self.form = (shape, dtype) if short else None
-        self.rule = self.left = self.right = self.cotangent = self.mask = None
+        self.suspended = self.left = self.right = self.cotangent = self.mask = None
         self.owned = False
         return self
 
@@ -74,7 +74,7 @@ class Accumulator(Receiver):
         """As ``Receiver.twin``; products that wait at this one do not wait there."""
         z = Accumulator().prepare(self.shape, self.dtype)
         z.form, z.aligned = self.form, self.aligned
-        z.rule, z.left, z.right = self.rule, self.left, self.right
+        z.suspended, z.left, z.right = self.suspended, self.left, self.right
         return z
 
     def holds_complex(self) -> bool:
@@ -179,8 +179,8 @@ class Accumulator(Receiver):
             return super().resume(answer)
         if not aligned and self.dtype.kind == "c":
             return super().resume(answer)
-        rule, x, y = self.rule, self.left, self.right
-        self.cotangent = self.rule = None
+        rule, x, y = self.suspended, self.left, self.right
+        self.cotangent = self.suspended = None
         if not self.lasting:
             self.left = self.right = None
         try:

@@ -120,7 +120,7 @@ def grad(
         options = (create_graph, only_inputs, allow_unused, False, materialize_grads)
         return _of_rows(outputs, inputs, _row(grad_outputs), options)
     retain = create_graph if retain_graph is None else retain_graph
-    if any(x.prompt is UNTRACKED for x in inputs):
+    if any(x.level is UNTRACKED for x in inputs):
         raise EagerError("One of the differentiated Tensors does not require grad")
     chosen = [x.receiver for x in inputs]
     seeds = seeds_of(outputs, _gradients(grad_outputs, outputs))

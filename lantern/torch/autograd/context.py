@@ -84,7 +84,7 @@ class Context:
 
     def _outside(self, x: Any) -> Any:
         """A saved tensor as the backward step takes it: without its own derivative."""
-        while self._level is not None and getattr(x, "prompt", None) is self._level:
+        while self._level is not None and getattr(x, "level", None) is self._level:
             x = torch_face(x.primal)
         return x
 

@@ -138,10 +138,10 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: Any = None) -> Tensor:
 
 def unpack_dual(tensor: Tensor, *, level: Any = None) -> Any:
     """A tensor without its tangent, and the tangent; None where it has none."""
-    if not isinstance(tensor.prompt, Dual):
+    if not isinstance(tensor.level, Dual):
         return UnpackedDualTensor(tensor, None)
     tangent = None
-    if tensor.prompt is _level.get():
+    if tensor.level is _level.get():
         receiver, tangent = tensor.__dict__.get("_tangent", (None, None))
         if receiver is not tensor.receiver:
             tangent = torch_face(tensor.receiver.tangent)

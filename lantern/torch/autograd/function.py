@@ -189,7 +189,7 @@ class Function:
 def _untracked(results: Any) -> Any:
     """Results without derivative; what is an argument may have one."""
     row = results if isinstance(results, tuple) else (results,)
-    if not any(isinstance(z, Tensor) and z.prompt is AMBIENT for z in row):
+    if not any(isinstance(z, Tensor) and z.level is AMBIENT for z in row):
         return results
     row = tuple(z.detach() if isinstance(z, Tensor) else z for z in row)
     return row if isinstance(results, tuple) else row[0]
@@ -239,7 +239,7 @@ def _tracked(cls: Any, context: Context, tensors: list[Any], results: Any) -> An
     for x in dirty.values():
         written(in_memory(x), tracked=True)
     faces = []
-    levels = {face.prompt for face in found if isinstance(face, Value)} - {AMBIENT}
+    levels = {face.level for face in found if isinstance(face, Value)} - {AMBIENT}
     context._level = levels.pop() if len(levels) == 1 else None
     for z, face in zip(row, found, strict=True):
         constant = id(z) in context._constant or base(z).dtype.kind not in "fc"
@@ -267,7 +267,7 @@ def _tracked(cls: Any, context: Context, tensors: list[Any], results: Any) -> An
 
 def _stand_in(x: Tensor) -> Tensor:
     """In place of an operand whose value is no longer there."""
-    return make(namespace(x.primal).empty_like(x.primal), x.prompt, x.receiver)
+    return make(namespace(x.primal).empty_like(x.primal), x.level, x.receiver)
 
 
 def _started(cls: Any, context: Context, tensors: list[Any], plain: Any) -> Any:
@@ -291,7 +291,7 @@ def _started(cls: Any, context: Context, tensors: list[Any], plain: Any) -> Any:
 
 def _moves(x: Any) -> bool:
     """Whether a value has a tangent."""
-    return isinstance(x, Tensor) and isinstance(x.prompt, Forward)
+    return isinstance(x, Tensor) and isinstance(x.level, Forward)
 
 
 def _standing(x: Any) -> Any:

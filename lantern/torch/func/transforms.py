@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 Function = Callable[..., Any]
-level_of = attrgetter("level")
+level_of = attrgetter("depth")
 
 
 def tree_leaves(tree: Any) -> list[Any]:
@@ -58,7 +58,7 @@ def _stoppable(args: Any, reverse: bool) -> Any:
 
     It stops no forward one, and none that was taken under ``no_grad``.
     """
-    prompts = [x.prompt for x in leaves_of(args) if isinstance(x, Value)]
+    prompts = [x.level for x in leaves_of(args) if isinstance(x, Value)]
     before = stoppable.get()
     inside = prompts and reverse and is_enabled()
     token = stoppable.set((*before, max(prompts, key=level_of)) if inside else before)

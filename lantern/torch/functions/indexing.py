@@ -109,7 +109,7 @@ def getitem(self: Tensor, index: Any) -> Any:
         elif type(index) is tuple and ... not in index:
             index = (*index, ...)
         try:
-            z = fresh(array[index]) if self.prompt is UNTRACKED else _read(self, index)
+            z = fresh(array[index]) if self.level is UNTRACKED else _read(self, index)
             return as_view(z, self)
         except (IndexError, ValueError) as error:
             raise _refused(index, array, error) from None

@@ -49,7 +49,7 @@ def replaced(x: Tensor, z: Any, casting: str = "same_kind") -> Tensor:
     views.pop(id(None), None)
     if x is not whole:
         views[id(x)] = x
-    if whole.prompt is AMBIENT:  # views of it that are not known here are refused
+    if whole.level is AMBIENT:  # views of it that are not known here are refused
         written(in_memory(whole), tracked=True)
     for v in views.values():
         moved_away(v, place(v, whole))
@@ -65,8 +65,8 @@ def replaced(x: Tensor, z: Any, casting: str = "same_kind") -> Tensor:
 
 def _take(x: Tensor, value: Any) -> None:
     stopped = not is_enabled() and (in_transform(x) or not in_transform(value))
-    if stopped and getattr(value, "prompt", None) is not x.prompt:
+    if stopped and getattr(value, "level", None) is not x.level:
         x.primal = value  # what no_grad does to a value is no part of its derivative
         return
     z = torch_face(value)
-    x.primal, x.prompt, x.receiver = z.primal, z.prompt, z.receiver
+    x.primal, x.level, x.receiver = z.primal, z.level, z.receiver

@@ -54,7 +54,7 @@ def refuse_leaf(x: Tensor, part: bool = False) -> None:
         return
     viewed = x.viewed
     for leaf, what in ((x, "a view of a" if part else "a"), (viewed, "a view of a")):
-        if isinstance(leaf, Tensor) and leaf.prompt is AMBIENT and leaf.is_leaf:
+        if isinstance(leaf, Tensor) and leaf.level is AMBIENT and leaf.is_leaf:
             raise EagerError(
                 f"{what} leaf Variable that requires grad is being used in an in-place "
                 f"operation."
@@ -111,7 +111,7 @@ def write(
         store(x, base(z), casting)
         return x
     array = in_memory(x)
-    before = make(array.copy(), x.prompt, x.receiver)
+    before = make(array.copy(), x.level, x.receiver)
     args = tuple(before if y is x else y for y in args)
     z = function(before, *args, **options)
     store(x, base(z), casting)
@@ -125,7 +125,7 @@ def write(
 def taken(x: Tensor, z: Tensor) -> Tensor:
     """Let a tensor, to whose memory a value has been written, follow from that."""
     viewed = x.viewed
-    if z.prompt is not AMBIENT and in_transform(x, z):
+    if z.level is not AMBIENT and in_transform(x, z):
         return replaced(x, z)
     if isinstance(viewed, Tensor):
         _rebase(x, viewed, z)
@@ -143,7 +143,7 @@ def _follow(whole: Any, x: Tensor) -> None:
             flat = reshaped(numpy_face(whole), (-1,))
             where = place(view, whole)
             part = reshaped(read(flat, index=where), view.primal.shape)
-            view.prompt, view.receiver = AMBIENT, part.receiver
+            view.level, view.receiver = AMBIENT, part.receiver
             view.receiver.memory = id(owner(view.primal))
 
 
@@ -207,10 +207,10 @@ def _operator(name: str) -> Any:
 
     def operate(x: Tensor, y: Any) -> Any:
         other = y
-        tracked = x.prompt is not UNTRACKED
+        tracked = x.level is not UNTRACKED
         if isinstance(y, Tensor):
             other = y.primal
-            tracked = tracked or y.prompt is not UNTRACKED
+            tracked = tracked or y.level is not UNTRACKED
         elif type(y) is not float and isinstance(y, Value):
             other = y = unwrapped(y)
             tracked = tracked or isinstance(y, Value)

@@ -49,7 +49,7 @@ def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
         >>> x
         tensor([1, 2])
     """
-    if input.prompt is UNTRACKED:
+    if input.level is UNTRACKED:
         array = base(input)
         return fresh(as_array(array).copy())
     return _copied(input)

@@ -351,7 +351,7 @@ def _of_length(found: Any, whole: Any, hook: str, what: str) -> Any:
 
 
 def _is_tracked(x: Any) -> bool:
-    return isinstance(x, Tensor) and x.prompt is not UNTRACKED
+    return isinstance(x, Tensor) and x.level is not UNTRACKED
 
 
 def _row(x: Any) -> Any:

@@ -39,7 +39,7 @@ class Parameter(Tensor):
         if data is None:
             data = tensor([])
         x = object.__new__(cls)
-        x.primal, x.prompt, x.receiver, x.viewed = base(data), UNTRACKED, NOBODY, None
+        x.primal, x.level, x.receiver, x.viewed = base(data), UNTRACKED, NOBODY, None
         return x.requires_grad_() if requires_grad else x
 
     def __repr__(self) -> str:
@@ -68,7 +68,7 @@ class Buffer(Tensor):
     def __new__(cls, data: Any = None, *, persistent: bool = True) -> Any:
         """A buffer around the memory of a tensor."""
         x: Any = object.__new__(cls)
-        x.primal, x.prompt, x.receiver, x.viewed = base(data), UNTRACKED, NOBODY, None
+        x.primal, x.level, x.receiver, x.viewed = base(data), UNTRACKED, NOBODY, None
         x.persistent = persistent
         return x
 
@@ -130,7 +130,7 @@ class UninitializedTensorMixin:
         """Say whether a derivative may be asked for; the tensor itself."""
         empty, whole = self.data, cast(Any, self)
         empty.requires_grad_(requires_grad)
-        whole.prompt, whole.receiver = empty.prompt, empty.receiver
+        whole.level, whole.receiver = empty.level, empty.receiver
         self.data = empty
         return self
 

@@ -28,10 +28,10 @@ def fused(function: Any) -> Any:
         for x in operands:
             array = receiver = None
             if x is not None:
-                array, prompt = x.primal, x.prompt
-                if prompt is AMBIENT:
+                array, level = x.primal, x.level
+                if level is AMBIENT:
                     receiver, last = x.receiver, len(arrays) + 1
-                elif prompt is not UNTRACKED:
+                elif level is not UNTRACKED:
                     return torch_face(function(*map(numpy_face, operands), **statics))
             arrays.append(array)
             receivers.append(receiver)

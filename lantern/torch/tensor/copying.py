@@ -29,7 +29,7 @@ def _attributes(x: Tensor) -> dict[str, Any]:
 def rebuilt(cls: Any, array: Any, requires_grad: bool, rest: dict[str, Any]) -> Any:
     """A leaf of a class, from its array and its attributes."""
     x = object.__new__(cls)
-    x.primal, x.prompt, x.receiver, x.viewed = array, UNTRACKED, NOBODY, None
+    x.primal, x.level, x.receiver, x.viewed = array, UNTRACKED, NOBODY, None
     for name, value in rest.items():
         setattr(x, name, value)
     return x.requires_grad_(requires_grad)
@@ -44,7 +44,7 @@ def reduced(self: Tensor) -> Any:
 def copied(self: Tensor) -> Any:
     """A leaf with the same memory and attributes, without the gradient."""
     if isinstance(self.primal, Value):  # inside a transform
-        return make(self.primal, self.prompt, self.receiver)
+        return make(self.primal, self.level, self.receiver)
     return rebuilt(type(self), self.primal, self.requires_grad, _attributes(self))
 
 

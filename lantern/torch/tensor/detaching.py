@@ -25,8 +25,8 @@ def in_transform(*operands: Any) -> bool:
     """Whether a derivative that has an end, as ``lantern.grad``'s, tracks a value."""
     for x in operands:  # in no generator, which takes longer than what it looks at
         if isinstance(x, Value):
-            prompt = x.prompt
-            if prompt is not UNTRACKED and prompt is not AMBIENT:
+            level = x.level
+            if level is not UNTRACKED and level is not AMBIENT:
                 return True
     return False
 
@@ -66,7 +66,7 @@ def is_recorded(*operands: Any) -> bool:
     """Whether an operation on these operands keeps its rule."""
     if is_enabled():
         for x in operands:
-            if isinstance(x, Value) and x.prompt is not UNTRACKED:
+            if isinstance(x, Value) and x.level is not UNTRACKED:
                 return True
     return False
 

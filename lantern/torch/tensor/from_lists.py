@@ -94,13 +94,13 @@ def new(cls: Any, *data: Any, dtype: Any = None, device: Any = None) -> Any:
         first = first.view_as(first)
         if cls is Tensor:
             return first
-        array, *rest = first.primal, first.prompt, first.receiver, first.viewed
+        array, *rest = first.primal, first.level, first.receiver, first.viewed
     elif isinstance(first, int | Size):
         array = np.zeros(first, dtypes.default())
     else:
         array = array_of(first, dtypes.default())
     x = object.__new__(cls)
-    x.primal, (x.prompt, x.receiver, x.viewed) = array, rest
+    x.primal, (x.level, x.receiver, x.viewed) = array, rest
     return x
 
 

@@ -101,7 +101,7 @@ class Suspended:
         return (*rules, *[(None, 0)] * constants)
 
     def __repr__(self) -> str:
-        return f"<{self.name()} object, {self.receiver.rule!r}>"
+        return f"<{self.name()} object, {self.receiver.suspended!r}>"
 
 
 def seeds_of(outputs: Any, gradients: Any) -> list[tuple[Any, Any]]:
@@ -109,10 +109,10 @@ def seeds_of(outputs: Any, gradients: Any) -> list[tuple[Any, Any]]:
     seeds = []
     for y, gradient in zip(outputs, gradients, strict=True):
         array = base(y)
-        if y.prompt is not AMBIENT:
+        if y.level is not AMBIENT:
             if in_transform(y):
                 raise EagerError(
-                    f"backward: the tensor belongs to {y.prompt.name}, which is being "
+                    f"backward: the tensor belongs to {y.level.name}, which is being "
                     f"taken around this program, and not to backward. Call "
                     f"torch.func.grad or lantern.grad for a derivative inside of it, "
                     f"or backward outside."
@@ -199,7 +199,7 @@ def _leave(receiver: Any, grad: Any, create_graph: bool) -> None:
         receiver.grad = grad if total is None else total + grad
     elif total is None:
         receiver.grad = fresh(as_array(grad if owned else copied(grad)))
-    elif create_graph or total.prompt is not UNTRACKED:
+    elif create_graph or total.level is not UNTRACKED:
         receiver.grad = total + fresh(grad)
     elif type(total.primal) in buffers:
         total.primal += grad
@@ -249,7 +249,7 @@ def backward(
 
 def own_receiver(self: Tensor) -> Any:
     """The receiver, in a form that has hooks."""
-    if self.prompt is not AMBIENT:
+    if self.level is not AMBIENT:
         raise EagerError(
             "cannot register a hook on a tensor that doesn't require gradient"
         )
@@ -348,14 +348,14 @@ def rebind(x: Tensor, z: Any) -> None:
     A gradient that it has, or is to keep, goes with it; hooks stay with the old value.
     """
     before, grad = x.receiver, x.__dict__.pop("grad", None)
-    x.prompt, x.receiver = z.prompt, z.receiver
+    x.level, x.receiver = z.level, z.receiver
     retained = _retains(before)
     if retained:
         grad = before.grad
         kept = {k: h for k, h in before.hooks.items() if h is not RETAIN}
         before.grad, before.hooks = None, kept or None
         _hook(x, RETAIN)
-    if grad is not None and x.prompt is AMBIENT:
+    if grad is not None and x.level is AMBIENT:
         own_receiver(x).grad = grad
 
 
@@ -386,7 +386,7 @@ def detach_(self: Tensor) -> Any:
         tensor([3.])
     """
     grad = self.grad
-    self.prompt, self.receiver = UNTRACKED, NOBODY
+    self.level, self.receiver = UNTRACKED, NOBODY
     if grad is not None:
         self.grad = grad
     return self

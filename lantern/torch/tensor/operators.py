@@ -96,7 +96,7 @@ def cast(x: Any, kind: Any) -> Any:
     if plain.dtype == kind:
         return x
     stopped = not is_enabled() and not in_transform(x)
-    if x.prompt is UNTRACKED or kind.kind not in "fc" or stopped:
+    if x.level is UNTRACKED or kind.kind not in "fc" or stopped:
         return fresh(plain.astype(kind))
     return torch_face(manipulation.astype(numpy_face(x), kind))
 
@@ -171,7 +171,7 @@ def binary(name: str) -> Any:
     careful = _careful(function, name == "truediv")
 
     def operate(x: Any, y: Any) -> Any:
-        a, prompt, left, right = x.primal, x.prompt, x.receiver, None
+        a, level, left, right = x.primal, x.level, x.receiver, None
         dtype = a.dtype
         if dtype is not F32 and dtype is not F64:
             return careful(x, y)
@@ -179,11 +179,11 @@ def binary(name: str) -> Any:
             b = y.primal
             if b.dtype is not dtype:
                 return careful(x, y)
-            other = y.prompt
+            other = y.level
             if other is not UNTRACKED:
-                if prompt is UNTRACKED:
-                    left, right, prompt = None, y.receiver, other
-                elif other is prompt:
+                if level is UNTRACKED:
+                    left, right, level = None, y.receiver, other
+                elif other is level:
                     right = y.receiver
                 else:
                     return careful(x, y)
@@ -192,8 +192,8 @@ def binary(name: str) -> Any:
         else:
             return careful(x, y)
         try:
-            if prompt is not AMBIENT or not is_enabled():
-                if prompt is UNTRACKED or prompt is AMBIENT:
+            if level is not AMBIENT or not is_enabled():
+                if level is UNTRACKED or level is AMBIENT:
                     return fresh(symbol(a, b))
                 return careful(x, y)
             saved = NOTHING if forgets else None
@@ -214,12 +214,12 @@ def reflected(name: str) -> Any:
     careful = _careful(function, name == "truediv")
 
     def operate_reflected(x: Any, y: Any) -> Any:
-        a, prompt, right = x.primal, x.prompt, x.receiver
+        a, level, right = x.primal, x.level, x.receiver
         dtype = a.dtype
         if not (numbers and type(y) in numbers and (dtype is F32 or dtype is F64)):
             return careful(y, x)
-        if prompt is not AMBIENT or not is_enabled():
-            if prompt is UNTRACKED or prompt is AMBIENT:
+        if level is not AMBIENT or not is_enabled():
+            if level is UNTRACKED or level is AMBIENT:
                 return fresh(symbol(y, a))
             return careful(y, x)
         saved = NOTHING if forgets else None
@@ -256,11 +256,11 @@ def unary(function: Any, floating: bool = False) -> Any:
         if out is not None:
             return into(operate(input, *args, **statics), out)
         try:
-            a, prompt = input.primal, input.prompt
+            a, level = input.primal, input.level
             if floating and a.dtype.kind in "iub":
                 return operate(cast(input, dtypes.default()), *args, **statics)
-            if prompt is not AMBIENT or not is_enabled():
-                if prompt is UNTRACKED or prompt is AMBIENT:
+            if level is not AMBIENT or not is_enabled():
+                if level is UNTRACKED or level is AMBIENT:
                     z = next(rule(a, *args, **statics))
                     return fresh(z) if hasattr(z, "dtype") else fresh(np.asarray(z))
                 return torch_face(function(numpy_face(input), *args, **statics))
@@ -287,8 +287,8 @@ def joining(function: Any) -> Any:
         receivers: list[Any] = []
         saved: Any = []
         for x in tensors:
-            prompt, tracked = x.prompt, x.prompt is AMBIENT
-            if not tracked and prompt is not UNTRACKED:
+            level, tracked = x.level, x.level is AMBIENT
+            if not tracked and level is not UNTRACKED:
                 return torch_face(function(*map(numpy_face, tensors), *args, **statics))
             receivers.append(x.receiver if tracked else None)
             saved.append(STANDIN if tracked else x.primal)
@@ -332,7 +332,7 @@ def views_of(x: Tensor) -> dict[int, Any]:
 def as_view(z: Any, x: Any) -> Any:
     """A tensor that shows the memory of another, marked as such."""
     z.viewed = whole = x if x.viewed is None else x.viewed
-    if z.prompt is AMBIENT:
+    if z.level is AMBIENT:
         z.receiver.memory = id(owner(z.primal))
     elif whole is not UNSEEN:
         views_of(whole)[id(z)] = ref(z)  # names that are free again are taken again

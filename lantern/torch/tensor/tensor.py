@@ -33,24 +33,24 @@ __all__ = ["Tensor", "is_tensor"]
 _new = object.__new__
 # Who receives for arrays that nothing tracks.
 NOBODY: Any = Receiver()
-NOBODY.rule = NOBODY.left = NOBODY.right = NOBODY.cotangent = None
+NOBODY.suspended = NOBODY.left = NOBODY.right = NOBODY.cotangent = None
 
 
 def fresh(primal: Any) -> "Tensor":
     """An untracked tensor that holds a plain array."""
     x = _new(Tensor)
     x.primal = primal
-    x.prompt = UNTRACKED
+    x.level = UNTRACKED
     x.receiver = NOBODY
     x.viewed = None
     return x
 
 
-def make(primal: Any, prompt: Level, receiver: Any) -> "Tensor":
+def make(primal: Any, level: Level, receiver: Any) -> "Tensor":
     """A tensor from its parts."""
     x = _new(Tensor)
     x.primal = primal
-    x.prompt = prompt
+    x.level = level
     x.receiver = receiver
     x.viewed = None
     return x
@@ -63,8 +63,8 @@ def torch_face(z: Any) -> Any:
             return z
         if isinstance(z, Number):
             z = array(z)
-        if z.prompt is not UNTRACKED:
-            return make(z.primal, z.prompt, z.receiver)
+        if z.level is not UNTRACKED:
+            return make(z.primal, z.level, z.receiver)
         z = z.primal
     return fresh(z if hasattr(z, "dtype") else np.asarray(z))
 
@@ -73,12 +73,12 @@ def numpy_face(x: Any) -> Any:
     """A tensor as Lantern's functions take it; what is no tensor as it is."""
     if not isinstance(x, Tensor):
         return x
-    prompt = x.prompt
-    if prompt is UNTRACKED:
+    level = x.level
+    if level is UNTRACKED:
         return x.primal
-    if prompt is AMBIENT:
-        return NumpyFace(x.primal, prompt, x.receiver) if is_enabled() else x.primal
-    z = NumpyTensor(x.primal, prompt, x.receiver)
+    if level is AMBIENT:
+        return NumpyFace(x.primal, level, x.receiver) if is_enabled() else x.primal
+    z = NumpyTensor(x.primal, level, x.receiver)
     return z if is_enabled() else without_stopped(z)
 
 
@@ -105,7 +105,7 @@ class Tensor(Wrapper):
     """
 
     # views: of a base, weakly, the untracked tensors that show its memory.
-    __slots__ = "__dict__ __weakref__ primal prompt receiver viewed views".split()
+    __slots__ = "__dict__ __weakref__ primal level receiver viewed views".split()
     __hash__ = object.__hash__
     __array_priority__ = 1000
     rank: ClassVar[int] = 3
@@ -123,20 +123,20 @@ class Tensor(Wrapper):
     def emerge(
         cls,
         primal: Any,
-        prompt: Level,
+        level: Level,
         rule: Any,
         left: Any,
         right: Any = None,
         elementwise: int = 0,
     ) -> Any:
         """A new tensor, which owns its suspended rule."""
-        if prompt is UNTRACKED or (prompt is AMBIENT and not is_enabled()):
+        if level is UNTRACKED or (level is AMBIENT and not is_enabled()):
             return torch_face(primal)
-        if prompt is AMBIENT:
+        if level is AMBIENT:
             receiver = recorded(primal, rule, left, right, elementwise)
-            return make(primal, prompt, receiver)
-        z = NumpyTensor.emerge(primal, prompt, rule, left, right, elementwise)
-        return make(z.primal, prompt, z.receiver)
+            return make(primal, level, receiver)
+        z = NumpyTensor.emerge(primal, level, rule, left, right, elementwise)
+        return make(z.primal, level, z.receiver)
 
     def gradient(self) -> Any:
         """What the tensor has received as an input of ``lantern.grad``."""
@@ -156,7 +156,7 @@ class Tensor(Wrapper):
 
     def frozen(self) -> Any:
         """Itself; what a tensor from outside was written, with its derivative."""
-        hidden = self.prompt is UNTRACKED and isinstance(self.primal, Value)
+        hidden = self.level is UNTRACKED and isinstance(self.primal, Value)
         return torch_face(self.primal) if hidden else self
 
     # --- what it is ---------------------------------------------------------------
@@ -330,7 +330,7 @@ class Tensor(Wrapper):
             >>> x.requires_grad, (x * 2).requires_grad, x.detach().requires_grad
             (True, True, False)
         """
-        return self.prompt is not UNTRACKED
+        return self.level is not UNTRACKED
 
     @requires_grad.setter
     def requires_grad(self, wanted: bool) -> None:
@@ -355,7 +355,7 @@ class Tensor(Wrapper):
                     "require differentiation use var_no_grad = var.detach()."
                 )
             grad = self.grad
-            self.prompt, self.receiver = UNTRACKED, NOBODY
+            self.level, self.receiver = UNTRACKED, NOBODY
             if grad is not None:
                 self.grad = grad
             return self
@@ -364,7 +364,7 @@ class Tensor(Wrapper):
             raise EagerError(
                 "only Tensors of floating point and complex dtype can require gradients"
             )
-        self.prompt, self.receiver = AMBIENT, Recorder(array.shape, array.dtype)
+        self.level, self.receiver = AMBIENT, Recorder(array.shape, array.dtype)
         self.receiver.grad = self.__dict__.pop("grad", None)
         return self
 
@@ -381,7 +381,7 @@ class Tensor(Wrapper):
         receiver = self.receiver
         if type(receiver) is Recorder:
             return receiver.function is None
-        return self.prompt is UNTRACKED
+        return self.level is UNTRACKED
 
     @property
     def grad(self) -> Any:

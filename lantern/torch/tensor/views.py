@@ -77,7 +77,7 @@ def view_if_shared(z: Any, input: Tensor) -> Any:
     """A result, marked as a view if that is what it is."""
     if not _shared(z, input):
         return z
-    if z.receiver is input.receiver and input.prompt is not UNTRACKED:
+    if z.receiver is input.receiver and input.level is not UNTRACKED:
         return shown(input, _all)  # it had nothing to do
     if not getattr(z.primal.flags, "writeable", True):  # as NumPy has a diagonal
         z.primal.flags.writeable = base(input).flags.writeable

@@ -67,19 +67,19 @@ def linear(input: Tensor, weight: Tensor, bias: Any = None) -> Tensor:
         )
     if bias is not None and bias.primal.ndim > 1:  # a bias of its own for each row
         return rules.affine(input, weight, None) + bias
-    prompt = input.prompt
+    level = input.level
     if (
         bias is None
-        or prompt not in _EAGER
-        or weight.prompt is not AMBIENT
-        or bias.prompt is not AMBIENT
+        or level not in _EAGER
+        or weight.level is not AMBIENT
+        or bias.level is not AMBIENT
         or x.dtype.itemsize == 2
         or not is_enabled()
     ):
         return rules.affine(input, weight, bias)
     # Of a layer's own weight and bias in fewer steps.
     arrays = [x, w, bias.primal]
-    left = input.receiver if prompt is AMBIENT else None
+    left = input.receiver if level is AMBIENT else None
     receivers = left, weight.receiver, bias.receiver
     try:
         return start(_rule, arrays, receivers)

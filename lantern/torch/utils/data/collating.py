@@ -31,7 +31,7 @@ def default_collate(batch: Any) -> Any:
     """
     first = batch[0]
     if isinstance(first, Tensor):
-        if all(x.prompt is UNTRACKED for x in batch):
+        if all(x.level is UNTRACKED for x in batch):
             try:
                 return fresh(np.stack([x.primal for x in batch]))
             except ValueError:
