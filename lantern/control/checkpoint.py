@@ -278,9 +278,9 @@ class Again(Receiver):
 
     def resume(self, answer: Any) -> Any:
         """As ``Receiver.resume``; what runs again sees what the program came to."""
-        segment = (
-            self.suspended.rule if type(self.suspended) is Failed else self.suspended
-        )
+        segment = self.suspended
+        if type(segment) is Failed:
+            segment = segment.rule
         segment.answer = answer
         return super().resume(answer)
 

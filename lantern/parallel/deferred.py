@@ -35,9 +35,8 @@ def goes_back_anywhere(z: Receiver) -> bool:
 
     A receiver of another kind may hand on at once what a ledger would keep until later.
     """
-    if type(z) not in _KNOWN or not (
-        z.suspended is None or type(z.suspended) in _RULES
-    ):
+    rule = z.suspended
+    if type(z) not in _KNOWN or not (rule is None or type(rule) in _RULES):
         return False
     return all(x is None or type(x) in _KNOWN for x in z.operands())
 

@@ -80,9 +80,8 @@ class Number(OperatorValue, Wrapper, Receiver):
 
     def twin(self) -> "Number":
         """As ``Receiver.twin``."""
-        return type(self)(
-            self.primal, self.level, self.suspended, self.left, self.right
-        )
+        rule = self.suspended
+        return type(self)(self.primal, self.level, rule, self.left, self.right)
 
     def holds_complex(self) -> bool:
         """Whether the number is complex."""

@@ -282,23 +282,17 @@ def apply(
         leaves, trees = list(tree_leaves(leaves)), numbered(tuple(operands))
     run = Run(name, body, trees, kind in ("elementwise", "linear"))
     values = [x for x in leaves if isinstance(x, Value)]
-    innermost = max(
-        (x.level for x in values), key=attrgetter("depth"), default=UNTRACKED
-    )
-    run.wanted = [isinstance(x, Value) and x.level is innermost for x in leaves]
-    if (
-        not innermost.is_derivative
-    ):  # each example is differentiated by the levels outside
+    own = max((x.level for x in values), key=attrgetter("depth"), default=UNTRACKED)
+    run.wanted = [isinstance(x, Value) and x.level is own for x in leaves]
+    if not own.is_derivative:  # each example is differentiated by the levels outside
         outside = {level.depth: level for x in leaves for level in levels_of(x)}
-        innermost = outside[max(outside)] if outside else UNTRACKED
+        own = outside[max(outside)] if outside else UNTRACKED
         run.mapped, run.wanted = True, [any(levels_of(x)) for x in leaves]
-    run.depth = innermost.depth
-    run.statics = [
-        residual(innermost, x) if hasattr(x, "dtype") else x for x in statics
-    ]
+    run.depth = own.depth
+    run.statics = [residual(own, x) if hasattr(x, "dtype") else x for x in statics]
     if reads is not None:
         run.reads = reads
-        reads.belong_to(innermost)
+        reads.belong_to(own)
     how: dict[str, Any] = {"run": run}
     if tangent is not None:
         how["tangent"] = functools.partial(tangent, run)

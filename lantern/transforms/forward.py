@@ -152,9 +152,8 @@ def by_products(z: Receiver) -> Any:
     total: Any = None
     for i, x in enumerate(z.operands()):
         if x is not None:
-            term = next(
-                z.suspended.again(lambda j, y, i=i, x=x: x.tangent if j == i else y)
-            )
+            again = z.suspended.again
+            term = next(again(lambda j, y, i=i, x=x: x.tangent if j == i else y))
             total = term if total is None else total + term
     return total
 

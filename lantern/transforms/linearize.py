@@ -125,9 +125,8 @@ def _push(level: Level, recorded: Recorded, tangents: Any, known: Any) -> Any:
     try:
         tree_map(give_tangent, inputs, tangents)
         for i, z in enumerate(rules):
-            with namespace(
-                base(z.suspended.value)
-            ).ignore_fp_warnings():  # may be infinite
+            xp = namespace(base(z.suspended.value))
+            with xp.ignore_fp_warnings():  # may be infinite
                 z.tangent = z.fit(_moved(z, known, i))
         taken = set(map(id, tree_leaves(tangents)))
         return tree_map(
