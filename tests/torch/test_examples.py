@@ -18,7 +18,8 @@ torch.nn.functional torch.nn.init torch.nn.utils torch.nn.utils.parametrizations
 torch.nn.utils.parametrize torch.nn.utils.prune torch.nn.utils.rnn torch.optim
 torch.optim.lr_scheduler torch.profiler torch.random torch.return_types
 torch.serialization torch.signal
-torch.signal.windows torch.sparse torch.special torch.testing torch.utils.benchmark
+torch.signal.windows torch.sparse torch.special torch.testing torch.utils
+torch.utils.benchmark
 torch.utils.checkpoint torch.utils.data torch.utils.tensorboard torch.version
 """.split()
 # Of tensors, what all values have that a derivative tracks: no program calls it.

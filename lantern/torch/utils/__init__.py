@@ -15,13 +15,14 @@ _absent(
     },
 )
 _LAZY = ("_pytree", "benchmark", "checkpoint", "tensorboard")
+_LATER = {"summary": "summaries"}
 
 
 def __getattr__(name: str) -> _Any:
     """A part that is imported when it is asked for; else the nearest name there is."""
-    if name == "summary":
-        part = _importlib.import_module("lantern.torch.utils.summaries")
-        return globals().setdefault(name, part.summary)
+    if name in _LATER:
+        part = _importlib.import_module(f"lantern.torch.utils.{_LATER[name]}")
+        return globals().setdefault(name, getattr(part, name))
     if name in _LAZY:
         return _importlib.import_module(f"lantern.torch.utils.{name}")
     raise _missing("module 'torch.utils'", name, globals())
