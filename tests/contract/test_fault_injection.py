@@ -26,9 +26,13 @@ def alarms():
 @pytest.mark.parametrize("name", PROGRAMS)
 @pytest.mark.usefixtures("alarms")
 def test_a_fault_leaves_nothing_wrong(name):
-    """A sample of `python -m tests.contract.faults`, in each of the programs."""
-    wrong = []
-    tried, lost, _ = faults.try_program(name, set(faults.KINDS[:5]), 30, wrong.append)
+    """A sample of `python -m tests.contract.faults`, in each of the programs.
+
+    Real signals are left to the command: they come by chance, here also into callbacks
+    of the collector that are not the library's, which keep what they were about.
+    """
+    wrong, kinds = [], {*faults.AT_INSTRUCTIONS, "limit"}
+    tried, lost, _ = faults.try_program(name, kinds, 30, wrong.append)
     assert tried > 10
     assert not lost, "\n".join(wrong)
 
