@@ -270,7 +270,7 @@ def starter(cls: type) -> Callable[..., Any]:
         receiver.shape = shape = z.shape
         receiver.dtype = dtype = z.dtype
         receiver.suspended, receiver.left, receiver.right = started, left, right
-        receiver.aligned = elementwise
+        receiver.aligned = elementwise  # as ``_aligned`` has it, in no call
         if elementwise and (
             dtype not in _REAL
             or (left is not None and (left.dtype is not dtype or left.shape != shape))

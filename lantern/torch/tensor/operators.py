@@ -7,12 +7,12 @@ from weakref import ref
 import numpy as np
 from numpy.exceptions import AxisError
 
+from lantern.core.operation import operation_of
 from lantern.core.value import UNTRACKED, Value, base
 from lantern.eager.grad_mode import is_enabled
 from lantern.eager.recorder import AMBIENT, NOTHING, STANDIN
 from lantern.eager.versions import owner
 from lantern.errors import EagerError
-from lantern.op import registry
 from lantern.rules import arithmetic
 from lantern.rules.number import Number
 from lantern.tensor.backend.gpu_fusion import fusers
@@ -234,14 +234,6 @@ for _name in _SYMBOLS:
     setattr(Tensor, f"__r{_name}__", reflected(_name))
 
 
-def kind(function: Any) -> str:
-    """The kind of one of Lantern's operations: see ``lantern.op.Op``."""
-    found = registry.get(function.rule.__name__.lstrip("_"))
-    if found is None or found.rule is not function.rule:
-        found = next(op for op in registry.values() if op.rule is function.rule)
-    return found.kind
-
-
 def unary(function: Any, floating: bool = False) -> Any:
     """A function of one tensor, from one of Lantern's operations of one operand.
 
@@ -249,8 +241,9 @@ def unary(function: Any, floating: bool = False) -> Any:
         function: the operation; what it takes besides is handed on.
         floating: whether integers become numbers of the default type first.
     """
-    rule, its_kind = function.rule, kind(function)
-    elementwise, forgets = int(its_kind == "elementwise"), its_kind == "linear"
+    rule = function.rule
+    kind = operation_of(rule).kind
+    elementwise, forgets = int(kind == "elementwise"), kind == "linear"
 
     def operate(input: Any, *args: Any, out: Any = None, **statics: Any) -> Any:
         if out is not None:
