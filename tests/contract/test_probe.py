@@ -1,5 +1,7 @@
 """The probe of conftest.py is itself tested: it finds whatever a test may leave."""
 
+import gc
+import threading
 from importlib.util import find_spec
 
 import greenlet
@@ -8,7 +10,7 @@ import pytest
 
 import lantern
 from lantern.op import registry
-from tests.conftest import OURS
+from tests.conftest import OURS, leftovers
 
 
 def value(x):
@@ -64,3 +66,26 @@ def test_what_was_there_before_and_garbage_in_circles_are_no_concern(earlier, pr
 
     lantern.grad(f)(np.ones(3))
     probe()
+
+
+def test_garbage_is_no_concern_while_another_thread_is_about_to_collect(probe):
+    inside, go_on = threading.Event(), threading.Event()
+
+    def waits(phase, info):
+        if threading.current_thread() is other:
+            inside.set()
+            go_on.wait(0.2)
+
+    other = threading.Thread(target=gc.collect)
+    gc.callbacks.append(waits)
+    try:
+        other.start()
+        assert inside.wait(20)
+        circle = value(2.0)
+        circle.append(circle)
+        del circle
+        assert leftovers() == []
+    finally:
+        go_on.set()
+        other.join()
+        gc.callbacks.remove(waits)
