@@ -15,7 +15,18 @@ import numpy as np
 
 from lantern.errors import ArgumentError, FileFormatError
 
-__all__ = ["BRAIN", "TYPES", "damaged", "file_bytes", "parsed", "read_file", "short"]
+__all__ = [
+    "BRAIN",
+    "TYPES",
+    "as_stored",
+    "begins_pickle",
+    "damaged",
+    "file_bytes",
+    "parsed",
+    "read_file",
+    "read_up_to",
+    "short",
+]
 
 TYPES = {
     "BOOL": np.bool_, "U8": np.uint8, "I8": np.int8, "I16": np.int16, "I32": np.int32,
@@ -100,27 +111,29 @@ def file_bytes(arrays: dict[str, Any], metadata: dict[str, str]) -> bytes:
     return b"".join(parts)
 
 
-def read_file(f: Any, name: str) -> tuple[dict[str, Any], dict[str, str]]:
+def begins_pickle(first: bytes) -> bool:
+    """Whether a file that begins with eight bytes is PyTorch's, or a bare pickle.
+
+    The length of a header may begin with the same bytes as a pickle.
+    """
+    announced = len(first) == 8 and int.from_bytes(first, "little") <= _LARGEST_HEADER
+    return not announced and first.startswith(_PICKLE)
+
+
+def read_file(f: Any, name: str, first: bytes) -> tuple[dict[str, Any], dict[str, str]]:
     """The arrays of a file by their names, and its metadata.
 
     Args:
         f: the open file.
         name: what an error calls it.
+        first: its first eight bytes, which have been read.
 
     Raises:
         FileFormatError: if the file is cut off, damaged, or of another format.
     """
-    first = _read(f, 8, name)
     length = int.from_bytes(first, "little")
     announced = len(first) == 8 and length <= _LARGEST_HEADER
-    # The length of a header may begin with the same bytes as a pickle.
-    if not announced and first.startswith(_PICKLE):
-        raise damaged(
-            name,
-            "is a pickle, which could run any program. Where PyTorch is installed, "
-            "write its tensors with safetensors.torch.save_file.",
-        )
-    packed = _read(f, length, name) if announced else b""
+    packed = read_up_to(f, length, name) if announced else b""
     if not announced or len(packed) < length:
         raise damaged(
             name,
@@ -141,7 +154,7 @@ def read_file(f: Any, name: str) -> tuple[dict[str, Any], dict[str, str]]:
     return {key: _array(key, header[key], data, name) for key in header}, metadata
 
 
-def _read(f: Any, length: int, name: str) -> bytes:
+def read_up_to(f: Any, length: int, name: str) -> bytes:
     """Up to so many bytes; an unbuffered file may give a part at a time."""
     parts = []
     while length > 0 and (part := f.read(min(length, 1 << 20))):
@@ -221,12 +234,25 @@ def _check_parts(header: dict[str, Any], name: str) -> None:
 
 def _array(key: str, entry: Any, data: bytes, name: str) -> Any:
     """A new array from a tensor's part of a checked file."""
-    kind, shape, (start, _) = entry["dtype"], entry["shape"], entry["data_offsets"]
-    bits = {BRAIN: np.uint16, "BOOL": np.uint8}.get(kind) or TYPES[kind]
-    stored = np.dtype(bits).newbyteorder("<")
-    found = np.frombuffer(data, stored, math.prod(shape), start)
-    if kind == BRAIN:
-        return (found.astype(np.uint32) << 16).view(np.float32).reshape(shape)
-    if kind == "BOOL" and found.max(initial=0) > 1:
-        raise damaged(name, f"has {short(key)} of type BOOL with a byte above 1.")
-    return found.astype(TYPES[kind]).reshape(shape)
+    kind, shape, (start, end) = entry["dtype"], entry["shape"], entry["data_offsets"]
+    raw = np.frombuffer(data, np.uint8, end - start, start)
+    plain = "bfloat16" if kind == BRAIN else np.dtype(TYPES[kind]).name
+    return as_stored(raw.copy(), plain, f"{name}: {short(key)}").reshape(shape)
+
+
+def as_stored(raw: Any, kind: str, name: str, order: Any = "<") -> Any:
+    """The elements of a type whose bytes a file has, in the same memory if it can be.
+
+    Args:
+        raw: the bytes, an array of memory of its own.
+        kind: PyTorch's name of the type.
+        name: what an error calls the file.
+        order: ``<`` if the lowest byte is the first one, else ``>``.
+    """
+    if kind == "bfloat16":
+        bits = raw.view(np.dtype(np.uint16).newbyteorder(order)).astype(np.uint32)
+        return (bits << 16).view(np.float32)
+    if kind == "bool" and raw.max(initial=0) > 1:
+        raise damaged(name, "has truth values (BOOL) with a byte above 1.")
+    stored = raw.view(np.dtype(kind).newbyteorder(order))
+    return stored.astype(stored.dtype.newbyteorder("="), copy=False)

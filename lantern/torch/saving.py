@@ -14,18 +14,24 @@ from typing import Any
 
 import numpy as np
 
-from lantern.errors import ArgumentError, FileFormatError
+from lantern.errors import ArgumentError, FileFormatError, OptionError
 from lantern.files import write_file
 from lantern.torch.file_format import (
     NAMES,
+    begins_pickle,
     damaged,
     file_bytes,
     parsed,
     read_file,
+    read_up_to,
     short,
 )
 from lantern.torch.nn.parameter import Parameter
+from lantern.torch.pickles.contents import located
+from lantern.torch.pickles.reading import read_pickles
+from lantern.torch.pickles.writing import pickle_bytes
 from lantern.torch.serialization import packed_object, unpacked_object
+from lantern.torch.shards import read_shards
 from lantern.torch.tensor import dtypes
 from lantern.torch.tensor.devices import on_host
 from lantern.torch.tensor.dtypes import Size
@@ -49,10 +55,12 @@ def save(obj: Any, f: Any, *args: Any, **options: Any) -> None:
             ``state_dict()`` of a module, an optimiser or a schedule gives, or several.
         f: a path, or an open binary file.
         args: have no effect; as PyTorch has them.
-        options: have no effect.
+        options: ``format="pytorch"`` writes what PyTorch's ``torch.load`` reads, in
+            place of a safetensors file. Others have no effect.
 
     Raises:
         TypeError: for an object of another class, which only a pickle could hold.
+        ValueError: for another format.
 
     Example:
         >>> import io
@@ -63,6 +71,15 @@ def save(obj: Any, f: Any, *args: Any, **options: Any) -> None:
         >>> torch.load(file)
         {'weight': tensor([1., 1.]), 'epoch': 3}
     """
+    form = options.get("format", "safetensors")
+    if form not in ("safetensors", "pytorch"):
+        raise OptionError(
+            f"torch.save: there is no format {short(form)}. Use 'safetensors' or "
+            "'pytorch'."
+        )
+    if form == "pytorch":
+        write_file("torch.save", f, pickle_bytes(obj))
+        return
     arrays: dict[str, Any] = {}
     try:
         structure = json.dumps(_packed(obj, "", arrays))
@@ -154,14 +171,23 @@ def _joined(path: str, key: Any) -> str:
 
 
 def load(f: Any, map_location: Any = None, *args: Any, **options: Any) -> Any:
-    """Read what ``save`` has written, or any other safetensors file.
+    """Read what ``save`` has written, PyTorch's own files, or other safetensors files.
+
+    Of PyTorch's files (``.pt``, ``.pth``, also those before version 1.6) tensors,
+    parameters and plain values are read, as its ``weights_only=True`` does it: nothing
+    in a file is run or imported, and anything else is refused by its name. bfloat16
+    becomes float32. Of a checkpoint in several files the index is given, as Hugging
+    Face writes it (``model.safetensors.index.json``).
 
     Args:
         f: a path, or an open binary file.
-        map_location: the device for the tensors; by default the CPU.
+        map_location: the device for the tensors, by default the CPU; a dictionary of
+            devices; or a function of memory, as a tensor in a row, and the device that
+            it was saved from.
         args: have no effect; as PyTorch has them.
-        options: ``weights_only=False`` allows modules of the program's own classes:
-            see ``torch.serialization``. Others have no effect.
+        options: ``weights_only=False`` allows modules of the program's own classes in
+            files of Lantern's ``save``: see ``torch.serialization``. It allows nothing
+            more in a pickle. Others have no effect.
 
     Raises:
         RuntimeError: if the file is cut off, damaged, or of another format.
@@ -177,19 +203,26 @@ def load(f: Any, map_location: Any = None, *args: Any, **options: Any) -> Any:
     """
     if hasattr(f, "read"):
         name = str(getattr(f, "name", "the file"))
-        arrays, metadata = read_file(f, name)
-    else:
-        name = os.fsdecode(f)
-        with open(f, "rb") as file:
-            arrays, metadata = read_file(file, name)
+        return _loaded(f, name, map_location, options.get("weights_only") is False)
+    name = os.fsdecode(f)
+    if name.endswith(".index.json"):
+        return read_shards(name, lambda path: load(path, map_location))
+    with open(f, "rb") as file:
+        return _loaded(file, name, map_location, options.get("weights_only") is False)
+
+
+def _loaded(f: Any, name: str, map_location: Any, trusted: bool) -> Any:
+    """What an open file holds."""
+    first = read_up_to(f, 8, name)
+    if begins_pickle(first):
+        return read_pickles(f, first, name, map_location)
+    arrays, metadata = read_file(f, name, first)
 
     def placed(key: str) -> Tensor:
-        x = fresh(arrays[key])
-        return x if map_location is None else x.to(map_location)
+        return located(fresh(arrays[key]), "cpu", map_location)
 
     if _STRUCTURE not in metadata:
         return {key: placed(key) for key in arrays}
-    trusted = options.get("weights_only") is False
     try:
         structure = parsed(metadata[_STRUCTURE], _MOST_DIGITS, name, "structure")
         return _Reader(name, placed, arrays, trusted).read(structure)

@@ -300,7 +300,7 @@ def test_headers_of_every_length():
 def test_a_byte_that_is_no_truth_value():
     header = {"a": {"dtype": "BOOL", "shape": [2], "data_offsets": [0, 2]}}
     same(loaded(file_of(header, b"\0\1")), {"a": torch.tensor([False, True])})
-    with pytest.raises(FileFormatError, match="'a' of type BOOL with a byte above 1"):
+    with pytest.raises(FileFormatError, match=r"'a' has truth values .* above 1"):
         loaded(file_of(header, b"\0\2"))
 
 

@@ -243,7 +243,7 @@ def file_of(header, data=b""):
 ENTRY = {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}
 DAMAGED = {
     "empty": (b"", "cut off"),
-    "a pickle": (b"PK\x03\x04rest of it", "pickle"),
+    "a pickle": (b"PK\x03\x04rest of it", "damaged archive"),
     "a long header": (b"\xff" * 8 + b"{}", "cut off"),
     "no JSON": (file_of(b"{nope"), "damaged header"),
     "no text": (file_of(b"\xff\xfe\x00{}"), "damaged header"),

@@ -154,7 +154,8 @@ def storage(self: Tensor) -> Tensor:
         >>> len(torch.ones(2, 3).storage())
         6
     """
-    return fresh(owner(in_memory(self)).reshape(-1))
+    array = in_memory(self)
+    return fresh(owner(array).reshape(-1).view(array.dtype))
 
 
 def base_of(self: Tensor) -> Any:

@@ -1,0 +1,1 @@
+"""PyTorch's own files, read and written without trust: see ``README.md``."""
