@@ -1,0 +1,10 @@
+"""ONNX files: loaded as modules that are differentiated, and written.
+
+Needs the extra ``lantern-ad[onnx]``.
+"""
+
+from lantern.onnx.loading import load as load
+from lantern.onnx.loading import save as save
+from lantern.onnx.model import Model as Model
+
+__all__ = ["Model", "load", "save"]

@@ -1,0 +1,1 @@
+"""Operators of the format: what each computes, by Lantern's own rules."""
