@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from lantern.errors import ArgumentError, FileFormatError
+from lantern.torch.tensor import dtypes
 
 __all__ = [
     "BRAIN",
@@ -35,9 +36,8 @@ TYPES = {
 }  # fmt: skip
 NAMES = {np.dtype(kind): name for name, kind in TYPES.items()}
 # In which order the package has the types: the file has the last first.
-_ORDER = "BOOL U8 I8 I16 U16 F16 I32 U32 F32 F64 I64 U64".split()
-_RANK = {kind: _ORDER.index(name) for kind, name in NAMES.items()}
-# What has no type of its own here: stored as bits, given back as float32.
+_ORDER = "BOOL U8 I8 I16 U16 F16 BF16 I32 U32 F32 F64 I64 U64".split()
+# The type of ``ml_dtypes``; without that package what is read becomes float32.
 BRAIN = "BF16"
 _LARGEST_HEADER = 100_000_000
 _MOST_AXES = 64  # of an array of NumPy
@@ -86,20 +86,28 @@ def parsed(text: str, digits: int, name: str, part: str) -> Any:
         raise damaged(name, f"has a damaged {part}, too deep to follow.") from None
 
 
+def stored_as(kind: Any) -> str | None:
+    """What the format calls one of NumPy's types; None if it has it not."""
+    return BRAIN if kind.kind == "V" and kind.name == "bfloat16" else NAMES.get(kind)
+
+
 def file_bytes(arrays: dict[str, Any], metadata: dict[str, str]) -> bytes:
     """A file of arrays, byte by byte as the package ``safetensors`` writes it.
 
     The largest types come first, so that each array begins at a multiple of its own
     type's size; the header ends at a multiple of eight.
     """
-    order = sorted(arrays, key=lambda name: (-_RANK[arrays[name].dtype], name))
+    ranks = {n: _ORDER.index(stored_as(x.dtype) or "") for n, x in arrays.items()}
+    order = sorted(arrays, key=lambda name: (-ranks[name], name))
     header: dict[str, Any] = {"__metadata__": metadata}
     parts, at = [b"", b""], 0
     for name in order:
         x = arrays[name]
-        part = np.ascontiguousarray(x, x.dtype.newbyteorder("<")).tobytes()
+        kind = stored_as(x.dtype)
+        bits = np.ascontiguousarray(x.view(np.uint16) if kind == BRAIN else x)
+        part = bits.astype(bits.dtype.newbyteorder("<"), copy=False).tobytes()
         header[name] = {
-            "dtype": NAMES[x.dtype],
+            "dtype": kind,
             "shape": list(x.shape),
             "data_offsets": [at, at + len(part)],
         }
@@ -250,9 +258,18 @@ def as_stored(raw: Any, kind: str, name: str, order: Any = "<") -> Any:
         order: ``<`` if the lowest byte is the first one, else ``>``.
     """
     if kind == "bfloat16":
-        bits = raw.view(np.dtype(np.uint16).newbyteorder(order)).astype(np.uint32)
-        return (bits << 16).view(np.float32)
+        bits = raw.view(np.dtype(np.uint16).newbyteorder(order)).astype(np.uint16)
+        return _brain(bits)
     if kind == "bool" and raw.max(initial=0) > 1:
         raise damaged(name, "has truth values (BOOL) with a byte above 1.")
     stored = raw.view(np.dtype(kind).newbyteorder(order))
     return stored.astype(stored.dtype.newbyteorder("="), copy=False)
+
+
+def _brain(bits: Any) -> Any:
+    """Numbers of bfloat16 from their bits; of float32 without ``ml_dtypes``."""
+    try:
+        kind = dtypes.bfloat16.numpy
+    except ArgumentError:
+        return (bits.astype(np.uint32) << 16).view(np.float32)
+    return bits.view(kind)

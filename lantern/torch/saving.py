@@ -17,7 +17,6 @@ import numpy as np
 from lantern.errors import ArgumentError, FileFormatError, OptionError
 from lantern.files import write_file
 from lantern.torch.file_format import (
-    NAMES,
     begins_pickle,
     damaged,
     file_bytes,
@@ -25,6 +24,7 @@ from lantern.torch.file_format import (
     read_file,
     read_up_to,
     short,
+    stored_as,
 )
 from lantern.torch.nn.parameter import Parameter
 from lantern.torch.pickles.contents import located
@@ -97,7 +97,7 @@ def _plain(x: Any) -> Any:
     """A tensor's array, of a type that the format has."""
     array = in_memory(x.detach()) if isinstance(x, Tensor) else np.asarray(x)
     native = array.dtype.newbyteorder("=")
-    if native not in NAMES:
+    if stored_as(native) is None:
         advice = "Save real and imaginary parts" if native.kind == "c" else "Convert it"
         raise ArgumentError(
             f"torch.save: the format has no complex numbers, objects or texts in "
@@ -176,8 +176,8 @@ def load(f: Any, map_location: Any = None, *args: Any, **options: Any) -> Any:
     Of PyTorch's files (``.pt``, ``.pth``, also those before version 1.6) tensors,
     parameters and plain values are read, as its ``weights_only=True`` does it: nothing
     in a file is run or imported, and anything else is refused by its name. bfloat16
-    becomes float32. Of a checkpoint in several files the index is given, as Hugging
-    Face writes it (``model.safetensors.index.json``).
+    becomes float32 without ``ml_dtypes``. Of a checkpoint in several files the index
+    is given, as Hugging Face writes it (``model.safetensors.index.json``).
 
     Args:
         f: a path, or an open binary file.

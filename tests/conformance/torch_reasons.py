@@ -13,7 +13,6 @@ _ONE_OF_TWO = (
     "written receives a gradient"
 )
 REASONS = {
-    "bfloat16": "NumPy has no such type: an error that says so",
     "linalg.pinv": (
         "`hermitian=True` of a matrix that is not: PyTorch's formula for the gradient "
         "reads the other triangle, too"
@@ -31,7 +30,7 @@ REASONS = {
 ABSENT = {
     "compiled from source text at run time": "jiterator_*",
     "sparse tensors": "sparse.* to_sparse",
-    "quantised, half or 8-bit types": "bfloat16 chalf torch._scaled_mm*",
+    "quantised, half or 8-bit types": "chalf torch._scaled_mm*",
     "internal to PyTorch": (
         "_* torch.ops.* native_* max_pool2d_with_indices_backward hash_tensor "
         "nonzero_static"

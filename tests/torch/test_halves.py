@@ -55,6 +55,7 @@ F.grid_sample(i, torch.zeros(2, 50, 50, 2, dtype=v.dtype), align_corners=False)
 F.pairwise_distance(b, b + 1); F.pdist(b); F.mse_loss(v, w); F.l1_loss(v, w)
 F.smooth_l1_loss(v, w); F.huber_loss(v, w); F.poisson_nll_loss(v, w, reduction='sum')
 F.soft_margin_loss(v, w)
+torch.gradient(v)[0]; torch.ldexp(v, y); torch.frexp(v)
 F.scaled_dot_product_attention(q, a, a); F.embedding_bag(y[None], a)
 F.embedding_bag(y[None], a, mode='sum')
 """

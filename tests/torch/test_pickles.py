@@ -116,7 +116,7 @@ class TestFilesOfPyTorch:
         again = torch.load(io.BytesIO(saved(mine)))
         check_sharing(again)
 
-    def test_halves_of_a_float32_become_float32(self, theirs):
+    def test_halves_of_a_float32_keep_their_values(self, theirs):
         file, x = io.BytesIO(), theirs.tensor([1.5, -2.0, 3e38]).bfloat16()
         theirs.save(x, file)
         found = loaded(file.getvalue())

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from lantern.blocks import Setting, from_the_start
 from lantern.core.value import base
 from lantern.errors import EagerError, OptionError
+from lantern.torch.tensor.dtypes import INEXACT
 from lantern.torch.tensor.tensor import Tensor, numpy_face, torch_face
 from lantern.transforms.forward import Forward, give_tangent
 from lantern.transforms.reverse import track
@@ -117,7 +118,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: Any = None) -> Tensor:
             "sure to enter_dual_level() first."
         )
     for name, x in (("primal", tensor), ("tangent", tangent)):
-        if base(x).dtype.kind not in "fc":
+        if base(x).dtype.kind not in INEXACT:
             raise OptionError(
                 f"Expected {name} to be floating point or complex, but got: {x.dtype}"
             )

@@ -17,6 +17,7 @@ from lantern.op import op
 from lantern.torch.autograd.context import Context, Output
 from lantern.torch.methods.inplace import refuse_leaf, taken
 from lantern.torch.tensor.detaching import is_recorded
+from lantern.torch.tensor.dtypes import INEXACT
 from lantern.torch.tensor.operators import in_memory
 from lantern.torch.tensor.tensor import (
     Tensor,
@@ -242,7 +243,7 @@ def _tracked(cls: Any, context: Context, tensors: list[Any], results: Any) -> An
     levels = {face.level for face in found if isinstance(face, Value)} - {AMBIENT}
     context._level = levels.pop() if len(levels) == 1 else None
     for z, face in zip(row, found, strict=True):
-        constant = id(z) in context._constant or base(z).dtype.kind not in "fc"
+        constant = id(z) in context._constant or base(z).dtype.kind not in INEXACT
         face = fresh(base(z)) if constant else torch_face(face)
         x = dirty.get(id(z))
         faces.append(face if x is None or z is not x else taken(x, face))

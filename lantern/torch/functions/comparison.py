@@ -19,7 +19,9 @@ from lantern.torch.tensor.tensor import Tensor, fresh
 def _signs(array: Any) -> Any:
     """1, 0 or -1; 0 for nan, as PyTorch has it."""
     z = np.sign(array)
-    return np.where(array == array, z, z.dtype.type(0)) if z.dtype.kind == "f" else z
+    if z.dtype.kind not in dtypes.FLOATING:
+        return z
+    return np.where(array == array, z, z.dtype.type(0))
 
 
 # Zero derivative: what rounds is tracked in PyTorch, with a gradient of zeros.

@@ -21,7 +21,7 @@ from lantern.torch.functions.reduction import axis_of
 from lantern.torch.tables import documented
 from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.devices import as_array
-from lantern.torch.tensor.dtypes import F32, F64, Size
+from lantern.torch.tensor.dtypes import F32, F64, FLOATING, INEXACT, Size
 from lantern.torch.tensor.named_results import named
 from lantern.torch.tensor.operators import (
     as_tensor,
@@ -383,7 +383,7 @@ def heaviside(input: Tensor, values: Tensor) -> Any:
         tensor([0.0000, 0.5000, 1.0000])
     """
     z = _step(input, values)
-    strange = np.isnan(base(input)) if base(input).dtype.kind == "f" else None
+    strange = np.isnan(base(input)) if base(input).dtype.kind in FLOATING else None
     if strange is not None and np.any(strange):
         z = z.masked_fill(fresh(as_array(strange)), 0)
     return cast(z, base(input).dtype) if base(input).dtype.kind in "iub" else z
@@ -416,7 +416,7 @@ def ldexp(input: Tensor, other: Tensor) -> Any:
         tensor([16.,  6.])
     """
     x, y = promote(input, other)
-    kind = base(x).dtype if base(x).dtype.kind in "fc" else F32
+    kind = base(x).dtype if base(x).dtype.kind in INEXACT else F32
     return cast(x, kind) * elementwise.functions["exp2"](cast(y, kind))
 
 
@@ -434,7 +434,7 @@ def frexp(input: Tensor) -> Any:
         exponent=tensor([4, 2], dtype=torch.int32))
     """
     array = base(input)
-    if array.dtype.kind != "f":
+    if array.dtype.kind not in FLOATING:
         raise EagerError("torch.frexp() only supports floating-point dtypes")
     exponent = as_array(np.frexp(array)[1])
     scale = fresh(np.ldexp(np.ones_like(array), -exponent))

@@ -11,6 +11,7 @@ from lantern.torch.functions.elementwise import _where, where
 from lantern.torch.tables import documented
 from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.devices import as_array
+from lantern.torch.tensor.halves import in_single
 from lantern.torch.tensor.operators import (
     as_kind,
     as_tensor,
@@ -38,6 +39,8 @@ def clamp(input: Any, min: Any = None, max: Any = None) -> Any:
     array = input.primal
     if array.dtype.kind == "f" and type(min) in _PLAIN and type(max) in _PLAIN:
         return _clamped(input, min, max)
+    if array.dtype.kind == "V":
+        return in_single(clamp, input, min, max)
     kind = result_dtype(*(as_tensor(x) for x in (input, min, max) if x is not None))
     input = cast(input, kind)
     if not any(isinstance(x, Value) for x in (min, max)):

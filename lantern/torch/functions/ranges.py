@@ -112,7 +112,7 @@ def linspace(
             f"{np.ndim(base(end))} dimension(s)."
         )
     start, end = _number(start), _number(end)
-    if kind.kind == "f":
+    if kind.kind in dtypes.FLOATING:
         start, end = float(start), float(end)
     array = np.linspace(start, end, steps, dtype=kind)
     if kind.kind in "iu" and steps > 1:  # cut off, from both ends

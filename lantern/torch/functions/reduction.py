@@ -14,7 +14,7 @@ from lantern.torch.functions.comparison import tracked_like
 from lantern.torch.tables import documented
 from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.devices import as_array, grid
-from lantern.torch.tensor.dtypes import F32, F64, I64, as_numpy_dtype
+from lantern.torch.tensor.dtypes import F32, F64, FLOATING, I64, INEXACT, as_numpy_dtype
 from lantern.torch.tensor.halves import in_single, is_half
 from lantern.torch.tensor.named_results import named
 from lantern.torch.tensor.operators import call, cast, unary
@@ -89,7 +89,7 @@ def _typed_as(z: Tensor, dtype: Any) -> Tensor:
 
 def _needs_floating(name: str, input: Tensor, dtype: Any) -> Tensor:
     if dtype is not None:
-        if as_numpy_dtype(dtype).kind not in "fc":
+        if as_numpy_dtype(dtype).kind not in INEXACT:
             raise EagerError(
                 f"{name}(): could not infer output dtype. Optional dtype must be "
                 f"either a floating point or complex dtype. Got: {dtype}"
@@ -143,7 +143,7 @@ def nansum(
         >>> torch.nansum(torch.tensor([1.0, torch.nan, 3.0]))
         tensor(4.)
     """
-    if base(input).dtype.kind == "f":
+    if base(input).dtype.kind in FLOATING:
         input = _without_nan(input)
     return sum(input, dim, keepdim, dtype=dtype)
 

@@ -18,7 +18,7 @@ from lantern.torch.tables import documented
 from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.detaching import plain_number
 from lantern.torch.tensor.devices import as_array, beside, grid
-from lantern.torch.tensor.dtypes import F32, F64
+from lantern.torch.tensor.dtypes import F32, F64, FLOATING
 from lantern.torch.tensor.named_results import named
 from lantern.torch.tensor.operators import call, cast, unary
 from lantern.torch.tensor.tensor import Tensor, fresh, numpy_face, torch_face
@@ -237,7 +237,7 @@ def median(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
     def position(array: Any, axis: int) -> Any:
         order = np.argsort(array, axis=axis, kind="stable")
         middle = np.take(order, (array.shape[axis] - 1) // 2, axis=axis)
-        if array.dtype.kind != "f":
+        if array.dtype.kind not in FLOATING:
             return middle
         strange = np.isnan(array)  # the first of these, if there are any
         return np.where(strange.any(axis), strange.argmax(axis), middle)
@@ -325,7 +325,7 @@ _BETWEEN = {
 
 def _share(name: str, input: Tensor, q: Any, interpolation: str) -> Any:
     """The shares as a tensor, checked."""
-    if base(input).dtype.kind != "f":
+    if base(input).dtype.kind not in FLOATING:
         raise EagerError(f"{name}() input tensor must be either float or double dtype")
     if not base(input).size:
         raise EagerError(f"{name}() input tensor must be non-empty")

@@ -111,10 +111,11 @@ float_power           method_
 floor                 method_ function_
 floor_divide          method_
 fmod                  method_
+frexp                 single
 frac                  method_ function_
 gcd                   method_ function_
 ge                    method_
-gradient              function
+gradient              function single
 greater               method_
 greater_equal         method_
 gt                    method_
@@ -134,7 +135,7 @@ inner                 single
 isin                  function
 kron                  single
 lcm                   method_ function_
-ldexp                 method_ function_
+ldexp                 method_ function_ single
 le                    method_
 lerp                  method_ single
 less                  method_

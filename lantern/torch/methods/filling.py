@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import numpy as np
-
 from lantern.errors import EagerError
 from lantern.torch.methods.sampling import bernoulli, between, bounds, multinomial, rng
 from lantern.torch.tables import documented
@@ -15,7 +13,7 @@ from lantern.torch.tensor.error_messages import refuse_type
 from lantern.torch.tensor.tensor import Tensor, torch_face
 
 
-def _writer(name: str, draw: Any, doc: str, kinds: str = "f") -> Any:
+def _writer(name: str, draw: Any, doc: str, kinds: str = dtypes.FLOATING) -> Any:
     """A method that fills a tensor, of some kinds of types, with draws."""
 
     def method(
@@ -46,13 +44,13 @@ def _integers(
     low = 0 if low is None else low
     if high is not None:
         return random.integers(*between(low, high, kind), array.shape)
-    most = 2 ** (np.finfo(kind).nmant + 1) if kind.kind == "f" else bounds(kind)[1]
+    most = 2 ** dtypes.digits(kind) if kind.kind in dtypes.FLOATING else bounds(kind)[1]
     return random.integers(low, most, array.shape, endpoint=True)
 
 
 def _chances(random: Any, array: Any, p: Any = 0.5) -> Any:
     chance = as_array(base(plain_number("bernoulli_: p", p)))
-    if isinstance(p, Tensor) and chance.dtype.kind != "f":
+    if isinstance(p, Tensor) and chance.dtype.kind not in dtypes.FLOATING:
         raise refuse_type("bernoulli_", p)
     if not ((chance >= 0) & (chance <= 1)).all():
         raise EagerError(f"bernoulli_ expects p to be in [0, 1], but got p={p}")
@@ -145,7 +143,7 @@ METHODS = {
         """,
     ),
     "normal_": documented(
-        _writer("normal_", _normal, "Fill with normal draws.", "fc"),
+        _writer("normal_", _normal, "Fill with normal draws.", dtypes.INEXACT),
         """
         >>> torch.zeros(3).normal_(mean=5.0, std=0.0)
         tensor([5., 5., 5.])

@@ -28,7 +28,7 @@ from lantern.torch.tables import documented, in_place_example
 from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.detaching import in_transform, is_recorded, lost
 from lantern.torch.tensor.devices import beside
-from lantern.torch.tensor.dtypes import fitting
+from lantern.torch.tensor.dtypes import INEXACT, fitting
 from lantern.torch.tensor.dtypes import type_name as type_name
 from lantern.torch.tensor.gradients import rebind, set_data
 from lantern.torch.tensor.operators import cast, in_memory, mismatch, views_of
@@ -139,7 +139,7 @@ def _follow(whole: Any, x: Tensor) -> None:
     """Let views, taken while nothing was tracked, be parts of their base's value."""
     found = () if whole is UNSEEN else list(views_of(whole).values())
     for view in [view for view in (weak() for weak in found) if view is not None]:
-        if view is not x and base(view).dtype.kind in "fc":
+        if view is not x and base(view).dtype.kind in INEXACT:
             flat = reshaped(numpy_face(whole), (-1,))
             where = place(view, whole)
             part = reshaped(read(flat, index=where), view.primal.shape)

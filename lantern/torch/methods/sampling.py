@@ -297,7 +297,7 @@ def bounds(kind: Any) -> tuple[float, float]:
     """The least and the greatest number of a type."""
     if kind.kind == "b":
         return 0, 1
-    limits: Any = np.finfo(kind) if kind.kind == "f" else np.iinfo(kind)
+    limits: Any = dtypes.finfo(kind) if kind.kind in dtypes.FLOATING else np.iinfo(kind)
     return limits.min, limits.max
 
 
@@ -422,7 +422,7 @@ def multinomial(
         >>> torch.multinomial(torch.tensor([0.0, 1.0]), 3, replacement=True)
         tensor([1, 1, 1])
     """
-    if base(input).dtype.kind != "f":
+    if base(input).dtype.kind not in dtypes.FLOATING:
         raise EagerError("multinomial only supports floating-point dtypes for input")
     if out is not None:
         if base(out).dtype != dtypes.I64:

@@ -323,7 +323,7 @@ def is_floating_point(self: Tensor) -> bool:
         >>> torch.tensor([1.0]).is_floating_point()
         True
     """
-    return base(self).dtype.kind == "f"
+    return base(self).dtype.kind in dtypes.FLOATING
 
 
 def is_pinned(self: Tensor) -> bool:
@@ -529,12 +529,9 @@ _TYPES = {
     ),
     "bfloat16": (
         dtypes.bfloat16,
-        """Refused: there are no tensors of this type here.
-
+        """
         >>> torch.tensor([1.0]).bfloat16()
-        Traceback (most recent call last):
-            ...
-        lantern.errors.ArgumentError: bfloat16: NumPy has no such type...
+        tensor([1.], dtype=torch.bfloat16)
         """,
     ),
     "half": (

@@ -1,6 +1,7 @@
 """Types of elements, and devices: ``torch.float32``, ``torch.device``."""
 
 import builtins
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,8 @@ __all__ = [
     "bool",
     "cdouble",
     "cfloat",
+    "chalf",
+    "complex32",
     "complex64",
     "complex128",
     "device",
@@ -22,6 +25,11 @@ __all__ = [
     "dtype",
     "finfo",
     "float",
+    "float8_e4m3fn",
+    "float8_e4m3fnuz",
+    "float8_e5m2",
+    "float8_e5m2fnuz",
+    "float8_e8m0fnu",
     "float16",
     "float32",
     "float64",
@@ -38,6 +46,9 @@ __all__ = [
     "set_default_dtype",
     "short",
     "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
 ]
 
 
@@ -79,7 +90,10 @@ class dtype:
 
 
 def _dtypes() -> dict[Any, dtype]:
-    names = "float16 float32 float64 uint8 int8 int16 int32 int64 complex64 complex128"
+    names = (
+        "float16 float32 float64 uint8 int8 int16 int32 int64 complex64 complex128 "
+        "uint16 uint32 uint64"
+    )
     made = {np.dtype(name): dtype(name, name) for name in names.split()}
     made[np.dtype(np.bool_)] = dtype("bool", np.bool_)
     return made
@@ -90,29 +104,66 @@ by_name = {d.name: d for d in by_numpy.values()}
 float16, float32, float64 = (by_name[f"float{n}"] for n in (16, 32, 64))
 uint8, int8, int16 = by_name["uint8"], by_name["int8"], by_name["int16"]
 int32, int64 = by_name["int32"], by_name["int64"]
+uint16, uint32, uint64 = (by_name[f"uint{n}"] for n in (16, 32, 64))
 complex64, complex128, bool = (by_name[n] for n in ("complex64", "complex128", "bool"))
 half, float, double = float16, float32, float64
 
 
-class _Brain(dtype):
-    """The name of a type that NumPy lacks, so that programs can speak of it."""
+class _Named(dtype):
+    """A type that NumPy lacks: a name, so that programs can speak of it.
+
+    ``bfloat16`` becomes a real type where it is first used: the only place that imports
+    ``ml_dtypes``.
+    """
 
     __slots__ = ()
 
-    def __init__(self) -> None:
-        self.name, self.itemsize = "bfloat16", 2
-        self.is_floating_point, self.is_complex = True, False
+    def __init__(self, name: str, itemsize: builtins.int) -> None:
+        self.name, self.itemsize = name, itemsize
+        self.is_complex = name.startswith("complex")
+        self.is_floating_point = not self.is_complex
 
     def __getattr__(self, name: str) -> Any:
         if name != "numpy":
-            raise AttributeError(f"torch.bfloat16 has no attribute {name!r}")
-        raise ArgumentError(
-            "bfloat16: NumPy has no such type, and so there are no tensors of it. Use "
-            "torch.float32, or torch.float16 where memory counts."
-        )
+            raise AttributeError(f"torch.{self.name} has no attribute {name!r}")
+        if self.name != "bfloat16":
+            raise ArgumentError(
+                f"{self.name}: NumPy has no such type, and so there are no tensors of "
+                f"it. Use torch.float16, torch.bfloat16 or a wider type."
+            )
+        try:
+            from ml_dtypes import bfloat16 as plain
+        except ImportError:
+            raise ArgumentError(
+                "bfloat16: NumPy has no such type, ml_dtypes has. Install it, "
+                "pip install lantern-ad[bf16], or use torch.float32, or torch.float16 "
+                "where memory counts."
+            ) from None
+        self.numpy = np.dtype(plain)
+        by_numpy[self.numpy] = self
+        return self.numpy
+
+    @property
+    def is_signed(self) -> builtins.bool:
+        """Whether it has negative numbers."""
+        return self.name != "float8_e8m0fnu"
 
 
-bfloat16 = _Brain()
+_NAMED = {
+    "bfloat16": 2,
+    "complex32": 4,
+    "float8_e4m3fn": 1,
+    "float8_e4m3fnuz": 1,
+    "float8_e5m2": 1,
+    "float8_e5m2fnuz": 1,
+    "float8_e8m0fnu": 1,
+}
+named = {name: _Named(name, size) for name, size in _NAMED.items()}
+bfloat16, complex32 = named["bfloat16"], named["complex32"]
+chalf = complex32
+float8_e4m3fn, float8_e4m3fnuz = named["float8_e4m3fn"], named["float8_e4m3fnuz"]
+float8_e5m2, float8_e5m2fnuz = named["float8_e5m2"], named["float8_e5m2fnuz"]
+float8_e8m0fnu = named["float8_e8m0fnu"]
 short, int, long, cfloat, cdouble = int16, int32, int64, complex64, complex128
 
 F16, F32, F64, I64, BOOL = (d.numpy for d in (float16, float32, float64, int64, bool))
@@ -186,7 +237,9 @@ def as_numpy_dtype(d: Any) -> Any:
     return default() if getattr(d, "__name__", "") == "float" else as_dtype(d).numpy
 
 
-_KINDS = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
+# NumPy's letters; V is bfloat16's.
+FLOATING, INEXACT = "fV", "fcV"
+_KINDS = {"b": 0, "u": 1, "i": 1, "f": 2, "V": 2, "c": 3}
 
 
 def category(plain: Any) -> builtins.int:
@@ -203,7 +256,30 @@ def promoted(a: Any, b: Any) -> Any:
         return a if kinds[0] == 2 else b
     if max(kinds) == 3 and min(kinds) < 2:
         return a if kinds[0] == 3 else b
+    if "V" in (a.kind, b.kind) and kinds == (2, 2):
+        return (
+            F32 if a.itemsize == b.itemsize else max(a, b, key=attrgetter("itemsize"))
+        )
+    if kinds == (1, 1) and _wide_unsigned(a) != _wide_unsigned(b):
+        raise EagerError(
+            f"Promotion for uint16, uint32, uint64 types is not supported, attempted "
+            f"to promote {type_name(a)} and {type_name(b)}"
+        )
     return np.result_type(a, b)
+
+
+def _wide_unsigned(plain: Any) -> builtins.bool:
+    return plain.kind == "u" and plain.itemsize > 1
+
+
+def is_half(plain: Any) -> builtins.bool:
+    """Whether a type's sums are taken in float32: float16 or bfloat16."""
+    return plain.itemsize == 2 and plain.kind in FLOATING
+
+
+def digits(plain: Any) -> builtins.int:
+    """How many binary digits the whole numbers of a floating-point type can have."""
+    return 8 if plain.kind == "V" else np.finfo(plain).nmant + 1
 
 
 def promote_types(type1: dtype, type2: dtype) -> dtype:
@@ -218,6 +294,7 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
 
 
 _CAPITALS = {
+    "bfloat16": "BFloat16",
     "bool": "Bool",
     "complex128": "ComplexDouble",
     "complex64": "ComplexFloat",
@@ -228,6 +305,9 @@ _CAPITALS = {
     "int32": "Int",
     "int64": "Long",
     "int8": "Char",
+    "uint16": "UInt16",
+    "uint32": "UInt32",
+    "uint64": "UInt64",
     "uint8": "Byte",
 }
 
@@ -339,12 +419,18 @@ class finfo:
 
     def __init__(self, type: Any = None) -> None:
         plain = default() if type is None else as_numpy_dtype(type)
-        info = np.finfo(plain)
+        info: Any = np.finfo(plain) if plain.kind != "V" else _brain_info()
         self.dtype, self.bits = by_numpy[plain].name, info.bits
-        self.eps, self.tiny = info.eps.item(), info.tiny.item()
+        self.eps, self.tiny = builtins.float(info.eps), builtins.float(info.tiny)
         self.smallest_normal = self.tiny
-        self.max, self.min = info.max.item(), info.min.item()
-        self.resolution = info.resolution.item()
+        self.max, self.min = builtins.float(info.max), builtins.float(info.min)
+        self.resolution = builtins.float(f"{builtins.float(info.resolution):.0e}")
+
+
+def _brain_info() -> Any:
+    from ml_dtypes import bfloat16, finfo
+
+    return finfo(bfloat16)
 
 
 class iinfo:

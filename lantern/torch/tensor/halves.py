@@ -1,4 +1,4 @@
-"""Sums of float16, taken in float32: the only file that rounds sums to float16.
+"""Sums of halves, taken in float32: the only file that rounds sums to 16 bits.
 
 As in PyTorch, elements become float32, everything is computed in that type, and the
 result is rounded once. The cotangents go the same way back.
@@ -7,7 +7,8 @@ result is rounded once. The cotangents go the same way back.
 from functools import wraps
 from typing import Any
 
-from lantern.torch.tensor.dtypes import F16, F32, F64
+from lantern.torch.tensor import dtypes
+from lantern.torch.tensor.dtypes import F32, F64
 from lantern.torch.tensor.error_messages import refuse_type
 from lantern.torch.tensor.named_results import Row, into
 from lantern.torch.tensor.operators import cast
@@ -17,15 +18,16 @@ __all__ = ["in_single", "is_half", "single"]
 
 
 def is_half(x: Any) -> bool:
-    """Whether x is a tensor of float16."""
-    return isinstance(x, Tensor) and x.primal.dtype == F16
+    """Whether x is a tensor of float16 or bfloat16."""
+    return isinstance(x, Tensor) and dtypes.is_half(x.primal.dtype)
 
 
 def in_single(function: Any, *args: Any, **options: Any) -> Any:
-    """A function of tensors of float16, computed in float32 and rounded once."""
+    """A function of tensors of one half type, computed in float32 and rounded once."""
     out = options.pop("out", None)
-    z = function(*_as(F32, args, F16), **_as(F32, options, F16))
-    return into(_as(F16, z, F32), out)
+    half = next(kind for kind in _types((args, options)) if dtypes.is_half(kind))
+    z = function(*_as(F32, args, half), **_as(F32, options, half))
+    return into(_as(half, z, F32), out)
 
 
 def _as(kind: Any, x: Any, former: Any) -> Any:
@@ -44,7 +46,7 @@ def _as(kind: Any, x: Any, former: Any) -> Any:
 def _types(x: Any) -> set[Any]:
     """The types of all floating-point tensors in a list."""
     if isinstance(x, Tensor):
-        return {x.primal.dtype} if x.primal.dtype.kind in "fc" else set()
+        return {x.primal.dtype} if x.primal.dtype.kind in dtypes.INEXACT else set()
     if not isinstance(x, dict | tuple | list):
         return set()
     parts = x.values() if isinstance(x, dict) else x
@@ -52,7 +54,7 @@ def _types(x: Any) -> set[Any]:
 
 
 def single(function: Any, mixed: bool = False, whole: bool = True) -> Any:
-    """A function of tensors that computes float16 in float32.
+    """A function of tensors that computes float16 and bfloat16 in float32.
 
     Args:
         function: what adds up; a ``dtype`` that it is given counts first.
@@ -70,7 +72,8 @@ def single(function: Any, mixed: bool = False, whole: bool = True) -> Any:
                 return function(*args, **options)
             if not whole and kind.kind in "iub" and first.primal.size:
                 raise refuse_type(function.__name__, first)
-        halves = is_half(first) if mixed else _types((args, options)) == {F16}
+        found = {kind} if mixed and is_half(first) else _types((args, options))
+        halves = len(found) == 1 and dtypes.is_half(*found)
         if halves and options.get("dtype") is None:
             return in_single(function, *args, **options)
         return function(*args, **options)

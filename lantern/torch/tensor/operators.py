@@ -21,7 +21,7 @@ from lantern.tensor.ops import products
 from lantern.tensor.ops import shape as manipulation
 from lantern.torch.tensor import dtypes
 from lantern.torch.tensor.detaching import in_transform
-from lantern.torch.tensor.dtypes import BOOL, F16, F32, F64, I64, promoted
+from lantern.torch.tensor.dtypes import BOOL, F32, F64, I64, INEXACT, is_half, promoted
 from lantern.torch.tensor.error_messages import (
     again,
     misuse,
@@ -96,7 +96,7 @@ def cast(x: Any, kind: Any) -> Any:
     if plain.dtype == kind:
         return x
     stopped = not is_enabled() and not in_transform(x)
-    if x.level is UNTRACKED or kind.kind not in "fc" or stopped:
+    if x.level is UNTRACKED or kind.kind not in INEXACT or stopped:
         return fresh(plain.astype(kind))
     return torch_face(manipulation.astype(numpy_face(x), kind))
 
@@ -114,6 +114,19 @@ def promote(*operands: Any, floating: bool = False) -> list[Any]:
     if floating and kind.kind in "iub":
         kind = dtypes.default()
     return [cast(x, kind) if isinstance(x, Tensor) else x for x in operands]
+
+
+def brain_among(*operands: Any) -> Any:
+    """NumPy's type of bfloat16, if an operand has it; else None."""
+    for x in operands:
+        if isinstance(x, Tensor) and (kind := base(x).dtype).kind == "V":
+            return kind
+    return None
+
+
+def wider(x: Any, brain: Any) -> Any:
+    """An operand as it is computed with: bfloat16 in float32."""
+    return cast(x, F32) if isinstance(x, Tensor) and base(x).dtype == brain else x
 
 
 def _careful(function: Any, floating: bool) -> Any:
@@ -140,8 +153,10 @@ def _careful(function: Any, floating: bool) -> Any:
                 f"expected m1 and m2 to have the same dtype, but got: {x.dtype} != "
                 f"{y.dtype}"
             )
-        elif base(x).dtype == F16:  # sums of float16 are taken in float32
+        elif is_half(base(x).dtype):  # sums of halves are taken in float32
             return cast(operate(cast(x, F32), cast(y, F32)), base(x).dtype)
+        if brain := brain_among(x, y):
+            return cast(operate(*(wider(z, brain) for z in (x, y))), brain)
         try:
             return torch_face(function(numpy_face(x), numpy_face(y)))
         except (ValueError, TypeError) as error:
@@ -252,6 +267,9 @@ def unary(function: Any, floating: bool = False) -> Any:
             a, level = input.primal, input.level
             if floating and a.dtype.kind in "iub":
                 return operate(cast(input, dtypes.default()), *args, **statics)
+            if elementwise and a.dtype.kind == "V":
+                z = operate(cast(input, F32), *args, **statics)
+                return cast(z, a.dtype) if base(z).dtype is F32 else z
             if level is not AMBIENT or not is_enabled():
                 if level is UNTRACKED or level is AMBIENT:
                     z = next(rule(a, *args, **statics))

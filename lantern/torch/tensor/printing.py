@@ -56,7 +56,7 @@ class _Format:
     """How the numbers of one array are written, all in one width."""
 
     def __init__(self, shown: Any) -> None:
-        self.real = shown.dtype.kind == "f"
+        self.real = shown.dtype.kind in dtypes.FLOATING
         self.scientific, self.whole, self.width = False, True, 1
         if not self.real:
             words = [str(x) for x in shown.tolist()]

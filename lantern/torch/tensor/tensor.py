@@ -360,7 +360,7 @@ class Tensor(Wrapper):
                 self.grad = grad
             return self
         array = base(self)
-        if array.dtype.kind not in "fc":
+        if array.dtype.kind not in dtypes.INEXACT:
             raise EagerError(
                 "only Tensors of floating point and complex dtype can require gradients"
             )

@@ -13,7 +13,7 @@ from lantern.torch.nn.starting import inside
 from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.detaching import plain_number
 from lantern.torch.tensor.devices import as_array
-from lantern.torch.tensor.dtypes import type_name
+from lantern.torch.tensor.dtypes import FLOATING, type_name
 from lantern.torch.tensor.error_messages import check_together
 from lantern.torch.tensor.halves import single
 from lantern.torch.tensor.tensor import Tensor, fresh
@@ -191,7 +191,7 @@ def _places(index: Any, n: int) -> Any:
 def _against_shares(
     input: Tensor, target: Tensor, weight: Any, reduction: str, smoothing: float
 ) -> Tensor:
-    if base(target).dtype.kind != "f":
+    if base(target).dtype.kind not in FLOATING:
         raise EagerError(
             f"Expected floating point type for target with class probabilities, got "
             f"{type_name(base(target).dtype)}"

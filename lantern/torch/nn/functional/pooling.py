@@ -14,7 +14,7 @@ from lantern.torch.nn.windows import Form, gather_windows, sum_windows
 from lantern.torch.tables import documented
 from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.devices import beside
-from lantern.torch.tensor.dtypes import I64
+from lantern.torch.tensor.dtypes import FLOATING, I64
 from lantern.torch.tensor.error_messages import refuse_type
 from lantern.torch.tensor.tensor import Tensor, fresh
 
@@ -97,7 +97,7 @@ def _max_pool(axes: int) -> Any:
         x = _batched(input, axes)
         array = base(x)
         form = _form(array.shape[2:], kernel_size, stride, padding, dilation, ceil_mode)
-        low = -math.inf if array.dtype.kind == "f" else np.iinfo(array.dtype).min
+        low = -math.inf if array.dtype.kind in FLOATING else np.iinfo(array.dtype).min
         first = gather_windows(array, form, low).argmax(axis=-1)
         places = _positions(form, array)[None, None]
         where = np.take_along_axis(places, first[..., None], -1)

@@ -14,6 +14,7 @@ from lantern.torch.methods import table
 from lantern.torch.nn.functional import pooling
 from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.devices import beside
+from lantern.torch.tensor.dtypes import FLOATING
 from lantern.torch.tensor.error_messages import refuse_type
 from lantern.torch.tensor.tensor import Tensor, fresh
 
@@ -243,7 +244,7 @@ def affine_grid(theta: Tensor, size: Any, align_corners: Any = None) -> Tensor:
     """
     lengths = tuple(size)[2:]
     axes = len(lengths)
-    if base(theta).dtype.kind != "f":
+    if base(theta).dtype.kind not in FLOATING:
         raise OptionError(
             f"Expected theta to have floating point type, but got {theta.dtype}"
         )
