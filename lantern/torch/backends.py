@@ -1,8 +1,10 @@
-"""Libraries behind PyTorch that programs ask for and set flags of: none is here."""
+"""Libraries behind PyTorch that programs set flags of: of these, oneDNN may be here."""
 
 import sys
 from types import ModuleType
 from typing import Any
+
+from lantern import engines
 
 __all__ = ["cpu", "cuda", "cudnn", "mkl", "mkldnn", "mps", "openmp", "opt_einsum"]
 
@@ -44,6 +46,31 @@ class _Products(Library):
     """How products are computed on a GPU."""
 
 
+class _OneDNN(Library):
+    """oneDNN, which computes convolutions where it is installed."""
+
+    def is_available(self) -> bool:
+        """Whether it is installed, and has not been switched off."""
+        return engines.in_use() is not None
+
+    @property
+    def enabled(self) -> bool:
+        """Whether it computes; may be set."""
+        return self.is_available()
+
+    @enabled.setter
+    def enabled(self, on: bool) -> None:
+        engines.switch(on)
+
+    def version(self) -> Any:
+        """Its name and version; None where it does not compute."""
+        return engines.in_use()
+
+    def flags(self, enabled: bool = False, **flags: Any) -> Any:
+        """A block in which it computes, or does not."""
+        return engines.switched(enabled)
+
+
 class _Cuda(Library):
     """CUDA: flags of products, and of attention."""
 
@@ -83,6 +110,6 @@ cudnn = Library(
     benchmark_limit=10,
 )
 cuda = _Cuda("cuda", matmul=_Products("cuda.matmul", **_matmul))
-mps, mkl, mkldnn = Library("mps"), Library("mkl"), Library("mkldnn", enabled=False)
+mps, mkl, mkldnn = Library("mps"), Library("mkl"), _OneDNN("mkldnn")
 openmp, opt_einsum = Library("openmp"), Library("opt_einsum", enabled=False)
 cpu = Library("cpu", get_cpu_capability=lambda: "NO AVX")

@@ -6,6 +6,7 @@ What can make a difference here does; what asks for a way of computing that ther
 
 from typing import Any
 
+from lantern import engines
 from lantern.errors import EagerError, OptionError
 from lantern.torch.tensor import dtypes
 
@@ -131,7 +132,7 @@ def get_deterministic_debug_mode() -> int:
 
 
 def set_num_threads(number: int) -> None:
-    """Say how many threads a product may use, if threadpoolctl is installed.
+    """Say how many threads a convolution may use, and a product, with threadpoolctl.
 
     Without that package, the libraries behind NumPy go by their own variables, such as
     ``OMP_NUM_THREADS``.
@@ -143,6 +144,7 @@ def set_num_threads(number: int) -> None:
     if number < 1:
         raise EagerError("set_num_threads expects a positive integer")
     _chosen["threads"] = int(number)
+    engines.set_threads(int(number))
     try:
         from threadpoolctl import threadpool_limits
     except ImportError:

@@ -35,6 +35,7 @@ ALLOWED_IMPORTS = {
     "numpy": {
         "distributed.mpi",
         "eager.recorder",
+        "engines.arrays",
         "tensor.backend.numpy_namespace",
         "tensor.ops.random",
         "tensor.tensor",

@@ -9,9 +9,13 @@ import math
 from itertools import product
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from lantern.core.namespace import namespace
 from lantern.core.value import Rule, base
+from lantern.engines import convolution as engine
 from lantern.op import linear, op
+from lantern.torch.nn.rules import over_rows
 from lantern.torch.nn.starting import fused
 
 __all__ = ["Form", "correlate", "gather_windows", "spread", "sum_windows"]
@@ -105,13 +109,25 @@ def _rows(w: Any, form: Form) -> Any:
     return w.reshape(form.groups, each, math.prod(w.shape[1:]))
 
 
-def _correlated(x: Any, w: Any, form: Form) -> Any:
+def _correlated(x: Any, w: Any, form: Form, bias: Any = None) -> Any:
+    z = engine.correlate(x, w, form, bias)
+    if z is not None:
+        return z
     z = _rows(w, form) @ _columns(x, form)
     z = z.reshape(w.shape[0], x.shape[0], *form.steps)
-    return namespace(z).ascontiguousarray(z.swapaxes(0, 1))
+    z = namespace(z).ascontiguousarray(z.swapaxes(0, 1))
+    return z if bias is None else z + _beside(bias, form)
+
+
+def _beside(bias: Any, form: Form) -> Any:
+    """A number for each channel, as it is added to results."""
+    return bias.reshape(-1, *[1] * len(form.size))
 
 
 def _spread_out(z: Any, w: Any, form: Form) -> Any:
+    x = engine.spread(z, w, form)
+    if x is not None:
+        return x
     columns = _rows(w, form).swapaxes(1, 2) @ _flat(z, form)
     channels, examples = w.shape[1] * form.groups, z.shape[0]
     columns = columns.reshape(channels, *form.size, examples, *form.steps)
@@ -123,23 +139,44 @@ def _spread_out(z: Any, w: Any, form: Form) -> Any:
 
 
 def _matched(x: Any, z: Any, form: Form) -> Any:
+    w = engine.match(x, z, form)
+    if w is not None:
+        return w
     w = _flat(z, form) @ _columns(x, form).swapaxes(1, 2)
     return w.reshape(z.shape[1], x.shape[1] // form.groups, *form.size)
 
 
 @op
-def _correlate(x: Any, w: Any, /, form: Form) -> Rule:
-    """The products of weights with each window of an array.
+def _correlate(x: Any, w: Any, bias: Any = None, /, *, form: Form) -> Rule:
+    """The products of weights with each window of an array, and a bias.
 
     Shapes:
-        x: (n, c, ...); w: (k, c / groups, ...); result: (n, k, ...)
+        x: (n, c, ...); w: (k, c / groups, ...); bias: (k,) or None;
+        result: (n, k, ...)
 
     Rule:
-        x_bar = spread(z_bar, w); w_bar = match(x, z_bar)
+        x_bar = spread(z_bar, w); w_bar = match(x, z_bar);
+        bias_bar = z_bar, summed over all axes but that of the channels
     """
-    z_bar = yield _start(_correlated, correlate_any, x, w, form)
+    if base(bias) is bias and base(x) is x and base(w) is w:
+        z = _correlated(x, w, form, bias)
+    else:
+        z = _start(_correlated, correlate_any, x, w, form)
+        z = z if bias is None else z + _beside(bias, form)
+    del bias
+    z_bar = yield (z, z := None)[0]
     yield lambda: spread_any(z_bar, w, form=form)
     yield lambda: match_any(x, z_bar, form=form)
+    yield lambda: _per_channel(z_bar)
+
+
+def _per_channel(z_bar: Any) -> Any:
+    """The sum over all axes but the second: of plain channels that lie last, fast."""
+    axes = (0, *range(2, z_bar.ndim))
+    rows = z_bar.transpose(*axes, 1)
+    if isinstance(z_bar, np.ndarray) and rows.flags.c_contiguous:
+        return over_rows(rows.reshape(-1, z_bar.shape[1]))
+    return z_bar.sum(axis=axes)
 
 
 @op
@@ -179,6 +216,7 @@ def _start(direct: Any, again: Any, x: Any, y: Any, form: Form) -> Any:
     return again(x, y, form=form)
 
 
+correlate_any: Any
 correlate_any, spread_any, match_any = _correlate, _spread, _match
 correlate, spread = fused(_correlate), fused(_spread)
 

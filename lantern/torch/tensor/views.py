@@ -1,5 +1,6 @@
 """Results that show the memory of an operand, and results that must not."""
 
+import gc
 import math
 import sys
 from collections.abc import Callable
@@ -7,6 +8,7 @@ from typing import Any
 
 from lantern.core.namespace import namespace
 from lantern.core.value import UNTRACKED, Rule, Value, base
+from lantern.eager.recorder import Recorder
 from lantern.op import linear
 from lantern.tensor.ops.indexing import scatter
 from lantern.torch.tensor.operators import as_view, in_memory, unary, views_of
@@ -96,10 +98,21 @@ def laid_in_rows(x: Tensor) -> bool:
     seen = x.viewed is not None or any(
         view() is not None for view in views_of(x).values()
     )
-    if seen or sys.getrefcount(x.primal) > 2:
+    others = sys.getrefcount(x.primal) - 2
+    if seen or (others and others > _held_by_rules(x.primal)):
         return False
     x.primal = namespace(x.primal).ascontiguousarray(x.primal)
     return True
+
+
+def _held_by_rules(array: Any) -> int:
+    """How often suspended rules hold an array; its elements, not its place, matter."""
+    held = 0
+    for receiver in gc.get_objects():
+        if type(receiver) is Recorder:
+            holders = (receiver.saved, gc.get_referents(receiver.suspended))
+            held += sum(item is array for items in holders for item in items)
+    return held
 
 
 def in_place_of(z: Any, array: Any, input: Tensor) -> Any:

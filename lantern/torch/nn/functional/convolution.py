@@ -125,7 +125,14 @@ def _convolution(axes: int) -> Any:
                 f"({' x '.join(map(str, sizes))}). Kernel size can't be greater than "
                 f"actual input size"
             )
-        return _with_bias(correlate(x, weight, form=form), bias, axes, batched)
+        if bias is not None and base(bias).shape != size[:1]:
+            raise EagerError(
+                f"Given weight of size {list(size)}, expected bias to be 1-dimensional "
+                f"with {size[0]} elements, but got bias of size {list(bias.shape)} "
+                f"instead"
+            )
+        z = correlate(x, weight, bias, form=form)
+        return z if batched else z.squeeze(0)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"The products of weights with each window, along {axes} axes."

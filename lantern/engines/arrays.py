@@ -1,0 +1,61 @@
+"""Arrays as an engine takes them: the only file of this room that names NumPy."""
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+__all__ = ["FIRST", "LAST", "empty", "in_rows", "laid", "room", "single", "steps"]
+
+# Where the channels, the second axis, are in memory.
+FIRST, LAST = 0, 1
+
+
+@lru_cache(64)
+def _axes(ndim: int) -> Any:
+    """The axes with the channels last, and the way back."""
+    return (0, *range(2, ndim), 1), (0, ndim - 1, *range(1, ndim - 1))
+
+
+def steps(shape: Any, order: int = FIRST) -> tuple[int, ...]:
+    """From one element to the next along each axis, where nothing lies between."""
+    axes = _axes(len(shape))[0] if order == LAST else range(len(shape))
+    found, size = [0] * len(shape), 1
+    for axis in reversed(axes):
+        found[axis] = size
+        size *= shape[axis]
+    return tuple(found)
+
+
+def laid(x: Any) -> tuple[Any, int]:
+    """An array whose channels are first or last in memory, and which they are."""
+    there, back = _axes(x.ndim)
+    turned = x.transpose(there)
+    if turned.flags.c_contiguous:
+        return x, LAST
+    if x.flags.c_contiguous:
+        return x, FIRST
+    return np.ascontiguousarray(turned).transpose(back), LAST
+
+
+def empty(shape: Any, order: int) -> Any:
+    """An array of single precision, without values."""
+    if order == FIRST:
+        return np.empty(shape, np.float32)
+    there, back = _axes(len(shape))
+    return np.empty([shape[axis] for axis in there], np.float32).transpose(back)
+
+
+def in_rows(x: Any) -> Any:
+    """An array in the order of its axes."""
+    return np.ascontiguousarray(x)
+
+
+def single(x: Any) -> bool:
+    """Whether something is an array of single precision, and not empty."""
+    return type(x) is np.ndarray and x.dtype == np.float32 and x.size > 0
+
+
+def room(size: int) -> Any:
+    """Memory of so many bytes."""
+    return np.empty(size, np.uint8)

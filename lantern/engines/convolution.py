@@ -1,0 +1,161 @@
+"""Convolution by oneDNN: arrays lie with the channels last, weights as it likes best.
+
+Measured over 17 layers of ResNet-50 and SqueezeNet on AVX2 (one thread, batch 32): with
+the channels last it took 0.55 of PyTorch's time, in blocks of channels, which every
+other operation would have to undo, 0.50, in PyTorch's order 0.61.
+"""
+
+from functools import lru_cache
+from typing import Any
+
+from lantern.engines.arrays import LAST, in_rows, laid, single, steps
+from lantern.engines.onednn import Description, Layout, described, dims, is_on, threads
+from lantern.engines.plan import Plan
+
+__all__ = ["correlate", "match", "spread"]
+
+_TRAINING, _DIRECT = 64, 1
+_X, _W, _B, _Z = 1, 33, 41, 17
+_X_BAR, _W_BAR, _Z_BAR = 129, 161, 145
+
+
+def takes(form: Any, x: Any, w: Any, z: Any, bias: Any = None) -> bool:
+    """Whether the engine computes with arrays, all but one of which are given.
+
+    It reads memory by their shapes, which have to fit one another.
+    """
+    given = [a for a in (x, w, z, bias) if a is not None]
+    if len(form.size) > 3 or not all(map(single, given)) or not is_on():
+        return False
+    n = (z if x is None else x).shape[0]
+    k, c = (z.shape[1], x.shape[1]) if w is None else (len(w), w.shape[1] * form.groups)
+    return (
+        (x is None or x.shape == (n, c, *form.lengths))
+        and (z is None or z.shape == (n, k, *form.steps))
+        and (w is None or w.shape == (k, c // form.groups, *form.size))
+        and (bias is None or bias.shape == (k,))
+        and not (k % form.groups or c % form.groups)
+    )
+
+
+def correlate(x: Any, w: Any, form: Any, bias: Any = None) -> Any:
+    """The products of weights with each window; None where that is not for the engine.
+
+    Args:
+        x: an array.
+        w: the weights.
+        form: how windows lie on it, with ``size``, ``stride``, ``padding``,
+            ``dilation``, ``groups`` and ``steps``.
+        bias: is added to each channel; None for nothing.
+
+    Shapes:
+        x: (n, c, ...); w: (k, c / groups, ...); bias: (k,); result: (n, k, ...)
+    """
+    if not takes(form, x, w, None, bias):
+        return None
+    x, order = laid(x)
+    plan = _forward(x.shape, order, w.shape, form, bias is not None, threads())
+    if plan is None:
+        return None
+    w = in_rows(w)
+    if bias is None:
+        return plan.run(x, w)
+    return plan.run(x, w, in_rows(bias))
+
+
+def spread(z: Any, w: Any, form: Any) -> Any:
+    """The transpose of ``correlate`` in its array; None as there.
+
+    Shapes:
+        z: (n, k, ...); w: (k, c / groups, ...); result: (n, c, ...)
+    """
+    if not takes(form, None, w, z):
+        return None
+    z, order = laid(z)
+    plan = _backward(z.shape, order, w.shape, form, threads())
+    return None if plan is None else plan.run(z, in_rows(w))
+
+
+def match(x: Any, z: Any, form: Any) -> Any:
+    """The transpose of ``correlate`` in its weights; None as there.
+
+    Shapes:
+        x: (n, c, ...); z: (n, k, ...); result: (k, c / groups, ...)
+    """
+    if not takes(form, x, None, z):
+        return None
+    (x, one), (z, other) = laid(x), laid(z)
+    plan = _weights(x.shape, one, z.shape, other, form, threads())
+    return None if plan is None else plan.run(x, z)
+
+
+class _Problem:
+    """A convolution as oneDNN has it: layouts that it may choose, and numbers."""
+
+    def __init__(self, n: int, c: int, k: int, form: Any, bias: bool = False) -> None:
+        groups = form.groups
+        self.x, self.z = (n, c, *form.lengths), (n, k, *form.steps)
+        lead = (k, c) if groups == 1 else (groups, k // groups, c // groups)
+        self.w = Layout((*lead, *form.size))
+        self.weights = (*lead, *form.size)
+        self.layouts = tuple(Layout(s, steps(s, LAST)) for s in (self.x, self.z))
+        self.numbers = (
+            dims(form.stride),
+            dims([d - 1 for d in form.dilation]),
+            dims([a for a, _ in form.padding]),
+            dims([b for _, b in form.padding]),
+        )
+        self.bias = Layout((k,), (1,)) if bias else None
+        x, z = self.layouts
+        self.forward: Description | None = described(
+            "convolution_forward",
+            _TRAINING, _DIRECT, x, self.w, self.bias, z, *self.numbers,
+        )  # fmt: skip
+
+    def plain_weights(self) -> Layout:
+        """The layout of weights as a program has them."""
+        return Layout(self.weights, steps(self.weights))
+
+
+@lru_cache(512)
+def _forward(x: Any, order: int, w: Any, form: Any, bias: bool, _: int) -> Plan | None:
+    problem = _Problem(x[0], x[1], w[0], form, bias)
+    if problem.forward is None:
+        return None
+    given = [(_X, Layout(x, steps(x, order))), (_W, problem.plain_weights())]
+    if problem.bias is not None:
+        given.append((_B, problem.bias))
+    return Plan(problem.forward, given, (_Z, problem.layouts[1]), problem.z, LAST)
+
+
+@lru_cache(512)
+def _backward(z: Any, order: int, w: Any, form: Any, _: int) -> Plan | None:
+    problem = _Problem(z[0], w[1] * form.groups, w[0], form)
+    if problem.forward is None:
+        return None
+    x_bar, z_bar = problem.layouts
+    description = described(
+        "convolution_backward_data",
+        _DIRECT, x_bar, problem.w, z_bar, *problem.numbers, problem.forward,
+    )  # fmt: skip
+    if description is None:
+        return None
+    given = [(_Z_BAR, Layout(z, steps(z, order))), (_W, problem.plain_weights())]
+    return Plan(description, given, (_X_BAR, x_bar), problem.x, LAST)
+
+
+@lru_cache(512)
+def _weights(x: Any, one: int, z: Any, other: int, form: Any, _: int) -> Plan | None:
+    problem = _Problem(x[0], x[1], z[1], form)
+    if problem.forward is None:
+        return None
+    description = described(
+        "convolution_backward_weights",
+        _DIRECT, problem.layouts[0], problem.w, None, problem.layouts[1],
+        *problem.numbers, problem.forward,
+    )  # fmt: skip
+    if description is None:
+        return None
+    given = [(_X, Layout(x, steps(x, one))), (_Z_BAR, Layout(z, steps(z, other)))]
+    w = (z[1], x[1] // form.groups, *form.size)
+    return Plan(description, given, (_W_BAR, problem.plain_weights()), w)

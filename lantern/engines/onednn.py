@@ -1,0 +1,365 @@
+"""The library oneDNN, by its C interface: the only file that calls it.
+
+It computes on arrays of single precision in any order of axes, in several threads, and
+writes its code when a primitive is made (about 2 ms); so those are kept.
+
+References:
+    oneDNN 3.2, include/oneapi/dnnl/dnnl.h and dnnl_types.h, for functions and numbers.
+"""
+
+import ctypes
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from importlib import metadata
+from typing import Any
+
+from lantern.engines.arrays import room
+from lantern.errors import EagerError, OptionError
+
+__all__ = [
+    "Description", "Layout", "Primitive", "described", "dims", "in_use", "library",
+    "set_threads", "switch", "switched", "threads",
+]  # fmt: skip
+
+# Wheels that hold the library; they differ in what they take threads from.
+_WHEELS = ("onednn-cpu-gomp", "onednn-cpu-iomp", "onednn-cpu-tbb")
+_F32, _ANY, _CPU, _USER = 3, 1, 1, 1
+_IMPLEMENTATION, _BY_NUMBER, _SCRATCHPAD = 8, 255, 80
+_Dims = ctypes.c_int64 * 12
+_Handle = ctypes.c_void_p
+
+
+class _Argument(ctypes.Structure):
+    """One argument of a primitive: which one it is, and its memory."""
+
+    _fields_ = (("number", ctypes.c_int), ("memory", _Handle))
+
+
+class _Here(threading.local):
+    """What a thread has of its own: memory to compute in, its number of threads."""
+
+    scratch: Any = None
+    threads = 0
+
+
+_here = _Here()
+_chosen = {"threads": 0, "on": 1}
+
+
+def _path() -> str | None:
+    """Where the library is, by the variable or an installed wheel; or None."""
+    named = os.environ.get("LANTERN_ONEDNN", "")
+    if named in ("0", "off"):
+        return None
+    if named not in ("", "1", "on"):
+        return named
+    for wheel in _WHEELS:
+        try:
+            files = metadata.files(wheel) or ()
+        except metadata.PackageNotFoundError:
+            continue
+        for file in files:
+            if file.name == "libdnnl.so.3":
+                return str(file.locate())
+    return None
+
+
+@cache
+def library() -> Any:
+    """The library with its engine and its stream; None where it is not installed.
+
+    Raises:
+        OptionError: if ``LANTERN_ONEDNN`` names a file that is no oneDNN 3.
+    """
+    path = _path()
+    if path is None:
+        return None
+    try:
+        found = _Library(path)
+    except (OSError, AttributeError, EagerError) as error:
+        if os.environ.get("LANTERN_ONEDNN"):
+            raise OptionError(
+                f"LANTERN_ONEDNN: {path!r} is no library oneDNN, version 3: {error}. "
+                f"Name its libdnnl.so.3, or set it to 0 to do without."
+            ) from error
+        return None
+    os.register_at_fork(after_in_child=_alone)
+    return found
+
+
+def _alone() -> None:
+    """Go on with one thread: a forked process has none of the threads of its parent."""
+    _chosen["threads"], _here.threads = 1, 0
+
+
+class _Library:
+    """oneDNN with its functions, an engine and a stream."""
+
+    def __init__(self, path: str) -> None:
+        self.functions = functions = ctypes.CDLL(path)
+        functions.dnnl_memory_desc_create_with_tag.restype = ctypes.c_int  # since 3.0
+        functions.dnnl_version.restype = ctypes.POINTER(ctypes.c_int * 3)
+        self.version = tuple(functions.dnnl_version().contents)
+        functions.dnnl_primitive_desc_query_md.restype = _Handle
+        functions.dnnl_primitive_desc_query_md.argtypes = [
+            _Handle, ctypes.c_int, ctypes.c_int,
+        ]  # fmt: skip
+        functions.dnnl_memory_desc_get_size.restype = ctypes.c_size_t
+        functions.dnnl_memory_desc_get_size.argtypes = [_Handle]
+        functions.dnnl_memory_desc_equal.argtypes = [_Handle, _Handle]
+        functions.dnnl_memory_set_data_handle.argtypes = [_Handle, ctypes.c_void_p]
+        functions.dnnl_primitive_execute.argtypes = [
+            _Handle, _Handle, ctypes.c_int, ctypes.c_void_p,
+        ]  # fmt: skip
+        self.most_threads = functions.omp_get_max_threads()
+        self.engine = self.made("engine_create", _CPU, ctypes.c_size_t(0))
+        self.stream = self.made("stream_create", self.engine, 1)
+        self.attributes = self.made("primitive_attr_create")
+        self.call("primitive_attr_set_scratchpad_mode", self.attributes, _USER)
+
+    def call(self, name: str, *arguments: Any) -> None:
+        """Call a function; raise if it does not succeed."""
+        status = getattr(self.functions, f"dnnl_{name}")(*arguments)
+        if status:
+            raise EagerError(
+                f"oneDNN: {name} failed with status {status}. Set LANTERN_ONEDNN=0 to "
+                f"do without it, and report what was computed."
+            )
+
+    def made(self, name: str, *arguments: Any) -> Any:
+        """What a function makes, which it leaves in its first argument."""
+        made = _Handle()
+        self.call(name, ctypes.byref(made), *arguments)
+        return made
+
+
+def in_use() -> str | None:
+    """The name and version of the engine that computes now; None for none.
+
+    Example:
+        >>> import lantern.engines
+        >>> with lantern.engines.switched(False):
+        ...     print(lantern.engines.in_use())
+        None
+    """
+    if not _chosen["on"] or library() is None:
+        return None
+    return "oneDNN " + ".".join(map(str, library().version))
+
+
+@contextmanager
+def switched(on: bool) -> Iterator[None]:
+    """A block in which the engine computes, if it is installed, or does not.
+
+    It holds for all threads. The environment variable ``LANTERN_ONEDNN`` says the same
+    for a whole program: 0 for no engine, a path for that library.
+
+    Example:
+        >>> import lantern.engines
+        >>> with lantern.engines.switched(False):
+        ...     lantern.engines.in_use() is None
+        True
+    """
+    before = _chosen["on"]
+    switch(on)
+    try:
+        yield
+    finally:
+        switch(bool(before))
+
+
+def switch(on: bool) -> None:
+    """Say whether the engine computes, if it is installed.
+
+    Example:
+        >>> import lantern.engines
+        >>> lantern.engines.switch(True)
+    """
+    _chosen["on"] = int(on)
+
+
+def is_on() -> bool:
+    """Whether there is an engine, and it is to compute."""
+    return bool(_chosen["on"]) and library() is not None
+
+
+def set_threads(number: int) -> None:
+    """Say how many threads the engine may use; ``OMP_NUM_THREADS`` says so at first.
+
+    Example:
+        >>> import lantern.engines
+        >>> lantern.engines.set_threads(1)
+    """
+    _chosen["threads"] = number
+
+
+def threads() -> int:
+    """How many threads a primitive may use, which it is made for."""
+    wanted: int = _chosen["threads"] or library().most_threads
+    if _here.threads != wanted:
+        library().functions.omp_set_num_threads(wanted)
+        _here.threads = wanted
+    return wanted
+
+
+def dims(numbers: Any) -> Any:
+    """A row of integers as oneDNN takes it."""
+    return _Dims(*numbers)
+
+
+class Layout:
+    """How an array lies in memory, or, without steps, that oneDNN may choose.
+
+    Attributes:
+        shape: the lengths of the axes.
+        steps: from one element to the next along each axis; None for any.
+    """
+
+    def __init__(self, shape: Any, steps: Any = None) -> None:
+        self.shape, self.steps = shape, steps
+        form = (len(shape), dims(shape), _F32)
+        name = "with_tag" if steps is None else "with_strides"
+        last = _ANY if steps is None else dims(steps)
+        self.handle = library().made(f"memory_desc_create_{name}", *form, last)
+
+    @property
+    def _as_parameter_(self) -> Any:
+        return self.handle
+
+    def __del__(self) -> None:
+        if hasattr(self, "handle"):
+            library().functions.dnnl_memory_desc_destroy(self.handle)
+
+
+def described(function: str, *arguments: Any) -> Any:
+    """The description of a primitive; None if oneDNN has no fast code for it.
+
+    Args:
+        function: its name, less ``dnnl_`` and ``_primitive_desc_create``.
+        arguments: those behind the engine; attributes are added.
+    """
+    here, found = library(), _Handle()
+    make = getattr(here.functions, f"dnnl_{function}_primitive_desc_create")
+    if function == "reorder":
+        source, target = arguments
+        arguments = (source, here.engine, target, here.engine)
+    else:
+        arguments = (here.engine, *arguments)
+    status = make(ctypes.byref(found), *arguments, here.attributes)
+    if status:
+        return None
+    description = Description(found)
+    return None if description.is_slow() else description
+
+
+class Description:
+    """What a primitive will do, and how its arguments are to lie in memory."""
+
+    def __init__(self, handle: Any) -> None:
+        self.handle = handle
+
+    @property
+    def _as_parameter_(self) -> Any:
+        return self.handle
+
+    def layout(self, number: int) -> Any:
+        """The handle of the layout that an argument is to have."""
+        query = library().functions.dnnl_primitive_desc_query_md
+        return _Handle(query(self.handle, _BY_NUMBER, number))
+
+    def size(self, number: int) -> int:
+        """How many bytes an argument takes."""
+        size: int = library().functions.dnnl_memory_desc_get_size(self.layout(number))
+        return size
+
+    def takes(self, number: int, layout: Layout) -> bool:
+        """Whether an argument may lie as it does."""
+        same = library().functions.dnnl_memory_desc_equal
+        return bool(same(self.layout(number), layout.handle))
+
+    def is_slow(self) -> bool:
+        """Whether it is oneDNN's reference, which takes a hundred times as long."""
+        name = ctypes.c_char_p()
+        library().call(
+            "primitive_desc_query", self.handle, _IMPLEMENTATION, 0, ctypes.byref(name)
+        )
+        return (name.value or b"").startswith(b"ref")
+
+    def __del__(self) -> None:
+        library().functions.dnnl_primitive_desc_destroy(self.handle)
+
+
+class Primitive:
+    """A computation that is ready to run, in any number of threads of the program.
+
+    Args:
+        description: what it does.
+        numbers: those of its arguments, in the order in which they will come.
+    """
+
+    def __init__(self, description: Description, *numbers: int) -> None:
+        self.description, self.numbers = description, numbers
+        self.handle = library().made("primitive_create", description.handle)
+        self.scratch = description.size(_SCRATCHPAD)
+        # Sets of arguments that no thread is using, and the memory in each.
+        self.free: list[Any] = []
+        self.memories: list[Any] = []
+
+    def run(self, *arrays: Any) -> None:
+        """Compute on arrays, which lie as the description has it."""
+        here = library()
+        try:
+            arguments, memories = self.free.pop()
+        except IndexError:
+            arguments, memories = self._arguments()
+        place = here.functions.dnnl_memory_set_data_handle
+        for memory, array in zip(memories, arrays, strict=False):
+            place(memory, array.__array_interface__["data"][0])
+        if self.scratch:
+            place(memories[-1], _scratch(self.scratch))
+        status = here.functions.dnnl_primitive_execute(
+            self.handle, here.stream, len(arguments), arguments
+        )
+        self.free.append((arguments, memories))
+        if status:
+            raise EagerError(
+                f"oneDNN: a primitive failed with status {status}. Set "
+                f"LANTERN_ONEDNN=0 to do without it, and report what was computed."
+            )
+
+    def _arguments(self) -> Any:
+        numbers = [*self.numbers, *([_SCRATCHPAD] if self.scratch else [])]
+        here = library()
+        memories = [
+            here.made(
+                "memory_create",
+                self.description.layout(number),
+                here.engine,
+                _Handle(None),
+            )
+            for number in numbers
+        ]
+        self.memories += memories
+        pairs = zip(numbers, memories, strict=True)
+        arguments = (_Argument * len(numbers))(
+            *[_Argument(n, m.value) for n, m in pairs]
+        )
+        return arguments, memories
+
+    def __del__(self) -> None:
+        functions = library().functions
+        for memory in getattr(self, "memories", ()):
+            functions.dnnl_memory_destroy(memory)
+        if hasattr(self, "handle"):
+            functions.dnnl_primitive_destroy(self.handle)
+
+
+def _scratch(size: int) -> int:
+    """The address of memory of this thread's own."""
+    if _here.scratch is None or _here.scratch.nbytes < size + 64:
+        _here.scratch = room(size + 64)
+    address: int = _here.scratch.ctypes.data
+    return -(-address // 64) * 64

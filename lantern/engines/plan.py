@@ -1,0 +1,64 @@
+"""A primitive with what brings arrays into the layouts that it wants, and back."""
+
+from typing import Any
+
+from lantern.engines.arrays import FIRST, empty, room
+from lantern.engines.onednn import Description, Layout, Primitive, described
+
+__all__ = ["Plan"]
+
+_FROM, _TO = 1, 17
+
+
+class Plan:
+    """A primitive for arrays that lie otherwise than it would have them.
+
+    Args:
+        description: of the primitive.
+        given: the number of each operand, and how it will lie.
+        made: the number of the result, and how it is to lie.
+        shape: of the result.
+        order: of its axes.
+    """
+
+    def __init__(
+        self,
+        description: Description,
+        given: list[tuple[int, Layout]],
+        made: tuple[int, Layout],
+        shape: Any,
+        order: int = FIRST,
+    ) -> None:
+        number, layout = made
+        self.primitive = Primitive(description, *(i for i, _ in given), number)
+        self.shape, self.order = shape, order
+        self.moves = [
+            None
+            if description.takes(i, lies)
+            else (_reorder(lies, description.layout(i)), description.size(i))
+            for i, lies in given
+        ]
+        self.last = None
+        if not description.takes(number, layout):
+            back = _reorder(description.layout(number), layout)
+            self.last = back, description.size(number)
+
+    def run(self, *arrays: Any) -> Any:
+        """What the primitive makes of arrays."""
+        placed = list(arrays)
+        for i, move in enumerate(self.moves):
+            if move is not None:
+                placed[i] = room(move[1])
+                move[0].run(arrays[i], placed[i])
+        out = empty(self.shape, self.order)
+        if self.last is None:
+            self.primitive.run(*placed, out)
+        else:
+            made = room(self.last[1])
+            self.primitive.run(*placed, made)
+            self.last[0].run(made, out)
+        return out
+
+
+def _reorder(source: Any, target: Any) -> Primitive:
+    return Primitive(described("reorder", source, target), _FROM, _TO)
