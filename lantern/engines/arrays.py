@@ -1,11 +1,23 @@
 """Arrays as an engine takes them: the only file of this room that names NumPy."""
 
+import math
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-__all__ = ["FIRST", "LAST", "empty", "in_rows", "laid", "room", "single", "steps"]
+__all__ = [
+    "FIRST",
+    "LAST",
+    "all_finite",
+    "empty",
+    "in_rows",
+    "laid",
+    "numbers_like",
+    "room",
+    "single",
+    "steps",
+]
 
 # Where the channels, the second axis, are in memory.
 FIRST, LAST = 0, 1
@@ -59,3 +71,18 @@ def single(x: Any) -> bool:
 def room(size: int) -> Any:
     """Memory of so many bytes."""
     return np.empty(size, np.uint8)
+
+
+def all_finite(x: Any) -> bool:
+    """Whether all elements are finite, and so is the sum of their squares."""
+    rows = x.transpose(_axes(x.ndim)[0])
+    flat = (rows if rows.flags.c_contiguous else x).reshape(-1)
+    with np.errstate(all="ignore"):
+        return bool(np.isfinite(flat.dot(flat)))
+
+
+def numbers_like(shape: Any, size: int) -> Any:
+    """Whole numbers in so many bytes, the channels last, without values."""
+    there, back = _axes(len(shape))
+    kind = np.uint8 if size == math.prod(shape) else np.int32
+    return np.empty([shape[axis] for axis in there], kind).transpose(back)

@@ -1,5 +1,6 @@
 """A primitive with what brings arrays into the layouts that it wants, and back."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from lantern.engines.arrays import FIRST, empty, room
@@ -19,6 +20,7 @@ class Plan:
         made: the number of the result, and how it is to lie.
         shape: of the result.
         order: of its axes.
+        more: the numbers of arguments that lie as they should, behind the operands.
     """
 
     def __init__(
@@ -28,9 +30,10 @@ class Plan:
         made: tuple[int, Layout],
         shape: Any,
         order: int = FIRST,
+        more: Sequence[int] = (),
     ) -> None:
         number, layout = made
-        self.primitive = Primitive(description, *(i for i, _ in given), number)
+        self.primitive = Primitive(description, *(i for i, _ in given), *more, number)
         self.shape, self.order = shape, order
         self.moves = [
             None

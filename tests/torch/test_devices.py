@@ -14,6 +14,7 @@ import pytest
 
 import lantern
 import lantern.torch as torch
+from lantern import engines
 from lantern.torch.nn import masks
 from tests.backends import as_cuda
 from tests.torch.compared import floats, inputs
@@ -22,6 +23,13 @@ from tests.torch.test_neural_functions import SOURCES as NEURAL
 
 nn, optim = torch.nn, torch.optim
 F = nn.functional
+
+
+@pytest.fixture(autouse=True)
+def without_engine():
+    """The stand-in's routines are those of the CPU, to the bit: not an engine's."""
+    with engines.switched(False):
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -20,6 +20,7 @@ def draw(*shape):
 FORM = windows.Form((5, 6), (3, 2), (2, 1), ((1, 0), (0, 1)), (1, 2))
 GROUPED = FORM._replace(groups=2)
 STEPS = FORM.steps
+CHOSEN = random.integers(0, 6, (2, 3, *STEPS))
 NORMED = {"axes": (-1,), "eps": 1e-3, "shape": (4,), "found": None}
 CASES = {
     # name: the operation, its operands, its options
@@ -48,6 +49,12 @@ CASES = {
     ),
     "entropy of one": (entropies._entropy_of_one, (draw(1, 4),), {"target": 2}),
     "entropy of one axis": (entropies._entropy_of_one, (draw(4),), {"target": 0}),
+    "pick": (
+        windows._pick,
+        (draw(2, 3, *FORM.lengths),),
+        {"form": FORM, "chosen": CHOSEN, "known": []},
+    ),
+    "put": (windows._put, (draw(2, 3, *STEPS),), {"form": FORM, "chosen": CHOSEN}),
     "logsigmoid": (rules._logsigmoid, (draw(3, 4),), {}),
     "rows": (rules._rows, (draw(4, 3),), {"index": np.array([1, 1, 3]), "keep": None}),
     "gelu": (rules._gelu, (draw(3, 4),), {}),

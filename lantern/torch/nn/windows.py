@@ -14,11 +14,16 @@ import numpy as np
 from lantern.core.namespace import namespace
 from lantern.core.value import Rule, base
 from lantern.engines import convolution as engine
+from lantern.engines import pooling as pools
 from lantern.op import linear, op
 from lantern.torch.nn.rules import over_rows
 from lantern.torch.nn.starting import fused
+from lantern.torch.tensor.dtypes import FLOATING
 
-__all__ = ["Form", "correlate", "gather_windows", "spread", "sum_windows"]
+__all__ = [
+    "Form", "chosen_of", "correlate", "gather_windows", "pick", "spread",
+    "sum_windows",
+]  # fmt: skip
 
 
 class Form(NamedTuple):
@@ -254,6 +259,9 @@ def _transposed(x: Any, form: Form, direct: Any, again: Any) -> Any:
 
 
 def _sums(x: Any, form: Form) -> Any:
+    z = pools.sums(x, form)
+    if z is not None:
+        return z
     x = _padded(x, form)
     total = namespace(x).zeros((*x.shape[:2], *form.steps), dtype=x.dtype)
     for _, part in form.places():
@@ -262,6 +270,9 @@ def _sums(x: Any, form: Form) -> Any:
 
 
 def _spread_sums(z: Any, form: Form) -> Any:
+    x = pools.spread_sums(z, form)
+    if x is not None:
+        return x
     out = namespace(z).zeros((*z.shape[:2], *form.padded), dtype=z.dtype)
     for _, part in form.places():
         out[part] += z
@@ -270,6 +281,99 @@ def _spread_sums(z: Any, form: Form) -> Any:
 
 sums_any, spread_sums_any = _sum_windows, _spread_windows
 sum_windows = fused(_sum_windows)
+
+
+def chosen_of(x: Any, form: Form) -> tuple[Any, Any]:
+    """The largest element of each window of a plain array, and its number there.
+
+    The first of equal ones, and the first that is not a number.
+    """
+    found = pools.largest(x, form)
+    if found is not None:
+        return found[0], found[1]
+    xp, floating = namespace(x), x.dtype.kind in FLOATING
+    low = -math.inf if floating else np.iinfo(x.dtype).min
+    places = list(form.places())
+    small = np.uint8 if len(places) <= 256 else np.int32
+    whole = _padded(x, form, low)
+    z = whole[places[0][1]]
+    chosen = xp.zeros(z.shape, dtype=small)
+    for i, (_, part) in enumerate(places[1:], 1):
+        other = whole[part]
+        better = ~(other <= z) & (z == z) if floating else other > z
+        z = xp.where(better, other, z)
+        chosen = xp.where(better, small(i), chosen)
+    if any(map(any, form.padding)):  # which must not be chosen, if all is as low
+        inside = gather_windows(xp.ones((1, 1, *form.lengths), dtype=bool), form, False)
+        chosen = xp.where(z == low, inside.argmax(axis=-1).astype(small), chosen)
+    return z, chosen
+
+
+@linear
+def _pick(x: Any, /, form: Form, chosen: Any, known: Any) -> Rule:
+    """One element of each window.
+
+    Args:
+        form: how windows lie.
+        chosen: the number of the element in each window.
+        known: an array and the result for it, if that is known, or nothing; emptied.
+
+    Shapes:
+        x, chosen: (n, c, ...); result: (n, c, ...)
+
+    Rule:
+        x_bar = zeros, with z_bar added where its elements were
+    """
+    if known and known[0] is x:
+        z = known[1]
+    elif base(x) is x:
+        z = _picked(x, form, chosen)
+    else:
+        z = pick_any(x, form=form, chosen=chosen, known=[])
+    known.clear()
+    z_bar = yield (z, z := None, x := None)[0]
+    yield put_any(z_bar, form=form, chosen=chosen)
+
+
+@linear
+def _put(z: Any, /, form: Form, chosen: Any) -> Rule:
+    """The transpose of ``pick``.
+
+    Shapes:
+        z, chosen: (n, c, ...); result: (n, c, ...)
+
+    Rule:
+        z_bar = pick(x_bar)
+    """
+    if base(z) is z:
+        x = _put_back(z, form, chosen)
+    else:
+        x = put_any(z, form=form, chosen=chosen)
+    x_bar = yield (x, x := None, z := None)[0]
+    yield pick_any(x_bar, form=form, chosen=chosen, known=[])
+
+
+def _picked(x: Any, form: Form, chosen: Any) -> Any:
+    x = _padded(x, form)
+    xp = namespace(x)
+    z = xp.zeros(chosen.shape, dtype=x.dtype)
+    for i, (_, part) in enumerate(form.places()):
+        z = xp.where(chosen == i, x[part], z)
+    return z
+
+
+def _put_back(z: Any, form: Form, chosen: Any) -> Any:
+    found = pools.spread_largest(z, chosen, form)
+    if found is not None:
+        return found
+    out = namespace(z).zeros((*z.shape[:2], *form.padded), dtype=z.dtype)
+    for i, (_, part) in enumerate(form.places()):
+        out[part] += z * (chosen == i)
+    return out[_inner(form)]
+
+
+pick_any, put_any = _pick, _put
+pick = fused(_pick)
 
 
 def gather_windows(x: Any, form: Form, value: float) -> Any:

@@ -10,11 +10,17 @@ from lantern.errors import EagerError, OptionError
 from lantern.torch.functions.elementwise import div
 from lantern.torch.functions.indexing import gathered
 from lantern.torch.nn.functional.convolution import each
-from lantern.torch.nn.windows import Form, gather_windows, sum_windows
+from lantern.torch.nn.windows import (
+    Form,
+    chosen_of,
+    gather_windows,
+    pick,
+    sum_windows,
+)
 from lantern.torch.tables import documented
 from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.devices import beside
-from lantern.torch.tensor.dtypes import FLOATING, I64
+from lantern.torch.tensor.dtypes import I64
 from lantern.torch.tensor.error_messages import refuse_type
 from lantern.torch.tensor.tensor import Tensor, fresh
 
@@ -78,10 +84,12 @@ def _batched(input: Tensor, axes: int) -> Tensor:
     return input if len(shape) == axes + 2 else input.unsqueeze(0)
 
 
-def _positions(form: Form, array: Any) -> Any:
-    """For each window and element of it, its place in a flat array; -1 for padding."""
-    places = namespace(array).arange(math.prod(form.lengths))
-    return gather_windows(places.reshape(1, 1, *form.lengths), form, -1)[0, 0]
+def _flat_places(chosen: Any, form: Form) -> Any:
+    """Where chosen elements of windows are in a flat array."""
+    places = namespace(chosen).arange(math.prod(form.lengths))
+    windows = gather_windows(places.reshape(1, 1, *form.lengths), form, -1)
+    rows = np.take_along_axis(windows, chosen[..., None].astype(np.int64), -1)
+    return rows[..., 0].astype(np.int64)
 
 
 def _max_pool(axes: int) -> Any:
@@ -97,14 +105,13 @@ def _max_pool(axes: int) -> Any:
         x = _batched(input, axes)
         array = base(x)
         form = _form(array.shape[2:], kernel_size, stride, padding, dilation, ceil_mode)
-        low = -math.inf if array.dtype.kind in FLOATING else np.iinfo(array.dtype).min
-        first = gather_windows(array, form, low).argmax(axis=-1)
-        places = _positions(form, array)[None, None]
-        where = np.take_along_axis(places, first[..., None], -1)
-        z, indices = _picked(x, where[..., 0])
-        if x is not input:
-            z, indices = z.squeeze(0), indices.squeeze(0)
-        return (z, indices) if return_indices else z
+        value, chosen = chosen_of(array, form)
+        z = pick(x, form=form, chosen=chosen, known=[array, value])
+        z = z if x is input else z.squeeze(0)
+        if not return_indices:
+            return z
+        indices = fresh(_flat_places(chosen, form))
+        return z, indices if x is input else indices.squeeze(0)
 
     function.__name__ = function.__qualname__ = f"max_pool{axes}d"
     function.__doc__ = f"The largest element of each window, along {axes} axes."
