@@ -14,7 +14,7 @@ from typing import Any
 
 from lantern.errors import ArgumentError
 from lantern.parallel.task import Submission, can_be_elsewhere, levels_in_force
-from lantern.parallel.thread_team import Crew, Job
+from lantern.parallel.thread_team import Crew, Job, died
 from lantern.transforms.reverse import Reverse
 
 __all__ = ["ThreadPoolExecutor", "parallel_map"]
@@ -68,13 +68,31 @@ class ThreadPoolExecutor(concurrent.futures.ThreadPoolExecutor):
         if not all(map(can_be_elsewhere, levels)):
             return _at_once(partial(run, fn, *args, **kwargs))
         submission = Submission(levels, self._max_workers)
+        errand = _Errand(partial(fn, *args, **kwargs))
         try:
-            future = super().submit(run, submission.run, fn, *args, **kwargs)
+            errand.future = super().submit(run, submission.run, errand)
         except BaseException:
             submission.end()
             raise
-        future.add_done_callback(submission.end)  # also if it never runs
-        return future
+        errand.future.add_done_callback(submission.end)  # also if it never runs
+        return errand.future
+
+
+class _Errand:
+    """A call in the hands of a worker; one that drops it undone has died."""
+
+    __slots__ = ("call", "future")
+
+    def __init__(self, call: Callable[[], Any]) -> None:
+        self.call = call
+        self.future: Future[Any] | None = None
+
+    def __call__(self) -> Any:
+        return self.call()
+
+    def __del__(self) -> None:
+        if self.future is not None and not self.future.done():
+            self.future.set_exception(died("ThreadPoolExecutor"))
 
 
 def _at_once(thunk: Callable[[], Any]) -> Future[Any]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from lantern.errors import ThreadError
 
-__all__ = ["Crew", "Job"]
+__all__ = ["Crew", "Job", "died"]
 
 _LOOK = 1.0
 """Seconds after which one looks whether the thread that one waits for is alive."""
@@ -142,11 +142,12 @@ class Job:
         """Go on without a thread that has died before it has done the job."""
         thread = self.thread
         if thread is not None and not thread.is_alive() and not self.done:
-            self.error, self.done = _died(), True
+            self.error, self.done = died(), True
 
 
-def _died() -> ThreadError:
+def died(where: str = "parallel_map") -> ThreadError:
+    """The error of whoever needs what a thread was to do."""
     return ThreadError(
-        "parallel_map: a thread has died before it had done its part, as where memory "
+        f"{where}: a thread has died before it had done its part, as where memory "
         "has run out. Try again, perhaps with fewer workers."
     )

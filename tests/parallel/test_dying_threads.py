@@ -1,8 +1,10 @@
 """Who waits for another thread goes on when that dies, and when an interrupt comes."""
 
+import logging
 import signal
 import threading
 import time
+from concurrent.futures.thread import _WorkItem
 
 import numpy as np
 import pytest
@@ -83,6 +85,25 @@ def test_a_helper_that_dies_on_the_way_back_holds_nobody_up(monkeypatch, before)
     expected = 2 * np.ones(3) * (x**2).sum(0)
     found = told(lantern.grad(loss), np.ones(3))
     assert found is None or np.allclose(found, expected)
+
+
+@pytest.mark.parametrize("asked", [True, False])
+def test_a_worker_that_dies_with_a_task_in_hand_holds_nobody_up(monkeypatch, asked):
+    """Neither who asks for the result, nor the way back of one that nobody asks for."""
+    left = dies(monkeypatch, _WorkItem, "run", before=True)
+    monkeypatch.setattr(logging.getLogger("concurrent.futures"), "disabled", True)
+
+    def loss(x):
+        with lantern.ThreadPoolExecutor(2) as pool:
+            future = pool.submit(lambda: x * x)
+            return x * 3 + (future.result() if asked else 0)
+
+    if asked:
+        with pytest.raises(ThreadError, match="ThreadPoolExecutor: a thread has died"):
+            lantern.grad(loss)(1.0)
+    else:
+        assert lantern.grad(loss)(1.0) == 3.0
+    assert left == []
 
 
 def test_one_interrupt_frees_the_thread_that_waits():
