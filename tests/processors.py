@@ -58,11 +58,11 @@ def kernels(environment):
     return done.stdout.strip()
 
 
-def failures(environment, arguments):
-    """How many tests ran, and the names of those that failed."""
+def outcomes(python, environment, arguments):
+    """How many tests ran, how many were skipped, the names of those that failed."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder, "report.xml")
-        command = [sys.executable, "-m", "pytest", "-q", "--randomly-seed=1"]
+        command = [python, "-m", "pytest", "-q", "--randomly-seed=1"]
         subprocess.run(
             [*command, f"--junitxml={report}", *arguments],
             cwd=HOME,
@@ -75,7 +75,8 @@ def failures(environment, arguments):
         for case in cases
         if case.find("failure") is not None or case.find("error") is not None
     ]
-    return len(cases), failed
+    skipped = sum(case.find("skipped") is not None for case in cases)
+    return len(cases), skipped, failed
 
 
 def main():
@@ -99,7 +100,7 @@ def main():
         environment = {**os.environ, **SETTINGS[setting]}
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         found = kernels(environment)
-        count, failed = failures(environment, arguments)
+        count, _, failed = outcomes(sys.executable, environment, arguments)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
         row = f"{setting:14}{found:16}{count:7}{len(failed):8}{used:8.0f}"

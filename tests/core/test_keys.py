@@ -2,6 +2,7 @@
 
 import enum
 import functools
+import sys
 from collections import Counter
 
 import numpy as np
@@ -80,10 +81,11 @@ WORKING = {
     "in a list": (lambda x: x * x if x in [1.0, 2.0] else x, lambda x: x * x),
     "index": (lambda x: x**3 * [1.0, 2.0].index(x), lambda x: x**3),
     "count": (lambda x: x**3 * (1.0, 2.0, 2.0).count(x), lambda x: x**3 * 2),
-    "an enum": (lambda x: x * x * Kind(x).value, lambda x: x * x * 2),
     "as a value": (lambda x: {"x": x}["x"] * x, lambda x: x * x),
     "cached by something else": (lambda x: x * x * cached(3), lambda x: x * x * 9),
 }
+if sys.version_info[:3] != (3, 13, 0):  # which finds no member by a value without hash
+    WORKING["an enum"] = lambda x: x * x * Kind(x).value, lambda x: x * x * 2
 
 
 @pytest.mark.parametrize("mode", MODES)
