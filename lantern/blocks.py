@@ -7,10 +7,14 @@ the end of a turn of a loop. Between these places nobody comes, no other thread 
 
 from collections.abc import Callable
 from contextvars import Context, ContextVar, Token
-from types import FunctionType
-from typing import Any
+from functools import update_wrapper
+from opcode import opmap
+from types import CodeType, FunctionType
+from typing import Any, TypeVar
 
-__all__ = ["Setting", "from_the_start"]
+__all__ = ["Setting", "between_turns", "from_the_start"]
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 def from_the_start(method: Callable[..., Any]) -> Any:
@@ -21,17 +25,66 @@ def from_the_start(method: Callable[..., Any]) -> Any:
     handlers (CPython's ``Objects/exception_handling_notes.txt``) the first entry begins
     where the ``try`` does; here it begins at 0.
     """
-    function: Any = method
-    code = function.__code__
-    table = code.co_exceptiontable
-    start, at = _number(table, 0)
-    size, at = _number(table, at)
-    entry = _numbered(0, first=0x80) + _numbered(start + size) + table[at:]
-    code = code.replace(co_exceptiontable=entry)
-    made = FunctionType(code, function.__globals__, function.__name__)
-    made.__qualname__, made.__doc__ = function.__qualname__, function.__doc__
-    made.__annotations__ = function.__annotations__
-    return made
+    first, *others = _entries(method.__code__)
+    start, size, *handler = first
+    return _with_entries(method, [[0, start + size, *handler], *others])
+
+
+def between_turns(function: F) -> F:
+    """A function whose ``try`` also guards the way from one turn of a loop to the next.
+
+    From CPython 3.12 on the compiler leaves some of these jumps out of the table of
+    handlers, and an interrupt that comes there passes by ``finally``.
+    """
+    code: CodeType = function.__code__
+    entries: list[list[int]] = []
+    for entry in _entries(code):
+        start, size, *handler = entries[-1] if entries else (0, 0)
+        gap = code.co_code[2 * (start + size) : 2 * entry[0] : 2]
+        if handler == entry[2:] and _JUMPS.issuperset(gap):
+            entries[-1][1] = entry[0] + entry[1] - start
+        else:
+            entries.append(entry)
+    guarded: F = _with_entries(function, entries)
+    return guarded
+
+
+_JUMPS = {
+    number
+    for name, number in opmap.items()
+    if name.startswith(("JUMP", "POP_JUMP", "NOT_TAKEN", "CACHE", "EXTENDED_ARG"))
+}
+
+
+def _entries(code: CodeType) -> list[list[int]]:
+    """The table of handlers: start, size, where the handler is, and the stack there."""
+    table, at, entries = code.co_exceptiontable, 0, []
+    while at < len(table):
+        entry = []
+        for _ in range(4):
+            number, at = _number(table, at)
+            entry.append(number)
+        entries.append(entry)
+    return entries
+
+
+def _with_entries(function: Any, entries: list[list[int]]) -> Any:
+    """The same function with another table of handlers."""
+    table = b"".join(
+        _numbered(number, first=0x80 * (i == 0))
+        for entry in entries
+        for i, number in enumerate(entry)
+    )
+    code = function.__code__.replace(co_exceptiontable=table)
+    made: Any = FunctionType(
+        code,
+        function.__globals__,
+        function.__name__,
+        function.__defaults__,
+        function.__closure__,
+    )
+    made.__kwdefaults__ = function.__kwdefaults__
+    return update_wrapper(made, function)
 
 
 def _number(table: bytes, at: int) -> tuple[int, int]:

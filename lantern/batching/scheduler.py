@@ -19,7 +19,7 @@ from lantern.batching.grouping import (
 from lantern.batching.policies import Group, Policy
 from lantern.batching.report import Log
 from lantern.batching.row import Row
-from lantern.blocks import Setting
+from lantern.blocks import Setting, between_turns
 from lantern.control.no_grad import quiet_levels
 from lantern.core.residuals import copied
 from lantern.core.value import levels
@@ -101,6 +101,7 @@ class Scheduler:
         self.quiet = quiet_levels()
         self.closing = self.over = False
 
+    @between_turns
     def run(self, f: Callable[[Any], Any], examples: Iterable[Any]) -> list[Body]:
         """All examples, from beginning to end."""
         inside = Setting(ambient, self)
@@ -366,6 +367,7 @@ class Scheduler:
                     else:
                         self._wake(follower)
 
+    @between_turns
     def fork(self, thunks: Sequence[Callable[[], Any]]) -> list[Any]:
         """Run branches one after the other; where one waits, others go on beside it.
 

@@ -5,6 +5,7 @@ import math
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
+from lantern.blocks import between_turns
 from lantern.control.no_grad import keep_nothing, keeps_nothing
 from lantern.control.progress import Report, progress
 from lantern.core.contribution import Masked, WithMask
@@ -89,6 +90,7 @@ def _innermost(leaves: Any) -> Level | None:
     return max(prompts, key=lambda level: level.depth, default=None)
 
 
+@between_turns
 def _checkpoint(f: Function, args: Any, kwargs: Any, level: Reverse) -> Any:
     """The first run: its result, tracked by a receiver that will run f again."""
     surroundings = Surroundings(f, (args, kwargs))

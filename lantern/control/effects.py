@@ -24,7 +24,7 @@ from functools import partial
 from inspect import isgeneratorfunction
 from typing import Any
 
-from lantern.blocks import Setting
+from lantern.blocks import Setting, between_turns
 from lantern.cps import Prompt, delimit, reset, shift
 from lantern.errors import ArgumentError, UnhandledEffectError
 from lantern.transforms.arguments import check_in_force
@@ -110,6 +110,7 @@ def with_rest(handler: Handler) -> WithRest:
     return WithRest(handler)
 
 
+@between_turns
 def handle(
     body: Callable[[], Any], handlers: Mapping[Effect, Handler | WithRest]
 ) -> Any:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Generator
 from typing import Any, ClassVar
 
+from lantern.blocks import between_turns
 from lantern.cps.patience import resume_collecting
 from lantern.cps.prompt import Delimiter, Prompt, innermost
 from lantern.errors import AlreadyResumedError, ArgumentError
@@ -55,6 +56,7 @@ def delimit(body: Callable[[], Any], waiting: list[Any], prompt: Prompt) -> Any:
             resume_collecting(*delimiter.thresholds)
 
 
+@between_turns
 def run(delimiter: Delimiter, body: Callable[[], Any]) -> Any:
     """The answer of a body, after everyone who waits for it has had a turn.
 
@@ -73,6 +75,7 @@ def run(delimiter: Delimiter, body: Callable[[], Any]) -> Any:
     return _recover(delimiter, errors)
 
 
+@between_turns
 def _recover(delimiter: Delimiter, errors: list[BaseException]) -> Any:
     """Offer an exception to those who wait; go on from the first answer.
 

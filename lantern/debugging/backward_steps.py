@@ -9,6 +9,7 @@ from contextlib import suppress
 from functools import wraps
 from typing import Any, NamedTuple
 
+from lantern.blocks import between_turns
 from lantern.core.conjugation import is_adjoint
 from lantern.core.contribution import Contribution
 from lantern.core.tree import tree_leaves, tree_paths
@@ -230,6 +231,7 @@ class Pass:
         for i in range(place, len(self.entries) - 1, -1):  # an error may skip some
             self.born += self.last_of.pop(i, [])
 
+    @between_turns
     def _recover(self, error: BaseException) -> None:
         """Offer an exception to those who wait; raise it if nobody catches it."""
         while self.entries:

@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Any
 
+from lantern.blocks import between_turns
+
 __all__ = ["full_tracebacks", "install"]
 
 _HOME = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
@@ -61,6 +63,7 @@ def _length(traceback: TracebackType | None) -> int:
 
 
 @contextmanager
+@between_turns
 def shortened(error: BaseException | None) -> Iterator[bool]:
     """Let an exception, its causes and what it came from have short tracebacks.
 

@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from lantern.blocks import between_turns
 from lantern.distributed.hub import LIMIT, Hub
 from lantern.distributed.shared_memory import remove_stale
 
@@ -153,6 +154,7 @@ class Launcher:
         self.stopping = False
         self.last_signal = 0
 
+    @between_turns
     async def run(self) -> int:
         """Run the job to its end: the exit status."""
         server = None
@@ -301,6 +303,7 @@ class Launcher:
             print(f"run: rank {rank} {how}.", file=sys.stderr, flush=True)
         self._say(failed=status)
 
+    @between_turns
     async def _end_all(self, grace: float) -> None:
         """End the processes: of themselves, when asked, or by force."""
         for seconds, number in ((grace, signal.SIGTERM), (STOP, signal.SIGKILL)):

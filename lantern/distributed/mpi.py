@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from lantern.blocks import between_turns
 from lantern.distributed.watch import Watch
 from lantern.errors import ArgumentError, DistributedError, MissingExtraError
 
@@ -106,6 +107,7 @@ class MpiGroup:
         """The same ranks, whose messages never meet those of this group."""
         return MpiGroup(self.comm.Dup(), self.ranks, self.watch, self.seconds)
 
+    @between_turns
     def wait(self, request: Any, describe: Callable[[], str]) -> None:
         """Wait until an operation is over, or cannot end any more."""
         test = request.Test

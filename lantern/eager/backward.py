@@ -5,6 +5,7 @@ from heapq import heappop, heappush
 from threading import RLock
 from typing import Any
 
+from lantern.blocks import between_turns
 from lantern.core.error_propagation import Failed
 from lantern.core.value import Value
 from lantern.cps.worker import getcurrent
@@ -71,6 +72,7 @@ def upstream(roots: Iterable[Any], inputs: Iterable[Any]) -> set[int]:
     return wanted
 
 
+@between_turns
 def propagate(
     seeds: Iterable[tuple[Any, Any]],
     retain: bool = False,

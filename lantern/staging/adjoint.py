@@ -13,6 +13,7 @@ References:
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from lantern.blocks import between_turns
 from lantern.errors import StagingError
 from lantern.staging.activity import Activity
 from lantern.staging.back import (
@@ -44,6 +45,7 @@ from lantern.staging.types import FLOAT, NOTHING, RECORD, Type
 __all__ = ["adjoint"]
 
 
+@between_turns
 def adjoint(
     main: Function, by: Iterable[int], with_value: bool = True, seeded: bool = False
 ) -> Function:

@@ -7,6 +7,7 @@ that is being staged (``adjoint.py``).
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
+from lantern.blocks import between_turns
 from lantern.staging.closures import substitute, used_in
 from lantern.staging.control import filler
 from lantern.staging.ir import (
@@ -103,6 +104,7 @@ def captured(way: Any, blocks: Iterable[Block]) -> list[Node]:
     return list(found)
 
 
+@between_turns
 def back_if(way: Any, step: Step, bars: dict[int, Node], received: Received) -> None:
     """The way back of a branch: the same branch again."""
     node, new = step.node, step.new
@@ -168,6 +170,7 @@ def _hand_out(new: Node, blocks: list[Block]) -> None:
         substitute(block, handed)
 
 
+@between_turns
 def back_loop(way: Any, step: Step, bars: dict[int, Node], received: Received) -> None:
     """The way back of a loop, or of a walk along tapes: newest turn first."""
     walk = _Walk(step)
@@ -256,6 +259,7 @@ def back_call(way: Any, step: Step, bars: dict[int, Node], received: Received) -
         way.give(received, step.node.inputs[i], staged(z))
 
 
+@between_turns
 def _define_back(way: Any, f: Function, pair: Pair, active: list[int]) -> None:
     """A function's way back: from its record and its results' cotangents."""
     back = pair.back = Function(f"{f.name}_backward")
@@ -273,6 +277,7 @@ def _define_back(way: Any, f: Function, pair: Pair, active: list[int]) -> None:
     _pack(pair.there, back.body, record)
 
 
+@between_turns
 def _pack(there: Function, body: Block, record: Node) -> None:
     """Have the function there return what the function back uses of it."""
     prune(body)

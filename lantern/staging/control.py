@@ -11,6 +11,7 @@ References:
 from collections.abc import Callable
 from typing import Any
 
+from lantern.blocks import between_turns
 from lantern.errors import StagingError
 from lantern.staging.ir import (
     Block,
@@ -179,6 +180,7 @@ def _append(node: Node) -> None:
     block.nodes.append(node)
 
 
+@between_turns
 def _emit_if(
     node: Node, like: Any, leaves: list[list[Any]], missing: int | None = None
 ) -> Any:

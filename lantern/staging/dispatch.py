@@ -15,6 +15,7 @@ from threading import RLock
 from types import FunctionType
 from typing import Any, NamedTuple
 
+from lantern.blocks import between_turns
 from lantern.errors import OptionError, StagingError
 from lantern.staging.calls import COMPILED, NeedsFunctionError
 from lantern.staging.closures import functions_of
@@ -253,6 +254,7 @@ class Compiled:
         except Exception as error:
             return Specialisation(None, reason=_reason(error))
 
+    @between_turns
     def improve(self, made: Specialisation) -> None:
         """Compile a program with all passes, and run that from now on."""
         assert made.native is not None  # it is what is compiled

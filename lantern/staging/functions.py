@@ -7,6 +7,7 @@ References:
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from lantern.blocks import between_turns
 from lantern.errors import StagingError
 from lantern.staging.control import (
     IF,
@@ -87,6 +88,7 @@ def call(key: Any, f: Callable[..., Any], args: tuple[Any, ...]) -> Any:
     return unflatten(function.structure[0], out)
 
 
+@between_turns
 def _defined(
     whole: Any,
     f: Callable[..., Any],
@@ -123,6 +125,7 @@ def _defined(
     )
 
 
+@between_turns
 def _define_body(
     function: Function,
     f: Callable[..., Any],

@@ -5,6 +5,7 @@ from types import FunctionType
 from typing import Any, NamedTuple
 
 import lantern
+from lantern.blocks import between_turns
 from lantern.errors import StagingError
 from lantern.staging.adjoint import adjoint
 from lantern.staging.closures import close, functions_of, substitute, used_in, walk_all
@@ -233,6 +234,7 @@ class _Staged(NamedTuple):
     result: Any
 
 
+@between_turns
 def _staged(session: Any, f: Any, args: tuple[Any, ...], call: Call) -> _Staged:
     """A function for the arguments of one call, without free variables."""
     function = Function(getattr(f, "__name__", "f"))

@@ -7,6 +7,7 @@ References:
 from collections.abc import Callable
 from typing import Any
 
+from lantern.blocks import between_turns
 from lantern.errors import StagingError
 from lantern.staging.control import (
     converted,
@@ -144,6 +145,7 @@ def staged_loop(
     )
 
 
+@between_turns
 def _attempt(
     init: Any,
     leaves: list[Any],

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from lantern.blocks import between_turns
 from lantern.errors import StagingError
 from lantern.staging.adjoint import adjoint
 from lantern.staging.closures import close, functions_of
@@ -136,6 +137,7 @@ class Program:
         return found
 
 
+@between_turns
 def stage(
     f: Callable[..., Any], *args: Any, trees: Sequence[int] = (), loose: bool = False
 ) -> Program:

@@ -12,6 +12,7 @@ References:
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from lantern.blocks import between_turns
 from lantern.errors import StagingError
 from lantern.staging.activity import Activity
 from lantern.staging.back import Slot, zero
@@ -33,6 +34,7 @@ from lantern.staging.types import FLOAT, NOTHING, RECORD
 __all__ = ["pushforward"]
 
 
+@between_turns
 def pushforward(main: Function, by: Iterable[int]) -> Function:
     """The function that computes another one's results and how they move.
 
@@ -145,6 +147,7 @@ class _Tangents:
             moved.example = node.example
             self.moves[node] = moved
 
+    @between_turns
     def _if(self, node: Node) -> None:
         old = node.blocks
         own = [
@@ -206,6 +209,7 @@ class _Tangents:
         prune(made.body)
         return made
 
+    @between_turns
     def _turns(self, node: Node) -> None:
         """A loop, or a walk along tapes, with tangents in its state and on tapes."""
         read, written = node.static

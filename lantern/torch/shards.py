@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
+from lantern.blocks import between_turns
 from lantern.torch.file_format import damaged, parsed, read_up_to, short
 
 __all__ = ["read_shards"]
@@ -11,6 +12,7 @@ __all__ = ["read_shards"]
 _LARGEST_INDEX = 100_000_000
 
 
+@between_turns
 def read_shards(path: str, load: Callable[[str], Any]) -> dict[str, Any]:
     """All tensors that an index names, in its order.
 

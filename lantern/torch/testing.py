@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from lantern.blocks import between_turns
 from lantern.core.value import base
 from lantern.errors import SizeError
 from lantern.torch.tensor.devices import on_host
@@ -93,6 +94,7 @@ def _pairs(path: str, a: Any, b: Any) -> Any:
         yield path, a, b
 
 
+@between_turns
 def _complaint(
     path: str, a: Any, b: Any, checks: Any, rtol: Any, atol: Any, equal_nan: bool
 ) -> str:

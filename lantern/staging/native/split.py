@@ -4,6 +4,7 @@ The first is small and stands wherever the function is called, so that the leave
 tree, which are as many as all its other nodes, take no call.
 """
 
+from lantern.blocks import between_turns
 from lantern.staging.closures import functions_of, substitute, used_in
 from lantern.staging.ir import Block, Function, Node, building, emit, results_of, walk
 from lantern.staging.types import NOTHING
@@ -51,6 +52,7 @@ def _calls(block: Block, f: Function) -> bool:
     return any(f in functions_of(g) for g in called)
 
 
+@between_turns
 def _move(f: Function, branch: Node, k: int) -> None:
     """Make the way that goes on a function of its own."""
     body = branch.blocks[k]

@@ -6,6 +6,7 @@ from functools import lru_cache, wraps
 from types import FunctionType
 from typing import Any
 
+from lantern.blocks import between_turns
 from lantern.core.dispatch import register_rule, start
 from lantern.core.namespace import namespace
 from lantern.core.value import Rule, Value, base, zeros_like
@@ -40,6 +41,7 @@ class _Results:
 
 
 @op
+@between_turns
 def _custom(
     *operands: Any, function: Any, context: Any, outputs: Any, tangent: Any = None
 ) -> Rule:
@@ -159,6 +161,7 @@ class Function:
     setup_context: Any = None
 
     @classmethod
+    @between_turns
     def apply(cls, *args: Any, **options: Any) -> Any:
         """The operation's value, tracked if an argument is."""
         context = Context()

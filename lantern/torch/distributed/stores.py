@@ -12,6 +12,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+from lantern.blocks import between_turns
 from lantern.distributed.hub import Hub
 from lantern.distributed.watch import connect
 from lantern.errors import DistributedError, EagerError
@@ -298,6 +299,7 @@ class FileStore(Store):
     def __init__(self, file_name: str, world_size: int = -1) -> None:
         self.path = Path(file_name)
 
+    @between_turns
     def _call(self, **call: Any) -> Any:
         if call["do"] == "wait":
             end = time.monotonic() + call["seconds"]

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from lantern.blocks import between_turns
 from lantern.errors import EagerError, OptionError
 from lantern.torch.functions.join_repeat import stack
 
@@ -11,6 +12,7 @@ __all__ = ["functional_call", "stack_module_state"]
 
 
 @contextmanager
+@between_turns
 def _holding(module: Any, tensors: Any, strict: bool) -> Any:
     """A block in which a module has other parameters and buffers."""
     before: list[tuple[Any, str, Any]] = []
@@ -45,6 +47,7 @@ def _holding(module: Any, tensors: Any, strict: bool) -> Any:
             table[last] = x
 
 
+@between_turns
 def functional_call(
     module: Any,
     parameter_and_buffer_dicts: Any,

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from lantern.blocks import between_turns
 from lantern.core.tree import tree_leaves as leaves_of
 from lantern.core.tree import tree_map
 from lantern.core.value import Value, base
@@ -53,6 +54,7 @@ def _plain(tree: Any) -> Any:
 
 
 @contextmanager
+@between_turns
 def _stoppable(args: Any, reverse: bool) -> Any:
     """A block in which ``no_grad`` stops the derivative that tracks some arguments.
 

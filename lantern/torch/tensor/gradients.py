@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from lantern.blocks import between_turns
 from lantern.core.residuals import copied
 from lantern.core.value import UNTRACKED, Value, base
 from lantern.eager.backward import (
@@ -146,6 +147,7 @@ def seeds_of(outputs: Any, gradients: Any) -> list[tuple[Any, Any]]:
 anomaly = [False]
 
 
+@between_turns
 def run_backward(
     outputs: Any,
     gradients: Any,

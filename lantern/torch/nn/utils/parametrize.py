@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from lantern.blocks import between_turns
 from lantern.eager.grad_mode import no_grad
 from lantern.errors import OptionError, ShapeError
 from lantern.torch.nn.containers import ModuleDict, ModuleList
@@ -52,6 +53,7 @@ class ParametrizationList(ModuleList):
         ['original0', 'original1']
     """
 
+    @between_turns
     def __init__(self, modules: Any, original: Any, unsafe: bool = False) -> None:
         super().__init__(modules)
         values = original
