@@ -11,6 +11,7 @@ __all__ = [
     "LAST",
     "all_finite",
     "empty",
+    "filled",
     "in_rows",
     "laid",
     "numbers_like",
@@ -58,6 +59,11 @@ def empty(shape: Any, order: int) -> Any:
     return np.empty([shape[axis] for axis in there], np.float32).transpose(back)
 
 
+def filled(n: int, value: float) -> Any:
+    """A row of n equal numbers."""
+    return np.full(n, value, np.float32)
+
+
 def in_rows(x: Any) -> Any:
     """An array in the order of its axes."""
     return np.ascontiguousarray(x)
@@ -79,6 +85,11 @@ def all_finite(x: Any) -> bool:
     flat = (rows if rows.flags.c_contiguous else x).reshape(-1)
     with np.errstate(all="ignore"):
         return bool(np.isfinite(flat.dot(flat)))
+
+
+def products(x: Any, y: Any) -> Any:
+    """The sums along the last axis of the products of two arrays."""
+    return np.einsum("...i,...i->...", x, y)
 
 
 def numbers_like(shape: Any, size: int) -> Any:

@@ -12,6 +12,7 @@ import numpy as np
 
 from lantern.core.namespace import namespace
 from lantern.core.value import Rule, Value, base
+from lantern.engines import normalisation as engine
 from lantern.op import elementwise, op
 from lantern.tensor.accumulate.deferred_products import Product
 from lantern.tensor.backend.numpy_namespace import REAL
@@ -127,6 +128,14 @@ def added(x: Any, y: Any) -> Any:
     return x
 
 
+def multiplied(x: Any, y: Any) -> Any:
+    """``x * y``, in the memory of x if both are plain."""
+    if isinstance(x, Value) or isinstance(y, Value):
+        return x * y
+    x *= y
+    return x
+
+
 @lru_cache(32)
 def ones(n: int, dtype: Any) -> Any:
     """A row of n times 1, not to be written to."""
@@ -190,30 +199,51 @@ def _normalised(
         with the normalised n and n_bar = z_bar * weight:
         x_bar = (n_bar - mean(n_bar) - n * mean(n_bar * n)) / deviation
     """
-    centre = x.mean(axis=axes, keepdims=True)
-    n = x - centre
-    variance = (n * n).mean(axis=axes, keepdims=True)
-    scale = 1 / namespace(variance).sqrt(variance + eps)
-    if found is not None:
-        found(base(centre), base(variance))
-    del x, centre, variance
-    n = n * scale
-    z = n
-    if weight is not None:
-        z = z * weight.reshape(shape)
-    if bias is not None:
-        z = z + bias.reshape(shape)
-    z_bar = yield (z, z := None)[0]
-    n_bar = z_bar if weight is None else z_bar * weight.reshape(shape)
-    both = n_bar * n
-    x_bar = n_bar - n_bar.mean(axis=axes, keepdims=True)
-    x_bar = x_bar - n * both.mean(axis=axes, keepdims=True)
-    yield x_bar * scale
-    if weight is not None:
-        yield lambda: _summed(z_bar * n, shape).reshape(weight.shape)
+    done = engine.normalised(x, weight, bias, axes, eps, shape)
+    if done is None:
+        centre = x.mean(axis=axes, keepdims=True)
+        n = x - centre
+        variance = (n * n).mean(axis=axes, keepdims=True)
+        scale = 1 / namespace(variance).sqrt(variance + eps)
+        if found is not None:
+            found(base(centre), base(variance))
+        x = centre = variance = None
+        n = multiplied(n, scale)
+        z = n if weight is None else n * weight.reshape(shape)
+        if bias is not None:
+            z = added(z, bias.reshape(shape)) if z is not n else n + bias.reshape(shape)
     else:
+        z, *moments = done
+        if found is not None:
+            found(*(_kept(m, x, axes) for m in moments))
+    del done
+    z_bar = yield (z, z := None)[0]
+    if x is not None:
+        back = engine.pulled_back(z_bar, x, moments, weight, axes, eps, shape)
+        if back is not None:
+            x_bar, weight_bar, bias_bar = back
+            yield x_bar
+            yield None if weight is None else weight_bar.reshape(weight.shape)
+            yield bias_bar.reshape(bias.shape)
+            return
+        centre, variance = (_kept(m, x, axes) for m in moments)
+        scale = (variance + eps) ** -0.5
+        n = (x - centre) * scale
+    n_bar = z_bar if weight is None else z_bar * weight.reshape(shape)
+    mean = (n_bar * n).mean(axis=axes, keepdims=True)
+    x_bar = n_bar - n_bar.mean(axis=axes, keepdims=True)
+    yield multiplied(x_bar - n * mean, scale)
+    if weight is None:
         yield None
+    else:
+        yield lambda: _summed(z_bar * n, shape).reshape(weight.shape)
     yield lambda: _summed(z_bar, shape).reshape(bias.shape)
+
+
+def _kept(means: Any, x: Any, axes: Any) -> Any:
+    """A row of means as numbers that broadcast with the array."""
+    axes = {axis % x.ndim for axis in axes}
+    return means.reshape([1 if i in axes else n for i, n in enumerate(x.shape)])
 
 
 def _summed(x: Any, shape: Any) -> Any:
