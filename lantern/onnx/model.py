@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from lantern.core.value import Value, base
-from lantern.errors import ArgumentError
+from lantern.errors import ArgumentError, TakenNameError
 from lantern.onnx.extra import package
 from lantern.onnx.functions import domain_versions, function_table
 from lantern.onnx.limits import Limits, Run
@@ -82,19 +82,18 @@ class Model(Module):
             return array
         holder: Any = self
         *path, name = key.split(".") if all(key.split(".")) else [key.replace(".", "_")]
-        for part in path:
-            if part not in holder._modules:
-                if hasattr(holder, part):
-                    return self._enter(key.replace(".", "_"), array, setting)
-                holder.add_module(part, Module())
-            holder = holder.get_submodule(part)
-        if not name or hasattr(holder, name):
-            return self._enter(f"{key}_".replace(".", "_"), array, setting)
         x = fresh(array.copy())
-        if array.dtype.kind == "f" and not setting:
-            holder.register_parameter(name, Parameter(x))
-        else:
-            holder.register_buffer(name, x)
+        try:
+            for part in path:
+                if part not in dict(holder.named_children()):
+                    holder.add_module(part, Module())
+                holder = holder.get_submodule(part)
+            if array.dtype.kind == "f" and not setting:
+                holder.register_parameter(name, Parameter(x))
+            else:
+                holder.register_buffer(name, x)
+        except TakenNameError:  # by a method, or by a module of that name
+            return self._enter(f"{key}_".replace(".", "_"), array, setting)
         return ".".join(path), name
 
     def weights(self) -> dict[str, Any]:

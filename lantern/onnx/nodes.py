@@ -30,7 +30,7 @@ def planned(proto: Any, setting: Setting, names: Names, graph: Any) -> Node:
     if (domain, proto.op_type) in setting.functions:
         return _call(proto, setting, names, setting.functions[domain, proto.op_type])
     schema = _schema(proto, domain, setting)
-    if domain in ("", "ai.onnx.preview.training") and proto.op_type in CONTROL:
+    if proto.op_type in CONTROL and domain in ("", *_PREVIEWS):
         node = Node(proto, None, set(), _nothing)
         node.step = CONTROL[proto.op_type](node, setting, names, graph)
         return node
@@ -51,6 +51,10 @@ def planned(proto: Any, setting: Setting, names: Names, graph: Any) -> Node:
     other = reference_step(node, setting) if plain else None
     node.step = _own_step(function, options, other)
     return node
+
+
+# Domains of what the format may change yet.
+_PREVIEWS = ("ai.onnx.preview", "ai.onnx.preview.training")
 
 
 def _nothing(run: Any, values: Any, inputs: Any) -> Any:

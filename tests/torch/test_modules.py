@@ -1,6 +1,7 @@
 """What modules do besides computing: state, hooks, modes, names, clipping, packing."""
 
 import copy
+import difflib
 
 import numpy as np
 import pytest
@@ -401,3 +402,16 @@ def test_hooks_of_states(torch):
 def test_a_lazy_layer_takes_a_type_before_it_has_seen_an_input(moved):
     layer = moved(ours.nn.LazyConv2d(4, 3))
     assert layer(ours.zeros(1, 2, 5, 5, dtype=ours.float64)).dtype is ours.float64
+
+
+def test_names_are_given_without_a_look_for_the_nearest(monkeypatch):
+    """A hundred names took a hundred searches, each through all others."""
+    monkeypatch.setattr(difflib, "get_close_matches", lambda *_: pytest.fail("looked"))
+    model = ours.nn.Module()
+    for i in range(3):
+        model.register_buffer(f"mean_{i}", ours.zeros(1))
+        model.register_parameter(f"weight_{i}", ours.nn.Parameter(ours.zeros(1)))
+        model.add_module(f"layer_{i}", ours.nn.ReLU())
+    for name in ("forward", "training", "mean_1", "layer_0"):
+        with pytest.raises(KeyError, match="already exists"):
+            model.register_parameter(name, None)

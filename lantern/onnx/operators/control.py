@@ -7,6 +7,8 @@ import numpy as np
 import lantern
 from lantern.core.value import base
 from lantern.errors import FileFormatError
+from lantern.onnx.extra import package
+from lantern.onnx.operators.reduction import softmax
 from lantern.onnx.plan import Graph, Names, Node, Setting, free_names
 
 __all__ = ["CONTROL"]
@@ -144,6 +146,44 @@ def _sequence_map(node: Node, setting: Setting, names: Names, graph: Graph) -> A
     return step
 
 
+def _flex_attention(node: Node, setting: Setting, names: Names, graph: Any) -> Any:
+    """Attention, its scores and its shares changed by graphs."""
+    given = {a.name: a for a in node.proto.attribute}
+    changes = {
+        name: _graph(node, name, setting, names)
+        for name in ("score_mod", "prob_mod")
+        if name in given
+    }
+
+    def changed(name: str, x: Any, run: Any, values: Any) -> Any:
+        if name not in changes:
+            return x
+        own = free_names(changes[name], values)
+        own.update(zip(changes[name].inputs, [x], strict=True))
+        return changes[name].run(run, own)[0]
+
+    def step(run: Any, values: Any, inputs: list[Any]) -> Any:
+        q, k, v = inputs
+        groups = q.shape[1] // k.shape[1]
+        if groups != 1:
+            k, v = np.repeat(k, groups, axis=1), np.repeat(v, groups, axis=1)
+        scale = given["scale"].f if "scale" in given else q.shape[-1] ** -0.5
+        half = np.array(np.sqrt(np.float32(scale)), q.dtype)
+        scores = np.matmul(q * half, np.swapaxes(k * half, -1, -2))
+        kind = scores.dtype
+        if "softmax_precision" in given:
+            kind = package().helper.tensor_dtype_to_np_dtype(
+                given["softmax_precision"].i
+            )
+        elif kind.itemsize < 4:
+            kind = np.dtype(np.float32)
+        scores = changed("score_mod", scores.astype(kind), run, values)
+        shares = changed("prob_mod", softmax(scores), run, values)
+        return np.matmul(shares, v.astype(kind)).astype(v.dtype)
+
+    return step
+
+
 def _gradient(node: Node, setting: Setting, names: Names, graph: Any) -> Any:
     """The derivative of what the graph computes before the node, by Lantern's own.
 
@@ -198,6 +238,7 @@ def _between(nodes: list[Node], y: str, ends: set[str]) -> tuple[list[Node], set
 
 # How to plan operators with graphs of their own.
 CONTROL = {
+    "FlexAttention": _flex_attention,
     "Gradient": _gradient,
     "If": _if,
     "Loop": _loop,

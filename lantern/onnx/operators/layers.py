@@ -97,9 +97,14 @@ def conv_transpose(
         pairs = []
         sizes = zip(whole, more, output_shape[-axes:], strict=True)
         for total in (n + m - out for n, m, out in sizes):
-            less = total // 2
-            upper = auto_pad != "SAME_LOWER"
-            pairs.append((less, total - less) if upper else (total - less, less))
+            less, upper = max(total, 0) // 2, auto_pad == "SAME_UPPER"
+            more_than_half = total - less
+            if total < 0:  # what no element reaches stands behind
+                pairs.append((0, total))
+            elif upper:
+                pairs.append((less, more_than_half))
+            else:
+                pairs.append((more_than_half, less))
     else:
         pairs = list(zip((pads or [0] * 2 * axes)[:axes],
                          (pads or [0] * 2 * axes)[axes:], strict=True))  # fmt: skip

@@ -12,7 +12,13 @@ from lantern.torch.nn import functional
 __all__: list[str] = []
 
 
-@operator("MatMul")
+@operator("Det", since=11, reals_only=True)
+def det(x: Any) -> Any:
+    """The determinants of matrices."""
+    return np.linalg.det(x)
+
+
+@operator("MatMul", reals_only=True)
 def matmul(x: Any, y: Any) -> Any:
     """The product of matrices, as NumPy has it."""
     return np.matmul(x, y)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 import lantern
-from lantern.core.value import base
+from lantern.core.value import base, is_tracked
 from lantern.onnx.operators.table import operator
 
 __all__: list[str] = []
@@ -132,8 +132,15 @@ def _running(
 
 @operator("Softmax", since=13, reals_only=True)
 def softmax(x: Any, axis: int = -1) -> Any:
-    """Shares of 1, by ``exp``."""
-    return lantern.softmax(x, axis=axis)
+    """Shares of 1, by ``exp``; nan where nothing is above minus infinity."""
+    if not (is_tracked(x) and x.size):
+        return lantern.softmax(x, axis=axis)
+    nothing = np.max(base(x), axis=axis, keepdims=True) == -np.inf
+    if not nothing.any():
+        return lantern.softmax(x, axis=axis)
+    # So that no nan comes back from rows that are left out later.
+    z = lantern.softmax(np.where(nothing, x.dtype.type(0), x), axis=axis)
+    return np.where(nothing, x.dtype.type(np.nan), z)
 
 
 @operator("LogSoftmax", since=13, reals_only=True)

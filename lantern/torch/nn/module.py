@@ -254,8 +254,17 @@ class Module(Movable):
         if name == "":
             raise TakenNameError(f'{what} name can\'t be empty string ""')
         table = {"parameter": 0, "buffer": 1, "module": 2}[what]
-        if hasattr(self, name) and name not in own[TABLES[table]]:
+        if name not in own[TABLES[table]] and self._has(name):
             raise TakenNameError(f"attribute '{name}' already exists")
+
+    def _has(self, name: str) -> bool:
+        """As ``hasattr``, but no one looks for the nearest name of what is absent."""
+        if type(self).__getattr__ is not Module.__getattr__:
+            return hasattr(self, name)
+        own = self.__dict__
+        if name in own or any(name in own[table] for table in TABLES):
+            return True
+        return any(name in vars(cls) for cls in type(self).__mro__)
 
     # --- changing all of it -----------------------------------------------------------
 
