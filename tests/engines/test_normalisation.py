@@ -26,7 +26,7 @@ CASES = {
         (5, 6),
     ),
     "group": (lambda x, w, b: F.group_norm(x, 2, w, b), (3, 8, 5, 4), 8),
-    "group of rows": (lambda x, w, b: F.group_norm(x, 4, w, b), (3, 8), 8),
+    "group of rows": (lambda x, w, b: F.group_norm(x, 4, w, b), (3, 64), 64),
     "instance": (
         lambda x, w, b: F.instance_norm(x, weight=w, bias=b),
         (3, 4, 5, 4),
@@ -37,10 +37,10 @@ ORDERS = {
     "first": np.ascontiguousarray,
     "last": lambda x: np.moveaxis(np.ascontiguousarray(np.moveaxis(x, 1, -1)), -1, 1),
 }
-rng = np.random.default_rng(11)
 
 
 def operands(case):
+    rng = np.random.default_rng(11)
     _, shape, parameters = CASES[case]
     return [rng.standard_normal(s) + 0.5 for s in (shape, parameters, parameters)]
 
@@ -92,7 +92,7 @@ class TestNormalisation:
             check(twice(function, [a.astype("f") for a in arrays]), right, 1e-3)
 
     def test_running_moments(self, on):
-        x = torch.tensor(rng.standard_normal((8, 3, 4, 4)).astype("f"))
+        x = torch.tensor(np.random.default_rng(2).random((8, 3, 4, 4), np.float32))
         layers = [torch.nn.BatchNorm2d(3) for _ in range(2)]
         with engines.switched(on):
             layers[0](x)
