@@ -29,6 +29,7 @@ NAMES = (
     "treelstm",
     "training",
     "staging",
+    "convolution",
 )
 # These run only where --only names them.
 ASKED_FOR = ("gpu", "short_ways", "distributed")

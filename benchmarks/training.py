@@ -24,18 +24,19 @@ def rows(quick: bool) -> list[Row]:
     """One row for each script, and one for the start of a program."""
     table = []
     for name, (make, times) in SCRIPTS.items():
-        makers = {who: partial(_program, make, MODULES[who]) for who in MODULES}
+        makers = {who: partial(program_of, make, MODULES[who]) for who in MODULES}
         target = {"PyTorch": Target(1 / times)}
         table += race(f"training {name}", 1, makers, target, quick=quick, rtol=1e-3)
     return [*table, _start_up(3 if quick else 9)]
 
 
-def _program(make: Callable[[Any], Program], module: str) -> Program | None:
+def program_of(make: Callable[[Any], Program], module: str) -> Program | None:
+    """The program for one of the libraries; None where it is missing."""
     torch = peer(module)
     return None if torch is None else make(torch)
 
 
-def _same_start(torch: Any, model: Any) -> Any:
+def same_start(torch: Any, model: Any) -> Any:
     """Weights that do not depend on the library's own random numbers."""
     import numpy as np
 
@@ -47,7 +48,8 @@ def _same_start(torch: Any, model: Any) -> Any:
     return model
 
 
-def _draws(torch: Any, *shape: int, classes: int = 0) -> Any:
+def draws(torch: Any, *shape: int, classes: int = 0) -> Any:
+    """Normal draws, or classes, that do not depend on the library."""
     import numpy as np
 
     random = np.random.default_rng(1)
@@ -56,7 +58,7 @@ def _draws(torch: Any, *shape: int, classes: int = 0) -> Any:
     return torch.from_numpy(random.standard_normal(shape).astype(np.float32))
 
 
-def _step(model: Any, optimiser: Any, loss_of: Callable[[], Any]) -> Program:
+def training_step(model: Any, optimiser: Any, loss_of: Callable[[], Any]) -> Program:
     """One step of training; it gives the loss and the first parameter."""
     first = next(iter(model.parameters()))
 
@@ -73,13 +75,13 @@ def _step(model: Any, optimiser: Any, loss_of: Callable[[], Any]) -> Program:
 def _mlp(torch: Any, batch: int = 64) -> Program:
     nn = torch.nn
     layers = (nn.Linear(784, 128), nn.ReLU(), nn.Linear(128, 10))
-    model = _same_start(torch, nn.Sequential(*layers))
-    x, y = _draws(torch, batch, 784), _draws(torch, batch, classes=10)
+    model = same_start(torch, nn.Sequential(*layers))
+    x, y = draws(torch, batch, 784), draws(torch, batch, classes=10)
     optimiser, loss = (
         torch.optim.SGD(model.parameters(), lr=0.01),
         nn.CrossEntropyLoss(),
     )
-    return _step(model, optimiser, lambda: loss(model(x), y))
+    return training_step(model, optimiser, lambda: loss(model(x), y))
 
 
 def _char_lstm(torch: Any) -> Program:
@@ -89,9 +91,9 @@ def _char_lstm(torch: Any) -> Program:
         "cell": nn.LSTMCell(32, hidden),
         "out": nn.Linear(hidden, n),
     }
-    model = _same_start(torch, nn.ModuleDict(parts))
+    model = same_start(torch, nn.ModuleDict(parts))
     embed, cell, out = model["embed"], model["cell"], model["out"]
-    text = _draws(torch, 8, steps + 1, classes=n)
+    text = draws(torch, 8, steps + 1, classes=n)
     criterion = nn.CrossEntropyLoss()
 
     def loss() -> Any:
@@ -102,7 +104,7 @@ def _char_lstm(torch: Any) -> Program:
             total = total + criterion(out(state[0]), text[:, t + 1])
         return total / steps
 
-    return _step(model, torch.optim.Adam(model.parameters(), lr=1e-3), loss)
+    return training_step(model, torch.optim.Adam(model.parameters(), lr=1e-3), loss)
 
 
 def _gpt(torch: Any) -> Program:
@@ -141,11 +143,11 @@ def _gpt(torch: Any) -> Program:
                 x = block(x)
             return self.head(self.norm(x))
 
-    model = _same_start(torch, Model())
-    text = _draws(torch, 8, context + 1, classes=n)
+    model = same_start(torch, Model())
+    text = draws(torch, 8, context + 1, classes=n)
     x, y = text[:, :-1].contiguous(), text[:, 1:].contiguous().view(-1)
     optimiser = torch.optim.AdamW(model.parameters(), lr=1e-3)
-    return _step(
+    return training_step(
         model, optimiser, lambda: functional.cross_entropy(model(x).view(-1, n), y)
     )
 
@@ -153,9 +155,9 @@ def _gpt(torch: Any) -> Program:
 def _word2vec(torch: Any) -> Program:
     nn, functional, n, wide = torch.nn, torch.nn.functional, 2000, 64
     tables = [nn.Embedding(n, wide), nn.Embedding(n, wide)]
-    model = _same_start(torch, nn.ModuleList(tables))
-    word, near = _draws(torch, 64, classes=n), _draws(torch, 64, classes=n)
-    far = _draws(torch, 64, 5, classes=n)
+    model = same_start(torch, nn.ModuleList(tables))
+    word, near = draws(torch, 64, classes=n), draws(torch, 64, classes=n)
+    far = draws(torch, 64, 5, classes=n)
 
     def loss() -> Any:
         u, v = model[0](word), model[1](near)
@@ -163,11 +165,11 @@ def _word2vec(torch: Any) -> Program:
         bad = torch.bmm(model[1](far), u.unsqueeze(2)).squeeze(2)
         return -(good + functional.logsigmoid(-bad).sum(1)).mean()
 
-    return _step(model, torch.optim.SGD(model.parameters(), lr=0.1), loss)
+    return training_step(model, torch.optim.SGD(model.parameters(), lr=0.1), loss)
 
 
 def _adam(torch: Any) -> Program:
-    values = _draws(torch, 100, 64, 64)
+    values = draws(torch, 100, 64, 64)
     parameters = [torch.nn.Parameter(x.clone()) for x in values]
     optimiser = torch.optim.Adam(parameters)
     for p, x in zip(parameters, values, strict=True):

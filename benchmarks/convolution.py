@@ -1,0 +1,268 @@
+"""Convolutional layers, networks and single operators beside PyTorch, there and back.
+
+With oneDNN, where it is installed, and without. In single precision, one thread.
+"""
+
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+from benchmarks import networks
+from benchmarks.entrant import Program
+from benchmarks.environment import peer
+from benchmarks.harness import LANTERN, race
+from benchmarks.table import Row, Target
+from benchmarks.training import MODULES, draws, same_start, training_step
+
+
+class Layer(NamedTuple):
+    """A convolution of square images by square windows, of ResNet-50 or SqueezeNet."""
+
+    channels: int
+    pixels: int
+    filters: int
+    size: int
+    stride: int = 1
+
+    def __str__(self) -> str:
+        steps = f", stride {self.stride}" if self.stride > 1 else ""
+        return (
+            f"{self.size}×{self.size}, {self.channels} → {self.filters}, "
+            f"{self.pixels}²{steps}"
+        )
+
+
+LAYERS = (
+    Layer(3, 64, 64, 7, 2),
+    Layer(3, 32, 64, 3),
+    Layer(64, 32, 64, 3),
+    Layer(64, 32, 64, 1),
+    Layer(64, 32, 256, 1),
+    Layer(256, 32, 64, 1),
+    Layer(256, 32, 512, 1, 2),
+    Layer(64, 16, 64, 3, 2),
+    Layer(128, 16, 128, 3),
+    Layer(256, 8, 256, 3),
+    Layer(512, 4, 512, 3),
+    Layer(512, 4, 2048, 1),
+    Layer(16, 27, 64, 1),
+    Layer(16, 27, 64, 3),
+    Layer(64, 27, 16, 1),
+    Layer(48, 13, 192, 3),
+    Layer(96, 55, 16, 1),
+)
+
+
+def rows(quick: bool) -> list[Row]:
+    """Rows for layers with oneDNN and without, for networks, and for operators."""
+    chosen = LAYERS[::4] if quick else LAYERS
+    table = []
+    for engine, most in ((True, 0.75), (False, 1.3)):
+        if engine and not _has_engine():
+            table.append(
+                Row("convolution", "with oneDNN", None, "×", None, "no oneDNN")
+            )
+            continue
+        name = "" if engine else ", without oneDNN"
+        worst = {"PyTorch": Target(1 / 1.1)} if engine else {}
+        found = []
+        for layer in chosen:
+            found += _beside(
+                f"convolution {layer}{name}",
+                partial(_layer, layer),
+                worst,
+                quick,
+                engine,
+            )
+        table += [
+            *found,
+            _mean(f"convolution, {len(chosen)} layers{name}", found, most),
+        ]
+    for what, programs in (("step", STEPS), ("operator", OPERATORS)):
+        for name, (make, most) in programs.items():
+            target = {"PyTorch": Target(1 / most)} if most else {}
+            table += _beside(f"{what}: {name}", make, target, quick, True)
+    return table
+
+
+def _has_engine() -> bool:
+    from lantern import engines
+
+    return engines.in_use() is not None
+
+
+def _beside(name: str, make: Any, target: Any, quick: bool, engine: bool) -> list[Row]:
+    makers = {who: partial(_program, make, MODULES[who], engine) for who in MODULES}
+    return race(name, 1, makers, target, quick=quick, rtol=2e-3)
+
+
+def _program(make: Any, module: str, engine: bool) -> Program | None:
+    torch = peer(module)
+    if torch is not None and module == MODULES[LANTERN]:
+        from lantern import engines
+
+        engines.switch(engine)
+    return None if torch is None else make(torch)
+
+
+def _mean(name: str, found: list[Row], most: float) -> Row:
+    """The geometric mean of what was measured."""
+    values = [row.value for row in found if row.value is not None]
+    mean = math.exp(sum(map(math.log, values)) / len(values)) if values else None
+    figure = "times as fast as PyTorch, geometric mean"
+    return Row(name, figure, mean, "×", Target(1 / most), "")
+
+
+def _there_and_back(torch: Any, function: Callable[[], Any], *leaves: Any) -> Program:
+    """A function's value, and what its leaves receive of a drawn cotangent."""
+    z_bar = draws(torch, *function().shape).abs()
+
+    def run() -> list[Any]:
+        for leaf in leaves:
+            leaf.grad = None
+        z = function()
+        z.backward(z_bar)
+        seen = (z.detach(), *(leaf.grad for leaf in leaves))
+        return [x.reshape(-1)[:: max(1, x.numel() // 99)] for x in seen]
+
+    return run
+
+
+def _layer(layer: Layer, torch: Any) -> Program:
+    n, pixels, filters, size, stride = layer
+    x = draws(torch, 32, n, pixels, pixels).requires_grad_()
+    w = (draws(torch, filters, n, size, size) / (n * size * size)).requires_grad_()
+    conv = partial(torch.nn.functional.conv2d, stride=stride, padding=size // 2)
+    return _there_and_back(torch, lambda: conv(x, w), x, w)
+
+
+def _classifier(build: Callable[[Any], Any], batch: int, torch: Any) -> Program:
+    model = same_start(torch, build(torch))
+    x, y = draws(torch, batch, 3, 32, 32), draws(torch, batch, classes=10)
+    optimiser = torch.optim.SGD(model.parameters(), lr=1e-3)
+    loss = torch.nn.CrossEntropyLoss()
+    return training_step(model, optimiser, lambda: loss(model(x), y))
+
+
+def _speech(torch: Any) -> Program:
+    model = same_start(torch, networks.deepspeech(torch))
+    x, y = draws(torch, 4, 1, 161, 100), draws(torch, 4, 10, classes=28) + 1
+    lengths = torch.full((4,), 50), torch.full((4,), 10)
+    optimiser, loss = (
+        torch.optim.SGD(model.parameters(), lr=1e-4),
+        torch.nn.CTCLoss(),
+    )
+    return training_step(model, optimiser, lambda: loss(model(x), y, *lengths))
+
+
+STEPS: dict[str, tuple[Any, float]] = {
+    "SqueezeNet, batch 16": (partial(_classifier, networks.squeezenet, 16), 0.9),
+    "ResNet-18, batch 8": (
+        partial(
+            _classifier,
+            partial(networks.resnet, counts=(2, 2, 2, 2), wide=False),
+            8,
+        ),
+        1.05,
+    ),
+    "ResNet-50, batch 4": (
+        partial(
+            _classifier,
+            partial(networks.resnet, counts=(3, 4, 6, 3), wide=True),
+            4,
+        ),
+        1.05,
+    ),
+    "DeepSpeech2, reduced, batch 4": (_speech, 0.95),
+}
+
+IMAGES = (32, 64, 32, 32)
+
+
+def _function(name: str, shape: Any, options: Any, torch: Any) -> Program:
+    """A function of an array alone."""
+    x = draws(torch, *shape).requires_grad_()
+    function = getattr(torch.nn.functional, name)
+    return _there_and_back(torch, lambda: function(x, **options), x)
+
+
+def _norm(name: str, sizes: Any, shape: Any, torch: Any) -> Program:
+    """A layer with a weight and a bias."""
+    x, layer = draws(torch, *shape).requires_grad_(), getattr(torch.nn, name)(*sizes)
+    return _there_and_back(torch, lambda: layer(x), x, layer.weight, layer.bias)
+
+
+def _convolved(
+    name: str, shape: Any, weights: Any, options: Any, torch: Any
+) -> Program:
+    x, w = draws(torch, *shape).requires_grad_(), draws(torch, *weights) / 30
+    w.requires_grad_()
+    function = getattr(torch.nn.functional, name)
+    return _there_and_back(torch, lambda: function(x, w, **options), x, w)
+
+
+def _attention(torch: Any) -> Program:
+    q, k, v = (draws(torch, 4, 4, 128, 32).requires_grad_() for _ in range(3))
+    attend = torch.nn.functional.scaled_dot_product_attention
+    return _there_and_back(torch, lambda: attend(q, k, v), q, k, v)
+
+
+def _ctc(torch: Any) -> Program:
+    x, y = (
+        draws(torch, 100, 8, 29).requires_grad_(),
+        draws(torch, 8, 20, classes=28) + 1,
+    )
+    lengths = torch.full((8,), 100), torch.full((8,), 20)
+    loss = torch.nn.functional.ctc_loss
+    return _there_and_back(torch, lambda: loss(x.log_softmax(-1), y, *lengths), x)
+
+
+# What is computed, and how long it may take in times of PyTorch's; 0 for any time.
+OPERATORS: dict[str, tuple[Any, float]] = {
+    "batch norm": (partial(_norm, "BatchNorm2d", (64,), IMAGES), 1.1),
+    "layer norm": (partial(_norm, "LayerNorm", (512,), (2048, 512)), 1.5),
+    "group norm": (partial(_norm, "GroupNorm", (8, 64), IMAGES), 1.5),
+    "GELU": (partial(_function, "gelu", (2048, 512), {}), 1.5),
+    "ReLU": (partial(_function, "relu", IMAGES, {}), 0),
+    "max pool, 3×3": (
+        partial(_function, "max_pool2d", IMAGES, {"kernel_size": 3, "stride": 2}),
+        0.6,
+    ),
+    "max pool, 2×2": (
+        partial(_function, "max_pool2d", IMAGES, {"kernel_size": 2}),
+        0.6,
+    ),
+    "average pool, 2×2": (
+        partial(_function, "avg_pool2d", IMAGES, {"kernel_size": 2}),
+        0,
+    ),
+    "depthwise convolution": (
+        partial(
+            _convolved, "conv2d", IMAGES, (64, 1, 3, 3), {"padding": 1, "groups": 64}
+        ),
+        1.5,
+    ),
+    "convolution, 3d": (
+        partial(
+            _convolved, "conv3d", (4, 16, 8, 16, 16), (32, 16, 3, 3, 3), {"padding": 1}
+        ),
+        0,
+    ),
+    "convolution, 1d": (
+        partial(_convolved, "conv1d", (16, 64, 256), (64, 64, 5), {"padding": 2}),
+        0,
+    ),
+    "convolution, transposed": (
+        partial(
+            _convolved,
+            "conv_transpose2d",
+            (8, 64, 16, 16),
+            (64, 32, 4, 4),
+            {"stride": 2},
+        ),
+        0,
+    ),
+    "attention": (_attention, 0),
+    "CTC": (_ctc, 0),
+}
