@@ -13,7 +13,7 @@ __all__ = [
     "with_attributes",
 ]
 
-_MOST = 1 << 20
+_MOST, _DEEP = 1 << 20, 64
 
 
 def domain_of(proto: Any) -> str:
@@ -46,6 +46,11 @@ def counted_nodes(function: Any, setting: Any) -> int:
                 f"is refused."
             )
         return counts[key]
+    if sum(count is None for count in counts.values()) >= _DEEP:
+        raise FileFormatError(
+            f"onnx.load: functions call one another {_DEEP} deep. Such a file is "
+            f"refused."
+        )
     counts[key] = None
     counts[key] = min(_count(function.node, setting), _MOST + 1)
     return counts[key]

@@ -17,8 +17,18 @@ from lantern.onnx.extra import package
 __all__ = ["Limits", "Run"]
 
 # A value may have this many elements, and for each one that went in as many more.
-_ELEMENTS, _FOR_EACH = 1 << 24, 64
-# Inputs with no more elements may say how large an output becomes.
+_ELEMENTS, _FOR_EACH = 1 << 23, 64
+# All that live at a time may have so many times as many elements as one.
+_AT_A_TIME = 4
+_TURNS = 1 << 14
+# Operators of which an input says how large an output becomes; it has few elements.
+_TOLD = frozenset(
+    (
+        "AffineGrid BlackmanWindow CenterCropPad Col2Im ConstantOfShape DFT Expand "
+        "HammingWindow HannWindow MaxUnpool MelWeightMatrix OneHot Pad Range Reshape "
+        "Resize STFT Slice Split SplitToSequence Squeeze Tile TopK Unsqueeze Upsample"
+    ).split()
+)
 _SMALL = 64
 
 
@@ -73,15 +83,15 @@ class Run:
     Attributes:
         weights: arrays by the names of the initialisers.
         elements: how many elements one value may have.
+        live: how many elements are alive.
         turns: how many turns its loops may still take.
-        seeds: a generator for what is drawn at random without a seed.
     """
 
-    __slots__ = ("elements", "turns", "weights")
+    __slots__ = ("elements", "live", "turns", "weights")
 
     def __init__(self, weights: Any, inputs: Any, elements: int | None) -> None:
         self.weights = weights
-        self.turns = 1 << 17
+        self.live, self.turns = 0, _TURNS
         if elements is None:
             known = [base(x).size for x in (*inputs, *weights.values()) if _sized(x)]
             elements = _ELEMENTS + _FOR_EACH * sum(known)
@@ -96,14 +106,24 @@ class Run:
         self.turns -= 1
         if self.turns < 0:
             raise FileFormatError(
-                "onnx: the loops of this program took more than 131,072 turns. Such a "
-                "program is stopped, since it may never end."
+                f"onnx: the loops of this program took more than {_TURNS:,} turns. "
+                f"Such a program is stopped, since it may never end."
             )
 
-    def check_result(self, node: Any, result: Any) -> None:
-        """Refuse a value that is larger than any may be."""
-        if _sized(result):
-            self.check_size(node, base(result).size)
+    def keep(self, node: Any, result: Any) -> int:
+        """The elements of a new value, which is alive now.
+
+        Raises:
+            FileFormatError: if it has more than it may, or all have.
+        """
+        if isinstance(result, list):
+            return sum(self.keep(node, part) for part in result)
+        size = int(base(result).size) if _sized(result) else 1
+        self.check_size(node, size)
+        self.live += size
+        if self.live > _AT_A_TIME * self.elements:
+            raise _too_large(node, self.live, _AT_A_TIME * self.elements, "values")
+        return size
 
     def check_size(self, node: Any, size: int) -> None:
         """Refuse a value of so many elements."""
@@ -122,17 +142,16 @@ class Run:
         plain = [base(x) for x in inputs]
         if any(not (x is None or isinstance(x, np.ndarray)) for x in plain):
             return
-        key = [
-            x is not None
-            and (x.shape, x.dtype, x.tobytes() if _tells(x) else b"", self.elements)
-            for x in plain
-        ]
-        if key == node.checked:
-            return
-        for name, size in _result_sizes(node, plain):
+        told = node.proto.op_type in _TOLD
+        key: list[Any] = [x is not None and (x.shape, x.dtype) for x in plain]
+        if told:
+            key += [x.tobytes() for x in plain if _tells(x)]
+        if node.checked != key:
+            node.sizes = _result_sizes(node, plain, told)
+            node.checked = key
+        for name, size in node.sizes:
             if size > self.elements:
                 raise _too_large(node, size, self.elements, name)
-        node.checked = key
 
 
 def _sized(x: Any) -> bool:
@@ -141,7 +160,12 @@ def _sized(x: Any) -> bool:
 
 def _tells(x: Any) -> bool:
     """Whether the values of an input may say how large an output becomes."""
-    return x.size <= _SMALL and x.dtype.kind in "iuf" and x.dtype.isbuiltin == 1
+    return (
+        x is not None
+        and x.size <= _SMALL
+        and x.dtype.kind in "iuf"
+        and x.dtype.isbuiltin == 1
+    )
 
 
 def _too_large(node: Any, size: int, limit: int, name: str = "") -> FileFormatError:
@@ -152,7 +176,7 @@ def _too_large(node: Any, size: int, limit: int, name: str = "") -> FileFormatEr
     )
 
 
-def _result_sizes(node: Any, inputs: Any) -> list[tuple[str, int]]:
+def _result_sizes(node: Any, inputs: Any, told: bool) -> list[tuple[str, int]]:
     """What is known of the sizes of a node's results, by their names."""
     onnx = package()
     types, data = {}, {}
@@ -164,14 +188,15 @@ def _result_sizes(node: Any, inputs: Any) -> list[tuple[str, int]]:
         except KeyError:  # a type of the format's that NumPy has no name for
             return []
         types[name] = onnx.helper.make_tensor_type_proto(kind, x.shape)
-        if _tells(x):
+        if told and _tells(x):
             data[name] = onnx.numpy_helper.from_array(x)
     inference = package("onnx.shape_inference")
+    invalid = package("onnx.checker").ValidationError
     try:
         found = inference.infer_node_outputs(
             node.schema, node.proto, types, data, opset_imports=node.opset_imports
         )
-    except (inference.InferenceError, RuntimeError, ValueError, KeyError):
+    except (inference.InferenceError, invalid, RuntimeError, ValueError, KeyError):
         # What does not fit, the operator will say.
         return []
     sizes = []

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from lantern.errors import FileFormatError, LanternError
 from lantern.files import write_file
 from lantern.onnx.extra import package
 from lantern.onnx.limits import Limits
@@ -22,7 +23,7 @@ def load(source: Any, *, size: int = _SIZE, elements: int | None = None) -> Mode
     Args:
         source: a path, the bytes of a file, an open binary file, or a ``ModelProto``.
         size: how many bytes the file may have, with those that it names.
-        elements: how many elements one value may have in a run; by default 16 million,
+        elements: how many elements one value may have in a run; by default 8 million,
             and 64 for each element of inputs and weights.
 
     Returns:
@@ -49,7 +50,14 @@ def load(source: Any, *, size: int = _SIZE, elements: int | None = None) -> Mode
     """
     limits = Limits(size)
     proto, folder = read_model(source, limits)
-    return Model(proto, folder, limits, elements)
+    try:
+        return Model(proto, folder, limits, elements)
+    except (LanternError, MemoryError, OSError):
+        raise
+    except Exception as error:  # of the package's, which has many, for damaged messages
+        raise FileFormatError(
+            f"onnx.load: the file is damaged: {type(error).__name__}: {error}"
+        ) from error
 
 
 def save(model: Model, path: Any) -> None:

@@ -86,12 +86,13 @@ class Node:
         captured: names that graphs inside of it read.
         drops: names that nobody reads behind it.
         step: what computes it.
-        checked: the shapes that it was last found small enough for.
+        checked: the shapes that its results' sizes were last told for.
+        sizes: those, by name.
     """
 
     __slots__ = (
         *("captured", "checked", "drops", "inputs", "opset_imports", "outputs"),
-        *("proto", "schema", "step"),
+        *("proto", "schema", "sizes", "step"),
     )
 
     def __init__(self, proto: Any, schema: Any, captured: set[str], step: Step) -> None:
@@ -100,6 +101,7 @@ class Node:
         self.captured = captured
         self.drops: list[str] = []
         self.checked: Any = None
+        self.sizes: list[tuple[str, int]] = []
         self.opset_imports: Any = []
 
     def __str__(self) -> str:
@@ -180,6 +182,7 @@ class Graph:
             if name not in values:
                 values[name] = run.weights[key]
         values[""] = None
+        kept: dict[str, int] = {}
         for node in self.nodes:
             inputs = [values[name] for name in node.inputs]
             run.check_before(node, inputs)
@@ -193,10 +196,12 @@ class Graph:
                 results = (results,)
             for name, z in zip(node.outputs, results, strict=False):
                 z = np.asarray(z) if isinstance(z, np.generic) else z
-                run.check_result(node, z)
+                kept[name] = run.keep(node, z)
                 values[name] = z
             for name in node.drops:
                 values.pop(name, None)
+                run.live -= kept.pop(name, 0)
+        run.live -= sum(kept.values())  # what is handed out, the caller counts
         return [values[name] for name in self.outputs]
 
 

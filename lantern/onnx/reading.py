@@ -7,6 +7,7 @@ from typing import Any
 from lantern.errors import ArgumentError, FileFormatError
 from lantern.onnx.extra import package
 from lantern.onnx.limits import Limits
+from lantern.onnx.messages import check_fields
 
 __all__ = ["read_model"]
 
@@ -29,6 +30,7 @@ def read_model(source: Any, limits: Limits) -> tuple[Any, str | None]:
         return model, None
     data, folder = _bytes(source, limits)
     model = onnx.ModelProto()
+    check_fields(data, model.DESCRIPTOR)
     try:
         model.ParseFromString(data)
     except Exception:  # protobuf's own class, which has no name of its own here
