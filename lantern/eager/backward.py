@@ -165,15 +165,15 @@ def _resume_all(
             and z.suspended is not None
             and z.order >= last_write[0]
         ):
-            left, right = z.left, z.right
-            if type(left) is tuple:
-                for x in left:
-                    if x is not None and x.cotangent is None:
-                        _expect(x, heap, leaves)
-            elif left is not None and left.cotangent is None:
-                _expect(left, heap, leaves)
-            if right is not None and right is not left and right.cotangent is None:
-                _expect(right, heap, leaves)
+            left = z.left
+            for x in left if type(left) is tuple else (left, z.right):
+                if x is None or x.cotangent is not None:
+                    continue
+                number = x.order if type(x) is Recorder else order_of(x)
+                if number:  # as ``_expect``, in no call
+                    heappush(heap, (-number, x))
+                else:
+                    leaves[x] = None
             z.resume(None)
             z.release()
         else:
