@@ -166,7 +166,7 @@ def in_tasks(run):
         return run()
 
     async def all_of_them():
-        return await asyncio.gather(*(task() for _ in range(20)))
+        return await asyncio.gather(*(task() for _ in range(100)))
 
     want = run()
     for result in asyncio.run(all_of_them()):
