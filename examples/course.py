@@ -1,0 +1,169 @@
+"""A training that may be stopped at any time, and goes on to the same bits.
+
+How training goes on is decided by weights, the optimiser's arrays, the schedule and how
+many steps were taken; those are the checkpoint. Chance is no part of it: the order of
+examples, and whatever else is drawn, is a function of the seed and the step.
+"""
+
+import argparse
+import json
+import math
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+from digits import BLUE, GREY, VERMILION
+from numpy.typing import NDArray
+
+import lantern.torch as torch
+
+Array = NDArray[Any]
+
+
+class Course:
+    """A training under way.
+
+    Args:
+        model: what is trained.
+        optimiser: what changes its weights.
+        schedule: what changes the rate, after every step.
+        settings: what another training must have in common to go on from this one.
+        path: the checkpoint; None for none.
+
+    Attributes:
+        step: how many steps were taken.
+        losses: the loss of each.
+        history: what was measured in between: pairs of a step and a number, by name.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        optimiser: Any,
+        schedule: Any,
+        settings: dict[str, Any],
+        path: Path | None = None,
+    ) -> None:
+        self.parts = {"model": model, "optimiser": optimiser, "schedule": schedule}
+        self.settings, self.path = settings, path
+        self.step, self.losses = 0, []  # type: int, list[float]
+        self.history: dict[str, list[tuple[int, float]]] = {}
+
+    def resume(self) -> None:
+        """Go on from the checkpoint, if there is one; of the same settings only."""
+        if self.path is None or not self.path.exists():
+            return
+        saved = torch.load(self.path)
+        if not isinstance(saved, dict) or "settings" not in saved:
+            raise ValueError("it is no checkpoint of this program")
+        for name, value in self.settings.items():
+            if saved["settings"].get(name) != value:
+                old = saved["settings"].get(name)
+                raise ValueError(f"it was made with {name} {old}, not {value}")
+        for name, part in self.parts.items():
+            part.load_state_dict(saved[name])
+        self.step, self.losses = saved["step"], saved["losses"].tolist()
+        self.history = json.loads(saved["history"])
+
+    def save(self) -> None:
+        """Write the checkpoint: whole, or not at all."""
+        if self.path is None:
+            return
+        state = {name: part.state_dict() for name, part in self.parts.items()}
+        state |= {"settings": self.settings, "step": self.step}
+        state |= {"losses": np.array(self.losses), "history": json.dumps(self.history)}
+        torch.save(state, self.path)
+
+    def descend(self, loss_of: Callable[[Any], Any], clip: float = math.inf) -> float:
+        """Take one step.
+
+        Args:
+            loss_of: the loss of the model, which is its argument.
+            clip: how long the gradient may be.
+        """
+        model, optimiser, schedule = self.parts.values()
+        torch.manual_seed(self.step)  # of dropout
+        loss = loss_of(model)
+        optimiser.zero_grad()
+        loss.backward()
+        if clip < math.inf:
+            torch.nn.utils.clip_grad_norm_(model.parameters(), clip)
+        optimiser.step()
+        schedule.step()
+        self.step += 1
+        self.losses.append(loss.item())
+        if not math.isfinite(self.losses[-1]):
+            stop(f"training diverged at step {self.step}. Try a smaller --lr.")
+        return self.losses[-1]
+
+    def note(self, **measured: float) -> None:
+        """Remember what was measured now."""
+        for name, value in measured.items():
+            self.history.setdefault(name, []).append((self.step, value))
+
+
+# --- pictures -------------------------------------------------------------------------
+
+
+def smooth(values: Any, width: int) -> Array:
+    """Means of the last values up to each."""
+    sums = np.cumsum(np.concatenate([[0.0], values]))
+    ends = np.arange(1, len(values) + 1)
+    begins = np.maximum(ends - width, 0)
+    return (sums[ends] - sums[begins]) / (ends - begins)
+
+
+def draw_losses(axes: Any, course: Course, unit: float = 1.0) -> None:
+    """Draw the loss of each step, and its mean over a while."""
+    steps, losses = np.arange(1, course.step + 1), np.array(course.losses) / unit
+    axes.plot(steps, losses, color=BLUE, alpha=0.25, lw=0.8)
+    axes.plot(steps, smooth(losses, max(1, course.step // 25)), color=BLUE)
+    axes.set_xlim(0, course.step)
+
+
+def draw_history(axes: Any, course: Course, names: dict[str, str], unit: float) -> None:
+    """Draw what was measured, under the names that a reader knows."""
+    for (name, shown), color in zip(names.items(), (GREY, VERMILION), strict=False):
+        steps, values = np.array(course.history[name]).T
+        axes.plot(steps, values * unit, "o-", ms=3, color=color, clip_on=False)
+        axes.annotate(
+            f"{shown} {values[-1] * unit:.3g}",
+            (steps[-1], values[-1] * unit),
+            xytext=(-2, 7 if color == GREY else -13),
+            textcoords="offset points",
+            ha="right",
+            color=color,
+        )
+    axes.set_xlim(0, course.step)
+
+
+# --- the command ----------------------------------------------------------------------
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose complaints are one line long."""
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong, and end."""
+        stop(message)
+
+
+def stop(message: str) -> NoReturn:
+    """Say what is wrong and end with exit code 2."""
+    print(f"{Path(sys.argv[0]).name}: {message}", file=sys.stderr)
+    sys.exit(2)
+
+
+def check_picture(out: Path) -> None:
+    """Stop, before any work is done, if no picture can be written to `out`."""
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from tqdm import tqdm  # noqa: F401 (only to see whether it is there)
+    except ImportError as error:
+        stop(f"no {error.name} here. Run: pip install matplotlib tqdm")
+    if out.suffix[1:].lower() not in FigureCanvasAgg.get_supported_filetypes():
+        stop(f"--out: {str(out)!r} does not end like a picture. Try a name with .png")
+    if not out.resolve().parent.is_dir():
+        stop(f"--out: there is no folder for {str(out)!r}.")
