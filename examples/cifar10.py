@@ -95,45 +95,36 @@ def predict(model: Any, pictures: Array) -> Array:
 # The training.
 
 
-def begin(options: Any, count: int) -> tuple[Course, int, int]:
-    """A training, how many steps it takes, and how many are an epoch."""
+def begin(options: Any, count: int) -> tuple[Course, int]:
+    """A training, and how many of its steps are an epoch."""
     epoch = count // options.batch
     if epoch == 0:
         stop(f"--batch: {options.batch} pictures are more than the {count} there are.")
     make, rate = MODELS[options.model]
     rate = options.lr or rate
     torch.manual_seed(options.seed)
-    model, optimiser = make(rate)
-    steps = options.epochs * epoch
-    schedule = torch.optim.lr_scheduler.OneCycleLR(
-        optimiser, rate, total_steps=steps + 1, pct_start=0.2
-    )
     names = ("model", "epochs", "batch", "seed")
     settings = {name: getattr(options, name) for name in names}
     settings |= {"lr": rate, "pictures": count}
-    course = Course(model, optimiser, schedule, settings, options.checkpoint)
-    try:
-        course.resume()
-    except Exception as error:  # a file of any kind may be named
-        stop(f"cannot go on from {options.checkpoint}: {error}.")
-    return course, steps, epoch
+    steps = options.epochs * epoch
+    return Course(*make(rate), steps, settings, options.checkpoint), epoch
 
 
-def train(course: Course, data: dict[str, Array], steps: int, epoch: int) -> None:
+def train(course: Course, data: dict[str, Array], epoch: int) -> None:
     """Train, with a measurement and a checkpoint after every epoch."""
     from tqdm import tqdm
 
     model, settings = course.parts["model"], course.settings
     size, seed = settings["batch"], settings["seed"]
     bar = tqdm(
-        total=steps * size,
+        total=course.steps * size,
         initial=course.step * size,
         desc=settings["model"],
         unit="picture",
         disable=None,
     )
     with bar:
-        while course.step < steps:
+        while course.step < course.steps:
             x, y = batch(data, size, seed, course.step)
             loss = course.descend(
                 lambda model, x=x, y=y: torch.nn.functional.cross_entropy(model(x), y)
@@ -234,9 +225,9 @@ def main() -> None:
     for part, count in (("train", options.pictures), ("test", options.unseen)):
         for kind in ("x", "y"):
             data[f"{part}_{kind}"] = data[f"{part}_{kind}"][:count]
-    course, steps, epoch = begin(options, len(data["train_y"]))
+    course, epoch = begin(options, len(data["train_y"]))
     start, before = time.perf_counter(), course.step
-    train(course, data, steps, epoch)
+    train(course, data, epoch)
     seconds = time.perf_counter() - start
     draw(course, data, options.out)
     told = course.history["unseen"][-1][1]

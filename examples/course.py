@@ -1,8 +1,8 @@
 """A training that may be stopped at any time, and goes on to the same bits.
 
-How training goes on is decided by weights, the optimiser's arrays, the schedule and how
-many steps were taken; those are the checkpoint. Chance is no part of it: the order of
-examples, and whatever else is drawn, is a function of the seed and the step.
+How training goes on is decided by weights, the optimiser's arrays, and how many steps
+were taken; those are the checkpoint. Chance is no part of it: the order of examples,
+and whatever else is drawn, is a function of the seed and the step, as the rate is.
 """
 
 import argparse
@@ -23,12 +23,14 @@ Array = NDArray[Any]
 
 
 class Course:
-    """A training under way.
+    """A training under way, which goes on from its checkpoint if there is one.
+
+    The rate rises over the first fifth of all steps, and then falls to nothing.
 
     Args:
         model: what is trained.
-        optimiser: what changes its weights.
-        schedule: what changes the rate, after every step.
+        optimiser: what changes its weights, at most at its rate.
+        steps: how many there are in all.
         settings: what another training must have in common to go on from this one.
         path: the checkpoint; None for none.
 
@@ -42,25 +44,29 @@ class Course:
         self,
         model: Any,
         optimiser: Any,
-        schedule: Any,
+        steps: int,
         settings: dict[str, Any],
         path: Path | None = None,
     ) -> None:
-        self.parts = {"model": model, "optimiser": optimiser, "schedule": schedule}
-        self.settings, self.path = settings, path
-        self.step, self.losses = 0, []  # type: int, list[float]
+        self.parts = {"model": model, "optimiser": optimiser}
+        self.rate = optimiser.param_groups[0]["lr"]
+        self.steps, self.settings, self.path = steps, settings, path
+        self.step = 0
+        self.losses: list[float] = []
         self.history: dict[str, list[tuple[int, float]]] = {}
+        if path is not None and path.exists():
+            try:
+                self.resume(torch.load(path))
+            except Exception as error:  # a file of any kind may be named
+                stop(f"cannot go on from {path}: {error}")
 
-    def resume(self) -> None:
-        """Go on from the checkpoint, if there is one; of the same settings only."""
-        if self.path is None or not self.path.exists():
-            return
-        saved = torch.load(self.path)
+    def resume(self, saved: Any) -> None:
+        """Go on from what a checkpoint holds; from one of the same settings only."""
         if not isinstance(saved, dict) or "settings" not in saved:
             raise ValueError("it is no checkpoint of this program")
         for name, value in self.settings.items():
-            if saved["settings"].get(name) != value:
-                old = saved["settings"].get(name)
+            old = saved["settings"].get(name)
+            if old != value:
                 raise ValueError(f"it was made with {name} {old}, not {value}")
         for name, part in self.parts.items():
             part.load_state_dict(saved[name])
@@ -83,15 +89,18 @@ class Course:
             loss_of: the loss of the model, which is its argument.
             clip: how long the gradient may be.
         """
-        model, optimiser, schedule = self.parts.values()
+        model, optimiser = self.parts.values()
         torch.manual_seed(self.step)  # of dropout
+        share = (self.step + 1) / self.steps
+        for group in optimiser.param_groups:
+            fall = 0.5 + 0.5 * math.cos(math.pi * max(share - 0.2, 0) / 0.8)
+            group["lr"] = self.rate * min(share / 0.2, 1) * fall
         loss = loss_of(model)
         optimiser.zero_grad()
         loss.backward()
         if clip < math.inf:
             torch.nn.utils.clip_grad_norm_(model.parameters(), clip)
         optimiser.step()
-        schedule.step()
         self.step += 1
         self.losses.append(loss.item())
         if not math.isfinite(self.losses[-1]):

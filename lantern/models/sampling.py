@@ -17,7 +17,9 @@ def generate(
     """Texts and what a model continues them with.
 
     Args:
-        model: what gives scores of next tokens, (n, t, vocabulary), alone or with more.
+        model: what gives scores of next tokens, (n, t, vocabulary); or those and a
+            state, which it takes as a second argument to go on from. If it has a
+            ``context``, it is shown no more tokens than that.
         tokens: how the texts begin, (n, t).
         count: how many tokens follow.
         temperature: below 1 likely tokens become more likely; 0 takes the likeliest.
@@ -33,16 +35,18 @@ def generate(
         >>> generate(model, torch.tensor([[1, 2, 3]]), 10).shape
         torch.Size([1, 13])
     """
-    context = getattr(model, "context", None)
+    context = getattr(model, "context", 0)
+    seen, state = tokens, None
     with torch.no_grad():
         for _ in range(count):
-            seen = tokens if context is None else tokens[:, -context:]
-            scores = model(seen)
-            scores = (scores[0] if isinstance(scores, tuple) else scores)[:, -1]
+            found = model(seen[:, -context:]) if state is None else model(seen, state)
+            scores, state = found if isinstance(found, tuple) else (found, None)
+            scores = scores[:, -1]
             if temperature == 0:
                 chosen = scores.argmax(-1, keepdim=True)
             else:
                 chances = torch.softmax(scores / temperature, -1)
                 chosen = torch.multinomial(chances, 1, generator=generator)
             tokens = torch.cat((tokens, chosen), 1)
+            seen = tokens if state is None else chosen
     return tokens

@@ -186,6 +186,11 @@ def test_a_text_is_continued():
     ]
     assert torch.equal(draws[0], draws[1])
     assert not torch.equal(draws[0], draws[2])
+    recurrent = models.CharacterRNN(20, cell="lstm")
+    found = models.generate(recurrent, tokens, 6, temperature=0)
+    for end in range(3, 9):  # the same as without a state that is kept
+        scores, _ = recurrent(found[:, :end])
+        assert torch.equal(scores[:, -1].argmax(-1), found[:, end])
     small = models.generate(model, tokens, 5, temperature=1e-4)
     assert torch.equal(small, likeliest[:, :8])
 
