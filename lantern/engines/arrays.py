@@ -87,11 +87,6 @@ def all_finite(x: Any) -> bool:
         return bool(np.isfinite(flat.dot(flat)))
 
 
-def products(x: Any, y: Any) -> Any:
-    """The sums along the last axis of the products of two arrays."""
-    return np.einsum("...i,...i->...", x, y)
-
-
 def numbers_like(shape: Any, size: int) -> Any:
     """Whole numbers in so many bytes, the channels last, without values."""
     there, back = _axes(len(shape))

@@ -1,7 +1,7 @@
 """Arrays less their means, over their deviations, by oneDNN.
 
-Its batch normalisation has a mean for each channel, its layer normalisation one for
-each row; what has groups of axes behind the mean is made of rows.
+Its batch normalisation has a mean for each channel, which is to be last in memory, its
+layer normalisation one for each row.
 """
 
 import ctypes
@@ -16,7 +16,6 @@ from lantern.engines.arrays import (
     filled,
     in_rows,
     laid,
-    products,
     single,
     steps,
 )
@@ -28,7 +27,7 @@ __all__ = ["normalised", "pulled_back"]
 _TRAINING, _BACKWARD, _SCALE_AND_SHIFT = 64, 128, 6
 _X, _Z, _MEAN, _VARIANCE, _SCALE, _SHIFT = 1, 17, 49, 50, 51, 52
 _X_BAR, _Z_BAR, _SCALE_BAR, _SHIFT_BAR = 129, 145, 255, 256
-_NAMES = {True: "batch_normalization", False: "layer_normalization"}
+_NAMES = {LAST: "batch_normalization", FIRST: "layer_normalization"}
 
 
 def normalised(
@@ -52,20 +51,14 @@ def normalised(
     fit = (p is None or (single(p) and p.size == size) for p in (weight, bias))
     if kind is None or not all(fit):
         return None
-    whole, scaled = kind
-    rows, order = laid(x) if whole else (_rows(x, axes), FIRST)
-    plan = _forward(rows.shape, order, eps, whole, threads())
+    rows = x if kind == LAST else _rows(x, axes)
+    plan = _forward(rows.shape, kind, eps, threads())
     if plan is None:
         return None
-    count, width = rows.shape[1 if whole else 0], rows.shape[1]
+    count, width = rows.shape[kind], rows.shape[1]
     mean, variance = empty((count,), FIRST), empty((count,), FIRST)
-    scale = _row(weight if scaled else None, width, 1)
-    shift = _row(bias if scaled else None, width, 0)
+    scale, shift = _row(weight, width, 1), _row(bias, width, 0)
     z = plan.run(rows, scale, shift, mean, variance).reshape(x.shape)
-    if not scaled and weight is not None:
-        z *= weight.reshape(shape)
-    if not scaled and bias is not None:
-        z += bias.reshape(shape)
     return z, mean, variance
 
 
@@ -92,37 +85,23 @@ def pulled_back(
     kind = _kind(x, axes, shape)
     if kind is None or not single(z_bar) or z_bar.shape != x.shape:
         return None
-    whole, scaled = kind
-    n_bar = z_bar
-    if not scaled and weight is not None:
-        n_bar = z_bar * weight.reshape(shape)
-    (rows, one), (n_bar, other) = (
-        laid(a) if whole else (_rows(a, axes), FIRST) for a in (x, n_bar)
-    )
-    plan = _backward(rows.shape, one, other, eps, whole, threads())
+    if kind == LAST:
+        (rows, _), (z_bar, order) = laid(x), laid(z_bar)
+    else:
+        rows, z_bar, order = _rows(x, axes), _rows(z_bar, axes), FIRST
+    plan = _backward(rows.shape, order, kind, eps, threads())
     if plan is None:
         return None
     width = rows.shape[1]
-    scale = _row(weight if scaled else None, width, 1)
-    read = (scale,) if whole else (scale, scale)
+    scale = _row(weight, width, 1)
+    read = (scale,) if kind == LAST else (scale, scale)
     found = empty((width,), FIRST), empty((width,), FIRST)
-    x_bar = plan.run(n_bar, rows, *moments, *read, *found).reshape(x.shape)
-    return x_bar, *(found if scaled else _each(z_bar, x, moments, eps, shape))
+    x_bar = plan.run(z_bar, rows, *moments, *read, *found).reshape(x.shape)
+    return x_bar, *found
 
 
-def _each(z_bar: Any, x: Any, moments: tuple[Any, Any], eps: float, shape: Any) -> Any:
-    """The cotangents of weight and bias that are the same for several elements."""
-    examples = math.prod(x.shape[: x.ndim - len(shape)])
-    z_bar, x = (in_rows(a).reshape(examples, math.prod(shape), -1) for a in (z_bar, x))
-    many = x.shape[1] * examples // moments[0].size
-    mean, variance = (m.reshape(examples, -1).repeat(many, 1) for m in moments)
-    total = z_bar.sum(axis=-1)
-    both = products(z_bar, x) - total * mean
-    return (both * (variance + eps) ** -0.5).sum(axis=0), total.sum(axis=0)
-
-
-def _kind(x: Any, axes: Any, shape: Any) -> tuple[bool, bool] | None:
-    """Whether there is a mean for each channel, and a scale in the same way.
+def _kind(x: Any, axes: Any, shape: Any) -> int | None:
+    """``LAST`` for means of channels, ``FIRST`` for means of rows.
 
     None where that is not for the engine.
     """
@@ -130,11 +109,11 @@ def _kind(x: Any, axes: Any, shape: Any) -> tuple[bool, bool] | None:
         return None
     axes = tuple(sorted(axis % x.ndim for axis in axes))
     if 2 <= x.ndim <= 5 and axes == (0, *range(2, x.ndim)):
-        return (True, True) if math.prod(shape) == x.shape[1] else None
+        fits = math.prod(shape) == x.shape[1] and laid(x)[1] == LAST
+        return LAST if fits else None
     first = x.ndim - len(axes)
-    if axes and axes == tuple(range(first, x.ndim)):
-        return False, tuple(shape) == x.shape[first:]
-    return None
+    rows = axes and axes == tuple(range(first, x.ndim))
+    return FIRST if rows and tuple(shape) == x.shape[first:] else None
 
 
 def _row(p: Any, width: int, value: float) -> Any:
@@ -147,44 +126,36 @@ def _rows(x: Any, axes: Any) -> Any:
     return in_rows(x).reshape(-1, math.prod(x.shape[x.ndim - len(axes) :]))
 
 
-def _described(shape: Any, order: int, eps: float, whole: bool) -> Any:
+def _described(shape: Any, kind: int, eps: float) -> Any:
     """The layouts of the array and of the means, and the forward description."""
-    x = Layout(shape, steps(shape, order))
-    means = () if whole else (Layout(shape[:1], (1,)),)
+    x = Layout(shape, steps(shape, kind))
+    means = () if kind == LAST else (Layout(shape[:1], (1,)),)
     numbers = (ctypes.c_float(eps), _SCALE_AND_SHIFT)
-    name = f"{_NAMES[whole]}_forward"
+    name = f"{_NAMES[kind]}_forward"
     return x, means, described(name, _TRAINING, x, x, *means, *numbers)
 
 
 @lru_cache(512)
-def _forward(shape: Any, order: int, eps: float, whole: bool, _: int) -> Plan | None:
-    inside = LAST if whole else FIRST
-    x, _means, description = _described(shape, inside, eps, whole)
+def _forward(shape: Any, kind: int, eps: float, _: int) -> Plan | None:
+    x, _means, description = _described(shape, kind, eps)
     if description is None:
         return None
     more = [_SCALE, _SHIFT, _MEAN, _VARIANCE]
-    given = [(_X, Layout(shape, steps(shape, order)))]
-    return Plan(description, given, (_Z, x), shape, inside, more)
+    return Plan(description, [(_X, x)], (_Z, x), shape, kind, more)
 
 
 @lru_cache(512)
-def _backward(
-    shape: Any, order: int, other: int, eps: float, whole: bool, _: int
-) -> Plan | None:
-    inside = LAST if whole else FIRST
-    x, means, forward = _described(shape, inside, eps, whole)
+def _backward(shape: Any, order: int, kind: int, eps: float, _: int) -> Plan | None:
+    x, means, forward = _described(shape, kind, eps)
     if forward is None:
         return None
+    numbers = (ctypes.c_float(eps), _SCALE_AND_SHIFT)
     description = described(
-        f"{_NAMES[whole]}_backward",
-        _BACKWARD, x, x, x, *means, ctypes.c_float(eps), _SCALE_AND_SHIFT, forward,
-    )  # fmt: skip
+        f"{_NAMES[kind]}_backward", _BACKWARD, x, x, x, *means, *numbers, forward
+    )
     if description is None:
         return None
-    read = [_SCALE] if whole else [_SCALE, _SHIFT]  # which it asks for, unread
+    read = [_SCALE] if kind == LAST else [_SCALE, _SHIFT]  # which it asks for, unread
     more = [_MEAN, _VARIANCE, *read, _SCALE_BAR, _SHIFT_BAR]
-    given = [
-        (_Z_BAR, Layout(shape, steps(shape, other))),
-        (_X, Layout(shape, steps(shape, order))),
-    ]
-    return Plan(description, given, (_X_BAR, x), shape, inside, more)
+    given = [(_Z_BAR, Layout(shape, steps(shape, order))), (_X, x)]
+    return Plan(description, given, (_X_BAR, x), shape, kind, more)

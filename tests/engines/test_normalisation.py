@@ -91,6 +91,15 @@ class TestNormalisation:
         with engines.switched(on):
             check(twice(function, [a.astype("f") for a in arrays]), right, 1e-3)
 
+    @pytest.mark.parametrize("case", ["batch", "group", "instance", "layer"])
+    def test_a_large_mean(self, case, on):
+        function, (x, w, b) = CASES[case][0], operands(case)
+        arrays = [a.astype("f") for a in (x + 1000, w, b)]
+        right = there_and_back(function, [a.astype("d") for a in arrays], "first")
+        with engines.switched(on):
+            found = there_and_back(function, arrays, "first")
+        check(found, right, 2e-3)
+
     def test_running_moments(self, on):
         x = torch.tensor(np.random.default_rng(2).random((8, 3, 4, 4), np.float32))
         layers = [torch.nn.BatchNorm2d(3) for _ in range(2)]
