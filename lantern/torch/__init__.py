@@ -19,6 +19,7 @@ from lantern.eager.grad_mode import *
 from lantern.torch import autograd as autograd
 from lantern.torch.einops_backend import watch as _watch
 from lantern.torch.functions.creation import *
+from lantern.torch.functions.foreach import FOREACH as _FOREACH
 from lantern.torch.functions.queries import *
 from lantern.torch.functions.ranges import *
 from lantern.torch.functions.table import names_with as _names_with
@@ -32,12 +33,17 @@ from lantern.torch.run.aliases import lead as _lead
 from lantern.torch.run.aliases import missing as _missing
 from lantern.torch.settings import *
 from lantern.torch.tables import place as _place
+from lantern.torch.tensor.layouts import FORMATS as _FORMATS
+from lantern.torch.tensor.layouts import LAYOUTS as _LAYOUTS
+from lantern.torch.tensor.layouts import layout as layout
+from lantern.torch.tensor.layouts import memory_format as memory_format
 from lantern.torch.tensor.named_results import with_out as _with_out
 from lantern.torch.tensor.printing import set_printoptions as set_printoptions
 from lantern.torch.tensor.tensor import *
 from lantern.torch.version import __version__ as __version__
 
 globals().update({name: _with_out(f) for name, f in _FUNCTIONS.items()} | _TYPES)
+globals().update(_FOREACH)
 
 # What is written in place has a function as well: ``torch.relu_(x)``.
 globals().update(
@@ -48,21 +54,19 @@ globals().update(
 _warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"lantern\.")
 
 pi, e, inf, nan, newaxis = _math.pi, _math.e, _math.inf, _math.nan, None
-strided, contiguous_format, preserve_format, channels_last = (
-    "torch.strided",
-    "torch.contiguous_format",
-    "torch.preserve_format",
-    "torch.channels_last",
-)
+legacy_contiguous_format = _FORMATS["contiguous_format"]
+globals().update(_LAYOUTS | _FORMATS)
 
 _place(__name__, globals())
 _place(Tensor.__module__, vars(Tensor), "Tensor.")
 
 # What is imported when it is asked for.
 _LAZY = (
-    "accelerator amp backends compiler cuda distributed distributions fft func jit "
-    "linalg multiprocessing nn optim profiler random return_types serialization signal "
-    "sparse special testing utils version"
+    "__config__ _C _dynamo _tensor_str _utils accelerator amp ao backends compiler "
+    "cuda distributed distributions fft func functorch futures hub jit library "
+    "linalg multiprocessing nn onnx ops optim overrides profiler random "
+    "return_types serialization signal sparse special storage testing torch_version "
+    "types utils version"
 ).split()
 _LAZY_FUNCTIONS = dict.fromkeys(
     (
@@ -71,7 +75,10 @@ _LAZY_FUNCTIONS = dict.fromkeys(
     ).split(),
     "signal.frames",
 ) | {
+    "GradScaler": "amp",
+    "UntypedStorage": "storage",
     "autocast": "amp",
+    "get_autocast_dtype": "amp",
     "range": "functions.queries",
     "is_autocast_enabled": "amp",
     "load": "saving",
@@ -91,18 +98,13 @@ globals().update(
     _absent(
         __name__,
         {
-            "_dynamo": "nothing is compiled here.",
+            "_custom_ops": "operations are made with torch.library.",
             "_inductor": "nothing is compiled here.",
             "_export": "programs are not written down here, they run.",
-            "ao": "there are no quantised tensors here.",
             "export": "programs are not written down here, they run.",
             "fx": "programs are not written down here, they run.",
-            "hub": "nothing is downloaded here.",
-            "library": "operations with a rule are made with torch.autograd.Function.",
-            "overrides": "functions of tensors are not overridden here.",
             "masked": "there are no masked tensors here. Use torch.where.",
             "nested": "there are no nested tensors here. Pad, with a mask.",
-            "onnx": "there are no ONNX files here. Save a state_dict().",
             "quantization": "there are no quantised tensors here.",
         },
     )

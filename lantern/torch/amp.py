@@ -122,7 +122,13 @@ def is_autocast_enabled(device_type: str = "cuda") -> bool:
 
 
 def get_autocast_dtype(device_type: str) -> dtypes.dtype:
-    """The type that products are computed in, were there a choice."""
+    """The type that products are computed in, were there a choice.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.get_autocast_dtype("cpu")
+        torch.float32
+    """
     return dtypes.get_default_dtype()
 
 

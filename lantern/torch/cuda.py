@@ -5,7 +5,7 @@ from time import perf_counter
 from types import SimpleNamespace
 from typing import Any
 
-from lantern.errors import EagerError, MissingExtraError
+from lantern.errors import EagerError, MissingExtraError, MissingRuleError
 from lantern.tensor.backend.numpy_namespace import find_device
 from lantern.torch import amp as amp
 from lantern.torch.run.aliases import lead
@@ -247,14 +247,38 @@ class Stream:
     wait_stream = wait_event = synchronize
 
 
+class CUDAGraph:
+    """Work that would be recorded: a name for annotations.
+
+    Raises:
+        NotImplementedError: when one is made.
+    """
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        raise MissingRuleError("torch.cuda.CUDAGraph: work is not recorded here.")
+
+
 def current_stream(device: Any = None) -> Stream:
     """The only stream."""
     return Stream()
 
 
-def stream(stream: Any) -> Any:
-    """A block without effect: there is one stream."""
-    return nullcontext()
+class StreamContext(nullcontext[None]):
+    """A block without effect: there is one stream.
+
+    Args:
+        stream: has no effect.
+    """
+
+    def __init__(self, stream: Any) -> None:
+        super().__init__()
+
+
+class graph(CUDAGraph):
+    """A block whose work would be recorded: a name for annotations."""
+
+
+stream = StreamContext
 
 
 def __getattr__(name: str) -> Any:

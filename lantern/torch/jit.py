@@ -1,10 +1,12 @@
 """TorchScript's decorators: Python functions stay Python functions."""
 
+import typing
 from contextlib import nullcontext
 from typing import Any, Final
 
 from lantern.errors import MissingRuleError
 from lantern.torch.nn.module import Module
+from lantern.torch.run.aliases import lead
 
 __all__ = [
     "Final",
@@ -84,6 +86,7 @@ def ignore(drop: Any = False, **options: Any) -> Any:
 
 
 unused = ignore
+_overload = _overload_method = _script_if_tracing = ignore
 
 
 def is_scripting() -> bool:
@@ -151,3 +154,16 @@ def load(f: Any, *args: Any, **options: Any) -> Any:
         f"torch.jit.load: {_REASON} Make the model from its class, and take its "
         "state: model.load_state_dict(torch.load(file))."
     )
+
+
+class _List:
+    """A type for annotations: a number, or a list of them."""
+
+    def __getitem__(self, kind: Any) -> Any:
+        return kind
+
+
+List, Tuple, Dict, Optional = list, tuple, dict, typing.Optional
+BroadcastingList1 = BroadcastingList2 = BroadcastingList3 = _List()
+__path__: list[str] = []
+lead(__name__, "annotations")

@@ -16,6 +16,7 @@ from lantern.torch.methods.table import FUNCTIONS
 from lantern.torch.tensor import dtypes
 from lantern.torch.tensor.devices import beside
 from lantern.torch.tensor.dtypes import Size
+from lantern.torch.tensor.layouts import LAYOUTS
 from lantern.torch.tensor.tensor import Tensor, fresh
 
 __all__ = ["SparseTensor", "mm", "sparse_coo_tensor", "spmm"]
@@ -37,7 +38,7 @@ class SparseTensor:
                 [3., 0.]])
     """
 
-    is_sparse, requires_grad, layout = True, False, "torch.sparse_coo"
+    is_sparse, requires_grad, layout = True, False, LAYOUTS["sparse_coo"]
 
     def __init__(self, indices: Tensor, values: Tensor, size: Any) -> None:
         self._at, self._entries, self.shape = indices, values, Size(size)

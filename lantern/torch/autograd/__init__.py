@@ -14,15 +14,13 @@ from lantern.errors import EagerError
 from lantern.torch.autograd.function import Function as Function
 from lantern.torch.autograd.function import once_differentiable as once_differentiable
 from lantern.torch.functions.join_repeat import stack
-from lantern.torch.run.aliases import absent, lead, missing
+from lantern.torch.run.aliases import lead, missing
 from lantern.torch.tensor.gradients import anomaly, run_backward, seeds_of
 from lantern.torch.tensor.tensor import Tensor, torch_face
 
 __all__ = ["Function", "backward", "enable_grad", "grad", "no_grad"]
 
 lead(__name__, "grad_mode variable")
-_RULES = "rules hold what they save. Use torch.utils.checkpoint to save less."
-globals().update(absent(__name__, {"graph": _RULES}))
 
 
 class _Variables(type):
@@ -185,6 +183,7 @@ class set_detect_anomaly(detect_anomaly):
 if TYPE_CHECKING:
     from lantern.torch.autograd import forward_ad as forward_ad
     from lantern.torch.autograd import functional as functional
+    from lantern.torch.autograd import graph as graph
     from lantern.torch.autograd import profiler as profiler
     from lantern.torch.autograd.checking import gradcheck as gradcheck
     from lantern.torch.autograd.checking import gradgradcheck as gradgradcheck
@@ -195,6 +194,6 @@ else:
         if name in ("gradcheck", "gradgradcheck"):
             part = importlib.import_module("lantern.torch.autograd.checking")
             return getattr(part, name)
-        if name in ("forward_ad", "functional", "profiler"):
+        if name in ("forward_ad", "functional", "graph", "profiler"):
             return importlib.import_module(f"lantern.torch.autograd.{name}")
         raise missing("module 'torch.autograd'", name, globals())

@@ -40,6 +40,10 @@ def note(name: str, tensors: Any) -> None:
         found.function_events.append(Event(name, shapes))
 
 
+class EventList(list[Any]):
+    """Events in a row."""
+
+
 class record_function:
     """A block, or a decorator, that has a name.
 

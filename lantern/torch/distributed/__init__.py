@@ -16,6 +16,7 @@ import importlib as _importlib
 import os as _os
 from typing import Any as _Any
 
+from lantern.torch.distributed import tensor as tensor
 from lantern.torch.distributed.collectives import *
 from lantern.torch.distributed.groups import *
 from lantern.torch.distributed.groups import default_pg_timeout as default_pg_timeout
@@ -23,6 +24,8 @@ from lantern.torch.distributed.letters import *
 from lantern.torch.distributed.objects import *
 from lantern.torch.distributed.stores import *
 from lantern.torch.distributed.work import Work as Work
+from lantern.torch.run.aliases import absent as _absent
+from lantern.torch.run.aliases import lead as _lead
 
 _LAZY = {
     "nn": "nn",
@@ -96,3 +99,10 @@ def __getattr__(name: str) -> _Any:
     from lantern.torch.run.aliases import missing
 
     raise missing("module 'torch.distributed'", name, globals())
+
+
+_lead(__name__, "constants")
+rpc = _absent(__name__, {"rpc": "processes call no functions of one another."})["rpc"]
+_lead(__name__, "_composable _functional_collectives device_mesh fsdp", tensor.__name__)
+_lead(f"{__name__}._composable", "fsdp", tensor.__name__)
+_lead(f"{__name__}.tensor", "_utils placement_types")

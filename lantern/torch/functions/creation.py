@@ -30,6 +30,7 @@ __all__ = [
     "empty",
     "empty_like",
     "eye",
+    "from_dlpack",
     "from_numpy",
     "full",
     "full_like",
@@ -167,6 +168,28 @@ def asarray(
     """
     x = (tensor if copy else as_tensor)(obj, dtype=dtype, device=device)
     return x.requires_grad_() if requires_grad else x
+
+
+def from_dlpack(ext_tensor: Any) -> Any:
+    """A tensor with the memory of another library's array.
+
+    Args:
+        ext_tensor: an array that has ``__dlpack__``.
+
+    Example:
+        >>> import numpy as np
+        >>> import lantern.torch as torch
+        >>> torch.from_dlpack(np.ones(2))
+        tensor([1., 1.], dtype=torch.float64)
+    """
+    if isinstance(ext_tensor, Tensor):
+        return ext_tensor
+    if not hasattr(ext_tensor, "__dlpack__"):
+        raise ArgumentError(
+            f"from_dlpack: {type(ext_tensor).__name__} has no __dlpack__. Give the "
+            f"array itself."
+        )
+    return fresh(np.from_dlpack(ext_tensor))
 
 
 def from_numpy(ndarray: Any) -> Tensor:

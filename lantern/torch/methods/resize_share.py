@@ -12,6 +12,7 @@ from lantern.torch.functions import creation
 from lantern.torch.functions import shape as shaping
 from lantern.torch.methods import sampling
 from lantern.torch.methods.inplace import refuse_leaf
+from lantern.torch.storage import UntypedStorage
 from lantern.torch.tables import documented
 from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.devices import address, beside, on_host
@@ -156,6 +157,17 @@ def storage(self: Tensor) -> Tensor:
     """
     array = in_memory(self)
     return fresh(owner(array).reshape(-1).view(array.dtype))
+
+
+def untyped_storage(self: Tensor) -> UntypedStorage:
+    """The memory, as bytes.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.ones(2, 3).untyped_storage().nbytes()
+        24
+    """
+    return UntypedStorage(owner(in_memory(self)))
 
 
 def base_of(self: Tensor) -> Any:
@@ -395,7 +407,7 @@ METHODS |= {
 METHODS |= {
     "bernoulli": sampling.bernoulli,
     "multinomial": sampling.multinomial,
-    "untyped_storage": storage,
+    "untyped_storage": untyped_storage,
 }
 PROPERTIES: dict[str, Any] = {
     f.__name__: f

@@ -32,6 +32,8 @@ from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.devices import address, as_array, beside, on_host
 from lantern.torch.tensor.dlpack import METHODS as EXPORTING
 from lantern.torch.tensor.dtypes import Size, as_numpy_dtype, type_name
+from lantern.torch.tensor.layouts import layout as _layout
+from lantern.torch.tensor.layouts import strided
 from lantern.torch.tensor.operators import call, cast, in_memory, refuse_numbers, unary
 from lantern.torch.tensor.tensor import Tensor, fresh
 
@@ -370,7 +372,7 @@ def is_sparse(self: Tensor) -> bool:
     return False
 
 
-def layout(self: Tensor) -> str:
+def layout(self: Tensor) -> _layout:
     """How the elements are stored: ``torch.strided``.
 
     Example:
@@ -378,7 +380,7 @@ def layout(self: Tensor) -> str:
         >>> torch.tensor([1.0]).layout == torch.strided
         True
     """
-    return "torch.strided"
+    return strided
 
 
 def nbytes(self: Tensor) -> int:

@@ -5,10 +5,12 @@ from enum import Enum
 from typing import Any
 
 from lantern.errors import OptionError, SizeError
+from lantern.torch.nn import flex_attention as flex_attention
 from lantern.torch.nn import functional as F
 from lantern.torch.nn import init
 from lantern.torch.nn.linear import Linear, weights
 from lantern.torch.nn.module import Module
+from lantern.torch.run.aliases import lead
 from lantern.torch.tensor.tensor import Tensor
 
 __all__ = ["MultiheadAttention"]
@@ -161,3 +163,8 @@ class SDPBackend(Enum):
 def sdpa_kernel(backends: Any, set_priority: bool = False) -> Any:
     """A block in which a way of computing attention is chosen: it has no effect."""
     return nullcontext()
+
+
+# The path of attention whose scores a function changes.
+__path__: list[str] = []
+lead(__name__, "flex_attention", "lantern.torch.nn.flex_attention")

@@ -10,7 +10,7 @@ from lantern.core.value import UNTRACKED
 from lantern.eager.grad_mode import is_enabled
 from lantern.errors import EagerError
 from lantern.torch.autograd import Function
-from lantern.torch.tensor.gradients import Handle
+from lantern.torch.tensor.gradients import RemovableHandle
 from lantern.torch.tensor.tensor import Tensor
 
 _numbers = count()
@@ -52,7 +52,7 @@ class Hooked:
         *,
         prepend: bool = False,
         with_kwargs: bool = False,
-    ) -> Handle:
+    ) -> RemovableHandle:
         """Call ``hook(module, args)`` first; what it returns replaces the arguments."""
         marks = {"_forward_pre_hooks_with_kwargs": with_kwargs}
         return self._hook("_forward_pre_hooks", hook, prepend, marks)
@@ -64,7 +64,7 @@ class Hooked:
         prepend: bool = False,
         with_kwargs: bool = False,
         always_call: bool = False,
-    ) -> Handle:
+    ) -> RemovableHandle:
         """Call ``hook(module, args, output)`` last; what it returns is the output."""
         marks = {
             "_forward_hooks_with_kwargs": with_kwargs,
@@ -74,13 +74,13 @@ class Hooked:
 
     def register_full_backward_hook(
         self, hook: Callable[..., Any], prepend: bool = False
-    ) -> Handle:
+    ) -> RemovableHandle:
         """Call ``hook(module, grad_input, grad_output)`` on the way back."""
         return self._hook("_backward_hooks", hook, prepend)
 
     def register_full_backward_pre_hook(
         self, hook: Callable[..., Any], prepend: bool = False
-    ) -> Handle:
+    ) -> RemovableHandle:
         """Call ``hook(module, grad_output)`` before the module's way back."""
         return self._hook("_backward_pre_hooks", hook, prepend)
 
@@ -88,7 +88,7 @@ class Hooked:
 
     def _hook(
         self, table: str, hook: Any, prepend: bool, marks: dict[str, bool] | None = None
-    ) -> Handle:
+    ) -> RemovableHandle:
         own = self.__dict__
         tables = [own[name] for name, marked in (marks or {}).items() if marked]
         return added(own[table], hook, prepend, *tables)
@@ -107,7 +107,7 @@ class WithModule:
 
 def added(
     hooks: Any, hook: Any, prepend: bool = False, *marked: dict[int, bool]
-) -> Handle:
+) -> RemovableHandle:
     """A hook in a table, and the handle that takes it out again.
 
     Args:
@@ -122,7 +122,7 @@ def added(
         hooks.move_to_end(key, last=False)
     for table in marked:
         table[key] = True
-    return Handle(hooks, key, *marked)
+    return RemovableHandle(hooks, key, *marked)
 
 
 # The numbers of hooks that are called with every module.
@@ -136,7 +136,9 @@ class _Every(Hooked):
         for name in HOOKS:
             self.__dict__[name] = OrderedDict()
 
-    def _hook(self, table: str, hook: Any, prepend: bool, marks: Any = None) -> Handle:
+    def _hook(
+        self, table: str, hook: Any, prepend: bool, marks: Any = None
+    ) -> RemovableHandle:
         handle = super()._hook(table, hook, prepend, marks)
         OF_ALL[handle.id] = True
         handle.marked += (OF_ALL,)

@@ -24,6 +24,8 @@ from lantern.torch.nn.hooks import (
     register_module_full_backward_pre_hook as register_module_full_backward_pre_hook,
 )
 from lantern.torch.nn.lazy import LazyModuleMixin as LazyModuleMixin
+from lantern.torch.nn.simple import Loss, WeightedLoss
+from lantern.torch.nn.state import _IncompatibleKeys as _IncompatibleKeys
 from lantern.torch.run.aliases import lead
 
 __all__ = ["paths"]
@@ -32,6 +34,7 @@ __path__: list[str] = []
 _BatchNorm, _InstanceNorm = normalisation.BatchNorm, normalisation.InstanceNorm
 _NormBase, _ConvNd = normalisation._Running, convolution._Convolution
 RNNCellBase = _Cell
+_Loss, _WeightedLoss = Loss, WeightedLoss
 
 
 def _ntuple(n: int, name: str = "parse") -> Any:

@@ -5,8 +5,12 @@ from typing import Any
 from lantern.torch.nn.module import Module
 from lantern.torch.nn.normalisation import BatchNorm
 from lantern.torch.run.aliases import lead, missing
+from lantern.torch.tensor.tensor import Tensor
+from lantern.torch.utils._pytree import tree_flatten, tree_unflatten
 
 __all__ = ["DataParallel", "SyncBatchNorm"]
+
+__path__: list[str] = []
 
 
 class DataParallel(Module):
@@ -140,6 +144,25 @@ class SyncBatchNorm(BatchNorm):
         return made
 
 
+def scatter(inputs: Any, target_gpus: Any, dim: int = 0) -> Any:
+    """The parts of tensors, one for each device, along an axis.
+
+    Args:
+        inputs: a tensor, or a structure of them.
+        target_gpus: the devices; here all are one, and only their number counts.
+        dim: the axis.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> [len(part) for part in torch.nn.parallel.scatter(torch.ones(5), [0, 1])]
+        [3, 2]
+    """
+    n = len(target_gpus)
+    leaves, spec = tree_flatten(inputs)
+    parts = [x.chunk(n, dim) if isinstance(x, Tensor) else (x,) * n for x in leaves]
+    return [tree_unflatten(row, spec) for row in zip(*parts, strict=False)]
+
+
 def __getattr__(name: str) -> Any:
     """What several processes train, imported when it is asked for."""
     if name == "DistributedDataParallel":
@@ -149,4 +172,4 @@ def __getattr__(name: str) -> Any:
     raise missing("module 'torch.nn.parallel'", name, globals())
 
 
-lead(__name__, "distributed data_parallel")
+lead(__name__, "distributed data_parallel parallel_apply replicate scatter_gather")

@@ -71,11 +71,54 @@ class Simple(Module):
     hides_inplace = False
 
 
+class Loss(Simple):
+    """A loss, and the base of those that programs define.
+
+    Args:
+        size_average: has been replaced by ``reduction``, as ``reduce``.
+        reduce: likewise.
+        reduction: what becomes of the losses of all elements.
+    """
+
+    options: dict[str, Any] = {}  # noqa: RUF012
+    others = ()
+    shown = ()
+
+    def __init__(
+        self, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
+    ) -> None:
+        Module.__init__(self)
+        given = size_average is not None or reduce is not None
+        self.reduction = chosen(reduction, size_average, reduce) if given else reduction
+
+
+class WeightedLoss(Loss):
+    """A loss with a weight for each class.
+
+    Args:
+        weight: the weights.
+        size_average: as in ``Loss``, as what follows.
+        reduce: likewise.
+        reduction: likewise.
+    """
+
+    def __init__(
+        self,
+        weight: Any = None,
+        size_average: Any = None,
+        reduce: Any = None,
+        reduction: str = "mean",
+    ) -> None:
+        super().__init__(size_average, reduce, reduction)
+        self.register_buffer("weight", weight)
+
+
 def layer(
     name: str,
     function: Any,
     options: dict[str, Any] | None = None,
     shown: str | None = None,
+    base: type = Simple,
     **more: Any,
 ) -> Any:
     """A class of modules from a function.
@@ -85,6 +128,7 @@ def layer(
         function: of inputs and of the options.
         options: with their defaults, in their order; ``REQUIRED`` for none.
         shown: the options that are printed; all by default.
+        base: the class that it is one of.
         more: other attributes of the class.
     """
     options = {} if options is None else options
@@ -103,7 +147,9 @@ def layer(
         "others": tuple(name for name in options if name not in buffers),
         "shown": tuple(options) if shown is None else tuple(shown.split()),
     }
-    return type(name, (Simple,), attributes | more)
+    if base is not Simple:
+        attributes["__init__"] = Simple.__init__
+    return type(name, (base,), attributes | more)
 
 
 def unordered(function: Any, *names: str) -> Any:
@@ -926,7 +972,12 @@ def _made(name: str, row: Any, shown: str | None = None, **more: Any) -> Any:
 
 MODULES = {name: _made(name, row) for name, row in CLASSES.items()} | {
     name: _made(
-        name, row, "", buffers_among=("weight", "pos_weight"), _check=_old_names
+        name,
+        row,
+        "",
+        base=WeightedLoss if "weight" in row[2] else Loss,
+        buffers_among=("weight", "pos_weight"),
+        _check=_old_names,
     )
     for name, row in _LOSSES.items()
 }

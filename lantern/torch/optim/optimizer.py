@@ -19,7 +19,7 @@ from lantern.torch.optim.plan import Plan, carry_out
 from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.detaching import plain_number
 from lantern.torch.tensor.dtypes import CPU
-from lantern.torch.tensor.gradients import Handle
+from lantern.torch.tensor.gradients import RemovableHandle
 from lantern.torch.tensor.operators import in_memory
 from lantern.torch.tensor.tensor import Tensor
 
@@ -303,19 +303,19 @@ class Optimizer:
                 lines.append("")
         return "\n".join([*lines, ")"])
 
-    def register_step_pre_hook(self, hook: Callable[..., Any]) -> Handle:
+    def register_step_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call a function before each step."""
         return _added(self._pre_hooks, hook)
 
-    def register_step_post_hook(self, hook: Callable[..., Any]) -> Handle:
+    def register_step_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call a function after each step."""
         return _added(self._post_hooks, hook)
 
 
-def _added(hooks: dict[int, Any], hook: Any) -> Handle:
+def _added(hooks: dict[int, Any], hook: Any) -> RemovableHandle:
     key = max(hooks, default=0) + 1
     hooks[key] = hook
-    return Handle(hooks, key)
+    return RemovableHandle(hooks, key)
 
 
 # Numbers that are kept as tensors of the CPU, wherever the parameters lie.

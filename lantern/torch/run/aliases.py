@@ -14,7 +14,8 @@ class Path(ModuleType):
 
     def __init__(self, name: str, target: ModuleType) -> None:
         super().__init__(name, f"What PyTorch has there stands in {target.__name__}.")
-        self.__dict__["target"] = target
+        # With an empty path, which lets paths below it be loaded.
+        self.__dict__.update(target=target, __path__=[])
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):

@@ -12,6 +12,8 @@ from lantern.torch.run.aliases import missing
 __all__ = ["Finder", "install", "run"]
 
 OURS = "lantern."
+# A package beside PyTorch, and where its names are here.
+BESIDE = {"functorch": "lantern.torch.functorch"}
 
 
 class MissingError(ModuleNotFoundError):
@@ -38,6 +40,9 @@ class Finder(MetaPathFinder, Loader):
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> Any:
         """The place of one of PyTorch's modules; None for any other."""
+        if fullname in BESIDE:
+            importlib.import_module(BESIDE[fullname])
+            return ModuleSpec(fullname, self)
         if fullname != "torch" and not fullname.startswith("torch."):
             return None
         try:
@@ -50,7 +55,7 @@ class Finder(MetaPathFinder, Loader):
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         """Our module, already loaded."""
-        module = sys.modules[OURS + spec.name]
+        module = sys.modules[BESIDE.get(spec.name, OURS + spec.name)]
         self.specs[spec.name] = module.__spec__
         return module
 
@@ -75,7 +80,8 @@ class Absent(MetaPathFinder):
 
 def install() -> None:
     """Let ``import torch`` find ours, in this process, from now on."""
-    for name in [n for n in sys.modules if n == "torch" or n.startswith("torch.")]:
+    taken = ("torch", *BESIDE)
+    for name in [n for n in sys.modules if n.partition(".")[0] in taken]:
         del sys.modules[name]
     sys.meta_path.insert(0, Finder())
     sys.meta_path.append(Absent())

@@ -9,6 +9,7 @@ from lantern.errors import ShapeError
 from lantern.torch.functions.creation import finished
 from lantern.torch.tensor import dtypes
 from lantern.torch.tensor.dtypes import as_numpy_dtype
+from lantern.torch.tensor.layouts import strided
 from lantern.torch.tensor.tensor import Tensor
 
 __all__ = [
@@ -41,7 +42,7 @@ def _window(
         kind = as_numpy_dtype(dtype)
     if dtype is dtypes.bfloat16 or kind not in (dtypes.F32, dtypes.F64):
         raise ShapeError(f"expects float32 or float64 dtypes, got: {dtype}")
-    if layout not in (None, "torch.strided"):
+    if layout not in (None, strided):
         raise ShapeError(f"is implemented for strided tensors only, got: {layout}")
     if M < 0:
         raise ShapeError(f"requires non-negative window length, got M={M}")

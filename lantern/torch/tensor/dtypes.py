@@ -406,6 +406,17 @@ class Size(tuple[builtins.int, ...]):
         return Size(super().__add__(tuple(other)))
 
 
+# The step at 1, the greatest, least and smallest normal number, and the resolution.
+_LIMITS = {
+    "bfloat16": (2**-7, 255 * 2.0**120, -255 * 2.0**120, 2.0**-126, 0.01),
+    "float8_e4m3fn": (2**-3, 448.0, -448.0, 2.0**-6, 1.0),
+    "float8_e4m3fnuz": (2**-3, 240.0, -240.0, 2.0**-7, 1.0),
+    "float8_e5m2": (2**-2, 57344.0, -57344.0, 2.0**-14, 1.0),
+    "float8_e5m2fnuz": (2**-3, 57344.0, -57344.0, 2.0**-15, 1.0),
+    "float8_e8m0fnu": (1.0, 2.0**127, 2.0**-127, 2.0**-127, 1.0),
+}
+
+
 class finfo:
     """The limits of a floating-point type.
 
@@ -418,19 +429,23 @@ class finfo:
     """
 
     def __init__(self, type: Any = None) -> None:
+        if isinstance(type, _Named) and type.name in _LIMITS:
+            self.dtype, self.bits = type.name, 8 * type.itemsize
+            self.eps, self.max, self.min, self.tiny, self.resolution = _LIMITS[
+                type.name
+            ]
+            self.smallest_normal = self.tiny
+            return
         plain = default() if type is None else as_numpy_dtype(type)
-        info: Any = np.finfo(plain) if plain.kind != "V" else _brain_info()
+        if plain.kind == "V":
+            self.__init__(bfloat16)  # type: ignore[misc]
+            return
+        info: Any = np.finfo(plain)
         self.dtype, self.bits = by_numpy[plain].name, info.bits
         self.eps, self.tiny = builtins.float(info.eps), builtins.float(info.tiny)
         self.smallest_normal = self.tiny
         self.max, self.min = builtins.float(info.max), builtins.float(info.min)
         self.resolution = builtins.float(f"{builtins.float(info.resolution):.0e}")
-
-
-def _brain_info() -> Any:
-    from ml_dtypes import bfloat16, finfo
-
-    return finfo(bfloat16)
 
 
 class iinfo:

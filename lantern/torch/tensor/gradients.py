@@ -34,21 +34,34 @@ from lantern.torch.tensor.tensor import (
     torch_face,
 )
 
-__all__ = ["Handle", "Suspended", "run_backward", "seeds_of"]
+__all__ = ["RemovableHandle", "Suspended", "run_backward", "seeds_of"]
 
 
-class Handle:
-    """What a hook's registration returns: ``remove()`` takes it back."""
+class RemovableHandle:
+    """What a hook's registration returns: ``remove()`` takes it back.
 
-    def __init__(self, hooks: dict[int, Any], key: int, *marked: Any) -> None:
-        self.hooks, self.id, self.marked = hooks, key, marked
+    Args:
+        hooks: the table that the hook stands in, or is going to.
+        key: its number there; a new one by default, as ``id``.
+        marked: further tables that it is noted in.
+    """
+
+    next_id = 0
+
+    def __init__(self, hooks: Any, key: int | None = None, *marked: Any) -> None:
+        self.hooks, self.marked = hooks, marked
+        self.id = next(order) if key is None else key
+
+    def hooks_dict_ref(self) -> Any:
+        """The table."""
+        return self.hooks
 
     def remove(self) -> None:
         """Forget the hook."""
         for table in (self.hooks, *self.marked):
             table.pop(self.id, None)
 
-    def __enter__(self) -> "Handle":
+    def __enter__(self) -> "RemovableHandle":
         return self
 
     def __exit__(self, *exception: Any) -> None:
@@ -260,7 +273,7 @@ def own_receiver(self: Tensor) -> Any:
     return self.receiver
 
 
-def register_hook(self: Tensor, hook: Callable[[Any], Any]) -> Handle:
+def register_hook(self: Tensor, hook: Callable[[Any], Any]) -> RemovableHandle:
     """Call a function with the gradient, which may return another in its place.
 
     Example:
@@ -299,13 +312,13 @@ def _check_replaced(hook: Any, replaced: Any, z_bar: Any) -> None:
         )
 
 
-def _hook(self: Tensor, hook: Any) -> Handle:
+def _hook(self: Tensor, hook: Any) -> RemovableHandle:
     receiver = own_receiver(self)
     if receiver.hooks is None:
         receiver.hooks = {}
     key = next(order)
     receiver.hooks[key] = hook
-    return Handle(receiver.hooks, key)
+    return RemovableHandle(receiver.hooks, key)
 
 
 def retain_grad(self: Tensor) -> None:

@@ -11,10 +11,18 @@ _absent(
     __name__,
     {
         "cpp_extension": "nothing is compiled here.",
-        "model_zoo": "nothing is downloaded here.",
     },
 )
-_LAZY = ("_pytree", "benchmark", "checkpoint", "tensorboard")
+_LAZY = (
+    "_foreach_utils",
+    "_pytree",
+    "benchmark",
+    "checkpoint",
+    "dlpack",
+    "hooks",
+    "model_zoo",
+    "tensorboard",
+)
 _LATER = {"summary": "summaries"}
 
 

@@ -4,6 +4,7 @@ from typing import Any as _Any
 
 from lantern.torch.run.aliases import lead as _lead
 from lantern.torch.run.aliases import missing as _missing
+from lantern.torch.utils.data import loader as _loader
 from lantern.torch.utils.data.collating import *
 from lantern.torch.utils.data.dataset import *
 from lantern.torch.utils.data.loader import *
@@ -13,5 +14,7 @@ _lead(__name__, "dataloader distributed")
 
 
 def __getattr__(name: str) -> _Any:
-    """Say which name there is that comes nearest."""
+    """PyTorch's iterators; else say which name there is that comes nearest."""
+    if name.endswith("DataLoaderIter"):
+        return getattr(_loader, name)
     raise _missing("module 'torch.utils.data'", name, globals())

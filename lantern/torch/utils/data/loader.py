@@ -38,6 +38,18 @@ def get_worker_info() -> Any:
     return _worker.get()
 
 
+class _BaseDataLoaderIter:
+    """What PyTorch's iterators are; those of loaders here are generators."""
+
+
+class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
+    """Likewise."""
+
+
+class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
+    """Likewise."""
+
+
 class DataLoader:
     """Batches of a data set: what a ``for`` loop runs over.
 

@@ -1,0 +1,179 @@
+"""What stands behind a tensor: ``torch.autograd.graph``."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from threading import Lock
+from typing import Any, NamedTuple
+
+from lantern.errors import EagerError, MissingRuleError, OptionError
+from lantern.torch.run.aliases import missing
+from lantern.torch.tensor.gradients import RemovableHandle, Suspended
+from lantern.torch.tensor.gradients import Suspended as Node
+
+__all__ = [
+    "GradientEdge",
+    "Node",
+    "disable_saved_tensors_hooks",
+    "get_gradient_edge",
+    "register_multi_grad_hook",
+    "save_on_cpu",
+    "saved_tensors_hooks",
+]
+
+
+class GradientEdge(NamedTuple):
+    """Which result of which suspended rule a gradient is of."""
+
+    node: Any
+    output_nr: int
+
+
+def get_gradient_edge(tensor: Any) -> GradientEdge:
+    """Where the gradient of a tensor goes.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.ones(1, requires_grad=True)
+        >>> torch.autograd.graph.get_gradient_edge(x).node.name()
+        'AccumulateGrad'
+    """
+    if not tensor.requires_grad:
+        raise EagerError(
+            "It is not possible to get the gradient edge for a Tensor that does not "
+            "require gradients"
+        )
+    return GradientEdge(tensor.grad_fn or Suspended(tensor.receiver), 0)
+
+
+class saved_tensors_hooks:
+    """Refused: rules hold what they save themselves.
+
+    Args:
+        pack_hook: what would be kept instead of a tensor.
+        unpack_hook: how it would be found again.
+
+    Raises:
+        NotImplementedError: when a block begins.
+    """
+
+    def __init__(self, pack_hook: Any, unpack_hook: Any) -> None:
+        self.hooks = pack_hook, unpack_hook
+
+    def __enter__(self) -> None:
+        raise MissingRuleError(
+            "saved_tensors_hooks: rules hold what they save. Use "
+            "torch.utils.checkpoint to save less."
+        )
+
+    def __exit__(self, *exception: Any) -> None:
+        """Never reached."""
+
+
+class save_on_cpu:
+    """A block in which what rules save lies in the host's memory, as it does anyway.
+
+    Args:
+        pin_memory: has no effect, as ``device_type``.
+        device_type: has no effect.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.ones(1, requires_grad=True)
+        >>> with torch.autograd.graph.save_on_cpu():
+        ...     (x * x).backward()
+    """
+
+    def __init__(self, pin_memory: bool = False, device_type: str = "cuda") -> None:
+        pass
+
+    def __enter__(self) -> "save_on_cpu":
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        """Nothing to undo."""
+
+
+def disable_saved_tensors_hooks(error_message: str) -> Any:
+    """A block without effect: there are no such hooks.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> with torch.autograd.graph.disable_saved_tensors_hooks("not here"):
+        ...     pass
+    """
+    return nullcontext()
+
+
+def register_multi_grad_hook(
+    tensors: Sequence[Any], fn: Callable[..., Any], *, mode: str = "all"
+) -> Any:
+    """Call a function once a pass has reached several tensors.
+
+    Args:
+        tensors: the tensors; those that require no gradient are as if reached by None.
+        fn: of the list of gradients; with ``mode="any"``, of the first one.
+        mode: ``"all"`` or ``"any"``.
+
+    Returns:
+        A handle, whose ``remove()`` takes it back.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x, y = (torch.ones(1, requires_grad=True) for _ in range(2))
+        >>> seen = lambda gradients: print(len(gradients))
+        >>> handle = torch.autograd.graph.register_multi_grad_hook([x, y], seen)
+        >>> (x * y).backward()
+        2
+    """
+    if mode not in ("all", "any"):
+        raise OptionError(f"Expects mode to be one of ('all', 'any') but got {mode}")
+    tracked = [i for i, x in enumerate(tensors) if x.requires_grad]
+    found: list[Any] = [None] * len(tensors)
+    left, lock = set(tracked), Lock()
+
+    def arrive(i: int, gradient: Any) -> None:
+        with lock:
+            first = len(left) == len(tracked)
+            found[i] = gradient
+            left.discard(i)
+            done = not left
+            whole = list(found)
+            if done:
+                left.update(tracked)
+                found[:] = [None] * len(tensors)
+        if mode == "any" and first:
+            fn(gradient)
+        elif mode == "all" and done:
+            fn(whole)
+
+    def hook(i: int) -> Callable[[Any], None]:
+        return lambda gradient: arrive(i, gradient)
+
+    return _Handles([tensors[i].register_hook(hook(i)) for i in tracked])
+
+
+class _Handles(RemovableHandle):
+    """Several handles as one."""
+
+    def __init__(self, handles: list[RemovableHandle]) -> None:
+        super().__init__({})
+        self.handles = handles
+
+    def remove(self) -> None:
+        """Take all of them back."""
+        for handle in self.handles:
+            handle.remove()
+
+
+@contextmanager
+def allow_mutation_on_saved_tensors() -> Iterator[None]:
+    """Refused: a rule looks at the arrays that it saved themselves."""
+    raise MissingRuleError(
+        "allow_mutation_on_saved_tensors: rules hold what they save. Write to a copy."
+    )
+    yield
+
+
+def __getattr__(name: str) -> Any:
+    """Say which name there is that comes nearest."""
+    raise missing("module 'torch.autograd.graph'", name, globals())

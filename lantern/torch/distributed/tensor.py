@@ -1,0 +1,108 @@
+"""Names of tensors in parts on several devices: there are none, so nothing is one."""
+
+from typing import Any
+
+from lantern.errors import MissingRuleError
+
+__all__ = [
+    "DTensor",
+    "DeviceMesh",
+    "Partial",
+    "Placement",
+    "Replicate",
+    "Shard",
+    "distribute_module",
+    "distribute_tensor",
+    "init_device_mesh",
+]
+
+__path__: list[str] = []
+
+
+class _Refused:
+    def __init__(self, *args: Any, **options: Any) -> None:
+        raise MissingRuleError(
+            f"{type(self).__name__}: tensors are whole here. Train copies of the "
+            f"model, with DistributedDataParallel."
+        )
+
+
+class DTensor(_Refused):
+    """A tensor in parts: no tensor is one."""
+
+
+class DeviceMesh(_Refused):
+    """Devices in rows: there is one."""
+
+
+class Placement:
+    """How a tensor would be divided."""
+
+
+class Shard(Placement):
+    """In parts along an axis.
+
+    Args:
+        dim: the axis.
+    """
+
+    def __init__(self, dim: int = 0, **options: Any) -> None:
+        self.dim = dim
+
+
+class Replicate(Placement):
+    """The same everywhere."""
+
+
+class Partial(Placement):
+    """Terms of a sum, or of another reduction.
+
+    Args:
+        reduce_op: its name.
+    """
+
+    def __init__(self, reduce_op: str = "sum") -> None:
+        self.reduce_op = reduce_op
+
+
+_StridedShard = Shard
+
+
+class FullyShardedDataParallel(_Refused):
+    """A model in parts: models are whole."""
+
+
+FSDPModule = FullyShardedDataParallel
+
+
+class CPUOffloadPolicy(_Refused):
+    """Where parts that wait lie."""
+
+
+class MixedPrecisionPolicy(_Refused):
+    """Which types parts have."""
+
+
+def fully_shard(module: Any, *args: Any, **options: Any) -> Any:
+    """Refused: models are whole here."""
+    return FullyShardedDataParallel(module)
+
+
+def distribute_tensor(tensor: Any, *args: Any, **options: Any) -> Any:
+    """Refused: tensors are whole here."""
+    return DTensor(tensor)
+
+
+def distribute_module(module: Any, *args: Any, **options: Any) -> Any:
+    """Refused: tensors are whole here."""
+    return DTensor(module)
+
+
+def init_device_mesh(*args: Any, **options: Any) -> Any:
+    """Refused: there is one device."""
+    return DeviceMesh()
+
+
+def wait_tensor(tensor: Any) -> Any:
+    """A tensor as it is: what is asked for is there."""
+    return tensor

@@ -1,0 +1,82 @@
+"""Operations by the names of their libraries: ``torch.ops``."""
+
+import importlib
+from typing import Any
+
+from lantern.errors import MissingRuleError
+from lantern.torch.library import OPERATIONS
+
+__all__ = ["load_library"]
+
+
+class Operation:
+    """An operation with all its forms: ``torch.ops.aten.add.Tensor`` is one."""
+
+    def __init__(self, name: str, function: Any) -> None:
+        self.name, self.function = name, function
+        self.__name__ = name.rpartition(":")[2]
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        """What it computes."""
+        return self.function(*args, **options)
+
+    def __getattr__(self, name: str) -> Any:
+        """One form of it; all compute the same."""
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return self
+
+    def __repr__(self) -> str:
+        return self.name.replace("::", ".")
+
+
+class OfLibrary:
+    """The operations of one library."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __getattr__(self, name: str) -> Any:
+        """One of them."""
+        full = f"{self.name}::{name}"
+        function = OPERATIONS.get(full)
+        if function is None and self.name == "aten":
+            function = _of_pytorch(name) or _absent(full)
+        if function is None:
+            raise AttributeError(
+                f"'_OpNamespace' '{self.name}' object has no attribute '{name}'"
+            )
+        return Operation(full, function)
+
+
+def _absent(name: str) -> Any:
+    """An operation that can be named, as libraries do in tables, but not called."""
+
+    def refuse(*args: Any, **options: Any) -> Any:
+        raise MissingRuleError(f"{name}: PyTorch's inner operation is not here.")
+
+    return refuse
+
+
+def _of_pytorch(name: str) -> Any:
+    """A function of PyTorch's by its inner name; None for one that is not here."""
+    for path in ("", ".nn.functional", ".special", ".linalg"):
+        part = importlib.import_module(f"lantern.torch{path}")
+        for word in (name, name.removeprefix("_").removeprefix("native_")):
+            try:
+                return getattr(part, word)
+            except AttributeError:
+                continue
+    return None
+
+
+def load_library(path: Any) -> None:
+    """Refused: libraries of compiled code are PyTorch's own."""
+    raise OSError(f"torch.ops.load_library: {path} is for PyTorch itself.")
+
+
+def __getattr__(name: str) -> OfLibrary:
+    """The operations of a library."""
+    if name.startswith("__"):
+        raise AttributeError(name)
+    return OfLibrary(name)

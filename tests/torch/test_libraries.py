@@ -1,0 +1,249 @@
+"""What libraries around PyTorch ask for by its inner paths, beside PyTorch itself."""
+
+import importlib
+import sys
+
+import numpy as np
+import pytest
+
+import lantern.torch as torch
+from lantern.errors import LanternError
+from lantern.torch.functions.foreach import FOREACH
+from tests.torch.compared import theirs
+
+IMPORTS = """
+from torch.utils.hooks import RemovableHandle
+from torch.utils._foreach_utils import _group_tensors_by_device_and_dtype
+from torch.utils.model_zoo import load_url, tqdm
+from torch.utils.dlpack import from_dlpack
+from torch.utils.data.dataloader import _BaseDataLoaderIter
+from torch.nn.modules.loss import _Loss, _WeightedLoss
+from torch.nn.modules.module import _IncompatibleKeys
+from torch.nn.parallel.scatter_gather import scatter
+from torch.nn.attention.flex_attention import create_block_mask, flex_attention
+from torch.autograd.graph import save_on_cpu, register_multi_grad_hook
+from torch.autograd.profiler import EventList
+from torch.distributed.tensor import DTensor, Shard
+from torch.distributed.tensor.placement_types import Replicate
+from torch.distributed._functional_collectives import wait_tensor
+from torch.distributed.constants import default_pg_timeout
+from torch._utils import _flatten_dense_tensors, _unflatten_dense_tensors
+from torch._C import DispatchKey, DispatchKeySet, _get_tracing_state
+from torch._dynamo.utils import is_compile_supported
+from torch._tensor_str import PRINT_OPTS, _tensor_str
+from torch.ao.quantization import DeQuantStub, QuantStub
+from torch.hub import _get_torch_home, load_state_dict_from_url
+from torch.jit.annotations import BroadcastingList2
+from torch.onnx import register_custom_op_symbolic, symbolic_opset11
+from torch.onnx.symbolic_helper import parse_args
+from torch.torch_version import TorchVersion
+from torch.types import Device, Number, _size
+from torch.overrides import handle_torch_function, is_tensor_like
+from functorch import combine_state_for_ensemble, make_functional, vmap
+import torch.futures, torch.library, torch.ops, torch.storage, torch.__config__
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("line", IMPORTS)
+def test_a_path_of_pytorch_can_be_imported(line):
+    names = {}
+    line = line.replace("torch.", "lantern.torch.").replace(
+        "functorch", "torch.functorch"
+    )
+    line = line.replace("from torch.", "from lantern.torch.")
+    exec(line, names)
+
+
+def lists(library):
+    values = [np.array([1.5, 2.5]), np.array([[0.5]])]
+    return [library.tensor(x) for x in values], [library.tensor(x + 1) for x in values]
+
+
+CALLS = """
+add(a, b, alpha=2); add(a, 1.5); add_(a, [1.0, 2.0]); mul_(a, b); sub(a, 0.5)
+div_(a, b); pow(a, 2); addcdiv_(a, b, b, value=0.5); addcmul_(a, b, b, [0.5, 2.0])
+lerp_(a, b, 0.25); maximum_(a, b); minimum(a, 1.0); clamp_min_(a, 1.0); norm(a)
+norm(a, ord=1); sqrt_(a); exp(a); neg_(a); reciprocal(a); sigmoid_(a); zero_(a)
+copy_(a, b); abs(a); erf(a); trunc_(a); clone(a); round(a); log1p_(a)
+"""
+
+
+@pytest.mark.parametrize("call", CALLS.replace("\n", ";").strip("; ").split("; "))
+def test_a_function_of_lists_is_pytorchs(call):
+    for part in filter(None, (c.strip() for c in call.split(";"))):
+        outcomes = []
+        for library in (torch, theirs):
+            a, b = lists(library)
+            found = eval(
+                f"library._foreach_{part}", {"library": library, "a": a, "b": b}
+            )
+            outcomes.append([x.numpy() for x in (*(found or ()), *a)])
+        for mine, other in zip(*outcomes, strict=True):
+            np.testing.assert_allclose(mine, other, 1e-12)
+
+
+def test_lists_of_different_lengths_are_refused():
+    a, b = lists(torch)
+    with pytest.raises(RuntimeError, match="same number of tensors"):
+        torch._foreach_add(a, b[:1])
+    assert len(FOREACH) > 80
+
+
+@pytest.mark.parametrize(
+    "name",
+    "float16 float32 float64 bfloat16 float8_e4m3fn float8_e4m3fnuz float8_e5m2 "
+    "float8_e5m2fnuz float8_e8m0fnu".split(),
+)
+def test_limits_of_types_are_pytorchs(name):
+    mine, other = (lib.finfo(getattr(lib, name)) for lib in (torch, theirs))
+    for what in "bits eps max min tiny smallest_normal resolution".split():
+        assert getattr(mine, what) == pytest.approx(getattr(other, what), rel=1e-12)
+
+
+class TestOperationsOfLibraries:
+    def test_one_with_a_derivative(self):
+        @torch.library.custom_op("tests::cube", mutates_args=())
+        def cube(x: torch.Tensor) -> torch.Tensor:
+            return torch.from_numpy(x.detach().numpy() ** 3)
+
+        def setup(ctx, inputs, output):
+            ctx.save_for_backward(*inputs)
+
+        cube.register_autograd(
+            lambda ctx, g: 3 * ctx.saved_tensors[0] ** 2 * g, setup_context=setup
+        )
+        x = torch.tensor([2.0], requires_grad=True)
+        torch.ops.tests.cube(x).backward()
+        assert x.grad.tolist() == [12.0]
+
+    def test_pytorchs_own_by_their_inner_names(self):
+        assert torch.ops.aten.add.Tensor(torch.ones(1), torch.ones(1)).item() == 2
+        assert torch.ops.aten.native_layer_norm is not None
+        with pytest.raises(NotImplementedError, match="aten::_to_copy"):
+            torch.ops.aten._to_copy.default(torch.ones(1))
+
+    def test_absent_ones(self):
+        with pytest.raises(AttributeError, match="no attribute 'missing'"):
+            _ = torch.ops.tests.missing
+        with pytest.raises(OSError, match="for PyTorch itself"):
+            torch.ops.load_library("any.so")
+        with pytest.raises(ValueError, match="no operation"):
+            torch.library.register_autograd("tests::missing", None)
+
+
+def test_a_hook_of_several_gradients():
+    x, y = (torch.ones(1, requires_grad=True) for _ in range(2))
+    seen = []
+    handle = torch.autograd.graph.register_multi_grad_hook([x, y], seen.append)
+    (2 * x * y).backward()
+    assert [[g.item() for g in row] for row in seen] == [[2.0, 2.0]]
+    handle.remove()
+    (x * y).backward()
+    assert len(seen) == 1
+
+
+def test_a_handle_can_be_made_before_its_hook():
+    hooks = {}
+    handle = torch.utils.hooks.RemovableHandle(hooks)
+    hooks[handle.id] = len
+    handle.remove()
+    assert not hooks
+    assert handle.hooks_dict_ref() is hooks
+
+
+def test_losses_have_pytorchs_bases():
+    from lantern.torch.nn.modules.loss import _Loss, _WeightedLoss
+
+    assert isinstance(torch.nn.MSELoss(), _Loss)
+    assert isinstance(torch.nn.CrossEntropyLoss(), _WeightedLoss)
+    assert not isinstance(torch.nn.ReLU(), _Loss)
+
+    class Own(_WeightedLoss):
+        def forward(self, x):
+            return (x * self.weight).sum()
+
+    own = Own(torch.ones(2), reduction="sum")
+    assert own(torch.ones(2)).item() == 2
+    assert own.reduction == "sum"
+    assert list(own.state_dict()) == ["weight"]
+
+
+@pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
+@pytest.mark.parametrize("gqa", [False, True])
+def test_attention_with_changed_scores_is_pytorchs(gqa):
+    random = np.random.default_rng(0)
+    q, k, v = (
+        random.normal(size=(2, 4 if i == 0 or not gqa else 2, 3, 5)) for i in range(3)
+    )
+    found = []
+    for library in (torch, theirs):
+        flex = importlib.import_module(
+            ("lantern." if library is torch else "")
+            + "torch.nn.attention.flex_attention"
+        )
+        mask = flex.create_block_mask(
+            lambda b, h, q, k: q >= k, None, None, 3, 3, device="cpu"
+        )
+        z = flex.flex_attention(
+            *map(library.tensor, (q, k, v)),
+            lambda score, b, h, q, k: score - 0.1 * (q - k) * (h + 1),
+            mask,
+            enable_gqa=gqa,
+        )
+        found.append(z.numpy())
+    np.testing.assert_allclose(*found, 1e-9)
+
+
+def test_versions_compare_by_their_numbers():
+    assert torch.__version__ >= "2.4"
+    assert torch.__version__ > (1, 13)
+    assert not torch.__version__ < "2.9.1"
+    assert isinstance(torch.__version__, str)
+
+
+def test_nothing_is_downloaded(tmp_path, monkeypatch):
+    monkeypatch.setenv("TORCH_HOME", str(tmp_path))
+    with pytest.raises(ValueError, match="nothing is downloaded"):
+        torch.hub.load_state_dict_from_url("https://a.example/b.pt", tmp_path)
+    torch.save({"w": torch.ones(1)}, tmp_path / "b.pt")
+    found = torch.hub.load_state_dict_from_url("https://a.example/b.pt", tmp_path)
+    assert found["w"].item() == 1
+    (tmp_path / "hubconf.py").write_text("def twice(x):\n    return 2 * x\n")
+    assert torch.hub.load(str(tmp_path), "twice", 3, source="local") == 6
+
+
+def test_results_that_come_later():
+    later = torch.futures.Future()
+    doubled = later.then(lambda done: 2 * done.value())
+    failed = later.then(lambda done: 1 / 0)
+    later.set_result(4)
+    assert torch.futures.wait_all([later, doubled]) == [4, 8]
+    with pytest.raises(ZeroDivisionError):
+        failed.wait()
+
+
+def test_memory_as_bytes():
+    x = torch.arange(4, dtype=torch.int16)
+    memory = x[1:].untyped_storage()
+    assert memory.nbytes() == 8
+    assert memory.data_ptr() == x.data_ptr()
+    memory[0] = 7
+    assert x[0].item() == 7
+    with pytest.raises(LanternError, match="resize_"):
+        memory.resize_(0)
+
+
+def test_a_module_as_a_function_of_its_parameters():
+    from lantern.torch.functorch import make_functional, make_functional_with_buffers
+
+    model = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.BatchNorm1d(2))
+    x = torch.randn(3, 2)
+    function, parameters, buffers = make_functional_with_buffers(model.eval())
+    torch.testing.assert_close(function(parameters, buffers, x), model(x))
+    function, parameters = make_functional(model[0], True)
+    assert not any(p.requires_grad for p in parameters)
+    torch.testing.assert_close(function(parameters, x), model[0](x))
+
+
+def test_what_the_modules_of_layers_are_called_is_known():
+    assert sys.modules["lantern.torch.nn.modules.loss"]._Loss is not None
