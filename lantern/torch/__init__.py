@@ -62,11 +62,14 @@ _place(Tensor.__module__, vars(Tensor), "Tensor.")
 
 # What is imported when it is asked for.
 _LAZY = (
-    "__config__ _C _dynamo _tensor_str _utils accelerator amp ao backends compiler "
-    "cuda distributed distributions fft func functorch futures hub jit library "
-    "linalg multiprocessing nn onnx ops optim overrides profiler random "
-    "return_types serialization signal sparse special storage testing torch_version "
-    "types utils version"
+    "accelerator amp backends compiler cuda distributed distributions fft func jit "
+    "linalg multiprocessing nn optim profiler random return_types serialization signal "
+    "sparse special testing utils version"
+).split()
+# Likewise, what is there for libraries, whose programs seldom name it.
+_FOR_LIBRARIES = (
+    "_C __config__ _dynamo _tensor_str _utils ao functorch futures hub library onnx "
+    "ops overrides storage torch_version types"
 ).split()
 _LAZY_FUNCTIONS = dict.fromkeys(
     (
@@ -192,7 +195,7 @@ def __getattr__(name: str) -> _Any:
     if name in _LAZY_FUNCTIONS:
         part = _importlib.import_module(f"lantern.torch.{_LAZY_FUNCTIONS[name]}")
         return getattr(part, name)
-    if name in _LAZY:
+    if name in _LAZY or name in _FOR_LIBRARIES:
         return _importlib.import_module(f"lantern.torch.{name}")
     if name in _LAYER_FUNCTIONS:
         return getattr(_importlib.import_module("lantern.torch.nn.functional"), name)

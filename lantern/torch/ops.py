@@ -3,7 +3,7 @@
 import importlib
 from typing import Any
 
-from lantern.errors import MissingRuleError
+from lantern.errors import MissingExtraError, MissingRuleError
 from lantern.torch.library import OPERATIONS
 
 __all__ = ["load_library"]
@@ -71,8 +71,12 @@ def _of_pytorch(name: str) -> Any:
 
 
 def load_library(path: Any) -> None:
-    """Refused: libraries of compiled code are PyTorch's own."""
-    raise OSError(f"torch.ops.load_library: {path} is for PyTorch itself.")
+    """Refused: libraries of compiled code are PyTorch's own.
+
+    Raises:
+        ImportError: always, as for a file that cannot be loaded.
+    """
+    raise MissingExtraError(f"torch.ops.load_library: {path} is for PyTorch itself.")
 
 
 def __getattr__(name: str) -> OfLibrary:

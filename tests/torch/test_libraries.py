@@ -125,7 +125,7 @@ class TestOperationsOfLibraries:
     def test_absent_ones(self):
         with pytest.raises(AttributeError, match="no attribute 'missing'"):
             _ = torch.ops.tests.missing
-        with pytest.raises(OSError, match="for PyTorch itself"):
+        with pytest.raises(ImportError, match="for PyTorch itself"):
             torch.ops.load_library("any.so")
         with pytest.raises(ValueError, match="no operation"):
             torch.library.register_autograd("tests::missing", None)
