@@ -63,14 +63,12 @@ def mode() -> str:
     That is "tiers": a short program is interpreted at first, and all others run without
     LLVM's passes, until a thread in the background has compiled them with all.
     """
-    chosen = os.environ.get("LANTERN_JIT")
-    if chosen is None:
-        return "tiers" if is_available() else "off"
+    chosen = os.environ.get("LANTERN_JIT", "tiers")
     if chosen not in _MODES:
         raise OptionError(
             f"LANTERN_JIT={chosen!r}: there is no such mode. Choose one of {_MODES}."
         )
-    return chosen
+    return chosen if chosen in _MODES[:2] or is_available() else "off"
 
 
 class Specialisation(NamedTuple):
@@ -279,14 +277,20 @@ _said: list[bool] = []
 
 
 def _say_once() -> None:
-    if not _said and "LANTERN_JIT" not in os.environ:
-        _said.append(True)
-        warnings.warn(
-            "jit: llvmlite is not installed, so that functions run as they are. "
-            'Install it with pip install "lantern-ad[jit]".',
-            RuntimeWarning,
-            stacklevel=4,
-        )
+    if _said or os.environ.get("LANTERN_JIT") == "off":
+        return
+    _said.append(True)
+    if is_known():
+        why = "llvmlite is not installed"
+        remedy = 'Install it with pip install "lantern-ad[jit]"'
+    else:
+        why = "this Python keeps its objects otherwise than is known here"
+        remedy = "Take CPython 3.11 to 3.14, with its lock"
+    warnings.warn(
+        f"jit: {why}, so that functions run as they are. {remedy}.",
+        RuntimeWarning,
+        stacklevel=4,
+    )
 
 
 def signature_of(args: tuple[Any, ...], apart: Collection[int] = ()) -> Any:

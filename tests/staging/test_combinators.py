@@ -142,7 +142,7 @@ def test_what_python_raises_the_interpreter_raises():
     program = stage(lambda x: lantern.log(1.0 / x), 2.0)
     with pytest.raises(ZeroDivisionError):
         program(0.0)
-    with pytest.raises(ValueError, match="math domain error"):
+    with pytest.raises(ValueError, match=r"domain|positive"):  # from 3.14 on
         program(-1.0)
 
 

@@ -13,6 +13,7 @@ import pytest
 
 import lantern
 from lantern.errors import OptionError
+from lantern.staging import dispatch
 from lantern.staging.native import disk
 from lantern.staging.native.background import later, wait
 from lantern.staging.native.engine import is_available
@@ -184,3 +185,15 @@ def test_old_code_makes_room(tmp_path, monkeypatch):
 
 def test_native_code_is_there():
     assert is_available()
+
+
+@pytest.mark.parametrize("chosen", ["tiers", "O2"])
+def test_where_objects_lie_otherwise_functions_run_as_they_are(monkeypatch, chosen):
+    monkeypatch.setenv("LANTERN_JIT", chosen)
+    monkeypatch.setattr(dispatch, "is_available", lambda: False)
+    monkeypatch.setattr(dispatch, "is_known", lambda: False)
+    monkeypatch.setattr(dispatch, "_said", [])
+    f = lantern.jit(lambda x: x * x)
+    with pytest.warns(RuntimeWarning, match="jit: this Python keeps its objects other"):
+        assert f(3.0) == 9.0
+    assert f(4.0) == 16.0

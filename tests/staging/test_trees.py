@@ -217,3 +217,11 @@ def test_numbers_that_an_object_has_are_converted(mode):
     jitted = lantern.jit(f)
     for t in ((1.5, 2.0, None), (2, 0.5, None), (1.0, 1.0, 3.0)):
         assert jitted(2.0, t) == f(2.0, t)
+
+
+def test_what_is_made_natively_has_the_hash_of_its_equals(mode):
+    """Since CPython 3.14 a tuple keeps it."""
+    f = lantern.jit(lambda x: (Named(x, x, 2 * x), (x, 3.0)))
+    named, pair = f(1.5)
+    assert hash(named) == hash(Named(1.5, 1.5, 3.0))
+    assert hash(pair) == hash((1.5, 3.0))

@@ -10,7 +10,7 @@ from typing import Any
 
 from lantern.staging.closures import functions_of
 from lantern.staging.ir import Block, Function, Node, walk
-from lantern.staging.native.layout import slot_offset
+from lantern.staging.native.layout import slot_offset, tuple_items
 from lantern.staging.native.scalars import Scalars, unsupported
 from lantern.staging.native.text import Text, Words, literal, llvm_type
 from lantern.staging.trees import is_plain
@@ -396,9 +396,10 @@ class _Emitter:
         let, x = self.text.let, self.value(node.inputs[0])
         self._must_be(x, cls)
         size = let(f"load i64, ptr {let(f'getelementptr i8, ptr {x}, i64 16')}")
-        items = let(f"getelementptr i8, ptr {x}, i64 24")
         if issubclass(cls, list):
-            items = let(f"load ptr, ptr {items}")
+            items = let(f"load ptr, ptr {let(f'getelementptr i8, ptr {x}, i64 24')}")
+        else:
+            items = let(f"getelementptr i8, ptr {x}, i64 {tuple_items()}")
         return size, items
 
     def emit_field(self, node: Node, results: dict[int, Node]) -> None:
@@ -408,7 +409,7 @@ class _Emitter:
         let, x = self.text.let, self.value(node.inputs[0])
         if cls is not None and issubclass(cls, tuple) and key in fields:
             self._must_be(x, cls)
-            offset = 24 + 8 * fields.index(key)
+            offset = tuple_items() + 8 * fields.index(key)
         else:
             offset = -1 if cls is None else slot_offset(cls, key)
             if offset < 0:

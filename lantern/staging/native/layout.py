@@ -7,7 +7,7 @@ from functools import cache
 from types import MemberDescriptorType
 from typing import Any
 
-__all__ = ["is_known", "slot_offset", "version_offset", "word"]
+__all__ = ["is_known", "slot_offset", "tuple_items", "version_offset", "word"]
 
 
 def word(address: int) -> int:
@@ -25,12 +25,28 @@ def is_known() -> bool:
     if ctypes.sizeof(ctypes.c_void_p) != 8:
         return False
     x, y = 1.5, "y"
-    pair, row = (x, y), [x, y]
+    row = [x, y]
     inside = ctypes.c_double.from_address(id(x) + 16).value == x
-    tuples = word(id(pair) + 16) == 2 and word(id(pair) + 32) == id(y)
     items = word(id(row) + 24)
     lists = word(id(row) + 16) == 2 and word(items + 8) == id(y)
-    return inside and tuples and lists and word(id(x) + 8) == id(float)
+    known = inside and lists and word(id(x) + 8) == id(float)
+    return known and tuple_items() > 0
+
+
+@cache
+def tuple_items() -> int:
+    """Where the items of a tuple begin; -1 if that is not known.
+
+    Since CPython 3.14 its hash is kept before them, once it is known; -1 until then.
+    """
+    x, y = 1.5, "y"
+    pair = (x, y)
+    if word(id(pair) + 16) != 2:
+        return -1
+    hash_is_kept = word(id(pair) + 24) == 2**64 - 1
+    first = 32 if hash_is_kept else 24
+    found = [word(id(pair) + first), word(id(pair) + first + 8)]
+    return first if found == [id(x), id(y)] else -1
 
 
 def slot_offset(cls: type, name: str) -> int:

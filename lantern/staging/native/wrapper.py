@@ -15,6 +15,7 @@ from lantern.staging.native.emit import (
     returned,
 )
 from lantern.staging.native.engine import stack
+from lantern.staging.native.layout import tuple_items
 from lantern.staging.native.tables import DECLARATIONS
 from lantern.staging.native.text import Text, Words, llvm_type
 from lantern.staging.types import BOOL, FLOAT, INT, Type
@@ -219,8 +220,10 @@ class _Wrapper:
             text.bail_if(let(f"icmp ne ptr {x}, {text.object(plan.value)}"))
 
     def _items(self, x: str, cls: type) -> str:
-        at = self.text.let(f"getelementptr i8, ptr {x}, i64 24")
-        return self.text.let(f"load ptr, ptr {at}") if cls is list else at
+        let = self.text.let
+        if cls is list:
+            return let(f"load ptr, ptr {let(f'getelementptr i8, ptr {x}, i64 24')}")
+        return let(f"getelementptr i8, ptr {x}, i64 {tuple_items()}")
 
     def _must_be(self, x: str, cls: type) -> None:
         let = self.text.let
@@ -259,6 +262,9 @@ class _Wrapper:
                 cls = text.object(plan.cls)
                 made = f"@PyType_GenericAlloc(ptr {cls}, i64 {len(parts)})"
                 x = let(f"call ptr {made}")
+                if tuple_items() > 24:  # its hash, which is not known yet
+                    at = let(f"getelementptr i8, ptr {x}, i64 24")
+                    text.do(f"store i64 -1, ptr {at}")
             items = self._items(x, plan.cls)
             for i, part in enumerate(parts):
                 at = let(f"getelementptr ptr, ptr {items}, i64 {i}")
