@@ -18,6 +18,7 @@ __all__ = [
     "room",
     "single",
     "steps",
+    "whole",
 ]
 
 # Where the channels, the second axis, are in memory.
@@ -72,6 +73,11 @@ def in_rows(x: Any) -> Any:
 def single(x: Any) -> bool:
     """Whether something is an array of single precision, and not empty."""
     return type(x) is np.ndarray and x.dtype == np.float32 and x.size > 0
+
+
+def whole(x: Any) -> bool:
+    """Whether an array lies in the order of its axes, without gaps."""
+    return bool(x.flags.c_contiguous)
 
 
 def room(size: int) -> Any:

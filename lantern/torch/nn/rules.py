@@ -12,6 +12,7 @@ import numpy as np
 
 from lantern.core.namespace import namespace
 from lantern.core.value import Rule, Value, base
+from lantern.engines import elementwise as elementwise_engine
 from lantern.engines import normalisation as engine
 from lantern.op import elementwise, op
 from lantern.tensor.accumulate.deferred_products import Product
@@ -306,10 +307,22 @@ def _gelu(x: Any, /) -> Rule:
     Rule:
         x_bar = z_bar * (cdf(x) + x * exp(-x * x / 2) / sqrt(2 * pi))
     """
-    xp = namespace(x)
-    chance = 0.5 * (1 + xp.erf(x * math.sqrt(0.5)))
-    z_bar = yield x * chance
-    yield z_bar * (chance + x * (xp.exp(-0.5 * x * x) * (1 / math.sqrt(2 * math.pi))))
+    z, chance = elementwise_engine.gelu(x), None
+    if z is None:
+        chance = _chance(x)
+        z = x * chance
+    z_bar = yield (z, z := None)[0]
+    x_bar = elementwise_engine.gelu_back(x, z_bar) if chance is None else None
+    if x_bar is None:
+        chance = _chance(x) if chance is None else chance
+        density = namespace(x).exp(-0.5 * x * x) * (1 / math.sqrt(2 * math.pi))
+        x_bar = z_bar * (chance + x * density)
+    yield x_bar
+
+
+def _chance(x: Any) -> Any:
+    """The chance that a standard normal draw is below x."""
+    return 0.5 * (1 + namespace(x).erf(x * math.sqrt(0.5)))
 
 
 plain_affine: Any = _affine  # without a look at its operands

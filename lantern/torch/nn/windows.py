@@ -26,6 +26,9 @@ __all__ = [
 ]  # fmt: skip
 
 
+_BLOCK = 1 << 18  # elements of windows that are worked on at a time
+
+
 class Form(NamedTuple):
     """How windows lie on an array.
 
@@ -88,9 +91,17 @@ def _inner(form: Form) -> Any:
     return (..., *(slice(a, a + n) for n, (a, _) in parts))
 
 
+def _plain(form: Form) -> bool:
+    """Whether each element is a window."""
+    ones = (1,) * len(form.size)
+    return form.size == form.stride == ones and not any(map(any, form.padding))
+
+
 def _columns(x: Any, form: Form) -> Any:
     """All windows of x as columns: (groups, channels * size, examples * steps)."""
     examples, channels = x.shape[:2]
+    if examples == 1 and _plain(form):
+        return x.reshape(form.groups, channels // form.groups, -1)
     x = _padded(x, form).swapaxes(0, 1)
     xp = namespace(x)
     out = xp.empty((channels, *form.size, examples, *form.steps), dtype=x.dtype)
@@ -114,13 +125,28 @@ def _rows(w: Any, form: Form) -> Any:
     return w.reshape(form.groups, each, math.prod(w.shape[1:]))
 
 
+def _parts(x: Any, form: Form, channels: int) -> Any:
+    """Parts of the examples, the windows of each of which stay in the cache."""
+    examples = x.shape[0]
+    if not isinstance(x, np.ndarray):  # a GPU takes all of them at once
+        return [slice(0, examples)]
+    each = channels * math.prod(form.size) * math.prod(form.steps)
+    step = max(1, _BLOCK // max(1, each))
+    if _plain(form) and math.prod(form.steps) >= 256:
+        step = 1  # whose columns are the array itself
+    return (slice(i, i + step) for i in range(0, examples, step))
+
+
 def _correlated(x: Any, w: Any, form: Form, bias: Any = None) -> Any:
     z = engine.correlate(x, w, form, bias)
     if z is not None:
         return z
-    z = _rows(w, form) @ _columns(x, form)
-    z = z.reshape(w.shape[0], x.shape[0], *form.steps)
-    z = namespace(z).ascontiguousarray(z.swapaxes(0, 1))
+    rows, xp = _rows(w, form), namespace(x)
+    z = xp.empty((x.shape[0], w.shape[0], *form.steps), dtype=np.result_type(x, w))
+    for part in _parts(x, form, x.shape[1]):
+        made = rows @ _columns(x[part], form)
+        made = made.reshape(w.shape[0], -1, *form.steps)
+        z[part] = made.swapaxes(0, 1)
     return z if bias is None else z + _beside(bias, form)
 
 
@@ -133,22 +159,30 @@ def _spread_out(z: Any, w: Any, form: Form) -> Any:
     x = engine.spread(z, w, form)
     if x is not None:
         return x
-    columns = _rows(w, form).swapaxes(1, 2) @ _flat(z, form)
-    channels, examples = w.shape[1] * form.groups, z.shape[0]
-    columns = columns.reshape(channels, *form.size, examples, *form.steps)
-    xp = namespace(columns)
-    out = xp.zeros((channels, examples, *form.padded), dtype=columns.dtype)
-    for place, part in form.places():
-        out[part] += columns[(slice(None), *place)]
-    return xp.ascontiguousarray(out[_inner(form)].swapaxes(0, 1))
+    rows, xp = _rows(w, form).swapaxes(1, 2), namespace(z)
+    channels, dtype = w.shape[1] * form.groups, np.result_type(z, w)
+    out = xp.empty((z.shape[0], channels, *form.lengths), dtype=dtype)
+    for part in _parts(z, form, channels):
+        columns = rows @ _flat(z[part], form)
+        columns = columns.reshape(channels, *form.size, -1, *form.steps)
+        count = columns.shape[1 + len(form.size)]
+        whole = xp.zeros((channels, count, *form.padded), dtype=dtype)
+        for place, where in form.places():
+            whole[where] += columns[(slice(None), *place)]
+        out[part] = whole[_inner(form)].swapaxes(0, 1)
+    return out
 
 
 def _matched(x: Any, z: Any, form: Form) -> Any:
     w = engine.match(x, z, form)
     if w is not None:
         return w
-    w = _flat(z, form) @ _columns(x, form).swapaxes(1, 2)
-    return w.reshape(z.shape[1], x.shape[1] // form.groups, *form.size)
+    k, c = z.shape[1] // form.groups, x.shape[1] // form.groups
+    shape, dtype = (form.groups, k, c * math.prod(form.size)), np.result_type(x, z)
+    total = namespace(x).zeros(shape, dtype=dtype)
+    for part in _parts(x, form, x.shape[1]):
+        total += _flat(z[part], form) @ _columns(x[part], form).swapaxes(1, 2)
+    return total.reshape(z.shape[1], c, *form.size)
 
 
 @op
