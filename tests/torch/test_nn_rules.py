@@ -7,7 +7,7 @@ from lantern.op import registry
 from lantern.testing import check_grads
 from lantern.torch.functions import comparison
 from lantern.torch.linalg import elimination
-from lantern.torch.nn import entropies, gates, rules, windows
+from lantern.torch.nn import entropies, gates, pools, rules, windows
 from lantern.torch.tensor import views
 
 random = np.random.default_rng(1)
@@ -50,11 +50,11 @@ CASES = {
     "entropy of one": (entropies._entropy_of_one, (draw(1, 4),), {"target": 2}),
     "entropy of one axis": (entropies._entropy_of_one, (draw(4),), {"target": 0}),
     "pick": (
-        windows._pick,
+        pools._pick,
         (draw(2, 3, *FORM.lengths),),
         {"form": FORM, "chosen": CHOSEN, "known": []},
     ),
-    "put": (windows._put, (draw(2, 3, *STEPS),), {"form": FORM, "chosen": CHOSEN}),
+    "put": (pools._put, (draw(2, 3, *STEPS),), {"form": FORM, "chosen": CHOSEN}),
     "logsigmoid": (rules._logsigmoid, (draw(3, 4),), {}),
     "rows": (rules._rows, (draw(4, 3),), {"index": np.array([1, 1, 3]), "keep": None}),
     "gelu": (rules._gelu, (draw(3, 4),), {}),
@@ -84,7 +84,7 @@ CASES = {
     ),
     "spread": (windows._spread, (draw(2, 4, *STEPS), draw(4, 3, 3, 2)), FORM),
     "match": (windows._match, (draw(2, 3, 5, 6), draw(2, 4, *STEPS)), FORM),
-    "sum_windows": (windows._sum_windows, (draw(2, 3, 5, 6),), FORM),
+    "sum_windows": (pools._sum_windows, (draw(2, 3, 5, 6),), FORM),
     "independent": (comparison._independent, (draw(2, 3),), {"value": np.ones((2, 3))}),
     "expanded": (views._expanded, (draw(3, 1),), {"shape": (2, 3, 4)}),
     "triangles": (
@@ -97,7 +97,7 @@ CASES = {
         (draw(3, 4),),
         {"show": lambda a: np.lib.stride_tricks.sliding_window_view(a, 2, 1)},
     ),
-    "spread_windows": (windows._spread_windows, (draw(2, 3, *STEPS),), FORM),
+    "spread_windows": (pools._spread_windows, (draw(2, 3, *STEPS),), FORM),
 }
 
 

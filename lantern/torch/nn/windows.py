@@ -14,16 +14,11 @@ import numpy as np
 from lantern.core.namespace import namespace
 from lantern.core.value import Rule, base
 from lantern.engines import convolution as engine
-from lantern.engines import pooling as pools
-from lantern.op import linear, op
+from lantern.op import op
 from lantern.torch.nn.rules import over_rows
 from lantern.torch.nn.starting import fused
-from lantern.torch.tensor.dtypes import FLOATING
 
-__all__ = [
-    "Form", "chosen_of", "correlate", "gather_windows", "pick", "spread",
-    "sum_windows",
-]  # fmt: skip
+__all__ = ["Form", "correlate", "inner", "spread", "with_padding"]
 
 
 _BLOCK = 1 << 18  # elements of windows that are worked on at a time
@@ -76,17 +71,19 @@ class Form(NamedTuple):
             yield place, (..., *parts)
 
 
-def _padded(x: Any, form: Form, value: float = 0) -> Any:
+def with_padding(x: Any, form: Form, value: float = 0) -> Any:
+    """An array with a value around it."""
     if not any(map(any, form.padding)):
         return x
     xp = namespace(x)
     lead = x.ndim - len(form.lengths)
     out = xp.full((*x.shape[:lead], *form.padded), value, dtype=x.dtype)
-    out[_inner(form)] = x
+    out[inner(form)] = x
     return out
 
 
-def _inner(form: Form) -> Any:
+def inner(form: Form) -> Any:
+    """Where an array is in what has padding around it."""
     parts = zip(form.lengths, form.padding, strict=True)
     return (..., *(slice(a, a + n) for n, (a, _) in parts))
 
@@ -102,7 +99,7 @@ def _columns(x: Any, form: Form) -> Any:
     examples, channels = x.shape[:2]
     if examples == 1 and _plain(form):
         return x.reshape(form.groups, channels // form.groups, -1)
-    x = _padded(x, form).swapaxes(0, 1)
+    x = with_padding(x, form).swapaxes(0, 1)
     xp = namespace(x)
     out = xp.empty((channels, *form.size, examples, *form.steps), dtype=x.dtype)
     for place, part in form.places():
@@ -169,7 +166,7 @@ def _spread_out(z: Any, w: Any, form: Form) -> Any:
         whole = xp.zeros((channels, count, *form.padded), dtype=dtype)
         for place, where in form.places():
             whole[where] += columns[(slice(None), *place)]
-        out[part] = whole[_inner(form)].swapaxes(0, 1)
+        out[part] = whole[inner(form)].swapaxes(0, 1)
     return out
 
 
@@ -258,164 +255,3 @@ def _start(direct: Any, again: Any, x: Any, y: Any, form: Form) -> Any:
 correlate_any: Any
 correlate_any, spread_any, match_any = _correlate, _spread, _match
 correlate, spread = fused(_correlate), fused(_spread)
-
-
-@linear
-def _sum_windows(x: Any, /, form: Form) -> Rule:
-    """The sum of each window of an array.
-
-    Shapes:
-        x: (n, c, ...); result: (n, c, ...)
-
-    Rule:
-        x_bar = the transpose: every element of a window receives z_bar
-    """
-    z_bar = yield _transposed(x, form, _sums, sums_any)
-    yield spread_sums_any(z_bar, form=form)
-
-
-@linear
-def _spread_windows(z: Any, /, form: Form) -> Rule:
-    """The transpose of ``sum_windows``.
-
-    Shapes:
-        z: (n, c, ...); result: (n, c, ...)
-
-    Rule:
-        z_bar = sum_windows(x_bar)
-    """
-    x_bar = yield _transposed(z, form, _spread_sums, spread_sums_any)
-    yield sums_any(x_bar, form=form)
-
-
-def _transposed(x: Any, form: Form, direct: Any, again: Any) -> Any:
-    return direct(x, form) if base(x) is x else again(x, form=form)
-
-
-def _sums(x: Any, form: Form) -> Any:
-    z = pools.sums(x, form)
-    if z is not None:
-        return z
-    x = _padded(x, form)
-    total = namespace(x).zeros((*x.shape[:2], *form.steps), dtype=x.dtype)
-    for _, part in form.places():
-        total += x[part]
-    return total
-
-
-def _spread_sums(z: Any, form: Form) -> Any:
-    x = pools.spread_sums(z, form)
-    if x is not None:
-        return x
-    out = namespace(z).zeros((*z.shape[:2], *form.padded), dtype=z.dtype)
-    for _, part in form.places():
-        out[part] += z
-    return out[_inner(form)]
-
-
-sums_any, spread_sums_any = _sum_windows, _spread_windows
-sum_windows = fused(_sum_windows)
-
-
-def chosen_of(x: Any, form: Form) -> tuple[Any, Any]:
-    """The largest element of each window of a plain array, and its number there.
-
-    The first of equal ones, and the first that is not a number.
-    """
-    found = pools.largest(x, form)
-    if found is not None:
-        return found[0], found[1]
-    xp, floating = namespace(x), x.dtype.kind in FLOATING
-    low = -math.inf if floating else np.iinfo(x.dtype).min
-    places = list(form.places())
-    small = np.uint8 if len(places) <= 256 else np.int32
-    whole = _padded(x, form, low)
-    z = whole[places[0][1]]
-    chosen = xp.zeros(z.shape, dtype=small)
-    for i, (_, part) in enumerate(places[1:], 1):
-        other = whole[part]
-        better = ~(other <= z) & (z == z) if floating else other > z
-        z = xp.where(better, other, z)
-        chosen = xp.where(better, small(i), chosen)
-    if any(map(any, form.padding)):  # which must not be chosen, if all is as low
-        inside = gather_windows(xp.ones((1, 1, *form.lengths), dtype=bool), form, False)
-        chosen = xp.where(z == low, inside.argmax(axis=-1).astype(small), chosen)
-    return z, chosen
-
-
-@linear
-def _pick(x: Any, /, form: Form, chosen: Any, known: Any) -> Rule:
-    """One element of each window.
-
-    Args:
-        form: how windows lie.
-        chosen: the number of the element in each window.
-        known: an array and the result for it, if that is known, or nothing; emptied.
-
-    Shapes:
-        x, chosen: (n, c, ...); result: (n, c, ...)
-
-    Rule:
-        x_bar = zeros, with z_bar added where its elements were
-    """
-    if known and known[0] is x:
-        z = known[1]
-    elif base(x) is x:
-        z = _picked(x, form, chosen)
-    else:
-        z = pick_any(x, form=form, chosen=chosen, known=[])
-    known.clear()
-    z_bar = yield (z, z := None, x := None)[0]
-    yield put_any(z_bar, form=form, chosen=chosen)
-
-
-@linear
-def _put(z: Any, /, form: Form, chosen: Any) -> Rule:
-    """The transpose of ``pick``.
-
-    Shapes:
-        z, chosen: (n, c, ...); result: (n, c, ...)
-
-    Rule:
-        z_bar = pick(x_bar)
-    """
-    if base(z) is z:
-        x = _put_back(z, form, chosen)
-    else:
-        x = put_any(z, form=form, chosen=chosen)
-    x_bar = yield (x, x := None, z := None)[0]
-    yield pick_any(x_bar, form=form, chosen=chosen, known=[])
-
-
-def _picked(x: Any, form: Form, chosen: Any) -> Any:
-    x = _padded(x, form)
-    xp = namespace(x)
-    z = xp.zeros(chosen.shape, dtype=x.dtype)
-    for i, (_, part) in enumerate(form.places()):
-        z = xp.where(chosen == i, x[part], z)
-    return z
-
-
-def _put_back(z: Any, form: Form, chosen: Any) -> Any:
-    found = pools.spread_largest(z, chosen, form)
-    if found is not None:
-        return found
-    out = namespace(z).zeros((*z.shape[:2], *form.padded), dtype=z.dtype)
-    for i, (_, part) in enumerate(form.places()):
-        out[part] += z * (chosen == i)
-    return out[_inner(form)]
-
-
-pick_any, put_any = _pick, _put
-pick = fused(_pick)
-
-
-def gather_windows(x: Any, form: Form, value: float) -> Any:
-    """All windows of a plain array: (n, c, *steps, elements of a window)."""
-    x = _padded(x, form, value)
-    out = namespace(x).empty(
-        (*x.shape[:2], *form.steps, math.prod(form.size)), dtype=x.dtype
-    )
-    for i, (_, part) in enumerate(form.places()):
-        out[..., i] = x[part]
-    return out

@@ -10,13 +10,8 @@ from lantern.errors import EagerError, OptionError
 from lantern.torch.functions.elementwise import div
 from lantern.torch.functions.indexing import gathered
 from lantern.torch.nn.functional.convolution import each
-from lantern.torch.nn.windows import (
-    Form,
-    chosen_of,
-    gather_windows,
-    pick,
-    sum_windows,
-)
+from lantern.torch.nn.pools import chosen_of, gather_windows, pick, sum_windows
+from lantern.torch.nn.windows import Form
 from lantern.torch.tables import documented
 from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.devices import beside
