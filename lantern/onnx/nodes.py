@@ -48,7 +48,7 @@ def planned(proto: Any, setting: Setting, names: Names, graph: Any) -> Node:
     if "opset" in known:
         options["opset"] = schema.since_version
     plain = getattr(function, "reals_only", False)
-    other = reference_step(node, setting) if plain else None
+    other = (lambda: reference_step(node, setting)) if plain else None
     node.step = _own_step(function, options, other)
     return node
 
@@ -66,11 +66,15 @@ def _own_step(function: Any, options: dict[str, Any], other: Any) -> Any:
     if other is None:
         return lambda run, values, inputs: function(*inputs, **options)
 
+    made: list[Any] = []  # once it is needed
+
     def step(run: Any, values: Any, inputs: list[Any]) -> Any:
         first = inputs[0]
-        if first.dtype.kind != "f" or first.dtype.isbuiltin != 1:
-            return other(run, values, inputs)
-        return function(*inputs, **options)
+        if first.dtype.kind == "f" and first.dtype.isbuiltin == 1:
+            return function(*inputs, **options)
+        if not made:
+            made.append(other())
+        return made[0](run, values, inputs)
 
     return step
 

@@ -1,0 +1,1 @@
+"""Modules written down as files: what they call when they run once."""
