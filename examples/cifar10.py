@@ -164,7 +164,8 @@ def draw(course: Course, data: dict[str, Array], out: Path) -> None:
         draw_losses(axes, course)
         axes.set(title="Training loss", xlabel="step")
         axes = figure.add_subplot(plots[1])
-        draw_history(axes, course, {"seen": "seen pictures:", "unseen": "unseen:"}, 100)
+        names = {"seen": "seen pictures", "unseen": "unseen pictures"}
+        draw_history(axes, course, names, 100, "upper left")
         axes.axhline(10, color=GREY, lw=0.8, ls=":")
         axes.set(title="Told rightly (%; by chance 10)", xlabel="step", ylim=(0, 100))
         draw_pictures(figure.add_axes((0.41, 0.02, 0.58, 0.9)), data, seen)

@@ -132,19 +132,17 @@ def draw_losses(axes: Any, course: Course, unit: float = 1.0) -> None:
     axes.set_xlim(0, course.step)
 
 
-def draw_history(axes: Any, course: Course, names: dict[str, str], unit: float) -> None:
-    """Draw what was measured, under the names that a reader knows."""
+def draw_history(
+    axes: Any, course: Course, names: dict[str, str], unit: float, where: str
+) -> None:
+    """Draw what was measured, under the names that a reader knows, shown somewhere."""
     for (name, shown), color in zip(names.items(), (GREY, VERMILION), strict=False):
         steps, values = np.array(course.history[name]).T
-        axes.plot(steps, values * unit, "o-", ms=3, color=color, clip_on=False)
-        axes.annotate(
-            f"{shown} {values[-1] * unit:.3g}",
-            (steps[-1], values[-1] * unit),
-            xytext=(-2, 7 if color == GREY else -13),
-            textcoords="offset points",
-            ha="right",
-            color=color,
+        told = f"{shown}: {values[-1] * unit:.3g}"
+        axes.plot(
+            steps, values * unit, "o-", ms=3, color=color, clip_on=False, label=told
         )
+    axes.legend(loc=where, frameon=False, labelcolor="linecolor")
     axes.set_xlim(0, course.step)
 
 

@@ -31,7 +31,7 @@ CONTEXT, BIT = 96, math.log(2)
 SHOWN = 6 * 64  # letters in a picture
 # Each with the largest rate that it takes by default.
 MODELS = {
-    "gpt": (lambda n: GPT2(n, CONTEXT, width=128, heads=4, layers=4), 2e-3),
+    "gpt": (lambda n: GPT2(n, CONTEXT, width=128, heads=4, layers=4), 3e-3),
     "lstm": (lambda n: CharacterRNN(n, hidden=256, cell="lstm"), 5e-3),
 }
 
@@ -166,7 +166,7 @@ def draw(course: Course, text: Text, out: Path) -> None:
         figure = Figure(figsize=(9.2, 4.8), dpi=160)
         axes = figure.add_axes((0.06, 0.11, 0.3, 0.79))
         draw_losses(axes, course, BIT)
-        draw_history(axes, course, {"unread": "unread text:"}, 1)
+        draw_history(axes, course, {"unread": "unread text"}, 1, "upper right")
         axes.axhline(text.bits(), color=GREY, lw=0.8, ls=":")
         axes.text(course.step, text.bits(), "by frequency ", ha="right", va="bottom")
         axes.set(title="Bits a letter", xlabel="step", ylim=(0, None))
@@ -213,7 +213,7 @@ def main() -> None:
     add = parser.add_argument
     add("--model", choices=MODELS, default="gpt", help="default: gpt")
     add("--text", type=Path, help="what to read; default: the documentation")
-    add("--steps", type=whole(1), default=600, help="default: 600")
+    add("--steps", type=whole(1), default=1500, help="default: 1500")
     add("--batch", type=whole(1), default=16, help="pieces in a step; default: 16")
     add("--every", type=whole(1), default=100, help="steps between measurements")
     add("--lr", type=positive, help="the largest rate; default: the model's")

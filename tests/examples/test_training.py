@@ -13,6 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import lantern.torch as torch
+
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 for extra in ("matplotlib", "tqdm"):
@@ -138,6 +140,7 @@ def test_a_stopped_training_goes_on_to_the_same_bits(
     first = trained(module, model, tmp_path / "parts.pt", step=2)
     last = trained(module, model, tmp_path / "parts.pt")
     assert (first.step, last.step) == (2, 4)
+    assert torch.load(tmp_path / "parts.pt")["step"] == 4
     assert whole.losses == last.losses
     assert whole.history == {k: [*map(tuple, v)] for k, v in last.history.items()}
     states = [course.parts["model"].state_dict() for course in (whole, last)]
@@ -153,7 +156,7 @@ def test_a_checkpoint_of_another_training_is_refused(refused, tmp_path, programs
         "letters", "--text", tmp_path / "text.txt", "--checkpoint", tmp_path / "a.pt"
     )
     assert status == 2
-    assert "it was made with steps 4, not 600" in said
+    assert "it was made with steps 4, not 1500" in said
 
 
 def test_letters_learns_and_draws(tmp_path):

@@ -116,11 +116,32 @@ class TestFilesOfPyTorch:
         again = torch.load(io.BytesIO(saved(mine)))
         check_sharing(again)
 
-    def test_halves_of_a_float32_keep_their_values(self, theirs):
+    def test_bfloat16(self, theirs):
+        pytest.importorskip("ml_dtypes", reason="where bfloat16 comes from")
         file, x = io.BytesIO(), theirs.tensor([1.5, -2.0, 3e38]).bfloat16()
-        theirs.save(x, file)
+        theirs.save({"x": x, "type": x.dtype}, file)
         found = loaded(file.getvalue())
-        assert found.tolist() == x.tolist()
+        assert found["x"].dtype == found["type"] == torch.bfloat16
+        assert found["x"].tolist() == x.tolist()
+        back = theirs.load(io.BytesIO(saved(found)), weights_only=True)
+        assert back["x"].dtype == back["type"] == theirs.bfloat16
+        assert back["x"].tolist() == x.tolist()
+
+    def test_types_without_a_storage_of_their_own(self, theirs):
+        for kind in ("uint16", "uint32", "uint64"):
+            file, x = io.BytesIO(), theirs.arange(6).to(getattr(theirs, kind))
+            theirs.save([x, x.view(2, 3)], file)
+            found = loaded(file.getvalue())
+            assert found[0].dtype == getattr(torch, kind)
+            assert found[1].tolist() == [[0, 1, 2], [3, 4, 5]]
+            found[0].numpy()[0] = 7
+            assert found[1].tolist()[0][0] == 7
+
+    def test_types_that_are_not_here_are_named(self, theirs):
+        file = io.BytesIO()
+        theirs.save(theirs.ones(2).to(theirs.float8_e5m2), file)
+        with pytest.raises(FileFormatError, match="a tensor of float8_e5m2, of which"):
+            loaded(file.getvalue())
 
     def test_a_whole_module_is_refused_by_its_name(self, theirs):
         for new in (True, False):

@@ -29,9 +29,7 @@ STORAGES = {
     "BoolStorage": "bool", "ComplexFloatStorage": "complex64",
     "ComplexDoubleStorage": "complex128",
 }  # fmt: skip
-_WIDTHS = {"bfloat16": 2, "uint16": 2, "uint32": 4, "uint64": 8} | {
-    d.name: d.itemsize for d in dtypes.by_numpy.values()
-}
+_TYPES = dtypes.by_name | dtypes.named
 
 
 class Storage(Reference):
@@ -107,8 +105,8 @@ class Contents:
         path = f"{module}.{name}".replace("__builtin__.", "builtins.")
         if path in self.table:
             return Named(path, self.table[path])
-        if module == "torch" and name in _WIDTHS:
-            return dtypes.by_name.get(name) or Named(path, name)
+        if module == "torch" and name in _TYPES:
+            return _TYPES[name]
         if module in ("torch", "torch.cuda") and name in STORAGES:
             return Named(path, STORAGES[name])
         if path == "torch.storage.UntypedStorage":
@@ -142,7 +140,7 @@ class Contents:
             raise damaged(self.name, f"has a damaged reference: {short(kind)}.")
         if key in self.storages:
             return self.storages[key]
-        width = 1 if class_.call is None else _WIDTHS[class_.call]
+        width = 1 if class_.call is None else _TYPES[class_.call].itemsize
         told = class_.call, device, whole(count), whole(count) * width
         if self.announced.setdefault(key, told) != told:
             raise damaged(self.name, f"has memory {short(key)} of two types or sizes.")
@@ -183,10 +181,13 @@ class Contents:
         """A view of memory; hooks and metadata are not for weights."""
         if not isinstance(storage, Storage):
             raise damaged(self.name, "has a tensor without memory.")
-        if storage.kind is None:
-            kind = dtype.call if isinstance(dtype, Named) else dtype.name
-        else:
-            kind = storage.kind
+        kind = dtype.name if storage.kind is None else storage.kind
+        if kind not in dtypes.by_name and kind != "bfloat16":
+            raise damaged(
+                self.name,
+                f"has a tensor of {kind}, of which there are none here. Convert it to "
+                "another type where PyTorch is installed.",
+            )
         if storage.flat is None:
             return fresh(as_stored(np.zeros(0, np.uint8), kind, self.name))
         flat = storage.flat
