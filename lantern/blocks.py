@@ -9,10 +9,12 @@ from collections.abc import Callable
 from contextvars import Context, ContextVar, Token
 from functools import update_wrapper
 from opcode import opmap
+from sys import version_info
+from threading import RLock
 from types import CodeType, FunctionType
 from typing import Any, TypeVar
 
-__all__ = ["Setting", "between_turns", "from_the_start"]
+__all__ = ["Setting", "between_turns", "from_the_start", "mutex"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -27,6 +29,7 @@ def from_the_start(method: Callable[..., Any]) -> Any:
     """
     first, *others = _entries(method.__code__)
     start, size, *handler = first
+    assert handler[1] == 0, f"{method.__qualname__} has no try with nothing before it"
     return _with_entries(method, [[0, start + size, *handler], *others])
 
 
@@ -103,6 +106,42 @@ def _numbered(value: int, first: int = 0) -> bytes:
         digits.append(value & 63 | 64)
     digits[-1] |= first
     return bytes(reversed(digits))
+
+
+class _Mutex:
+    """A lock whose ``with`` cannot be left with the lock held."""
+
+    __slots__ = ("lock",)
+
+    def __init__(self) -> None:
+        self.lock: Any = RLock()
+
+    def __enter__(self) -> None:
+        lock = self.lock
+        before = lock._recursion_count()
+        try:
+            lock.acquire()  # an interrupt is raised behind this call, too
+        except BaseException:
+            if lock._recursion_count() > before:
+                lock.release()
+            raise
+
+    @from_the_start
+    def __exit__(self, *exception: object) -> None:
+        try:
+            lock = None  # the compiler leaves an empty block out
+        finally:
+            lock = self.lock
+            lock.release()
+
+
+def mutex() -> Any:
+    """A lock for ``with``, for its holder also twice; no interrupt leaves it locked.
+
+    Up to CPython 3.13 that is an ``RLock``. In 3.14 ``with`` calls ``__enter__`` as any
+    function, behind which an interrupt is raised before the block has begun.
+    """
+    return _Mutex() if version_info >= (3, 14) else RLock()
 
 
 class Setting:

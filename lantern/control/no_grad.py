@@ -5,12 +5,11 @@ only there: other derivatives do not know of it. Whether an operation is inside 
 block is a matter of its context, so threads and tasks do not disturb one another.
 """
 
-import threading
 from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any
 
-from lantern.blocks import Setting, from_the_start
+from lantern.blocks import Setting, from_the_start, mutex
 from lantern.core.tree import tree_leaves
 from lantern.core.unwrap import levels_of
 from lantern.core.value import Level, Receiver
@@ -19,7 +18,7 @@ from lantern.errors import ArgumentError
 __all__ = ["no_grad"]
 
 _quiet: ContextVar[frozenset[Level]] = ContextVar("lantern.quiet", default=frozenset())
-replacing = threading.RLock()  # for the ``suspend`` of levels; a finaliser may come in
+replacing = mutex()  # for the ``suspend`` of levels; a finaliser may come in
 
 
 class Gate:

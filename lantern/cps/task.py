@@ -97,6 +97,8 @@ class Task:
     def _hire(self) -> None:
         """Take an idle worker, or a new one."""
         idle = _idle()
+        while idle and idle[-1].dead:  # an interrupt came when it had just become idle
+            idle.pop()
         worker = idle.pop() if idle else Worker(_work)
         worker.parent = self._driver  # gets what an interrupt raises outside the body
         worker.gr_context, self._context = self._context, None

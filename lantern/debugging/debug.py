@@ -5,13 +5,13 @@ two kinds of derivative, and the last one that closes puts them back; a derivati
 is begun in the block's context then becomes one of the classes below.
 """
 
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 from weakref import WeakSet
 
+from lantern.blocks import mutex
 from lantern.core.residuals import Mutable
 from lantern.core.value import Level, Receiver
 from lantern.debugging.checked_rule import Checked, Report, Settings
@@ -22,7 +22,7 @@ from lantern.transforms.reverse import Reverse
 __all__ = ["debug"]
 
 _report: "ContextVar[Report | None]" = ContextVar("lantern.debug", default=None)
-_lock = threading.Lock()
+_lock = mutex()
 _initialisers: dict[type[Level], Callable[..., None]] = {}  # while blocks are open
 _blocks: WeakSet[Report] = WeakSet()
 

@@ -1,7 +1,8 @@
 """Arrays that are saved for the backward pass, and cannot be written to meanwhile."""
 
-import threading
 from typing import Any, NamedTuple
+
+from lantern.blocks import mutex
 
 __all__ = ["Freezer"]
 
@@ -28,7 +29,7 @@ class Freezer:
 
     def __init__(self) -> None:
         self.families: dict[int, Family] = {}
-        self.lock = threading.Lock()
+        self.lock = mutex()
 
     def hold(self, array: Any, holder: Any, held: set[int]) -> None:
         """Freeze an array.

@@ -2,10 +2,9 @@
 
 from collections.abc import Iterable
 from heapq import heappop, heappush
-from threading import RLock
 from typing import Any
 
-from lantern.blocks import between_turns
+from lantern.blocks import between_turns, mutex
 from lantern.core.error_propagation import Failed
 from lantern.core.value import Value
 from lantern.cps.worker import getcurrent
@@ -35,7 +34,7 @@ __all__ = [
 ]
 
 # Threads that share leaves take turns; a rule may start another pass inside its own.
-one_pass = RLock()
+one_pass = mutex()
 # In which greenlet each of these passes is, the innermost last.
 under_way: list[Any] = []
 # Weakly, who wants to hear of passes: ``begin(roots, heap, nested)`` may put entries

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from contextvars import copy_context
 from typing import Any
 
+from lantern.blocks import mutex
 from lantern.errors import ThreadError
 
 __all__ = ["Crew", "Job", "died"]
@@ -28,7 +29,7 @@ class Crew:
     """
 
     def __init__(self) -> None:
-        self.guard = threading.Lock()
+        self.guard = mutex()
         self.ahead: deque[Job] = deque()
         self.open: set[Job] = set()
         self.helpers: list[threading.Thread] = []

@@ -11,11 +11,10 @@ import traceback
 import warnings
 from collections.abc import Callable, Collection
 from functools import update_wrapper
-from threading import RLock
 from types import FunctionType
 from typing import Any, NamedTuple
 
-from lantern.blocks import between_turns
+from lantern.blocks import between_turns, mutex
 from lantern.errors import OptionError, StagingError
 from lantern.staging.calls import COMPILED, NeedsFunctionError
 from lantern.staging.closures import functions_of
@@ -111,7 +110,7 @@ class Compiled:
         self.direct: Specialisation | None = None
         self.count = self.changes = 0
         self.argnums = _argnums(f)
-        self._lock = RLock()
+        self._lock = mutex()
         COMPILED[id(self)] = f
         _kept.append(self)  # so that its id stays its own
 

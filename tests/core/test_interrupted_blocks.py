@@ -12,7 +12,7 @@ import pytest
 
 import lantern
 import lantern.torch as torch
-from lantern.blocks import Setting, from_the_start
+from lantern.blocks import Setting, from_the_start, mutex
 from lantern.effects import Effect, handle
 from lantern.torch.autograd import forward_ad
 from lantern.torch.tensor.gradients import anomaly
@@ -129,15 +129,26 @@ def test_an_interrupt_leaves_all_ambient_state_as_it_was(name, alarm):
 def test_the_first_try_of_a_function_begins_at_its_door():
     def plain():
         try:
-            return 1
+            value = 1
         finally:
-            pass
+            value = 2
+        return value
 
     made = from_the_start(plain)
-    assert made() == 1
+    assert made() == 2
     assert made.__name__ == "plain"
-    table = made.__code__.co_exceptiontable
-    assert not table or table[0] == 0x80
+    assert made.__code__.co_exceptiontable[0] == 0x80  # from 0 on
+
+
+def test_a_try_that_the_compiler_leaves_out_cannot_begin_at_the_door():
+    def empty():
+        try:
+            pass
+        finally:
+            print("left")
+
+    with pytest.raises(AssertionError, match="empty has no try"):
+        from_the_start(empty)
 
 
 def test_a_block_may_be_left_in_another_context():
@@ -149,3 +160,18 @@ def test_a_block_may_be_left_in_another_context():
     made = steps()
     assert copy_context().run(next, made) == "inside"
     assert copy_context().run(next, made) == "outside"
+
+
+def test_no_interrupt_leaves_a_lock_locked(alarm):
+    lock, rng, interrupts = mutex(), random.Random(0), 0
+    held = getattr(lock, "lock", lock)._is_owned
+    for _ in range(500):
+        try:
+            alarm(rng.uniform(2e-5, 2e-4))
+            for _ in range(10_000):
+                with lock, lock:
+                    pass
+        except KeyboardInterrupt:
+            interrupts += 1
+        assert not held()
+    assert interrupts > 400

@@ -8,6 +8,7 @@ import greenlet
 import pytest
 
 from lantern.cps import Task, reset, shift
+from lantern.cps.task import _idle
 from lantern.errors import NoDelimiterError, ResumptionError
 
 
@@ -238,3 +239,12 @@ def test_workers_are_used_again():
     before = count()
     run()
     assert count() == before
+
+
+def test_a_worker_that_an_interrupt_ended_while_idle_gets_no_task():
+    Task(lambda: 1).go_on()
+    worker = _idle()[-1]
+    worker.parent = greenlet.getcurrent()
+    with pytest.raises(KeyboardInterrupt):
+        worker.throw(KeyboardInterrupt)
+    assert Task(lambda: 2).go_on() == 2

@@ -12,9 +12,9 @@ import sys
 from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import import_module
-from threading import RLock
 from typing import Any, NamedTuple
 
+from lantern.blocks import mutex
 from lantern.errors import StagingError
 from lantern.staging.native.disk import key_of, load, save
 from lantern.staging.native.layout import is_known
@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 _FASTCALL, _KEYWORDS = 0x80, 0x02
-_lock = RLock()
+_lock = mutex()
 _SYMBOLS = (
     "PyFloat_FromDouble PyLong_FromLongLong PyLong_AsLongLongAndOverflow "
     "PyTuple_New PyList_New Py_IncRef Py_DecRef PyObject_Vectorcall PyObject_GetAttr "
@@ -270,11 +270,11 @@ def _processor() -> tuple[str, str]:
 
 
 def _before_fork() -> None:
-    _lock.acquire()
+    _lock.__enter__()
 
 
 def _after_fork() -> None:
-    _lock.release()
+    _lock.__exit__()
 
 
 if hasattr(os, "register_at_fork"):  # nobody is inside of LLVM when a process forks

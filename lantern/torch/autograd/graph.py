@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from threading import Lock
 from typing import Any, NamedTuple
 
+from lantern.blocks import between_turns, mutex
 from lantern.errors import EagerError, MissingRuleError, OptionError
 from lantern.torch.run.aliases import missing
 from lantern.torch.tensor.gradients import RemovableHandle, Suspended
@@ -104,6 +104,7 @@ def disable_saved_tensors_hooks(error_message: str) -> Any:
     return nullcontext()
 
 
+@between_turns
 def register_multi_grad_hook(
     tensors: Sequence[Any], fn: Callable[..., Any], *, mode: str = "all"
 ) -> Any:
@@ -129,7 +130,7 @@ def register_multi_grad_hook(
         raise OptionError(f"Expects mode to be one of ('all', 'any') but got {mode}")
     tracked = [i for i, x in enumerate(tensors) if x.requires_grad]
     found: list[Any] = [None] * len(tensors)
-    left, lock = set(tracked), Lock()
+    left, lock = set(tracked), mutex()
 
     def arrive(i: int, gradient: Any) -> None:
         with lock:

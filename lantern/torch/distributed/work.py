@@ -11,6 +11,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
+from lantern.blocks import mutex
 from lantern.errors import DistributedError, EagerError
 from lantern.torch.autograd.profiler import note, running
 
@@ -32,7 +33,7 @@ class Future:
         self.event, self.result = threading.Event(), None
         self.error: BaseException | None = None
         self.callbacks: list[Callable[[Any], Any]] = []
-        self.lock = threading.Lock()
+        self.lock = mutex()
 
     def done(self) -> bool:
         """Whether there is a result, or an error."""
