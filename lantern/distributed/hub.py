@@ -15,11 +15,10 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from lantern.distributed.shared_memory import remove_stale
+from lantern.distributed.watch import LIMIT
 
-__all__ = ["LIMIT", "Hub", "serve"]
+__all__ = ["Hub", "serve"]
 
-# Seconds without a sign of life after which a rank counts as lost.
-LIMIT = float(os.environ.get("LANTERN_HEARTBEAT_LIMIT", "8"))
 LINE = 1 << 26  # the longest line: a value of the store
 
 

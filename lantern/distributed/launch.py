@@ -10,15 +10,15 @@ import json
 import os
 import secrets
 import signal
-import socket
 import sys
 import time
 from collections.abc import Callable
 from typing import Any
 
 from lantern.blocks import between_turns
-from lantern.distributed.hub import LIMIT, Hub
+from lantern.distributed.hub import Hub
 from lantern.distributed.shared_memory import remove_stale
+from lantern.distributed.watch import LIMIT
 
 __all__ = ["Launcher", "launch"]
 
@@ -189,7 +189,8 @@ class Launcher:
                 with contextlib.suppress(OSError, TimeoutError):
                     await asyncio.wait_for(self.writer.wait_closed(), 1.0)
             if server is not None:
-                await asyncio.sleep(0.1)  # the others read that it is over
+                if self.hosts > 1:
+                    await asyncio.sleep(0.1)  # the others read that it is over
                 server.close()
             await asyncio.sleep(0)
             remove_stale()
@@ -326,19 +327,6 @@ class Launcher:
             if child.returncode is None:
                 with contextlib.suppress(ProcessLookupError):
                     child.send_signal(number)
-
-
-def free_port() -> int:
-    """A port of this host's that nobody uses.
-
-    Example:
-        >>> 0 < free_port() < 65536
-        True
-    """
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def launch(command: list[str], processes: int, **options: Any) -> int:

@@ -128,7 +128,10 @@ class MpiGroup:
             self.watch.state = None
 
     def _nap(self, test: Callable[[], bool], describe: Callable[[], str]) -> None:
-        while not test():
+        while True:
+            for _ in range(EAGER):  # each question moves the next piece of a message
+                if test():
+                    return
             if self.watch.trouble is not None:
                 self.watch.check(describe(), self.members)
             time.sleep(NAP)

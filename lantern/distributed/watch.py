@@ -13,11 +13,12 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from lantern.distributed.hub import LIMIT
 from lantern.errors import DistributedError, RankLostError
 
-__all__ = ["Watch", "connect"]
+__all__ = ["LIMIT", "Watch", "connect"]
 
+# Seconds without a sign of life after which a rank counts as lost.
+LIMIT = float(os.environ.get("LANTERN_HEARTBEAT_LIMIT", "8"))
 # Seconds that a rank which has left gives the others to end what it took part in.
 PATIENCE = 2.0
 

@@ -312,6 +312,52 @@ def test_several_processes_train_as_one_does(tmp_path):
 
 
 class TestAlone:
+    @pytest.fixture
+    def model(self):
+        dist.init_process_group("gloo")
+        layers = [torch.nn.Linear(200, 200) for _ in range(2)]
+        yield torch.nn.parallel.DistributedDataParallel(torch.nn.Sequential(*layers))
+        dist.destroy_process_group()
+
+    @pytest.mark.parametrize("careful", [False, True])
+    def test_gradients_are_those_without_buckets(self, model, careful):
+        x = torch.randn(3, 200)
+        for times in (1, 2):  # the second pass adds to what the first has left
+            with torch.autograd.set_detect_anomaly(careful):
+                model(x).pow(2).sum().backward()
+            means = [p.grad.clone() for p in model.parameters()]
+            model.zero_grad()
+            for _ in range(times):
+                model.module(x).pow(2).sum().backward()
+            for mean, p in zip(means, model.parameters(), strict=True):
+                assert torch.allclose(mean, p.grad, rtol=1e-5, atol=1e-5)
+                p.grad = mean.clone()
+
+    def test_a_product_that_waits_is_not_made_of_what_was_written_since(self, model):
+        x = torch.randn(3, 200)
+        hidden = model.module[0](x)
+        z = model.module[1](hidden)
+        model.reducer.prepare()
+        z.register_hook(lambda z_bar: [None, x.mul_(2.0)][0])
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            z.pow(2).sum().backward()
+        model(x).pow(2).sum().backward()  # a pass that was cut off spoils no other
+        mean = model.module[0].weight.grad.clone()
+        model.zero_grad()
+        model.module(x).pow(2).sum().backward()
+        assert torch.allclose(mean, model.module[0].weight.grad, rtol=1e-5)
+
+    def test_a_pass_cut_off_is_no_business_of_another_model(self, model):
+        z = model(torch.randn(3, 200))
+        model.module[0].weight.register_hook(lambda z_bar: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            z.sum().backward()
+        dist.destroy_process_group()
+        w = torch.ones(2, requires_grad=True)
+        w.sum().backward()
+        assert w.grad.tolist() == [1, 1]
+        dist.init_process_group("gloo")
+
     def test_one_process_is_a_group(self):
         dist.init_process_group("gloo")
         try:

@@ -179,6 +179,18 @@ class DeferredSum:
             self.owned = True
         return self.total
 
+    def settle_into(self, target: Any) -> None:
+        """Write the sum of all into an array: of products alone as one, in place."""
+        waiting = self.contributions
+        if self.total is not None or {*map(type, waiting)} != {Product}:
+            target[...] = self.settle()
+            return
+        joined = Product.joined(waiting, self.shape) if waiting[1:] else waiting[0]
+        x, z_bar = joined.factors(self.shape)
+        x.T.dot(z_bar, out=target)
+        self.total, self.owned = target, False
+        self.contributions, self.size = [], 0
+
     def arrays(self) -> list[Any]:
         """The arrays of what waits."""
         found = (

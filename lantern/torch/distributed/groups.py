@@ -1,6 +1,7 @@
 """Groups of processes under PyTorch's names: who belongs to them."""
 
 import os
+import socket
 import time
 import warnings
 from collections.abc import Sequence
@@ -10,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from lantern.distributed import world
-from lantern.distributed.launch import free_port
 from lantern.errors import ArgumentError, EagerError, OptionError
 from lantern.files import write_file
 
@@ -253,7 +253,7 @@ def _by_store(store: Any, rank: int) -> tuple[str, int]:
     """The address of rank 0, by a store of keys."""
     if rank == 0:
         host = os.environ.get("MASTER_ADDR", "127.0.0.1")
-        store.set("lantern/address", f"{host}:{free_port()}")
+        store.set("lantern/address", f"{host}:{_free_port()}")
     host, _, port = store.get("lantern/address").decode().rpartition(":")
     return host, int(port)
 
@@ -286,7 +286,7 @@ def _by_url(url: str, rank: Any, size: Any) -> Any:
 
 def _by_file(path: Path, rank: int) -> tuple[str, int]:
     if rank == 0:
-        write_file("init_process_group", path, f"127.0.0.1:{free_port()}".encode())
+        write_file("init_process_group", path, f"127.0.0.1:{_free_port()}".encode())
     end = time.monotonic() + 60
     while not (text := path.read_text() if path.exists() else ""):
         if time.monotonic() > end:
@@ -294,6 +294,13 @@ def _by_file(path: Path, rank: int) -> tuple[str, int]:
         time.sleep(0.02)
     host, _, port = text.rpartition(":")
     return host, int(port)
+
+
+def _free_port() -> int:
+    """A port of this host's that nobody uses."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
 def destroy_process_group(group: Any = None) -> None:

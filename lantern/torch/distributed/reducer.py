@@ -7,6 +7,7 @@ like any rule. A bucket whose gradients are all there goes to the thread of the 
 (``work.Line``), and is on its way while rules still run.
 """
 
+import time
 import weakref
 from collections.abc import Callable, Sequence
 from heapq import heappush
@@ -15,14 +16,18 @@ from typing import Any
 import numpy as np
 
 from lantern.eager.backward import listeners, order_of, reached
-from lantern.eager.versions import written
+from lantern.eager.versions import check_arrays, last_write, written
 from lantern.errors import EagerError
+from lantern.tensor.accumulate.deferred_products import DeferredSum
 from lantern.torch.distributed.work import Line
+from lantern.torch.tensor.gradients import anomaly
 from lantern.torch.tensor.operators import in_memory
 from lantern.torch.tensor.tensor import fresh
 
 __all__ = ["Bucket", "Reducer"]
 
+# Seconds in which the thread that sends may take the processor from this one.
+TURN = 1e-6
 _UNFINISHED = (
     "Expected to have finished reduction in the prior iteration before starting a new "
     "one. This error indicates that your module has parameters that were not used in "
@@ -127,7 +132,7 @@ class Reducer:
         self.hook: Callable[..., Any] | None = None
         self.hook_state: Any = None
         self.armed = self.active = False
-        self.early = 0.0
+        self.early, self.began = 0.0, 0
         self.earlier: set[int] = set()
         self.unfinished: list[int] = []
         self.buckets = _buckets(self.parameters, sizes)
@@ -152,8 +157,11 @@ class Reducer:
 
     def begin(self, roots: Sequence[Any], heap: list[Any], nested: bool) -> None:
         """A pass begins: find out when each gradient will be complete."""
+        if self.active and not nested:
+            self._abandon()
         if not self.armed and not self.find_unused:
             return
+        self.began = last_write[0]
         mine = {id(p.receiver): i for i, p in enumerate(self.parameters)}
         oldest: dict[int, int] = {}
         for z in reached(roots).values():
@@ -182,6 +190,14 @@ class Reducer:
         for at, indices in turns.items():
             heappush(heap, (0.5 - at, Delivery(self, indices)))
 
+    def _abandon(self) -> None:
+        """The pass before was cut off by an error: what it has sent may end."""
+        self.active = False
+        for bucket in self.buckets:
+            if bucket.work is not None:
+                bucket.work.wait()
+                bucket.work = None
+
     def _reset(self) -> None:
         self.active, self.there = True, set[int]()
         self.used, self.earlier = self.earlier, set()
@@ -194,22 +210,31 @@ class Reducer:
         if i in self.there:
             return
         receiver = self.parameters[i].receiver
-        self._put(i, receiver.settled(), receiver.dense_grad())
+        new = receiver.cotangent
+        if type(new) is DeferredSum and last_write[0] != self.began:
+            check_arrays(self.began, new.arrays())
+        if anomaly[0]:  # the pass looks at what it leaves
+            new = receiver.settled()
+        else:
+            receiver.cotangent = None  # the mean is all that it leaves
+        self._put(i, new, receiver.dense_grad())
         if self.as_views:  # what the pass adds to is no part of the bucket
             receiver.grad = None
 
     def _put(self, i: int, new: Any, old: Any) -> None:
         """Add up into a bucket; the bucket may leave then."""
         bucket, k = self.place[i]
-        view, share = bucket.views[k], 1.0 / self.divisor
+        view = bucket.views[k]
         new, old = (getattr(x, "primal", x) for x in (new, old))
-        if new is None and old is None:
-            view[...] = 0.0
-        elif new is None or old is None:
-            np.multiply(old if new is None else new, view.dtype.type(share), out=view)
+        if type(new) is DeferredSum:
+            new.settle_into(view)
+            new = view
+        if new is None or old is None:
+            value = old if new is None else new
+            view[...] = 0.0 if value is None else value
         else:
             np.add(new, old, out=view)
-            view *= view.dtype.type(share)
+        view *= view.dtype.type(1.0 / self.divisor)
         self.there.add(i)
         bucket.missing -= 1
         while self.sent < len(self.buckets) and not self.buckets[self.sent].missing:
@@ -226,6 +251,7 @@ class Reducer:
         bucket.work = self.group.line.add(
             lambda engine: engine.all_reduce(flat, flat, "sum"), None
         )
+        time.sleep(TURN)
 
     def end(self) -> None:
         """The pass is over: wait for the means, and leave them in the gradients."""

@@ -1,6 +1,5 @@
 """Stores of keys, which the processes share: at the hub, in a file, in this process."""
 
-import asyncio
 import contextlib
 import json
 import os
@@ -13,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from lantern.blocks import between_turns
-from lantern.distributed.hub import Hub
 from lantern.distributed.watch import connect
 from lantern.errors import DistributedError, EagerError
 from lantern.files import write_file
@@ -173,6 +171,10 @@ class TCPStore(Store):
 
     def _serve(self) -> None:
         """Let a thread be the hub."""
+        import asyncio  # a rank that keeps no store starts sooner without
+
+        from lantern.distributed.hub import Hub
+
         ready, failed = threading.Event(), list[Exception]()
         self.loop = loop = asyncio.new_event_loop()
 
@@ -217,12 +219,16 @@ class TCPStore(Store):
         self.connection.close()
         loop: Any = self.loop
         if loop is not None:
+            import asyncio
+
             asyncio.run_coroutine_threadsafe(self._end(), loop).result(5)
             loop.call_soon_threadsafe(loop.stop)
             self.thread.join(5)
 
     async def _end(self) -> None:
         """End what runs in the hub's thread."""
+        import asyncio
+
         self.server.close()
         tasks = asyncio.all_tasks() - {asyncio.current_task()}
         for task in tasks:

@@ -160,19 +160,25 @@ class Line:
 
     def __init__(self, engine: Any) -> None:
         self.engine = engine
-        engine.naps = True
+        engine.naps, self.closed = True, False
         self.waiting: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self.thread = threading.Thread(target=self._run, daemon=True)
         self.thread.start()
 
     def add(self, operation: Callable[[Any], Any], result: Any) -> Work:
         """Let an operation of the group's twin come after the others."""
+        if self.closed:
+            raise EagerError(
+                "The process group was destroyed, and an operation asks for it. Make "
+                "the model anew after init_process_group."
+            )
         work = Work(self.engine, result)
         self.waiting.put((operation, work))
         return work
 
     def close(self) -> None:
         """No more operations will come."""
+        self.closed = True
         self.waiting.put(None)
 
     def _run(self) -> None:
