@@ -8,6 +8,7 @@ import lantern.torch as torch
 from lantern.core.value import base
 from lantern.errors import MissingRuleError
 from lantern.onnx.export.table import in_place, translation
+from lantern.onnx.extra import package
 from lantern.torch.methods.inplace import write
 from lantern.torch.tensor.tensor import Tensor
 
@@ -23,16 +24,29 @@ _BINARY: dict[str, Any] = {
 }
 _UNARY: dict[str, Any] = {
     "Abs": torch.abs,
+    "Acos": torch.acos,
+    "Acosh": torch.acosh,
+    "Asin": torch.asin,
+    "Asinh": torch.asinh,
+    "Atan": torch.atan,
+    "Atanh": torch.atanh,
     "Ceil": torch.ceil,
     "Cos": torch.cos,
+    "Cosh": torch.cosh,
     "Erf": torch.erf,
     "Exp": torch.exp,
     "Floor": torch.floor,
+    "IsInf": torch.isinf,
+    "IsNaN": torch.isnan,
     "Log": torch.log,
     "Neg": torch.neg,
+    "Relu": torch.relu,
     "Sigmoid": torch.sigmoid,
+    "Sign": torch.sign,
     "Sin": torch.sin,
+    "Sinh": torch.sinh,
     "Sqrt": torch.sqrt,
+    "Tan": torch.tan,
     "Tanh": torch.tanh,
 }
 _COMPARISONS: dict[str, Any] = {
@@ -47,12 +61,21 @@ _REDUCTIONS: dict[str, Any] = {
     "ReduceMean": torch.mean,
     "ReduceMax": torch.amax,
     "ReduceMin": torch.amin,
+    "ReduceProd": torch.prod,
+    "ReduceLogSumExp": torch.logsumexp,
 }
 
 
 def first(a: dict[str, Any]) -> Any:
     """The first argument, whatever it is called."""
-    return next(a[name] for name in ("input", "self", "tensor", "x") if name in a)
+    return next(
+        a[name] for name in ("input", "self", "tensor", "x", "array") if name in a
+    )
+
+
+def _kind(dtype: Any) -> int:
+    """One of NumPy's types as the format counts them."""
+    return int(package().helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
 
 
 def refuse(what: str) -> MissingRuleError:
@@ -140,6 +163,116 @@ def _rsqrt(g: Any, a: dict[str, Any], z: Any) -> Any:
     return g.emit("Reciprocal", g.emit("Sqrt", first(a)))
 
 
+def _one(g: Any, z: Any) -> str:
+    return str(g.constant(np.ones((), base(z).dtype)))
+
+
+@translation(torch.expm1)
+def _expm1(g: Any, a: dict[str, Any], z: Any) -> Any:
+    return g.emit("Sub", g.emit("Exp", first(a)), _one(g, z))
+
+
+@translation(torch.log1p)
+def _log1p(g: Any, a: dict[str, Any], z: Any) -> Any:
+    return g.emit("Log", g.emit("Add", first(a), _one(g, z)))
+
+
+@translation(torch.erfc)
+def _erfc(g: Any, a: dict[str, Any], z: Any) -> Any:
+    return g.emit("Sub", _one(g, z), g.emit("Erf", first(a)))
+
+
+@translation(torch.exp2)
+def _exp2(g: Any, a: dict[str, Any], z: Any) -> Any:
+    return g.emit("Pow", g.cast(2, base(z).dtype), first(a))
+
+
+for _base, _function in ((2.0, torch.log2), (10.0, torch.log10)):
+
+    @translation(_function)
+    def _log(
+        g: Any, a: dict[str, Any], z: Any, scale: float = 1 / np.log(_base)
+    ) -> Any:
+        return g.emit("Mul", g.emit("Log", first(a)), g.cast(scale, base(z).dtype))
+
+
+@translation(torch.round)
+def _round(g: Any, a: dict[str, Any], z: Any) -> Any:
+    if a["decimals"]:
+        raise refuse("round(decimals=...)")
+    return g.emit("Round", first(a))
+
+
+@translation(torch.trunc)
+def _trunc(g: Any, a: dict[str, Any], z: Any) -> Any:
+    x = first(a)
+    return g.emit("Mul", g.emit("Sign", x), g.emit("Floor", g.emit("Abs", x)))
+
+
+@translation(torch.fmod)
+def _fmod(g: Any, a: dict[str, Any], z: Any) -> Any:
+    return g.emit("Mod", *_both(g, a["input"], a["other"], z), fmod=1)
+
+
+@translation(torch.remainder, Tensors.__mod__)
+def _remainder(g: Any, a: dict[str, Any], z: Any) -> Any:
+    x, y = _both(g, first(a), a["other"] if "other" in a else a["y"], z)
+    if base(z).dtype.kind in "iu":
+        return g.emit("Mod", x, y)
+    whole = g.emit("Floor", g.emit("Div", x, y))
+    return g.emit("Sub", x, g.emit("Mul", whole, y))
+
+
+@translation(torch.floor_divide)
+def _floor_divide(g: Any, a: dict[str, Any], z: Any) -> Any:
+    x, y = _both(g, a["input"], a["other"], z)
+    if base(z).dtype.kind in "iu":  # the format's quotients are cut towards 0
+        return g.emit("Div", g.emit("Sub", x, g.emit("Mod", x, y)), y)
+    return g.emit("Floor", g.emit("Div", x, y))
+
+
+# --- what holds -----------------------------------------------------------------------
+
+_TRUTH = np.dtype(bool)
+_LOGIC: dict[Any, str] = {
+    torch.logical_and: "And",
+    torch.logical_or: "Or",
+    torch.logical_xor: "Xor",
+    torch.bitwise_and: "And",
+    torch.bitwise_or: "Or",
+    torch.bitwise_xor: "Xor",
+}
+for _function, _name in _LOGIC.items():
+
+    @translation(_function)
+    def _logic(g: Any, a: dict[str, Any], z: Any, name: str = _name) -> Any:
+        x, y = a["input"], a["other"]
+        if base(z).dtype.kind != "b":
+            return g.emit(f"Bitwise{name}", *_both(g, x, y, z))
+        return g.emit(name, g.cast(x, _TRUTH), g.cast(y, _TRUTH))
+
+
+@translation(torch.logical_not, torch.bitwise_not, Tensors.__invert__)
+def _not(g: Any, a: dict[str, Any], z: Any) -> Any:
+    if base(z).dtype.kind != "b":
+        return g.emit("BitwiseNot", first(a))
+    return g.emit("Not", g.cast(first(a), _TRUTH))
+
+
+@translation(torch.ne)
+def _unequal(g: Any, a: dict[str, Any], z: Any) -> Any:
+    return g.emit("Not", _compared("Equal")(g, a, z))
+
+
+for _function, _name in ((torch.any, "ReduceMax"), (torch.all, "ReduceMin")):
+
+    @translation(_function)
+    def _held(g: Any, a: dict[str, Any], z: Any, name: str = _name) -> Any:
+        count = g.emit("Cast", g.cast(first(a), _TRUTH), to=_kind(np.int32))
+        found = _over(g, name, count, a["dim"], a["keepdim"])
+        return g.emit("Cast", found, to=_kind(base(z).dtype))
+
+
 @translation(torch.clamp)
 def _clamp(g: Any, a: dict[str, Any], z: Any) -> Any:
     bounds = [
@@ -172,12 +305,17 @@ def _axes(dim: Any) -> Any:
     return [dim] if isinstance(dim, int) else list(dim) or None
 
 
+def _over(g: Any, name: str, x: Any, dim: Any, keep: Any) -> Any:
+    """A reduction over axes, or over all."""
+    axes = _axes(dim)
+    where = None if axes is None else g.ints(axes)
+    return g.emit(name, x, where, keepdims=int(bool(keep)))
+
+
 def _reduced(name: str) -> Any:
     def translate(g: Any, a: dict[str, Any], z: Any) -> Any:
-        keep = int(bool(a.get("keepdim", False)))
         x = g.cast(first(a), base(z).dtype)
-        axes = _axes(a.get("dim"))
-        return g.emit(name, x, None if axes is None else g.ints(axes), keepdims=keep)
+        return _over(g, name, x, a.get("dim"), a.get("keepdim"))
 
     return translate
 
@@ -186,25 +324,69 @@ for _name, _function in _REDUCTIONS.items():
     translation(_function)(_reduced(_name))
 
 
-@translation(torch.argmax)
-def _argmax(g: Any, a: dict[str, Any], z: Any) -> Any:
-    if a.get("dim") is None:
-        flat = g.reshaped(first(a), [-1])
-        return g.emit("ArgMax", flat, axis=0, keepdims=0)
-    return g.emit("ArgMax", first(a), axis=a["dim"], keepdims=int(bool(a["keepdim"])))
+for _name, _function in (("Max", torch.max), ("Min", torch.min)):
+
+    @translation(_function)
+    def _extreme(g: Any, a: dict[str, Any], z: Any, name: str = _name) -> Any:
+        x, dim, keep = first(a), a["dim"], a["keepdim"]
+        other = dim if a["other"] is None else a["other"]
+        if isinstance(other, Tensor):
+            return g.emit(name, *_both(g, x, other, z))
+        best = _over(g, f"Reduce{name}", x, dim, keep)
+        if dim is None:
+            return best
+        return [best, g.emit(f"Arg{name}", x, axis=int(dim), keepdims=int(bool(keep)))]
+
+
+for _name, _function in (("ArgMax", torch.argmax), ("ArgMin", torch.argmin)):
+
+    @translation(_function)
+    def _position(g: Any, a: dict[str, Any], z: Any, name: str = _name) -> Any:
+        if a.get("dim") is None:
+            flat = g.reshaped(first(a), [-1])
+            return g.emit(name, flat, axis=0, keepdims=0)
+        keep = int(bool(a["keepdim"]))
+        return g.emit(name, first(a), axis=int(a["dim"]), keepdims=keep)
+
+
+for _name, _function in (("Identity", torch.var), ("Sqrt", torch.std)):
+
+    @translation(_function)
+    def _moment(g: Any, a: dict[str, Any], z: Any, name: str = _name) -> Any:
+        x, dim, unbiased = first(a), a["dim"], a["unbiased"]
+        if isinstance(dim, bool):
+            dim, unbiased = None, dim
+        less = int(bool(unbiased)) if a["correction"] is None else a["correction"]
+        off = g.emit("Sub", x, _over(g, "ReduceMean", x, dim, True))
+        total = _over(g, "ReduceSum", g.emit("Mul", off, off), dim, a["keepdim"])
+        count = base(x).size // max(base(z).size, 1) - less
+        mean = g.emit("Div", total, g.cast(count, base(z).dtype))
+        return g.emit(name, mean)
+
+
+_NORMS = {1: "ReduceL1", 2: "ReduceL2", np.inf: "ReduceMax"}
+
+
+@translation(torch.linalg.vector_norm)
+def _norm(g: Any, a: dict[str, Any], z: Any) -> Any:
+    if a["ord"] not in _NORMS:
+        raise refuse(f"a norm of order {a['ord']}")
+    x = g.cast(first(a), base(z).dtype)
+    x = g.emit("Abs", x) if a["ord"] == np.inf else x
+    return _over(g, _NORMS[a["ord"]], x, a["dim"], a["keepdim"])
 
 
 @translation(torch.softmax, torch.nn.functional.softmax)
 def _softmax(g: Any, a: dict[str, Any], z: Any) -> Any:
-    return g.emit("Softmax", g.cast(first(a), base(z).dtype), axis=_one(a))
+    return g.emit("Softmax", g.cast(first(a), base(z).dtype), axis=_axis(a))
 
 
 @translation(torch.log_softmax, torch.nn.functional.log_softmax)
 def _log_softmax(g: Any, a: dict[str, Any], z: Any) -> Any:
-    return g.emit("LogSoftmax", g.cast(first(a), base(z).dtype), axis=_one(a))
+    return g.emit("LogSoftmax", g.cast(first(a), base(z).dtype), axis=_axis(a))
 
 
-def _one(a: dict[str, Any]) -> int:
+def _axis(a: dict[str, Any]) -> int:
     if a.get("dim") is None:
         raise refuse("softmax without dim")
     return int(a["dim"])
@@ -213,107 +395,6 @@ def _one(a: dict[str, Any]) -> int:
 @translation(torch.cumsum)
 def _cumsum(g: Any, a: dict[str, Any], z: Any) -> Any:
     return g.emit("CumSum", g.cast(first(a), base(z).dtype), np.array(a["dim"]))
-
-
-# --- forms ----------------------------------------------------------------------------
-
-
-@translation(
-    torch.reshape, Tensors.view, torch.flatten, torch.squeeze, torch.unsqueeze,
-    torch.unflatten,
-)  # fmt: skip
-def _form(g: Any, a: dict[str, Any], z: Any) -> Any:
-    return g.reshaped(first(a), base(z).shape)
-
-
-@translation(Tensors.contiguous, torch.clone, Tensors.detach)
-def _same(g: Any, a: dict[str, Any], z: Any) -> Any:
-    return g.name(first(a))
-
-
-@translation(torch.transpose)
-def _transpose(g: Any, a: dict[str, Any], z: Any) -> Any:
-    order = list(range(base(z).ndim))
-    i, j = a["dim0"], a["dim1"]
-    order[i], order[j] = order[j], order[i]
-    return g.emit("Transpose", first(a), perm=order)
-
-
-@translation(torch.permute)
-def _permute(g: Any, a: dict[str, Any], z: Any) -> Any:
-    dims = a["axes"] if a["dims"] is None else a["dims"]
-    dims = dims[0] if isinstance(dims[0], list | tuple) else dims
-    return g.emit("Transpose", first(a), perm=[int(d) % len(dims) for d in dims])
-
-
-@translation(Tensors.mT.fget, Tensors.T.fget)
-def _turned(g: Any, a: dict[str, Any], z: Any) -> Any:
-    order = list(range(base(z).ndim))
-    order[-2:] = order[:-3:-1]
-    return g.emit("Transpose", first(a), perm=order)
-
-
-@translation(Tensors.expand, torch.broadcast_to)
-def _expand(g: Any, a: dict[str, Any], z: Any) -> Any:
-    return g.emit("Expand", first(a), g.ints(base(z).shape))
-
-
-@translation(torch.cat)
-def _cat(g: Any, a: dict[str, Any], z: Any) -> Any:
-    parts = [g.cast(x, base(z).dtype) for x in a["tensors"] if base(x).shape != (0,)]
-    return g.emit("Concat", *parts, axis=int(a["dim"]))
-
-
-@translation(torch.stack)
-def _stack(g: Any, a: dict[str, Any], z: Any) -> Any:
-    axis = int(a["dim"]) % base(z).ndim
-    shape = list(base(z).shape)
-    shape[axis] = 1
-    parts = [g.reshaped(g.cast(x, base(z).dtype), shape) for x in a["tensors"]]
-    return g.emit("Concat", *parts, axis=axis)
-
-
-@translation(torch.split, torch.chunk, torch.unbind)
-def _split(g: Any, a: dict[str, Any], z: Any) -> Any:
-    axis = int(a.get("dim", 0))
-    x, parts = first(a), [base(part) for part in z]
-    alone = parts[0].ndim < base(x).ndim
-    lengths = [1 if alone else part.shape[axis] for part in parts]
-    made = g.emit("Split", x, g.ints(lengths), outputs=len(parts), axis=axis)
-    made = [made] if isinstance(made, str) else made
-    return [g.reshaped(m, parts[0].shape) for m in made] if alone else made
-
-
-@translation(Tensors.__getitem__)
-def _item(g: Any, a: dict[str, Any], z: Any) -> Any:
-    x = first(a)
-    index: Any = a["index"] if isinstance(a["index"], tuple) else (a["index"],)
-    shape = base(x).shape
-    count = sum(i is not None and i is not Ellipsis for i in index)
-    at = index.index(Ellipsis) if any(i is Ellipsis for i in index) else len(index)
-    rest = (slice(None),) * (len(shape) - count)
-    index = [i for i in (*index[:at], *rest, *index[at + 1 :]) if i is not None]
-    tensors = [k for k, i in enumerate(index) if isinstance(i, Tensor)]
-    if any(not isinstance(i, int | slice | Tensor) for i in index) or len(tensors) > 1:
-        raise refuse("an index of several tensors, lists or masks")
-    name = g.name(x)
-    if tensors:
-        (axis,) = tensors
-        if base(index[axis]).dtype.kind not in "iu":
-            raise refuse("an index that is a mask")
-        if any(i != slice(None) for k, i in enumerate(index) if k != axis):
-            raise refuse("an index of a tensor beside slices")
-        return g.reshaped(g.emit("Gather", name, index[axis], axis=axis), base(z).shape)
-    limits = []
-    for axis, i in enumerate(index):
-        if isinstance(i, int):
-            i = slice(i, i + 1 or None)
-        if i != slice(None):
-            limits.append((axis, *i.indices(shape[axis])))
-    if limits:
-        axes, starts, ends, steps = map(g.ints, zip(*limits, strict=True))
-        name = g.emit("Slice", name, starts, ends, axes, steps)
-    return g.reshaped(name, base(z).shape)
 
 
 @translation(Tensors.float, Tensors.long, Tensors.double, Tensors.to, Tensors.type_as)

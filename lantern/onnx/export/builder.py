@@ -29,6 +29,7 @@ class Builder:
         self.alive: list[Any] = []  # so that no identity is given twice
         self.nodes: list[Any] = []
         self.initialisers: dict[str, Any] = {}
+        self.constants: set[str] = set()
         self.count = 0
 
     def fresh(self, hint: str) -> str:
@@ -42,6 +43,11 @@ class Builder:
         self.alive.append(array)
         self.names[id(array)] = name
 
+    def depends(self, x: Any) -> bool:
+        """Whether a tensor comes from what goes in, or may."""
+        name = self.names.get(id(base(x)))
+        return name is not None and name not in self.initialisers
+
     def name(self, x: Any, like: Any = None) -> str:
         """The name of a tensor, or of a constant.
 
@@ -49,7 +55,7 @@ class Builder:
             x: a tensor, an array or a number.
             like: a tensor whose type a number takes.
         """
-        if isinstance(x, Tensor):
+        if isinstance(x, Tensor | np.ndarray):
             key = id(base(x))
             if key in self.names:
                 return self.names[key]
@@ -62,14 +68,20 @@ class Builder:
             return name
         return self.constant(np.asarray(x, None if like is None else base(like).dtype))
 
-    def constant(self, array: Any, name: str = "") -> str:
-        """An initialiser."""
-        name = name or self.fresh("constant")
+    def constant(self, array: Any) -> str:
+        """An array that nobody trains."""
+        name = self.weight(array, "constant")
+        self.constants.add(name)
+        return name
+
+    def weight(self, array: Any, hint: str = "weight") -> str:
+        """An array made of weights."""
+        name = self.fresh(hint)
         self.initialisers[name] = np.array(array)
         return name
 
     def ints(self, numbers: Any) -> str:
-        """Places or lengths, as an initialiser."""
+        """Places or lengths."""
         return self.constant(np.array([int(n) for n in numbers], np.int64))
 
     def emit(
@@ -128,18 +140,26 @@ class Builder:
             kind = onnx.helper.np_dtype_to_tensor_dtype(base(x).dtype)
             return onnx.helper.make_tensor_value_info(name, kind, base(x).shape)
 
-        arrays = [
-            onnx.numpy_helper.from_array(
+        used = {name for node in self.nodes for name in node.input}
+        arrays = {
+            name: onnx.numpy_helper.from_array(
                 np.ascontiguousarray(array).reshape(array.shape), name
             )
             for name, array in self.initialisers.items()
+            if name in used
+        }
+        # What is no weight stays as it is when the file is trained further.
+        constants = [
+            onnx.helper.make_node("Constant", [], [name], value=arrays[name])
+            for name in arrays
+            if name in self.constants
         ]
         graph = onnx.helper.make_graph(
-            self.nodes,
+            constants + self.nodes,
             "lantern",
             [info(x, name) for x, name in zip(inputs, names[0], strict=True)],
             [info(x, name) for x, name in zip(outputs, names[1], strict=True)],
-            arrays,
+            [arrays[name] for name in arrays if name not in self.constants],
         )
         return onnx.helper.make_model(
             graph,

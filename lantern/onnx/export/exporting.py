@@ -8,6 +8,7 @@ from lantern.core.value import base
 from lantern.errors import ArgumentError, EagerError
 from lantern.files import write_file
 from lantern.onnx.export import entries as entries  # fills the table
+from lantern.onnx.export.basic import refuse
 from lantern.onnx.export.builder import Builder
 from lantern.onnx.export.tracing import traced
 from lantern.onnx.extra import package
@@ -62,8 +63,8 @@ def export(
     modes = _evaluated(module)
     try:
         with no_grad():
-            proto = _written(module, args, input_names, output_names)
-            _check(module, proto, args)
+            proto, unknown = _written(module, args, input_names, output_names)
+            _check(module, proto, args, unknown)
     finally:
         for part, training in modes:
             part.training = training
@@ -102,9 +103,10 @@ def _written(module: Any, args: Any, input_names: Any, output_names: Any) -> Any
     names = _names("input", input_names, len(args))
     for x, name in zip(args, names, strict=True):
         builder.bind(x, name)
-    outputs = _tensors(traced(builder, lambda: module(*args)))
+    result, unknown = traced(builder, lambda: module(*args))
+    outputs = _tensors(result)
     made = _names("output", output_names, len(outputs))
-    return builder.model(list(args), outputs, (names, made))
+    return builder.model(list(args), outputs, (names, made)), unknown
 
 
 def _names(what: str, given: Any, count: int) -> list[str]:
@@ -127,7 +129,7 @@ def _tensors(z: Any) -> list[Any]:
     return [z]
 
 
-def _check(module: Any, proto: Any, args: Any) -> None:
+def _check(module: Any, proto: Any, args: Any, unknown: list[str]) -> None:
     """Hold the file to the module, on its inputs and on others."""
     package("onnx.checker").check_model(proto, full_check=True)
     model = load(proto, elements=1 << 62)
@@ -143,11 +145,13 @@ def _check(module: Any, proto: Any, args: Any) -> None:
             if not close or not np.allclose(
                 a, b, rtol=1e-3, atol=1e-4 * float(scale), equal_nan=True
             ):
+                if unknown:
+                    raise refuse(" and ".join(dict.fromkeys(unknown)))
                 raise EagerError(
                     "onnx.export: on other inputs than args, the module does not what "
                     "was written down: something in it goes by values of the inputs, "
-                    "or is computed without functions of tensors. Keep that out of the "
-                    "module, or compute it with torch.where."
+                    "is computed without functions of tensors, or is written through a "
+                    "view. Keep that out of the module; use torch.where, or x[i] = v."
                 )
 
 

@@ -56,6 +56,11 @@ def _softplus(g: Any, a: dict[str, Any], z: Any) -> Any:
     return g.emit("Softplus", first(a))
 
 
+@translation(f.logsigmoid)
+def _logsigmoid(g: Any, a: dict[str, Any], z: Any) -> Any:
+    return g.emit("Neg", g.emit("Softplus", g.emit("Neg", first(a))))
+
+
 @translation(f.gelu)
 def _gelu(g: Any, a: dict[str, Any], z: Any) -> Any:
     x = first(a)
@@ -177,19 +182,40 @@ def _avg_pool(g: Any, a: dict[str, Any], z: Any) -> Any:
     return _as_given(g, made, x, z, axes)
 
 
-@translation(f.adaptive_avg_pool1d, f.adaptive_avg_pool2d, f.adaptive_avg_pool3d)
-def _adaptive_avg_pool(g: Any, a: dict[str, Any], z: Any) -> Any:
+def _parts_are_equal(a: dict[str, Any]) -> bool:
+    """Whether an adaptive pool is one with windows of one size."""
+    axes, asked = a["axes"], a["output_size"]
+    asked = [asked] * axes if isinstance(asked, int) else list(asked)
+    lengths = base(first(a)).shape[-axes:]
+    return all(m is None or n % m == 0 for n, m in zip(lengths, asked, strict=True))
+
+
+def _adaptive(g: Any, a: dict[str, Any], z: Any, name: str) -> Any:
     x, axes = first(a), a["axes"]
     new, old = base(z).shape[-axes:], base(x).shape[-axes:]
-    name = _of_batch(g, x, axes)
+    each = [m // n for m, n in zip(old, new, strict=True)]
+    given = _of_batch(g, x, axes)
     if set(new) == {1}:
-        made = g.emit("GlobalAveragePool", name)
-    elif all(m % n == 0 for m, n in zip(old, new, strict=True)):
-        each = [m // n for m, n in zip(old, new, strict=True)]
-        made = g.emit("AveragePool", name, kernel_shape=each, strides=each)
+        made = g.emit(f"Global{name}", given)
     else:
-        raise refuse("an adaptive pool of unequal parts")
+        made = g.emit(name, given, kernel_shape=each, strides=each)
     return _as_given(g, made, x, z, axes)
+
+
+# Of unequal parts the mean is written down as the products that it is made of.
+@translation(
+    f.adaptive_avg_pool1d, f.adaptive_avg_pool2d, f.adaptive_avg_pool3d,
+    when=_parts_are_equal,
+)  # fmt: skip
+def _adaptive_avg_pool(g: Any, a: dict[str, Any], z: Any) -> Any:
+    return _adaptive(g, a, z, "AveragePool")
+
+
+@translation(f.adaptive_max_pool1d, f.adaptive_max_pool2d, f.adaptive_max_pool3d)
+def _adaptive_max_pool(g: Any, a: dict[str, Any], z: Any) -> Any:
+    if a["return_indices"] or not _parts_are_equal(a):
+        raise refuse("an adaptive largest element of unequal parts, or with places,")
+    return _adaptive(g, a, z, "MaxPool")
 
 
 # --- normalisations -------------------------------------------------------------------
@@ -235,6 +261,40 @@ def _group_norm(g: Any, a: dict[str, Any], z: Any) -> Any:
     return made
 
 
+@translation(f.instance_norm)
+def _instance_norm(g: Any, a: dict[str, Any], z: Any) -> Any:
+    if not a["use_input_stats"]:
+        raise refuse("instance_norm by given moments")
+    n = base(z).shape[1]
+    scale = _number(g, np.ones(n), z) if a["weight"] is None else a["weight"]
+    bias = _number(g, np.zeros(n), z) if a["bias"] is None else a["bias"]
+    eps = float(a["eps"])
+    return g.emit("InstanceNormalization", first(a), scale, bias, epsilon=eps)
+
+
+# --- losses ---------------------------------------------------------------------------
+
+
+@translation(f.cross_entropy)
+def _cross_entropy(g: Any, a: dict[str, Any], z: Any) -> Any:
+    if a["label_smoothing"] or base(a["target"]).dtype.kind == "f":
+        raise refuse("cross_entropy against shares of classes")
+    return _of_classes(g, "SoftmaxCrossEntropyLoss", a)
+
+
+@translation(f.nll_loss)
+def _nll_loss(g: Any, a: dict[str, Any], z: Any) -> Any:
+    return _of_classes(g, "NegativeLogLikelihoodLoss", a)
+
+
+def _of_classes(g: Any, name: str, a: dict[str, Any]) -> Any:
+    x, y = first(a), a["target"]
+    if base(x).ndim == 1 or a["size_average"] is not None or a["reduce"] is not None:
+        raise refuse("a loss of one example, or with size_average or reduce,")
+    options = {"ignore_index": int(a["ignore_index"]), "reduction": a["reduction"]}
+    return g.emit(name, x, g.cast(y, np.dtype(np.int64)), a["weight"], **options)
+
+
 # --- pictures -------------------------------------------------------------------------
 
 
@@ -252,16 +312,39 @@ def _pad(g: Any, a: dict[str, Any], z: Any) -> Any:
     return g.emit("Pad", x, g.ints(before + after), value, mode=mode[a["mode"]])
 
 
-@translation(f.interpolate)
+_MODES = {
+    "nearest": "nearest",
+    "nearest-exact": "nearest", "linear": "linear", "bilinear": "linear",
+    "trilinear": "linear", "bicubic": "cubic",
+}  # fmt: skip
+
+
+# What Resize has not is written down as the products that it is made of.
+@translation(
+    f.interpolate, when=lambda a: a["mode"] in _MODES and not a.get("antialias")
+)
 def _interpolate(g: Any, a: dict[str, Any], z: Any) -> Any:
-    x, mode = first(a), a["mode"]
-    modes = {"nearest": "nearest", "linear": "linear", "bilinear": "linear"}
-    if mode not in modes or a.get("antialias"):
-        raise refuse(f"interpolate(mode={mode!r})")
-    places = "align_corners" if a.get("align_corners") else "half_pixel"
+    x, mode, factor = first(a), a["mode"], a["scale_factor"]
+    places = "align_corners" if a["align_corners"] else "half_pixel"
     if mode == "nearest":
         places = "asymmetric"
+    rounded = "round_prefer_ceil" if mode == "nearest-exact" else "floor"
+    axes = base(x).ndim - 2
+    scales, sizes = None, g.ints(base(z).shape)
+    if factor is not None and not a["recompute_scale_factor"]:
+        row = list(factor) if isinstance(factor, tuple | list) else [factor] * axes
+        scales, sizes = g.constant(np.array([1, 1, *row], np.float32)), None
     return g.emit(
-        "Resize", x, None, None, g.ints(base(z).shape), mode=modes[mode],
-        coordinate_transformation_mode=places, nearest_mode="floor",
+        "Resize", x, None, scales, sizes, mode=_MODES[mode], nearest_mode=rounded,
+        coordinate_transformation_mode=places, cubic_coeff_a=-0.75,
+    )  # fmt: skip
+
+
+@translation(f.grid_sample)
+def _grid_sample(g: Any, a: dict[str, Any], z: Any) -> Any:
+    if base(first(a)).ndim != 4:
+        raise refuse("grid_sample of volumes")
+    return g.emit(
+        "GridSample", first(a), a["grid"], mode=a["mode"],
+        padding_mode=a["padding_mode"], align_corners=int(bool(a["align_corners"])),
     )  # fmt: skip

@@ -51,9 +51,9 @@ def _recurrent(g: Any, a: dict[str, Any], z: Any) -> Any:
         b = None
         if module.bias:
             biases = [_weights(module, f"bias_{k}", layer, gates) for k in ("ih", "hh")]
-            b = g.constant(np.concatenate(biases, axis=1))
+            b = g.weight(np.concatenate(biases, axis=1))
         made = g.emit(
-            kind, name, g.constant(w), g.constant(r), b,
+            kind, name, g.weight(w), g.weight(r), b,
             outputs=3 if kind == "LSTM" else 2, **options,
         )  # fmt: skip
         ends.append(made[1:])

@@ -6,28 +6,43 @@ from typing import Any
 
 from lantern.errors import ArgumentError
 
-__all__ = ["IN_PLACE", "found", "in_place", "translation"]
+__all__ = ["IN_PLACE", "WRITES", "called", "found", "in_place", "translation"]
 
 Translation = Callable[[Any, dict[str, Any], Any], Any]
 
 # By code, how to find the name of a translation, or that itself.
 _CODES: dict[CodeType, Any] = {}
 _SHARED: dict[tuple[CodeType, str], Translation] = {}
+_WHEN: dict[CodeType, Any] = {}
+# Translations of functions that give nothing.
+WRITES: set[Translation] = set()
 # Functions that write into their first argument what another one computes.
 IN_PLACE: set[CodeType] = set()
 
 
-def translation(*functions: Any) -> Callable[[Translation], Translation]:
+def translation(
+    *functions: Any, when: Any = None, writes: bool = False
+) -> Callable[[Translation], Translation]:
     """Enter how calls of some functions are written down.
 
     A translation takes the builder, the arguments by name with whatever else the
     function closes over, and the result. It gives the name of the result in the graph,
     or those of several.
+
+    Args:
+        functions: what is called.
+        when: of the arguments, whether the call is written down as a whole; otherwise
+            what it calls inside is.
+        writes: whether it gives nothing, and writes into an argument.
     """
 
     def enter(translate: Translation) -> Translation:
         for function in functions:
             code, name = _place(function)
+            if when is not None:
+                _WHEN[code] = when
+            if writes:
+                WRITES.add(translate)
             if name is None:
                 if _CODES.get(code, translate) is not translate:
                     raise ArgumentError(
@@ -51,6 +66,8 @@ def in_place(*functions: Any) -> None:
 def found(code: CodeType, frame: FrameType) -> Translation | None:
     """The translation of a function that begins; None where there is none."""
     if code not in _CODES:
+        return None
+    if code in _WHEN and not _WHEN[code](frame.f_locals):
         return None
     translate = _CODES[code]
     if translate is None:
@@ -76,6 +93,16 @@ def _place(function: Any) -> tuple[CodeType, str | None]:
         if not isinstance(inner, FunctionType):
             return function.__code__, None
         function = inner
+
+
+def called(frame: FrameType) -> str:
+    """What a program would call a function that begins."""
+    known = frame.f_locals
+    name = _name(known)
+    function = known.get("function")
+    if name is None and isinstance(function, FunctionType):
+        name = function.__name__
+    return (name or frame.f_code.co_name).strip("_")
 
 
 def _name(known: dict[str, Any]) -> str | None:

@@ -50,9 +50,8 @@ def scaled_dot_product_attention(
         hidden = np.triu(namespace(plain).full(size, -np.inf, plain.dtype), 1)
         scores = scores + fresh(hidden)
     if attn_mask is not None:
-        mask = base(attn_mask)
-        if mask.dtype.kind == "b":
-            scores = scores.masked_fill(fresh(~mask), -np.inf)
+        if base(attn_mask).dtype.kind == "b":
+            scores = scores.masked_fill(~attn_mask, -np.inf)
         else:
             scores = scores + cast(attn_mask, base(scores).dtype)
     return dropout(scores.softmax(-1), dropout_p) @ value
@@ -83,7 +82,8 @@ def _added_mask(mask: Any, padding: Any, n: int, heads: int, kind: Any) -> Any:
     def additive(x: Any) -> Any:
         if base(x).dtype.kind != "b":
             return cast(x, kind)
-        return fresh(np.where(base(x), kind.type(-np.inf), kind.type(0)))
+        zeros = namespace(base(x)).zeros(base(x).shape, dtype=kind)
+        return fresh(zeros).masked_fill(x, -np.inf)
 
     if mask is not None:
         if base(mask).ndim == 3:
