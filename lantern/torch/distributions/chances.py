@@ -101,7 +101,7 @@ class Bernoulli(_ByChance):
     def sample(self, sample_shape: Any = ()) -> Any:
         """Draws without derivative."""
         with no_grad():
-            return bernoulli(self.probs.expand(self._extended(sample_shape)))
+            return bernoulli(self.probs.expand(self._extended_shape(sample_shape)))
 
     def log_prob(self, value: Any) -> Any:
         """The logarithm of the probability of a value."""
@@ -137,7 +137,7 @@ class Geometric(_ByChance):
     ) -> None:
         given = self._take(probs, logits)
         super().__init__(given.shape, (), validate_args)
-        if self._validate and probs is not None and not (given > 0).all():
+        if self._validate_args and probs is not None and not (given > 0).all():
             raise OptionError(
                 f"Expected parameter probs (Tensor of shape {tuple(given.shape)}) of "
                 f"distribution {self!r} to be positive but found invalid values:\n"
@@ -157,7 +157,7 @@ class Geometric(_ByChance):
     def sample(self, sample_shape: Any = ()) -> Any:
         """Draws without derivative."""
         with no_grad():
-            chance = base(self.probs.expand(self._extended(sample_shape)))
+            chance = base(self.probs.expand(self._extended_shape(sample_shape)))
             drawn = np.asarray(rng().geometric(on_host(chance)) - 1)
             return fresh(beside(drawn.astype(chance.dtype), chance))
 
@@ -206,7 +206,7 @@ class Poisson(Distribution):
 
     def sample(self, sample_shape: Any = ()) -> Any:
         """Numbers that are drawn."""
-        return poisson(self.rate.detach().expand(self._extended(sample_shape)))
+        return poisson(self.rate.detach().expand(self._extended_shape(sample_shape)))
 
     def log_prob(self, value: Any) -> Any:
         """The logarithm of the probability of a number."""
@@ -242,7 +242,7 @@ class Binomial(_ByChance):
         self.__dict__["logits" if probs is None else "probs"] = given
         super().__init__(given.shape, (), validate_args)
 
-    @property
+    @constraints.dependent_property(is_discrete=True, event_dim=0)
     def support(self) -> Any:
         """The numbers up to that of the tries."""
         return constraints.integer_interval(0, self.total_count)
@@ -259,7 +259,7 @@ class Binomial(_ByChance):
 
     def sample(self, sample_shape: Any = ()) -> Any:
         """Numbers that are drawn."""
-        shape = self._extended(sample_shape)
+        shape = self._extended_shape(sample_shape)
         probs = base(self.probs.detach().expand(shape))
         count = on_host(base(self.total_count.expand(shape))).astype(int)
         drawn = np.asarray(rng().binomial(count, on_host(probs)))
@@ -287,7 +287,7 @@ class NegativeBinomial(Binomial):
         "logits": constraints.real,
     }
 
-    @property
+    @constraints.dependent_property(is_discrete=True, event_dim=0)
     def support(self) -> Any:
         """The numbers from 0 on."""
         return constraints.nonnegative_integer

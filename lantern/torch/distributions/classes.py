@@ -3,7 +3,7 @@
 import math
 from typing import Any, ClassVar
 
-from lantern.errors import OptionError
+from lantern.errors import MissingRuleError, OptionError
 from lantern.torch.distributions import constraints
 from lantern.torch.distributions.chances import clamped
 from lantern.torch.distributions.distribution import Distribution, broadcast_all
@@ -63,7 +63,7 @@ class Categorical(Distribution):
         """The shape of the probabilities."""
         return next(self.__dict__[n] for n in self._parameters()).shape
 
-    @property
+    @constraints.dependent_property(is_discrete=True, event_dim=0)
     def support(self) -> Any:
         """The numbers of the classes."""
         return constraints.integer_interval(0, self._num_events - 1)
@@ -82,7 +82,7 @@ class Categorical(Distribution):
 
     def sample(self, sample_shape: Any = ()) -> Any:
         """Classes that are drawn."""
-        shape = self._extended(sample_shape)
+        shape = self._extended_shape(sample_shape)
         rows = self.probs.detach().reshape(-1, self._num_events)
         drawn = multinomial(rows, math.prod(sample_shape), True).t()
         return drawn.reshape(shape)
@@ -139,11 +139,10 @@ class OneHotCategorical(Distribution):
         """Their logarithms."""
         return self._categorical.logits
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        """The distribution with its parameters broadcast to a batch."""
+    def _expanded(self, batch_shape: Any, options: dict[str, Any]) -> Any:
         inner = self._categorical.expand(batch_shape)
         (name,) = inner._parameters()
-        return type(self)(**{name: inner.__dict__[name]})
+        return OneHotCategorical(**{name: inner.__dict__[name]})
 
     @property
     def mean(self) -> Any:
@@ -221,6 +220,8 @@ class Multinomial(Distribution):
         logits: Any = None,
         validate_args: Any = None,
     ) -> None:
+        if not isinstance(total_count, int):
+            raise MissingRuleError("Multinomial: total_count must be one whole number.")
         self.total_count = total_count
         self._categorical = inner = Categorical(probs, logits)
         super().__init__(inner.batch_shape, inner.param_shape[-1:], validate_args)
@@ -235,11 +236,15 @@ class Multinomial(Distribution):
         """Their logarithms."""
         return self._categorical.logits
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        """The distribution with its parameters broadcast to a batch."""
+    def _expanded(self, batch_shape: Any, options: dict[str, Any]) -> Any:
         inner = self._categorical.expand(batch_shape)
         (name,) = inner._parameters()
-        return type(self)(self.total_count, **{name: inner.__dict__[name]})
+        return Multinomial(self.total_count, **{name: inner.__dict__[name]})
+
+    @constraints.dependent_property(is_discrete=True, event_dim=1)
+    def support(self) -> Any:
+        """Numbers that come to no more than all."""
+        return constraints.multinomial(self.total_count)
 
     @property
     def mean(self) -> Any:

@@ -40,7 +40,7 @@ class Located(Distribution):
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         """Draws with a derivative with respect to the parameters."""
-        drawn = self._standard(self._extended(sample_shape))
+        drawn = self._standard(self._extended_shape(sample_shape))
         return self.loc + self.scale * drawn.to(self.loc)
 
     @property

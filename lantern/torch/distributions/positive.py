@@ -41,7 +41,7 @@ class Uniform(Distribution):
         """The bounds."""
         return self.low, self.high
 
-    @property
+    @constraints.dependent_property(is_discrete=False, event_dim=0)
     def support(self) -> Any:
         """What lies between the bounds."""
         return constraints.interval(self.low.detach(), self.high.detach())
@@ -64,7 +64,7 @@ class Uniform(Distribution):
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         """Draws with a derivative with respect to the bounds."""
-        drawn = rand(self._extended(sample_shape), dtype=self.low.dtype)
+        drawn = rand(self._extended_shape(sample_shape), dtype=self.low.dtype)
         return self.low + drawn.to(self.low) * (self.high - self.low)
 
     def log_prob(self, value: Any) -> Any:
@@ -117,7 +117,7 @@ class Exponential(Distribution):
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         """Draws with a derivative with respect to the rate."""
-        drawn = self.rate.new_zeros(self._extended(sample_shape))
+        drawn = self.rate.new_zeros(self._extended_shape(sample_shape))
         return drawn.exponential_() / self.rate
 
     def log_prob(self, value: Any) -> Any:
@@ -177,7 +177,7 @@ class Gamma(Distribution):
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         """Draws with a derivative with respect to the parameters."""
-        shape = self._extended(sample_shape)
+        shape = self._extended_shape(sample_shape)
         return standard_gamma(self.concentration.expand(shape)) / self.rate
 
     def log_prob(self, value: Any) -> Any:

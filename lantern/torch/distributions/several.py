@@ -49,7 +49,7 @@ class Dirichlet(Distribution):
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         """Draws with a derivative with respect to the parameter."""
-        shape = self._extended(sample_shape)
+        shape = self._extended_shape(sample_shape)
         drawn = standard_gamma(self.concentration.expand(shape))
         return drawn / drawn.sum(-1, True)
 
@@ -115,7 +115,7 @@ class Beta(Distribution):
         """The logarithm of the density at a value."""
         value = self._checked(value)
         inner = Dirichlet(self._dirichlet.concentration, validate_args=False)
-        inner._validate = False
+        inner._validate_args = False
         return inner.log_prob(_stack([value, 1.0 - value], -1))
 
     def entropy(self) -> Any:
@@ -202,7 +202,7 @@ class MultivariateNormal(Distribution):
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         """Draws with a derivative with respect to the parameters."""
-        drawn = randn(self._extended(sample_shape), dtype=self.loc.dtype)
+        drawn = randn(self._extended_shape(sample_shape), dtype=self.loc.dtype)
         drawn = drawn.to(self.loc)
         return self.loc + (self._factor @ drawn.unsqueeze(-1)).squeeze(-1)
 
@@ -241,6 +241,8 @@ class MixtureSameFamily(Distribution):
         tensor(0.5000)
     """
 
+    has_rsample = False
+
     def __init__(
         self,
         mixture_distribution: Any,
@@ -252,13 +254,12 @@ class MixtureSameFamily(Distribution):
         super().__init__(inner.batch_shape[:-1], inner.event_shape, validate_args)
         self._n = len(inner.event_shape)
 
-    @property
+    @constraints.dependent_property()
     def support(self) -> Any:
         """As the components'."""
         return self.component_distribution.support
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        """The distribution with its parameters broadcast to a batch."""
+    def _expanded(self, batch_shape: Any, options: dict[str, Any]) -> Any:
         inner, mixture = self.component_distribution, self.mixture_distribution
         return MixtureSameFamily(
             mixture.expand(batch_shape),
