@@ -9,6 +9,7 @@ import functools
 import math
 import operator
 import os
+from contextlib import nullcontext, suppress
 from dataclasses import is_dataclass
 from types import (
     BuiltinFunctionType,
@@ -233,7 +234,7 @@ def _construct(
     session: Session, cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
     """An object of a class: a named tuple, a dataclass, or one with ``__init__``."""
-    if issubclass(cls, BaseException):
+    if issubclass(cls, BaseException) or cls in (nullcontext, suppress):
         return cls(*args, **kwargs)
     if issubclass(cls, tuple) and hasattr(cls, "_fields"):
         return cls(*args, **kwargs)

@@ -3,7 +3,16 @@
 import ast
 from typing import Any
 
-from lantern.staging.syntax import call_of, lt, none, placed, refuse, thunk
+from lantern.staging.syntax import (
+    call_of,
+    is_lt,
+    lt,
+    name_of,
+    none,
+    placed,
+    refuse,
+    thunk,
+)
 
 __all__ = ["Expressions"]
 
@@ -75,8 +84,18 @@ class Expressions(ast.NodeTransformer):
             "attribute", [node.value, placed(ast.Constant(node.attr), node)], node
         )
 
+    def visit_NamedExpr(self, node: ast.NamedExpr) -> Any:
+        """``name := value``, by a function that sets the variable."""
+        setter = name_of(f"_lt_to_{node.target.id}", node)
+        found = call_of("named", [setter, self.visit(node.value)], node)
+        found.shared = [node.target.id]  # type: ignore[attr-defined]  # read by assigned
+        return found
+
     def visit_Call(self, node: ast.Call) -> Any:
         """A call."""
+        if is_lt(node.func):
+            node.args = [self.visit(x) for x in node.args]
+            return node
         self.generic_visit(node)
         node.args.insert(0, node.func)
         node.func = lt("call", node)

@@ -106,11 +106,9 @@ def _isinstance(session: Session, x: Any, cls: Any) -> Any:
         return isinstance(x, cls)
     classes = cls if isinstance(cls, tuple) else (cls,)
     if isinstance(x, StagedTree):
-        if len(classes) != 1 or classes[0] not in (float, int, tuple, list, type(None)):
-            raise StagingError(
-                "isinstance: of an object ask for one class of Python's."
-            )
-        return x.is_instance(classes[0])
+        if any(type(c) is not type for c in classes):
+            raise StagingError("isinstance: of a class that says by itself what it is.")
+        return _is_among(x, classes)
     if session.derivatives and x.node.type is FLOAT:
         raise StagingError(
             "isinstance: a number that a derivative tracks is of another class. Ask "
@@ -122,6 +120,23 @@ def _isinstance(session: Session, x: Any, cls: Any) -> Any:
             "isinstance: it is an int on one way and a float on another."
         )
     return issubclass(kind, classes)
+
+
+def _is_among(x: StagedTree, classes: tuple[type, ...]) -> Any:
+    """Whether an object is of some classes; one of a class never met is not known."""
+    met = dict.fromkeys([*classes, *map(type, x.node.example), *_USUAL])
+
+    def ask(kinds: list[type]) -> Any:
+        if not kinds:
+            raise StoppedError
+        first, *rest = kinds
+        return IF(x.is_instance(first), lambda: first in among, lambda: ask(rest))
+
+    among = {c for c in met if issubclass(c, classes)}
+    return ask(list(met))
+
+
+_USUAL = (type(None), float, int, tuple, list)
 
 
 def _len(session: Session, x: Any) -> Any:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from copy import deepcopy
 from typing import Any
 
+from lantern.staging.desugar import check_named, desugared
 from lantern.staging.expressions import Expressions
 from lantern.staging.syntax import (
     JUMPS,
@@ -21,6 +22,7 @@ from lantern.staging.syntax import (
     check_target,
     ends,
     false,
+    has_places,
     jumps_in,
     name_of,
     none,
@@ -28,6 +30,7 @@ from lantern.staging.syntax import (
     parameter_list,
     placed,
     refuse,
+    setter,
     thunk,
     true,
     undefined,
@@ -36,9 +39,6 @@ from lantern.staging.syntax import (
 __all__ = ["new_function"]
 
 _REFUSED: dict[type[ast.AST], str] = {
-    ast.Try: "try",
-    ast.TryStar: "try",
-    ast.With: "with",
     ast.AsyncWith: "async",
     ast.AsyncFor: "async",
     ast.AsyncFunctionDef: "async",
@@ -46,11 +46,9 @@ _REFUSED: dict[type[ast.AST], str] = {
     ast.Yield: "yield",
     ast.YieldFrom: "yield",
     ast.ClassDef: "class",
-    ast.Match: "match",
     ast.Global: "global",
     ast.Nonlocal: "nonlocal",
     ast.Delete: "del",
-    ast.NamedExpr: ":=",
 }
 
 
@@ -62,13 +60,15 @@ def new_function(
         if isinstance(argument, ast.arg):
             argument.annotation = None
     own = assigned(body)
+    named = check_named(body)
+    body = desugared(body)
     for node in own_nodes(body):
         if type(node) in _REFUSED:
             raise refuse(node, _REFUSED[type(node)])
         if isinstance(node, ast.Name | ast.arg | ast.Attribute):
             check_name(node)
     taken = {a.arg for a in ast.walk(arguments) if isinstance(a, ast.arg)}
-    lines = _Rewriter().block(body)
+    lines = [setter(x, at) for x in named] + _Rewriter().block(body)
     lines = undefined([x for x in own if x not in taken], at) + lines
     extra = [x for x in assigned(lines) if x not in own and x not in taken]
     lines = undefined(extra, at) + lines
@@ -309,10 +309,38 @@ class _Rewriter(Expressions):
             node.targets[0], ast.Subscript | ast.Attribute
         ):
             return self._store(node.targets[0], value, node)
-        for target in node.targets:
-            check_target(target)
         node.value = value
-        return node
+        if not any(map(has_places, node.targets)):
+            return node
+        return self._store_all(node)
+
+    def _store_all(self, node: ast.Assign) -> list[ast.stmt]:
+        """An assignment of parts of a value, some to elements or attributes.
+
+        All get names first, which are forgotten again.
+        """
+        names: list[str] = []
+        stores: list[ast.stmt] = []
+
+        def named(target: ast.expr) -> ast.expr:
+            if isinstance(target, ast.Subscript | ast.Attribute):
+                name = self.fresh("part")
+                names.append(name)
+                stores.append(self._store(target, name_of(name, node), node))
+                return name_of(name, node, store=True)
+            if isinstance(target, ast.Starred):
+                target.value = named(target.value)
+            elif isinstance(target, ast.Tuple | ast.List):
+                target.elts = [named(x) for x in target.elts]
+            elif isinstance(target, ast.Name) and stores:
+                name = self.fresh("part")
+                names.append(name)
+                stores.append(self.assign(target.id, name_of(name, node), node))
+                return name_of(name, node, store=True)
+            return target
+
+        node.targets = [named(x) for x in node.targets]
+        return [node, *stores, *undefined(names, node)]
 
     def _store(self, target: ast.expr, value: ast.expr, at: ast.AST) -> ast.stmt:
         if isinstance(target, ast.Subscript):
@@ -338,12 +366,15 @@ class _Rewriter(Expressions):
             return self.assign(
                 node.target.id, call_of("augment", [op, old, value], node), node
             )
+        value = thunk(value)  # what is there is read before
         if isinstance(node.target, ast.Subscript):
             args = [self.visit(node.target.value), self.visit(node.target.slice)]
             return placed(
                 ast.Expr(call_of("augment_item", [op, *args, value], node)), node
             )
-        raise refuse(node, "an augmented assignment to an attribute")
+        name = placed(ast.Constant(node.target.attr), node)
+        args = [op, self.visit(node.target.value), name, value]
+        return placed(ast.Expr(call_of("augment_attribute", args, node)), node)
 
     def visit_Assert(self, node: ast.Assert) -> Any:
         message = thunk(self.visit(node.msg) if node.msg else none(node))

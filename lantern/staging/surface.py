@@ -6,7 +6,9 @@ construct share come as two functions, which read them all and set them all.
 
 import operator
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext, suppress
 from functools import partial
+from types import FunctionType
 from typing import Any
 
 from lantern.errors import StagingError
@@ -312,6 +314,62 @@ class Surface:
 
         self._loop(test, turn, broken, get_all, put_all, ("_lt_counter", *names))
 
+    # What ``with``, ``match`` and ``:=`` ask for.
+
+    def entered(self, context: Any, jumps: bool) -> Any:
+        """What ``with`` enters."""
+        kind: Any = type(context)
+        if kind is suppress:
+            return None
+        if kind is nullcontext:
+            return context.enter_result
+        if jumps:
+            raise StagingError(
+                "with: a jump out of a block whose end is a function. Jump behind it."
+            )
+        if type(getattr(kind, "__exit__", None)) is not FunctionType:
+            raise StagingError(
+                f"with: of {kind.__name__} it is not known what it does. Enter it "
+                f"outside of the function."
+            )
+        return self.call(kind.__enter__, context)
+
+    def left(self, context: Any) -> Any:
+        """The end of ``with``; there is nothing in its variable from then on."""
+        kind: Any = type(context)
+        if kind not in (suppress, nullcontext):
+            self.call(kind.__exit__, context, None, None, None)
+        return UNDEFINED
+
+    def named(self, put: Callable[[Any], None], value: Any) -> Any:
+        """``:=``."""
+        put(value)
+        return value
+
+    def is_row(self, x: Any, count: int) -> Any:
+        """Whether a pattern of some values may match."""
+        if isinstance(x, StagedTree):
+            none = x.is_none()
+            return self.and_(self.not_(none), lambda: operate("equal", x.size(), count))
+        if is_staged(x) or not isinstance(x, Sequence):
+            return False
+        if not isinstance(x, tuple | list | range | str | bytes):
+            raise StagingError(f"match: a row of the type {type(x).__name__}.")
+        self.session.read(x)
+        return not isinstance(x, str | bytes) and len(x) == count
+
+    def is_of(self, x: Any, cls: Any, count: int) -> Any:
+        """Whether a pattern of a class, with so many parts by place, may match."""
+        if count > (cls in _WHOLE or len(self.attribute(cls, "__match_args__"))):
+            raise StoppedError
+        return self.call(isinstance, x, cls)
+
+    def matched(self, x: Any, cls: Any, place: int) -> Any:
+        """The part of an object that a pattern of its class has at a place."""
+        if cls in _WHOLE:
+            return x
+        return self.attribute(x, cls.__match_args__[place])
+
     # Reads and writes.
 
     def item(self, x: Any, index: Any) -> Any:
@@ -392,9 +450,15 @@ class Surface:
             return x
         return _OPERATORS[op](x, y)
 
-    def augment_item(self, op: str, x: Any, index: Any, y: Any) -> None:
+    def augment_item(self, op: str, x: Any, index: Any, y: Callable[[], Any]) -> None:
         """``x[index] op= y``."""
-        self.set_item(x, index, self.augment(op, self.item(x, index), y))
+        self.set_item(x, index, self.augment(op, self.item(x, index), y()))
+
+    def augment_attribute(
+        self, op: str, x: Any, name: str, y: Callable[[], Any]
+    ) -> None:
+        """``x.name op= y``."""
+        self.set_attribute(x, name, self.augment(op, self.attribute(x, name), y()))
 
 
 def _pass() -> None:
@@ -406,6 +470,7 @@ def _fail() -> int:
     raise StoppedError
 
 
+_WHOLE = (bool, bytes, dict, float, frozenset, int, list, set, str, tuple)
 _IMMUTABLE = (int, float, bool, str, bytes, tuple, range, type(None))
 
 

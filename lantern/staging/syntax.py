@@ -16,6 +16,8 @@ __all__ = [
     "check_target",
     "ends",
     "false",
+    "has_places",
+    "is_lt",
     "jumps_in",
     "lt",
     "name_of",
@@ -24,6 +26,7 @@ __all__ = [
     "parameter_list",
     "placed",
     "refuse",
+    "setter",
     "thunk",
     "true",
     "undefined",
@@ -91,6 +94,8 @@ def assigned(body: Sequence[ast.stmt]) -> list[str]:
             else:  # a body: it shares the variables
                 found.update(dict.fromkeys(getattr(node, "shared", ())))
             continue
+        if isinstance(node, ast.Call):
+            found.update(dict.fromkeys(getattr(node, "shared", ())))
         if isinstance(node, ast.Lambda):
             continue
         if isinstance(
@@ -101,6 +106,8 @@ def assigned(body: Sequence[ast.stmt]) -> list[str]:
             found[node.id] = None
         if isinstance(node, ast.alias):
             found[(node.asname or node.name).partition(".")[0]] = None
+        if isinstance(node, ast.ExceptHandler | ast.MatchAs | ast.MatchStar):
+            found.update({node.name: None} if node.name else {})
         waiting += reversed(list(ast.iter_child_nodes(node)))
     return list(found)
 
@@ -115,6 +122,12 @@ def lt(name: str, at: ast.AST) -> ast.expr:
     owner = placed(ast.Name(LT, ast.Load()), at)
     found: ast.expr = placed(ast.Attribute(owner, name, ast.Load()), at)
     return found
+
+
+def is_lt(node: ast.expr) -> bool:
+    """Whether an expression is a function of the combinators."""
+    owner = node.value if isinstance(node, ast.Attribute) else None
+    return isinstance(owner, ast.Name) and owner.id == LT
 
 
 def call_of(name: str, args: list[ast.expr], at: ast.AST) -> ast.expr:
@@ -167,11 +180,32 @@ def ends(body: Sequence[ast.stmt]) -> bool:
     return isinstance(last, ast.If) and ends(last.body) and ends(last.orelse)
 
 
+def has_places(target: ast.expr) -> bool:
+    """Whether an assignment is, in part, one to elements or attributes."""
+    return any(isinstance(x, ast.Subscript | ast.Attribute) for x in ast.walk(target))
+
+
 def check_target(target: ast.expr) -> None:
-    """Refuse assignments to elements among others."""
-    for node in ast.walk(target):
-        if isinstance(node, ast.Subscript | ast.Attribute):
-            raise refuse(node, "an assignment to several targets")
+    """Refuse elements and attributes as what a loop assigns to."""
+    if has_places(target):
+        raise refuse(target, "a loop over an element or an attribute")
+
+
+def setter(name: str, at: ast.AST) -> ast.stmt:
+    """A function that assigns to a variable of the function around it."""
+    body = [
+        ast.Nonlocal([name]),
+        ast.Assign([ast.Name(name, ast.Store())], ast.Name("_lt_new", ast.Load())),
+    ]
+    made = ast.FunctionDef(
+        f"_lt_to_{name}",
+        parameter_list(("_lt_new",)),
+        [placed(x, at) for x in body],
+        [],
+    )
+    made.shared = [name]  # type: ignore[attr-defined]  # read by assigned
+    found: ast.stmt = placed(made, at)
+    return found
 
 
 def false(at: ast.AST) -> ast.expr:

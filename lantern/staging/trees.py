@@ -60,10 +60,15 @@ class StagedTree(Staged):
 
     def _sequence(self) -> Any:
         """The class of a tuple or a list."""
-        cls: Any = type(self.node.example[0]) if self.node.example else None
+        cls = self._class()
         if cls is not tuple and cls is not list:
             raise StagingError("item: of an object that is no tuple and no list.")
         return cls
+
+    def _class(self) -> Any:
+        """The class that it most likely has; None if there is no example."""
+        kinds = [type(x) for x in self.node.example]
+        return next((k for k in kinds if k is not type(None)), None)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -83,7 +88,7 @@ class StagedTree(Staged):
             and any(x is not None for x in self.node.example)
         ):
             raise AttributeError(key)
-        cls = type(self.node.example[0]) if self.node.example else None
+        cls = self._class()
         return self._found(op, (self.node,), (key, cls), found)
 
     def _found(self, op: str, inputs: Any, static: Any, found: list[Any]) -> Any:
@@ -92,6 +97,8 @@ class StagedTree(Staged):
         only = known.pop() if len(known) == 1 else None
         if only in (FLOAT, INT, BOOL):
             return Staged(emit(op, inputs, only, static))
+        if all(x is None for x in found):  # what holds it may stand there, too
+            found = [*inputs[0].example, *found]
         return StagedTree(emit(op, inputs, TREE, static, example=found))
 
 

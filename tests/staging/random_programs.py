@@ -1,14 +1,22 @@
 """Random programs: source text from a seed, in a grammar of what people write.
 
-``python -m tests.staging.random_programs 1000`` compares a thousand of them.
+Numbers, branches, loops, closures, recursion over numbers and over the caller's trees,
+and containers made inside and given from outside.
+
+``python -m tests.staging.random_programs 1000`` compares a thousand of them, value and
+gradient, and each fourth in all ways; a second number is the first seed, and a third
+the seconds after which it ends.
 """
 
 import linecache
 import math
 import os
 import random
+import re
 import sys
+import time
 import warnings
+from contextlib import nullcontext
 
 import lantern
 
@@ -25,6 +33,35 @@ BINARY = (
     "({} * {})",
     "({} / (1.5 + abs({})))",
     "max({}, {})",
+)
+STATEMENTS = (
+    """try:
+    {0} = {1} / ({2} - {3})
+except ZeroDivisionError:
+    {0} = {2}""",
+    """try:
+    {0} = {1}
+finally:
+    {4} = {4} + {2}""",
+    """match n % 3:
+    case 0:
+        {0} = {1}
+    case 1 | 2 if {5}:
+        {0} = {2}
+    case _:
+        {4} = {3}""",
+    """if ({0} := {1}) > {2}:
+    {4} = {0} * {3}""",
+    """match ({1}, {2}):
+    case ({0}, {4}) if {5}:
+        {0} = {0} * {4}
+    case _:
+        {0} = {3}""",
+    """with nullcontext({1}) as {0}:
+    {4} = {0} + {2}""",
+    """{0}, r0 = {1}, [{2}, {3}]
+r0[0], {4} = {3}, r0[1]
+{0} = {0} + r0[0]""",
 )
 RARE = (
     "({} // {})",
@@ -44,6 +81,8 @@ class Grammar:
         self.floats = ["x", "y"]
         self.ints = ["n"]
         self.lines = []
+        self.lists = []
+        self.functions = []
         self.loops = 0
         self.counts = 0
 
@@ -71,9 +110,35 @@ class Grammar:
             return f"helper({self.float(depth - 1)}, {self.int()} % 4)"
         if r < 0.78:
             return f"(lambda a, b=x: a * b + y)({self.float(depth - 1)})"
+        if r < 0.82:
+            return self.contained(depth - 1)
+        if r < 0.85:
+            return f"walk({self.float(depth - 1)}, {self.float(0)}, t)"
+        if r < 0.87 and self.functions:
+            args = ", ".join(self.float(depth - 1) for _ in range(2))
+            return f"{self.random.choice(self.functions)}({args})"
         return self.random.choice(BINARY).format(
             self.float(depth - 1), self.float(depth - 1)
         )
+
+    def contained(self, depth):
+        """A float out of a container: one made here, or the caller's row."""
+        a, b, c = (self.float(depth if i == 0 else 0) for i in range(3))
+        choices = [
+            f"[{a}, {b}, {c}][{self.int()} % 3]",
+            f"({a}, ({b}, {c}))[1][0]",
+            f"{{'a': {a}, 'b': {b}}}['b']",
+            f"sum([v * {b} for v in ({a}, {c}, 0.5) if v is not None])",
+            f"Pair({a}, {b}).swapped().left",
+            f"r[{self.int()} % 3]",
+            f"sum([u * v for u, v in zip(r, [{a}, {b}, {c}])])",
+            f"max(r[0], {a})",
+        ]
+        if self.lists:
+            name = self.random.choice(self.lists)
+            choices += [f"{name}[-1]", f"{name}[0]", f"{name}[{self.int()} % 2]"]
+            choices += [f"sum({name})", f"(len({name}) * {a})"]
+        return self.random.choice(choices)
 
     def int(self):
         """An expression whose value is an int."""
@@ -94,10 +159,14 @@ class Grammar:
 
     def block(self, indent, depth):
         """Some statements."""
-        floats, ints = list(self.floats), list(self.ints)
+        before = [list(x) for x in self.scope()]
         for _ in range(self.random.randint(1, 3)):
             self.statement(indent, depth)
-        self.floats, self.ints = floats, ints
+        self.floats, self.ints, self.lists, self.functions = before
+
+    def scope(self):
+        """The names that are known."""
+        return self.floats, self.ints, self.lists, self.functions
 
     def add(self, indent, text):
         """A line."""
@@ -106,8 +175,14 @@ class Grammar:
     def statement(self, indent, depth):
         """One statement."""
         r = self.random.random()
-        if depth == 0 or r < 0.35:
+        if depth == 0 or r < 0.31:
             self.assignment(indent)
+        elif r < 0.35:
+            self.container(indent)
+        elif r < 0.37:
+            self.function(indent)
+        elif r < 0.4:
+            self.special(indent)
         elif r < 0.6:
             self.add(indent, f"if {self.test()}:")
             self.block(indent + 1, depth - 1)
@@ -141,6 +216,56 @@ class Grammar:
         if new:
             self.floats.append(name)
 
+    def container(self, indent):
+        """A list is made, or one of those that were made changes."""
+        if not self.lists or self.random.random() < 0.5:
+            name = f"l{len(self.lists)}"
+            self.add(indent, f"{name} = [{self.float()}, {self.float()}]")
+            self.lists.append(name)
+        elif self.random.random() < 0.5:
+            name = self.random.choice(self.lists)
+            self.add(indent, f"{name}.append({self.float()})")
+        else:
+            name = self.random.choice(self.lists)
+            self.add(indent, f"{name}[{self.random.choice((0, 1))}] = {self.float()}")
+
+    def function(self, indent):
+        """A function inside, which closes over variables."""
+        self.counts += 1
+        name, before = f"g{self.counts}", list(self.floats)
+        self.add(indent, f"def {name}(a, b):")
+        self.floats += ["a", "b"]
+        if self.random.random() < 0.5:
+            self.add(indent + 1, f"if {self.test()}:")
+            self.add(indent + 2, f"return {self.float()}")
+        self.add(indent + 1, f"return {self.float()}")
+        self.floats = before
+        self.functions.append(name)
+
+    def special(self, indent):
+        """``try``, ``match``, ``with``, ``:=``, targets of several kinds."""
+        names = self.random.sample(self.floats, 2)
+        parts = [self.float(1) for _ in range(3)]
+        text = self.random.choice(STATEMENTS)
+        text = text.format(names[0], *parts, names[1], self.test(0))
+        for line in text.splitlines():
+            self.add(indent, line)
+
+    def walk(self):
+        """A function that calls itself on the branches of a tree."""
+        names = "x", "y", "t[2]", "walk(x, y, t[0])", "walk(y, x, t[1])"
+        a, b, c, d, e = self.random.sample(names, 5)
+        first, second = self.random.choice(WALKS)
+        self.add(0, "def walk(x, y, t):")
+        self.add(1, "if t is None:")
+        self.add(2, f"return {self.random.choice(('x', 'x * y', '0.5', 'y + 1.0'))}")
+        if self.random.random() < 0.5:
+            self.add(1, "if t[2] > 0.8:")
+            self.add(2, f"return {first.format(a, b, c)}")
+        self.add(1, f"return {second.format(e, d, a)}")
+        self.add(0, "")
+        self.add(0, "")
+
     def count_loop(self, indent, depth):
         """A loop over a range."""
         self.counts += 1
@@ -167,14 +292,29 @@ class Grammar:
 
     def text(self):
         """The whole program."""
-        self.add(0, "def f(x, y, n):")
+        self.walk()
+        self.add(0, "def f(x, y, n, t, r):")
         for _ in range(self.random.randint(2, 4)):
             self.statement(1, 3)
         self.add(1, f"return {self.float()}")
         return HELPER + "\n".join(self.lines) + "\n"
 
 
+WALKS = (
+    ("{} + 0.5 * {}", "{} * {} + {}"),
+    ("lantern.sin({})", "lantern.tanh({} + {}) * {}"),
+    ("{} - {} * 0.25", "max({}, {}) - {} * 0.5"),
+    ("{} * {}", "{} / (1.5 + abs({})) + {}"),
+)
 HELPER = """
+class Pair:
+    def __init__(self, left, right):
+        self.left, self.right = left, right
+
+    def swapped(self):
+        return Pair(self.right, self.left)
+
+
 def helper(x, k):
     if k <= 0:
         return x
@@ -190,7 +330,8 @@ def program(seed):
     name = f"<program {seed}>"
     lines = text.splitlines(keepends=True)
     linecache.cache[name] = (len(text), None, lines, name)
-    space = {"lantern": lantern, "math": math, "__name__": "random_program"}
+    space = {"lantern": lantern, "math": math, "nullcontext": nullcontext}
+    space["__name__"] = "random_program"
     exec(compile(text, name, "exec"), space)
     return text, space["f"]
 
@@ -223,8 +364,8 @@ WAYS = ("value", "gradient", "gradient of compiled", "forward")
 def ways(f):
     """What is compared: its name, what is compiled, what is called, a tolerance."""
 
-    def moved(x, y, n):
-        return lantern.jvp(lambda x: f(x, y, n), (x,), (0.5,))[1]
+    def moved(x, y, n, t, r):
+        return lantern.jvp(lambda x: f(x, y, n, t, r), (x,), (0.5,))[1]
 
     gradient = lantern.grad(f)
     yield "value", f, lambda jitted: jitted, f, 0.0
@@ -233,7 +374,15 @@ def ways(f):
     yield "forward", moved, lambda jitted: jitted, moved, 1e-9
 
 
-def compare(seed, modes=MODES):
+def drawn_tree(draw, depth):
+    """A tree of tuples: two branches, or None, and a number."""
+    if depth == 0 or draw.random() < 0.2:
+        return None
+    branches = drawn_tree(draw, depth - 1), drawn_tree(draw, depth - 1)
+    return (*branches, round(draw.uniform(0.3, 1.3), 2))
+
+
+def compare(seed, modes=MODES, count=4):
     """What differs between the ways to run a program; how many were compiled."""
     text, f = program(seed)
     draw = random.Random(seed + 1)
@@ -242,12 +391,14 @@ def compare(seed, modes=MODES):
             round(draw.uniform(-2, 2), 3),
             round(draw.uniform(-2, 2), 3),
             draw.randint(0, 5),
+            drawn_tree(draw, 3) or (None, None, 0.5),
+            [round(draw.uniform(-2, 2), 2) for _ in range(3)],
         )
         for _ in range(4)
     ]
     bad, compiled, reasons = [], 0, []
     before = os.environ.get("LANTERN_JIT")
-    for name, compiled_one, around, plain, tolerance in ways(f):
+    for name, compiled_one, around, plain, tolerance in [*ways(f)][:count]:
         expected = [outcome(plain, args) for args in examples]
         for mode in modes:
             os.environ["LANTERN_JIT"] = mode
@@ -266,23 +417,29 @@ def compare(seed, modes=MODES):
     return text, bad, compiled, reasons
 
 
-def main(count, first=0):
-    """Compare many programs; print what differs."""
-    compiled = wrong = 0
+def main(count, first=0, seconds=math.inf):
+    """Compare many programs; print what differs, and what was not compiled, and why."""
+    compiled = wrong = total = done = 0
     causes = {}
+    end = time.monotonic() + seconds
     for seed in range(first, first + count):
-        text, bad, done, reasons = compare(seed)
-        compiled += done
+        if time.monotonic() > end:
+            break
+        count_of_ways = len(WAYS) if seed % 4 == 0 else 2
+        text, bad, number, reasons = compare(seed, MODES, count_of_ways)
+        done += 1
+        total += count_of_ways * len(MODES)
+        compiled += number
         for told in reasons:
-            cause = told.partition("runs as it is: ")[2].partition("\n")[0][:70]
+            cause = told.partition("runs as it is: ")[2].partition("\n")[0]
+            cause = re.sub(r"\(<?\w+.*?line \d+\)|v\d+|g\d+", "", cause)[:90]
             causes[cause] = causes.get(cause, 0) + 1
         if bad:
             wrong += 1
-            if wrong <= 3:
-                print(seed, text, *bad, sep="\n")
-    total = count * len(WAYS) * len(MODES)
-    print(f"{count} programs: {wrong} wrong; {compiled} of {total} compiled")
-    for cause, times in sorted(causes.items(), key=lambda x: -x[1])[:10]:
+            if wrong <= 5:
+                print(seed, text, *bad, sep="\n", flush=True)
+    print(f"{done} programs: {wrong} wrong; {compiled} of {total} compiled")
+    for cause, times in sorted(causes.items(), key=lambda x: -x[1])[:20]:
         print(f"  {times}: {cause}")
 
 

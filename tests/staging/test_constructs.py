@@ -5,6 +5,7 @@ The table in ``docs/jit.md`` is what ``python -m tests.staging.test_constructs``
 PYTEST_DONT_REWRITE: what is compiled are the functions as they stand, ``assert`` too.
 """
 
+import contextlib
 import dataclasses
 import math
 from pathlib import Path
@@ -190,9 +191,131 @@ def attempts(x):
         return 0.0
 
 
+def attempts_with_jumps(x, n):
+    total = 0.0
+    for i in range(n):
+        try:
+            if i > 2 * x:
+                break
+            total += 1 / (x - i)
+        except (ZeroDivisionError, ValueError) as error:
+            total = float(len(error.args))
+            continue
+        else:
+            total = total * 0.5
+    try:
+        y = math.sqrt(x)
+    except ValueError:
+        y = 0.0
+    finally:
+        total += 1
+    return total + y
+
+
+class Counter:
+    def __init__(self):
+        self.entered = 0.0
+
+    def __enter__(self):
+        self.entered += 1.0
+        return self
+
+    def __exit__(self, *what):
+        self.entered = 5.0
+
+
 def with_blocks(x):
+    counter = Counter()
+    with counter as c, contextlib.nullcontext(3.0) as three:
+        y = c.entered * x * three
+    with contextlib.suppress(ZeroDivisionError):
+        return y / x + counter.entered
+    return -1.0
+
+
+def others_with_blocks(x):
     with np.errstate(all="ignore"):
         return x * x
+
+
+@dataclasses.dataclass
+class Sum:
+    left: object
+    right: object
+
+
+@dataclasses.dataclass
+class Number:
+    value: float
+
+
+class Half(Number):
+    pass
+
+
+def patterns(x, tree):
+    match tree:
+        case None:
+            return x
+        case Half(value=v):
+            return v * x * 0.5
+        case Number(v):
+            return v * x
+        case Sum(left=left, right=right):
+            return patterns(x, left) + x * patterns(x, right)
+    return 0.0
+
+
+def rows_matched(x, row):
+    match row:
+        case (a, b) if a > b:
+            return a * x
+        case {"a": b}:
+            return b
+    return -x
+
+
+def rows_matched_simply(x, row):
+    match row:
+        case (a, b) if a > b:
+            b = a
+        case (_, b):
+            pass
+        case [b]:
+            b = b + 1.0
+        case _:
+            b, a = 3.0, 2.0
+    return b * x
+
+
+def walrus_in_loops(x, n):
+    while (x := x * 0.5) > 0.1:
+        if (n := n - 1) == 0:
+            break
+    return x + n
+
+
+def walrus_on_some_ways(x):
+    return x > 0 and (y := x) > 1 and y
+
+
+def targets_of_all_kinds(x):
+    point, row = Tree(x, 1.0, 2.0), [x, 2 * x, 3.0]
+    row[0], row[1] = row[1], row[0]
+    point.left, (y, *row[1:]) = row[1], (x, 4.0, 5.0)
+    z = point.right = y * point.left
+
+    def emptied():
+        row[2] = 0.0
+        return 1.0
+
+    row[2] += emptied()
+    point.value -= x
+    return row[0] * row[2] + z * point.right + point.value
+
+
+def classes_of_objects(x, t):
+    return x if isinstance(t[0], tuple) else 2 * x
 
 
 def generator_expressions(x):
@@ -211,8 +334,13 @@ def matches(x):
     match x:
         case 0.0:
             return 1.0
+        case 1.0 | 2.0:
+            y = x * 5
+        case z if z > 3:
+            y = z * z
         case _:
-            return x
+            y = x
+    return y
 
 
 def walrus(x):
@@ -260,14 +388,51 @@ CASES = [
     ("functions of `math`, `int`, `float`, `round`", mathematics, [(1.5,), (-0.5,)]),
     ("`grad`, `jvp`, `vjp`, `hvp` inside", derivatives, [(1.5,)]),
     ("a number that is an int on one way", int_or_float, [(1.5,), (-1.5,)]),
+    ("`try`: the way without an exception", attempts, [(2.0,), (0.0,)]),
+    (
+        "`try` with `else`, `finally`, jumps",
+        attempts_with_jumps,
+        [(2.5, 9), (2.0, 9), (-1.0, 0)],
+    ),
+    (
+        "`with` of `nullcontext`, `suppress`, classes of one's own",
+        with_blocks,
+        [(1.5,), (0.0,)],
+    ),
+    ("`match` on numbers", matches, [(0.0,), (2.0,), (5.0,), (-5.0,)]),
+    (
+        "`match` on rows",
+        rows_matched_simply,
+        [(2.0, (1.0, 3.0)), (2.0, (4.0, 3.0)), (2.0, [3.0]), (2.0, 5.0)],
+    ),
+    (
+        "`match` on the caller's objects",
+        patterns,
+        [
+            (2.0, Sum(Number(3.0), Sum(None, Half(0.5)))),
+            (2.0, Half(1.0)),
+            (2.0, Sum(None, "else")),
+        ],
+    ),
+    ("`:=`", walrus, [(1.5,)]),
+    ("`:=` in a loop and its test", walrus_in_loops, [(3.0, 9), (3.0, 2)]),
+    (
+        "assignments to elements and attributes among others",
+        targets_of_all_kinds,
+        [(1.5,)],
+    ),
+    (
+        "`isinstance` of the caller's objects",
+        classes_of_objects,
+        [(1.5, (None, (1.0,))), (1.5, (Point(1.0, 2.0), None)), (1.5, ((), None))],
+    ),
     ("`print`, and whatever else is seen outside", printing, [(1.5,)]),
     ("texts", texts, [(1.5,)]),
     ("arrays", arrays, [(1.5,)]),
-    ("`try`", attempts, [(2.0,), (0.0,)]),
-    ("`with`", with_blocks, [(1.5,)]),
+    ("other blocks of `with`", others_with_blocks, [(1.5,)]),
     ("functions with `yield`", generators, [(1.5,)]),
-    ("`match`", matches, [(0.0,), (2.0,)]),
-    ("`:=`", walrus, [(1.5,)]),
+    ("`match` with dicts or `*`", rows_matched, [(2.0, (2.0, 1.0)), (2.0, {"a": 1.0})]),
+    ("`:=` where it may not be evaluated", walrus_on_some_ways, [(2.0,), (-1.0,)]),
     ("changes of lists made outside", others_lists, [(1.5,)]),
     ("functions of other libraries", random_numbers, [(1.5,)]),
 ]
@@ -301,6 +466,17 @@ def table():
 def test_results_are_pythons(name):
     f, examples = next((f, examples) for n, f, examples in CASES if n == name)
     is_compiled(f, examples)
+
+
+@pytest.mark.parametrize("name", [name for name, _, _ in CASES])
+def test_gradients_are_the_plain_functions(name):
+    f, examples = next((f, examples) for n, f, examples in CASES if n == name)
+    gradient = lantern.grad(f)
+    jitted = lantern.jit(gradient)
+    for args in examples:
+        found, right = outcome(jitted, args), outcome(gradient, args)
+        if found != right:
+            assert float(found) == pytest.approx(float(right), rel=1e-12)
 
 
 def test_the_table_of_the_page(monkeypatch):
