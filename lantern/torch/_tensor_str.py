@@ -11,7 +11,12 @@ class _Options:
     """The options of printing by their names."""
 
     def __getattr__(self, name: str) -> Any:
-        return OPTIONS[name]
+        try:
+            return OPTIONS[name]
+        except KeyError:
+            raise AttributeError(
+                f"there is no such option of printing: {name}"
+            ) from None
 
     def __setattr__(self, name: str, value: Any) -> None:
         OPTIONS[name] = value

@@ -81,6 +81,6 @@ def load_library(path: Any) -> None:
 
 def __getattr__(name: str) -> OfLibrary:
     """The operations of a library."""
-    if name.startswith("__"):
+    if name.startswith(("__", "pytest")):  # which pytest looks for in every module
         raise AttributeError(name)
     return OfLibrary(name)

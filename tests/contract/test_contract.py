@@ -281,6 +281,20 @@ def check_contributions(statement, function):
             check_contributions(source_of(helper), helper)
 
 
+def test_no_two_rules_of_the_library_have_one_name():
+    """The later one would be found under the name of the earlier."""
+    kinds = {"op", "elementwise", "linear", "bilinear", "constant", "adjoint"}
+    names = [
+        node.name.lstrip("_")
+        for tree in TREES.values()
+        for node in tree.body
+        if isinstance(node, ast.FunctionDef)
+        and any(ast.unparse(x).partition("(")[0] in kinds for x in node.decorator_list)
+    ]
+    assert len(names) > 190
+    assert [name for name in names if names.count(name) > 1] == []
+
+
 @pytest.mark.parametrize("name", OURS)
 class TestRule:
     def test_docstring_says_shapes_and_rule(self, name):

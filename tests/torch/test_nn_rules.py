@@ -54,7 +54,7 @@ CASES = {
         (draw(2, 3, *FORM.lengths),),
         {"form": FORM, "chosen": CHOSEN, "known": []},
     ),
-    "put": (pools._put, (draw(2, 3, *STEPS),), {"form": FORM, "chosen": CHOSEN}),
+    "unpick": (pools._unpick, (draw(2, 3, *STEPS),), {"form": FORM, "chosen": CHOSEN}),
     "logsigmoid": (rules._logsigmoid, (draw(3, 4),), {}),
     "rows": (rules._rows, (draw(4, 3),), {"index": np.array([1, 1, 3]), "keep": None}),
     "gelu": (rules._gelu, (draw(3, 4),), {}),

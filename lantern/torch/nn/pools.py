@@ -125,11 +125,11 @@ def _pick(x: Any, /, form: Form, chosen: Any, known: Any) -> Rule:
         z = pick_any(x, form=form, chosen=chosen, known=[])
     known.clear()
     z_bar = yield (z, z := None, x := None)[0]
-    yield put_any(z_bar, form=form, chosen=chosen)
+    yield unpick_any(z_bar, form=form, chosen=chosen)
 
 
 @linear
-def _put(z: Any, /, form: Form, chosen: Any) -> Rule:
+def _unpick(z: Any, /, form: Form, chosen: Any) -> Rule:
     """The transpose of ``pick``.
 
     Shapes:
@@ -141,7 +141,7 @@ def _put(z: Any, /, form: Form, chosen: Any) -> Rule:
     if base(z) is z:
         x = _put_back(z, form, chosen)
     else:
-        x = put_any(z, form=form, chosen=chosen)
+        x = unpick_any(z, form=form, chosen=chosen)
     x_bar = yield (x, x := None, z := None)[0]
     yield pick_any(x_bar, form=form, chosen=chosen, known=[])
 
@@ -165,7 +165,7 @@ def _put_back(z: Any, form: Form, chosen: Any) -> Any:
     return out[inner(form)]
 
 
-pick_any, put_any = _pick, _put
+pick_any, unpick_any = _pick, _unpick
 pick = fused(_pick)
 
 
