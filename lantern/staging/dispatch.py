@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Callable, Collection
 from functools import update_wrapper
 from types import FunctionType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, ParamSpec, TypeVar, overload
 
 from lantern.blocks import between_turns, mutex
 from lantern.errors import OptionError, StagingError
@@ -43,6 +43,9 @@ from lantern.staging.surface import Surface
 from lantern.staging.trees import is_changeable, is_tree
 
 __all__ = ["Compiled", "explain", "jit", "mode"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 MOST_SPECIALISATIONS = 16
 _CHANGES = (
@@ -430,6 +433,12 @@ def _reason(error: Exception) -> str:
     return f"{kind}{error}{place}"
 
 
+@overload
+def jit(f: Callable[P, R], *, exact: bool = False) -> Callable[P, R]: ...
+@overload
+def jit(
+    f: None = None, *, exact: bool = False
+) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
 def jit(f: Callable[..., Any] | None = None, *, exact: bool = False) -> Any:
     """A function that is compiled when it is first called, for each signature.
 

@@ -95,6 +95,25 @@ number: float = block(2.0, times=3)
 words: str = block(2.0, times=3)  # wrong
 block(2.0)  # wrong
 """,
+    "a compiled function is the function": """
+import lantern
+
+
+@lantern.jit
+def cube(x: float) -> float:
+    return x**3
+
+
+@lantern.jit(exact=True)
+def scaled(x: float, *, by: float) -> float:
+    return x * by
+
+
+number: float = cube(2.0) + scaled(2.0, by=3.0) + lantern.jit(lantern.grad(cube))(2.0)
+cube("two")  # wrong
+scaled(2.0)  # wrong
+words: str = cube(2.0)  # wrong
+""",
     "rules of one's own": """
 from collections.abc import Generator
 from typing import Any
