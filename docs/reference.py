@@ -97,7 +97,8 @@ MODULES = (
     "torch.autograd.functional torch.nn torch.nn.functional torch.nn.init "
     "torch.nn.utils torch.optim torch.optim.lr_scheduler torch.utils.data "
     "torch.signal.windows torch.distributed torch.distributed.nn "
-    "torch.distributed.algorithms torch.distributed.optim torch.utils models"
+    "torch.distributed.algorithms torch.distributed.optim torch.utils models onnx "
+    "engines"
 ).split()
 # A class with so many methods that it has a page.
 LARGE = "lantern.torch.Tensor"

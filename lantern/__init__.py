@@ -129,8 +129,8 @@ _LATER |= {
 }
 _MODULES = frozenset(
     (
-        "array_api batching cps debugger distributed effects errors fft linalg op "
-        "random scipy staging testing torch viz"
+        "array_api batching cps debugger distributed effects engines errors fft "
+        "linalg models onnx op random scipy staging testing torch viz"
     ).split()
 )
 _CONSTANTS = frozenset(

@@ -7,9 +7,12 @@ from lantern import cps as cps
 from lantern import debugger as debugger
 from lantern import distributed as distributed
 from lantern import effects as effects
+from lantern import engines as engines
 from lantern import errors as errors
 from lantern import fft as fft
 from lantern import linalg as linalg
+from lantern import models as models
+from lantern import onnx as onnx
 from lantern import op as op
 from lantern import random as random
 from lantern import scipy as scipy

@@ -18,8 +18,9 @@ from tests.docstring_examples import (
 # Where users import from.
 MODULES = """
 lantern lantern.array_api lantern.batching lantern.cps lantern.debugger
-lantern.distributed lantern.effects
-lantern.errors lantern.fft lantern.linalg lantern.op lantern.random
+lantern.distributed lantern.effects lantern.engines
+lantern.errors lantern.fft lantern.linalg lantern.models lantern.onnx lantern.op
+lantern.random
 lantern.scipy.integrate lantern.scipy.linalg lantern.scipy.signal lantern.scipy.special
 lantern.scipy.stats lantern.staging lantern.testing lantern.viz
 """.split()

@@ -161,6 +161,16 @@ class TestEverythingShownIsRun:
             for extras in re.findall(r"(?:\.|lantern-ad)\[([\w,]+)\]", words):
                 assert {*extras.split(",")} <= {*setup["options.extras_require"]}
 
+    def test_every_readme_of_the_library_is_a_page_of_some_list(self):
+        lists = [p.read_text("utf-8") for p in HOME.glob("docs/**/*.md")]
+        found = {
+            x for text in lists for x in re.findall(r"(lantern/\S*README)$", text, re.M)
+        }
+        rooms = {
+            str(p.relative_to(HOME))[:-3] for p in HOME.glob("lantern/**/README.md")
+        }
+        assert rooms <= found
+
     def test_every_extra_is_told_of(self):
         setup = configparser.ConfigParser()
         setup.read(HOME / "setup.cfg", "utf-8")
