@@ -3,6 +3,7 @@
 Small programs, seeded, so that a picture is the same whenever it is made.
 """
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ import lantern.torch as torch
 from lantern import viz
 
 HERE = Path(__file__).parent
+BENCHMARKS = HERE.parents[1] / "benchmarks" / "README.md"
 # After Okabe and Ito, as in all of lantern.viz.
 COLORS = ("#0072b2", "#c25000", "#007a54", "#b5548a", "#555555")
 
@@ -87,12 +89,51 @@ def pendulum():
     return figure
 
 
+def speed():
+    """The table of benchmarks/README.md: every program beside every peer."""
+    import matplotlib.pyplot as plt
+
+    row = r"^\| (.+?) \| times as fast as (.+?) \| ([\d.e+]+) × \|"
+    peers = {
+        "PyTorch": ("PyTorch",),
+        "autograd": ("autograd",),
+        "JAX": ("JAX", "JAX op by op"),
+        "JAX, compiled": ("JAX compiled", "JAX, compiled"),
+        "by hand: C, NumPy": ("C", "NumPy by hand"),
+    }
+    known = {name for names in peers.values() for name in names}
+    rows = re.findall(row, BENCHMARKS.read_text("utf-8"), re.MULTILINE)
+    found = [x for x in rows if x[1] in known]
+    programs = list(dict.fromkeys(program for program, _, _ in found))
+    figure, axes = plt.subplots(
+        figsize=(8, 0.8 + 0.22 * len(programs)), layout="constrained"
+    )
+    for (peer, names), color, marker in zip(
+        peers.items(), COLORS, "os^vD", strict=True
+    ):
+        places = [(float(x), programs.index(p)) for p, n, x in found if n in names]
+        axes.scatter(*zip(*places, strict=True), color=color, marker=marker, label=peer)
+    axes.axvline(1, color="0.4", linewidth=1)
+    axes.set_xscale("log")
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.set_xlabel(
+        "time of the other ÷ time of Lantern (right of 1: Lantern is faster)"
+    )
+    axes.set_yticks(range(len(programs)), programs)
+    axes.set_ylim(len(programs) - 0.4, -0.6)
+    axes.grid(axis="y", color="0.9")
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+    figure.legend(loc="outside upper center", ncols=3, frameon=False)
+    return figure
+
+
 def main():
     """Write every picture."""
     import matplotlib
 
     matplotlib.use("Agg")
-    for make in (trace, gradient_flow, cost, derivatives, pendulum):
+    for make in (trace, gradient_flow, cost, derivatives, pendulum, speed):
         path = HERE / f"{make.__name__}.png"
         picture = make()
         if hasattr(picture, "save"):
