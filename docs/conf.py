@@ -74,7 +74,29 @@ html_theme_options = {
 # The repository's public address stands in setup.cfg alone, as packages need it:
 #     project_urls =
 #         Source = https://...
-# Then each page shows it, and leads to its own source there.
+# Then each page shows it, and leads to its own source there; a notebook also to where
+# it can be run.
+
+
+def launchers(source):
+    """What runs notebooks of a repository on GitHub, by the address before a page.
+
+    >>> for name, address in launchers("https://github.com/a/b").items():
+    ...     print(name, address)
+    Colab https://colab.research.google.com/github/a/b/blob/main/
+    Binder https://mybinder.org/v2/gh/a/b/main?labpath=
+    >>> launchers("https://codeberg.org/a/b")
+    {}
+    """
+    host, _, name = source.rpartition("github.com/")
+    if not host:
+        return {}
+    return {
+        "Colab": f"https://colab.research.google.com/github/{name}/blob/main/",
+        "Binder": f"https://mybinder.org/v2/gh/{name}/main?labpath=",
+    }
+
+
 urls = (line.partition("=") for line in metadata.get("project_urls", "").splitlines())
 source = {name.strip(): url.strip() for name, _, url in urls}.get("Source")
 if source:
@@ -85,6 +107,7 @@ if source:
     html_context |= {
         "doc_path": "",
         "edit_page_url_template": f"{source}/edit/main/{{{{ file_name }}}}",
+        "launchers": launchers(source),
     }
 
 

@@ -150,6 +150,30 @@ def picture_sizes(notebook: Notebook) -> Iterator[int]:
             yield from (len(data[kind]) for kind in data if kind != "text/plain")
 
 
+def slides(notebook: Notebook) -> str:
+    """A built notebook as a page of slides for a lecture, without the solutions.
+
+    A heading begins a slide, text behind code one below it.
+    """
+    try:
+        from nbconvert import SlidesExporter
+    except ImportError:
+        sys.exit('build.py: slides need nbconvert. Install ".[notebooks]".')
+    last = ""
+    for cell in notebook.cells:
+        kind = "-"
+        if cell.cell_type == "markdown":
+            kind = "subslide" if last == "code" else "-"
+            kind = "slide" if cell.source.startswith("#") else kind
+        if "solution" in cell.metadata.get("tags", ()):
+            kind = "skip"
+        cell.metadata["slideshow"] = {"slide_type": kind}
+        last = cell.cell_type
+    exporter = SlidesExporter(reveal_scroll=True, reveal_number="c/t")
+    page: str = exporter.from_notebook_node(notebook)[0]
+    return page
+
+
 def main() -> int:
     """Build or check; return 0 if all is well."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
@@ -157,10 +181,20 @@ def main() -> int:
     parser.add_argument(
         "--check", action="store_true", help="change nothing; say what is out of step"
     )
+    parser.add_argument(
+        "--slides", type=Path, metavar="FOLDER", help="write slides there instead"
+    )
     options = parser.parse_args()
     wrong = 0
     for twin in twins(options.names):
         begin = time.monotonic()
+        if options.slides:
+            options.slides.mkdir(parents=True, exist_ok=True)
+            page = options.slides / f"{twin.stem}.html"
+            built = nbformat.read(twin.with_suffix(".ipynb"), as_version=4)
+            page.write_text(slides(built), encoding="utf-8")
+            print(f"{page}: {page.stat().st_size:,} bytes")
+            continue
         if options.check:
             found = list(differences(twin))
             wrong += bool(found)

@@ -153,3 +153,24 @@ def test_lectures_take_fifty_minutes():
         assert ends[-1] == "50"
         assert "### What students usually get wrong" in lecture
         assert "**To set.**" in lecture
+
+
+def test_slides_begin_at_headings_and_keep_solutions_back(tmp_path):
+    build_is_possible()
+    pytest.importorskip("nbconvert", reason="the extra 'notebooks'")
+    (twin,) = HOME.glob("04_*.py")
+    result = run(HOME / "build.py", "--slides", tmp_path, "04")
+    assert result.returncode == 0, result.stderr
+    page = (tmp_path / f"{twin.stem}.html").read_text("utf-8")
+    sources = map(source, (x for x in cells(twin) if x["cell_type"] == "markdown"))
+    headings = sum(text.startswith("#") for text in sources)
+    assert page.count("<section><section>") == headings
+    given = [cell for cell in cells(twin) if cell not in with_tag(twin, "solution")]
+    names = functions(with_tag(twin, "solution")) - functions(given)
+    assert names
+    text = re.sub(r"<[^>]*>", "", page)
+    assert not any(f"def {name}(" in text for name in names)
+
+
+def functions(cells):
+    return {x for cell in cells for x in re.findall(r"^def (\w+)", source(cell), re.M)}
