@@ -63,8 +63,8 @@ _place(Tensor.__module__, vars(Tensor), "Tensor.")
 # What is imported when it is asked for.
 _LAZY = (
     "accelerator amp backends compiler cuda distributed distributions fft func jit "
-    "linalg multiprocessing nn optim profiler random return_types serialization signal "
-    "sparse special testing utils version"
+    "linalg multiprocessing nn optim profiler quasirandom random "
+    "return_types serialization signal sparse special testing utils version"
 ).split()
 # Likewise, what is there for libraries, whose programs seldom name it.
 _FOR_LIBRARIES = (
@@ -79,6 +79,9 @@ _LAZY_FUNCTIONS = dict.fromkeys(
     "signal.frames",
 ) | {
     "GradScaler": "amp",
+    "PyTorchFileReader": "file_reader",
+    "ScriptFunction": "jit",
+    "ScriptModule": "jit",
     "UntypedStorage": "storage",
     "autocast": "amp",
     "get_autocast_dtype": "amp",
@@ -116,6 +119,8 @@ globals().update(
 
 _lead(__name__, "functional tensor")
 _watch()
+for _name in ("GraphModule", "Node"):  # what nothing is one of
+    setattr(globals()["fx"], _name, type(_name, (), {}))
 globals()["fx"].wrap = lambda fn: fn  # it marks what is not to be written down
 
 

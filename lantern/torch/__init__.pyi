@@ -26,6 +26,7 @@ from lantern.torch import multiprocessing as multiprocessing
 from lantern.torch import nn as nn
 from lantern.torch import optim as optim
 from lantern.torch import profiler as profiler
+from lantern.torch import quasirandom as quasirandom
 from lantern.torch import random as random
 from lantern.torch import return_types as return_types
 from lantern.torch import serialization as serialization

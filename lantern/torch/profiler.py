@@ -13,6 +13,20 @@ from lantern.torch.autograd.profiler import running
 __all__ = ["ProfilerActivity", "profile", "record_function", "schedule"]
 
 
+class ProfilerAction(Enum):
+    """What a schedule says of a step.
+
+    Example:
+        >>> ProfilerAction.RECORD.name
+        'RECORD'
+    """
+
+    NONE = 0
+    WARMUP = 1
+    RECORD = 2
+    RECORD_AND_SAVE = 3
+
+
 class ProfilerActivity(Enum):
     """What is measured: the CPU, whatever is asked for.
 
@@ -117,3 +131,13 @@ def schedule(**options: Any) -> Any:
 def tensorboard_trace_handler(dir_name: Any, *args: Any, **options: Any) -> Any:
     """What is to be done with measurements: nothing, they can be printed."""
     return lambda found: None
+
+
+def kineto_available() -> bool:
+    """Whether PyTorch's tracing library is there: no.
+
+    Example:
+        >>> kineto_available()
+        False
+    """
+    return False

@@ -6,14 +6,20 @@ allowed: by ``weights_only=False``, or by ``safe_globals``.
 """
 
 import argparse
+import os
 import sys
 from collections.abc import Iterable
+from enum import Enum
 from types import ModuleType
-from typing import Any
+from typing import IO, Any
 
 from lantern.errors import ArgumentError, FileFormatError
 
 __all__ = ["add_safe_globals", "clear_safe_globals", "get_safe_globals", "safe_globals"]
+
+# What the parameters of ``load`` are called in annotations.
+FileLike: Any = str | os.PathLike[str] | IO[bytes]
+MAP_LOCATION: Any = Any
 
 _allowed: list[Any] = []
 
@@ -54,6 +60,42 @@ def clear_safe_globals() -> None:
         []
     """
     _allowed.clear()
+
+
+class LoadEndianness(Enum):
+    """In which order the bytes of a number stand in files that do not say so.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.serialization.LoadEndianness.LITTLE.name
+        'LITTLE'
+    """
+
+    NATIVE = 1
+    LITTLE = 2
+    BIG = 3
+
+
+def get_default_load_endianness() -> LoadEndianness | None:
+    """The order of bytes for files that do not say so; None for the machine's.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.serialization.get_default_load_endianness() is None
+        True
+    """
+    return None
+
+
+def get_crc32_options() -> bool:
+    """Whether archives have checksums: they always have.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.serialization.get_crc32_options()
+        True
+    """
+    return True
 
 
 class safe_globals:

@@ -1,17 +1,21 @@
-"""Comparisons that raise."""
+"""Comparisons that raise, and tensors for tests."""
 
+import math
 from typing import Any
 
 import numpy as np
 
 from lantern.blocks import between_turns
 from lantern.core.value import base
-from lantern.errors import SizeError
+from lantern.errors import OptionError, SizeError
+from lantern.torch.functions.creation import empty
+from lantern.torch.methods.sampling import rand, randint
+from lantern.torch.methods.table import FUNCTIONS
 from lantern.torch.tensor.devices import on_host
-from lantern.torch.tensor.dtypes import by_numpy
+from lantern.torch.tensor.dtypes import as_numpy_dtype, by_numpy, finfo, float64
 from lantern.torch.tensor.tensor import Tensor
 
-__all__ = ["assert_allclose", "assert_close"]
+__all__ = ["assert_allclose", "assert_close", "make_tensor"]
 
 # PyTorch's tolerances, relative and absolute, by the coarser of two types.
 _TOLERANCES = {
@@ -60,6 +64,83 @@ def assert_close(
         complaint = _complaint(path, a, b, checks, **options)
         if complaint:
             raise SizeError(msg(complaint) if callable(msg) else msg or complaint)
+
+
+def make_tensor(
+    *shape: Any,
+    dtype: Any,
+    device: Any,
+    low: Any = None,
+    high: Any = None,
+    requires_grad: bool = False,
+    noncontiguous: bool = False,
+    exclude_zero: bool = False,
+    memory_format: Any = None,
+) -> Tensor:
+    """Uniform draws for tests, of any type.
+
+    Args:
+        *shape: the lengths of the axes.
+        dtype: the type.
+        device: where it lies.
+        low: the least value; of each type a small one by default.
+        high: what values stay below.
+        requires_grad: whether a derivative may be asked for.
+        noncontiguous: whether elements lie apart in memory.
+        exclude_zero: whether 0 is replaced by 1, or the least number above 0.
+        memory_format: the order of the axes in memory.
+
+    Raises:
+        ValueError: for bounds without anything between them.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.testing.make_tensor(3, dtype=torch.uint8, device="cpu")
+        >>> x.shape, bool((x < 10).all())
+        (torch.Size([3]), True)
+    """
+    if len(shape) == 1 and not isinstance(shape[0], int):
+        (shape,) = shape
+    shape, kind = tuple(shape), as_numpy_dtype(dtype)
+    options: dict[str, Any] = {"dtype": dtype, "device": device}
+    twice = noncontiguous and math.prod(shape) > 1
+    drawn = (*shape[:-1], 2 * shape[-1]) if twice else shape
+    low, high = _bounds(kind, low, high)
+    if kind.kind in "biu":
+        x = randint(low, high, drawn, **options)
+    else:
+        x = empty(drawn, **options)
+        parts = FUNCTIONS["view_as_real"](x) if kind.kind == "c" else x
+        parts.copy_(rand(parts.shape, dtype=float64) * (high - low) + low)
+    x = x[..., ::2] if twice else x
+    if memory_format is not None:
+        x = x.clone(memory_format=memory_format)
+    if exclude_zero:
+        x[x == 0] = 1 if kind.kind in "biu" else finfo(by_numpy[kind]).tiny
+    return x.requires_grad_() if requires_grad else x
+
+
+def _bounds(kind: Any, low: Any, high: Any) -> Any:
+    """The least number of draws, and what they stay below."""
+    usual = {"b": (0, 2), "u": (0, 10), "i": (-9, 10)}.get(kind.kind, (-9, 9))
+    low, high = usual[0] if low is None else low, usual[1] if high is None else high
+    whole = kind.kind in "biu"
+    if math.isnan(low) or math.isnan(high):
+        raise OptionError(f"`low` and `high` cannot be NaN, but got {low} and {high}")
+    if low > high or (low == high and whole):
+        raise OptionError(
+            f"make_tensor: `low` must be less than `high`, but got {low} >= {high}"
+        )
+    if not whole:
+        most = float(finfo(by_numpy[kind]).max)
+        return max(float(low), -most), min(float(high), most)
+    least, most = (0, 1) if kind.kind == "b" else _limits(kind)
+    return max(math.ceil(low), least), min(math.ceil(high), most + 1)
+
+
+def _limits(kind: Any) -> tuple[int, int]:
+    limits = np.iinfo(kind)
+    return int(limits.min), min(int(limits.max), 2**63 - 2)
 
 
 def assert_allclose(actual: Any, expected: Any, *args: Any, **options: Any) -> None:

@@ -23,7 +23,7 @@ print(isinstance(w, torch.Tensor), Function.__name__, AF.jacobian.__name__)
 """,
         (),
         0,
-        "lantern.torch tensor([2., 4.]) True\nTrue Function jacobian\n",
+        "torch tensor([2., 4.]) True\nTrue Function jacobian\n",
         "",
     ),
     "has its arguments and its name": (

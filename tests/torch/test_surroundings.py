@@ -417,3 +417,52 @@ def test_a_timer_knows_torch_and_takes_indented_statements():
     )
     assert timer.timeit(3).mean > 0
     assert len(timer.blocked_autorange(min_run_time=0.01).times) > 1
+
+
+KINDS = "bool uint8 int8 int64 float16 float32 float64 complex64".split()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_make_tensor_keeps_bounds_and_form(kind):
+    make = torch.testing.make_tensor
+    dtype = getattr(torch, kind)
+    x = make((3, 4), dtype=dtype, device="cpu", noncontiguous=True, exclude_zero=True)
+    assert (x.shape, x.dtype, x.is_contiguous()) == ((3, 4), dtype, False)
+    assert not (x == 0).any()
+    if kind not in ("bool", "complex64"):
+        y = make(1000, dtype=dtype, device="cpu", low=2, high=5)
+        assert 2 <= y.min() < y.max() <= 5
+    with pytest.raises(ValueError, match="low"):
+        make(1, dtype=dtype, device="cpu", low=3, high=2)
+
+
+def test_a_class_of_ones_own_is_part_of_a_tree():
+    from lantern.torch.utils import _pytree
+
+    class Both:
+        def __init__(self, a, b):
+            self.a, self.b = a, b
+
+    _pytree.register_pytree_node(
+        Both, lambda x: ([x.a, x.b], "kept"), lambda parts, kept: Both(*parts)
+    )
+    leaves, spec = _pytree.tree_flatten({"x": Both(1, [2]), "y": (3,)})
+    assert (leaves, spec.num_leaves) == ([1, 2, 3], 3)
+    again = _pytree.tree_map(
+        lambda x, y: x + y, {"x": Both(1, [2])}, {"x": Both(4, [5])}
+    )
+    assert (again["x"].a, again["x"].b) == (5, [7])
+    with pytest.raises(ValueError, match="already registered"):
+        _pytree.register_pytree_node(Both, None, None)
+
+
+def test_points_of_sobol_are_pytorchs():
+    theirs = pytest.importorskip("torch")
+    pytest.importorskip("scipy")
+    rows = []
+    for make in (torch, theirs):
+        engine = make.quasirandom.SobolEngine(3)
+        engine.fast_forward(2)
+        drawn = engine.draw(5).tolist()
+        rows.append(drawn + engine.reset().draw_base2(2).tolist())
+    assert rows[0] == rows[1]

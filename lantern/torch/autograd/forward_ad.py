@@ -54,6 +54,13 @@ def _new(before: Any) -> Any:
     return Dual("forward_ad")
 
 
+def __getattr__(name: str) -> Any:
+    """The number of the derivative that is being taken; -1 for none."""
+    if name == "_current_level":
+        return -1 if _level.get() is None else 0
+    raise AttributeError(f"module 'torch.autograd.forward_ad' has no attribute {name}")
+
+
 def exit_dual_level(*, level: Any = None) -> None:
     """End a derivative: what was computed in it has no tangent any longer."""
     now = _level.get()

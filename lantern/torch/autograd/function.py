@@ -30,7 +30,9 @@ from lantern.torch.tensor.tensor import (
 )
 from lantern.transforms.forward import Forward
 
-__all__ = ["Context", "Function", "once_differentiable"]
+__all__ = ["Context", "Function", "FunctionCtx", "once_differentiable"]
+
+FunctionCtx = Context
 
 
 class _Results:

@@ -11,16 +11,37 @@ import secrets
 from pathlib import Path
 from typing import Any
 
-from lantern.errors import FileFormatError
+from lantern.errors import FileFormatError, MissingRuleError
 from lantern.files import write_file
 from lantern.torch.distributed import objects
 from lantern.torch.distributed.collectives import array_of, written
 from lantern.torch.distributed.groups import chosen, is_initialized
+from lantern.torch.run.aliases import lead
 from lantern.torch.tensor.tensor import Tensor
 
 __all__ = ["load", "save"]
 
 _INDEX = ".metadata.json"
+__path__: list[str] = []  # PyTorch's is a package
+
+
+class _Refused:
+    def __init__(self, *args: Any, **options: Any) -> None:
+        raise MissingRuleError(
+            f"{type(self).__name__}: states are in one form of files here. Use load "
+            f"and save of this module."
+        )
+
+
+class HuggingFaceStorageReader(_Refused):
+    """Files of another form."""
+
+
+class HuggingFaceStorageWriter(_Refused):
+    """Files of another form."""
+
+
+lead(__name__, "hf_storage")
 
 
 def _flat(state: Any, path: str = "") -> dict[str, Any]:

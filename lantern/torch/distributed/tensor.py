@@ -3,6 +3,7 @@
 from typing import Any
 
 from lantern.errors import MissingRuleError
+from lantern.torch.run.aliases import lead as _lead
 
 __all__ = [
     "DTensor",
@@ -25,6 +26,14 @@ class _Refused:
             f"{type(self).__name__}: tensors are whole here. Train copies of the "
             f"model, with DistributedDataParallel."
         )
+
+
+def compute_local_shape_and_global_offset(*args: Any, **options: Any) -> Any:
+    """An error: tensors are whole here."""
+    return _Refused(*args, **options)
+
+
+all_to_all_single_autograd = compute_local_shape_and_global_offset
 
 
 class DTensor(_Refused):
@@ -50,6 +59,10 @@ class Shard(Placement):
         self.dim = dim
 
 
+class _StridedShard(Shard):
+    """In parts along an axis, in several turns."""
+
+
 class Replicate(Placement):
     """The same everywhere."""
 
@@ -63,9 +76,6 @@ class Partial(Placement):
 
     def __init__(self, reduce_op: str = "sum") -> None:
         self.reduce_op = reduce_op
-
-
-_StridedShard = Shard
 
 
 class FullyShardedDataParallel(_Refused):
@@ -106,3 +116,6 @@ def init_device_mesh(*args: Any, **options: Any) -> Any:
 def wait_tensor(tensor: Any) -> Any:
     """A tensor as it is: what is asked for is there."""
     return tensor
+
+
+_lead(__name__, "_utils device_mesh placement_types")

@@ -31,15 +31,10 @@ class ConstraintRegistry:
         """
         if factory is None:
             return lambda function: self.register(constraint, function)
-        if isinstance(constraint, constraints._Where):
-            key: Any = constraint.text
-        elif isinstance(constraint, constraints.Constraint):
+        key = constraint
+        if isinstance(constraint, constraints.Constraint):
             key = type(constraint)
-        else:
-            key = constraint
-        if not isinstance(key, str) and not (
-            isinstance(key, type) and issubclass(key, constraints.Constraint)
-        ):
+        if not (isinstance(key, type) and issubclass(key, constraints.Constraint)):
             raise ArgumentError(
                 "Expected constraint to be either a Constraint subclass or instance, "
                 f"but got {constraint}"
@@ -49,10 +44,9 @@ class ConstraintRegistry:
 
     def __call__(self, constraint: Any) -> Any:
         """The function whose values a constraint allows."""
-        keys = [getattr(constraint, "text", None), type(constraint)]
-        for key in keys:
-            if key in self._registry:
-                return self._registry[key](constraint)
+        kind = type(constraint)
+        if kind in self._registry:
+            return self._registry[kind](constraint)
         raise MissingRuleError(
             f"Cannot transform {type(constraint).__name__} constraints"
         )

@@ -117,25 +117,17 @@ class dependent_property(property, _Dependent):
         return dependent_property(fn, **known)
 
 
-class _Where(Constraint):
-    """The values of which a function says so."""
+def _where(
+    name: str, holds: Callable[[Any], Any], event_dim: int = 0, whole: bool = False
+) -> Any:
+    """A constraint of the values of which a function says so, of a class of its own."""
 
-    def __init__(
-        self,
-        text: str,
-        holds: Callable[[Any], Any],
-        event_dim: int = 0,
-        whole: bool = False,
-    ) -> None:
-        self.text, self.holds = text, holds
-        self.event_dim, self.is_discrete = event_dim, whole
-
-    def check(self, value: Any) -> Any:
+    def check(self: Any, value: Any) -> Any:
         """Where values are in the set."""
-        return self.holds(value)
+        return holds(value)
 
-    def __repr__(self) -> str:
-        return self.text
+    own = {"check": check, "event_dim": event_dim, "is_discrete": whole}
+    return type(f"_{name}", (Constraint,), own | {"__module__": __name__})()
 
 
 def _whole(x: Any) -> Any:
@@ -431,41 +423,41 @@ cat = _Cat
 stack = _Stack
 
 dependent = _Dependent()
-real = _Where("Real()", lambda x: x == x)
+real = _where("Real", lambda x: x == x)
 real_vector = independent(real, 1)
 positive = greater_than(0.0)
 nonnegative = greater_than_eq(0.0)
 unit_interval = interval(0.0, 1.0)
-boolean = _Where("Boolean()", lambda x: (x == 0) | (x == 1), whole=True)
+boolean = _where("Boolean", lambda x: (x == 0) | (x == 1), whole=True)
 nonnegative_integer = _IntegerGreaterThan(0)
 positive_integer = _IntegerGreaterThan(1)
-simplex = _Where(
-    "Simplex()", lambda x: (x >= 0).all(-1) & ((x.sum(-1) - 1).abs() < 1e-6), 1
+simplex = _where(
+    "Simplex", lambda x: (x >= 0).all(-1) & ((x.sum(-1) - 1).abs() < 1e-6), 1
 )
-one_hot = _Where(
-    "OneHot()",
+one_hot = _where(
+    "OneHot",
     lambda x: ((x == 0) | (x == 1)).all(-1) & (x.sum(-1) == 1),
     1,
     whole=True,
 )
-lower_triangular = _Where(
-    "LowerTriangular()", lambda x: (x.tril() == x).flatten(-2).all(-1), 2
+lower_triangular = _where(
+    "LowerTriangular", lambda x: (x.tril() == x).flatten(-2).all(-1), 2
 )
-lower_cholesky = _Where("LowerCholesky()", _factor, 2)
-corr_cholesky = _Where("CorrCholesky()", _unit_rows, 2)
-square = _Where(
-    "Square()",
+lower_cholesky = _where("LowerCholesky", _factor, 2)
+corr_cholesky = _where("CorrCholesky", _unit_rows, 2)
+square = _where(
+    "Square",
     lambda x: x.new_full(x.shape[:-2], x.shape[-2] == x.shape[-1], dtype=bool),
     2,
 )
-symmetric = _Where("Symmetric()", lambda x: _near(x, x.mT), 2)
-positive_semidefinite = _Where(
-    "PositiveSemidefinite()",
+symmetric = _where("Symmetric", lambda x: _near(x, x.mT), 2)
+positive_semidefinite = _where(
+    "PositiveSemidefinite",
     lambda x: _near(x, x.mT) & (eigvalsh(x) >= 0).all(-1),
     2,
 )
-positive_definite = _Where(
-    "PositiveDefinite()",
+positive_definite = _where(
+    "PositiveDefinite",
     lambda x: _near(x, x.mT) & (cholesky_ex(x).info == 0),
     2,
 )

@@ -55,7 +55,7 @@ class Transform:
         if cache_size not in (0, 1):
             raise OptionError("cache_size must be 0 or 1")
         self._cache_size = cache_size
-        self._kept: tuple[Any, Any] = (None, None)
+        self._cached_x_y: tuple[Any, Any] = (None, None)
 
     @property
     def event_dim(self) -> int:
@@ -81,7 +81,9 @@ class Transform:
         if type(self).__init__ is Transform.__init__:
             return type(self)(cache_size=cache_size)
         made = type(self).__new__(type(self))
-        made.__dict__.update(self.__dict__, _cache_size=cache_size, _kept=(None, None))
+        made.__dict__.update(
+            self.__dict__, _cache_size=cache_size, _cached_x_y=(None, None)
+        )
         return made
 
     def __eq__(self, other: object) -> bool:
@@ -93,22 +95,22 @@ class Transform:
         """The function's value."""
         if not getattr(self, "_cache_size", 0):
             return self._call(x)
-        before, after = self._kept
+        before, after = self._cached_x_y
         if x is before:
             return after
         y = self._call(x)
-        self._kept = x, y
+        self._cached_x_y = x, y
         return y
 
     def _inv_call(self, y: Any) -> Any:
         """What the function makes y of."""
         if not getattr(self, "_cache_size", 0):
             return self._inverse(y)
-        before, after = self._kept
+        before, after = self._cached_x_y
         if y is after:
             return before
         x = self._inverse(y)
-        self._kept = x, y
+        self._cached_x_y = x, y
         return x
 
     def _call(self, x: Any) -> Any:

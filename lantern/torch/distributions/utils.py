@@ -22,6 +22,11 @@ def _standard_normal(shape: Any, dtype: Any, device: Any) -> Any:
     return randn(Size(shape), dtype=dtype, device=device)
 
 
+def _sum_rightmost(value: Any, dim: int) -> Any:
+    """The sums along the last axes."""
+    return value.flatten(-dim).sum(-1) if dim else value
+
+
 def clamp_probs(probs: Any) -> Any:
     """Probabilities whose logarithms are finite.
 

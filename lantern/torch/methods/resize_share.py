@@ -408,6 +408,7 @@ METHODS |= {
     "bernoulli": sampling.bernoulli,
     "multinomial": sampling.multinomial,
     "untyped_storage": untyped_storage,
+    "_is_view": lambda self: base_of(self) is not None,
 }
 PROPERTIES: dict[str, Any] = {
     f.__name__: f

@@ -5,7 +5,7 @@ The functions see all places at once, as tensors that broadcast; PyTorch compile
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from lantern.torch.functions.creation import full
 from lantern.torch.functions.elementwise import where
@@ -14,6 +14,20 @@ from lantern.torch.nn.functional.attention import scaled_dot_product_attention
 from lantern.torch.tensor.tensor import Tensor
 
 __all__ = ["BlockMask", "create_block_mask", "create_mask", "flex_attention"]
+
+_DEFAULT_SPARSE_BLOCK_SIZE = 128
+
+
+class AuxRequest(NamedTuple):
+    """What is asked for besides the result.
+
+    Attributes:
+        lse: the logarithms of the sums of exponentials.
+        max_scores: the largest scores.
+    """
+
+    lse: bool = False
+    max_scores: bool = False
 
 
 def noop_mask(batch: Any, head: Any, q_idx: Any, kv_idx: Any) -> Any:

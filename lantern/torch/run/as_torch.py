@@ -4,6 +4,8 @@ import importlib
 import sys
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
+from importlib.metadata import Distribution
+from pathlib import Path
 from types import CodeType, ModuleType, TracebackType
 from typing import Any
 
@@ -28,8 +30,24 @@ def _missing(name: str) -> MissingError:
         "lantern.torch", last, [*dir(module), *getattr(module, "_LAZY", ())]
     )
     return MissingError(
-        f"cannot import name {last!r} from {parent!r}: {nearest}", name=name
+        f"cannot import name {last!r} from {parent!r}: {nearest}", name=OURS + name
     )
+
+
+class Installed(Distribution):
+    """The package ``torch``, as ``importlib.metadata`` shows it."""
+
+    def read_text(self, filename: str) -> Any:
+        """Name and version."""
+        from lantern.torch.version import __version__
+
+        if filename == "METADATA":
+            return f"Metadata-Version: 2.1\nName: torch\nVersion: {__version__}\n"
+        return None
+
+    def locate_file(self, path: Any) -> Any:
+        """Where a file would be: beside ours."""
+        return Path(__file__).parents[1] / path
 
 
 class Finder(MetaPathFinder, Loader):
@@ -57,7 +75,14 @@ class Finder(MetaPathFinder, Loader):
         """Our module, already loaded."""
         module = sys.modules[BESIDE.get(spec.name, OURS + spec.name)]
         self.specs[spec.name] = module.__spec__
+        if spec.name == "torch":
+            module.__name__ = "torch"  # libraries look for paths that begin so
         return module
+
+    def find_distributions(self, context: Any = None) -> Any:
+        """What libraries ask of an installed package: its version."""
+        if getattr(context, "name", None) == "torch":
+            yield Installed()
 
     def exec_module(self, module: ModuleType) -> None:
         """Give our module back what importing it under another name has changed."""

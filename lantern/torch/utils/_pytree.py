@@ -1,25 +1,181 @@
-"""Nested lists, tuples and dictionaries: taken apart, put together, mapped."""
+"""Nested lists, tuples and dictionaries: taken apart, put together, mapped.
 
-from collections.abc import Callable
-from typing import Any
+Classes of one's own are part of a structure once they are registered.
+"""
 
-from lantern.core.tree import tree_leaves as tree_leaves
-from lantern.core.tree import tree_map as _tree_map
+from collections import OrderedDict, defaultdict, deque, namedtuple
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
-__all__ = ["tree_flatten", "tree_leaves", "tree_map", "tree_unflatten"]
+from lantern.errors import OptionError
+
+__all__ = [
+    "LeafSpec", "TreeSpec", "register_pytree_node", "tree_all", "tree_any",
+    "tree_flatten", "tree_iter", "tree_leaves", "tree_map", "tree_map_",
+    "tree_map_only", "tree_structure", "tree_unflatten",
+]  # fmt: skip
+
+PyTree = Any
 
 
-def tree_map(func: Callable[..., Any], tree: Any, *rests: Any) -> Any:
-    """The same structure, with a function of each leaf.
+class NodeDef(NamedTuple):
+    """How a container is taken apart, and put together again."""
+
+    type: Any
+    flatten_fn: Callable[[Any], tuple[list[Any], Any]]
+    unflatten_fn: Callable[[Any, Any], Any]
+    flatten_with_keys_fn: Any = None
+
+
+class MappingKey(NamedTuple):
+    """A key on the way to a leaf."""
+
+    key: Any
+
+
+def _dict_flatten(d: Any) -> tuple[list[Any], Any]:
+    return list(d.values()), list(d)
+
+
+def _dict_flatten_with_keys(d: Any) -> tuple[list[Any], Any]:
+    return [(MappingKey(key), value) for key, value in d.items()], list(d)
+
+
+def _mapping(kind: Any) -> NodeDef:
+    def unflatten(values: Any, keys: Any) -> Any:
+        return kind(zip(keys, values, strict=True))
+
+    return NodeDef(kind, _dict_flatten, unflatten, _dict_flatten_with_keys)
+
+
+def _default(d: Any) -> tuple[list[Any], Any]:
+    return list(d.values()), (d.default_factory, list(d))
+
+
+def _made_default(values: Any, context: Any) -> Any:
+    factory, keys = context
+    return defaultdict(factory, zip(keys, values, strict=True))
+
+
+SUPPORTED_NODES: dict[Any, NodeDef] = {
+    list: NodeDef(list, lambda x: (x, None), lambda parts, _: list(parts)),
+    tuple: NodeDef(tuple, lambda x: (list(x), None), lambda parts, _: tuple(parts)),
+    dict: _mapping(dict),
+    OrderedDict: _mapping(OrderedDict),
+    defaultdict: NodeDef(defaultdict, _default, _made_default),
+    deque: NodeDef(deque, lambda x: (list(x), x.maxlen), deque),
+}
+# Classes with names for their parts.
+_NAMED = NodeDef(tuple, lambda x: (list(x), type(x)), lambda parts, kind: kind(*parts))
+SUPPORTED_NODES[namedtuple] = _NAMED
+
+
+def register_pytree_node(
+    cls: Any, flatten_fn: Any, unflatten_fn: Any, **options: Any
+) -> None:
+    """Let objects of a class be taken apart.
+
+    Args:
+        cls: the class, exactly.
+        flatten_fn: gives an object's parts, and what is needed besides.
+        unflatten_fn: makes an object of both.
+        **options: names for files, which have no effect; ``flatten_with_keys_fn``.
 
     Example:
-        >>> tree_map(abs, {"a": [-1, 2]})
-        {'a': [1, 2]}
+        >>> class Pair:
+        ...     def __init__(self, a, b):
+        ...         self.a, self.b = a, b
+        >>> register_pytree_node(
+        ...     Pair, lambda p: ([p.a, p.b], None), lambda parts, _: Pair(*parts)
+        ... )
+        >>> tree_leaves([1, Pair(2, 3)])
+        [1, 2, 3]
     """
-    return _tree_map(func, tree, *rests)
+    if cls in SUPPORTED_NODES:
+        raise OptionError(f"{cls} is already registered as pytree node.")
+    keys = options.get("flatten_with_keys_fn")
+    SUPPORTED_NODES[cls] = NodeDef(cls, flatten_fn, unflatten_fn, keys)
 
 
-def tree_flatten(tree: Any) -> tuple[list[Any], Any]:
+_register_pytree_node = register_pytree_node
+
+
+def _node(tree: Any) -> NodeDef | None:
+    kind = type(tree)
+    if kind in SUPPORTED_NODES:
+        return SUPPORTED_NODES[kind]
+    return _NAMED if isinstance(tree, tuple) and hasattr(kind, "_fields") else None
+
+
+def _get_node_type(tree: Any) -> Any:
+    """The class by which something is taken apart."""
+    node = _node(tree)
+    return namedtuple if node is _NAMED else type(tree)
+
+
+class TreeSpec:
+    """A structure without its leaves.
+
+    Args:
+        type: the class of its outermost container; None for a leaf.
+        context: what is needed to make one.
+        children_specs: the structures inside.
+
+    Example:
+        >>> tree_structure([1, (2, 3)]).num_leaves
+        3
+    """
+
+    def __init__(self, type: Any, context: Any, children_specs: Any = ()) -> None:
+        self.type, self.context = type, context
+        self.children_specs = list(children_specs)
+        self.num_leaves = sum(c.num_leaves for c in self.children_specs)
+        self.num_children = len(self.children_specs)
+
+    def is_leaf(self) -> bool:
+        """Whether it is nothing but a leaf."""
+        return self.type is None
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, TreeSpec):
+            return NotImplemented
+        mine = self.type, self.context, self.children_specs
+        return mine == (other.type, other.context, other.children_specs)
+
+    def __hash__(self) -> int:
+        return hash((self.type, self.num_leaves, self.num_children))
+
+    def __repr__(self) -> str:
+        if self.type is None:
+            return "*"
+        inner = ", ".join(map(repr, self.children_specs))
+        return f"TreeSpec({self.type.__name__}, {self.context}, [{inner}])"
+
+    def unflatten(self, leaves: Any) -> Any:
+        """The structure with leaves."""
+        return tree_unflatten(leaves, self)
+
+    def flatten_up_to(self, tree: Any) -> list[Any]:
+        """What stands in a tree where this structure has leaves."""
+        if self.type is None:
+            return [tree]
+        node = _node(tree)
+        parts = None if node is None else node.flatten_fn(tree)[0]
+        if parts is None or len(parts) != self.num_children:
+            raise OptionError(f"Node type mismatch; expected {self}, but got {tree!r}.")
+        rows = zip(self.children_specs, parts, strict=True)
+        return [leaf for spec, part in rows for leaf in spec.flatten_up_to(part)]
+
+
+class LeafSpec(TreeSpec):
+    """The structure of a leaf."""
+
+    def __init__(self) -> None:
+        super().__init__(None, None)
+        self.num_leaves = 1
+
+
+def tree_flatten(tree: Any, is_leaf: Any = None) -> tuple[list[Any], Any]:
     """The leaves, and what ``tree_unflatten`` needs to put them back.
 
     Example:
@@ -27,7 +183,18 @@ def tree_flatten(tree: Any) -> tuple[list[Any], Any]:
         >>> tree_unflatten([x + 1 for x in leaves], spec)
         (2, [3])
     """
-    return list(tree_leaves(tree)), tree
+    leaves: list[Any] = []
+
+    def taken(tree: Any) -> TreeSpec:
+        node = None if is_leaf is not None and is_leaf(tree) else _node(tree)
+        if node is None:
+            leaves.append(tree)
+            return LeafSpec()
+        parts, context = node.flatten_fn(tree)
+        return TreeSpec(type(tree), context, list(map(taken, parts)))
+
+    spec = taken(tree)
+    return leaves, spec
 
 
 def tree_unflatten(leaves: Any, treespec: Any) -> Any:
@@ -38,5 +205,120 @@ def tree_unflatten(leaves: Any, treespec: Any) -> Any:
         >>> tree_unflatten([10 * leaf for leaf in leaves], spec)
         {'a': 10, 'b': (20, 30)}
     """
+    leaves = list(leaves)
+    if len(leaves) != treespec.num_leaves:
+        raise OptionError(
+            f"tree_unflatten: {len(leaves)} leaves, but {treespec.num_leaves} expected."
+        )
     row = iter(leaves)
-    return _tree_map(lambda _: next(row), treespec)
+
+    def put(spec: TreeSpec) -> Any:
+        if spec.type is None:
+            return next(row)
+        node = SUPPORTED_NODES.get(spec.type, _NAMED)
+        return node.unflatten_fn(list(map(put, spec.children_specs)), spec.context)
+
+    return put(treespec)
+
+
+def tree_iter(tree: Any, is_leaf: Any = None) -> Iterator[Any]:
+    """The leaves, one after another.
+
+    Example:
+        >>> list(tree_iter([1, (2, 3)]))
+        [1, 2, 3]
+    """
+    node = None if is_leaf is not None and is_leaf(tree) else _node(tree)
+    if node is None:
+        yield tree
+    else:
+        for part in node.flatten_fn(tree)[0]:
+            yield from tree_iter(part, is_leaf)
+
+
+def tree_leaves(tree: Any, is_leaf: Any = None) -> list[Any]:
+    """The leaves.
+
+    Example:
+        >>> tree_leaves({"a": 1, "b": [2]})
+        [1, 2]
+    """
+    return list(tree_iter(tree, is_leaf))
+
+
+def tree_structure(tree: Any, is_leaf: Any = None) -> TreeSpec:
+    """The structure without its leaves.
+
+    Example:
+        >>> tree_structure([1, 2]) == tree_structure([3, 4])
+        True
+    """
+    return tree_flatten(tree, is_leaf)[1]
+
+
+def tree_map(
+    func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: Any = None
+) -> Any:
+    """The same structure, with a function of each leaf.
+
+    Example:
+        >>> tree_map(abs, {"a": [-1, 2]})
+        {'a': [1, 2]}
+    """
+    leaves, spec = tree_flatten(tree, is_leaf)
+    rows = [leaves, *(spec.flatten_up_to(rest) for rest in rests)]
+    return tree_unflatten(list(map(func, *rows)), spec)
+
+
+def tree_map_(
+    func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: Any = None
+) -> Any:
+    """The tree itself, after a function was called with each leaf.
+
+    Example:
+        >>> tree_map_(print, [1, (2,)])
+        1
+        2
+        [1, (2,)]
+    """
+    tree_map(func, tree, *rests, is_leaf=is_leaf)
+    return tree
+
+
+def tree_map_only(
+    type_or_types_or_pred: Any, func: Any = None, tree: Any = None, is_leaf: Any = None
+) -> Any:
+    """The same structure, with a function of those leaves that are of some classes.
+
+    Example:
+        >>> tree_map_only(int, abs, [-1, -2.0])
+        [1, -2.0]
+    """
+    chosen = _chosen(type_or_types_or_pred)
+    return tree_map(lambda x: func(x) if chosen(x) else x, tree, is_leaf=is_leaf)
+
+
+def _chosen(what: Any) -> Callable[[Any], bool]:
+    if isinstance(what, type | tuple) or hasattr(what, "__args__"):
+        return lambda x: isinstance(x, what)
+    return what
+
+
+def tree_all(pred: Callable[[Any], bool], tree: Any, is_leaf: Any = None) -> bool:
+    """Whether something holds of all leaves.
+
+    Example:
+        >>> tree_all(bool, [1, (0,)])
+        False
+    """
+    return all(map(pred, tree_iter(tree, is_leaf)))
+
+
+def tree_any(pred: Callable[[Any], bool], tree: Any, is_leaf: Any = None) -> bool:
+    """Whether something holds of any leaf.
+
+    Example:
+        >>> tree_any(bool, [1, (0,)])
+        True
+    """
+    return any(map(pred, tree_iter(tree, is_leaf)))

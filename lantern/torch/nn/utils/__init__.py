@@ -20,13 +20,16 @@ __all__ = [
     "clip_grad_norm",
     "clip_grad_norm_",
     "clip_grad_value_",
+    "clip_grads_with_norm_",
     "get_total_norm",
     "parameters_to_vector",
     "rnn",
+    "skip_init",
     "vector_to_parameters",
 ]
 
 _NORMS = ("remove_spectral_norm", "remove_weight_norm", "spectral_norm", "weight_norm")
+_PARTS = "fusion norms parametrizations parametrize prune stateless".split()
 lead(__name__, "clip_grad convert_parameters")
 
 
@@ -102,6 +105,37 @@ def clip_grad_norm_(
     return total
 
 
+def clip_grads_with_norm_(
+    parameters: Any, max_norm: float, total_norm: Tensor, foreach: Any = None
+) -> None:
+    """Scale all gradients whose norm is known, so that it is limited.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> p = torch.tensor([1.0], requires_grad=True)
+        >>> p.grad = torch.tensor([4.0])
+        >>> torch.nn.utils.clip_grads_with_norm_([p], 2.0, torch.tensor(8.0))
+        >>> p.grad
+        tensor([1.0000])
+    """
+    factor = np.minimum(float(max_norm) / (total_norm.primal + 1e-6), 1)
+    for grad in _gradients(parameters):
+        array = in_memory(grad)
+        array *= as_array(factor, array.dtype)
+        written(array)
+
+
+def skip_init(module_cls: Any, *args: Any, **kwargs: Any) -> Any:
+    """A module; its first values are drawn all the same.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.nn.utils.skip_init(torch.nn.Linear, 2, 3)
+        Linear(in_features=2, out_features=3, bias=True)
+    """
+    return module_cls(*args, **kwargs)
+
+
 def clip_grad_value_(parameters: Any, clip_value: float, foreach: Any = None) -> None:
     """Limit every element of all gradients.
 
@@ -155,6 +189,14 @@ if TYPE_CHECKING:
     from lantern.torch.nn.utils import parametrizations as parametrizations
     from lantern.torch.nn.utils import parametrize as parametrize
     from lantern.torch.nn.utils import prune as prune
+    from lantern.torch.nn.utils.fusion import fuse_conv_bn_eval as fuse_conv_bn_eval
+    from lantern.torch.nn.utils.fusion import (
+        fuse_conv_bn_weights as fuse_conv_bn_weights,
+    )
+    from lantern.torch.nn.utils.fusion import fuse_linear_bn_eval as fuse_linear_bn_eval
+    from lantern.torch.nn.utils.fusion import (
+        fuse_linear_bn_weights as fuse_linear_bn_weights,
+    )
     from lantern.torch.nn.utils.norms import (
         remove_spectral_norm as remove_spectral_norm,
     )
@@ -165,8 +207,12 @@ else:
 
     def __getattr__(name: str) -> Any:
         """A part that is imported when it is asked for; else the nearest name."""
-        if name in ("norms", "parametrizations", "parametrize", "prune"):
+        if name in _PARTS:
             return importlib.import_module(f"lantern.torch.nn.utils.{name}")
+        if name.startswith("fuse_"):
+            return getattr(
+                importlib.import_module("lantern.torch.nn.utils.fusion"), name
+            )
         if name in _NORMS:
             part = importlib.import_module("lantern.torch.nn.utils.norms")
             return getattr(part, name)

@@ -1,0 +1,35 @@
+"""The older path of ``torch.func.functional_call``."""
+
+from typing import Any
+
+from lantern.torch.func import stateless
+
+__all__ = ["functional_call"]
+
+
+def functional_call(
+    module: Any,
+    parameters_and_buffers: Any,
+    args: Any = None,
+    kwargs: Any = None,
+    *,
+    tie_weights: bool = True,
+    strict: bool = False,
+) -> Any:
+    """As ``torch.func.functional_call``.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> from lantern.torch.nn.utils.stateless import functional_call
+        >>> model = torch.nn.Linear(1, 1, bias=False)
+        >>> functional_call(model, {"weight": torch.tensor([[3.0]])}, torch.ones(1))
+        tensor([3.])
+    """
+    return stateless.functional_call(
+        module,
+        parameters_and_buffers,
+        args,
+        kwargs,
+        tie_weights=tie_weights,
+        strict=strict,
+    )
