@@ -9,6 +9,7 @@ Example:
 
 from lantern.staging.ahead import Ahead as Ahead
 from lantern.staging.ahead import compile as compile  # as re has one
+from lantern.staging.ahead import emit_c as emit_c
 from lantern.staging.ahead import emit_python as emit_python
 from lantern.staging.ahead import show_llvm as show_llvm
 from lantern.staging.control import IF as IF
@@ -18,6 +19,8 @@ from lantern.staging.functions import FUN as FUN
 from lantern.staging.functions import TREE as TREE
 from lantern.staging.loops import LOOP as LOOP
 from lantern.staging.loops import WHILE as WHILE
+from lantern.staging.passes import PASSES as PASSES
+from lantern.staging.passes import without as without
 from lantern.staging.program import Program as Program
 from lantern.staging.program import stage as stage
 from lantern.staging.show import show_adjoint as show_adjoint
@@ -27,11 +30,13 @@ __all__ = [
     "FUN",
     "IF",
     "LOOP",
+    "PASSES",
     "TREE",
     "WHILE",
     "Ahead",
     "Program",
     "compile",
+    "emit_c",
     "emit_python",
     "explain",
     "jit",
@@ -39,4 +44,5 @@ __all__ = [
     "show_ir",
     "show_llvm",
     "stage",
+    "without",
 ]

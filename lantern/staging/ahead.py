@@ -6,12 +6,13 @@ from typing import Any
 
 from lantern.errors import StagingError
 from lantern.staging.dispatch import jit, mode, owner_of, staged
+from lantern.staging.emit_c import c_of
 from lantern.staging.emit_python import python_of
 from lantern.staging.native.engine import optimised
 from lantern.staging.program import Program
 from lantern.staging.show import Listing, show_ir
 
-__all__ = ["Ahead", "compile", "emit_python", "show_llvm"]
+__all__ = ["Ahead", "compile", "emit_c", "emit_python", "show_llvm"]
 
 
 class Ahead:
@@ -120,6 +121,45 @@ def emit_python(f: Callable[..., Any], *args: Any) -> Listing:
             return v4
     """
     return Listing(python_of(staged(f, args)[0]))
+
+
+def emit_c(f: Callable[..., Any], *args: Any) -> Listing:
+    """A function as it is staged, or a derivative of one, as a file of C.
+
+    Its numbers come one after the other, as they stand in the arguments, then a pointer
+    for each number of the result. It returns 1 where Python would raise, or would go on
+    with larger integers or with what is not finite.
+
+    Args:
+        f: as for ``jit``: ``emit_c(lantern.grad(f), x)`` is the adjoint.
+        args: example arguments: numbers and structures of them.
+
+    Raises:
+        StagingError: if it cannot be staged, or walks objects of the caller's.
+
+    Example:
+        >>> import lantern
+        >>> text = str(emit_c(lantern.grad(lambda x: lantern.sin(x) * x), 1.0))
+        >>> print(text[text.rindex("static int") : text.rindex("int grad_of")])
+        static int run_grad_of_lambda(double x0, double *r0) {
+            double v1;
+            double v2;
+            double v3;
+            double v4;
+            v1 = sin(x0);
+            if (!isfinite(v1)) return 1;
+            v2 = cos(x0);
+            if (!isfinite(v2)) return 1;
+            v3 = x0 * v2;
+            v4 = v1 + v3;
+            if (isnan(v4)) return 1;
+            *r0 = v4;
+            return 0;
+        }
+        <BLANKLINE>
+        <BLANKLINE>
+    """
+    return Listing(c_of(staged(f, args)[0]))
 
 
 def show_llvm(f: Callable[..., Any], *args: Any) -> Listing:

@@ -29,6 +29,7 @@ from lantern.staging.control import Signal, has_staged
 from lantern.staging.derived import Derived
 from lantern.staging.functions import call as call_function
 from lantern.staging.gradients import DERIVATIVES, derivative_of, staged_derivative
+from lantern.staging.ir import current
 from lantern.staging.python_functions import TABLE
 from lantern.staging.rewrite import rewritten
 from lantern.staging.session import Session
@@ -147,11 +148,18 @@ def follow(
         raise _refused(f, "it is a generator or a coroutine")
     if code in session.recursive and not kwargs and any(map(has_staged, args)):
         return call_function(f, functools.partial(_run, session, f), args)
+    apart = "inline" in current.off and bool(session.active)
+    if apart and not kwargs and args and all(map(_is_value, args)):
+        return call_function(f, functools.partial(_run, session, f), args)
     times = session.active.count(code)
     dynamic = any(_is_dynamic(x) for x in args)
     if times and (dynamic or times >= MOST_DEPTH) and not kwargs:
         raise NeedsFunctionError(code)
     return _run(session, f, *args, **kwargs)
+
+
+def _is_value(x: Any) -> bool:
+    return is_staged(x) or type(x) in (float, int)
 
 
 def _is_dynamic(x: Any) -> bool:

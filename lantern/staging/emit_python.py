@@ -22,7 +22,7 @@ from lantern.staging.operations import Hole, Options
 from lantern.staging.program import PLAIN, Program
 from lantern.staging.staged import is_staged
 
-__all__ = ["python_of"]
+__all__ = ["plain_name", "python_of"]
 
 _INFIX = {
     "add": "+",
@@ -78,7 +78,8 @@ def python_of(program: Program) -> str:
     return "\n".join([*head, *([""] if head else []), *body])
 
 
-def _plain_name(name: str) -> str:
+def plain_name(name: str) -> str:
+    """The name of a function as one that may stand in a program."""
     name = "_".join(re.findall(r"\w+", name)).strip("_")
     name = re.sub("__+", "_", name)
     return f"{name}_" if not name or iskeyword(name) else name
@@ -91,10 +92,10 @@ class _Writer:
         self.functions = functions_of(program.function)
         self.names: dict[Function, str] = {}
         for f in self.functions:
-            name, n = _plain_name(f.name), 1
+            name, n = plain_name(f.name), 1
             while name in self.names.values():
                 n += 1
-                name = f"{_plain_name(f.name)}_{n}"
+                name = f"{plain_name(f.name)}_{n}"
             self.names[f] = name
         self.values: dict[Node, str] = {}
         self.uses_math = self.uses_numbers = False

@@ -197,9 +197,11 @@ class _Stack(local):
         functions: those made so far, by what they were made of.
         unfinished: functions whose body is being built, innermost last.
         line: of the user's program.
+        off: the optimisations that are switched off.
     """
 
     def __init__(self) -> None:
+        self.off: frozenset[str] = frozenset()
         self.blocks: list[Block] = []
         self.functions: dict[Any, Function] = {}
         self.unfinished: list[Function] = []
@@ -230,7 +232,8 @@ def emit(
     """A node in the current block; one that computes the same is found again."""
     inputs = tuple(inputs)
     block = current.blocks[-1]
-    key = None if op in _UNIQUE else _key(op, inputs, static, type)
+    is_one = op in _UNIQUE or "cse" in current.off
+    key = None if is_one else _key(op, inputs, static, type)
     if key is not None:
         for around in block.around():
             if key in around.known:

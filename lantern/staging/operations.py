@@ -155,13 +155,14 @@ def filled(x: Any, values: list[Any]) -> Any:
 
 def apply(op: str, inputs: tuple[Node, ...], static: Any = ()) -> Any:
     """The node, or the nodes, of an operation; a plain value if that is known now."""
-    if all(node.op == "constant" for node in inputs):
-        folded = _folded(op, inputs, static)
-        if folded is not None:
-            return folded
-    simpler = _simpler(op, inputs)
-    if simpler is not None:
-        return simpler
+    if "fold" not in current.off:
+        if all(node.op == "constant" for node in inputs):
+            folded = _folded(op, inputs, static)
+            if folded is not None:
+                return folded
+        simpler = _simpler(op, inputs)
+        if simpler is not None:
+            return simpler
     example = None
     if all(node.type.is_number for node in inputs):
         type_ = _type_on_numbers(op, inputs, static)

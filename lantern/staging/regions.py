@@ -8,7 +8,7 @@ its tape at the end of each turn, a function into the record that it returns.
 from collections.abc import Iterable
 
 from lantern.staging.closures import substitute, used_in
-from lantern.staging.ir import Block, Node, must_run
+from lantern.staging.ir import Block, Node, current, must_run
 from lantern.staging.types import Type
 
 __all__ = ["add_result", "escaping", "prune", "replace_constants"]
@@ -23,7 +23,7 @@ def escaping(user: Block, sources: Iterable[Block]) -> list[Node]:
 def replace_constants(user: Block, found: list[Node]) -> list[Node]:
     """The escaping nodes but for constants, which are made anew where they are used."""
     new = {}
-    for x in found:
+    for x in () if "recompute" in current.off else found:
         if x.op == "constant":
             again = Node("constant", (), x.static, x.type)
             again.block = user
@@ -45,6 +45,8 @@ def add_result(node: Node, type: Type, index: int) -> Node:
 
 def prune(block: Block) -> None:
     """Drop the nodes of a block whose values nobody needs."""
+    if "dce" in current.off:
+        return
     live = set(block.results)
     kept = []
     for node in reversed(block.nodes):
