@@ -82,6 +82,7 @@ _LAZY_FUNCTIONS = dict.fromkeys(
     "PyTorchFileReader": "file_reader",
     "ScriptFunction": "jit",
     "ScriptModule": "jit",
+    "_assert": "_utils",
     "UntypedStorage": "storage",
     "autocast": "amp",
     "get_autocast_dtype": "amp",

