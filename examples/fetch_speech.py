@@ -114,31 +114,42 @@ def keep(folder: Path, sounds: Any, text: str) -> Path:
     return path
 
 
-def fetched() -> bytes:
-    """The archive of sounds and what is said in them."""
+def download(url: str, size: int, otherwise: str) -> bytes:
+    """A file of the net.
+
+    Args:
+        url: where it is.
+        size: how many bytes it has.
+        otherwise: the option that names one that is here already.
+    """
     from tqdm import tqdm
 
     found = io.BytesIO()
     try:
         with (
-            urllib.request.urlopen(URL, timeout=60) as answer,
-            tqdm(total=SIZE, unit="B", unit_scale=True, disable=None) as bar,
+            urllib.request.urlopen(url, timeout=60) as answer,
+            tqdm(total=size, unit="B", unit_scale=True, disable=None) as bar,
         ):
             while part := answer.read(1 << 16):
                 bar.update(found.write(part))
-                if found.tell() > SIZE:
+                if found.tell() > size:
                     break  # whatever it is, it is not what was wanted
     except (urllib.error.URLError, OSError) as error:
         raise DataError(
-            f"cannot fetch {URL}: {error}. Where there is no network, take the sounds "
-            f"from elsewhere: --sounds FOLDER --transcripts FILE."
+            f"cannot fetch {url}: {error}. Where there is no network, take it from "
+            f"elsewhere: {otherwise}."
         ) from None
-    if hashlib.sha256(found.getvalue()).hexdigest() != SHA256:
-        raise DataError(
-            f"what was fetched is not the archive of version 1.6.1: {found.tell()} "
-            "bytes, of which the check sum is another. Try again."
-        )
     return found.getvalue()
+
+
+def checked(data: bytes, name: str, sha256: str) -> bytes:
+    """A file, if it is the one that was tried."""
+    if hashlib.sha256(data).hexdigest() != sha256:
+        raise DataError(
+            f"what was fetched is not {name}: {len(data)} bytes, of which the check "
+            "sum is another. Try again, or another mirror."
+        )
+    return data
 
 
 def unpacked(data: bytes) -> tuple[dict[str, bytes], str]:
@@ -166,7 +177,8 @@ def main() -> None:
         if (options.sounds is None) != (options.transcripts is None):
             raise DataError("--sounds and --transcripts go together.")
         if options.sounds is None:
-            sounds, text = unpacked(fetched())
+            data = download(URL, SIZE, "--sounds FOLDER --transcripts FILE")
+            sounds, text = unpacked(checked(data, URL.rpartition("/")[2], SHA256))
             path = keep(options.data, sounds.items(), text)
         else:
             text = options.transcripts.read_text("utf-8", "replace")

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from lantern.errors import SizeError
 from lantern.torch.functions.table import FUNCTIONS
 
 __all__ = ["_flatten_dense_tensors", "_unflatten_dense_tensors"]
@@ -58,4 +59,4 @@ class ExceptionWrapper:
 def _assert(condition: Any, message: str) -> None:
     """Raise ``AssertionError`` with a message unless a condition holds."""
     if not condition:
-        raise AssertionError(message)
+        raise SizeError(message)  # of shapes, where libraries call it

@@ -2,6 +2,7 @@
 
 import argparse
 import contextlib
+import gzip
 import io
 import json
 import os
@@ -27,13 +28,16 @@ def programs():
     sys.path.insert(0, str(EXAMPLES))
     try:
         import cifar10
+        import fashion
         import fetch_cifar10
+        import fetch_fashion
         import fetch_speech
         import letters
         import speech
 
-        found = (letters, cifar10, fetch_cifar10, speech, fetch_speech)
-        return {m.__name__: m for m in found}
+        trained = (letters, cifar10, speech, fashion)
+        fetched = (fetch_cifar10, fetch_speech, fetch_fashion)
+        return {m.__name__: m for m in (*trained, *fetched)}
     finally:
         sys.path.remove(str(EXAMPLES))
 
@@ -74,6 +78,31 @@ def pictures(count, rng):
     for picture, label in zip(x, labels, strict=True):
         picture[3 * label : 3 * label + 3] += 150
     return x, labels
+
+
+def clothes(count, rng):
+    """Pictures of 28×28, and classes."""
+    x = rng.integers(0, 256, (count, 28, 28)).astype(np.uint8)
+    return x, (np.arange(count) % 10).astype(np.uint8)
+
+
+def debian_package(arrays):
+    """A package of Debian's with arrays in the form IDX."""
+    inside = io.BytesIO()
+    with tarfile.open(fileobj=inside, mode="w:xz") as archive:
+        for name, array in arrays.items():
+            shape = np.array(array.shape, ">i4").tobytes()
+            head = bytes([0, 0, 8, array.ndim])
+            content = gzip.compress(head + shape + array.tobytes())
+            entry = tarfile.TarInfo(f"./usr/share/datasets/fashion-mnist/{name}.gz")
+            entry.size = len(content)
+            archive.addfile(entry, io.BytesIO(content))
+    package = b"!<arch>\n"
+    parts = {"debian-binary": b"2.0", "data.tar.xz": inside.getvalue()}
+    for name, content in parts.items():
+        header = f"{name:<16}{0:<12}{0:<6}{0:<6}{100644:<8}{len(content):<10}`\n"
+        package += header.encode() + content + b"\n" * (len(content) % 2)
+    return package
 
 
 def keep_pictures(folder, train=24, test=12):
@@ -165,7 +194,21 @@ def speech_training(speech, model, path, step=None):
     return course
 
 
+def fashion_training(fashion, model, path, step=None):
+    """The same on clothes."""
+    x, y = clothes(9, np.random.default_rng(0))
+    data = {"train_x": x, "train_y": y, "test_x": x, "test_y": y}
+    options = argparse.Namespace(
+        epochs=2, batch=4, lr=1e-3, dropout=0.1, seed=0, checkpoint=path
+    )
+    course, epoch = fashion.begin(options, 9)
+    with contextlib.suppress(StoppedError):
+        fashion.train(stopping(course, step), data, epoch)
+    return course
+
+
 TRAININGS = {
+    ("fashion", "cnn"): fashion_training,
     ("speech", "gru"): speech_training,
     ("letters", "gpt"): letters_training,
     ("letters", "lstm"): letters_training,
@@ -276,6 +319,7 @@ def test_letters_of_steps_and_words_of_lists(programs):
         ("letters", ["--text", __file__, "--checkpoint", __file__], "cannot go on"),
         ("letters", ["--lr", "-1"], "positive"),
         ("speech", ["--data", "."], "Run: python fetch_speech.py"),
+        ("fashion", ["--data", "."], "Run: python fetch_fashion.py"),
         ("speech", ["--prompts", "1"], "whole number from 2"),
     ],
 )
@@ -319,6 +363,35 @@ class TestFetching:
         assert status == 1
         assert "the check sum is another" in said
         assert os.listdir(tmp_path) == ["a.tar.gz"]
+
+    def test_fashion_is_read_from_a_package_and_learnt(
+        self, programs, refused, tmp_path, monkeypatch
+    ):
+        rng, files = np.random.default_rng(0), {}
+        for name, count in (("train", 40), ("t10k", 20)):
+            x, y = clothes(count, rng)
+            files[f"{name}-images-idx3-ubyte"] = x
+            files[f"{name}-labels-idx1-ubyte"] = y
+        (tmp_path / "a.deb").write_bytes(debian_package(files))
+        options = ("--data", tmp_path, "--package", tmp_path / "a.deb")
+        status, said = refused("fetch_fashion", *options)
+        assert status == 1
+        assert "the check sum is another" in said
+        fetching = programs["fetch_fashion"]
+        found = fetching.decoded((tmp_path / "a.deb").read_bytes())
+        fetching.keep(tmp_path, found)
+        kept = fetching.load(tmp_path)
+        for part, name in fetching.PARTS.items():
+            for kind, file in (("x", "images-idx3"), ("y", "labels-idx1")):
+                wanted = files[f"{name}-{file}-ubyte"]
+                np.testing.assert_array_equal(kept[f"{part}_{kind}"], wanted)
+        done = run(
+            "fashion", "--data", tmp_path, "--epochs=1", "--batch=8",
+            "--out", tmp_path / "a.png",
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        assert "of 20 unseen pictures told rightly, after 5 steps" in done.stdout
+        assert (tmp_path / "a.png").stat().st_size > 20_000
 
     def test_reads_an_archive_of_speech(self, programs, tmp_path):
         text = sounds(tmp_path / "sounds")
