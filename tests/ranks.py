@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import textwrap
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -44,3 +45,45 @@ def succeed(program, tmp_path, processes=2, *options, **more):
     done = start(program, tmp_path, processes, *options, **more)
     assert done.returncode == 0, done.stderr[-4000:]
     return done.stdout
+
+
+@contextmanager
+def two_hosts():
+    """Two network namespaces with a link between them: what a command in each begins
+    with, and the address of the first. Needs root, and ``ip`` of iproute2.
+
+    UCX is told to use the link: it would find that both are one machine.
+    """
+    names = [f"lantern{os.getpid()}{letter}" for letter in "ab"]
+    first, second = names
+
+    def ip(words):
+        subprocess.run(["ip", *words.split()], check=True, capture_output=True)
+
+    try:
+        for name in names:
+            ip(f"netns add {name}")
+            ip(f"-n {name} link set lo up")
+        ip(f"-n {first} link add lan type veth peer name lan netns {second}")
+        for i, name in enumerate(names, 1):
+            ip(f"-n {name} addr add 10.77.0.{i}/24 dev lan")
+            ip(f"-n {name} link set lan up")
+        by_link = [
+            *("env", "UCX_TLS=tcp,self", "UCX_NET_DEVICES=lan"),
+            "GLOO_SOCKET_IFNAME=lan",
+        ]
+        yield [["ip", "netns", "exec", name, *by_link] for name in names], "10.77.0.1"
+    finally:
+        for name in names:
+            subprocess.run(
+                ["ip", "netns", "del", name], check=False, capture_output=True
+            )
+
+
+def can_have_two_hosts():
+    """Whether this user may make network namespaces, and links between them."""
+    try:
+        with two_hosts():
+            return True
+    except (OSError, subprocess.CalledProcessError):
+        return False

@@ -23,7 +23,7 @@ from lantern.distributed.watch import LIMIT
 __all__ = ["Launcher", "launch"]
 
 # Seconds for the ranks to raise their errors, once one is lost; and to end when asked.
-GRACE, STOP = 1.0, 3.0
+GRACE, STOP = 1.2, 3.0
 
 
 async def _beat(send: Callable[[Any], None]) -> None:
@@ -182,7 +182,7 @@ class Launcher:
         try:
             return await self._follow()
         finally:
-            await self._end_all(0.0)
+            await self._end_all(GRACE)
             if self.writer is not None:
                 self.beats.cancel()
                 self.writer.close()

@@ -1,8 +1,15 @@
 """When one process dies, hangs, raises or calls something else: what the others do."""
 
+import os
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
 import pytest
 
-from tests.ranks import needs_mpi, start
+from tests.ranks import ROOT, can_have_two_hosts, needs_mpi, start, two_hosts
 
 pytestmark = needs_mpi
 
@@ -47,43 +54,148 @@ def test_the_others_end_with_an_error_that_names_the_rank(how, words, tmp_path):
     assert "Fatal" not in done.stderr
 
 
-def test_a_job_begins_again_from_what_it_has_saved(tmp_path):
-    done = start(
-        """
-        import os
-        from pathlib import Path
-        import numpy as np
-        import lantern, lantern.distributed as dist
-        from lantern.files import write_file
+# On each attempt but the last a rank is killed: while it saves, or between two steps.
+RESTARTED = """
+import os, signal
+import lantern.torch as torch
+import lantern.torch.distributed as dist
+from lantern.torch import nn
+from lantern.torch.distributed import checkpoint
 
-        dist.init(timeout=60)
-        saved = Path("saved")
-        step, w = 0, np.zeros(3)
-        if saved.exists():
-            step, *w = map(float.fromhex, saved.read_text().split())
-            w = np.array(w)
-        x = np.random.default_rng(dist.rank()).normal(size=(4, 3))
-        while step < 6:
-            g = lantern.grad(lambda w: ((x @ w - 1.0) ** 2).mean())(w)
-            w = w - 0.1 * dist.pmean(g)
-            step += 1
-            if dist.rank() == 0:
-                text = " ".join(float(v).hex() for v in (step, *w))
-                write_file("program", saved, text.encode())
+dist.init_process_group("gloo")
+attempt, rank = int(os.environ["TORCHELASTIC_RESTART_COUNT"]), dist.get_rank()
+torch.manual_seed(0)
+model = nn.parallel.DistributedDataParallel(
+    nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1)))
+velocity = {k: torch.zeros_like(p) for k, p in model.named_parameters()}
+state = {"step": 0, "model": model.module.state_dict(), "velocity": velocity}
+if os.path.exists("saved"):
+    checkpoint.load(state, checkpoint_id="saved")
+    assert state["step"] == [0, *SAVED][attempt], state["step"]
+x = torch.from_numpy(__import__("numpy").random.default_rng(rank).normal(size=(8, 3)))
+
+def die(*arguments):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+while state["step"] < 8:
+    model.zero_grad()
+    model(x.float()).pow(2).mean().backward()
+    with torch.no_grad():
+        for k, p in model.named_parameters():
+            velocity[k].mul_(0.9).add_(p.grad)
+            p.sub_(0.1 * velocity[k])
+    state["step"] += 1
+    if (attempt, state["step"], rank) in FAULTS:
+        what = FAULTS[attempt, state["step"], rank]
+        if what == "now":
+            die()
+        setattr(os, what, die)  # in the middle of saving
+    checkpoint.save(state, checkpoint_id="saved")
+text = " ".join(v.hex() for p in model.parameters() for v in p.flatten().tolist())
+if rank == 0:
+    open("weights", "w").write(text)
+"""
+
+
+def test_a_job_that_begins_again_ends_with_the_bits_of_one_undisturbed(tmp_path):
+    ends = []
+    faults = {(0, 3, 1): "now", (1, 5, 1): "replace", (2, 7, 0): "unlink"}
+    for i, planned in enumerate(({}, faults)):
+        folder = tmp_path / str(i)
+        folder.mkdir()
+        prelude = f"FAULTS, SAVED = {planned!r}, (2, 4, 7)\n"
+        done = start(RESTARTED, folder, 2, "--max_restarts=3", prelude=prelude)
+        assert done.returncode == 0, done.stderr[-3000:]
+        assert done.stderr.count("was ended by the signal SIGKILL") == len(planned)
+        ends.append((folder / "weights").read_text())
+    assert ends[0] == ends[1]
+
+
+def test_without_a_launcher_the_ranks_end(tmp_path):
+    """Their launcher is killed, or rank 0, which others ask for addresses."""
+    for what in ("os.getppid() if dist.rank() else 0", "0 if dist.rank() else -1"):
+        done = start(
+            f"""
+            import os, signal, numpy as np, lantern.distributed as dist
+            dist.init(timeout=60)
             dist.barrier()
-            first = os.environ["TORCHELASTIC_RESTART_COUNT"] == "0"
-            if FAIL and first and step == 3 and dist.rank() == 1:
-                os._exit(7)
-        """,
-        tmp_path,
-        2,
-        "--max_restarts=1",
-        prelude="FAIL = True\n",
+            if victim := {what}:
+                os.kill(os.getpid() if victim < 0 else victim, signal.SIGKILL)
+            while True:
+                dist.all_reduce(np.ones(5))
+            """,
+            tmp_path,
+            3,
+        )
+        assert done.returncode
+        ended = "the connection to the launcher, or to rank 0, has ended"
+        assert ended in done.stderr or "rank 0 is lost" in done.stderr
+
+
+def test_a_port_that_is_taken_is_named(tmp_path):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        done = start("", tmp_path, 1, "--master_port", str(port))
+        assert done.returncode == 1
+        assert f"cannot listen at 127.0.0.1:{port}" in done.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/shm").is_dir(), reason="there is no /dev/shm")
+def test_shared_memory_of_dead_processes_is_removed(tmp_path):
+    """A job that was killed with its launcher has left a file: the next one looks."""
+    stale = Path("/dev/shm", f"mpich_shm_{os.getpid()}")
+    stale.write_bytes(b"0")
+    time.sleep(0.1)  # what is newer may belong to a job that begins
+    assert start("", tmp_path, 1).returncode == 0
+    assert not stale.exists()
+
+
+@pytest.mark.skipif(
+    not can_have_two_hosts(), reason="network namespaces need root, and iproute2"
+)
+def test_a_link_that_is_cut_is_noticed_on_both_sides(tmp_path):
+    script = tmp_path / "program.py"
+    script.write_text(
+        """
+import subprocess, time, numpy as np, lantern.distributed as dist
+dist.init(timeout=60)
+dist.barrier()
+if dist.rank() == 0:
+    subprocess.run(["ip", "link", "set", "lan", "down"], check=True)
+began = time.monotonic()
+try:
+    while True:
+        dist.all_reduce(np.ones(5))
+finally:
+    print(f"after {time.monotonic() - began < 10}", flush=True)
+"""
     )
-    assert done.returncode == 0, done.stderr[-3000:]
-    assert "rank 1 ended with the exit status 7" in done.stderr
-    interrupted = (tmp_path / "saved").read_text()
-    assert interrupted.startswith("0x1.8000000000000p+2 ")
+    with two_hosts() as (hosts, address):
+        running = [
+            subprocess.Popen(
+                [
+                    *(*host, sys.executable, "-m", "lantern.distributed.run"),
+                    *("--nnodes=2", f"--node_rank={i}"),
+                    *(f"--rdzv_endpoint={address}:29511", str(script)),
+                ],
+                env={
+                    **os.environ,
+                    "PYTHONPATH": str(ROOT),
+                    "LANTERN_HEARTBEAT_LIMIT": "2",
+                },
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+            for i, host in enumerate(hosts)
+        ]
+        said = [process.communicate(timeout=60) for process in running]
+    assert [out.strip() for out, _ in said] == ["after True", "after True"]
+    assert "rank 1 is lost: nothing was heard of it" in said[0][1]
+    assert "rank 0 is lost" in said[1][1] or "launcher for 2 s" in said[1][1]
+    assert all(process.returncode for process in running)
 
 
 def test_the_exit_status_is_that_of_the_first_to_fail(tmp_path):
