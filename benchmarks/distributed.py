@@ -2,6 +2,8 @@
 
 ``python -m benchmarks --only distributed``; it needs mpi4py, PyTorch and two cores.
 What is compared runs in turns in the same processes, or in fresh ones in turns.
+``benchmarks/distributed.py FILE.png timeline`` draws one step, where a launcher runs it
+in two processes.
 """
 
 import copy
@@ -207,6 +209,81 @@ def steps(report: str) -> None:
     dist.destroy_process_group()
 
 
+def timeline(report: str) -> None:
+    """One step with DDP: when rules ran, and when each bucket was on its way."""
+    import lantern.torch as torch
+    import lantern.torch.distributed as dist
+    from lantern.eager.recorder import Recorder
+    from lantern.torch import nn
+
+    dist.init_process_group("gloo")
+    layers: list[Any] = []
+    for _ in range(8):
+        layers += [nn.Linear(512, 512), nn.ReLU()]
+    model = nn.parallel.DistributedDataParallel(nn.Sequential(*layers), bucket_cap_mb=1)
+    reducer, rules, buckets = model.reducer, [], []
+    resume, finish = Recorder.resume, reducer._finish
+
+    def resumed(z: Any, answer: Any) -> Any:
+        began = time.time()
+        try:
+            return resume(z, answer)
+        finally:
+            rules.append((began, time.time()))
+
+    def finished(bucket: Any, everywhere: Any) -> None:
+        work = bucket.work
+        finish(bucket, everywhere)
+        buckets.append((work.began + shift, work.ended + shift))
+
+    shift = time.time() - time.perf_counter()
+    for owner, name, f in (
+        (Recorder, "resume", resumed),
+        (reducer, "_finish", finished),
+    ):
+        setattr(owner, name, f)
+    x = torch.randn(256, 512)
+    for _ in range(10):
+        model.zero_grad()
+        rules.clear()
+        buckets.clear()
+        dist.barrier()
+        model(x).pow(2).mean().backward()
+    everyone: list[Any] = [None] * dist.get_world_size()
+    dist.all_gather_object(everyone, (rules, buckets))
+    if dist.get_rank() == 0:
+        _draw(report, everyone)
+    dist.destroy_process_group()
+
+
+def _draw(path: str, everyone: list[Any]) -> None:
+    """Two rows for each process: its rules, and its buckets."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(figsize=(9, 2.8))
+    start = min(rules[0][0] for rules, _ in everyone)
+    names: list[str] = []
+    for rank, both in enumerate(everyone):
+        for what, spans in zip(("rules", "buckets sent"), both, strict=True):
+            colour = "tab:orange" if what == "rules" else "tab:green"
+            bars = [(1e3 * (a - start), 1e3 * (b - a)) for a, b in spans]
+            axes.broken_barh(
+                bars, (len(names) - 0.35, 0.7), color=colour, edgecolor="w"
+            )
+            names.append(f"rank {rank}: {what}")
+        end = 1e3 * (both[0][-1][1] - start)
+        middle = len(names) - 1.5
+        axes.plot([end, end], [middle - 1, middle + 1], color="k", lw=1, ls=":")
+    axes.set_yticks(range(len(names)), names)
+    axes.set_xlabel("ms; dotted: the last rule of the rank is over")
+    axes.invert_yaxis()
+    figure.tight_layout()
+    figure.savefig(path, dpi=110)
+
+
 def start(report: str) -> None:
     """Reduce one number."""
     import torch
@@ -220,5 +297,7 @@ def start(report: str) -> None:
 
 
 if __name__ == "__main__":
-    parts: dict[str, Any] = {"reductions": reductions, "steps": steps, "start": start}
+    parts: dict[str, Any] = {
+        f.__name__: f for f in (reductions, steps, start, timeline)
+    }
     parts[sys.argv[2]](sys.argv[1], *sys.argv[3:])

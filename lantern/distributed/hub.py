@@ -9,6 +9,7 @@ that it lives, and hears who does not; of the store of keys; of launchers.
 import asyncio
 import json
 import os
+import secrets
 import sys
 import time
 from collections.abc import Awaitable, Callable
@@ -79,7 +80,8 @@ class Job:
     """The ranks of one start of a program."""
 
     def __init__(self, name: str, size: int) -> None:
-        self.pmi = Pmi(name, size)
+        # Of this name MPI calls its shared memory, which a killed job has left behind.
+        self.pmi = Pmi(f"{name}{secrets.token_hex(6)}", size)
         self.members: dict[int, Member] = {}
         self.lost: dict[int, str] = {}
         self.left: set[int] = set()

@@ -182,6 +182,21 @@ def _excepthook(world: World, outer: Any) -> Any:
     return hook
 
 
+def failed(error: BaseException) -> None:
+    """Let the others know of an exception that nobody of this process will catch."""
+    if _world is not None and _world.place.size > 1 and not _world.failed:
+        _excepthook(_world, lambda *_: None)(type(error), error, error.__traceback__)
+
+
+def leave() -> None:
+    """Leave the others before the process ends: nothing is sent any more."""
+    global _world
+    if _world is not None and _world.place.size > 1:
+        atexit.unregister(_leave)
+        _leave(_world)
+    _world = None
+
+
 def _leave(world: World) -> None:
     """The end of the program: leave together, or at once, if something has failed."""
     from lantern.distributed import mpi

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from lantern.distributed.hub import Job
 from tests.ranks import ROOT, can_have_two_hosts, needs_mpi, start, two_hosts
 
 pytestmark = needs_mpi
@@ -201,3 +202,8 @@ finally:
 def test_the_exit_status_is_that_of_the_first_to_fail(tmp_path):
     assert start("import os; os._exit(5)", tmp_path, 1).returncode == 5
     assert start("pass", tmp_path, 3).returncode == 0
+
+
+def test_a_job_of_a_name_used_before_finds_none_of_its_shared_memory():
+    """MPI names shared memory by it; what a killed job has left is no address."""
+    assert Job("job", 2).pmi.name != Job("job", 2).pmi.name
