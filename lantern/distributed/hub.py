@@ -20,6 +20,7 @@ from lantern.distributed.watch import LIMIT
 
 __all__ = ["Hub", "serve"]
 
+PATIENCE = 2.0  # seconds until a port that is taken is an error
 LINE = 1 << 26  # the longest line: a value of the store
 
 
@@ -108,6 +109,7 @@ class Hub:
         self.changed = asyncio.Condition()
         self.agents: Callable[..., Awaitable[None]] | None = None
         self.everyone_left = asyncio.Event()
+        self.closing = False
 
     async def listen(self, host: str, port: int) -> asyncio.Server:
         """Begin to listen."""
@@ -136,7 +138,10 @@ class Hub:
             if kind == "agent" and self.agents is not None:
                 await self.agents(hello, reader, send)
             elif kind in ("pmi", "watch"):
+                if self.closing:
+                    return  # a new job at the same address, whose hub comes after
                 job = self.job(hello["job"], hello["size"])
+                send({"welcome": True})
                 if kind == "watch":
                     await self._follow(job, hello["rank"], reader, send)
                 else:
@@ -238,11 +243,21 @@ async def serve(host: str, port: int, token: str) -> None:
     """Be the hub of processes that nobody's launcher watches, until all have left."""
     hub = Hub(token)
     parent = os.getppid()
-    server = await hub.listen(host, port)
+    end = time.monotonic() + PATIENCE
+    while True:
+        try:
+            server = await hub.listen(host, port)
+            break
+        except OSError:  # it may be the hub of the job before, which is about to end
+            if time.monotonic() > end:
+                raise
+            await asyncio.sleep(0.05)
     async with server:
         print("listening", flush=True)
         while not hub.everyone_left.is_set() and os.getppid() == parent:
-            await asyncio.sleep(0.2)
+            await asyncio.sleep(0.05)
+        hub.closing = True
+        server.close()
         await asyncio.sleep(0.2)  # the last ones read what they were told
     remove_stale()
 

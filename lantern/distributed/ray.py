@@ -122,22 +122,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     made.add_argument("--num_workers", "--num-workers", type=int, default=1)
     made.add_argument("--max_failures", "--max-failures", type=int, default=0)
-    made.add_argument("--torch", action="store_true", help="torch is lantern.torch")
     made.add_argument("script", metavar="SCRIPT")
     made.add_argument("arguments", metavar="ARGS", nargs=argparse.REMAINDER)
     options = made.parse_args(arguments)
     script, folder = os.path.abspath(options.script), os.getcwd()
-    run = partial(_run_as_torch if options.torch else _run, script, options.arguments)
-    trainer(partial(run, folder), options.num_workers, options.max_failures).fit()
-
-
-def _run_as_torch(script: str, arguments: Sequence[str], folder: str) -> None:
-    """A script of PyTorch's, as ``python -m lantern.torch`` runs it."""
-    from importlib import import_module
-
-    if os.path.isdir(folder):
-        os.chdir(folder)
-    import_module("lantern.torch.run.as_torch").run(script, list(arguments))
+    run = partial(_run, script, options.arguments, folder)
+    trainer(run, options.num_workers, options.max_failures).fit()
 
 
 if __name__ == "__main__":

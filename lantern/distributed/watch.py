@@ -29,21 +29,37 @@ def connect(
     """A connection to the hub, which may not listen yet."""
     end, pause = time.monotonic() + seconds, 0.01
     while True:
+        error: Any = "the job there is over"
         try:
-            connection = socket.create_connection(address, timeout=5.0)
-            break
-        except OSError as error:
-            if time.monotonic() > end:
-                raise DistributedError(
-                    f"init: nothing listens at {address[0]}:{address[1]} ({error}), "
-                    f"for {seconds:g} s. Look whether MASTER_ADDR and MASTER_PORT are "
-                    f"the same for every rank, and rank 0 has started."
-                ) from None
-            time.sleep(pause)
-            pause = min(2 * pause, 0.5)
+            if (connection := _greeted(address, hello)) is not None:
+                return connection
+        except OSError as refused:
+            error = refused
+        if time.monotonic() > end:
+            raise DistributedError(
+                f"init: nothing listens at {address[0]}:{address[1]} ({error}), "
+                f"for {seconds:g} s. Look whether MASTER_ADDR and MASTER_PORT are "
+                f"the same for every rank, and rank 0 has started."
+            ) from None
+        time.sleep(pause)
+        pause = min(2 * pause, 0.5)
+
+
+def _greeted(address: tuple[str, int], hello: dict[str, Any]) -> socket.socket | None:
+    """A connection; None of a hub that is about to end. To a rank a hub says so."""
+    connection = socket.create_connection(address, timeout=5.0)
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    connection.settimeout(None)
     connection.sendall(json.dumps(hello).encode() + b"\n")
+    if hello["kind"] in ("pmi", "watch"):
+        said = b""
+        while not said.endswith(b"\n"):  # byte by byte: what follows is others'
+            byte = connection.recv(1)
+            if not byte:
+                return None
+            said += byte
+        if b"refused" in said:
+            raise DistributedError(f"init: {address} refuses: {said.decode().strip()}")
+    connection.settimeout(None)
     return connection
 
 

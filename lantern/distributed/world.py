@@ -4,6 +4,7 @@ import atexit
 import contextlib
 import io
 import itertools
+import multiprocessing.util
 import os
 import subprocess
 import sys
@@ -48,7 +49,8 @@ class World:
         # Its barrier meets no collective that another rank is still in.
         self.farewell = everyone.twin()
         self.farewell.leaving = True
-        self.failed = False
+        self.failed = self.gone = False
+        self.process = os.getpid()
         self.groups = itertools.count(1)
 
 
@@ -126,6 +128,8 @@ def _joined(place: Place, timeout: float, address: Any) -> World:
     world = World(place, everyone)
     sys.excepthook = _excepthook(world, sys.excepthook)
     atexit.register(_leave, world)
+    if multiprocessing.parent_process() is not None:  # these end without ``atexit``
+        multiprocessing.util.Finalize(None, _leave, (world,), exitpriority=0)
     return world
 
 
@@ -199,6 +203,9 @@ def leave() -> None:
 
 def _leave(world: World) -> None:
     """The end of the program: leave together, or at once, if something has failed."""
+    if world.gone or os.getpid() != world.process:
+        return
+    world.gone = True
     from lantern.distributed import mpi
 
     watch = world.everyone.watch

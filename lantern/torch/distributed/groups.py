@@ -21,6 +21,7 @@ __all__ = [
     "destroy_process_group",
     "get_backend",
     "get_backend_config",
+    "get_default_backend_for_device",
     "get_global_rank",
     "get_group_rank",
     "get_node_local_rank",
@@ -350,6 +351,17 @@ def is_initialized() -> bool:
         False
     """
     return GroupMember.WORLD is not None
+
+
+def get_default_backend_for_device(device: Any) -> str:
+    """The name of what carries data of a device: of each of them MPI does.
+
+    Example:
+        >>> import lantern.torch.distributed as dist
+        >>> dist.get_default_backend_for_device("cpu")
+        'gloo'
+    """
+    return "gloo"
 
 
 def is_gloo_available() -> bool:
