@@ -25,7 +25,7 @@ KINDS = {
     ),
     "wrong type of result": (r"DTYPE", "the values are right, in another type"),
     "wrong shape or strides": (r"SHAPE|STRIDE|lengths", "of results in rare cases"),
-    "wrong value": (r"VALUES|EQUAL", "see below"),
+    "wrong value": (r"VALUES|EQUAL", "not explained one by one yet"),
     "error or warning in other words": (
         r"does not match|not triggered|WARNING|Expected .* but got",
         "errors in Lantern's words; warnings of PyTorch's future",

@@ -2,6 +2,7 @@
 
 import pytest
 
+import lantern.torch as torch
 from tests.torch.compared import assert_same_scenario
 
 pytest.importorskip("torch", reason="the peer that this face is compared with")
@@ -105,3 +106,24 @@ def test_hooks_have_the_outcome_of_pytorch(returned, leaf):
         return x.grad.detach()
 
     assert_same_scenario(scenario)
+
+
+NAMES = "shapes places count slots materialize with_gaps check settle level read saved"
+
+
+@pytest.mark.parametrize("name", NAMES.split())
+def test_a_context_keeps_any_name_of_the_programs(name):
+    class Twice(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, factor):
+            setattr(ctx, name, factor)
+            return x * factor
+
+        @staticmethod
+        def backward(ctx, z_bar):
+            return z_bar * getattr(ctx, name), None
+
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    assert not hasattr(torch.autograd.function.FunctionCtx(), name)
+    Twice.apply(x, 2.0).sum().backward()
+    assert x.grad.tolist() == [2.0, 2.0]

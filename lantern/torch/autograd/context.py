@@ -39,16 +39,16 @@ class Context:
     """
 
     needs_input_grad: tuple[bool, ...] = ()
-    materialize = True
-    places: tuple[int, ...] = ()
-    shapes: dict[int, Any]
-    count = 0  # of the arguments
-    slots: tuple[bool, ...] = ()  # of each result, whether it is a tensor
+    _own_materialize = True
+    _own_places: tuple[int, ...] = ()
+    _own_shapes: dict[int, Any]
+    _own_count = 0  # of the arguments
+    _own_slots: tuple[bool, ...] = ()  # of each result, whether it is a tensor
 
-    def with_gaps(self, z_bars: list[Any]) -> list[Any]:
+    def _own_with_gaps(self, z_bars: list[Any]) -> list[Any]:
         """The cotangents of the results, with None for what is no tensor."""
         left = iter(z_bars)
-        return [next(left) if is_tensor else None for is_tensor in self.slots]
+        return [next(left) if is_tensor else None for is_tensor in self._own_slots]
 
     def __init__(self) -> None:
         self._saved: tuple[Any, ...] = ()
@@ -88,7 +88,7 @@ class Context:
             x = torch_face(x.primal)
         return x
 
-    def settle(self, backward: Any) -> None:
+    def _own_settle(self, backward: Any) -> None:
         """The forward step is over: what the backward step will read must not change.
 
         Saved tensors are looked at when they are read, what else it names in the
@@ -101,7 +101,7 @@ class Context:
         found += [Reading("an array of ctx", x) for x in arrays]
         self._unchanged = Unchanged("backward", found)
 
-    def check(self) -> None:
+    def _own_check(self) -> None:
         """Raise if something that lies in the context has been written to."""
         self._check(self._named())
         name = None if self._unchanged is None else self._unchanged.changes()
@@ -134,7 +134,7 @@ class Context:
 
     def set_materialize_grads(self, value: bool) -> None:
         """Whether missing cotangents are zeros, or None."""
-        self.materialize = value
+        self._own_materialize = value
 
 
 class Output:

@@ -62,13 +62,13 @@ def _custom(
     z_bar = yield (plain, plain := None)[0]
     z_bars = [torch_face(z) for z in (z_bar if several else (z_bar,))]
     tracked = tracked or any(z.requires_grad for z in z_bars)
-    z_bars = context.with_gaps(z_bars)
-    context.check()
+    z_bars = context._own_with_gaps(z_bars)
+    context._own_check()
     with enable_grad() if tracked else no_grad():
         gradients = _way_back(function)(context, *z_bars)
     gradients = gradients if isinstance(gradients, tuple | list) else (gradients,)
-    wanted = context.places
-    count = context.count
+    wanted = context._own_places
+    count = context._own_count
     if len(gradients) < count or any(g is not None for g in gradients[count:]):
         raise EagerError(
             f"function {function.__name__}Backward returned an incorrect number of "
@@ -77,7 +77,7 @@ def _custom(
     for i in wanted:
         gradient = gradients[i]
         if gradient is not None:
-            _check_gradient(function, gradient, i, context.shapes[i])
+            _check_gradient(function, gradient, i, context._own_shapes[i])
         yield None if gradient is None else plain_cotangent(gradient)
 
 
@@ -174,9 +174,11 @@ class Function:
         context.needs_input_grad = tuple(
             isinstance(x, Tensor) and x.requires_grad for x in args
         )
-        context.count = len(args)
-        context.places = tuple(i for i, x in enumerate(args) if isinstance(x, Tensor))
-        context.shapes = {i: base(args[i]).shape for i in context.places}
+        context._own_count = len(args)
+        context._own_places = tuple(
+            i for i, x in enumerate(args) if isinstance(x, Tensor)
+        )
+        context._own_shapes = {i: base(args[i]).shape for i in context._own_places}
         if cls.jvp is not Function.jvp:
             args = tuple(map(_standing, args))
         with no_grad():
@@ -231,7 +233,7 @@ def _tracked(cls: Any, context: Context, tensors: list[Any], results: Any) -> An
     """The results of a ``Function`` with its rule behind them."""
     several = isinstance(results, tuple)
     whole = results if several else (results,)
-    context.slots = tuple(isinstance(z, Tensor) for z in whole)
+    context._own_slots = tuple(isinstance(z, Tensor) for z in whole)
     row = tuple(z for z in whole if isinstance(z, Tensor))
     if not row:
         return results
@@ -265,7 +267,7 @@ def _tracked(cls: Any, context: Context, tensors: list[Any], results: Any) -> An
         else x
         for x in context._saved
     )
-    context.settle(_way_back(cls))
+    context._own_settle(_way_back(cls))
     left = iter(faces)
     filled = [next(left) if isinstance(z, Tensor) else z for z in whole]
     return tuple(filled) if several else filled[0]
@@ -283,12 +285,12 @@ def _started(cls: Any, context: Context, tensors: list[Any], plain: Any) -> Any:
         return _custom(*operands, **statics)
 
     def tangent(_: Any, tangents: list[Any]) -> Any:
-        row: list[Any] = [None] * context.count
-        for i, x, x_dot in zip(context.places, tensors, tangents, strict=True):
+        row: list[Any] = [None] * context._own_count
+        for i, x, x_dot in zip(context._own_places, tensors, tangents, strict=True):
             row[i] = fresh(zeros_like(base(x))) if x_dot is None else torch_face(x_dot)
         found = cls.jvp(context, *row)
         found = found if isinstance(found, tuple) else (found,)
-        pairs = zip(found, context.slots, strict=True)
+        pairs = zip(found, context._own_slots, strict=True)
         moved = tuple(numpy_face(z_dot) for z_dot, is_tensor in pairs if is_tensor)
         return moved if type(plain) is tuple else moved[0]
 

@@ -340,7 +340,7 @@ class device:
         if isinstance(type, builtins.int):
             type, index = "cuda", type
         kind, _, number = type.partition(":")
-        if kind not in ("cpu", "cuda"):
+        if kind not in ("cpu", "cuda", "meta"):
             raise EagerError(
                 f"Expected one of cpu, cuda device type at start of device string: "
                 f"{kind}"
