@@ -7,6 +7,7 @@ it differentiates neither a loop that ends when the data say so, nor recursion.
 
 import importlib
 import importlib.util
+import os
 import shutil
 import subprocess
 import sysconfig
@@ -305,7 +306,11 @@ def _jax(name: str) -> Program | None:
 
 
 def _first_results() -> list[Row]:
-    """How long the first call takes, compiling included, beside JAX's."""
+    """How long the first call takes, compiling included, beside JAX's.
+
+    Without what earlier runs have left on the disk, which would be compiled already.
+    """
+    os.environ["LANTERN_JIT_CACHE"] = "off"
     found = []
     for name in ("sincos", "loop", "lorenz"):
         import lantern
