@@ -111,6 +111,25 @@ def test_a_schedule_goes_as_pytorchs(source):
     np.testing.assert_allclose(flat(mine), flat(other), rtol=1e-8)
 
 
+@pytest.mark.parametrize("source", SCHEDULE_SOURCES)
+def test_a_schedule_writes_to_a_step_length_that_is_a_tensor(source):
+    """As programs that hold the tensor, or compile it, expect."""
+    ends = []
+    for torch in (ours, theirs):
+        lr = torch.tensor(0.1, dtype=torch.float64)
+        p = torch.nn.Parameter(torch.ones(2))
+        o, s = torch.optim.SGD([p], lr=lr, momentum=0.5), torch.optim.lr_scheduler
+        schedule = eval(source, vars(s) | {"o": o, "S": s})
+        for _ in range(6):
+            o.step()
+            schedule.step(*([1.0] if "Plateau" in source else []))
+        (group,) = o.param_groups
+        assert group["lr"] is lr
+        assert group.get("initial_lr") is not lr
+        ends.append([float(lr), *map(float, schedule.get_last_lr())])
+    assert ends[0] == pytest.approx(ends[1], rel=1e-12)
+
+
 def test_rows_that_were_read_are_moved_alone():
     found = []
     for torch in (ours, theirs):

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from lantern.errors import ArgumentError, OptionError
-from lantern.torch.optim.lr_scheduler.schedules import LRScheduler
+from lantern.torch.optim.lr_scheduler.schedules import LRScheduler, set_rate
 from lantern.torch.optim.optimizer import Optimizer
 
 __all__ = [
@@ -126,7 +126,7 @@ class SequentialLR(LRScheduler):
         self._schedulers, self._milestones = schedulers, milestones
         self.optimizer, self.last_epoch = optimizer, last_epoch + 1
         for group in optimizer.param_groups:
-            group["lr"] = group["initial_lr"]
+            set_rate(group, group["initial_lr"])
         for scheduler in schedulers:
             scheduler.last_epoch -= 1
         schedulers[0]._initial_step()
@@ -139,7 +139,7 @@ class SequentialLR(LRScheduler):
         scheduler = self._schedulers[i]
         if i > 0 and self._milestones[i - 1] == self.last_epoch:
             for group in self.optimizer.param_groups:
-                group["lr"] = group["initial_lr"]
+                set_rate(group, group["initial_lr"])
             scheduler.step(0)
         else:
             scheduler.step()
@@ -185,13 +185,13 @@ class ChainedScheduler(SequentialLR):
     def __init__(self, schedulers: Iterable[Any], optimizer: Any = None) -> None:
         self._schedulers = list(schedulers)
         self.optimizer = self._schedulers[0].optimizer
-        self._last_lr = [group["lr"] for group in self.optimizer.param_groups]
+        self._last_lr = self._now()
 
     def step(self, epoch: Any = None) -> None:
         """Go on to the next epoch."""
         for scheduler in self._schedulers:
             scheduler.step()
-        self._last_lr = [group["lr"] for group in self.optimizer.param_groups]
+        self._last_lr = self._now()
 
 
 class ReduceLROnPlateau(LRScheduler):
@@ -277,6 +277,6 @@ class ReduceLROnPlateau(LRScheduler):
             ):
                 lr = max(float(group["lr"]) * self.factor, low)
                 if float(group["lr"]) - lr > self.eps:
-                    group["lr"] = lr
+                    set_rate(group, lr)
             self.cooldown_counter, self.num_bad_epochs = self.cooldown, 0
         self._last_lr = self._now()

@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 from lantern.errors import OptionError
-from lantern.torch.optim.lr_scheduler.schedules import LRScheduler
+from lantern.torch.optim.lr_scheduler.schedules import LRScheduler, set_rate
 from lantern.torch.optim.optimizer import Optimizer
 
 __all__ = [
@@ -309,7 +309,7 @@ class CyclicLR(LRScheduler):
         lows = list(base_lr) if isinstance(base_lr, list | tuple) else [base_lr] * n
         tops = list(max_lr) if isinstance(max_lr, list | tuple) else [max_lr] * n
         for group, low in zip(groups, lows, strict=True):
-            group["lr"] = low
+            set_rate(group, low)
             if cycle_momentum:
                 _set_momentum(group, max_momentum)
         self.max_lrs, self.mode, self.gamma = tops, mode, gamma

@@ -10,11 +10,25 @@ from typing import Any
 
 from lantern.errors import ArgumentError, OptionError, TakenNameError
 from lantern.torch.optim.optimizer import Optimizer
+from lantern.torch.tensor.tensor import Tensor
 
 __all__ = [
     "ConstantLR", "ExponentialLR", "LRScheduler", "LinearLR", "MultiStepLR",
     "PolynomialLR", "StepLR",
 ]  # fmt: skip
+
+
+def set_rate(group: dict[str, Any], lr: Any) -> None:
+    """Give a group a step length; one that is a tensor stays the tensor that it is."""
+    if isinstance(group["lr"], Tensor):
+        group["lr"].fill_(float(lr))
+    else:
+        group["lr"] = lr
+
+
+def copied(lr: Any) -> Any:
+    """A step length as it is now."""
+    return lr.clone() if isinstance(lr, Tensor) else lr
 
 
 class LRScheduler:
@@ -49,13 +63,14 @@ class LRScheduler:
         self.optimizer = optimizer
         for i, group in enumerate(optimizer.param_groups):
             if last_epoch == -1:
-                group.setdefault("initial_lr", group["lr"])
+                group.setdefault("initial_lr", copied(group["lr"]))
             elif "initial_lr" not in group:
                 raise TakenNameError(
                     f"param 'initial_lr' is not specified in param_groups[{i}] when "
                     f"resuming an optimizer"
                 )
-        self.base_lrs = [group["initial_lr"] for group in optimizer.param_groups]
+        groups = optimizer.param_groups
+        self.base_lrs = [copied(group["initial_lr"]) for group in groups]
         self.last_epoch = last_epoch
         self._step_count = 0
         self._initial_step()
@@ -76,12 +91,12 @@ class LRScheduler:
 
     def _set(self, rates: Any) -> None:
         for group, lr in zip(self.optimizer.param_groups, rates, strict=True):
-            group["lr"] = lr
-        self._last_lr = list(rates)
+            set_rate(group, lr)
+        self._last_lr = self._now()
 
     def _now(self) -> list[Any]:
         """The step lengths that it finds."""
-        return [group["lr"] for group in self.optimizer.param_groups]
+        return [copied(group["lr"]) for group in self.optimizer.param_groups]
 
     def get_lr(self) -> list[Any]:
         """The step lengths of this epoch, from those of the last."""
