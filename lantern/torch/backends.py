@@ -1,6 +1,8 @@
 """Libraries behind PyTorch that programs set flags of: of these, oneDNN may be here."""
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
 
@@ -31,15 +33,13 @@ class Library(ModuleType):
 
     def flags(self, **flags: Any) -> Any:
         """A block in which flags are set."""
-        return _Block()
+        return _nothing()
 
 
-class _Block:
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, *exception: Any) -> None:
-        return None
+@contextmanager
+def _nothing() -> Iterator[None]:
+    """A block without effect, also as a decorator."""
+    yield
 
 
 class _Products(Library):
@@ -76,7 +76,7 @@ class _Cuda(Library):
 
     def sdp_kernel(self, **flags: Any) -> Any:
         """A block in which ways of computing attention are chosen."""
-        return _Block()
+        return _nothing()
 
     def flash_sdp_enabled(self) -> bool:
         """Whether a fused attention is used: no."""

@@ -21,6 +21,7 @@ import lantern.torch as torch
     torch.backends.cuda.matmul.allow_tf32 = True
     assert not torch.backends.mps.is_available()
     assert not torch.backends.cudnn.is_available()
+    assert torch.backends.cudnn.flags(enabled=False)(abs)(-1) == 1
     torch.use_deterministic_algorithms(True)
     torch.set_default_device('cpu')
     torch.device('cpu').__enter__().__exit__()
