@@ -78,6 +78,7 @@ _LAZY_FUNCTIONS = dict.fromkeys(
     ).split(),
     "signal.frames",
 ) | {
+    "Future": "futures",
     "GradScaler": "amp",
     "PyTorchFileReader": "file_reader",
     "ScriptFunction": "jit",

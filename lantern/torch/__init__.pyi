@@ -20,6 +20,7 @@ from lantern.torch import distributed as distributed
 from lantern.torch import distributions as distributions
 from lantern.torch import fft as fft
 from lantern.torch import func as func
+from lantern.torch import futures as futures
 from lantern.torch import jit as jit
 from lantern.torch import linalg as linalg
 from lantern.torch import multiprocessing as multiprocessing
@@ -89,6 +90,7 @@ from lantern.torch.settings import get_deterministic_debug_mode as get_determini
 from lantern.torch.settings import get_float32_matmul_precision as get_float32_matmul_precision
 from lantern.torch.settings import get_num_interop_threads as get_num_interop_threads
 from lantern.torch.settings import get_num_threads as get_num_threads
+from lantern.torch.settings import is_deterministic_algorithms_warn_only_enabled as is_deterministic_algorithms_warn_only_enabled
 from lantern.torch.settings import set_default_device as set_default_device
 from lantern.torch.settings import set_default_tensor_type as set_default_tensor_type
 from lantern.torch.settings import set_deterministic_debug_mode as set_deterministic_debug_mode

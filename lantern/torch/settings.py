@@ -18,6 +18,7 @@ __all__ = [
     "get_float32_matmul_precision",
     "get_num_interop_threads",
     "get_num_threads",
+    "is_deterministic_algorithms_warn_only_enabled",
     "set_default_device",
     "set_default_tensor_type",
     "set_deterministic_debug_mode",
@@ -29,7 +30,11 @@ __all__ = [
     "use_deterministic_algorithms",
 ]
 
-_chosen: dict[str, Any] = {"precision": "highest", "deterministic": False}
+_chosen: dict[str, Any] = {
+    "precision": "highest",
+    "deterministic": False,
+    "warn_only": False,
+}
 
 
 def compile(model: Any = None, **options: Any) -> Any:
@@ -91,7 +96,7 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
         True
         >>> torch.use_deterministic_algorithms(False)
     """
-    _chosen["deterministic"] = bool(mode)
+    _chosen["deterministic"], _chosen["warn_only"] = bool(mode), bool(warn_only)
 
 
 def are_deterministic_algorithms_enabled() -> bool:
@@ -106,6 +111,18 @@ def are_deterministic_algorithms_enabled() -> bool:
     return bool(_chosen["deterministic"])
 
 
+def is_deterministic_algorithms_warn_only_enabled() -> bool:
+    """Whether ``use_deterministic_algorithms`` was last told to warn only.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.use_deterministic_algorithms(False)
+        >>> torch.is_deterministic_algorithms_warn_only_enabled()
+        False
+    """
+    return bool(_chosen["warn_only"])
+
+
 def set_deterministic_debug_mode(debug_mode: int | str) -> None:
     """As ``use_deterministic_algorithms``, by a number or a name.
 
@@ -116,11 +133,12 @@ def set_deterministic_debug_mode(debug_mode: int | str) -> None:
         2
         >>> torch.set_deterministic_debug_mode("default")
     """
-    _chosen["deterministic"] = debug_mode not in (0, "default")
+    mode, warn_only = debug_mode not in (0, "default"), debug_mode in (1, "warn")
+    use_deterministic_algorithms(mode, warn_only=warn_only)
 
 
 def get_deterministic_debug_mode() -> int:
-    """0 or 2: what ``use_deterministic_algorithms`` was told last.
+    """0, 1 (warn) or 2: what ``use_deterministic_algorithms`` was told last.
 
     Example:
         >>> import lantern.torch as torch
@@ -128,7 +146,7 @@ def get_deterministic_debug_mode() -> int:
         >>> torch.get_deterministic_debug_mode()
         0
     """
-    return 2 * are_deterministic_algorithms_enabled()
+    return _chosen["deterministic"] * (1 if _chosen["warn_only"] else 2)
 
 
 def set_num_threads(number: int) -> None:

@@ -29,6 +29,20 @@ class UntypedStorage:
         made = np.zeros(size, np.uint8) if isinstance(size, int) else size
         self.array = made.reshape(-1).view(np.uint8) if made.size else made
 
+    @classmethod
+    def from_file(
+        cls, filename: str, shared: bool = False, nbytes: int = 0
+    ) -> "UntypedStorage":
+        """The bytes of a file, read as they are asked for.
+
+        Args:
+            filename: its path.
+            shared: whether what is written goes into the file.
+            nbytes: how many there are.
+        """
+        mode: Any = "r+" if shared else "c"
+        return cls(np.memmap(filename, np.uint8, mode, shape=(nbytes,)))
+
     def nbytes(self) -> int:
         """How many bytes there are."""
         return int(self.array.nbytes)

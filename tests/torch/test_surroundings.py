@@ -23,6 +23,7 @@ import lantern.torch as torch
     assert not torch.backends.cudnn.is_available()
     assert torch.backends.cudnn.flags(enabled=False)(abs)(-1) == 1
     torch.use_deterministic_algorithms(True)
+    torch.Future().set_result(1)
     torch.set_default_device('cpu')
     torch.device('cpu').__enter__().__exit__()
     torch.set_num_threads(torch.get_num_threads())
@@ -62,6 +63,28 @@ def test_harmless_things_work(statement):
     deterministic = torch.are_deterministic_algorithms_enabled()
     exec(statement, {"torch": torch})
     torch.use_deterministic_algorithms(deterministic)
+
+
+@pytest.mark.parametrize("mode", [0, 1, 2])
+def test_a_mode_of_determinism_is_told_as_it_was_set(mode):
+    before = torch.get_deterministic_debug_mode()
+    torch.set_deterministic_debug_mode(mode)
+    assert torch.get_deterministic_debug_mode() == mode
+    assert torch.are_deterministic_algorithms_enabled() == (mode > 0)
+    assert torch.is_deterministic_algorithms_warn_only_enabled() == (mode == 1)
+    torch.set_deterministic_debug_mode(before)
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_the_bytes_of_a_file(tmp_path, shared):
+    path = tmp_path / "bytes"
+    path.write_bytes(bytes(range(5)))
+    storage = torch.UntypedStorage.from_file(str(path), shared, 5)
+    assert storage.tolist() == [0, 1, 2, 3, 4]
+    storage[0] = 9
+    assert storage[0] == 9
+    storage.array.flush()
+    assert path.read_bytes()[0] == (9 if shared else 0)
 
 
 @pytest.mark.parametrize(
