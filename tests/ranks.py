@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import textwrap
+import time
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -58,7 +59,11 @@ def two_hosts():
     first, second = names
 
     def ip(words):
-        subprocess.run(["ip", *words.split()], check=True, capture_output=True)
+        command = ["ip", *words.split()]
+        return subprocess.run(command, check=True, capture_output=True, text=True)
+
+    def is_up(name):  # the kernel says so up to a second after the link was set up
+        return "state UP" in ip(f"-n {name} link show lan").stdout
 
     try:
         for name in names:
@@ -68,6 +73,9 @@ def two_hosts():
         for i, name in enumerate(names, 1):
             ip(f"-n {name} addr add 10.77.0.{i}/24 dev lan")
             ip(f"-n {name} link set lan up")
+        end = time.monotonic() + 10
+        while not all(map(is_up, names)) and time.monotonic() < end:
+            time.sleep(0.02)
         by_link = [
             *("env", "UCX_TLS=tcp,self", "UCX_NET_DEVICES=lan"),
             "GLOO_SOCKET_IFNAME=lan",

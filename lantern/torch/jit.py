@@ -10,6 +10,7 @@ from lantern.torch.run.aliases import lead
 
 __all__ = [
     "Final",
+    "ScriptFunction",
     "ScriptModule",
     "export",
     "ignore",
@@ -22,6 +23,16 @@ __all__ = [
     "trace",
     "unused",
 ]
+
+
+class ScriptFunction:
+    """A type that programs ask for: no function is of it.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> isinstance(torch.jit.script(abs), torch.jit.ScriptFunction)
+        False
+    """
 
 
 class ScriptModule(Module):

@@ -76,23 +76,27 @@ STEPS = {"trained": trained, "failing": failing, "abandoned": abandoned}
 
 
 def bytes_for_each(make, steps):
-    """What a step leaves in memory, in bytes."""
+    """What a step leaves in memory, in bytes: the less of two halves of the steps.
+
+    A table may grow once while they run; what every step leaves, both halves show.
+    """
     step = make()
     for _ in range(500):
         step()
-    gc.collect()
     tracemalloc.start()
     try:
-        for _ in range(100):
-            step()
-        gc.collect()
-        before = tracemalloc.get_traced_memory()[0]
-        for _ in range(steps):
-            step()
-        gc.collect()
-        return (tracemalloc.get_traced_memory()[0] - before) / steps
+        levels = [after(step, n) for n in (100, steps // 2, steps // 2)]
     finally:
         tracemalloc.stop()
+    return min(b - a for a, b in itertools.pairwise(levels)) / (steps // 2)
+
+
+def after(step, times):
+    """The memory that is in use after some steps."""
+    for _ in range(times):
+        step()
+    gc.collect()
+    return tracemalloc.get_traced_memory()[0]
 
 
 def nested_in_threads(threads=16, times=200):

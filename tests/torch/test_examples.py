@@ -16,7 +16,8 @@ torch.distributed.optim torch.distributions torch.distributions.constraints
 torch.fft torch.func torch.jit torch.linalg torch.multiprocessing torch.nn
 torch.nn.functional torch.nn.init torch.nn.utils torch.nn.utils.parametrizations
 torch.nn.utils.parametrize torch.nn.utils.prune torch.nn.utils.rnn torch.optim
-torch.optim.lr_scheduler torch.profiler torch.random torch.return_types
+torch.optim.lr_scheduler torch.profiler torch.quasirandom torch.random
+torch.return_types
 torch.serialization torch.signal
 torch.signal.windows torch.sparse torch.special torch.testing torch.utils
 torch.utils.benchmark
