@@ -36,7 +36,7 @@ def lower_bounds():
     config.read(HOME / "setup.cfg")
     required = config["options"]["install_requires"].split()
     # A bound of two parts is its first release.
-    return [re.sub(r">=(\d+\.\d+)$", r"==\1.0", x) for x in required]
+    return [re.sub(r">=(\d+\.\d+)$", r">=\1.0", x).replace(">", "=") for x in required]
 
 
 def installed(python, pins, folder):

@@ -90,7 +90,7 @@ def pendulum():
 
 
 def speed():
-    """The table of benchmarks/README.md: every program beside every peer."""
+    """The tables of benchmarks/README.md but single layers, beside every peer."""
     import matplotlib.pyplot as plt
 
     row = r"^\| (.+?) \| times as fast as (.+?) \| ([\d.e+]+) × \|"
@@ -103,7 +103,7 @@ def speed():
     }
     known = {name for names in peers.values() for name in names}
     rows = re.findall(row, BENCHMARKS.read_text("utf-8"), re.MULTILINE)
-    found = [x for x in rows if x[1] in known]
+    found = [x for x in rows if x[1] in known and not x[0].startswith("convolution")]
     programs = list(dict.fromkeys(program for program, _, _ in found))
     figure, axes = plt.subplots(
         figsize=(8, 0.8 + 0.22 * len(programs)), layout="constrained"
