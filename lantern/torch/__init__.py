@@ -33,6 +33,7 @@ from lantern.torch.run.aliases import lead as _lead
 from lantern.torch.run.aliases import missing as _missing
 from lantern.torch.settings import *
 from lantern.torch.tables import place as _place
+from lantern.torch.tables import takes as _takes
 from lantern.torch.tensor.layouts import FORMATS as _FORMATS
 from lantern.torch.tensor.layouts import LAYOUTS as _LAYOUTS
 from lantern.torch.tensor.layouts import layout as layout
@@ -173,6 +174,9 @@ def result_type(*tensors: _Any, **named: _Any) -> _Any:
     return as_dtype(result_dtype(*tensors, *named.values()))
 
 
+_takes(result_type, "tensor1, tensor2")
+
+
 def detach(input: _Any) -> _Any:
     """The same memory, without derivative.
 
@@ -185,7 +189,14 @@ def detach(input: _Any) -> _Any:
     return input.detach()
 
 
-def vmap(func: _Any, *args: _Any, **options: _Any) -> _Any:
+def vmap(
+    func: _Any,
+    in_dims: _Any = 0,
+    out_dims: _Any = 0,
+    randomness: _Any = "error",
+    *,
+    chunk_size: _Any = None,
+) -> _Any:
     """As ``func.vmap``.
 
     Example:
@@ -194,7 +205,9 @@ def vmap(func: _Any, *args: _Any, **options: _Any) -> _Any:
         >>> torch.vmap(torch.dot)(x, x)
         tensor([ 5, 25])
     """
-    return _importlib.import_module("lantern.torch.func").vmap(func, *args, **options)
+    return _importlib.import_module("lantern.torch.func").vmap(
+        func, in_dims, out_dims, randomness, chunk_size=chunk_size
+    )
 
 
 def __getattr__(name: str) -> _Any:

@@ -8,10 +8,11 @@ from lantern import fft as ours
 from lantern.errors import EagerError, PositionError
 from lantern.torch.functions.creation import finished
 from lantern.torch.functions.reduction import axis_of
-from lantern.torch.tables import documented
+from lantern.torch.tables import documented, place
 from lantern.torch.tensor import dtypes
 from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.dtypes import as_numpy_dtype
+from lantern.torch.tensor.named_results import with_out
 from lantern.torch.tensor.operators import call, promote
 from lantern.torch.tensor.tensor import Tensor
 
@@ -351,3 +352,6 @@ rfftfreq = documented(
     tensor([0.0000, 0.2500, 0.5000])
     """,
 )
+
+globals().update({name: with_out(globals()[name]) for name in __all__})
+place(__name__, globals())

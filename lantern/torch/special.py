@@ -15,6 +15,7 @@ from lantern.torch.tensor.detaching import array_of_tensor as _base
 from lantern.torch.tensor.devices import as_array
 from lantern.torch.tensor.dtypes import F64
 from lantern.torch.tensor.halves import single
+from lantern.torch.tensor.named_results import with_out
 from lantern.torch.tensor.operators import (
     as_tensor,
     call,
@@ -468,7 +469,7 @@ shifted_chebyshev_polynomial_w = documented(
 # SciPy computes float16 in another type, and some of these are sums.
 globals().update(
     {
-        name: single(value)
+        name: with_out(single(value))
         for name, value in list(globals().items())
         if not name.startswith("_") and getattr(value, "__module__", "") == __name__
     }

@@ -1,11 +1,13 @@
-"""Docstrings of what tables make, and the paths under which it is found again."""
+"""What ``help`` shows of what tables make, and the paths where it is found again."""
 
+import re
 import sys
 from collections.abc import Mapping
+from inspect import CO_VARARGS, CO_VARKEYWORDS
 from types import FunctionType
 from typing import Any, TypeVar
 
-__all__ = ["documented", "place"]
+__all__ = ["documented", "parameters", "place", "takes"]
 
 T = TypeVar("T")
 _EXAMPLE = "\n\nExample:\n    >>> import lantern.torch as torch\n    "
@@ -41,6 +43,61 @@ def in_place_example(name: str, function: Any) -> str:
     before, _, call = words.rstrip().partition(_EXAMPLE)[2].rpartition(">>> torch.")
     call = call.partition("(x")[2].removeprefix(", ")
     return f"{_EXAMPLE}{before}>>> x.{name}({call}" if call else ""
+
+
+def takes(thing: T, shown: str) -> T:
+    """What a row makes, with the parameters that ``help`` and ``inspect`` show.
+
+    Args:
+        thing: a function whose own ``*args`` say less.
+        shown: its parameters as they would be written, without annotations.
+    """
+    thing.__text_signature__ = f"({shown})"  # type: ignore[attr-defined]
+    return thing
+
+
+def parameters(function: Any, first: str = "", out: bool | None = None) -> str:
+    """The parameters of a function as they would be written, without annotations.
+
+    Args:
+        function: one with ``def``, one around it, or one that ``takes`` has named.
+        first: another name for the first one.
+        out: whether ``out`` is among them; by default, as it is.
+    """
+    while not hasattr(function, "__text_signature__") and hasattr(
+        function, "__wrapped__"
+    ):
+        function = function.__wrapped__
+    shown = getattr(function, "__text_signature__", "")[1:-1] or _written(function)
+    if first:
+        shown = re.sub(r"^\w+", first, shown)
+    if out is False:
+        shown = shown.replace(", *, out=None", "").replace(", out=None", "")
+    if out and "out=" not in shown:
+        shown += ", out=None" if "*" in shown else ", *, out=None"
+    return shown
+
+
+def _written(function: Any) -> str:
+    """The parameters of a ``def``."""
+    code, defaults = function.__code__, function.__defaults__ or ()
+    count, only = code.co_argcount, code.co_kwonlyargcount
+    names = list(code.co_varnames)
+    rows = [*names[: count - len(defaults)]]
+    rows += map("{}={!r}".format, names[count - len(defaults) : count], defaults)
+    if code.co_posonlyargcount:
+        rows.insert(code.co_posonlyargcount, "/")
+    if code.co_flags & CO_VARARGS:
+        rows.append(f"*{names[count + only]}")
+    elif only:
+        rows.append("*")
+    given = function.__kwdefaults__ or {}
+    rows += [
+        f"{n}={given[n]!r}" if n in given else n for n in names[count : count + only]
+    ]
+    if code.co_flags & CO_VARKEYWORDS:
+        rows.append(f"**{names[count + only + bool(code.co_flags & CO_VARARGS)]}")
+    return ", ".join(rows)
 
 
 def place(module: str, names: Mapping[str, Any], within: str = "") -> None:

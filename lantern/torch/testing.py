@@ -80,7 +80,7 @@ def make_tensor(
     """Uniform draws for tests, of any type.
 
     Args:
-        *shape: the lengths of the axes.
+        shape: the lengths of the axes.
         dtype: the type.
         device: where it lies.
         low: the least value; of each type a small one by default.

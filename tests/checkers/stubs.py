@@ -214,7 +214,7 @@ def function(
     name: str, f: Any, results: dict[str, str], imports: Any, first: str = ""
 ) -> str:
     """The signature of a function, or of a method with another name for its first."""
-    signature = inspect.signature(f)
+    signature = annotated(f)
     parameters = list(signature.parameters.values())
     if first:
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
@@ -238,6 +238,24 @@ def function(
     if name in results or result == "Any":
         result = results.get(name, "Tensor" if results else "Any")
     return f"def {name}({', '.join(parts)}) -> {result}: ..."
+
+
+def annotated(f: Any) -> inspect.Signature:
+    """A signature; of what is shown as text, with the types of the ``def`` behind."""
+    signature, inner = inspect.signature(f), f
+    while hasattr(inner, "__text_signature__") and inspect.isfunction(inner):
+        held = inspect.getclosurevars(inner).nonlocals
+        inner = held.get("function") or held.get("creator") or held.get("create")
+    if inner is f or not inspect.isfunction(inner):
+        return signature
+    known = inspect.signature(inner)
+    rows = [
+        p.replace(annotation=known.parameters[p.name].annotation)
+        if p.name in known.parameters
+        else p
+        for p in signature.parameters.values()
+    ]
+    return signature.replace(parameters=rows, return_annotation=known.return_annotation)
 
 
 def annotation(kind: Any, imports: Any) -> str:

@@ -18,7 +18,7 @@ from lantern.torch.functions import (
 )
 from lantern.torch.functions import shape as shaping
 from lantern.torch.functions.reduction import axis_of
-from lantern.torch.tables import documented
+from lantern.torch.tables import documented, parameters, takes
 from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.devices import as_array
 from lantern.torch.tensor.dtypes import F32, F64, FLOATING, INEXACT, Size
@@ -47,7 +47,7 @@ def _copying(name: str, function: Any) -> Any:
 
     copy.__name__ = copy.__qualname__ = f"{name}_copy"
     copy.__doc__ = f"As ``{name}``, but a copy."
-    return copy
+    return takes(copy, parameters(function, "input"))
 
 
 functions |= {

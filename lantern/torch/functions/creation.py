@@ -11,7 +11,7 @@ from lantern.core.value import unwrapped
 from lantern.errors import ArgumentError, DetachError, EagerError, ShapeError
 from lantern.tensor.ops.creation import array as together_in
 from lantern.tensor.tensor import Tensor as NumpyTensor
-from lantern.torch.tables import documented
+from lantern.torch.tables import documented, parameters, takes
 from lantern.torch.tensor import dtypes
 from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.detaching import is_differentiated
@@ -43,6 +43,13 @@ __all__ = [
     "zeros",
     "zeros_like",
 ]
+
+
+# What every function that makes a tensor takes, as ``help`` shows it.
+OPTIONS = (
+    "out=None, dtype=None, layout=None, device=None, requires_grad=False, "
+    "pin_memory=False"
+)
 
 
 def finished(array: Any, device: Any = None, requires_grad: bool = False) -> Tensor:
@@ -80,6 +87,8 @@ def complete(create: Any) -> Any:
     ) -> Tensor:
         return into(create(*args, **options), out)
 
+    rest = "layout=None, pin_memory=False, memory_format=None"
+    takes(create, f"{parameters(create, out=True)}, {rest}")
     return function
 
 
@@ -221,6 +230,9 @@ def scalar_tensor(s: Any, **options: Any) -> Tensor:
     return full((), s, **{"dtype": dtypes.get_default_dtype(), **options})
 
 
+takes(scalar_tensor, f"s, *, {OPTIONS}")
+
+
 def shape_of(size: Any) -> tuple[int, ...]:
     """The lengths of axes that were given one by one, or in a sequence."""
     if len(size) == 1 and not hasattr(size[0], "__index__"):
@@ -342,6 +354,9 @@ def _like(name: str, what: str) -> Any:
         x = x if device is None else x.to(device)
         return x.requires_grad_() if requires_grad else x
 
+    value = ", fill_value" if name == "full" else ""
+    rest = "dtype=None, device=None, requires_grad=False"
+    takes(function, f"input{value}, *, {rest}")
     doc = f"A tensor of {what}, in the shape and type of another."
     return complete(_named(function, f"{name}_like", doc))
 
@@ -412,6 +427,9 @@ def tril_indices(row: int, col: int, offset: int = 0, **options: Any) -> Tensor:
     return _positions(np.tril_indices(row, offset, col), **options)
 
 
+takes(tril_indices, f"row, col, offset=0, *, {OPTIONS}")
+
+
 def triu_indices(row: int, col: int, offset: int = 0, **options: Any) -> Tensor:
     """The positions of an upper triangle, row and column.
 
@@ -422,6 +440,9 @@ def triu_indices(row: int, col: int, offset: int = 0, **options: Any) -> Tensor:
                 [0, 1, 1]])
     """
     return _positions(np.triu_indices(row, offset, col), **options)
+
+
+takes(triu_indices, f"row, col, offset=0, *, {OPTIONS}")
 
 
 def _positions(

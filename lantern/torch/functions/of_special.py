@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from lantern.torch.tables import documented
+from lantern.torch.tables import documented, takes
 from lantern.torch.tensor.tensor import Tensor
 
 
@@ -35,14 +35,14 @@ def polygamma(n: Any, input: Any) -> Any:
     return special.polygamma(n, input)
 
 
-def _special(name: str, target: str) -> Any:
+def _special(name: str, target: str, shown: str = "input") -> Any:
     def operate(*args: Any, **options: Any) -> Any:
         from lantern.torch import special
 
         return getattr(special, target)(*args, **options)
 
     operate.__name__ = operate.__qualname__ = name
-    return operate
+    return takes(operate, shown)
 
 
 functions: dict[str, Any] = {
@@ -58,7 +58,7 @@ functions: dict[str, Any] = {
         """,
     ),
     "igamma": documented(
-        _special("igamma", "gammainc"),
+        _special("igamma", "gammainc", "input, other"),
         """The regularised lower incomplete gamma function, as ``special.gammainc``.
 
         >>> x = torch.tensor([1.0, 2.0])
@@ -67,7 +67,7 @@ functions: dict[str, Any] = {
         """,
     ),
     "igammac": documented(
-        _special("igammac", "gammaincc"),
+        _special("igammac", "gammaincc", "input, other"),
         """The regularised upper incomplete gamma function, as ``special.gammaincc``.
 
         >>> x = torch.tensor([1.0, 2.0])

@@ -11,6 +11,7 @@ from lantern.errors import (
     OptionError,
 )
 from lantern.torch.functions.creation import complete, finished
+from lantern.torch.tables import parameters, takes
 from lantern.torch.tensor import dtypes
 from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.detaching import plain_number
@@ -85,6 +86,9 @@ def arange(*args: Any, out: Tensor | None = None, **options: Any) -> Tensor:
     return _arange(*args, out=out, **options)
 
 
+takes(arange, parameters(_arange))
+
+
 @complete
 def linspace(
     start: Any,
@@ -123,8 +127,16 @@ def linspace(
     return finished(array, device, requires_grad)
 
 
+@complete
 def logspace(
-    start: Any, end: Any, steps: int, base: float = 10.0, **options: Any
+    start: Any,
+    end: Any,
+    steps: int,
+    base: float = 10.0,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """Powers of a base, whose exponents have equal distances.
 
@@ -134,5 +146,5 @@ def logspace(
         tensor([  1.,  10., 100.])
     """
     exponents = linspace(start, end, steps, dtype=dtypes.float64, device="cpu").primal
-    kind = as_numpy_dtype(options.pop("dtype", None)) or dtypes.default()
-    return finished((base**exponents).astype(kind), **options)
+    kind = as_numpy_dtype(dtype) or dtypes.default()
+    return finished((base**exponents).astype(kind), device, requires_grad)

@@ -11,7 +11,7 @@ from lantern.tensor.ops import mean_variance
 from lantern.tensor.ops import reduction as ours
 from lantern.tensor.ops.indexing import plain_getitem
 from lantern.torch.functions.comparison import tracked_like
-from lantern.torch.tables import documented
+from lantern.torch.tables import documented, parameters, takes
 from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.devices import as_array, grid
 from lantern.torch.tensor.dtypes import F32, F64, FLOATING, I64, INEXACT, as_numpy_dtype
@@ -154,7 +154,9 @@ def _without_nan(input: Tensor) -> Any:
     return where(fresh(~np.isnan(base(input))), input, 0.0)
 
 
-def nanmean(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
+def nanmean(
+    input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
+) -> Any:
     """The mean over axes of what is a number.
 
     Example:
@@ -164,7 +166,7 @@ def nanmean(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
     """
     there = ~np.isnan(base(input))
     count = fresh(as_array(np.sum(there, axes(dim, input), keepdims=keepdim)))
-    return nansum(input, dim, keepdim) / count
+    return nansum(input, dim, keepdim, dtype=dtype) / count
 
 
 def prod(
@@ -215,6 +217,7 @@ def _moment(name: str) -> Any:
         return moment(input, dim, *args, **options), mean(input, along, keep)
 
     moment.__name__, with_mean.__name__ = name, f"{name}_mean"
+    takes(with_mean, parameters(moment))
     return moment, with_mean
 
 

@@ -20,6 +20,7 @@ from lantern.torch.functions import (
 )
 from lantern.torch.functions import shape as shaping
 from lantern.torch.linalg import deprecated
+from lantern.torch.tables import parameters, takes
 from lantern.torch.tensor import named_results
 from lantern.torch.tensor.halves import single
 
@@ -252,8 +253,7 @@ def _also_axis(function: Any) -> Any:
 
     either.__name__ = either.__qualname__ = function.__name__
     either.__doc__ = function.__doc__
-    either.__wrapped__ = function  # type: ignore[attr-defined]
-    return either
+    return takes(either, parameters(function, out=True))
 
 
 def complete(functions: dict[str, Any]) -> dict[str, Any]:
@@ -266,13 +266,32 @@ def complete(functions: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-_LINEAR_ALGEBRA = (
-    "cholesky_inverse cholesky_solve det matrix_exp matrix_power slogdet"
-).split()
-_functions: dict[str, Any] = {name: getattr(linalg, name) for name in _LINEAR_ALGEBRA}
+def _of_input(function: Any) -> Any:
+    """A function of a matrix A, which ``torch`` and tensors call ``input``."""
+
+    def operate(input: Any, *args: Any, **options: Any) -> Any:
+        return function(input, *args, **options)
+
+    operate.__name__ = operate.__qualname__ = function.__name__
+    operate.__doc__ = function.__doc__
+    return takes(operate, parameters(function, "input"))
+
+
+_functions: dict[str, Any] = {
+    name: getattr(linalg, name) for name in ("cholesky_inverse", "cholesky_solve")
+}
 _functions |= deprecated.functions
-_functions["inverse"] = linalg.inv
-_functions["pinverse"] = linalg.pinv
+_functions |= {
+    name: _of_input(getattr(linalg, known))
+    for name, known in (
+        ("det", "det"),
+        ("inverse", "inv"),
+        ("matrix_exp", "matrix_exp"),
+        ("matrix_power", "matrix_power"),
+        ("pinverse", "pinv"),
+        ("slogdet", "slogdet"),
+    )
+}
 for _part in (
     comparison,
     elementwise,

@@ -11,7 +11,7 @@ from lantern.errors import EagerError
 from lantern.op import op
 from lantern.torch.functions.join_repeat import cat
 from lantern.torch.functions.reduction import vector_norm
-from lantern.torch.tables import documented
+from lantern.torch.tables import documented, takes
 from lantern.torch.tensor.devices import as_array
 from lantern.torch.tensor.named_results import into, named
 from lantern.torch.tensor.operators import call, cast
@@ -72,7 +72,13 @@ def _square(name: str, x: Tensor) -> None:
         )
 
 
-def _one(name: str, function: Any, square: bool = False, results: str = "") -> Any:
+def _one(
+    name: str,
+    function: Any,
+    square: bool = False,
+    results: str = "",
+    shown: str = ", *",
+) -> Any:
     """A function of one matrix; with several results, in a named tuple."""
     row = named(f"linalg_{name}", results) if results else None
 
@@ -90,7 +96,7 @@ def _one(name: str, function: Any, square: bool = False, results: str = "") -> A
             raise LinAlgError(f"linalg.{name}: {error}") from None
 
     operate.__name__ = operate.__qualname__ = name
-    return operate
+    return takes(operate, f"A{shown}, out=None")
 
 
 inv = documented(
@@ -124,7 +130,7 @@ _eig = _one("eig", ours.eig, square=True, results="eigenvalues eigenvectors")
 _eigvalsh = _one("eigvalsh", ours.eigvalsh, square=True)
 _eigvals = _one("eigvals", ours.eigvals, square=True)
 svdvals = documented(
-    _one("svdvals", ours.svdvals),
+    _one("svdvals", ours.svdvals, shown=", *, driver=None"),
     """The singular values of matrices, the greatest first.
 
     >>> torch.linalg.svdvals(torch.tensor([[3.0, 0.0], [0.0, 2.0]]))
@@ -142,7 +148,7 @@ matrix_exp = documented(
     """,
 )
 matrix_power = documented(
-    _one("matrix_power", ours.matrix_power, square=True),
+    _one("matrix_power", ours.matrix_power, square=True, shown=", n, *"),
     """The products of square matrices with themselves; inverses for n < 0.
 
     >>> torch.linalg.matrix_power(torch.tensor([[1.0, 1.0], [0.0, 1.0]]), 3)
@@ -151,7 +157,7 @@ matrix_power = documented(
     """,
 )
 cond = documented(
-    _one("cond", ours.cond),
+    _one("cond", ours.cond, shown=", p=None, *"),
     """The condition numbers of matrices: the norm times the inverse's norm.
 
     >>> torch.linalg.cond(torch.tensor([[4.0, 0.0], [0.0, 2.0]]))

@@ -4,7 +4,7 @@ from typing import Any
 
 from lantern.errors import EagerError
 from lantern.torch.methods.sampling import bernoulli, between, bounds, multinomial, rng
-from lantern.torch.tables import documented
+from lantern.torch.tables import documented, parameters, takes
 from lantern.torch.tensor import dtypes
 from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.detaching import plain_number
@@ -27,7 +27,8 @@ def _writer(name: str, draw: Any, doc: str, kinds: str = dtypes.FLOATING) -> Any
         return copy_(self, torch_face(draw(rng(generator), array, *args, **options)))
 
     method.__name__, method.__doc__ = name, doc
-    return method
+    shown = parameters(draw).removeprefix("random, array, ").removesuffix(", **names")
+    return takes(method, f"self, {shown}, *, generator=None")
 
 
 _ALL: Any = object()
@@ -57,8 +58,10 @@ def _chances(random: Any, array: Any, p: Any = 0.5) -> Any:
     return random.random(array.shape) < on_host(base(p))
 
 
-def _uniform(random: Any, array: Any, a: Any = 0.0, b: Any = 1.0, **names: Any) -> Any:
-    a, b = names.get("from", a), names.get("to", b)
+def _uniform(
+    random: Any, array: Any, low: Any = 0.0, high: Any = 1.0, **names: Any
+) -> Any:
+    a, b = names.get("from", low), names.get("to", high)
     if a > b:
         raise EagerError(
             "uniform_ expects to return a [from, to) range, but found "
@@ -150,7 +153,10 @@ METHODS = {
         """,
     ),
     "random_": documented(
-        _writer("random_", _integers, "Fill with random integers.", "fiub"),
+        takes(
+            _writer("random_", _integers, "Fill with random integers.", "fiub"),
+            "self, low=None, high=None, *, generator=None",
+        ),
         """
         >>> (torch.zeros(3).random_(5, 8) >= 5).all()
         tensor(True)

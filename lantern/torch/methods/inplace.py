@@ -24,7 +24,7 @@ from lantern.tensor.ops.shape import reshape as reshaped
 from lantern.torch.functions.comparison import tracked_like
 from lantern.torch.functions.indexing import plain_index, put
 from lantern.torch.methods.functional_inplace import check_fit, replaced
-from lantern.torch.tables import documented, in_place_example
+from lantern.torch.tables import documented, in_place_example, parameters, takes
 from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.detaching import in_transform, is_recorded, lost
 from lantern.torch.tensor.devices import beside
@@ -281,7 +281,7 @@ def _taken(x: Tensor, src: Any) -> Any:
     return src.clone() if src.requires_grad else tracked_like(fresh(base(src)), x)
 
 
-def fill_(self: Tensor, value: Any) -> Tensor:
+def fill_(input: Tensor, value: Any) -> Tensor:
     """Take one value everywhere.
 
     Example:
@@ -290,21 +290,21 @@ def fill_(self: Tensor, value: Any) -> Tensor:
         >>> x.fill_(7)
         tensor([7., 7.])
     """
-    if is_recorded(self, value) or in_transform(self, value):
-        return write(self, _filled, value)
-    refuse_leaf(self)
+    if is_recorded(input, value) or in_transform(input, value):
+        return write(input, _filled, value)
+    refuse_leaf(input)
     number = base(unwrapped(value))
-    if type(number) is int and base(self).dtype.kind in "iu":
-        number = fitting(number, base(self).dtype)
-    store(self, beside(number, base(self)), "unsafe")
-    return self
+    if type(number) is int and base(input).dtype.kind in "iu":
+        number = fitting(number, base(input).dtype)
+    store(input, beside(number, base(input)), "unsafe")
+    return input
 
 
 def _filled(x: Tensor, value: Any) -> Any:
     return put(x, (...,), value)
 
 
-def zero_(self: Tensor) -> Tensor:
+def zero_(input: Tensor) -> Tensor:
     """Become 0 everywhere.
 
     Example:
@@ -313,7 +313,7 @@ def zero_(self: Tensor) -> Tensor:
         >>> x.zero_()
         tensor([0, 0])
     """
-    return fill_(self, 0)
+    return fill_(input, 0)
 
 
 def set_(self: Tensor, source: Tensor) -> Tensor:
@@ -332,11 +332,12 @@ def set_(self: Tensor, source: Tensor) -> Tensor:
 def in_place(name: str, function: Any) -> Any:
     """The method ``x.name_()``, which writes what the function returns."""
 
-    def method(self: Tensor, *args: Any, **options: Any) -> Tensor:
-        return write(self, function, *args, **options)
+    def method(input: Tensor, *args: Any, **options: Any) -> Tensor:
+        return write(input, function, *args, **options)
 
     method.__name__ = method.__qualname__ = f"{name}_"
     method.__doc__ = f"As ``{name}``, in the tensor's own memory."
+    takes(method, parameters(function, out=False))
     if name in _EXAMPLES:
         return documented(method, _EXAMPLES[name])
     method.__doc__ += in_place_example(f"{name}_", function)

@@ -13,7 +13,7 @@ from lantern.torch.functions import shape as shaping
 from lantern.torch.methods import sampling
 from lantern.torch.methods.inplace import refuse_leaf
 from lantern.torch.storage import UntypedStorage
-from lantern.torch.tables import documented
+from lantern.torch.tables import documented, parameters, takes
 from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.devices import address, beside, on_host
 from lantern.torch.tensor.dtypes import Size
@@ -36,7 +36,7 @@ def _in_place(function: Any) -> Any:
 
     method.__name__ = method.__qualname__ = f"{function.__name__}_"
     method.__doc__ = f"As ``{function.__name__}``, of the tensor itself."
-    return method
+    return takes(method, parameters(function, out=False))
 
 
 def resize_(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
@@ -64,7 +64,7 @@ def resize_(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
     return self
 
 
-def resize_as_(self: Tensor, other: Tensor) -> Tensor:
+def resize_as_(input: Tensor, other: Tensor) -> Tensor:
     """Have the form of another tensor.
 
     Example:
@@ -73,7 +73,7 @@ def resize_as_(self: Tensor, other: Tensor) -> Tensor:
         tensor([[0, 1],
                 [2, 3]])
     """
-    return resize_(self, *base(other).shape)
+    return resize_(input, *base(other).shape)
 
 
 def new(self: Tensor, *data: Any, **options: Any) -> Tensor:

@@ -10,8 +10,8 @@ import numpy as np
 
 from lantern.core.value import base as value_of
 from lantern.errors import ArgumentError, EagerError, MissingRuleError
-from lantern.torch.functions.creation import complete, finished, shape_of
-from lantern.torch.tables import documented
+from lantern.torch.functions.creation import OPTIONS, complete, finished, shape_of
+from lantern.torch.tables import documented, takes
 from lantern.torch.tensor import dtypes
 from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.detaching import in_transform
@@ -202,6 +202,8 @@ def _drawer(name: str, method: str, doc: str) -> tuple[Any, Any]:
         return finished(drawn, place, requires_grad)
 
     function.__name__, like.__name__ = name, f"{name}_like"
+    rest = "generator=None, dtype=None, device=None, requires_grad=False"
+    takes(function, f"*sizes, size=None, {rest}")
     function.__doc__ = f"{doc}; the lengths of the axes in a row."
     like.__doc__ = f"{doc}, in the shape and type of another tensor."
     return complete(function), complete(like)
@@ -274,6 +276,9 @@ def randint(*numbers: Any, out: Any = None, **options: Any) -> Tensor:
     return into(z, out)
 
 
+takes(randint, f"low=0, high=None, size=None, *, generator=None, {OPTIONS}")
+
+
 def between(low: Any, high: Any, kind: Any) -> tuple[int, int]:
     """The bounds of whole numbers, checked: they fit to a type."""
     low, high = (x.item() if isinstance(x, Tensor) else x for x in (low, high))
@@ -312,6 +317,9 @@ def randint_like(input: Tensor, *numbers: Any, **options: Any) -> Tensor:
     return randint(*numbers, size=input.shape, **{"dtype": input.dtype, **options})
 
 
+takes(randint_like, f"input, low=0, high=None, *, generator=None, {OPTIONS}")
+
+
 def randperm(
     n: int, *, generator: Any = None, dtype: Any = None, **options: Any
 ) -> Tensor:
@@ -332,6 +340,9 @@ def randperm(
     order, out = rng(generator).permutation(n).astype(kind), options.get("out")
     z = finished(order, options.get("device"), options.get("requires_grad", False))
     return into(z, out)
+
+
+takes(randperm, f"n, *, generator=None, {OPTIONS}")
 
 
 def normal(
@@ -372,6 +383,9 @@ def normal(
         return into(z * std + mean, out)
     z.primal = as_array(z.primal * base(std) + base(mean), z.primal.dtype)
     return into(z, out)
+
+
+takes(normal, f"mean=0.0, std=1.0, size=None, *, generator=None, {OPTIONS}")
 
 
 def bernoulli(

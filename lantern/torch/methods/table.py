@@ -25,7 +25,7 @@ from lantern.torch.functions.table import complete, names_with
 from lantern.torch.methods import inplace, resize_share
 from lantern.torch.methods.filling import METHODS as _FILLING
 from lantern.torch.run.aliases import missing
-from lantern.torch.tables import documented
+from lantern.torch.tables import documented, parameters, takes
 from lantern.torch.tensor import dtypes, gradients
 from lantern.torch.tensor.copying import METHODS as COPYING
 from lantern.torch.tensor.detaching import array_of_tensor as base
@@ -252,7 +252,7 @@ def _new(creator: Any) -> Any:
         options.setdefault("device", self.device)
         return creator(*args, **options)
 
-    return method
+    return takes(method, f"self, {parameters(creator)}")
 
 
 def apply_(self: Tensor, callable: Any) -> Tensor:

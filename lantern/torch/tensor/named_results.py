@@ -4,6 +4,7 @@ from operator import itemgetter
 from typing import Any, ClassVar
 
 from lantern.errors import EagerError
+from lantern.torch.tables import parameters, takes
 from lantern.torch.tensor import dtypes
 from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.error_messages import together
@@ -102,8 +103,6 @@ def with_out(function: Any) -> Any:
         except TypeError as error:
             return either(*together(error, *args), out=out, **options)
 
-    # As functools.wraps, in a third of the time.
     either.__name__ = either.__qualname__ = function.__name__
     either.__module__, either.__doc__ = function.__module__, function.__doc__
-    either.__wrapped__ = function  # type: ignore[attr-defined]
-    return either
+    return takes(either, parameters(function, out=True))

@@ -19,6 +19,7 @@ from lantern.tensor.backend.gpu_fusion import fusers
 from lantern.tensor.backend.numpy_namespace import buffers
 from lantern.tensor.ops import products
 from lantern.tensor.ops import shape as manipulation
+from lantern.torch.tables import parameters, takes
 from lantern.torch.tensor import dtypes
 from lantern.torch.tensor.detaching import in_transform
 from lantern.torch.tensor.dtypes import BOOL, F32, F64, I64, INEXACT, is_half, promoted
@@ -287,7 +288,8 @@ def unary(function: Any, floating: bool = False) -> Any:
 
     operate.__name__ = operate.__qualname__ = rule.__name__.strip("_")
     operate.__doc__ = (rule.__doc__ or "").partition("Example:")[0].rstrip()
-    return operate
+    _, _, rest = parameters(rule).partition(", /")
+    return takes(operate, f"input{rest}{'' if '*' in rest else ', *'}, out=None")
 
 
 def joining(function: Any) -> Any:
