@@ -62,6 +62,8 @@ html_favicon = "_static/favicon.svg"
 html_context = {"default_mode": "auto"}
 html_copy_source = False
 html_show_sphinx = False
+# A page without pages beneath it needs no column for them.
+html_sidebars: dict[str, list[str]] = {"docs/install": []}
 html_theme_options = {
     "logo": {"text": f"Lantern {release}"},
     "navbar_align": "left",

@@ -6,6 +6,7 @@ examples/distributed_digits.py`` come to the same weights, up to rounding: each 
 has its part of every batch.
 """
 
+import argparse
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +30,7 @@ def loss(p, x, y):
 
 def main():
     """Train, and let the first process say what came of it."""
+    argparse.ArgumentParser(description=__doc__).parse_args()
     dist.init()
     rank, size = dist.rank(), dist.world_size()
     with np.load(Path(__file__).with_name("digits.npz")) as data:

@@ -5,6 +5,7 @@ program, gets the value's cotangent back, and yields what each operand receives.
 ``python examples/micro_lantern.py`` trains a perceptron with it.
 """
 
+import argparse
 from functools import partial
 
 import numpy as np
@@ -162,6 +163,7 @@ def grad(f):
 
 def main():
     """A perceptron of two layers learns the exclusive or."""
+    argparse.ArgumentParser(description=__doc__).parse_args()
     x, y = (
         np.array([[0, 0], [0, 1], [1, 0], [1, 1.0]]),
         np.array([[0], [1], [1], [0.0]]),

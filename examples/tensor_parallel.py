@@ -4,6 +4,8 @@
 trains it and compares with one process that has everything.
 """
 
+import argparse
+
 import numpy as np
 
 import lantern
@@ -35,6 +37,7 @@ def train(model, p, x, y):
 
 def main():
     """Train both ways, and compare."""
+    argparse.ArgumentParser(description=__doc__).parse_args()
     dist.init()
     rank, size = dist.rank(), dist.world_size()
     rng = np.random.default_rng(0)

@@ -39,7 +39,9 @@ plt.rcParams.update(
 
 # %%
 here = Path.cwd()
-file = next(p / "digits.npz" for p in here.parents if (p / "digits.npz").exists())
+file = next(
+    p / "digits.npz" for p in (here, *here.parents) if (p / "digits.npz").exists()
+)
 with np.load(file) as digits:
     images = digits["images"].reshape(-1, 64) / 16.0  # 0 is paper, 1 is ink
     labels = digits["labels"].astype(int)

@@ -120,8 +120,14 @@ def text(cell: Any) -> list[Any]:
         data = output.get("data", {})
         pictures = sorted(kind for kind in data if kind != "text/plain")
         shown.append(output.get("text", data.get("text/plain")))
+        shown.append(around(data.get("text/html", "")))
         shown.append(pictures)
     return shown
+
+
+def around(page: str) -> str:
+    """What stands around a drawing: its lines depend on the version of Matplotlib."""
+    return re.sub(r"<svg.*</svg>|lantern-[0-9a-f]{12}", "", page, flags=re.DOTALL)
 
 
 def differences(twin: Path) -> Iterator[str]:
