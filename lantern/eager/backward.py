@@ -24,6 +24,7 @@ from lantern.tensor.accumulate.deferred_products import DeferredSum
 from lantern.tensor.backend.numpy_namespace import buffers
 
 __all__ = [
+    "Afterwards",
     "check_views",
     "finished",
     "listeners",
@@ -32,6 +33,16 @@ __all__ = [
     "propagate",
     "reached",
 ]
+
+
+class Afterwards:
+    """A hook of a leaf that is called once its gradient is where it belongs."""
+
+    __slots__ = ("call",)
+
+    def __init__(self, call: Any) -> None:
+        self.call = call
+
 
 # Threads that share leaves take turns; a rule may start another pass inside its own.
 one_pass = mutex()
@@ -342,6 +353,8 @@ def _hooked(z: Any, z_bar: Any) -> Any:
     for hook in list(z.hooks.values()):
         if hook is RETAIN:
             retained = True
+            continue
+        if type(hook) is Afterwards:
             continue
         replaced = hook(z_bar)
         if replaced is not None:

@@ -14,7 +14,15 @@ from lantern.errors import EagerError
 from lantern.guards.bytecode import read_later
 from lantern.tensor.backend.numpy_namespace import buffers
 
-__all__ = ["check_arrays", "last_write", "order", "owner", "saved_arrays", "written"]
+__all__ = [
+    "check_arrays",
+    "last_write",
+    "order",
+    "owner",
+    "saved_arrays",
+    "writes",
+    "written",
+]
 
 # Numbers for rules and writes, in the order in which they happen.
 order = count(1)
@@ -37,6 +45,7 @@ def written(array: Any, tracked: bool = False) -> None:
         array = owner(array)
     entry = _writes.get(id(array)) or _noted(array)
     entry[1] = last_write[0] = stamp = next(order)
+    entry[2] += 1
     if tracked:
         rewritten.setdefault(id(array), []).append(stamp)
 
@@ -49,7 +58,7 @@ def _noted(array: Any) -> list[Any]:
         _writes.pop(key, None)
         rewritten.pop(key, None)
 
-    entry = _writes[key] = [weakref.ref(array, forget), 0]
+    entry = _writes[key] = [weakref.ref(array, forget), 0, 0]
     return entry
 
 
@@ -57,6 +66,12 @@ def version(array: Any) -> int:
     """When an array was last written to; 0 for never."""
     entry = _writes.get(id(owner(array)))
     return entry[1] if entry else 0
+
+
+def writes(array: Any) -> int:
+    """How often an array has been written to."""
+    entry = _writes.get(id(owner(array)))
+    return entry[2] if entry else 0
 
 
 def check_arrays(since: int, arrays: Iterable[Any]) -> None:

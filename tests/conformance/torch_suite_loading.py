@@ -98,6 +98,14 @@ class Tolerant(ast.NodeTransformer):
             return node
         return guarded(node, [(target.id, target.id)])
 
+    def visit_For(self, node):
+        if not self.inside:  # what a round makes of tests is lost, and no more
+            handler = ast.ExceptHandler(
+                type=ast.Name("Exception", ast.Load()), name=None, body=[ast.Pass()]
+            )
+            node.body = [ast.Try(node.body, [handler], [], [])]
+        return node
+
     def visit_FunctionDef(self, node):
         if node.name.startswith("test"):
             node.decorator_list = list(map(late, node.decorator_list))

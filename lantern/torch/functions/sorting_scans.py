@@ -105,7 +105,19 @@ def logcumsumexp(input: Tensor, dim: int) -> Any:
         tensor([0.0000, 0.6931, 1.0986])
     """
     array = base(input).real if base(input).dtype.kind == "c" else base(input)
-    top = fresh(as_array(np.max(array, axis=axes(dim, input), keepdims=True)))
+    top = as_array(np.max(array, axis=axes(dim, input), keepdims=True))
+    if not namespace(top).isfinite(top).all():
+        return _with_infinities(input, dim)
+    top = fresh(top)
+    return (input - top).exp().cumsum(dim).log() + top
+
+
+def _with_infinities(input: Tensor, dim: int) -> Any:
+    """As ``logcumsumexp``; before the first infinity sums are as without it."""
+    xp, array = namespace(base(input)), base(input)
+    finite = xp.where(xp.isfinite(array), array, -math.inf)
+    top = as_array(np.max(finite, axis=axes(dim, input), keepdims=True))
+    top = fresh(xp.where(xp.isfinite(top), top, 0).astype(array.dtype))
     return (input - top).exp().cumsum(dim).log() + top
 
 

@@ -110,7 +110,9 @@ def gradient(
 
 def _places(step: Any, array: Any) -> Any:
     """A distance, or places in the type of an array."""
-    return base(step).astype(array.dtype) if isinstance(step, Tensor) else step
+    if not isinstance(step, Tensor):
+        return step
+    return base(step).astype(np.result_type(base(step), array.dtype))
 
 
 def cumulative_trapezoid(

@@ -8,6 +8,7 @@ import numpy as np
 
 from lantern.core.namespace import namespace
 from lantern.core.value import UNTRACKED
+from lantern.eager.versions import writes
 from lantern.errors import EagerError, OptionError, ShapeError
 from lantern.rules import arithmetic
 from lantern.tensor.backend.device import to_device
@@ -372,6 +373,33 @@ def is_sparse(self: Tensor) -> bool:
     return False
 
 
+def to_dense(self: Tensor, dtype: Any = None, *, masked_grad: Any = None) -> Tensor:
+    """The tensor itself, which stores all its elements; or in another type.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.tensor([1.0]).to_dense()
+        tensor([1.])
+    """
+    return self if dtype is None else self.to(dtype)
+
+
+def is_same_size(self: Tensor, other: Tensor) -> bool:
+    """Whether another tensor has the same shape.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.ones(2, 3).is_same_size(torch.zeros(2, 3))
+        True
+    """
+    return bool(self.shape == other.shape)
+
+
+def _version(self: Tensor) -> int:
+    """How often the tensor's memory has been written to."""
+    return writes(in_memory(self))
+
+
 def layout(self: Tensor) -> _layout:
     """How the elements are stored: ``torch.strided``.
 
@@ -474,8 +502,9 @@ _OWN = {
     f.__name__: f
     for f in (
         apply_, clone, contiguous, cpu, cuda, data_ptr, dim, element_size, is_complex,
-        is_contiguous, is_floating_point, is_pinned, is_signed, numel, pin_memory,
-        size, to, type_as, where,
+        is_contiguous, is_floating_point, is_pinned, is_same_size, is_signed, numel,
+        pin_memory,
+size, to, to_dense, type_as, where,
     )
 }  # fmt: skip
 _TYPES = {
@@ -653,6 +682,7 @@ FURTHER = {
 PROPERTIES = {
     f.__name__: f for f in (is_cuda, is_sparse, itemsize, layout, mH, nbytes, output_nr)
 } | {
+    "_version": _version,
     "T": shaping.reversed_axes,
     "H": matrix_adjoint,
     "mT": shaping.matrix_transposed,

@@ -43,6 +43,8 @@ class _Convolution(Module):
         dtype: Any = None,
     ) -> None:
         super().__init__()
+        if groups < 1:
+            raise OptionError("groups must be a positive integer")
         if in_channels % groups:
             raise OptionError("in_channels must be divisible by groups")
         if out_channels % groups:
@@ -51,6 +53,14 @@ class _Convolution(Module):
         self.kernel_size = each(kernel_size, self.axes)
         self.stride, self.dilation = each(stride, self.axes), each(dilation, self.axes)
         self.padding = padding if isinstance(padding, str) else each(padding, self.axes)
+        if isinstance(padding, str) and padding not in ("valid", "same"):
+            raise OptionError(
+                f"Invalid padding string {padding!r}, should be one of 'valid', 'same'"
+            )
+        if padding == "same" and max(self.stride) > 1:
+            raise OptionError(
+                "padding='same' is not supported for strided convolutions"
+            )
         if padding_mode not in _MODES:
             raise OptionError(
                 f"padding_mode must be one of {_MODES}, but got "

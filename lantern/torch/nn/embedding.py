@@ -57,7 +57,7 @@ class Embedding(Module):
         self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
         if padding_idx is not None:
             if not -num_embeddings <= padding_idx < num_embeddings:
-                raise SizeError("Padding_idx must be within num_embeddings")
+                raise SizeError("padding_idx must be within num_embeddings")
             padding_idx %= num_embeddings
         self.padding_idx, self.max_norm = padding_idx, max_norm
         self.norm_type, self.scale_grad_by_freq = norm_type, scale_grad_by_freq
@@ -148,6 +148,7 @@ class EmbeddingBag(Embedding):
         padding_idx: int | None = None,
         device: Any = None,
         dtype: Any = None,
+        _freeze: bool = False,
     ) -> None:
         super().__init__(
             num_embeddings,
@@ -158,6 +159,7 @@ class EmbeddingBag(Embedding):
             scale_grad_by_freq,
             sparse,
             _weight,
+            _freeze,
             device=device,
             dtype=dtype,
         )

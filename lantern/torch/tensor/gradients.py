@@ -1,6 +1,7 @@
 """Gradients of tensors: backward, hooks, and the rule behind a tensor."""
 
 import sys
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +11,7 @@ from lantern.blocks import between_turns
 from lantern.core.residuals import copied
 from lantern.core.value import UNTRACKED, Value, base
 from lantern.eager.backward import (
+    Afterwards,
     check_views,
     finished,
     listeners,
@@ -184,6 +186,9 @@ def run_backward(
             receiver, grad = received.popitem()
             if grad is not None and not (receiver.hooks and _retains(receiver)):
                 _leave(receiver, grad, create_graph)
+                for hook in list((receiver.hooks or {}).values()):
+                    if type(hook) is Afterwards:
+                        hook.call()
                 if anomaly[0] and np.isnan(base(receiver.dense_grad())).any():
                     raise EagerError(
                         f"the backward pass left nan in a leaf of shape "
@@ -293,6 +298,32 @@ def register_hook(self: Tensor, hook: Callable[[Any], Any]) -> RemovableHandle:
         return plain_cotangent(replaced)
 
     return _hook(self, on_plain)
+
+
+def register_post_accumulate_grad_hook(
+    self: Tensor, hook: Callable[[Any], None]
+) -> RemovableHandle:
+    """Call a function with the leaf once a pass has added to its ``.grad``.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.tensor([1.0], requires_grad=True)
+        >>> handle = x.register_post_accumulate_grad_hook(lambda x: print(x.grad))
+        >>> (3 * x).backward()
+        tensor([3.])
+    """
+    own_receiver(self)
+    if not self.is_leaf:
+        raise EagerError(
+            "post accumulate grad hooks cannot be registered on non-leaf tensors"
+        )
+    leaf = weakref.ref(self)  # which owns the hooks: no ring
+
+    def call() -> None:
+        if hook(leaf()) is not None:
+            raise EagerError("Tensor post accumulate grad hooks should return None.")
+
+    return _hook(self, Afterwards(call))
 
 
 def _check_replaced(hook: Any, replaced: Any, z_bar: Any) -> None:
@@ -442,6 +473,7 @@ METHODS: dict[str, Any] = {
     "detach_": detach_,
     "grad_fn": property(grad_fn),
     "register_hook": register_hook,
+    "register_post_accumulate_grad_hook": register_post_accumulate_grad_hook,
     "retain_grad": retain_grad,
     "retains_grad": property(retains_grad),
 }

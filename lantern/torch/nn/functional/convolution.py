@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 from lantern.core.namespace import namespace
-from lantern.errors import EagerError
+from lantern.errors import ArgumentError, EagerError
 from lantern.torch.nn.functional.shaping import pad
 from lantern.torch.nn.starting import same_types
 from lantern.torch.nn.windows import Form, correlate, spread
@@ -36,6 +36,10 @@ def _padding(padding: Any, axes: int, size: Any, dilation: Any) -> Any:
 
 
 def _batched(name: str, input: Tensor, axes: int) -> tuple[Tensor, bool]:
+    if not isinstance(input, Tensor):
+        raise ArgumentError(
+            f"{name}: argument 'input' must be Tensor, not {type(input).__name__}"
+        )
     ndim = base(input).ndim
     if ndim not in (axes + 1, axes + 2):
         raise EagerError(

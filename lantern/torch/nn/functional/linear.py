@@ -1,6 +1,5 @@
 """Products with weights, rows of tables, and distances."""
 
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -197,37 +196,109 @@ def embedding_bag(
     """
     if mode not in ("sum", "mean", "max"):
         raise OptionError("mode has to be one of sum, mean or max")
-    if per_sample_weights is not None and mode != "sum":
+    check_bags(input, weight, offsets, per_sample_weights, mode, include_last_offset)
+    n = len(base(weight))
+    if padding_idx is not None:
+        if not -n <= padding_idx < n:
+            raise EagerError(
+                "padding_idx must be within the number of embeddings: "
+                f"{-n} to {n - 1}, not {padding_idx}"
+            )
+        padding_idx %= n
+    bag, count = _bags(input, offsets, include_last_offset)
+    where = input.reshape(-1)
+    factors = None if per_sample_weights is None else per_sample_weights.reshape(-1)
+    if not inside(base(where), n):
+        raise EagerError(f"Expected idx >= 0 && idx < num_embeddings: {n} of them")
+    if padding_idx is not None:
+        kept = where != padding_idx
+        where, bag = where[kept], bag[base(kept)]
+        factors = None if factors is None else factors[kept]
+    rows = embedding(where, weight, None, max_norm, norm_type)
+    kind = rows.dtype
+    if base(rows).dtype.itemsize == 2:  # sums of halves are taken in float32
+        rows, factors = rows.float(), None if factors is None else factors.float()
+    rows = rows if factors is None else rows * factors.unsqueeze(-1)
+    return _joined(rows, bag, count, mode).to(kind)
+
+
+def _joined(rows: Tensor, bag: Any, count: int, mode: str) -> Any:
+    """The sum, mean or maximum of the rows of each bag; 0 for an empty one."""
+    if mode == "max":
+        parts = [rows[fresh(bag == i)] for i in range(count)]
+        tops = [z.max(0).values if len(z) else z.sum(0) for z in parts]
+        return _F["stack"](tops) if tops else rows[:0]
+    sums = rows.new_zeros(count, rows.shape[1]).index_add(0, fresh(bag), rows)
+    if mode == "sum":
+        return sums
+    sizes = np.bincount(bag, minlength=count).clip(1).astype(base(rows).dtype)
+    return sums / fresh(sizes[:, None])
+
+
+def _bags(input: Tensor, offsets: Any, last: bool) -> Any:
+    """Of each position, which bag it is in; and how many bags there are."""
+    if offsets is None:
+        count, length = base(input).shape
+        return np.repeat(np.arange(count), length), count
+    # The last offset says where the input ends; PyTorch looks at it in some modes only.
+    starts = base(offsets)[: len(base(offsets)) - last]
+    ends = [*starts[1:], base(input).size]
+    return np.repeat(np.arange(len(starts)), ends - starts), len(starts)
+
+
+def check_bags(
+    input: Tensor, weight: Tensor, offsets: Any, factors: Any, mode: str, last: bool
+) -> None:
+    """Raise unless positions, where their bags begin, and their factors fit."""
+    x = base(input)
+    if x.ndim not in (1, 2):
+        raise OptionError(f"input has to be 1D or 2D Tensor, but got {x.ndim}D")
+    if x.ndim == 2 and offsets is not None:
+        raise OptionError(
+            "if input is 2D, then offsets has to be None, as input is treated is a "
+            f"mini-batch of fixed length sequences. However, found {offsets!r}"
+        )
+    if base(weight).ndim != 2:
+        raise EagerError(f"weight has to be a 2D Tensor, but got {base(weight).ndim}D")
+    if x.ndim == 1:
+        if not isinstance(offsets, Tensor):
+            raise OptionError("offsets has to be a 1D Tensor but got None")
+        starts = base(offsets)
+        if starts.ndim != 1:
+            raise OptionError("offsets has to be a 1D Tensor")
+        if last and not starts.size:
+            raise EagerError(
+                "include_last_offset: number of offset should be at least 1"
+            )
+        if starts.size and starts[0] != 0:
+            raise EagerError(
+                f"offsets[0] has to be 0, i.e., the first sequence in the mini-batch "
+                f"has to start from position 0. However, got {starts[0]}"
+            )
+        if starts.size and starts[-1] > x.size:
+            raise EagerError(
+                f"offsets[-1] can not be greater than input's length, but got "
+                f"offsets[-1] of {starts[-1]} and {x.size}"
+            )
+        if (np.diff(starts) < 0).any():
+            raise EagerError("embedding_bag: offsets must not become smaller")
+    if factors is None:
+        return
+    if mode != "sum":
         raise MissingRuleError(
             f"embedding_bag: per_sample_weights was not None. per_sample_weights is "
             f"only supported for mode='sum' (got mode='{mode}')."
         )
-    if padding_idx is not None:
-        padding_idx %= len(weight)
-    if offsets is None:
-        bags: list[Any] = [(input[i], i) for i in range(len(input))]
-    else:
-        edges = [int(n) for n in base(offsets)]
-        edges += [] if include_last_offset else [len(input)]
-        bags = [(input[a:b], slice(a, b)) for a, b in pairwise(edges)]
-    out = []
-    for bag, where in bags:
-        factors = None
-        if per_sample_weights is not None:
-            factors = per_sample_weights[where].unsqueeze(-1)
-        if padding_idx is not None:
-            kept = bag != padding_idx
-            bag, factors = bag[kept], None if factors is None else factors[kept]
-        z = embedding(bag, weight, padding_idx, max_norm, norm_type)
-        z = z if factors is None else z * factors
-        if not len(bag):
-            z = weight[:1].sum(0) * 0
-        elif mode == "max":
-            z = z.max(0).values
-        else:
-            z = z.sum(0) if mode == "sum" else z.mean(0)
-        out.append(z)
-    return _F["stack"](out)
+    if base(factors).shape != x.shape:
+        raise OptionError(
+            f"embedding_bag: If per_sample_weights ({factors.shape}) is not None, then "
+            f"it must have the same shape as the input ({input.shape})"
+        )
+    if factors.dtype != weight.dtype:
+        raise EagerError(
+            f"Expected per_sample_weights to have the same type as weight, "
+            f"{weight.dtype}, but got {factors.dtype}"
+        )
 
 
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:

@@ -1,0 +1,117 @@
+"""Behaviours that PyTorch's own test files look at, each in a few lines."""
+
+import pytest
+import torch as pytorch
+
+import lantern.torch as torch
+
+inf = float("inf")
+
+
+def test_bags_with_a_last_offset_and_empty_bags():
+    weight = pytorch.arange(12.0).reshape(4, 3)
+    for mode in ("sum", "mean", "max"):
+        for offsets, last in (([0, 2, 2], False), ([0, 3, 4], True), ([0, 0, 4], True)):
+            z = [
+                library.nn.functional.embedding_bag(
+                    library.tensor([0, 1, 2, 3]),
+                    library.tensor(weight.tolist()),
+                    library.tensor(offsets),
+                    mode=mode,
+                    include_last_offset=last,
+                ).tolist()
+                for library in (torch, pytorch)
+            ]
+            assert z[0] == z[1], (mode, offsets)
+
+
+def test_gradients_of_bags():
+    found = []
+    for library in (torch, pytorch):
+        weight = library.arange(12.0).reshape(4, 3).requires_grad_()
+        factors = library.tensor([1.0, 2.0, 3.0, 4.0], requires_grad=True)
+        z = library.nn.functional.embedding_bag(
+            library.tensor([0, 1, 1, 3]),
+            weight,
+            library.tensor([0, 3]),
+            mode="sum",
+            per_sample_weights=factors,
+            padding_idx=0,
+        )
+        (z * z).sum().backward()
+        found.append((weight.grad.tolist(), factors.grad.tolist()))
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("offsets", [[1, 2], [0, 9]])
+def test_bags_that_do_not_fit_are_refused(offsets):
+    with pytest.raises(RuntimeError, match="offsets"):
+        torch.nn.functional.embedding_bag(
+            torch.tensor([0, 1]), torch.ones(3, 2), torch.tensor(offsets)
+        )
+
+
+def test_infinities_in_logcumsumexp_reach_only_what_follows():
+    rows = [
+        [-inf, -inf, 1.0, inf, 1.0],
+        [-inf, -inf],
+        [1.0, inf, 2.0],
+        [1.0, -inf, 2.0],
+    ]
+    for row in rows:
+        ours = torch.logcumsumexp(torch.tensor(row), 0).tolist()
+        theirs = pytorch.logcumsumexp(pytorch.tensor(row), 0).tolist()
+        assert ours == pytest.approx(theirs, abs=1e-6)
+
+
+def test_places_of_a_gradient_keep_their_type():
+    found = [
+        library.gradient(
+            library.tensor([1, 5, 2]),
+            spacing=[library.tensor([0.0, 1e-9, 1.0], dtype=library.float64)],
+        )[0]
+        for library in (torch, pytorch)
+    ]
+    assert str(found[0].dtype) == str(found[1].dtype)
+    assert found[0].tolist() == pytest.approx(found[1].tolist(), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"groups": 0}, {"padding": "foo"}, {"padding": "same", "stride": 2}],
+)
+def test_convolutions_that_cannot_be_are_refused_at_once(options):
+    with pytest.raises(ValueError):
+        torch.nn.Conv2d(2, 2, 3, **options)
+    with pytest.raises(ValueError):
+        pytorch.nn.Conv2d(2, 2, 3, **options)
+
+
+def test_hooks_after_accumulation_see_the_gradient_and_may_drop_it():
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    seen = []
+
+    def step(leaf):
+        seen.append(leaf.grad.tolist())
+        leaf.grad = None
+
+    handle = x.register_post_accumulate_grad_hook(step)
+    for _ in range(2):
+        (x * x).sum().backward()
+        assert x.grad is None
+    handle.remove()
+    (x * x).sum().backward()
+    assert seen == [[2.0, 4.0]] * 2
+    assert x.grad.tolist() == [2.0, 4.0]
+    with pytest.raises(RuntimeError, match="non-leaf"):
+        (x * x).register_post_accumulate_grad_hook(step)
+
+
+def test_versions_count_writes():
+    x = torch.ones(3)
+    before = x._version
+    x.add_(1)
+    x[0] = 2
+    view = x[1:]
+    view.mul_(2)
+    assert (x._version - before, view._version) == (3, x._version)
