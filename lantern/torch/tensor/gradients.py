@@ -301,7 +301,7 @@ def register_hook(self: Tensor, hook: Callable[[Any], Any]) -> RemovableHandle:
 
 
 def register_post_accumulate_grad_hook(
-    self: Tensor, hook: Callable[[Any], None]
+    self: Tensor, hook: Callable[[Any], Any]
 ) -> RemovableHandle:
     """Call a function with the leaf once a pass has added to its ``.grad``.
 
