@@ -115,7 +115,7 @@ class Tolerant(ast.NodeTransformer):
         before, self.inside = self.inside, True
         self.generic_visit(node)
         self.inside = before
-        return node
+        return node if before else guarded(node, [(node.name, node.name)])
 
 
 def decorate(make):

@@ -115,3 +115,28 @@ def test_versions_count_writes():
     view = x[1:]
     view.mul_(2)
     assert (x._version - before, view._version) == (3, x._version)
+
+
+def test_adaptive_softmax_with_shared_weights():
+    layers = [
+        library.nn.AdaptiveLogSoftmaxWithLoss(8, 20, [5, 10], 2.0, head_bias=True)
+        for library in (torch, pytorch)
+    ]
+    theirs = layers[1].state_dict()
+    layers[0].load_state_dict(
+        {name: torch.tensor(x.tolist()) for name, x in theirs.items()}
+    )
+    x, classes = pytorch.randn(6, 8).tolist(), [0, 7, 19, 4, 10, 9]
+    found = []
+    for library, layer in zip((torch, pytorch), layers, strict=True):
+        z = layer(library.tensor(x), library.tensor(classes))
+        z.loss.backward()
+        gradients = [p.grad.flatten().tolist() for p in layer.parameters()]
+        logs = layer.log_prob(library.tensor(x)).flatten().tolist()
+        found.append([z.output.tolist(), logs, *gradients])
+    for ours, other in zip(*found, strict=True):
+        assert ours == pytest.approx(other, abs=1e-5)
+    with pytest.raises(RuntimeError, match="Target values"):
+        layers[0](torch.tensor(x), torch.tensor([20] * 6))
+    with pytest.raises(ValueError, match="cutoffs"):
+        torch.nn.AdaptiveLogSoftmaxWithLoss(8, 20, [5, 20])

@@ -6,6 +6,7 @@ from typing import Any as _Any
 from lantern.torch.nn import functional as functional
 from lantern.torch.nn import init as init
 from lantern.torch.nn import utils as utils
+from lantern.torch.nn.adaptive import *
 from lantern.torch.nn.attention import *
 from lantern.torch.nn.cells import *
 from lantern.torch.nn.containers import *

@@ -8,6 +8,7 @@ from lantern.torch.nn import init as init
 from lantern.torch.nn import modules as modules
 from lantern.torch.nn import parallel as parallel
 from lantern.torch.nn import utils as utils
+from lantern.torch.nn.adaptive import AdaptiveLogSoftmaxWithLoss as AdaptiveLogSoftmaxWithLoss
 from lantern.torch.nn.attention import MultiheadAttention as MultiheadAttention
 from lantern.torch.nn.cells import GRUCell as GRUCell
 from lantern.torch.nn.cells import LSTMCell as LSTMCell
