@@ -11,7 +11,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from lantern.blocks import between_turns
+from lantern.blocks import between_turns, mutex
 from lantern.distributed.watch import connect
 from lantern.errors import DistributedError, EagerError
 from lantern.files import write_file
@@ -150,14 +150,12 @@ class TCPStore(Store):
         token: str | None = None,
     ) -> None:
         self.host, self.port, self.timeout = host_name, port, timeout
-        self.lock = threading.Lock()
+        self.token, self.lock, self.closed = token or "", mutex(), False
         self.loop: Any = None
         if is_master:
             self._serve()
-        hello = {"kind": "store", "token": token or ""}
         seconds = timeout.total_seconds()
-        self.connection: socket.socket = connect((host_name, self.port), hello, seconds)
-        self.lines = self.connection.makefile("rb")
+        self._connect(seconds)
         if wait_for_workers and world_size:
             self._call(do="add", key="lantern/workers", value=1)
             end = time.monotonic() + seconds
@@ -200,10 +198,31 @@ class TCPStore(Store):
                 f"port: {self.port}: {failed[0]}. Choose another port."
             )
 
+    def _connect(self, seconds: float) -> None:
+        hello = {"kind": "store", "token": self.token}
+        self.connection: socket.socket = connect((self.host, self.port), hello, seconds)
+        self.lines = self.connection.makefile("rb")
+        self.in_step = True
+
     def _call(self, **call: Any) -> Any:
+        """Send a call, and read its answer.
+
+        An interrupt between the two leaves an answer on its way, which the next call
+        would take for its own: so that has a new connection.
+        """
         with self.lock:
-            self.connection.sendall(json.dumps(call).encode() + b"\n")
-            line = self.lines.readline()
+            if self.closed:
+                raise DistributedError("TCPStore: it has been closed. Make another.")
+            try:
+                if not self.in_step:
+                    with self.connection, self.lines:
+                        self._connect(0)
+                self.in_step = False
+                self.connection.sendall(json.dumps(call).encode() + b"\n")
+                line = self.lines.readline()
+            except (ConnectionError, DistributedError):
+                line = b""
+            self.in_step = True
         if not line:
             raise DistributedError("TCPStore: the process that keeps it has ended.")
         answer = json.loads(line)
@@ -215,6 +234,7 @@ class TCPStore(Store):
 
     def close(self) -> None:
         """End the connection, and the store, if it is here."""
+        self.closed = True
         self.lines.close()
         self.connection.close()
         loop: Any = self.loop
