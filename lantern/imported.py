@@ -6,7 +6,6 @@ The only file that watches what a program imports.
 import sys
 from collections.abc import Callable, Sequence
 from importlib.machinery import ModuleSpec
-from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
@@ -44,6 +43,8 @@ class Watch:
         """The module's own specification; loaded, it is given to the function."""
         if name != self.name:
             return None
+        from importlib.util import find_spec  # it takes its time, and may not be needed
+
         sys.meta_path.remove(self)
         spec: Any = find_spec(name)
         if spec is not None and spec.loader is not None:

@@ -10,12 +10,12 @@ has nobody to hand it to: there it is raised, to whoever asked for the derivativ
 import linecache
 import sys
 from collections.abc import Iterable, Iterator
-from pathlib import Path
+from os.path import basename, dirname
 from typing import Any
 
 __all__ = ["Failed", "fail", "note"]
 
-_OURS = str(Path(__file__).parent.parent)
+_OURS = dirname(dirname(__file__))
 
 
 def fail(operands: Iterable[Any], error: Exception) -> bool:
@@ -39,7 +39,7 @@ def note(error: Exception, rule: Any, operands: Iterable[Any]) -> None:
         frame: Any = sys._getframe(1)
         while frame.f_back is not None and frame.f_code.co_filename.startswith(_OURS):
             frame = frame.f_back
-        place = f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
+        place = f"{basename(frame.f_code.co_filename)}:{frame.f_lineno}"
         line = linecache.getline(frame.f_code.co_filename, frame.f_lineno).strip()
         call = f"{rule.__name__.lstrip('_')}({', '.join(map(repr, operands))})"
         error.add_note(

@@ -6,7 +6,6 @@ The only file that knows what a structure is. Everything else is a leaf.
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from copy import copy
 from functools import cache
 from operator import is_
 from types import SimpleNamespace
@@ -37,6 +36,10 @@ class Container(NamedTuple):
 
 
 def _rebuild_dict(tree: Any, children: list[Any]) -> Any:
+    if type(tree) is dict:
+        return dict(zip(tree, children, strict=True))
+    from copy import copy  # which takes its time to import
+
     rebuilt = copy(tree)  # keeps what a subclass carries, as a default factory
     dict.update(rebuilt, zip(tree, children, strict=True))  # a Counter's adds
     return rebuilt
