@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from lantern.core.value import base
-from lantern.eager.grad_mode import enable_grad, no_grad
+from lantern.eager.grad_mode import enable_grad
 from lantern.errors import EagerError
 from lantern.torch import autograd
 from lantern.torch.autograd import forward_ad
@@ -21,13 +21,13 @@ def _row(x: Any) -> tuple[Any, ...]:
 
 
 def _difference(call: Any, x: Tensor, place: Any, eps: float) -> Any:
-    """The change of the results with one element, by central differences."""
+    """The change of tracked results with one element, by central differences."""
     array, found = base(x), []
     before = array[place].copy()
     for step in (eps, -eps):
         array[place] = before + step
-        with no_grad():
-            found.append([on_host(base(z)).copy() for z in _row(call())])
+        outputs = [z for z in _row(call()) if z.requires_grad]
+        found.append([on_host(base(z)).copy() for z in outputs])
     array[place] = before
     return [(a - b) / (2 * eps) for a, b in zip(*found, strict=True)]
 

@@ -8,6 +8,7 @@ from lantern.torch.optim.adam import *
 from lantern.torch.optim.adaptive import *
 from lantern.torch.optim.descent import *
 from lantern.torch.optim.lbfgs import *
+from lantern.torch.optim.matrices import *
 from lantern.torch.optim.optimizer import Optimizer as Optimizer
 from lantern.torch.run.aliases import lead as _lead
 from lantern.torch.run.aliases import missing as _missing

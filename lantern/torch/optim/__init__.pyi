@@ -14,6 +14,8 @@ from lantern.torch.optim.descent import ASGD as ASGD
 from lantern.torch.optim.descent import Rprop as Rprop
 from lantern.torch.optim.descent import SGD as SGD
 from lantern.torch.optim.lbfgs import LBFGS as LBFGS
+from lantern.torch.optim.matrices import Adafactor as Adafactor
+from lantern.torch.optim.matrices import Muon as Muon
 from lantern.torch.optim.optimizer import Optimizer as Optimizer
 
 

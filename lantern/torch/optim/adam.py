@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from lantern.core.namespace import namespace
+from lantern.errors import MissingRuleError
 from lantern.torch.optim.optimizer import (
     Optimizer,
     checked,
@@ -17,6 +18,7 @@ from lantern.torch.optim.optimizer import (
 from lantern.torch.optim.plan import Plan
 from lantern.torch.tensor.devices import kernel
 from lantern.torch.tensor.dtypes import CPU
+from lantern.torch.tensor.operators import in_memory
 from lantern.torch.tensor.tensor import Tensor
 
 __all__ = ["Adam", "AdamW", "Adamax", "NAdam", "RAdam"]
@@ -96,10 +98,10 @@ class Adam(Optimizer):
         eps: is added to the root.
         weight_decay: adds that times the parameters to their gradients.
         amsgrad: take the largest mean of squares so far.
-        foreach: has no effect, as ``capturable``, ``differentiable`` and ``fused``.
+        foreach: has no effect, as ``capturable`` and ``fused``.
         maximize: go up instead.
         capturable: see above.
-        differentiable: see above.
+        differentiable: track the step, for derivatives through training.
         fused: see above.
         decoupled_weight_decay: shrink the parameters themselves instead.
 
@@ -149,6 +151,7 @@ class Adam(Optimizer):
             weight_decay=weight_decay,
             amsgrad=amsgrad,
             maximize=maximize,
+            differentiable=differentiable,
         )
         options |= {
             "capturable": False,
@@ -261,6 +264,7 @@ class NAdam(Optimizer):
             momentum_decay=momentum_decay,
             decoupled_weight_decay=decoupled_weight_decay,
             maximize=maximize,
+            differentiable=differentiable,
         )
         super().__init__(params, options | {"capturable": False})
 
@@ -281,7 +285,11 @@ class NAdam(Optimizer):
             beta1 * (1 - 0.5 * 0.96 ** (n * group["momentum_decay"]))
             for n in (step, step + 1)
         )
-        so_far = state["mu_product"].primal
+        if state["mu_product"].requires_grad:
+            raise MissingRuleError(
+                "NAdam: the derivative with respect to mu_product is not computed."
+            )
+        so_far = in_memory(state["mu_product"])
         plan.append((np.multiply, so_far, mu, so_far))
         follow(mean, g, 1 - beta1, out, plan)
         follow_square(square, g, beta2, out, plan)
@@ -336,6 +344,7 @@ class RAdam(Optimizer):
             weight_decay=weight_decay,
             decoupled_weight_decay=decoupled_weight_decay,
             maximize=maximize,
+            differentiable=differentiable,
         )
         super().__init__(params, options | {"capturable": False})
 
@@ -398,7 +407,12 @@ class Adamax(Optimizer):
     ) -> None:
         checked(lr=lr, eps=eps, betas=betas, weight_decay=weight_decay)
         options = options_of(
-            lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, maximize=maximize
+            lr=lr,
+            betas=betas,
+            eps=eps,
+            weight_decay=weight_decay,
+            maximize=maximize,
+            differentiable=differentiable,
         )
         super().__init__(params, options | {"capturable": False})
 

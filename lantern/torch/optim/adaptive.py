@@ -65,6 +65,7 @@ class Adagrad(Optimizer):
             weight_decay=weight_decay,
             initial_accumulator_value=initial_accumulator_value,
             maximize=maximize,
+            differentiable=differentiable,
         )
         super().__init__(params, options | {"fused": None})
 
@@ -98,10 +99,10 @@ class RMSprop(Optimizer):
         weight_decay: adds that times the parameters to their gradients.
         momentum: how much of the last step is repeated.
         centered: take the variance instead of the mean of squares.
-        capturable: has no effect, as ``foreach`` and ``differentiable``.
+        capturable: has no effect, as ``foreach``.
         foreach: see above.
         maximize: go up instead.
-        differentiable: see above.
+        differentiable: track the step, for derivatives through training.
 
     Example:
         >>> import lantern.torch as torch
@@ -141,6 +142,7 @@ class RMSprop(Optimizer):
             centered=centered,
             weight_decay=weight_decay,
             maximize=maximize,
+            differentiable=differentiable,
         )
         super().__init__(params, options | {"capturable": False})
 
@@ -203,7 +205,12 @@ class Adadelta(Optimizer):
     ) -> None:
         checked(lr=lr, rho=rho, eps=eps, weight_decay=weight_decay)
         options = options_of(
-            lr=lr, rho=rho, eps=eps, weight_decay=weight_decay, maximize=maximize
+            lr=lr,
+            rho=rho,
+            eps=eps,
+            weight_decay=weight_decay,
+            maximize=maximize,
+            differentiable=differentiable,
         )
         super().__init__(params, options | {"capturable": False})
 

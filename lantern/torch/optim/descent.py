@@ -1,5 +1,6 @@
 """Optimisers with one step length for all: gradient descent."""
 
+from functools import partial
 from operator import setitem
 from typing import Any
 
@@ -36,8 +37,8 @@ class SGD(Optimizer):
         weight_decay: adds that times the parameters to their gradients.
         nesterov: look ahead by one step of momentum.
         maximize: go up instead.
-        foreach: has no effect, as ``differentiable`` and ``fused``.
-        differentiable: see above.
+        foreach: has no effect, as ``fused``.
+        differentiable: track the step, for derivatives through training.
         fused: see above.
 
     Example:
@@ -79,6 +80,7 @@ class SGD(Optimizer):
             weight_decay=weight_decay,
             nesterov=nesterov,
             maximize=maximize,
+            differentiable=differentiable,
         )
         super().__init__(params, options | {"fused": None})
 
@@ -89,7 +91,7 @@ class SGD(Optimizer):
         )  # fmt: skip
 
     def _group(self, group: dict[str, Any], plan: Plan) -> None:
-        if group["momentum"] or group["weight_decay"]:
+        if group["momentum"] or group["weight_decay"] or group["differentiable"]:
             super()._group(group, plan)
             return
         step = float(group["lr"])
@@ -177,6 +179,7 @@ class ASGD(Optimizer):
             t0=t0,
             weight_decay=weight_decay,
             maximize=maximize,
+            differentiable=differentiable,
         )
         super().__init__(params, options | {"capturable": False})
 
@@ -210,10 +213,10 @@ class Rprop(Optimizer):
         lr: the first step length of each element.
         etas: what a length is multiplied by when the sign turns, and when it stays.
         step_sizes: the least and the greatest length.
-        capturable: has no effect, as ``foreach`` and ``differentiable``.
+        capturable: has no effect, as ``foreach``.
         foreach: see above.
         maximize: go up instead.
-        differentiable: see above.
+        differentiable: track the step, for derivatives through training.
 
     Example:
         >>> import lantern.torch as torch
@@ -243,7 +246,13 @@ class Rprop(Optimizer):
         checked(lr=lr, foreach=foreach, capturable=capturable)
         if not 0.0 < etas[0] < 1.0 < etas[1]:
             raise OptionError(f"Invalid eta values: {etas[0]}, {etas[1]}")
-        options = options_of(lr=lr, etas=etas, step_sizes=step_sizes, maximize=maximize)
+        options = options_of(
+            lr=lr,
+            etas=etas,
+            step_sizes=step_sizes,
+            maximize=maximize,
+            differentiable=differentiable,
+        )
         super().__init__(params, options | {"capturable": False})
 
     def _move(
@@ -255,12 +264,13 @@ class Rprop(Optimizer):
             state["step_size"] = fresh(np.full_like(x, float(group["lr"])))
         lengths = in_memory(state["step_size"])
         shrink, grow = group["etas"]
-        sign = g * before
+        sign, (least, most) = g * before, group["step_sizes"]
         turned = sign < 0
-        new = lengths * np.where(turned, shrink, np.where(sign > 0, grow, 1))
-        plan.append((setitem, lengths, ..., np.clip(new, *group["step_sizes"])))
-        plan.append((setitem, before, ..., g))
-        plan.append((setitem, before, turned, 0))
+        factors = np.where(turned, shrink, np.where(sign > 0, grow, 1))
+        plan.append((np.multiply, lengths, factors.astype(x.dtype), lengths))
+        plan.append((partial(np.maximum, out=lengths), lengths, least))
+        plan.append((partial(np.minimum, out=lengths), lengths, most))
+        plan.append((np.multiply, g, ~turned, before))
         plan.append((np.sign, before, out))
         plan.append((np.multiply, out, lengths, out))
         plan.append((np.subtract, x, out, x))

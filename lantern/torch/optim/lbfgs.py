@@ -138,7 +138,7 @@ class LBFGS(Optimizer):
             state["prev_flat_grad"], before = g, loss
             t = float(group["lr"])
             if state["n_iter"] == 1:
-                t *= min(1.0, 1 / float(abs(g).sum()))
+                t /= max(1.0, float(abs(g).sum()))
             slope = float(g @ d)
             state["d"], state["t"] = d, t
             if slope > -small:

@@ -1,8 +1,9 @@
 """The base of optimisers: groups of parameters with options, state by parameter."""
 
+import warnings
 from collections import defaultdict
 from collections.abc import Callable
-from copy import deepcopy
+from copy import copy, deepcopy
 from itertools import chain
 from typing import Any
 
@@ -15,15 +16,23 @@ from lantern.eager.versions import written
 from lantern.errors import ArgumentError, OptionError
 from lantern.tensor.backend.numpy_namespace import buffers
 from lantern.torch.functions.creation import tensor, zeros_like
+from lantern.torch.optim.hooks import (
+    Hooked,
+    register_optimizer_step_post_hook,
+    register_optimizer_step_pre_hook,
+)
 from lantern.torch.optim.plan import Plan, carry_out
 from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.detaching import plain_number
 from lantern.torch.tensor.dtypes import CPU
-from lantern.torch.tensor.gradients import RemovableHandle
 from lantern.torch.tensor.operators import in_memory
 from lantern.torch.tensor.tensor import Tensor
 
-__all__ = ["Optimizer"]
+__all__ = [
+    "Optimizer",
+    "register_optimizer_step_post_hook",
+    "register_optimizer_step_pre_hook",
+]
 
 
 class _Required:
@@ -56,7 +65,7 @@ def with_gradients(group: dict[str, Any]) -> list[tuple[Tensor, Any, Any]]:
     return found
 
 
-class Optimizer:
+class Optimizer(Hooked):
     """Moves parameters by their gradients, in place.
 
     Args:
@@ -97,8 +106,8 @@ class Optimizer:
         self.state: Any = defaultdict(dict)
         self.param_groups: list[dict[str, Any]] = []
         self._scratch: dict[Any, Any] = {}
-        self._pre_hooks: dict[int, Any] = {}
-        self._post_hooks: dict[int, Any] = {}
+        self._without_hooks()
+        self._opt_called = False
         groups = list(params)
         if not groups:
             raise OptionError("optimizer got an empty parameter list")
@@ -145,8 +154,15 @@ class Optimizer:
                     f"optimizer can only optimize Tensors, but one of the params is "
                     f"{type(p).__name__}"
                 )
-            if not (p.is_leaf or p.retains_grad):
+            tracked = self.defaults.get("differentiable") or p.retains_grad
+            if not (p.is_leaf or tracked):
                 raise OptionError("can't optimize a non-leaf Tensor")
+        if len({id(p) for p in params}) < len(params):
+            warnings.warn(
+                "optimizer contains a parameter group with duplicate parameters; in "
+                "future, this will cause an error",
+                stacklevel=3,
+            )
         known = {id(p) for group in self.param_groups for p in group["params"]}
         if known & {id(p) for p in params}:
             raise OptionError("some parameters appear in more than one parameter group")
@@ -182,23 +198,20 @@ class Optimizer:
         Returns:
             What the closure returned.
         """
-        if self._pre_hooks:
-            self._call(self._pre_hooks, closure)
         loss = None if closure is None else tracked(closure)
         plan = Plan()
         for group in self.param_groups:
             self._group(group, plan)
         carry_out(plan)
-        if self._post_hooks:
-            self._call(self._post_hooks, closure)
         return loss
-
-    def _call(self, hooks: dict[int, Any], closure: Any) -> None:
-        for hook in list(hooks.values()):
-            hook(self, (closure,), {})
 
     def _group(self, group: dict[str, Any], plan: Plan) -> None:
         """Plan to move the parameters of one group."""
+        if group.get("differentiable"):
+            from lantern.torch.optim.differentiable import move_tracked
+
+            move_tracked(self, group)
+            return
         sign = -1 if group.get("maximize") else 1
         options = self._options(group)
         for p, array, grad in with_gradients(group):
@@ -256,6 +269,8 @@ class Optimizer:
 
     def state_dict(self) -> dict[str, Any]:
         """What is kept, by numbers of the parameters, and the groups' options."""
+        for hook in self._optimizer_state_dict_pre_hooks.values():
+            hook(self)
         numbers: dict[int, int] = {}
         groups = []
         for group in self.param_groups:
@@ -265,14 +280,20 @@ class Optimizer:
             packed["params"] = [numbers[id(p)] for p in group["params"]]
             groups.append(packed)
         state = {
-            numbers[id(p)] if isinstance(p, Tensor) else p: dict(kept)
+            numbers[id(p)] if isinstance(p, Tensor) else p: copy(kept)
             for p, kept in self.state.items()
-            if kept
+            if kept or not isinstance(kept, dict)
         }
-        return {"state": state, "param_groups": groups}
+        packed = {"state": state, "param_groups": groups}
+        for hook in self._optimizer_state_dict_post_hooks.values():
+            packed = hook(self, packed) or packed
+        return packed
 
     def load_state_dict(self, state_dict: Any) -> None:
         """Go on where another optimiser of such parameters was."""
+        state_dict = copy(state_dict)
+        for hook in self._optimizer_load_state_dict_pre_hooks.values():
+            state_dict = hook(self, state_dict) or state_dict
         groups = deepcopy(state_dict["param_groups"])
         if len(groups) != len(self.param_groups):
             raise OptionError(
@@ -290,9 +311,13 @@ class Optimizer:
         self.state = defaultdict(dict)
         for key, kept in state_dict["state"].items():
             p = by_number.get(key, key)
-            self.state[p] = {name: _like(x, p, name) for name, x in kept.items()}
+            if isinstance(kept, dict):
+                kept = {name: _like(x, p, name) for name, x in kept.items()}
+            self.state[p] = kept
         for mine, other in zip(self.param_groups, groups, strict=True):
             mine.update({k: v for k, v in other.items() if k != "params"})
+        for hook in self._optimizer_load_state_dict_post_hooks.values():
+            hook(self)
 
     def __repr__(self) -> str:
         lines = [f"{type(self).__name__} ("]
@@ -303,20 +328,6 @@ class Optimizer:
                 lines.append("")
         return "\n".join([*lines, ")"])
 
-    def register_step_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Call a function before each step."""
-        return _added(self._pre_hooks, hook)
-
-    def register_step_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Call a function after each step."""
-        return _added(self._post_hooks, hook)
-
-
-def _added(hooks: dict[int, Any], hook: Any) -> RemovableHandle:
-    key = max(hooks, default=0) + 1
-    hooks[key] = hook
-    return RemovableHandle(hooks, key)
-
 
 # Numbers that are kept as tensors of the CPU, wherever the parameters lie.
 _ON_HOST = frozenset({"step", "mu_product", "eta", "mu"})
@@ -325,7 +336,8 @@ _ON_HOST = frozenset({"step", "mu_product", "eta", "mu"})
 def _like(x: Any, p: Any, name: str) -> Any:
     """A copy of something kept, in the parameter's own type and place."""
     if not isinstance(x, Tensor):
-        return deepcopy(x)
+        number = name == "step" and isinstance(x, int | float)
+        return tensor(float(x), device=CPU) if number else deepcopy(x)
     if name in _ON_HOST:
         return x.detach().cpu().clone()
     if not isinstance(p, Tensor):
@@ -344,7 +356,7 @@ def counted(state: Any, plan: Plan) -> int:
     """How often this parameter will have been moved, this time included."""
     if "step" not in state:
         state["step"] = tensor(0.0, device=CPU)
-    step = state["step"].primal
+    step = in_memory(state["step"])
     plan.append((np.add, step, 1, step))
     return int(step) + 1
 
@@ -377,6 +389,13 @@ def checked(**options: Any) -> None:
             raise OptionError(f"Invalid {words[name]}: {value}")
 
 
+def checked_rate(lr: Any) -> None:
+    """Raise, in the words of PyTorch's newer optimisers, for a wrong step length."""
+    _check_tensors("lr", lr, False)
+    if float(lr) < 0:
+        raise OptionError(f"Learning rate should be >= 0 but is: {lr}")
+
+
 def _check_tensors(name: str, value: Any, together: bool) -> None:
     """Raise if step length or betas are tensors in a form that PyTorch refuses."""
     parts = value if name == "betas" else (value,)
@@ -397,5 +416,5 @@ def options_of(**options: Any) -> dict[str, Any]:
     return options | {
         "maximize": options.get("maximize", False),
         "foreach": None,
-        "differentiable": False,
+        "differentiable": options.get("differentiable", False),
     }

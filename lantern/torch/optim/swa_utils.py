@@ -11,7 +11,7 @@ from lantern.errors import OptionError, SizeError
 from lantern.torch.functions import creation
 from lantern.torch.nn.module import Module
 from lantern.torch.nn.normalisation import BatchNorm
-from lantern.torch.optim.lr_scheduler.schedules import LRScheduler
+from lantern.torch.optim.lr_scheduler.schedules import LRScheduler, for_each_group
 from lantern.torch.optim.optimizer import Optimizer
 from lantern.torch.tensor import dtypes
 from lantern.torch.tensor.tensor import Tensor
@@ -198,12 +198,7 @@ class SWALR(LRScheduler):
         last_epoch: int = -1,
     ) -> None:
         groups = optimizer.param_groups
-        several = isinstance(swa_lr, list | tuple)
-        if several and len(swa_lr) != len(groups):
-            raise OptionError(
-                f"swa_lr must have the same length as optimizer.param_groups: swa_lr "
-                f"has {len(swa_lr)}, optimizer.param_groups has {len(groups)}"
-            )
+        rates = for_each_group("swa_lr", optimizer, swa_lr)
         if anneal_strategy not in ("cos", "linear"):
             raise OptionError(
                 f"anneal_strategy must by one of 'cos' or 'linear', instead got "
@@ -213,8 +208,8 @@ class SWALR(LRScheduler):
             raise OptionError(
                 f"anneal_epochs must be equal or greater than 0, got {anneal_epochs}"
             )
-        for i, group in enumerate(groups):
-            group["swa_lr"] = swa_lr[i] if several else swa_lr
+        for group, lr in zip(groups, rates, strict=True):
+            group["swa_lr"] = lr
         self.anneal_epochs, self._strategy = anneal_epochs, anneal_strategy
         super().__init__(optimizer, last_epoch)
 

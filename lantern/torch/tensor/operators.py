@@ -184,6 +184,9 @@ def binary(name: str) -> Any:
     elementwise = 0 if name == "matmul" else 2
     numbers = elementwise and {float, int}
     forgets = name in ("add", "sub")
+    # A constant factor comes last, so that what it is multiplied by is forgotten.
+    turns = name == "mul"
+    scales = name in ("mul", "truediv")
     careful = _careful(function, name == "truediv")
 
     def operate(x: Any, y: Any) -> Any:
@@ -199,6 +202,8 @@ def binary(name: str) -> Any:
             if other is not UNTRACKED:
                 if level is UNTRACKED:
                     left, right, level = None, y.receiver, other
+                    if turns:
+                        a, b, left, right = b, a, right, None
                 elif other is level:
                     right = y.receiver
                 else:
@@ -212,7 +217,9 @@ def binary(name: str) -> Any:
                 if level is UNTRACKED or level is AMBIENT:
                     return fresh(symbol(a, b))
                 return careful(x, y)
-            saved = NOTHING if forgets else None
+            saved: Any = NOTHING if forgets else None
+            if scales and b is y:  # a number: nothing of x is needed on the way back
+                saved = (STANDIN, b)
             return start(rule, (a, b), left, right, elementwise, saved)
         except (ValueError, TypeError) as error:
             return again(operate, function, error, x, y)
@@ -247,7 +254,8 @@ def reflected(name: str) -> Any:
 
 for _name in _SYMBOLS:
     setattr(Tensor, f"__{_name}__", binary(_name))
-    setattr(Tensor, f"__r{_name}__", reflected(_name))
+    _commutes = _name in ("add", "mul")
+    setattr(Tensor, f"__r{_name}__", (binary if _commutes else reflected)(_name))
 
 
 def unary(function: Any, floating: bool = False) -> Any:

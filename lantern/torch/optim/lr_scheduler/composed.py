@@ -5,8 +5,13 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from typing import Any
 
-from lantern.errors import ArgumentError, OptionError
-from lantern.torch.optim.lr_scheduler.schedules import LRScheduler, set_rate
+from lantern.errors import ArgumentError, EagerError, OptionError
+from lantern.torch.optim.lr_scheduler.schedules import (
+    LRScheduler,
+    for_each_group,
+    set_rate,
+    state_of,
+)
 from lantern.torch.optim.optimizer import Optimizer
 
 __all__ = [
@@ -30,12 +35,17 @@ class _Lambdas(LRScheduler):
 
     def state_dict(self) -> dict[str, Any]:
         """All but the optimiser and the functions."""
-        state = super().state_dict()
-        return state | {"lr_lambdas": [None] * len(self.lr_lambdas)}
+        kept = [state_of(function) for function in self.lr_lambdas]
+        return super().state_dict() | {"lr_lambdas": kept}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Go on where another schedule was."""
         self.__dict__.update({k: v for k, v in state_dict.items() if k != "lr_lambdas"})
+        for function, kept in zip(
+            self.lr_lambdas, state_dict["lr_lambdas"], strict=True
+        ):
+            if kept is not None:
+                vars(function).update(kept)
 
 
 class LambdaLR(_Lambdas):
@@ -86,6 +96,13 @@ class MultiplicativeLR(_Lambdas):
         ]
 
 
+def _undo(schedulers: list[Any]) -> None:
+    """Take back the epoch that each schedule began, and those in it."""
+    for scheduler in schedulers:
+        _undo(getattr(scheduler, "_schedulers", []))
+        scheduler.last_epoch -= 1
+
+
 class SequentialLR(LRScheduler):
     """Schedules in turn: each from a milestone on.
 
@@ -127,8 +144,7 @@ class SequentialLR(LRScheduler):
         self.optimizer, self.last_epoch = optimizer, last_epoch + 1
         for group in optimizer.param_groups:
             set_rate(group, group["initial_lr"])
-        for scheduler in schedulers:
-            scheduler.last_epoch -= 1
+        _undo(schedulers)
         schedulers[0]._initial_step()
         self._last_lr = schedulers[0].get_last_lr()
 
@@ -183,12 +199,13 @@ class ChainedScheduler(SequentialLR):
     """
 
     def __init__(self, schedulers: Iterable[Any], optimizer: Any = None) -> None:
-        self._schedulers = list(schedulers)
+        self._schedulers, self.last_epoch = list(schedulers), 0
         self.optimizer = self._schedulers[0].optimizer
         self._last_lr = self._now()
 
     def step(self, epoch: Any = None) -> None:
         """Go on to the next epoch."""
+        self.last_epoch += 1
         for scheduler in self._schedulers:
             scheduler.step()
         self._last_lr = self._now()
@@ -241,10 +258,8 @@ class ReduceLROnPlateau(LRScheduler):
         if not isinstance(optimizer, Optimizer):
             raise ArgumentError(f"{type(optimizer).__name__} is not an Optimizer")
         self.optimizer, self.factor, self.mode = optimizer, factor, mode
-        n = len(optimizer.param_groups)
-        self.min_lrs = (
-            list(min_lr) if isinstance(min_lr, list | tuple) else [min_lr] * n
-        )
+        self._one_for_all = None if isinstance(min_lr, list | tuple) else min_lr
+        self.min_lrs = for_each_group("min_lr", optimizer, min_lr)
         self.patience, self.cooldown, self.eps = patience, cooldown, eps
         self.threshold, self.threshold_mode = threshold, threshold_mode
         self.cooldown_counter = self.num_bad_epochs = self.last_epoch = 0
@@ -273,10 +288,22 @@ class ReduceLROnPlateau(LRScheduler):
             self.num_bad_epochs = 0
         if self.num_bad_epochs > self.patience:
             for group, low in zip(
-                self.optimizer.param_groups, self.min_lrs, strict=True
+                self.optimizer.param_groups, self._least(), strict=True
             ):
                 lr = max(float(group["lr"]) * self.factor, low)
                 if float(group["lr"]) - lr > self.eps:
                     set_rate(group, lr)
             self.cooldown_counter, self.num_bad_epochs = self.cooldown, 0
         self._last_lr = self._now()
+
+    def _least(self) -> list[Any]:
+        """The least step length of each group, of those that came later, too."""
+        n = len(self.optimizer.param_groups)
+        if len(self.min_lrs) != n:
+            if self._one_for_all is None:
+                raise EagerError(
+                    f"The number of param groups in the optimizer, {n}, differs from "
+                    f"that of min_lrs, {len(self.min_lrs)}. Add to `min_lrs`, too."
+                )
+            self.min_lrs = [self._one_for_all] * n
+        return self.min_lrs

@@ -4,7 +4,13 @@ import math
 from typing import Any
 
 from lantern.errors import OptionError
-from lantern.torch.optim.lr_scheduler.schedules import LRScheduler, set_rate
+from lantern.torch.optim.lr_scheduler.schedules import (
+    LRScheduler,
+    copied,
+    for_each_group,
+    set_rate,
+    state_of,
+)
 from lantern.torch.optim.optimizer import Optimizer
 
 __all__ = [
@@ -131,14 +137,6 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         self._set(self.get_lr())
 
 
-def _cosine(start: float, end: float, share: float) -> float:
-    return end + (start - end) / 2 * (1 + math.cos(math.pi * share))
-
-
-def _straight(start: float, end: float, share: float) -> float:
-    return (end - start) * share + start
-
-
 class OneCycleLR(LRScheduler):
     """Up to a largest step length, and down to almost nothing.
 
@@ -196,6 +194,10 @@ class OneCycleLR(LRScheduler):
                     "You must define either total_steps OR (epochs AND steps_per_epoch)"
                 )
             total_steps = epochs * steps_per_epoch
+        if not 0 <= pct_start <= 1 or not isinstance(pct_start, float):
+            raise OptionError(
+                f"Expected float between 0 and 1 pct_start, but got {pct_start}"
+            )
         if anneal_strategy not in ("cos", "linear"):
             raise OptionError(
                 f"anneal_strategy must be one of 'cos' or 'linear', instead got "
@@ -216,9 +218,7 @@ class OneCycleLR(LRScheduler):
             last = (end, "max_lr", "min_lr", "base_momentum", "max_momentum")
             self._phases.append(last)
         groups = optimizer.param_groups
-        tops = (
-            list(max_lr) if isinstance(max_lr, list | tuple) else [max_lr] * len(groups)
-        )
+        tops = for_each_group("max_lr", optimizer, max_lr)
         self.cycle_momentum = cycle_momentum
         if last_epoch == -1:
             for group, top in zip(groups, tops, strict=True):
@@ -227,9 +227,26 @@ class OneCycleLR(LRScheduler):
                 group["min_lr"] = group["initial_lr"] / final_div_factor
                 if cycle_momentum:
                     _set_momentum(group, max_momentum)
-                    group["max_momentum"] = max_momentum
-                    group["base_momentum"] = base_momentum
+                    group["max_momentum"] = copied(max_momentum)
+                    group["base_momentum"] = copied(base_momentum)
         super().__init__(optimizer, last_epoch)
+
+    @staticmethod
+    def _annealing_cos(start: float, end: float, pct: float) -> float:
+        """From start to end along half a wave."""
+        return end + (start - end) / 2 * (1 + math.cos(math.pi * pct))
+
+    @staticmethod
+    def _annealing_linear(start: float, end: float, pct: float) -> float:
+        """From start to end evenly."""
+        return (end - start) * pct + start
+
+    @property
+    def _anneal_func(self) -> Any:
+        if "_anneal_func_type" not in vars(self):  # a state of PyTorch's before 2.0
+            return self.anneal_func  # type: ignore[attr-defined]
+        cosine = self._anneal_func_type == "cos"
+        return self._annealing_cos if cosine else self._annealing_linear
 
     def get_lr(self) -> list[Any]:
         """The step lengths of this step; momentum is set by the way."""
@@ -239,7 +256,7 @@ class OneCycleLR(LRScheduler):
                 f"Tried to step {step} times. The total number of steps is "
                 f"{self.total_steps}"
             )
-        anneal = _cosine if self._anneal_func_type == "cos" else _straight
+        anneal = self._anneal_func
         rates, start, last = [], 0.0, self._phases[-1]
         for phase in self._phases:
             if step <= phase[0] or phase is last:
@@ -266,6 +283,13 @@ def _set_momentum(group: Any, value: float) -> None:
             "optimizer must support momentum or beta1 with `cycle_momentum` option "
             "enabled"
         )
+
+
+_SCALES: dict[str, Any] = {
+    "triangular": lambda x, gamma: 1.0,
+    "triangular2": lambda x, gamma: 2.0 ** (1 - x),
+    "exp_range": lambda x, gamma: gamma**x,
+}
 
 
 class CyclicLR(LRScheduler):
@@ -305,34 +329,55 @@ class CyclicLR(LRScheduler):
         if mode not in ("triangular", "triangular2", "exp_range") and scale_fn is None:
             raise OptionError("mode is invalid and scale_fn is None")
         groups = optimizer.param_groups
-        n = len(groups)
-        lows = list(base_lr) if isinstance(base_lr, list | tuple) else [base_lr] * n
-        tops = list(max_lr) if isinstance(max_lr, list | tuple) else [max_lr] * n
+        lows = for_each_group("base_lr", optimizer, base_lr)
+        tops = for_each_group("max_lr", optimizer, max_lr)
         for group, low in zip(groups, lows, strict=True):
             set_rate(group, low)
-            if cycle_momentum:
-                _set_momentum(group, max_momentum)
+        self.cycle_momentum = cycle_momentum
+        if cycle_momentum:
+            self.base_momentums = for_each_group(
+                "base_momentum", optimizer, base_momentum
+            )
+            self.max_momentums = for_each_group("max_momentum", optimizer, max_momentum)
+            for group, least, most in zip(
+                groups, self.base_momentums, self.max_momentums, strict=True
+            ):
+                _set_momentum(group, copied(most))
+                group["base_momentum"], group["max_momentum"] = least, most
         self.max_lrs, self.mode, self.gamma = tops, mode, gamma
         down = step_size_up if step_size_down is None else step_size_down
         self.total_size = float(step_size_up + down)
         self.step_ratio = step_size_up / self.total_size
-        self.scale_fn = scale_fn
-        self.scale_mode = (
-            scale_mode
-            if scale_fn
-            else ("iterations" if mode == "exp_range" else "cycle")
-        )
-        self.cycle_momentum = cycle_momentum
-        self.base_momentum, self.max_momentum = base_momentum, max_momentum
+        self._scale_fn_custom, self.scale_mode = scale_fn, scale_mode
+        self._choose_scale()
         super().__init__(optimizer, last_epoch)
         self.base_lrs = lows
 
-    def _scale(self, x: float) -> float:
-        if self.scale_fn is not None:
-            return self.scale_fn(x)
-        if self.mode == "triangular":
-            return 1.0
-        return 2.0 ** (1 - x) if self.mode == "triangular2" else self.gamma**x
+    def _choose_scale(self) -> None:
+        if self._scale_fn_custom is None:
+            self._scale_fn_ref = _SCALES[self.mode]
+            self.scale_mode = "iterations" if self.mode == "exp_range" else "cycle"
+
+    def scale_fn(self, x: float) -> float:
+        """How high the peak of a cycle, or of an iteration, is."""
+        if self._scale_fn_custom is not None:
+            return self._scale_fn_custom(x)
+        return self._scale_fn_ref(x, self.gamma)
+
+    def state_dict(self) -> dict[str, Any]:
+        """All but the optimiser and the function."""
+        state = super().state_dict()
+        state.pop("_scale_fn_ref", None)
+        return state | {"_scale_fn_custom": state_of(self._scale_fn_custom)}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Go on where another schedule was."""
+        state = dict(state_dict)
+        kept = state.pop("_scale_fn_custom", None)
+        super().load_state_dict(state)
+        if kept is not None:
+            vars(self._scale_fn_custom).update(kept)
+        self._choose_scale()
 
     def get_lr(self) -> list[Any]:
         """The step lengths of this step; momentum is set by the way."""
@@ -342,11 +387,16 @@ class CyclicLR(LRScheduler):
             height = x / self.step_ratio
         else:
             height = (x - 1) / (self.step_ratio - 1)
-        height *= self._scale(cycle if self.scale_mode == "cycle" else self.last_epoch)
+        by_cycle = self.scale_mode == "cycle"
+        height *= self.scale_fn(cycle if by_cycle else self.last_epoch)
         if self.cycle_momentum:
-            for group in self.optimizer.param_groups:
-                drop = (self.max_momentum - self.base_momentum) * height
-                _set_momentum(group, self.max_momentum - drop)
+            for group, least, most in zip(
+                self.optimizer.param_groups,
+                self.base_momentums,
+                self.max_momentums,
+                strict=True,
+            ):
+                _set_momentum(group, most - (most - least) * height)
         return [
             low + (top - low) * height
             for low, top in zip(self.base_lrs, self.max_lrs, strict=True)

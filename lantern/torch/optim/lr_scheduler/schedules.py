@@ -4,8 +4,10 @@ A schedule changes the step length that it finds, so that several can share an
 optimiser. Each is told with the factor from one epoch to the next.
 """
 
+import warnings
 from collections import Counter
 from collections.abc import Iterable
+from types import FunctionType
 from typing import Any
 
 from lantern.errors import ArgumentError, OptionError, TakenNameError
@@ -18,12 +20,37 @@ __all__ = [
 ]  # fmt: skip
 
 
+_ORDER = (
+    "Call `optimizer.step()` first and `lr_scheduler.step()` after it: "
+    "https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate"
+)
+
+
 def set_rate(group: dict[str, Any], lr: Any) -> None:
     """Give a group a step length; one that is a tensor stays the tensor that it is."""
     if isinstance(group["lr"], Tensor):
         group["lr"].fill_(float(lr))
     else:
         group["lr"] = lr
+
+
+def for_each_group(name: str, optimizer: Optimizer, value: Any) -> list[Any]:
+    """A value for each group, copied, from one for all or from a list."""
+    n = len(optimizer.param_groups)
+    values = list(value) if isinstance(value, list | tuple) else [value] * n
+    if len(values) != n:
+        raise OptionError(
+            f"{name} must have the same length as optimizer.param_groups. {name} has "
+            f"{len(values)} values, param_groups has {n}."
+        )
+    return [copied(x) for x in values]
+
+
+def state_of(function: Any) -> dict[str, Any] | None:
+    """What an object that can be called remembers; None of a plain function."""
+    if function is None or isinstance(function, FunctionType):
+        return None
+    return dict(vars(function))
 
 
 def copied(lr: Any) -> Any:
@@ -73,13 +100,17 @@ class LRScheduler:
         self.base_lrs = [copied(group["initial_lr"]) for group in groups]
         self.last_epoch = last_epoch
         self._step_count = 0
+        optimizer._step_of_its_own = vars(optimizer).get("step")
         self._initial_step()
 
     def _initial_step(self) -> None:
+        self._step_count = 0
         self.step()
 
     def step(self, epoch: Any = None) -> None:
         """Go on to the next epoch, or to one."""
+        if self._step_count == 1:
+            self._check_order()
         self._step_count += 1
         if epoch is None:
             self.last_epoch += 1
@@ -88,6 +119,22 @@ class LRScheduler:
             self.last_epoch = epoch
             rates = self.at(epoch)
         self._set(rates)
+
+    def _check_order(self) -> None:
+        """Warn if the first step length would be left out."""
+        known = getattr(self.optimizer, "_step_of_its_own", None)
+        if vars(self.optimizer).get("step") is not known:
+            warnings.warn(
+                "Seems like `optimizer.step()` has been overridden after learning rate "
+                f"scheduler initialization. {_ORDER}",
+                stacklevel=3,
+            )
+        elif known is None and not getattr(self.optimizer, "_opt_called", True):
+            warnings.warn(
+                "Detected call of `lr_scheduler.step()` before `optimizer.step()`, "
+                f"which leaves out the first step length. {_ORDER}",
+                stacklevel=3,
+            )
 
     def _set(self, rates: Any) -> None:
         for group, lr in zip(self.optimizer.param_groups, rates, strict=True):
