@@ -140,3 +140,19 @@ def test_adaptive_softmax_with_shared_weights():
         layers[0](torch.tensor(x), torch.tensor([20] * 6))
     with pytest.raises(ValueError, match="cutoffs"):
         torch.nn.AdaptiveLogSoftmaxWithLoss(8, 20, [5, 20])
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [("hardshrink", ()), ("softshrink", ()), ("threshold", (0.5, 2.0))],
+)
+def test_thresholds_keep_nan(name, options):
+    found = []
+    for library in (torch, pytorch):
+        x = library.tensor([float("nan"), -2.0, -0.5, 0.0, 0.5, 3.0])
+        x.requires_grad_()
+        z = getattr(library.nn.functional, name)(x, *options)
+        z.sum().backward()
+        found.append((z.tolist(), x.grad.tolist()))
+    for ours, theirs in zip(*found, strict=True):
+        assert ours == pytest.approx(theirs, nan_ok=True)

@@ -112,7 +112,7 @@ def threshold(
         >>> torch.nn.functional.threshold(torch.tensor([1.0, 3.0]), 2.0, -1.0)
         tensor([-1.,  3.])
     """
-    return where(input > threshold, input, value)
+    return where(input <= threshold, value, input)  # nan stays nan
 
 
 @may_write
@@ -355,7 +355,7 @@ def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
         >>> torch.nn.functional.hardshrink(torch.tensor([-1.0, 0.3, 2.0]))
         tensor([-1.,  0.,  2.])
     """
-    return where((input > lambd) | (input < -lambd), input, 0.0)
+    return where((input >= -lambd) & (input <= lambd), 0.0, input)  # nan stays nan
 
 
 def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
@@ -372,8 +372,8 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
             f"lambda must be in range [0, {np.finfo(kind).max:g}] for input dtype "
             f"{type_name(kind)}, but found {lambd:g}"
         )
-    low = where(input < -lambd, input + lambd, 0.0)
-    return where(input > lambd, input - lambd, low)
+    moved = where(input > lambd, input - lambd, input + lambd)
+    return where((input >= -lambd) & (input <= lambd), 0.0, moved)  # nan stays nan
 
 
 @may_write
