@@ -1,6 +1,8 @@
 """Convolutional layers, networks and single operators beside PyTorch, there and back.
 
-With oneDNN, where it is installed, and without. In single precision, one thread.
+With oneDNN, where it is installed, and without. In single precision, one thread. A
+layer is given arrays in PyTorch's order; and, "in a network", as the layer before would
+leave them: with the channels last in Lantern's, in its own order in PyTorch.
 """
 
 import math
@@ -53,28 +55,28 @@ LAYERS = (
     Layer(96, 55, 16, 1),
 )
 
+# What is said of a layer, with oneDNN or without, the channels last or not, the most of
+# PyTorch's time that all may take.
+WAYS = (
+    ("", True, False, 0.75),
+    (", in a network", True, True, 0.75),
+    (", without oneDNN", False, False, 1.3),
+)
+
 
 def rows(quick: bool) -> list[Row]:
     """Rows for layers with oneDNN and without, for networks, and for operators."""
     chosen = LAYERS[::4] if quick else LAYERS
     table = []
-    for engine, most in ((True, 0.75), (False, 1.3)):
+    for name, engine, last, most in WAYS:
         if engine and not _has_engine():
-            table.append(
-                Row("convolution", "with oneDNN", None, "×", None, "no oneDNN")
-            )
+            table.append(Row("convolution", name, None, "×", None, "no oneDNN"))
             continue
-        name = "" if engine else ", without oneDNN"
         worst = {"PyTorch": Target(1 / 1.1)} if engine else {}
         found = []
         for layer in chosen:
-            found += _beside(
-                f"convolution {layer}{name}",
-                partial(_layer, layer),
-                worst,
-                quick,
-                engine,
-            )
+            make = partial(_layer, layer, last)
+            found += _beside(f"convolution {layer}{name}", make, worst, quick, engine)
         table += [
             *found,
             _mean(f"convolution, {len(chosen)} layers{name}", found, most),
@@ -114,9 +116,12 @@ def _mean(name: str, found: list[Row], most: float) -> Row:
     return Row(name, figure, mean, "×", Target(1 / most), "")
 
 
-def _there_and_back(torch: Any, function: Callable[[], Any], *leaves: Any) -> Program:
+def _there_and_back(
+    torch: Any, function: Callable[[], Any], *leaves: Any, last: bool = False
+) -> Program:
     """A function's value, and what its leaves receive of a drawn cotangent."""
     z_bar = draws(torch, *function().shape).abs()
+    z_bar = _channels_last(torch, z_bar) if last else z_bar
 
     def run() -> list[Any]:
         for leaf in leaves:
@@ -124,17 +129,25 @@ def _there_and_back(torch: Any, function: Callable[[], Any], *leaves: Any) -> Pr
         z = function()
         z.backward(z_bar)
         seen = (z.detach(), *(leaf.grad for leaf in leaves))
-        return [x.reshape(-1)[:: max(1, x.numel() // 99)] for x in seen]
+        return [x[tuple(slice(None, None, n // 5 + 1) for n in x.shape)] for x in seen]
 
     return run
 
 
-def _layer(layer: Layer, torch: Any) -> Program:
+def _channels_last(torch: Any, x: Any) -> Any:
+    """An array as the networks of a library would hold it."""
+    if torch.__name__ != MODULES[LANTERN]:
+        return x
+    return x.permute(0, 2, 3, 1).contiguous().permute(0, 3, 1, 2).detach()
+
+
+def _layer(layer: Layer, last: bool, torch: Any) -> Program:
     n, pixels, filters, size, stride = layer
-    x = draws(torch, 32, n, pixels, pixels).requires_grad_()
+    x = draws(torch, 32, n, pixels, pixels)
+    x = (_channels_last(torch, x) if last else x).requires_grad_()
     w = (draws(torch, filters, n, size, size) / (n * size * size)).requires_grad_()
     conv = partial(torch.nn.functional.conv2d, stride=stride, padding=size // 2)
-    return _there_and_back(torch, lambda: conv(x, w), x, w)
+    return _there_and_back(torch, lambda: conv(x, w), x, w, last=last)
 
 
 def _classifier(build: Callable[[Any], Any], batch: int, torch: Any) -> Program:

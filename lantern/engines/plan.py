@@ -1,12 +1,13 @@
 """A primitive with what brings arrays into the layouts that it wants, and back."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
-from lantern.engines.arrays import FIRST, empty, room
-from lantern.engines.onednn import Description, Layout, Primitive, described
+from lantern.engines.arrays import FIRST, LAST, empty, room, steps
+from lantern.engines.onednn import Description, Layout, Primitive, described, threads
 
-__all__ = ["Plan"]
+__all__ = ["Plan", "turned"]
 
 _FROM, _TO = 1, 17
 
@@ -65,3 +66,15 @@ class Plan:
 
 def _reorder(source: Any, target: Any) -> Primitive:
     return Primitive(described("reorder", source, target), _FROM, _TO)
+
+
+def turned(x: Any) -> Any:
+    """An array in the order of its axes with the channels last in memory instead."""
+    out = empty(x.shape, LAST)
+    _turn(x.shape, threads()).run(x, out)
+    return out
+
+
+@lru_cache(512)
+def _turn(shape: Any, _: int) -> Primitive:
+    return _reorder(Layout(shape, steps(shape)), Layout(shape, steps(shape, LAST)))

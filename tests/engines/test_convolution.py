@@ -249,3 +249,18 @@ print(os.waitpid(child, 0)[1])
         capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
     assert done.stdout == "0\n", done.stderr
+
+
+@needs_engine
+@pytest.mark.parametrize("order", ["first", "last"])
+@pytest.mark.parametrize("case", ["3x3", "1x1"])
+def test_results_of_products_lie_as_their_operands_all_others_channels_last(
+    case, order
+):
+    (x, w, _), options = operands(CASES[case])
+    x = torch.from_numpy(ORDERS[order](x)).requires_grad_()
+    z = F.conv2d(x, torch.from_numpy(w), **options)
+    z.backward(torch.from_numpy(ORDERS[order](z.detach().numpy())))
+    rows = case == "1x1" and order == "first"
+    for made in (z.detach(), x.grad):
+        assert made.is_contiguous() == rows

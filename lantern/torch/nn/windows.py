@@ -194,13 +194,14 @@ def _correlate(x: Any, w: Any, bias: Any = None, /, *, form: Form) -> Rule:
         x_bar = spread(z_bar, w); w_bar = match(x, z_bar);
         bias_bar = z_bar, summed over all axes but that of the channels
     """
+    x = engine.channels_last(x, form)
     if base(bias) is bias and base(x) is x and base(w) is w:
         z = _correlated(x, w, form, bias)
     else:
         z = _start(_correlated, correlate_any, x, w, form)
         z = z if bias is None else z + _beside(bias, form)
     del bias
-    z_bar = yield (z, z := None)[0]
+    z_bar = engine.channels_last((yield (z, z := None)[0]), form)
     yield lambda: spread_any(z_bar, w, form=form)
     yield lambda: match_any(x, z_bar, form=form)
     yield lambda: _per_channel(z_bar)
