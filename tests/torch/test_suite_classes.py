@@ -156,3 +156,12 @@ def test_thresholds_keep_nan(name, options):
         found.append((z.tolist(), x.grad.tolist()))
     for ours, theirs in zip(*found, strict=True):
         assert ours == pytest.approx(theirs, nan_ok=True)
+
+
+@pytest.mark.parametrize("name, options", [("layer_norm", None), ("group_norm", 1)])
+def test_normalising_very_long_rows_keeps_digits(name, options):
+    x = torch.rand(1, 1, 1 << 22)
+    z = getattr(torch.nn.functional, name)(x, options or x.shape[2:]).numpy()
+    a = x.numpy().astype("float64")
+    right = (a - a.mean()) / (a.var() + 1e-5) ** 0.5
+    assert abs(z - right).max() < 2e-6

@@ -15,6 +15,7 @@ from lantern.tensor.backend.numpy_namespace import REAL
 __all__ = ["normalised", "pulled_back"]
 
 _BLOCK = 1 << 16  # elements that are worked on at a time
+_PIECE = 1 << 15  # elements of a row that are added up at once
 
 
 def _kind(x: Any, axes: Any, shape: Any) -> tuple[str, int, int] | None:
@@ -89,7 +90,25 @@ def normalised(
 
 def _sums(cube: Any) -> Any:
     """The sum of each channel of each example: as a product, in less time."""
-    return cube @ np.ones(cube.shape[2], cube.dtype)
+    return _in_pieces(lambda x: x @ np.ones(x.shape[-1], x.dtype), cube)
+
+
+def _products(x: Any, y: Any) -> Any:
+    """The product of each row with its partner."""
+    return _in_pieces(np.vecdot, x, y)
+
+
+def _in_pieces(add: Any, *rows: Any) -> Any:
+    """What adds up rows, on pieces of them where they are long.
+
+    A sum of millions of terms in single precision would have few right digits.
+    """
+    size = rows[0].shape[-1]
+    if size <= _PIECE:
+        return add(*rows)
+    places = range(0, size, _PIECE)
+    sums = [add(*(x[..., i : i + _PIECE] for x in rows)) for i in places]
+    return np.sum(sums, axis=0, dtype=np.float64).astype(rows[0].dtype)
 
 
 def _moments(kind: Any, cube: Any) -> tuple[Any, Any]:
@@ -99,13 +118,13 @@ def _moments(kind: Any, cube: Any) -> tuple[Any, Any]:
     large beside it that the difference would have few digits.
     """
     means = _averaged(kind, _sums(cube), cube.size)
-    squares = _averaged(kind, np.vecdot(cube, cube), cube.size)
+    squares = _averaged(kind, _products(cube, cube), cube.size)
     variances = squares - means * means
     if not (squares <= 8 * variances).all():
         found = np.empty(cube.shape[:2], cube.dtype)
         for i, mean in enumerate(_spread(kind, means, len(cube)).astype(cube.dtype)):
             centred = cube[i] - mean[:, None]
-            np.vecdot(centred, centred, out=found[i])
+            found[i] = _products(centred, centred)
         variances = _averaged(kind, found, cube.size)
     return means, variances
 
@@ -162,7 +181,7 @@ def pulled_back(
         for m in (moments[0], (moments[1] + x.dtype.type(eps)) ** -0.5)
     )
     total = _sums(back).astype(np.float64)
-    along = (np.vecdot(back, cube) - total * mean) * scale
+    along = (_products(back, cube) - total * mean) * scale
     factor = 1.0 if weight is None else weight.reshape(-1)
     first, second = (
         _spread(kind, _averaged(kind, s * factor, cube.size), len(cube))
@@ -197,7 +216,7 @@ def _rows(x: Any, weight: Any, bias: Any, eps: float, width: int) -> Any:
         np.add.reduce(block, axis=1, out=means[part])
         means[part] /= width
         np.subtract(block, means[part, None], out=out)
-        np.vecdot(out, out, out=variances[part])
+        variances[part] = _products(out, out)
         variances[part] /= width
         out *= (variances[part, None] + x.dtype.type(eps)) ** -0.5
         if weight is not None:
@@ -227,7 +246,7 @@ def _rows_back(
             np.multiply(g, weight.reshape(-1), out=out)
         else:
             out[...] = g
-        both = np.vecdot(out, n)[:, None] / x.dtype.type(width)
+        both = _products(out, n)[:, None] / x.dtype.type(width)
         out -= np.add.reduce(out, axis=1, keepdims=True) / x.dtype.type(width)
         n *= both
         out -= n
