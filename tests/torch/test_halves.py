@@ -49,6 +49,7 @@ F.adaptive_avg_pool1d(b, 1)
 F.adaptive_avg_pool2d(i, 2); F.adaptive_avg_pool3d(i[None], 1); F.avg_pool1d(b, 600)
 F.avg_pool2d(i, 20); F.avg_pool3d(i[None], (2, 20, 20)); F.lp_pool1d(b, 2, 600)
 F.lp_pool2d(i, 2, 20); F.lp_pool3d(i[None], 2, (2, 20, 20)); F.tanhshrink(v)
+v.sigmoid(); v.tanh(); F.glu(v); F.prelu(v, q[0, :1]); F.softplus(v); F.softshrink(v)
 F.interpolate(i, (7, 7), mode='bilinear'); F.interpolate(i, (2, 2), mode='area')
 F.upsample(i, (7, 7), mode='bilinear'); F.upsample_bilinear(i, 7)
 F.grid_sample(i, torch.zeros(2, 50, 50, 2, dtype=v.dtype), align_corners=False)
@@ -178,3 +179,25 @@ def test_a_mean_over_halves_of_a_table_in_a_layer_matches_float32():
     np.testing.assert_allclose(
         half.weight.grad.float().numpy(), layer.weight.grad.numpy(), rtol=2e-3
     )
+
+
+ACTIVATIONS = """celu elu gelu glu hardsigmoid hardswish leaky_relu logsigmoid mish selu
+sigmoid silu softplus softshrink tanh tanhshrink""".split()
+
+
+@pytest.mark.parametrize("kind", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("name", ACTIVATIONS)
+def test_activations_are_rounded_once(name, kind):
+    function = getattr(F, name)
+    x = (torch.arange(-400, 400) / 50).to(kind).requires_grad_()
+    wide = x.detach().float().requires_grad_()
+    for z in (function(x), function(wide)):
+        z.sum().backward()
+    assert torch.equal(function(x), function(wide).to(kind))
+    assert torch.equal(x.grad, wide.grad.to(kind))
+
+
+def test_activations_of_halves_write_in_place():
+    x = torch.tensor([-1.0, 2.0]).half()
+    assert F.silu(x, inplace=True) is x
+    assert torch.equal(x, F.silu(torch.tensor([-1.0, 2.0])).half())

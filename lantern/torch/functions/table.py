@@ -190,7 +190,7 @@ scatter_add           method_
 scatter_reduce        method_
 searchsorted          function
 sgn                   method_
-sigmoid               method_ function_
+sigmoid               method_ function_ single
 sign                  method_
 sin                   method_ function_
 sinc                  method_ function_ single
@@ -202,7 +202,7 @@ std                   single
 std_mean              single
 subtract              method_
 tan                   method_ function_
-tanh                  method_ function_
+tanh                  method_ function_ single
 tensordot             function single
 tile                  single
 trace                 single

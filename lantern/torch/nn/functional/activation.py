@@ -16,6 +16,7 @@ from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.detaching import is_differentiated
 from lantern.torch.tensor.devices import as_array, beside
 from lantern.torch.tensor.dtypes import type_name
+from lantern.torch.tensor.halves import single
 from lantern.torch.tensor.operators import unary
 from lantern.torch.tensor.tensor import Tensor, fresh
 
@@ -32,8 +33,12 @@ sigmoid, tanh = _F["sigmoid"], _F["tanh"]
 
 
 def may_write(function: Any) -> Any:
-    """A function whose last argument, ``inplace``, has the result written back."""
+    """A function whose last argument, ``inplace``, has the result written back.
+
+    Of 16 bits, it computes in float32.
+    """
     place = function.__code__.co_varnames.index("inplace")
+    function = single(function)
 
     @wraps(function)
     def either(input: Tensor, *args: Any, **options: Any) -> Any:
