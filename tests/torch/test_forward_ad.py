@@ -191,3 +191,15 @@ def test_tangents_are_checked(factor):
             Square.apply, (x,), raise_exception=False, **options
         )
         assert found is (factor == 1)
+
+
+def test_a_write_to_a_dual_leaves_what_else_moves_by_the_same_tangent():
+    fw = parts(ours)
+    x, t = ours.tensor([1.0, 2.0]), ours.tensor([1.0, 1.0])
+    with fw.dual_level():
+        d = fw.make_dual(x, t)
+        e = d + 1
+        d *= 3
+        assert fw.unpack_dual(d).tangent.tolist() == [3, 3]
+        assert fw.unpack_dual(e).tangent.tolist() == [1, 1]
+        assert t.tolist() == [1, 1] and x.tolist() == [1, 2]

@@ -109,6 +109,9 @@ class dual_level(Setting):
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: Any = None) -> Tensor:
     """A tensor that moves in a direction.
 
+    A write to it in place gives it a new value and a new tangent. It does not write to
+    the two tensors that it was made of, since others may move by the same memory.
+
     Args:
         tensor: where it is; it may have a derivative of its own.
         tangent: the direction, of the same shape and type.
