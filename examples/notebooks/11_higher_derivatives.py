@@ -1,13 +1,13 @@
 # %% [markdown]
 # # 11 Higher derivatives
 #
-# **A derivative is a function like any other. What becomes possible when it can be
-# differentiated again?**
+# **A derivative is a function. What can you do when it can be differentiated again?**
 #
-# Three things, in this chapter: a method that finds a minimum in a handful of steps;
-# the same for ten thousand unknowns, without the matrix of a hundred million second
-# derivatives that the textbook asks for; and a machine that is told only the energies
-# of a mechanical system and works out by itself how the system moves.
+# Three things:
+#
+# - find a minimum in seven steps;
+# - do the same with 10,000 unknowns;
+# - work out how a machine moves from its energies alone.
 
 # %%
 import matplotlib.pyplot as plt
@@ -29,10 +29,8 @@ plt.rcParams.update(
 # %% [markdown]
 # ## Derivatives of derivatives
 #
-# `grad(f)` is a function of the same arguments as f. So it can be given to `grad`
-# again, or to `jvp`, in any mix. Each derivative that is being taken has a delimiter of
-# its own (chapter 06), and a rule's backward step is itself made of operations: that is
-# all it takes.
+# `grad(f)` takes the same arguments as f. So can `grad` be applied to it? Yes: as often
+# as you like.
 
 # %%
 f = lambda x: np.sin(x)
@@ -46,11 +44,15 @@ print(f"{f(1.0):.6f} {first(1.0):.6f} {second(1.0):.6f} {third(1.0):.6f}")
 # ## Newton's method
 #
 # Gradient descent knows the slope. It does not know how soon the slope will change, so
-# it must take small steps. The second derivatives know. With g the gradient and H the
-# *Hessian*, the matrix of second derivatives, the function near x is about f(x) + g·s +
-# ½ s·H s, and that is smallest where H s = −g. Newton's method steps there.
-#
-# The test is a famous curved valley, Rosenbrock's. Its minimum is at (1, 1).
+# its steps are small. Can it be told?
+
+# %% [markdown]
+# The *Hessian* H is the matrix of second derivatives. With the gradient g it describes
+# f nearby: a step s leads to about f(x) + g·s + ½ s·H s. That is smallest where H s =
+# −g. Newton's method steps there.
+
+# %% [markdown]
+# We try it on Rosenbrock's function, a curved valley. Its minimum is at (1, 1).
 
 
 # %%
@@ -98,21 +100,22 @@ right.set(xlabel="step", title="Value of the function")
 plt.show()
 
 # %% [markdown]
-# Newton's first step goes where the parabola leads it, the second one jumps *uphill*
-# across the valley, and five steps later it is done to the last digit. Near the minimum
-# the number of right digits doubles with every step.
+# The first step goes to the bottom of the valley. The second jumps *uphill*, across it.
+# Five steps later it is done, to the last digit.
 
 # %% [markdown]
 # ## The Hessian without the Hessian
 #
-# With n unknowns the Hessian has n² entries. For n = 10,000 that is 800 MB, and solving
-# with it takes long. But one rarely needs the matrix; one needs the matrix *times a
-# vector*, and that is a derivative of the gradient in a direction:
+# With n unknowns H has n² entries. For n = 10,000 that is 800 MB. Do we need them all?
+
+# %% [markdown]
+# We need only products: H times a vector v. And that is the derivative of the gradient
+# in the direction v:
 #
 # > H v = d/dt ∇f(x + t v) at t = 0
 #
-# So: forward mode, for the direction, over reverse mode, for the gradient. It costs as
-# much as three to six gradients, whatever n is. `lantern.hvp` is that one line.
+# Forward mode gives the direction, reverse mode the gradient. Together they cost three
+# to six gradients, whatever n is.
 
 
 # %%
@@ -127,9 +130,11 @@ assert np.allclose(lantern.hvp(valley, start, v), hessian(start) @ v)
 
 
 # %% [markdown]
-# A problem with 10,000 unknowns: a surface of soap film, 100 × 100 points, between
-# given borders. The film makes its area as small as it can.
+# In the library this line is called `lantern.hvp`.
 
+# %% [markdown]
+# Now a problem with 10,000 unknowns. A soap film hangs in a frame. Its height is
+# unknown at 100 × 100 points. What shape has the smallest area?
 
 # %%
 n = 100
@@ -151,8 +156,8 @@ flat = np.zeros((n, n))
 print(f"unknowns: {flat.size:,}; area of the flat start {area(flat):.4f}")
 
 # %% [markdown]
-# To solve H s = −g knowing only products H v, use the method of *conjugate gradients*:
-# it needs nothing else.
+# How do you solve H s = −g when you can only multiply by H? The method of *conjugate
+# gradients* needs nothing else.
 
 
 # %%
@@ -170,9 +175,8 @@ def conjugate_gradients(product, b, steps):
 
 
 # %% [markdown]
-# Far from the minimum a whole Newton step may lead too far; then half of it is tried,
-# and so on. Sixty products with H for each step, and not one entry of H is ever written
-# down.
+# Far from the minimum a whole step may be too long. Then we halve it until the area
+# falls.
 
 # %% tags=["varies"]
 film = flat
@@ -199,16 +203,19 @@ plt.show()
 # %% [markdown]
 # ## A pendulum from its energies
 #
-# Lagrange found that one needs no forces to know how a mechanical system moves. Write
-# down L = kinetic energy − potential energy, as a function of the coordinates q and the
-# velocities q̇. Then
+# How does a mechanical system move? Lagrange's answer needs no forces. Let q be the
+# coordinates and q̇ the velocities. Write down L = kinetic energy − potential energy.
+# Then
 #
 # > d/dt (∂L/∂q̇) = ∂L/∂q
+
+# %% [markdown]
+# The left side is a derivative of a derivative. By the chain rule it becomes
 #
-# The left side is a derivative of a derivative. Carried out by the chain rule, it says
-# (∂²L/∂q̇²) q̈ + (∂²L/∂q ∂q̇) q̇ = ∂L/∂q, a system of linear equations for the
-# acceleration q̈. By hand, for two pendulums hanging on each other, that is a page of
-# terms. Here it is four lines that hold for *every* system.
+# > (∂²L/∂q̇²) q̈ + (∂²L/∂q ∂q̇) q̇ = ∂L/∂q
+#
+# These are linear equations for the acceleration q̈. Four lines solve them, for *every*
+# system. Here the system is two pendulums, one hanging from the other.
 
 
 # %%
@@ -234,7 +241,7 @@ acceleration(double_pendulum, q, v)
 
 
 # %% [markdown]
-# Is it right? For a *single* pendulum the textbook has q̈ = −g sin q.
+# Is it right? For a *single* pendulum of length 1 the textbook says q̈ = −g sin q.
 
 
 # %%
@@ -248,7 +255,7 @@ assert np.allclose(acceleration(pendulum, one, np.array([0.3])), -9.81 * np.sin(
 
 
 # %% [markdown]
-# Now let it swing, by the classical Runge-Kutta method.
+# Now let it swing. The Runge-Kutta method takes steps in time.
 
 
 # %%
@@ -295,9 +302,8 @@ plt.show()
 
 
 # %% [markdown]
-# We told it no equation of motion. The check for such a simulation is a quantity that
-# must not change. The energy is v·∂L/∂q̇ − L: a derivative once more. (What is left of
-# an error comes from the steps in time; halve `dt`, and it falls to a thirtieth.)
+# Is the whole simulation right? The energy must stay the same. It is v·∂L/∂q̇ − L: one
+# more derivative.
 
 
 # %%
@@ -314,10 +320,8 @@ print(
 # %% [markdown]
 # ## A derivative through all that
 #
-# The double pendulum is the classic of chaos: the smallest difference at the start
-# grows until nothing of the prediction is left. How fast? Ask for the derivative of the
-# *whole simulation* with respect to the first angle. It is a derivative (jvp) through a
-# simulation, in each step of which second derivatives are taken.
+# The double pendulum is chaotic: a small difference at the start grows. How fast? That
+# is the derivative of the *whole simulation* with respect to the first angle.
 
 
 # %%
@@ -348,27 +352,28 @@ assert np.allclose(growth, seen, rtol=1e-4, atol=1e-5)
 # %% [markdown]
 # ## What it costs
 #
-# | | times the cost of f, about | for |
+# | | costs about | good for |
 # |---|---|---|
-# | `grad(f)` | a few | all first derivatives of one number |
-# | `jvp(grad(f), …)`, `hvp` | three to six times that | H v: one direction |
-# | `hessian(f)` | n times that, all at once | n up to some hundreds |
+# | `grad(f)` | a few times f | all first derivatives of one number |
+# | `hvp` | three to six times `grad` | H v |
+# | `hessian(f)` | n times `grad`, all at once | n up to some hundreds |
 # | `grad` nested k times | grows like 2ᵏ or faster | k up to 3 or so |
 # | `taylor(f, x, k)` | grows like k² | one variable, high order |
-#
+
+# %% [markdown]
 # ## Exercises
 #
 # **Exercise 1.** *A bead on a spring.* A mass of 1 hangs on a spring of natural length
-# 1 and stiffness 40, and may also swing. Write its Lagrangian in the coordinates (r,
-# φ), length and angle, and check that the energy stays the same over 3 seconds.
+# 1 and stiffness 40. It may also swing. Write its Lagrangian L in the coordinates (r,
+# φ), length and angle. Check that the energy stays the same for 3 seconds.
 #
 # **Exercise 2.** *Newton at the wrong place.* Start Newton's method for f(x, y) = x⁴ −
-# 2x² + y² at (0.1, 1). Where does it end, and what kind of point is that? What do the
-# eigenvalues of the Hessian say?
+# 2x² + y² at (0.1, 1). Where does it end? What do the eigenvalues of the Hessian say
+# about that point?
 #
-# **Exercise 3.** *The Laplacian* is the sum of the second derivatives, the trace of H.
-# Compute it for f(x) = exp(−|x|²/2) in 5 dimensions without forming H, and check with
-# the formula (|x|² − 5) f(x).
+# **Exercise 3.** *The Laplacian* is the sum of the second derivatives with respect to
+# each coordinate. Compute it for f(x) = exp(−|x|²/2) in 5 dimensions, without H. Check
+# it with the formula (|x|² − 5) f(x).
 
 
 # %% jupyter={"source_hidden": true} tags=["hide-input", "solution"]
@@ -414,8 +419,7 @@ assert np.isclose(laplacian(bell, x), lantern.diag_hessian(bell)(x).sum())
 # %% [markdown]
 # ## What to remember
 #
-# - A derivative is a function, and can be differentiated again, in any mix of modes.
-# - A matrix of second derivatives is rarely needed; its product with a vector is a
-#   forward derivative of a gradient.
-# - Say what a system *is* (its energies), and let the derivatives say how it moves.
+# - A derivative is a function, and can be differentiated again.
+# - H times a vector is a forward derivative of a gradient. The matrix is rarely needed.
+# - Write down the energies; derivatives give the motion.
 # - Next: [12 Checkpointing](12_checkpointing.ipynb).
