@@ -3,13 +3,12 @@
 #
 # **How much memory must a gradient take?**
 #
-# On the way back an operation needs what it knew on the way there. So every operation
-# keeps something, and all of it is kept at once: at the turning point, when the last
-# one has run and none has gone back. A program of a thousand steps keeps a thousand
-# intermediate results, however small its answer is.
-#
-# Unless it computes some of them twice. In this chapter we *see* the memory, write a
-# checkpoint ourselves in three lines, and draw what is to be had for which price.
+# On the way back an operation needs what it knew on the way there. So each operation
+# keeps something. A program of a thousand steps keeps a thousand intermediate results.
+
+# %% [markdown]
+# Can it keep fewer? Yes, if it computes some of them twice. We shall watch the memory,
+# write a *checkpoint* in three lines, and measure its price.
 
 # %%
 import itertools
@@ -38,9 +37,8 @@ plt.rcParams.update(
 # %% [markdown]
 # ## Watching the memory
 #
-# The program: 256 steps of y = tanh(y · y) on 20,000 numbers, 160 kB each. A hook tells
-# us the time on the way back; a plain call does so on the way there. `tracemalloc`
-# knows what Python and NumPy hold at each moment.
+# The program has 256 steps of y = tanh(y · y), on 20,000 numbers (160 kB). What does it
+# hold at each moment? `tracemalloc` knows. We ask it in every step, there and back.
 
 # %%
 STEPS, SIZE = 256, 20_000
@@ -100,11 +98,12 @@ axes.set_ylabel("MB in use")
 plt.show()
 
 # %% [markdown]
-# Up to the turning point the pile grows, and afterwards it shrinks: a rule that has
-# gone back lets go of what it kept. The whole program waits at the top.
-#
-# (PyTorch gives the same triangle for the same program.) `viz.cost` draws such a
-# picture of any program, operation by operation, and says where the time went:
+# The pile grows up to the turning point. Then it shrinks, because a rule that has gone
+# back drops what it kept.
+
+# %% [markdown]
+# Which operation keeps what? `viz.cost` draws it for any program, and also where the
+# time went.
 
 
 # %% tags=["varies"]
@@ -120,10 +119,13 @@ viz.cost(few_steps, x0)
 # %% [markdown]
 # ## A checkpoint is an op
 #
-# Suppose that somebody gives us a *segment* of the program, a function `f` of one
-# array. We make it one single operation. There, it computes f on a plain array, so that
-# nothing inside is kept. Back, it runs f a second time, now there *and* back, to find
-# what x contributes: the gradient of z̄ · f(x), z̄ being a constant.
+# Take a *segment* of the program: a function f of one array. How can it keep nothing
+# but its input? Make it a single operation:
+#
+# - there, compute f on a plain array, so that nothing inside waits;
+# - back, run f again, now with its derivative.
+#
+# That derivative is the gradient of z̄ · f(x), where z̄ is a constant.
 
 
 # %%
@@ -135,11 +137,11 @@ def recomputed(x, /, f):
 
 
 # %% [markdown]
-# That is all. (You may want to read it twice: `x` is a local variable, so it is kept;
-# what `f(x)` computed inside is not, for nobody waits in there.)
-#
-# Cut the 256 steps into 16 segments of 16 steps. At any time there are at most 16
-# inputs of segments, and the 16 results inside of *one* segment: 32 instead of 256.
+# Here `x` is a local variable, so it is kept. What `f(x)` computed inside is not.
+
+# %% [markdown]
+# Now cut the 256 steps into 16 segments of 16. How much is held at once? The 16 inputs
+# of the segments, and 16 results in *one* segment: 32 arrays instead of 256.
 
 
 # %%
@@ -169,19 +171,20 @@ axes.set_ylabel("MB in use")
 plt.show()
 
 # %% [markdown]
-# Read it from left to right. First all 256 steps run and only the inputs of the
-# segments pile up. Then, for each segment from the last one on: run it again (blue,
-# up), go back through it (orange, down). Each tooth is one segment. The gradient is the
-# same to the last bit.
-#
-# The price: every step runs twice on the way there. As a step back costs about as much
-# as two steps there, that makes the whole about a third slower.
+# Read it from left to right. First all 256 steps run, and only the inputs pile up. Then
+# each segment in turn, the last one first, runs again (blue) and goes back (orange).
+# Each tooth is a segment.
+
+# %% [markdown]
+# The gradient is the same to the last bit. What does it cost? Every step runs twice on
+# the way there. A step back takes about as long as two steps there, so the whole is
+# about a third slower.
 
 # %% [markdown]
 # ## The best length
 #
-# With segments of length k there are n/k inputs and k results inside one: n/k + k in
-# all. That is smallest at k = √n, and then it is 2√n. Measure it.
+# How long should a segment be? With length k there are n/k inputs, and k results in one
+# segment: n/k + k arrays. That is smallest at k = √n, where it is 2√n. Let us measure.
 
 # %% tags=["varies"]
 lengths = [2, 4, 8, 16, 32, 64, 128]
@@ -204,23 +207,20 @@ axes.legend(frameon=False, loc="upper center")
 plt.show()
 
 # %% [markdown]
-# The line is the formula, not a fit. It holds because a step `tanh(y * y)` keeps *one*
-# array: the square keeps y, and tanh keeps its own result, which is the next step's y.
-# A step that keeps three would have its minimum elsewhere. Count what a step keeps
-# before you choose a length.
+# The line is the formula, not a fit. It is right here because a step keeps *one* array.
+# If yours keeps three, the best length is another one.
 
 # %% [markdown]
 # ## Segments in segments
 #
-# A segment is a program, so it may have checkpoints itself. Halve the program, and each
-# half, and so on: then about log₂ n arrays are kept at any time, and every step runs
-# log₂ n times more: 1 + 8 times for 256 steps. `lantern.remat_loop` does this (`"log"`), and the single level from
-# above (`"sqrt"`).
-#
-# `lantern.checkpoint(f)` is `recomputed` for any function: of any arguments and
-# results, closed-over values included. It sees to it that the second run finds what the
-# first one found (random numbers above all), and raises an error if the two runs
-# differ.
+# Can a segment have checkpoints, too? Yes. Halve the program, halve each half, and so
+# on. Then about log₂ n arrays are kept. But each step runs up to log₂ n times more: for
+# 256 steps, 1 + 8 times.
+
+# %% [markdown]
+# The library has both. `lantern.checkpoint(f)` is our `recomputed`, for any function.
+# `lantern.remat_loop` runs a loop with checkpoints: on one level (`"sqrt"`) or on all
+# (`"log"`).
 
 # %% tags=["varies"]
 policies = {"keep all": 0, "sqrt": "sqrt", "log": "log"}
@@ -266,18 +266,20 @@ right.set(title="Time, with everything kept = 1", ylim=(0, None))
 plt.show()
 
 # %% [markdown]
-# Grey is a straight line: twice the steps, twice the memory. Blue is much flatter; in
-# theory it costs a third more time, but fresh memory is not free either, so it may cost
-# less or nothing. Orange hardly grows at all in memory, and pays for it in time.
-#
-# Which to take? Keep all while it fits; then `"sqrt"`; `"log"` when nothing else fits.
+# Grey keeps all: twice the steps, twice the memory. Blue is much flatter. In theory it
+# takes a third more time; fresh memory is not free either, so it may take less. Orange
+# hardly grows, and pays in time.
+
+# %% [markdown]
+# Which should you take? Keep all while it fits. Then take `"sqrt"`. Take `"log"` when
+# nothing else fits.
 
 # %% [markdown]
 # ## What can go wrong
 #
-# A function that runs twice must do the same twice. If it reads something that has
-# changed in between, the second run would be a *different program*, and its derivative
-# wrong. Our three-line version does not notice:
+# What if the second run is not like the first? Then the derivative belongs to *another
+# program*. Here the function reads an array that changes between the two runs. Who
+# notices?
 
 # %%
 factor = np.full(3, 2.0)
@@ -305,23 +307,23 @@ for name, checkpoint in [
     print(f"{name:<20}{answer}")
 
 # %% [markdown]
-# Three lines are right for programs without surprises; the rest of `lantern.checkpoint`
-# is there for the others.
-#
+# Ours is wrong and says nothing. `lantern.checkpoint` raises an error.
+
+# %% [markdown]
 # ## Exercises
 #
 # **Exercise 1.** *Two levels.* Put checkpoints in checkpoints with `recomputed`: 4
 # segments of 4 segments of 16 steps. Is the gradient the same? How often does a step
 # run on the way there?
 #
-# **Exercise 2.** *Unequal steps.* A network has layers that keep 1, 1, 1, 8, 8, 1, 1
-# and 1 MB. You may put *one* checkpoint around a run of neighbouring layers; it keeps 1
-# MB (its input) on the way there, and all that is inside only while it is run again,
-# when what is behind it has been freed already. Where do you put it to make the most
-# memory in use as small as possible? Write a function of (first, last) and try all.
+# **Exercise 2.** *Unequal layers.* The layers of a network keep 1, 1, 1, 8, 8, 1, 1 and
+# 1 MB. You may put *one* checkpoint around neighbouring layers. It keeps 1 MB, its
+# input. What is inside is held only while it runs again; the layers behind it are free
+# by then. Where do you put it, so that the most memory in use is smallest? Write a
+# function of (first, last) and try all.
 #
-# **Exercise 3.** *Dropout.* `noisy` multiplies by random numbers. Show that
-# `recomputed` gives a wrong gradient for it and that `lantern.checkpoint` does not.
+# **Exercise 3.** *Dropout.* `noisy` multiplies by random numbers. Show that its
+# gradient is wrong with `recomputed`, and right with `lantern.checkpoint`.
 #
 # ```python
 # noisy = lambda x, rng: x * rng.random(3)
@@ -391,9 +393,7 @@ assert not np.allclose(slope(lambda f: lambda x: recomputed(x, f=f)), right_answ
 # %% [markdown]
 # ## What to remember
 #
-# - Reverse mode keeps what it needs for the way back; the most at the turning point.
-# - A checkpoint keeps an input and runs its piece again. In this library it is an op of
-#   three lines; elsewhere it is a feature.
-# - √n of the memory for a third more time is a good bargain. Count what *one* step
-#   keeps.
+# - Reverse mode keeps most at the turning point.
+# - A checkpoint keeps an input and runs its piece again.
+# - Checkpoints at √n places: about √n of the memory, for about a third more time.
 # - Next: [13 Debugging a gradient](13_debug_a_gradient.ipynb).
