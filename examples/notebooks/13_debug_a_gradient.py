@@ -3,11 +3,13 @@
 #
 # **The loss is a sensible number, and its gradient is `nan`. Which operation did it?**
 #
-# A backward pass is a program that runs, so it can be debugged as programs are: stop at
-# the first thing that looks wrong, step, print, change a value and go on. In this
-# chapter we meet the four bugs that everybody meets (a nan, a gradient that fades away,
-# a shape that broadcast when it should not, an exception from nowhere), and find each
-# with the tool that is made for it.
+# A backward pass is a program that runs. So it can be debugged like one: stop, look,
+# change a value, go on. We shall meet four bugs:
+#
+# - a nan;
+# - a gradient that fades away;
+# - a shape that should not have been broadcast;
+# - an exception on the way back.
 
 # %%
 import warnings
@@ -34,8 +36,8 @@ plt.rcParams.update(
 # %% [markdown]
 # ## A drawing that goes wrong
 #
-# Twelve points on a plane, to be laid out so that their distances are as given: a map
-# made from a table of distances. The loss is the mean squared error of the distances.
+# Twelve points are to be placed on a plane. All we know is how far they are from each
+# other. The loss is the mean squared error of these distances.
 
 
 # %%
@@ -63,15 +65,15 @@ print(f"loss {value:.2f}")
 print("gradient", g[0], "and", np.isnan(g).sum(), "of", g.size, "elements are nan")
 
 # %% [markdown]
-# The loss is fine. A nan on the way back, then. Staring at the code does not help;
-# every line is right. (PyTorch and JAX give the same nan. Please guess the line before
-# you read on.)
-#
+# The loss is fine and the gradient is nan. Which line did it? Guess before you read on.
+# (PyTorch and JAX give the same nan.)
+
+# %% [markdown]
 # ## First: ask
 #
-# In a `debug` block every operation is looked at, there and back. Where a nan or an
-# infinity comes out of numbers that were finite, it raises, with the operation and
-# **your** line (`cell:5` is the fifth line of its cell).
+# In a `debug` block every operation is checked, there and back. It raises an error
+# where finite numbers become nan or infinite, and names **your** line: `cell:5` is line
+# 5 of its cell.
 
 # %%
 try:
@@ -81,19 +83,18 @@ except lantern.errors.AnomalyError as error:
     print(error)
 
 # %% [markdown]
-# The square root. Its operand has zeros: the squared distance of a point to *itself*.
-# The slope of √ at 0 is infinite; that is the truth, and a rule says the truth. The
-# cotangent that arrives there is 0, because a distance of 0 is just what was wanted.
-# And 0 · ∞ is nan: two statements, each of them right, that cannot be multiplied.
-#
-# (`shape="ignore"`: `debug` also warns of broadcasting, which is meant here. We come to
-# a case where it is not.)
-#
+# It is the square root. Why? The distance of a point to *itself* is 0, and the slope of
+# √ at 0 is infinite. The cotangent that arrives there is 0. And 0 · ∞ is nan.
+
+# %% [markdown]
+# (`debug` also warns of broadcasting. Here it is meant, so `shape="ignore"`.)
+
+# %% [markdown]
 # ## Then: watch it happen
 #
-# `backward_steps` gives you the backward pass as a loop. Here we draw, for each
-# operation, the sizes of all the cotangents that have arrived for its result. Read the
-# picture from left to right, as the backward pass runs.
+# How does the nan spread? `backward_steps` gives you the backward pass as a loop. In
+# each step we draw the sizes of the cotangents. Read the picture from left to right, as
+# the backward pass runs.
 
 
 # %%
@@ -127,13 +128,14 @@ draw(axes, names, sizes)
 plt.show()
 
 # %% [markdown]
-# Up to `sqrt` all is well; what `sqrt` contributes to the `sum` before it has twelve
-# nans: the twelve points, each with itself. From there they spread over everything.
-#
+# Up to `sqrt` all is well. It hands twelve nans to the `sum` before it, one for each
+# point. From there they spread everywhere.
+
+# %% [markdown]
 # ## Or step, and try a remedy on the spot
 #
-# A `Session` is a debugger for the backward pass: it waits before each step. In a
-# terminal, `lantern.debugger.run(loss, points, wanted)` has commands for the same.
+# Would it help if these twelve were zeros? A `Session` lets you try: it waits before
+# each step. (In a terminal, type `lantern.debugger.run(loss, points, wanted)`.)
 
 # %%
 with np.errstate(all="ignore"):
@@ -145,9 +147,7 @@ session
 print(session.where())
 
 # %% [markdown]
-# Take the step, and we stand before the `sum`, which has just received the nans. What
-# if they were zeros? Change the cotangent, as you would change a variable in any
-# debugger, and go on.
+# Take this step. Now the `sum` has its nans. Change the cotangent, and go on.
 
 # %%
 with np.errstate(all="ignore"):
@@ -159,12 +159,12 @@ print("nan left in the gradient:", np.isnan(session.gradient).sum())
 
 
 # %% [markdown]
-# So that is all that is wrong. Now mend the program, not the cotangent. A distance to
-# oneself tells nothing: choose by `where`.
-#
-# (In PyTorch and JAX one must write *two* `where`s, one inside of the root as well, for
-# there the branch that is not taken multiplies a zero by its infinite slope. Here a
-# branch not taken receives nothing, and nothing comes of it.)
+# It helps: nothing else is wrong. Now mend the program. The distance of a point to
+# itself is no news, so choose 0 there, by `where`.
+
+# %% [markdown]
+# A branch that is not taken receives nothing, so no infinity is multiplied. (In PyTorch
+# and JAX you need a second `where`, inside the root.)
 
 
 # %%
@@ -202,10 +202,9 @@ plt.show()
 # %% [markdown]
 # ## A gradient that fades away
 #
-# Nothing is nan here, but the first layers do not learn. `hook(fn, x)` is x on the way
-# there, and on the way back it shows x's cotangent to `fn`. Put one behind each layer
-# of a deep network and draw the norms. This picture is the first thing to look at when
-# a deep network does not train.
+# Sometimes nothing is nan, but the first layers do not learn. How large is the
+# cotangent there? `hook(fn, x)` returns x, and on the way back gives x's cotangent to
+# `fn`. Put one behind each layer, and draw the norms.
 
 
 # %%
@@ -247,14 +246,14 @@ axes.set(
 )
 plt.show()
 # %% [markdown]
-# Each layer multiplies the cotangent by its weights, so thirty layers multiply thirty
-# times, and 0.5³⁰ is 10⁻⁹. In this linear network a scale of 1 is right; for other
-# activations it is another number (exercise 2).
-#
-# The gradients of the *weights* are one picture away: `viz.gradient_flow` takes any
-# structure of gradients. A dot is the typical size, a bar holds most of the elements.
-# The textbook case: the slope of the logistic function is nowhere more than ¼, so each
-# layer multiplies the cotangent by ¼ or less, weights aside.
+# Each layer multiplies the cotangent by its weights. Thirty layers do it thirty times,
+# and 0.5³⁰ is 10⁻⁹. In this linear network 1 is the right scale. For other activations
+# it is another number (exercise 2).
+
+# %% [markdown]
+# And the gradients of the *weights*? `viz.gradient_flow` shows them for any model. A
+# dot is the typical size. A bar holds most of the elements. Here each layer ends in the
+# logistic function, whose slope is at most ¼. So the gradient fades.
 
 # %%
 rng = np.random.default_rng(0)
@@ -271,8 +270,8 @@ def logistic_network(weights):
 viz.gradient_flow(lantern.grad(logistic_network)(weights))
 
 # %% [markdown]
-# A hook that returns something *replaces* the cotangent. That is how a gradient is
-# clipped in the middle of a program:
+# A hook may also *return* something, and that replaces the cotangent. So you can clip a
+# gradient in the middle of a program:
 
 # %%
 clip = lambda g: g / max(1.0, np.linalg.norm(g))
@@ -283,8 +282,8 @@ print(lantern.grad(steep)(x).round(3), "instead of", 4 * x**3)
 # %% [markdown]
 # ## The bug that raises nothing
 #
-# A straight line through points. The loss falls a little and then stays. No nan, no
-# error, every shape fits.
+# We fit a line to points. The loss falls a little and then stays. There is no nan and
+# no error, and every shape fits. What is wrong?
 
 # %%
 x = rng.uniform(-1, 1, 50)
@@ -309,8 +308,8 @@ def fit(loss):
 print("slope, offset:", np.round(fit(line_loss), 3), "   wanted: [2, 0.5]")
 
 # %% [markdown]
-# `debug` also warns where broadcasting made a result larger than *both* operands, which
-# is legal, sometimes meant, and often a mistake:
+# `debug` warns where broadcasting made a result larger than *both* operands. That is
+# legal, and often a mistake.
 
 # %%
 p = {"slope": np.zeros((1, 1)), "offset": np.zeros(1)}
@@ -320,8 +319,8 @@ print(report)
 
 
 # %% [markdown]
-# `predicted` is a column of 50, `y` a row of 50; their difference is a *table* of all
-# 2,500 pairs. The best line for all pairs at once is the mean of y.
+# `predicted` is a column of 50 numbers and `y` a row of 50. Their difference is a
+# *table* of all 2,500 pairs. The best line for all pairs at once is the mean of y.
 
 
 # %%
@@ -342,9 +341,9 @@ plt.show()
 # %% [markdown]
 # ## An exception on the way back
 #
-# When a backward step fails, the traceback ends inside that step, far from the line of
-# yours that made the operation. Under `debug` the exception brings notes: through which
-# operations its cotangent came, newest first.
+# What if a backward step fails? The traceback ends inside that step, far from your
+# line. Under `debug` the exception has notes: through which of your lines its cotangent
+# came, newest first.
 
 
 # %%
@@ -371,17 +370,17 @@ except ValueError as error:
 # %% [markdown]
 # ## In which order to look
 #
-# 1. Is the **loss** itself right at the start? (Chapter 09: log 10.)
+# 1. Is the **loss** right at the start? (Chapter 09: log 10.)
 # 2. Is the **gradient** finite? If not: `with lantern.debug():`.
 # 3. Is it **right**? `check_grads` on a small input. (Chapter 10.)
-# 4. How **large** is it, layer by layer? Hooks, and a picture.
-# 5. Only then turn to learning rates.
-#
+# 4. How **large** is it in each layer? Hooks, and a picture.
+# 5. Only then change the learning rate.
+
+# %% [markdown]
 # ## Exercises
 #
-# **Exercise 1.** *Find the line.* This loss is nan for `certain`, though one of its two
-# cases is certain and there is nothing to be surprised about. Find the line without
-# reading the formula, then mend it.
+# **Exercise 1.** *Find the line.* This entropy is nan for `certain`, and so is its
+# gradient. Find the line without reading the formula. Then mend it.
 #
 # ```python
 # def surprise(p):
@@ -419,8 +418,8 @@ with np.errstate(all="ignore"):
 
 # %% [markdown]
 # **Exercise 2.** *The right scale.* Draw `flow` for `np.tanh` and for `lambda x:
-# np.maximum(x, 0)`, and find for each a scale at which the cotangent of the first layer
-# is neither 1,000 times smaller nor larger than that of the last one.
+# np.maximum(x, 0)`. Find a scale for each at which the cotangents of the first and the
+# last layer differ by less than a factor of 1,000.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input", "solution"]
 figure, axes = plt.subplots(figsize=(5, 2.6))
@@ -436,9 +435,9 @@ axes.legend(frameon=False)
 plt.show()
 
 # %% [markdown]
-# **Exercise 3.** *Stop where it gets large.* Use `Session.proceed` with a *function* to
-# stop before the first operation whose cotangent is larger than 100 in this program, at
-# `np.array([1e-3])`, and say which factor is to blame:
+# **Exercise 3.** *Stop where it gets large.* Run this program at `np.array([1e-3])`.
+# Let `Session.proceed` stop before the first operation whose cotangent is larger than
+# 100: give it a *function*. Which factor is to blame?
 #
 # ```python
 # def f(x):
@@ -467,6 +466,6 @@ assert session.cotangent / last.cotangent == 80.0
 # ## What to remember
 #
 # - A backward pass is a program that runs: stop it, look, change a value, go on.
-# - A nan without a nan before it is 0 · ∞: look for the infinite slope. `debug` names it.
-# - One picture of the cotangents' sizes, layer by layer, says more than the loss.
+# - A nan from finite numbers is often 0 · ∞. `debug` names the operation.
+# - Draw the sizes of the cotangents, layer by layer.
 # - Next: [14 Batching by continuations](14_batching_by_continuations.ipynb).
