@@ -3,15 +3,14 @@
 #
 # **Every example is a tree of another shape. How can they be computed together?**
 #
-# A matrix product with 20 rows costs hardly more than one with a single row, so one
-# wants to compute many examples at once. With pictures of one size that is an axis
-# more. With sentences one pads. But what if each example decides by itself how often it
-# loops, or is a *tree*, and the model is a recursive function?
-#
-# Write the model for **one** example, as you would. Let it *stop* wherever it calls
-# something costly; when all examples have stopped, run these calls as one; let each go
-# on with its row. To stop in the middle of a recursion and go on later is what a
-# continuation is for.
+# A matrix product of 20 rows costs hardly more than one of a single row. So one wants
+# to compute many examples at once. For pictures of one size that is easy. But what if
+# each example is a tree, and the model is a recursive function?
+
+# %% [markdown]
+# Write the model for **one** example. Let it *stop* at each costly call. When all
+# examples have stopped, make one call for all of them. Then each goes on with its own
+# row. A continuation can do that: it stops in the middle and goes on later.
 
 # %%
 import re
@@ -40,9 +39,9 @@ plt.rcParams.update(
 # %% [markdown]
 # ## Stop, collect, go on
 #
-# First the idea, without trees and without derivatives. Halving is our "costly call". A
-# program that calls it captures its own rest with `shift` and, instead of calling that
-# rest, *returns it* to whoever runs the program, along with the question.
+# First without trees and derivatives. Halving is our "costly call". How does a program
+# stop there? It captures its rest with `shift`. It does not run that rest: it *returns*
+# it, with its question.
 
 
 # %%
@@ -71,8 +70,8 @@ stopped = stopped.k(4.5)
 print("it has gone on, and asks for half of", stopped.question)
 
 # %% [markdown]
-# `k` has *escaped*: the `reset` returned long ago, and the loop, with its variables, is
-# an object in our hand. So hold many of them, and answer them all at once.
+# The `reset` is over, but `k` is still in our hand: the loop, with its variables. So
+# hold many of them, and answer all at once.
 
 
 # %%
@@ -90,16 +89,16 @@ def run_together(f, examples, answer_all):
 run_together(count_halvings, [9.0, 2.0, 30.0, 0.5], lambda questions: questions / 2)
 
 # %% [markdown]
-# Four loops of different lengths; five calls instead of ten; no padding and no masks.
-# Whoever is done drops out. That is the whole idea. The library's version,
-# `lantern.batch`, also groups calls of several functions and shapes, keeps the rows
-# where they are, and stops a program only when it must.
-#
+# Four loops of different lengths took five calls instead of ten. Nothing was padded.
+# Whoever is done drops out. `lantern.batch` does the same for several functions and
+# shapes.
+
+# %% [markdown]
 # ## Trees of sentiments
 #
-# 24 small sentences, each with its grammar as a tree; every node has a sentiment from 0
-# (very negative) to 4 (very positive). The model has to see that "not very good" is
-# negative.
+# Now the trees: 24 short sentences with their grammar. Each node has a sentiment from 0
+# (very negative) to 4 (very positive). Can a model learn that "not very good" is
+# negative?
 
 # %%
 here = Path.cwd()
@@ -138,10 +137,9 @@ draw(trees[6], lambda node: node[0] - 2)
 # %% [markdown]
 # ## The model, for one tree
 #
-# A TreeLSTM: a leaf has a state made of its word's vector, an inner node one made of
-# the states of the two below. It is written as one would say it, as a recursive
-# function. Only `leaf` and `join` are marked: they are called with *one* row each and
-# computed for many.
+# The model is called TreeLSTM. The state of a leaf comes from its word. The state of an
+# inner node comes from the two below it. That is a recursive function. We mark `leaf`
+# and `join`: they are called with *one* row each, and computed for many.
 
 # %%
 SIZE = 24
@@ -185,8 +183,8 @@ def visit(tree, w, seen):
 
 
 # %% [markdown]
-# The same function runs tree by tree, in a plain loop, or side by side:
-# `lantern.batch`. Outside of a batch a call is a batch of one.
+# How is it run? Tree by tree, in a plain loop; or all together, by `lantern.batch`. The
+# function is the same.
 
 
 # %%
@@ -211,9 +209,10 @@ print(f"loss {value:.6f} and {value_together:.6f}; log 5 = {np.log(5):.3f}")
 assert all(np.allclose(g[name], g_together[name]) for name in g)
 
 # %% [markdown]
-# The derivative needs nothing new. The stacked call is an operation like any other; its
-# row is handed to a rest of a program that happens to have waited.
-#
+# The derivative needed nothing new: the call for many rows is an operation like any
+# other.
+
+# %% [markdown]
 # ## Who ran with whom
 
 # %%
@@ -222,19 +221,18 @@ print(results.report())
 
 
 # %% [markdown]
-# 125 calls of `leaf` were run as 3, the largest for 78 examples at once. (The last column:
-# so many calls more would be computed, and thrown away, if every tree were filled up to
-# the size of the largest one.)
-#
-# Why so few? Our `run_together` stopped a program at each of its questions. The library
-# is lazier: a call is *deferred*, and the program goes on with a row that is not computed
-# yet. `visit` never looks into a row, so a whole tree is deferred before anything is
-# computed. (Only the first call of each function is waited for, to see what comes back.)
-#
-# A program that *looks* has to wait. This one does: a state whose first number has become
-# large is halved. And while it waits for its left subtree it cannot begin the right one,
-# though the two have nothing to do with each other. `lantern.fork` says so: an example
-# becomes two for a while.
+# 125 calls of `leaf` were run as 3. The largest took 78 at once. (The last column: so
+# many calls more would be needed if each tree were padded to the size of the largest.)
+
+# %% [markdown]
+# Why so few? A call is *deferred*: the program goes on with a row that is not computed
+# yet. `visit` never looks into a row, so it goes on through the whole tree. (Only the
+# first call of each function is waited for.)
+
+# %% [markdown]
+# What if a program *looks* at a row? Then it has to wait. The next one halves a state
+# whose first number is large. While it waits for its left subtree, the right one cannot
+# begin. `lantern.fork` lets both begin.
 
 
 # %%
@@ -278,10 +276,11 @@ axes[0].legend(frameon=False)
 plt.show()
 
 # %% [markdown]
-# Forked, all leaves of all trees are one call. Then the trees grow from below, and each
-# call of `join` takes whatever is ready. The smaller ones at the end are the deepest trees
-# alone.
-#
+# Forked, the leaves of all trees are one call. Then the trees grow from below, and each
+# call of `join` takes what is ready. The last calls are small: only the deepest trees
+# are left.
+
+# %% [markdown]
 # ## How much faster
 
 # %% tags=["varies"]
@@ -308,8 +307,8 @@ axes.spines["bottom"].set_visible(False)
 plt.show()
 
 # %% [markdown]
-# The first bar and the second are the same program. To look costs, for each number that is
-# looked at is an operation by itself; write programs that look where they must.
+# The first two bars are the same program. Looking costs time: each look is an operation
+# of its own. So look only where you must.
 
 # %% [markdown]
 # ## What it learns
@@ -338,23 +337,23 @@ after = feeling(w, trees[6])
 draw(trees[6], lambda node: after[id(node)])
 
 # %% [markdown]
-# The phrase "very good" is positive, and "not" turns it around: that is decided at the
-# node where they meet. (24 sentences teach nobody English. The example `treelstm.py`
-# reads the Stanford Sentiment Treebank.)
-#
+# "very good" is positive, and "not" turns it around, at the node where they meet. (24
+# sentences teach nobody English. The example `treelstm.py` reads the Stanford Sentiment
+# Treebank.)
+
+# %% [markdown]
 # ## Exercises
 #
-# **Exercise 1.** *How few calls?* No matter how cleverly one groups, a node cannot be
-# computed before those below it. How many calls of `join` does the deepest tree alone
-# enforce? How many did `forked` need?
+# **Exercise 1.** *How few calls?* A node cannot be computed before those below it. How
+# many calls of `join` does the deepest tree alone need? How many did `forked` take?
 #
-# **Exercise 2.** *A loop that ends by itself.* Newton's method for the square root of
-# a, one step per call of a batched function, until the error is below 1e-9. Run it for
-# a = 2, 10⁶ and 1, together. Is its gradient right?
+# **Exercise 2.** *A loop that ends by itself.* Newton's method finds the square root of
+# a. Make one step of it a batched function. Run it until the error is below 1e-9 · a,
+# for a = 2, 10⁶ and 1 together. Is its gradient right?
 #
-# **Exercise 3.** *Two kinds of questions.* Let `ask(kind, value)` say which of two
-# functions it wants ("halve" or "triple"), and write `run_together` so that only
-# questions of one kind are answered together, the more frequent kind first.
+# **Exercise 3.** *Two kinds of questions.* Let `ask((kind, value))` say which of two
+# functions it wants, "halve" or "triple". Write a `run_together` that answers questions
+# of one kind at a time, the more frequent kind first.
 
 
 # %% jupyter={"source_hidden": true} tags=["hide-input", "solution"]
@@ -414,7 +413,6 @@ assert run_kinds(collatz, [1, 6, 7, 27], functions) == [0, 8, 16, 111]
 # ## What to remember
 #
 # - Write the model for one example, with Python's own loops and recursion.
-# - A program that can be stopped anywhere can wait for others. Group what waits, answer
-#   it at once, let each go on.
-# - The derivative comes along by itself: the stacked call is an operation.
+# - A program that can stop anywhere can wait for others.
+# - The derivative comes along by itself: the call for many rows is an operation.
 # - Next: [15 Effects](15_effects.ipynb).
