@@ -3,14 +3,13 @@
 #
 # **A program calls `sample(...)`. Who decides what that means?**
 #
-# In chapter 02 an operation brought its own handler along: `shift(handler)`. Now we
-# leave the handler open. The program only *asks*; whoever runs it decides what an
-# answer is, and gets the rest of the program to do with it as they please. Such a call
-# is an *effect*.
-#
-# The classic use are probabilistic programs: one model, and one handler each for
-# drawing from it, for its density, for inference. At the end a program asks for data
-# that is not there yet, and waits.
+# In chapter 02 an operation brought its own handler: `shift(handler)`. Now the handler
+# is left open. The program only *asks*. Whoever runs it decides what the answer is, and
+# also gets the rest of the program. Such a call is an *effect*.
+
+# %% [markdown]
+# What is it good for? One model can be run by many handlers: to draw from it, to score
+# data, to learn from data.
 
 # %%
 import matplotlib.pyplot as plt
@@ -36,9 +35,8 @@ rng = np.random.default_rng(0)
 # %% [markdown]
 # ## A model that only asks
 #
-# A straight line through noisy points. The model says what is unknown (`sample`) and
-# what was seen (`observe`). It does not say how anything is drawn, nor from which
-# random numbers, nor what to do with the data.
+# A line through noisy points. The model says what is unknown (`sample`) and what was
+# seen (`observe`). It does not say how to draw a number, or what to do with the data.
 
 
 # %%
@@ -67,7 +65,8 @@ def model():
 
 
 # %% [markdown]
-# Run as it stands, it stops at the first question: nobody is there to answer.
+# What happens if we just run it? It stops at the first question, for nobody is there to
+# answer.
 
 # %%
 try:
@@ -76,9 +75,8 @@ except lantern.errors.LanternError as error:
     print(error)
 
 # %% [markdown]
-# A handler may be a plain function. What it returns, the call returns. Here are two
-# people who run the same model: one wants to know what it would ask, one wants lines
-# drawn from it.
+# A handler may be a plain function: what it returns is the answer. Here are two. One
+# prints what it is asked. One draws lines.
 
 
 # %%
@@ -96,8 +94,8 @@ handle(model, {sample: listen, observe: ignore})
 lines = [handle(model, {sample: draw, observe: ignore}) for _ in range(40)]
 
 # %% [markdown]
-# A third one asks: *if* a and b had these values, how probable would all of it be? The
-# handler answers with the values it was given, and adds up log densities.
+# A third handler answers with given values. How probable are these values and the data
+# together? It adds up the log densities.
 
 
 # %%
@@ -119,9 +117,10 @@ def log_joint(values):
 print(f"{log_joint((0.5, 1.0)):.3f}  {log_joint((0.5, -1.0)):.3f}")
 
 # %% [markdown]
-# `log_joint` is an ordinary function, so it has a gradient. *Hamiltonian Monte Carlo*
-# needs just that: it lets a point roll over the landscape −log p, pushed at random, and
-# the places where it comes to rest are draws from the posterior.
+# `log_joint` is an ordinary function, so it has a gradient. What for? The *posterior*
+# is how probable each line is, now that we have seen the data. *Hamiltonian Monte
+# Carlo* draws lines from it. It lets a point roll over the landscape −log p, pushed at
+# random. Where it stops is a draw.
 
 # %%
 slope = lantern.grad(lambda values: log_joint(values))
@@ -146,8 +145,7 @@ for _ in range(300):
 draws = np.array(draws[20:])
 
 # %% [markdown]
-# The model has a known posterior, as every line with normal errors has. So we can look
-# whether this is right.
+# Is it right? For this model the posterior is known, so we can compare.
 
 # %%
 X = np.stack([np.ones_like(xs), xs], axis=1)
@@ -178,16 +176,17 @@ assert np.allclose(np.cov(draws.T), covariance, atol=0.04)
 # %% [markdown]
 # ## A handler that sees what came of its answer
 #
-# A handler may be a generator, as a rule is: it yields the answer, the rest of the
-# program runs, and it gets back **what the rest came to**. So a handler can decide how
-# a gradient is estimated, and that is a question with two well-known answers.
+# A handler may also be a generator, like a rule. It yields its answer, and the rest of
+# the program runs. Then it gets **the result of that rest**. So a handler can decide
+# how a derivative is estimated.
+
+# %% [markdown]
+# The task: draw z from Normal(m, 1). How does the mean of z² change with m? (By 2m.)
+# There are two ways to estimate it from draws.
 #
-# The task: E[z²] for z drawn from Normal(m, 1). How does it change with m? (The truth
-# is 2m.)
-#
-# - *Through the draw*: z = m + noise. The draw moves with m; let the derivative pass.
-# - *By the score*: the draw is a fixed number. But were m larger, large draws would be
-#   more probable. So weigh: loss · d log p(draw)/dm.
+# - *Through the draw*: z = m + noise moves with m. The derivative passes through it.
+# - *By the score*: the draw is fixed. But with a larger m, large draws are more
+#   probable. So use loss · d log p(draw)/dm.
 
 
 # %%
@@ -231,15 +230,15 @@ axes.legend(frameon=False)
 plt.show()
 
 # %% [markdown]
-# Both are right on average; the score is much noisier, but it also works where the draw
-# cannot move: for counts, choices and branches. The program did not change by a letter.
+# Both are right on average. The score is noisier, but it also works where a draw cannot
+# move: for counts, choices and branches. And the program is the same for both.
 
 # %% [markdown]
 # ## A program that waits
 #
-# An effect whose handler says "not yet". `lantern.pause(request)` stops a program where
-# it is, however deep inside, and `lantern.Program` is what you then hold: a training
-# step, say, in the middle of its forward pass.
+# What if a handler has no answer yet? `lantern.pause(request)` stops a program where it
+# is. A `lantern.Program` holds it. Here a training step waits for data, in the middle
+# of its forward pass.
 
 
 # %%
@@ -267,9 +266,9 @@ program.resume(fetch())
 print(program)
 
 # %% [markdown]
-# Note what waits there: not only our loop, but *everything it has done so far*. The
-# rules of the first batch are suspended behind their `yield`, ready to go back when the
-# last batch will have come. Give it the other two.
+# What waits there? The loop, and *everything it has done so far*: the rules of the
+# first batch, each at its `yield`. They go back when the last batch has come. Give it
+# the other two.
 
 # %%
 program.resume(fetch())
@@ -277,9 +276,8 @@ program.resume(fetch())
 print("done:", program.done, " gradient:", program.result.round(2))
 
 # %% [markdown]
-# Any number may wait at once. Four sites run the same training step; their data arrive
-# in an order that nobody has planned. Orange: the moment when the last batch is there,
-# and the whole backward pass runs.
+# How many programs can wait at once? Any number. Four sites run the same step, and data
+# arrive in random order. Orange: the last batch is there, and the backward pass runs.
 
 # %%
 sites = ["Oslo", "Lima", "Rome", "Pune"]
@@ -313,24 +311,23 @@ print("a step of gradient descent goes to", (-0.1 * mean_gradient).round(2))
 print("on the way to", truth)
 
 # %% [markdown]
-# How would you write this elsewhere? Where a forward pass is an ordinary call,
-# `step_loss` would have to become a generator, a coroutine or a thread, and everything
-# between it and the one who feeds it as well. Here it stays a function.
-#
+# Elsewhere `step_loss` would have to become a generator, a coroutine or a thread, and
+# so would its callers. Here it stays a function.
+
+# %% [markdown]
 # ## Exercises
 #
-# **Exercise 1.** *Another question to the same model.* Write a handler that finds what
-# the model considers the most probable line: climb `log_joint` by its gradient. For
-# this model it must be the mean of the posterior.
+# **Exercise 1.** *The most probable line.* Climb `log_joint` by its gradient. For this
+# model you must arrive at the mean of the posterior.
 #
-# **Exercise 2.** *Leaving.* A handler that is a generator and returns without ever
-# yielding ends the program with its answer. Use that to let `model` end as soon as it
-# asks for something called "b", with the answer "no b, please".
+# **Exercise 2.** *Leaving.* A generator that returns without a yield ends the program
+# with its answer. Use that to end `model` as soon as it asks for "b", with the answer
+# "no b, please".
 #
-# **Exercise 3.** *A mean of futures.* Write `expectation`, a handler that is given the
-# value of a draw from outside; run `square` under it for the 5 points and weights of
-# `np.polynomial.hermite_e.hermegauss(5)`, and so compute E[z²] and its derivative
-# exactly.
+# **Exercise 3.** *A mean of futures.* Run `square` for each of the 5 points of
+# `np.polynomial.hermite_e.hermegauss(5)`, with a handler that takes the point as its
+# noise. Add the results up with the weights. That is the mean of z², exactly. Is its
+# derivative exact, too?
 
 # %% jupyter={"source_hidden": true} tags=["hide-input", "solution"]
 values = np.zeros(2)
@@ -368,8 +365,8 @@ assert np.isclose(derivative, 3.0)
 # %% [markdown]
 # ## What to remember
 #
-# - An effect is a call whose meaning is left open; a handler closes it, from outside.
-# - A handler has the rest of the program in its hand: it may answer, look at what came
-#   of the answer, end the program, or let it wait.
-# - One model, many handlers: drawing, scoring, inference. None of them edits the model.
+# - An effect is a call whose meaning is left open. A handler decides it, from outside.
+# - A handler may answer, look at what came of its answer, end the program, or let it
+#   wait.
+# - One model, many handlers. None of them edits the model.
 # - Next: [16 How the others do it](16_how_the_others_do_it.ipynb).
