@@ -4,10 +4,8 @@
 # **A tape, source transformation, staging, continuations: what can each of them do, and
 # what can it not?**
 #
-# There are four ways to get from a program to its derivative. Here each of them is a
-# page of Python that works: on numbers, with + and × only. We run the same seven
-# programs through all four and let the result speak. Then we say which libraries do it
-# in which way, and where a page of Python is unfair to them.
+# There are four ways from a program to its derivative. Each is a page of Python here,
+# for numbers with + and ×. We run the same seven programs through all four.
 
 # %%
 import ast
@@ -84,7 +82,7 @@ PROGRAMS = [straight, calls, branch, fixed_loop, open_loop, recursive, in_a_list
 
 
 # %% [markdown]
-# One class for the operators; each system says what `operate` does.
+# All four need operators. One class has them, and each way says what `operate` does.
 
 
 # %%
@@ -110,9 +108,8 @@ class Number:
 # %% [markdown]
 # ## 1. A tape
 #
-# Run the program. Every operation appends to a list what will have to be done on the
-# way back: which operands, times which partial derivatives. Then play the list from its
-# end.
+# Run the program. Every operation appends to a list what is to be done on the way back:
+# its operands, and its partial derivatives. Then go through the list from its end.
 
 
 # %%
@@ -148,15 +145,14 @@ def grad_tape(f):
 grad_tape(straight)(2.0)
 
 # %% [markdown]
-# Whatever Python does between the operations, the tape does not notice, and need not:
-# it holds what *has happened*. So branches, loops and recursion just work, and a new
-# tape is made in every run.
-#
+# What Python does between the operations does not matter: the tape holds what *has
+# happened*. So branches, loops and recursion just work. Every run makes a new tape.
+
+# %% [markdown]
 # ## 2. Source transformation
 #
-# Do not run the program: *read* it. Turn its text into a list of simple steps, and
-# write the text of another program that computes the derivative. The steps first; each
-# has a fresh name, so that nothing is ever overwritten.
+# Can we do without a run? Then we must *read* the program. First turn its text into
+# simple steps. Each step has a new name, so nothing is overwritten.
 
 
 # %%
@@ -197,7 +193,7 @@ print(*steps, sep="\n")
 
 
 # %% [markdown]
-# Then the text: all steps forwards, then all of them backwards.
+# Now write the text of the derivative: all steps forwards, then all of them backwards.
 
 
 # %%
@@ -233,18 +229,16 @@ def grad_source(f):
 grad_source(straight)(2.0)
 
 # %% [markdown]
-# This derivative is a program that you can read, keep, and give to a compiler, and no
-# class of numbers slows it down. The price: whoever transforms source must know *all of
-# the language*. Our page knows assignments and arithmetic. A loop needs a loop that
-# runs back and a stack of what it has overwritten; a call needs the source of what is
-# called.
-#
+# You can read this derivative, keep it, or give it to a compiler. And what is the
+# price? A reader of source must know *all of the language*. Ours knows assignments and
+# arithmetic. It knows no loops and no calls.
+
+# %% [markdown]
 # ## 3. Staging
 #
-# A compromise: run the program, but on *symbols* that have no value, and write down the
-# steps. Python's calls, lists and loops of known length are carried out while the steps
-# are being written, and leave no trace. What remains can be transformed and compiled as
-# above, by the same `write`.
+# Can Python read the program for us? Run it on *symbols*, which have no value, and
+# write down the steps. Python carries out the calls, the lists and the loops of known
+# length. The steps remain, and `write` takes them as above.
 
 
 # %%
@@ -276,14 +270,15 @@ def grad_staged(f):
 print(write(*stage(fixed_loop)))
 
 # %% [markdown]
-# The loop is gone: unrolled. And a branch that asks `x > 1.0` cannot be answered, for
-# there is no x yet; its answer would be frozen into the steps. So staging asks for
-# branches and loops of a kind of its own, which *are* steps.
-#
+# The loop is gone: it is unrolled. But what about `x > 1.0`? There is no x yet, so
+# there is no answer. Real systems have their own branches and loops for that, which
+# *are* steps.
+
+# %% [markdown]
 # ## 4. Continuations
 #
-# You know this one. An operation hands its value to the rest of the program and goes on
-# when that has come back.
+# You know this one. An operation hands its value to the rest of the program, and goes
+# on when the rest is over.
 
 
 # %%
@@ -324,15 +319,16 @@ def grad_continuations(f):
 grad_continuations(straight)(2.0)
 
 # %% [markdown]
-# Honestly: side by side with the tape, how large is the difference? Both hold a list,
-# both play it backwards. A tape holds *data* about what is to be done; here the list
-# holds the operations themselves, stopped in the middle. (Chapter 05 derives one from
-# the other.)
-#
-# What it changes is who is in charge. An operation that is *still there* can hold a
-# file or a lock open from there to back, catch an exception of the backward pass, look
-# at the answer, pause the program (chapters 13 and 15). An entry on a tape cannot.
-#
+# How does this differ from the tape? Both are a list, and both run it backwards. A tape
+# holds *data* about the operations. This list holds the operations themselves, stopped
+# in the middle. (Chapter 05 makes one from the other.)
+
+# %% [markdown]
+# What is that good for? An operation that is *still there* can hold a file open from
+# there to back, catch an exception of the backward pass, or pause the program (chapter
+# 15). An entry on a tape cannot.
+
+# %% [markdown]
 # ## All programs, all systems
 
 # %%
@@ -379,19 +375,19 @@ for program, cells in zip(PROGRAMS, table, strict=True):
             print(f"{program.__name__:<12}{name:<9}{cell}")
 
 # %% [markdown]
-# Two kinds of gaps. "Not on this page" means more work: our reader of Python knows four
-# words of it. The two ✗ are of another kind. What is to be done there depends on x, and
-# there is no x yet.
-#
-# And note that each gap is an error, none a wrong number. That took a line (`compare`):
-# had a symbol answered `x > 1.0` with True, staging would have been wrong in silence.
-#
+# There are two kinds of gaps. "Not on this page" means more work. The two ✗ are
+# different: the program asks for x, and there is no x yet.
+
+# %% [markdown]
+# Each gap is an error, and none is a wrong number. One line sees to that: `compare`. If
+# a symbol answered `x > 1.0` with True, staging would be wrong in silence.
+
+# %% [markdown]
 # ## What the gaps buy
 #
-# Speed. What is staged or transformed once runs without any bookkeeping, as often as
-# you like. (With arrays and a real compiler the gap is larger still: operations are
-# fused, memory is planned. And `lantern.grad` does more than our page: it takes any
-# kind of number, nests, and checks what it is given.)
+# Speed. A derivative that was written before the run does no bookkeeping in the run.
+# (`lantern.grad` does more than our page: it takes any kind of number, nests, and
+# checks its input.)
 
 # %% tags=["varies"]
 derivatives = {name: system(straight) for name, system in SYSTEMS.items()}
@@ -414,38 +410,36 @@ plt.show()
 # %% [markdown]
 # ## Who does it how
 #
-# As of November 2026. A page of Python is unfair to all of them; the last column says
-# what the real ones can that ours cannot.
+# As of November 2026. The last column says how real systems close the gaps of our page.
 #
-# | way | for example | what the real ones do about the gaps |
+# | way | for example | what they do about the gaps |
 # |---|---|---|
-# | tape | PyTorch 2.13 (in C++), HIPS autograd 1.9, micrograd | no gaps; what costs is the bookkeeping for each operation |
-# | source | Tapenade (Fortran, C), Zygote (Julia's intermediate code), Enzyme (LLVM's), Tangent (Python, no longer developed) | branches and loops are transformed too, with a stack for what is overwritten; in Python itself the language is large and changes every year |
-# | staging | JAX 0.10 under `jit`, TensorFlow 1's graphs | `cond`, `while_loop` and `scan` are steps; a reverse derivative of `while_loop` is refused, for nobody knows how much it will have to keep |
-# | continuations | Lantern (Scala, 2019; continuations *and* staging), this library (without staging) | no gaps; the bookkeeping remains |
+# | tape | PyTorch 2.13, HIPS autograd 1.9, micrograd | there are none; each operation costs bookkeeping |
+# | source | Tapenade (Fortran, C), Zygote (Julia's intermediate code), Enzyme (LLVM's) | they transform branches and loops, too, and keep what is overwritten on a stack |
+# | staging | JAX 0.10 under `jit`, TensorFlow 1 | `cond`, `while_loop` and `scan` are steps; `while_loop` has no reverse derivative |
+# | continuations | Lantern (Scala, 2019), this library | there are none; each operation costs bookkeeping, unless it is staged (chapter 17) |
 #
-# They are mixed, too. JAX's `grad` *without* `jit` runs on values and takes any branch
-# or loop. `torch.compile` stages what it can, with guards that check whether the steps
-# still hold, and leaves the rest to Python. And the Lantern of the paper (Wang
-# and others, 2019) stages a program written with continuations, so that no continuation
-# is left when it runs.
-#
-# Which to take? If your program has the same shape for every input and runs a million
-# times: stage it. If its shape depends on the data (trees, searches, simulations that
-# stop when something happens), or you want to step through it: do not.
-#
+# Some mix them. JAX's `grad` without `jit` takes any branch or loop. `torch.compile`
+# stages what it can and leaves the rest to Python. The paper's Lantern stages
+# continuations, so none is left when the program runs.
+
+# %% [markdown]
+# Which should you take? If a program has the same shape for every input and runs a
+# million times, stage it. If its shape depends on the data, or you want to step through
+# it, do not.
+
+# %% [markdown]
 # ## Exercises
 #
 # **Exercise 1.** *One more operation.* Teach the tape and the continuations
-# subtraction. In how many places does each have to be changed?
+# subtraction. In how many places must you change each?
 #
-# **Exercise 2.** *A loop for the reader.* Let `read` understand `for _ in range(3):`
-# with a constant, by unrolling, so that `grad_source(fixed_loop)` works. Why does this
-# not help with `open_loop`?
+# **Exercise 2.** *A loop for the reader.* Unroll `for _ in range(3):` with a constant,
+# so that `grad_source(fixed_loop)` works. Why does this not help with `open_loop`?
 #
 # **Exercise 3.** *Frozen in silence.* Let `Symbol.__gt__` answer True instead of
-# raising. Give an input at which `grad_staged(branch)` is then wrong, and a program
-# that staging could derive rightly all the same.
+# raising. At which input is `grad_staged(branch)` wrong then? Which program with a
+# branch would be right all the same?
 
 
 # %% jupyter={"source_hidden": true} tags=["hide-input", "solution"]
@@ -514,12 +508,11 @@ assert frozen(0.7) != lantern.grad(branch)(0.7)  # below it is wrong, without a 
 # %% [markdown]
 # ## What to remember
 #
-# - A tape and continuations follow the run; source transformation and staging make
-#   another program, before the run.
-# - What is decided before the run is fast, and blind to what the data would decide.
-# - A list of suspended operations can do whatever a tape can, and an operation that is
-#   still there can do more.
-# - From here: [examples/paper.py](../paper.py), every figure of the paper as a program;
-#   and the library's own files, in the order of
-#   [lantern/README.md](../../lantern/README.md).
+# - A tape and continuations follow the run. Source transformation and staging write a
+#   program before the run.
+# - What is decided before the run is fast, and blind to the data.
+# - An operation that is still there can do more than an entry on a tape.
+# - From here: [examples/paper.py](../paper.py) has every figure of the paper as a
+#   program, and [lantern/README.md](../../lantern/README.md) the order in which to read
+#   the library.
 # - Next: [17 Staging](17_staging.ipynb).
