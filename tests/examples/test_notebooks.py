@@ -101,7 +101,7 @@ class TestNotebook:
 
 FAULTS = {
     "a cell": (".py", "Exercise 1", "Exercise 7", "not those of the twin"),
-    "an output": (".ipynb", '"160"', '"161"', "has ['161', []]"),
+    "an output": (".ipynb", '"160"', '"161"', "'161', '', []]\n"),
     "a code cell's result": (".py", "program(3, lambda", "program(4, lambda", "cells"),
 }
 
