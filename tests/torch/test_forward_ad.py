@@ -202,4 +202,5 @@ def test_a_write_to_a_dual_leaves_what_else_moves_by_the_same_tangent():
         d *= 3
         assert fw.unpack_dual(d).tangent.tolist() == [3, 3]
         assert fw.unpack_dual(e).tangent.tolist() == [1, 1]
-        assert t.tolist() == [1, 1] and x.tolist() == [1, 2]
+        assert t.tolist() == [1, 1]
+        assert x.tolist() == [1, 2]

@@ -158,7 +158,7 @@ def test_thresholds_keep_nan(name, options):
         assert ours == pytest.approx(theirs, nan_ok=True)
 
 
-@pytest.mark.parametrize("name, options", [("layer_norm", None), ("group_norm", 1)])
+@pytest.mark.parametrize(("name", "options"), [("layer_norm", None), ("group_norm", 1)])
 def test_normalising_very_long_rows_keeps_digits(name, options):
     x = torch.rand(1, 1, 1 << 22)
     z = getattr(torch.nn.functional, name)(x, options or x.shape[2:]).numpy()
