@@ -1,6 +1,7 @@
 """Weights that are computed, normalised or held at 0: against PyTorch's."""
 
 import importlib
+import pickle
 
 import pytest
 
@@ -171,3 +172,44 @@ def test_recurrent_networks_read_computed_weights(kind, way):
         (out**2).sum().backward()
         found.append([plain(p.grad) for _, p in sorted(module.named_parameters())])
     assert_same(*found, rtol=1e-4)
+
+
+def test_pruning_again_chooses_among_what_is_kept():
+    found = []
+    for torch in (ours, theirs):
+        m, prune = layer(torch), torch.nn.utils.prune
+        prune.l1_unstructured(m, "weight", 2)
+        prune.ln_structured(m, "weight", 1, n=1, dim=0)
+        prune.ln_structured(m, "weight", 1, n=1, dim=0)
+        (hook,) = m._forward_pre_hooks.values()
+        assert isinstance(hook, prune.PruningContainer)
+        assert [type(method).__name__ for method in hook[1:]] == ["LnStructured"] * 2
+        mask = hook[0].prune(m.weight_orig.detach(), m.weight_mask)
+        found.append([m.weight_mask.tolist(), mask.tolist()])
+    assert found[0] == found[1]
+
+
+def test_pruning_that_is_refused_changes_nothing():
+    m, prune = ours.nn.Linear(3, 2), ours.nn.utils.prune
+    before = m.weight
+    with pytest.raises(ValueError, match="should be smaller"):
+        prune.l1_unstructured(m, "weight", 1000)
+    assert m.weight is before
+    assert not prune.is_pruned(m)
+    for amount, error in ((1.5, ValueError), (-1, ValueError), ("all", TypeError)):
+        with pytest.raises(error, match="amount"):
+            prune.L1Unstructured(amount)
+    with pytest.raises(ValueError, match="acting on the parameter"):
+        prune.PruningContainer(
+            prune.L1Unstructured.apply(m, "weight", 1),
+            prune.L1Unstructured.apply(m, "bias", 1),
+        )
+    optimised = m.weight_orig
+    assert prune.remove(m, "weight").weight is optimised
+
+
+def test_pruned_layers_are_pickled_with_their_results():
+    m = ours.nn.utils.prune.l1_unstructured(layer(ours), "weight", 2)
+    again = pickle.loads(pickle.dumps(m))
+    assert again.weight.tolist() == m.weight.tolist()
+    assert again.weight.is_leaf

@@ -135,6 +135,10 @@ class RNNBase(Module):
             for suffix in self._suffixes(layer)
         ]
 
+    @property
+    def _flat_weights(self) -> list[Any]:
+        return [w for row in self.all_weights for w in row]
+
     def reset_parameters(self) -> None:
         """Uniform draws, within ``1 / sqrt(hidden_size)``."""
         bound = 1 / math.sqrt(self.hidden_size)

@@ -14,14 +14,6 @@ from lantern.torch.tensor.tensor import NOBODY, Tensor, make
 __all__ = ["METHODS"]
 
 
-def _refuse_results(x: Tensor, what: str) -> None:
-    if not x.is_leaf:
-        raise EagerError(
-            f"Only Tensors created explicitly by the user (graph leaves) {what}. Use "
-            f"detach() first."
-        )
-
-
 def _attributes(x: Tensor) -> dict[str, Any]:
     return {name: value for name, value in x.__dict__.items() if name != "grad"}
 
@@ -36,8 +28,10 @@ def rebuilt(cls: Any, array: Any, requires_grad: bool, rest: dict[str, Any]) -> 
 
 
 def reduced(self: Tensor) -> Any:
-    """What is pickled: class, array and attributes, without the gradient."""
-    _refuse_results(self, "can be pickled")
+    """What is pickled: class, array and attributes, without the gradient.
+
+    A result comes back as a leaf.
+    """
     return rebuilt, (type(self), base(self), self.requires_grad, _attributes(self))
 
 
@@ -52,7 +46,11 @@ def deep_copied(self: Tensor, memo: dict[int, Any]) -> Any:
     """A leaf with copies of all that it has; of a parameter, without the gradient."""
     if id(self) in memo:
         return memo[id(self)]
-    _refuse_results(self, "support the deepcopy protocol at the moment")
+    if not self.is_leaf:
+        raise EagerError(
+            "Only Tensors created explicitly by the user (graph leaves) support the "
+            "deepcopy protocol at the moment. Use detach() first."
+        )
     plain = type(self) is Tensor
     array = _array(base(self), memo if plain else {})
     found = memo[id(self)] = rebuilt(type(self), array, self.requires_grad, {})

@@ -6,17 +6,16 @@ from typing import Any
 import numpy as np
 
 from lantern.core.residuals import copied
-from lantern.errors import OptionError
+from lantern.errors import ArgumentError, OptionError
 from lantern.torch.functions.creation import ones_like
 from lantern.torch.methods.sampling import randperm
-from lantern.torch.nn.parameter import Parameter
 from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.devices import beside, on_host
 from lantern.torch.tensor.tensor import fresh
 
 __all__ = [
-    "BasePruningMethod", "custom_from_mask", "global_unstructured", "identity",
-    "is_pruned", "l1_unstructured", "ln_structured", "random_structured",
+    "BasePruningMethod", "PruningContainer", "custom_from_mask", "global_unstructured",
+    "identity", "is_pruned", "l1_unstructured", "ln_structured", "random_structured",
     "random_unstructured", "remove",
 ]  # fmt: skip
 
@@ -44,10 +43,6 @@ class BasePruningMethod:
 
     PRUNING_TYPE = "unstructured"
     _tensor_name: str
-    history: tuple[Any, ...] = ()
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter((*self.history, self))
 
     def compute_mask(self, t: Any, default_mask: Any) -> Any:
         """Where a tensor is kept, given where it was kept so far."""
@@ -75,34 +70,113 @@ class BasePruningMethod:
         """Prune a parameter; once more, if it is pruned already."""
         method = cls(*args, **options)
         method._tensor_name = name
-        before = _method(module, name)
-        if before is None:
+        key = _method(module, name)
+        if key is None:
             original = getattr(module, name)
-            mask = fresh(np.ones_like(base(original)))
+            mask = ones_like(original)
+        else:
+            before = module._forward_pre_hooks[key]
+            rows = before if isinstance(before, PruningContainer) else (before,)
+            method = PruningContainer(*rows, method)
+            original = getattr(module, f"{name}_orig")
+            mask = getattr(module, f"{name}_mask")
+        scores = original if importance_scores is None else importance_scores
+        # Before anything is changed: it may be refused.
+        found = method.compute_mask(scores.detach(), mask).to(original.dtype)
+        if key is None:
             del module._parameters[name]
             module.register_parameter(f"{name}_orig", original)
-            module.register_buffer(f"{name}_mask", mask)
+            module.register_buffer(f"{name}_mask", found)
         else:
-            method.history = tuple(module._forward_pre_hooks.pop(before))
-        original = getattr(module, f"{name}_orig")
-        mask = getattr(module, f"{name}_mask")
-        scores = original if importance_scores is None else importance_scores
-        found = method._restricted(scores.detach(), mask)
-        setattr(module, f"{name}_mask", found.to(original.dtype))
+            del module._forward_pre_hooks[key]
+            setattr(module, f"{name}_mask", found)
         method(module, ())
         module.register_forward_pre_hook(method)
         return method
 
-    def _restricted(self, scores: Any, mask: Any) -> Any:
-        """The mask, chosen among what is still kept."""
-        if self.PRUNING_TYPE == "structured":
-            return self.compute_mask(scores, mask)
-        kept = base(mask) != 0
-        part = fresh(base(scores)[kept])
-        found = base(self.compute_mask(part, fresh(np.ones_like(part.primal))))
-        new = copied(base(mask))
-        new[kept] = found
+    def prune(
+        self, t: Any, default_mask: Any = None, importance_scores: Any = None
+    ) -> Any:
+        """A tensor, held at 0 where the method chooses."""
+        mask = ones_like(t) if default_mask is None else default_mask
+        scores = t if importance_scores is None else importance_scores
+        return t * self.compute_mask(scores, mask)
+
+    def remove(self, module: Any) -> None:
+        """Let the parameter be one again, with what is pruned at 0."""
+        name = self._tensor_name
+        value = self.apply_mask(module)
+        original = module._parameters.pop(f"{name}_orig")
+        original.data = value.detach()
+        del module._buffers[f"{name}_mask"]
+        module.__dict__.pop(name, None)
+        module.register_parameter(name, original)
+
+
+class PruningContainer(BasePruningMethod):
+    """Several ways, one after another: each chooses among what is still kept.
+
+    Args:
+        args: what prunes the same parameter.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> prune = torch.nn.utils.prune
+        >>> layer = prune.l1_unstructured(torch.nn.Linear(2, 2), "weight", 1)
+        >>> layer = prune.l1_unstructured(layer, "weight", 1)
+        >>> (hook,) = layer._forward_pre_hooks.values()
+        >>> isinstance(hook, prune.PruningContainer), len(hook)
+        (True, 2)
+    """
+
+    def __init__(self, *args: Any) -> None:
+        self._pruning_methods: tuple[Any, ...] = ()
+        if args:
+            self._tensor_name = args[0]._tensor_name
+        for method in args:
+            self.add_pruning_method(method)
+
+    def add_pruning_method(self, method: Any) -> None:
+        """Append one for the same parameter."""
+        if not isinstance(method, BasePruningMethod):
+            raise ArgumentError(f"{type(method)} is not a BasePruningMethod subclass")
+        if method._tensor_name != self._tensor_name:
+            raise OptionError(
+                f"Can only add pruning methods acting on the parameter named "
+                f"'{self._tensor_name}' to this PruningContainer. Found "
+                f"'{method._tensor_name}'"
+            )
+        self._pruning_methods += (method,)
+
+    def __len__(self) -> int:
+        return len(self._pruning_methods)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._pruning_methods)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._pruning_methods[index]
+
+    def compute_mask(self, t: Any, default_mask: Any) -> Any:
+        """The mask that the last one chooses among what is kept."""
+        mask = base(default_mask)
+        kept, new = _kept(self[-1], mask), copied(mask).astype(base(t).dtype)
+        part = self[-1].compute_mask(fresh(base(t)[kept]), fresh(mask[kept]))
+        new[kept] = base(part)
         return fresh(new)
+
+
+def _kept(method: Any, mask: Any) -> Any:
+    """The places that a method chooses among."""
+    if method.PRUNING_TYPE == "unstructured":
+        return mask != 0
+    if method.PRUNING_TYPE == "global":
+        return ...
+    if method.PRUNING_TYPE != "structured":
+        raise OptionError(f"Unrecognized PRUNING_TYPE {method.PRUNING_TYPE}")
+    dim = method.dim % mask.ndim
+    others = tuple(axis for axis in range(mask.ndim) if axis != dim)
+    return (slice(None),) * dim + (mask.any(axis=others),)
 
 
 def _method(module: Any, name: str) -> Any:
@@ -113,27 +187,37 @@ def _method(module: Any, name: str) -> Any:
     return None
 
 
-def _count(amount: Any, size: int) -> int:
-    """How many of several, by a number or a share."""
-    if isinstance(amount, float):
-        if not 0 <= amount <= 1:
-            raise OptionError(
-                f"amount={amount} should be a float in the range [0, 1], or a number."
-            )
-        return round(amount * size)
-    if amount > size:
+def _validate_pruning_amount_init(amount: Any) -> None:
+    """Raise unless it is a share or a number."""
+    if not isinstance(amount, int | float):
+        raise ArgumentError(f"Invalid type for amount: {amount}. Must be int or float.")
+    if amount < 0 or (isinstance(amount, float) and amount > 1):
+        raise OptionError(
+            f"amount={amount} should either be a float in the range [0, 1] or a "
+            f"non-negative integer"
+        )
+
+
+def _validate_pruning_amount(amount: Any, tensor_size: int) -> None:
+    """Raise if it is a number of more than there are."""
+    if isinstance(amount, int) and amount > tensor_size:
         raise OptionError(
             f"amount={amount} should be smaller than the number of parameters to "
-            f"prune={size}"
+            f"prune={tensor_size}"
         )
-    return int(amount)
 
 
-def _dropped(size: int, places: Any, t: Any) -> Any:
-    """Ones, but 0 at some places; where a tensor lies."""
-    mask = np.ones(size)
-    mask[on_host(places)] = 0
-    return beside(mask, base(t))
+def _compute_nparams_toprune(amount: Any, tensor_size: int) -> int:
+    """How many of several, by a number or a share."""
+    return amount if isinstance(amount, int) else round(amount * tensor_size)
+
+
+def _dropped(order: Any, amount: Any, mask: Any) -> Any:
+    """Ones, but 0 at the first places of an order; of a mask's type, where it lies."""
+    _validate_pruning_amount(amount, len(order))
+    kept = np.ones(len(order), base(mask).dtype)
+    kept[on_host(order[: _compute_nparams_toprune(amount, len(order))])] = 0
+    return beside(kept, base(mask))
 
 
 class Identity(BasePruningMethod):
@@ -148,16 +232,16 @@ class RandomUnstructured(BasePruningMethod):
     """Elements that are drawn."""
 
     def __init__(self, amount: Any) -> None:
+        _validate_pruning_amount_init(amount)
         self.amount = amount
 
     def _order(self, t: Any) -> Any:
         return base(randperm(base(t).size))
 
     def compute_mask(self, t: Any, default_mask: Any) -> Any:
-        """1, but 0 for the first of an order."""
-        size = base(t).size
-        places = self._order(t)[: _count(self.amount, size)]
-        return fresh(_dropped(size, places, t).reshape(base(t).shape))
+        """The mask, and 0 for the first of an order."""
+        kept = _dropped(self._order(t), self.amount, default_mask)
+        return fresh(base(default_mask) * kept.reshape(base(t).shape))
 
 
 class L1Unstructured(RandomUnstructured):
@@ -173,6 +257,7 @@ class RandomStructured(BasePruningMethod):
     PRUNING_TYPE = "structured"
 
     def __init__(self, amount: Any, dim: int = -1) -> None:
+        _validate_pruning_amount_init(amount)
         self.amount, self.dim = amount, dim
 
     def _order(self, t: Any) -> Any:
@@ -180,11 +265,10 @@ class RandomStructured(BasePruningMethod):
 
     def compute_mask(self, t: Any, default_mask: Any) -> Any:
         """The mask, and 0 for the first slices of an order."""
-        size = base(t).shape[self.dim]
-        places = self._order(t)[: _count(self.amount, size)]
+        kept = _dropped(self._order(t), self.amount, default_mask)
         shape = [1] * base(t).ndim
-        shape[self.dim] = size
-        return fresh(base(default_mask) * _dropped(size, places, t).reshape(shape))
+        shape[self.dim] = len(kept)
+        return fresh(base(default_mask) * kept.reshape(shape))
 
 
 class LnStructured(RandomStructured):
@@ -202,7 +286,7 @@ class LnStructured(RandomStructured):
 class CustomFromMask(BasePruningMethod):
     """A mask that is given."""
 
-    PRUNING_TYPE = "structured"
+    PRUNING_TYPE = "global"
 
     def __init__(self, mask: Any) -> None:
         self.mask = mask
@@ -328,8 +412,14 @@ def global_unstructured(
         for m, n in parameters
     ]
     method = pruning_method(**options)
+    if method.PRUNING_TYPE != "unstructured":
+        raise ArgumentError(
+            f'Only "unstructured" PRUNING_TYPE is supported for global pruning, but '
+            f"{method.PRUNING_TYPE} was found"
+        )
+    method._tensor_name = "all of them"
     joined = fresh(np.concatenate(values)), fresh(np.concatenate(masks))
-    found = base(method._restricted(*joined))
+    found = base(PruningContainer(method).compute_mask(*joined))
     start = 0
     for m, n in parameters:
         shape = base(getattr(m, n)).shape
@@ -373,11 +463,5 @@ def remove(module: Any, name: str) -> Any:
             f"Parameter '{name}' of module {module} has to be pruned before pruning "
             "can be removed"
         )
-    method = module._forward_pre_hooks.pop(key)
-    value = method.apply_mask(module)
-    original = module._parameters.pop(f"{name}_orig")
-    original.data = value.detach()
-    del module._buffers[f"{name}_mask"]
-    module.__dict__.pop(name, None)
-    module.register_parameter(name, Parameter(original.data))
+    module._forward_pre_hooks.pop(key).remove(module)
     return module
