@@ -129,13 +129,77 @@ def tied_twice(torch):
     return torch.func.functional_call(net, both, torch.ones(1, 2, dtype=torch.float64))
 
 
+class Counts:
+    """Makes a module that has a buffer under two names, and sets one."""
+
+    def __new__(cls, torch):
+        class Sum(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.register_buffer("a", torch.ones(1))
+                self.register_buffer("b", self.a)
+                self.register_buffer("calls", torch.zeros(1))
+
+            def forward(self, x):
+                self.calls = self.calls + 1
+                return x * self.a + self.b + getattr(self, "more", 0)
+
+        return Sum()
+
+
+def tied_buffers(torch):
+    net, x = Counts(torch), torch.full((1,), 3.0)
+    return torch.func.functional_call(net, {"a": x}, x), net(x)
+
+
+def tied_and_strict(torch):
+    net, x = Counts(torch), torch.full((1,), 3.0)
+    return torch.func.functional_call(net, {"a": x, "calls": x}, x, strict=True)
+
+
+def an_attribute_for_a_call(torch):
+    net, x = Counts(torch), torch.full((1,), 3.0)
+    z = torch.func.functional_call(net, {"more": x}, x)
+    return z, net(x), hasattr(net, "more")
+
+
+def what_a_call_sets(torch):
+    net, x = Counts(torch), torch.full((1,), 3.0)
+    state = {"calls": x}
+    z = torch.func.functional_call(net, state, x)
+    return z, state["calls"], x, net.calls
+
+
+def a_module_in_a_circle(torch):
+    net, w = Tied(torch), torch.full((2, 2), 2.0, dtype=torch.float64)
+    net.a.__dict__["_modules"]["whole"] = net
+    x, state = torch.ones(1, 2, dtype=torch.float64), {"a.whole.a.weight": w}
+    return torch.func.functional_call(net, state, x, tie_weights=False)
+
+
+def a_name_in_two_dicts(torch):
+    net, x = Counts(torch), torch.full((1,), 3.0)
+    return torch.func.functional_call(net, ({"a": x}, {"a": x}), x)
+
+
+def no_tensor(torch):
+    return torch.func.functional_call(Counts(torch), {"a": 1.0}, torch.ones(1))
+
+
+def no_tensor_before(torch):
+    x = torch.ones(1)
+    return torch.func.functional_call(Counts(torch), {"training": x}, x)
+
+
 def mixed_modes(torch):
     return torch.func.stack_module_state([network(torch), network(torch).eval()])
 
 
 STATELESS = [
     called, called_strictly, called_with_a_wrong_name, gradient_of_a_call, ensemble,
-    tied, tied_twice, mixed_modes,
+    tied, tied_twice, mixed_modes, tied_buffers, tied_and_strict,
+    an_attribute_for_a_call, what_a_call_sets, a_module_in_a_circle,
+    a_name_in_two_dicts, no_tensor, no_tensor_before,
 ]  # fmt: skip
 
 
