@@ -239,11 +239,38 @@ def stopped(t, x):
     return (c * x).sum() + (x.detach() * x).sum()
 
 
+def shifted(t, x):
+    with t.no_grad():
+        shift = (x**2).sum()
+    return (x**3).sum() - shift
+
+
+def under_no_grad(t, x, y):
+    """A function that stops a part, differentiated where all is stopped."""
+    w = y.clone().requires_grad_()
+    with t.no_grad():
+        found, value = t.func.grad_and_value(lambda a: shifted(t, a) + w.sum())(x)
+        z, pull = t.func.vjp(lambda a: shifted(t, a) * w, x)
+        row = (found, value, z, *pull(y))
+    return row, [r.requires_grad for r in row]
+
+
+def under_no_grad_of_another(t, x, y):
+    def outer(a):
+        with t.no_grad():
+            stopped = t.func.grad(lambda b: shifted(t, b) * a.sum())(a)
+        return (stopped * a).sum()
+
+    return t.func.grad(outer)(x)
+
+
 WRITTEN = [written_view, written_base, written_rows, written_quietly, stopped]
 CASES = {
     "grad": lambda t, x, y: t.func.grad(cube)(x),
     "grad twice": lambda t, x, y: t.func.grad(lambda a: t.func.grad(cube)(a).sum())(x),
     "grad of the second": lambda t, x, y: t.func.grad(product, argnums=1)(x, y),
+    "under no_grad": under_no_grad,
+    "under no_grad of another": under_no_grad_of_another,
     "grad of both": lambda t, x, y: t.func.grad(product, argnums=(0, 1))(x, y),
     "grad, aux": lambda t, x, y: t.func.grad(lambda a: (cube(a), a * 2), has_aux=True)(
         x

@@ -5,7 +5,7 @@ they are given PyTorch's tensors on the way in, and lose it on the way out.
 """
 
 from collections.abc import Callable
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from operator import attrgetter
 from typing import Any
 
@@ -15,7 +15,7 @@ from lantern.blocks import between_turns
 from lantern.core.tree import tree_leaves as leaves_of
 from lantern.core.tree import tree_map
 from lantern.core.value import Value, base
-from lantern.eager.grad_mode import is_enabled, stoppable
+from lantern.eager.grad_mode import enable_grad, is_enabled, stoppable
 from lantern.errors import EagerError
 from lantern.tensor.backend.numpy_namespace import buffers
 from lantern.torch.tensor.tensor import Tensor, numpy_face, torch_face
@@ -53,19 +53,27 @@ def _plain(tree: Any) -> Any:
     return tree_map(numpy_face, tree)
 
 
+def _outside(tree: Any) -> Any:
+    """A structure as a transform gives it: without the derivatives that are stopped."""
+    tree = _faces(tree)
+    return tree if is_enabled() else _faces(_plain(tree))
+
+
 @contextmanager
 @between_turns
 def _stoppable(args: Any, reverse: bool) -> Any:
     """A block in which ``no_grad`` stops the derivative that tracks some arguments.
 
-    It stops no forward one, and none that was taken under ``no_grad``.
+    It stops no forward one. The function itself runs with derivatives, also where the
+    transform stands under ``no_grad``: that stops what comes out (``_outside``).
     """
     prompts = [x.level for x in leaves_of(args) if isinstance(x, Value)]
     before = stoppable.get()
-    inside = prompts and reverse and is_enabled()
+    inside = prompts and reverse
     token = stoppable.set((*before, max(prompts, key=level_of)) if inside else before)
     try:
-        yield
+        with enable_grad() if inside else nullcontext():
+            yield
     finally:
         stoppable.reset(token)
 
@@ -134,7 +142,7 @@ def grad_and_value(
         shown = _shown(_scalar(func, has_aux), has_aux)
         both = reverse.value_and_grad(shown, argnums, has_aux=has_aux)
         value, found = both(*_plain(args), **_plain(options))
-        return _faces(found), _faces(value)
+        return _outside(found), _outside(value)
 
     return gradient
 
@@ -179,12 +187,12 @@ def vjp(func: Function, *primals: Any, has_aux: bool = False) -> Any:
     value, pullback = reverse.vjp(function, *_plain(primals))
 
     def pull(cotangent: Any) -> Any:
-        found = _faces(pullback(_plain(cotangent)))
+        found = _outside(pullback(_plain(cotangent)))
         return found if isinstance(found, tuple) else (found,)
 
     if has_aux:
-        return _faces(value), pull, _faces(kept[0])
-    return _faces(value), pull
+        return _outside(value), pull, _outside(kept[0])
+    return _outside(value), pull
 
 
 def jvp(
