@@ -17,6 +17,8 @@ a.sinh(); a.cosh(); p.asin(); p.acos(); a.atan(); a.exp2(); p.lgamma(); p.digamm
 a.sign(); a.floor(); a.ceil(); a.round(); a.trunc(); a.frac(); p.logit(); torch.exp(i)
 torch.sin(i); i.sqrt(); i.sigmoid(); i.abs(); i.float().log1p(); torch.atan2(a, b)
 torch.maximum(a, b); torch.minimum(a, b); torch.fmod(a, p); torch.remainder(a, p)
+torch.add(True, True); torch.sub(3, 1.5); torch.mul(2, 3); torch.div(1, 2)
+torch.add(a > 0, True, alpha=2); torch.add(a.short(), b > 0, alpha=2)
 torch.add(a, b, alpha=2); a.sub(b, alpha=0.5); a.mul(b); a.div(p)
 a.div(p, rounding_mode='floor'); i.div(2, rounding_mode='trunc'); torch.pow(p, 2.5)
 torch.pow(2, a); a.pow(3); p.pow(b); a.clamp(-0.5, 0.5); a.clamp(min=0)

@@ -8,6 +8,10 @@ theirs = pytest.importorskip("torch", reason="the peer that this face is compare
 
 # m is a linear layer of 3 and 2 features, x a tracked row of 3 ones.
 SAME_WORDS = r"""
+torch.add(1, 1, alpha=True)
+torch.add(torch.tensor([1]), 2, alpha=1.5)
+torch.tensor([1]).sub_(2, alpha=1.5)
+torch.rsub(torch.ones(2), 1, alpha=1j)
 torch.ones(2,3) @ torch.ones(2,3)
 torch.ones(2,3) @ torch.ones(4)
 torch.ones(2,3,4) @ torch.ones(2,3,4)

@@ -22,10 +22,12 @@ from lantern.torch.tensor.operators import (
     as_kind,
     as_tensor,
     call,
+    cast,
     joining,
     promote,
     refuse_numbers,
     result_dtype,
+    scalar_type,
     unary,
 )
 from lantern.torch.tensor.tensor import Tensor, fresh, numpy_face, torch_face
@@ -409,6 +411,39 @@ functions |= {
 _SYNONYMS |= {"arctan2": "atan2"}
 
 
+_NUMBERS = (bool, int, float, complex)
+
+
+def scaled(input: Any, other: Any, alpha: Any) -> Any:
+    """``alpha * other``, in the type of its sum with ``input``."""
+    if not isinstance(alpha, _NUMBERS):
+        return other * alpha
+    if alpha == 1 and type(alpha) is int:
+        return other
+    kind = result_dtype(as_tensor(input), as_tensor(other))
+    if isinstance(alpha, bool) and kind.kind != "b":
+        raise EagerError("Boolean alpha only supported for Boolean results.")
+    if isinstance(alpha, float | complex) and kind.kind in "biu":
+        raise EagerError(
+            "For integral input tensors, argument alpha must not be a floating point "
+            "number."
+        )
+    if isinstance(alpha, complex) and kind.kind != "c":
+        raise EagerError(
+            "For non-complex input tensors, argument alpha must not be a complex "
+            "number."
+        )
+    if kind.kind == "b":
+        return other & bool(alpha)
+    return (cast(other, kind) if isinstance(other, Tensor) else other) * alpha
+
+
+def _first(input: Any, other: Any) -> Any:
+    """The first operand; a tensor, if both are numbers."""
+    numbers = isinstance(input, _NUMBERS) and isinstance(other, _NUMBERS)
+    return fresh(np.asarray(input, scalar_type(input))) if numbers else input
+
+
 def add(
     input: Any, other: Any, former: Any = None, *, alpha: Any = 1, out: Any = None
 ) -> Any:
@@ -424,7 +459,8 @@ def add(
     """
     if former is not None:
         alpha, other = other, former
-    z = input + (other if alpha == 1 else other * alpha)
+    input = _first(input, other)
+    z = input + scaled(input, other, alpha)
     return z if out is None else into(z, out)
 
 
@@ -441,7 +477,8 @@ def sub(
     """
     if former is not None:
         alpha, other = other, former
-    z = input - (other if alpha == 1 else other * alpha)
+    input = _first(input, other)
+    z = input - scaled(input, other, alpha)
     return z if out is None else into(z, out)
 
 
@@ -454,7 +491,7 @@ def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Any:
         tensor([9, 8])
     """
     refuse_numbers("rsub", input, other, "second")
-    return other - (input if alpha == 1 else input * alpha)
+    return other - scaled(other, input, alpha)
 
 
 def mul(input: Any, other: Any, *, out: Any = None) -> Any:
@@ -466,7 +503,8 @@ def mul(input: Any, other: Any, *, out: Any = None) -> Any:
         >>> torch.mul(x, torch.tensor([10, 100]))
         tensor([ 10, 200])
     """
-    return input * other if out is None else into(input * other, out)
+    z = _first(input, other) * other
+    return z if out is None else into(z, out)
 
 
 def div(
@@ -485,7 +523,7 @@ def div(
     if out is not None:
         return into(div(input, other, rounding_mode=rounding_mode), out)
     if rounding_mode is None:
-        return input / other
+        return _first(input, other) / other
     if rounding_mode not in ("floor", "trunc"):
         raise EagerError(
             f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but "

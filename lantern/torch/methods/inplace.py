@@ -22,6 +22,7 @@ from lantern.tensor.ops import at
 from lantern.tensor.ops.indexing import plain_getitem as read
 from lantern.tensor.ops.shape import reshape as reshaped
 from lantern.torch.functions.comparison import tracked_like
+from lantern.torch.functions.elementwise import scaled
 from lantern.torch.functions.indexing import plain_index, put
 from lantern.torch.methods.functional_inplace import check_fit, replaced
 from lantern.torch.tables import documented, in_place_example, parameters, takes
@@ -355,7 +356,7 @@ def add_(self: Tensor, other: Any, former: Any = None, *, alpha: Any = 1) -> Ten
     """
     if former is not None:
         alpha, other = other, former
-    self += other if alpha == 1 else other * alpha
+    self += scaled(self, other, alpha)
     return self
 
 
@@ -370,7 +371,7 @@ def sub_(self: Tensor, other: Any, former: Any = None, *, alpha: Any = 1) -> Ten
     """
     if former is not None:
         alpha, other = other, former
-    self -= other if alpha == 1 else other * alpha
+    self -= scaled(self, other, alpha)
     return self
 
 
