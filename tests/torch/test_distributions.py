@@ -1,5 +1,7 @@
 """Distributions against PyTorch's: densities, moments, shapes; draws by their means."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -163,6 +165,17 @@ def test_what_cannot_be_is_a_value_error(call):
         with pytest.raises(ValueError):
             eval(f"d.{call}", {"d": torch.distributions, "t": torch.tensor})
     ours.distributions.Normal(0.0, ours.tensor([-1.0]), validate_args=False)
+
+
+def test_divergences_where_a_probability_is_0():
+    pairs = [[0.0, 1.0], [1.0, 0.0], [0.5, 0.5], [0.9, 0.1]]
+    for p, q in itertools.product(pairs, pairs):
+        found = []
+        for torch in (ours, theirs):
+            d, p_, q_ = torch.distributions, torch.tensor(p), torch.tensor(q)
+            one = d.kl_divergence(d.Bernoulli(p_), d.Bernoulli(q_))
+            found.append([*one, d.kl_divergence(d.Categorical(p_), d.Categorical(q_))])
+        np.testing.assert_allclose(*[[float(x) for x in row] for row in found], 1e-6)
 
 
 def test_unknown_divergences_and_names_say_so():

@@ -1,11 +1,14 @@
 """Behaviours that PyTorch's own test files look at, each in a few lines."""
 
+import itertools
+
+import numpy as np
 import pytest
 import torch as pytorch
 
 import lantern.torch as torch
 
-inf = float("inf")
+inf, nan = float("inf"), float("nan")
 
 
 def test_bags_with_a_last_offset_and_empty_bags():
@@ -62,6 +65,30 @@ def test_infinities_in_logcumsumexp_reach_only_what_follows():
         ours = torch.logcumsumexp(torch.tensor(row), 0).tolist()
         theirs = pytorch.logcumsumexp(pytorch.tensor(row), 0).tolist()
         assert ours == pytest.approx(theirs, abs=1e-6)
+
+
+@pytest.mark.parametrize("name", ["logsumexp", "logcumsumexp"])
+def test_infinities_in_sums_of_complex_exponentials(name):
+    kinds = -inf, 1.0, inf, complex(-inf, 1), complex(inf, 1), 2 + 3j, 1 + 0.5j
+    for row in itertools.product(kinds, repeat=2):
+        ours = getattr(torch, name)(torch.tensor([*map(complex, row)]), 0)
+        theirs = getattr(pytorch, name)(pytorch.tensor([*map(complex, row)]), 0)
+        np.testing.assert_allclose(ours.numpy(), theirs.numpy(), rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [(4, 5, 5), (4,), (4, 0, 3), (4, 5, 1), (4, 0, inf), (4, nan, 1), (4, -inf, inf)],
+)
+def test_limits_of_histc(options):
+    for row in ([1.0, 2.0, 1.0], [1.0, 2.0, inf], [nan, 1.0, 2.0], [1.0, 1.0]):
+        try:
+            theirs = pytorch.histc(pytorch.tensor(row), *options).tolist()
+        except RuntimeError:
+            with pytest.raises(RuntimeError, match=r"torch\.histc: "):
+                torch.histc(torch.tensor(row), *options)
+        else:
+            assert torch.histc(torch.tensor(row), *options).tolist() == theirs
 
 
 def test_places_of_a_gradient_keep_their_type():

@@ -1,6 +1,7 @@
 """The Kullback-Leibler divergence: how much one distribution differs from another."""
 
 import math
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -126,14 +127,19 @@ def _beta(p: Any, q: Any) -> Any:
 
 @register_kl(Bernoulli, Bernoulli)
 def _bernoulli(p: Any, q: Any) -> Any:
-    yes = FUNCTIONS["xlogy"](p.probs, p.probs / q.probs)
-    no = FUNCTIONS["xlogy"](1 - p.probs, (1 - p.probs) / (1 - q.probs))
-    return yes + no
+    return _ratio(p.probs, q.probs) + _ratio(1 - p.probs, 1 - q.probs)
+
+
+def _ratio(p: Any, q: Any) -> Any:
+    """``p * log(p / q)``, also where a probability is 0."""
+    z = FUNCTIONS["xlogy"](p, p / q)
+    return z.masked_fill(q == 0, math.inf).masked_fill(p == 0, 0.0)
 
 
 @register_kl(Categorical, Categorical)
 def _categorical(p: Any, q: Any) -> Any:
     terms = p.probs * (p.logits - q.logits)
+    terms = terms.masked_fill(q.probs == 0, math.inf)
     return terms.masked_fill(p.probs == 0, 0.0).sum(-1)
 
 

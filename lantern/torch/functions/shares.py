@@ -30,7 +30,8 @@ def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Any:
     """
     (input,) = promote(input, floating=True)
     if base(input).dtype.kind == "c":  # an angle from -pi to pi
-        top = fresh(as_array(np.max(base(input).real, axes(dim, input), keepdims=True)))
+        top = as_array(np.max(base(input).real, axes(dim, input), keepdims=True))
+        top = fresh(np.where(np.isinf(top), 0, top).astype(top.dtype))
         z = (input - top).exp().sum(dim, keepdim=True).log() + top
         return z if keepdim else z.squeeze(axes(dim, input))
     return call(exponential.logsumexp, input, axes(dim, input), keepdims=keepdim)

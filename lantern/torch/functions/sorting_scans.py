@@ -13,6 +13,7 @@ from lantern.op import op
 from lantern.tensor.ops import cumulative, sorting
 from lantern.tensor.ops.axes import spread
 from lantern.tensor.ops.indexing import take_along_axis
+from lantern.torch.functions.join_repeat import stack
 from lantern.torch.functions.reduction import _chosen, _wide, axes, axis_of, nowhere
 from lantern.torch.tables import documented
 from lantern.torch.tensor.detaching import array_of_tensor as base
@@ -104,9 +105,11 @@ def logcumsumexp(input: Tensor, dim: int) -> Any:
         >>> torch.logcumsumexp(torch.tensor([0.0, 0.0, 0.0]), dim=0)
         tensor([0.0000, 0.6931, 1.0986])
     """
-    array = base(input).real if base(input).dtype.kind == "c" else base(input)
-    top = as_array(np.max(array, axis=axes(dim, input), keepdims=True))
-    if not namespace(top).isfinite(top).all():
+    array = base(input)
+    is_complex = array.dtype.kind == "c"
+    top = np.max(array.real if is_complex else array, axes(dim, input), keepdims=True)
+    top = as_array(top)
+    if not namespace(top).isfinite(array if is_complex else top).all():
         return _with_infinities(input, dim)
     top = fresh(top)
     return (input - top).exp().cumsum(dim).log() + top
@@ -115,10 +118,26 @@ def logcumsumexp(input: Tensor, dim: int) -> Any:
 def _with_infinities(input: Tensor, dim: int) -> Any:
     """As ``logcumsumexp``; before the first infinity sums are as without it."""
     xp, array = namespace(base(input)), base(input)
+    if array.dtype.kind == "c":
+        sums, total = [], fresh(xp.asarray(-math.inf, dtype=array.dtype))
+        for x in input.unbind(dim):
+            total = _log_add(total, x)
+            sums.append(total)
+        return stack(sums, dim)
     finite = xp.where(xp.isfinite(array), array, -math.inf)
     top = as_array(np.max(finite, axis=axes(dim, input), keepdims=True))
     top = fresh(xp.where(xp.isfinite(top), top, 0).astype(array.dtype))
     return (input - top).exp().cumsum(dim).log() + top
+
+
+def _log_add(x: Tensor, y: Tensor) -> Any:
+    """The logarithm of the sum of two exponentials of complex numbers."""
+    later = x.real < y.real
+    high, low = x.where(~later, y), y.where(~later, x)
+    z = high + ((low - high).exp() + 1).log()
+    z = high.where(low.real == -math.inf, z)
+    z = (x.exp() + y.exp()).log().where(low.real == math.inf, z)
+    return z.masked_fill(x.isnan() | y.isnan(), complex(math.nan, math.nan))
 
 
 def sort(
@@ -493,10 +512,14 @@ def histc(input: Tensor, bins: int = 100, min: Any = 0, max: Any = 0) -> Any:
     """
     array = base(input)
     low, high = min, max
-    if not (min or max) and array.size:
-        low, high = array.min().item(), array.max().item()
     if not array.size:
         return fresh(namespace(array).zeros(bins, array.dtype))
+    if min == max:
+        low, high = array.min().item(), array.max().item()
+    if not (math.isfinite(low) and math.isfinite(high)):
+        raise EagerError(f"torch.histc: range of [{low}, {high}] is not finite")
+    if low > high:
+        raise EagerError("torch.histc: max must be larger than min")
     counts, _ = np.histogram(array, bins, (low, high))
     return fresh(counts.astype(array.dtype))
 
