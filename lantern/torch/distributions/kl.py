@@ -1,7 +1,6 @@
 """The Kullback-Leibler divergence: how much one distribution differs from another."""
 
 import math
-import math
 from collections.abc import Callable
 from typing import Any
 

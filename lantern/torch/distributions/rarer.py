@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 from lantern.eager.grad_mode import no_grad
 from lantern.torch.distributions import constraints
-from lantern.torch.distributions.chances import _ByChance
+from lantern.torch.distributions.chances import _ByChance, clamped
 from lantern.torch.distributions.distribution import Distribution, broadcast_all
 from lantern.torch.distributions.positive import Gamma
 from lantern.torch.methods.sampling import rand, rng
@@ -107,6 +107,12 @@ class ContinuousBernoulli(_ByChance):
         given = self._take(probs, logits)
         self._lims = lims
         super().__init__(given.shape, (), validate_args)
+        if probs is not None:
+            self.__dict__["probs"] = clamped(given)
+
+    def __getattr__(self, name: str) -> Any:
+        value = super().__getattr__(name)
+        return clamped(value) if name == "probs" else value
 
     def _parts(self) -> Any:
         """Where the formulas hold, and parameters that are kept from a half."""
