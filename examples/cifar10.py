@@ -20,10 +20,12 @@ from course import (
     check_picture,
     draw_history,
     draw_losses,
+    shares_told,
     stop,
 )
 from digits import GREY, STYLE, VERMILION, positive, whole
-from fetch_cifar10 import CLASSES, DataError, home, load
+from fetch_cifar10 import CLASSES, load
+from fetching import DataError, home
 
 import lantern.torch as torch
 from lantern.models import resnet18, squeezenet_cifar
@@ -112,38 +114,22 @@ def begin(options: Any, count: int) -> tuple[Course, int]:
 
 def train(course: Course, data: dict[str, Array], epoch: int) -> None:
     """Train, with a measurement and a checkpoint after every epoch."""
-    from tqdm import tqdm
-
-    model, settings = course.parts["model"], course.settings
+    settings = course.settings
     size, seed = settings["batch"], settings["seed"]
-    bar = tqdm(
-        total=course.steps * size,
-        initial=course.step * size,
-        desc=settings["model"],
-        unit="picture",
-        disable=None,
-    )
-    with bar:
-        while course.step < course.steps:
-            x, y = batch(data, size, seed, course.step)
-            loss = course.descend(
-                lambda model, x=x, y=y: torch.nn.functional.cross_entropy(model(x), y)
-            )
-            bar.update(size)
-            bar.set_postfix_str(f"loss {loss:.3f}")
-            if course.step % epoch == 0:
-                right = predict(model, data["test_x"]) == data["test_y"]
-                sample = slice(0, len(right))
-                seen = predict(model, data["train_x"][sample])
-                known = seen == data["train_y"][sample]
-                course.note(seen=float(known.mean()), unseen=float(right.mean()))
-                course.save()
-                bar.write(
-                    f"epoch {course.step // epoch}: loss "
-                    f"{np.mean(course.losses[-epoch:]):.3f}, right: {known.mean():.1%} "
-                    f"of seen, {right.mean():.1%} of unseen pictures",
-                    file=sys.stderr,
-                )
+
+    def loss_of(model: Any, step: int) -> Any:
+        x, y = batch(data, size, seed, step)
+        return torch.nn.functional.cross_entropy(model(x), y)
+
+    def measure() -> str:
+        told = shares_told(course, data, predict)
+        loss = np.mean(course.losses[-epoch:])
+        return f"epoch {course.step // epoch}: loss {loss:.3f}, {told}"
+
+    course.train(
+        loss_of, measure, epoch, "loss {:.3f}".format,
+        size=size, desc=settings["model"], unit="picture",
+    )  # fmt: skip
 
 
 # The picture.

@@ -107,10 +107,55 @@ class Course:
             stop(f"training diverged at step {self.step}. Try a smaller --lr.")
         return self.losses[-1]
 
+    def train(
+        self,
+        loss_of: Callable[[Any, int], Any],
+        measure: Callable[[], str],
+        every: int,
+        shown: Callable[[float], str],
+        clip: float = math.inf,
+        size: int = 1,
+        **bar: Any,
+    ) -> None:
+        """Take all steps that are left, with a checkpoint after every measurement.
+
+        Args:
+            loss_of: the loss of a model in a step.
+            measure: notes how well it does, and says so in a line.
+            every: after how many steps that is.
+            shown: a loss beside the bar of progress.
+            clip: how long the gradient may be.
+            size: how far a step takes the bar.
+            bar: what else tqdm takes.
+        """
+        from tqdm import tqdm
+
+        done, total = self.step * size, self.steps * size
+        with tqdm(total=total, initial=done, disable=None, **bar) as progress:
+            while self.step < self.steps:
+                loss = self.descend(lambda model: loss_of(model, self.step), clip)
+                progress.update(size)
+                progress.set_postfix_str(shown(loss))
+                if self.step % every == 0 or self.step == self.steps:
+                    told = measure()
+                    self.save()
+                    progress.write(told, file=sys.stderr)
+
     def note(self, **measured: float) -> None:
         """Remember what was measured now."""
         for name, value in measured.items():
             self.history.setdefault(name, []).append((self.step, value))
+
+
+def shares_told(
+    course: Course, data: dict[str, Array], predict: Callable[[Any, Array], Array]
+) -> str:
+    """Note which share of seen and of unseen pictures is told rightly, and say it."""
+    model, count = course.parts["model"], len(data["test_y"])
+    right = predict(model, data["test_x"]) == data["test_y"]
+    known = predict(model, data["train_x"][:count]) == data["train_y"][:count]
+    course.note(seen=float(known.mean()), unseen=float(right.mean()))
+    return f"right: {known.mean():.1%} of seen, {right.mean():.1%} of unseen pictures"
 
 
 # --- pictures -------------------------------------------------------------------------

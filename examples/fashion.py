@@ -19,11 +19,12 @@ from course import (
     check_picture,
     draw_history,
     draw_losses,
+    shares_told,
     stop,
 )
 from digits import GREY, STYLE, VERMILION, positive, whole
-from fetch_cifar10 import DataError, home
 from fetch_fashion import CLASSES, load
+from fetching import DataError, home
 
 import lantern.torch as torch
 from lantern.models import MNISTNet
@@ -79,31 +80,17 @@ def begin(options: Any, count: int) -> tuple[Course, int]:
 
 def train(course: Course, data: dict[str, Array], epoch: int) -> None:
     """Train, with a measurement and a checkpoint after every epoch."""
-    from tqdm import tqdm
+    settings = course.settings
 
-    model, settings = course.parts["model"], course.settings
-    size, seed = settings["batch"], settings["seed"]
-    with tqdm(total=course.steps, initial=course.step, disable=None) as bar:
-        while course.step < course.steps:
-            x, y = batch(data, size, seed, course.step)
-            loss = course.descend(
-                lambda m, x=x, y=y: torch.nn.functional.nll_loss(m(x), y)
-            )
-            bar.update()
-            bar.set_postfix_str(f"loss {loss:.3f}")
-            if course.step % epoch == 0:
-                right = predict(model, data["test_x"]) == data["test_y"]
-                sample = slice(0, len(right))
-                known = (
-                    predict(model, data["train_x"][sample]) == data["train_y"][sample]
-                )
-                course.note(seen=float(known.mean()), unseen=float(right.mean()))
-                course.save()
-                bar.write(
-                    f"epoch {course.step // epoch}: right: {known.mean():.1%} of seen, "
-                    f"{right.mean():.1%} of unseen pictures",
-                    file=sys.stderr,
-                )
+    def loss_of(model: Any, step: int) -> Any:
+        x, y = batch(data, settings["batch"], settings["seed"], step)
+        return torch.nn.functional.nll_loss(model(x), y)
+
+    def measure() -> str:
+        told = shares_told(course, data, predict)
+        return f"epoch {course.step // epoch}: {told}"
+
+    course.train(loss_of, measure, epoch, "loss {:.3f}".format)
 
 
 def draw(course: Course, data: dict[str, Array], out: Path) -> None:

