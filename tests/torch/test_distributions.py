@@ -192,6 +192,20 @@ def test_continuous_bernoulli_at_its_limits(name):
     np.testing.assert_allclose(*found, rtol=1e-5)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_draws_of_small_concentrations(dtype):
+    """Near 0 or 1, never at them; their gradients are those of the moments."""
+    torch = ours
+    torch.manual_seed(0)
+    a = torch.full((40000,), 0.02, dtype=getattr(torch, dtype), requires_grad=True)
+    drawn = torch.distributions.Beta(a, 0.01).rsample()
+    assert drawn.min() > 0
+    assert drawn.max() < 1
+    assert drawn.mean().item() == pytest.approx(2 / 3, abs=0.01)
+    drawn.sum().backward()  # of a / (a + b): b / (a + b) ** 2
+    assert a.grad.mean().item() == pytest.approx(0.01 / 0.03**2, rel=0.05)
+
+
 def test_unknown_divergences_and_names_say_so():
     d = ours.distributions
     with pytest.raises(NotImplementedError, match="Normal and Poisson"):

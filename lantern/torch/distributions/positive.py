@@ -207,6 +207,18 @@ def standard_gamma(concentration: Any) -> Any:
     return drawn.to(concentration.dtype).clamp(min=tiny)
 
 
+def log_standard_gamma(concentration: Any) -> Any:
+    """Logarithms of such draws, also of those that are too small for the type.
+
+    A draw for a is one for a + 1, times a uniform draw to the power 1 / a.
+    """
+    small = concentration < 1
+    drawn = standard_gamma(concentration + small.to(concentration.dtype)).log()
+    uniform = 1 - rand(concentration.shape, dtype=concentration.dtype)
+    power = uniform.to(concentration).log() / concentration
+    return drawn + power.masked_fill(~small, 0.0)
+
+
 class Chi2(Gamma):
     """The sums of the squares of normal draws, by their number.
 

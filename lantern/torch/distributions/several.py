@@ -7,7 +7,7 @@ from lantern.eager.grad_mode import no_grad
 from lantern.errors import OptionError
 from lantern.torch.distributions import constraints
 from lantern.torch.distributions.distribution import Distribution, broadcast_all
-from lantern.torch.distributions.positive import standard_gamma
+from lantern.torch.distributions.positive import log_standard_gamma
 from lantern.torch.linalg import cholesky, inv, solve_triangular
 from lantern.torch.methods.sampling import randn
 from lantern.torch.methods.table import FUNCTIONS
@@ -50,8 +50,9 @@ class Dirichlet(Distribution):
     def rsample(self, sample_shape: Any = ()) -> Any:
         """Draws with a derivative with respect to the parameter."""
         shape = self._extended_shape(sample_shape)
-        drawn = standard_gamma(self.concentration.expand(shape))
-        return drawn / drawn.sum(-1, True)
+        drawn = log_standard_gamma(self.concentration.expand(shape)).softmax(-1)
+        tiny, eps = (1.2e-38, 6e-8) if drawn.itemsize == 4 else (2.3e-308, 1.2e-16)
+        return drawn if drawn.itemsize == 2 else drawn.clamp(tiny, 1 - eps)
 
     def log_prob(self, value: Any) -> Any:
         """The logarithm of the density at a value."""
