@@ -1059,3 +1059,16 @@ class TestWhatARuleHandsOver:
 
         grad(lambda x: lantern.sum(same(lantern.hook(keep, x * 1.0)) * 2.0))(X)
         assert np.shares_memory(seen[0], passed[0])
+
+
+def test_a_static_array_counts_as_it_was_when_it_was_used():
+    x = np.arange(20_000.0)
+    kept = x % 2 == 0
+
+    def total(x):
+        mask = kept.copy()
+        z = (x * x).sum(where=mask)
+        mask[:] = ~mask
+        return z
+
+    np.testing.assert_array_equal(grad(total)(x), np.where(kept, 2 * x, 0))

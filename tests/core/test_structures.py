@@ -31,6 +31,7 @@ from lantern import (
     value_and_grad,
     vjp,
 )
+from lantern.core.tree import leaf_path, tree_paths, tree_replace
 from lantern.testing import check_grads
 
 Pair = namedtuple("Pair", "first second")
@@ -106,6 +107,35 @@ def test_a_gradient_is_like_its_argument(name):
     assert (value, moved) == (total**2, 2 * total**2)
     assert vjp(weighted, tree)[1](1.0) == (expected,)
     assert weighted(tree) == total**2, "the argument is as before"
+
+
+def test_a_class_with_fields_that_is_no_tuple_is_a_leaf():
+    class Record:
+        _fields = ("x",)
+
+    record = Record()
+    assert list(tree_leaves([record, (1.0,)])) == [record, 1.0]
+
+
+def test_what_occurs_twice_is_replaced_once_and_by_one_object():
+    twice = [1.0, 2.0]
+    new = tree_replace(lambda x: -x, [twice, twice])
+    assert new == [[-1.0, -2.0]] * 2
+    assert new[0] is new[1]
+
+
+def test_a_path_leads_to_the_leaf_itself_and_nowhere_for_what_is_no_part():
+    leaf, other = object(), object()
+    point = SimpleNamespace(x=[other, leaf])
+    assert leaf_path({"a": point}, leaf) == "['a'].x[1]"
+    assert leaf_path({"a": point}, object()) == ""
+
+
+def test_a_structure_that_holds_itself_has_no_paths():
+    cycle = []
+    cycle.append(cycle)
+    with pytest.raises(ArgumentError, match="holds itself"):
+        list(tree_paths(cycle))
 
 
 def test_what_a_container_carries_beside_its_leaves_is_kept():

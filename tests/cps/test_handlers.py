@@ -249,6 +249,21 @@ def test_a_second_yield_after_an_exception_says_one_shot():
         reset(body)
 
 
+def test_an_error_that_a_handler_raises_itself_takes_the_place_of_the_one_it_caught():
+    def handler():
+        try:
+            yield 1
+        except FailureError:
+            raise RuntimeError("its own") from None
+
+    def body():
+        shift(handler)
+        raise FailureError
+
+    with pytest.raises(RuntimeError, match="its own"):
+        reset(body)
+
+
 def test_a_second_call_of_k_says_one_shot(world):
     if world.style == "generator":
         pytest.skip("a generator handler has no k")
