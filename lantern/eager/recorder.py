@@ -17,6 +17,7 @@ from lantern.core.contribution import Contribution
 from lantern.core.dispatch import kind_of, operand_count
 from lantern.core.namespace import namespace
 from lantern.core.value import Level, Receiver, Replayable, base
+from lantern.eager.packed import hooks, packed, unpacked
 from lantern.eager.versions import check_arrays, last_write, order
 from lantern.errors import EagerError
 from lantern.tensor.accumulate.accumulator import Accumulator
@@ -56,7 +57,7 @@ class Recorder(Accumulator):
         order: when the rule was suspended; 0 for a leaf.
         function: the rule, as a generator function; None for a leaf.
         saved: the rule's positional arguments; what its backward step does not depend
-            on is a ``STANDIN``.
+            on is a ``STANDIN``. ``Packed`` ones come with a rule that is not suspended.
         statics: the rule's keyword arguments.
         grad: of a leaf, what all passes have left; a contribution, where that is all,
             until someone looks at it.
@@ -184,18 +185,24 @@ class Recorder(Accumulator):
         self.settled()
         return super()._collect(contribution)
 
-    def arguments(self, tracked: bool, z_bar: Any) -> Sequence[Any]:
+    def pack(self, pair: Any) -> None:
+        """Keep what a program's functions make of what is saved, and no rule."""
+        if self.saved is not NOTHING:
+            self.saved, self.suspended = packed(self.saved, pair), None
+
+    def arguments(self, saved: Any, tracked: bool, z_bar: Any) -> Sequence[Any]:
         """The rule's positional arguments, to start it again.
 
         Args:
+            saved: what was saved of them.
             tracked: whether its operands are to be eager values once more, so that
                 what is computed from them can be differentiated.
             z_bar: the cotangent, whose library makes what stands for an operand.
         """
-        if self.saved is NOTHING:
+        if saved is NOTHING:
             return NOTHING
         receivers: Any = self.operands()
-        arguments = list(self.saved)
+        arguments = list(saved)
         xp = namespace(base(z_bar))
         for i, x in enumerate(receivers[: len(arguments)]):
             plain = arguments[i]
@@ -210,9 +217,11 @@ class Recorder(Accumulator):
         """The rule afresh, its forward step done."""
         if self.saved is FREED:
             raise EagerError(SECOND_TIME)
+        saved = self.saved if self.saved is NOTHING else unpacked(self.saved)
         if self.order < last_write[0]:
-            check_arrays(self.order, (x for x in self.saved if type(x) in buffers))
-        rule = self.function(*self.arguments(tracked, z_bar), **(self.statics or {}))
+            check_arrays(self.order, (x for x in saved if type(x) in buffers))
+        arguments = self.arguments(saved, tracked, z_bar)
+        rule = self.function(*arguments, **(self.statics or {}))
         next(rule)
         return rule
 
@@ -233,6 +242,7 @@ class Recorder(Accumulator):
 
 patient.add(Recorder)
 _new: Any = object.__new__
+_hooks = hooks.get
 
 
 def starter(cls: type) -> Callable[..., Any]:
@@ -284,6 +294,9 @@ def starter(cls: type) -> Callable[..., Any]:
         receiver.function, receiver.statics = rule, statics
         receiver.saved = args if saved is None else saved
         receiver.order = next(order)
+        pair = _hooks()
+        if pair is not None:
+            receiver.pack(pair)
         value = _new(cls)
         value.primal, value.level, value.receiver = z, AMBIENT, receiver
         value.viewed = None
@@ -348,7 +361,7 @@ def recorded(
             for i, x in enumerate(saved[: len(receivers)])
         ) + tuple(saved[len(receivers) :])
     shape, dtype = primal.shape, primal.dtype
-    return Recorder(
+    recorder = Recorder(
         shape,
         dtype,
         rule.started,
@@ -359,6 +372,10 @@ def recorded(
         saved,
         rule.statics,
     )
+    pair = _hooks()
+    if pair is not None:
+        recorder.pack(pair)
+    return recorder
 
 
 class NumpyFace(NumpyTensor):

@@ -553,15 +553,6 @@ def test_gradients_of_several_cotangents_at_once():
     assert found[0] == found[1]
 
 
-def test_hooks_on_what_rules_save_are_refused_in_words():
-    def unchanged(x):
-        return x
-
-    hooks = ours.autograd.graph.saved_tensors_hooks(unchanged, unchanged)
-    with pytest.raises(NotImplementedError, match="checkpoint"), hooks:
-        pass
-
-
 def test_a_dropped_branch_is_freed_at_once(uncollected):
     x = ours.randn(1000, requires_grad=True)
     y = (x * 2).exp()

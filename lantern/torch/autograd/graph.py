@@ -1,14 +1,18 @@
 """What stands behind a tensor: ``torch.autograd.graph``."""
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, NamedTuple
 
-from lantern.blocks import between_turns, mutex
+from lantern.blocks import Setting, between_turns, mutex
+from lantern.eager.packed import hooks
 from lantern.errors import EagerError, MissingRuleError, OptionError
 from lantern.torch.run.aliases import missing
+from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.gradients import RemovableHandle, Suspended
 from lantern.torch.tensor.gradients import Suspended as Node
+from lantern.torch.tensor.tensor import Tensor, torch_face
 
 __all__ = [
     "GradientEdge",
@@ -45,28 +49,58 @@ def get_gradient_edge(tensor: Any) -> GradientEdge:
     return GradientEdge(tensor.grad_fn or Suspended(tensor.receiver), 0)
 
 
-class saved_tensors_hooks:
-    """Refused: rules hold what they save themselves.
+class saved_tensors_hooks(Setting):
+    """A block whose operations keep what a function makes of what they save.
+
+    On the way back an operation is computed once more, from what another function makes
+    of that. Operations of several results, as ``split``, and a program's own functions
+    save as ever.
 
     Args:
-        pack_hook: what would be kept instead of a tensor.
-        unpack_hook: how it would be found again.
+        pack_hook: of a tensor that is saved: what is kept instead.
+        unpack_hook: of that: the tensor again.
 
     Raises:
-        NotImplementedError: when a block begins.
+        RuntimeError: in a block of ``disable_saved_tensors_hooks``.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> kept = []
+        >>> def pack(x):
+        ...     kept.append(x)
+        ...     return len(kept) - 1
+        >>> x = torch.tensor(3.0, requires_grad=True)
+        >>> with torch.autograd.graph.saved_tensors_hooks(pack, kept.__getitem__):
+        ...     y = x * x
+        >>> y.backward()
+        >>> len(kept), x.grad
+        (2, tensor(6.))
     """
 
     def __init__(self, pack_hook: Any, unpack_hook: Any) -> None:
-        self.hooks = pack_hook, unpack_hook
+        def pack(array: Any) -> Any:
+            token = hooks.set(None)
+            try:
+                return pack_hook(torch_face(array))
+            finally:
+                hooks.reset(token)
+
+        def unpack(kept: Any) -> Any:
+            x = unpack_hook(kept)
+            if not isinstance(x, Tensor):
+                raise EagerError(
+                    "Output of saved tensor unpack_hook expected to be a Tensor but "
+                    f"got result of type {type(x).__name__}"
+                )
+            return base(x)
+
+        super().__init__(hooks, (pack, unpack))
 
     def __enter__(self) -> None:
-        raise MissingRuleError(
-            "saved_tensors_hooks: rules hold what they save. Use "
-            "torch.utils.checkpoint to save less."
-        )
-
-    def __exit__(self, *exception: Any) -> None:
-        """Never reached."""
+        words = _disabled.get()
+        if words is not None:
+            raise EagerError(words)
+        super().__enter__()
 
 
 class save_on_cpu:
@@ -93,15 +127,23 @@ class save_on_cpu:
         """Nothing to undo."""
 
 
+_disabled: ContextVar[str | None]
+_disabled = ContextVar("lantern.disable_saved_tensors_hooks", default=None)
+
+
 def disable_saved_tensors_hooks(error_message: str) -> Any:
-    """A block without effect: there are no such hooks.
+    """A block in which ``saved_tensors_hooks`` raises with a message.
 
     Example:
         >>> import lantern.torch as torch
         >>> with torch.autograd.graph.disable_saved_tensors_hooks("not here"):
-        ...     pass
+        ...     with torch.autograd.graph.saved_tensors_hooks(len, len):
+        ...         pass
+        Traceback (most recent call last):
+        ...
+        lantern.errors.EagerError: not here
     """
-    return nullcontext()
+    return Setting(_disabled, error_message)
 
 
 @between_turns

@@ -1,0 +1,50 @@
+"""What rules save, as a program would rather keep it.
+
+A rule's frame holds its operands. In a block of hooks the frame is dropped: what the
+program makes of each saved array is kept instead, and on the way back the rule is
+started again with what the program makes of that.
+"""
+
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Any
+
+__all__ = ["Packed", "hooks", "packed", "unpacked"]
+
+# How arrays are packed and unpacked where this runs; None for as they are.
+hooks: ContextVar[tuple[Callable[[Any], Any], Callable[[Any], Any]] | None]
+hooks = ContextVar("lantern.saved_tensors_hooks", default=None)
+
+
+class Packed:
+    """A saved array as it is kept.
+
+    Args:
+        array: what is saved.
+        pair: of functions, what is kept for an array, and the array again.
+    """
+
+    __slots__ = ("kept", "unpack")
+
+    def __init__(self, array: Any, pair: Any) -> None:
+        pack, self.unpack = pair
+        self.kept = pack(array)
+
+    def array(self) -> Any:
+        """The array again."""
+        return self.unpack(self.kept)
+
+
+def packed(saved: Any, pair: Any) -> tuple[Any, ...]:
+    """What a rule has saved, the arrays as a program keeps them."""
+    return tuple([Packed(x, pair) if _is_array(x) else x for x in saved])
+
+
+def _is_array(x: Any) -> bool:
+    """Whether x is an array, or an element of one."""
+    return hasattr(x, "dtype") and type(getattr(x, "shape", None)) is tuple
+
+
+def unpacked(saved: Any) -> list[Any]:
+    """What a rule has saved, as it was."""
+    return [x.array() if type(x) is Packed else x for x in saved]
