@@ -44,8 +44,7 @@ ABSENT = {
     ),
     "modules that learn their sizes from the first input": "nn.Lazy*",
     "`sparse` gradients, and optimisers that are new": ("optim.Adafactor optim.Muon"),
-    "random windows, and a loss that is new": (
-        "nn.FractionalMaxPool* nn.functional.fractional_max_pool* "
+    "a loss that is new": (
         "nn.LinearCrossEntropyLoss nn.functional.linear_cross_entropy"
     ),
     "rare factorisations": (

@@ -192,3 +192,95 @@ def test_normalising_very_long_rows_keeps_digits(name, options):
     a = x.numpy().astype("float64")
     right = (a - a.mean()) / (a.var() + 1e-5) ** 0.5
     assert abs(z - right).max() < 2e-6
+
+
+@pytest.mark.parametrize("axes", [2, 3])
+@pytest.mark.parametrize(
+    ("length", "size", "steps"), [(9, 2, 4), (13, 3, 5), (20, 4, 1), (8, 2, 5)]
+)
+def test_fractional_max_pools_take_pytorchs_windows(axes, length, size, steps):
+    random, found = np.random.default_rng(0), []
+    x = random.normal(size=(2, 3, *range(length, length + axes))).astype("float32")
+    samples = random.random((2, 3, axes)).astype("float32")
+    for lib in (torch, pytorch):
+        a = lib.tensor(x).requires_grad_()
+        layer = getattr(lib.nn, f"FractionalMaxPool{axes}d")(
+            size, steps, return_indices=True, _random_samples=lib.tensor(samples)
+        )
+        z, indices = layer(a)
+        (z * z).sum().backward()
+        found.append([z.tolist(), indices.tolist(), a.grad.tolist()])
+    assert found[0] == found[1]
+
+
+def test_fractional_max_pools_say_what_they_need():
+    F, nn = torch.nn.functional, torch.nn
+    assert F.fractional_max_pool2d(torch.ones(0, 2, 9, 9), 2, 3).shape == (0, 2, 3, 3)
+    assert F.fractional_max_pool2d(torch.ones(2, 9, 9), 2, (0, 3)).shape == (2, 0, 3)
+    with pytest.raises(ValueError, match="output_size or an output_ratio"):
+        F.fractional_max_pool2d(torch.ones(1, 1, 9, 9), 2)
+    layer = nn.FractionalMaxPool2d(2, output_ratio=(0.5, 0.4))
+    assert layer(torch.ones(1, 1, 9, 10)).shape == (1, 1, 4, 4)
+    with pytest.raises(RuntimeError, match="too small"):
+        F.fractional_max_pool2d(torch.ones(1, 1, 9, 9), 2, 9)
+    with pytest.raises(RuntimeError, match="Expect _random_samples"):
+        F.fractional_max_pool2d(
+            torch.ones(1, 1, 9, 9), 2, 3, _random_samples=torch.ones(2)
+        )
+    for options in ({}, {"output_size": 2, "output_ratio": 0.5}, {"output_ratio": 1.5}):
+        with pytest.raises(ValueError, match="output"):
+            nn.FractionalMaxPool2d(2, **options)
+
+
+@pytest.mark.parametrize("axes", [1, 2, 3])
+def test_cotangents_of_convolutions_alone(axes):
+    random, found = np.random.default_rng(0), []
+    x = random.normal(size=(2, 4, *[7] * axes))
+    w = random.normal(size=(6, 2, *[3] * axes))
+    z_bar, how = random.normal(size=(2, 6, *[4] * axes)), (2, 1, 1, 2)
+    for lib in (torch, pytorch):
+        of_input = getattr(lib.nn.grad, f"conv{axes}d_input")
+        of_weight = getattr(lib.nn.grad, f"conv{axes}d_weight")
+        a, b, c = (lib.tensor(y) for y in (x, w, z_bar))
+        found.append([of_input(x.shape, b, c, *how), of_weight(a, w.shape, c, *how)])
+        assert not a.requires_grad
+        assert not found[-1][0].requires_grad
+        assert of_input(x.shape, b.requires_grad_(), c, *how).requires_grad
+    for ours, expected in zip(*found, strict=True):
+        assert ours.numpy() == pytest.approx(expected.numpy())
+
+
+def test_hooks_are_told_of_what_modules_register():
+    found = []
+    for lib in (torch, pytorch):
+        parts, seen = lib.nn.modules.module, []
+        twice = lib.nn.Parameter(lib.ones(1) * 2)
+
+        def parameter(module, name, value, seen=seen, twice=twice):
+            seen.append((type(module).__name__, name))
+            return twice if name == "bias" else None
+
+        def note(module, name, value, seen=seen):
+            seen.append((type(module).__name__, name, type(value).__name__))
+
+        handles = [
+            parts.register_module_parameter_registration_hook(parameter),
+            parts.register_module_buffer_registration_hook(note),
+            parts.register_module_module_registration_hook(note),
+        ]
+        model = lib.nn.Sequential(lib.nn.Linear(1, 1))
+        model.register_buffer("mean", lib.ones(1))
+        model.more = lib.nn.ReLU()
+        for handle in handles:
+            handle.remove()
+        assert model[0].bias is twice
+        assert lib.nn.Linear(1, 1).bias is not twice
+        found.append(seen)
+    assert found[0] == found[1]
+
+
+def test_pools_of_no_examples():
+    for axes in (1, 2, 3):
+        x = torch.ones(0, 2, *[6] * axes)
+        pool = getattr(torch.nn, f"AdaptiveMaxPool{axes}d")(2)
+        assert pool(x).shape == (0, 2, *[2] * axes)

@@ -4,6 +4,7 @@ import importlib as _importlib
 from typing import Any as _Any
 
 from lantern.torch.nn import functional as functional
+from lantern.torch.nn import grad as grad
 from lantern.torch.nn import init as init
 from lantern.torch.nn import utils as utils
 from lantern.torch.nn.adaptive import *

@@ -4,6 +4,7 @@ from builtins import float as _float
 from builtins import int as _int
 from builtins import str as _str
 from lantern.torch.nn import functional as functional
+from lantern.torch.nn import grad as grad
 from lantern.torch.nn import init as init
 from lantern.torch.nn import modules as modules
 from lantern.torch.nn import parallel as parallel
@@ -131,6 +132,10 @@ class FeatureAlphaDropout(Simple):
     def __init__(self, p: Any = 0.5, inplace: Any = False) -> None: ...
 class Fold(Simple):
     def __init__(self, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> None: ...
+class FractionalMaxPool2d(Simple):
+    def __init__(self, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: Any = False, _random_samples: Any = None) -> None: ...
+class FractionalMaxPool3d(Simple):
+    def __init__(self, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: Any = False, _random_samples: Any = None) -> None: ...
 class GELU(Simple):
     def __init__(self, approximate: Any = 'none') -> None: ...
 class GLU(Simple):

@@ -153,6 +153,44 @@ register_module_full_backward_pre_hook = EVERY.register_full_backward_pre_hook
 register_module_backward_hook = EVERY.register_full_backward_hook
 
 
+# What is called with everything that is put into a table of any module.
+_AT_REGISTRATION: dict[str, Any] = {
+    "_parameters": OrderedDict(),
+    "_buffers": OrderedDict(),
+    "_modules": OrderedDict(),
+}
+
+
+def register_module_parameter_registration_hook(
+    hook: Callable[..., Any],
+) -> RemovableHandle:
+    """Call ``hook(module, name, parameter)`` first; what it returns is registered."""
+    return added(_AT_REGISTRATION["_parameters"], hook)
+
+
+def register_module_buffer_registration_hook(
+    hook: Callable[..., Any],
+) -> RemovableHandle:
+    """Call ``hook(module, name, buffer)`` first; what it returns is registered."""
+    return added(_AT_REGISTRATION["_buffers"], hook)
+
+
+def register_module_module_registration_hook(
+    hook: Callable[..., Any],
+) -> RemovableHandle:
+    """Call ``hook(module, name, submodule)`` first; what it returns is registered."""
+    return added(_AT_REGISTRATION["_modules"], hook)
+
+
+def registered(module: Any, table: str, name: str, value: Any) -> None:
+    """Put a value into a table of a module, after the hooks that are told of it."""
+    if value is not None:
+        for hook in _AT_REGISTRATION[table].values():
+            found = hook(module, name, value)
+            value = value if found is None else found
+    module.__dict__[table][name] = value
+
+
 def _hooks(module: Any, table: str, marks: str = "") -> Any:
     """The hooks of all modules and then a module's own: number, hook, and mark."""
     return [

@@ -10,7 +10,7 @@ from lantern.errors import (
     OptionError,
     TakenNameError,
 )
-from lantern.torch.nn.hooks import HOOKS, OF_ALL, called_with_hooks
+from lantern.torch.nn.hooks import HOOKS, OF_ALL, called_with_hooks, registered
 from lantern.torch.nn.moving import Movable
 from lantern.torch.nn.parameter import Buffer, Parameter
 from lantern.torch.run.aliases import missing
@@ -120,7 +120,7 @@ class Module(Movable):
             self.register_parameter(name, value)
         elif isinstance(value, Module):
             self._only(name, "_modules")
-            own["_modules"][name] = value
+            registered(self, "_modules", name, value)
         elif name in own["_parameters"]:
             if value is not None:
                 raise ArgumentError(
@@ -213,7 +213,7 @@ class Module(Movable):
                 f"cannot assign '{_kind(param)}' object to parameter '{name}' "
                 f"(torch.nn.Parameter or None required)"
             )
-        self.__dict__["_parameters"][name] = param
+        registered(self, "_parameters", name, param)
 
     def register_buffer(self, name: str, tensor: Any, persistent: bool = True) -> None:
         """Add a tensor that is no parameter; the state has it if it is persistent."""
@@ -223,7 +223,7 @@ class Module(Movable):
                 f"cannot assign '{_kind(tensor)}' object to buffer '{name}' "
                 f"(torch Tensor or None required)"
             )
-        self.__dict__["_buffers"][name] = tensor
+        registered(self, "_buffers", name, tensor)
         lost = self.__dict__["_non_persistent_buffers_set"]
         lost.discard(name) if persistent else lost.add(name)
 
@@ -235,7 +235,7 @@ class Module(Movable):
         if module is not None and not isinstance(module, Module):
             raise ArgumentError(f"{_kind(module)} is not a Module subclass")
         self._check_name("module", name)
-        own["_modules"][name] = module
+        registered(self, "_modules", name, module)
 
     def register_module(self, name: str, module: Any) -> None:
         """As ``add_module``."""

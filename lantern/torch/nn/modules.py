@@ -11,6 +11,11 @@ from lantern.torch.nn.functional.convolution import each
 from lantern.torch.nn.hooks import (
     register_module_backward_hook as register_module_backward_hook,
 )
+from lantern.torch.nn.hooks import (  # noqa: F401 - which programs look for here
+    register_module_buffer_registration_hook,
+    register_module_module_registration_hook,
+    register_module_parameter_registration_hook,
+)
 from lantern.torch.nn.hooks import (
     register_module_forward_hook as register_module_forward_hook,
 )

@@ -5,6 +5,7 @@ from typing import Any
 
 from lantern.errors import ArgumentError, OptionError
 from lantern.torch.nn import functional as F
+from lantern.torch.nn.functional.convolution import each
 from lantern.torch.nn.functional.loss import chosen
 from lantern.torch.nn.module import Module
 from lantern.torch.tables import documented
@@ -198,6 +199,38 @@ def _in_tuples(axes: int) -> Any:
             value = getattr(self, name)
             value = value if isinstance(value, tuple) else (value,) * axes
             setattr(self, name, value)
+
+    return check
+
+
+_FRACTIONAL = {
+    "kernel_size": REQUIRED,
+    "output_size": None,
+    "output_ratio": None,
+    "return_indices": False,
+    "_random_samples": None,
+}
+
+
+def _one_of_two(axes: int) -> Any:
+    def check(self: Any) -> None:
+        size, ratio = self.output_size, self.output_ratio
+        if size is None and ratio is None:
+            raise OptionError(
+                f"{type(self).__name__} requires specifying either an output size, or "
+                f"a pooling ratio"
+            )
+        if size is not None and ratio is not None:
+            raise OptionError(
+                "only one of output_size and output_ratio may be specified"
+            )
+        self.kernel_size = each(self.kernel_size, axes)
+        if size is not None:
+            self.output_size = each(size, axes)
+            return
+        self.output_ratio = (ratio,) * axes if isinstance(ratio, float) else ratio
+        if not all(0 < part < 1 for part in self.output_ratio):
+            raise OptionError(f"output_ratio must be between 0 and 1 (got {ratio})")
 
     return check
 
@@ -617,6 +650,29 @@ CLASSES: dict[str, Any] = {
         """,
         {**_ADAPTIVE, "return_indices": False},
         "output_size",
+    ),
+    "FractionalMaxPool2d": (
+        F.fractional_max_pool2d,
+        """
+        >>> x = torch.arange(9.0).reshape(1, 1, 3, 3)
+        >>> torch.nn.FractionalMaxPool2d(2, output_size=2)(x)
+        tensor([[[[4., 5.],
+                  [7., 8.]]]])
+        """,
+        _FRACTIONAL,
+        "",
+        {"_check": _one_of_two(2), "buffers_among": ("_random_samples",)},
+    ),
+    "FractionalMaxPool3d": (
+        F.fractional_max_pool3d,
+        """
+        >>> x = torch.ones(1, 2, 6, 6, 6)
+        >>> torch.nn.FractionalMaxPool3d(2, output_ratio=0.5)(x).shape
+        torch.Size([1, 2, 3, 3, 3])
+        """,
+        _FRACTIONAL,
+        "",
+        {"_check": _one_of_two(3), "buffers_among": ("_random_samples",)},
     ),
     "LPPool1d": (
         F.lp_pool1d,

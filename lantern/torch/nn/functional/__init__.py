@@ -7,6 +7,7 @@ from lantern.torch.nn.functional.alignment import *
 from lantern.torch.nn.functional.attention import *
 from lantern.torch.nn.functional.classes import *
 from lantern.torch.nn.functional.convolution import *
+from lantern.torch.nn.functional.fractional import *
 from lantern.torch.nn.functional.linear import *
 from lantern.torch.nn.functional.loss import *
 from lantern.torch.nn.functional.margin import *

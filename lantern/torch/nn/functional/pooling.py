@@ -115,8 +115,9 @@ def _max_pool(axes: int) -> Any:
 
 def _picked(x: Tensor, where: Any) -> tuple[Tensor, Tensor]:
     """The elements at flat places behind the first two axes, and the places."""
-    flat = x.reshape(*base(x).shape[:2], -1)
-    index = where.reshape(*where.shape[:2], -1)
+    rows, lengths = base(x).shape[:2], base(x).shape[2:]
+    flat = x.reshape(*rows, math.prod(lengths))
+    index = where.reshape(*rows, math.prod(where.shape[2:]))
     z = gathered(flat, 2, index).reshape(where.shape)
     return z, fresh(where.astype(np.int64))
 
@@ -269,7 +270,8 @@ def _adaptive_max(axes: int) -> Any:
         cuts = [_edges(n, m) for n, m in zip(lengths, sizes, strict=True)]
         for cell in np.ndindex(*sizes):
             part = tuple(slice(*cuts[i][j]) for i, j in enumerate(cell))
-            inside = array[(..., *part)].reshape(*array.shape[:2], -1)
+            inside = array[(..., *part)]
+            inside = inside.reshape(*array.shape[:2], math.prod(inside.shape[2:]))
             where[(..., *cell)] = places[part].reshape(-1)[inside.argmax(-1)]
         z, indices = _picked(x, where)
         if x is not input:
