@@ -193,3 +193,57 @@ def test_every_process_gets_its_share():
     assert list(dropped) == [0, 3]
     with pytest.raises(ValueError, match="has not been initialized"):
         mine.DistributedSampler(range(7))
+
+
+class Named(dict):
+    label = ""
+
+
+class Row(list):
+    label = ""
+
+
+class Fixed(collections.abc.Sequence):
+    """A sequence that cannot be made of its parts."""
+
+    def __len__(self):
+        return 2
+
+    def __getitem__(self, i):
+        return range(2)[i]
+
+
+def labelled(cls, parts):
+    whole = cls(parts)
+    whole.label = "first"
+    return whole
+
+
+@BOTH
+def test_joined_examples_are_of_the_first_ones_class(torch):
+    collate = torch.utils.data._utils.collate
+    rows = [labelled(Row, [1, 2]), Row([3, 4])]
+    named = [labelled(Named, {"a": 1}), Named({"a": 2})]
+    for examples in (rows, named):
+        joined = collate.default_collate(examples)
+        assert type(joined) is type(examples[0])
+        assert joined.label == "first"
+    assert [x.tolist() for x in collate.default_collate(rows)] == [[1, 3], [2, 4]]
+    assert collate.default_collate(named)["a"].tolist() == [1, 2]
+    for other in (range(2), Fixed(), (0, 1)):
+        joined = collate.default_collate([other, other])
+        assert type(joined) is list
+        assert [x.tolist() for x in joined] == [[0, 0], [1, 1]]
+
+
+@BOTH
+def test_converted_structures_keep_their_classes(torch):
+    convert = torch.utils.data.default_convert
+    pair = convert(Pair(np.ones(2), "a"))
+    assert type(pair) is Pair
+    assert isinstance(pair.left, torch.Tensor)
+    row = convert(labelled(Row, [np.float64(1), "b"]))
+    assert (type(row), row.label) == (Row, "first")
+    assert isinstance(row[0], torch.Tensor)
+    assert convert(b"ab") == b"ab"
+    assert type(convert((1, 2))) is list

@@ -4,6 +4,7 @@ from typing import Any as _Any
 
 from lantern.torch.run.aliases import lead as _lead
 from lantern.torch.run.aliases import missing as _missing
+from lantern.torch.utils.data import _utils as _utils
 from lantern.torch.utils.data import loader as _loader
 from lantern.torch.utils.data.collating import *
 from lantern.torch.utils.data.dataset import *

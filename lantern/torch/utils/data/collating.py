@@ -1,6 +1,7 @@
 """Examples joined to a batch."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, MutableMapping, MutableSequence, Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -47,18 +48,46 @@ def default_collate(batch: Any) -> Any:
         return batch
     if isinstance(first, Mapping):
         joined = {k: default_collate([x[k] for x in batch]) for k in first}
-        return joined if type(first) is dict else type(first)(joined)  # type: ignore[call-arg]
+        return _like_mapping(first, joined)
     if isinstance(first, tuple) and hasattr(first, "_fields"):
         return type(first)(*map(default_collate, zip(*batch, strict=True)))
     if isinstance(first, Sequence):
         if any(len(x) != len(first) for x in batch):
             raise EagerError("each element in list of batch should be of equal size")
         parts = [default_collate(list(part)) for part in zip(*batch, strict=True)]
-        return parts
+        return _like_sequence(first, parts)
     raise ArgumentError(
         f"default_collate: batch must contain tensors, numpy arrays, numbers, dicts or "
         f"lists; found {type(first)}"
     )
+
+
+def _like_mapping(first: Any, parts: dict[Any, Any]) -> Any:
+    """Parts in a mapping of the first one's class, with what else it holds."""
+    if type(first) is dict:
+        return parts
+    try:
+        if isinstance(first, MutableMapping):
+            whole = copy(first)
+            whole.update(parts)
+            return whole
+        return type(first)(parts)
+    except TypeError:  # of a class that is made of something else
+        return parts
+
+
+def _like_sequence(first: Any, parts: list[Any]) -> Any:
+    """Parts in a sequence of the first one's class; for a tuple, as ever, a list."""
+    if type(first) is list or isinstance(first, tuple):
+        return parts
+    try:
+        if isinstance(first, MutableSequence):
+            whole = copy(first)
+            whole[:] = parts
+            return whole
+        return type(first)(parts)
+    except TypeError:
+        return parts
 
 
 def default_convert(data: Any) -> Any:
@@ -73,9 +102,9 @@ def default_convert(data: Any) -> Any:
     if isinstance(data, np.ndarray | np.generic) and data.dtype.kind not in "SUO":
         return as_tensor(np.asarray(data))
     if isinstance(data, Mapping):
-        return {k: default_convert(v) for k, v in data.items()}
-    if isinstance(data, tuple):
-        return [default_convert(x) for x in data]
-    if isinstance(data, list):
-        return [default_convert(x) for x in data]
+        return _like_mapping(data, {k: default_convert(v) for k, v in data.items()})
+    if isinstance(data, tuple) and hasattr(data, "_fields"):
+        return type(data)(*map(default_convert, data))
+    if isinstance(data, Sequence) and not isinstance(data, str | bytes):
+        return _like_sequence(data, [default_convert(x) for x in data])
     return data

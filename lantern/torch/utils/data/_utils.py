@@ -1,0 +1,9 @@
+"""What libraries take from the inside of PyTorch's loader."""
+
+from lantern.torch.run.aliases import lead
+from lantern.torch.utils.data import collating as collate
+
+__all__ = ["collate"]
+
+MP_STATUS_CHECK_INTERVAL = 5.0
+lead(__name__, "collate", collate.__name__)
