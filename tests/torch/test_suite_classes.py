@@ -239,7 +239,7 @@ def test_cotangents_of_convolutions_alone(axes):
     w = random.normal(size=(6, 2, *[3] * axes))
     z_bar, how = random.normal(size=(2, 6, *[4] * axes)), (2, 1, 1, 2)
     for lib in (torch, pytorch):
-        of_input = getattr(lib.nn.grad, f"conv{axes}d_input")
+        of_input = getattr(lib.nn.functional.grad, f"conv{axes}d_input")
         of_weight = getattr(lib.nn.grad, f"conv{axes}d_weight")
         a, b, c = (lib.tensor(y) for y in (x, w, z_bar))
         found.append([of_input(x.shape, b, c, *how), of_weight(a, w.shape, c, *how)])

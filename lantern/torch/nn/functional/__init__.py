@@ -48,5 +48,9 @@ _place(__name__, globals())
 
 
 def __getattr__(name: str) -> _Any:
-    """Say which name there is that comes nearest."""
+    """``nn.grad``, which is here as well; else say which name comes nearest."""
+    if name == "grad":
+        from lantern.torch.nn import grad  # which imports this module
+
+        return grad
     raise _missing("module 'torch.nn.functional'", name, globals())

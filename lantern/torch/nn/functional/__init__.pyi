@@ -3,6 +3,7 @@ from builtins import bool as _bool
 from builtins import float as _float
 from builtins import int as _int
 from builtins import str as _str
+from lantern.torch.nn import grad as grad
 from lantern.torch.nn.functional.activation import elu_ as elu_
 from lantern.torch.nn.functional.activation import leaky_relu_ as leaky_relu_
 from lantern.torch.nn.functional.activation import relu as relu
