@@ -45,8 +45,8 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         >>> found = layer(torch.ones(3, 8), torch.tensor([0, 7, 19]))
         >>> found.output.shape, found.loss.shape
         (torch.Size([3]), torch.Size([]))
-        >>> layer.log_prob(torch.ones(3, 8)).exp().sum(1)
-        tensor([1.0000, 1.0000, 1.0000])
+        >>> layer.log_prob(torch.ones(3, 8)).shape
+        torch.Size([3, 20])
     """
 
     def __init__(

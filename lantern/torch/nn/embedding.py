@@ -57,7 +57,8 @@ class Embedding(Module):
         self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
         if padding_idx is not None:
             if not -num_embeddings <= padding_idx < num_embeddings:
-                raise SizeError("padding_idx must be within num_embeddings")
+                name = "padding" if isinstance(self, EmbeddingBag) else "Padding"
+                raise SizeError(f"{name}_idx must be within num_embeddings")
             padding_idx %= num_embeddings
         self.padding_idx, self.max_norm = padding_idx, max_norm
         self.norm_type, self.scale_grad_by_freq = norm_type, scale_grad_by_freq

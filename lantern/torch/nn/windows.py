@@ -201,7 +201,8 @@ def _correlate(x: Any, w: Any, bias: Any = None, /, *, form: Form) -> Rule:
         z = _start(_correlated, correlate_any, x, w, form)
         z = z if bias is None else z + _beside(bias, form)
     del bias
-    z_bar = engine.channels_last((yield (z, z := None)[0]), form)
+    z_bar = yield (z, z := None)[0]
+    z_bar = engine.channels_last(z_bar, form)
     yield lambda: spread_any(z_bar, w, form=form)
     yield lambda: match_any(x, z_bar, form=form)
     yield lambda: _per_channel(z_bar)
