@@ -4,10 +4,12 @@ import itertools
 
 import numpy as np
 import pytest
-import torch as pytorch
 
 import lantern.torch as torch
 
+pytorch = pytest.importorskip(
+    "torch", reason="the peer that this face is compared with"
+)
 inf, nan = float("inf"), float("nan")
 
 
