@@ -79,11 +79,8 @@ class saved_tensors_hooks(Setting):
 
     def __init__(self, pack_hook: Any, unpack_hook: Any) -> None:
         def pack(array: Any) -> Any:
-            token = hooks.set(None)
-            try:
+            with Setting(hooks, None):
                 return pack_hook(torch_face(array))
-            finally:
-                hooks.reset(token)
 
         def unpack(kept: Any) -> Any:
             x = unpack_hook(kept)
