@@ -12,6 +12,7 @@ __all__ = [
     "Size",
     "as_dtype",
     "as_numpy_dtype",
+    "bcomplex32",
     "bfloat16",
     "bool",
     "cdouble",
@@ -120,7 +121,7 @@ class _Named(dtype):
 
     def __init__(self, name: str, itemsize: builtins.int) -> None:
         self.name, self.itemsize = name, itemsize
-        self.is_complex = name.startswith("complex")
+        self.is_complex = "complex" in name
         self.is_floating_point = not self.is_complex
 
     def __getattr__(self, name: str) -> Any:
@@ -150,6 +151,7 @@ class _Named(dtype):
 
 
 _NAMED = {
+    "bcomplex32": 4,
     "bfloat16": 2,
     "complex32": 4,
     "float8_e4m3fn": 1,
@@ -159,7 +161,8 @@ _NAMED = {
     "float8_e8m0fnu": 1,
 }
 named = {name: _Named(name, size) for name, size in _NAMED.items()}
-bfloat16, complex32 = named["bfloat16"], named["complex32"]
+bfloat16, bcomplex32 = named["bfloat16"], named["bcomplex32"]
+complex32 = named["complex32"]
 chalf = complex32
 float8_e4m3fn, float8_e4m3fnuz = named["float8_e4m3fn"], named["float8_e4m3fnuz"]
 float8_e5m2, float8_e5m2fnuz = named["float8_e5m2"], named["float8_e5m2fnuz"]
