@@ -21,6 +21,7 @@ import scipy.linalg
 import scipy.signal
 import scipy.special
 
+from tests import fake_nccl
 from tests.cupy_tables import (
     ABOUT,
     AT,
@@ -409,6 +410,7 @@ class Flags:
 
 
 Array.flags = property(lambda x: Flags(x._host.flags))
+Array.data = property(lambda x: types.SimpleNamespace(ptr=x._host.ctypes.data))
 for _name in "shape dtype ndim size nbytes itemsize strides".split():
     setattr(Array, _name, property(lambda x, n=_name: getattr(x._host, n)))
 for _name in ("T", "mT", "real", "imag"):
@@ -520,7 +522,7 @@ for _function in (inv, solve, svd, eigh, eigvals, matrix_rank):
 xp.ndarray, xp.get_default_memory_pool = Array, lambda: POOL
 # One kernel; what it computes is what the function does.
 xp.fuse = lambda kernel_name: lambda function: function
-xp.cuda = types.SimpleNamespace(Device=Device, runtime=RUNTIME)
+xp.cuda = types.SimpleNamespace(Device=Device, runtime=RUNTIME, **fake_nccl.CUDA)
 special = sys.modules["standin.special"] = types.ModuleType("standin.special")
 for _name in SPECIAL_FUNCTIONS:
     _found = getattr(scipy.special, _name)

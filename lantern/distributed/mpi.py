@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 
 from lantern.blocks import between_turns
+from lantern.core.namespace import namespace
+from lantern.distributed.nccl import NcclGroup
 from lantern.distributed.watch import Watch
 from lantern.errors import ArgumentError, DistributedError, MissingExtraError
 
@@ -70,8 +72,20 @@ class Arriving:
         return True
 
 
+def _by_place(method: Any) -> Any:
+    """Let arrays on a GPU go by NCCL, which does the same under the same name."""
+
+    @functools.wraps(method)
+    def choose(self: "MpiGroup", *arguments: Any) -> Any:
+        if isinstance(arguments[0], np.ndarray):
+            return method(self, *arguments)
+        return getattr(self.on_gpus(arguments[0]), method.__name__)(*arguments)
+
+    return choose
+
+
 class MpiGroup:
-    """Some of the ranks, and what they do together on NumPy arrays.
+    """Some of the ranks, and what they do together on NumPy arrays, or on CuPy's.
 
     The arrays are in C order; the targets are written to. ``source`` may be the target.
 
@@ -93,6 +107,7 @@ class MpiGroup:
         self.rank, self.size = comm.Get_rank(), comm.Get_size()
         self.seconds = seconds
         self.posted: list[Any] = []  # what was sent, until it has arrived
+        self.gpus: NcclGroup | None = None
 
     def __repr__(self) -> str:
         return f"<group of the ranks {', '.join(map(str, self.ranks))}>"
@@ -106,6 +121,12 @@ class MpiGroup:
     def twin(self) -> "MpiGroup":
         """The same ranks, whose messages never meet those of this group."""
         return MpiGroup(self.comm.Dup(), self.ranks, self.watch, self.seconds)
+
+    def on_gpus(self, x: Any) -> NcclGroup:
+        """The same ranks, for arrays on GPUs: made when the first one comes."""
+        if self.gpus is None:
+            self.gpus = NcclGroup(self, namespace(x).module)
+        return self.gpus
 
     @between_turns
     def wait(self, request: Any, describe: Callable[[], str]) -> None:
@@ -176,10 +197,12 @@ class MpiGroup:
         finally:
             self.seconds = before
 
+    @_by_place
     def all_reduce(self, source: Any, target: Any, op: str) -> None:
         """Combine the arrays of all ranks, for all ranks."""
         self._reduce("all_reduce", source, target, op, None)
 
+    @_by_place
     def reduce(self, source: Any, target: Any, op: str, root: int) -> None:
         """Combine the arrays of all ranks, for one of them."""
         self._reduce("reduce", source, target, op, root)
@@ -206,28 +229,33 @@ class MpiGroup:
         if mine is not target:
             target[...] = mine
 
+    @_by_place
     def broadcast(self, target: Any, root: int) -> None:
         """Give one rank's array to all."""
         request = self.comm.Ibcast(_bytes(target), root)
         self.wait(request, lambda: _described("broadcast", target, root=root))
 
+    @_by_place
     def all_gather(self, source: Any, target: Any) -> None:
         """Give the arrays of all ranks to all; the target has an axis of ranks."""
         request = self.comm.Iallgather(_bytes(source), _bytes(target))
         self.wait(request, lambda: _described("all_gather", source))
 
+    @_by_place
     def gather(self, source: Any, target: Any, root: int) -> None:
         """Give the arrays of all ranks to one of them."""
         there = _bytes(target) if root == self.rank else None
         request = self.comm.Igather(_bytes(source), there, root)
         self.wait(request, lambda: _described("gather", source, root=root))
 
+    @_by_place
     def scatter(self, source: Any, target: Any, root: int) -> None:
         """Give each rank its part of one rank's array."""
         there = _bytes(source) if root == self.rank else None
         request = self.comm.Iscatter(there, _bytes(target), root)
         self.wait(request, lambda: _described("scatter", target, root=root))
 
+    @_by_place
     def reduce_scatter(self, source: Any, target: Any, op: str) -> None:
         """Combine the arrays of all ranks; each rank gets its part of the result."""
         wide = _WIDER.get(target.dtype.char)
@@ -241,11 +269,13 @@ class MpiGroup:
         if mine is not target:
             target[...] = mine
 
+    @_by_place
     def all_to_all(self, source: Any, target: Any) -> None:
         """Give each rank one row, and get one of each."""
         request = self.comm.Ialltoall(_bytes(source), _bytes(target))
         self.wait(request, lambda: _described("all_to_all", source))
 
+    @_by_place
     def all_to_all_parts(self, source: Any, sent: Any, target: Any, got: Any) -> None:
         """As ``all_to_all``, of parts whose sizes, in elements, may differ."""
         width = source.itemsize
@@ -257,10 +287,12 @@ class MpiGroup:
         request = self.comm.Ialltoallv(*pairs)
         self.wait(request, lambda: _described("all_to_all", source))
 
+    @_by_place
     def send(self, source: Any, to: int, tag: int = 0) -> None:
         """Send an array to one rank."""
         self.wait(*self.isend(source, to, tag))
 
+    @_by_place
     def post(self, source: Any, to: int, tag: int) -> None:
         """Send a copy of an array, and wait for nothing."""
         self.posted = [entry for entry in self.posted if not entry[0].Test()]
@@ -272,6 +304,7 @@ class MpiGroup:
         request = self.comm.Isend(_bytes(source), to, tag)
         return request, lambda: _described("send", source, to=to)
 
+    @_by_place
     def receive(self, target: Any, source: int | None, tag: int = 0) -> int:
         """Receive an array of one rank, or of any: of which."""
         request, describe, whose = self.ireceive(target, source, tag)
@@ -313,6 +346,7 @@ class MpiGroup:
             self.comm.Send(answer, int(there), 4)
         return [int(i) for i in np.flatnonzero(answer)]
 
+    @_by_place
     def permute(self, source: Any, target: Any, to: Any, come_from: Any) -> None:
         """Send to one rank and receive of another; None for neither."""
         posted = []

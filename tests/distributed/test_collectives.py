@@ -99,6 +99,78 @@ def test_each_collective_is_differentiated_as_the_sum_of_the_ranks_losses(tmp_pa
 
 
 @needs_mpi
+def test_arrays_on_gpus_go_by_nccl(tmp_path):
+    """On stand-ins for CuPy and NCCL: values and both derivatives are the host's."""
+    succeed(
+        """
+        from tests.backends import StandIn
+
+        gpu, (host_all, host_w) = StandIn(), (ALL, W)
+        t = host_w[r] + 0.5
+        for name, program in PROGRAMS.items():
+            W, loss = host_w, own_loss(program)
+            true = loss(ALL[r]), lantern.grad(loss)(ALL[r])
+            slope = lantern.jvp(loss, (ALL[r],), (t,))[1]
+            W, x = gpu.array(host_w), gpu.array(host_all[r])
+            with gpu.without_copies(uploads=True, sizes=name == "letters"):
+                value, gradient = loss(x), lantern.grad(loss)(x)
+                mine = lantern.jvp(loss, (x,), (gpu.array(t),))[1]
+            assert type(gradient) is gpu.kind, name
+            assert np.allclose(gpu.host(value), true[0], rtol=1e-14), name
+            assert np.allclose(gpu.host(gradient), true[1], rtol=1e-14), name
+            assert np.allclose(gpu.host(mine), slope, rtol=1e-14), name
+        for kind in "float16 float32 complex128 int8 int16 int64 uint8 bool".split():
+            x = gpu.array(np.ones((2, 3), kind))
+            z = gpu.host(dist.all_reduce(x))
+            assert z.dtype == kind and (z == (1 if kind == "bool" else n)).all(), kind
+            z = gpu.host(dist.reduce(x, root=1))
+            assert (z != 0).all() if r == 1 else (z == 0).all(), kind
+        """,
+        tmp_path,
+        3,
+        prelude=DERIVATIVES,
+    )
+
+
+@needs_mpi
+def test_what_nccl_cannot_do_is_said_and_who_does_not_come_is_named(tmp_path):
+    succeed(
+        """
+        import numpy as np, lantern.distributed as dist, lantern
+        from tests.backends import StandIn
+        from tests.fake_nccl import Event, nccl
+
+        dist.init(timeout=60)
+        gpu, r = StandIn(), dist.rank()
+
+        def said(call):
+            try:
+                call()
+            except lantern.errors.LanternError as error:
+                return str(error)
+
+        z = gpu.array(np.ones(2, complex))
+        assert "does not combine complex128 by 'max'" in said(
+            lambda: dist.all_reduce(z, "max")
+        )
+        x = gpu.array(np.ones(2))
+        dist.all_reduce(x)
+        group = dist.init().everyone.on_gpus(x)
+        dist.barrier()
+        Event.done = False  # as if the other ranks' launches were missing
+        dist.init(timeout=0.3)
+        assert "Timed out after 0.3 s" in said(lambda: dist.all_reduce(x))
+        assert group.comm.aborted
+        nccl.available = False
+        dist.init(timeout=60).everyone.gpus = None
+        assert "CuPy has found no NCCL" in said(lambda: dist.all_reduce(x))
+        """,
+        tmp_path,
+        2,
+    )
+
+
+@needs_mpi
 def test_a_replicated_loss_counts_once(tmp_path):
     """Megatron's block: columns of one matrix and rows of the next on each rank."""
     succeed(
