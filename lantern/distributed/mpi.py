@@ -76,10 +76,10 @@ def _by_place(method: Any) -> Any:
     """Let arrays on a GPU go by NCCL, which does the same under the same name."""
 
     @functools.wraps(method)
-    def choose(self: "MpiGroup", *arguments: Any) -> Any:
-        if isinstance(arguments[0], np.ndarray):
-            return method(self, *arguments)
-        return getattr(self.on_gpus(arguments[0]), method.__name__)(*arguments)
+    def choose(self: "MpiGroup", x: Any, *others: Any, **named: Any) -> Any:
+        if isinstance(x, np.ndarray):
+            return method(self, x, *others, **named)
+        return getattr(self.on_gpus(x), method.__name__)(x, *others, **named)
 
     return choose
 
@@ -287,7 +287,6 @@ class MpiGroup:
         request = self.comm.Ialltoallv(*pairs)
         self.wait(request, lambda: _described("all_to_all", source))
 
-    @_by_place
     def send(self, source: Any, to: int, tag: int = 0) -> None:
         """Send an array to one rank."""
         self.wait(*self.isend(source, to, tag))

@@ -147,21 +147,18 @@ class NcclGroup:
 
     def all_to_all_parts(self, source: Any, sent: Any, target: Any, got: Any) -> None:
         """As ``all_to_all``, of parts whose sizes, in elements, may differ."""
-        pairs = [
-            [*enumerate(self.module.split(x.reshape(-1), np.cumsum(counts)[:-1]))]
-            for x, counts in ((source, sent), (target, got))
-        ]
-        self._exchange("all_to_all", *pairs)
+
+        def parts(x: Any, counts: Any) -> list[Any]:
+            ends = np.cumsum(counts)[:-1].tolist()
+            return list(enumerate(self.module.split(x.reshape(-1), ends)))
+
+        self._exchange("all_to_all", parts(source, sent), parts(target, got))
 
     def permute(self, source: Any, target: Any, to: Any, come_from: Any) -> None:
         """Send to one rank and receive of another; None for neither."""
         sent = [] if to is None else [(to, source)]
         got = [] if come_from is None else [(come_from, target)]
         self._exchange("permute", sent, got)
-
-    def send(self, source: Any, to: int, tag: int = 0) -> None:
-        """Send an array to one rank, by the host."""
-        self.host.send(source.get(), to, tag)
 
     def post(self, source: Any, to: int, tag: int) -> None:
         """Send a copy of an array by the host, and wait for nothing."""

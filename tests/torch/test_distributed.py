@@ -391,3 +391,71 @@ class TestAlone:
     def test_what_is_wrong_is_said(self, call, error, words):
         with pytest.raises(error, match=words):
             call()
+
+
+@needs_mpi
+def test_tensors_on_gpus_go_by_nccl(tmp_path):
+    """On stand-ins for CuPy and NCCL: collectives, letters and DDP as on the host."""
+    succeed(
+        """
+        import numpy as np
+        import lantern.torch as torch
+        import lantern.torch.distributed as dist
+        from lantern.torch.nn.parallel import DistributedDataParallel
+        from tests import backends
+
+        dist.init_process_group("nccl")
+        r, n = dist.get_rank(), dist.get_world_size()
+
+        def both(program):
+            there = program(lambda x: x.cuda())
+            here = program(lambda x: x)
+            for a, b in zip(there, here, strict=True):
+                assert a.device.type == "cuda", a
+                assert torch.allclose(a.cpu(), b, rtol=1e-14), (a, b)
+
+        def collectives(place):
+            x = place(torch.arange(4.0, dtype=torch.float64).reshape(2, 2).T + r)
+            dist.all_reduce(x)
+            yield x
+            rows = [torch.zeros_like(x) for _ in range(n)]
+            dist.all_gather(rows, x * (r + 1))
+            yield from rows
+            part = torch.zeros_like(x)
+            dist.reduce_scatter(part, [x * i for i in range(n)])
+            yield part
+            dist.broadcast(part, 1)
+            yield part
+            dist.scatter(part, [x, 2 * x] if r == 0 else None, src=0)
+            yield part
+            swapped = [torch.zeros_like(x) for _ in range(n)]
+            dist.all_to_all(swapped, [x + r + i for i in range(n)])
+            yield from swapped
+            if r == 0:
+                dist.send(x, 1)
+                dist.recv(part, 1)
+            else:
+                dist.recv(part, 0)
+                dist.send(part * 3, 0)
+            yield part
+
+        def training(place):
+            torch.manual_seed(0)
+            net = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Linear(4, 1))
+            net = DistributedDataParallel(place(net.double()))
+            optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+            for i in range(3):
+                optimizer.zero_grad()
+                rows = np.random.default_rng(2 * i + r).normal(size=(5, 3))
+                loss = net(place(torch.tensor(rows))).square().mean()
+                loss.backward()
+                optimizer.step()
+            yield from (p.detach() for p in net.parameters())
+
+        with backends.as_cuda(backends.StandIn()):
+            both(collectives)
+            both(training)
+        """,
+        tmp_path,
+        2,
+    )

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from lantern.core.namespace import namespace
 from lantern.core.value import base
 from lantern.eager.versions import written
 from lantern.errors import ArgumentError, EagerError, OptionError
@@ -92,6 +93,16 @@ def array_of(tensor: Any, name: str = "tensor") -> Any:
     return array if isinstance(array, np.ndarray) else base(array)
 
 
+def in_rows(array: Any) -> Any:
+    """An array as it is sent: in C order, where it lies."""
+    return namespace(array).ascontiguousarray(array)
+
+
+def empty(like: Any, shape: tuple[int, ...]) -> Any:
+    """Memory to receive in, where another array lies, of its type."""
+    return namespace(like).empty(shape, dtype=like.dtype)
+
+
 def arrays_of(tensors: Any, name: str) -> list[Any]:
     """The memory of each of a list of tensors."""
     if not isinstance(tensors, list | tuple):
@@ -118,7 +129,7 @@ def _in_place(engine: Any, array: Any, step: Callable[[Any], None]) -> None:
     if array.flags.c_contiguous:
         step(array)
     else:
-        copy = np.ascontiguousarray(array).reshape(array.shape)
+        copy = in_rows(array).reshape(array.shape)
         step(copy)
         array[...] = copy
     written(array)
@@ -286,7 +297,7 @@ def _joined(arrays: Sequence[Any], like: Any) -> Any:
             f"Tensors of sizes {[array.shape for array in arrays]} meet one of the "
             f"shape {like.shape}. Give tensors of one size."
         )
-    rows = np.empty((len(arrays), *like.shape), like.dtype)
+    rows = empty(like, (len(arrays), *like.shape))
     for row, array in zip(rows, arrays, strict=True):
         row[...] = array.reshape(like.shape)
     return rows
@@ -335,8 +346,8 @@ def all_gather(
                     array[...] = source
                 _in_place(engine, array, partial(engine.broadcast, root=i))
             return
-        rows = np.empty((len(targets), *source.shape), source.dtype)
-        engine.all_gather(np.ascontiguousarray(source), rows)
+        rows = empty(source, (len(targets), *source.shape))
+        engine.all_gather(in_rows(source), rows)
         _spread(rows, targets)
 
     return run(mine, step, tensor_list, async_op, [tensor])
@@ -371,8 +382,8 @@ def all_gather_coalesced(
 
     def step(engine: Any) -> None:
         for i, source in enumerate(sources):
-            rows = np.empty((engine.size, *source.shape), source.dtype)
-            engine.all_gather(np.ascontiguousarray(source), rows)
+            rows = empty(source, (engine.size, *source.shape))
+            engine.all_gather(in_rows(source), rows)
             _spread(rows, [part[i] for part in lists])
 
     return run(mine, step, output_tensor_lists, async_op, input_tensor_list)
@@ -404,7 +415,7 @@ def all_gather_into_tensor(
         )
 
     def step(engine: Any) -> None:
-        given = np.ascontiguousarray(source)
+        given = in_rows(source)
         _in_place(engine, target, lambda x: engine.all_gather(given, x))
 
     return run(mine, step, [output_tensor], async_op)
@@ -450,8 +461,8 @@ def gather(
     _same_type([*targets, source])
 
     def step(engine: Any) -> None:
-        rows = np.empty((engine.size if here else 0, *source.shape), source.dtype)
-        engine.gather(np.ascontiguousarray(source), rows, root)
+        rows = empty(source, (engine.size if here else 0, *source.shape))
+        engine.gather(in_rows(source), rows, root)
         if here:
             _spread(rows, targets)
 
@@ -494,7 +505,7 @@ def scatter(
         )
     sources = arrays_of(scatter_list, "scatter_list") if here else []
     _same_type([*sources, target])
-    rows = _joined(sources, target) if here else np.empty(0, target.dtype)
+    rows = _joined(sources, target) if here else empty(target, (0,))
 
     def step(engine: Any) -> None:
         _in_place(engine, target, lambda x: engine.scatter(rows, x, root))
@@ -566,7 +577,7 @@ def reduce_scatter_tensor(
     word = _word(op, target, mine.backend)
 
     def step(engine: Any) -> None:
-        given = np.ascontiguousarray(source)
+        given = in_rows(source)
         _in_place(engine, target, lambda x: engine.reduce_scatter(given, x, word))
 
     return run(mine, step, [output], async_op)
@@ -596,13 +607,13 @@ def all_to_all(
     mine = _group("all_to_all", group)
     if mine is None:
         return None
-    given = np.concatenate([np.ravel(array) for array in sources])
+    given = np.concatenate([array.reshape(-1) for array in sources])
 
     def step(engine: Any) -> None:
         sizes = [[array.size for array in part] for part in (sources, targets)]
-        got = np.empty(sum(sizes[1]), given.dtype)
+        got = empty(given, (sum(sizes[1]),))
         engine.all_to_all_parts(given, sizes[0], got, sizes[1])
-        places = np.cumsum(sizes[1])[:-1]
+        places = np.cumsum(sizes[1])[:-1].tolist()
         _spread(np.split(got, places), targets)
 
     return run(mine, step, output_tensor_list, async_op)
@@ -637,7 +648,7 @@ def all_to_all_single(
     got = _sizes(target, output_split_sizes, mine.size(), "output")
 
     def step(engine: Any) -> None:
-        given = np.ascontiguousarray(source)
+        given = in_rows(source)
         _in_place(
             engine, target, lambda x: engine.all_to_all_parts(given, sent, x, got)
         )

@@ -74,7 +74,7 @@ class Backend(str):
             if part not in cls.backend_list:
                 raise OptionError(
                     f"Invalid backend: '{name}'. Name one of gloo, mpi and nccl; each "
-                    f"of them is MPI here."
+                    f"of them is MPI here, and NCCL on GPUs."
                 )
         return str.__new__(cls, name.lower())
 
@@ -209,7 +209,8 @@ def init_process_group(
     """Join the other processes.
 
     Args:
-        backend: "gloo", "mpi" or "nccl": each of them is MPI here.
+        backend: "gloo", "mpi" or "nccl": with each of them, tensors on the host go by
+            MPI and those on GPUs by NCCL.
         init_method: "env://", "tcp://HOST:PORT" or "file://PATH": where rank 0 is
             found. Under ``mpiexec`` and ``srun`` nothing needs to be said.
         timeout: a ``timedelta``, after which an operation without end is an error.
@@ -391,17 +392,32 @@ def is_mpi_available() -> bool:
 
 
 def is_nccl_available() -> bool:
-    """Whether GPUs are connected by NCCL: no.
+    """Whether tensors on GPUs go by NCCL: if CuPy is there, and has found it.
 
     Example:
         >>> import lantern.torch.distributed as dist
-        >>> dist.is_nccl_available()
+        >>> dist.is_nccl_available() in (True, False)
+        True
+    """
+    try:
+        from cupy.cuda import nccl
+    except ImportError:
+        return False
+    return bool(nccl.available)
+
+
+def is_ucc_available() -> bool:
+    """Whether there is an engine of this name: no.
+
+    Example:
+        >>> import lantern.torch.distributed as dist
+        >>> dist.is_ucc_available()
         False
     """
     return False
 
 
-is_ucc_available = is_xccl_available = is_nccl_available
+is_xccl_available = is_ucc_available
 
 
 def is_backend_available(backend: str) -> bool:

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from lantern.core.namespace import namespace
 from lantern.eager.versions import written
 from lantern.errors import ArgumentError, OptionError
 from lantern.torch.autograd.profiler import note
@@ -12,6 +13,19 @@ from lantern.torch.distributed.collectives import _group, _place, array_of
 from lantern.torch.distributed.work import Work
 
 __all__ = ["P2POp", "batch_isend_irecv", "irecv", "isend", "recv", "send"]
+
+
+def _on_host(array: Any) -> Any:
+    """An array as a letter: on the host, in C order."""
+    on_host = array if isinstance(array, np.ndarray) else array.get()
+    return np.ascontiguousarray(on_host)
+
+
+def _paper(array: Any) -> Any:
+    """Where a letter arrives: the array itself, if it is on the host in C order."""
+    if isinstance(array, np.ndarray) and array.flags.c_contiguous:
+        return array
+    return np.empty(array.shape, array.dtype)
 
 
 class Letter(Work):
@@ -104,7 +118,7 @@ def isend(
         )
     # Tags of users' messages are their own: MPI's others have 0, 1 and 2.
     note(f"{mine.backend}:send", [tensor])
-    given = np.ascontiguousarray(array)
+    given = _on_host(array)
     posted = mine.engine.isend(given, to, tag + 8)
     return Letter(mine.engine, posted, tensor, lambda: mine.rank() if given.size else 0)
 
@@ -137,10 +151,10 @@ def recv(
     if src is not None or group_src is not None:
         whose = _place(group, src, group_src, "src")
     note(f"{mine.backend}:{'recv' if whose is not None else 'recvAnySource'}", [tensor])
-    target = array if array.flags.c_contiguous else np.empty_like(array, order="C")
+    target = _paper(array)
     whose = mine.engine.receive(target, whose, tag + 8)
     if target is not array:
-        array[...] = target
+        array[...] = namespace(array).asarray(target)
     written(array)
     return int(mine.engine.ranks[whose])
 
@@ -173,12 +187,12 @@ def irecv(
     if src is not None or group_src is not None:
         whose = _place(group, src, group_src, "src")
     note(f"{mine.backend}:{'recv' if whose is not None else 'recvAnySource'}", [tensor])
-    target = array if array.flags.c_contiguous else np.empty_like(array, order="C")
+    target = _paper(array)
     *posted, source = mine.engine.ireceive(target, whose, tag + 8)
 
     def arrive() -> int:
         if target is not array:
-            array[...] = target
+            array[...] = namespace(array).asarray(target)
         written(array)
         return int(mine.engine.ranks[source()])
 

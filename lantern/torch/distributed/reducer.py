@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from lantern.core.namespace import namespace
 from lantern.eager.backward import listeners, order_of, reached
 from lantern.eager.versions import check_arrays, last_write, written
 from lantern.errors import EagerError
@@ -55,7 +56,8 @@ class Bucket:
         mine = [parameters[i] for i in indices]
         self.parameter_list = mine
         sizes = [p.numel() for p in mine]
-        self.flat = np.zeros(sum(sizes), in_memory(mine[0]).dtype)
+        like = in_memory(mine[0])
+        self.flat = namespace(like).zeros(sum(sizes), dtype=like.dtype)
         ends = np.cumsum([0, *sizes])
         self.views = [
             self.flat[a:b].reshape(tuple(p.shape))
