@@ -92,7 +92,7 @@ class Tolerant(ast.NodeTransformer):
         target = node.targets[0]
         if (
             self.inside
-            or not isinstance(node.value, ast.Call)
+            or not isinstance(node.value, ast.Call | ast.Dict)
             or not isinstance(target, ast.Name)
         ):
             return node

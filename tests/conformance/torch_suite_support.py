@@ -499,6 +499,16 @@ def default_type(dtype):
 
 
 @contextlib.contextmanager
+def same_draws():
+    """A block after which draws go on as if it had not been."""
+    before = torch.get_rng_state()
+    try:
+        yield
+    finally:
+        torch.set_rng_state(before)
+
+
+@contextlib.contextmanager
 def file_name(*args, **options):
     """The name of a file that is removed afterwards."""
     with tempfile.TemporaryDirectory() as folder:
@@ -540,8 +550,9 @@ def utilities():
         parametrize=parametrize,
         instantiate_parametrized_tests=instantiate_parametrized_tests, load_tests=None,
         run_tests=lambda *args, **options: None, swap=lambda values: idle,
-        suppress_warnings=quiet, gradcheck=checked("gradcheck"),
-        gradgradcheck=checked("gradgradcheck"), set_default_dtype=default_type,
+        suppress_warnings=quiet, freeze_rng_state=same_draws,
+        gradcheck=checked("gradcheck"), gradgradcheck=checked("gradgradcheck"),
+        set_default_dtype=default_type,
         _assertGradAndGradgradChecks=checked("gradcheck", "gradgradcheck"),
         numpy_to_torch_dtype_dict=dict(pairs) | {d.type: kind for d, kind in pairs},
         torch_to_numpy_dtype_dict={kind: d.type for d, kind in pairs},

@@ -223,7 +223,7 @@ def test_fractional_max_pools_say_what_they_need():
         F.fractional_max_pool2d(torch.ones(1, 1, 9, 9), 2)
     layer = nn.FractionalMaxPool2d(2, output_ratio=(0.5, 0.4))
     assert layer(torch.ones(1, 1, 9, 10)).shape == (1, 1, 4, 4)
-    with pytest.raises(RuntimeError, match="too small"):
+    with pytest.raises(RuntimeError, match="too large relative to input height"):
         F.fractional_max_pool2d(torch.ones(1, 1, 9, 9), 2, 9)
     with pytest.raises(RuntimeError, match="Expect _random_samples"):
         F.fractional_max_pool2d(

@@ -202,6 +202,11 @@ class _Transposed(_Convolution):
         device: Any = None,
         dtype: Any = None,
     ) -> None:
+        if padding_mode != "zeros":
+            raise OptionError(
+                f'Only "zeros" padding mode is supported for {type(self).__name__}, '
+                f"not {padding_mode!r}"
+            )
         super().__init__(
             in_channels,
             out_channels,

@@ -182,6 +182,8 @@ def calculate_gain(nonlinearity: str, param: Any = None) -> float:
         return math.sqrt(2)
     if nonlinearity == "leaky_relu":
         slope = 0.01 if param is None else param
+        if isinstance(slope, bool) or not isinstance(slope, int | float):
+            raise OptionError(f"negative_slope {param} not a valid number")
         return math.sqrt(2 / (1 + slope**2))
     if nonlinearity == "selu":
         return 3 / 4
@@ -215,6 +217,14 @@ def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> 
     return normal_(tensor, 0, gain * math.sqrt(2 / sum(_fans(tensor))), generator)
 
 
+def _is_empty(tensor: Tensor) -> bool:
+    """Whether there is nothing to draw, with a word about it."""
+    if 0 not in base(tensor).shape:
+        return False
+    warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=3)
+    return True
+
+
 def _deviation(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float:
     mode = mode.lower()
     if mode not in ("fan_in", "fan_out"):
@@ -240,7 +250,7 @@ def kaiming_uniform_(
         >>> bool(x.abs().max() <= 1.0)  # the root of 6 / 6
         True
     """
-    if 0 in base(tensor).shape:
+    if _is_empty(tensor):
         return tensor
     bound = math.sqrt(3) * _deviation(tensor, a, mode, nonlinearity)
     return uniform_(tensor, -bound, bound, generator)
@@ -261,6 +271,8 @@ def kaiming_normal_(
         >>> bool(0.18 < x.std() < 0.22)  # the root of 2 / 50
         True
     """
+    if _is_empty(tensor):
+        return tensor
     return normal_(tensor, 0, _deviation(tensor, a, mode, nonlinearity), generator)
 
 

@@ -165,6 +165,16 @@ def unordered(function: Any, *names: str) -> Any:
     return call
 
 
+def _unpool(function: Any) -> Any:
+    """A function whose third argument is the size of the result."""
+
+    def call(input: Any, indices: Any, output_size: Any = None, **options: Any) -> Any:
+        return function(input, indices, output_size=output_size, **options)
+
+    call.__doc__ = function.__doc__
+    return call
+
+
 def _dropout_check(self: Any) -> None:
     if not 0 <= self.p <= 1:
         raise OptionError(
@@ -699,7 +709,7 @@ CLASSES: dict[str, Any] = {
         {"norm_type": REQUIRED, **_POOLED_WHOLE},
     ),
     "MaxUnpool1d": (
-        F.max_unpool1d,
+        _unpool(F.max_unpool1d),
         """
         >>> pool = torch.nn.MaxPool1d(2, return_indices=True)
         >>> torch.nn.MaxUnpool1d(2)(*pool(torch.tensor([[[1.0, 3.0, 5.0, 2.0]]])))
@@ -710,7 +720,7 @@ CLASSES: dict[str, Any] = {
         {"_check": _in_tuples(1)},
     ),
     "MaxUnpool2d": (
-        F.max_unpool2d,
+        _unpool(F.max_unpool2d),
         """
         >>> pool = torch.nn.MaxPool2d(2, return_indices=True)
         >>> torch.nn.MaxUnpool2d(2)(*pool(torch.tensor([[[[1.0, 3.0], [5.0, 2.0]]]])))
@@ -722,7 +732,7 @@ CLASSES: dict[str, Any] = {
         {"_check": _in_tuples(2)},
     ),
     "MaxUnpool3d": (
-        F.max_unpool3d,
+        _unpool(F.max_unpool3d),
         """
         >>> pool = torch.nn.MaxPool3d(2, return_indices=True)
         >>> torch.nn.MaxUnpool3d(2)(*pool(torch.ones(1, 1, 4, 4, 2))).shape

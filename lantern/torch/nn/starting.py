@@ -8,7 +8,7 @@ from lantern.core.value import UNTRACKED, base
 from lantern.eager.grad_mode import is_enabled
 from lantern.eager.recorder import AMBIENT
 from lantern.errors import EagerError
-from lantern.torch.tensor.dtypes import I64, type_name
+from lantern.torch.tensor.dtypes import I64, is_half, type_name
 from lantern.torch.tensor.error_messages import together
 from lantern.torch.tensor.halves import in_single
 from lantern.torch.tensor.tensor import fresh, numpy_face, start, torch_face
@@ -35,7 +35,7 @@ def fused(function: Any) -> Any:
                     return torch_face(function(*map(numpy_face, operands), **statics))
             arrays.append(array)
             receivers.append(receiver)
-        if arrays[0].dtype.itemsize == 2:
+        if arrays[0].dtype.itemsize == 2 and is_half(arrays[0].dtype):
             return in_single(operate, *operands, **statics)
         try:
             if not last or not is_enabled():

@@ -98,7 +98,7 @@ def _columns(x: Any, form: Form) -> Any:
     """All windows of x as columns: (groups, channels * size, examples * steps)."""
     examples, channels = x.shape[:2]
     if examples == 1 and _plain(form):
-        return x.reshape(form.groups, channels // form.groups, -1)
+        return x.reshape(form.groups, channels // form.groups, math.prod(x.shape[2:]))
     x = with_padding(x, form).swapaxes(0, 1)
     xp = namespace(x)
     out = xp.empty((channels, *form.size, examples, *form.steps), dtype=x.dtype)
@@ -142,7 +142,7 @@ def _correlated(x: Any, w: Any, form: Form, bias: Any = None) -> Any:
     z = xp.empty((x.shape[0], w.shape[0], *form.steps), dtype=np.result_type(x, w))
     for part in _parts(x, form, x.shape[1]):
         made = rows @ _columns(x[part], form)
-        made = made.reshape(w.shape[0], -1, *form.steps)
+        made = made.reshape(w.shape[0], len(x[part]), *form.steps)
         z[part] = made.swapaxes(0, 1)
     return z if bias is None else z + _beside(bias, form)
 
@@ -161,8 +161,8 @@ def _spread_out(z: Any, w: Any, form: Form) -> Any:
     out = xp.empty((z.shape[0], channels, *form.lengths), dtype=dtype)
     for part in _parts(z, form, channels):
         columns = rows @ _flat(z[part], form)
-        columns = columns.reshape(channels, *form.size, -1, *form.steps)
-        count = columns.shape[1 + len(form.size)]
+        count = len(z[part])
+        columns = columns.reshape(channels, *form.size, count, *form.steps)
         whole = xp.zeros((channels, count, *form.padded), dtype=dtype)
         for place, where in form.places():
             whole[where] += columns[(slice(None), *place)]

@@ -25,8 +25,8 @@ _NORMALISING = (
 ).split()
 _ADDING = (
     "adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d avg_pool1d avg_pool2d "
-    "avg_pool3d bilinear conv1d conv2d conv3d conv_transpose1d conv_transpose2d "
-    "conv_transpose3d cosine_similarity fold gelu glu grid_sample "
+    "avg_pool3d bilinear conv1d conv2d conv3d conv_tbc conv_transpose1d "
+    "conv_transpose2d conv_transpose3d cosine_similarity fold gelu glu grid_sample "
     "interpolate kl_div lp_pool1d lp_pool2d lp_pool3d nll_loss normalize "
     "pairwise_distance pdist prelu scaled_dot_product_attention softplus softshrink "
     "tanhshrink upsample upsample_bilinear"

@@ -13,17 +13,24 @@ from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.tensor import Tensor, fresh
 
 __all__ = [
-    "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d",
+    "conv1d", "conv2d", "conv3d", "conv_tbc", "conv_transpose1d", "conv_transpose2d",
     "conv_transpose3d", "fold", "unfold",
 ]  # fmt: skip
 
 
-def each(value: Any, axes: int) -> tuple[int, ...]:
+def each(value: Any, axes: int, name: str = "an option") -> tuple[int, ...]:
     """One number for each axis, from one or several."""
     if hasattr(value, "__index__"):
         return (int(value),) * axes
     values = tuple(int(v) for v in value)
-    return values * axes if len(values) == 1 else values
+    if len(values) == 1:
+        return values * axes
+    if len(values) != axes:
+        raise EagerError(
+            f"{name} must either be a single int, or a tuple of {axes} ints, but got "
+            f"{values}"
+        )
+    return values
 
 
 def _padding(padding: Any, axes: int, size: Any, dilation: Any) -> Any:
@@ -101,8 +108,9 @@ def _convolution(axes: int) -> Any:
         groups: int = 1,
     ) -> Tensor:
         x, batched = _batched(name, input, axes)
-        stride, dilation = each(stride, axes), each(dilation, axes)
-        numbers = (0,) if isinstance(padding, str) else each(padding, axes)
+        stride = each(stride, axes, "stride")
+        dilation = each(dilation, axes, "dilation")
+        numbers = each(0 if isinstance(padding, str) else padding, axes, "padding")
         _checked(x, weight, bias, (stride, numbers, dilation), groups)
         if padding == "same" and max(stride) > 1:
             raise EagerError("padding='same' is not supported for strided convolutions")
@@ -248,6 +256,49 @@ conv_transpose3d = documented(
 )
 
 
+def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tensor:
+    """``conv1d`` of what has its axes in another order: time, batch, channels.
+
+    Shapes:
+        input: (t, n, c); weight: (size, c, k); bias: (k,); result: (steps, n, k)
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x, weight = torch.ones(5, 2, 3), torch.ones(2, 3, 4)
+        >>> torch.nn.functional.conv_tbc(x, weight, torch.zeros(4)).shape
+        torch.Size([4, 2, 4])
+    """
+    z = conv1d(input.permute(1, 2, 0), weight.permute(2, 1, 0), bias, padding=pad)
+    return z.permute(2, 0, 1)
+
+
+def _windows(
+    lengths: Any, kernel_size: Any, dilation: Any, padding: Any, stride: Any
+) -> Form:
+    """How windows lie on an image, checked."""
+    size, dilation = each(kernel_size, 2), each(dilation, 2)
+    padding, stride = each(padding, 2), each(stride, 2)
+    for name, numbers, least in (
+        ("kernel size", size, 1),
+        ("dilation", dilation, 1),
+        ("stride", stride, 1),
+        ("padding", padding, 0),
+    ):
+        if min(numbers) < least:
+            word = "greater than zero" if least else "non-negative"
+            raise EagerError(f"{name} should be {word}, but got {numbers}")
+    both = tuple((p, p) for p in padding)
+    form = Form(tuple(lengths), size, stride, both, dilation)
+    if min(form.steps) < 1:
+        raise EagerError(
+            f"Given an image of size {tuple(lengths)}, kernel_size={size}, "
+            f"dilation={dilation}, padding={padding}, stride={stride}, calculated "
+            f"shape of the array of sliding blocks as {form.steps}, but its components "
+            f"must be at least one."
+        )
+    return form
+
+
 def _each_element(size: Any, array: Any) -> Tensor:
     """Weights that give each element of a window of an array a channel of its own."""
     n = math.prod(size)
@@ -271,15 +322,19 @@ def unfold(
                  [3., 4., 6., 7.],
                  [4., 5., 7., 8.]]])
     """
-    x, batched = _batched("unfold", input, 2)
+    shape = base(input).shape
+    if len(shape) not in (3, 4) or 0 in shape[-3:]:
+        raise EagerError(
+            f"Expected 3D or 4D (batch mode) tensor with optional 0 dim batch size for "
+            f"input, but got: {list(shape)}"
+        )
+    x = input if len(shape) == 4 else input.unsqueeze(0)
     n, channels, *lengths = base(x).shape
-    size = each(kernel_size, 2)
-    weight = _each_element(size, base(x))
-    z = conv2d(
-        x.reshape(n * channels, 1, *lengths), weight, None, stride, padding, dilation
-    )
-    z = z.reshape(n, channels * math.prod(size), math.prod(base(z).shape[2:]))
-    return z if batched else z.squeeze(0)
+    form = _windows(lengths, kernel_size, dilation, padding, stride)
+    weight = _each_element(form.size, base(x))
+    z = correlate(x.reshape(n * channels, 1, *lengths), weight, None, form=form)
+    z = z.reshape(n, channels * math.prod(form.size), math.prod(form.steps))
+    return z if x is input else z.squeeze(0)
 
 
 def fold(
@@ -300,14 +355,30 @@ def fold(
                   [2., 4., 2.],
                   [1., 2., 1.]]]])
     """
-    batched = base(input).ndim == 3
-    z = input if batched else input.unsqueeze(0)
-    size, lengths = each(kernel_size, 2), each(output_size, 2)
-    n, columns, _ = base(z).shape
-    channels = columns // math.prod(size)
-    both = tuple((p, p) for p in each(padding, 2))
-    form = Form(lengths, size, each(stride, 2), both, each(dilation, 2))
-    weight = _each_element(size, base(z))
-    z = z.reshape(n * channels, math.prod(size), *form.steps)
+    shape = base(input).shape
+    if len(shape) not in (2, 3) or 0 in shape[-2:]:
+        raise EagerError(
+            f"Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch "
+            f"size and non-zero dimensions for input, but got: {list(shape)}"
+        )
+    z = input if len(shape) == 3 else input.unsqueeze(0)
+    lengths = each(output_size, 2)
+    form = _windows(lengths, kernel_size, dilation, padding, stride)
+    n, columns, count = base(z).shape
+    each_window, steps = math.prod(form.size), math.prod(form.steps)
+    if columns % each_window:
+        raise EagerError(
+            f"Expected size of input's dimension 1 to be divisible by the product of "
+            f"kernel_size, but got input.size(1)={columns} and kernel_size={form.size}."
+        )
+    if count != steps:
+        raise EagerError(
+            f"Given output_size={lengths}, expected size of input's dimension 2 to "
+            f"match the calculated number of sliding blocks {form.steps}, which are "
+            f"{steps}, but got input.size(2)={count}."
+        )
+    channels = columns // each_window
+    weight = _each_element(form.size, base(z))
+    z = z.reshape(n * channels, each_window, *form.steps)
     out = spread(z, weight, form=form).reshape(n, channels, *lengths)
-    return out if batched else out.squeeze(0)
+    return out if len(shape) == 3 else out.squeeze(0)

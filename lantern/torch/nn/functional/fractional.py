@@ -9,13 +9,16 @@ from lantern.core.namespace import namespace
 from lantern.errors import EagerError, OptionError
 from lantern.torch.methods.sampling import rng
 from lantern.torch.nn.functional.convolution import each
-from lantern.torch.nn.functional.pooling import _batched, _picked
+from lantern.torch.nn.functional.pooling import _batched, _picked, with_indices
 from lantern.torch.tables import documented
 from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.devices import beside
 from lantern.torch.tensor.tensor import Tensor
 
-__all__ = ["fractional_max_pool2d", "fractional_max_pool3d"]
+__all__ = [
+    "fractional_max_pool2d", "fractional_max_pool2d_with_indices",
+    "fractional_max_pool3d", "fractional_max_pool3d_with_indices",
+]  # fmt: skip
 
 
 def _starts(samples: Any, n: int, size: int, count: int) -> Any:
@@ -47,6 +50,11 @@ def _fractional(axes: int) -> Any:
         return_indices: bool = False,
         _random_samples: Any = None,
     ) -> Any:
+        if 0 in base(input).shape[-axes - 1 :]:
+            raise EagerError(
+                f"{name}: Expected input to have non-zero size for non-batch "
+                f"dimensions, but got {list(input.shape)}"
+            )
         x = _batched(input, axes)
         array = base(x)
         rows, lengths = array.shape[:2], array.shape[2:]
@@ -95,19 +103,32 @@ def _checked(name: str, x: Any, size: Any, output: Any, ratio: Any) -> Any:
         raise OptionError(
             f"{name} requires specifying either an output_size or an output_ratio"
         )
-    sizes = each(size, axes)
+    sizes = _several(f"{name}: kernel_size", size, axes)
     if output is None:
-        ratios = (ratio,) * axes if isinstance(ratio, float) else ratio
+        ratios = (ratio,) * axes if isinstance(ratio, float) else tuple(ratio)
+        if len(ratios) != axes:
+            raise OptionError(
+                f"{name} requires output_ratio to either be a single Int or tuple of "
+                f"Ints."
+            )
         steps = tuple(int(n * r) for n, r in zip(lengths, ratios, strict=True))
     else:
-        steps = each(output, axes)
-    for n, k, m in zip(lengths, sizes, steps, strict=True):
+        steps = _several(f"{name}: output_size", output, axes)
+    words = ("time", "height", "width")[-axes:]
+    for word, n, k, m in zip(words, lengths, sizes, steps, strict=True):
         if m + k - 1 > n:
             raise EagerError(
-                f"{name}: {m} windows of {k} elements need {m + k - 1}, and the input "
-                f"has {n}: it is too small."
+                f"{name}: pool {word} {k} too large relative to input {word} {n}, for "
+                f"{m} windows."
             )
     return sizes, steps
+
+
+def _several(name: str, value: Any, axes: int) -> tuple[int, ...]:
+    """A number for each axis, from one or from just as many."""
+    if not hasattr(value, "__index__") and len(value) != axes:
+        raise EagerError(f"{name} must either be a single int or a tuple of {axes}")
+    return each(value, axes)
 
 
 fractional_max_pool2d = documented(
@@ -124,6 +145,24 @@ fractional_max_pool3d = documented(
     """
     >>> x = torch.ones(1, 2, 6, 6, 6)
     >>> torch.nn.functional.fractional_max_pool3d(x, 2, output_ratio=0.5).shape
+    torch.Size([1, 2, 3, 3, 3])
+    """,
+)
+fractional_max_pool2d_with_indices = with_indices(
+    fractional_max_pool2d,
+    """
+    >>> x = torch.arange(9.0).reshape(1, 1, 3, 3)
+    >>> torch.nn.functional.fractional_max_pool2d_with_indices(x, 2, output_size=2)[1]
+    tensor([[[[4, 5],
+              [7, 8]]]])
+    """,
+)
+fractional_max_pool3d_with_indices = with_indices(
+    fractional_max_pool3d,
+    """
+    >>> from lantern.torch.nn.functional import fractional_max_pool3d_with_indices
+    >>> x = torch.ones(1, 2, 6, 6, 6)
+    >>> fractional_max_pool3d_with_indices(x, 2, output_ratio=0.5)[1].shape
     torch.Size([1, 2, 3, 3, 3])
     """,
 )

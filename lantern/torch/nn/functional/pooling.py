@@ -12,7 +12,7 @@ from lantern.torch.functions.indexing import gathered
 from lantern.torch.nn.functional.convolution import each
 from lantern.torch.nn.pools import chosen_of, gather_windows, pick, sum_windows
 from lantern.torch.nn.windows import Form
-from lantern.torch.tables import documented
+from lantern.torch.tables import documented, parameters, takes
 from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.devices import beside
 from lantern.torch.tensor.dtypes import I64
@@ -21,9 +21,12 @@ from lantern.torch.tensor.tensor import Tensor, fresh
 
 __all__ = [
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d",
-    "adaptive_max_pool1d", "adaptive_max_pool2d", "adaptive_max_pool3d",
-    "avg_pool1d", "avg_pool2d", "avg_pool3d", "lp_pool1d", "lp_pool2d", "lp_pool3d",
-    "max_pool1d", "max_pool2d", "max_pool3d", "max_unpool1d", "max_unpool2d",
+    "adaptive_max_pool1d", "adaptive_max_pool1d_with_indices", "adaptive_max_pool2d",
+    "adaptive_max_pool2d_with_indices", "adaptive_max_pool3d",
+    "adaptive_max_pool3d_with_indices", "avg_pool1d", "avg_pool2d", "avg_pool3d",
+    "lp_pool1d", "lp_pool2d", "lp_pool3d",
+    "max_pool1d", "max_pool1d_with_indices", "max_pool2d", "max_pool2d_with_indices",
+    "max_pool3d", "max_pool3d_with_indices", "max_unpool1d", "max_unpool2d",
     "max_unpool3d",
 ]  # fmt: skip
 
@@ -33,9 +36,11 @@ def _form(
 ) -> Form:
     """How the windows of a pool lie; with up, the last may reach over the edge."""
     axes = len(lengths)
-    size = each(size, axes)
-    stride = size if stride is None or stride in ([], ()) else each(stride, axes)
-    padding, dilation = each(padding, axes), each(dilation, axes)
+    size = each(size, axes, "kernel_size")
+    several = stride is not None and stride not in ([], ())
+    stride = each(stride, axes, "stride") if several else size
+    padding = each(padding, axes, "padding")
+    dilation = each(dilation, axes, "dilation")
     numbers = {"kernel_size": size, "stride": stride, "dilation": dilation}
     for name, values in numbers.items():
         if min(values) < 1:
@@ -119,7 +124,7 @@ def _picked(x: Tensor, where: Any) -> tuple[Tensor, Tensor]:
     flat = x.reshape(*rows, math.prod(lengths))
     index = where.reshape(*rows, math.prod(where.shape[2:]))
     z = gathered(flat, 2, index).reshape(where.shape)
-    return z, fresh(where.astype(np.int64))
+    return z, fresh(where.astype(np.int64))  # a copy: it may be written to
 
 
 def _avg_pool(axes: int) -> Any:
@@ -228,6 +233,8 @@ def _sizes(output_size: Any, input: Tensor, axes: int) -> tuple[int, ...]:
             f"adaptive_pool{axes}d: elements of output_size must be greater than or "
             f"equal to 0 but received {found}"
         )
+    if math.prod(found) >= 1 << 60:
+        raise EagerError(f"adaptive_pool{axes}d: {found} are too many elements")
     return found
 
 
@@ -263,6 +270,8 @@ def _adaptive_max(axes: int) -> Any:
         sizes = _sizes(output_size, input, axes)
         x = _batched(input, axes)
         array = base(x)
+        if array.dtype.kind in "iub":
+            raise refuse_type(f"adaptive_max_pool{axes}d", input)
         lengths = array.shape[2:]
         xp = namespace(array)
         where = xp.empty((*array.shape[:2], *sizes), np.int64)
@@ -398,8 +407,8 @@ def _max_unpool(axes: int) -> Any:
                 f"({list(input.shape)}) but got indices tensor with shape: "
                 f"{list(where.shape)}"
             )
-        size = each(kernel_size, axes)
-        stride = size if stride is None else each(stride, axes)
+        size = each(kernel_size, axes, "kernel_size")
+        stride = size if stride is None else each(stride, axes, "stride")
         lengths = tuple(
             (n - 1) * s - 2 * p + k
             for n, s, p, k in zip(
@@ -409,7 +418,7 @@ def _max_unpool(axes: int) -> Any:
         if output_size is not None:
             lengths = _near(tuple(output_size)[-axes:], lengths, stride)
         lead = base(x).shape[:2]
-        index = where.reshape(*lead, -1)
+        index = where.reshape(*lead, math.prod(base(x).shape[2:]))
         if index.size and not 0 <= index.min() <= index.max() < math.prod(lengths):
             raise EagerError(
                 f"Found an invalid max index: {index.max()} (output volumes are of "
@@ -464,5 +473,68 @@ max_unpool3d = documented(
     ... )
     >>> torch.nn.functional.max_unpool3d(x, where, 2).shape
     torch.Size([1, 1, 4, 4, 2])
+    """,
+)
+
+
+def with_indices(pool: Any, example: str) -> Any:
+    """A pool of largest elements that says where they are as well."""
+
+    def function(*args: Any, **options: Any) -> tuple[Tensor, Tensor]:
+        options["return_indices"] = True
+        z, indices = pool(*args, **options)
+        return z, indices
+
+    function.__name__ = function.__qualname__ = f"{pool.__name__}_with_indices"
+    function.__doc__ = f"As ``{pool.__name__}``, with the places of what it takes."
+    return documented(takes(function, parameters(pool)), example)
+
+
+max_pool1d_with_indices = with_indices(
+    max_pool1d,
+    """
+    >>> x = torch.tensor([[[1.0, 3.0, 5.0, 7.0]]])
+    >>> torch.nn.functional.max_pool1d_with_indices(x, 2)
+    (tensor([[[3., 7.]]]), tensor([[[1, 3]]]))
+    """,
+)
+max_pool2d_with_indices = with_indices(
+    max_pool2d,
+    """
+    >>> x = torch.tensor([[[[1.0, 3.0], [5.0, 7.0]]]])
+    >>> torch.nn.functional.max_pool2d_with_indices(x, 2)[1]
+    tensor([[[[3]]]])
+    """,
+)
+max_pool3d_with_indices = with_indices(
+    max_pool3d,
+    """
+    >>> x = torch.ones(1, 1, 4, 4, 2)
+    >>> torch.nn.functional.max_pool3d_with_indices(x, 2)[1].shape
+    torch.Size([1, 1, 2, 2, 1])
+    """,
+)
+adaptive_max_pool1d_with_indices = with_indices(
+    adaptive_max_pool1d,
+    """
+    >>> x = torch.tensor([[[1.0, 3.0, 5.0, 7.0]]])
+    >>> torch.nn.functional.adaptive_max_pool1d_with_indices(x, 2)[1]
+    tensor([[[1, 3]]])
+    """,
+)
+adaptive_max_pool2d_with_indices = with_indices(
+    adaptive_max_pool2d,
+    """
+    >>> x = torch.tensor([[[[1.0, 3.0], [5.0, 7.0]]]])
+    >>> torch.nn.functional.adaptive_max_pool2d_with_indices(x, 1)[1]
+    tensor([[[[3]]]])
+    """,
+)
+adaptive_max_pool3d_with_indices = with_indices(
+    adaptive_max_pool3d,
+    """
+    >>> x = torch.ones(1, 1, 4, 5, 6)
+    >>> torch.nn.functional.adaptive_max_pool3d_with_indices(x, (1, 2, 3))[1].shape
+    torch.Size([1, 1, 1, 2, 3])
     """,
 )

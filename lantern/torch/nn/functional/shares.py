@@ -1,5 +1,6 @@
 """Shares along an axis, and what chance leaves out: softmax and dropout."""
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -127,8 +128,18 @@ def _kept(input: Tensor, shape: Any, p: float, training: bool) -> Tensor:
             f"{type_name(x.dtype)}"
         )
     scale = x.dtype.type(0 if p == 1 else 1 / (1 - p))
-    kept = drawn(shape, p, x) * scale
+    kept = _drawn_as(x, p) if shape == x.shape else drawn(shape, p, x)
+    kept = kept * scale
     return input * fresh(kept.astype(x.dtype, copy=False))
+
+
+def _drawn_as(x: Any, p: float) -> Any:
+    """What is kept of each element, with its axes in memory as those of an array."""
+    if x.flags.c_contiguous:
+        return drawn(x.shape, p, x)
+    order = sorted(range(x.ndim), key=lambda axis: -abs(x.strides[axis]))
+    kept = drawn(tuple(x.shape[axis] for axis in order), p, x)
+    return kept.transpose(np.argsort(order))
 
 
 @may_write
@@ -148,24 +159,53 @@ def dropout(
     return _kept(input, base(input).shape, p, training)
 
 
-def _of_channels(batched: int) -> Any:
+def _leading(axes: int, ndim: int) -> int:
+    """How many axes before those of a channel there are: one without a batch.
+
+    Of one axis, a batch may be missing; of two, three axes are a batch of channels.
+    """
+    name, wanted = f"dropout{axes}d", (axes + 1, axes + 2)
+    if axes == 1 and ndim not in wanted:
+        raise EagerError(
+            f"{name}: Expected 2D or 3D input, but received a {ndim}D input. It drops "
+            f"channels of one axis, with or without a batch."
+        )
+    if ndim < 2 and axes == 2:
+        raise EagerError("Feature dropout requires at least 2 dimensions in the input")
+    if ndim not in wanted:
+        warnings.warn(
+            f"{name}: Received a {ndim}-D input to {name}, which is deprecated; "
+            f"dropout{max(ndim - 2, 1)}d is for it, and dropout for each element.",
+            stacklevel=5,
+        )
+    elif axes == 2 and ndim == 3:
+        warnings.warn(
+            "dropout2d: Received a 3D input to dropout2d and assuming that "
+            "channel-wise 1D dropout behavior is desired - input is interpreted as "
+            "shape (N, C, L).",
+            stacklevel=5,
+        )
+    return 2 if axes == 2 or ndim == axes + 2 else 1
+
+
+def _of_channels(axes: int) -> Any:
     @may_write
     def function(
         input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
     ) -> Tensor:
         shape = base(input).shape
-        whole = 2 if len(shape) == batched else 1
+        whole = _leading(axes, len(shape))
         ones = (1,) * (len(shape) - whole)
         return _kept(input, shape[:whole] + ones, p, training)
 
-    name = f"dropout{batched - 2}d"
+    name = f"dropout{axes}d"
     function.__name__ = function.__qualname__ = name
     function.__doc__ = "Each channel 0 with chance p while training."
     return function
 
 
 dropout1d = documented(
-    _of_channels(3),
+    _of_channels(1),
     """
     >>> torch.nn.functional.dropout1d(torch.ones(2, 3), training=False)
     tensor([[1., 1., 1.],
@@ -173,14 +213,14 @@ dropout1d = documented(
     """,
 )
 dropout2d = documented(
-    _of_channels(4),
+    _of_channels(2),
     """
     >>> torch.nn.functional.dropout2d(torch.ones(1, 2, 1, 1), training=False).shape
     torch.Size([1, 2, 1, 1])
     """,
 )
 dropout3d = documented(
-    _of_channels(5),
+    _of_channels(3),
     """
     >>> torch.nn.functional.dropout3d(torch.ones(1, 2, 1, 1, 1), training=False).shape
     torch.Size([1, 2, 1, 1, 1])

@@ -63,8 +63,49 @@ class PackedSequence(
         return super().__new__(cls, data, batch_sizes, sorted_indices, unsorted_indices)
 
     def to(self, *args: Any, **options: Any) -> Any:
-        """The same with data in another type, or on another device."""
-        return self._replace(data=self.data.to(*args, **options))
+        """The same with data in another type, or on another device; itself, if so."""
+        data = self.data.to(*args, **options)
+        if data is self.data:
+            return self
+        return self._with(data)
+
+    def _with(self, data: Tensor) -> Any:
+        """The same with other data; the order lies where they do."""
+        order, back = (
+            x if x is None else x.to(data.device)
+            for x in (self.sorted_indices, self.unsorted_indices)
+        )
+        return type(self)(data, self.batch_sizes, order, back)
+
+    def pin_memory(self) -> Any:
+        """Itself: there is no other memory."""
+        return self
+
+    @property
+    def is_cuda(self) -> bool:
+        """Whether the data lie on a GPU."""
+        return self.data.is_cuda
+
+    def is_pinned(self) -> bool:
+        """Never: there is no other memory."""
+        return False
+
+
+def _converted(name: str) -> Any:
+    """A method of the data that gives them in another type or in another place."""
+
+    def method(self: PackedSequence, *args: Any, **options: Any) -> Any:
+        data = getattr(self.data, name)(*args, **options)
+        return self if data is self.data else self._with(data)
+
+    method.__name__ = name
+    method.__qualname__ = f"PackedSequence.{name}"
+    method.__doc__ = f"The same with ``{name}()`` of the data."
+    return method
+
+
+for _name in "cpu cuda double float half long int short char byte".split():
+    setattr(PackedSequence, _name, _converted(_name))
 
 
 def invert_permutation(permutation: Any) -> Any:
@@ -104,6 +145,14 @@ def pack_padded_sequence(
             f"{lengths.ndim}D {lengths.device} {type_name(base(lengths).dtype)} tensor"
         )
     sizes = np.asarray(base(lengths)).astype(np.int64)
+    batch, longest = base(input).shape[:2] if batch_first else base(input).shape[1::-1]
+    if not batch or not longest:
+        raise EagerError("Cannot pack empty tensors.")
+    if len(sizes) != batch:
+        raise EagerError(
+            f"Expected `len(lengths)` to be equal to batch_size, but got {len(sizes)} "
+            f"(batch_size={batch})"
+        )
     if (sizes <= 0).any():
         raise EagerError(
             "Length of all samples has to be greater than 0, but found an element in "
@@ -189,6 +238,11 @@ def pad_sequence(
         tensor([[1, 2],
                 [3, 0]])
     """
+    if not isinstance(sequences, Iterable):
+        raise EagerError(
+            "pad_sequence: Expected iterable for input sequences, but got arg of type: "
+            f"{type(sequences)}"
+        )
     sequences = list(sequences)
     if not sequences:
         raise EagerError("received an empty list of sequences")

@@ -1,0 +1,219 @@
+"""What layers refuse, warn of, and take although it is empty; as PyTorch does."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import lantern.torch as torch
+
+pytorch = pytest.importorskip(
+    "torch", reason="the peer that this face is compared with"
+)
+# What is refused by both: a call of a library, and words that both say.
+REFUSED = {
+    "mode of a transpose": (
+        lambda torch: torch.nn.ConvTranspose2d(3, 3, 3, padding_mode="reflect"),
+        'Only "zeros" ',
+    ),
+    "columns of unfold": (
+        lambda torch: torch.nn.Unfold((2, 3))(torch.ones(1, 2, 2, 2)),
+        "its components must be at least one",
+    ),
+    "no channels to unfold": (
+        lambda torch: torch.nn.Unfold(2)(torch.ones(0, 0, 3, 3)),
+        "Expected 3D or 4D",
+    ),
+    "columns of fold": (
+        lambda torch: torch.nn.Fold((4, 5), (2, 3))(torch.ones(1, 5, 9)),
+        "be divisible by the product of kernel_size",
+    ),
+    "windows of fold": (
+        lambda torch: torch.nn.Fold((4, 5), (2, 3))(torch.ones(1, 6, 10)),
+        "match the calculated number of sliding blocks",
+    ),
+    "image of fold": (
+        lambda torch: torch.nn.Fold((4, 5), 2, dilation=8)(torch.ones(1, 12, 12)),
+        "calculated shape of the array of sliding blocks as",
+    ),
+    "axes of dropout1d": (
+        lambda torch: torch.nn.Dropout1d()(torch.ones(1, 2, 2, 2)),
+        "Expected 2D or 3D input, but received a 4D input",
+    ),
+    "slope that is no number": (
+        lambda torch: torch.nn.init.calculate_gain("leaky_relu", True),
+        "not a valid number",
+    ),
+    "no sequences": (
+        lambda torch: torch.nn.utils.rnn.pad_sequence(5),
+        "Expected iterable for input sequences",
+    ),
+    "empty sequences": (
+        lambda torch: torch.nn.utils.rnn.pack_padded_sequence(torch.ones(0, 0), []),
+        "empty tensor",
+    ),
+    "more lengths than sequences": (
+        lambda torch: torch.nn.utils.rnn.pack_padded_sequence(
+            torch.ones(3, 2), [3, 2, 1]
+        ),
+        "batch_size",
+    ),
+    "windows of another number": (
+        lambda torch: torch.nn.functional.max_pool2d(torch.ones(1, 9, 9), (2, 2, 2)),
+        "must either be a single int, or a tuple of",
+    ),
+    "whole numbers": (
+        lambda torch: torch.nn.AdaptiveMaxPool2d(2)(torch.ones(4, 4, 4).long()),
+        "not implemented for",
+    ),
+    "channels of a random pool": (
+        lambda torch: torch.nn.FractionalMaxPool2d(3, output_size=2)(
+            torch.ones(1, 0, 9, 9)
+        ),
+        "Expected input",
+    ),
+    "ratios of a random pool": (
+        lambda torch: torch.nn.functional.fractional_max_pool2d(
+            torch.ones(1, 1, 9, 9), 2, output_ratio=(0.5, 0.5, 0.5)
+        ),
+        "output_ratio to either be a single Int or tuple of",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_both_refuse(name):
+    call, words = REFUSED[name]
+    raised = []
+    for library in (torch, pytorch):
+        with pytest.raises((RuntimeError, ValueError, TypeError), match=words) as found:
+            call(library)
+        raised.append(found.type)
+    ours, theirs = raised
+    assert issubclass(ours, theirs.__mro__[-4])  # of Python's own classes
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda t: t.nn.Dropout2d()(t.ones(1, 2)), "Received a 2-D input to dropout2d"),
+        (lambda t: t.nn.Dropout2d()(t.ones(1, 2, 2)), "1D dropout behavior is desired"),
+        (lambda t: t.nn.Dropout3d()(t.ones(1, 2, 2)), "Received a 3-D input to dropou"),
+        (lambda t: t.nn.init.kaiming_normal_(t.ones(0, 1)), "zero-element tensors"),
+        (lambda t: t.nn.init.kaiming_uniform_(t.ones(0, 1)), "zero-element tensors"),
+    ],
+)
+def test_what_both_warn_of(call, words):
+    for library in (torch, pytorch):
+        with pytest.warns(UserWarning, match=words):
+            call(library)
+
+
+@pytest.mark.parametrize("axes", [1, 2, 3])
+@pytest.mark.parametrize("ndim", [2, 3, 4, 5, 6])
+def test_which_elements_are_dropped_together(axes, ndim):
+    along = []
+    for library in (torch, pytorch):
+        library.manual_seed(0)
+        x = library.ones([8, 7, 3, 2, 2, 2][:ndim])
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                z = getattr(library.nn.functional, f"dropout{axes}d")(x)
+        except RuntimeError:
+            along.append(None)
+            continue
+        along.append([bool((z == z.narrow(i, 0, 1)).all()) for i in range(ndim)])
+    assert along[0] == along[1]
+
+
+def test_dropout_leaves_the_order_of_axes_in_memory():
+    x = torch.ones(4, 3, 5).permute(2, 0, 1)
+    z = torch.nn.functional.dropout(x, 0.5)
+    assert z.stride() == x.stride()
+
+
+def test_convolutions_of_no_examples_have_zeros_as_gradients():
+    for axes in (1, 2, 3):
+        for name in ("Conv", "ConvTranspose"):
+            layer = getattr(torch.nn, f"{name}{axes}d")(2, 4, 3)
+            x = torch.ones(0, 2, *[5] * axes, requires_grad=True)
+            layer(x).sum().backward()
+            assert x.grad.shape == x.shape
+            assert not any(p.grad.any() for p in layer.parameters())
+
+
+def test_without_channels_a_convolution_is_its_bias():
+    # PyTorch gives no channels at all.
+    with pytest.warns(UserWarning, match="zero-element"):
+        layer = torch.nn.Conv1d(0, 4, 2)
+    layer.bias.data.fill_(3.0)
+    x = torch.ones(2, 0, 5, requires_grad=True)
+    z = layer(x)
+    z.sum().backward()
+    assert z.shape == (2, 4, 4)
+    assert bool((z == 3).all())
+    assert layer.bias.grad.tolist() == [8.0] * 4
+
+
+def test_tables_of_small_whole_numbers():
+    for kind in ("uint8", "int16", "int64"):
+        table = torch.tensor([[1, 2], [3, 4]], dtype=getattr(torch, kind))
+        layer = torch.nn.Embedding.from_pretrained(table)
+        assert layer(torch.tensor([1, 0])).tolist() == [[3, 4], [1, 2]]
+
+
+def test_convolution_with_time_first():
+    rng = np.random.default_rng(0)
+    x, w, b = (rng.normal(size=s) for s in ((9, 4, 5), (3, 5, 6), (6,)))
+    ours = torch.nn.functional.conv_tbc(*map(torch.tensor, (x, w, b)), 2)
+    theirs = pytorch.conv_tbc(*map(pytorch.tensor, (x, w, b)), 2)
+    np.testing.assert_allclose(ours.numpy(), theirs.numpy(), rtol=1e-12)
+
+
+def test_packed_sequences_are_converted_as_a_whole():
+    rows = [torch.tensor([1, 2]), torch.tensor([3])]
+    packed = torch.nn.utils.rnn.pack_sequence(rows, enforce_sorted=False)
+    for name, kind in (("double", "float64"), ("half", "float16"), ("int", "int32")):
+        made = getattr(packed, name)()
+        assert made.data.dtype is getattr(torch, kind)
+        assert made.sorted_indices.tolist() == packed.sorted_indices.tolist()
+    assert packed.long() is packed.cpu() is packed.to("cpu") is packed
+    assert not packed.is_cuda
+
+
+def test_the_places_of_the_largest():
+    rng = np.random.default_rng(0)
+    for axes in (1, 2, 3):
+        x = rng.normal(size=(2, 3, *[6] * axes))
+        for name in (f"max_pool{axes}d", f"adaptive_max_pool{axes}d"):
+            found = [
+                getattr(library.nn.functional, f"{name}_with_indices")(
+                    library.tensor(x), 2
+                )
+                for library in (torch, pytorch)
+            ]
+            for ours, theirs in zip(*found, strict=True):
+                np.testing.assert_array_equal(ours.numpy(), theirs.numpy())
+
+
+def test_places_may_be_written_to_before_the_way_back():
+    x = torch.tensor([[[1.0, 3.0, 2.0, 5.0]]], requires_grad=True)
+    for name in ("MaxPool1d", "AdaptiveMaxPool1d"):
+        x.grad = None
+        z, where = getattr(torch.nn, name)(2, return_indices=True)(x)
+        where.add_(1)
+        z.sum().backward()
+        assert x.grad.tolist() == [[[0, 1, 0, 1]]]
+
+
+def test_unpooling_takes_the_size_as_its_third_argument():
+    found = []
+    for library in (torch, pytorch):
+        x = library.arange(36.0).reshape(1, 1, 6, 6)
+        z, where = library.nn.MaxPool2d(3, stride=2, return_indices=True)(x)
+        unpool = library.nn.MaxUnpool2d(3, stride=2)
+        found.append(unpool(z, where, (6, 6)).tolist())
+        empty = unpool(z[:0], where[:0])
+        assert tuple(empty.shape) == (0, 1, 5, 5)
+    assert found[0] == found[1]
