@@ -59,8 +59,13 @@ def base_class(tree):
     return inner
 
 
-def skips(condition, backend="gloo"):
-    """Whether a condition of PyTorch's decorators leaves a test out for gloo."""
+def skips(condition):
+    """Whether a condition of PyTorch's decorators leaves a test out for processors."""
+    return all(skips_for(backend, condition) for backend in ("gloo", "mpi"))
+
+
+def skips_for(backend, condition):
+    """Whether it does so for one of the backends."""
     names = {
         "BACKEND": backend,
         "IS_FBCODE": False,
