@@ -247,3 +247,78 @@ def test_a_module_as_a_function_of_its_parameters():
 
 def test_what_the_modules_of_layers_are_called_is_known():
     assert sys.modules["lantern.torch.nn.modules.loss"]._Loss is not None
+
+
+def matrices(library):
+    """Three of them: the second is not positive definite, the third is singular."""
+    a = np.array([[4.0, 1.0, 2.0], [1.0, 3.0, 0.5], [2.0, 0.5, 2.0]])
+    return library.tensor(np.stack([a, a - 2.5 * np.eye(3), np.diag([1.0, 0.0, 2.0])]))
+
+
+INFOS = """
+cholesky_ex(x); cholesky_ex(x, upper=True); inv_ex(x); solve_ex(x, x[..., 0])
+solve_ex(x, x); solve_ex(x, x, left=False); cholesky_ex(x[0]); inv_ex(x[2])
+"""
+
+
+@pytest.mark.parametrize("call", INFOS.replace("\n", ";").strip("; ").split("; "))
+def test_a_factorisation_says_where_it_stops(call):
+    """A library adds to the diagonal then, as long as there is a number."""
+    for part in filter(None, (c.strip() for c in call.split(";"))):
+        mine, other = (
+            eval(f"library.linalg.{part}", {"library": library, "x": matrices(library)})
+            for library in (torch, theirs)
+        )
+        assert mine.info.tolist() == other.info.tolist()
+        good = mine.info.numpy() == 0
+        np.testing.assert_allclose(mine[0].numpy()[good], other[0].numpy()[good])
+        assert np.isnan(mine[0].numpy()[~good]).all()
+
+
+def test_a_factorisation_fails_where_it_is_asked_to():
+    with pytest.raises(torch.linalg.LinAlgError):
+        torch.linalg.cholesky_ex(matrices(torch), check_errors=True)
+
+
+def test_the_array_of_a_tensor_is_free_where_nothing_is_tracked():
+    x = torch.ones(2, requires_grad=True)
+    with pytest.raises(RuntimeError, match="requires grad"):
+        x.numpy()
+    with torch.no_grad():
+        assert np.shares_memory(x.numpy(), x.detach().numpy())
+
+
+def of_low_rank(library):
+    draws = np.random.RandomState(0)
+    a = library.tensor(draws.randn(9, 3) @ draws.randn(3, 5))
+    return a, a.mT @ a + library.eye(5, dtype=library.float64)
+
+
+LOW_RANK = """
+svd_lowrank(a, q=4)[1][:3]; svd_lowrank(a.mT, q=4)[1][:3]; pca_lowrank(a, 3)[1]
+svd_lowrank(a, 4, 2, a.mean(0, True))[1][:3]; pca_lowrank(a, 3, False)[1]
+lobpcg(b, 1, niter=200)[0]; lobpcg(b, 1, largest=False, niter=200, tol=1e-12)[0]
+lobpcg(b, 1, B=b @ b, niter=200)[0]
+"""
+
+
+@pytest.mark.parametrize("call", LOW_RANK.replace("\n", ";").strip("; ").split(";"))
+def test_a_few_values_of_a_matrix_are_pytorchs(call):
+    mine, other = (
+        eval(f"library.{call.strip()}", {"library": library, "a": a, "b": b}).numpy()
+        for library in (torch, theirs)
+        for a, b in [of_low_rank(library)]
+    )
+    np.testing.assert_allclose(mine, other, rtol=1e-5)
+
+
+def test_a_few_vectors_make_the_matrix_and_have_derivatives():
+    a, _ = of_low_rank(torch)
+    a.requires_grad_()
+    for U, S, V in (torch.svd_lowrank(a, 3), torch.svd_lowrank(a.mT, 3)):
+        made = U @ S.diag() @ V.mH
+        made = made if made.shape == a.shape else made.mT
+        np.testing.assert_allclose(made.detach().numpy(), a.detach().numpy())
+    S.sum().backward()
+    (exact,) = torch.autograd.grad(torch.linalg.svd(a, False)[1][:3].sum(), a)
+    np.testing.assert_allclose(a.grad.numpy(), exact.numpy(), atol=1e-7)

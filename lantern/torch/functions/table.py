@@ -19,7 +19,7 @@ from lantern.torch.functions import (
     statistics,
 )
 from lantern.torch.functions import shape as shaping
-from lantern.torch.linalg import deprecated
+from lantern.torch.linalg import deprecated, low_rank
 from lantern.torch.tables import parameters, takes
 from lantern.torch.tensor import named_results
 from lantern.torch.tensor.halves import single
@@ -280,7 +280,7 @@ def _of_input(function: Any) -> Any:
 _functions: dict[str, Any] = {
     name: getattr(linalg, name) for name in ("cholesky_inverse", "cholesky_solve")
 }
-_functions |= deprecated.functions
+_functions |= deprecated.functions | low_rank.functions
 _functions |= {
     name: _of_input(getattr(linalg, known))
     for name, known in (

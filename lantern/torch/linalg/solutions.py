@@ -8,7 +8,8 @@ from lantern import linalg as ours
 from lantern.core.namespace import namespace
 from lantern.errors import EagerError
 from lantern.torch.functions.join_repeat import stack
-from lantern.torch.linalg.matrices import _square, cholesky, inv, solve
+from lantern.torch.linalg.elimination import lu_factor_ex
+from lantern.torch.linalg.matrices import LinAlgError, _square, cholesky, inv, solve
 from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.error_messages import refuse_type
 from lantern.torch.tensor.named_results import named
@@ -36,14 +37,52 @@ _INFO = {
 }
 
 
-def _with_info(name: str, function: Any, *args: Any, **options: Any) -> Any:
-    shape = base(args[0]).shape[:-2]
-    found = function(*args, **options)
-    return _INFO[name](found, fresh(namespace(base(args[0])).zeros(shape, np.int32)))
+def _first_minor(A: Any) -> int:
+    """The size of the smallest leading part that is not positive definite, or 0."""
+    good, bad = 0, A.shape[-1] + 1
+    while bad - good > 1:
+        middle = (good + bad) // 2
+        try:
+            np.linalg.cholesky(A[:middle, :middle])
+            good = middle
+        except np.linalg.LinAlgError:
+            bad = middle
+    return 0 if bad > A.shape[-1] else bad
+
+
+def _infos(name: str, A: Any, upper: bool) -> Any:
+    """For each matrix 0, or where its factorisation stops, counted from 1."""
+    if name != "cholesky_ex":
+        return base(lu_factor_ex(fresh(A)).info)
+    lower = np.conj(np.swapaxes(A, -1, -2)) if upper else A
+    rows = [_first_minor(one) for one in lower.reshape(-1, *A.shape[-2:])]
+    return np.array(rows, np.int32).reshape(A.shape[:-2])
+
+
+def _with_info(
+    name: str, function: Any, A: Any, *args: Any, check: bool, **options: Any
+) -> Any:
+    """What a function finds, and 0; nan and a number where a matrix stops it."""
+    xp, shape = namespace(base(A)), base(A).shape[:-2]
+    try:
+        found = function(A, *args, **options)
+        return _INFO[name](found, fresh(xp.zeros(shape, np.int32)))
+    except LinAlgError:
+        if check:
+            raise
+    info = xp.asarray(_infos(name, base(A), options.get("upper", False)))
+    bad = fresh((info != 0).reshape(*shape, 1, 1))
+    eye = fresh(xp.eye(base(A).shape[-1], dtype=base(A).dtype))
+    found = function(A.masked_fill(bad, 0) + eye * bad, *args, **options)
+    if base(found).ndim < base(A).ndim:
+        bad = bad[..., 0]  # a vector for each matrix
+    return _INFO[name](found.masked_fill(bad, float("nan")), fresh(info))
 
 
 def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -> Any:
-    """As ``cholesky``, with a number that is 0; what fails is an error here.
+    """As ``cholesky``, with a number: 0, or the first part not positive definite.
+
+    The result is nan there; an error is raised if ``check_errors`` asks for it.
 
     Example:
         >>> import lantern.torch as torch
@@ -51,24 +90,28 @@ def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -
         >>> info
         tensor(0, dtype=torch.int32)
     """
-    return _with_info("cholesky_ex", cholesky, A, upper=upper)
+    return _with_info("cholesky_ex", cholesky, A, upper=upper, check=check_errors)
 
 
 def inv_ex(A: Tensor, *, check_errors: bool = False) -> Any:
-    """As ``inv``, with a number that is 0; what fails is an error here.
+    """As ``inv``, with a number: 0, or the first pivot that is 0.
+
+    The result is nan there; an error is raised if ``check_errors`` asks for it.
 
     Example:
         >>> import lantern.torch as torch
         >>> torch.linalg.inv_ex(torch.tensor([[2.0, 0.0], [1.0, 4.0]])).info
         tensor(0, dtype=torch.int32)
     """
-    return _with_info("inv_ex", inv, A)
+    return _with_info("inv_ex", inv, A, check=check_errors)
 
 
 def solve_ex(
     A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False
 ) -> Any:
-    """As ``solve``, with a number that is 0; what fails is an error here.
+    """As ``solve``, with a number: 0, or the first pivot that is 0.
+
+    The result is nan there; an error is raised if ``check_errors`` asks for it.
 
     Example:
         >>> import lantern.torch as torch
@@ -76,7 +119,7 @@ def solve_ex(
         >>> torch.linalg.solve_ex(A, torch.tensor([2.0, 8.0])).result
         tensor([1., 2.])
     """
-    return _with_info("solve_ex", solve, A, B, left=left)
+    return _with_info("solve_ex", solve, A, B, left=left, check=check_errors)
 
 
 def tensorinv(A: Tensor, ind: int = 2) -> Any:

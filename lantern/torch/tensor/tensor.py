@@ -276,7 +276,7 @@ class Tensor(Wrapper):
             >>> torch.tensor([1.0, 2.0]).numpy()
             array([1., 2.], dtype=float32)
         """
-        if self.requires_grad and not force:
+        if self.requires_grad and not force and is_enabled():
             plain_number("numpy", self)
             raise EagerError(
                 "Can't call numpy() on Tensor that requires grad. Use "
