@@ -269,3 +269,42 @@ def test_a_subclass_is_expanded_and_checked_as_pytorchs():
         for wrong in (torch.zeros(2), torch.zeros(3, 2)):
             with pytest.raises(ValueError, match="not broadcastable"):
                 x.log_prob(wrong)
+
+
+GIVEN = {
+    "Bernoulli": "v", "Binomial": "3, v", "Geometric": "v", "NegativeBinomial": "3, v",
+    "Categorical": "v", "OneHotCategorical": "v", "Multinomial": "3, v",
+    "ContinuousBernoulli": "v", "MultivariateNormal": "v, m", "Wishart": "d, m",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", GIVEN)
+def test_parameters_that_follow_are_found_in_the_class(name):
+    """So that subclasses can ask ``super()`` for them, as PyTorch's libraries do."""
+    rows = []
+    for library in (ours, theirs):
+        space = {"v": library.tensor([0.5, 0.25]), "d": library.tensor(3.0)}
+        space["m"] = library.tensor([[2.0, 0.5], [0.5, 1.0]])
+        kind = getattr(library.distributions, name)
+        mine = type("Mine", (kind,), {})
+        one = eval(f"kind({GIVEN[name]})", space | {"kind": mine})
+        follows = "scale_tril" if "m" in GIVEN[name] else "logits"
+        rows.append(getattr(super(mine, one), follows).numpy())
+    np.testing.assert_allclose(rows[0], rows[1], rtol=1e-6, atol=1e-7)
+
+
+MODES = {
+    "Beta": "v * 8, v * 4", "Dirichlet": "v * 8", "Exponential": "v", "Geometric": "v",
+    "Binomial": "7, v", "NegativeBinomial": "7, v", "HalfNormal": "v",
+    "Uniform": "v - 1, v",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MODES)
+def test_modes_are_pytorchs(name):
+    found = [
+        eval(f"D.{name}({MODES[name]})", {"D": library.distributions, "v": v}).mode
+        for library in (ours, theirs)
+        for v in [library.tensor([0.5, 0.05, 0.75])]
+    ]
+    np.testing.assert_allclose(found[0].numpy(), found[1].numpy())

@@ -8,6 +8,7 @@ import numpy as np
 from lantern.eager.grad_mode import no_grad
 from lantern.errors import OptionError
 from lantern.torch.distributions import constraints
+from lantern.torch.distributions.derived import derived
 from lantern.torch.distributions.distribution import Distribution, broadcast_all
 from lantern.torch.distributions.positive import Gamma
 from lantern.torch.functions.ranges import arange
@@ -29,7 +30,24 @@ def clamped(probs: Any) -> Any:
     return probs.clamp(min=eps, max=1 - eps)
 
 
-class _ByChance(Distribution):
+class WithGiven(Distribution):
+    """A distribution by one of two parameters: the other follows."""
+
+    @property
+    def _param(self) -> Any:
+        given = self.__dict__
+        return given["probs"] if "probs" in given else given["logits"]
+
+    @property
+    def param_shape(self) -> Any:
+        """The shape of the probabilities."""
+        return self._param.shape
+
+    def _new(self, *args: Any, **options: Any) -> Any:
+        return self._param.new(*args, **options)
+
+
+class _ByChance(WithGiven):
     """A distribution by probabilities, or by their logits: the other follows."""
 
     arg_constraints: ClassVar[dict[str, Any]] = {
@@ -48,20 +66,16 @@ class _ByChance(Distribution):
         self.__dict__[name] = value
         return value
 
-    def __getattr__(self, name: str) -> Any:
-        if name == "probs":
-            value = self.__dict__["logits"].sigmoid()
-        elif name == "logits":
-            inner = clamped(self.__dict__["probs"])
-            value = inner.log() - (-inner).log1p()
-        else:
-            raise AttributeError(name)
-        return value
+    @derived
+    def probs(self) -> Any:
+        """The probabilities."""
+        return self.__dict__["logits"].sigmoid()
 
-    @property
-    def param_shape(self) -> Any:
-        """The shape of the probabilities."""
-        return next(self.__dict__[n] for n in self._parameters()).shape
+    @derived
+    def logits(self) -> Any:
+        """Their logits."""
+        inner = clamped(self.__dict__["probs"])
+        return inner.log() - (-inner).log1p()
 
 
 class Bernoulli(_ByChance):
@@ -148,6 +162,11 @@ class Geometric(_ByChance):
     def mean(self) -> Any:
         """The expected value."""
         return 1 / self.probs - 1
+
+    @property
+    def mode(self) -> Any:
+        """The most likely value: 0."""
+        return self.probs.new_zeros(self.probs.shape)
 
     @property
     def variance(self) -> Any:
@@ -253,6 +272,12 @@ class Binomial(_ByChance):
         return self.total_count * self.probs
 
     @property
+    def mode(self) -> Any:
+        """The most likely value."""
+        highest = ((self.total_count + 1) * self.probs).floor()
+        return highest.clamp(max=self.total_count)
+
+    @property
     def variance(self) -> Any:
         """The expected square of the distance from the mean."""
         return self.total_count * self.probs * (1 - self.probs)
@@ -296,6 +321,11 @@ class NegativeBinomial(Binomial):
     def mean(self) -> Any:
         """The expected value."""
         return self.total_count * self.logits.exp()
+
+    @property
+    def mode(self) -> Any:
+        """The most likely value."""
+        return ((self.total_count - 1) * self.logits.exp()).floor().clamp(min=0.0)
 
     @property
     def variance(self) -> Any:

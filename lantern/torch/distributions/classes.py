@@ -5,8 +5,9 @@ from typing import Any, ClassVar
 
 from lantern.errors import MissingRuleError, OptionError
 from lantern.torch.distributions import constraints
-from lantern.torch.distributions.chances import clamped
-from lantern.torch.distributions.distribution import Distribution, broadcast_all
+from lantern.torch.distributions.chances import WithGiven, clamped
+from lantern.torch.distributions.derived import derived
+from lantern.torch.distributions.distribution import broadcast_all
 from lantern.torch.functions.creation import eye
 from lantern.torch.functions.ranges import arange
 from lantern.torch.methods.sampling import multinomial
@@ -21,7 +22,7 @@ __all__ = [
 ]
 
 
-class Categorical(Distribution):
+class Categorical(WithGiven):
     """One of several classes, by weights or by logits along the last axis.
 
     Example:
@@ -51,17 +52,15 @@ class Categorical(Distribution):
         self._num_events = shape[-1]
         super().__init__(shape[:-1], (), validate_args)
 
-    def __getattr__(self, name: str) -> Any:
-        if name == "probs":
-            return self.__dict__["logits"].softmax(-1)
-        if name == "logits":
-            return clamped(self.__dict__["probs"]).log()
-        raise AttributeError(name)
+    @derived
+    def probs(self) -> Any:
+        """The probabilities."""
+        return self.__dict__["logits"].softmax(-1)
 
-    @property
-    def param_shape(self) -> Any:
-        """The shape of the probabilities."""
-        return next(self.__dict__[n] for n in self._parameters()).shape
+    @derived
+    def logits(self) -> Any:
+        """Their logarithms."""
+        return clamped(self.__dict__["probs"]).log()
 
     @constraints.dependent_property(is_discrete=True, event_dim=0)
     def support(self) -> Any:
@@ -106,7 +105,27 @@ class Categorical(Distribution):
         return values.expand(-1, *self.batch_shape) if expand else values
 
 
-class OneHotCategorical(Distribution):
+class _OfCategorical(WithGiven):
+    """A distribution of what one of classes does, whose parameters it has."""
+
+    _categorical: Categorical
+
+    @property
+    def probs(self) -> Any:
+        """The probabilities."""
+        return self._categorical.probs
+
+    @property
+    def logits(self) -> Any:
+        """Their logarithms."""
+        return self._categorical.logits
+
+    @property
+    def _param(self) -> Any:
+        return self._categorical._param
+
+
+class OneHotCategorical(_OfCategorical):
     """One of several classes, as a row of zeros and a 1.
 
     Example:
@@ -128,16 +147,6 @@ class OneHotCategorical(Distribution):
     ) -> None:
         self._categorical = inner = Categorical(probs, logits, validate_args)
         super().__init__(inner.batch_shape, inner.param_shape[-1:], validate_args)
-
-    @property
-    def probs(self) -> Any:
-        """The probabilities."""
-        return self._categorical.probs
-
-    @property
-    def logits(self) -> Any:
-        """Their logarithms."""
-        return self._categorical.logits
 
     def _expanded(self, batch_shape: Any, options: dict[str, Any]) -> Any:
         inner = self._categorical.expand(batch_shape)
@@ -198,7 +207,7 @@ class OneHotCategoricalStraightThrough(OneHotCategorical):
         return self.sample(sample_shape) + (self.probs - self.probs.detach())
 
 
-class Multinomial(Distribution):
+class Multinomial(_OfCategorical):
     """How often each class comes in a number of draws.
 
     Example:
@@ -225,16 +234,6 @@ class Multinomial(Distribution):
         self.total_count = total_count
         self._categorical = inner = Categorical(probs, logits)
         super().__init__(inner.batch_shape, inner.param_shape[-1:], validate_args)
-
-    @property
-    def probs(self) -> Any:
-        """The probabilities."""
-        return self._categorical.probs
-
-    @property
-    def logits(self) -> Any:
-        """Their logarithms."""
-        return self._categorical.logits
 
     def _expanded(self, batch_shape: Any, options: dict[str, Any]) -> Any:
         inner = self._categorical.expand(batch_shape)

@@ -228,6 +228,11 @@ class HalfNormal(Distribution):
         return self.scale * math.sqrt(2 / math.pi)
 
     @property
+    def mode(self) -> Any:
+        """The most likely value: 0."""
+        return self.scale.new_zeros(self.scale.shape)
+
+    @property
     def variance(self) -> Any:
         """The expected square of the distance from the mean."""
         return self.scale**2 * (1 - 2 / math.pi)

@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 
 from lantern.errors import OptionError
 from lantern.torch.distributions import constraints
+from lantern.torch.distributions.derived import derived
 from lantern.torch.distributions.distribution import Distribution, broadcast_all
 from lantern.torch.distributions.positive import Chi2
 from lantern.torch.distributions.several import Beta, MultivariateNormal
@@ -258,17 +259,23 @@ class Wishart(Distribution):
         self.__dict__[name] = matrix = matrix.expand(*batch, n, n)
         options: dict[str, Any] = {name: matrix}
         inner = MultivariateNormal(matrix[..., 0] * 0, **options, validate_args=False)
-        self._factor = inner.scale_tril
+        self._unbroadcasted_scale_tril = inner.scale_tril
         super().__init__(batch, (n, n), validate_args)
 
-    def __getattr__(self, name: str) -> Any:
-        if name == "scale_tril":
-            return self._factor
-        if name == "covariance_matrix":
-            return self._factor @ self._factor.mT
-        if name == "precision_matrix":
-            return self.covariance_matrix.inverse()
-        raise AttributeError(name)
+    @derived
+    def scale_tril(self) -> Any:
+        """The Cholesky factor of the covariance."""
+        return self._unbroadcasted_scale_tril
+
+    @derived
+    def covariance_matrix(self) -> Any:
+        """The covariance."""
+        return self._unbroadcasted_scale_tril @ self._unbroadcasted_scale_tril.mT
+
+    @derived
+    def precision_matrix(self) -> Any:
+        """The inverse of the covariance."""
+        return self.covariance_matrix.inverse()
 
     @property
     def mean(self) -> Any:
@@ -297,18 +304,18 @@ class Wishart(Distribution):
         left = self.df.unsqueeze(-1) - arange(n, dtype=self.df.dtype)
         chi = Chi2(left, validate_args=False).rsample(sample_shape)
         lower = randn(shape, dtype=self.df.dtype).to(self.df).tril(-1)
-        factor = self._factor @ (lower + chi.sqrt().diag_embed())
+        factor = self._unbroadcasted_scale_tril @ (lower + chi.sqrt().diag_embed())
         return factor @ factor.mT
 
     def _log_det(self) -> Any:
-        return 2 * self._factor.diagonal(0, -2, -1).log().sum(-1)
+        return 2 * self._unbroadcasted_scale_tril.diagonal(0, -2, -1).log().sum(-1)
 
     def log_prob(self, value: Any) -> Any:
         """The logarithm of the density at a covariance."""
         value, n, df = self._checked(value), self.event_shape[-1], self.df
         batch = FUNCTIONS["broadcast_shapes"](value.shape[:-2], self.batch_shape)
         value = value.expand(*batch, n, n)
-        factor = self._factor.expand(*batch, n, n)
+        factor = self._unbroadcasted_scale_tril.expand(*batch, n, n)
         half = solve_triangular(factor, value, upper=False)
         whole = solve_triangular(factor, half.mT, upper=False)
         trace = whole.diagonal(0, -2, -1).sum(-1)

@@ -41,6 +41,11 @@ class Uniform(Distribution):
         """The bounds."""
         return self.low, self.high
 
+    @property
+    def mode(self) -> Any:
+        """nan: all values are equally likely."""
+        return float("nan") * self.high
+
     @constraints.dependent_property(is_discrete=False, event_dim=0)
     def support(self) -> Any:
         """What lies between the bounds."""
@@ -109,6 +114,11 @@ class Exponential(Distribution):
         return self.rate.reciprocal()
 
     stddev = mean
+
+    @property
+    def mode(self) -> Any:
+        """The most likely value: 0."""
+        return self.rate.new_zeros(self.rate.shape)
 
     @property
     def variance(self) -> Any:

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 from lantern.eager.grad_mode import no_grad
 from lantern.torch.distributions import constraints
 from lantern.torch.distributions.chances import _ByChance, clamped
+from lantern.torch.distributions.derived import derived
 from lantern.torch.distributions.distribution import Distribution, broadcast_all
 from lantern.torch.distributions.positive import Gamma
 from lantern.torch.methods.sampling import rand, rng
@@ -110,9 +111,10 @@ class ContinuousBernoulli(_ByChance):
         if probs is not None:
             self.__dict__["probs"] = clamped(given)
 
-    def __getattr__(self, name: str) -> Any:
-        value = super().__getattr__(name)
-        return clamped(value) if name == "probs" else value
+    @derived
+    def probs(self) -> Any:
+        """The probabilities, kept from 0 and 1."""
+        return clamped(self.__dict__["logits"].sigmoid())
 
     def _parts(self) -> Any:
         """Where the formulas hold, and parameters that are kept from a half."""

@@ -6,11 +6,13 @@ from typing import Any, ClassVar
 from lantern.eager.grad_mode import no_grad
 from lantern.errors import OptionError
 from lantern.torch.distributions import constraints
+from lantern.torch.distributions.derived import derived
 from lantern.torch.distributions.distribution import Distribution, broadcast_all
 from lantern.torch.distributions.positive import log_standard_gamma
 from lantern.torch.linalg import cholesky, inv, solve_triangular
 from lantern.torch.methods.sampling import randn
 from lantern.torch.methods.table import FUNCTIONS
+from lantern.torch.nn.functional import one_hot
 
 __all__ = ["Beta", "Dirichlet", "MixtureSameFamily", "MultivariateNormal"]
 
@@ -40,6 +42,15 @@ class Dirichlet(Distribution):
     def mean(self) -> Any:
         """The expected value."""
         return self.concentration / self.concentration.sum(-1, True)
+
+    @property
+    def mode(self) -> Any:
+        """The most likely value; a corner where no element exceeds 1."""
+        above = (self.concentration - 1).clamp(min=0.0)
+        found = above / above.sum(-1, True)
+        corner = (self.concentration < 1).all(-1, True)
+        at = one_hot(self.concentration.argmax(-1), self.event_shape[0])
+        return FUNCTIONS["where"](corner, at.to(found), found)
 
     @property
     def variance(self) -> Any:
@@ -102,6 +113,11 @@ class Beta(Distribution):
     def mean(self) -> Any:
         """The expected value."""
         return self._dirichlet.mean[..., 0]
+
+    @property
+    def mode(self) -> Any:
+        """The most likely value."""
+        return self._dirichlet.mode[..., 0]
 
     @property
     def variance(self) -> Any:
@@ -175,16 +191,26 @@ class MultivariateNormal(Distribution):
         super().__init__(batch, (n,), validate_args)
         if name == "precision_matrix":
             matrix = inv(matrix)
-        self._factor = matrix if name == "scale_tril" else cholesky(matrix)
+        self._unbroadcasted_scale_tril = (
+            matrix if name == "scale_tril" else cholesky(matrix)
+        )
 
-    def __getattr__(self, name: str) -> Any:
-        if name == "scale_tril":
-            return self._factor.expand(*self.batch_shape, *self.event_shape * 2)
-        if name == "covariance_matrix":
-            return self.scale_tril @ self.scale_tril.mT
-        if name == "precision_matrix":
-            return inv(self.covariance_matrix)
-        raise AttributeError(name)
+    @derived
+    def scale_tril(self) -> Any:
+        """The Cholesky factor of the covariance."""
+        shape = (*self.batch_shape, *self.event_shape * 2)
+        return self._unbroadcasted_scale_tril.expand(shape)
+
+    @derived
+    def covariance_matrix(self) -> Any:
+        """The covariance."""
+        factor = self._unbroadcasted_scale_tril
+        return (factor @ factor.mT).expand(*self.batch_shape, *self.event_shape * 2)
+
+    @derived
+    def precision_matrix(self) -> Any:
+        """The inverse of the covariance."""
+        return inv(self.covariance_matrix)
 
     @property
     def mean(self) -> Any:
@@ -205,7 +231,9 @@ class MultivariateNormal(Distribution):
         """Draws with a derivative with respect to the parameters."""
         drawn = randn(self._extended_shape(sample_shape), dtype=self.loc.dtype)
         drawn = drawn.to(self.loc)
-        return self.loc + (self._factor @ drawn.unsqueeze(-1)).squeeze(-1)
+        return self.loc + (
+            self._unbroadcasted_scale_tril @ drawn.unsqueeze(-1)
+        ).squeeze(-1)
 
     def _half_log_det(self) -> Any:
         return self.scale_tril.diagonal(0, -2, -1).log().sum(-1)
@@ -213,7 +241,9 @@ class MultivariateNormal(Distribution):
     def log_prob(self, value: Any) -> Any:
         """The logarithm of the density at a value."""
         difference = (self._checked(value) - self.loc).unsqueeze(-1)
-        factor = self._factor.expand(*difference.shape[:-2], *self._factor.shape[-2:])
+        factor = self._unbroadcasted_scale_tril.expand(
+            *difference.shape[:-2], *self._unbroadcasted_scale_tril.shape[-2:]
+        )
         whitened = solve_triangular(factor, difference, upper=False)
         distance = (whitened**2).sum((-2, -1))
         norm = self.event_shape[0] * math.log(2 * math.pi)

@@ -3,6 +3,7 @@
 from typing import Any
 
 from lantern.torch.distributions.chances import clamped
+from lantern.torch.distributions.derived import lazy_property as lazy_property
 from lantern.torch.distributions.distribution import broadcast_all as broadcast_all
 from lantern.torch.functions.creation import tril_indices
 from lantern.torch.methods.sampling import randn
@@ -62,34 +63,6 @@ def probs_to_logits(probs: Any, is_binary: bool = False) -> Any:
     """
     inner = clamped(probs)
     return inner.log() - (-inner).log1p() if is_binary else inner.log()
-
-
-class lazy_property:
-    """A property that is computed when it is first asked for, and kept.
-
-    Example:
-        >>> from lantern.torch.distributions.utils import lazy_property
-        >>> class Square:
-        ...     @lazy_property
-        ...     def area(self):
-        ...         print("computed")
-        ...         return 4
-        >>> square = Square()
-        >>> square.area, square.area
-        computed
-        (4, 4)
-    """
-
-    def __init__(self, wrapped: Any) -> None:
-        self.wrapped = wrapped
-        self.__doc__, self.__name__ = wrapped.__doc__, wrapped.__name__
-
-    def __get__(self, instance: Any, owner: Any = None) -> Any:
-        if instance is None:
-            return self
-        value = self.wrapped(instance)
-        setattr(instance, self.__name__, value)
-        return value
 
 
 def tril_matrix_to_vec(mat: Any, diag: int = 0) -> Any:
