@@ -29,7 +29,7 @@ BASE = (
     "psutil pillow requests regex fsspec jinja2 networkx sympy huggingface_hub "
     "tokenizers scikit-learn pandas matplotlib gymnasium cloudpickle opt_einsum "
     "pyro-api lightning-utilities aiohttp xxhash pyparsing tabulate mpmath jaxtyping "
-    "multipledispatch threadpoolctl typer safetensors einops"
+    "multipledispatch threadpoolctl typer safetensors einops pyre-extensions"
 ).split()
 MORE = "pytorch-lightning pytorch_ranger linear_operator".split()
 

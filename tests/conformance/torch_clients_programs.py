@@ -10,7 +10,7 @@ import sys
 if {site!r} not in sys.path:
     sys.path.append({site!r})
 import json, numpy as np, torch, torch.nn as nn, torch.nn.functional as F
-if "lantern" not in torch.__version__:  # the package's operators are for a GPU's PyTorch
+if "lantern" not in torch.__version__ and torch.version.cuda is None:  # the package's operators are for a GPU's PyTorch
     _library = torch.library.Library("torchvision", "DEF")
     for _name in "nms qnms roi_align roi_pool ps_roi_align ps_roi_pool deform_conv2d".split():
         _library.define(_name + "(Tensor x) -> Tensor")
