@@ -12,7 +12,6 @@ from inspect import ismodule as _ismodule
 from typing import Any as _Any
 
 from lantern import cps as cps
-from lantern.control.hooks import *
 from lantern.core.namespace import register_namespace as register_namespace
 from lantern.core.namespace import register_tracking as _register_tracking
 from lantern.core.numpy_protocols import OUR_NAMES as _OUR_NAMES
@@ -30,37 +29,25 @@ from lantern.rules.special import *
 from lantern.rules.trigonometry import *
 from lantern.tensor.backend.device import *
 from lantern.tensor.backend.numpy_namespace import numpy_namespace as numpy_namespace
-from lantern.tensor.buffer import *
-from lantern.tensor.buffer_functions import *
 from lantern.tensor.einops_backend import watch as _watch
 from lantern.tensor.fast_operators import *
 from lantern.tensor.ops.at import *
 from lantern.tensor.ops.concat_stack import *
 from lantern.tensor.ops.constants import *
-from lantern.tensor.ops.convolution import *
 from lantern.tensor.ops.creation import *
 from lantern.tensor.ops.cumulative import *
-from lantern.tensor.ops.diff import *
-from lantern.tensor.ops.einsum import *
 from lantern.tensor.ops.elementwise import *
-from lantern.tensor.ops.floating import *
-from lantern.tensor.ops.gamma import *
 from lantern.tensor.ops.indexing import *
 from lantern.tensor.ops.mean_variance import *
-from lantern.tensor.ops.pad import *
-from lantern.tensor.ops.polynomial import *
 from lantern.tensor.ops.products import *
 from lantern.tensor.ops.rearrange import *
 from lantern.tensor.ops.reduction import *
 from lantern.tensor.ops.shape import *
 from lantern.tensor.ops.softmax import *
 from lantern.tensor.ops.sorting import *
-from lantern.tensor.ops.special import *
-from lantern.tensor.ops.split_mesh import *
 from lantern.tensor.ops.zero_derivative import *
 from lantern.tensor.tensor import *
 from lantern.transforms.forward import *
-from lantern.transforms.linearize import *
 from lantern.transforms.reverse import *
 
 __version__ = "0.1.0"
@@ -70,60 +57,60 @@ _watch()
 for _tracked in (Number, Tensor):
     _register_tracking(_tracked, _sys.modules[__name__])
 
-# Names of modules that are imported when one of them is asked for.
+# Names that many programs do without: their modules are imported when one is asked for.
 _LATER = {
-    "Program": "control.program",
-    "ThreadPoolExecutor": "parallel.executor",
-    "backward_steps": "debugging.backward_steps",
-    "batch": "batching",
-    "batched": "batching",
-    "both_ways": "control.bracket",
-    "bracket": "control.bracket",
-    "checkpoint": "control.checkpoint",
-    "compile": "staging",
-    "custom_jvp": "transforms.custom_vjp",
-    "custom_rule": "transforms.custom_rule",
-    "custom_vjp": "transforms.custom_vjp",
-    "debug": "debugging.debug",
-    "diag_hessian": "vectorizing.jacobian",
-    "early_exit": "control.bracket",
-    "emit_python": "staging",
-    "explain": "staging",
-    "fixed_point": "transforms.implicit",
-    "fork": "batching",
-    "hessian": "vectorizing.jacobian",
-    "jacfwd": "vectorizing.jacobian",
-    "jacobian": "vectorizing.jacobian",
-    "jacrev": "vectorizing.jacobian",
-    "jet": "transforms.taylor",
-    "jit": "staging",
-    "no_grad": "control.no_grad",
-    "parallel_map": "parallel.executor",
-    "pause": "control.program",
-    "progress": "control.progress",
-    "remat": "control.checkpoint",
-    "remat_loop": "control.checkpoint",
-    "root": "transforms.implicit",
-    "show_adjoint": "staging",
-    "show_ir": "staging",
-    "show_llvm": "staging",
-    "taylor": "transforms.taylor",
-    "vmap": "vectorizing.vmap",
-    "with_answer": "control.bracket",
-}
-# Functions that are made of others.
-_LATER |= {
-    name: f"tensor.ops.{module}"
+    name: module
     for module, names in {
-        "histogram": "bincount histogram histogram2d histogram_bin_edges histogramdd",
-        "nan_reductions": (
+        "batching": "batch batched fork",
+        "control.bracket": "both_ways bracket early_exit with_answer",
+        "control.checkpoint": "checkpoint remat remat_loop",
+        "control.hooks": "hook nestlevel",
+        "control.no_grad": "no_grad",
+        "control.program": "Program pause",
+        "control.progress": "progress",
+        "debugging.backward_steps": "backward_steps",
+        "debugging.debug": "debug",
+        "parallel.executor": "ThreadPoolExecutor parallel_map",
+        "staging": "compile emit_python explain jit show_adjoint show_ir show_llvm",
+        "tensor.buffer": "Buffer",
+        "tensor.buffer_functions": "copyto fill_diagonal place put putmask",
+        "tensor.ops.convolution": "convolve correlate interp unwrap",
+        "tensor.ops.diff": "diff ediff1d gradient trapezoid",
+        "tensor.ops.einsum": "einsum",
+        "tensor.ops.floating": "divmod float_power fmod ldexp modf nextafter",
+        "tensor.ops.gamma": "betaln gamma_slope gammainc gammaincc gammaincinv",
+        "tensor.ops.histogram": (
+            "bincount histogram histogram2d histogram_bin_edges histogramdd"
+        ),
+        "tensor.ops.nan_reductions": (
             "nancumprod nancumsum nanmax nanmean nanmin nanprod nanstd nansum nanvar"
         ),
-        "sets": (
+        "tensor.ops.pad": "pad trim_zeros",
+        "tensor.ops.polynomial": (
+            "poly polyadd polyder polydiv polyint polymul polysub polyval roots vander"
+        ),
+        "tensor.ops.quantiles": (
+            "median nanmedian nanpercentile nanquantile percentile quantile"
+        ),
+        "tensor.ops.sets": (
             "intersect1d setdiff1d setxor1d union1d unique unique_all unique_counts "
             "unique_inverse unique_values"
         ),
-        "quantiles": "median nanmedian nanpercentile nanquantile percentile quantile",
+        "tensor.ops.special": (
+            "erfinv expit gammaln i0 i1 iv log_expit log_sigmoid logaddexp logaddexp2 "
+            "logit ndtr sinc xlogy"
+        ),
+        "tensor.ops.split_mesh": (
+            "append array_split block broadcast_arrays c_ delete dsplit hsplit insert "
+            "meshgrid r_ split unstack vsplit"
+        ),
+        "transforms.custom_rule": "custom_rule",
+        "transforms.custom_vjp": "custom_jvp custom_vjp",
+        "transforms.implicit": "fixed_point root",
+        "transforms.linearize": "elementwise_grad hvp linearize vhp wirtinger",
+        "transforms.taylor": "jet taylor",
+        "vectorizing.jacobian": "diag_hessian hessian jacfwd jacobian jacrev",
+        "vectorizing.vmap": "vmap",
     }.items()
     for name in names.split()
 }

@@ -12,6 +12,7 @@ from functools import cache, partial
 from typing import Any
 
 from lantern.core.namespace import tables
+from lantern.core.operation import Op, registry
 from lantern.core.tree import tree_leaves, tree_map
 from lantern.core.value import Value, base, is_complex, is_container, is_tracked
 from lantern.errors import DetachError, LanternError, MissingRuleError, MutationError
@@ -20,6 +21,7 @@ __all__ = [
     "OUR_NAMES",
     "ArrayProtocols",
     "find_function",
+    "find_operation",
     "scipys_words",
     "works_on_plain_values",
 ]
@@ -109,6 +111,13 @@ def find_function(name: str, module: str = "numpy") -> Any:
     if found is None and "scipy.special" in sys.modules:
         found = getattr(lantern.scipy.special, name, None)
     return found if callable(found) else None
+
+
+def find_operation(name: str) -> Op | None:
+    """The operation of a name; its module may have to be imported for it."""
+    if name not in registry:
+        getattr(sys.modules["lantern"], name, None)
+    return registry.get(name)
 
 
 _signature = cache(inspect.signature)

@@ -78,6 +78,9 @@ class Op:
 
 
 registry: dict[str, Op] = {}
+"""The operations by name, those whose modules were imported; ``lantern`` imports some
+of its modules when one of their functions is asked for."""
+
 by_code: dict[CodeType, Op] = {}
 
 

@@ -21,9 +21,8 @@ from types import (
 from typing import Any
 
 import lantern
-from lantern.core.numpy_protocols import OUR_NAMES
+from lantern.core.numpy_protocols import OUR_NAMES, find_operation
 from lantern.errors import StagingError
-from lantern.op import registry
 from lantern.staging import control, functions, loops
 from lantern.staging.control import Signal, has_staged
 from lantern.staging.derived import Derived
@@ -198,7 +197,7 @@ def _call_numpy(
     plain = [type(x) in (float, int) for x in args]
     if not session.derivatives or kwargs or not any(known):
         raise _refused(f, "NumPy's functions are staged on what a derivative tracks")
-    if not all(map(operator.or_, known, plain)) or name not in registry:
+    if not all(map(operator.or_, known, plain)) or find_operation(name) is None:
         raise _refused(f, "it has no rule for numbers")
     return perform(f"numpy.{name}", args, {})
 

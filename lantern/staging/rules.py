@@ -9,9 +9,9 @@ from collections.abc import Generator
 from typing import Any
 
 from lantern.core.contribution import Contribution
-from lantern.core.numpy_protocols import OUR_NAMES
+from lantern.core.numpy_protocols import OUR_NAMES, find_operation
 from lantern.errors import MissingRuleError
-from lantern.op import Op, registry
+from lantern.op import Op
 from lantern.staging.ir import Node
 from lantern.staging.operations import Options, filled
 from lantern.staging.staged import Staged, node_of, operate, staged
@@ -46,13 +46,13 @@ def has_derivative(node: Node) -> bool:
         return node.op == "several" or node.type.has_cotangent
     if node.op in _NO_RULE or not node.type.has_cotangent:
         return False
-    known = registry.get(rule_name(node))
+    known = find_operation(rule_name(node))
     return known is None or known.kind != "constant"
 
 
 def operation(node: Node) -> Op:
     """The registered operation of a node."""
-    known = registry.get(rule_name(node))
+    known = find_operation(rule_name(node))
     if known is None:
         raise MissingRuleError(
             f"{node.op}: there is no rule, so that the derivative would be lost. Use "

@@ -11,11 +11,11 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from lantern.core.numpy_protocols import find_operation
 from lantern.core.operation import Function
 from lantern.core.tree import tree_leaves, tree_map
 from lantern.core.value import Value
 from lantern.errors import ShapeError
-from lantern.op import registry
 from lantern.tensor.ops.concat_stack import stack
 from lantern.tensor.ops.shape import axis_of, broadcast_to, moveaxis
 
@@ -303,10 +303,10 @@ def _tensordot(call: BatchedCall) -> Any:
     out = [c for i, c in enumerate(x) if i not in of_x]
     out += [c for j, c in enumerate(y) if j not in of_y]
     terms = tuple(map("".join, (x, y, out)))
-    function = registry["einsum"].function
+    einsum: Any = find_operation("einsum")
     statics = {"terms": terms}
     return _einsum(
-        BatchedCall(call.examples, function, call.operands, call.mapped, statics)
+        BatchedCall(call.examples, einsum.function, call.operands, call.mapped, statics)
     )
 
 

@@ -11,11 +11,10 @@ from typing import Any
 
 from lantern.core.contribution import Masked
 from lantern.core.dispatch import from_lists
-from lantern.core.numpy_protocols import works_on_plain_values
+from lantern.core.numpy_protocols import find_operation, works_on_plain_values
 from lantern.core.tree import tree_leaves, tree_map
 from lantern.core.value import Value, base
 from lantern.errors import BatchedValueError
-from lantern.op import registry
 from lantern.tensor.backend.numpy_namespace import array_namespace, numpy_namespace
 from lantern.tensor.backend.numpy_namespace import (
     ignore_fp_warnings as ignore_fp_warnings,
@@ -72,7 +71,7 @@ def __getattr__(name: str) -> Any:
     if name in _ABOUT:
         return partial(_about, name)
     found = getattr(sys.modules["lantern"], name, None)
-    rule = registry.get(name)
+    rule = find_operation(name)
     if (
         works_on_plain_values(name)
         or name in _ASKED_FOR_CONSTANTS

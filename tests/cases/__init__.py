@@ -25,6 +25,9 @@ from tests.cases.case import (
     Case,
 )
 
+for _name in lantern.__all__:  # some of them import the modules of their rules
+    getattr(lantern, _name)
+
 # Elementwise operations: the interval of each operand.
 ELEMENTWISE: dict[str, tuple[tuple[float, float], ...]] = {
     "add": (SIGNED, SIGNED),

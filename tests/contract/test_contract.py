@@ -2,6 +2,7 @@
 
 import ast
 import builtins
+import importlib
 import inspect
 import re
 import subprocess
@@ -361,6 +362,37 @@ def test_import_pulls_in_nothing_but_numpy_and_greenlet():
         run, capture_output=True, text=True, check=True, cwd=HOME.parent
     )
     assert found.stdout.split() == ["lantern"]
+
+
+LATER = """
+import sys
+import lantern
+from lantern.core.numpy_protocols import find_operation
+homes = {f"lantern.{module}" for module in lantern._LATER.values()}
+print("early:", *sorted(homes & set(sys.modules)))
+print(find_operation("einsum").name, find_operation("none such"))
+for name in lantern.__all__:
+    getattr(lantern, name)
+print("never:", *sorted(homes - set(sys.modules)))
+"""
+
+
+def test_what_is_imported_when_it_is_asked_for_is_not_imported_before():
+    run = [sys.executable, "-c", LATER]
+    found = subprocess.run(
+        run, capture_output=True, text=True, check=True, cwd=HOME.parent
+    )
+    assert found.stdout.splitlines() == ["early:", "einsum None", "never:"]
+
+
+def test_operations_that_are_imported_later_are_in_the_table_with_all_their_names():
+    table = {}
+    for name, home in lantern._LATER.items():
+        table.setdefault(f"lantern.{home}", set()).add(name)
+    operations = {home for home in table if ".tensor." in home}
+    assert operations
+    for home in operations:
+        assert table[home] == {*importlib.import_module(home).__all__}
 
 
 def test_only_public_names_are_listed():
