@@ -7,7 +7,7 @@ read-only together with all that it is a view of. That mark is its owner's promi
 """
 
 from collections.abc import Callable, Collection, Iterable
-from typing import Any, NamedTuple
+from typing import Any
 from weakref import ref
 
 from lantern.core.tree import tree_map
@@ -36,7 +36,7 @@ _SMALL = 4096
 _NOTHING = (lambda: None, lambda: None)
 
 
-class Mutable(NamedTuple):
+class Mutable:
     """What can be done with the values of a type that their owner may change.
 
     Attributes:
@@ -45,8 +45,12 @@ class Mutable(NamedTuple):
             long to find out, as on a GPU.
     """
 
-    copy: Callable[[Any], Any]
-    same: Callable[[Any, Any], bool] | None
+    __slots__ = ("copy", "same")
+
+    def __init__(
+        self, copy: Callable[[Any], Any], same: Callable[[Any, Any], bool] | None
+    ) -> None:
+        self.copy, self.same = copy, same
 
 
 # For each type that was met; None: its values never change.

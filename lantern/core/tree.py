@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from operator import is_
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any
 
 from lantern.errors import ArgumentError, ShapeError
 
@@ -23,7 +23,7 @@ __all__ = [
 ]
 
 
-class Container(NamedTuple):
+class Container:
     """How one class of containers is taken apart and put together.
 
     Attributes:
@@ -31,8 +31,14 @@ class Container(NamedTuple):
         rebuild: makes a container like the given one around other children.
     """
 
-    children: Callable[[Any], Iterable[tuple[Any, Any]]]
-    rebuild: Callable[[Any, list[Any]], Any]
+    __slots__ = ("children", "rebuild")
+
+    def __init__(
+        self,
+        children: Callable[[Any], Iterable[tuple[Any, Any]]],
+        rebuild: Callable[[Any, list[Any]], Any],
+    ) -> None:
+        self.children, self.rebuild = children, rebuild
 
 
 def _rebuild_dict(tree: Any, children: list[Any]) -> Any:
