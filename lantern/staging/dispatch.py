@@ -245,7 +245,7 @@ class Compiled:
             _kept.append(native)  # machine code has the addresses of what it holds
             made = Specialisation(native.run, program, guards, native=native)
             if how != "tiers":
-                native.compile(int(how[1]))
+                native.compile(0 if how == "O0" else native.thorough)
             elif not native.find():
                 if not native.is_short:
                     native.compile(0)

@@ -3,22 +3,19 @@
 Numbers, branches, loops, closures, recursion over numbers and over the caller's trees,
 and containers made inside and given from outside.
 
-``python -m tests.staging.random_programs 1000`` compares a thousand of them, value and
-gradient, and each fourth in all ways; a second number is the first seed, and a third
-the seconds after which it ends.
+``compare`` runs one of them in all ways; ``many_programs.py`` runs many.
 """
 
 import linecache
 import math
 import os
 import random
-import re
-import sys
-import time
 import warnings
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 
 import lantern
+from lantern.staging import dispatch
+from lantern.staging.derived import Derived
 
 UNARY = (
     "lantern.sin({})",
@@ -84,6 +81,7 @@ class Grammar:
         self.lists = []
         self.functions = []
         self.loops = 0
+        self.turns = 1  # of the loops around, in all
         self.counts = 0
 
     def float(self, depth=2):
@@ -268,38 +266,51 @@ class Grammar:
 
     def count_loop(self, indent, depth):
         """A loop over a range."""
+        end = self.random.choice(sorted(TURNS))
+        if self.turns * TURNS[end] > MOST_TURNS:
+            self.assignment(indent)
+            return
         self.counts += 1
         i = f"i{self.counts}"
-        end = self.random.choice(["n", "3", "12", "n + 2"])
         self.add(indent, f"for {i} in range({end}):")
         ints = list(self.ints)
         self.ints.append(i)
-        self.loops += 1
-        self.block(indent + 1, depth - 1)
-        self.loops -= 1
+        self.turned(indent, depth, TURNS[end])
         self.ints = ints
+
+    def turned(self, indent, depth, turns):
+        """The body of a loop."""
+        self.loops += 1
+        self.turns *= turns
+        self.block(indent + 1, depth - 1)
+        self.turns //= turns
+        self.loops -= 1
 
     def while_loop(self, indent, depth):
         """A loop that ends after some turns at the latest."""
+        if self.turns * 6 > MOST_TURNS:
+            self.assignment(indent)
+            return
         self.counts += 1
         k = f"k{self.counts}"
         self.add(indent, f"{k} = 0")
         self.add(indent, f"while {k} < 6 and {self.test()}:")
         self.add(indent + 1, f"{k} += 1")
-        self.loops += 1
-        self.block(indent + 1, depth - 1)
-        self.loops -= 1
+        self.turned(indent, depth, 6)
 
     def text(self):
         """The whole program."""
         self.walk()
         self.add(0, "def f(x, y, n, t, r):")
-        for _ in range(self.random.randint(2, 4)):
-            self.statement(1, 3)
+        depth = self.random.choice((1, 1, 2, 2, 3))
+        for _ in range(self.random.randint(1, 3)):
+            self.statement(1, depth)
         self.add(1, f"return {self.float()}")
         return HELPER + "\n".join(self.lines) + "\n"
 
 
+TURNS = {"n": 5, "3": 3, "12": 12, "n + 2": 7}  # at most, n being at most 5
+MOST_TURNS = 72
 WALKS = (
     ("{} + 0.5 * {}", "{} * {} + {}"),
     ("lantern.sin({})", "lantern.tanh({} + {}) * {}"),
@@ -382,6 +393,45 @@ def drawn_tree(draw, depth):
     return (*branches, round(draw.uniform(0.3, 1.3), 2))
 
 
+@contextmanager
+def staged_once():
+    """Have each function staged once for all modes, none of which changes programs."""
+    stage, known = dispatch.staged, {}
+
+    def staged(f, args, apart=()):
+        name = (type(f), f.f, f.by) if isinstance(f, Derived) else f
+        key = name, dispatch.signature_of(args, apart)
+        if key not in known:
+            try:
+                known[key] = stage(f, args, apart), None
+            except Exception as error:
+                known[key] = None, error
+        made, error = known[key]
+        if error is not None:
+            raise error
+        return made
+
+    dispatch.staged = staged
+    try:
+        yield
+    finally:
+        dispatch.staged = stage
+
+
+@contextmanager
+def running(mode):
+    """Have programs run in a mode."""
+    before = os.environ.get("LANTERN_JIT")
+    os.environ["LANTERN_JIT"] = mode
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["LANTERN_JIT"]
+        else:
+            os.environ["LANTERN_JIT"] = before
+
+
 def compare(seed, modes=MODES, count=4):
     """What differs between the ways to run a program; how many were compiled."""
     text, f = program(seed)
@@ -397,51 +447,17 @@ def compare(seed, modes=MODES, count=4):
         for _ in range(4)
     ]
     bad, compiled, reasons = [], 0, []
-    before = os.environ.get("LANTERN_JIT")
-    for name, compiled_one, around, plain, tolerance in [*ways(f)][:count]:
-        expected = [outcome(plain, args) for args in examples]
-        for mode in modes:
-            os.environ["LANTERN_JIT"] = mode
-            jitted = lantern.jit(compiled_one)
-            for args, right in zip(examples, expected, strict=True):
-                found = outcome(around(jitted), args)
-                if not alike(found, right, tolerance):
-                    bad.append((mode, name, args, found, right))
-            told = lantern.explain(jitted)
-            compiled += "runs as it is" not in told
-            reasons += [told] * ("runs as it is" in told)
-    if before is None:
-        del os.environ["LANTERN_JIT"]
-    else:
-        os.environ["LANTERN_JIT"] = before
+    with staged_once():
+        for name, compiled_one, around, plain, tolerance in [*ways(f)][:count]:
+            expected = [outcome(plain, args) for args in examples]
+            for mode in modes:
+                jitted = lantern.jit(compiled_one)
+                with running(mode):
+                    for args, right in zip(examples, expected, strict=True):
+                        found = outcome(around(jitted), args)
+                        if not alike(found, right, tolerance):
+                            bad.append((mode, name, args, found, right))
+                told = lantern.explain(jitted)
+                compiled += "runs as it is" not in told
+                reasons += [told] * ("runs as it is" in told)
     return text, bad, compiled, reasons
-
-
-def main(count, first=0, seconds=math.inf):
-    """Compare many programs; print what differs, and what was not compiled, and why."""
-    compiled = wrong = total = done = 0
-    causes = {}
-    end = time.monotonic() + seconds
-    for seed in range(first, first + count):
-        if time.monotonic() > end:
-            break
-        count_of_ways = len(WAYS) if seed % 4 == 0 else 2
-        text, bad, number, reasons = compare(seed, MODES, count_of_ways)
-        done += 1
-        total += count_of_ways * len(MODES)
-        compiled += number
-        for told in reasons:
-            cause = told.partition("runs as it is: ")[2].partition("\n")[0]
-            cause = re.sub(r"\(<?\w+.*?line \d+\)|v\d+|g\d+", "", cause)[:90]
-            causes[cause] = causes.get(cause, 0) + 1
-        if bad:
-            wrong += 1
-            if wrong <= 5:
-                print(seed, text, *bad, sep="\n", flush=True)
-    print(f"{done} programs: {wrong} wrong; {compiled} of {total} compiled")
-    for cause, times in sorted(causes.items(), key=lambda x: -x[1])[:20]:
-        print(f"  {times}: {cause}")
-
-
-if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))

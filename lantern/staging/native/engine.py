@@ -178,14 +178,15 @@ def compiled(text: str, words: Sequence[int], level: int) -> int:
     Args:
         text: of the module.
         words: the addresses that it finds in its table.
-        level: 2 for all passes, 1 for the few that code without jumps has use for; the
-            result is kept for other processes. 0 for none.
+        level: 3 for all passes, 2 for the few that code without recursion has use for,
+            1 for these and code that is made in a hurry; the result is kept for other
+            processes. 0 for no passes.
     """
     key = _key(text, level)
     with _lock:
         found = load(key) if level else None
         if found is None:
-            machine = _machine(2 if level == 2 else 0)
+            machine = _machine(2 if level > 1 else 0)
             found = machine.emit_object(_passed(text, level))
             if level:
                 save(key, found)
@@ -201,7 +202,7 @@ def kept(text: str, words: Sequence[int], level: int) -> int | None:
         return _linked(found, words)
 
 
-def optimised(text: str, level: int = 2) -> str:
+def optimised(text: str, level: int) -> str:
     """What LLVM makes of a module, as a text."""
     with _lock:
         return str(_passed(text, level))
@@ -218,17 +219,18 @@ def _passed(text: str, level: int) -> Any:
     """A module after LLVM's passes."""
     binding = _binding()
     module = binding.parse_assembly(text)
-    if level == 1:
+    if level == 0:
+        return module
+    options = binding.create_pipeline_tuning_options(speed_level=2)
+    options.loop_vectorization = options.slp_vectorization = False
+    builder = binding.create_pass_builder(_machine(2), options)
+    if level == 3:
+        manager = builder.getModulePassManager()
+    else:
         manager = binding.create_new_module_pass_manager()
         for name in _FEW:
             getattr(manager, f"add_{name}_pass")()
-        options = binding.create_pipeline_tuning_options(speed_level=1)
-        manager.run(module, binding.create_pass_builder(_machine(0), options))
-    if level == 2:
-        options = binding.create_pipeline_tuning_options(speed_level=level)
-        options.loop_vectorization = options.slp_vectorization = False
-        builder = binding.create_pass_builder(_machine(level), options)
-        builder.getModulePassManager().run(module, builder)
+    manager.run(module, builder)
     return module
 
 

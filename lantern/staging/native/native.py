@@ -8,6 +8,7 @@ from lantern.core.tree import is_leaf
 from lantern.staging.guards import Guards
 from lantern.staging.interpret import run
 from lantern.staging.ir import BailOutError
+from lantern.staging.native.emit import is_recursive
 from lantern.staging.native.engine import Builtin, compiled, kept
 from lantern.staging.native.layout import word
 from lantern.staging.native.split import split
@@ -78,7 +79,12 @@ class Native:
     @property
     def best(self) -> int:
         """The passes that are worth their time."""
-        return 1 if self.is_short else 2
+        return 1 if self.is_short else self.thorough
+
+    @property
+    def thorough(self) -> int:
+        """The passes that the fastest code needs."""
+        return 3 if is_recursive(self._main) else 2
 
     def compile(self, level: int) -> bool:
         """Compile it, and use that from now on."""
@@ -113,7 +119,7 @@ class Native:
             return run(self._main, numbers)
         if self._flat is None:
             self._flat = Builtin(_bail, self._main.name, None)
-            self._flat.use(compiled(*self._flat_text(), 2))
+            self._flat.use(compiled(*self._flat_text(), self.thorough))
         return list(self._flat.function(*numbers))
 
 

@@ -23,7 +23,7 @@ _CHEAP = frozenset(
 def split(main: Function) -> None:
     """Split the functions of a program that are worth it."""
     for f in functions_of(main):
-        place = _place(f)
+        place = None if f.is_thin else _place(f)
         if place is not None:
             _move(f, *place)
 
