@@ -208,17 +208,19 @@ def _jumps(body: Sequence[ast.stmt]) -> bool:
 
 
 def _has_named(node: ast.AST) -> bool:
-    return any(isinstance(x, ast.NamedExpr) for x in ast.walk(node))
+    return any(isinstance(x, ast.NamedExpr) for x in own_nodes([node]))
 
 
 def check_named(body: Sequence[ast.stmt]) -> list[str]:
     """The variables of ``:=``; one that is not always evaluated is refused."""
-    for node in own_nodes(body):
-        for part in _perhaps(node):
-            for x in ast.walk(part):
-                if isinstance(x, ast.NamedExpr):
-                    raise refuse(x, ":= where it may not be evaluated")
-    found = [x.target.id for x in own_nodes(body) if isinstance(x, ast.NamedExpr)]
+    nodes = own_nodes(body)
+    found = [x.target.id for x in nodes if isinstance(x, ast.NamedExpr)]
+    if not found:
+        return []
+    for node in nodes:
+        for x in own_nodes(_perhaps(node)):
+            if isinstance(x, ast.NamedExpr):
+                raise refuse(x, ":= where it may not be evaluated")
     return [x for x in assigned(body) if x in found]
 
 

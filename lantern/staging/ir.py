@@ -155,13 +155,6 @@ class Block:
         self.parameters.append(node)
         return node
 
-    def around(self) -> Iterator["Block"]:
-        """The block and those around it, innermost first."""
-        block: Block | None = self
-        while block is not None:
-            yield block
-            block = block.parent
-
 
 class Function:
     """A function of the representation.
@@ -235,9 +228,12 @@ def emit(
     is_one = op in _UNIQUE or "cse" in current.off
     key = None if is_one else _key(op, inputs, static, type)
     if key is not None:
-        for around in block.around():
-            if key in around.known:
-                return around.known[key]
+        around: Block | None = block
+        while around is not None:
+            found = around.known.get(key)
+            if found is not None:
+                return found
+            around = around.parent
     node = Node(op, inputs, static, type, blocks)
     node.block, node.line, node.keeps = block, current.line, block.keeps
     node.example = example
@@ -248,12 +244,11 @@ def emit(
 
 
 def _key(op: str, inputs: tuple[Node, ...], static: Any, type: Type) -> Any:
-    key = op, inputs, static, type
     try:
-        hash(key)
+        hash(static)
     except TypeError:  # an array, or a slice, among the options
         return None
-    return key
+    return op, inputs, static, type
 
 
 def constant(x: Any, type: Type) -> Node:
@@ -264,19 +259,20 @@ def constant(x: Any, type: Type) -> Node:
 class Constant:
     """A number that is equal to one of the same type and the same digits."""
 
-    __slots__ = ("value",)
+    __slots__ = ("text", "value")
 
     def __init__(self, value: Any) -> None:
         self.value = value
+        self.text = f"{type(value).__name__}:{value!r}"
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is Constant and repr(other) == repr(self)
+        return type(other) is Constant and self.text == other.text
 
     def __hash__(self) -> int:
-        return hash(repr(self))
+        return hash(self.text)
 
     def __repr__(self) -> str:
-        return f"{type(self.value).__name__}:{self.value!r}"
+        return self.text
 
 
 def must_run(node: Node) -> bool:

@@ -116,9 +116,15 @@ def LOOP(n: Any, init: Any, body: Callable[[Any, Any], Any]) -> Any:
 
 
 def staged_loop(
-    init: Any, condition: Callable[..., Any], body: Callable[..., Any]
+    init: Any,
+    condition: Callable[..., Any],
+    body: Callable[..., Any],
+    is_settled: bool = False,
 ) -> Any:
-    """A loop node: its numbers find their types by iteration."""
+    """A loop node: its numbers find their types by iteration.
+
+    If they have to be settled, another type after a turn is an error.
+    """
     leaves, text = leaves_of(init), describe(init)
     places = [i for i, x in enumerate(leaves) if is_staged(x) or is_number(x)]
     types = [
@@ -129,6 +135,8 @@ def staged_loop(
     for _ in range(_ATTEMPTS):
         found = _attempt(init, leaves, text, places, types, loose, condition, body)
         if found is None:
+            if is_settled:
+                raise StagingError("loop: a number changes its type.")
             continue
         node, header = found
         every = results_of(node, types + [BOOL] * len(loose))

@@ -8,12 +8,13 @@ by calling the same operator or function on plain values.
 import math
 import operator
 from collections.abc import Callable, Iterable, Mapping
+from functools import cache
 from operator import attrgetter
 from typing import Any, NamedTuple
 
 from lantern.core.namespace import common_namespace
 from lantern.errors import StagingError
-from lantern.staging.ir import BailOutError, Constant, Node, constant, current, emit
+from lantern.staging.ir import BailOutError, Node, constant, current, emit
 from lantern.staging.types import BOOL, FLOAT, INT, Type, type_of
 
 __all__ = ["OPERATORS", "Hole", "Options", "apply", "compute", "evaluate", "filled"]
@@ -80,6 +81,10 @@ OPERATORS: dict[str, Callable[..., Any]] = {
 }
 _PREDICATES = frozenset(
     "less less_equal greater greater_equal equal not_equal not is_none".split()
+)
+# What gives numbers of one type for all numbers of some types.
+_BY_TYPES = _PREDICATES | frozenset(
+    "add subtract multiply divide negative positive sin cos tan exp tanh".split()
 )
 # What gives an int for ints.
 _EXACT = frozenset(
@@ -155,8 +160,13 @@ def filled(x: Any, values: list[Any]) -> Any:
 
 def apply(op: str, inputs: tuple[Node, ...], static: Any = ()) -> Any:
     """The node, or the nodes, of an operation; a plain value if that is known now."""
+    constants, numbers, loose = True, True, False
+    for node in inputs:
+        constants = constants and node.op == "constant"
+        numbers = numbers and (node.type is FLOAT or node.type.is_number)
+        loose = loose or node.loose
     if "fold" not in current.off:
-        if all(node.op == "constant" for node in inputs):
+        if constants:
             folded = _folded(op, inputs, static)
             if folded is not None:
                 return folded
@@ -164,8 +174,11 @@ def apply(op: str, inputs: tuple[Node, ...], static: Any = ()) -> Any:
         if simpler is not None:
             return simpler
     example = None
-    if all(node.type.is_number for node in inputs):
-        type_ = _type_on_numbers(op, inputs, static)
+    if numbers:
+        if op in _BY_TYPES and static == ():
+            type_ = _type_by_types(op, *[node.type for node in inputs])
+        else:
+            type_ = _type_on_numbers(op, inputs, static)
     else:
         example = evaluate(op, static, [_example(node) for node in inputs])
         if isinstance(example, tuple) and example and all(map(type_of, example)):
@@ -175,9 +188,7 @@ def apply(op: str, inputs: tuple[Node, ...], static: Any = ()) -> Any:
             return example  # something about types or shapes
         type_ = known
     node = emit(op, inputs, type_, static, example=example)
-    if any(x.loose for x in inputs):
-        return _perhaps_whole(op, inputs, node)
-    return node
+    return _perhaps_whole(op, inputs, node) if loose else node
 
 
 def _perhaps_whole(op: str, inputs: tuple[Node, ...], node: Node) -> Node:
@@ -230,7 +241,13 @@ def _folded(op: str, inputs: tuple[Node, ...], static: Any) -> Node | None:
     return constant(z, known) if known is not None and known.is_number else None
 
 
-def _type_on_numbers(op: str, inputs: tuple[Node, ...], static: Any) -> Type:
+@cache
+def _type_by_types(op: str, *types: Type) -> Type:
+    """The type of what an operation gives for numbers of some types, whichever."""
+    return _type_on_numbers(op, tuple([Node("parameter", (), (), t) for t in types]))
+
+
+def _type_on_numbers(op: str, inputs: tuple[Node, ...], static: Any = ()) -> Type:
     types = [node.type for node in inputs]
     if op in _PREDICATES:
         return BOOL
@@ -258,8 +275,11 @@ def _type_on_numbers(op: str, inputs: tuple[Node, ...], static: Any) -> Type:
     )
 
 
-def _is_constant(node: Node, value: float) -> bool:
-    return node.op == "constant" and node.static == Constant(value)
+def _is_one(node: Node) -> bool:
+    if node.op != "constant":
+        return False
+    x = node.static.value
+    return type(x) in (float, int) and x == 1
 
 
 def _simpler(op: str, inputs: tuple[Node, ...]) -> Node | None:
@@ -274,11 +294,8 @@ def _simpler(op: str, inputs: tuple[Node, ...]) -> Node | None:
     if len(inputs) != 2:
         return None
     x, y = inputs
-    is_one = _is_constant(y, 1.0) or _is_constant(y, 1)
     if x.loose or y.loose:  # the result is a float in any case
         return None
-    if op in ("multiply", "divide") and is_one and x.type is FLOAT:
+    if op in ("multiply", "divide") and x.type is FLOAT and _is_one(y):
         return x
-    if op == "multiply" and y.type is FLOAT:
-        return y if _is_constant(x, 1.0) or _is_constant(x, 1) else None
-    return None
+    return y if op == "multiply" and y.type is FLOAT and _is_one(x) else None

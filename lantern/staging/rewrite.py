@@ -12,7 +12,7 @@ from typing import Any
 
 from lantern.staging.rewriter import new_function
 from lantern.staging.source import definition_of
-from lantern.staging.syntax import LT, parameter_list, placed
+from lantern.staging.syntax import LT, own_nodes, parameter_list, placed
 
 __all__ = ["rewritten"]
 
@@ -29,9 +29,8 @@ def _new_code(code: CodeType, holder: "_Holder") -> CodeType:
         decorator_list=[],
     )
     module = ast.Module([outer], [])
-    for node in ast.walk(module):
+    for node in own_nodes([module]):
         _locate(node, definition)
-    ast.fix_missing_locations(module)
     whole = compile(module, code.co_filename, "exec", dont_inherit=True)
     (found,) = (x for x in whole.co_consts if isinstance(x, CodeType))
     new = next(x for x in found.co_consts if isinstance(x, CodeType))
@@ -64,7 +63,7 @@ def rewritten(f: FunctionType, lt: Any) -> FunctionType:
 
 
 def _locate(node: ast.AST, like: ast.AST) -> None:
-    if "lineno" in node._attributes and not hasattr(node, "lineno"):
+    if node._attributes and not hasattr(node, "lineno"):
         ast.copy_location(node, like)
 
 

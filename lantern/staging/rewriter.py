@@ -13,6 +13,7 @@ from typing import Any
 
 from lantern.staging.desugar import check_named, desugared
 from lantern.staging.expressions import Expressions
+from lantern.staging.lifetimes import note_lifetimes
 from lantern.staging.syntax import (
     JUMPS,
     RETURNED,
@@ -56,7 +57,7 @@ def new_function(
     name: str, arguments: ast.arguments, body: list[ast.stmt], at: ast.AST
 ) -> ast.FunctionDef:
     """A function with a rewritten body; its defaults are given elsewhere."""
-    for argument in ast.walk(arguments):
+    for argument in own_nodes([arguments]):
         if isinstance(argument, ast.arg):
             argument.annotation = None
     own = assigned(body)
@@ -67,7 +68,8 @@ def new_function(
             raise refuse(node, _REFUSED[type(node)])
         if isinstance(node, ast.Name | ast.arg | ast.Attribute):
             check_name(node)
-    taken = {a.arg for a in ast.walk(arguments) if isinstance(a, ast.arg)}
+    note_lifetimes(body)
+    taken = {a.arg for a in own_nodes([arguments]) if isinstance(a, ast.arg)}
     lines = [setter(x, at) for x in named] + _Rewriter().block(body)
     lines = undefined([x for x in own if x not in taken], at) + lines
     extra = [x for x in assigned(lines) if x not in own and x not in taken]
@@ -277,6 +279,9 @@ class _Rewriter(Expressions):
             first = self.visit(node.iter)
             kind, more = "for_", [name_of(name, node)]
         state_lines, state = self.state(functions, node)
+        if isinstance(node, ast.For):
+            brief = [placed(ast.Constant(x), node) for x in node.brief]  # type: ignore[attr-defined]
+            state.append(placed(ast.Tuple(brief, ast.Load()), node))
         call = call_of(kind, [first, *more, broken, *state], node)
         lines += [*functions, *state_lines, placed(ast.Expr(call), node)]
         if node.orelse:

@@ -6,6 +6,7 @@ a staged cotangent are nodes, too.
 """
 
 from collections.abc import Generator
+from functools import cache
 from typing import Any
 
 from lantern.core.contribution import Contribution
@@ -30,11 +31,12 @@ _NO_RULE = frozenset(
 )
 
 
-def rule_name(node: Node) -> str:
-    """The name under which a node's rule is registered."""
-    if node.op.startswith("math."):
-        return node.op  # what makes a tracked number a plain one has no rule
-    name = node.op.rpartition(".")[2]
+@cache
+def rule_name(op: str) -> str:
+    """The name under which an operation's rule is registered."""
+    if op.startswith("math."):
+        return op  # what makes a tracked number a plain one has no rule
+    name = op.rpartition(".")[2]
     return OUR_NAMES.get(name, name)
 
 
@@ -46,13 +48,13 @@ def has_derivative(node: Node) -> bool:
         return node.op == "several" or node.type.has_cotangent
     if node.op in _NO_RULE or not node.type.has_cotangent:
         return False
-    known = find_operation(rule_name(node))
+    known = find_operation(rule_name(node.op))
     return known is None or known.kind != "constant"
 
 
 def operation(node: Node) -> Op:
     """The registered operation of a node."""
-    known = find_operation(rule_name(node))
+    known = find_operation(rule_name(node.op))
     if known is None:
         raise MissingRuleError(
             f"{node.op}: there is no rule, so that the derivative would be lost. Use "

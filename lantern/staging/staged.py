@@ -265,6 +265,9 @@ _UNARY = {"neg": "negative", "pos": "positive", "abs": "abs", "invert": "invert"
 
 
 def _is_operand(x: Any) -> bool:
+    kind = type(x)
+    if kind is Staged or kind is float or kind is int:
+        return True
     return isinstance(x, Staged) or type_of(x) is not None
 
 

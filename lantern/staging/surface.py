@@ -5,6 +5,7 @@ construct share come as two functions, which read them all and set them all.
 """
 
 import operator
+import re
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext, suppress
 from functools import partial
@@ -45,6 +46,7 @@ __all__ = ["Surface"]
 Names = Sequence[str]
 Get = Callable[[], tuple[Any, ...]]
 Put = Callable[[tuple[Any, ...]], None]
+_FLAG = re.compile(r"_lt_(broken|returned)\d+")
 _TRUSTED = frozenset("math operator functools lantern numpy".split())
 _OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "Add": operator.add,
@@ -198,7 +200,14 @@ class Surface:
         return self.and_(self.not_(broken()), test)
 
     def _loop(
-        self, test: Any, body: Any, broken: Any, get: Get, put: Put, names: Names
+        self,
+        test: Any,
+        body: Any,
+        broken: Any,
+        get: Get,
+        put: Put,
+        names: Names,
+        is_settled: bool = False,
     ) -> None:
         """A loop of the program; a variable is part of its state once it is defined."""
         state = dict(zip(names, get(), strict=True))
@@ -230,7 +239,7 @@ class Surface:
         while True:
             found.clear()
             try:
-                result = staged_loop(start, condition, turn)
+                result = staged_loop(start, condition, turn, is_settled)
             except _AnotherError as error:
                 for x in error.names:  # each turn has its own: it is not handed on
                     del start[x]
@@ -241,9 +250,23 @@ class Surface:
         set_all(result)
 
     def for_(
-        self, items: Any, body: Any, broken: Any, get: Get, put: Put, names: Names
+        self,
+        items: Any,
+        body: Any,
+        broken: Any,
+        get: Get,
+        put: Put,
+        names: Names,
+        brief: Names,
     ) -> None:
-        """``for``: over a range it may become a loop; over all else it is unrolled."""
+        """``for``: over a range it may become a loop; over all else it is unrolled.
+
+        Args:
+            items: what it is over.
+            body, broken: the body, and whether it has been left by a jump.
+            get, put, names: the variables that it assigns to.
+            brief: those of them that live for one turn alone.
+        """
         if isinstance(items, StagedRange):
             self._count(items, body, broken, get, put, names)
             return
@@ -260,17 +283,12 @@ class Surface:
         self.session.read(items)
         rest = items if type(items) is range else iter(list(items))
         if type(items) is range and len(items) > UNROLLED:
-            body(items[0])
-            before = get()
-            try:
-                self._count(
-                    StagedRange(items[1], items.stop, items.step),
-                    *(body, broken, get, put, names),
-                )
+            if self._is_counted(items, body, broken, get, put, names, brief):
                 return
-            except StagingError:
-                put(before)
-                rest = items[1:]
+            body(items[0])
+            rest = items[1:]
+            if self._is_counted(rest, body, broken, get, put, names, None):
+                return
         for i, x in enumerate(rest):
             if is_staged(broken()):
                 self.branch(broken(), _pass, partial(body, x), get, put, names)
@@ -283,6 +301,36 @@ class Surface:
                 )
             body(x)
 
+    def _is_counted(
+        self,
+        items: range,
+        body: Any,
+        broken: Any,
+        get: Get,
+        put: Put,
+        names: Names,
+        brief: Names | None,
+    ) -> bool:
+        """Whether a loop over a range has been staged as one.
+
+        Before its first turn it can be if all variables are defined, but for brief ones,
+        and none changes its type: the first turn, staged by itself, is as long again.
+        """
+        before = get()
+        if brief is not None and not all(
+            x is not UNDEFINED or name in brief or _FLAG.fullmatch(name)
+            for name, x in zip(names, before, strict=True)
+        ):
+            return False
+        counted = StagedRange(items.start, items.stop, items.step)
+        is_settled = brief is not None
+        try:
+            self._count(counted, body, broken, get, put, names, is_settled)
+        except StagingError:
+            put(before)
+            return False
+        return True
+
     def _count(
         self,
         items: StagedRange,
@@ -291,6 +339,7 @@ class Surface:
         get: Get,
         put: Put,
         names: Names,
+        is_settled: bool = False,
     ) -> None:
         """A loop over a range: its counter is one more variable."""
         i: Any = items.start
@@ -312,7 +361,8 @@ class Surface:
             i = values[0]
             put(values[1:])
 
-        self._loop(test, turn, broken, get_all, put_all, ("_lt_counter", *names))
+        every = ("_lt_counter", *names)
+        self._loop(test, turn, broken, get_all, put_all, every, is_settled)
 
     # What ``with``, ``match`` and ``:=`` ask for.
 

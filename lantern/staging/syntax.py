@@ -66,10 +66,24 @@ def check_name(node: ast.Name | ast.arg | ast.Attribute) -> None:
         raise refuse(node, name)
 
 
-def own_nodes(body: Sequence[ast.AST]) -> Iterable[ast.AST]:
-    """All nodes of statements."""
-    for statement in body:
-        yield from ast.walk(statement)
+def children(node: ast.AST) -> list[ast.AST]:
+    """The nodes that a node has, but for those that say how a name is used."""
+    found: list[ast.AST] = []
+    for name in node._fields:
+        x = getattr(node, name, None)
+        if type(x) is list:
+            found += [y for y in x if isinstance(y, ast.AST)]
+        elif isinstance(x, ast.AST) and name != "ctx":
+            found.append(x)
+    return found
+
+
+def own_nodes(body: Sequence[ast.AST]) -> list[ast.AST]:
+    """All nodes of statements, nearest first."""
+    found = list(body)
+    for node in found:
+        found += children(node)
+    return found
 
 
 def undefined(names: Iterable[str], at: ast.AST) -> list[ast.stmt]:
@@ -108,7 +122,7 @@ def assigned(body: Sequence[ast.stmt]) -> list[str]:
             found[(node.asname or node.name).partition(".")[0]] = None
         if isinstance(node, ast.ExceptHandler | ast.MatchAs | ast.MatchStar):
             found.update({node.name: None} if node.name else {})
-        waiting += reversed(list(ast.iter_child_nodes(node)))
+        waiting += reversed(children(node))
     return list(found)
 
 
@@ -163,7 +177,7 @@ def jumps_in(statements: Sequence[ast.stmt], kinds: tuple[type, ...]) -> bool:
                 return True
             waiting += node.orelse
             continue
-        waiting += ast.iter_child_nodes(node)
+        waiting += children(node)
     return False
 
 
@@ -182,7 +196,7 @@ def ends(body: Sequence[ast.stmt]) -> bool:
 
 def has_places(target: ast.expr) -> bool:
     """Whether an assignment is, in part, one to elements or attributes."""
-    return any(isinstance(x, ast.Subscript | ast.Attribute) for x in ast.walk(target))
+    return any(isinstance(x, ast.Subscript | ast.Attribute) for x in own_nodes([target]))
 
 
 def check_target(target: ast.expr) -> None:

@@ -243,7 +243,7 @@ def _linked(code: bytes, words: Sequence[int]) -> int:
     """Machine code brought into memory; its table and its arena are filled in."""
     binding = _binding()
     empty = binding.parse_assembly("")
-    engine = binding.create_mcjit_compiler(empty, _fresh_machine(2))
+    engine = binding.create_mcjit_compiler(empty, _fresh_machine(0))
     engine.add_object_file(binding.ObjectFileRef.from_data(code))
     engine.finalize_object()
     _kept.append(engine)

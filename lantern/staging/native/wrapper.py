@@ -4,6 +4,7 @@ Whatever is not as the program was made for goes to the object that the builtin 
 to, which is called with the same arguments.
 """
 
+import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -61,28 +62,6 @@ _PRELUDE = """
 @stack_end = internal global ptr null
 @words = global [{words} x i64] zeroinitializer
 @zeros = internal constant [{zeros} x i64] zeroinitializer
-declare ptr @llvm.frameaddress.p0(i32)
-declare ptr @PyFloat_FromDouble(double)
-declare ptr @PyLong_FromLongLong(i64)
-declare i64 @PyLong_AsLongLongAndOverflow(ptr, ptr)
-declare ptr @PyTuple_New(i64)
-declare ptr @PyList_New(i64)
-declare void @Py_IncRef(ptr)
-declare void @Py_DecRef(ptr)
-declare void @PyErr_Clear()
-declare i32 @PyErr_CheckSignals()
-declare ptr @PyErr_Occurred()
-declare ptr @PyObject_GetAttr(ptr, ptr)
-declare ptr @PyType_GenericAlloc(ptr, i64)
-declare ptr @PyObject_Vectorcall(ptr, ptr, i64, ptr)
-define internal i64 @as_int(ptr %x) #0 {{
-  %o = alloca i32
-  %v = call i64 @PyLong_AsLongLongAndOverflow(ptr %x, ptr %o)
-  %f = load i32, ptr %o
-  %z = icmp eq i32 %f, 0
-  %r = select i1 %z, i64 %v, i64 -9223372036854775808
-  ret i64 %r
-}}
 !0 = !{{!"branch_weights", i32 1, i32 100000}}
 !1 = !{{}}
 attributes #0 = {{ nounwind }}
@@ -105,14 +84,19 @@ def module_text(
         places: addresses, and addresses of what has to stand there.
     """
     words = Words()
-    parts = [DECLARATIONS, emit_program(main, words)]
+    parts = [emit_program(main, words)]
     wrapper = _Wrapper(main, words)
     parts.append(wrapper.function(arguments, result, places))
     if is_recursive(main) and stack() is not None:
         parts.append(wrapper.on_own_stack())
     count = max(len(words.addresses), 1)
     prelude = _PRELUDE.format(words=count, zeros=most_slots(main) + 1)
-    return "\n".join([prelude, *parts]), words.addresses
+    text = "\n".join([prelude, *parts])
+    names = [x for x in dict.fromkeys(_NAME.findall(text)) if x in DECLARATIONS]
+    return "\n".join([text, *map(DECLARATIONS.__getitem__, names)]), words.addresses
+
+
+_NAME = re.compile(r"@([\w.]+)")
 
 
 class _Wrapper:

@@ -1,0 +1,90 @@
+"""Which variables of a loop live for one turn alone: each turn has its own.
+
+A loop whose other variables are all defined before it needs no first turn to find out
+what they are.
+"""
+
+import ast
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from lantern.staging.syntax import assigned, own_nodes
+
+__all__ = ["note_lifetimes"]
+
+
+def note_lifetimes(body: Sequence[ast.stmt]) -> None:
+    """Note in each ``for`` of a function, as ``brief``, the variables that live so."""
+    loops = [x for x in own_nodes(body) if isinstance(x, ast.For)]
+    everywhere = _names(body) if loops else Counter()
+    for loop in loops:
+        here = _names([loop])
+        own = {x for x in assigned([loop]) if here[x] == everywhere[x]}
+        targets = _targets(loop.target)
+        inside = own - targets
+        brief = targets & own
+        if _are_set_first(loop.body, inside):
+            brief |= inside
+        loop.brief = sorted(brief)  # type: ignore[attr-defined]  # read by the rewriter
+
+
+def _names(nodes: Iterable[ast.AST]) -> Counter[str]:
+    """How often names stand somewhere."""
+    found: Counter[str] = Counter()
+    for node in own_nodes(list(nodes)):
+        if isinstance(node, ast.Name):
+            found[node.id] += 1
+        elif isinstance(node, ast.FunctionDef):
+            found[node.name] += 1
+        elif isinstance(node, ast.Nonlocal | ast.Global):
+            found.update(node.names)
+    return found
+
+
+def _targets(target: ast.expr) -> set[str]:
+    return {x.id for x in own_nodes([target]) if isinstance(x, ast.Name)}
+
+
+def _are_set_first(body: Sequence[ast.stmt], names: set[str]) -> bool:
+    """Whether statements set some variables, and read none of them before that."""
+    missing = set(names)
+    for statement in body:
+        here = missing & _names([statement]).keys()
+        if not here:
+            continue
+        if not _sets_first(statement, here):
+            return False
+        if isinstance(statement, ast.Assign):
+            missing -= here
+        elif here & _names(body[body.index(statement) + 1 :]).keys():
+            return False  # what one way alone has set is read behind it
+        else:
+            missing -= here
+    return not missing
+
+
+def _sets_first(statement: ast.stmt, names: set[str]) -> bool:
+    """Whether a statement that has some variables reads none before it sets it."""
+    if isinstance(statement, ast.Assign):
+        simple = all(_is_simple(x) for x in statement.targets)
+        return simple and not names & _names([statement.value]).keys()
+    if isinstance(statement, ast.If | ast.While):
+        head: list[ast.AST] = [statement.test]
+    elif isinstance(statement, ast.For):
+        head = [statement.iter]
+        names = names - _targets(statement.target)
+    else:
+        return False
+    if names & _names(head).keys():
+        return False
+    return all(
+        _are_set_first(part, names & _names(part).keys())
+        for part in (statement.body, statement.orelse)
+    )
+
+
+def _is_simple(target: ast.expr) -> bool:
+    """Whether a target is a variable, or a row of them."""
+    return all(
+        isinstance(x, ast.Name | ast.Tuple | ast.List) for x in own_nodes([target])
+    )
