@@ -28,6 +28,7 @@ from lantern.staging.back import (
     zero,
 )
 from lantern.staging.control import filler
+from lantern.staging.hoist import hoist
 from lantern.staging.ir import (
     Block,
     Function,
@@ -81,6 +82,7 @@ def adjoint(
         values = [way.there[x] for x in main.body.results] if with_value else []
     found.body.results = [*values, *sure]
     prune(found.body)
+    hoist(found.body)
     found.types = [x.type for x in found.body.results]
     return found
 

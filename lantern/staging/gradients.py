@@ -9,6 +9,7 @@ from lantern.blocks import between_turns
 from lantern.errors import StagingError
 from lantern.staging.adjoint import adjoint
 from lantern.staging.closures import close, functions_of, substitute, used_in, walk_all
+from lantern.staging.hoist import hoist
 from lantern.staging.ir import Function, Node, building, current, emit, results_of
 from lantern.staging.regions import prune
 from lantern.staging.staged import Staged, is_staged, node_of, operate, staged
@@ -270,4 +271,5 @@ def _staged(session: Any, f: Any, args: tuple[Any, ...], call: Call) -> _Staged:
     substitute(function.body, parameters)
     for each in functions_of(function):
         prune(each.body)
+        hoist(each.body)
     return _Staged(function, origins, free, y)

@@ -33,6 +33,7 @@ __all__ = [
     "current",
     "emit",
     "must_run",
+    "never_raises",
     "results_of",
     "stop",
     "walk",
@@ -281,7 +282,12 @@ def must_run(node: Node) -> bool:
         return True
     if node.op in CONTROL and node.blocks:
         return any(must_run(x) for block in node.blocks for x in block.nodes)
-    return node.keeps and node.op not in _NEVER_RAISES
+    return node.keeps and not never_raises(node)
+
+
+def never_raises(node: Node) -> bool:
+    """Whether an operation raises for no values of its types."""
+    return node.op in _NEVER_RAISES
 
 
 def results_of(node: Node, types: Iterable[Type]) -> list[Node]:

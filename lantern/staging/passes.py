@@ -1,6 +1,7 @@
 """Optimisations of programs, which can be switched off one by one to see what they do.
 
-All but the last happen while a program is staged; LLVM has its own behind them.
+All but "hoist" and "dce" happen while a program is staged; LLVM has its own behind
+them.
 """
 
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ PASSES = {
     "inline": "a call of a function becomes its body, if it does not call itself",
     "fold": "what is computed from constants is a constant; x * 1.0 is x",
     "cse": "what computes the same is computed once",
+    "hoist": "what is the same in each turn of a loop is computed once, before it",
     "recompute": "constants are made anew on the way back, and not saved",
     "dce": "what nobody needs, and what raises nothing, is left out",
 }
@@ -28,7 +30,7 @@ def without(*names: str) -> Iterator[None]:
     """What is staged inside of the block is staged without some optimisations.
 
     Args:
-        names: of ``PASSES``: "inline", "fold", "cse", "recompute", "dce".
+        names: of ``PASSES``: "inline", "fold", "cse", "hoist", "recompute", "dce".
 
     Raises:
         OptionError: for another name.

@@ -8,6 +8,7 @@ from lantern.errors import StagingError
 from lantern.staging.adjoint import adjoint
 from lantern.staging.closures import close, functions_of
 from lantern.staging.control import StoppedError, UnknownResultError, flag_of
+from lantern.staging.hoist import hoist
 from lantern.staging.interpret import run
 from lantern.staging.ir import Function, building, current
 from lantern.staging.namespace import met
@@ -190,6 +191,7 @@ def stage(
     close(function)
     for each in functions_of(function):
         prune(each.body)
+        hoist(each.body)
     return Program(function, args, (result, kept), frozenset(trees), flags)
 
 

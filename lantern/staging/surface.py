@@ -313,8 +313,8 @@ class Surface:
     ) -> bool:
         """Whether a loop over a range has been staged as one.
 
-        Before its first turn it can be if all variables are defined, but for brief ones,
-        and none changes its type: the first turn, staged by itself, is as long again.
+        Before its first turn it can be if all variables but brief ones are defined, and
+        none changes its type: the first turn, staged by itself, is as long again.
         """
         before = get()
         if brief is not None and not all(

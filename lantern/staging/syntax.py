@@ -196,7 +196,8 @@ def ends(body: Sequence[ast.stmt]) -> bool:
 
 def has_places(target: ast.expr) -> bool:
     """Whether an assignment is, in part, one to elements or attributes."""
-    return any(isinstance(x, ast.Subscript | ast.Attribute) for x in own_nodes([target]))
+    nodes = own_nodes([target])
+    return any(isinstance(x, ast.Subscript | ast.Attribute) for x in nodes)
 
 
 def check_target(target: ast.expr) -> None:

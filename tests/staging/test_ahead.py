@@ -19,34 +19,37 @@ ORDERS = {
 }
 NEWTON = """
 def grad_of_newton(a0):
-    v1 = a0
-    tape2_0 = []
+    v1 = 1e-12 * a0
+    v2 = a0
+    tape3_0 = []
     while True:
-        v3 = v1 * v1
-        v4 = v3 - a0
-        v5 = abs(v4)
-        v6 = 1e-12 * a0
-        v7 = v5 > v6
+        v4 = v2 * v2
+        v5 = v4 - a0
+        v6 = abs(v5)
+        v7 = v6 > v1
         if not v7:
             break
-        v8 = a0 / v1
-        v9 = v1 + v8
+        v8 = a0 / v2
+        v9 = v2 + v8
         v10 = 0.5 * v9
-        tape2_0.append((v1, v8))
-        v1 = v10
+        tape3_0.append((v2, v8))
+        v2 = v10
     v11 = 1.0
     v12 = 0.0
-    for k14 in reversed(range(len(tape2_0))):
-        v15, v16 = tape2_0[k14]
-        v17 = v11 * 0.5
-        v18 = v17 / v15
-        v19 = v12 + v18
-        v20 = -v18
-        v21 = v20 * v16
-        v22 = v17 + v21
-        v11, v12 = v22, v19
-    v23 = v12 + v11
-    return v23
+    v13 = 0.0
+    for k15 in reversed(range(len(tape3_0))):
+        v16, v17 = tape3_0[k15]
+        v18 = v11 * 0.5
+        v19 = v18 / v16
+        v20 = v12 + v19
+        v21 = -v19
+        v22 = v21 * v17
+        v23 = v18 + v22
+        v11, v12, v13 = v23, v20, v13
+    v24 = v12 + v11
+    v25 = v13 * 1e-12
+    v26 = v24 + v25
+    return v26
 """
 
 
