@@ -190,12 +190,20 @@ def back_loop(way: Any, step: Step, bars: dict[int, Node], received: Received) -
                 for x, p in zip(saved, slots, strict=True):
                     way.give(own, x, staged(p))
         parameters = [block.parameter(x.type, x.example) for x in (*state, *outside)]
-        for x, p in zip(outside, parameters[len(state) :], strict=True):
-            own[x] = staged(p)
+        untouched = {
+            x: staged(p) for x, p in zip(outside, parameters[len(state) :], strict=True)
+        }
+        own.update(untouched)
         for x, p in zip(state, parameters, strict=False):
             way.give(own, walk.after[walk.state.index(x)], staged(p))
         for steps in reversed(step.waiting):
             way.backward(steps, own)
+        for x, z in untouched.items():
+            if own[x] is z:  # it has received nothing: nothing is handed on
+                place = parameters.index(z.node)
+                del parameters[place], starts[place]
+                outside.remove(x)
+                block.parameters.remove(z.node)
         block.results = [way.take(own, p) or zero(p) for p in state]
         block.results += [way.whole(own[x]) for x in outside]
         written: list[tuple[Node, int]] = []

@@ -36,6 +36,7 @@ from lantern.staging.native.background import later
 from lantern.staging.native.engine import Builtin, is_available
 from lantern.staging.native.layout import is_known
 from lantern.staging.native.native import Native
+from lantern.staging.passes import without
 from lantern.staging.program import PLAIN, Program, stage
 from lantern.staging.staged import is_staged
 from lantern.staging.structure import describe, leaves_of
@@ -55,6 +56,7 @@ _CHANGES = (
 _OTHERS = "an argument is no number, and no structure of them"
 MOST_LEAVES = 256
 _NUMBERS = frozenset({float, int, bool})
+_MERGING = "cse", "hoist"  # what is computed once gets one cotangent, a sum
 _RESULTS = (float, int, bool, str, bytes, complex)
 _MODES = ("off", "interpret", "O0", "O2", "tiers")
 
@@ -233,7 +235,8 @@ class Compiled:
         if self.count > MOST_SPECIALISATIONS:
             return Specialisation(None, reason=_CHANGES)
         try:
-            program, guards = staged(self.f, args, self._apart(args))
+            with without(*_MERGING if self.exact else ()):
+                program, guards = staged(self.f, args, self._apart(args))
             if self.exact:
                 _check_order(program)
             if how == "interpret":
@@ -448,9 +451,11 @@ def jit(f: Callable[..., Any] | None = None, *, exact: bool = False) -> Any:
 
     Args:
         f: a function; none, to be used as a decorator with options.
-        exact: whether derivatives are the plain function's to the last bit even where
-            a function calls itself, and sums are formed in another order; these then
-            run as they are. All else has the last bit right in any case.
+        exact: whether derivatives, too, are the plain function's to the last bit. If
+            not, what a function computes twice is computed once, so that its cotangents
+            are added up before they go back and not after it. Where a function calls
+            itself the order is another one in any case: with exact, derivatives of that
+            run as they are. Values have the last bit right without it.
 
     Example:
         >>> import lantern

@@ -36,20 +36,17 @@ def grad_of_newton(a0):
         v2 = v10
     v11 = 1.0
     v12 = 0.0
-    v13 = 0.0
-    for k15 in reversed(range(len(tape3_0))):
-        v16, v17 = tape3_0[k15]
-        v18 = v11 * 0.5
-        v19 = v18 / v16
-        v20 = v12 + v19
-        v21 = -v19
-        v22 = v21 * v17
-        v23 = v18 + v22
-        v11, v12, v13 = v23, v20, v13
-    v24 = v12 + v11
-    v25 = v13 * 1e-12
-    v26 = v24 + v25
-    return v26
+    for k14 in reversed(range(len(tape3_0))):
+        v15, v16 = tape3_0[k14]
+        v17 = v11 * 0.5
+        v18 = v17 / v15
+        v19 = v12 + v18
+        v20 = -v18
+        v21 = v20 * v16
+        v22 = v17 + v21
+        v11, v12 = v22, v19
+    v23 = v12 + v11
+    return v23
 """
 
 

@@ -217,6 +217,28 @@ def test_exact_gradients_are_the_plain_ones_to_the_last_bit(mode):
             assert jitted(*args) == lantern.grad(f)(*args)
 
 
+def shared(x, a):
+    return lantern.sin(x) * a * 1.1 + lantern.sin(x) * (a - 0.3) * 0.7
+
+
+def invariant(x, a):
+    y = x
+    for _ in range(7):
+        y = y * 0.9 + lantern.sin(x) * a + lantern.exp(x) * 0.1
+    return y
+
+
+@pytest.mark.parametrize("f", [shared, invariant])
+def test_exact_gradients_add_up_in_the_plain_order(f, mode):
+    gradient = lantern.grad(f)
+    exact, usual = lantern.jit(gradient, exact=True), lantern.jit(gradient)
+    examples = [(0.1 * i, 0.7 - 0.03 * i) for i in range(40)]
+    right = [gradient(*args) for args in examples]
+    assert [exact(*args) for args in examples] == right
+    assert [usual(*args) for args in examples] == pytest.approx(right, rel=1e-12)
+    assert lantern.explain(exact).endswith("compiled") or mode == "off"
+
+
 RAISING = {
     "division": (lambda x: 1 / x, (0.0,)),
     "logarithm": (lambda x: lantern.log(x), (-1.0,)),
