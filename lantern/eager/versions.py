@@ -10,6 +10,8 @@ from collections.abc import Iterable
 from itertools import count
 from typing import Any
 
+import numpy as np
+
 from lantern.errors import EagerError
 from lantern.guards.bytecode import read_later
 from lantern.tensor.backend.numpy_namespace import buffers
@@ -32,10 +34,19 @@ _writes: dict[int, list[Any]] = {}
 rewritten: dict[int, list[int]] = {}
 
 
+# What NumPy puts between an array and one with other strides (``as_strided``).
+_BETWEEN = type(np.lib.stride_tricks.as_strided(np.zeros(1)).base)
+
+
 def owner(array: Any) -> Any:
     """The array whose memory an array shows."""
-    while type(array.base) in buffers:
-        array = array.base
+    while (base := array.base) is not None:
+        if type(base) in buffers:
+            array = base
+        elif type(base) is _BETWEEN:
+            array = base.base
+        else:
+            break
     return array
 
 
