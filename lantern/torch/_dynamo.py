@@ -14,7 +14,7 @@ __all__ = ["allow_in_graph", "disable", "is_compile_supported", "is_compiling", 
 
 __path__: list[str] = []
 # Options that programs set; nothing reads them.
-config = SimpleNamespace()
+config = SimpleNamespace(suppress_errors=False)
 TransformGetItemToIndex = nullcontext
 
 

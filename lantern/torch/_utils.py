@@ -60,3 +60,8 @@ def _assert(condition: Any, message: str) -> None:
     """Raise ``AssertionError`` with a message unless a condition holds."""
     if not condition:
         raise SizeError(message)  # of shapes, where libraries call it
+
+
+def _element_size(dtype: Any) -> int:
+    """How many bytes an element of a type takes."""
+    return int(dtype.itemsize)

@@ -52,7 +52,7 @@ def deep_copied(self: Tensor, memo: dict[int, Any]) -> Any:
             "deepcopy protocol at the moment. Use detach() first."
         )
     plain = type(self) is Tensor
-    array = _array(base(self), memo if plain else {})
+    array = copied_array(base(self), memo if plain else {})
     found = memo[id(self)] = rebuilt(type(self), array, self.requires_grad, {})
     for name, value in _attributes(self).items():
         setattr(found, name, copy.deepcopy(value, memo))
@@ -61,7 +61,7 @@ def deep_copied(self: Tensor, memo: dict[int, Any]) -> Any:
     return found
 
 
-def _array(array: Any, memo: Any) -> Any:
+def copied_array(array: Any, memo: Any) -> Any:
     """The copy of an array; what shares memory shares it afterwards, too."""
     if type(array) is not np.ndarray:
         return array.copy()

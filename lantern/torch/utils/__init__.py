@@ -18,6 +18,7 @@ _LAZY = (
     "_pytree",
     "benchmark",
     "checkpoint",
+    "deterministic",
     "dlpack",
     "hooks",
     "model_zoo",

@@ -2,6 +2,7 @@
 from lantern.torch.utils import benchmark as benchmark
 from lantern.torch.utils import checkpoint as checkpoint
 from lantern.torch.utils import data as data
+from lantern.torch.utils import deterministic as deterministic
 from lantern.torch.utils import dlpack as dlpack
 from lantern.torch.utils import hooks as hooks
 from lantern.torch.utils import model_zoo as model_zoo
