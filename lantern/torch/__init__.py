@@ -72,29 +72,51 @@ _FOR_LIBRARIES = (
     "_C __config__ _dynamo _tensor_str _utils ao functorch futures hub library onnx "
     "ops overrides storage torch_version types"
 ).split()
-_LAZY_FUNCTIONS = dict.fromkeys(
+_LAZY_FUNCTIONS = (
+    dict.fromkeys(
+        (
+            "bartlett_window blackman_window hamming_window hann_window istft "
+            "kaiser_window stft"
+        ).split(),
+        "signal.frames",
+    )
+    | {
+        "Future": "futures",
+        "GradScaler": "amp",
+        "PyTorchFileReader": "file_reader",
+        "ScriptFunction": "jit",
+        "ScriptModule": "jit",
+        "_assert": "_utils",
+        "TypedStorage": "storage",
+        "UntypedStorage": "storage",
+        "autocast": "amp",
+        "default_generator": "random",
+        "from_file": "storage",
+        "get_autocast_dtype": "amp",
+        "range": "functions.queries",
+        "is_autocast_enabled": "amp",
+        "load": "saving",
+        "save": "saving",
+        "sparse_coo_tensor": "sparse",
+        "spmm": "sparse",
+    }
+    | {
+        f"{word}Storage": "storage"
+        for word in (
+            "BFloat16 Bool Byte Char ComplexDouble ComplexFloat Double Float Half Int "
+            "Long Short"
+        ).split()
+    }
+)
+# What programs check of themselves.
+_LAZY_FUNCTIONS |= dict.fromkeys(
     (
-        "bartlett_window blackman_window hamming_window hann_window istft "
-        "kaiser_window stft"
+        "_assert_async _check _check_index _check_is_size _check_not_implemented "
+        "_check_tensor_all _check_type _check_value _check_with "
+        "_debug_has_internal_overlap"
     ).split(),
-    "signal.frames",
-) | {
-    "Future": "futures",
-    "GradScaler": "amp",
-    "PyTorchFileReader": "file_reader",
-    "ScriptFunction": "jit",
-    "ScriptModule": "jit",
-    "_assert": "_utils",
-    "UntypedStorage": "storage",
-    "autocast": "amp",
-    "get_autocast_dtype": "amp",
-    "range": "functions.queries",
-    "is_autocast_enabled": "amp",
-    "load": "saving",
-    "save": "saving",
-    "sparse_coo_tensor": "sparse",
-    "spmm": "sparse",
-}
+    "checking",
+)
 # Functions of layers that have a name in ``torch`` as well.
 _LAYER_FUNCTIONS = (
     "adaptive_avg_pool1d alpha_dropout avg_pool1d bilinear celu channel_shuffle conv1d "

@@ -27,6 +27,7 @@ import time
 import types
 import typing
 import unittest
+import unittest.mock
 import warnings
 from collections import OrderedDict, defaultdict, namedtuple
 from collections.abc import Callable, Iterable, Mapping, Sequence

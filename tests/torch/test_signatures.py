@@ -15,7 +15,7 @@ theirs = pytest.importorskip("torch", reason="the peer that this face is compare
 
 PARTS = "", "Tensor", "fft", "linalg", "nn.functional", "special"
 # Which take anything, as PyTorch's do.
-FREE = {"": {"compile"}, "Tensor": {"new", "to"}}
+FREE = {"": {"compile"}, "Tensor": {"to"}}
 # What has no effect here, so that not every function says it takes it.
 UNSEEN = {"device", "implicit", "layout", "memory_format", "pin_memory"}
 # As PyTorch's pages have it, where its stubs call something otherwise; and less than

@@ -6,7 +6,7 @@ import numpy as np
 
 from lantern.core.namespace import namespace
 from lantern.core.value import Rule, base
-from lantern.errors import EagerError
+from lantern.errors import ArgumentError, EagerError
 from lantern.op import elementwise
 from lantern.torch.tables import documented
 from lantern.torch.tensor import dtypes
@@ -187,6 +187,8 @@ def _rounding(function: Any) -> Any:
         if array.dtype.kind in "iub":
             signs = function is _signs and array.dtype.kind != "b"
             return fresh(function(array) if signs else array.copy())
+        if array.dtype.kind == "c" and function is not _signs:
+            raise EagerError(f"{operate.__name__} is not supported for complex inputs")
         return tracked_like(fresh(function(array)), input)
 
     return operate
@@ -401,6 +403,7 @@ def isclose(
         tensor([ True, False])
     """
     refuse_numbers("isclose", input, other)
+    rtol, atol = (_bound(name, x) for name, x in (("rtol", rtol), ("atol", atol)))
     for name, bound in (("rtol", rtol), ("atol", atol)):
         if bound < 0:
             raise EagerError(
@@ -412,6 +415,13 @@ def isclose(
     if type(a) is not type(b):
         check_together(input, other)  # a GPU's library would move one of them
     return fresh(as_array(np.isclose(a, b, rtol, atol, equal_nan)))
+
+
+def _bound(name: str, x: Any) -> Any:
+    """A tolerance as a number."""
+    if isinstance(x, Tensor) and x.requires_grad:
+        raise ArgumentError(f"isclose(): argument '{name}' must be a number")
+    return x.item() if isinstance(x, Tensor) else x
 
 
 def allclose(

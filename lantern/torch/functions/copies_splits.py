@@ -1,5 +1,6 @@
 """Functions that few programs call: copies of views, statistics, products by name."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -42,8 +43,8 @@ def _copying(name: str, function: Any) -> Any:
     def copy(*args: Any, **options: Any) -> Any:
         found = function(*args, **options)
         if isinstance(found, tuple):
-            return tuple(z.clone() for z in found)
-        return found.clone()
+            return tuple(z.clone().contiguous() for z in found)
+        return found.clone().contiguous()
 
     copy.__name__ = copy.__qualname__ = f"{name}_copy"
     copy.__doc__ = f"As ``{name}``, but a copy."
@@ -159,6 +160,17 @@ def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> Any:
         (tensor([0]), tensor([1, 2, 3, 4]))
     """
     return shaping.split(input, list(split_sizes), dim)
+
+
+def split_copy(input: Tensor, split_size: int, dim: int = 0) -> Any:
+    """Copies of the parts of one length along an axis.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.split_copy(torch.arange(3), 2)
+        (tensor([0, 1]), tensor([2]))
+    """
+    return tuple(z.clone().contiguous() for z in shaping.split(input, split_size, dim))
 
 
 split_with_sizes_copy = documented(
@@ -353,6 +365,11 @@ def adjoint(input: Tensor) -> Any:
         tensor([[1.-1.j],
                 [0.-2.j]])
     """
+    if base(input).ndim < 2:
+        raise EagerError(
+            f"tensor.adjoint() is only supported on matrices or batches of matrices. "
+            f"Got {base(input).ndim}-D tensor."
+        )
     return elementwise.conj(shaping.matrix_transposed(input))
 
 
@@ -532,7 +549,7 @@ def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Any:
 
 
 def as_strided(
-    input: Tensor, size: Any, stride: Any, storage_offset: Any = None
+    input: Tensor, size: Any, stride: Any = None, storage_offset: Any = None
 ) -> Any:
     """A copy of elements at regular distances in the tensor's memory.
 
@@ -542,6 +559,9 @@ def as_strided(
         tensor([[1, 2],
                 [4, 5]])
     """
+    size = shaping.lengths((size,))
+    if stride is None:
+        stride = [math.prod(size[i + 1 :]) for i in range(len(size))]
     whole = input.viewed if isinstance(input.viewed, Tensor) else input
     strides = in_memory(whole).strides
     if not in_memory(whole).flags.c_contiguous:  # its axes in the order of memory
@@ -580,7 +600,7 @@ def slice_copy(
         tensor([2, 3])
     """
     index = (*(slice(None),) * axis_of(dim, base(input).ndim), slice(start, end, step))
-    return input[index].clone()
+    return input[index].clone().contiguous()
 
 
 def fill(input: Tensor, value: Any) -> Any:

@@ -18,6 +18,7 @@ from lantern.torch.tensor.detaching import is_differentiated
 from lantern.torch.tensor.devices import as_array, is_array, made, moved, on_host
 from lantern.torch.tensor.dtypes import as_numpy_dtype, fitting
 from lantern.torch.tensor.from_lists import array_of
+from lantern.torch.tensor.layouts import laid
 from lantern.torch.tensor.named_results import into, of_its_type
 from lantern.torch.tensor.operators import as_kind, result_dtype
 from lantern.torch.tensor.operators import as_tensor as as_number
@@ -85,7 +86,10 @@ def complete(create: Any) -> Any:
         memory_format: Any = None,
         **options: Any,
     ) -> Tensor:
-        return into(create(*args, **options), out)
+        z = into(create(*args, **options), out)
+        if memory_format is not None:
+            z.primal = laid(z.primal, memory_format)
+        return z
 
     rest = "layout=None, pin_memory=False, memory_format=None"
     takes(create, f"{parameters(create, out=True)}, {rest}")

@@ -16,7 +16,7 @@ from lantern.torch.tensor import dtypes
 from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.detaching import is_differentiated
 from lantern.torch.tensor.devices import as_array
-from lantern.torch.tensor.error_messages import again, refuse_zero
+from lantern.torch.tensor.error_messages import again, of_old, refuse_zero
 from lantern.torch.tensor.named_results import into
 from lantern.torch.tensor.operators import (
     as_kind,
@@ -670,6 +670,12 @@ def lerp(input: Any, end: Any, weight: Any) -> Any:
         >>> torch.lerp(x, torch.tensor([10.0, 20.0]), 0.25)
         tensor([ 2.5000, 12.5000])
     """
+    kinds = [base(x).dtype for x in (input, end, weight) if isinstance(x, Tensor)]
+    if any(kind != kinds[0] for kind in kinds):
+        raise EagerError(
+            f"expected dtype {kinds[0]} for `end` and `weight` but got dtypes "
+            f"{', '.join(map(str, kinds[1:]))}"
+        )
     varied = isinstance(weight, Value)
     if varied:
         late = fresh(as_array(np.abs(value_of(weight)) >= 0.5))
@@ -708,7 +714,15 @@ def addcdiv(
         tensor([31., 21.])
     """
     if former is not None:
+        of_old("addcdiv(Tensor input, Number value, Tensor tensor1, Tensor tensor2)")
         value, tensor1, tensor2 = tensor1, tensor2, former
+    if base(tensor1).dtype.kind in "iub" and base(tensor2).dtype.kind in "iub":
+        raise EagerError(
+            "Integer division with addcdiv is no longer supported, and in a future "
+            "release addcdiv will perform a true division of tensor1 and tensor2. Use "
+            "input + value * torch.trunc(tensor1 / tensor2) or input + value * "
+            "tensor1 / tensor2."
+        )
     return input + tensor1 / tensor2 * value
 
 
@@ -814,6 +828,8 @@ def imag(input: Any) -> Any:
         >>> torch.imag(torch.tensor([1 + 2j, 3 - 4j]))
         tensor([ 2., -4.])
     """
+    if base(input).dtype.kind != "c":
+        raise EagerError("imag is not implemented for tensors with non-complex dtypes.")
     return view_if_shared(call(arithmetic.imag, input), input)
 
 

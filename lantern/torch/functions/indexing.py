@@ -206,6 +206,8 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
         return input.reshape(()).expand(positions.shape).clone()
     if not positions.size:
         return input.reshape(-1)[:0].reshape(positions.shape)
+    if not positions.ndim and array.ndim == 1:
+        return gather(input, dim, index.reshape(1)).reshape(())
     if positions.ndim != array.ndim:
         raise EagerError(
             "Index tensor must have the same number of dimensions as input tensor"
@@ -266,10 +268,27 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Any:
     array = base(input)
     positions = np.atleast_1d(_positions("index_select", index, input))
     if not array.shape:
+        if positions.size != 1:
+            raise EagerError(
+                f"index_select(): Index to scalar can have only 1 value, got "
+                f"{positions.size} value(s)"
+            )
         return input.clone()
     dim = axis_of(dim, array.ndim)
+    if not array.size and positions.size:
+        _check_nothing(positions, array.shape[dim])
     _checked("index_select", positions, array.shape[dim], dim)
     return selected(input, dim, copied(positions))
+
+
+def _check_nothing(positions: Any, length: int) -> None:
+    if not length:
+        raise EagerError("index_select(): self indexing axis dim should be positive")
+    if positions.max() >= length or positions.min() < 0:
+        raise EagerError(
+            f"INDICES element is out of DATA bounds, id={positions.max()} "
+            f"axis_dim={length}"
+        )
 
 
 def selected(input: Tensor, dim: int, positions: Any) -> Any:
@@ -289,6 +308,8 @@ def masked_select(input: Tensor, mask: Tensor) -> Any:
         >>> torch.masked_select(x, x > 1)
         tensor([2, 3])
     """
+    if base(mask).dtype.kind != "b":
+        raise EagerError("masked_select: expected BoolTensor for mask")
     shape = np.broadcast_shapes(base(input).shape, base(mask).shape)
     return input.expand(shape)[mask.expand(shape)]
 

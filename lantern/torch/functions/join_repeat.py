@@ -586,12 +586,18 @@ def view_as_complex(input: Tensor) -> Any:
         tensor([1.+2.j, 3.+4.j])
     """
     array = in_memory(input)
+    if not base(array).ndim:
+        raise EagerError("Input tensor must have one or more dimensions")
     if base(array).shape[-1:] != (2,):
         raise EagerError("Tensor must have a last dimension of size 2")
     z = input[..., 0] + input[..., 1] * 1j
     if type(array) is np.ndarray:
         if array.strides[-1] != array.itemsize:
             raise EagerError("Tensor must have a last dimension with stride 1")
+        if any(step % (2 * array.itemsize) for step in array.strides[:-1]):
+            raise EagerError(
+                "Tensor must have a stride divisible by 2 for all but last dimension"
+            )
         return in_place_of(z, array.view(base(z).dtype)[..., 0], input)
     return z
 

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from lantern.core.residuals import copied
-from lantern.errors import EagerError
+from lantern.errors import EagerError, PositionError
+from lantern.torch.functions.elementwise import scaled
 from lantern.torch.functions.indexing import (
     _checked,
     _positions,
@@ -130,13 +131,25 @@ def _of_scalars(function: Any) -> Any:
         source = options.pop("value", source)
         if base(input).shape:
             return function(input, dim, index, source, **options)
-        if isinstance(source, Tensor) and function.__name__ != "index_fill":
-            source = source.reshape(-1)
+        if isinstance(source, Tensor) and not base(source).shape:
+            source = source if function.__name__ == "index_fill" else source.reshape(1)
         return function(
             input.reshape(1), dim, index.reshape(-1), source, **options
         ).reshape(())
 
     return operate
+
+
+def _in_range(index: Any, shape: Any, dim: int, error: Any) -> None:
+    """Raise unless all positions along an axis are there, counted from its start."""
+    n = shape[dim]
+    here = type(index) is np.ndarray and index.size  # a GPU would be waited for
+    if here and (index.min() < 0 or index.max() >= n):
+        wrong = index[(index < 0) | (index >= n)][0]
+        raise error(
+            f"index out of range in self: index {wrong} is out of bounds for dimension "
+            f"{axis_of(dim, len(shape))} with size {n}"
+        )
 
 
 @_of_scalars
@@ -155,7 +168,7 @@ def index_add(
         tensor([1., 0., 5.])
     """
     n, m, shape = base(index).size, base(source).shape, list(base(input).shape)
-    if (len(m) != len(shape) and shape) or any(
+    if len(m) != len(shape) or any(
         a != b
         for i, (a, b) in enumerate(zip(m, shape, strict=False))
         if i != dim % len(m)
@@ -169,9 +182,11 @@ def index_add(
             f"index_add(): Number of indices ({n}) should be equal to source.size(dim) "
             f"({m[dim]})"
         )
-    return add_at(
-        input, _along(input, dim, index), source if alpha == 1 else source * alpha
-    )
+    error = EagerError if len(shape) > 1 else PositionError  # as PyTorch has it
+    _in_range(base(index), shape, dim, error)
+    if alpha != 1:
+        source = scaled(input, source, alpha)
+    return add_at(input, _along(input, dim, index), source)
 
 
 @_of_scalars
@@ -187,6 +202,7 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Any:
         >>> torch.index_copy(x, 0, torch.tensor([2, 0]), torch.tensor([1.0, 2.0]))
         tensor([2., 0., 1.])
     """
+    _in_range(base(index), base(input).shape, dim, PositionError)
     return put(input, _along(input, dim, index), source)
 
 
@@ -200,6 +216,11 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Any:
         >>> torch.index_fill(x, 0, torch.tensor([0, 2]), 7)
         tensor([7., 0., 7.])
     """
+    if isinstance(value, complex) and base(input).dtype.kind != "c":
+        raise EagerError(
+            "index_fill_(): Converting complex Scalar to non-complex type is not "
+            "supported"
+        )
     return put(input, _along(input, dim, index), value)
 
 

@@ -190,6 +190,8 @@ def scatter(
             input.reshape(1), dim, index.reshape(-1), src, value=value, reduce=reduce
         ).reshape(())
     check_scattered(input, dim, positions, src)
+    if not positions.size:
+        return input.clone()
     where = indexing.lines(base(input), dim, copied(positions))
     src = value if src is None else _part_of(src, positions)
     if isinstance(src, Value) and not getattr(

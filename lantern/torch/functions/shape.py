@@ -17,6 +17,7 @@ from lantern.tensor.ops import shape as manipulation
 from lantern.torch.functions.reduction import axis_of
 from lantern.torch.tensor import dtypes
 from lantern.torch.tensor.detaching import array_of_tensor as base
+from lantern.torch.tensor.devices import address
 from lantern.torch.tensor.operators import as_view, in_memory, mismatch, unary
 from lantern.torch.tensor.tensor import Tensor, fresh
 from lantern.torch.tensor.views import laid_in_rows, repeated
@@ -48,6 +49,11 @@ def _resolved(array: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
     if known == size and size and (not shape or min(shape) > 0):
         return shape
     known = math.prod(n for n in shape if n != -1)
+    if -1 in shape and not size and not known:
+        raise EagerError(
+            f"cannot reshape tensor of 0 elements into shape {list(shape)} because the "
+            f"unspecified dimension size -1 can be any value and is ambiguous"
+        )
     if -1 in shape and shape.count(-1) == 1 and known and size % known == 0:
         return tuple(size // known if n == -1 else n for n in shape)
     if -1 in shape or known != size or min(shape, default=0) < 0:
@@ -82,7 +88,7 @@ def view(input: Tensor, *shape: Any, size: Any = None, dtype: Any = None) -> Any
     if size is not None or dtype is not None:
         shape = (size if dtype is None else dtype,)
     if len(shape) == 1 and isinstance(shape[0], dtypes.dtype):
-        return as_view(fresh(in_memory(input).view(shape[0].numpy)), input)
+        return as_view(fresh(_as_type(in_memory(input), shape[0].numpy)), input)
     in_memory(input)
     array = base(input)
     shape = _resolved(array, lengths(shape))
@@ -96,6 +102,34 @@ def view(input: Tensor, *shape: Any, size: Any = None, dtype: Any = None) -> Any
             "instead."
         )
     return as_view(_reshape(input, shape), input)
+
+
+def _as_type(array: Any, kind: Any) -> Any:
+    """The memory of an array as elements of another type, along its last axis."""
+    old, new = array.itemsize, kind.itemsize
+    if old == new:
+        return array.view(kind)
+    said = f"to view {array.dtype} as {kind} (different element sizes), but got"
+    if not array.ndim:
+        raise EagerError(f"self.dim() cannot be 0 {said} 0")
+    steps = [s // old for s in array.strides]
+    if array.size and steps[-1] != 1 and (array.shape[-1] > 1 or not steps[-1]):
+        raise EagerError(f"self.stride(-1) must be 1 {said} {steps[-1]}")
+    if new > old:
+        ratio = new // old
+        offset = (address(array) - address(owner(array))) // old
+        named = [(f"stride({i})", s) for i, s in enumerate(steps[:-1])]
+        for what, n in [
+            ("size(-1)", array.shape[-1]),
+            ("storage_offset()", offset),
+            *named,
+        ]:
+            if n % ratio:
+                raise EagerError(f"self.{what} must be divisible by {ratio} {said} {n}")
+    if array.size or not array.shape[-1]:
+        return array.view(kind)
+    last = array.shape[-1] * old // new
+    return array.reshape(-1).view(kind).reshape(*array.shape[:-1], last)
 
 
 def view_as(input: Tensor, other: Tensor) -> Any:
@@ -265,7 +299,12 @@ def matrix_transposed(input: Tensor) -> Any:
         >>> torch.ones(5, 2, 3).mT.shape
         torch.Size([5, 3, 2])
     """
-    in_memory(input)
+    ndim = in_memory(input).ndim
+    if ndim < 2:
+        raise EagerError(
+            f"tensor.mT is only supported on matrices or batches of matrices. Got "
+            f"{ndim}-D tensor."
+        )
     return as_view(_swap_last(input), input)
 
 
@@ -351,6 +390,11 @@ def expand(input: Tensor, *sizes: Any, size: Any = None) -> Any:
         (shape[i - new] if n == -1 else n) if i >= new else n
         for i, n in enumerate(sizes)
     )
+    if min(full[:new], default=0) < 0:
+        raise EagerError(
+            f"The expanded size of the tensor ({min(full[:new])}) isn't allowed in a "
+            f"leading, non-existing dimension {full.index(min(full[:new]))}"
+        )
     for i, (n, m) in enumerate(zip(shape, full[new:], strict=True)):
         if n not in (1, m):
             raise EagerError(
@@ -500,6 +544,11 @@ def split(
     dim = axis_of(dim, len(shape))
     n, sizes = shape[dim], split_size_or_sections
     if isinstance(sizes, int):
+        if sizes < 0 or (n and not sizes):
+            raise EagerError(
+                f"split expects split_size be non-negative, and 0 for an empty axis "
+                f"only, but got split_size={sizes} for an axis of length {n}"
+            )
         sizes = [min(sizes, n - i) for i in range(0, n, max(sizes, 1))] or [0]
     elif sum(sizes) != n:
         raise EagerError(
@@ -525,7 +574,21 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> Any:
         raise EagerError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
     shape = base(input).shape
     n = shape[axis_of(dim, len(shape))]
-    return split(input, max(-(-n // chunks), 1), dim)
+    return split(input, -(-n // chunks) if n else [0] * chunks, dim)
+
+
+def _check_places(where: Any) -> None:
+    if where.dtype != np.int64:
+        raise EagerError(
+            f"tensor_split expected tensor_indices_or_sections to have dtype of long, "
+            f"but got {dtypes.type_name(where.dtype)}"
+        )
+    if where.ndim > 1:
+        raise EagerError(
+            f"tensor_split expected tensor_indices_or_sections to be a "
+            f"zero-dimensional or one-dimensional tensor, but got a tensor with "
+            f"{where.ndim} dims"
+        )
 
 
 def tensor_split(
@@ -548,9 +611,18 @@ def tensor_split(
     if indices_or_sections is None:
         indices_or_sections = sections if indices is None else indices
     shape = base(input).shape
+    if not shape:
+        raise EagerError(
+            "tensor_split expected at least a 1-dimensional tensor, but got a tensor "
+            "with 0 dims"
+        )
     dim = axis_of(dim, len(shape))
     n, where = shape[dim], base(indices_or_sections)
+    if isinstance(indices_or_sections, Tensor):
+        _check_places(where)
     if isinstance(where, int) or not getattr(where, "shape", True):
+        if where <= 0:
+            raise EagerError(f"number of sections must be larger than 0, got {where}")
         bounds = [len(p) for p in np.array_split(np.empty(n), int(where))]
         edges = [0, *np.cumsum(bounds).tolist()]
     else:

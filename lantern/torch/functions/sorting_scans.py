@@ -106,6 +106,8 @@ def logcumsumexp(input: Tensor, dim: int) -> Any:
         tensor([0.0000, 0.6931, 1.0986])
     """
     array = base(input)
+    if not array.size:
+        return input.cumsum(dim)
     is_complex = array.dtype.kind == "c"
     top = np.max(array.real if is_complex else array, axes(dim, input), keepdims=True)
     top = as_array(top)

@@ -38,6 +38,12 @@ def diff(
         raise EagerError(
             "diff expects prepend or append to be the same dimension as input"
         )
+    shapes = [np.delete(base(x).shape, dim).tolist() for x in parts]
+    if any(shape != shapes[0] for shape in shapes):
+        raise EagerError(
+            "diff expects the shape of tensor to prepend or append to match that of "
+            "input except along the differencing dimension"
+        )
     x = join_repeat.cat(parts, dim) if len(parts) > 1 else input
     length = base(x).shape[dim]
     if n == 0:

@@ -236,7 +236,6 @@ def _also_axis(function: Any) -> Any:
     names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     if "dim" not in names:
         return function
-    strict = function.__name__ in ("gather", "aminmax")
 
     def either(*args: Any, **options: Any) -> Any:
         if options:
@@ -247,8 +246,7 @@ def _also_axis(function: Any) -> Any:
             out = options.pop("out", None)
             if out is not None:
                 z = function(*args, **options)
-                z = named_results.of_its_type(z, out) if strict else z
-                return named_results.into(z, out)
+                return named_results.result_into(function.__name__, z, out)
         return function(*args, **options)
 
     either.__name__ = either.__qualname__ = function.__name__

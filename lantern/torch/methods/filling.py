@@ -118,7 +118,7 @@ METHODS = {
         """,
     ),
     "geometric_": documented(
-        _writer("geometric_", _geometric, "Fill with geometric draws.", "fiu"),
+        _writer("geometric_", _geometric, "Fill with geometric draws.", "fViu"),
         """
         >>> (torch.zeros(3).geometric_(0.5) >= 1).all()
         tensor(True)
@@ -132,7 +132,7 @@ METHODS = {
         """,
     ),
     "bernoulli_": documented(
-        _writer("bernoulli_", _chances, "Fill with 1 or 0, by chance.", "fiub"),
+        _writer("bernoulli_", _chances, "Fill with 1 or 0, by chance.", "fcViub"),
         """
         >>> torch.zeros(3).bernoulli_(1.0)
         tensor([1., 1., 1.])
@@ -154,7 +154,7 @@ METHODS = {
     ),
     "random_": documented(
         takes(
-            _writer("random_", _integers, "Fill with random integers.", "fiub"),
+            _writer("random_", _integers, "Fill with random integers.", "fViub"),
             "self, low=None, high=None, *, generator=None",
         ),
         """

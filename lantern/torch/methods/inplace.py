@@ -7,11 +7,13 @@ the new part in.
 """
 
 import operator
+import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from lantern.core.tree import tree_leaves
 from lantern.core.value import UNTRACKED, Value, unwrapped
 from lantern.eager.grad_mode import is_enabled
 from lantern.eager.recorder import AMBIENT, NumpyFace
@@ -22,6 +24,7 @@ from lantern.tensor.ops import at
 from lantern.tensor.ops.indexing import plain_getitem as read
 from lantern.tensor.ops.shape import reshape as reshaped
 from lantern.torch.functions.comparison import tracked_like
+from lantern.torch.functions.copies_splits import as_strided
 from lantern.torch.functions.elementwise import scaled
 from lantern.torch.functions.indexing import plain_index, put
 from lantern.torch.methods.functional_inplace import check_fit, replaced
@@ -181,7 +184,7 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
             return setitem(self, index, value.to(self.device))
         if tracked or isinstance(refused, TypeError):
             raise
-        refuse_repeated(array)
+        array, index = _alone(array, index)
         try:
             _put_plain(array, index, plain)
         except ValueError as error:
@@ -190,8 +193,25 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
         written(array)
 
 
+def _alone(array: Any, index: Any) -> Any:
+    """What is to be written to; of expanded memory a part that shows none twice."""
+    if type(array) is not np.ndarray or array.flags.writeable:
+        return array, index
+    parts = index if type(index) is tuple else (index,)
+    if not any(part is ... for part in parts):
+        parts = (*parts, ...)  # of one element a view, too
+    part = array[parts]
+    repeats = any(
+        n > 1 and not s for n, s in zip(part.shape, part.strides, strict=True)
+    )
+    if repeats or not np.may_share_memory(part, array):
+        raise EagerError(REPEATED)
+    return _writable(part), (...,)
+
+
 def _put_plain(array: Any, index: Any, plain: Any) -> None:
     """As NumPy's assignment, dropping leading axes of length 1."""
+    plain = np.asarray(plain) if isinstance(plain, int | float | complex) else plain
     while plain.ndim > array[index].ndim and plain.shape[0] == 1:
         plain = plain[0]
     array[index] = plain
@@ -317,17 +337,90 @@ def zero_(input: Tensor) -> Tensor:
     return fill_(input, 0)
 
 
-def set_(self: Tensor, source: Tensor) -> Tensor:
-    """Show the memory of another tensor.
+def set_(
+    self: Tensor,
+    source: Any = None,
+    storage_offset: int = 0,
+    size: Any = None,
+    stride: Any = None,
+) -> Tensor:
+    """Show the memory of another tensor, or a part of a storage; of nothing, none.
 
     Example:
         >>> import lantern.torch as torch
         >>> x = torch.tensor([1, 2])
         >>> x.set_(torch.tensor([3, 4, 5]))
         tensor([3, 4, 5])
+        >>> x.set_(torch.arange(6).storage(), 1, (2, 2), (2, 1))
+        tensor([[1, 2],
+                [3, 4]])
     """
+    kind = base(self).dtype
+    if source is None:
+        source = fresh(np.empty(0, kind))
+    elif not isinstance(source, Tensor):
+        known = getattr(source, "dtype", self.dtype)
+        if known is not self.dtype:
+            raise EagerError(
+                f"Expected a Storage of type {self.dtype} or an UntypedStorage, but "
+                f"got type {known} for argument 1 'storage'"
+            )
+        source = fresh(source.array.view(kind))
+    if base(source).dtype != kind:
+        raise EagerError(
+            f"Could not set tensor of type {source.dtype} to a tensor of type "
+            f"{self.dtype}"
+        )
+    if size is not None:
+        source = as_strided(source, size, stride, storage_offset)
     set_data(self, source)
     return self
+
+
+# What writes to positions that it reads from other tensors; of these, the values True
+# write one value to memory that is shown several times.
+_AT_POSITIONS = {
+    "index_add": False, "index_copy": False, "index_fill": True, "index_put": True,
+    "masked_fill": True, "masked_scatter": False, "put": False, "scatter": False,
+    "scatter_add": False,
+}  # fmt: skip
+
+
+def _apart(name: str, function: Any) -> Any:
+    """Writing to positions, refused where what is read lies in what is written."""
+
+    def method(input: Tensor, *args: Any, **options: Any) -> Tensor:
+        array = in_memory(input)
+        for x in tree_leaves((args, options)):
+            if isinstance(x, Tensor) and np.may_share_memory(base(x), base(array)):
+                raise EagerError(
+                    "unsupported operation: some elements of the input tensor and the "
+                    "written-to tensor refer to a single memory location. Please "
+                    "clone() the tensor before performing the operation."
+                )
+        shown_once = type(array) is not np.ndarray or array.flags.writeable
+        if shown_once or not _AT_POSITIONS[name]:
+            return write(input, function, *args, **options)
+        warnings.warn(
+            f"Use of {name}_ on expanded tensors is deprecated. Please clone() the "
+            f"tensor before performing this operation.",
+            stacklevel=2,
+        )
+        before = array.copy()
+        after = base(function(fresh(before), *args, **options))
+        changed = after != before
+        _writable(array)[changed] = after[changed]
+        written(array)
+        return input
+
+    return method
+
+
+def _writable(array: Any) -> Any:
+    """An array that NumPy lets nobody write to, since it shows elements repeatedly."""
+    array = array[...]
+    array.flags.writeable = True
+    return array
 
 
 def in_place(name: str, function: Any) -> Any:
@@ -336,6 +429,8 @@ def in_place(name: str, function: Any) -> Any:
     def method(input: Tensor, *args: Any, **options: Any) -> Tensor:
         return write(input, function, *args, **options)
 
+    if name in _AT_POSITIONS:
+        method = _apart(name, function)
     method.__name__ = method.__qualname__ = f"{name}_"
     method.__doc__ = f"As ``{name}``, in the tensor's own memory."
     takes(method, parameters(function, out=False))

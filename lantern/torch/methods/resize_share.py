@@ -1,23 +1,27 @@
 """Changes of the form that a tensor has, and questions how it lies in memory."""
 
+import math
 import mmap
+from builtins import callable as is_function
 from typing import Any
 
 import numpy as np
 
 from lantern.core.namespace import namespace
 from lantern.eager.versions import owner
-from lantern.errors import EagerError
+from lantern.errors import ArgumentError, EagerError
 from lantern.torch.functions import creation
 from lantern.torch.functions import shape as shaping
+from lantern.torch.functions.copies_splits import as_strided
 from lantern.torch.methods import sampling
 from lantern.torch.methods.inplace import refuse_leaf
-from lantern.torch.storage import UntypedStorage
+from lantern.torch.storage import TypedStorage, UntypedStorage, memory_of
 from lantern.torch.tables import documented, parameters, takes
 from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.devices import address, beside, on_host
 from lantern.torch.tensor.dtypes import Size
 from lantern.torch.tensor.gradients import rebind
+from lantern.torch.tensor.layouts import FORMATS, in_order_of, laid
 from lantern.torch.tensor.operators import in_memory
 from lantern.torch.tensor.tensor import Tensor, fresh
 
@@ -55,16 +59,31 @@ def resize_(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
         raise EagerError("cannot resize variables that require grad")
     shape = creation.shape_of(sizes)
     array = in_memory(self)
+    _check_sizes(shape, array.itemsize)
+    if array.shape == shape and memory_format is None:
+        return self
     xp = namespace(array)
     flat = xp.ascontiguousarray(array).reshape(-1)
     size = int(np.prod(shape))
     if size > flat.size:
         flat = xp.concatenate([flat, xp.zeros(size - flat.size, flat.dtype)])
     self.primal = flat[:size].reshape(shape)
+    if memory_format is not None:
+        self.primal = laid(self.primal, memory_format)
     return self
 
 
-def resize_as_(input: Tensor, other: Tensor) -> Tensor:
+def _check_sizes(shape: Any, itemsize: int) -> None:
+    """Raise if no memory could have so many elements."""
+    if math.prod(max(n, 1) for n in shape[1:]) >= 1 << 63:
+        raise EagerError("Stride calculation overflowed")
+    if math.prod(shape) * itemsize >= 1 << 63:
+        raise EagerError(
+            f"Storage size calculation overflowed with sizes={list(shape)}"
+        )
+
+
+def resize_as_(input: Tensor, other: Tensor, *, memory_format: Any = None) -> Tensor:
     """Have the form of another tensor.
 
     Example:
@@ -73,20 +92,38 @@ def resize_as_(input: Tensor, other: Tensor) -> Tensor:
         tensor([[0, 1],
                 [2, 3]])
     """
-    return resize_(input, *base(other).shape)
+    if memory_format is FORMATS["preserve_format"]:
+        resize_(input, *base(other).shape)
+        input.primal = in_order_of(base(other), input.primal)
+        return input
+    return resize_(input, *base(other).shape, memory_format=memory_format)
 
 
-def new(self: Tensor, *data: Any, **options: Any) -> Tensor:
+def new(self: Tensor, *data: Any, size: Any = None, device: Any = None) -> Tensor:
     """A new tensor of this one's type: of data, or of lengths of axes.
+
+    Another tensor's memory, or a storage, is shared.
 
     Example:
         >>> import lantern.torch as torch
         >>> torch.tensor([1.0]).new([2, 3])
         tensor([2., 3.])
     """
-    if len(data) == 1 and not isinstance(data[0], int | Size):
-        return creation.tensor(data[0], dtype=self.dtype, device=self.device)
-    return creation.empty(*data or (0,), dtype=self.dtype, device=self.device)
+    options = {"dtype": self.dtype, "device": device or self.device}
+    if size is not None:
+        data = (Size(size),)
+    (first,) = data if len(data) == 1 else (None,)
+    if isinstance(first, TypedStorage | UntypedStorage):
+        return creation.empty(0, **options).set_(first)
+    if isinstance(first, Tensor) and first.ndim:
+        if first.dtype is not self.dtype:
+            raise ArgumentError(
+                f"expected {self.type()} (got {first.type()}); use new_tensor()"
+            )
+        return first.view_as(first)
+    if first is not None and not isinstance(first, int | Size):
+        return creation.tensor(first, **options)
+    return creation.empty(*data or (0,), **options)
 
 
 def stride(self: Tensor, dim: Any = None) -> Any:
@@ -100,6 +137,9 @@ def stride(self: Tensor, dim: Any = None) -> Any:
     """
     array = in_memory(self)
     steps = [s // array.itemsize for s in array.strides]
+    if not array.size:
+        lengths = [max(n, 1) for n in (*array.shape[1:], 1)]
+        steps = [math.prod(lengths[i:]) for i in range(array.ndim)]
     for i in range(len(steps) - 1, -1, -1):
         if array.shape[i] == 1:  # NumPy may have anything there
             steps[i] = steps[i + 1] * array.shape[i + 1] if i + 1 < len(steps) else 1
@@ -147,16 +187,15 @@ def is_set_to(self: Tensor, tensor: Tensor) -> bool:
     return address(a) == address(b) and a.shape == b.shape and a.strides == b.strides
 
 
-def storage(self: Tensor) -> Tensor:
-    """The memory in a row, as a tensor: it has ``data_ptr``, ``size`` and elements.
+def storage(self: Tensor) -> TypedStorage:
+    """The memory in a row: it has ``data_ptr``, ``size`` and elements.
 
     Example:
         >>> import lantern.torch as torch
         >>> len(torch.ones(2, 3).storage())
         6
     """
-    array = in_memory(self)
-    return fresh(owner(array).reshape(-1).view(array.dtype))
+    return TypedStorage(memory_of(in_memory(self)), dtype=self.dtype)
 
 
 def untyped_storage(self: Tensor) -> UntypedStorage:
@@ -227,12 +266,41 @@ def map_(self: Tensor, tensor: Tensor, callable: Any) -> Tensor:
         >>> torch.ones(2).map_(torch.tensor([3.0, 4.0]), lambda a, b: a + b)
         tensor([4., 5.])
     """
-    if self.requires_grad or tensor.requires_grad:
-        raise EagerError("Can't call map_() on Variable that requires grad.")
+    return _mapped("map_", self, callable, tensor)
+
+
+def map2_(self: Tensor, x: Tensor, y: Tensor, callable: Any) -> Tensor:
+    """Replace each element by a function of it and two other tensors'.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x, y = torch.tensor([3.0, 4.0]), torch.tensor(2.0)
+        >>> torch.ones(2).map2_(x, y, lambda a, b, c: a + b * c)
+        tensor([7., 9.])
+    """
+    return _mapped("map2_", self, callable, x, y)
+
+
+def _mapped(name: str, self: Tensor, callable: Any, *others: Tensor) -> Tensor:
+    if any(x.requires_grad for x in (self, *others)):
+        raise EagerError(f"Can't call {name}() on Variable that requires grad.")
+    if not is_function(callable):
+        raise ArgumentError(
+            f"{name}: the argument is not callable, but a {type(callable).__name__}"
+        )
+    return each(self, callable, *others)
+
+
+def each(self: Tensor, function: Any, *others: Tensor) -> Tensor:
+    """Replace each element by what a function gives for numbers, slowly."""
     array = in_memory(self)
-    other = np.broadcast_to(on_host(base(tensor)), array.shape)
-    found = np.vectorize(callable, otypes=[array.dtype])(on_host(array), other)
-    array[...] = beside(found, array)
+    arrays = [np.broadcast_to(on_host(base(x)), array.shape) for x in others]
+    rows = [x.ravel().tolist() for x in (on_host(array), *arrays)]
+    found = [function(*row) for row in zip(*rows, strict=True)]
+    wrong = [x for x in found if not isinstance(x, int | float | complex | np.generic)]
+    if wrong:
+        raise ArgumentError(f"the function must return numbers, got {wrong[0]!r:.80}")
+    array[...] = beside(np.array(found, array.dtype).reshape(array.shape), array)
     return self
 
 
@@ -352,11 +420,19 @@ METHODS: dict[str, Any] = {
     f.__name__: f
     for f in (
         fill_diagonal_, is_conj, is_inference, is_neg, is_nonzero, is_set_to,
-        is_shared, map_, new, resize_, resize_as_, share_memory_, storage,
+        is_shared, map2_, map_, new, resize_, resize_as_, share_memory_, storage,
         storage_offset, stride,
     )
 }  # fmt: skip
 METHODS |= {
+    "as_strided_": documented(
+        _in_place(as_strided),
+        """
+        >>> torch.arange(4).as_strided_((2, 2), (1, 2))
+        tensor([[0, 2],
+                [1, 3]])
+        """,
+    ),
     "squeeze_": documented(
         _in_place(shaping.functions["squeeze"]),
         """

@@ -17,6 +17,7 @@ from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.detaching import in_transform
 from lantern.torch.tensor.devices import as_array, beside, on_host
 from lantern.torch.tensor.dtypes import as_numpy_dtype
+from lantern.torch.tensor.layouts import in_order_of
 from lantern.torch.tensor.named_results import into
 from lantern.torch.tensor.operators import mismatch
 from lantern.torch.tensor.tensor import Tensor, fresh
@@ -197,7 +198,7 @@ def _drawer(name: str, method: str, doc: str) -> tuple[Any, Any]:
     ) -> Tensor:
         array = base(input)
         kind = array.dtype if dtype is None else dtype
-        drawn = _drawn(method, array.shape, kind, generator)
+        drawn = in_order_of(array, _drawn(method, array.shape, kind, generator))
         place = input.device if device is None else device
         return finished(drawn, place, requires_grad)
 
@@ -403,7 +404,11 @@ def bernoulli(
     if not ((as_array(chance) >= 0) & (as_array(chance) <= 1)).all():
         raise EagerError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
     draws = beside(np.asarray(rng(generator).random(array.shape)), array) < chance
-    return into(fresh(as_array(draws, array.dtype)), out)
+    return (
+        fresh(as_array(draws, array.dtype))
+        if out is None
+        else out.copy_(fresh(as_array(draws)))
+    )
 
 
 def poisson(input: Tensor, generator: Any = None) -> Tensor:

@@ -30,15 +30,16 @@ from lantern.torch.tables import documented, parameters, takes
 from lantern.torch.tensor import dtypes, gradients
 from lantern.torch.tensor.copying import METHODS as COPYING
 from lantern.torch.tensor.detaching import array_of_tensor as base
-from lantern.torch.tensor.devices import address, as_array, beside, on_host
+from lantern.torch.tensor.devices import address, as_array
 from lantern.torch.tensor.dlpack import METHODS as EXPORTING
 from lantern.torch.tensor.dtypes import Size, as_numpy_dtype, type_name
+from lantern.torch.tensor.layouts import FORMATS, laid, lies, strided
 from lantern.torch.tensor.layouts import layout as _layout
-from lantern.torch.tensor.layouts import strided
 from lantern.torch.tensor.operators import call, cast, in_memory, refuse_numbers, unary
 from lantern.torch.tensor.tensor import Tensor, fresh
 
 _copied = unary(arithmetic.positive)
+_PRESERVE = FORMATS["preserve_format"]
 
 
 def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
@@ -52,10 +53,15 @@ def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
         >>> x
         tensor([1, 2])
     """
-    if input.level is UNTRACKED:
-        array = base(input)
-        return fresh(as_array(array).copy())
-    return _copied(input)
+    if input.level is not UNTRACKED:
+        z = _copied(input)
+    elif (array := as_array(base(input))).flags.c_contiguous or 0 in array.strides:
+        z = fresh(array.copy())
+    else:
+        z = fresh(array.copy("K"))  # its axes in their order, without gaps
+    if memory_format is not None:
+        z.primal = laid(as_array(z.primal), memory_format)
+    return z
 
 
 def size(self: Tensor, dim: Any = None) -> Any:
@@ -68,7 +74,9 @@ def size(self: Tensor, dim: Any = None) -> Any:
         (torch.Size([2, 3]), 3)
     """
     shape = base(self).shape
-    return Size(shape) if dim is None else shape[shaping.axis_of(dim, len(shape))]
+    if dim is None:
+        return tuple.__new__(Size, shape)
+    return shape[shaping.axis_of(dim, len(shape))]
 
 
 def dim(self: Tensor) -> int:
@@ -117,7 +125,7 @@ def data_ptr(self: Tensor) -> int:
 
 
 def is_contiguous(self: Tensor, memory_format: Any = None) -> bool:
-    """Whether the elements lie in a row in memory.
+    """Whether the elements lie in a row in memory, or in another order of the axes.
 
     Example:
         >>> import lantern.torch as torch
@@ -126,6 +134,8 @@ def is_contiguous(self: Tensor, memory_format: Any = None) -> bool:
         (True, False)
     """
     array = base(self)
+    if memory_format is not None:
+        return lies(array, memory_format)
     return isinstance(array, np.generic) or bool(array.flags.c_contiguous)
 
 
@@ -137,9 +147,15 @@ def contiguous(self: Tensor, memory_format: Any = None) -> Tensor:
         >>> x = torch.tensor([[1, 2], [3, 4]]).T
         >>> x.is_contiguous(), x.contiguous().is_contiguous()
         (False, True)
+        >>> torch.ones(2, 3, 2, 2).contiguous(
+        ...     memory_format=torch.channels_last
+        ... ).stride()
+        (12, 1, 6, 3)
     """
-    if is_contiguous(self):
+    if is_contiguous(self, memory_format):
         return self
+    if memory_format is not None:
+        return clone(self, memory_format=memory_format)
     z = clone(self)
     if not z.primal.flags.c_contiguous:
         z.primal = namespace(z.primal).ascontiguousarray(z.primal)
@@ -174,11 +190,15 @@ def to(self: Tensor, *args: Any, **options: Any) -> Tensor:
         if not here.startswith(name):
             z = call(to_device, z, name)
     copy = options.get("copy") or flags[1:] == [True]
-    return clone(z) if z is self and copy else z
+    z = clone(z) if z is self and copy else z
+    form = options.get("memory_format")
+    return z if form in (None, _PRESERVE) else contiguous(z, form)
 
 
 def _to_type(kind: dtypes.dtype) -> Any:
     def method(self: Tensor, memory_format: Any = None) -> Tensor:
+        if memory_format is not None:
+            return to(self, kind, memory_format=memory_format)
         return cast(self, as_numpy_dtype(kind))
 
     method.__doc__ = f"The tensor with elements of type {kind}."
@@ -198,6 +218,8 @@ def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
     """
     if dtype is None:
         return f"torch.{type_name(base(self).dtype)}Tensor"
+    if dtype is Tensor:
+        return cast(self, dtypes.default())
     if isinstance(dtype, str):
         word = dtype.removeprefix("torch.").removesuffix("Tensor")
         found = [n for n in dtypes.by_numpy if type_name(n) == word]
@@ -226,7 +248,7 @@ def cpu(self: Tensor, memory_format: Any = None) -> Tensor:
         >>> torch.tensor([1, 2]).cpu()
         tensor([1, 2])
     """
-    return to(self, "cpu")
+    return to(self, "cpu", memory_format=memory_format)
 
 
 def cuda(
@@ -244,7 +266,7 @@ def cuda(
         >>> y.cpu()
         tensor([1, 2])
     """
-    return to(self, "cuda" if device is None else device)
+    return to(self, "cuda" if device is None else device, memory_format=memory_format)
 
 
 def _new(creator: Any) -> Any:
@@ -267,11 +289,22 @@ def apply_(self: Tensor, callable: Any) -> Tensor:
     """
     if self.requires_grad:
         raise EagerError("Can't call apply_() on Variable that requires grad.")
-    array = in_memory(self)
-    if array.size:
-        found = np.vectorize(callable, otypes=[array.dtype])(on_host(array))
-        array[...] = beside(found, array)
-    return self
+    return resize_share.each(self, callable)
+
+
+def backwards(self: Tensor) -> Tensor:
+    """The tensor with its first axis reversed."""
+    return FUNCTIONS["flip"](self, (0,)) if base(self).ndim else self
+
+
+def contains(self: Tensor, element: Any) -> bool:
+    """Whether an element, or any of several, is among the tensor's."""
+    if not isinstance(element, Tensor | int | float | complex | np.generic):
+        raise EagerError(
+            f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a "
+            f"{type(element)}."
+        )
+    return bool((base(self) == base(element)).any())
 
 
 def pin_memory(self: Tensor, device: Any = None) -> Tensor:
@@ -654,6 +687,8 @@ def _converting(kind: Any) -> Any:
 
 FURTHER = {
     "__complex__": _converting(complex),
+    "__contains__": contains,
+    "__reversed__": backwards,
     "__float__": _converting(float),
     "__int__": _converting(int),
     "__getattr__": _missing,
@@ -687,9 +722,20 @@ PROPERTIES = {
     "H": matrix_adjoint,
     "mT": shaping.matrix_transposed,
 }
+
+
+def _part(get: Any) -> Any:
+    """A part of complex numbers, which may be written to."""
+
+    def write(self: Tensor, value: Any) -> None:
+        get(self).copy_(value)
+
+    return property(get, write)
+
+
 _PARTS = {
     "imag": documented(
-        property(elementwise.imag),
+        _part(elementwise.imag),
         """The imaginary part.
 
         >>> torch.tensor([1 + 2j]).imag
@@ -697,7 +743,7 @@ _PARTS = {
         """,
     ),
     "real": documented(
-        property(elementwise.real),
+        _part(elementwise.real),
         """The real part.
 
         >>> torch.tensor([1 + 2j]).real

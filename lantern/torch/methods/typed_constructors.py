@@ -2,7 +2,9 @@
 
 from typing import Any
 
+from lantern.errors import ArgumentError
 from lantern.torch.functions.creation import tensor, zeros
+from lantern.torch.storage import TypedStorage
 from lantern.torch.tables import documented
 from lantern.torch.tensor import dtypes
 from lantern.torch.tensor.dtypes import dtype
@@ -22,9 +24,24 @@ class TypedTensor(type):
         options = {"dtype": cls.dtype, "device": cls.device}
         if len(data) == 1 and isinstance(data[0], cls):
             return data[0].view_as(data[0])
+        if len(data) == 1 and isinstance(data[0], TypedStorage):
+            return zeros(0, **options).set_(data[0])
         if len(data) == 1 and not isinstance(data[0], int | dtypes.Size):
             return tensor(data[0], **options)
+        if not all(isinstance(n, int | dtypes.Size) for n in data):
+            raise ArgumentError(
+                f"{cls.__name__} received an invalid combination of arguments: "
+                f"{', '.join(type(x).__name__ for x in data)}"
+            )
         return zeros(*data or (0,), **options)
+
+    def __new__(cls, name: str, bases: Any, names: Any) -> Any:
+        """A class that nothing is derived from."""
+        for base in bases:
+            raise ArgumentError(
+                f"type 'torch.{base.__name__}' is not an acceptable base type"
+            )
+        return super().__new__(cls, name, bases, names)
 
     def __instancecheck__(cls, x: Any) -> bool:
         return (

@@ -1,7 +1,7 @@
 """Types of elements, and devices: ``torch.float32``, ``torch.device``."""
 
 import builtins
-from operator import attrgetter
+from operator import attrgetter, index
 from typing import Any
 
 import numpy as np
@@ -234,10 +234,10 @@ def as_numpy_dtype(d: Any) -> Any:
     if isinstance(getattr(d, "dtype", None), dtype):  # torch.FloatTensor
         plain: Any = d.dtype.numpy
         return plain
-    python = {builtins.bool: BOOL, builtins.int: I64, complex: complex64.numpy}
+    python: dict[Any, Any] = {builtins.bool: BOOL, builtins.int: I64}
     if isinstance(d, builtins.type) and d in python:
         return python[d]
-    return default() if getattr(d, "__name__", "") == "float" else as_dtype(d).numpy
+    return as_dtype(d).numpy  # float64 for Python's float
 
 
 # NumPy's letters; V is bfloat16's.
@@ -293,7 +293,23 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
         >>> torch.promote_types(torch.int64, torch.float32)
         torch.float32
     """
+    named = [isinstance(t, _Named) and t is not bfloat16 for t in (type1, type2)]
+    if type1 is type2:
+        return type1
+    if True in named:
+        return _with_name(*((type1, type2) if named[0] else (type2, type1)))
     return by_numpy[promoted(type1.numpy, type2.numpy)]
+
+
+def _with_name(type1: dtype, type2: dtype) -> dtype:
+    """As ``promote_types``, the first of types that are names only."""
+    if not type1.name.endswith("complex32") or type2.name.startswith("float8"):
+        raise EagerError(
+            f"Promotion for Float8 Types is not supported, attempted to promote "
+            f"{type1} and {type2}"
+        )
+    wide = {float32: complex64, float64: complex128, complex64: complex64}
+    return wide.get(type2, complex128 if type2 is complex128 else type1)
 
 
 _CAPITALS = {
@@ -342,12 +358,15 @@ class device:
             type, index = type.type, type.index
         if isinstance(type, builtins.int):
             type, index = "cuda", type
-        kind, _, number = type.partition(":")
+        kind, colon, number = type.partition(":")
         if kind not in ("cpu", "cuda", "meta"):
             raise EagerError(
                 f"Expected one of cpu, cuda device type at start of device string: "
                 f"{kind}"
             )
+        given = number.isascii() and number.isdigit()
+        if (colon and not given) or (index is not None and index < 0):
+            raise EagerError(f"Invalid device string: '{type}'")
         self.type = kind
         self.index = builtins.int(number) if number else index
 
@@ -391,6 +410,10 @@ class Size(tuple[builtins.int, ...]):
 
     __slots__ = ()
 
+    def __new__(cls, lengths: Any = ()) -> "Size":
+        """Lengths from any sequence of whole numbers."""
+        return super().__new__(cls, map(index, lengths))
+
     def __repr__(self) -> str:
         return f"torch.Size({list(self)})"
 
@@ -407,6 +430,11 @@ class Size(tuple[builtins.int, ...]):
 
     def __add__(self, other: Any) -> Any:
         return Size(super().__add__(tuple(other)))
+
+    def __mul__(self, count: Any) -> Any:
+        return Size(super().__mul__(count))
+
+    __rmul__ = __mul__
 
 
 # The step at 1, the greatest, least and smallest normal number, and the resolution.

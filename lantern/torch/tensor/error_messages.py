@@ -68,6 +68,15 @@ def refuse_type(name: str, x: Tensor) -> MissingRuleError:
     )
 
 
+def of_old(signature: str) -> None:
+    """Say that the arguments are in an order that they had once."""
+    warnings.warn(
+        f"This overload of {signature.partition('(')[0]} is deprecated:\n\t{signature}"
+        "\nGive the number by its name.",
+        stacklevel=4,
+    )
+
+
 def refuse_zero(x: Any, y: Any) -> None:
     """Raise if whole numbers are divided by 0."""
     kinds = [getattr(v, "dtype", np.dtype(type(v))).kind for v in (x, y)]

@@ -1,6 +1,13 @@
-"""Names for how elements are stored: one layout is here, and one order of memory."""
+"""How elements are stored: names of layouts, and in which order axes lie in memory."""
 
-__all__ = ["layout", "memory_format"]
+from typing import Any
+
+import numpy as np
+
+from lantern.core.namespace import namespace
+from lantern.errors import EagerError
+
+__all__ = ["laid", "layout", "lies", "memory_format"]
 
 
 class layout:
@@ -25,7 +32,7 @@ class layout:
 
 
 class memory_format:
-    """In which order the axes lie in memory, a name: rows are the only one here.
+    """In which order the axes lie in memory, a name.
 
     Example:
         >>> import lantern.torch as torch
@@ -58,3 +65,44 @@ FORMATS = {
     ).split()
 }
 strided = LAYOUTS["strided"]
+# The axes from the outermost to the innermost.
+_ORDERS = {"channels_last": (0, 2, 3, 1), "channels_last_3d": (0, 2, 3, 4, 1)}
+
+
+def _in_rows(array: Any, form: Any) -> Any:
+    """An array whose axes are in the order of memory, if it lies as a format says."""
+    order = _ORDERS.get(getattr(form, "name", ""))
+    if order is None:
+        return array
+    return array.transpose(order) if array.ndim == len(order) else None
+
+
+def lies(array: Any, form: Any) -> bool:
+    """Whether an array lies in memory as a format says, with no gaps."""
+    rows = _in_rows(array, form)
+    return rows is not None and (
+        isinstance(rows, np.generic) or bool(rows.flags.c_contiguous)
+    )
+
+
+def in_order_of(array: Any, z: Any) -> Any:
+    """A new array with its axes in the order in which those of another one lie."""
+    if array.flags.c_contiguous or array.shape != z.shape:
+        return z
+    made = np.empty_like(array, dtype=z.dtype)
+    made[...] = z
+    return made
+
+
+def laid(array: Any, form: Any) -> Any:
+    """An array in the order of a format; itself, if it lies so already."""
+    if form is FORMATS["preserve_format"] or lies(array, form):
+        return array
+    rows = _in_rows(array, form)
+    if rows is None:
+        raise EagerError(
+            f"required rank {len(_ORDERS[form.name])} tensor to use {form.name} format"
+        )
+    rows = namespace(rows).ascontiguousarray(rows)
+    order = _ORDERS.get(form.name)
+    return rows if order is None else rows.transpose(np.argsort(order).tolist())

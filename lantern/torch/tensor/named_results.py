@@ -1,5 +1,6 @@
 """Several results in a row; what a result is written to: ``out=...``."""
 
+import warnings
 from operator import itemgetter
 from typing import Any, ClassVar
 
@@ -63,7 +64,8 @@ def into(z: Any, out: Any) -> Any:
     if out is None:
         return z
     if isinstance(z, tuple):
-        return type(z)(*map(into, z, out))
+        parts = tuple(map(into, z, out))
+        return parts if type(z) is tuple else type(z)(*parts)
     if z.requires_grad or out.requires_grad:
         raise EagerError(
             "functions with out=... arguments don't support automatic "
@@ -76,20 +78,51 @@ def into(z: Any, out: Any) -> Any:
         )
     if base(out).shape == base(z).shape:
         return out.copy_(z)
+    if base(out).size:
+        warnings.warn(
+            f"An output with one or more elements was resized since it had shape "
+            f"{list(base(out).shape)}, which does not match the required output shape "
+            f"{list(base(z).shape)}. This behavior is deprecated, and in a future "
+            f"PyTorch release outputs will not be resized unless they have zero "
+            f"elements. Give it the shape first, or none: out.resize_(0).",
+            stacklevel=4,
+        )
     set_data(out, z.to(out.dtype))
     return out
 
 
-def of_its_type(z: Any, out: Any) -> Any:
-    """A result, of which what it is to be written to must have the type."""
+def of_its_type(z: Any, out: Any, scan: bool = False) -> Any:
+    """A result, of which what it is to be written to must have the type.
+
+    Args:
+        z: the result, or several.
+        out: the tensor, or as many.
+        scan: whether it is one of a scan, of which PyTorch says it in other words.
+    """
     several = isinstance(z, tuple)
     for x, y in zip(z if several else [z], out if several else [out], strict=True):
         if y is not None and base(x).dtype != base(y).dtype:
-            raise EagerError(
-                f"Expected out tensor to have dtype {x.dtype}, but got {y.dtype} "
-                f"instead"
+            words = (
+                "expected scalar_type {} but found {}"
+                if scan
+                else "Expected out tensor to have dtype {}, but got {} instead"
             )
+            names = [dtypes.type_name(base(t).dtype) for t in (x, y)]
+            raise EagerError(words.format(*(names if scan else (x.dtype, y.dtype))))
     return z
+
+
+# Functions whose results go to tensors of their types only, and those that are scans.
+_STRICT = {"aminmax", "gather"}
+_SCANS = {"cummax", "cummin", "logcumsumexp"}
+
+
+def result_into(name: str, z: Any, out: Any) -> Any:
+    """The result of a function of PyTorch's, in what it is to be written to."""
+    scan = name in _SCANS
+    if out is not None and (scan or name in _STRICT or isinstance(z, Row)):
+        z = of_its_type(z, out, scan)
+    return into(z, out)
 
 
 def with_out(function: Any) -> Any:
@@ -99,7 +132,7 @@ def with_out(function: Any) -> Any:
 
     def either(*args: Any, out: Any = None, **options: Any) -> Any:
         try:
-            return into(function(*args, **options), out)
+            return result_into(function.__name__, function(*args, **options), out)
         except TypeError as error:
             return either(*together(error, *args), out=out, **options)
 

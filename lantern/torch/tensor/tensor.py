@@ -31,6 +31,7 @@ else:
 __all__ = ["Tensor", "is_tensor"]
 
 _new = object.__new__
+_size = tuple.__new__  # of lengths that are whole numbers: ``Size`` looks at each
 # Who receives for arrays that nothing tracks.
 NOBODY: Any = Receiver()
 NOBODY.suspended = NOBODY.left = NOBODY.right = NOBODY.cotangent = None
@@ -170,7 +171,7 @@ class Tensor(Wrapper):
             >>> torch.ones(2, 3).shape
             torch.Size([2, 3])
         """
-        return Size(base(self).shape)
+        return _size(Size, base(self).shape)
 
     @property
     def ndim(self) -> int:
@@ -303,9 +304,6 @@ class Tensor(Wrapper):
         if not base(self).shape:
             raise ArgumentError("iteration over a 0-d tensor")
         return (self[i] for i in range(len(self)))
-
-    def __contains__(self, x: Any) -> bool:
-        return bool((base(self) == base(x)).any())
 
     def _repr_html_(self) -> str:
         """The tensor in a notebook: what it prints, and what it is."""

@@ -1,0 +1,214 @@
+"""What PyTorch's own test files ask of tensors: memory, forms, refusals, checks."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import lantern.torch as torch
+
+pytorch = pytest.importorskip(
+    "torch", reason="the peer that this face is compared with"
+)
+
+ALIKE = """
+torch.ones(2, 3, 4, 5).contiguous(memory_format=torch.channels_last).stride()
+torch.ones(2, 3, 4, 5).to(memory_format=torch.channels_last).clone().stride()
+torch.empty(2, 3, 4, 5, memory_format=torch.channels_last).stride()
+torch.ones(2, 3, 4, 5).is_contiguous(memory_format=torch.channels_last)
+torch.empty_like(torch.ones(3, 4).t(), memory_format=torch.contiguous_format).stride()
+torch.rand_like(torch.ones(3, 4).t()).stride()
+torch.randn(10, 8).t()[::2, ::2].clone().stride()
+torch.ones(4, 3).t().clone().stride()
+torch.ones(1, 3).expand(4, 3).clone().stride()
+torch.empty(0, 1, 2, 0).stride()
+torch.empty(2, 3).t().resize_as_(torch.empty(3, 2)).stride()
+torch.arange(12.0).reshape(3, 4).storage().tolist()
+torch.arange(6)[2:].storage().size()
+torch.ones(2).set_(torch.arange(6.0).storage(), 1, (2, 2), (2, 1))
+torch.FloatStorage([1, 2]).type(), torch.LongStorage(3).nbytes()
+torch.ShortStorage.from_buffer(bytes([1, 2, 3, 4]), "big").tolist()
+isinstance(torch.ones(1).storage(), torch.FloatStorage)
+torch.FloatTensor(torch.arange(3.0).storage())
+torch.arange(3.0).new(size=(2, 2)).shape
+torch.arange(3.0).new((3, 4))
+torch.ones(3, dtype=torch.int32).type(torch.Tensor).dtype
+torch.arange(24, dtype=torch.uint8).view(2, 12).view(torch.int32)
+torch.arange(4, dtype=torch.int32).view(2, 2).view(torch.uint8).shape
+torch.zeros(2, dtype=float).dtype, torch.zeros(2, dtype=complex).dtype
+list(reversed(torch.arange(3)))
+reversed(torch.arange(6).reshape(2, 3))
+torch.Size([1, 2]) * 2
+[x.shape for x in torch.chunk(torch.empty(0, 2), 3)]
+torch.split_copy(torch.arange(3), 2)
+torch.tensor([0, 1], dtype=torch.uint8) + 1000
+torch.tensor([3], dtype=torch.int8) * -300
+torch.zeros(3, dtype=torch.uint8).index_add(0, torch.tensor([1]), torch.ones(1, dtype=torch.uint8), alpha=-1)
+torch.ones(2).map2_(torch.tensor([3.0, 4.0]), torch.tensor(2.0), lambda a, b, c: a + b * c)
+torch.arange(4.0).scatter(0, torch.zeros(0, 4, dtype=torch.int64), torch.zeros(0, 4))
+torch.gather(torch.arange(3), 0, torch.tensor(1))
+torch.promote_types(torch.complex32, torch.complex32)
+torch.isclose(torch.ones(2), torch.ones(2), torch.tensor(1.5), torch.tensor(1))
+torch.bernoulli(torch.ones(3), out=torch.zeros(3, dtype=torch.uint8))
+torch.logcumsumexp(torch.empty(0, 2), 0).shape
+torch._debug_has_internal_overlap(torch.randn(1, 3).expand(4, 3))
+"""  # noqa: E501  # an expression a line
+
+
+@pytest.mark.parametrize("expression", ALIKE.strip().splitlines())
+def test_an_expression_gives_what_pytorch_gives(expression):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # PyTorch warns of its typed storages
+        mine = eval(expression, {"torch": torch})
+        theirs = eval(expression, {"torch": pytorch})
+    assert repr(mine).replace("lantern.", "") == repr(theirs)
+
+
+REFUSED = """
+IndexError | torch.ones(2, 5).index_copy_(1, torch.full((2,), -1), torch.ones(2, 2))
+IndexError | torch.ones(2).index_add(0, torch.tensor([2]), torch.ones(1))
+RuntimeError | torch.promote_types(torch.float8_e5m2, torch.float)
+RuntimeError | torch.ones(()).index_add(0, torch.tensor([0]), torch.ones(1, 1, 1))
+RuntimeError | torch.ones(2).masked_select(torch.ones(2, dtype=torch.uint8))
+RuntimeError | torch.ones(2, 2).index_fill_(1, torch.tensor([0]), 1 + 1j)
+RuntimeError | torch.addcdiv(*[torch.ones(2, dtype=torch.int64)] * 3)
+RuntimeError | torch.cummax(torch.ones(2), 0, out=(torch.ones(0, dtype=torch.int16), torch.ones(0, dtype=torch.int64)))
+RuntimeError | torch.max(torch.ones(2), 0, out=(torch.ones(0, dtype=torch.int16), torch.ones(0, dtype=torch.int64)))
+RuntimeError | torch.imag(torch.ones(2))
+RuntimeError | torch.floor(torch.ones(2, dtype=torch.complex64))
+RuntimeError | torch.lerp(torch.ones(2).double(), torch.ones(2), 1)
+RuntimeError | torch.ones(2).expand(-1, -1)
+RuntimeError | torch.ones(2).mT
+RuntimeError | torch.ones(2).adjoint()
+RuntimeError | torch.empty(0).view(-1, 0)
+RuntimeError | torch.ones(3, dtype=torch.uint8).view(torch.int16)
+RuntimeError | torch.ones(4, 2).t().view(torch.int64)
+RuntimeError | torch.ones(()).view(torch.int64)
+RuntimeError | torch.empty(()).resize_([2, 4, 2**29, 2**29])
+RuntimeError | torch.tensor_split(torch.ones(()), 2)
+RuntimeError | torch.tensor_split(torch.ones(3), 0)
+RuntimeError | torch.split(torch.ones(3), 0)
+RuntimeError | torch.view_as_complex(torch.tensor(2.0))
+RuntimeError | torch.ones(2, dtype=torch.float32).set_(torch.ones(2).double())
+RuntimeError | torch.empty(3, 3, memory_format=torch.channels_last)
+RuntimeError | torch.device("cuda:2.")
+RuntimeError | torch.device("cpu", -1)
+RuntimeError | "a" in torch.ones(2)
+RuntimeError | torch._check(False, lambda: "no")
+ValueError | torch._check_value(False)
+TypeError | torch._check("yes")
+TypeError | torch.ones(2).apply_(lambda x: "text")
+TypeError | torch.ones(2).map_(torch.ones(2), "text")
+TypeError | torch.Size(torch.ones(3))
+TypeError | __import__("types").new_class("Own", (torch.FloatTensor,))
+TypeError | torch.ones(2).new(torch.ones(2).double())
+TypeError | torch.LongTensor((6, 0), 1, 1, 0)
+RuntimeError | torch._assert_async(torch.tensor(0))
+RuntimeError | torch.index_select(torch.ones(()), 0, torch.tensor([0, 0]))
+RuntimeError | torch.diff(torch.ones(2, 3), dim=0, prepend=torch.ones(1, 2))
+"""  # noqa: E501  # an expression a line
+
+
+@pytest.mark.parametrize("row", REFUSED.strip().splitlines())
+def test_what_pytorch_refuses_is_refused(row):
+    kind, _, expression = row.partition(" | ")
+    for library in (torch, pytorch):
+        with warnings.catch_warnings(), pytest.raises(eval(kind)):
+            warnings.simplefilter("ignore")
+            eval(expression, {"torch": library})
+
+
+OVERLAPS = [
+    "y.index_add_(0, k, y[:3])",
+    "k.index_copy_(0, k, k.clone())",
+    "k.put_(k.clone(), k)",
+    "y.index_put_((k,), y[:3])",
+    "y.scatter_(0, k, y)",
+    "k.index_fill_(0, k, 0)",
+    "m[1:].masked_fill_(m[:-1], False)",
+    "torch.rand(1).expand(6).scatter_(0, k, torch.rand(3))",
+]
+
+
+@pytest.mark.parametrize("statement", OVERLAPS)
+def test_positions_are_not_written_over_while_they_are_read(statement):
+    for library in (torch, pytorch):
+        names = {
+            "torch": library,
+            "y": library.rand(6),
+            "k": library.tensor([2, 1, 0]),
+            "m": library.tensor([True, False, True]),
+        }
+        with pytest.raises(RuntimeError, match="unsupported operation"):
+            exec(statement, names)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "x.index_fill_(0, k, 1.0)",
+        "x.index_put_((k,), torch.tensor(1.0))",
+        "x.masked_fill_(k == 1, 1.0)",
+    ],
+)
+def test_expanded_memory_is_written_to_with_a_warning(statement):
+    for library in (torch, pytorch):
+        whole = library.zeros(1)
+        names = {"torch": library, "x": whole.expand(3), "k": library.tensor([1, 0, 2])}
+        with pytest.warns(UserWarning, match="expanded tensors"):
+            exec(statement, names)
+        assert whole.tolist() == [1.0]
+
+
+def test_one_element_of_an_expanded_tensor_can_be_set():
+    x = torch.zeros(3, 1)
+    x.expand(3, 4)[1, 2] = 5
+    assert x.flatten().tolist() == [0.0, 5.0, 0.0]
+    with pytest.raises(RuntimeError, match="single memory location"):
+        x.expand(3, 4)[1] = 5
+
+
+@pytest.mark.parametrize(
+    "view",
+    [
+        lambda x: x.unfold(0, 3, 2),
+        lambda x: x.as_strided((3,), (2,)),
+        lambda x: x.as_strided((3, 2), (2, 1))[1],
+        lambda x: x.view(torch.int32),
+        lambda x: x[::2],
+    ],
+)
+def test_a_write_to_a_view_of_other_strides_spoils_what_was_saved(view):
+    w, x = torch.ones(6, requires_grad=True), torch.arange(6.0)
+    y = w * x
+    view(x).mul_(10)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.sum().backward()
+
+
+def test_parts_of_complex_numbers_are_written_to():
+    x = torch.zeros(2, dtype=torch.complex64)
+    x.real, x.imag = 3, torch.tensor([1.0, 2.0])
+    assert x.tolist() == [3 + 1j, 3 + 2j]
+
+
+def test_a_derivative_goes_through_another_order_of_the_axes():
+    x = torch.randn(2, 3, 4, 5, requires_grad=True)
+    (x.contiguous(memory_format=torch.channels_last) * 2).sum().backward()
+    assert x.grad.tolist() == torch.full((2, 3, 4, 5), 2.0).tolist()
+
+
+def test_a_result_that_resizes_what_it_is_written_to_says_so():
+    with pytest.warns(UserWarning, match="was resized since it had shape"):
+        torch.add(torch.ones(3), 1, out=torch.ones(2))
+
+
+def test_storages_and_tensors_share_memory(tmp_path):
+    x = torch.arange(4.0)
+    x.storage()[1] = 9
+    assert x.tolist() == [0, 9, 2, 3]
+    path = tmp_path / "numbers"
+    for share in (True, False):
+        a = torch.from_file(str(path), share, 4, dtype=torch.float32)
+        a.fill_(5.0 if share else 6.0)
+    assert np.fromfile(path, np.float32).tolist() == [5.0] * 4
