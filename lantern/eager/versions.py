@@ -35,7 +35,7 @@ rewritten: dict[int, list[int]] = {}
 
 
 # What NumPy puts between an array and one with other strides (``as_strided``).
-_BETWEEN = type(np.lib.stride_tricks.as_strided(np.zeros(1)).base)
+_BETWEEN: Any = type(np.lib.stride_tricks.as_strided(np.zeros(1)).base)
 
 
 def owner(array: Any) -> Any:

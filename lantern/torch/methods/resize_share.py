@@ -109,7 +109,7 @@ def new(self: Tensor, *data: Any, size: Any = None, device: Any = None) -> Tenso
         >>> torch.tensor([1.0]).new([2, 3])
         tensor([2., 3.])
     """
-    options = {"dtype": self.dtype, "device": device or self.device}
+    options: dict[str, Any] = {"dtype": self.dtype, "device": device or self.device}
     if size is not None:
         data = (Size(size),)
     (first,) = data if len(data) == 1 else (None,)
