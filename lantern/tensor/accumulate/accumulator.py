@@ -6,6 +6,7 @@ further ones are added to it in place. The array itself is not kept: rules keep 
 they need.
 """
 
+import math
 import sys
 from collections.abc import Sequence
 from typing import Any, ClassVar, Self
@@ -22,7 +23,6 @@ from lantern.core.value import (
     is_complex,
     too_few_contributions,
 )
-from lantern.tensor.accumulate.broadcast import unbroadcast
 from lantern.tensor.backend.numpy_namespace import (
     REAL,
     array_namespace,
@@ -31,7 +31,7 @@ from lantern.tensor.backend.numpy_namespace import (
     ignore_fp_warnings,
 )
 
-__all__ = ["LARGE", "Accumulator"]
+__all__ = ["LARGE", "Accumulator", "unbroadcast"]
 
 # Elements. An array of so many leaves the processor's cache when others are written.
 LARGE = 1 << 15
@@ -292,3 +292,47 @@ def _if_taken(rule: Any, mask: Any) -> Rule:
         elif hasattr(x_bar, "shape"):
             x_bar = Masked(xp.broadcast_to(taken, x_bar.shape), x_bar)
         yield x_bar
+
+
+def unbroadcast(x: Any, shape: tuple[int, ...]) -> Any:
+    """An array that was, or could be, broadcast with ``shape``, in that shape.
+
+    Axes that ``shape`` lacks or has with length 1 are summed over; axes that x lacks or
+    has with length 1 are repeated.
+
+    Shapes:
+        x: (...); result: shape
+
+    Example:
+        >>> import numpy as np
+        >>> unbroadcast(np.ones((3, 2)), (1, 2))
+        array([[3., 3.]])
+        >>> unbroadcast(np.ones((3, 2)), ()), unbroadcast(np.ones(1), (2,))
+        (np.float64(6.0), array([1., 1.]))
+    """
+    found = x.shape
+    if found and not shape:
+        return _summed(x, None, False)
+    extra = len(found) - len(shape)
+    if x.size == 1:  # nothing to sum
+        x = x if extra <= 0 else x.reshape(found[extra:])
+        return x if x.shape == shape else namespace(x).broadcast_to(x, shape)
+    if extra > 0 and math.prod(found[:extra]) == 1:  # a batch of one
+        x, extra, found = x.reshape(found[extra:]), 0, found[extra:]
+        if found == shape:
+            return x
+    summed = [i for i, n in enumerate(found) if i < extra or shape[i - extra] == 1 != n]
+    if summed:
+        x = _summed(x, tuple(summed), len(summed) > extra)
+        if len(summed) > extra > 0:
+            x = namespace(x).reshape(x, x.shape[extra:])
+    return x if x.shape == shape else namespace(x).broadcast_to(x, shape)
+
+
+def _summed(x: Any, axes: Any, keepdims: bool) -> Any:
+    """The sum over axes; of float16 in float32, as many terms would be lost."""
+    xp = namespace(x)
+    if x.dtype.itemsize != 2:
+        return xp.sum(x, axis=axes, keepdims=keepdims)
+    total = xp.sum(xp.astype(x, "float32"), axis=axes, keepdims=keepdims)
+    return xp.astype(total, x.dtype)
