@@ -3,7 +3,6 @@
 import math
 from typing import Any
 
-from lantern.core.namespace import namespace
 from lantern.core.value import base
 from lantern.errors import MissingRuleError
 from lantern.rules import selection
@@ -21,7 +20,6 @@ __all__ = [
     "prepared",
     "reduced_axes",
     "refuse",
-    "spread",
 ]
 
 
@@ -47,18 +45,6 @@ def reduced_axes(shape: tuple[int, ...], axis: Any) -> tuple[int, ...]:
         return tuple(range(len(shape)))
     axes = tuple(axis) if hasattr(axis, "__iter__") else (axis,)
     return tuple(a % len(shape) for a in axes)
-
-
-def spread(z: Any, shape: tuple[int, ...], axis: Any) -> Any:
-    """A reduction's result with the axes that it removed back, of length 1."""
-    if axis is None or not shape:
-        return z  # it broadcasts as it is
-    if type(axis) is int:
-        axis %= len(shape)
-        return namespace(z).reshape(z, (*shape[:axis], 1, *shape[axis + 1 :]))
-    removed = reduced_axes(shape, axis)
-    lengths = [1 if i in removed else n for i, n in enumerate(shape)]
-    return namespace(z).reshape(z, lengths)
 
 
 def count(shape: tuple[int, ...], axis: Any) -> int:

@@ -20,11 +20,11 @@ from lantern.tensor.ops.axes import (
     prepared,
     reduced_axes,
     refuse,
-    spread,
 )
 from lantern.tensor.ops.concat_stack import concat
 from lantern.tensor.ops.creation import asarray
 from lantern.tensor.ops.products import matmul
+from lantern.tensor.ops.reduction import spread
 from lantern.tensor.ops.shape import broadcast_to, permute_dims, reshape, squeeze
 
 __all__ = ["average", "corrcoef", "cov", "std", "var"]

@@ -15,7 +15,6 @@ from lantern.tensor.ops.axes import (
     per,
     prepared,
     reduced_axes,
-    spread,
 )
 from lantern.tensor.ops.creation import asarray
 
@@ -81,6 +80,18 @@ def _sum(x: Any, /, axis: Any = None, keepdims: bool = False) -> Rule:
 
 
 plain_sum = _sum  # without NumPy's options
+
+
+def spread(z: Any, shape: tuple[int, ...], axis: Any) -> Any:
+    """A reduction's result with the axes that it removed back, of length 1."""
+    if axis is None or not shape:
+        return z  # it broadcasts as it is
+    if type(axis) is int:
+        axis %= len(shape)
+        return namespace(z).reshape(z, (*shape[:axis], 1, *shape[axis + 1 :]))
+    removed = reduced_axes(shape, axis)
+    lengths = [1 if i in removed else n for i, n in enumerate(shape)]
+    return namespace(z).reshape(z, lengths)
 
 
 def mean(

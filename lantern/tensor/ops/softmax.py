@@ -10,8 +10,9 @@ from lantern.rules import selection
 from lantern.rules.exponential import exp, log
 from lantern.tensor.backend.numpy_namespace import array_namespace, ignore_fp_warnings
 from lantern.tensor.ops import reduction
-from lantern.tensor.ops.axes import prepared, spread
+from lantern.tensor.ops.axes import prepared
 from lantern.tensor.ops.creation import asarray
+from lantern.tensor.ops.reduction import spread
 from lantern.tensor.ops.shape import squeeze
 
 __all__ = ["log_softmax", "logsumexp", "softmax"]

@@ -11,7 +11,7 @@ from lantern.core.value import base as value_of
 from lantern.errors import EagerError
 from lantern.op import op
 from lantern.tensor.ops import cumulative, sorting
-from lantern.tensor.ops.axes import spread
+from lantern.tensor.ops.reduction import spread
 from lantern.tensor.ops.indexing import take_along_axis
 from lantern.torch.functions.join_repeat import stack
 from lantern.torch.functions.reduction import _chosen, _wide, axes, axis_of, nowhere
