@@ -12,9 +12,9 @@ import pytest
 
 import lantern
 from lantern import Tensor, tree_map
+from lantern.core.dispatch import register_class
 from lantern.core.namespace import register_namespace
 from lantern.core.value import base
-from lantern.core.value_classes import register_class
 from lantern.tensor.backend.cupy_namespace import DeviceNamespace
 from lantern.tensor.backend.numpy_namespace import devices
 from tests import fake_cupy as standin

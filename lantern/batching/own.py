@@ -19,11 +19,11 @@ from lantern.batching.grouping import shared_key
 from lantern.batching.row import Kind, Row, row_at
 from lantern.batching.rows import Given
 from lantern.control.no_grad import quiet_levels
+from lantern.core.dispatch import register_class
 from lantern.core.namespace import common_namespace, register_tracking
 from lantern.core.operation import Function, operation_of
 from lantern.core.tree import tree_leaves, tree_map, tree_replace
 from lantern.core.value import UNTRACKED, Value, base
-from lantern.core.value_classes import register_class
 from lantern.cps.context import thread_id
 from lantern.op import registry
 from lantern.rules.operators import install

@@ -8,11 +8,10 @@ from operator import attrgetter
 from types import TracebackType
 from typing import Any, ClassVar
 
-from lantern.core.dispatch import first
+from lantern.core.dispatch import first, value_class
 from lantern.core.residuals import residual
 from lantern.core.unwrap import read_only
 from lantern.core.value import Receiver, Rule, Value, base, unwrapped
-from lantern.core.value_classes import value_class
 from lantern.cps import Prompt, delimit, shift
 from lantern.cps.prompt import in_force
 from lantern.errors import ArgumentError, MissingRuleError, RuleError

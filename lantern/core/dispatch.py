@@ -1,15 +1,15 @@
-"""How an operation starts on its operands, tracked or not."""
+"""How an operation starts on its operands, and which class tracks its result."""
 
 import functools
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from inspect import CO_VARARGS, CO_VARKEYWORDS
 from operator import attrgetter
 from types import CodeType
 from typing import Any
 
 from lantern.core.error_propagation import note
-from lantern.core.namespace import common_namespace
+from lantern.core.namespace import common_namespace, tables
 from lantern.core.operation import (
     Function,
     Op,
@@ -28,7 +28,7 @@ from lantern.core.value import (
     too_few_contributions,
     unwrapped,
 )
-from lantern.core.value_classes import value_class
+from lantern.errors import ArgumentError
 
 __all__ = [
     "begin",
@@ -36,12 +36,19 @@ __all__ = [
     "from_lists",
     "kind_of",
     "operand_count",
+    "refuse",
+    "register_class",
     "register_rule",
     "registered",
     "start",
+    "value_class",
 ]
 
 Statics = Mapping[str, Any]
+ValueClass = type[Value] | Callable[[type], type[Value]]
+
+_registered: dict[type | str, ValueClass] = {}
+_classes: dict[type, type[Value]] = {}  # those that were found
 
 
 # Results of no operand's class: several at once, and a lazy rule's Python numbers.
@@ -278,3 +285,41 @@ def register_rule(
         rule.__name__, rule, kind, -1, rule, own, adjoint=adjoint, lazy=True
     )
     return rule
+
+
+def register_class(kind: type | str, cls: ValueClass) -> None:
+    """Let a class, or what a function makes of each type, track a type or a module."""
+    _registered[kind] = cls
+    _classes.clear()
+
+
+def refuse(kind: type) -> type[Value]:
+    """No class tracks what looks like NumPy's arrays, and is something else."""
+    if kind.__module__.partition(".")[0] == "pandas":
+        raise tables.refusal(kind.__name__)
+    raise ArgumentError(
+        f"{kind.__module__}.{kind.__qualname__}: unsupported array type. Give an "
+        f"array: numpy.asarray(x), x.toarray() of a sparse one; of a masked one "
+        f"x.filled(0.0), and leave elements out with lantern.where."
+    )
+
+
+def value_class(primal: Any) -> type[Value]:
+    """The class that tracks a primal; of a tracked one, its own class."""
+    kind = type(primal)
+    if kind not in _classes:
+        own = isinstance(primal, Value) and kind not in _registered
+        _classes[kind] = kind if own else _class_for(kind)
+    return _classes[kind]
+
+
+def _class_for(kind: type) -> type[Value]:
+    names: list[Any] = []
+    for cls in kind.__mro__:
+        names += cls, cls.__module__, cls.__module__.partition(".")[0]
+    found = next(_registered[name] for name in names if name in _registered)
+    if found is _registered[object] and (
+        hasattr(kind, "__array__") or hasattr(kind, "dtype")
+    ):
+        found = refuse
+    return found if isinstance(found, type) else found(kind)

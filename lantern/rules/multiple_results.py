@@ -8,10 +8,9 @@ is over, the rule that made the tuple is resumed with them, zeros where nothing 
 from typing import Any, ClassVar
 
 from lantern.core.contribution import Contribution, WithMask
-from lantern.core.dispatch import begin
+from lantern.core.dispatch import begin, register_class, value_class
 from lantern.core.namespace import namespace
 from lantern.core.value import Level, Receiver, Rule, Wrapper, is_complex, zeros_like
-from lantern.core.value_classes import register_class, value_class
 from lantern.op import linear
 
 __all__: list[str] = []

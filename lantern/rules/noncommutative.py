@@ -9,10 +9,9 @@ products, quotients and whole powers are known to be right for such numbers.
 
 from typing import Any, ClassVar, NoReturn
 
-from lantern.core.dispatch import register_rule, start
+from lantern.core.dispatch import register_class, register_rule, start
 from lantern.core.operation import Function
 from lantern.core.value import Receiver, Replayable, Rule, Value, base, zeros_like
-from lantern.core.value_classes import register_class
 from lantern.errors import DetachError, MissingRuleError
 from lantern.rules import arithmetic
 from lantern.rules.number import Number

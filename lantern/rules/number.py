@@ -9,6 +9,7 @@ import numbers
 from typing import Any, NoReturn
 
 from lantern.core.contribution import Contribution
+from lantern.core.dispatch import register_class
 from lantern.core.error_propagation import fail, note
 from lantern.core.namespace import namespace
 from lantern.core.numpy_protocols import scipys_words
@@ -24,7 +25,6 @@ from lantern.core.value import (
     too_few_contributions,
     unwrapped,
 )
-from lantern.core.value_classes import register_class
 from lantern.errors import DetachError
 from lantern.rules.operators import OperatorValue, install
 

@@ -4,11 +4,11 @@ import math
 import operator
 from typing import Any, ClassVar
 
+from lantern.core.dispatch import register_class
 from lantern.core.operation import Function
 from lantern.core.residuals import register_mutable
 from lantern.core.tree import tree_leaves
 from lantern.core.value import Value, base, is_tracked, unwrapped
-from lantern.core.value_classes import register_class
 from lantern.tensor import buffer_functions
 from lantern.tensor.array_api_methods import WRITING, fitted
 from lantern.tensor.buffer_writes import Storage, Window, as_index, narrowed, shape_of

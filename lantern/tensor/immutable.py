@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from lantern.core.dispatch import refuse, register_class
 from lantern.core.operation import Function
 from lantern.core.value import base, is_tracked
-from lantern.core.value_classes import refuse, register_class
 from lantern.errors import DetachError, MutationError
 from lantern.tensor.array_api_methods import writeable
 from lantern.tensor.backend.numpy_namespace import numpy_namespace

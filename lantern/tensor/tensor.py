@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from lantern.core.dispatch import register_class
 from lantern.core.namespace import namespace
 from lantern.core.numpy_protocols import scipys_words
 from lantern.core.value import (
@@ -17,7 +18,6 @@ from lantern.core.value import (
     is_tracked,
     zeros_like,
 )
-from lantern.core.value_classes import register_class
 from lantern.errors import DetachError
 from lantern.rules import arithmetic
 from lantern.tensor.accumulate.accumulator import LARGE, Accumulator

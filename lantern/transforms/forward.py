@@ -5,7 +5,7 @@ from typing import Any, Literal, TypeVar, overload
 
 from lantern.core import residuals
 from lantern.core.conjugation import is_adjoint
-from lantern.core.dispatch import kind_of, operand_count
+from lantern.core.dispatch import kind_of, operand_count, value_class
 from lantern.core.namespace import namespace
 from lantern.core.tree import tree_leaves, tree_map
 from lantern.core.unwrap import frozen, like_original, strip
@@ -20,7 +20,6 @@ from lantern.core.value import (
     unwrapped,
     zeros_like,
 )
-from lantern.core.value_classes import value_class
 from lantern.errors import ArgumentError
 from lantern.replaced import restore
 from lantern.rules.number import in_kind_of

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, ClassVar, Literal, ParamSpec, TypeVar, overload
 
+from lantern.core.dispatch import value_class
 from lantern.core.residuals import copied
 from lantern.core.tree import tree_leaves, tree_map
 from lantern.core.unwrap import frozen, strip
@@ -16,7 +17,6 @@ from lantern.core.value import (
     levels,
     unwrapped,
 )
-from lantern.core.value_classes import value_class
 from lantern.cps import delimit, reset, shift
 from lantern.replaced import restore
 from lantern.rules.number import Number, in_kind_of

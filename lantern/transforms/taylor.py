@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from lantern.core.dispatch import kind_of, operand_count, start
+from lantern.core.dispatch import kind_of, operand_count, start, value_class
 from lantern.core.namespace import namespace
 from lantern.core.tree import tree_leaves, tree_map
 from lantern.core.unwrap import like_original, strip
@@ -23,7 +23,6 @@ from lantern.core.value import (
     base,
     zeros_like,
 )
-from lantern.core.value_classes import value_class
 from lantern.errors import ArgumentError, ShapeError, counted
 from lantern.rules import arithmetic
 from lantern.rules.noncommutative import product

@@ -13,12 +13,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, NoReturn
 
 from lantern.core import residuals
+from lantern.core.dispatch import register_class
 from lantern.core.namespace import common_namespace, namespace, register_tracking
 from lantern.core.numpy_protocols import scipys_words, works_on_plain_values
 from lantern.core.operation import Function, RuleFunction, operation_of
 from lantern.core.tree import tree_leaves, tree_map
 from lantern.core.value import Level, Value, base, levels, zeros_like
-from lantern.core.value_classes import register_class
 from lantern.errors import (
     ArgumentError,
     BatchedValueError,

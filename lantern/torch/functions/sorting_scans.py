@@ -11,8 +11,8 @@ from lantern.core.value import base as value_of
 from lantern.errors import EagerError
 from lantern.op import op
 from lantern.tensor.ops import cumulative, sorting
-from lantern.tensor.ops.reduction import spread
 from lantern.tensor.ops.indexing import take_along_axis
+from lantern.tensor.ops.reduction import spread
 from lantern.torch.functions.join_repeat import stack
 from lantern.torch.functions.reduction import _chosen, _wide, axes, axis_of, nowhere
 from lantern.torch.tables import documented
