@@ -119,11 +119,19 @@ _LAZY_FUNCTIONS |= dict.fromkeys(
 )
 # Functions of layers that have a name in ``torch`` as well.
 _LAYER_FUNCTIONS = (
-    "adaptive_avg_pool1d alpha_dropout avg_pool1d bilinear celu channel_shuffle conv1d "
-    "conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d "
-    "cosine_similarity ctc_loss group_norm hardshrink layer_norm max_pool1d "
-    "max_pool2d max_pool3d pairwise_distance pdist pixel_shuffle pixel_unshuffle prelu "
-    "rms_norm rrelu selu threshold"
+    "adaptive_avg_pool1d alpha_dropout avg_pool1d bilinear celu celu_ channel_shuffle "
+    "conv1d conv2d conv3d conv_tbc conv_transpose1d conv_transpose2d conv_transpose3d "
+    "cosine_similarity ctc_loss feature_alpha_dropout group_norm hardshrink layer_norm "
+    "max_pool1d max_pool1d_with_indices max_pool2d max_pool3d pairwise_distance pdist "
+    "pixel_shuffle pixel_unshuffle prelu rms_norm rrelu rrelu_ selu selu_ threshold "
+    "threshold_"
+).split()
+_INNER_FUNCTIONS = (
+    "adaptive_max_pool1d affine_grid_generator batch_norm_update_stats "
+    "binary_cross_entropy_with_logits constant_pad_nd convolution "
+    "cosine_embedding_loss feature_dropout grid_sampler gru_cell hinge_embedding_loss "
+    "kl_div lstm_cell margin_ranking_loss native_dropout poisson_nll_loss "
+    "rnn_relu_cell rnn_tanh_cell triplet_margin_loss"
 ).split()
 globals().update(
     _absent(
@@ -241,4 +249,6 @@ def __getattr__(name: str) -> _Any:
         return _importlib.import_module(f"lantern.torch.{name}")
     if name in _LAYER_FUNCTIONS:
         return getattr(_importlib.import_module("lantern.torch.nn.functional"), name)
+    if name in _INNER_FUNCTIONS:
+        return getattr(_importlib.import_module("lantern.torch.nn.inner"), name)
     raise _missing("module 'torch'", name, [*globals(), *_LAZY, *_LAYER_FUNCTIONS])

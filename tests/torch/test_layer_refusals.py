@@ -10,6 +10,7 @@ import lantern.torch as torch
 pytorch = pytest.importorskip(
     "torch", reason="the peer that this face is compared with"
 )
+KINDS = RuntimeError, ValueError, TypeError, AssertionError
 # What is refused by both: a call of a library, and words that both say.
 REFUSED = {
     "mode of a transpose": (
@@ -78,7 +79,144 @@ REFUSED = {
         ),
         "output_ratio to either be a single Int or tuple of",
     ),
+    "a loss of negative beta": (
+        lambda torch: torch.nn.functional.smooth_l1_loss(
+            torch.ones(2), torch.ones(2), beta=-1.0
+        ),
+        "does not support negative values for beta",
+    ),
+    "axes of cosines": (
+        lambda torch: torch.nn.functional.cosine_embedding_loss(
+            torch.ones(10), torch.ones(10), torch.ones(10)
+        ),
+        "1D target tensor expects 2D input tensors",
+    ),
+    "cosines of whole numbers": (
+        lambda torch: torch.nn.functional.cosine_similarity(
+            torch.ones(1, 2).long(), torch.ones(1, 2).long()
+        ),
+        "expected common dtype to be floating point",
+    ),
+    "sets of no classes": (
+        lambda torch: torch.nn.MultiLabelMarginLoss()(
+            torch.ones(9, 0), torch.ones(9, 0).long()
+        ),
+        "Expected",
+    ),
+    "classes of nothing": (
+        lambda torch: torch.nn.functional.one_hot(torch.ones(4, 0).long()),
+        "Can not infer total number of classes from empty tensor",
+    ),
+    "no classes": (
+        lambda torch: torch.nn.functional.one_hot(torch.tensor([3]), -2),
+        "smaller than num_classes",
+    ),
+    "a scalar for a layer": (
+        lambda torch: torch.nn.Linear(1, 1)(torch.tensor(1.0)),
+        "both arguments to .* need to be at least 1D",
+    ),
+    "nothing to normalise over": (
+        lambda torch: torch.nn.functional.layer_norm(torch.ones(2), ()),
+        "Expected normalized_shape to be at least 1-dimensional",
+    ),
+    "channels to normalise": (
+        lambda torch: torch.nn.InstanceNorm1d(3, affine=True)(torch.ones(2, 4, 5)),
+        "expected input's size at dim=",
+    ),
+    "more padding than there is": (
+        lambda torch: torch.nn.functional.pad(torch.ones(1, 1, 4), (-3, -2)),
+        "negative",
+    ),
+    "reflections of nothing": (
+        lambda torch: torch.nn.ReflectionPad1d(2)(torch.ones(3, 0, 10)),
+        "2D or 3D",
+    ),
+    "channels of pixels": (
+        lambda torch: torch.nn.PixelShuffle(2)(torch.ones(5, 3, 3)),
+        "divisible by the square of",
+    ),
+    "pixels of channels": (
+        lambda torch: torch.nn.PixelUnshuffle(2)(torch.ones(1, 3, 4)),
+        "divisible by",
+    ),
+    "a negative factor": (
+        lambda torch: torch.nn.PixelShuffle(-2)(torch.ones(4, 3, 3)),
+        "expects a positive",
+    ),
+    "half a pixel": (
+        lambda torch: torch.nn.functional.interpolate(torch.ones(1, 1, 2), (2.0,)),
+        "expected size to be one of int or",
+    ),
+    "no pixels": (
+        lambda torch: torch.nn.functional.interpolate(
+            torch.ones(1, 1, 2, 2), scale_factor=-1.0, mode="bilinear"
+        ),
+        "sizes should be greater than 0",
+    ),
+    "axes of affine maps": (
+        lambda torch: torch.nn.functional.affine_grid(
+            torch.ones(1, 2, 3), (1, 2, 2), align_corners=False
+        ),
+        "only supports 4D and 5D sizes",
+    ),
+    "a grid for other examples": (
+        lambda torch: torch.nn.functional.grid_sample(
+            torch.ones(1, 1, 2, 2), torch.ones(2, 1, 1, 2), align_corners=False
+        ),
+        "expected grid and input to have same batch size",
+    ),
+    "a grid of other axes": (
+        lambda torch: torch.nn.functional.grid_sample(
+            torch.ones(1, 1, 2, 2), torch.ones(1, 1, 1, 3), align_corners=False
+        ),
+        "expected grid to have size 2 in last dimension",
+    ),
+    "a module's whole numbers": (
+        lambda torch: torch.nn.Linear(1, 1).to(torch.device("cpu"), True),
+        "to",
+    ),
+    "a module's copy": (
+        lambda torch: torch.nn.Linear(1, 1).to("cpu", copy=True),
+        "copy",
+    ),
+    "a module's place": (lambda torch: torch.nn.Linear(1, 1).to([]), "to"),
+    "a hint without a mask": (
+        lambda torch: attended(torch, is_causal=True),
+        "Need attn_mask if specifying the is_causal hint",
+    ),
+    "a mask of whole numbers": (
+        lambda torch: attended(torch, key_padding_mask=torch.ones(1, 3).int()),
+        "only bool and floating types of key_padding_mask are supported",
+    ),
+    "a mask for other keys": (
+        lambda torch: attended(torch, key_padding_mask=torch.ones(1, 4) > 0),
+        "4",
+    ),
+    "axes of a mask": (
+        lambda torch: attended(torch, attn_mask=torch.ones(3) > 0),
+        "expected `attn_mask` to be `None`, 2-D or 3-D",
+    ),
+    "a mask and a hint": (
+        lambda torch: torch.nn.functional.scaled_dot_product_attention(
+            *[torch.ones(1, 2, 4)] * 3,
+            attn_mask=torch.ones(2, 2) > 0,
+            is_causal=True,
+        ),
+        "Explicit attn_mask should not be set when is_causal=True",
+    ),
+    "sentences for other examples": (
+        lambda torch: torch.nn.Transformer(4, 2, 1, 1, 4, batch_first=True)(
+            torch.ones(2, 3, 4), torch.ones(1, 3, 4)
+        ),
+        "the batch number of src and tgt must be equal",
+    ),
 }
+
+
+def attended(torch, **options):
+    """What attention of ones to themselves gives."""
+    x = torch.ones(3, 1, 4)
+    return torch.nn.MultiheadAttention(4, 1)(x, x, x, **options)
 
 
 @pytest.mark.parametrize("name", REFUSED)
@@ -86,7 +224,7 @@ def test_what_both_refuse(name):
     call, words = REFUSED[name]
     raised = []
     for library in (torch, pytorch):
-        with pytest.raises((RuntimeError, ValueError, TypeError), match=words) as found:
+        with pytest.raises(KINDS, match=words) as found:
             call(library)
         raised.append(found.type)
     ours, theirs = raised
@@ -101,6 +239,16 @@ def test_what_both_refuse(name):
         (lambda t: t.nn.Dropout3d()(t.ones(1, 2, 2)), "Received a 3-D input to dropou"),
         (lambda t: t.nn.init.kaiming_normal_(t.ones(0, 1)), "zero-element tensors"),
         (lambda t: t.nn.init.kaiming_uniform_(t.ones(0, 1)), "zero-element tensors"),
+        (
+            lambda t: t.nn.InstanceNorm1d(3)(t.ones(2, 4, 5)),
+            "not used because affine=False",
+        ),
+        (
+            lambda t: t.nn.functional.affine_grid(
+                t.ones(1, 2, 3), (1, 1, 2, 1), align_corners=True
+            ),
+            "See the documentation of affine_grid",
+        ),
     ],
 )
 def test_what_both_warn_of(call, words):

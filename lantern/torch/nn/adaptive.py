@@ -41,11 +41,11 @@ class AdaptiveLogSoftmaxWithLoss(Module):
 
     Example:
         >>> import lantern.torch as torch
-        >>> layer = torch.nn.AdaptiveLogSoftmaxWithLoss(8, 20, [5, 10])
-        >>> found = layer(torch.ones(3, 8), torch.tensor([0, 7, 19]))
+        >>> layer = torch.nn.AdaptiveLogSoftmaxWithLoss(16, 20, [5, 10])
+        >>> found = layer(torch.ones(3, 16), torch.tensor([0, 7, 19]))
         >>> found.output.shape, found.loss.shape
         (torch.Size([3]), torch.Size([]))
-        >>> layer.log_prob(torch.ones(3, 8)).shape
+        >>> layer.log_prob(torch.ones(3, 16)).shape
         torch.Size([3, 20])
     """
 

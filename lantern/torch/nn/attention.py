@@ -147,6 +147,7 @@ class MultiheadAttention(Module):
             self.k_proj_weight,
             self.v_proj_weight,
             average_attn_weights,
+            is_causal,
         )
         return (out.transpose(0, 1) if turn else out), shares
 

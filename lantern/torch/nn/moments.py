@@ -65,7 +65,7 @@ def normalised(
     """
     kind = _kind(x, axes, shape)
     plain = (p is None or type(p) is np.ndarray for p in (weight, bias))
-    if kind is None or not all(plain):
+    if kind is None or not all(plain) or not x.size:
         return None
     if kind[0] == "rows":
         return _rows(x, weight, bias, eps, kind[2])

@@ -4,13 +4,57 @@ from collections.abc import Callable
 from typing import Any
 
 from lantern.eager.grad_mode import no_grad
-from lantern.errors import ArgumentError
+from lantern.errors import ArgumentError, EagerError
 from lantern.torch.functions.creation import empty_like
 from lantern.torch.nn.members import Containing
 from lantern.torch.tensor import dtypes
+from lantern.torch.tensor.layouts import memory_format
 from lantern.torch.tensor.tensor import Tensor
 
-__all__ = ["Movable"]
+__all__ = ["Movable", "parse_to"]
+
+
+def parse_to(*args: Any, **options: Any) -> tuple[Any, Any, bool, Any]:
+    """What the arguments of ``to`` say: device, type, whether to wait, memory format.
+
+    These are (device, dtype, non_blocking), or (dtype, non_blocking), or (tensor,
+    non_blocking); any of them by name, and ``memory_format``.
+    """
+    names = ["device", "dtype", "non_blocking"]
+    if "copy" in options:
+        raise EagerError(".to() does not accept copy argument")
+    if args and isinstance(args[0], dtypes.dtype):
+        names = names[1:]
+    elif args and isinstance(args[0], Tensor):
+        options |= {"device": args[0].device, "dtype": args[0].dtype}
+        names, args = names[2:], args[1:]
+    given = dict(zip(names, args, strict=False))
+    known = {*names, "device", "dtype", "memory_format"}
+    if (
+        len(args) > len(names)
+        or given.keys() & options.keys()
+        or options.keys() - known
+    ):
+        raise ArgumentError(f"to() got arguments that do not fit: {args}, {options}")
+    found = {**dict.fromkeys([*known, "non_blocking"]), **options, **given}
+    for name, kinds in _KINDS.items():
+        if not isinstance(found[name], kinds) or isinstance(found[name], bool):
+            raise ArgumentError(
+                f"to(): {name} must be {kinds[0].__name__}, not {found[name]!r}"
+            )
+    return (
+        found["device"],
+        found["dtype"],
+        bool(found["non_blocking"]),
+        found["memory_format"],
+    )
+
+
+_KINDS = {
+    "device": (dtypes.device, str, int, type(None)),
+    "dtype": (dtypes.dtype, type(None)),
+    "memory_format": (memory_format, type(None)),
+}
 
 
 class Movable(Containing):
@@ -34,16 +78,12 @@ class Movable(Containing):
 
     def to(self, *args: Any, **options: Any) -> Any:
         """Move all parameters and buffers, or give those of floating point a type."""
-        probe = [x.dtype for x in args if isinstance(x, Tensor)]
-        kinds = [x for x in args if isinstance(x, dtypes.dtype)] + probe
-        kind = options.pop("dtype", kinds[0] if kinds else None)
+        place, kind, _, _ = parse_to(*args, **options)
         if kind is not None and not (kind.is_floating_point or kind.is_complex):
             raise ArgumentError(
                 f"nn.Module.to only accepts floating point or complex dtypes, but got "
                 f"desired dtype={kind}"
             )
-        places = [x for x in args if isinstance(x, str | int | dtypes.device)]
-        place = options.pop("device", places[0] if places else None)
 
         def moved(x: Tensor) -> Tensor:
             floating = x.dtype.is_floating_point or x.dtype.is_complex

@@ -1,5 +1,6 @@
 """Layers that bring their input to mean 0 and variance 1."""
 
+import warnings
 from typing import Any
 
 from lantern.errors import OptionError
@@ -240,7 +241,8 @@ class _Running(_Affine):
 
     def _share(self) -> float:
         """How far the running moments follow this batch."""
-        if self.training and self.num_batches_tracked is not None:
+        tracks = self.training and self.track_running_stats
+        if tracks and self.num_batches_tracked is not None:
             self.num_batches_tracked.add_(1)
             if self.momentum is None:
                 return 1 / float(self.num_batches_tracked)
@@ -263,7 +265,7 @@ class BatchNorm(_Running):
         self._check(input)
         share = self._share()
         by_batch = self.training or self.running_mean is None
-        follow = self.training and self.running_mean is not None
+        follow = self.training and self.track_running_stats
         return F.batch_norm(
             input,
             self.running_mean if follow or not by_batch else None,
@@ -348,6 +350,7 @@ class InstanceNorm(_Running):
         """The normalised tensor."""
         self._check(input)
         single = base(input).ndim == self.dims[0]
+        self._check_channels(input, 0 if single else 1)
         z = F.instance_norm(
             input.unsqueeze(0) if single else input,
             self.running_mean,
@@ -359,6 +362,25 @@ class InstanceNorm(_Running):
             self.eps,
         )
         return z.squeeze(0) if single else z
+
+    def _get_no_batch_dim(self) -> int:
+        """How many axes there are without a batch."""
+        return self.dims[0]
+
+    def _check_channels(self, input: Tensor, axis: int) -> None:
+        found = base(input).shape[axis]
+        if found == self.num_features:
+            return
+        if self.affine:
+            raise OptionError(
+                f"expected input's size at dim={axis} to match num_features "
+                f"({self.num_features}), but got: {found}."
+            )
+        warnings.warn(
+            f"input's size at dim={axis} does not match num_features, which is not "
+            f"used because affine=False.",
+            stacklevel=4,
+        )
 
 
 class InstanceNorm1d(InstanceNorm):

@@ -67,6 +67,9 @@ class Buffer(Tensor):
 
     def __new__(cls, data: Any = None, *, persistent: bool = True) -> Any:
         """A buffer around the memory of a tensor."""
+        from lantern.torch.functions.creation import tensor
+
+        data = tensor([]) if data is None else data
         x: Any = object.__new__(cls)
         x.primal, x.level, x.receiver, x.viewed = base(data), UNTRACKED, NOBODY, None
         x.persistent = persistent

@@ -169,6 +169,8 @@ class RNNBase(Module):
         if batched and self.batch_first:
             x = x.transpose(0, 1)
         times, n, width = base(x).shape
+        if not times:
+            raise EagerError("Expected sequence length to be larger than 0 in RNN")
         if base(x).dtype != base(self.weight_ih_l0).dtype:
             raise OptionError(
                 f"RNN input dtype ({x.dtype}) does not match weight dtype "
@@ -183,8 +185,8 @@ class RNNBase(Module):
             )
         states = self._states(hx, n, x, batched)
         sizes = [n] * times
-        x, last = self._layers(x.reshape(-1, width), sizes, states)
-        x = x.reshape(times, n, -1)
+        x, last = self._layers(x.reshape(times * n, width), sizes, states)
+        x = x.reshape(times, n, base(x).shape[-1])
         if not batched:
             return x.squeeze(1), self._finished([s.squeeze(1) for s in last])
         x = x.transpose(0, 1) if self.batch_first else x

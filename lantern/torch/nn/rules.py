@@ -14,7 +14,7 @@ from lantern.core.namespace import namespace
 from lantern.core.value import Rule, Value, base
 from lantern.engines import elementwise as elementwise_engine
 from lantern.engines import normalisation as engine
-from lantern.op import elementwise, op
+from lantern.op import elementwise, linear, op
 from lantern.tensor.accumulate.deferred_products import Product
 from lantern.tensor.backend.numpy_namespace import REAL
 from lantern.tensor.ops.indexing import Scatter
@@ -26,6 +26,7 @@ __all__ = [
     "affine",
     "gelu",
     "logsigmoid",
+    "mixed",
     "normalised",
     "rows",
 ]
@@ -281,6 +282,32 @@ def _rows(weight: Any, /, index: Any, keep: Any) -> Rule:
     yield Rows(index, z_bar)
 
 
+@linear
+def _mixed(x: Any, /, weights: Any, axis: int) -> Rule:
+    """Along an axis, sums of the elements with constant weights.
+
+    Args:
+        weights: a plain matrix, (n, m).
+        axis: of n elements, from the end.
+
+    Shapes:
+        x: (..., n, ...); result: (..., m, ...)
+
+    Rule:
+        x_bar = z_bar mixed by weights.T
+    """
+    z_bar = yield (_products_along(x, weights, axis), x := None)[0]
+    yield _products_along(z_bar, weights.T, axis)
+
+
+def _products_along(x: Any, weights: Any, axis: int) -> Any:
+    if axis == -1:
+        return x @ weights
+    order = list(range(x.ndim))
+    order[axis], order[-1] = order[-1], order[axis]
+    return (x.transpose(order) @ weights).transpose(order)
+
+
 @elementwise
 def _logsigmoid(x: Any, /) -> Rule:
     """The logarithm of the sigmoid, without overflow.
@@ -327,4 +354,5 @@ def _chance(x: Any) -> Any:
 
 plain_affine: Any = _affine  # without a look at its operands
 affine, normalised, rows = fused(_affine), fused(_normalised), fused(_rows)
+mixed = fused(_mixed)
 gelu, logsigmoid = unary(_gelu), unary(_logsigmoid)

@@ -4,9 +4,10 @@ from typing import Any
 
 import numpy as np
 
+from lantern.core.operation import operation_of
 from lantern.core.value import UNTRACKED, base
 from lantern.eager.grad_mode import is_enabled
-from lantern.eager.recorder import AMBIENT
+from lantern.eager.recorder import AMBIENT, STANDIN
 from lantern.errors import EagerError
 from lantern.torch.tensor.dtypes import I64, is_half, type_name
 from lantern.torch.tensor.error_messages import together
@@ -17,9 +18,11 @@ from lantern.torch.tensor.tensor import fresh, numpy_face, start, torch_face
 def fused(function: Any) -> Any:
     """A function of tensors, from one of Lantern's operations of several operands.
 
-    An operand may be None. What the operation takes besides is named.
+    An operand may be None. What the operation takes besides is named. A linear one has
+    one operand.
     """
     rule = function.rule
+    forgets = operation_of(rule).kind == "linear"
 
     def operate(*operands: Any, **statics: Any) -> Any:
         arrays: list[Any] = []
@@ -40,6 +43,9 @@ def fused(function: Any) -> Any:
         try:
             if not last or not is_enabled():
                 return fresh(next(rule(*arrays, **statics)))
+            if forgets:  # the way back needs no operand
+                left, saved = receivers[0], (STANDIN, *arrays[1:])
+                return start(rule, arrays, left, saved=saved, statics=statics)
             if last > 2:
                 return start(rule, arrays, tuple(receivers[:last]), statics=statics)
             left, right = receivers[0], receivers[1] if last == 2 else None

@@ -301,6 +301,13 @@ class Transformer(Module):
 
         That a mask is causal is said by the mask; as a hint it has no effect.
         """
+        batches = 0 if self.batch_first else 1
+        if src.dim() == 3 and src.size(batches) != tgt.size(batches):
+            raise EagerError("the batch number of src and tgt must be equal")
+        if src.size(-1) != self.d_model or tgt.size(-1) != self.d_model:
+            raise EagerError(
+                "the feature number of src and tgt must be equal to d_model"
+            )
         memory = self.encoder(src, src_mask, src_key_padding_mask)
         return self.decoder(
             tgt,

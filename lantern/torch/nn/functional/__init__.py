@@ -33,7 +33,7 @@ _ADDING = (
 ).split()
 # Of whole numbers these would be rounded on the way, or wrap around.
 _REAL = (
-    "cosine_similarity gaussian_nll_loss gelu grid_sample hardshrink huber_loss "
+    "gaussian_nll_loss gelu grid_sample hardshrink huber_loss "
     "logsigmoid multilabel_soft_margin_loss nll_loss smooth_l1_loss soft_margin_loss"
 ).split()
 globals().update(

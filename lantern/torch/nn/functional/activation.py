@@ -12,19 +12,22 @@ from lantern.torch.methods import table
 from lantern.torch.methods.inplace import write
 from lantern.torch.methods.sampling import rng
 from lantern.torch.nn import rules
+from lantern.torch.tables import documented, parameters, takes
 from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.detaching import is_differentiated
 from lantern.torch.tensor.devices import as_array, beside
 from lantern.torch.tensor.dtypes import type_name
 from lantern.torch.tensor.halves import single
+from lantern.torch.tensor.named_results import into
 from lantern.torch.tensor.operators import unary
 from lantern.torch.tensor.tensor import Tensor, fresh
 
 __all__ = [
-    "celu", "elu", "elu_", "gelu", "hardshrink", "hardsigmoid", "hardswish", "hardtanh",
-    "leaky_relu", "leaky_relu_", "logsigmoid", "mish", "prelu", "relu", "relu6",
-    "relu_", "rrelu", "selu", "sigmoid", "silu", "softplus", "softshrink", "softsign",
-    "tanh", "tanhshrink", "threshold",
+    "celu", "celu_", "elu", "elu_", "gelu", "hardshrink", "hardsigmoid", "hardswish",
+    "hardtanh", "hardtanh_", "leaky_relu", "leaky_relu_", "logsigmoid", "mish", "prelu",
+    "relu", "relu6", "relu_", "rrelu", "rrelu_", "selu", "selu_", "sigmoid", "silu",
+    "softplus", "softshrink", "softsign", "tanh", "tanhshrink", "threshold",
+    "threshold_",
 ]  # fmt: skip
 
 _F = table.FUNCTIONS
@@ -261,7 +264,7 @@ def selu(input: Tensor, inplace: bool = False) -> Tensor:
     return elu(input, _SELU[0]) * _SELU[1]
 
 
-def gelu(input: Tensor, approximate: str = "none") -> Tensor:
+def gelu(input: Tensor, approximate: str = "none", *, out: Any = None) -> Tensor:
     """x times the chance that a standard normal draw is below it.
 
     Example:
@@ -270,11 +273,11 @@ def gelu(input: Tensor, approximate: str = "none") -> Tensor:
         tensor([-0.1587,  1.9545])
     """
     if approximate == "none":
-        return rules.gelu(input)
+        return into(rules.gelu(input), out)
     if approximate != "tanh":
         raise EagerError("approximate argument must be either none or tanh.")
     inner = (input + input * input * input * 0.044715) * math.sqrt(2 / math.pi)
-    return (tanh(inner) + 1) * input * 0.5
+    return into((tanh(inner) + 1) * input * 0.5, out)
 
 
 @may_write
@@ -304,7 +307,9 @@ def mish(input: Tensor, inplace: bool = False) -> Tensor:
 _softplus = unary(special.softplus, floating=True)
 
 
-def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
+def softplus(
+    input: Tensor, beta: float = 1.0, threshold: float = 20.0, *, out: Any = None
+) -> Tensor:
     """``log(1 + exp(beta * x)) / beta``; x itself, where that is all but equal.
 
     Example:
@@ -314,12 +319,12 @@ def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tenso
     """
     z = _softplus(input) if beta == 1 else _softplus(input * beta) / beta
     above = base(input) * beta > threshold
-    if isinstance(above, np.ndarray | np.generic) and not above.any():
-        return z
-    return where(fresh(as_array(above)), input, z)
+    if not isinstance(above, np.ndarray | np.generic) or above.any():
+        z = where(fresh(as_array(above)), input, z)
+    return into(z, out)
 
 
-def logsigmoid(input: Tensor) -> Tensor:
+def logsigmoid(input: Tensor, *, out: Any = None) -> Tensor:
     """``log(sigmoid(x))``.
 
     Example:
@@ -327,7 +332,7 @@ def logsigmoid(input: Tensor) -> Tensor:
         >>> torch.nn.functional.logsigmoid(torch.tensor([-1000.0, 0.0]))
         tensor([-1.0000e+03, -6.9315e-01])
     """
-    return rules.logsigmoid(input)
+    return into(rules.logsigmoid(input), out)
 
 
 def softsign(input: Tensor) -> Tensor:
@@ -352,7 +357,7 @@ def tanhshrink(input: Tensor) -> Tensor:
     return input - tanh(input)
 
 
-def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
+def hardshrink(input: Tensor, lambd: float = 0.5, *, out: Any = None) -> Tensor:
     """x, and 0 where it is small.
 
     Example:
@@ -360,10 +365,11 @@ def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
         >>> torch.nn.functional.hardshrink(torch.tensor([-1.0, 0.3, 2.0]))
         tensor([-1.,  0.,  2.])
     """
-    return where((input >= -lambd) & (input <= lambd), 0.0, input)  # nan stays nan
+    z = where((input >= -lambd) & (input <= lambd), 0.0, input)  # nan stays nan
+    return into(z, out)
 
 
-def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
+def softshrink(input: Tensor, lambd: float = 0.5, *, out: Any = None) -> Tensor:
     """x moved towards 0, and 0 where it is small.
 
     Example:
@@ -378,7 +384,8 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
             f"{type_name(kind)}, but found {lambd:g}"
         )
     moved = where(input > lambd, input - lambd, input + lambd)
-    return where((input >= -lambd) & (input <= lambd), 0.0, moved)  # nan stays nan
+    z = where((input >= -lambd) & (input <= lambd), 0.0, moved)  # nan stays nan
+    return into(z, out)
 
 
 @may_write
@@ -403,3 +410,58 @@ def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
         tensor([-0.0000, 0.6667, 4.0000])
     """
     return input * hardtanh(input + 3, 0.0, 6.0) / 6
+
+
+def _in_place(function: Any, example: str) -> Any:
+    """A function that writes its result to the memory of its first operand."""
+
+    def operate(*args: Any, **options: Any) -> Tensor:
+        return function(*args, **options, inplace=True)
+
+    name = function.__name__
+    operate.__name__ = operate.__qualname__ = f"{name}_"
+    operate.__doc__ = f"As ``{name}``, in the tensor's own memory."
+    shown = parameters(function).replace(", inplace=False", "")
+    return documented(takes(operate, shown), example)
+
+
+celu_ = _in_place(
+    celu,
+    """
+    >>> x = torch.tensor([-1.0, 2.0])
+    >>> torch.nn.functional.celu_(x, 2.0)
+    tensor([-0.7869,  2.0000])
+    """,
+)
+hardtanh_ = _in_place(
+    hardtanh,
+    """
+    >>> x = torch.tensor([-2.0, 0.5, 2.0])
+    >>> torch.nn.functional.hardtanh_(x)
+    tensor([-1.0000,  0.5000,  1.0000])
+    """,
+)
+rrelu_ = _in_place(
+    rrelu,
+    """
+    >>> x = torch.tensor([-24.0, 2.0])
+    >>> torch.nn.functional.rrelu_(x)
+    tensor([-5.5000,  2.0000])
+    """,
+)
+selu_ = _in_place(
+    selu,
+    """
+    >>> x = torch.tensor([-1.0, 2.0])
+    >>> torch.nn.functional.selu_(x)
+    tensor([-1.1113,  2.1014])
+    """,
+)
+threshold_ = _in_place(
+    threshold,
+    """
+    >>> x = torch.tensor([1.0, 3.0])
+    >>> torch.nn.functional.threshold_(x, 2.0, -1.0)
+    tensor([-1.,  3.])
+    """,
+)

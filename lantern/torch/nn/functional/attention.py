@@ -49,12 +49,31 @@ def scaled_dot_product_attention(
         plain, size = base(query), scores.shape[-2:]
         hidden = np.triu(namespace(plain).full(size, -np.inf, plain.dtype), 1)
         scores = scores + fresh(hidden)
-    if attn_mask is not None:
-        if base(attn_mask).dtype.kind == "b":
-            scores = scores.masked_fill(~attn_mask, -np.inf)
-        else:
-            scores = scores + cast(attn_mask, base(scores).dtype)
-    return dropout(scores.softmax(-1), dropout_p) @ value
+    if attn_mask is None:
+        return dropout(scores.softmax(-1), dropout_p) @ value
+    if is_causal:
+        raise EagerError(
+            "scaled_dot_product_attention: Explicit attn_mask should not be set when "
+            "is_causal=True"
+        )
+    if base(attn_mask).dtype.kind == "b":
+        scores, empty = scores.masked_fill(~attn_mask, -np.inf), ~base(attn_mask)
+    else:
+        scores = scores + cast(attn_mask, base(scores).dtype)
+        empty = base(attn_mask) == -np.inf
+    return dropout(_shares(scores, empty), dropout_p) @ value
+
+
+def _shares(scores: Tensor, hidden: Any) -> Tensor:
+    """The softmax of scores, of which a mask hides some: 0 where it hides a whole row.
+
+    Without that, there would be no number in the row, and none in any gradient.
+    """
+    rows = hidden.all(axis=-1, keepdims=True)
+    if not rows.any():
+        return scores.softmax(-1)
+    none = fresh(rows)
+    return scores.masked_fill(none, 0.0).softmax(-1).masked_fill(none, 0.0)
 
 
 def _heads(x: Tensor, count: int) -> Tensor:
@@ -87,11 +106,6 @@ def _added_mask(mask: Any, padding: Any, n: int, heads: int, kind: Any) -> Any:
 
     if mask is not None:
         if base(mask).ndim == 3:
-            if len(mask) != n * heads:
-                raise EagerError(
-                    f"The shape of the 3D attn_mask is {mask.shape}, but should start "
-                    f"with {n * heads}."
-                )
             mask = mask.unflatten(0, (n, heads))
         mask = additive(mask)
     if padding is not None:
@@ -115,12 +129,68 @@ def _extended(
     return k, v, mask
 
 
-def _attended(q: Tensor, k: Tensor, v: Tensor, mask: Any, p: float) -> Any:
+def _attended(q: Tensor, k: Tensor, v: Tensor, mask: Any, p: float, hidden: Any) -> Any:
     """The averages of all heads side by side, and the weights."""
     scores = q * q.shape[-1] ** -0.5 @ k.transpose(-2, -1)
     scores = scores if mask is None else scores + mask
-    shares = dropout(scores.softmax(-1), p)
+    shares = scores.softmax(-1) if hidden is None else _shares(scores, hidden)
+    shares = dropout(shares, p)
     return (shares @ v).permute(2, 0, 1, 3).flatten(2), shares
+
+
+def _check_axes(
+    query: Any, key: Any, value: Any, padding: Any, mask: Any, heads: int
+) -> bool:
+    """Whether there is a batch; raise unless all agree about it."""
+    axes, others = base(query).ndim, (base(key).ndim, base(value).ndim)
+    if axes not in (2, 3):
+        raise SizeError(
+            f"query should be unbatched 2D or batched 3D tensor but received {axes}-D "
+            f"query tensor"
+        )
+    word = f"For {'batched' if axes == 3 else 'unbatched'} ({axes}-D) `query`, expected"
+    if others != (axes, axes):
+        raise SizeError(
+            f"{word} `key` and `value` to be {axes}-D but found {others[0]}-D and "
+            f"{others[1]}-D tensors respectively"
+        )
+    if padding is not None and base(padding).ndim != axes - 1:
+        raise SizeError(
+            f"{word} `key_padding_mask` to be `None` or {axes - 1}-D but found "
+            f"{base(padding).ndim}-D tensor instead"
+        )
+    if mask is not None and base(mask).ndim not in (2, 3):
+        raise SizeError(
+            f"{word} `attn_mask` to be `None`, 2-D or 3-D but found "
+            f"{base(mask).ndim}-D tensor instead"
+        )
+    wanted = (heads, base(query).shape[0], base(key).shape[0])
+    if axes == 2 and mask is not None and base(mask).ndim == 3:
+        found = base(mask).shape
+        if found != wanted:
+            raise SizeError(
+                f"Expected `attn_mask` shape to be {wanted} but got {found}"
+            )
+    return axes == 3
+
+
+def _check_masks(mask: Any, padding: Any, n: int, t: int, s: int, heads: int) -> None:
+    """Raise unless masks are of a type that is one, and fit."""
+    for name, x in (("attn_mask", mask), ("key_padding_mask", padding)):
+        if x is not None and base(x).dtype.kind in "iuc":
+            raise SizeError(f"only bool and floating types of {name} are supported")
+    if padding is not None and base(padding).shape != (n, s):
+        raise SizeError(
+            f"expecting key_padding_mask shape of {(n, s)}, but got {padding.shape}"
+        )
+    if mask is not None:
+        axes = base(mask).ndim
+        wanted = (t, s) if axes == 2 else (n * heads, t, s)
+        if base(mask).shape != wanted:
+            raise EagerError(
+                f"The shape of the {axes}D attn_mask is {mask.shape}, but should be "
+                f"{wanted}."
+            )
 
 
 def _check_width(wanted: int, found: int) -> None:
@@ -168,22 +238,41 @@ def multi_head_attention_forward(
         >>> torch.nn.functional.multi_head_attention_forward(x, x, x, *rest)[1][0, 0]
         tensor([0.3333, 0.3333, 0.3333])
     """
-    batched = base(query).ndim == 3
+    batched = _check_axes(query, key, value, key_padding_mask, attn_mask, num_heads)
+    if is_causal and attn_mask is None:
+        raise EagerError(
+            "Need attn_mask if specifying the is_causal hint. "
+            "Transformer.generate_square_subsequent_mask makes one."
+        )
     if not batched:
         query, key, value = (x.unsqueeze(1) for x in (query, key, value))
         if key_padding_mask is not None:
             key_padding_mask = key_padding_mask.unsqueeze(0)
     _check_width(embed_dim_to_check, query.shape[-1])
+    (t, n), s = base(query).shape[:2], base(key).shape[0]
+    _check_masks(attn_mask, key_padding_mask, n, t, s, num_heads)
+    if base(key).shape[:2] != base(value).shape[:2]:
+        raise SizeError(
+            f"key's sequence and batch dims {key.shape[:2]} do not match value's "
+            f"{value.shape[:2]}"
+        )
+    if not use_separate_proj_weight and base(key).shape != base(value).shape:
+        raise SizeError(
+            f"key shape {key.shape} does not match value shape {value.shape}"
+        )
     weights = in_proj_weight
     if use_separate_proj_weight:
         weights = (q_proj_weight, k_proj_weight, v_proj_weight)
     q, k, v = _projected(query, key, value, weights, in_proj_bias)
-    n, kind = query.shape[1], base(q).dtype
+    kind = base(q).dtype
     mask = _added_mask(attn_mask, key_padding_mask, n, num_heads, kind)
     k, v, mask = _extended(k, v, mask, bias_k, bias_v, add_zero_attn)
+    # As in PyTorch, weights that are asked for are no numbers in an empty row.
+    safe = mask is not None and not need_weights
+    hidden = base(mask) == -np.inf if safe else None
     p = dropout_p if training else 0.0
     q, k, v = (_heads(x, num_heads) for x in (q, k, v))
-    out, shares = _attended(q, k, v, mask, p)
+    out, shares = _attended(q, k, v, mask, p, hidden)
     out = linear(out, out_proj_weight, out_proj_bias)
     out = out if batched else out.squeeze(1)
     if not need_weights:

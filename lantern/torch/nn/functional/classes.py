@@ -199,13 +199,13 @@ def _against_shares(
     axis = min(1, base(input).ndim - 1)
     n = base(input).shape[axis]
     if smoothing:
-        target = target * (1 - smoothing) + smoothing / n
+        target = target * (1 - smoothing) + smoothing / max(1, n)
     logs = input.log_softmax(axis)
     if weight is not None:
         logs = logs * weight.reshape(-1, *[1] * (base(input).ndim - axis - 1))
     losses = -(logs * target).sum(axis)
     if reduction == "mean":
-        return losses.sum() / max(1, base(input).size // n)
+        return losses.sum() / (base(input).size // max(1, n))  # nan if there are none
     return reduced(losses, reduction)
 
 

@@ -21,8 +21,10 @@ from lantern.torch.methods import table as methods
 from lantern.torch.nn import rules
 from lantern.torch.nn.starting import inside, same_types
 from lantern.torch.tensor.detaching import array_of_tensor as base
+from lantern.torch.tensor.dtypes import type_name
 from lantern.torch.tensor.error_messages import check_together
 from lantern.torch.tensor.named_results import into
+from lantern.torch.tensor.operators import promote
 from lantern.torch.tensor.tensor import Tensor, fresh, start
 
 __all__ = [
@@ -55,14 +57,19 @@ def linear(input: Tensor, weight: Tensor, bias: Any = None) -> Tensor:
     if x.dtype is not w.dtype:
         same_types(input, weight)
     lengths, sizes = x.shape, w.shape
+    if not lengths or not sizes:
+        raise EagerError(
+            f"both arguments to linear need to be at least 1D, but they are "
+            f"{len(lengths)}D and {len(sizes)}D"
+        )
     if len(sizes) == 1:
         z = input @ weight
         return z if bias is None else z + bias
-    if not lengths or lengths[-1] != sizes[-1]:
-        rows = x.size // lengths[-1] if lengths and lengths[-1] else 1
+    if lengths[-1] != sizes[-1]:
+        rows = x.size // lengths[-1] if lengths[-1] else 1
         raise EagerError(
-            f"mat1 and mat2 shapes cannot be multiplied ({rows}x"
-            f"{lengths[-1] if lengths else 1} and {sizes[1]}x{sizes[0]})"
+            f"mat1 and mat2 shapes cannot be multiplied ({rows}x{lengths[-1]} and "
+            f"{sizes[1]}x{sizes[0]})"
         )
     if bias is not None and bias.primal.ndim > 1:  # a bias of its own for each row
         return rules.affine(input, weight, None) + bias
@@ -315,6 +322,8 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
         raise EagerError("one_hot is only applicable to index tensor.")
     if x.size and int(x.min()) < 0:
         raise EagerError("Class values must be non-negative.")
+    if num_classes <= 0 and not x.size:
+        raise EagerError("Can not infer total number of classes from empty tensor.")
     n = int(x.max()) + 1 if num_classes == -1 else num_classes
     if x.size and int(x.max()) >= n:
         raise EagerError("Class values must be smaller than num_classes.")
@@ -345,6 +354,13 @@ def cosine_similarity(
         >>> cosine_similarity(torch.tensor([1.0, 0.0]), torch.tensor([1.0, 1.0]), dim=0)
         tensor(0.7071)
     """
+    if base(x1).dtype != base(x2).dtype:
+        x1, x2 = promote(x1, x2)
+    if base(x1).dtype.kind in "iub":
+        raise EagerError(
+            f"expected common dtype to be floating point, yet common dtype is "
+            f"{type_name(base(x1).dtype)}"
+        )
     if base(x1).shape != base(x2).shape:
         x1, x2 = _F["broadcast_tensors"](x1, x2)
     lengths = [(x * x).sum(dim, keepdim=True).sqrt().clamp(min=eps) for x in (x1, x2)]

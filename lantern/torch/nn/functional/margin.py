@@ -8,7 +8,7 @@ from lantern.core.namespace import namespace
 from lantern.errors import EagerError, OptionError
 from lantern.torch.methods import table
 from lantern.torch.nn.functional.activation import _softplus, logsigmoid
-from lantern.torch.nn.functional.linear import cosine_similarity, pairwise_distance
+from lantern.torch.nn.functional.linear import pairwise_distance
 from lantern.torch.nn.functional.loss import chosen, reduced
 from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.dtypes import type_name
@@ -62,7 +62,17 @@ def cosine_embedding_loss(
         >>> torch.nn.functional.cosine_embedding_loss(x, y, torch.tensor([1]))
         tensor(1.)
     """
-    cosine = cosine_similarity(input1, input2, -1)
+    axes, wanted = base(target).ndim, base(target).ndim + 1
+    if axes > 1:
+        raise EagerError("0D or 1D target tensor expected, multi-target not supported")
+    if base(input1).ndim != wanted or base(input2).ndim != wanted:
+        raise EagerError(
+            f"{axes}D target tensor expects {wanted}D input tensors, but found inputs "
+            f"with sizes {list(input1.shape)} and {list(input2.shape)}."
+        )
+    dot = (input1 * input2).sum(-1)
+    squares = [(x * x).sum(-1) + 1e-12 for x in (input1, input2)]
+    cosine = dot / (squares[0] * squares[1]).sqrt()
     apart = clamp(cosine - margin, min=0)
     losses = where(target == 1, 1 - cosine, 0.0) + where(target == -1, apart, 0.0)
     return reduced(losses, reduction, size_average, reduce)
@@ -216,7 +226,12 @@ def multilabel_margin_loss(
         tensor(0.8500)
     """
     reduction = chosen(reduction, size_average, reduce)
-    index = base(target)
+    index, shape = base(target), base(input).shape
+    if len(shape) > 2 or 0 in shape[-1:]:
+        raise EagerError(
+            f"Expected non-empty vector or matrix with optional 0-dim batch size, but "
+            f"got: {list(shape)}"
+        )
     if index.dtype != np.int64:
         raise EagerError(
             f"expected scalar type Long but found {type_name(index.dtype)}"
@@ -226,9 +241,9 @@ def multilabel_margin_loss(
             f"inconsistent target size: {list(index.shape)} for input of size: "
             f"{list(input.shape)}"
         )
-    x = input.reshape(-1, base(input).shape[-1] if index.ndim else 1)
-    classes = base(x).shape[1]
-    index = index.reshape(-1, classes)
+    classes = shape[-1] if shape else 1
+    x = input.reshape(base(input).size // classes, classes)
+    index = index.reshape(base(x).shape)
     listed = namespace(index).cummin(index >= 0, 1)
     inside = np.zeros_like(listed)
     rows, columns = np.nonzero(listed)

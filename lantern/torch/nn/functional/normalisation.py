@@ -50,6 +50,11 @@ def layer_norm(
 def _last_axes(input: Tensor, shape: Any) -> tuple[int, ...]:
     """The lengths of the last axes, checked."""
     shape = (shape,) if isinstance(shape, int) else tuple(shape)
+    if not shape:
+        raise EagerError(
+            f"Expected normalized_shape to be at least 1-dimensional, i.e., containing "
+            f"at least one element, but got normalized_shape={shape}"
+        )
     lengths = base(input).shape
     if lengths[-len(shape) :] != shape:
         wanted = ", ".join(["*", *map(str, shape)])
@@ -147,14 +152,15 @@ def batch_norm(
         raise OptionError(f"batch_norm eps must be positive, but got {eps}")
     lengths = base(input).shape
     shape = (-1, *[1] * (len(lengths) - 2))
-    if not math.prod(lengths):
-        return input.clone()
     given = (running_mean, running_var, weight, bias)
     for name, x in zip(_PARTS, given, strict=True):
         if x is not None and base(x).size != lengths[1]:
             raise EagerError(
                 f"{name} should contain {lengths[1]} elements not {base(x).size}"
             )
+    if not math.prod(lengths):  # as many zeros as there are weights go back
+        z = input.clone() if weight is None else input * weight.reshape(shape)
+        return z if bias is None else z + bias.reshape(shape)
     if not training:
         return _by_moments(input, running_mean, running_var, weight, bias, eps, shape)
     axes = (0, *range(2, len(lengths)))

@@ -9,6 +9,7 @@ from lantern.core.namespace import namespace
 from lantern.errors import EagerError, OptionError
 from lantern.torch.functions.elementwise import div
 from lantern.torch.functions.indexing import gathered
+from lantern.torch.nn import rules
 from lantern.torch.nn.functional.convolution import each
 from lantern.torch.nn.pools import chosen_of, gather_windows, pick, sum_windows
 from lantern.torch.nn.windows import Form
@@ -257,7 +258,7 @@ def _adaptive_mean(axes: int) -> Any:
             for j, (a, b) in enumerate(_edges(n, m)):
                 weights[a:b, j] = 1 / (b - a)
             weights = beside(weights, base(input))
-            z = (z.movedim(i - axes, -1) @ fresh(weights)).movedim(-1, i - axes)
+            z = rules.mixed(z, weights=weights, axis=i - axes)
         return z.contiguous()
 
     function.__name__ = function.__qualname__ = f"adaptive_avg_pool{axes}d"

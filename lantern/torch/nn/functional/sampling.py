@@ -1,16 +1,24 @@
 """Images read between their pixels: of other sizes, or at any positions."""
 
 import math
+import operator
+import warnings
 from functools import reduce
 from itertools import product
-from operator import mul
 from typing import Any
 
 import numpy as np
 
-from lantern.errors import EagerError, MissingRuleError, OptionError
+from lantern.errors import (
+    ArgumentError,
+    EagerError,
+    LanternError,
+    MissingRuleError,
+    OptionError,
+)
 from lantern.torch.functions.indexing import gathered, selected
 from lantern.torch.methods import table
+from lantern.torch.nn import rules
 from lantern.torch.nn.functional import pooling
 from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.devices import beside
@@ -68,6 +76,11 @@ def interpolate(
     factors: Any = row if asked else [None] * axes
     if size is None:
         row = [math.floor(n * f) for n, f in zip(lengths, row, strict=True)]
+    if min(*lengths, *row) < 1 or math.prod(row) >= 1 << 48:
+        raise EagerError(
+            f"Input and output sizes should be greater than 0 and possible, but got "
+            f"input {list(lengths)} and output {row}"
+        )
     if mode == "area":
         return getattr(pooling, f"adaptive_avg_pool{axes}d")(input, tuple(row))
     order = list(enumerate(zip(lengths, row, factors, strict=True), 2))
@@ -84,8 +97,8 @@ def interpolate(
         if kind.kind == "u":
             input = _of_bytes(input, weights, axis) if n != m else input
             continue
-        weights = fresh(beside(weights.astype(base(input).dtype), base(input)))
-        input = (input.movedim(axis, -1) @ weights).movedim(-1, axis)
+        weights = beside(weights.astype(base(input).dtype), base(input))
+        input = rules.mixed(input, weights=weights, axis=axis - axes - 2)
     return input
 
 
@@ -107,6 +120,8 @@ def _given(lengths: Any, size: Any, scale_factor: Any) -> list[Any]:
         few = "either" if size is None else "only one of"
         raise OptionError(f"{few} size or scale_factor should be defined")
     given = size if scale_factor is None else scale_factor
+    if scale_factor is None:
+        given = _whole(size)
     row = list(given) if isinstance(given, tuple | list) else [given] * len(lengths)
     if len(row) != len(lengths):
         raise OptionError(
@@ -114,6 +129,20 @@ def _given(lengths: Any, size: Any, scale_factor: Any) -> list[Any]:
             f"got input with spatial dimensions of {list(lengths)} and {given}."
         )
     return row
+
+
+def _whole(size: Any) -> Any:
+    """Lengths as whole numbers."""
+    several = isinstance(size, tuple | list)
+    try:
+        found = [operator.index(n) for n in (size if several else [size])]
+    except (TypeError, LanternError):
+        kinds = [type(n) for n in size] if several else type(size)
+        raise ArgumentError(
+            f"expected size to be one of int or Tuple[int] or Tuple[int, int] or "
+            f"Tuple[int, int, int], but got size with types {kinds}"
+        ) from None
+    return found if several else found[0]
 
 
 def _check(mode: str, axes: int, align_corners: Any, antialias: bool) -> None:
@@ -244,6 +273,11 @@ def affine_grid(theta: Tensor, size: Any, align_corners: Any = None) -> Tensor:
     """
     lengths = tuple(size)[2:]
     axes = len(lengths)
+    if axes not in (2, 3):
+        raise MissingRuleError(
+            f"affine_grid only supports 4D and 5D sizes, for 2D and 3D affine "
+            f"transforms, respectively. Got size {list(size)}."
+        )
     if base(theta).dtype.kind not in FLOATING:
         raise OptionError(
             f"Expected theta to have floating point type, but got {theta.dtype}"
@@ -253,6 +287,14 @@ def affine_grid(theta: Tensor, size: Any, align_corners: Any = None) -> Tensor:
             f"Expected a batch of {axes}D affine matrices of shape Nx{axes}x{axes + 1} "
             f"for size {list(size)}. Got {list(theta.shape)}."
         )
+    if min(*lengths, size[0]) < 1:
+        raise OptionError(f"Expected non-zero, positive output size. Got {list(size)}")
+    if align_corners and 1 in lengths:
+        warnings.warn(
+            "With align_corners=True, an axis of one pixel has its place at 0. See the "
+            "documentation of affine_grid for details.",
+            stacklevel=2,
+        )
     rows = []
     for n in lengths:
         row = np.linspace(-1, 1, n) if n > 1 else np.zeros(1)
@@ -260,8 +302,8 @@ def affine_grid(theta: Tensor, size: Any, align_corners: Any = None) -> Tensor:
     grid = np.meshgrid(*rows, indexing="ij")[::-1]
     flat = np.stack([*map(np.ravel, grid), np.ones(math.prod(lengths))], axis=1)
     flat = beside(flat.astype(base(theta).dtype), base(theta))
-    z = fresh(flat) @ theta.transpose(1, 2)
-    return z.reshape(size[0], *lengths, axes)
+    z = rules.mixed(theta, weights=flat.T, axis=-1)
+    return z.transpose(1, 2).reshape(size[0], *lengths, axes)
 
 
 def grid_sample(
@@ -306,7 +348,7 @@ def grid_sample(
             index = index * n + at
         index = np.broadcast_to(index.reshape(shape[0], 1, count), (*shape[:2], count))
         part = gathered(flat, 2, index)
-        share = reduce(mul, [w for _, w in corner])
+        share = reduce(operator.mul, [w for _, w in corner])
         part = part * share.reshape(shape[0], 1, count)
         total = part if total is None else total + part
     return total.reshape(*shape[:2], *places[1:-1])
@@ -324,17 +366,25 @@ def _check_grid(shape: Any, places: Any, mode: str, padding_mode: str) -> None:
             f"nn.functional.grid_sample(): expected padding_mode to be 'zeros', "
             f"'border', or 'reflection', but got: '{padding_mode}'"
         )
-    if (
-        axes not in (2, 3)
-        or len(places) != len(shape)
-        or places[0] != shape[0]
-        or places[-1] != axes
-    ):
+    found = f"but got input with sizes {list(shape)} and grid with sizes {list(places)}"
+    if places[:1] != shape[:1]:
         raise EagerError(
-            f"grid_sampler(): expected 4D or 5D input and grid with same batch size "
-            f"and number of dimensions, and grid to have size {axes} in last "
-            f"dimension, but got input with sizes {list(shape)} and grid with sizes "
-            f"{list(places)}"
+            f"grid_sampler(): expected grid and input to have same batch size, {found}"
+        )
+    if places[-1] != axes:
+        raise EagerError(
+            f"grid_sampler(): expected grid to have size {axes} in last dimension, "
+            f"{found}"
+        )
+    if axes not in (2, 3) or len(places) != len(shape):
+        raise EagerError(
+            f"grid_sampler(): expected 4D or 5D input and grid with same number of "
+            f"dimensions, {found}"
+        )
+    if 0 in shape[2:]:
+        raise EagerError(
+            f"grid_sampler(): expected input to have non-empty spatial dimensions, "
+            f"but input has sizes {list(shape)}"
         )
     if mode == "bicubic" and axes == 3:
         raise EagerError("grid_sampler(): bicubic interpolation only supports 4D input")

@@ -6,6 +6,7 @@ import numpy as np
 
 from lantern.errors import EagerError, MissingRuleError
 from lantern.tensor.ops.pad import pad as our_pad
+from lantern.torch.nn.edges import surrounded
 from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.devices import beside
 from lantern.torch.tensor.operators import call
@@ -34,7 +35,8 @@ def pad(input: Tensor, pad: Any, mode: str = "constant", value: Any = None) -> T
         >>> pad(torch.tensor([[1.0, 2.0, 3.0]]), (1, 1), mode="reflect")
         tensor([[2., 1., 2., 3., 2.]])
     """
-    ndim = base(input).ndim
+    shape = base(input).shape
+    ndim = len(shape)
     if len(pad) % 2 or len(pad) > 2 * ndim:
         raise EagerError(
             "Padding length must be divisible by 2"
@@ -45,25 +47,26 @@ def pad(input: Tensor, pad: Any, mode: str = "constant", value: Any = None) -> T
     widths = [(0, 0)] * ndim
     for i in range(len(pad) // 2):
         widths[ndim - 1 - i] = (int(pad[2 * i]), int(pad[2 * i + 1]))
-    cut = tuple(
-        slice(max(0, -a), n - max(0, -b))
-        for (a, b), n in zip(widths, base(input).shape, strict=True)
-    )
     if mode != "constant":
-        _check(base(input).shape, widths, mode)
+        _check(shape, widths, len(pad) // 2, mode)
+    if min(n + a + b for n, (a, b) in zip(shape, widths, strict=True) or [0]) < 0:
+        raise EagerError(
+            f"The input size {list(shape)}, plus negative padding {tuple(pad)}, "
+            f"resulted in a negative output size, which is invalid."
+        )
     if any(a < 0 or b < 0 for a, b in widths):
         if mode == "replicate":
             return _taken(input, widths)
+        cut = tuple(
+            slice(max(0, -a), n - max(0, -b))
+            for (a, b), n in zip(widths, shape, strict=True)
+        )
         input = input[cut]
     widths = [(max(0, a), max(0, b)) for a, b in widths]
     if mode == "constant":
-        return call(
-            our_pad,
-            input,
-            widths,
-            constant_values=0 if value is None else numpy_face(value),
-        )
-    return call(our_pad, input, widths, mode=_MODES[mode])
+        value = 0 if value is None else numpy_face(value)
+        return call(our_pad, input, widths, constant_values=value)
+    return surrounded(input, widths=widths, mode=_MODES[mode])
 
 
 def _taken(input: Tensor, widths: Any) -> Tensor:
@@ -75,10 +78,21 @@ def _taken(input: Tensor, widths: Any) -> Tensor:
     return input
 
 
-def _check(lengths: Any, widths: Any, mode: str) -> None:
+def _check(lengths: Any, widths: Any, axes: int, mode: str) -> None:
     """Raise if there is not enough to take the padding from."""
     if mode not in _MODES:
         raise MissingRuleError(f"Unrecognised padding mode {mode}")
+    if axes not in (1, 2, 3) or len(lengths) not in (axes + 1, axes + 2):
+        raise MissingRuleError(
+            f"Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for "
+            f"now, of the last one to three axes: not {axes} of {len(lengths)}"
+        )
+    if 0 in lengths[-axes - 1 :] and mode != "circular":
+        raise EagerError(
+            f"Expected {axes + 1}D or {axes + 2}D (batch mode) tensor with possibly 0 "
+            f"batch size and other non-zero dimensions for input, but got: "
+            f"{list(lengths)}"
+        )
     for axis, (n, width) in enumerate(zip(lengths, widths, strict=True)):
         if mode == "reflect" and max(width) >= max(n, 1):
             raise EagerError(
@@ -88,6 +102,19 @@ def _check(lengths: Any, widths: Any, mode: str) -> None:
             )
         if mode == "circular" and max(width) > n:
             raise EagerError("Padding value causes wrapping around more than once.")
+
+
+def _image(name: str, input: Tensor, option: str, factor: int) -> Any:
+    """The lengths of images whose pixels are moved by a factor, both checked."""
+    shape = base(input).shape
+    if len(shape) < 3:
+        raise EagerError(
+            f"{name} expects input to have at least 3 dimensions, but got input with "
+            f"{len(shape)} dimension(s)"
+        )
+    if factor <= 0:
+        raise EagerError(f"{name} expects a positive {option}, but got {factor}")
+    return shape
 
 
 def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
@@ -100,7 +127,13 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
                   [2., 3.]]]])
     """
     r = upscale_factor
-    *lead, c, h, w = base(input).shape
+    *lead, c, h, w = _image("pixel_shuffle", input, "upscale_factor", r)
+    if c % r**2:
+        raise EagerError(
+            f"pixel_shuffle expects its input's 'channel' dimension to be divisible by "
+            f"the square of upscale_factor, but input.size(-3)={c} is not divisible by "
+            f"{r**2}"
+        )
     x = input.reshape(*lead, c // r**2, r, r, h, w)
     n = len(lead)
     x = x.permute(*range(n), n, n + 3, n + 1, n + 4, n + 2)
@@ -117,7 +150,13 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
         tensor([0., 1., 2., 3.])
     """
     r = downscale_factor
-    *lead, c, h, w = base(input).shape
+    *lead, c, h, w = _image("pixel_unshuffle", input, "downscale_factor", r)
+    for name, n in (("height", h), ("width", w)):
+        if n % r:
+            raise EagerError(
+                f"pixel_unshuffle expects {name} to be divisible by downscale_factor, "
+                f"but {n} is not divisible by {r}"
+            )
     x = input.reshape(*lead, c, h // r, r, w // r, r)
     n = len(lead)
     x = x.permute(*range(n), n, n + 2, n + 4, n + 1, n + 3)
@@ -133,6 +172,17 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
         >>> channel_shuffle(torch.arange(4.0).reshape(1, 4, 1), 2).flatten()
         tensor([0., 2., 1., 3.])
     """
-    n, c, *rest = base(input).shape
+    shape = base(input).shape
+    if len(shape) < 3:
+        raise EagerError(
+            f"channel_shuffle expects input with > 2 dims, but got input with sizes "
+            f"{list(shape)}"
+        )
+    n, c, *rest = shape
+    if groups <= 0 or c % groups:
+        raise EagerError(
+            f"Number of channels must be divisible by groups. Got {c} channels and "
+            f"{groups} groups."
+        )
     x = input.reshape(n, groups, c // groups, *rest)
     return x.transpose(1, 2).reshape(n, c, *rest)
