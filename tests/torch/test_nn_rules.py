@@ -7,7 +7,7 @@ from lantern.op import registry
 from lantern.testing import check_grads
 from lantern.torch.functions import comparison
 from lantern.torch.linalg import elimination
-from lantern.torch.nn import entropies, gates, pools, rules, windows
+from lantern.torch.nn import edges, entropies, gates, pools, rules, windows
 from lantern.torch.tensor import views
 
 random = np.random.default_rng(1)
@@ -96,6 +96,17 @@ CASES = {
         views._shown,
         (draw(3, 4),),
         {"show": lambda a: np.lib.stride_tricks.sliding_window_view(a, 2, 1)},
+    ),
+    "mixed": (rules._mixed, (draw(2, 3, 4),), {"weights": draw(3, 2), "axis": -2}),
+    "surrounded": (
+        edges._surrounded,
+        (draw(2, 4, 3),),
+        {"widths": ((0, 0), (2, 1), (1, 0)), "mode": "reflect"},
+    ),
+    "folded": (
+        edges._folded,
+        (draw(2, 6, 3),),
+        {"widths": ((0, 0), (2, 1), (0, 0)), "mode": "wrap"},
     ),
     "spread_windows": (pools._spread_windows, (draw(2, 3, *STEPS),), FORM),
 }
