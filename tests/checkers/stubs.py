@@ -48,11 +48,12 @@ _RESULTS = {
     "_float": "__float__",
     "_complex": "__complex__",
     "_tuple[Tensor, ...]": (
-        "broadcast_tensors chunk dsplit gradient hsplit meshgrid split "
+        "broadcast_tensors chunk dsplit gradient hsplit meshgrid split split_copy "
         "split_with_sizes split_with_sizes_copy tensor_split unbind unbind_copy "
         "unsafe_chunk unsafe_split unsafe_split_with_sizes vsplit"
     ),
-    "_tuple[Tensor, Tensor]": "std_mean var_mean",
+    "_tuple[Tensor, Tensor]": "std_mean var_mean lstm_cell",
+    "_tuple[Tensor, Tensor, Tensor]": "pca_lowrank svd_lowrank",
     "Any": (
         "__array__ __array_wrap__ __dlpack__ __dlpack_device__ __reduce__ "
         "__reduce_ex__ as_numpy_dtype atleast_1d atleast_2d atleast_3d compile item "
@@ -242,20 +243,20 @@ def function(
 
 def annotated(f: Any) -> inspect.Signature:
     """A signature; of what is shown as text, with the types of the ``def`` behind."""
-    signature, inner = inspect.signature(f), f
-    while hasattr(inner, "__text_signature__") and inspect.isfunction(inner):
-        held = inspect.getclosurevars(inner).nonlocals
-        inner = held.get("function") or held.get("creator") or held.get("create")
-    if inner is f or not inspect.isfunction(inner):
+    signature, inner, found = inspect.signature(f), f, f
+    while inspect.isfunction(found) and hasattr(found, "__text_signature__"):
+        inner, held = found, inspect.getclosurevars(found).nonlocals
+        found = held.get("function") or held.get("creator") or held.get("create")
+    inner = found if inspect.isfunction(found) else inner
+    if not hasattr(f, "__text_signature__") or not inspect.isfunction(inner):
         return signature
-    known = inspect.signature(inner)
+    given = inspect.get_annotations(inner)
     rows = [
-        p.replace(annotation=known.parameters[p.name].annotation)
-        if p.name in known.parameters
-        else p
+        p.replace(annotation=given.get(p.name, p.annotation))
         for p in signature.parameters.values()
     ]
-    return signature.replace(parameters=rows, return_annotation=known.return_annotation)
+    result = given.get("return", signature.return_annotation)
+    return signature.replace(parameters=rows, return_annotation=result)
 
 
 def annotation(kind: Any, imports: Any) -> str:

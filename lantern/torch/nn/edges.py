@@ -55,7 +55,7 @@ def _folded(z: Any, /, widths: Any, mode: str) -> Rule:
     yield surrounded_any(x_bar, widths=widths, mode=mode)
 
 
-def _folded_array(z: Any, widths: Any, mode: str) -> Any:
+def _folded_array(z: Any, widths: Any, mode: Any) -> Any:
     """The middle of an array, with what is around it added."""
     for axis, (before, after) in enumerate(widths):
         if not before and not after:

@@ -164,7 +164,7 @@ def _loss(name: str, order: str, example: str) -> Any:
         order: its arguments, with their defaults, before the reduction and behind it.
         example: a call.
     """
-    function = getattr(F, name)
+    by_word = getattr(F, name)
     before, _, behind = order.partition(" reduction ")
     shown = ", ".join([*before.split(), "reduction=0", *behind.split()])
     names = [word.partition("=")[0] for word in shown.split(", ")]
@@ -172,7 +172,7 @@ def _loss(name: str, order: str, example: str) -> Any:
     def loss(*args: Any, **options: Any) -> Any:
         given = dict(zip(names, args, strict=False)) | options
         number = given.pop("reduction", 0)
-        return function(**given, reduction=_REDUCTIONS[number])
+        return by_word(**given, reduction=_REDUCTIONS[number])
 
     loss.__name__ = loss.__qualname__ = name
     loss.__doc__ = f"As ``functional.{name}``, with a number for the reduction."

@@ -49,7 +49,8 @@ def pad(input: Tensor, pad: Any, mode: str = "constant", value: Any = None) -> T
         widths[ndim - 1 - i] = (int(pad[2 * i]), int(pad[2 * i + 1]))
     if mode != "constant":
         _check(shape, widths, len(pad) // 2, mode)
-    if min(n + a + b for n, (a, b) in zip(shape, widths, strict=True) or [0]) < 0:
+    lengths = [n + a + b for n, (a, b) in zip(shape, widths, strict=True)]
+    if min(lengths, default=0) < 0:
         raise EagerError(
             f"The input size {list(shape)}, plus negative padding {tuple(pad)}, "
             f"resulted in a negative output size, which is invalid."

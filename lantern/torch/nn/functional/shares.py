@@ -255,7 +255,7 @@ def feature_alpha_dropout(
         >>> import lantern.torch as torch
         >>> from lantern.torch.nn.functional import feature_alpha_dropout
         >>> x = feature_alpha_dropout(torch.zeros(1, 99, 4), 0.5, training=True)
-        >>> bool((x == x[:, :, :1]).all())
+        >>> (x == x[:, :, :1]).all().item()
         True
     """
     shape = base(input).shape
