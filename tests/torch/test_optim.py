@@ -25,6 +25,7 @@ Muon(p[::2]); Muon(p[::2], 0.1, 0.0, 0.8, False, adjust_lr_fn='match_rms_adamw')
 Muon(p[::2], lr=0.02, ns_coefficients=(2, -1.5, 0.5), ns_steps=3)
 LBFGS(p, lr=0.5); LBFGS(p, line_search_fn='strong_wolfe', max_iter=5)
 LBFGS(p, line_search_fn='strong_wolfe', history_size=3)
+LBFGS(p, lr=0.01, max_iter=3, maximize=True)
 SGD([{'params': p[:2], 'lr': 0.5}, {'params': p[2:]}], lr=0.1, momentum=0.5)
 """
 SOURCES = [e.strip() for e in OPTIMISERS.replace("\n", ";").split(";") if e.strip()]

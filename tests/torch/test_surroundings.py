@@ -381,6 +381,7 @@ def test_the_method_split_has_its_own_name_for_the_lengths():
     assert [part.shape[1] for part in x.split(split_size=[1, 2], dim=1)] == [1, 2]
 
 
+@pytest.mark.filterwarnings("ignore:Initializing zero-element tensors")
 def test_layers_without_channels_can_be_made():
     assert torch.nn.Conv2d(4, 0, 3).weight.shape == (0, 4, 3, 3)
     assert torch.nn.Linear(0, 2).bias.tolist() == [0, 0]

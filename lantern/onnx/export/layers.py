@@ -7,7 +7,7 @@ import numpy as np
 from lantern.core.value import base
 from lantern.onnx.export.basic import first, refuse
 from lantern.onnx.export.table import translation
-from lantern.torch.nn import functional
+from lantern.torch.nn import functional, rules
 
 __all__: list[str] = []
 
@@ -209,6 +209,16 @@ def _adaptive(g: Any, a: dict[str, Any], z: Any, name: str) -> Any:
 )  # fmt: skip
 def _adaptive_avg_pool(g: Any, a: dict[str, Any], z: Any) -> Any:
     return _adaptive(g, a, z, "AveragePool")
+
+
+@translation(rules.mixed)
+def _mixed(g: Any, a: dict[str, Any], z: Any) -> Any:
+    (x,), weights, axis = a["operands"], *a["statics"].values()
+    order = list(range(base(z).ndim))
+    order[axis], order[-1] = order[-1], order[axis]
+    last = g.emit("Transpose", g.name(x), perm=order)
+    made = g.emit("MatMul", last, g.constant(np.asarray(weights, base(z).dtype)))
+    return g.emit("Transpose", made, perm=order)
 
 
 @translation(f.adaptive_max_pool1d, f.adaptive_max_pool2d, f.adaptive_max_pool3d)

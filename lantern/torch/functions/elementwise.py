@@ -6,7 +6,7 @@ import numpy as np
 
 from lantern.core.value import Value
 from lantern.core.value import base as value_of
-from lantern.errors import EagerError
+from lantern.errors import EagerError, MissingRuleError
 from lantern.rules import arithmetic, exponential, selection, special, trigonometry
 from lantern.tensor.ops import elementwise, floating
 from lantern.tensor.ops import special as tensor_special
@@ -582,7 +582,7 @@ def neg(input: Any) -> Any:
         tensor([ 1, -2])
     """
     if input.primal.dtype.kind == "b":
-        raise EagerError(
+        raise MissingRuleError(
             "Negation, the `-` operator, on a bool tensor is not supported. If you are "
             "trying to invert a mask, use the `~` or `logical_not()` operator instead."
         )

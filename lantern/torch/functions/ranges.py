@@ -4,12 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from lantern.errors import (
-    ArgumentError,
-    EagerError,
-    MissingRuleError,
-    OptionError,
-)
+from lantern.errors import ArgumentError, EagerError, MissingRuleError
 from lantern.torch.functions.creation import complete, finished
 from lantern.torch.tables import parameters, takes
 from lantern.torch.tensor import dtypes
@@ -59,11 +54,9 @@ def _arange(
             for x in (start, end, step)
         )
         kind = dtypes.I64 if whole else dtypes.default()
-    if kind == dtypes.I64:
-        start, end, step = int(start), int(end), int(step)
-        if not step:
-            raise OptionError("step must be nonzero")
     count = max(int(np.ceil((end - start) / step)), 0)
+    if kind == dtypes.I64:  # of all steps, as many whole ones
+        start, step = int(start), int(step)
     array = (start + step * np.arange(count)).astype(kind)
     return finished(array, device, requires_grad)
 

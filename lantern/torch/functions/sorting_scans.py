@@ -105,31 +105,25 @@ def logcumsumexp(input: Tensor, dim: int) -> Any:
         >>> torch.logcumsumexp(torch.tensor([0.0, 0.0, 0.0]), dim=0)
         tensor([0.0000, 0.6931, 1.0986])
     """
-    array = base(input)
+    xp, array = namespace(base(input)), base(input)
     if not array.size:
         return input.cumsum(dim)
-    is_complex = array.dtype.kind == "c"
-    top = np.max(array.real if is_complex else array, axes(dim, input), keepdims=True)
-    top = as_array(top)
-    if not namespace(top).isfinite(array if is_complex else top).all():
-        return _with_infinities(input, dim)
-    top = fresh(top)
-    return (input - top).exp().cumsum(dim).log() + top
-
-
-def _with_infinities(input: Tensor, dim: int) -> Any:
-    """As ``logcumsumexp``; before the first infinity sums are as without it."""
-    xp, array = namespace(base(input)), base(input)
-    if array.dtype.kind == "c":
-        sums, total = [], fresh(xp.asarray(-math.inf, dtype=array.dtype))
-        for x in input.unbind(dim):
-            total = _log_add(total, x)
-            sums.append(total)
-        return stack(sums, dim)
-    finite = xp.where(xp.isfinite(array), array, -math.inf)
+    if array.dtype.kind == "c" and not xp.isfinite(array).all():
+        return _one_by_one(input, dim)
+    finite = xp.where(xp.isfinite(array), array.real, -math.inf)
     top = as_array(np.max(finite, axis=axes(dim, input), keepdims=True))
-    top = fresh(xp.where(xp.isfinite(top), top, 0).astype(array.dtype))
+    top = fresh(xp.where(xp.isfinite(top), top, 0).astype(array.real.dtype))
     return (input - top).exp().cumsum(dim).log() + top
+
+
+def _one_by_one(input: Tensor, dim: int) -> Any:
+    """As ``logcumsumexp``; before the first infinity sums are as without it."""
+    xp, dtype = namespace(base(input)), base(input).dtype
+    sums, total = [], fresh(xp.asarray(-math.inf, dtype=dtype))
+    for x in input.unbind(dim):
+        total = _log_add(total, x)
+        sums.append(total)
+    return stack(sums, dim)
 
 
 def _log_add(x: Tensor, y: Tensor) -> Any:

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from lantern.core.namespace import namespace
 from lantern.core.value import UNTRACKED
 from lantern.eager.versions import writes
 from lantern.errors import EagerError, OptionError, ShapeError
@@ -39,7 +38,7 @@ from lantern.torch.tensor.operators import call, cast, in_memory, refuse_numbers
 from lantern.torch.tensor.tensor import Tensor, fresh
 
 _copied = unary(arithmetic.positive)
-_PRESERVE = FORMATS["preserve_format"]
+_PRESERVE, _IN_ROWS = FORMATS["preserve_format"], FORMATS["contiguous_format"]
 
 
 def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
@@ -154,12 +153,7 @@ def contiguous(self: Tensor, memory_format: Any = None) -> Tensor:
     """
     if is_contiguous(self, memory_format):
         return self
-    if memory_format is not None:
-        return clone(self, memory_format=memory_format)
-    z = clone(self)
-    if not z.primal.flags.c_contiguous:
-        z.primal = namespace(z.primal).ascontiguousarray(z.primal)
-    return z
+    return clone(self, memory_format=memory_format or _IN_ROWS)
 
 
 def to(self: Tensor, *args: Any, **options: Any) -> Tensor:

@@ -27,6 +27,7 @@ class LBFGS(Optimizer):
         tolerance_change: it ends where no parameter changes by more.
         history_size: how many steps it remembers.
         line_search_fn: None, or "strong_wolfe".
+        maximize: whether the loss is to become larger.
 
     Example:
         >>> import lantern.torch as torch
@@ -55,6 +56,8 @@ class LBFGS(Optimizer):
         tolerance_change: float = 1e-9,
         history_size: int = 100,
         line_search_fn: str | None = None,
+        *,
+        maximize: bool = False,
     ) -> None:
         checked(lr=lr)
         options = {
@@ -65,6 +68,7 @@ class LBFGS(Optimizer):
             "tolerance_change": tolerance_change,
             "history_size": history_size,
             "line_search_fn": line_search_fn,
+            "maximize": maximize,
         }
         super().__init__(params, options)
         if len(self.param_groups) != 1:
@@ -99,18 +103,19 @@ class LBFGS(Optimizer):
         state.setdefault("func_evals", 0)
         state.setdefault("n_iter", 0)
 
-        def evaluated() -> tuple[float, Any]:
-            loss = float(tracked(closure))
+        sign = -1.0 if group.get("maximize") else 1.0
+
+        def seen(loss: Any) -> tuple[float, Any]:
+            """What is made small, and its gradient."""
             state["func_evals"] += 1
-            return loss, self._gradient()
+            return sign * float(loss), sign * self._gradient()
 
         start, before = [copied(p.primal) for p in self._params], _snapshot(state)
         try:
             first = tracked(closure)
-            state["func_evals"] += 1
-            point = float(first), self._gradient()
+            point = seen(first)
             if abs(point[1]).max() > group["tolerance_grad"]:
-                self._steps(group, state, point, evaluated)
+                self._steps(group, state, point, lambda: seen(tracked(closure)))
         except BaseException:  # as if it had not begun
             for p, x in zip(self._params, start, strict=True):
                 array = in_memory(p)

@@ -12,7 +12,7 @@ from lantern.core.value import UNTRACKED, Value, base
 from lantern.eager.grad_mode import is_enabled
 from lantern.eager.recorder import AMBIENT, NOTHING, STANDIN
 from lantern.eager.versions import owner
-from lantern.errors import EagerError
+from lantern.errors import EagerError, MissingRuleError
 from lantern.rules import arithmetic
 from lantern.rules.number import Number
 from lantern.tensor.backend.gpu_fusion import fusers
@@ -140,7 +140,7 @@ def _careful(function: Any, floating: bool) -> Any:
         if function is arithmetic.subtract and any(
             isinstance(z, Tensor) and base(z).dtype is BOOL for z in (x, y)
         ):
-            raise EagerError(
+            raise MissingRuleError(
                 "Subtraction, the `-` operator, with a bool tensor is not supported. "
                 "If you are trying to invert a mask, use the `~` or `logical_not()` "
                 "operator instead."
