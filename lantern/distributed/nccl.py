@@ -8,12 +8,12 @@ does not know, go by the host.
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from lantern.errors import ArgumentError, DistributedError
+from lantern.tensor.backend.numpy_namespace import numpy_namespace
 
 __all__ = ["NcclGroup"]
 
+np: Any = numpy_namespace.module
 _REDUCTIONS = {"sum": "SUM", "mean": "SUM", "prod": "PROD", "min": "MIN", "max": "MAX"}
 # What NCCL does not reduce, and as what it is reduced here.
 _WIDER = {"?": np.uint8, "h": np.int32, "H": np.uint32}

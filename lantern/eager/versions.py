@@ -10,11 +10,9 @@ from collections.abc import Iterable
 from itertools import count
 from typing import Any
 
-import numpy as np
-
 from lantern.errors import EagerError
 from lantern.guards.bytecode import read_later
-from lantern.tensor.backend.numpy_namespace import buffers
+from lantern.tensor.backend.numpy_namespace import buffers, numpy_namespace
 
 __all__ = [
     "check_arrays",
@@ -35,7 +33,9 @@ rewritten: dict[int, list[int]] = {}
 
 
 # What NumPy puts between an array and one with other strides (``as_strided``).
-_BETWEEN: Any = type(np.lib.stride_tricks.as_strided(np.zeros(1)).base)
+_BETWEEN: Any = type(
+    numpy_namespace.module.lib.stride_tricks.as_strided(numpy_namespace.zeros(1)).base
+)
 
 
 def owner(array: Any) -> Any:

@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "explanation" / "design.md"
 # Run twice before it is followed, so that all is imported and found.
 PROGRAM = """
-import json, os, sys
+import gc, json, os, sys
 import numpy as np
 import lantern
 from lantern import batch, grad
@@ -30,6 +30,7 @@ def follow(frame, event, arg):
         passed[file.removeprefix(home).removesuffix(".py").replace(os.sep, "/")] = None
 
 walk(), walk()
+gc.disable()  # a collection may call the library at any moment
 sys.setprofile(follow)
 walk()
 sys.setprofile(None)

@@ -8,9 +8,10 @@ import lantern.torch as ours
 from tests.torch.compared import assert_same, plain
 
 theirs = pytest.importorskip("torch", reason="the peer that this face is compared with")
+# Of its own parts.
 pytestmark = pytest.mark.filterwarnings(
-    "ignore::DeprecationWarning"
-)  # of its own parts
+    "ignore::DeprecationWarning", "ignore:.torch.jit.script. is deprecated"
+)
 
 
 def parts(torch):

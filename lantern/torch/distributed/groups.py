@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from lantern.distributed import world
-from lantern.errors import ArgumentError, EagerError, OptionError
+from lantern.errors import ArgumentError, DeviceError, EagerError, OptionError
 from lantern.files import write_file
+from lantern.tensor.backend.numpy_namespace import devices
 
 __all__ = [
     "Backend",
@@ -400,10 +401,9 @@ def is_nccl_available() -> bool:
         True
     """
     try:
-        from cupy.cuda import nccl
-    except ImportError:
+        return bool(devices["cuda"]().module.cuda.nccl.available)
+    except DeviceError:
         return False
-    return bool(nccl.available)
 
 
 def is_ucc_available() -> bool:

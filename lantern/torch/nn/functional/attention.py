@@ -200,6 +200,27 @@ def _check_width(wanted: int, found: int) -> None:
         )
 
 
+def _check_hint(is_causal: bool, mask: Any) -> None:
+    if is_causal and mask is None:
+        raise EagerError(
+            "Need attn_mask if specifying the is_causal hint. "
+            "Transformer.generate_square_subsequent_mask makes one."
+        )
+
+
+def _check_pairs(key: Tensor, value: Tensor, separate: bool) -> None:
+    """Raise unless there is a value for each key, as wide, if both have one weight."""
+    if base(key).shape[:2] != base(value).shape[:2]:
+        raise SizeError(
+            f"key's sequence and batch dims {key.shape[:2]} do not match value's "
+            f"{value.shape[:2]}"
+        )
+    if not separate and base(key).shape != base(value).shape:
+        raise SizeError(
+            f"key shape {key.shape} does not match value shape {value.shape}"
+        )
+
+
 def multi_head_attention_forward(
     query: Tensor,
     key: Tensor,
@@ -239,11 +260,7 @@ def multi_head_attention_forward(
         tensor([0.3333, 0.3333, 0.3333])
     """
     batched = _check_axes(query, key, value, key_padding_mask, attn_mask, num_heads)
-    if is_causal and attn_mask is None:
-        raise EagerError(
-            "Need attn_mask if specifying the is_causal hint. "
-            "Transformer.generate_square_subsequent_mask makes one."
-        )
+    _check_hint(is_causal, attn_mask)
     if not batched:
         query, key, value = (x.unsqueeze(1) for x in (query, key, value))
         if key_padding_mask is not None:
@@ -251,15 +268,7 @@ def multi_head_attention_forward(
     _check_width(embed_dim_to_check, query.shape[-1])
     (t, n), s = base(query).shape[:2], base(key).shape[0]
     _check_masks(attn_mask, key_padding_mask, n, t, s, num_heads)
-    if base(key).shape[:2] != base(value).shape[:2]:
-        raise SizeError(
-            f"key's sequence and batch dims {key.shape[:2]} do not match value's "
-            f"{value.shape[:2]}"
-        )
-    if not use_separate_proj_weight and base(key).shape != base(value).shape:
-        raise SizeError(
-            f"key shape {key.shape} does not match value shape {value.shape}"
-        )
+    _check_pairs(key, value, use_separate_proj_weight)
     weights = in_proj_weight
     if use_separate_proj_weight:
         weights = (q_proj_weight, k_proj_weight, v_proj_weight)

@@ -36,6 +36,14 @@ _OF_BYTES = ("nearest", "nearest-exact", "bilinear", "bicubic")
 _LINEAR = {"linear": 1, "bilinear": 2, "trilinear": 3, "bicubic": 2}
 
 
+def _check_lengths(old: Any, new: Any) -> None:
+    if min(*old, *new) < 1 or math.prod(new) >= 1 << 48:
+        raise EagerError(
+            f"Input and output sizes should be greater than 0 and possible, but got "
+            f"input {list(old)} and output {new}"
+        )
+
+
 def interpolate(
     input: Tensor,
     size: Any = None,
@@ -76,11 +84,7 @@ def interpolate(
     factors: Any = row if asked else [None] * axes
     if size is None:
         row = [math.floor(n * f) for n, f in zip(lengths, row, strict=True)]
-    if min(*lengths, *row) < 1 or math.prod(row) >= 1 << 48:
-        raise EagerError(
-            f"Input and output sizes should be greater than 0 and possible, but got "
-            f"input {list(lengths)} and output {row}"
-        )
+    _check_lengths(lengths, row)
     if mode == "area":
         return getattr(pooling, f"adaptive_avg_pool{axes}d")(input, tuple(row))
     order = list(enumerate(zip(lengths, row, factors, strict=True), 2))
@@ -94,12 +98,18 @@ def interpolate(
             step = (n - 1) / (m - 1) if m > 1 else 0
         make = _means if antialias else _between
         weights = make(n, m, step, mode == "bicubic", bool(align_corners))
-        if kind.kind == "u":
-            input = _of_bytes(input, weights, axis) if n != m else input
-            continue
-        weights = beside(weights.astype(base(input).dtype), base(input))
-        input = rules.mixed(input, weights=weights, axis=axis - axes - 2)
+        input = _weighted(input, weights, axis)
     return input
+
+
+def _weighted(input: Tensor, weights: Any, axis: int) -> Tensor:
+    """Sums along an axis with weights; of bytes, unless their number stays."""
+    x = base(input)
+    if x.dtype.kind != "u":
+        weights = beside(weights.astype(x.dtype), x)
+        return rules.mixed(input, weights=weights, axis=axis - x.ndim)
+    n, m = weights.shape
+    return _of_bytes(input, weights, axis) if n != m else input
 
 
 def _of_bytes(input: Tensor, weights: Any, axis: int) -> Tensor:
