@@ -213,7 +213,7 @@ def _adaptive_avg_pool(g: Any, a: dict[str, Any], z: Any) -> Any:
 
 @translation(rules.mixed)
 def _mixed(g: Any, a: dict[str, Any], z: Any) -> Any:
-    (x,), weights, axis = a["operands"], *a["statics"].values()
+    (x,), (weights, axis) = a["operands"], a["statics"].values()
     order = list(range(base(z).ndim))
     order[axis], order[-1] = order[-1], order[axis]
     last = g.emit("Transpose", g.name(x), perm=order)

@@ -269,22 +269,24 @@ def multi_head_attention_forward(
     (t, n), s = base(query).shape[:2], base(key).shape[0]
     _check_masks(attn_mask, key_padding_mask, n, t, s, num_heads)
     _check_pairs(key, value, use_separate_proj_weight)
-    weights = in_proj_weight
-    if use_separate_proj_weight:
-        weights = (q_proj_weight, k_proj_weight, v_proj_weight)
+    own = (q_proj_weight, k_proj_weight, v_proj_weight)
+    weights = own if use_separate_proj_weight else in_proj_weight
     q, k, v = _projected(query, key, value, weights, in_proj_bias)
-    kind = base(q).dtype
-    mask = _added_mask(attn_mask, key_padding_mask, n, num_heads, kind)
+    mask = _added_mask(attn_mask, key_padding_mask, n, num_heads, base(q).dtype)
     k, v, mask = _extended(k, v, mask, bias_k, bias_v, add_zero_attn)
     # As in PyTorch, weights that are asked for are no numbers in an empty row.
     safe = mask is not None and not need_weights
     hidden = base(mask) == -np.inf if safe else None
-    p = dropout_p if training else 0.0
     q, k, v = (_heads(x, num_heads) for x in (q, k, v))
-    out, shares = _attended(q, k, v, mask, p, hidden)
+    out, shares = _attended(q, k, v, mask, dropout_p if training else 0.0, hidden)
     out = linear(out, out_proj_weight, out_proj_bias)
-    out = out if batched else out.squeeze(1)
-    if not need_weights:
-        return out, None
-    shares = shares.mean(1) if average_attn_weights else shares
-    return out, shares if batched else shares.squeeze(0)
+    if need_weights and average_attn_weights:
+        shares = shares.mean(1)
+    return _as_asked(out, shares if need_weights else None, batched)
+
+
+def _as_asked(out: Tensor, shares: Any, batched: bool) -> tuple[Tensor, Any]:
+    """The results, without an axis of examples where none was given."""
+    if batched:
+        return out, shares
+    return out.squeeze(1), None if shares is None else shares.squeeze(0)
