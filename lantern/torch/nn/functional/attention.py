@@ -95,8 +95,9 @@ def _projected(query: Any, key: Any, value: Any, weights: Any, bias: Any) -> lis
     ]
 
 
-def _added_mask(mask: Any, padding: Any, n: int, heads: int, kind: Any) -> Any:
+def _added_mask(mask: Any, padding: Any, query: Any, heads: int) -> Any:
     """What is added to the scores (n, heads, t, s); None for nothing."""
+    n, kind = query.shape[1], query.dtype
 
     def additive(x: Any) -> Any:
         if base(x).dtype.kind != "b":
@@ -174,8 +175,9 @@ def _check_axes(
     return axes == 3
 
 
-def _check_masks(mask: Any, padding: Any, n: int, t: int, s: int, heads: int) -> None:
+def _check_masks(mask: Any, padding: Any, query: Any, key: Any, heads: int) -> None:
     """Raise unless masks are of a type that is one, and fit."""
+    (t, n), s = base(query).shape[:2], base(key).shape[0]
     for name, x in (("attn_mask", mask), ("key_padding_mask", padding)):
         if x is not None and base(x).dtype.kind in "iuc":
             raise SizeError(f"only bool and floating types of {name} are supported")
@@ -260,19 +262,18 @@ def multi_head_attention_forward(
         tensor([0.3333, 0.3333, 0.3333])
     """
     batched = _check_axes(query, key, value, key_padding_mask, attn_mask, num_heads)
-    _check_hint(is_causal, attn_mask)
     if not batched:
         query, key, value = (x.unsqueeze(1) for x in (query, key, value))
         if key_padding_mask is not None:
             key_padding_mask = key_padding_mask.unsqueeze(0)
     _check_width(embed_dim_to_check, query.shape[-1])
-    (t, n), s = base(query).shape[:2], base(key).shape[0]
-    _check_masks(attn_mask, key_padding_mask, n, t, s, num_heads)
+    _check_masks(attn_mask, key_padding_mask, query, key, num_heads)
+    _check_hint(is_causal, attn_mask)
     _check_pairs(key, value, use_separate_proj_weight)
     own = (q_proj_weight, k_proj_weight, v_proj_weight)
     weights = own if use_separate_proj_weight else in_proj_weight
     q, k, v = _projected(query, key, value, weights, in_proj_bias)
-    mask = _added_mask(attn_mask, key_padding_mask, n, num_heads, base(q).dtype)
+    mask = _added_mask(attn_mask, key_padding_mask, base(q), num_heads)
     k, v, mask = _extended(k, v, mask, bias_k, bias_v, add_zero_attn)
     # As in PyTorch, weights that are asked for are no numbers in an empty row.
     safe = mask is not None and not need_weights
