@@ -276,8 +276,7 @@ def multi_head_attention_forward(
     mask = _added_mask(attn_mask, key_padding_mask, base(q), num_heads)
     k, v, mask = _extended(k, v, mask, bias_k, bias_v, add_zero_attn)
     # As in PyTorch, weights that are asked for are no numbers in an empty row.
-    safe = mask is not None and not need_weights
-    hidden = base(mask) == -np.inf if safe else None
+    hidden = None if mask is None or need_weights else base(mask) == -np.inf
     q, k, v = (_heads(x, num_heads) for x in (q, k, v))
     out, shares = _attended(q, k, v, mask, dropout_p if training else 0.0, hidden)
     out = linear(out, out_proj_weight, out_proj_bias)
