@@ -9,8 +9,10 @@ import numpy as np
 __all__ = [
     "FIRST",
     "LAST",
+    "address",
     "all_finite",
     "empty",
+    "empty_rows",
     "filled",
     "in_rows",
     "laid",
@@ -58,6 +60,17 @@ def empty(shape: Any, order: int) -> Any:
         return np.empty(shape, np.float32)
     there, back = _axes(len(shape))
     return np.empty([shape[axis] for axis in there], np.float32).transpose(back)
+
+
+def empty_rows(shape: Any) -> Any:
+    """An array of single precision in the order of its axes, without values."""
+    return np.empty(shape, np.float32)
+
+
+def address(x: Any) -> int:
+    """Where the first element of an array is in memory."""
+    found: int = x.__array_interface__["data"][0]
+    return found
 
 
 def filled(n: int, value: float) -> Any:

@@ -12,8 +12,8 @@ import numpy as np
 from lantern.core.namespace import common_namespace, namespace
 from lantern.core.value import Rule, base
 from lantern.op import op
-from lantern.tensor.accumulate.deferred_products import Product
-from lantern.torch.nn.rules import added, over_rows, plain, product, times, turned
+from lantern.torch.nn.products import LayerProduct, product, times, turned
+from lantern.torch.nn.rules import added, over_rows, plain
 from lantern.torch.nn.starting import fused
 
 __all__ = ["cell"]
@@ -49,8 +49,8 @@ def _cell(
     yield gates_bar if weight is None else lambda: times(gates_bar, weight)
     yield lambda: times(gates_bar, recurrent)
     yield memory_bar
-    yield None if weight is None else Product(gates_bar, x)
-    yield Product(gates_bar, h)
+    yield None if weight is None else LayerProduct(gates_bar, x)
+    yield LayerProduct(gates_bar, h)
     bias_bar = over_rows(gates_bar)
     yield bias_bar
     yield bias_bar

@@ -15,10 +15,10 @@ from lantern.core.value import Rule, Value, base
 from lantern.engines import elementwise as elementwise_engine
 from lantern.engines import normalisation as engine
 from lantern.op import elementwise, linear, op
-from lantern.tensor.accumulate.deferred_products import Product
 from lantern.tensor.backend.numpy_namespace import REAL
 from lantern.tensor.ops.indexing import Scatter
 from lantern.torch.nn import moments as blocks
+from lantern.torch.nn.products import LayerProduct, product, times
 from lantern.torch.nn.starting import fused
 from lantern.torch.tensor.operators import unary
 
@@ -91,32 +91,6 @@ class Rows(Scatter):
         return None
 
 
-def turned(x: Any, weight: Any) -> bool:
-    """Whether OpenBLAS takes less time for ``weight @ x.T`` than for its transpose.
-
-    Of few rows, it may be half.
-    """
-    return (
-        type(x) is type(weight) is np.ndarray
-        and 2 < x.shape[0] <= 64
-        and weight.size >= 1 << 16
-    )
-
-
-def times(x: Any, y: Any) -> Any:
-    """``x @ y`` of two matrices; of few rows, ``@`` takes twice as long as ``dot``."""
-    if type(x) is type(y) and not isinstance(x, Value):  # of one device
-        return x.dot(y)
-    return x @ y
-
-
-def product(x: Any, weight: Any) -> Any:
-    """``x @ weight.T`` of two matrices."""
-    if x.shape[0] > 2 and turned(x, weight):
-        return np.ascontiguousarray(weight.dot(x.T).T)
-    return times(x, weight.T)
-
-
 def added(x: Any, y: Any) -> Any:
     """``x + y``, in the memory of x if both are plain; y may be None."""
     if y is None:
@@ -178,7 +152,7 @@ def _affine(x: Any, weight: Any, bias: Any, more: Any = None, /) -> Rule:
     else:
         back = z_bar.reshape(-1, weight.shape[0])
         yield lambda: times(back, weight).reshape(lengths)
-    yield Product(back, flat)
+    yield LayerProduct(back, flat)
     yield lambda: back.sum(axis=0) if back.shape[0] != 1 else back.reshape(-1)
     yield z_bar
 

@@ -1,0 +1,96 @@
+"""Products of two matrices by oneDNN, where it takes less time than NumPy's BLAS.
+
+The rule: arrays of single precision, more than 2 ** 20 products of elements, and a
+processor with AVX-512. Measured there (Intel Xeon, one thread, OpenBLAS 0.3.31 with its
+kernel for SkylakeX): of 2 to 500 million products 0.40 to 1.06 of the time, 0.85 in the
+middle; of fewer up to 14 times, since a call takes 7 µs. With AVX2 it is 0.91 to 1.06,
+where nothing would be won.
+"""
+
+import ctypes
+from functools import cache
+from typing import Any
+
+from lantern.engines.arrays import address, empty_rows, single
+from lantern.engines.onednn import is_on, library, threads
+
+__all__ = ["LEAST", "add_product", "product"]
+
+LEAST = 1 << 20
+_AVX512 = 0x20  # a bit of what ``dnnl_get_effective_cpu_isa`` says
+
+
+def product(x: Any, y: Any, out: Any = None) -> Any:
+    """``x @ y`` of two matrices, perhaps in given memory; None if not for the engine.
+
+    Shapes:
+        x: (n, k); y: (k, m); out, result: (n, m)
+    """
+    if x.size * y.shape[-1] <= LEAST:
+        return None
+    return _computed(x, y, out, 1.0, 0.0)
+
+
+def add_product(total: Any, x: Any, y: Any, factor: float) -> bool:
+    """``total += factor * x @ y``, in place; False if that is not for the engine.
+
+    Shapes:
+        total: (n, m); x: (n, k); y: (k, m)
+    """
+    if x.size * y.shape[-1] <= LEAST:
+        return False
+    return _computed(x, y, total, factor, 1.0) is not None
+
+
+def _computed(x: Any, y: Any, out: Any, factor: float, keep: float) -> Any:
+    """``factor * x @ y + keep * out``, in the memory of out, if there is one."""
+    given = (x, y) if out is None else (x, y, out)
+    if not all(single(a) and a.ndim == 2 for a in given) or not _is_faster():
+        return None
+    (n, k), m = x.shape, y.shape[1]
+    x_lies, y_lies = _lies(x), _lies(y)
+    if x_lies is None or y_lies is None or y.shape[0] != k:
+        return None
+    if out is None:
+        out = empty_rows((n, m))
+    elif out.shape != (n, m) or not out.flags.carray:
+        return None
+    threads()
+    (x_order, x_step), (y_order, y_step) = x_lies, y_lies
+    _multiply()(
+        x_order, y_order, n, m, k, factor, address(x), x_step,
+        address(y), y_step, keep, address(out), m,
+    )  # fmt: skip
+    return out
+
+
+def _lies(x: Any) -> tuple[bytes, int] | None:
+    """Whether a matrix lies row by row or column by column, and how long one is."""
+    down, right = x.strides
+    n, m = x.shape
+    if right == 4 and down >= 4 * m and not down % 4:
+        return b"N", down // 4
+    if down == 4 and right >= 4 * n and not right % 4:
+        return b"T", right // 4
+    return None
+
+
+def _is_faster() -> bool:
+    return is_on() and _has_avx512()
+
+
+@cache
+def _has_avx512() -> bool:
+    return bool(library().functions.dnnl_get_effective_cpu_isa() & _AVX512)
+
+
+@cache
+def _multiply() -> Any:
+    """oneDNN's ``sgemm``, which takes matrices row by row."""
+    function = library().functions.dnnl_sgemm
+    matrix = [ctypes.c_void_p, ctypes.c_int64]
+    function.argtypes = [
+        ctypes.c_char, ctypes.c_char, *[ctypes.c_int64] * 3, ctypes.c_float,
+        *matrix, *matrix, ctypes.c_float, *matrix,
+    ]  # fmt: skip
+    return function

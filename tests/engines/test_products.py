@@ -1,0 +1,226 @@
+import math
+import threading
+
+import numpy as np
+import pytest
+
+import lantern.torch as torch
+from lantern import engines
+from lantern.engines import products
+
+F = torch.nn.functional
+
+
+def drawn(*shape, seed=0):
+    return np.random.default_rng(seed).standard_normal(shape).astype("f")
+
+
+here = products.product(drawn(128, 128), drawn(128, 129)) is not None
+needs_engine = pytest.mark.skipif(not here, reason="no oneDNN here, or no AVX-512")
+
+# How a matrix lies in memory.
+ORDERS = {
+    "rows": np.ascontiguousarray,
+    "columns": lambda x: np.ascontiguousarray(x.T).T,
+    "part of rows": lambda x: np.concatenate([x, x], 1)[:, : x.shape[1]],
+    "part of columns": lambda x: np.concatenate([x.T, x.T], 1)[:, : len(x)].T,
+}
+SHAPES = [(130, 129, 127), (2, 1024, 1025), (1025, 2, 1024), (1023, 1027, 1)]
+
+
+def near(found, right, size):
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, right, atol=1e-6 * math.sqrt(size) * 8)
+
+
+@needs_engine
+class TestProduct:
+    @pytest.mark.parametrize("one", ORDERS)
+    @pytest.mark.parametrize("other", ORDERS)
+    @pytest.mark.parametrize(("n", "k", "m"), SHAPES)
+    def test_equals_double_precision(self, n, k, m, one, other):
+        x, y = ORDERS[one](drawn(n, k)), ORDERS[other](drawn(k, m, seed=1))
+        right = x.astype(float) @ y
+        near(products.product(x, y), right, k)
+        out = np.full((n, m), np.nan, "f")
+        assert products.product(x, y, out) is out
+        near(out, right, k)
+
+    @pytest.mark.parametrize("one", ORDERS)
+    def test_adds(self, one):
+        x, y = ORDERS[one](drawn(130, 129)), drawn(129, 127, seed=1)
+        total = drawn(130, 127, seed=2)
+        right = total + 0.5 * (x.astype(float) @ y)
+        assert products.add_product(total, x, y, 0.5)
+        near(total, right, 129)
+
+    def test_what_is_not_finite_stays_so(self):
+        x, y = drawn(130, 129), drawn(129, 127)
+        x[3, 4], y[5, 6], y[4, 7] = np.nan, np.inf, 0
+        with np.errstate(invalid="ignore"):
+            right = x @ y
+        found = products.product(x, y)
+        np.testing.assert_array_equal(np.isnan(found), np.isnan(right))
+        np.testing.assert_array_equal(np.isposinf(found), np.isposinf(right))
+
+    @pytest.mark.parametrize(
+        ("x", "y"),
+        [
+            (drawn(130, 129).astype(float), drawn(129, 127).astype(float)),
+            (drawn(130, 129), drawn(129, 127).astype(float)),
+            (drawn(130, 258)[:, ::2], drawn(129, 127)),
+            (drawn(130, 129)[::-1], drawn(129, 127)),
+            (np.broadcast_to(drawn(1, 129), (130, 129)), drawn(129, 127)),
+            (drawn(64, 128), drawn(128, 128)),  # 2 ** 20 products, no more
+            (drawn(2048, 0), drawn(0, 1024)),
+            (drawn(2, 130, 129), drawn(129, 127)),
+            (drawn(130, 129), drawn(128, 127)),
+        ],
+        ids="double mixed apart backwards repeated few none three unlike".split(),
+    )
+    def test_leaves_the_rest(self, x, y):
+        assert products.product(x, y) is None
+        total = np.zeros((x.shape[-2], y.shape[1]), x.dtype)
+        assert not products.add_product(total, x, y, 1.0)
+        assert not total.any()
+
+    def test_leaves_memory_that_does_not_fit(self):
+        x, y = drawn(130, 129), drawn(129, 127)
+        for out in (np.empty((130, 128), "f"), np.empty((130, 127))):
+            assert products.product(x, y, out) is None
+        for out in (np.empty((127, 130), "f").T, np.empty((130, 254), "f")[:, ::2]):
+            assert products.product(x, y, out) is None
+
+    def test_gives_the_same_bits_again(self):
+        x, y = drawn(512, 300), drawn(300, 257)
+        first = products.product(x, y).tobytes()
+        assert all(products.product(x, y).tobytes() == first for _ in range(5))
+
+    def test_read_only_memory(self):
+        x, y, out = drawn(130, 129), drawn(129, 127), np.zeros((130, 127), "f")
+        right = x.astype(float) @ y
+        for a in (x, y, out):
+            a.flags.writeable = False
+        near(products.product(x, y), right, 129)
+        assert products.product(x, y, out) is None
+        assert not products.add_product(out, x, y, 1.0)
+
+    @pytest.mark.parametrize("number", [1, 2, 3])
+    def test_threads(self, number):
+        x, y = drawn(300, 257), drawn(257, 301)
+        found = []
+        right = x.astype(float) @ y
+        before = torch.get_num_threads()
+        torch.set_num_threads(number)
+        try:
+            tasks = [
+                threading.Thread(target=lambda: found.append(products.product(x, y)))
+                for _ in range(4)
+            ]
+            for task in tasks:
+                task.start()
+            for task in tasks:
+                task.join()
+        finally:
+            torch.set_num_threads(before)
+        assert len(found) == 4
+        for z in found:
+            near(z, right, 257)
+
+    def test_layers_ask_it(self, monkeypatch):
+        layer, x = torch.nn.Linear(256, 192), torch.from_numpy(drawn(64, 256))
+        asked, computed = [], products._computed
+
+        def noted(*operands):
+            asked.append(computed(*operands))
+            return asked[-1]
+
+        monkeypatch.setattr(products, "_computed", noted)
+        (layer(x.requires_grad_()) ** 2).sum().backward()
+        assert len(asked) == 3
+        assert all(z is not None for z in asked)
+
+
+class TestSwitchedOff:
+    def test_layers_have_the_bits_of_numpy(self):
+        x, w = drawn(100, 256), drawn(192, 256, seed=1)
+        with engines.switched(False):
+            z = F.linear(torch.from_numpy(x), torch.from_numpy(w))
+        assert z.numpy().tobytes() == x.dot(w.T).tobytes()
+
+    def test_products_of_tensors_are_numpys(self):
+        x, w = drawn(100, 256), drawn(256, 192, seed=1)
+        z = torch.from_numpy(x) @ torch.from_numpy(w)
+        assert z.numpy().tobytes() == (x @ w).tobytes()
+
+
+@pytest.mark.parametrize("on", [True, False], ids=["engine", "general"])
+class TestLayers:
+    def both(self, on, function, *arrays):
+        """The results in double precision, and in single precision by an engine."""
+        right = function(*arrays)
+        with engines.switched(on):
+            found = function(*(a.astype("f") for a in arrays))
+        for a, b in zip(found, right, strict=True):
+            assert a.dtype == np.float32
+            np.testing.assert_allclose(a, b, atol=2e-5 * abs(b).max())
+
+    @pytest.mark.parametrize("rows", [(20,), (4, 50), (700,)])
+    def test_there_and_back(self, on, rows):
+        def there_and_back(x, w, b):
+            tensors = [torch.from_numpy(a).requires_grad_() for a in (x, w, b)]
+            z = F.linear(*tensors)
+            (z * z).sum().backward()
+            return [z.detach().numpy(), *(t.grad.numpy() for t in tensors)]
+
+        self.both(on, there_and_back, *map(float_, drawn_layer(rows)))
+
+    def test_a_weight_that_is_used_many_times(self, on):
+        def steps(x, w, b):
+            tensors = [torch.from_numpy(a).requires_grad_() for a in (x, w, b)]
+            total = sum(
+                (F.linear(tensors[0] * i, *tensors[1:]) ** 2).sum() for i in range(5)
+            )
+            total.backward()
+            return [t.grad.numpy() for t in tensors]
+
+        self.both(on, steps, *map(float_, drawn_layer((40,))))
+
+    def test_second_derivatives_and_forward_mode(self, on):
+        def derivatives(x, w, b):
+            x, w, b = (torch.from_numpy(a) for a in (x, w, b))
+
+            def loss(x, w):
+                return (F.linear(x, w, b) ** 3).sum()
+
+            leaves = [x.clone().requires_grad_(), w.clone().requires_grad_()]
+            first = torch.autograd.grad(loss(*leaves), leaves, create_graph=True)
+            second = torch.autograd.grad(sum((g * g).sum() for g in first), leaves)
+            pushed = torch.func.jvp(loss, (x, w), (w.sum() * x, w))[1]
+            return [*(g.numpy() for g in second), pushed.numpy()]
+
+        self.both(on, derivatives, *map(float_, drawn_layer((40,))))
+
+    def test_an_lstm(self, on):
+        torch.manual_seed(0)
+        net = torch.nn.LSTM(96, 160, dtype=torch.float64)
+        weights = [p.detach().numpy() for p in net.parameters()]
+
+        def trained(x, *arrays):
+            kind = torch.float32 if x.dtype == np.float32 else torch.float64
+            net = torch.nn.LSTM(96, 160, dtype=kind)
+            with torch.no_grad():
+                for p, a in zip(net.parameters(), arrays, strict=True):
+                    p.copy_(torch.from_numpy(a))
+            (net(torch.from_numpy(x))[0] ** 2).sum().backward()
+            return [p.grad.numpy() for p in net.parameters()]
+
+        self.both(on, trained, float_(drawn(6, 24, 96)), *weights)
+
+
+def float_(array):
+    return array.astype(float)
+
+
+def drawn_layer(rows):
+    return drawn(*rows, 256), drawn(192, 256, seed=1) / 16, drawn(192, seed=2)
