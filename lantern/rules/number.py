@@ -122,6 +122,8 @@ class Number(OperatorValue, Wrapper, Receiver):
 
     def fit(self, contribution: Any) -> Any:
         """A contribution as a number: the sum of an array, the real part of complex."""
+        if type(contribution) is float:
+            return contribution
         if callable(contribution):
             contribution = contribution()
         if isinstance(contribution, Contribution):

@@ -139,6 +139,23 @@ def tracked(args: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Part, ...]]:
     there and back, or forward: else there are none. A Taylor series, or who looks at
     each operation, wants the plain function.
     """
+    simple: list[Any] = []
+    places: list[Part] = []
+    for i, x in enumerate(args):
+        if isinstance(x, Value) and type(x.primal) is float and type(x.level) in _MODES:
+            places.append((i, 0))
+            simple.append(x.primal)
+        elif type(x) in (float, int, bool):
+            simple.append(x)
+        else:
+            return _tracked_in_structures(args)
+    return tuple(simple), tuple(places)
+
+
+def _tracked_in_structures(
+    args: tuple[Any, ...],
+) -> tuple[tuple[Any, ...], tuple[Part, ...]]:
+    """As ``tracked``, of arguments of any kind."""
     by: list[Part] = []
     plain: list[Any] = []
     values: list[Value] = []

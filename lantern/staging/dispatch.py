@@ -15,6 +15,7 @@ from types import FunctionType
 from typing import Any, NamedTuple, ParamSpec, TypeVar, overload
 
 from lantern.blocks import between_turns, mutex
+from lantern.core.value import Value
 from lantern.errors import OptionError, StagingError
 from lantern.staging.calls import COMPILED, NeedsFunctionError
 from lantern.staging.closures import functions_of
@@ -315,6 +316,8 @@ def signature_of(args: tuple[Any, ...], apart: Collection[int] = ()) -> Any:
         if kind in _NUMBERS:
             kinds.append(kind)
             texts.append(".")
+        elif isinstance(arg, Value):  # a derivative tracks it
+            return None
         elif i not in apart and is_tree(arg):
             kinds.append(kind)
             texts.append("tree")
