@@ -124,3 +124,10 @@ def test_the_text_of_llvm():
     text = lantern.show_llvm(lantern.grad(newton), 2.0)
     assert "define" in text
     assert "fdiv double" in text
+
+
+def test_a_value_that_nobody_needs_is_not_computed():
+    gradient = lantern.grad(lambda x: lantern.sin(lantern.cos(x)))
+    text = lantern.compile(gradient, 1.0).llvm
+    assert text.count("call double @sin(") == 1  # of the adjoint of the cosine
+    assert text.count("call double @cos(") == 2

@@ -29,6 +29,11 @@ from lantern.staging.types import BOOL, FLOAT, INT, Type
 __all__ = ["Scalars", "unsupported"]
 
 
+# Finite for what is finite, and for nothing else: so the operand is asked, and a call
+# whose value nobody needs is left out.
+_FINITE_OF_FINITE = frozenset({"sin", "cos", "tan"})
+
+
 class Scalars:
     """What computes a node on numbers.
 
@@ -209,6 +214,8 @@ class Scalars:
         method: Callable[..., str] | None = getattr(self, f"_{op}", None)
         if method is not None:
             return method(node, *values)
+        if op in _FINITE_OF_FINITE:
+            return self.call(op, self.finite(values[0]))
         if op in LIBM or op in ("atan2", "fmod"):
             return self.finite(self.call(op, *values))
         if op in ("sqrt", "fabs", "abs"):
