@@ -10,6 +10,7 @@ import copy
 import importlib.util
 import json
 import os
+import signal
 import statistics
 import subprocess
 import sys
@@ -25,6 +26,7 @@ ROOT = Path(__file__).resolve().parent.parent
 SIZES = {"1 KB": 256, "1 MB": 1 << 18, "10 MB": 10 << 18, "100 MB": 100 << 18}
 REPEATS = {"1 KB": 400, "1 MB": 100, "10 MB": 20, "100 MB": 5}
 LAUNCHERS = {
+    "plain": ("-m", "lantern.distributed.run"),
     "lantern": ("-m", "lantern.torch.distributed.run"),
     "torch": ("-m", "torch.distributed.run", "--standalone"),
 }
@@ -37,7 +39,7 @@ def rows(quick: bool) -> list[Row]:
     if missing or (os.cpu_count() or 1) < 2:
         words = f"needs {', '.join(missing) or 'two cores'}"
         return [Row(NAME, "all_reduce", None, "×", Target(1.2), words)]
-    return [*_reductions(quick), *_steps(quick), _starts(quick)]
+    return [*_reductions(quick), *_steps(quick), _starts(quick), *_faults(quick)]
 
 
 def _run(launcher: str, *words: str) -> Any:
@@ -57,8 +59,6 @@ def _run(launcher: str, *words: str) -> Any:
 
 
 def _reductions(quick: bool) -> list[Row]:
-    program = ("-m", "lantern.distributed.run")
-    LAUNCHERS["plain"] = program
     found = _run("plain", "reductions", "0.1" if quick else "1")
     made = []
     for size, times in found.items():
@@ -131,6 +131,44 @@ def _starts(quick: bool) -> Row:
         target,
         words,
     )
+
+
+def _faults(quick: bool) -> list[Row]:
+    """From the moment of a fault to the other's error, or to the end of the job."""
+    made = []
+    for what, end, limit in (
+        ("killed", "the other says so", 1.0),
+        ("stopped", "the other says so", 10.0),
+        ("raises", "the job is over", 2.0),
+    ):
+        times: dict[str, list[float]] = {"the other says so": [], "the job is over": []}
+        for _ in range(1 if quick or what == "stopped" else 5):
+            for name, seconds in zip(times, _fault(what), strict=True):
+                times[name].append(seconds)
+        words = ", ".join(f"{name} after {max(t):.2g} s" for name, t in times.items())
+        figure = f"one of 2 processes {'is ' * (end != 'the job is over')}{what}: {end}"
+        target = Target(limit, at_most=True)
+        made.append(
+            Row(NAME, figure, max(times[end]), "s", target, f"slowest: {words}")
+        )
+    return made
+
+
+def _fault(what: str) -> tuple[float, float]:
+    """Seconds from a fault to the other process's error, and to the end of the job."""
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder, "report")
+        subprocess.run(
+            [
+                *(sys.executable, *LAUNCHERS["plain"], "--nproc_per_node", "2"),
+                *(__file__, str(report), "fault", what),
+            ],
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            capture_output=True,
+        )
+        over = time.time()
+        said, began = (float(report.with_suffix(f".{r}").read_text()) for r in (0, 1))
+        return said - began, over - began
 
 
 # --- what the processes do -----------------------------------------------------------
@@ -284,6 +322,26 @@ def _draw(path: str, everyone: list[Any]) -> None:
     figure.savefig(path, dpi=110)
 
 
+def fault(report: str, what: str) -> None:
+    """One process is killed, stopped or raises; each notes when it came to that."""
+    import numpy as np
+
+    import lantern.distributed as dist
+
+    dist.init()
+    note = Path(report).with_suffix(f".{dist.rank()}")
+    dist.barrier()
+    if dist.rank() == 1:
+        note.write_text(str(time.time()))
+        if what == "raises":
+            raise ValueError("the reason")
+        os.kill(os.getpid(), signal.SIGKILL if what == "killed" else signal.SIGSTOP)
+    try:
+        dist.all_reduce(np.ones(5))
+    finally:
+        note.write_text(str(time.time()))
+
+
 def start(report: str) -> None:
     """Reduce one number."""
     import torch
@@ -298,6 +356,6 @@ def start(report: str) -> None:
 
 if __name__ == "__main__":
     parts: dict[str, Any] = {
-        f.__name__: f for f in (reductions, steps, start, timeline)
+        f.__name__: f for f in (reductions, steps, start, fault, timeline)
     }
     parts[sys.argv[2]](sys.argv[1], *sys.argv[3:])
