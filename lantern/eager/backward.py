@@ -2,29 +2,24 @@
 
 from collections.abc import Iterable
 from heapq import heappop, heappush
+from itertools import count
 from typing import Any
 
 from lantern.blocks import between_turns, mutex
 from lantern.core.error_propagation import Failed
-from lantern.core.value import Value
 from lantern.cps.worker import getcurrent
-from lantern.eager.recorder import (
-    AMBIENT,
-    RETAIN,
-    SECOND_TIME,
-    NumpyFace,
-    Recorder,
-)
+from lantern.eager.hooks import hooked, settle_between
+from lantern.eager.packed import hooks
+from lantern.eager.recorder import AMBIENT, SECOND_TIME, NumpyFace, Recorder
 from lantern.eager.versions import check_arrays, last_write, rewritten, saved_arrays
 from lantern.errors import EagerError, InUseError
 from lantern.replaced import restore
 from lantern.rules.multiple_results import Several
 from lantern.tensor.accumulate.accumulator import Accumulator
 from lantern.tensor.accumulate.deferred_products import DeferredSum
-from lantern.tensor.backend.numpy_namespace import buffers
 
 __all__ = [
-    "Afterwards",
+    "Pass",
     "check_views",
     "finished",
     "listeners",
@@ -32,22 +27,39 @@ __all__ = [
     "order_of",
     "propagate",
     "reached",
+    "under_way",
 ]
 
 
-class Afterwards:
-    """A hook of a leaf that is called once its gradient is where it belongs."""
+class Pass:
+    """One pass that is under way.
 
-    __slots__ = ("call",)
+    Attributes:
+        worker: the greenlet that it runs in.
+        number: how many passes began before it.
+        retain: whether its rules may be needed again.
+        leaves: whether what arrives is left in the inputs, or handed to the caller.
+        roots: where it began.
+        wanted: the identities of the receivers that matter; None for all.
+        asked: the identities of the inputs that were asked for.
+        callbacks: what is to be called when it is over.
+    """
 
-    def __init__(self, call: Any) -> None:
-        self.call = call
+    __slots__ = "asked callbacks leaves number retain roots wanted worker".split()
+
+    def __init__(self, retain: bool, leaves: bool, roots: Any) -> None:
+        self.worker, self.number = getcurrent(), next(_numbers)
+        self.retain, self.leaves, self.roots = retain, leaves, roots
+        self.wanted: set[int] | None = None
+        self.asked: Any = ()
+        self.callbacks: list[Any] = []
 
 
+_numbers = count()
 # Threads that share leaves take turns; a rule may start another pass inside its own.
 one_pass = mutex()
-# In which greenlet each of these passes is, the innermost last.
-under_way: list[Any] = []
+# The passes, the innermost last.
+under_way: list[Pass] = []
 # Weakly, who wants to hear of passes: ``begin(roots, heap, nested)`` may put entries
 # between the rules, ``end()`` comes when the gradients are where they belong.
 listeners: list[Any] = []
@@ -88,6 +100,8 @@ def propagate(
     retain: bool = False,
     create: bool = False,
     inputs: Iterable[Any] | None = None,
+    leave: bool = False,
+    callbacks: list[Any] | None = None,
 ) -> dict[Any, Any]:
     """Resume rules newest first, and give what arrived where nothing is resumed.
 
@@ -96,6 +110,8 @@ def propagate(
         retain: whether the rules may be needed again.
         create: whether the contributions can be differentiated themselves.
         inputs: the receivers whose cotangents are asked for; by default all leaves.
+        leave: whether the caller leaves the cotangents in the inputs.
+        callbacks: gets what is to be called when all is where it belongs.
 
     Returns:
         The cotangents of the inputs, or of all leaves that received one.
@@ -110,11 +126,15 @@ def propagate(
         inputs = list(inputs)
         wanted = upstream([z for z, _ in seeds], inputs)
         captured = {id(x): None for x in inputs}
-    began = last_write[0]
+    began, kept = last_write[0], hooks.get()
     try:
         if around:
             _set_aside([z for z, _ in seeds], aside)
-        under_way.append(getcurrent())
+        this = Pass(retain or create, leave, [z for z, _ in seeds])
+        this.wanted = wanted
+        if inputs is not None:
+            this.asked = captured.keys()
+        under_way.append(this)
         for z, seed in seeds:
             if wanted is None or id(z) in wanted:
                 _expect(z, heap, leaves)
@@ -122,8 +142,10 @@ def propagate(
         if listeners and wanted is None:
             for listener in present():
                 listener.begin([z for z, _ in seeds], heap, bool(around))
-        _resume_all(heap, leaves, captured, retain, create, wanted)
+        _resume_all(heap, leaves, captured, retain, create, this)
         _arrive(leaves, captured, began)
+        if this.callbacks and callbacks is not None:
+            callbacks.extend(this.callbacks)
         return leaves if inputs is None else {x: captured[id(x)] for x in inputs}
     except BaseException as error:
         for z in (*(z for _, z in heap), *leaves):
@@ -134,6 +156,8 @@ def propagate(
         raise
     finally:
         del under_way[around:]
+        if hooks.get() is not kept:  # a hook has not left a block that it entered
+            hooks.set(kept)
         for z, received in aside:
             _put(z, *received)
 
@@ -157,13 +181,13 @@ def _resume_all(
     captured: dict[int, Any],
     retain: bool,
     create: bool,
-    wanted: set[int] | None,
+    this: Pass,
 ) -> None:
     """Resume all rules that receive something, newest first.
 
     A rule is younger than its operands: it stays the first of the heap while they come.
     """
-    once = not (retain or create or rewritten) and wanted is None
+    once = not (retain or create or rewritten) and this.wanted is None
     while heap:
         z = heap[0][1]
         if z.cotangent is None:
@@ -188,10 +212,10 @@ def _resume_all(
             z.release()
         else:
             if type(z) is Recorder and z.hooks is not None:
-                z.cotangent = _hooked(z, z.cotangent)
+                z.cotangent = hooked(z, z.cotangent)
             if id(z) in captured:
                 captured[id(z)] = z.cotangent
-            _resume_carefully(z, heap, leaves, retain, create, wanted)
+            _resume_carefully(z, heap, leaves, retain, create, this)
         heappop(heap)
 
 
@@ -209,7 +233,7 @@ def _set_aside(roots: list[Any], aside: list[Any]) -> None:
 
     A hook, or a rule of the user's, has begun it; the pass around it goes on later.
     """
-    if under_way[-1] is not getcurrent():
+    if under_way[-1].worker is not getcurrent():
         raise InUseError(
             "backward: another backward pass is under way in this thread, in a "
             "program that is paused. Let that one come to its end first."
@@ -233,7 +257,7 @@ def _arrive(leaves: dict[Any, Any], captured: dict[Any, Any], began: int) -> Non
 
     What waits at a leaf for which there is neither goes on waiting.
     """
-    hooked = False
+    seen = False
     for z in leaves:
         z_bar, z.cotangent, z.mask = z.cotangent, None, None
         if type(z_bar) is DeferredSum:
@@ -242,11 +266,11 @@ def _arrive(leaves: dict[Any, Any], captured: dict[Any, Any], began: int) -> Non
             if z.hooks is not None or id(z) in captured:
                 z_bar = z_bar.settle()
         leaves[z] = z_bar
-        hooked = hooked or z.hooks is not None
-    if hooked or captured:
+        seen = seen or z.hooks is not None
+    if seen or captured:
         for z in leaves:
             if z.hooks is not None and leaves[z] is not None:
-                leaves[z] = _hooked(z, leaves[z])
+                leaves[z] = hooked(z, leaves[z])
             if id(z) in captured:
                 captured[id(z)] = leaves[z]
 
@@ -262,7 +286,7 @@ def _resume_carefully(
     leaves: dict[Any, Any],
     retain: bool,
     create: bool,
-    wanted: set[int] | None,
+    this: Pass,
 ) -> None:
     """One backward step, in the general way.
 
@@ -280,8 +304,8 @@ def _resume_carefully(
         rule = z.restarted(create, z.cotangent)
     elif z.order < last_write[0]:
         rule = _still_right(z, create)
-    if wanted is not None:
-        operands = tuple([x if id(x) in wanted else None for x in operands])
+    if this.wanted is not None:
+        operands = tuple([x if id(x) in this.wanted else None for x in operands])
     while operands and operands[-1] is None:
         operands = operands[:-1]
     for x in operands:
@@ -290,7 +314,9 @@ def _resume_carefully(
     z_bar, z.cotangent = z.cotangent, None
     if ours or not again:
         z.suspended = None  # a pass that begins in the rule finds it started by nobody
-    if operands:
+    if getattr(z, "hooks", None) and (operands or this.leaves):
+        settle_between(z, rule, z_bar, operands)
+    elif operands:
         z.settle(rule, z_bar, operands)
     if not again:
         z.release()
@@ -345,36 +371,3 @@ def check_views(used: int, receivers: Any) -> None:
                     "memory had been modified by an inplace operation, so that its "
                     "derivative is not known. Take the view after the modification."
                 )
-
-
-def _hooked(z: Any, z_bar: Any) -> Any:
-    """The cotangent, as the hooks leave it."""
-    retained = False
-    for hook in list(z.hooks.values()):
-        if hook is RETAIN:
-            retained = True
-            continue
-        if type(hook) is Afterwards:
-            continue
-        replaced = hook(z_bar)
-        if replaced is not None:
-            z_bar, z.owned = replaced, False
-    if retained:
-        _retain(z, z_bar)
-    return z_bar
-
-
-def _retain(z: Any, z_bar: Any) -> None:
-    """Add to the gradient of what is no leaf, after all other hooks."""
-    total = z.grad
-    if isinstance(total, Value):
-        tracked = total.level is AMBIENT
-        total = NumpyFace(*_parts(total)) if tracked else total.primal
-    if total is not None:
-        z.grad = total + z_bar
-    else:  # a copy: what a sum hands on cannot be written to
-        z.grad = z_bar.copy() if type(z_bar) in buffers else z_bar
-
-
-def _parts(x: Any) -> Any:
-    return x.primal, x.level, x.receiver

@@ -9,10 +9,15 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any
 
+from lantern.eager.versions import writes
+from lantern.errors import EagerError
+from lantern.tensor.backend.numpy_namespace import buffers
+
 __all__ = ["Packed", "hooks", "packed", "unpacked"]
 
-# How arrays are packed and unpacked where this runs; None for as they are.
-hooks: ContextVar[tuple[Callable[[Any], Any], Callable[[Any], Any]] | None]
+# How arrays are packed and unpacked where this runs, and what there was around it;
+# None for as they are.
+hooks: ContextVar[tuple[Callable[[Any], Any], Callable[[Any], Any], Any] | None]
 hooks = ContextVar("lantern.saved_tensors_hooks", default=None)
 
 
@@ -27,8 +32,16 @@ class Packed:
     __slots__ = ("kept", "unpack")
 
     def __init__(self, array: Any, pair: Any) -> None:
-        pack, self.unpack = pair
+        pack, self.unpack = pair[:2]
+        before = writes(array) if type(array) in buffers else 0
         self.kept = pack(array)
+        if before != (writes(array) if type(array) in buffers else 0):
+            raise EagerError(
+                "A saved tensor pack hook is modifying its input in place. Tensors "
+                "provided as input to pack hook can not be modified by in-place "
+                "operations as this can lead to unexpected side-effects. Write to a "
+                "clone of it."
+            )
 
     def array(self) -> Any:
         """The array again."""

@@ -38,9 +38,6 @@ NOTHING = (0.0, 0.0)
 # The saved operands of a rule that has been resumed for the last time.
 FREED: Any = ("freed",)
 
-# The hook of a value that is no leaf, and keeps its gradient all the same.
-RETAIN = object()
-
 SECOND_TIME = (
     "Trying to backward through the graph a second time (or directly access saved "
     "tensors after they have already been freed). Saved intermediate values of the "
@@ -212,6 +209,12 @@ class Recorder(Accumulator):
                 plain = NumpyFace(plain, AMBIENT, x)
             arguments[i] = plain
         return arguments
+
+    def plain_arguments(self) -> Sequence[Any]:
+        """The rule's positional arguments, as arrays and numbers."""
+        saved = self.saved if self.saved is NOTHING else unpacked(self.saved)
+        known = [x for x in saved if type(x) in buffers]
+        return self.arguments(saved, False, known[0] if known else self.dtype.type(0))
 
     def restarted(self, tracked: bool, z_bar: Any) -> Any:
         """The rule afresh, its forward step done."""

@@ -26,13 +26,18 @@ class Part(Contribution):
 
 
 class SeveralReceiver(Receiver):
-    """Who waits for the cotangents of several results."""
+    """Who waits for the cotangents of several results.
 
-    __slots__ = ("primals",)
+    Attributes:
+        primals: the results.
+        hooks: what a program wants called around the backward step; None for nothing.
+    """
+
+    __slots__ = ("__weakref__", "hooks", "primals")
 
     def __init__(self, primals: Any, rule: Any, left: Any, right: Any) -> None:
         self.primals, self.suspended = primals, rule
-        self.left, self.right = left, right
+        self.left, self.right, self.hooks = left, right, None
         self.cotangent: list[Any] | None = None
 
     def twin(self) -> "SeveralReceiver":

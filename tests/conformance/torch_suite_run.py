@@ -8,6 +8,7 @@ those tests run that stand in the file RESULTS.only.
 """
 
 import contextlib
+import contextvars
 import io
 import json
 import os
@@ -168,7 +169,7 @@ def main(library, path, results, folder):
                 with contextlib.suppress(Exception):
                     cls.setUpClass()
             began = time.perf_counter()
-            row = attempt(cls, method)
+            row = contextvars.copy_context().run(attempt, cls, method)
             say(
                 {
                     "id": identity,

@@ -10,12 +10,14 @@ from lantern.eager.backward import one_pass, propagate
 from lantern.eager.grad_mode import enable_grad as enable_grad
 from lantern.eager.grad_mode import no_grad as no_grad
 from lantern.eager.grad_mode import set_grad_enabled as set_grad_enabled
-from lantern.errors import EagerError
+from lantern.errors import EagerError, OptionError
+from lantern.rules.multiple_results import SeveralReceiver
 from lantern.torch.autograd.function import Function as Function
 from lantern.torch.autograd.function import once_differentiable as once_differentiable
 from lantern.torch.functions.join_repeat import stack
 from lantern.torch.run.aliases import lead, missing
 from lantern.torch.tensor.gradients import anomaly, run_backward, seeds_of
+from lantern.torch.tensor.nodes import GradientEdge
 from lantern.torch.tensor.tensor import Tensor, torch_face
 
 __all__ = ["Function", "backward", "enable_grad", "grad", "no_grad"]
@@ -42,7 +44,8 @@ class Variable(metaclass=_Variables):
 
 
 def _row(tensors: Any) -> tuple[Any, ...]:
-    return (tensors,) if isinstance(tensors, Tensor) else tuple(tensors)
+    one = isinstance(tensors, Tensor | GradientEdge)
+    return (tensors,) if one else tuple(tensors)
 
 
 def _gradients(gradients: Any, outputs: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -117,16 +120,28 @@ def grad(
     if is_grads_batched:
         options = (create_graph, only_inputs, allow_unused, False, materialize_grads)
         return _of_rows(outputs, inputs, _row(grad_outputs), options)
+    if materialize_grads and allow_unused is False:
+        raise OptionError(
+            "Expected allow_unused to be True or not passed when materialize_grads="
+            "True, but got: allow_unused=False."
+        )
     retain = create_graph if retain_graph is None else retain_graph
-    if any(x.level is UNTRACKED for x in inputs):
-        raise EagerError("One of the differentiated Tensors does not require grad")
-    chosen = [x.receiver for x in inputs]
-    seeds = seeds_of(outputs, _gradients(grad_outputs, outputs))
+    if materialize_grads and any(isinstance(x, GradientEdge) for x in inputs):
+        raise EagerError(
+            "materialize_grads cannot be used when the given input is a GradientEdge"
+        )
+    chosen = list(map(_asked, inputs))
+    seeds, callbacks = seeds_of(outputs, _gradients(grad_outputs, outputs)), []
     with one_pass:
-        found = propagate(seeds, retain, create_graph, chosen)
+        asked = [receiver for receiver, _ in chosen]
+        found = propagate(seeds, retain, create_graph, asked, callbacks=callbacks)
+        for call in callbacks:
+            call()
     results: list[Any] = []
-    for x, receiver in zip(inputs, chosen, strict=True):
+    for x, (receiver, part) in zip(inputs, chosen, strict=True):
         gradient = found[receiver]
+        if part is not None and gradient is not None:
+            gradient = gradient[part]
         if gradient is None and materialize_grads:
             gradient = zeros_like(x)
         elif gradient is None and not allow_unused:
@@ -137,6 +152,17 @@ def grad(
             )
         results.append(None if gradient is None else torch_face(gradient))
     return tuple(results)
+
+
+def _asked(x: Any) -> tuple[Any, int | None]:
+    """Whose cotangent is asked for; of several results, of which one."""
+    if isinstance(x, GradientEdge):
+        receiver = x.node.receiver
+        several = type(receiver) is SeveralReceiver
+        return receiver, x.output_nr if several else None
+    if x.level is UNTRACKED:
+        raise EagerError("One of the differentiated Tensors does not require grad")
+    return x.receiver, None
 
 
 class detect_anomaly:

@@ -4,12 +4,14 @@ import weakref
 from collections.abc import Iterable
 from typing import Any
 
-from lantern.core.value import base
-from lantern.eager.recorder import AMBIENT, Recorder
+from lantern.core.value import UNTRACKED, Value, base
+from lantern.eager.packed import Packed
+from lantern.eager.recorder import AMBIENT, SECOND_TIME, Recorder
 from lantern.eager.versions import check_arrays, last_write, order
 from lantern.errors import ArgumentError, EagerError
 from lantern.guards.captured import Reading, Search, Unchanged
 from lantern.tensor.backend.numpy_namespace import buffers
+from lantern.torch.tensor.nodes import Node, SavedTensor
 from lantern.torch.tensor.tensor import Tensor, make, torch_face
 
 __all__ = ["Context", "Output"]
@@ -79,8 +81,24 @@ class Context:
             EagerError: if one was written to meanwhile.
         """
         self._check(self._saved)
-        found = (x.tensor() if isinstance(x, Output) else x for x in self._saved)
-        return tuple(map(self._outside, found))
+        return tuple(self._outside(_read(x)) for x in self._saved)
+
+    def _own_pack(self, pair: Any) -> None:
+        """Keep what a program's functions make of the saved tensors."""
+        self._saved = tuple(
+            x if x is None or isinstance(x.primal, Value) else PackedTensor(x, pair)
+            for x in self._saved
+        )
+
+    def _own_shown(self, name: str, freed: bool) -> Any:
+        """An attribute, as ``grad_fn`` shows it."""
+        if name in ("saved_tensors", "_raw_saved_tensors"):
+            if freed:
+                raise EagerError(SECOND_TIME)
+            if name == "_raw_saved_tensors":
+                places = range(len(self._saved))
+                return tuple(SavedInContext.of(self, i) for i in places)
+        return getattr(self, name)
 
     def _outside(self, x: Any) -> Any:
         """A saved tensor as the backward step takes it: without its own derivative."""
@@ -137,6 +155,54 @@ class Context:
         self._own_materialize = value
 
 
+def _read(x: Any) -> Any:
+    """A saved tensor again."""
+    if isinstance(x, Output | PackedTensor):
+        return x.tensor()
+    return x
+
+
+class PackedTensor:
+    """A saved tensor as a program's functions keep it, and the rule behind it.
+
+    Args:
+        x: the tensor, or the result that it is.
+        pair: of functions of arrays.
+    """
+
+    def __init__(self, x: Any, pair: Any) -> None:
+        receiver, self.level = x.receiver, getattr(x, "level", AMBIENT)
+        weak = isinstance(x, Output)
+        self.receiver = receiver if weak else lambda: receiver
+        self.packed = Packed(x.primal, pair)
+
+    def tensor(self) -> Any:
+        """The tensor again, with the rule behind it."""
+        array = self.packed.array()
+        receiver = None if self.receiver is None else self.receiver()
+        if receiver is None or self.level is UNTRACKED:
+            return torch_face(array)
+        return make(array, self.level, receiver)
+
+
+class SavedInContext(SavedTensor):
+    """One of the tensors that a program's own operation has saved."""
+
+    __slots__ = ()
+
+    def tensor(self) -> Any:
+        """The tensor."""
+        return self.holder.saved_tensors[self.place]
+
+    def register_hooks(self, pack_hook: Any, unpack_hook: Any = None) -> None:
+        """Keep what a function makes of it; another one gives it back."""
+        saved = list(self.holder._saved)
+        x = saved[self.place]
+        pair = self.checked(x, pack_hook, unpack_hook)
+        saved[self.place] = PackedTensor(x, pair)
+        self.holder._saved = tuple(saved)
+
+
 class Output:
     """A saved result: its array, and weakly its receiver, so as to close no ring."""
 
@@ -152,3 +218,6 @@ class Output:
             if receiver is None
             else make(self.primal, AMBIENT, receiver)
         )
+
+
+Node.register(Context)

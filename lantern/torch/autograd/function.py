@@ -11,6 +11,7 @@ from lantern.core.dispatch import register_rule, start
 from lantern.core.namespace import namespace
 from lantern.core.value import Rule, Value, base, zeros_like
 from lantern.eager.grad_mode import enable_grad, no_grad
+from lantern.eager.packed import hooks
 from lantern.eager.recorder import AMBIENT
 from lantern.eager.versions import written
 from lantern.errors import EagerError, MissingRuleError
@@ -268,6 +269,9 @@ def _tracked(cls: Any, context: Context, tensors: list[Any], results: Any) -> An
         for x in context._saved
     )
     context._own_settle(_way_back(cls))
+    pair = hooks.get()
+    if pair is not None:
+        context._own_pack(pair)
     left = iter(faces)
     filled = [next(left) if isinstance(z, Tensor) else z for z in whole]
     return tuple(filled) if several else filled[0]

@@ -3,16 +3,20 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, NamedTuple
+from typing import Any
 
-from lantern.blocks import Setting, between_turns, mutex
+from lantern.blocks import Setting, between_turns, from_the_start, mutex
 from lantern.eager.packed import hooks
 from lantern.errors import EagerError, MissingRuleError, OptionError
 from lantern.torch.run.aliases import missing
-from lantern.torch.tensor.detaching import array_of_tensor as base
-from lantern.torch.tensor.gradients import RemovableHandle, Suspended
-from lantern.torch.tensor.gradients import Suspended as Node
-from lantern.torch.tensor.tensor import Tensor, torch_face
+from lantern.torch.tensor.nodes import (
+    GradientEdge,
+    Node,
+    RemovableHandle,
+    hook_pair,
+    node_of,
+    place_of,
+)
 
 __all__ = [
     "GradientEdge",
@@ -25,13 +29,6 @@ __all__ = [
 ]
 
 
-class GradientEdge(NamedTuple):
-    """Which result of which suspended rule a gradient is of."""
-
-    node: Any
-    output_nr: int
-
-
 def get_gradient_edge(tensor: Any) -> GradientEdge:
     """Where the gradient of a tensor goes.
 
@@ -39,17 +36,17 @@ def get_gradient_edge(tensor: Any) -> GradientEdge:
         >>> import lantern.torch as torch
         >>> x = torch.ones(1, requires_grad=True)
         >>> torch.autograd.graph.get_gradient_edge(x).node.name()
-        'AccumulateGrad'
+        'torch::autograd::AccumulateGrad'
     """
     if not tensor.requires_grad:
         raise EagerError(
             "It is not possible to get the gradient edge for a Tensor that does not "
             "require gradients"
         )
-    return GradientEdge(tensor.grad_fn or Suspended(tensor.receiver), 0)
+    return GradientEdge(node_of(tensor.receiver), place_of(tensor.receiver)[1])
 
 
-class saved_tensors_hooks(Setting):
+class saved_tensors_hooks:
     """A block whose operations keep what a function makes of what they save.
 
     On the way back an operation is computed once more, from what another function makes
@@ -77,27 +74,36 @@ class saved_tensors_hooks(Setting):
         (2, tensor(6.))
     """
 
+    __slots__ = ("__weakref__", "pair")
+
     def __init__(self, pack_hook: Any, unpack_hook: Any) -> None:
-        def pack(array: Any) -> Any:
+        pack, unpack = hook_pair(pack_hook, unpack_hook)
+
+        def alone(array: Any) -> Any:
             with Setting(hooks, None):
-                return pack_hook(torch_face(array))
+                return pack(array)
 
-        def unpack(kept: Any) -> Any:
-            x = unpack_hook(kept)
-            if not isinstance(x, Tensor):
-                raise EagerError(
-                    "Output of saved tensor unpack_hook expected to be a Tensor but "
-                    f"got result of type {type(x).__name__}"
-                )
-            return base(x)
-
-        super().__init__(hooks, (pack, unpack))
+        self.pair = alone, unpack
 
     def __enter__(self) -> None:
         words = _disabled.get()
         if words is not None:
             raise EagerError(words)
-        super().__enter__()
+        around = hooks.get()
+        try:
+            hooks.set((*self.pair, around))
+        except BaseException:  # an interrupt, behind it
+            hooks.set(around)
+            raise
+
+    @from_the_start
+    def __exit__(self, *exception: object) -> None:
+        try:
+            innermost = None
+        finally:
+            innermost = hooks.get()
+            if innermost is not None:
+                hooks.set(innermost[2])
 
 
 class save_on_cpu:
@@ -140,6 +146,8 @@ def disable_saved_tensors_hooks(error_message: str) -> Any:
         ...
         lantern.errors.EagerError: not here
     """
+    if hooks.get() is not None:
+        raise EagerError(error_message)
     return Setting(_disabled, error_message)
 
 

@@ -449,17 +449,6 @@ def nbytes(self: Tensor) -> int:
     return base(self).nbytes
 
 
-def output_nr(self: Tensor) -> int:
-    """Which result of its operation the tensor is: each has one here.
-
-    Example:
-        >>> import lantern.torch as torch
-        >>> torch.tensor([1.0]).output_nr
-        0
-    """
-    return 0
-
-
 def itemsize(self: Tensor) -> int:
     """How many bytes an element takes.
 
@@ -709,7 +698,7 @@ FURTHER = {
     **{f"__{name}__": FUNCTIONS[name] for name in comparison.COMPARISONS},
 }
 PROPERTIES = {
-    f.__name__: f for f in (is_cuda, is_sparse, itemsize, layout, mH, nbytes, output_nr)
+    f.__name__: f for f in (is_cuda, is_sparse, itemsize, layout, mH, nbytes)
 } | {
     "_version": _version,
     "T": shaping.reversed_axes,

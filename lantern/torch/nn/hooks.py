@@ -10,7 +10,7 @@ from lantern.core.value import UNTRACKED
 from lantern.eager.grad_mode import is_enabled
 from lantern.errors import EagerError
 from lantern.torch.autograd import Function
-from lantern.torch.tensor.gradients import RemovableHandle
+from lantern.torch.tensor.nodes import RemovableHandle
 from lantern.torch.tensor.tensor import Tensor
 
 _numbers = count()

@@ -7,7 +7,7 @@ from itertools import chain
 from typing import Any
 
 from lantern.errors import EagerError
-from lantern.torch.tensor.gradients import RemovableHandle
+from lantern.torch.tensor.nodes import RemovableHandle
 
 __all__ = ["register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]
 

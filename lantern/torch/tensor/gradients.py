@@ -1,5 +1,6 @@
 """Gradients of tensors: backward, hooks, and the rule behind a tensor."""
 
+import math
 import sys
 import weakref
 from collections.abc import Callable
@@ -11,21 +12,29 @@ from lantern.blocks import between_turns
 from lantern.core.residuals import copied
 from lantern.core.value import UNTRACKED, Value, base
 from lantern.eager.backward import (
-    Afterwards,
     check_views,
     finished,
     listeners,
     one_pass,
     propagate,
 )
-from lantern.eager.recorder import AMBIENT, RETAIN, Recorder
-from lantern.eager.versions import last_write, order, rewritten
+from lantern.eager.hooks import RETAIN, Afterwards, called_after, called_before, of_kind
+from lantern.eager.recorder import AMBIENT, Recorder
+from lantern.eager.versions import last_write, rewritten
 from lantern.errors import ArgumentError, EagerError
+from lantern.rules.multiple_results import Part, SeveralReceiver
 from lantern.tensor.accumulate.deferred_products import DeferredSum
 from lantern.tensor.backend.numpy_namespace import buffers
 from lantern.torch.tensor.detaching import in_transform, lost
 from lantern.torch.tensor.devices import as_array
-from lantern.torch.tensor.dtypes import Size
+from lantern.torch.tensor.dtypes import Size, by_numpy
+from lantern.torch.tensor.nodes import (
+    GradientEdge,
+    RemovableHandle,
+    add_hook,
+    node_of,
+    place_of,
+)
 from lantern.torch.tensor.tensor import (
     NOBODY,
     UNSEEN,
@@ -36,126 +45,70 @@ from lantern.torch.tensor.tensor import (
     torch_face,
 )
 
-__all__ = ["RemovableHandle", "Suspended", "run_backward", "seeds_of"]
+__all__ = ["run_backward", "seeds_of"]
 
 
-class RemovableHandle:
-    """What a hook's registration returns: ``remove()`` takes it back.
-
-    Args:
-        hooks: the table that the hook stands in, or is going to.
-        key: its number there; a new one by default, as ``id``.
-        marked: further tables that it is noted in.
-    """
-
-    next_id = 0
-
-    def __init__(self, hooks: Any, key: int | None = None, *marked: Any) -> None:
-        self.hooks, self.marked = hooks, marked
-        self.id = next(order) if key is None else key
-
-    def hooks_dict_ref(self) -> Any:
-        """The table."""
-        return self.hooks
-
-    def remove(self) -> None:
-        """Forget the hook."""
-        for table in (self.hooks, *self.marked):
-            table.pop(self.id, None)
-
-    def __enter__(self) -> "RemovableHandle":
-        return self
-
-    def __exit__(self, *exception: Any) -> None:
-        self.remove()
-
-
-# Where PyTorch calls an operation otherwise.
-_NAMES = {
-    "affine": "addmm",
-    "correlate": "convolution",
-    "divide": "div",
-    "entropy": "nll_loss",
-    "entropy_of_one": "nll_loss",
-    "matmul": "mm",
-    "multiply": "mul",
-    "negative": "neg",
-    "normalised": "native_layer_norm",
-    "permute_dims": "permute",
-    "reshape": "view",
-    "rows": "embedding",
-    "subtract": "sub",
-}
-
-
-class Suspended:
-    """What ``grad_fn`` shows: the suspended rule that made a tensor.
-
-    Attributes:
-        receiver: who owns it.
-    """
-
-    def __init__(self, receiver: Any) -> None:
-        self.receiver = receiver
-
-    def name(self) -> str:
-        """Its name, as PyTorch would call it."""
-        if type(self.receiver) is Recorder and self.receiver.function is None:
-            return "AccumulateGrad"
-        rule = self.receiver.function if type(self.receiver) is Recorder else None
-        name = rule.__name__ if rule is not None else "several"
-        if name == "_custom":
-            return f"{self.receiver.statics['function'].__name__}Backward"
-        words = _NAMES.get(name.strip("_"), name.strip("_")).split("_")
-        return "".join(word.capitalize() for word in words) + "Backward0"
-
-    @property
-    def next_functions(self) -> tuple[Any, ...]:
-        """The suspended rules of the operands; constants, which have none, last."""
-        rules = [(Suspended(x), 0) for x in self.receiver.operands() if x is not None]
-        constants = len(self.receiver.operands()) - len(rules)
-        return (*rules, *[(None, 0)] * constants)
-
-    def __repr__(self) -> str:
-        return f"<{self.name()} object, {self.receiver.suspended!r}>"
+def root_of(y: Any) -> tuple[Any, Any, Any, int | None]:
+    """Where a derivative begins: receiver, shape, type; which of several results."""
+    if isinstance(y, GradientEdge):
+        receiver = y.node.receiver
+        if type(receiver) is SeveralReceiver:
+            primal = receiver.primals[y.output_nr]
+            return receiver, primal.shape, primal.dtype, y.output_nr
+        return receiver, receiver.shape, receiver.dtype, None
+    if y.level is not AMBIENT:
+        if in_transform(y):
+            raise EagerError(
+                f"backward: the tensor belongs to {y.level.name}, which is being "
+                f"taken around this program, and not to backward. Call "
+                f"torch.func.grad or lantern.grad for a derivative inside of it, "
+                f"or backward outside."
+            )
+        raise EagerError(
+            "element 0 of tensors does not require grad and does not have a grad_fn"
+        )
+    array = base(y)
+    return y.receiver, array.shape, array.dtype, None
 
 
 def seeds_of(outputs: Any, gradients: Any) -> list[tuple[Any, Any]]:
     """Pairs of a receiver and its cotangent, checked."""
-    seeds = []
-    for y, gradient in zip(outputs, gradients, strict=True):
-        array = base(y)
-        if y.level is not AMBIENT:
-            if in_transform(y):
-                raise EagerError(
-                    f"backward: the tensor belongs to {y.level.name}, which is being "
-                    f"taken around this program, and not to backward. Call "
-                    f"torch.func.grad or lantern.grad for a derivative inside of it, "
-                    f"or backward outside."
-                )
-            raise EagerError(
-                "element 0 of tensors does not require grad and does not have a grad_fn"
-            )
+    seeds: list[tuple[Any, Any]] = []
+    for i, (y, gradient) in enumerate(zip(outputs, gradients, strict=True)):
+        receiver, shape, dtype, part = root_of(y)
         if gradient is None:
-            if array.size != 1:
+            if math.prod(shape) != 1:
                 raise EagerError(
                     "grad can be implicitly created only for scalar outputs"
                 )
-            is_scalar = isinstance(array, np.generic)
-            seed = array.dtype.type(1) if is_scalar else y.one()
+            if type(y) is GradientEdge:
+                seed = np.ones(shape, dtype)
+            else:
+                scalar = isinstance(base(y), np.generic)
+                seed = dtype.type(1) if scalar else y.one()
         else:
             seed = plain_cotangent(gradient)
-            shape = getattr(seed, "shape", None)
-            if shape != array.shape:
-                raise EagerError(
-                    f"Mismatch in shape: grad_output[0] has a shape of "
-                    f"{Size(shape or ())} and output[0] has a shape of "
-                    f"{Size(array.shape)}."
-                )
-        seeds.append((y.receiver, seed))
+            _check_seed(seed, shape, dtype, i)
+        seeds.append((receiver, seed if part is None else Part(part, seed)))
     if rewritten:
         check_views(last_write[0] + 1, (receiver for receiver, _ in seeds))
     return seeds
+
+
+def _check_seed(seed: Any, shape: Any, dtype: Any, i: int) -> None:
+    """Raise unless a cotangent fits its output."""
+    found = getattr(seed, "shape", None)
+    if found != shape:
+        raise EagerError(
+            f"Mismatch in shape: grad_output[{i}] has a shape of {Size(found or ())} "
+            f"and output[{i}] has a shape of {Size(shape)}."
+        )
+    if seed.dtype != dtype and "c" in (seed.dtype.kind, dtype.kind):
+        raise EagerError(
+            f"For complex Tensors, both grad_output and output are required to have "
+            f"the same dtype. Mismatch in dtype: grad_output[{i}] has a dtype of "
+            f"{by_numpy[seed.dtype]} and output[{i}] has a dtype of {by_numpy[dtype]}."
+        )
 
 
 # Whether a pass that leaves a nan is an error: see ``autograd.detect_anomaly``.
@@ -177,25 +130,45 @@ def run_backward(
         inputs = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
         if not inputs:
             raise EagerError("'inputs' argument to backward() cannot be empty.")
-        chosen = [own_receiver(x) for x in inputs]
-    seeds = seeds_of(outputs, gradients)
+        chosen = list(map(_left_in, inputs))
+    seeds, callbacks = seeds_of(outputs, gradients), []
     with one_pass:
-        received = propagate(seeds, retain, create_graph, chosen)
+        received = propagate(seeds, retain, create_graph, chosen, True, callbacks)
         seeds.clear()
         while received:
             receiver, grad = received.popitem()
             if grad is not None and not (receiver.hooks and _retains(receiver)):
-                _leave(receiver, grad, create_graph)
-                for hook in list((receiver.hooks or {}).values()):
-                    if type(hook) is Afterwards:
-                        hook.call()
-                if anomaly[0] and np.isnan(base(receiver.dense_grad())).any():
-                    raise EagerError(
-                        f"the backward pass left nan in a leaf of shape "
-                        f"{receiver.shape}."
-                    )
+                _arrived(receiver, grad, create_graph)
+        for call in callbacks:
+            call()
         if listeners:
             finished()
+
+
+def _left_in(x: Any) -> Any:
+    """Who gets the gradient of an input that a program has named."""
+    if isinstance(x, GradientEdge):
+        return x.node.receiver
+    receiver = own_receiver(x)
+    retain_grad(x)
+    return receiver
+
+
+def _arrived(receiver: Any, grad: Any, create_graph: bool) -> None:
+    """Leave a gradient where it belongs, and call what waits for that."""
+    if receiver.hooks:
+        grad = called_before(receiver, grad)
+    if type(receiver) is not Recorder:
+        return
+    _leave(receiver, grad, create_graph)
+    for hook in of_kind(receiver, Afterwards):
+        hook.call()
+    if receiver.hooks:
+        called_after(receiver, [], grad)
+    if anomaly[0] and np.isnan(base(receiver.dense_grad())).any():
+        raise EagerError(
+            f"the backward pass left nan in a leaf of shape {receiver.shape}."
+        )
 
 
 def _leave(receiver: Any, grad: Any, create_graph: bool) -> None:
@@ -236,7 +209,19 @@ def grad_fn(self: Tensor) -> Any:
         >>> x.grad_fn is None, x.sum().grad_fn.name()
         (True, 'SumBackward0')
     """
-    return None if self.is_leaf else Suspended(self.receiver)
+    return None if self.is_leaf else node_of(self.receiver)
+
+
+def output_nr(self: Tensor) -> int:
+    """Which of the results of its rule it is.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
+        >>> [part.output_nr for part in x.split(1)]
+        [0, 1]
+    """
+    return place_of(self.receiver)[1]
 
 
 def backward(
@@ -344,12 +329,7 @@ def _check_replaced(hook: Any, replaced: Any, z_bar: Any) -> None:
 
 
 def _hook(self: Tensor, hook: Any) -> RemovableHandle:
-    receiver = own_receiver(self)
-    if receiver.hooks is None:
-        receiver.hooks = {}
-    key = next(order)
-    receiver.hooks[key] = hook
-    return RemovableHandle(receiver.hooks, key)
+    return add_hook(own_receiver(self), hook)
 
 
 def retain_grad(self: Tensor) -> None:
@@ -472,6 +452,7 @@ METHODS: dict[str, Any] = {
     "detach": detach,
     "detach_": detach_,
     "grad_fn": property(grad_fn),
+    "output_nr": property(output_nr),
     "register_hook": register_hook,
     "register_post_accumulate_grad_hook": register_post_accumulate_grad_hook,
     "retain_grad": retain_grad,

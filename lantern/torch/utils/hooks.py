@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from lantern.torch.tensor.gradients import RemovableHandle as RemovableHandle
+from lantern.torch.tensor.nodes import RemovableHandle as RemovableHandle
 
 __all__ = ["RemovableHandle", "unserializable_hook", "warn_if_has_hooks"]
 
