@@ -298,14 +298,17 @@ def _resume_carefully(
     operands = z.operands()
     if rewritten:
         check_views(order_of(z), operands)
+    if this.wanted is not None:
+        operands = tuple([x if id(x) in this.wanted else None for x in operands])
+        if not any(operands) and not this.leaves:  # it goes on waiting
+            z.cotangent = None
+            return
     if not ours:
         rule = _other(z, create) if again else rule.started
     elif rule is None or create:
         rule = z.restarted(create, z.cotangent)
     elif z.order < last_write[0]:
         rule = _still_right(z, create)
-    if this.wanted is not None:
-        operands = tuple([x if id(x) in this.wanted else None for x in operands])
     while operands and operands[-1] is None:
         operands = operands[:-1]
     for x in operands:

@@ -25,6 +25,16 @@ class Part(Contribution):
         self.index, self.z_bar = index, z_bar
 
 
+class Cotangents(list[Any]):
+    """Those of several results, as their rule is resumed with them.
+
+    Attributes:
+        missing: the places where nothing came, and zeros stand.
+    """
+
+    missing: tuple[int, ...] = ()
+
+
 class SeveralReceiver(Receiver):
     """Who waits for the cotangents of several results.
 
@@ -60,13 +70,22 @@ class SeveralReceiver(Receiver):
             z_bar = contribution.z_bar
             contribution.z_bar = namespace(z_bar).real(z_bar)
         if self.cotangent is None:
-            self.cotangent = [zeros_like(x) for x in self.primals]
+            self.cotangent = [None] * len(self.primals)
         self.cotangent[contribution.index] = contribution.z_bar
+
+    def settle(self, rule: Any, z_bar: Any, operands: Any) -> None:
+        """As ``Receiver.settle``, with zeros where nothing came."""
+        missing = tuple(i for i, x in enumerate(z_bar) if x is None)
+        if missing:
+            pairs = zip(z_bar, self.primals, strict=True)
+            z_bar = Cotangents(zeros_like(p) if x is None else x for x, p in pairs)
+            z_bar.missing = missing
+        super().settle(rule, z_bar, operands)
 
     def fail(self, error: Exception) -> bool:
         """As ``Receiver.fail``, with a cotangent for each result."""
         if self.cotangent is None:
-            self.cotangent = [zeros_like(x) for x in self.primals]
+            self.cotangent = [None] * len(self.primals)
         return super().fail(error)
 
     def fit(self, contribution: Any) -> Any:

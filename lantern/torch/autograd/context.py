@@ -46,11 +46,24 @@ class Context:
     _own_shapes: dict[int, Any]
     _own_count = 0  # of the arguments
     _own_slots: tuple[bool, ...] = ()  # of each result, whether it is a tensor
+    _own_still: tuple[int, ...] = ()  # the results without derivative
+    _materialize_non_diff_grads = True
 
-    def _own_with_gaps(self, z_bars: list[Any]) -> list[Any]:
-        """The cotangents of the results, with None for what is no tensor."""
-        left = iter(z_bars)
-        return [next(left) if is_tensor else None for is_tensor in self._own_slots]
+    def _own_with_gaps(self, z_bars: list[Any], missing: Any = ()) -> list[Any]:
+        """The cotangents of the results, with None for what is no tensor.
+
+        Args:
+            z_bars: of the results that are tensors.
+            missing: the places among these where nothing came.
+        """
+        kept = self._own_materialize
+        row = [None if i in missing and not kept else z for i, z in enumerate(z_bars)]
+        left = iter(row)
+        found = [next(left) if is_tensor else None for is_tensor in self._own_slots]
+        if not self._materialize_non_diff_grads:
+            for i in self._own_still:
+                found[i] = None
+        return found
 
     def __init__(self) -> None:
         self._saved: tuple[Any, ...] = ()

@@ -10,7 +10,7 @@ from lantern.blocks import between_turns
 from lantern.core.dispatch import register_rule, start
 from lantern.core.namespace import namespace
 from lantern.core.value import Rule, Value, base, zeros_like
-from lantern.eager.grad_mode import enable_grad, no_grad
+from lantern.eager.grad_mode import enable_grad, is_grad_enabled, no_grad
 from lantern.eager.packed import hooks
 from lantern.eager.recorder import AMBIENT
 from lantern.eager.versions import written
@@ -20,6 +20,7 @@ from lantern.torch.autograd.context import Context, Output
 from lantern.torch.methods.inplace import refuse_leaf, taken
 from lantern.torch.tensor.detaching import is_recorded
 from lantern.torch.tensor.dtypes import INEXACT
+from lantern.torch.tensor.nodes import Suspended
 from lantern.torch.tensor.operators import in_memory
 from lantern.torch.tensor.tensor import (
     Tensor,
@@ -31,7 +32,14 @@ from lantern.torch.tensor.tensor import (
 )
 from lantern.transforms.forward import Forward
 
-__all__ = ["Context", "Function", "FunctionCtx", "once_differentiable"]
+__all__ = [
+    "BackwardCFunction",
+    "Context",
+    "Function",
+    "FunctionCtx",
+    "InplaceFunction",
+    "once_differentiable",
+]
 
 FunctionCtx = Context
 
@@ -61,9 +69,9 @@ def _custom(
     plain = outputs.plain
     several = type(plain) is tuple
     z_bar = yield (plain, plain := None)[0]
-    z_bars = [torch_face(z) for z in (z_bar if several else (z_bar,))]
+    z_bars: Any = [torch_face(z) for z in (z_bar if several else (z_bar,))]
     tracked = tracked or any(z.requires_grad for z in z_bars)
-    z_bars = context._own_with_gaps(z_bars)
+    z_bars = context._own_with_gaps(z_bars, getattr(z_bar, "missing", ()))
     context._own_check()
     with enable_grad() if tracked else no_grad():
         gradients = _way_back(function)(context, *z_bars)
@@ -115,6 +123,12 @@ _moved = register_rule(FunctionType(_code, globals()), "stated")
 _moved.__kwdefaults__ = {"tangent": None}
 
 
+class BackwardCFunction(Suspended):
+    """The node of an operation that a program defines."""
+
+    __slots__ = ()
+
+
 class Function:
     """An operation with a backward step of its own.
 
@@ -161,7 +175,29 @@ class Function:
             "it with forward mode AD."
         )
 
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, *args: Any) -> Any:
+        """The operation for many examples at once: that is found without it."""
+        raise MissingRuleError(
+            "vmap: operations of a program are computed example by example."
+        )
+
     setup_context: Any = None
+    generate_vmap_rule = False
+    _backward_cls: Any
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        names = {"__slots__": (), "__module__": cls.__module__, "_forward_cls": cls}
+        cls._backward_cls = type(f"{cls.__name__}Backward", (BackwardCFunction,), names)
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        """An error: operations are called by their method ``apply``."""
+        raise EagerError(
+            "Legacy autograd function with non-static forward method is deprecated. "
+            "Please use new-style autograd function with static forward method. Call "
+            f"{type(self).__name__}.apply(...)."
+        )
 
     @classmethod
     @between_turns
@@ -193,6 +229,17 @@ class Function:
         if not tracked:
             return _untracked(results)
         return _tracked(cls, context, tensors, results)
+
+
+class InplaceFunction(Function):
+    """An operation that may write to its arguments.
+
+    Args:
+        inplace: whether it does.
+    """
+
+    def __init__(self, inplace: bool = False) -> None:
+        self.inplace = inplace
 
 
 def _untracked(results: Any) -> Any:
@@ -238,6 +285,9 @@ def _tracked(cls: Any, context: Context, tensors: list[Any], results: Any) -> An
     row = tuple(z for z in whole if isinstance(z, Tensor))
     if not row:
         return results
+    context._own_still = tuple(
+        i for i, z in enumerate(whole) if id(z) in context._constant
+    )
     plain = tuple(base(z) for z in row)
     dirty = {id(x): x for x in context._dirty}
     tensors = [_stand_in(x) if id(x) in dirty else x for x in tensors]
@@ -247,10 +297,14 @@ def _tracked(cls: Any, context: Context, tensors: list[Any], results: Any) -> An
         found = _started(cls, context, tensors, plain)
     for x in dirty.values():
         written(in_memory(x), tracked=True)
-    faces = []
+    faces: list[Any] = []
     levels = {face.level for face in found if isinstance(face, Value)} - {AMBIENT}
     context._level = levels.pop() if len(levels) == 1 else None
     for z, face in zip(row, found, strict=True):
+        twin = next((f for y, f in zip(row, faces, strict=False) if y is z), None)
+        if twin is not None:  # a result that is returned twice is one tensor
+            faces.append(twin)
+            continue
         constant = id(z) in context._constant or base(z).dtype.kind not in INEXACT
         face = fresh(base(z)) if constant else torch_face(face)
         x = dirty.get(id(z))
@@ -333,7 +387,37 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(backward)
     def without(ctx: Any, *z_bars: Any) -> Any:
+        tracked = is_grad_enabled()
         with no_grad():
-            return backward(ctx, *z_bars)
+            found = backward(ctx, *z_bars)
+        if not tracked:
+            return found
+        behind = [
+            x for x in (*z_bars, *ctx.saved_tensors) if getattr(x, "requires_grad", 0)
+        ]
+        if not behind:
+            return found
+        several = isinstance(found, tuple)
+        row = found if several else (found,)
+        row = tuple(
+            _Twice.apply(g.detach(), *behind) if isinstance(g, Tensor) else g
+            for g in row
+        )
+        return row if several else row[0]
 
     return without
+
+
+class _Twice(Function):
+    """A gradient that has no derivative itself."""
+
+    @staticmethod
+    def forward(ctx: Any, gradient: Any, *behind: Any) -> Any:
+        return gradient
+
+    @staticmethod
+    def backward(ctx: Any, *z_bars: Any) -> Any:
+        raise EagerError(
+            "trying to differentiate twice a function that was marked with "
+            "@once_differentiable"
+        )

@@ -116,21 +116,20 @@ _NAMES = {
 }
 
 
+def _started(receiver: Any) -> Any:
+    """What holds the rule of a receiver, and its arguments by name."""
+    return receiver if type(receiver) is Recorder else receiver.suspended
+
+
 def _name(receiver: Any) -> str:
     """What PyTorch calls the node of a receiver."""
-    if type(receiver) is Recorder:
-        rule, statics = receiver.function, receiver.statics
-    else:
-        started = receiver.suspended
-        rule = getattr(started, "rule", None)
-        statics = getattr(started, "statics", None)
-        if rule is None:
-            return "SeveralBackward0"
+    started = _started(receiver)
+    rule = getattr(started, "function", None) or getattr(started, "rule", None)
     if rule is None:
-        return "AccumulateGrad"
+        return "AccumulateGrad" if started is receiver else "Freed"
     name = rule.__name__.strip("_")
     if name == "custom":
-        return f"{statics['function'].__name__}Backward"
+        return f"{started.statics['function'].__name__}Backward"
     words = _NAMES.get(name, name).split("_")
     return "".join(word.capitalize() for word in words) + "Backward0"
 
@@ -152,7 +151,12 @@ def node_of(receiver: Any) -> Any:
     receiver, _ = place_of(receiver)
     node = _nodes.get(id(receiver))
     if node is None:
-        node = _class(_name(receiver))(receiver)
+        context = _context(receiver)
+        if context is None:
+            cls = _class(_name(receiver))
+        else:
+            cls = _started(receiver).statics["function"]._backward_cls
+        node = cls(receiver)
         _nodes[id(receiver)] = node
     return node
 
@@ -347,8 +351,7 @@ def tensor_of(receiver: Any, array: Any = None) -> Any:
 
 def order_number(receiver: Any) -> int:
     """When a rule was suspended."""
-    started = receiver if type(receiver) is Recorder else receiver.suspended
-    return int(getattr(started, "order", 0))
+    return int(getattr(_started(receiver), "order", 0))
 
 
 def _shown(x: Any) -> Any:
@@ -385,8 +388,7 @@ def _replaced(new: Any, shown: Any, plain: list[Any]) -> list[Any]:
 
 def _context(receiver: Any) -> Any:
     """What the program's own operation keeps; None for another one's rule."""
-    started = receiver if type(receiver) is Recorder else receiver.suspended
-    statics = getattr(started, "statics", None)
+    statics = getattr(_started(receiver), "statics", None)
     return statics.get("context") if statics else None
 
 
@@ -436,8 +438,11 @@ def _saved(receiver: Any, word: str) -> Any:
         rule = receiver.function
         if _freed(receiver):
             raise EagerError(SECOND_TIME)
-        arguments = receiver.plain_arguments()
-        return make(next(rule(*arguments, **statics)), AMBIENT, receiver)
+        known = tensor_of(receiver)
+        if known is not None:
+            return make(known.primal, AMBIENT, receiver)
+        array = next(rule(*receiver.plain_arguments(), **statics))
+        return make(array, AMBIENT, receiver)
     return SavedTensor.of(receiver, _place(receiver, word)).tensor()
 
 
@@ -471,7 +476,8 @@ class SavedTensor:
         operand = operands[self.place] if self.place < len(operands) else None
         if operand is None:
             return torch_face(array)
-        return tensor_of(operand, array) or make(array, AMBIENT, operand)
+        known = tensor_of(operand, array)
+        return make(array, AMBIENT, operand) if known is None else known
 
     def register_hooks(self, pack_hook: Any, unpack_hook: Any = None) -> None:
         """Keep what a function makes of it; another one gives it back."""
