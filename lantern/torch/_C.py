@@ -2,11 +2,19 @@
 
 from contextlib import nullcontext
 from typing import Any
+from weakref import ref
 
+from lantern.eager.backward import reached, under_way
+from lantern.eager.grad_mode import is_grad_enabled as is_grad_enabled
+from lantern.eager.packed import hooks
+from lantern.errors import EagerError
+from lantern.torch.autograd import graph
+from lantern.torch.autograd.function import Function
 from lantern.torch.methods.sampling import Generator as Generator
 from lantern.torch.tensor.dtypes import Size as Size
 from lantern.torch.tensor.dtypes import device as device
 from lantern.torch.tensor.dtypes import dtype as dtype
+from lantern.torch.tensor.nodes import Node, SavedTensor, node_class
 from lantern.torch.tensor.tensor import Tensor as TensorBase
 
 __all__ = ["Generator", "Size", "TensorBase", "device", "dtype"]
@@ -83,3 +91,107 @@ def _ExcludeDispatchKeyGuard(keys: Any) -> Any:
 def _has_mkldnn() -> bool:
     """Whether oneDNN is behind it: no."""
     return False
+
+
+class _WeakTensorRef:
+    """A tensor that this does not keep.
+
+    Args:
+        tensor: the tensor.
+    """
+
+    def __init__(self, tensor: Any) -> None:
+        self.weak = ref(tensor)
+
+    def expired(self) -> bool:
+        """Whether it is there no longer."""
+        return self.weak() is None
+
+
+def _current_graph_task_id() -> int:
+    """The number of the backward pass that is under way; -1 for none."""
+    return under_way[-1].number if under_way else -1
+
+
+def _will_engine_execute_node(node: Any) -> bool:
+    """Whether the backward pass that is under way resumes a rule.
+
+    Raises:
+        RuntimeError: outside of a pass; of a leaf in ``autograd.grad``.
+    """
+    if not isinstance(node, Node):
+        raise EagerError(
+            "_will_engine_execute_node expects an grad_fn, but got "
+            f"{type(node).__name__}"
+        )
+    if not under_way:
+        raise EagerError(
+            "_get_should_execute_nodes should only be called during the backward pass"
+        )
+    this, receiver = under_way[-1], node.receiver
+    if this.wanted is None:
+        return id(receiver) in reached(this.roots)
+    leaf = node.name() == "torch::autograd::AccumulateGrad"
+    if leaf and not this.leaves and id(receiver) in this.asked:
+        raise EagerError(
+            "A leaf node was passed to _will_engine_execute_node but we are currently "
+            "running autograd.grad(). This is currently not supported."
+        )
+    return id(receiver) in this.wanted
+
+
+class _autograd:
+    """What PyTorch's compiled part knows of derivatives."""
+
+    SavedTensor = SavedTensor
+
+    @staticmethod
+    def _saved_tensors_hooks_is_enabled() -> bool:
+        """Whether ``saved_tensors_hooks`` may be entered."""
+        return graph.hooks_allowed()
+
+    @staticmethod
+    def _get_current_graph_task_keep_graph() -> bool:
+        """Whether the rules of the pass that is under way may be needed again."""
+        return under_way[-1].retain if under_way else True
+
+    @staticmethod
+    def _top_saved_tensors_default_hooks(ignore_is_tracing: bool) -> Any:
+        """The innermost pair of hooks; None for none."""
+        return hooks.get()
+
+
+class DelayedError:
+    """An operation without effect, whose backward step is an error.
+
+    Args:
+        text: what the error says.
+        number: of how many results.
+    """
+
+    def __init__(self, text: Any, number: int) -> None:
+        text = text.decode() if isinstance(text, bytes) else text
+
+        def forward(ctx: Any, *args: Any) -> Any:
+            found = tuple(x.clone() for x in args)
+            return found if len(found) > 1 else found[0]
+
+        def backward(ctx: Any, *z_bars: Any) -> Any:
+            raise EagerError(text)
+
+        names = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
+        self.function: Any = type("DelayedError", (Function,), names)
+
+    def __call__(self, *args: Any) -> Any:
+        """The arguments."""
+        return self.function.apply(*args)
+
+
+Node.register(DelayedError)
+
+
+class _functions:
+    """Classes of nodes."""
+
+    AccumulateGrad = node_class("AccumulateGrad")
+    DelayedError = DelayedError

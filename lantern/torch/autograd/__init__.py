@@ -2,27 +2,30 @@
 
 import importlib
 from collections.abc import Sequence
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
-from lantern.blocks import from_the_start
+from lantern.blocks import Setting, from_the_start
 from lantern.core.value import UNTRACKED, zeros_like
-from lantern.eager.backward import one_pass, propagate
+from lantern.eager.backward import one_pass, propagate, under_way
 from lantern.eager.grad_mode import enable_grad as enable_grad
 from lantern.eager.grad_mode import no_grad as no_grad
 from lantern.eager.grad_mode import set_grad_enabled as set_grad_enabled
 from lantern.errors import EagerError, OptionError
 from lantern.rules.multiple_results import SeveralReceiver
+from lantern.torch.autograd import profiler
 from lantern.torch.autograd.function import Function as Function
 from lantern.torch.autograd.function import once_differentiable as once_differentiable
 from lantern.torch.functions.join_repeat import stack
 from lantern.torch.run.aliases import lead, missing
 from lantern.torch.tensor.gradients import anomaly, run_backward, seeds_of
 from lantern.torch.tensor.nodes import GradientEdge
+from lantern.torch.tensor.nodes import SavedTensor as SavedTensor
 from lantern.torch.tensor.tensor import Tensor, torch_face
 
 __all__ = ["Function", "backward", "enable_grad", "grad", "no_grad"]
 
-lead(__name__, "grad_mode variable")
+grad_mode = lead(__name__, "grad_mode variable")["grad_mode"]
 
 
 class _Variables(type):
@@ -39,8 +42,54 @@ class _Variables(type):
         return isinstance(x, Tensor)
 
 
+class _Engine:
+    """What resumes rules, as PyTorch's engine is asked."""
+
+    @staticmethod
+    def queue_callback(function: Any) -> None:
+        """Call a function when the backward pass that is under way is over."""
+        if not under_way:
+            raise EagerError(
+                "Final callbacks can only be installed during backward pass."
+            )
+        under_way[-1].callbacks.append(function)
+
+
 class Variable(metaclass=_Variables):
     """What tensors with a derivative were called once: they are tensors."""
+
+    _execution_engine = _Engine()
+
+
+_threads: ContextVar[bool] = ContextVar("lantern.multithreading", default=True)
+
+
+def is_multithreading_enabled() -> bool:
+    """What was said last: a backward pass runs in the thread that began it."""
+    return _threads.get()
+
+
+class set_multithreading_enabled(Setting):
+    """Say at once, or for a block, whether devices may have threads: none has one."""
+
+    def __init__(self, mode: bool) -> None:
+        super().__init__(_threads, mode)
+        self.outer = _threads.get()
+        _threads.set(mode)
+
+    def __enter__(self) -> None:
+        _threads.set(self.outer)
+        super().__enter__()
+
+
+def _profiler_enabled() -> bool:
+    """Whether a profile is being taken."""
+    return bool(profiler.running)
+
+
+def kineto_available() -> bool:
+    """False: Python's profiler measures."""
+    return False
 
 
 def _row(tensors: Any) -> tuple[Any, ...]:
@@ -210,7 +259,6 @@ if TYPE_CHECKING:
     from lantern.torch.autograd import forward_ad as forward_ad
     from lantern.torch.autograd import functional as functional
     from lantern.torch.autograd import graph as graph
-    from lantern.torch.autograd import profiler as profiler
     from lantern.torch.autograd.checking import gradcheck as gradcheck
     from lantern.torch.autograd.checking import gradgradcheck as gradgradcheck
 else:
@@ -220,6 +268,6 @@ else:
         if name in ("gradcheck", "gradgradcheck"):
             part = importlib.import_module("lantern.torch.autograd.checking")
             return getattr(part, name)
-        if name in ("forward_ad", "functional", "graph", "profiler"):
+        if name in ("forward_ad", "functional", "graph"):
             return importlib.import_module(f"lantern.torch.autograd.{name}")
         raise missing("module 'torch.autograd'", name, globals())

@@ -7,6 +7,7 @@ from typing import Any
 
 from lantern.blocks import Setting, between_turns, from_the_start, mutex
 from lantern.eager.packed import hooks
+from lantern.eager.versions import written
 from lantern.errors import EagerError, MissingRuleError, OptionError
 from lantern.torch.run.aliases import missing
 from lantern.torch.tensor.nodes import (
@@ -17,12 +18,15 @@ from lantern.torch.tensor.nodes import (
     node_of,
     place_of,
 )
+from lantern.torch.tensor.operators import in_memory
+from lantern.torch.tensor.tensor import Tensor
 
 __all__ = [
     "GradientEdge",
     "Node",
     "disable_saved_tensors_hooks",
     "get_gradient_edge",
+    "increment_version",
     "register_multi_grad_hook",
     "save_on_cpu",
     "saved_tensors_hooks",
@@ -149,6 +153,28 @@ def disable_saved_tensors_hooks(error_message: str) -> Any:
     if hooks.get() is not None:
         raise EagerError(error_message)
     return Setting(_disabled, error_message)
+
+
+def hooks_allowed() -> bool:
+    """Whether ``saved_tensors_hooks`` may be entered."""
+    return _disabled.get() is None
+
+
+def increment_version(tensor: Any) -> None:
+    """Count a write to memory that was made where nobody could notice.
+
+    Args:
+        tensor: the tensor, or several.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.zeros(2)
+        >>> torch.autograd.graph.increment_version(x)
+        >>> x._version
+        1
+    """
+    for x in (tensor,) if isinstance(tensor, Tensor) else tensor:
+        written(in_memory(x))
 
 
 @between_turns

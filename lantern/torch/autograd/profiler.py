@@ -14,12 +14,12 @@ running: list[Any] = []
 
 
 class Event:
-    """An operation between processes, as a profile lists it.
+    """A block with a name, or an operation between processes, as a profile lists it.
 
     Attributes:
-        name: what carried the data, and the operation: "gloo:all_reduce".
+        name: the block's; what carried the data, and the operation: "gloo:all_reduce".
         input_shapes: the shapes of its tensors.
-        cpu_time: seconds; 0, as nothing waits for the operation.
+        cpu_time: seconds; 0 for an operation between processes: nothing waits for it.
     """
 
     count, is_async, cpu_time, device_type = 1, True, 0.0, None
@@ -71,6 +71,10 @@ class record_function:
 
     def __exit__(self, *exception: Any) -> None:
         self.seconds = time.perf_counter() - self.start
+        for found in running:
+            event = Event(self.name, [])
+            event.cpu_time = self.seconds
+            found.function_events.append(event)
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """The function inside such a block."""

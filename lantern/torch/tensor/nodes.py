@@ -34,6 +34,7 @@ __all__ = [
     "Suspended",
     "add_hook",
     "hook_pair",
+    "node_class",
     "node_of",
     "place_of",
 ]
@@ -153,7 +154,7 @@ def node_of(receiver: Any) -> Any:
     if node is None:
         context = _context(receiver)
         if context is None:
-            cls = _class(_name(receiver))
+            cls = node_class(_name(receiver))
         else:
             cls = _started(receiver).statics["function"]._backward_cls
         node = cls(receiver)
@@ -162,7 +163,8 @@ def node_of(receiver: Any) -> Any:
 
 
 @lru_cache(512)
-def _class(name: str) -> Any:
+def node_class(name: str) -> Any:
+    """The class of the nodes of a name."""
     bases = (_Leaf if name == "AccumulateGrad" else Suspended,)
     return type(name, bases, {"__slots__": (), "__module__": Suspended.__module__})
 
