@@ -8,19 +8,20 @@ from typing import Any
 from lantern.blocks import between_turns, mutex
 from lantern.core.error_propagation import Failed
 from lantern.cps.worker import getcurrent
-from lantern.eager.hooks import hooked, settle_between
+from lantern.eager.hooks import hooked, inspectors, settle_between
 from lantern.eager.packed import hooks
 from lantern.eager.recorder import AMBIENT, SECOND_TIME, NumpyFace, Recorder
 from lantern.eager.versions import check_arrays, last_write, rewritten, saved_arrays
 from lantern.errors import EagerError, InUseError
 from lantern.replaced import restore
-from lantern.rules.multiple_results import Several
 from lantern.tensor.accumulate.accumulator import Accumulator
 from lantern.tensor.accumulate.deferred_products import DeferredSum
 
 __all__ = [
     "Pass",
+    "call_back",
     "check_views",
+    "ending",
     "finished",
     "listeners",
     "one_pass",
@@ -38,21 +39,24 @@ class Pass:
         worker: the greenlet that it runs in.
         number: how many passes began before it.
         retain: whether its rules may be needed again.
+        create: whether what hooks compute is tracked.
         leaves: whether what arrives is left in the inputs, or handed to the caller.
-        roots: where it began.
+        seeds: where it began: pairs of a receiver and its cotangent.
         wanted: the identities of the receivers that matter; None for all.
-        asked: the identities of the inputs that were asked for.
-        callbacks: what is to be called when it is over.
+        asked: the identities of the inputs that were asked for; None for all leaves.
+        callbacks: what is to be called when it is over; None for nothing.
     """
 
-    __slots__ = "asked callbacks leaves number retain roots wanted worker".split()
+    __slots__ = (
+        *("asked", "callbacks", "create", "leaves", "number"),
+        *("retain", "seeds", "wanted", "worker"),
+    )
 
-    def __init__(self, retain: bool, leaves: bool, roots: Any) -> None:
+    def __init__(self, retain: bool, create: bool, leaves: bool, seeds: Any) -> None:
         self.worker, self.number = getcurrent(), next(_numbers)
-        self.retain, self.leaves, self.roots = retain, leaves, roots
-        self.wanted: set[int] | None = None
-        self.asked: Any = ()
-        self.callbacks: list[Any] = []
+        self.retain, self.create = retain or create, create
+        self.leaves, self.seeds = leaves, seeds
+        self.wanted = self.asked = self.callbacks = None
 
 
 _numbers = count()
@@ -130,10 +134,9 @@ def propagate(
     try:
         if around:
             _set_aside([z for z, _ in seeds], aside)
-        this = Pass(retain or create, leave, [z for z, _ in seeds])
-        this.wanted = wanted
+        this = Pass(retain, create, leave, seeds)
         if inputs is not None:
-            this.asked = captured.keys()
+            this.wanted, this.asked = wanted, captured.keys()
         under_way.append(this)
         for z, seed in seeds:
             if wanted is None or id(z) in wanted:
@@ -143,8 +146,8 @@ def propagate(
             for listener in present():
                 listener.begin([z for z, _ in seeds], heap, bool(around))
         _resume_all(heap, leaves, captured, retain, create, this)
-        _arrive(leaves, captured, began)
-        if this.callbacks and callbacks is not None:
+        _arrive(leaves, captured, began, create)
+        if this.callbacks is not None and callbacks is not None:
             callbacks.extend(this.callbacks)
         return leaves if inputs is None else {x: captured[id(x)] for x in inputs}
     except BaseException as error:
@@ -160,6 +163,20 @@ def propagate(
             hooks.set(kept)
         for z, received in aside:
             _put(z, *received)
+
+
+# What is still to be called at the end of passes that have come to it.
+ending: list[list[Any]] = []
+
+
+def call_back(callbacks: list[Any]) -> None:
+    """Call what was asked for during a pass; one such function may ask for another."""
+    ending.append(callbacks)
+    try:
+        while callbacks:
+            callbacks.pop(0)()
+    finally:
+        ending.pop()
 
 
 def present() -> list[Any]:
@@ -187,7 +204,7 @@ def _resume_all(
 
     A rule is younger than its operands: it stays the first of the heap while they come.
     """
-    once = not (retain or create or rewritten) and this.wanted is None
+    once = not (retain or create or rewritten or inspectors) and this.wanted is None
     while heap:
         z = heap[0][1]
         if z.cotangent is None:
@@ -212,7 +229,7 @@ def _resume_all(
             z.release()
         else:
             if type(z) is Recorder and z.hooks is not None:
-                z.cotangent = hooked(z, z.cotangent)
+                z.cotangent = hooked(z, z.cotangent, create)
             if id(z) in captured:
                 captured[id(z)] = z.cotangent
             _resume_carefully(z, heap, leaves, retain, create, this)
@@ -252,7 +269,9 @@ def _put(z: Any, z_bar: Any, mask: Any = None, owned: bool = False) -> None:
         z.mask, z.owned = mask, owned
 
 
-def _arrive(leaves: dict[Any, Any], captured: dict[Any, Any], began: int) -> None:
+def _arrive(
+    leaves: dict[Any, Any], captured: dict[Any, Any], began: int, create: bool
+) -> None:
     """Let the leaves' hooks see what has come, and note what was asked for.
 
     What waits at a leaf for which there is neither goes on waiting.
@@ -270,7 +289,7 @@ def _arrive(leaves: dict[Any, Any], captured: dict[Any, Any], began: int) -> Non
     if seen or captured:
         for z in leaves:
             if z.hooks is not None and leaves[z] is not None:
-                leaves[z] = hooked(z, leaves[z])
+                leaves[z] = hooked(z, leaves[z], create)
             if id(z) in captured:
                 captured[id(z)] = leaves[z]
 
@@ -317,8 +336,9 @@ def _resume_carefully(
     z_bar, z.cotangent = z.cotangent, None
     if ours or not again:
         z.suspended = None  # a pass that begins in the rule finds it started by nobody
-    if getattr(z, "hooks", None) and (operands or this.leaves):
-        settle_between(z, rule, z_bar, operands)
+    seen = inspectors or getattr(z, "hooks", None)
+    if seen and (operands or this.leaves):
+        settle_between(z, rule, z_bar, operands, create)
     elif operands:
         z.settle(rule, z_bar, operands)
     if not again:
@@ -350,9 +370,7 @@ def _other(z: Any, create: bool) -> Any:
             return argument
         if isinstance(x, Accumulator):
             return NumpyFace(argument, AMBIENT, x)
-        whole = Several()
-        whole.primal, whole.level, whole.receiver = argument, AMBIENT, x
-        return whole
+        return argument  # several results, of which the rule takes one
 
     rule = z.suspended.again(replace)
     next(rule)

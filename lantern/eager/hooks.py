@@ -7,8 +7,10 @@ of a value; the classes here are for what comes before, behind or after the step
 from collections.abc import Sequence
 from typing import Any
 
+from lantern.blocks import Setting
 from lantern.core.contribution import Masked
 from lantern.core.value import Value
+from lantern.eager.grad_mode import grad_mode
 from lantern.eager.recorder import AMBIENT, NumpyFace
 from lantern.tensor.accumulate.accumulator import Accumulator
 from lantern.tensor.backend.numpy_namespace import buffers
@@ -19,9 +21,11 @@ __all__ = [
     "Afterwards",
     "Before",
     "Notes",
+    "Recording",
     "called_after",
     "called_before",
     "hooked",
+    "inspectors",
     "of_kind",
     "settle_between",
 ]
@@ -68,22 +72,40 @@ class Notes(dict[Any, Any]):
 _OTHERS = frozenset({Before, After, Afterwards, Notes})
 
 
+# Functions of a receiver and what its rule hands on, which are called at each step.
+inspectors: list[Any] = []
+
+
+class Recording(Setting):
+    """A block for hooks: what they compute is tracked if the pass itself is."""
+
+    __slots__ = ()
+
+    def __init__(self, create: bool) -> None:
+        super().__init__(grad_mode, create)
+
+    def within(self, before: bool | int) -> bool | int:
+        """The mode in the block, in the form of the one around it."""
+        return type(before)(self.value)
+
+
 def of_kind(z: Any, kind: Any) -> list[Any]:
     """The hooks of one class, in their order."""
     hooks = getattr(z, "hooks", None)
     return [h for h in hooks.values() if type(h) is kind] if hooks else []
 
 
-def hooked(z: Any, z_bar: Any) -> Any:
+def hooked(z: Any, z_bar: Any, create: bool) -> Any:
     """The cotangent, as the hooks of the value leave it."""
     retained = False
-    for hook in list(z.hooks.values()):
-        if hook is RETAIN:
-            retained = True
-        elif type(hook) not in _OTHERS:
-            replaced = hook(z_bar)
-            if replaced is not None:
-                z_bar, z.owned = replaced, False
+    with Recording(create):
+        for hook in list(z.hooks.values()):
+            if hook is RETAIN:
+                retained = True
+            elif type(hook) not in _OTHERS:
+                replaced = hook(z_bar)
+                if replaced is not None:
+                    z_bar, z.owned = replaced, False
     if retained:
         _retain(z, z_bar)
     return z_bar
@@ -105,27 +127,31 @@ def _parts(x: Any) -> Any:
     return x.primal, x.level, x.receiver
 
 
-def called_before(z: Any, z_bar: Any) -> Any:
+def called_before(z: Any, z_bar: Any, create: bool) -> Any:
     """A rule's cotangents, as what is called before it leaves them."""
-    for hook in of_kind(z, Before):
-        z_bar = hook.call(z_bar)
+    with Recording(create):
+        for hook in of_kind(z, Before):
+            z_bar = hook.call(z_bar)
     return z_bar
 
 
-def called_after(z: Any, found: list[Any], z_bar: Any) -> list[Any]:
+def called_after(z: Any, found: list[Any], z_bar: Any, create: bool) -> list[Any]:
     """What a rule hands on, as what is called after it leaves that."""
-    for hook in of_kind(z, After):
-        found = hook.call(found, z_bar)
+    with Recording(create):
+        for hook in of_kind(z, After):
+            found = hook.call(found, z_bar)
     return found
 
 
-def settle_between(z: Any, rule: Any, z_bar: Any, operands: Sequence[Any]) -> None:
+def settle_between(
+    z: Any, rule: Any, z_bar: Any, operands: Sequence[Any], create: bool
+) -> None:
     """The backward step of a rule, before and after which something is called.
 
     What it hands on is collected first, so that it can be seen and replaced as a whole.
     """
-    z_bar = called_before(z, z_bar)
-    if not of_kind(z, After):
+    z_bar = called_before(z, z_bar, create)
+    if not inspectors and not of_kind(z, After):
         if operands:
             z.settle(rule, z_bar, operands)
         return
@@ -137,7 +163,9 @@ def settle_between(z: Any, rule: Any, z_bar: Any, operands: Sequence[Any]) -> No
         z.settle(rule, z_bar, waiting)
     rest = [None] * (len(z.operands()) - len(operands))
     found = [w.cotangent if isinstance(w, Accumulator) else None for w in waiting]
-    replaced = called_after(z, [*found, *rest], z_bar)
+    for inspect in inspectors:
+        inspect(z, found)
+    replaced = called_after(z, [*found, *rest], z_bar, create)
     for x, w, x_bar, new in zip(operands, waiting, found, replaced, strict=False):
         if new is None or not isinstance(x, Accumulator):
             continue

@@ -130,7 +130,7 @@ def _will_engine_execute_node(node: Any) -> bool:
         )
     this, receiver = under_way[-1], node.receiver
     if this.wanted is None:
-        return id(receiver) in reached(this.roots)
+        return id(receiver) in reached(z for z, _ in this.seeds)
     leaf = node.name() == "torch::autograd::AccumulateGrad"
     if leaf and not this.leaves and id(receiver) in this.asked:
         raise EagerError(

@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 from lantern.blocks import Setting, from_the_start
 from lantern.core.value import UNTRACKED, zeros_like
-from lantern.eager.backward import one_pass, propagate, under_way
+from lantern.eager.backward import call_back, ending, one_pass, propagate, under_way
 from lantern.eager.grad_mode import enable_grad as enable_grad
 from lantern.eager.grad_mode import no_grad as no_grad
 from lantern.eager.grad_mode import set_grad_enabled as set_grad_enabled
+from lantern.eager.hooks import inspectors
 from lantern.errors import EagerError, OptionError
-from lantern.rules.multiple_results import SeveralReceiver
 from lantern.torch.autograd import profiler
 from lantern.torch.autograd.function import Function as Function
 from lantern.torch.autograd.function import once_differentiable as once_differentiable
 from lantern.torch.functions.join_repeat import stack
 from lantern.torch.run.aliases import lead, missing
-from lantern.torch.tensor.gradients import anomaly, run_backward, seeds_of
-from lantern.torch.tensor.nodes import GradientEdge
+from lantern.torch.tensor.gradients import find_nan, run_backward, seeds_of
+from lantern.torch.tensor.nodes import GradientEdge, part_of
 from lantern.torch.tensor.nodes import SavedTensor as SavedTensor
 from lantern.torch.tensor.tensor import Tensor, torch_face
 
@@ -48,11 +48,16 @@ class _Engine:
     @staticmethod
     def queue_callback(function: Any) -> None:
         """Call a function when the backward pass that is under way is over."""
-        if not under_way:
+        if not under_way and not ending:
             raise EagerError(
                 "Final callbacks can only be installed during backward pass."
             )
-        under_way[-1].callbacks.append(function)
+        if not under_way:
+            ending[-1].append(function)
+        elif under_way[-1].callbacks is None:
+            under_way[-1].callbacks = [function]
+        else:
+            under_way[-1].callbacks.append(function)
 
 
 class Variable(metaclass=_Variables):
@@ -184,8 +189,8 @@ def grad(
     with one_pass:
         asked = [receiver for receiver, _ in chosen]
         found = propagate(seeds, retain, create_graph, asked, callbacks=callbacks)
-        for call in callbacks:
-            call()
+        if callbacks:
+            call_back(callbacks)
     results: list[Any] = []
     for x, (receiver, part) in zip(inputs, chosen, strict=True):
         gradient = found[receiver]
@@ -206,33 +211,35 @@ def grad(
 def _asked(x: Any) -> tuple[Any, int | None]:
     """Whose cotangent is asked for; of several results, of which one."""
     if isinstance(x, GradientEdge):
-        receiver = x.node.receiver
-        several = type(receiver) is SeveralReceiver
-        return receiver, x.output_nr if several else None
+        return x.node.receiver, part_of(x)
     if x.level is UNTRACKED:
         raise EagerError("One of the differentiated Tensors does not require grad")
     return x.receiver, None
 
 
 class detect_anomaly:
-    """A block in which a backward pass that leaves a nan in a leaf is an error.
+    """A block in which a backward step that hands on a nan is an error.
+
+    Args:
+        check_nan: whether it is.
 
     Example:
         >>> import lantern.torch as torch
         >>> x = torch.zeros(1, requires_grad=True)
         >>> with detect_anomaly():
-        ...     (x.sqrt() * 0).sum().backward()
+        ...     (x.log() * 0).backward()
         Traceback (most recent call last):
             ...
-        lantern.errors.EagerError: the backward pass left nan in a leaf of shape (1,).
+        lantern.errors.EagerError: Function 'LogBackward0' returned nan values in its \
+0th output.
     """
 
     def __init__(self, check_nan: bool = True) -> None:
         self.mode = check_nan
 
     def __enter__(self) -> None:
-        self.before = anomaly[0]
-        anomaly[0] = self.mode
+        self.before = inspectors[:]
+        inspectors[:] = [find_nan] if self.mode else []
 
     @from_the_start
     def __exit__(self, *exception: Any) -> None:
@@ -240,16 +247,15 @@ class detect_anomaly:
             before = None
         finally:
             before = self.before
-            anomaly[0] = before
+            inspectors[:] = before
 
 
 class set_detect_anomaly(detect_anomaly):
-    """Say at once, or for a block, whether a pass that leaves a nan is an error."""
+    """Say at once, or for a block, whether a step that hands on a nan is an error."""
 
     def __init__(self, mode: bool, check_nan: bool = True) -> None:
         super().__init__(mode and check_nan)
-        self.before = anomaly[0]
-        anomaly[0] = self.mode
+        super().__enter__()
 
     def __enter__(self) -> None:
         return None

@@ -216,8 +216,7 @@ class Function:
             i for i, x in enumerate(args) if isinstance(x, Tensor)
         )
         context._own_shapes = {i: base(args[i]).shape for i in context._own_places}
-        if cls.jvp is not Function.jvp:
-            args = tuple(map(_standing, args))
+        args = tuple(map(_standing, args))
         with no_grad():
             if cls.setup_context is not None:
                 results = cls.forward(*args, **options)
@@ -339,20 +338,39 @@ def _stand_in(x: Tensor) -> Tensor:
 def _started(cls: Any, context: Context, tensors: list[Any], plain: Any) -> Any:
     statics = {"function": cls, "context": context, "outputs": _Results(plain)}
     operands = tuple(map(numpy_face, tensors))
-    if cls.jvp is Function.jvp or not any(_moves(x) for x in tensors):
+    if not any(_moves(x) for x in tensors):
         return _custom(*operands, **statics)
+    whole = plain if type(plain) is tuple else (plain,)
 
     def tangent(_: Any, tangents: list[Any]) -> Any:
         row: list[Any] = [None] * context._own_count
         for i, x, x_dot in zip(context._own_places, tensors, tangents, strict=True):
-            row[i] = fresh(zeros_like(base(x))) if x_dot is None else torch_face(x_dot)
+            still = base(x).dtype.kind not in INEXACT
+            zero = None if still else fresh(zeros_like(base(x)))
+            row[i] = zero if x_dot is None else torch_face(x_dot)
         found = cls.jvp(context, *row)
         found = found if isinstance(found, tuple) else (found,)
-        pairs = zip(found, context._own_slots, strict=True)
-        moved = tuple(numpy_face(z_dot) for z_dot, is_tensor in pairs if is_tensor)
+        moved = _moved_by(context, found, whole)
         return moved if type(plain) is tuple else moved[0]
 
     return start(_moved, operands, (), {**statics, "tangent": tangent})
+
+
+def _moved_by(context: Context, found: Any, whole: Any) -> tuple[Any, ...]:
+    """The tangents of the results that are tensors, zeros where one stands still."""
+    pairs = zip(found, context._own_slots, strict=True)
+    row = [z_dot for z_dot, is_tensor in pairs if is_tensor]
+    slots = [i for i, is_tensor in enumerate(context._own_slots) if is_tensor]
+    for i, z_dot in zip(slots, row, strict=True):
+        if z_dot is not None and i in context._own_still:
+            raise EagerError(
+                f"jvp returned a tangent for the result {i}, which was marked as not "
+                "differentiable. You should return None at that position instead."
+            )
+    return tuple(
+        zeros_like(z) if z_dot is None else numpy_face(z_dot)
+        for z_dot, z in zip(row, whole, strict=True)
+    )
 
 
 def _moves(x: Any) -> bool:

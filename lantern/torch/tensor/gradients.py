@@ -12,17 +12,25 @@ from lantern.blocks import between_turns
 from lantern.core.residuals import copied
 from lantern.core.value import UNTRACKED, Value, base
 from lantern.eager.backward import (
+    call_back,
     check_views,
     finished,
     listeners,
     one_pass,
     propagate,
 )
-from lantern.eager.hooks import RETAIN, Afterwards, called_after, called_before, of_kind
+from lantern.eager.hooks import (
+    RETAIN,
+    Afterwards,
+    Recording,
+    called_after,
+    called_before,
+    of_kind,
+)
 from lantern.eager.recorder import AMBIENT, Recorder
 from lantern.eager.versions import last_write, rewritten
 from lantern.errors import ArgumentError, EagerError
-from lantern.rules.multiple_results import Part, SeveralReceiver
+from lantern.rules.multiple_results import Part
 from lantern.tensor.accumulate.deferred_products import DeferredSum
 from lantern.tensor.backend.numpy_namespace import buffers
 from lantern.torch.tensor.detaching import in_transform, lost
@@ -33,6 +41,7 @@ from lantern.torch.tensor.nodes import (
     RemovableHandle,
     add_hook,
     node_of,
+    part_of,
     place_of,
 )
 from lantern.torch.tensor.tensor import (
@@ -51,10 +60,10 @@ __all__ = ["run_backward", "seeds_of"]
 def root_of(y: Any) -> tuple[Any, Any, Any, int | None]:
     """Where a derivative begins: receiver, shape, type; which of several results."""
     if isinstance(y, GradientEdge):
-        receiver = y.node.receiver
-        if type(receiver) is SeveralReceiver:
-            primal = receiver.primals[y.output_nr]
-            return receiver, primal.shape, primal.dtype, y.output_nr
+        receiver, part = y.node.receiver, part_of(y)
+        if part is not None:
+            primal = receiver.primals[part]
+            return receiver, primal.shape, primal.dtype, part
         return receiver, receiver.shape, receiver.dtype, None
     if y.level is not AMBIENT:
         if in_transform(y):
@@ -75,17 +84,27 @@ def seeds_of(outputs: Any, gradients: Any) -> list[tuple[Any, Any]]:
     """Pairs of a receiver and its cotangent, checked."""
     seeds: list[tuple[Any, Any]] = []
     for i, (y, gradient) in enumerate(zip(outputs, gradients, strict=True)):
+        if gradient is None and type(y) is Tensor and y.level is AMBIENT:
+            array = y.primal
+            if (
+                array.size == 1 and array.dtype.kind == "f"
+            ):  # in few steps, as most passes begin
+                scalar = isinstance(array, np.generic)
+                seed = array.dtype.type(1) if scalar else y.one()
+                seeds.append((y.receiver, seed))
+                continue
         receiver, shape, dtype, part = root_of(y)
         if gradient is None:
             if math.prod(shape) != 1:
                 raise EagerError(
                     "grad can be implicitly created only for scalar outputs"
                 )
-            if type(y) is GradientEdge:
-                seed = np.ones(shape, dtype)
-            else:
-                scalar = isinstance(base(y), np.generic)
-                seed = dtype.type(1) if scalar else y.one()
+            if dtype.kind == "c":
+                raise EagerError(
+                    "grad can be implicitly created only for real scalar outputs but "
+                    f"got {by_numpy[dtype]}"
+                )
+            seed = np.ones(shape, dtype)
         else:
             seed = plain_cotangent(gradient)
             _check_seed(seed, shape, dtype, i)
@@ -111,10 +130,6 @@ def _check_seed(seed: Any, shape: Any, dtype: Any, i: int) -> None:
         )
 
 
-# Whether a pass that leaves a nan is an error: see ``autograd.detect_anomaly``.
-anomaly = [False]
-
-
 @between_turns
 def run_backward(
     outputs: Any,
@@ -138,9 +153,12 @@ def run_backward(
         while received:
             receiver, grad = received.popitem()
             if grad is not None and not (receiver.hooks and _retains(receiver)):
-                _arrived(receiver, grad, create_graph)
-        for call in callbacks:
-            call()
+                if receiver.hooks:
+                    _left_and_called(receiver, grad, create_graph)
+                else:
+                    _leave(receiver, grad, create_graph)
+        if callbacks:
+            call_back(callbacks)
         if listeners:
             finished()
 
@@ -154,21 +172,26 @@ def _left_in(x: Any) -> Any:
     return receiver
 
 
-def _arrived(receiver: Any, grad: Any, create_graph: bool) -> None:
+def _left_and_called(receiver: Any, grad: Any, create_graph: bool) -> None:
     """Leave a gradient where it belongs, and call what waits for that."""
-    if receiver.hooks:
-        grad = called_before(receiver, grad)
+    grad = called_before(receiver, grad, create_graph)
     if type(receiver) is not Recorder:
         return
     _leave(receiver, grad, create_graph)
-    for hook in of_kind(receiver, Afterwards):
-        hook.call()
-    if receiver.hooks:
-        called_after(receiver, [], grad)
-    if anomaly[0] and np.isnan(base(receiver.dense_grad())).any():
-        raise EagerError(
-            f"the backward pass left nan in a leaf of shape {receiver.shape}."
-        )
+    with Recording(create_graph):
+        for hook in of_kind(receiver, Afterwards):
+            hook.call()
+    called_after(receiver, [], grad, create_graph)
+
+
+def find_nan(receiver: Any, found: list[Any]) -> None:
+    """Raise if a rule hands on a nan."""
+    for i, x_bar in enumerate(found):
+        if x_bar is not None and np.isnan(base(x_bar)).any():
+            name = node_of(receiver).name()
+            raise EagerError(
+                f"Function '{name}' returned nan values in its {i}th output."
+            )
 
 
 def _leave(receiver: Any, grad: Any, create_graph: bool) -> None:

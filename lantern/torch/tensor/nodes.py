@@ -36,6 +36,7 @@ __all__ = [
     "hook_pair",
     "node_class",
     "node_of",
+    "part_of",
     "place_of",
 ]
 
@@ -137,11 +138,28 @@ def _name(receiver: Any) -> str:
 
 def place_of(receiver: Any) -> tuple[Any, int]:
     """Whose rule made a value, and which of its results the value is."""
-    if type(receiver) is Recorder and receiver.function is not None:
-        operands = receiver.operands()
-        if operands and type(operands[0]) is SeveralReceiver:
-            return operands[0], receiver.statics["index"]
+    operands = receiver.operands()
+    if operands and type(operands[0]) is SeveralReceiver:
+        whole = operands[0]
+        return whole, _places(whole)[_started(receiver).statics["index"]]
     return receiver, 0
+
+
+def _places(receiver: Any) -> Any:
+    """Where the tensors are among the results of a rule."""
+    context = _context(receiver)
+    if context is None:
+        several = type(receiver) is SeveralReceiver
+        return range(len(receiver.primals) if several else 1)
+    return [i for i, is_tensor in enumerate(context._own_slots) if is_tensor]
+
+
+def part_of(edge: GradientEdge) -> int | None:
+    """Which of several tensors an edge is of; None where there is one."""
+    receiver = edge.node.receiver
+    if type(receiver) is not SeveralReceiver:
+        return None
+    return list(_places(receiver)).index(edge.output_nr)
 
 
 _nodes: WeakValueDictionary[int, Any] = WeakValueDictionary()
@@ -247,10 +265,11 @@ class Suspended:
             2 (tensor(1.),)
         """
         receiver = self.receiver
+        context = _context(receiver)
 
         def call(found: list[Any], z_bar: Any) -> list[Any]:
             row = tuple(map(_shown, found))
-            replaced = fn(row, _cotangents(receiver, z_bar))
+            replaced = fn(row, _cotangents(context, z_bar))
             return found if replaced is None else _replaced(replaced, row, found)
 
         return add_hook(receiver, After(call))
@@ -272,17 +291,20 @@ class Suspended:
             tensor(0.)
         """
         receiver = self.receiver
+        context, places = _context(receiver), _places(receiver)
 
         def call(z_bar: Any) -> Any:
-            row = _cotangents(receiver, z_bar)
+            row = _cotangents(context, z_bar)
             replaced = fn(row)
             if replaced is None:
                 return z_bar
-            whole = z_bar if isinstance(z_bar, list | tuple) else [z_bar]
-            own = [g for g in row if g is not None]
-            new = [g for g, o in zip(_row(replaced), row, strict=True) if o is not None]
-            plain = _replaced(new, own, list(whole))
-            return plain if isinstance(z_bar, list | tuple) else plain[0]
+            several = isinstance(z_bar, list)
+            plain = _replaced(
+                [_row(replaced)[i] for i in places],
+                [row[i] for i in places],
+                z_bar if several else [z_bar],
+            )
+            return plain if several else plain[0]
 
         return add_hook(receiver, Before(call))
 
@@ -364,10 +386,9 @@ def _row(x: Any) -> Any:
     return x if isinstance(x, tuple | list) else (x,)
 
 
-def _cotangents(receiver: Any, z_bar: Any) -> tuple[Any, ...]:
+def _cotangents(context: Any, z_bar: Any) -> tuple[Any, ...]:
     """A rule's cotangents as a program sees them: None for what is no tensor."""
     row = [_shown(x) for x in (z_bar if isinstance(z_bar, list) else [z_bar])]
-    context = _context(receiver)
     return tuple(row if context is None else context._own_with_gaps(row))
 
 
