@@ -56,7 +56,9 @@ class Pass:
         self.worker, self.number = getcurrent(), next(_numbers)
         self.retain, self.create = retain or create, create
         self.leaves, self.seeds = leaves, seeds
-        self.wanted = self.asked = self.callbacks = None
+        self.wanted: Any = None
+        self.asked: Any = None
+        self.callbacks: Any = None
 
 
 _numbers = count()

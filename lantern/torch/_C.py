@@ -128,10 +128,10 @@ def _will_engine_execute_node(node: Any) -> bool:
         raise EagerError(
             "_get_should_execute_nodes should only be called during the backward pass"
         )
-    this, receiver = under_way[-1], node.receiver
+    this, receiver = under_way[-1], getattr(node, "receiver", None)
     if this.wanted is None:
         return id(receiver) in reached(z for z, _ in this.seeds)
-    leaf = node.name() == "torch::autograd::AccumulateGrad"
+    leaf = getattr(receiver, "function", 0) is None
     if leaf and not this.leaves and id(receiver) in this.asked:
         raise EagerError(
             "A leaf node was passed to _will_engine_execute_node but we are currently "

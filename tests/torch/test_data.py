@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import lantern.torch as ours
-from tests.torch.compared import plain
+from tests.torch.compared import assert_same_scenario, plain
 
 theirs = pytest.importorskip("torch", reason="the peer that this face is compared with")
 mine = ours.utils.data
@@ -247,3 +247,95 @@ def test_converted_structures_keep_their_classes(torch):
     assert isinstance(row[0], torch.Tensor)
     assert convert(b"ab") == b"ab"
     assert type(convert((1, 2))) is list
+
+
+def after_an_error(data):
+    """How many batches fail, and which come all the same."""
+
+    class Even(data.Dataset):
+        def __len__(self):
+            return 8
+
+        def __getitem__(self, i):
+            if i % 4 == 3:
+                raise KeyError(i)
+            return i
+
+    def run(workers):
+        found, batches = [], iter(data.DataLoader(Even(), 2, num_workers=workers))
+        while True:
+            try:
+                found.append(next(batches).tolist())
+            except StopIteration:
+                return found
+            except KeyError:
+                found.append("failed")
+
+    return run
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_an_error_in_a_batch_is_not_the_end(workers):
+    wanted = [[0, 1], "failed", [4, 5], "failed"]
+    assert after_an_error(mine)(workers) == wanted
+
+
+def test_workers_take_turns_and_their_first_error_is_told():
+    class Which(mine.Dataset):
+        def __len__(self):
+            return 12
+
+        def __getitem__(self, i):
+            return mine.get_worker_info().id
+
+    loader = mine.DataLoader(Which(), 2, num_workers=3)
+    for _ in range(2):
+        assert [x[0].item() for x in loader] == [0, 1, 2, 0, 1, 2]
+
+    def fail(number):
+        raise ValueError(f"not {number}")
+
+    loader = mine.DataLoader(Which(), num_workers=2, worker_init_fn=fail)
+    with pytest.raises(ValueError, match="not 0"):
+        next(iter(loader))
+
+
+REFUSED = {
+    "rows in a concatenation": lambda data: data.ConcatDataset([Countdown(data)()]),
+    "numbers in a chain": lambda data: list(data.ChainDataset([[1, 2]])),
+    "two kinds of stacks": lambda data: data.StackDataset([1], a=[2]),
+    "an empty stack": lambda data: data.StackDataset(),
+    "a number for a bool": lambda data: data.RandomSampler([1], replacement=0),
+    "a context without workers": lambda data: data.DataLoader(
+        [1], multiprocessing_context="spawn"
+    ),
+    "an unknown context": lambda data: data.DataLoader(
+        [1], num_workers=1, multiprocessing_context="bad"
+    ),
+    "another data set": lambda data: setattr(data.DataLoader([1]), "dataset", [2]),
+    "fewer examples": lambda data: data.StackDataset(Fewer(data)()).__getitems__([0]),
+}
+
+
+def Countdown(data):
+    class Count(data.IterableDataset):
+        def __iter__(self):
+            return iter([2, 1])
+
+    return Count
+
+
+def Fewer(data):
+    class Fewer(data.Dataset):
+        def __len__(self):
+            return 1
+
+        def __getitems__(self, indices):
+            return []
+
+    return Fewer
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_pytorch_refuses(name):
+    assert_same_scenario(lambda torch: REFUSED[name](torch.utils.data))

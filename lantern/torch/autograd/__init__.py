@@ -185,7 +185,8 @@ def grad(
             "materialize_grads cannot be used when the given input is a GradientEdge"
         )
     chosen = list(map(_asked, inputs))
-    seeds, callbacks = seeds_of(outputs, _gradients(grad_outputs, outputs)), []
+    seeds = seeds_of(outputs, _gradients(grad_outputs, outputs))
+    callbacks: list[Any] = []
     with one_pass:
         asked = [receiver for receiver, _ in chosen]
         found = propagate(seeds, retain, create_graph, asked, callbacks=callbacks)

@@ -146,7 +146,8 @@ def run_backward(
         if not inputs:
             raise EagerError("'inputs' argument to backward() cannot be empty.")
         chosen = list(map(_left_in, inputs))
-    seeds, callbacks = seeds_of(outputs, gradients), []
+    seeds = seeds_of(outputs, gradients)
+    callbacks: list[Any] = []
     with one_pass:
         received = propagate(seeds, retain, create_graph, chosen, True, callbacks)
         seeds.clear()

@@ -477,6 +477,8 @@ class SavedTensor:
     """
 
     __slots__ = ("holder", "place")
+    holder: Any
+    place: int
 
     def __init__(self) -> None:
         raise EagerError(

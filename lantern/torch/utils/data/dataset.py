@@ -99,6 +99,13 @@ class StackDataset(Dataset):
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
+        if args and kwargs:
+            raise OptionError(
+                "Supported either ``tuple``- (via ``args``) or ``dict``- (via "
+                "``kwargs``) like input/output, but both types are given."
+            )
+        if not args and not kwargs:
+            raise OptionError("At least one dataset should be passed")
         self.datasets: Any = kwargs or args
         sets = list(kwargs.values()) if kwargs else list(args)
         if any(len(d) != len(sets[0]) for d in sets):
@@ -110,8 +117,31 @@ class StackDataset(Dataset):
             return {k: d[index] for k, d in self.datasets.items()}
         return tuple(d[index] for d in self.datasets)
 
+    def __getitems__(self, indices: Sequence[int]) -> list[Any]:
+        """Several examples, which a part that can gives at once."""
+        if isinstance(self.datasets, dict):
+            columns = [_examples(d, indices) for d in self.datasets.values()]
+            rows = zip(*columns, strict=True)
+            return [dict(zip(self.datasets, row, strict=True)) for row in rows]
+        columns = [_examples(d, indices) for d in self.datasets]
+        return list(zip(*columns, strict=True))
+
     def __len__(self) -> int:
         return self._length
+
+
+def _examples(dataset: Any, indices: Sequence[int]) -> Any:
+    """Several examples of a data set."""
+    several = getattr(dataset, "__getitems__", None)
+    if several is None:
+        return [dataset[i] for i in indices]
+    found = several(indices)
+    if len(found) != len(indices):
+        raise OptionError(
+            "Nested dataset's output size mismatch. Expected "
+            f"{len(indices)}, got {len(found)}"
+        )
+    return found
 
 
 class ConcatDataset(Dataset):
@@ -131,6 +161,8 @@ class ConcatDataset(Dataset):
         self.datasets = list(datasets)
         if not self.datasets:
             raise SizeError("datasets should not be an empty iterable")
+        if any(isinstance(d, IterableDataset) for d in self.datasets):
+            raise SizeError("ConcatDataset does not support IterableDataset")
         self.cumulative_sizes = list(accumulate(map(len, self.datasets)))
 
     def __len__(self) -> int:
@@ -164,6 +196,8 @@ class ChainDataset(IterableDataset):
 
     def __iter__(self) -> Iterator[Any]:
         for dataset in self.datasets:
+            if not isinstance(dataset, IterableDataset):
+                raise SizeError("ChainDataset only supports IterableDataset")
             yield from dataset
 
     def __len__(self) -> int:

@@ -7,13 +7,15 @@ number of workers, as long as the data set draws no random numbers of its own.
 
 from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar
-from itertools import islice
-from types import SimpleNamespace
+from itertools import cycle, islice
+from multiprocessing import get_all_start_methods
+from multiprocessing.context import BaseContext
+from types import GenericAlias, SimpleNamespace
 from typing import Any
 
-from lantern.errors import OptionError
+from lantern.errors import ArgumentError, EagerError, OptionError
 from lantern.torch.utils.data.collating import default_collate, default_convert
 from lantern.torch.utils.data.dataset import IterableDataset
 from lantern.torch.utils.data.sampler import (
@@ -39,15 +41,80 @@ def get_worker_info() -> Any:
 
 
 class _BaseDataLoaderIter:
-    """What PyTorch's iterators are; those of loaders here are generators."""
+    """The batches of a loader, one by one; an error in one is not their end.
+
+    Args:
+        loader: the loader.
+    """
+
+    def __init__(self, loader: Any) -> None:
+        self.loader, self.jobs = loader, loader._jobs()
+
+    def __iter__(self) -> Any:
+        return self
+
+    def __len__(self) -> int:
+        return len(self.loader)
 
 
 class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
-    """Likewise."""
+    """Batches that are made when they are asked for."""
+
+    def __next__(self) -> Any:
+        return next(self.jobs)()
 
 
 class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
-    """Likewise."""
+    """Batches that threads make ahead, in turn, in their order."""
+
+    def __init__(self, loader: Any) -> None:
+        super().__init__(loader)
+        numbers = range(loader.num_workers)
+        self._workers = [ThreadPoolExecutor(1, f"DataLoader_{i}") for i in numbers]
+        started = [w.submit(loader._start, i) for i, w in enumerate(self._workers)]
+        self.turns = cycle(zip(self._workers, started, strict=True))
+        self.waiting: deque[Any] = deque()
+        try:
+            self._ask(loader.num_workers * loader.prefetch_factor)
+        except BaseException:
+            self._end()
+            raise
+
+    def _ask(self, number: int) -> None:
+        for job in islice(self.jobs, number):
+            worker, started = next(self.turns)
+            self.waiting.append((started, worker.submit(job)))
+
+    def __next__(self) -> Any:
+        if not self.waiting:
+            self._end()
+            raise StopIteration
+        parts = self.waiting.popleft()
+        self._ask(1)
+        timeout = self.loader.timeout or None
+        try:
+            for part in parts:
+                batch = part.result(timeout)
+        except TimeoutError:
+            if part.done():
+                raise
+            raise EagerError(f"DataLoader timed out after {timeout} seconds") from None
+        finally:
+            del self, parts, part  # an error that is kept would keep them, and threads
+        return batch
+
+    def _end(self) -> None:
+        for worker in self._workers:
+            worker.shutdown(wait=False, cancel_futures=True)
+
+    def __del__(self) -> None:
+        self._end()
+
+
+# What is settled when a loader is made.
+_SETTLED = frozenset(
+    "batch_size batch_sampler dataset drop_last persistent_workers sampler".split()
+)
 
 
 class DataLoader:
@@ -114,6 +181,7 @@ class DataLoader:
         self.prefetch_factor = 2 if prefetch_factor is None else prefetch_factor
         self.pin_memory, self.persistent_workers = pin_memory, persistent_workers
         self.in_a_row = isinstance(dataset, IterableDataset)
+        _check_context(multiprocessing_context, num_workers)
         if batch_sampler is not None:
             batch_size, drop_last = None, False
         if sampler is None and not self.in_a_row:
@@ -128,6 +196,22 @@ class DataLoader:
         batched = batch_sampler is not None or (self.in_a_row and batch_size)
         default = default_collate if batched else default_convert
         self.collate_fn = default if collate_fn is None else collate_fn
+        self._settled = True
+
+    __class_getitem__: Any = classmethod(GenericAlias)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in _SETTLED and "_settled" in self.__dict__:
+            raise OptionError(
+                f"{name} attribute should not be set after {type(self).__name__} is "
+                "initialized"
+            )
+        object.__setattr__(self, name, value)
+
+    @property
+    def _auto_collation(self) -> bool:
+        """Whether examples are joined to batches here."""
+        return self.batch_sampler is not None or bool(self.in_a_row and self.batch_size)
 
     @staticmethod
     def _check(
@@ -200,29 +284,10 @@ class DataLoader:
             return several(chosen)
         return [self.dataset[i] for i in chosen]
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Any:
         if not self.num_workers:
-            return (job() for job in self._jobs())
-        return self._ahead()
-
-    def _ahead(self) -> Iterator[Any]:
-        """Batches that threads make ahead, in their order."""
-        numbers = iter(range(self.num_workers))
-        pool = ThreadPoolExecutor(
-            self.num_workers, "DataLoader", lambda: self._start(next(numbers))
-        )
-        waiting: deque[Future[Any]] = deque()
-        jobs = self._jobs()
-        try:
-            for job in islice(jobs, self.num_workers * self.prefetch_factor):
-                waiting.append(pool.submit(job))
-            while waiting:
-                batch = waiting.popleft().result(self.timeout or None)
-                for job in islice(jobs, 1):
-                    waiting.append(pool.submit(job))
-                yield batch
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+            return _SingleProcessDataLoaderIter(self)
+        return _MultiProcessingDataLoaderIter(self)
 
     def _start(self, number: int) -> None:
         """What a worker does first."""
@@ -236,3 +301,27 @@ class DataLoader:
         )
         if self.worker_init_fn is not None:
             self.worker_init_fn(number)
+
+
+def _check_context(context: Any, workers: int) -> None:
+    """Raise for what is no way to start processes; threads need none."""
+    if context is None:
+        return
+    if not workers:
+        raise OptionError(
+            "multiprocessing_context can only be used with multi-process loading "
+            f"(num_workers > 0), but got num_workers={workers}"
+        )
+    if isinstance(context, str):
+        known = get_all_start_methods()
+        if context not in known:
+            raise OptionError(
+                "multiprocessing_context option should specify a valid start method in "
+                f"{known!r}, but got multiprocessing_context={context!r}"
+            )
+    elif not isinstance(context, BaseContext):
+        raise ArgumentError(
+            "multiprocessing_context option should be a valid context object or a "
+            f"string specifying the start method, but got "
+            f"multiprocessing_context={context}"
+        )

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from lantern.errors import MissingRuleError, OptionError
+from lantern.errors import ArgumentError, MissingRuleError, OptionError
 from lantern.torch.functions.creation import as_tensor
 from lantern.torch.methods.sampling import Generator, multinomial, randint, randperm
 
@@ -89,6 +89,11 @@ class RandomSampler(Sampler):
         num_samples: int | None = None,
         generator: Any = None,
     ) -> None:
+        if not isinstance(replacement, bool):
+            raise ArgumentError(
+                f"replacement should be a boolean value, but got "
+                f"replacement={replacement}"
+            )
         self.data_source, self.replacement = data_source, replacement
         self._num_samples, self.generator = num_samples, generator
         if self.num_samples <= 0:
@@ -225,7 +230,7 @@ class WeightedRandomSampler(Sampler):
         drawn = multinomial(
             self.weights, self.num_samples, self.replacement, generator=self.generator
         )
-        return iter(drawn.tolist())
+        yield from drawn.tolist()
 
     def __len__(self) -> int:
         return self.num_samples
