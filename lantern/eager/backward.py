@@ -37,28 +37,41 @@ class Pass:
 
     Attributes:
         worker: the greenlet that it runs in.
-        number: how many passes began before it.
         retain: whether its rules may be needed again.
         create: whether what hooks compute is tracked.
         leaves: whether what arrives is left in the inputs, or handed to the caller.
         seeds: where it began: pairs of a receiver and its cotangent.
         wanted: the identities of the receivers that matter; None for all.
         asked: the identities of the inputs that were asked for; None for all leaves.
+        whole: whether all that led to the seeds matters, and only leaves are asked for.
         callbacks: what is to be called when it is over; None for nothing.
+        saves: the hooks of saved tensors that were in force when it began.
     """
 
-    __slots__ = (
-        *("asked", "callbacks", "create", "leaves", "number"),
-        *("retain", "seeds", "wanted", "worker"),
-    )
+    wanted: Any = None
+    asked: Any = None
+    whole = True
+    callbacks: Any = None
+    _number = None
 
     def __init__(self, retain: bool, create: bool, leaves: bool, seeds: Any) -> None:
-        self.worker, self.number = getcurrent(), next(_numbers)
-        self.retain, self.create = retain or create, create
-        self.leaves, self.seeds = leaves, seeds
-        self.wanted: Any = None
-        self.asked: Any = None
-        self.callbacks: Any = None
+        self.worker, self.retain, self.create = getcurrent(), retain or create, create
+        self.leaves, self.seeds, self.saves = leaves, seeds, hooks.get()
+
+    def ask(self, inputs: list[Any], captured: dict[int, Any]) -> None:
+        """Let only what leads to some inputs matter."""
+        known = reached([z for z, _ in self.seeds])
+        self.wanted = wanted = upstream(known, inputs)
+        captured.update((id(x), None) for x in inputs)
+        self.asked = captured.keys()
+        self.whole = wanted >= known.keys() and not any(map(order_of, inputs))
+
+    @property
+    def number(self) -> int:
+        """One that no other pass has."""
+        if self._number is None:
+            self._number = next(_numbers)
+        return self._number
 
 
 _numbers = count()
@@ -91,10 +104,10 @@ def reached(roots: Iterable[Any]) -> dict[int, Any]:
     return found
 
 
-def upstream(roots: Iterable[Any], inputs: Iterable[Any]) -> set[int]:
-    """The identities of the receivers on the way from some roots to some inputs."""
+def upstream(known: dict[int, Any], inputs: Iterable[Any]) -> set[int]:
+    """The identities of those of some receivers that lead to some inputs."""
     wanted = {id(x) for x in inputs}
-    for z in sorted(reached(roots).values(), key=order_of):
+    for z in sorted(known.values(), key=order_of):
         if any(id(x) in wanted for x in z.operands() if x is not None):
             wanted.add(id(z))
     return wanted
@@ -102,10 +115,10 @@ def upstream(roots: Iterable[Any], inputs: Iterable[Any]) -> set[int]:
 
 @between_turns
 def propagate(
-    seeds: Iterable[tuple[Any, Any]],
+    seeds: list[tuple[Any, Any]],
     retain: bool = False,
     create: bool = False,
-    inputs: Iterable[Any] | None = None,
+    inputs: list[Any] | None = None,
     leave: bool = False,
     callbacks: list[Any] | None = None,
 ) -> dict[Any, Any]:
@@ -122,29 +135,24 @@ def propagate(
     Returns:
         The cotangents of the inputs, or of all leaves that received one.
     """
-    seeds = list(seeds)
     heap: list[Any] = []
     leaves: dict[Any, Any] = {}
-    wanted, captured = None, {}
+    captured: dict[int, Any] = {}
     around = len(under_way)
     aside: list[Any] = []
+    this = Pass(retain, create, leave, seeds)
     if inputs is not None:
-        inputs = list(inputs)
-        wanted = upstream([z for z, _ in seeds], inputs)
-        captured = {id(x): None for x in inputs}
-    began, kept = last_write[0], hooks.get()
+        this.ask(inputs, captured)
+    began = last_write[0]
     try:
         if around:
             _set_aside([z for z, _ in seeds], aside)
-        this = Pass(retain, create, leave, seeds)
-        if inputs is not None:
-            this.wanted, this.asked = wanted, captured.keys()
         under_way.append(this)
         for z, seed in seeds:
-            if wanted is None or id(z) in wanted:
+            if this.wanted is None or id(z) in this.wanted:
                 _expect(z, heap, leaves)
                 z.accumulate(seed)
-        if listeners and wanted is None:
+        if listeners and inputs is None:
             for listener in present():
                 listener.begin([z for z, _ in seeds], heap, bool(around))
         _resume_all(heap, leaves, captured, retain, create, this)
@@ -161,8 +169,8 @@ def propagate(
         raise
     finally:
         del under_way[around:]
-        if hooks.get() is not kept:  # a hook has not left a block that it entered
-            hooks.set(kept)
+        if hooks.get() is not this.saves:  # a hook has not left a block it entered
+            hooks.set(this.saves)
         for z, received in aside:
             _put(z, *received)
 
@@ -206,7 +214,7 @@ def _resume_all(
 
     A rule is younger than its operands: it stays the first of the heap while they come.
     """
-    once = not (retain or create or rewritten or inspectors) and this.wanted is None
+    once = not (retain or create or rewritten or inspectors) and this.whole
     while heap:
         z = heap[0][1]
         if z.cotangent is None:

@@ -98,4 +98,4 @@ def test_a_missing_name_is_answered_with_the_nearest():
 def test_grad_fn_shows_the_suspended_rule():
     y = ours.ones(2, requires_grad=True) * 2
     assert y.grad_fn.name() == "MulBackward0"
-    assert "generator object multiply" in repr(y.grad_fn)
+    assert repr(y.grad_fn).startswith("<MulBackward0 object at 0x")

@@ -174,16 +174,9 @@ def grad(
     if is_grads_batched:
         options = (create_graph, only_inputs, allow_unused, False, materialize_grads)
         return _of_rows(outputs, inputs, _row(grad_outputs), options)
-    if materialize_grads and allow_unused is False:
-        raise OptionError(
-            "Expected allow_unused to be True or not passed when materialize_grads="
-            "True, but got: allow_unused=False."
-        )
+    if materialize_grads:
+        _check_materialized(inputs, allow_unused)
     retain = create_graph if retain_graph is None else retain_graph
-    if materialize_grads and any(isinstance(x, GradientEdge) for x in inputs):
-        raise EagerError(
-            "materialize_grads cannot be used when the given input is a GradientEdge"
-        )
     chosen = list(map(_asked, inputs))
     seeds = seeds_of(outputs, _gradients(grad_outputs, outputs))
     callbacks: list[Any] = []
@@ -200,13 +193,28 @@ def grad(
         if gradient is None and materialize_grads:
             gradient = zeros_like(x)
         elif gradient is None and not allow_unused:
-            raise EagerError(
-                f"The differentiated Tensor at index {len(results)} appears to not "
-                f"have been used in the graph. Set allow_unused=True if this is the "
-                f"desired behavior."
-            )
+            raise EagerError(_UNUSED.format(len(results)))
         results.append(None if gradient is None else torch_face(gradient))
     return tuple(results)
+
+
+_UNUSED = (
+    "The differentiated Tensor at index {} appears to not have been used in the graph. "
+    "Set allow_unused=True if this is the desired behavior."
+)
+
+
+def _check_materialized(inputs: Any, allow_unused: bool | None) -> None:
+    """Raise where zeros cannot stand for what is missing."""
+    if allow_unused is False:
+        raise OptionError(
+            "Expected allow_unused to be True or not passed when materialize_grads="
+            "True, but got: allow_unused=False."
+        )
+    if any(isinstance(x, GradientEdge) for x in inputs):
+        raise EagerError(
+            "materialize_grads cannot be used when the given input is a GradientEdge"
+        )
 
 
 def _asked(x: Any) -> tuple[Any, int | None]:
@@ -228,10 +236,10 @@ class detect_anomaly:
         >>> import lantern.torch as torch
         >>> x = torch.zeros(1, requires_grad=True)
         >>> with detect_anomaly():
-        ...     (x.log() * 0).backward()
+        ...     (x.sqrt() * 0).backward()
         Traceback (most recent call last):
             ...
-        lantern.errors.EagerError: Function 'LogBackward0' returned nan values in its \
+        lantern.errors.EagerError: Function 'SqrtBackward0' returned nan values in its \
 0th output.
     """
 

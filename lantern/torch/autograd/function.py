@@ -124,7 +124,18 @@ _moved.__kwdefaults__ = {"tangent": None}
 
 
 class BackwardCFunction(Suspended):
-    """The node of an operation that a program defines."""
+    """The node of an operation that a program defines.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> class Double(torch.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x):
+        ...         return 2 * x
+        >>> y = Double.apply(torch.ones(1, requires_grad=True))
+        >>> isinstance(y.grad_fn, torch.autograd.function.BackwardCFunction)
+        True
+    """
 
     __slots__ = ()
 
@@ -235,6 +246,11 @@ class InplaceFunction(Function):
 
     Args:
         inplace: whether it does.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.autograd.function.InplaceFunction(inplace=True).inplace
+        True
     """
 
     def __init__(self, inplace: bool = False) -> None:

@@ -86,9 +86,7 @@ def seeds_of(outputs: Any, gradients: Any) -> list[tuple[Any, Any]]:
     for i, (y, gradient) in enumerate(zip(outputs, gradients, strict=True)):
         if gradient is None and type(y) is Tensor and y.level is AMBIENT:
             array = y.primal
-            if (
-                array.size == 1 and array.dtype.kind == "f"
-            ):  # in few steps, as most passes begin
+            if array.size == 1 and array.dtype.kind == "f":  # as most passes begin
                 scalar = isinstance(array, np.generic)
                 seed = array.dtype.type(1) if scalar else y.one()
                 seeds.append((y.receiver, seed))
@@ -241,8 +239,8 @@ def output_nr(self: Tensor) -> int:
 
     Example:
         >>> import lantern.torch as torch
-        >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
-        >>> [part.output_nr for part in x.split(1)]
+        >>> x = torch.eye(2, requires_grad=True)
+        >>> [part.output_nr for part in torch.linalg.qr(x)]
         [0, 1]
     """
     return place_of(self.receiver)[1]
