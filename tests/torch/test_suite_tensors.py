@@ -212,3 +212,21 @@ def test_storages_and_tensors_share_memory(tmp_path):
         a = torch.from_file(str(path), share, 4, dtype=torch.float32)
         a.fill_(5.0 if share else 6.0)
     assert np.fromfile(path, np.float32).tolist() == [5.0] * 4
+
+
+def test_draws_of_complex_numbers():
+    """Normal draws have variance 1 of both parts together, uniform ones fill a square."""
+    torch.manual_seed(0)
+    of = {"dtype": torch.complex64}
+    for x, mean, variance in (
+        (torch.randn(20_000, **of), 0, 0.5),
+        (torch.empty(20_000, **of).normal_(1, 2), 1, 2),
+        (torch.normal(1.0, 2.0, (20_000,), **of), 1, 2),
+        (torch.nn.init.normal_(torch.empty(20_000, **of), 1, 2), 1, 2),
+    ):
+        for part in (x.real, x.imag):
+            assert abs(part.mean() - mean) < 0.05
+            assert abs(part.var() - variance) < 0.1
+    x = torch.rand(20_000, dtype=torch.complex128)
+    assert abs(x.real.mean() - 0.5) < 0.02
+    assert abs(x.imag.mean() - 0.5) < 0.02

@@ -77,6 +77,10 @@ def _uniform(
 def _normal(random: Any, array: Any, mean: Any = 0.0, std: Any = 1.0) -> Any:
     if std < 0:
         raise EagerError(f"normal_ expects std >= 0.0, but found std {std}")
+    if array.dtype.kind == "c":  # of variance std² in both parts together
+        drawn = (random.standard_normal(array.shape) for _ in range(2))
+        real, imaginary = (x * (std * 0.5**0.5) + mean for x in drawn)
+        return real + 1j * imaginary
     kind = array.dtype if array.dtype == dtypes.F32 else float
     return random.standard_normal(array.shape, kind) * std + mean
 

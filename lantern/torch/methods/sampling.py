@@ -166,6 +166,9 @@ def _drawn(name: str, shape: Any, kind: Any, generator: Any) -> Any:
             f"\"{name}\" not implemented for '{dtypes.type_name(kind)}'"
         )
     draw = getattr(rng(generator), name)
+    if kind.kind == "c":  # normal draws have variance 1 in both parts together
+        scale = 0.5**0.5 if name == "standard_normal" else 1.0
+        return np.asarray((draw(shape) + 1j * draw(shape)) * scale).astype(kind)
     if kind in (dtypes.F32, dtypes.F64):
         return np.asarray(draw(shape, kind))
     return np.asarray(draw(shape)).astype(kind)
@@ -380,6 +383,8 @@ def normal(
         placed = [v.device for v in (mean, std) if isinstance(v, Tensor)]
         options.setdefault("device", placed[0] if placed else None)
     z = randn(shape, generator=generator, **options)
+    if size is not None and z.dtype.is_complex and not isinstance(mean, complex):
+        mean = complex(mean, mean)  # as PyTorch has it
     if in_transform(mean, std):
         return into(z * std + mean, out)
     z.primal = as_array(z.primal * base(std) + base(mean), z.primal.dtype)

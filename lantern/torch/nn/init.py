@@ -54,6 +54,9 @@ def normal_(
         >>> bool((x - 5.0).abs().max() < 1.0)
         True
     """
+    if tensor.dtype.is_complex:
+        tensor.detach().normal_(mean, std, generator=generator)
+        return tensor
     return _filled(tensor, rng(generator).normal(mean, std, base(tensor).shape))
 
 
