@@ -44,6 +44,8 @@ def write_file(where: str, place: Any, data: bytes) -> None:
     """
     if hasattr(place, "write"):
         _write_all(place, data)
+        if hasattr(place, "flush"):  # who opens it by its name finds all of it
+            place.flush()
         return
     path = os.fsdecode(place)
     target = os.path.realpath(path)

@@ -84,6 +84,7 @@ _LAZY_FUNCTIONS = (
         "Future": "futures",
         "GradScaler": "amp",
         "PyTorchFileReader": "file_reader",
+        "PyTorchFileWriter": "file_reader",
         "ScriptFunction": "jit",
         "ScriptModule": "jit",
         "_assert": "_utils",

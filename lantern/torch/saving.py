@@ -8,13 +8,20 @@ once or not at all.
 
 import json
 import os
+import sys
 from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from lantern.errors import ArgumentError, FileFormatError, OptionError
+from lantern.errors import (
+    ArgumentError,
+    EagerError,
+    FileFormatError,
+    NotArrayError,
+    OptionError,
+)
 from lantern.files import write_file
 from lantern.torch.file_format import (
     begins_pickle,
@@ -30,7 +37,11 @@ from lantern.torch.nn.parameter import Parameter
 from lantern.torch.pickles.contents import located
 from lantern.torch.pickles.reading import read_pickles
 from lantern.torch.pickles.writing import pickle_bytes
-from lantern.torch.serialization import packed_object, unpacked_object
+from lantern.torch.serialization import (
+    get_default_format,
+    packed_object,
+    unpacked_object,
+)
 from lantern.torch.shards import read_shards
 from lantern.torch.tensor import dtypes
 from lantern.torch.tensor.devices import on_host
@@ -56,9 +67,11 @@ def save(obj: Any, f: Any, *args: Any, **options: Any) -> None:
         f: a path, or an open binary file.
         args: have no effect; as PyTorch has them.
         options: ``format="pytorch"`` writes what PyTorch's ``torch.load`` reads, in
-            place of a safetensors file. Others have no effect.
+            place of a safetensors file; ``serialization.set_default_format`` says so
+            for a whole program. Others have no effect.
 
     Raises:
+        AttributeError: for something else than a path or a file that can be written.
         TypeError: for an object of another class, which only a pickle could hold.
         ValueError: for another format.
 
@@ -71,7 +84,12 @@ def save(obj: Any, f: Any, *args: Any, **options: Any) -> None:
         >>> torch.load(file)
         {'weight': tensor([1., 1.]), 'epoch': 3}
     """
-    form = options.get("format", "safetensors")
+    if not (isinstance(f, str | bytes | os.PathLike) or hasattr(f, "write")):
+        raise NotArrayError(
+            f"torch.save: expected 'f' to be string, path, or a file-like object with "
+            f"a 'write' attribute, got {type(f).__name__}"
+        )
+    form = options.get("format") or get_default_format()
     if form not in ("safetensors", "pytorch"):
         raise OptionError(
             f"torch.save: there is no format {short(form)}. Use 'safetensors' or "
@@ -184,13 +202,16 @@ def load(f: Any, map_location: Any = None, *args: Any, **options: Any) -> Any:
         map_location: the device for the tensors, by default the CPU; a dictionary of
             devices; or a function of memory, as a tensor in a row, and the device that
             it was saved from.
-        args: have no effect; as PyTorch has them.
+        args: as PyTorch has it: a ``pickle_module``, which must be Python's own, since
+            nothing in a file is run.
         options: ``weights_only=False`` allows modules of the program's own classes in
             files of Lantern's ``save``: see ``torch.serialization``. It allows nothing
-            more in a pickle. Others have no effect.
+            more in a pickle. ``mmap=True`` maps a file of PyTorch's, so that tensors
+            are read when they are looked at. Others have no effect.
 
     Raises:
         RuntimeError: if the file is cut off, damaged, or of another format.
+        ValueError: for ``mmap`` without a path.
 
     Example:
         >>> import lantern.torch as torch
@@ -201,21 +222,33 @@ def load(f: Any, map_location: Any = None, *args: Any, **options: Any) -> Any:
         >>> torch.load(file)
         {'weight': tensor([1., 2.])}
     """
+    trusted = options.get("weights_only") is False
+    module = options.get("pickle_module", args[0] if args else None)
+    if module is not None and module is not sys.modules.get("pickle"):
+        raise EagerError(
+            "Can not safely load weights when explicit pickle_module is specified: "
+            "nothing in a file is run here. Leave it out."
+        )
     if hasattr(f, "read"):
+        if options.get("mmap"):
+            raise OptionError("f must be a file name in order to use the mmap argument")
         name = str(getattr(f, "name", "the file"))
-        return _loaded(f, name, map_location, options.get("weights_only") is False)
+        return _loaded(f, name, map_location, trusted)
     name = os.fsdecode(f)
     if name.endswith(".index.json"):
         return read_shards(name, lambda path: load(path, map_location))
     with open(f, "rb") as file:
-        return _loaded(file, name, map_location, options.get("weights_only") is False)
+        path = name if options.get("mmap") else None
+        return _loaded(file, name, map_location, trusted, path)
 
 
-def _loaded(f: Any, name: str, map_location: Any, trusted: bool) -> Any:
-    """What an open file holds."""
+def _loaded(
+    f: Any, name: str, map_location: Any, trusted: bool, mapped: str | None = None
+) -> Any:
+    """What an open file holds; of PyTorch's, mapped from a path."""
     first = read_up_to(f, 8, name)
     if begins_pickle(first):
-        return read_pickles(f, first, name, map_location)
+        return read_pickles(f, first, name, map_location, mapped)
     arrays, metadata = read_file(f, name, first)
 
     def placed(key: str) -> Tensor:

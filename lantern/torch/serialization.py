@@ -6,22 +6,41 @@ allowed: by ``weights_only=False``, or by ``safe_globals``.
 """
 
 import argparse
+import mmap
 import os
 import sys
 from collections.abc import Iterable
+from contextlib import nullcontext
 from enum import Enum
 from types import ModuleType
 from typing import IO, Any
 
-from lantern.errors import ArgumentError, FileFormatError
+from lantern.errors import ArgumentError, FileFormatError, OptionError
 
-__all__ = ["add_safe_globals", "clear_safe_globals", "get_safe_globals", "safe_globals"]
+__all__ = [
+    "add_safe_globals",
+    "clear_safe_globals",
+    "get_default_format",
+    "get_safe_globals",
+    "safe_globals",
+    "set_default_format",
+    "set_default_load_endianness",
+    "set_default_mmap_options",
+    "skip_data",
+]
 
 # What the parameters of ``load`` are called in annotations.
 FileLike: Any = str | os.PathLike[str] | IO[bytes]
 MAP_LOCATION: Any = Any
 
 _allowed: list[Any] = []
+_chosen: dict[str, Any] = {
+    "crc32": True,
+    "format": "safetensors",
+    "mmap": getattr(mmap, "MAP_PRIVATE", 2),
+    "order": None,
+    "skip": False,
+}
 
 
 def add_safe_globals(safe_globals: Iterable[Any]) -> None:
@@ -84,18 +103,162 @@ def get_default_load_endianness() -> LoadEndianness | None:
         >>> torch.serialization.get_default_load_endianness() is None
         True
     """
-    return None
+    return _chosen["order"]
+
+
+def set_default_load_endianness(endianness: LoadEndianness | None) -> None:
+    """Choose the order of bytes for files of PyTorch's that do not say so.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> order = torch.serialization.LoadEndianness.LITTLE
+        >>> torch.serialization.set_default_load_endianness(order)
+        >>> torch.serialization.get_default_load_endianness().name
+        'LITTLE'
+        >>> torch.serialization.set_default_load_endianness(None)
+    """
+    if endianness is not None and not isinstance(endianness, LoadEndianness):
+        raise ArgumentError(
+            f"Invalid argument type in function set_default_load_endianness: "
+            f"{endianness!r:.80}"
+        )
+    _chosen["order"] = endianness
 
 
 def get_crc32_options() -> bool:
-    """Whether archives have checksums: they always have.
+    """Whether the check sums of PyTorch's files are checked.
 
     Example:
         >>> import lantern.torch as torch
         >>> torch.serialization.get_crc32_options()
         True
     """
-    return True
+    return bool(_chosen["crc32"])
+
+
+def set_crc32_options(compute_crc32: bool) -> None:
+    """Choose whether the check sums of files of PyTorch's are checked, as by default.
+
+    PyTorch, told the same, writes files whose check sums are none; and a program that
+    writes into a file's memory (``MAP_SHARED``) leaves the old ones. Those that are
+    written here are always right.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.serialization.set_crc32_options(False)
+        >>> torch.serialization.get_crc32_options()
+        False
+        >>> torch.serialization.set_crc32_options(True)
+    """
+    _chosen["crc32"] = bool(compute_crc32)
+
+
+def get_default_format() -> str:
+    """The format in which ``torch.save`` writes what is not told otherwise.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.serialization.get_default_format()
+        'safetensors'
+    """
+    return str(_chosen["format"])
+
+
+def set_default_format(format: str) -> None:
+    """Choose the format of ``torch.save``: "safetensors", or "pytorch" for PyTorch's.
+
+    For programs that say no format, and whose files PyTorch shall read.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.serialization.set_default_format("pytorch")
+        >>> torch.serialization.get_default_format()
+        'pytorch'
+        >>> torch.serialization.set_default_format("safetensors")
+    """
+    if format not in ("safetensors", "pytorch"):
+        raise OptionError(
+            f"set_default_format: there is no format {format!r:.80}. Use 'safetensors' "
+            f"or 'pytorch'."
+        )
+    _chosen["format"] = format
+
+
+def get_default_mmap_options() -> int:
+    """How ``load(mmap=True)`` maps files: ``mmap.MAP_PRIVATE`` or ``MAP_SHARED``.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> import mmap
+        >>> torch.serialization.get_default_mmap_options() == mmap.MAP_PRIVATE
+        True
+    """
+    return int(_chosen["mmap"])
+
+
+class set_default_mmap_options:
+    """Choose how ``load(mmap=True)`` maps files; as a block, for its time.
+
+    Args:
+        flags: ``mmap.MAP_PRIVATE``, so that what is written to a tensor stays in the
+            program, or ``mmap.MAP_SHARED``, so that it goes into the file, whose check
+            sums are then the old ones: see ``set_crc32_options``.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> import mmap
+        >>> with torch.serialization.set_default_mmap_options(mmap.MAP_SHARED):
+        ...     torch.serialization.get_default_mmap_options() == mmap.MAP_SHARED
+        True
+    """
+
+    def __init__(self, flags: int) -> None:
+        if flags not in (mmap.MAP_PRIVATE, mmap.MAP_SHARED):
+            raise ArgumentError(
+                f"Invalid argument in function set_default_mmap_options, expected "
+                f"mmap.MAP_PRIVATE or mmap.MAP_SHARED, but got {flags}"
+            )
+        self.before, _chosen["mmap"] = _chosen["mmap"], flags
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, *exception: Any) -> None:
+        _chosen["mmap"] = self.before
+
+
+class skip_data:
+    """A block in which ``torch.save`` leaves the bytes of tensors out, as zeros.
+
+    Only in PyTorch's format. What is written can be filled later.
+
+    Args:
+        materialize_fake_tensors: has no effect; as PyTorch has it.
+
+    Example:
+        >>> import io
+        >>> import lantern.torch as torch
+        >>> file = io.BytesIO()
+        >>> with torch.serialization.skip_data():
+        ...     torch.save(torch.ones(2), file, format="pytorch")
+        >>> _ = file.seek(0)
+        >>> torch.load(file)
+        tensor([0., 0.])
+    """
+
+    def __init__(self, materialize_fake_tensors: bool = False) -> None:
+        self.before = False
+
+    def __enter__(self) -> None:
+        self.before, _chosen["skip"] = _chosen["skip"], True
+
+    def __exit__(self, *exception: Any) -> None:
+        _chosen["skip"] = self.before
+
+
+def chosen(name: str) -> Any:
+    """What programs have chosen: "crc32", "skip", "order", "mmap"."""
+    return _chosen[name]
 
 
 class safe_globals:
@@ -244,3 +407,35 @@ def _checked_class(module: str, name: str, trusted: bool) -> Any:
             "torch.serialization.safe_globals, if you trust the file."
         )
     return found
+
+
+# --- archives, as PyTorch's own tools open them ---------------------------------------
+
+
+def _open_file_like(name_or_buffer: Any, mode: str) -> Any:
+    """A block with an open file: of a path, or the one that is given."""
+    if isinstance(name_or_buffer, str | os.PathLike):
+        return open(name_or_buffer, mode)
+    return nullcontext(name_or_buffer)
+
+
+def _open_zipfile_reader(name_or_buffer: Any) -> Any:
+    """A block with an archive's records."""
+    from lantern.torch.file_reader import PyTorchFileReader
+
+    return nullcontext(PyTorchFileReader(name_or_buffer))
+
+
+def _open_zipfile_writer(name_or_buffer: Any) -> Any:
+    """A block in which an archive is written, record by record."""
+    from lantern.torch.file_reader import PyTorchFileWriter
+
+    return PyTorchFileWriter(name_or_buffer)
+
+
+def _is_zipfile(f: Any) -> bool:
+    """Whether an open file begins as an archive."""
+    here = f.tell()
+    first = f.read(4)
+    f.seek(here)
+    return bool(first == b"PK\x03\x04")

@@ -5,13 +5,15 @@ second half by hand, so that they are what PyTorch would never write.
 """
 
 import io
+import mmap
 import pickle
 import random
+import re
 import struct
 import tracemalloc
 import zipfile
 from collections import OrderedDict
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 
 import numpy as np
 import pytest
@@ -43,6 +45,9 @@ def state(t):
     kinds = (
         "float16 float32 float64 int8 int16 int32 int64 uint8 bool complex64".split()
     )
+    told, weight = t.ones(2), t.nn.Parameter(t.zeros(2))
+    told.about = {"units": ["m", shared]}
+    weight.decays = False
     return {
         "model": model.state_dict(),
         "optimiser": optimiser.state_dict(),
@@ -55,6 +60,8 @@ def state(t):
         "about": [t.Size([2, 3]), t.float16, t.device("cpu"), (1, (2, None)), {1, "a"}],
         "plain": {1: -1, "a": [1.5, True, "ä", b"\0\xff", 10**30, -(2**31), 2j]},
         "none": [(), [], {}, OrderedDict(), set()],
+        "attributes": [told, weight, told],
+        "bytes": bytearray(b"\0\xff"),
     }
 
 
@@ -67,6 +74,7 @@ def same(mine, theirs):
         assert str(mine.dtype) == str(theirs.dtype)
         assert tuple(mine.shape) == tuple(theirs.shape)
         np.testing.assert_array_equal(mine.detach().numpy(), theirs.detach().numpy())
+        same(vars(mine), vars(theirs))
     elif isinstance(theirs, dict):
         assert type(mine).__name__ == type(theirs).__name__
         assert list(mine) == list(theirs)
@@ -91,6 +99,9 @@ def check_sharing(found):
     assert shared[2][0, 1] == 100
     assert shared[0].untyped_storage().data_ptr() == shared[0].data_ptr()
     assert found["parameters"][0] is found["parameters"][-1]
+    told, _, again = found["attributes"]
+    assert told is again
+    assert told.about["units"][1] is shared[0]
 
 
 @pytest.fixture
@@ -115,6 +126,7 @@ class TestFilesOfPyTorch:
         check_sharing(found)
         again = torch.load(io.BytesIO(saved(mine)))
         check_sharing(again)
+        check_sharing(torch.load(io.BytesIO(saved(again))))
 
     def test_bfloat16(self, theirs):
         pytest.importorskip("ml_dtypes", reason="where bfloat16 comes from")
@@ -136,6 +148,11 @@ class TestFilesOfPyTorch:
             assert found[1].tolist() == [[0, 1, 2], [3, 4, 5]]
             found[0].numpy()[0] = 7
             assert found[1].tolist()[0][0] == 7
+            found[0].about = "a type that came late"
+            back = theirs.load(io.BytesIO(saved(found)), weights_only=True)
+            assert back[0].about == found[0].about
+            back[0][1] = 8
+            assert back[1].tolist() == [[7, 8, 2], [3, 4, 5]]
 
     def test_types_that_are_not_here_are_named(self, theirs):
         file = io.BytesIO()
@@ -170,13 +187,16 @@ class Mine:
 # --- files made by hand ---------------------------------------------------------------
 
 
-def archive(steps, memories=(), order="little", packed=False, more=()):
+def archive(steps, memories=(), order="little", packed=False, more=(), first=()):
     """A file of the new format, with these steps as its pickle."""
     file = io.BytesIO()
     kind = zipfile.ZIP_DEFLATED if packed else zipfile.ZIP_STORED
     with zipfile.ZipFile(file, "w", kind) as made:
+        for name, content in first:
+            made.writestr(name, content)
         made.writestr("archive/data.pkl", steps)
-        made.writestr("archive/byteorder", order)
+        if order is not None:
+            made.writestr("archive/byteorder", order)
         for key, memory in enumerate(memories):
             made.writestr(f"archive/data/{key}", memory)
         for name, content in more:
@@ -249,6 +269,18 @@ def test_files_that_cannot_be_sought_or_begin_in_the_middle():
         file = io.BytesIO(b"before" + data)
         file.seek(6)
         assert torch.load(file).tolist() == [0, 1, 2, 3]
+
+
+def test_an_order_of_bytes_that_no_file_tells():
+    big = np.arange(4, dtype=">f4").tobytes()
+    data = archive(b"\x80\x02" + tensor() + b".", [big], order=None)
+    orders = torch.serialization.LoadEndianness
+    torch.serialization.set_default_load_endianness(orders.BIG)
+    try:
+        assert loaded(data).tolist() == [0, 1, 2, 3]
+    finally:
+        torch.serialization.set_default_load_endianness(None)
+    assert loaded(data).tolist() != [0, 1, 2, 3]
 
 
 def test_map_location():
@@ -404,12 +436,85 @@ REFUSED = {
 }
 
 
+def of_type(state, kind="Tensor"):
+    """A tensor with attributes."""
+    arguments = tensor().split(b"_rebuild_tensor_v2\n", 1)[1][:-1]
+    named = name("torch._utils", "_rebuild_tensor_v2") + name("torch", kind)
+    start = name("torch._tensor", "_rebuild_from_type_v2") + b"("
+    return start + named + arguments + state + b"tR"
+
+
+def pairs(**state):
+    return b"}(" + b"".join(text(k) + v for k, v in state.items()) + b"u"
+
+
+def nested_attributes(depth, repeated=1):
+    """Tensors in attributes of tensors, each so many times in the next."""
+    steps = b"]" + tensor() + b"q\x01a"
+    for _ in range(depth):
+        steps += of_type(pairs(a=b"(" + b"h\x01" * repeated + b"t")) + b"q\x01a"
+    return steps
+
+
+REFUSED |= {
+    "a tensor of a class": (
+        of_type(pairs(), kind="Size"),
+        "a class that is not known",
+    ),
+    "a tensor that something else makes": (
+        of_type(pairs()).replace(b"_rebuild_tensor_v2", b"_rebuild_parameter"),
+        "a class that is not known",
+    ),
+    "attributes that are none": (of_type(b"]"), "attributes of other kinds"),
+    "an attribute that a tensor has": (
+        of_type(pairs(backward=b"N")),
+        "attributes of other kinds",
+    ),
+    "an attribute that Python has": (
+        of_type(pairs(__class__=b"N")),
+        "attributes of other kinds",
+    ),
+    "an attribute without a name": (
+        of_type(b"}(K\x01Nu"),
+        "attributes of other kinds",
+    ),
+    "a class as an attribute": (
+        of_type(pairs(a=name("torch", "Tensor"))),
+        "as a value",
+    ),
+    "a parameter with other attributes": (
+        name("torch._utils", "_rebuild_parameter_with_state")
+        + b"("
+        + tensor()
+        + b"\x88N"
+        + pairs(requires_grad=b"N")
+        + b"tR",
+        "attributes of other kinds",
+    ),
+    "a class that is called": (name("torch", "Tensor") + b")R", "damaged pickle"),
+    "bytes of a number": (
+        name("builtins", "bytearray") + number(1 << 60) + b"\x85R",
+        "something else than bytes",
+    ),
+    "deep attributes": (nested_attributes(200), "deeper"),
+    "attributes that repeat themselves": (nested_attributes(40, 2), "repeat"),
+    "a list in an attribute of its part": (
+        b"]q\x00" + of_type(pairs(a=b"h\x00")) + b"a",
+        "holds itself",
+    ),
+}
+
+
 @pytest.mark.parametrize("case", REFUSED)
-def test_hostile_pickles(case):
+def test_hostile_pickles(case, tmp_path):
     steps, words = REFUSED[case]
     data = archive(in_a_row(steps), [FOUR])
     with pytest.raises(FileFormatError, match=words) as error:
         loaded(data)
+    path = tmp_path / "a.pt"
+    path.write_bytes(data)
+    with pytest.raises(FileFormatError, match=words), two_seconds():
+        torch.load(path, mmap=True)
     assert str(error.value).startswith("torch.load: ")
     assert len(str(error.value)) < 600
     with pytest.raises(FileFormatError):
@@ -482,6 +587,8 @@ def test_damaged_files(case):
     def check(damaged):
         with suppress(FileFormatError):
             loaded(damaged)
+        with suppress(FileFormatError), unchecked():
+            loaded(damaged)
 
     for length in range(0, len(data), 1 + len(data) // 300):
         with pytest.raises(FileFormatError):
@@ -510,6 +617,81 @@ def test_damaged_pickles():
             damaged[chance.randrange(len(damaged))] = chance.randrange(256)
         with suppress(FileFormatError):
             loaded(archive(bytes(damaged), memories))
+
+
+@contextmanager
+def unchecked():
+    torch.serialization.set_crc32_options(False)
+    try:
+        yield
+    finally:
+        torch.serialization.set_crc32_options(True)
+
+
+def test_files_without_check_sums(theirs):
+    file, x = io.BytesIO(), theirs.arange(1000.0)
+    theirs.serialization.set_crc32_options(False)
+    try:
+        theirs.save(x, file)
+    finally:
+        theirs.serialization.set_crc32_options(True)
+    with unchecked():
+        assert loaded(file.getvalue()).tolist() == x.tolist()
+    with pytest.raises(FileFormatError, match=r"set_crc32_options\(False\) first"):
+        loaded(file.getvalue())
+
+
+class TestMapped:
+    """Files of which memory is read when it is looked at: ``mmap=True``."""
+
+    def test_hold_the_same(self, tmp_path):
+        path, expected = tmp_path / "a.pt", state(torch)
+        path.write_bytes(saved(expected))
+        found = torch.load(path, mmap=True)
+        same(found, expected)
+        check_sharing(found)
+        same(torch.load(path), expected)  # what was written stays in the program
+
+    def test_are_written_to_if_they_shall(self, tmp_path):
+        path, way = tmp_path / "a.pt", torch.serialization.set_default_mmap_options
+        torch.save(torch.ones(3), path, format="pytorch")
+        with way(mmap.MAP_SHARED):
+            torch.load(path, mmap=True)[1] = 5
+        with pytest.raises(FileFormatError, match=r"set_crc32_options\(False\) first"):
+            torch.load(path)
+        with unchecked():
+            assert torch.load(path).tolist() == [1, 5, 1]
+
+    def test_are_at_any_place_of_the_file(self, tmp_path):
+        path = tmp_path / "a.pt"
+        for length in range(1, 20):
+            more = [("b" * length, b"")]
+            steps = in_a_row(tensor(memory=storage("DoubleStorage")))
+            data = archive(steps, [np.arange(4.0).tobytes()], first=more)
+            path.write_bytes(data)
+            found = torch.load(path, mmap=True)
+            assert found.tolist() == [0, 1, 2, 3]
+            assert found.data_ptr() % 8 == 0
+
+    def test_are_refused_if_they_are_damaged(self, tmp_path):
+        path, data = tmp_path / "a.pt", WHOLE["an archive"]
+        chance = random.Random(2)
+        heads = [m.start() for m in re.finditer(rb"PK\x03\x04|PK\x01\x02", data)]
+        for _ in range(300):
+            damaged = bytearray(data)
+            at = chance.choice(heads) + chance.randrange(46)
+            damaged[at % len(data)] ^= 1 << chance.randrange(8)
+            path.write_bytes(damaged)
+            with suppress(FileFormatError), two_seconds():
+                torch.load(path, mmap=True)
+
+    def test_are_archives_with_a_path(self, tmp_path):
+        path = tmp_path / "a.pt"
+        with pytest.raises(ValueError, match="f must be a file name"):
+            torch.load(io.BytesIO(WHOLE["an archive"]), mmap=True)
+        path.write_bytes(WHOLE["a legacy file"])
+        with pytest.raises(RuntimeError, match="mmap can only be used with files"):
+            torch.load(path, mmap=True)
 
 
 @pytest.mark.parametrize(
@@ -546,6 +728,47 @@ class TestWriting:
             nested = [nested]
         with pytest.raises(TypeError, match="too deep"):
             saved(nested)
+
+    def test_memory_of_two_types_is_refused(self):
+        x = torch.ones(2)
+        with pytest.raises(RuntimeError, match="view the same data as different"):
+            saved([x, x.view(torch.int32)])
+
+    def test_views_come_back_in_their_order(self):
+        x = torch.arange(6.0).reshape(2, 3)
+        across = x.T.contiguous().T
+        found = loaded(saved([across, across[1], x.flip(0), x[:, ::2], x[2:]]))
+        assert found[0].stride() == (1, 2)
+        found[0][1, 2] = 100
+        assert found[1].tolist() == [3, 4, 100]
+        assert found[2].tolist() == [[3, 4, 5], [0, 1, 2]]
+        assert found[3].tolist() == [[0, 2], [3, 5]]
+        assert found[4].shape == (0, 3)
+
+    def test_without_the_memory(self):
+        with torch.serialization.skip_data():
+            data = saved({"a": torch.ones(2), "b": 1})
+        assert loaded(data)["a"].tolist() == [0, 0]
+
+    def test_all_of_it_is_there_at_once(self, tmp_path):
+        with open(tmp_path / "a.pt", "wb") as file:
+            torch.save(torch.ones(2), file)
+            assert torch.load(file.name).tolist() == [1, 1]
+
+    def test_as_a_program_chooses(self):
+        torch.serialization.set_default_format("pytorch")
+        try:
+            file = io.BytesIO()
+            torch.save(torch.ones(2), file)
+        finally:
+            torch.serialization.set_default_format("safetensors")
+        assert file.getvalue().startswith(b"PK")
+        with pytest.raises(ValueError, match="'safetensors' or 'pytorch'"):
+            torch.serialization.set_default_format("hdf5")
+
+    def test_a_place_that_is_none_is_refused(self):
+        with pytest.raises(AttributeError, match="expected 'f' to be string, path"):
+            torch.save(torch.ones(2), ("a", "b"))
 
     def test_another_format_is_refused(self):
         with pytest.raises(ValueError, match="'safetensors' or 'pytorch'"):

@@ -215,7 +215,7 @@ def test_storages_and_tensors_share_memory(tmp_path):
 
 
 def test_draws_of_complex_numbers():
-    """Normal draws have variance 1 of both parts together, uniform ones fill a square."""
+    """Normal draws share their variance among both parts; uniform ones fill squares."""
     torch.manual_seed(0)
     of = {"dtype": torch.complex64}
     for x, mean, variance in (

@@ -5,7 +5,9 @@ anything is allocated; no part of it is ever unpacked to a path.
 """
 
 import io
+import mmap
 import struct
+import sys
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,7 +17,9 @@ import numpy as np
 
 from lantern.errors import FileFormatError
 from lantern.torch.file_format import damaged, short
+from lantern.torch.file_reader import record_offset
 from lantern.torch.pickles.contents import Contents
+from lantern.torch.serialization import LoadEndianness, chosen
 
 __all__ = ["read_archive"]
 
@@ -26,9 +30,12 @@ _STUMBLES = (
 )  # fmt: skip
 _LARGEST_PICKLE = 64 << 20
 _PIECE = 1 << 20
+_ALIGNED = 16
 
 
-def read_archive(file: Any, size: int, name: str, map_location: Any) -> Any:
+def read_archive(
+    file: Any, size: int, name: str, map_location: Any, mapped: str | None = None
+) -> Any:
     """The object in an archive.
 
     Args:
@@ -36,6 +43,7 @@ def read_archive(file: Any, size: int, name: str, map_location: Any) -> Any:
         size: the bytes of the archive.
         name: what an error calls it.
         map_location: as ``torch.load`` takes it.
+        mapped: the path of the file, if its memory is to be mapped.
 
     Raises:
         FileFormatError: if it is damaged, or holds more than tensors and plain values.
@@ -48,7 +56,13 @@ def read_archive(file: Any, size: int, name: str, map_location: Any) -> Any:
         contents = Contents(name, size, map_location)
         contents.reader(io.BytesIO(packed)).load()
         for key, (*_, length) in contents.announced.items():
-            contents.place(key, archive.memory(f"data/{key}", length), archive.order)
+            part = f"data/{key}"
+            raw = (
+                archive.memory(part, length)
+                if mapped is None
+                else archive.mapped(part, length, mapped)
+            )
+            contents.place(key, raw, archive.order)
     return contents.reader(io.BytesIO(packed)).load()
 
 
@@ -60,6 +74,13 @@ def _undamaged(name: str) -> Iterator[None]:
     except FileFormatError:
         raise
     except _STUMBLES as error:
+        if str(error).startswith("Bad CRC-32"):
+            raise damaged(
+                name,
+                f"is damaged ({short(str(error))}); or PyTorch has written it without "
+                "check sums, or a program into its memory: in that case call "
+                "torch.serialization.set_crc32_options(False) first.",
+            ) from None
         raise damaged(
             name, f"is cut off, or a damaged archive ({short(str(error))})."
         ) from None
@@ -78,7 +99,7 @@ class _Archive:
     """
 
     def __init__(self, archive: Any, size: int, name: str) -> None:
-        self.archive, self.name = archive, name
+        self.archive, self.size, self.name = archive, size, name
         entries = archive.infolist()
         self.entries = {entry.filename: entry for entry in entries}
         if len(self.entries) < len(entries):
@@ -94,8 +115,12 @@ class _Archive:
         if sum(entry.file_size for entry in entries) > size:
             raise damaged(name, "is an archive whose parts are larger than itself.")
         self.folder = self.found_folder()
-        marked = f"{self.folder}/byteorder" in self.entries
-        big = marked and self.bytes_of("byteorder", 100) == b"big"
+        if f"{self.folder}/byteorder" in self.entries:
+            big = self.bytes_of("byteorder", 100) == b"big"
+        else:
+            told = chosen("order")
+            native = told is LoadEndianness.NATIVE and sys.byteorder == "big"
+            big = native or told is LoadEndianness.BIG
         self.order = ">" if big else "<"
 
     def found_folder(self) -> str:
@@ -122,22 +147,51 @@ class _Archive:
         path = f"{self.folder}/{part}"
         if (size := self.entries[path].file_size) > most:
             raise damaged(self.name, f"has {size} bytes of {short(part)}.")
-        with _undamaged(self.name):
-            return bytes(self.archive.read(path))
+        return b"".join(self.pieces(self.entries[path]))
 
-    def memory(self, part: str, length: int) -> Any:
-        """The bytes of a large part of the archive."""
+    def entry_of(self, part: str, length: int) -> Any:
+        """The entry of a large part of the archive, which must have so many bytes."""
         entry = self.entries.get(f"{self.folder}/{part}")
         if entry is None or entry.file_size != length:
             there = "nothing" if entry is None else f"{entry.file_size} bytes"
             raise damaged(
                 self.name, f"has {there} where {length} bytes of memory were announced."
             )
+        return entry
+
+    def mapped(self, part: str, length: int, path: str) -> Any:
+        """The bytes of a large part, read when they are looked at; unchecked."""
+        with _undamaged(self.name):
+            at = record_offset(self.archive, self.entry_of(part, length))
+        if at + length > self.size:
+            raise damaged(self.name, f"is cut off in {short(part)}.")
+        if not length:
+            return np.empty(0, np.uint8)
+        shared = chosen("mmap") == getattr(mmap, "MAP_SHARED", None)
+        mode: Any = "r+" if shared else "c"
+        found = np.memmap(path, np.uint8, mode, at, (length,)).view(np.ndarray)
+        return found.copy() if at % _ALIGNED else found  # numbers begin where they may
+
+    def memory(self, part: str, length: int) -> Any:
+        """The bytes of a large part of the archive."""
         room, at = np.empty(length, np.uint8), 0
-        with _undamaged(self.name), self.archive.open(entry) as opened:
-            while found := opened.read(_PIECE):
-                room[at : at + len(found)] = np.frombuffer(found, np.uint8)
-                at += len(found)
+        for found in self.pieces(self.entry_of(part, length)):
+            room[at : at + len(found)] = np.frombuffer(found, np.uint8)
+            at += len(found)
         if at != length:
             raise damaged(self.name, f"is cut off in {short(part)}.")
         return room
+
+    def pieces(self, entry: Any) -> Iterator[bytes]:
+        """The bytes of a part in their order; checked, unless a program leaves it."""
+        with _undamaged(self.name):
+            if chosen("crc32"):
+                with self.archive.open(entry) as opened:
+                    while found := opened.read(_PIECE):
+                        yield found
+                return
+            file, left = self.archive.fp, entry.file_size
+            file.seek(record_offset(self.archive, entry))
+            while left and (found := file.read(min(left, _PIECE))):
+                yield found
+                left -= len(found)

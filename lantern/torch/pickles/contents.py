@@ -94,6 +94,10 @@ class Contents:
             "torch._utils._rebuild_tensor_v2": self.tensor,
             "torch._utils._rebuild_tensor_v3": self.tensor,
             "torch._utils._rebuild_parameter": self.parameter,
+            "torch._utils._rebuild_parameter_with_state": self.parameter,
+            "torch._tensor._rebuild_from_type_v2": self.of_type,
+            "torch.Tensor": None,
+            "builtins.bytearray": _bytearray,
         }
 
     def meaning(self, module: str, name: str) -> Any:
@@ -220,11 +224,42 @@ class Contents:
             return flat.reshape(sizes)  # also of a library that has no strides
         return _strided(flat, offset, sizes, steps)
 
-    def parameter(self, data: Any, requires_grad: Any, hooks: Any = None) -> Parameter:
+    def parameter(
+        self, data: Any, requires_grad: Any, hooks: Any = None, state: Any = None
+    ) -> Parameter:
         """A parameter around a tensor."""
         if not isinstance(data, Tensor):
             raise damaged(self.name, "has a parameter without a tensor.")
-        return Parameter(data, requires_grad is True)
+        made = Parameter(data, requires_grad is True)
+        self.set_state(made, {} if state is None else state)
+        return made
+
+    def of_type(self, rebuild: Any, kind: Any, args: Any, state: Any) -> Tensor:
+        """A tensor with attributes, which are plain values."""
+        if not (
+            isinstance(rebuild, Named)
+            and rebuild.path.startswith("torch._utils._rebuild_tensor")
+            and isinstance(kind, Named)
+            and kind.path == "torch.Tensor"
+            and isinstance(args, tuple)
+        ):
+            raise damaged(self.name, "has a tensor of a class that is not known here.")
+        x = self.tensor(*args)
+        self.set_state(x, state)
+        return x
+
+    def set_state(self, x: Tensor, state: Any) -> None:
+        """Give a tensor attributes: names that are free, and nothing is called."""
+        if type(state) is not dict or not all(map(_is_free, state)):
+            raise damaged(self.name, "has a tensor with attributes of other kinds.")
+        x.__dict__.update(state)
+
+
+def _is_free(name: Any) -> bool:
+    """Whether an attribute of a tensor may have a name, as Python itself has none."""
+    if type(name) is not str or not name.isidentifier() or name.startswith("__"):
+        return False
+    return not hasattr(Parameter, name)
 
 
 def _dense(sizes: list[int]) -> list[int]:
@@ -268,6 +303,13 @@ def _set(values: Any = ()) -> set[Any]:
     if not all(map(is_key, values)):
         raise OptionError("a set of something else than plain values")
     return set(values)
+
+
+def _bytearray(packed: Any = b"") -> bytearray:
+    """Bytes that can be changed."""
+    if type(packed) is not bytes:
+        raise OptionError("a bytearray of something else than bytes")
+    return bytearray(packed)
 
 
 def _bytes(text: Any, encoding: Any) -> bytes:

@@ -141,28 +141,32 @@ class Unpickler:
             raise damaged(
                 self.name, f"has a pickle of more than {_MOST_CONTAINERS} containers."
             )
+        self.push(container, parts)
+
+    def push(self, x: Any, parts: Any) -> None:
+        """Push what was made, of parts: a container, or a tensor with attributes."""
         # Another one may have had its place in memory before.
-        self.extents.pop(id(container), None)
-        self.parts.discard(id(container))
-        self.measure(container, parts)
-        self.stack.append(container)
+        self.extents.pop(id(x), None)
+        self.parts.discard(id(x))
+        self.measure(x, parts)
+        self.stack.append(x)
 
     def measure(self, container: Any, parts: Any) -> None:
         """Know how large a container is with more parts."""
         depth, seen = self.extents.get(id(container)) or (1, 1)
         seen += len(parts)
         for part in parts:
-            if type(part) in _CONTAINERS:
+            if isinstance(part, Reference):
+                if type(container) is not tuple:
+                    raise self.misplaced()
+                self.extents[id(container)] = None
+                return
+            if type(part) not in _KEYS:
                 inner = self.extents.get(id(part), (1, 1))
                 if inner is None:
                     raise self.misplaced()
                 depth, seen = max(depth, 1 + inner[0]), seen + inner[1]
                 self.parts.add(id(part))
-            elif isinstance(part, Reference):
-                if type(container) is not tuple:
-                    raise self.misplaced()
-                self.extents[id(container)] = None
-                return
         if id(container) in self.parts:
             raise damaged(self.name, "has a pickle with a container that holds itself.")
         if depth > _DEEPEST:
@@ -220,7 +224,11 @@ class Unpickler:
         elif type(found) in _CONTAINERS:
             self.new(found, found)
         else:
-            self.stack.append(found)
+            self.push(found, [x for x in arguments if not self.is_reference(x)])
+
+    def is_reference(self, x: Any) -> bool:
+        """Whether something is a reference, or has one in it."""
+        return isinstance(x, Reference) or self.extents.get(id(x), ()) is None
 
     def built(self) -> None:
         """Give an object its state: that of a module has the versions of its parts."""
@@ -229,6 +237,7 @@ class Unpickler:
             self.measure(x, [*state.values()])
             vars(x).update(state)
         elif any(type(x) is c for c in get_safe_globals()):
+            self.measure(x, [state])
             if hasattr(x, "__setstate__"):
                 x.__setstate__(state)
             else:

@@ -3,6 +3,7 @@
 import io
 from typing import Any
 
+from lantern.errors import EagerError
 from lantern.torch.file_format import damaged, read_up_to
 
 __all__ = ["read_pickles"]
@@ -11,7 +12,9 @@ _LEGACY = b"\x80\x02\x8a\x0a"  # protocol 2, and a number of ten bytes
 _ALL = 1 << 62
 
 
-def read_pickles(f: Any, first: bytes, name: str, map_location: Any) -> Any:
+def read_pickles(
+    f: Any, first: bytes, name: str, map_location: Any, mapped: str | None = None
+) -> Any:
     """The object in a file that ``torch.save`` of PyTorch has written.
 
     Args:
@@ -19,6 +22,7 @@ def read_pickles(f: Any, first: bytes, name: str, map_location: Any) -> Any:
         first: those.
         name: what an error calls the file.
         map_location: as ``torch.load`` takes it.
+        mapped: the path of a file whose memory is mapped, if it is.
 
     Raises:
         FileFormatError: if it is damaged, or holds more than tensors and plain values.
@@ -39,5 +43,11 @@ def read_pickles(f: Any, first: bytes, name: str, map_location: Any) -> Any:
         f = io.BytesIO(first + read_up_to(f, _ALL, name))
     size = f.seek(0, io.SEEK_END)
     f.seek(0)
-    read = read_archive if first.startswith(b"PK") else read_legacy
-    return read(f, size, name, map_location)
+    if first.startswith(b"PK"):
+        return read_archive(f, size, name, map_location, mapped)
+    if mapped is not None:
+        raise EagerError(
+            "mmap can only be used with files saved with torch.save in PyTorch 1.6 or "
+            "later. Save it anew."
+        )
+    return read_legacy(f, size, name, map_location)

@@ -14,11 +14,14 @@ from typing import Any
 import numpy as np
 
 from lantern.eager.versions import owner
-from lantern.errors import ArgumentError
+from lantern.errors import ArgumentError, EagerError
 from lantern.torch.nn.parameter import Parameter
 from lantern.torch.pickles.contents import STORAGES
+from lantern.torch.serialization import chosen
+from lantern.torch.storage import memory_of
 from lantern.torch.tensor import dtypes
-from lantern.torch.tensor.devices import on_host
+from lantern.torch.tensor.copying import attributes
+from lantern.torch.tensor.devices import address, on_host
 from lantern.torch.tensor.dtypes import Size
 from lantern.torch.tensor.operators import in_memory
 from lantern.torch.tensor.tensor import Tensor
@@ -45,17 +48,18 @@ def pickle_bytes(obj: Any) -> bytes:
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
 
         def add(name: str, content: Any) -> None:
-            archive.writestr(_entry(zipfile.ZipInfo, name, file.tell()), content)
+            archive.writestr(entry(zipfile.ZipInfo, name, file.tell()), content)
 
         add("data.pkl", b"\x80\x02" + bytes(writer.steps) + b".")
         add("byteorder", sys.byteorder.encode())
         for key, memory in enumerate(writer.memories):
-            add(f"data/{key}", memory.reshape(-1).view(np.uint8))
+            flat = memory.view(np.uint8)
+            add(f"data/{key}", bytes(flat.size) if chosen("skip") else flat)
         add("version", b"3\n")
     return file.getvalue()
 
 
-def _entry(kind: Any, name: str, at: int) -> Any:
+def entry(kind: Any, name: str, at: int) -> Any:
     """A part of an archive that begins where memory may be mapped."""
     entry = kind(f"archive/{name}", _EPOCH)
     padding = -(at + 30 + len(entry.filename) + 4) % _ALIGNED
@@ -71,7 +75,8 @@ class _Writer:
         self.memories: list[Any] = []
         # By identity: the place in the memo, and what keeps the identity taken.
         self.memo: dict[int, tuple[int, Any]] = {}
-        self.keys: dict[int, int] = {}
+        self.keys: dict[int, tuple[int, Any]] = {}
+        self.kinds: dict[int, tuple[Any, Any]] = {}
 
     def put(self, x: Any, path: str, depth: int) -> None:
         """Write the steps of one object, or where it is remembered."""
@@ -86,7 +91,7 @@ class _Writer:
         if self.plain(x):
             return
         if isinstance(x, Tensor):
-            self.tensor(x)
+            self.attributed(x, path, depth)
         elif isinstance(x, Mapping):
             self.mapping(x, path, depth)
         elif isinstance(x, list):
@@ -131,6 +136,10 @@ class _Writer:
             self.name("_codecs", "encode", b"(")
             self.text(x.decode("latin1"))
             self.text("latin1")
+            self.steps += b"tR"
+        elif isinstance(x, bytearray):
+            self.name("__builtin__", "bytearray", b"(")
+            self.plain(bytes(x))
             self.steps += b"tR"
         elif isinstance(x, complex):
             self.name("__builtin__", "complex")
@@ -198,40 +207,69 @@ class _Writer:
 
     # --- tensors ----------------------------------------------------------------------
 
-    def tensor(self, x: Tensor) -> None:
-        """Write a tensor as a view of memory."""
-        is_parameter = isinstance(x, Parameter)
-        if is_parameter:
-            self.name("torch._utils", "_rebuild_parameter", b"(")
-        array = on_host(in_memory(x.detach()))
-        memory = owner(array)
-        if (
-            memory.dtype != array.dtype
-            or not memory.flags.c_contiguous
-            or any(step < 0 for step in array.strides)
-        ):
-            memory = array = np.array(array, order="C")
-        kind = dtypes.by_numpy[array.dtype].name
-        if kind not in _CLASSES:
-            raise ArgumentError(
-                f"torch.save: PyTorch has no memory of {kind} in a file. Convert it."
-            )
-        self.name("torch._utils", "_rebuild_tensor_v2", b"((")
-        self.text("storage")
-        self.name("torch", _CLASSES[kind])
-        self.text(str(self.key(memory)))
-        self.text("cpu")
-        self.plain(memory.size)
-        self.steps += b"tQ"
-        here, begin = (a.__array_interface__["data"][0] for a in (array, memory))
-        self.plain((here - begin) // array.itemsize if array.size else 0)
-        self.sizes(array.shape)
-        self.sizes(step // array.itemsize for step in array.strides)
-        self.plain(bool(x.requires_grad and not is_parameter))
-        self.name("collections", "OrderedDict", b")RtR")
-        if is_parameter:
+    def attributed(self, x: Tensor, path: str, depth: int) -> None:
+        """Write a tensor with the attributes that a program has given it."""
+        state = attributes(x)
+        if isinstance(x, Parameter):
+            with_state = "_with_state" if state else ""
+            self.name("torch._utils", f"_rebuild_parameter{with_state}", b"(")
+            self.view(x, False)
             self.plain(bool(x.requires_grad))
-            self.name("collections", "OrderedDict", b")RtR")
+            self.name("collections", "OrderedDict", b")R")
+        elif state:
+            self.name("torch._tensor", "_rebuild_from_type_v2", b"(")
+            self.view(x, x.requires_grad, of_type=True)
+        else:
+            self.view(x, x.requires_grad)
+            return
+        if state:
+            self.put(state, path, depth + 1)
+        self.steps += b"tR"
+
+    def view(self, x: Tensor, wanted: Any, of_type: bool = False) -> None:
+        """Write a tensor as a view of memory, or what makes one of a type."""
+        array = on_host(in_memory(x.detach()))
+        kind = dtypes.by_numpy[array.dtype].name
+        self.name("torch._utils", f"_rebuild_tensor_v{2 if kind in _CLASSES else 3}")
+        if of_type:
+            self.name("torch", "Tensor")
+        self.steps += b"("
+        self.memory(array)
+        self.plain(bool(wanted))
+        self.name("collections", "OrderedDict", b")R")
+        if kind not in _CLASSES:
+            self.name("torch", kind)
+        self.steps += b"t" if of_type else b"tR"
+
+    def memory(self, array: Any) -> None:
+        """Write the memory of an array, and which part of it the array is."""
+        base = owner(array)
+        self.once(base, array.dtype)
+        if _is_in_a_row(array, base):
+            flat = memory_of(array)
+        else:
+            base = array = np.array(array, order="C")
+            flat = base.reshape(-1)
+        kind = _CLASSES.get(dtypes.by_numpy[array.dtype].name)
+        self.steps += b"("
+        self.text("storage")
+        self.name(*(("torch", kind) if kind else ("torch.storage", "UntypedStorage")))
+        self.text(str(self.key(base, flat)))
+        self.text("cpu")
+        self.plain(flat.size if kind else flat.nbytes)
+        self.steps += b"tQ"
+        step = array.itemsize
+        self.plain((address(array) - address(flat)) // step if array.size else 0)
+        self.sizes(array.shape)
+        self.sizes(stride // step for stride in array.strides)
+
+    def once(self, memory: Any, kind: Any) -> None:
+        """Raise if memory that is written already is shown as another type."""
+        if self.kinds.setdefault(id(memory), (kind, memory))[0] != kind:
+            raise EagerError(
+                "Cannot save multiple tensors or storages that view the same data as "
+                "different types. clone() one of them."
+            )
 
     def sizes(self, numbers: Any) -> None:
         """Write a tuple of numbers."""
@@ -240,9 +278,20 @@ class _Writer:
             self.plain(int(n))
         self.steps += b"t"
 
-    def key(self, memory: Any) -> int:
+    def key(self, base: Any, flat: Any) -> int:
         """The number of a part of memory, which is written once."""
-        if id(memory) not in self.keys:
-            self.keys[id(memory)] = len(self.memories)
-            self.memories.append(memory)
-        return self.keys[id(memory)]
+        if id(base) not in self.keys:
+            self.keys[id(base)] = len(self.memories), base
+            self.memories.append(flat)
+        return self.keys[id(base)][0]
+
+
+def _is_in_a_row(array: Any, base: Any) -> bool:
+    """Whether an array is elements of its memory, counted from the first one on."""
+    step = array.itemsize
+    return (
+        base.nbytes % step == 0
+        and all(stride >= 0 and stride % step == 0 for stride in array.strides)
+        and np.may_share_memory(flat := memory_of(array), array) | (not array.size)
+        and (address(array) - address(flat)) % step == 0
+    )

@@ -11,10 +11,11 @@ from lantern.errors import EagerError
 from lantern.torch.tensor.devices import address
 from lantern.torch.tensor.tensor import NOBODY, Tensor, make
 
-__all__ = ["METHODS"]
+__all__ = ["METHODS", "attributes"]
 
 
-def _attributes(x: Tensor) -> dict[str, Any]:
+def attributes(x: Tensor) -> dict[str, Any]:
+    """What a program has put on a tensor."""
     return {name: value for name, value in x.__dict__.items() if name != "grad"}
 
 
@@ -32,14 +33,14 @@ def reduced(self: Tensor) -> Any:
 
     A result comes back as a leaf.
     """
-    return rebuilt, (type(self), base(self), self.requires_grad, _attributes(self))
+    return rebuilt, (type(self), base(self), self.requires_grad, attributes(self))
 
 
 def copied(self: Tensor) -> Any:
     """A leaf with the same memory and attributes, without the gradient."""
     if isinstance(self.primal, Value):  # inside a transform
         return make(self.primal, self.level, self.receiver)
-    return rebuilt(type(self), self.primal, self.requires_grad, _attributes(self))
+    return rebuilt(type(self), self.primal, self.requires_grad, attributes(self))
 
 
 def deep_copied(self: Tensor, memo: dict[int, Any]) -> Any:
@@ -54,7 +55,7 @@ def deep_copied(self: Tensor, memo: dict[int, Any]) -> Any:
     plain = type(self) is Tensor
     array = copied_array(base(self), memo if plain else {})
     found = memo[id(self)] = rebuilt(type(self), array, self.requires_grad, {})
-    for name, value in _attributes(self).items():
+    for name, value in attributes(self).items():
         setattr(found, name, copy.deepcopy(value, memo))
     if plain and self.grad is not None:
         found.grad = copy.deepcopy(self.grad, memo)
