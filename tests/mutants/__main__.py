@@ -32,7 +32,8 @@ TESTS = (
     "debugging/test_debug.py debugging/test_backward_steps.py "
     "contract/test_memory.py contract/test_errors.py contract/test_messages.py "
     "batching/test_batching.py parallel/test_concurrency.py parallel/test_parallel.py "
-    "torch/test_autograd.py torch/test_both_faces.py"
+    "torch/test_autograd.py torch/test_both_faces.py torch/test_waiting.py "
+    "torch/test_optim.py torch/test_edges.py torch/test_forward_ad.py"
 ).split()
 MOST_FILES = 6  # that are collected anew for one mutant
 

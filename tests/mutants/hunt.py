@@ -215,7 +215,8 @@ class Single:
         items = {item.nodeid: item for item in session.items}
         tests = [t for t in self.tests if t[0] in items]
         self.tell()
-        self.status = run(items, tests, lambda: self.tell())
+        if not session.testsfailed:  # each file could be imported
+            self.status = run(items, tests, lambda: self.tell())
         return True
 
 
