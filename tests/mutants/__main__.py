@@ -113,10 +113,11 @@ def main():
     files = sorted({test.split("::")[0] for m in warm for test, _ in order.of(m)})
     if warm and os.fork() == 0:
         quiet()
-        start(files, Hunt(warm, order, report, options.jobs))
-        os._exit(0)
-    if warm:
-        os.wait()
+        hunt = Hunt(warm, order, report, options.jobs)
+        start(files, hunt)
+        os._exit(0 if hunt.is_done else 1)
+    if warm and os.wait()[1] != 0:
+        raise SystemExit("The hunt has failed: collect the test files with pytest.")
     warm = {mutant for mutant, fate in report.ends() if fate != "by import"}
     for mutant in tried:
         if mutant not in warm:

@@ -32,7 +32,7 @@ class Order:
     """Which tests are asked about a mutant, and in which order.
 
     First those that have caught others in this file, then the quickest of each test
-    function, then the rest, up to a number of seconds.
+    function, of every test file by turns, then the rest, up to a number of seconds.
     """
 
     def __init__(self, measured, seconds):
@@ -43,8 +43,8 @@ class Order:
     def of(self, mutant):
         """The tests, with the seconds that each takes."""
         measured = self.measured
-        if self.is_late(mutant):
-            ran = measured.ran[:, measured.places[mutant.path, mutant.statement]]
+        if self.is_late(mutant) or not self.is_early(mutant):
+            ran = self._ran(mutant)
         else:
             of_file = [i for (p, _), i in measured.places.items() if p == mutant.path]
             ran = measured.ran[:, of_file].any(axis=1)
@@ -53,8 +53,9 @@ class Order:
             test, seconds = measured.tests[i], float(measured.seconds[i])
             if test not in self.unsound:
                 name = test.split("[")[0]
-                left.append((-before[test], seen[name], seconds, test))
-                seen[name] += 1
+                file = name.split("::")[0], seen[name]
+                left.append((-before[test], seen[name], seen[file], seconds, test))
+                seen.update([name, file])
         chosen, total = [], 0.0
         for *_, seconds, test in sorted(left):
             total += seconds
@@ -63,12 +64,20 @@ class Order:
             chosen.append((test, seconds))
         return chosen
 
+    def _ran(self, mutant):
+        """Which tests have run the mutant's statement."""
+        place = self.measured.places[mutant.path, mutant.statement]
+        return self.measured.ran[:, place]
+
     def is_late(self, mutant):
-        """Whether the mutant's statement runs in tests alone, and not in an import."""
+        """Whether the mutant can come after the imports: a test runs its statement."""
+        known = (mutant.path, mutant.statement) in self.measured.places
+        return mutant.function and known and self._ran(mutant).any()
+
+    def is_early(self, mutant):
+        """Whether an import runs the mutant's statement, as well."""
         place = self.measured.places.get((mutant.path, mutant.statement))
-        return (
-            mutant.function and place is not None and not self.measured.on_import[place]
-        )
+        return place is None or not mutant.function or self.measured.on_import[place]
 
     def count(self, mutant, test):
         """Note which test has caught a mutant."""
@@ -149,7 +158,7 @@ class Hunt:
 
     def __init__(self, mutants, order, report, jobs):
         self.mutants, self.order, self.report = mutants, order, report
-        self.jobs = jobs
+        self.jobs, self.is_done = jobs, False
 
     def pytest_runtestloop(self, session):
         self.items = {item.nodeid: item for item in session.items}
@@ -162,8 +171,7 @@ class Hunt:
                 for mutant in self.mutants[job :: self.jobs]:
                     self.try_one(mutant)
                 os._exit(0)
-        for _ in range(self.jobs):
-            os.wait()
+        self.is_done = not any(os.wait()[1] for _ in range(self.jobs))
         return True
 
     def try_one(self, mutant):
@@ -181,6 +189,8 @@ class Hunt:
                 break
             self.order.unsound.add(test[0])
         fate, caught = FATES.get(status, "not run"), ""
+        if fate == "survives" and self.order.is_early(mutant):
+            fate = "by import"  # it is tried once more
         if fate not in ("survives", "by import"):
             caught = test[0]
             self.order.count(mutant, caught)

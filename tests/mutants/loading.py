@@ -115,7 +115,7 @@ def caches():
     return [
         x
         for x in gc.get_objects()
-        if isinstance(x, _lru_cache_wrapper) and x.__module__.startswith("lantern")
+        if type(x) is _lru_cache_wrapper and x.__module__.startswith("lantern")
     ]
 
 
