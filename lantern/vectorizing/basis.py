@@ -13,7 +13,7 @@ from typing import Any
 from lantern.core.residuals import owned
 from lantern.core.tree import tree_leaves, tree_map
 from lantern.core.unwrap import strip
-from lantern.core.value import Value, base, is_complex, zeros_like
+from lantern.core.value import Value, base, is_complex, unwrapped, zeros_like
 from lantern.errors import ArgumentError
 from lantern.tensor.backend.numpy_namespace import array_namespace
 from lantern.tensor.ops import products
@@ -63,6 +63,7 @@ def _directions(leaf: Any, start: int, stop: int, examples: Examples) -> Any:
 
 def _rows(z: Any, examples: Examples) -> Any:
     """What came of all directions, along a first axis."""
+    z = unwrapped(z)
     if examples.owns(z) and z.mapped:
         return z.stacked
     z = as_array(z.stacked if examples.owns(z) else z)

@@ -45,10 +45,11 @@ from lantern.vectorizing.batching_rules import (
 from lantern.vectorizing.dispatch import (
     TAKE_BATCHED_STATICS,
     batching_rule_of,
+    by_rule,
     function_of,
 )
 
-__all__ = ["Batched", "Examples"]
+__all__ = ["Batched", "Examples", "without_derivative"]
 
 
 class Examples(Level):
@@ -82,6 +83,8 @@ class Examples(Level):
     ) -> Iterator[Any]:
         """An operation on batched operands, in the form of a started rule."""
         operation = operation_of(rule)
+        if operation.batching is by_rule:
+            return iter((next(rule(*arguments, **statics)),))
         count = operation.arity
         if 0 <= count < len(arguments):
             named = dict(zip(operation.others, arguments[count:], strict=False))
@@ -220,6 +223,11 @@ class Batched(StandardArray):
         tracked: Any = x
         return tracked + self.common(zeros_like(x))
 
+    def copy(self) -> Any:
+        """An array of its own."""
+        x: Any = self
+        return x | False if self.dtype.kind == "b" else +x
+
     @property
     def mT(self) -> Any:
         """The array with its last two axes swapped."""
@@ -252,6 +260,16 @@ class Batched(StandardArray):
         """The number of elements of one example."""
         return math.prod(self.shape)
 
+    @property
+    def itemsize(self) -> int:
+        """The bytes that one element takes."""
+        return int(self.dtype.itemsize)
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes that the elements of one example take."""
+        return self.size * self.itemsize
+
     def plain(self, where: str = "float") -> NoReturn:
         """Never the array itself: there is one for each example."""
         raise _no_single_value(
@@ -273,6 +291,9 @@ class Batched(StandardArray):
 
     def __complex__(self) -> NoReturn:
         self.plain("complex")
+
+    def __round__(self, ndigits: int | None = None) -> NoReturn:
+        self.plain("round")
 
     def __index__(self) -> int:
         return int(self.plain("index"))
@@ -302,7 +323,8 @@ class Batched(StandardArray):
         name = ufunc.__name__
         if name in _REFLECTED and type(inputs[0]) in buffers and not kwargs:
             return getattr(self, _REFLECTED[name])(inputs[0])
-        if method != "__call__" or not works_on_plain_values(name):
+        plain = works_on_plain_values(name) or name in _BITWISE
+        if method != "__call__" or not plain:
             return super().__array_ufunc__(ufunc, method, *inputs, **kwargs)
         refuse_out(name, inputs, kwargs)
         return getattr(namespace(self), name)(*inputs, **kwargs)
@@ -335,6 +357,14 @@ class Batched(StandardArray):
     def __repr__(self) -> str:
         examples = f"{self.level.size} examples of shape {self.shape}"
         return f"Batched({examples}, {self.level.name})"
+
+
+def without_derivative(x: Any) -> Any:
+    """A batched value as a constant to all levels outside; anything else as it is."""
+    if type(x) is not Batched:
+        return x
+    inside = without_derivative(base(x.stacked))
+    return x if inside is x.stacked else Batched(inside, x.level, x.mapped)
 
 
 def _together(x: Batched, y: Any) -> tuple[Any, Any] | None:
@@ -382,12 +412,15 @@ _SYMBOLS = {function: getattr(operator, name) for name, function in BINARY.items
 _REFLECTED = {
     function.__name__: f"__r{name}__" for name, function in BINARY.items()
 } | {"power": "__rpow__"}
+_BITWISE = frozenset(
+    "bitwise_and bitwise_or bitwise_xor gcd invert lcm left_shift right_shift".split()
+)
 _BASIC = (int, slice, type(None), type(...))
 _METHODS = (
     "T __iter__ reshape transpose swapaxes ravel flatten flat at take "
     "compress repeat diagonal argsort argpartition searchsorted squeeze astype "
     "sum mean prod max min ptp var std cumsum cumprod all any argmax argmin clip round "
-    "trace dot copy device to_device to"
+    "trace dot device to_device to"
 ).split()
 _CONSTANT = {
     "and": "bitwise_and",

@@ -274,7 +274,7 @@ def _matmul(call: BatchedCall) -> Any:
         if call.mapped[0] and m <= 2 and (n == 1 or m == 1):
             return call.run(x, y)
         if call.mapped[0] and m == 2:  # one product, not one for each example
-            z = call.run(x.reshape(-1, x.shape[-1]), y)
+            z = call.run(x.reshape(math.prod(x.shape[:-1]), x.shape[-1]), y)
             return z.reshape((*x.shape[:-1], y.shape[-1]))
         if call.mapped[1] and m == 1 and n <= 2:
             return call.run(y, x if n == 1 else x.mT)
@@ -326,7 +326,7 @@ def _solve(call: BatchedCall) -> Any:
         b, m = b[..., None], 2
     if not call.mapped[0] and n == m == 2:
         columns = moveaxis(b, 0, 1)
-        z = call.run(a, columns.reshape(b.shape[1], -1))
+        z = call.run(a, columns.reshape(b.shape[1], b.shape[0] * b.shape[2]))
         z = moveaxis(z.reshape(columns.shape), 1, 0)
     else:
         ndim = max(n, m)

@@ -11,6 +11,7 @@ from typing import Any
 
 from lantern.core.contribution import Masked
 from lantern.core.dispatch import from_lists
+from lantern.core.namespace import common_namespace
 from lantern.core.numpy_protocols import find_operation, works_on_plain_values
 from lantern.core.tree import tree_leaves, tree_map
 from lantern.core.value import Value, base
@@ -154,6 +155,15 @@ def each(function: Any, *operands: Any) -> Any:
     batching = batching_rules.elementwise
     operands = tuple(map(from_lists, operands))
     return _level(operands).compute(batching, function, operands, {})
+
+
+def scipys(name: str, part: str = "special") -> Any:
+    """SciPy's function of each element by its name, with derivative zero."""
+
+    def function(*operands: Any) -> Any:
+        return common_namespace(*operands).scipys(name, part)(*operands)
+
+    return partial(each, function)
 
 
 def _call(name: str, args: Any, kwargs: Any) -> Any:

@@ -211,7 +211,7 @@ def test_constant_operations_have_zero_derivative_and_say_so(name):
 def test_every_operation_has_a_case():
     covered = (
         {case.name for case in CASES} | set(CONSTANT) | {"imag", "part", "to_device"}
-    )
+    ) | {"apart", "together"}  # of examples: tests/torch/test_vmap.py
     ours = {
         name
         for name, operation in registry.items()

@@ -50,6 +50,7 @@ def _put(x: Any, v: Any, /, index: Any) -> Rule:
         z = _written(x, v, index)
     shape, xp = x.shape, namespace(base(x))
     z_bar = yield (z, x := None, v := None, z := None)[0]
+    z_bar = joined(z_bar, index)
     yield _put(z_bar, 0, index=index)
     v_bar = z_bar[index]
     if may_repeat(index):
@@ -110,7 +111,7 @@ def _add_at(x: Any, v: Any, /, index: Any) -> Rule:
         Scatter(index, v).add_to(z)
     z_bar = yield (z, x := None, v := None, z := None)[0]
     yield z_bar
-    yield z_bar[index]
+    yield joined(z_bar, index)[index]
 
 
 plain_add_at = _add_at  # by an index that is settled

@@ -191,6 +191,11 @@ def _getitem(x: Any, /, index: Any) -> Rule:
 plain_getitem = _getitem  # by an index that is settled
 
 
+def read_at(x: Any, index: Any) -> Any:
+    """As ``getitem``, by an index that is settled."""
+    return _getitem(joined(x, index), index)
+
+
 def scatter(x: Any, /, index: Any, shape: tuple[int, ...]) -> Any:
     """An array of zeros with x added at an index, once for each time it is named.
 
@@ -223,7 +228,7 @@ def _scatter(x: Any, /, index: Any, shape: tuple[int, ...]) -> Rule:
         z = namespace(x).zeros(shape, dtype=x.dtype)
         Scatter(index, x).add_to(z)
     z_bar = yield (z, x := None, z := None)[0]
-    yield z_bar[index]
+    yield joined(z_bar, index)[index]
 
 
 def take(a: Any, indices: Any, axis: int | None = None, *, mode: str = "raise") -> Any:
