@@ -11,6 +11,7 @@ from lantern.scipy import special as ours
 from lantern.tensor.backend.numpy_namespace import array_namespace
 from lantern.torch.functions.table import FUNCTIONS
 from lantern.torch.tables import documented, place
+from lantern.torch.tensor.batches import of_all_examples
 from lantern.torch.tensor.detaching import array_of_tensor as _base
 from lantern.torch.tensor.devices import as_array
 from lantern.torch.tensor.dtypes import F64
@@ -361,7 +362,8 @@ def _polynomial(name: str, shifted: bool = False) -> Any:
         x = 2 * x - 1 if shifted else x
         before, value = np.ones_like(x), as_array(first(x))
         z = np.where(degrees == 0, before, np.where(degrees < 0, 0, value))
-        for i in range(1, int(degrees.max()) if degrees.size else 0):
+        highest = of_all_examples(degrees)
+        for i in range(1, int(highest.max()) if highest.size else 0):
             before, value = value, following(i, x, value, before)
             z = np.where(degrees == i + 1, value, z)
         return fresh(as_array(z, kind))

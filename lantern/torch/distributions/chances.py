@@ -3,8 +3,6 @@
 import math
 from typing import Any, ClassVar
 
-import numpy as np
-
 from lantern.eager.grad_mode import no_grad
 from lantern.errors import OptionError
 from lantern.torch.distributions import constraints
@@ -16,7 +14,7 @@ from lantern.torch.methods.sampling import bernoulli, poisson, rng
 from lantern.torch.methods.table import FUNCTIONS
 from lantern.torch.nn.functional import binary_cross_entropy_with_logits, softplus
 from lantern.torch.tensor.detaching import array_of_tensor as base
-from lantern.torch.tensor.devices import beside, on_host
+from lantern.torch.tensor.devices import as_array, beside, on_host
 from lantern.torch.tensor.tensor import fresh
 
 __all__ = ["Bernoulli", "Binomial", "Geometric", "NegativeBinomial", "Poisson"]
@@ -177,7 +175,7 @@ class Geometric(_ByChance):
         """Draws without derivative."""
         with no_grad():
             chance = base(self.probs.expand(self._extended_shape(sample_shape)))
-            drawn = np.asarray(rng().geometric(on_host(chance)) - 1)
+            drawn = as_array(rng().geometric(on_host(chance)) - 1)
             return fresh(beside(drawn.astype(chance.dtype), chance))
 
     def log_prob(self, value: Any) -> Any:
@@ -287,7 +285,7 @@ class Binomial(_ByChance):
         shape = self._extended_shape(sample_shape)
         probs = base(self.probs.detach().expand(shape))
         count = on_host(base(self.total_count.expand(shape))).astype(int)
-        drawn = np.asarray(rng().binomial(count, on_host(probs)))
+        drawn = as_array(rng().binomial(count, on_host(probs)))
         return fresh(beside(drawn.astype(probs.dtype), probs))
 
     def log_prob(self, value: Any) -> Any:

@@ -159,8 +159,9 @@ def _independent(x: Any, /, value: Any) -> Rule:
     Rule:
         x_bar = 0
     """
+    same, shape = value.shape == x.shape, x.shape
     del x
-    z_bar = yield value
+    z_bar = yield value if same else namespace(value).broadcast_to(value, shape)
     yield namespace(z_bar).zeros_like(z_bar)
 
 
@@ -438,7 +439,7 @@ def allclose(
         >>> torch.allclose(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 2.000001]))
         True
     """
-    return bool(base(isclose(input, other, rtol, atol, equal_nan)).all())
+    return bool(fresh(base(isclose(input, other, rtol, atol, equal_nan)).all()))
 
 
 def equal(input: Any, other: Any) -> bool:
@@ -450,7 +451,7 @@ def equal(input: Any, other: Any) -> bool:
         True
     """
     a, b = base(input), base(other)
-    return a.shape == b.shape and bool((a == b).all())
+    return a.shape == b.shape and bool(fresh((a == b).all()))
 
 
 functions |= {"allclose": allclose, "equal": equal, "isclose": isclose}

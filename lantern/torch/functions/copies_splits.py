@@ -20,9 +20,11 @@ from lantern.torch.functions import (
 from lantern.torch.functions import shape as shaping
 from lantern.torch.functions.reduction import axis_of
 from lantern.torch.tables import documented, parameters, takes
+from lantern.torch.tensor.batches import of_all_examples
 from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.devices import as_array
 from lantern.torch.tensor.dtypes import F32, F64, FLOATING, INEXACT, Size
+from lantern.torch.tensor.looped import each_example
 from lantern.torch.tensor.named_results import named
 from lantern.torch.tensor.operators import (
     as_tensor,
@@ -401,7 +403,7 @@ def heaviside(input: Tensor, values: Tensor) -> Any:
     """
     z = _step(input, values)
     strange = np.isnan(base(input)) if base(input).dtype.kind in FLOATING else None
-    if strange is not None and np.any(strange):
+    if strange is not None and np.any(of_all_examples(strange)):
         z = z.masked_fill(fresh(as_array(strange)), 0)
     return cast(z, base(input).dtype) if base(input).dtype.kind in "iub" else z
 
@@ -440,6 +442,7 @@ def ldexp(input: Tensor, other: Tensor) -> Any:
 _FREXP = named("frexp", "mantissa exponent")
 
 
+@each_example
 def frexp(input: Tensor) -> Any:
     """Mantissa and exponent: ``mantissa * 2**exponent``, the mantissa in [1/2, 1).
 
@@ -548,6 +551,7 @@ def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Any:
     return fresh(z)
 
 
+@each_example
 def as_strided(
     input: Tensor, size: Any, stride: Any = None, storage_offset: Any = None
 ) -> Any:

@@ -13,6 +13,7 @@ from lantern.tensor.ops.creation import array as together_in
 from lantern.tensor.tensor import Tensor as NumpyTensor
 from lantern.torch.tables import documented, parameters, takes
 from lantern.torch.tensor import dtypes
+from lantern.torch.tensor.batches import for_each
 from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.detaching import is_differentiated
 from lantern.torch.tensor.devices import as_array, is_array, made, moved, on_host
@@ -23,6 +24,7 @@ from lantern.torch.tensor.named_results import into, of_its_type
 from lantern.torch.tensor.operators import as_kind, result_dtype
 from lantern.torch.tensor.operators import as_tensor as as_number
 from lantern.torch.tensor.tensor import Tensor, fresh, numpy_face, torch_face
+from lantern.vectorizing.batched import Batched
 
 __all__ = [
     "as_tensor",
@@ -354,7 +356,8 @@ def _like(name: str, what: str) -> Any:
             place = input.device if device is None else device
             return _filled_with(fill[0], array.shape, kind, place)
         fill = tuple(base(unwrapped(x)) for x in fill)
-        x = fresh(as_array(make(array, *fill, dtype=kind)))
+        z = as_array(make(array, *fill, dtype=kind))
+        x = fresh(z if type(array) is not Batched else for_each(z, array))
         x = x if device is None else x.to(device)
         return x.requires_grad_() if requires_grad else x
 

@@ -13,12 +13,14 @@ from lantern.tensor.ops import indexing as ours
 from lantern.torch.functions.reduction import axis_of
 from lantern.torch.functions.shape import _read
 from lantern.torch.tensor import dtypes
+from lantern.torch.tensor.batches import of_all_examples
 from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.devices import as_array, beside, grid
 from lantern.torch.tensor.error_messages import check_together, several_axes
 from lantern.torch.tensor.operators import as_kind, as_view, call, cast, in_memory
 from lantern.torch.tensor.tensor import Tensor, fresh, numpy_face, torch_face
 from lantern.torch.tensor.views import alone
+from lantern.vectorizing.batched import Batched
 
 _BASIC = (int, slice, type(None), type(...))
 
@@ -65,7 +67,7 @@ def _plain_part(part: Any) -> tuple[Any, bool]:
         raise PositionError(
             "tensors used as indices must be long, int, byte or bool tensors"
         )
-    if not part.shape and kind != "b":
+    if not part.shape and kind != "b" and type(part) is not Batched:
         return int(part), True
     if part.dtype == np.uint8:
         part = part.astype(bool)
@@ -114,7 +116,7 @@ def getitem(self: Tensor, index: Any) -> Any:
         except (IndexError, ValueError) as error:
             raise _refused(index, array, error) from None
     try:
-        return call(ours.plain_getitem, self, index=index)
+        return call(ours.read_at, self, index=index)
     except TypeError:
         if any(type(part) in buffers - {np.ndarray} for part in index):
             raise EagerError(
@@ -140,16 +142,19 @@ def put(self: Tensor, index: Any, value: Any) -> Any:
     """The tensor with a value in place of what is at a plain index."""
     if isinstance(value, Value):
         value = as_kind(value, base(self).dtype)
-        while base(value).ndim > base(self)[index].ndim and base(value).shape[0] == 1:
+        chosen = ours.joined(base(self), index)[index]
+        while base(value).ndim > chosen.ndim and base(value).shape[0] == 1:
             value = value[0]
-    return torch_face(at.plain_put(numpy_face(self), numpy_face(value), index=index))
+        del chosen
+    x = ours.joined(numpy_face(self), index)
+    return torch_face(at.plain_put(x, numpy_face(value), index=index))
 
 
 def add_at(self: Tensor, index: Any, value: Any) -> Any:
     """The tensor with a value added at a plain index, each time that it is named."""
     if isinstance(value, Value):
         value = as_kind(value, base(self).dtype)
-    x, part = numpy_face(self), numpy_face(value)
+    x, part = ours.joined(numpy_face(self), index), numpy_face(value)
     return torch_face(at.plain_add_at(x, part, index=index))
 
 
@@ -172,8 +177,9 @@ def _positions(name: str, index: Any, input: Tensor) -> Any:
 
 
 def _checked(name: str, index: Any, length: int, dim: int) -> Any:
-    if index.size and (index.min() < -length or index.max() >= length):
-        wrong = index[(index < -length) | (index >= length)][0].item()
+    every = of_all_examples(index)
+    if every.size and (every.min() < -length or every.max() >= length):
+        wrong = every[(every < -length) | (every >= length)][0].item()
         raise (PositionError if name == "index_select" else EagerError)(
             f"index {wrong} is out of bounds for dimension {dim} with size {length}"
         )
@@ -219,7 +225,7 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
 
 def gathered(input: Tensor, dim: int, positions: Any) -> Any:
     """As ``gather``, at positions that are known to be in range."""
-    return call(ours.plain_getitem, input, index=lines(base(input), dim, positions))
+    return call(ours.read_at, input, index=lines(base(input), dim, positions))
 
 
 def take_along_dim(input: Tensor, indices: Tensor, dim: Any = None) -> Any:
@@ -293,7 +299,7 @@ def _check_nothing(positions: Any, length: int) -> None:
 
 def selected(input: Tensor, dim: int, positions: Any) -> Any:
     """As ``index_select``, at positions that are known to be in range."""
-    return call(ours.plain_getitem, input, index=(*(slice(None),) * dim, positions))
+    return call(ours.read_at, input, index=(*(slice(None),) * dim, positions))
 
 
 def masked_select(input: Tensor, mask: Tensor) -> Any:

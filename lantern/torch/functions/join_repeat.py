@@ -13,6 +13,7 @@ from lantern.torch.functions.reduction import axis_of
 from lantern.torch.functions.shape import expand, lengths, movedim, reshape
 from lantern.torch.tables import documented
 from lantern.torch.tensor.detaching import array_of_tensor as base
+from lantern.torch.tensor.looped import each_example
 from lantern.torch.tensor.operators import call, cast, in_memory, result_dtype
 from lantern.torch.tensor.operators import joining as starter
 from lantern.torch.tensor.tensor import Tensor, fresh, numpy_face
@@ -197,6 +198,7 @@ def tile(input: Tensor, *counts: Any, dims: Any = None) -> Any:
     return call(rearrange.tile, input, lengths(counts if dims is None else dims))
 
 
+@each_example
 def repeat_interleave(
     input: Tensor, repeats: Any = None, dim: Any = None, *, output_size: Any = None
 ) -> Any:

@@ -11,6 +11,7 @@ from lantern.torch.tensor import dtypes
 from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.detaching import plain_number
 from lantern.torch.tensor.dtypes import as_numpy_dtype
+from lantern.torch.tensor.looped import each_example
 from lantern.torch.tensor.tensor import Tensor
 
 __all__ = ["arange", "linspace", "logspace"]
@@ -82,6 +83,7 @@ def arange(*args: Any, out: Tensor | None = None, **options: Any) -> Tensor:
 takes(arange, parameters(_arange))
 
 
+@each_example
 @complete
 def linspace(
     start: Any,
@@ -120,6 +122,7 @@ def linspace(
     return finished(array, device, requires_grad)
 
 
+@each_example
 @complete
 def logspace(
     start: Any,

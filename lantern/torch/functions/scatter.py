@@ -18,9 +18,11 @@ from lantern.torch.functions.indexing import (
 )
 from lantern.torch.functions.reduction import axis_of
 from lantern.torch.tensor.detaching import array_of_tensor as base
+from lantern.torch.tensor.looped import each_example
 from lantern.torch.tensor.tensor import Tensor
 
 
+@each_example
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Any:
     """The tensor with the source's elements, in order, where a mask holds.
 

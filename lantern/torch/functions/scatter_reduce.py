@@ -12,6 +12,7 @@ from lantern.torch.functions import elementwise, indexing
 from lantern.torch.functions.reduction import axis_of
 from lantern.torch.functions.scatter import _part_of, check_scattered
 from lantern.torch.tensor.detaching import array_of_tensor as base
+from lantern.torch.tensor.looped import each_example
 from lantern.torch.tensor.operators import as_kind, cast
 from lantern.torch.tensor.tensor import Tensor, fresh
 
@@ -103,6 +104,7 @@ def _mode(reduce: str, names: Any) -> str:
     return reduce
 
 
+@each_example
 def scatter_reduce(
     input: Tensor,
     dim: int,
@@ -209,6 +211,7 @@ def scatter(
     return indexing.put(input, where, src)
 
 
+@each_example
 def index_reduce(
     input: Tensor,
     dim: int,

@@ -16,11 +16,13 @@ from lantern.tensor.ops import indexing as ours
 from lantern.tensor.ops import shape as manipulation
 from lantern.torch.functions.reduction import axis_of
 from lantern.torch.tensor import dtypes
+from lantern.torch.tensor.batches import first_example
 from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.devices import address
 from lantern.torch.tensor.operators import as_view, in_memory, mismatch, unary
 from lantern.torch.tensor.tensor import Tensor, fresh
-from lantern.torch.tensor.views import laid_in_rows, repeated
+from lantern.torch.tensor.views import is_shared, laid_in_rows, repeated
+from lantern.vectorizing.batched import Batched
 
 _reshape = unary(manipulation.plain_reshape)
 _permute = unary(manipulation.permute_dims)
@@ -73,7 +75,7 @@ def reshape(input: Tensor, *sizes: Any, shape: Any = None) -> Any:
     array = in_memory(input)
     sizes = sizes if shape is None else shape
     z = _reshape(input, _resolved(array, lengths(sizes)))
-    return as_view(z, input) if np.may_share_memory(base(z), base(array)) else z
+    return as_view(z, input) if is_shared(z, input) else z
 
 
 def view(input: Tensor, *shape: Any, size: Any = None, dtype: Any = None) -> Any:
@@ -90,10 +92,12 @@ def view(input: Tensor, *shape: Any, size: Any = None, dtype: Any = None) -> Any
     if len(shape) == 1 and isinstance(shape[0], dtypes.dtype):
         return as_view(fresh(_as_type(in_memory(input), shape[0].numpy)), input)
     in_memory(input)
-    array = base(input)
+    array = first_example(base(input))
     shape = _resolved(array, lengths(shape))
     if not array.flags.c_contiguous and owner(array.reshape(shape)) is not owner(array):
         del array
+        if type(base(input)) is Batched:
+            return _reshape(input, shape)
         if laid_in_rows(input):
             return as_view(_reshape(input, shape), input)
         raise EagerError(
@@ -620,6 +624,7 @@ def tensor_split(
     n, where = shape[dim], base(indices_or_sections)
     if isinstance(indices_or_sections, Tensor):
         _check_places(where)
+        where = indices_or_sections.tolist()
     if isinstance(where, int) or not getattr(where, "shape", True):
         if where <= 0:
             raise EagerError(f"number of sections must be larger than 0, got {where}")

@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from lantern.core.value import base
 from lantern.tensor.ops import softmax as exponential
 from lantern.torch.functions.reduction import axes
+from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.devices import as_array
 from lantern.torch.tensor.dtypes import as_numpy_dtype
 from lantern.torch.tensor.halves import in_single, is_half

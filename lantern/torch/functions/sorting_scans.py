@@ -16,10 +16,12 @@ from lantern.tensor.ops.reduction import spread
 from lantern.torch.functions.join_repeat import stack
 from lantern.torch.functions.reduction import _chosen, _wide, axes, axis_of, nowhere
 from lantern.torch.tables import documented
+from lantern.torch.tensor.batches import of_all_examples
 from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.detaching import plain_number
 from lantern.torch.tensor.devices import as_array, beside, grid
 from lantern.torch.tensor.dtypes import F32, F64, FLOATING
+from lantern.torch.tensor.looped import each_example
 from lantern.torch.tensor.named_results import named
 from lantern.torch.tensor.operators import call, cast, unary
 from lantern.torch.tensor.tensor import Tensor, fresh, numpy_face, torch_face
@@ -97,6 +99,7 @@ cummin = documented(
 )
 
 
+@each_example
 def logcumsumexp(input: Tensor, dim: int) -> Any:
     """The logarithm of the sums of exponentials so far.
 
@@ -367,7 +370,8 @@ def _share(name: str, input: Tensor, q: Any, interpolation: str) -> Any:
         raise EagerError(f"{name}() q must be a scalar or 1D tensor")
     if base(q).dtype != base(input).dtype:
         raise EagerError(f"{name}() q tensor must be same dtype as the input tensor")
-    if not ((base(q) >= 0) & (base(q) <= 1)).all():
+    every = of_all_examples(base(q))
+    if not ((every >= 0) & (every <= 1)).all():
         raise EagerError(f"{name}() q values must be in the range [0, 1]")
     return q
 
@@ -412,6 +416,7 @@ def _between(x: Tensor, rank: Tensor, interpolation: str) -> Any:
     return z + (above - z) * weight
 
 
+@each_example
 def unique(
     input: Tensor,
     sorted: bool = True,
@@ -440,6 +445,7 @@ def unique(
     return fresh(found)
 
 
+@each_example
 def unique_consecutive(
     input: Tensor,
     return_inverse: bool = False,
@@ -485,6 +491,7 @@ def _unlike_neighbours(array: Any, inverse: bool, counts: bool, dim: int) -> Any
     return found if len(found) > 1 else found[0]
 
 
+@each_example
 def bincount(input: Tensor, weights: Any = None, minlength: int = 0) -> Any:
     """How often each of the numbers 0, 1, 2, … occurs; ``weights`` are summed.
 
@@ -498,6 +505,7 @@ def bincount(input: Tensor, weights: Any = None, minlength: int = 0) -> Any:
     return fresh(z if w is None else z.astype(F32 if w.dtype == F32 else F64))
 
 
+@each_example
 def histc(input: Tensor, bins: int = 100, min: Any = 0, max: Any = 0) -> Any:
     """How many elements lie in each of equal intervals.
 

@@ -9,7 +9,9 @@ from lantern.tensor.ops import diff as difference
 from lantern.torch.functions import elementwise, join_repeat, reduction, sorting_scans
 from lantern.torch.functions import shape as shaping
 from lantern.torch.functions.reduction import axis_of
+from lantern.torch.tensor.batches import of_all_examples
 from lantern.torch.tensor.detaching import array_of_tensor as base
+from lantern.torch.tensor.looped import each_example
 from lantern.torch.tensor.named_results import named
 from lantern.torch.tensor.operators import as_tensor, call, promote
 from lantern.torch.tensor.tensor import Tensor, fresh
@@ -195,7 +197,7 @@ def cov(
         n = base(input).shape[-1] if base(input).shape else 1
         if base(w).ndim > 1 or base(w).dtype.kind not in kinds or base(w).size != n:
             raise EagerError(f"cov(): expected {name} to fit the observations")
-        if (base(w) < 0).any():
+        if (of_all_examples(base(w)) < 0).any():
             raise EagerError(f"cov(): {name} cannot be negative")
     x = input.reshape(1, -1) if base(input).ndim < 2 else input
     (x,) = promote(x, floating=True)
@@ -241,6 +243,7 @@ _NANMEDIAN = named("nanmedian")
 _HISTOGRAM = named("histogram", "hist bin_edges")
 
 
+@each_example
 def nanmedian(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
     """The middle element of what is a number.
 
@@ -266,6 +269,7 @@ def nanmedian(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
     return _NANMEDIAN(*reduction._chosen(input, position, dim, keepdim))
 
 
+@each_example
 def histogram(
     input: Tensor,
     bins: Any = 100,

@@ -13,6 +13,7 @@ from lantern.op import adjoint
 from lantern.tensor.ops import rearrange
 from lantern.torch.functions.join_repeat import cat
 from lantern.torch.linalg.matrices import solve_triangular
+from lantern.torch.tensor.looped import each_example
 from lantern.torch.tensor.named_results import named
 from lantern.torch.tensor.operators import unary
 from lantern.torch.tensor.tensor import Tensor, fresh
@@ -101,6 +102,7 @@ _FACTOR_EX = named("linalg_lu_factor_ex", "LU pivots info")
 _UNPACKED = named("lu_unpack", "P L U")
 
 
+@each_example
 def lu_factor(A: Tensor, *, pivot: bool = True) -> Any:
     """Both triangles in one, and the rows that were swapped, counted from 1.
 
@@ -124,6 +126,7 @@ def lu_factor(A: Tensor, *, pivot: bool = True) -> Any:
     return _FACTOR(both, fresh((swaps + 1).astype(np.int32)))
 
 
+@each_example
 def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -> Any:
     """As ``lu_factor``, with the number of the first pivot that is 0; 0 for none.
 
@@ -138,6 +141,7 @@ def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -
     return _FACTOR_EX(both, pivots, fresh(np.asarray(info)))
 
 
+@each_example
 def lu_unpack(
     LU_data: Tensor,
     LU_pivots: Tensor,
@@ -160,6 +164,7 @@ def lu_unpack(
     return _UNPACKED(fresh(np.ascontiguousarray(P)), L, LU_data[..., :count, :].triu())
 
 
+@each_example
 def lu(A: Tensor, *, pivot: bool = True) -> Any:
     """The factors of ``A == P @ L @ U``: a permutation and two triangles.
 
@@ -172,6 +177,7 @@ def lu(A: Tensor, *, pivot: bool = True) -> Any:
     return _LU(*lu_unpack(*lu_factor(A, pivot=pivot)))
 
 
+@each_example
 def lu_solve(
     LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False
 ) -> Any:

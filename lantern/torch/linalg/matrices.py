@@ -6,13 +6,16 @@ import numpy as np
 
 from lantern import linalg as ours
 from lantern.core.namespace import namespace
-from lantern.core.value import Rule, base
+from lantern.core.value import Rule
+from lantern.core.value import base as value_of
 from lantern.errors import EagerError
 from lantern.op import op
 from lantern.torch.functions.join_repeat import cat
 from lantern.torch.functions.reduction import vector_norm
 from lantern.torch.tables import documented, takes
+from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.devices import as_array
+from lantern.torch.tensor.looped import each_example
 from lantern.torch.tensor.named_results import into, named
 from lantern.torch.tensor.operators import call, cast
 from lantern.torch.tensor.tensor import Tensor, fresh, numpy_face, torch_face
@@ -320,6 +323,7 @@ def cholesky(A: Tensor, *, upper: bool = False) -> Any:
     return _cholesky(_triangle(A, "U" if upper else "L"), upper=upper)
 
 
+@each_example
 def svd(A: Tensor, full_matrices: bool = True, *, driver: Any = None) -> Any:
     """Singular values and vectors, with ``A == U @ diag(S) @ Vh``.
 
@@ -362,7 +366,7 @@ def _completion(Q: Any, /, value: Any) -> Rule:
         refuses a cotangent, unless it is 0
     """
     z_bar = yield value
-    if base(z_bar).any():
+    if value_of(z_bar).any():
         raise EagerError(
             "linalg.svd: the columns that full_matrices=True adds have no derivative. "
             "Use full_matrices=False."
@@ -429,6 +433,7 @@ def solve_triangular(
 _LSTSQ = named("linalg_lstsq", "solution residuals rank singular_values")
 
 
+@each_example
 def lstsq(A: Tensor, B: Tensor, rcond: Any = None, *, driver: Any = None) -> Any:
     """The X for which ``A @ X - B`` is least; residuals, rank and singular values.
 

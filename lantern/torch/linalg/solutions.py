@@ -12,6 +12,7 @@ from lantern.torch.linalg.elimination import lu_factor_ex
 from lantern.torch.linalg.matrices import LinAlgError, _square, cholesky, inv, solve
 from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.error_messages import refuse_type
+from lantern.torch.tensor.looped import each_example
 from lantern.torch.tensor.named_results import named
 from lantern.torch.tensor.operators import call, cast, promote
 from lantern.torch.tensor.tensor import Tensor, fresh
@@ -79,6 +80,7 @@ def _with_info(
     return _INFO[name](found.masked_fill(bad, float("nan")), fresh(info))
 
 
+@each_example
 def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -> Any:
     """As ``cholesky``, with a number: 0, or the first part not positive definite.
 
@@ -93,6 +95,7 @@ def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -
     return _with_info("cholesky_ex", cholesky, A, upper=upper, check=check_errors)
 
 
+@each_example
 def inv_ex(A: Tensor, *, check_errors: bool = False) -> Any:
     """As ``inv``, with a number: 0, or the first pivot that is 0.
 
@@ -106,6 +109,7 @@ def inv_ex(A: Tensor, *, check_errors: bool = False) -> Any:
     return _with_info("inv_ex", inv, A, check=check_errors)
 
 
+@each_example
 def solve_ex(
     A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False
 ) -> Any:

@@ -6,6 +6,7 @@ from lantern.errors import EagerError
 from lantern.torch.methods.sampling import bernoulli, between, bounds, multinomial, rng
 from lantern.torch.tables import documented, parameters, takes
 from lantern.torch.tensor import dtypes
+from lantern.torch.tensor.batches import of_all_examples
 from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.detaching import plain_number
 from lantern.torch.tensor.devices import as_array, on_host
@@ -53,7 +54,8 @@ def _chances(random: Any, array: Any, p: Any = 0.5) -> Any:
     chance = as_array(base(plain_number("bernoulli_: p", p)))
     if isinstance(p, Tensor) and chance.dtype.kind not in dtypes.FLOATING:
         raise refuse_type("bernoulli_", p)
-    if not ((chance >= 0) & (chance <= 1)).all():
+    every = of_all_examples(chance)
+    if not ((every >= 0) & (every <= 1)).all():
         raise EagerError(f"bernoulli_ expects p to be in [0, 1], but got p={p}")
     return random.random(array.shape) < on_host(base(p))
 

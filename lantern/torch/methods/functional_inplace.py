@@ -16,11 +16,13 @@ from lantern.errors import EagerError
 from lantern.tensor.ops import at
 from lantern.tensor.ops.indexing import plain_getitem as read
 from lantern.tensor.ops.shape import reshape
+from lantern.torch.tensor.batches import check_examples
 from lantern.torch.tensor.detaching import in_transform
 from lantern.torch.tensor.dtypes import category, type_name
 from lantern.torch.tensor.operators import cast, in_memory, views_of
 from lantern.torch.tensor.tensor import Tensor, numpy_face, torch_face
 from lantern.torch.tensor.view_memory import moved_away, place
+from lantern.vectorizing.batched import Batched
 
 __all__ = ["check_fit", "replaced"]
 
@@ -41,6 +43,7 @@ def check_fit(kind: Any, shape: Any, array: Any) -> None:
 
 def replaced(x: Tensor, z: Any, casting: str = "same_kind") -> Tensor:
     """Let a tensor, its base and all views of that follow from its new value."""
+    check_examples(x, z)
     if casting != "unsafe":
         check_fit(base(z).dtype, base(z).shape, base(x))
     z = cast(z, base(x).dtype)
@@ -60,7 +63,24 @@ def replaced(x: Tensor, z: Any, casting: str = "same_kind") -> Tensor:
     _take(whole, reshape(flat, base(whole).shape))
     for v in views.values():
         _take(v, reshape(read(flat, index=place(v, whole)), base(v).shape))
+    if "outside" in whole.__dict__:
+        _written_outside(whole)
     return x
+
+
+def _written_outside(x: Tensor) -> None:
+    """Let the tensor that an argument of a mapped function came from follow it."""
+    outside, axis = x.__dict__["outside"]
+    value = numpy_face(x)
+    if not isinstance(value, Batched) or value.level is not x.level:
+        raise EagerError(
+            "vmap: an argument was written a value to that a derivative inside the "
+            "mapped function tracks. clone() it first."
+        )
+    z = torch_face(value.stacked)
+    if not value.mapped:
+        z = z.expand(value.level.size, *value.shape)
+    outside.copy_(z.movedim(0, axis) if axis else z)
 
 
 def _take(x: Tensor, value: Any) -> None:

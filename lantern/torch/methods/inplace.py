@@ -45,6 +45,7 @@ from lantern.torch.tensor.tensor import (
     torch_face,
 )
 from lantern.torch.tensor.view_memory import place
+from lantern.torch.tensor.views import is_shared
 
 REPEATED = (
     "unsupported operation: more than one element of the written-to tensor refers to a "
@@ -392,7 +393,7 @@ def _apart(name: str, function: Any) -> Any:
     def method(input: Tensor, *args: Any, **options: Any) -> Tensor:
         array = in_memory(input)
         for x in tree_leaves((args, options)):
-            if isinstance(x, Tensor) and np.may_share_memory(base(x), base(array)):
+            if isinstance(x, Tensor) and is_shared(x, input):
                 raise EagerError(
                     "unsupported operation: some elements of the input tensor and the "
                     "written-to tensor refer to a single memory location. Please "

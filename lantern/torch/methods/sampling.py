@@ -11,13 +11,16 @@ import numpy as np
 from lantern.core.value import base as value_of
 from lantern.errors import ArgumentError, EagerError, MissingRuleError
 from lantern.torch.functions.creation import OPTIONS, complete, finished, shape_of
+from lantern.torch.methods.draws import Draws
 from lantern.torch.tables import documented, takes
 from lantern.torch.tensor import dtypes
+from lantern.torch.tensor.batches import mappings, of_all_examples
 from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.detaching import in_transform
 from lantern.torch.tensor.devices import as_array, beside, on_host
 from lantern.torch.tensor.dtypes import as_numpy_dtype
 from lantern.torch.tensor.layouts import in_order_of
+from lantern.torch.tensor.looped import each_example
 from lantern.torch.tensor.named_results import into
 from lantern.torch.tensor.operators import mismatch
 from lantern.torch.tensor.tensor import Tensor, fresh
@@ -90,7 +93,10 @@ default_generator = Generator()
 
 def rng(generator: Generator | None = None) -> Any:
     """NumPy's generator behind one of ours; the program's by default."""
-    return (default_generator if generator is None else generator).random
+    random: Any = (default_generator if generator is None else generator).random
+    for mapped in mappings():
+        random = Draws(random, mapped)
+    return random
 
 
 def manual_seed(seed: int) -> Generator:
@@ -170,8 +176,8 @@ def _drawn(name: str, shape: Any, kind: Any, generator: Any) -> Any:
         scale = 0.5**0.5 if name == "standard_normal" else 1.0
         return np.asarray((draw(shape) + 1j * draw(shape)) * scale).astype(kind)
     if kind in (dtypes.F32, dtypes.F64):
-        return np.asarray(draw(shape, kind))
-    return np.asarray(draw(shape)).astype(kind)
+        return as_array(draw(shape, kind))
+    return as_array(draw(shape)).astype(kind)
 
 
 def _drawer(name: str, method: str, doc: str) -> tuple[Any, Any]:
@@ -273,7 +279,7 @@ def randint(*numbers: Any, out: Any = None, **options: Any) -> Tensor:
     random = rng(options.get("generator"))
     drawn = random.integers(low, high, shape_of((named["size"],)))
     z = finished(
-        np.asarray(drawn).astype(kind),
+        as_array(drawn).astype(kind),
         options.get("device"),
         options.get("requires_grad", False),
     )
@@ -377,7 +383,7 @@ def normal(
         kinds = [base(v).dtype for v in (mean, std) if isinstance(v, Tensor)]
         if any(kind.kind == "c" for kind in kinds[-1:]):
             raise EagerError("normal expects standard deviation to be non-complex")
-        if (as_array(value_of(std)) < 0).any():
+        if (of_all_examples(as_array(value_of(std))) < 0).any():
             raise EagerError("normal expects all elements of std >= 0.0")
         options.setdefault("dtype", np.result_type(*kinds) if kinds else None)
         placed = [v.device for v in (mean, std) if isinstance(v, Tensor)]
@@ -406,9 +412,10 @@ def bernoulli(
     """
     array = base(input)
     chance = array if p is None else p
-    if not ((as_array(chance) >= 0) & (as_array(chance) <= 1)).all():
+    every = of_all_examples(as_array(chance))
+    if not ((every >= 0) & (every <= 1)).all():
         raise EagerError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
-    draws = beside(np.asarray(rng(generator).random(array.shape)), array) < chance
+    draws = beside(as_array(rng(generator).random(array.shape)), array) < chance
     return (
         fresh(as_array(draws, array.dtype))
         if out is None
@@ -425,12 +432,13 @@ def poisson(input: Tensor, generator: Any = None) -> Tensor:
         tensor([0., 0.])
     """
     array = base(input)
-    if not (array >= 0).all():
+    if not (of_all_examples(array) >= 0).all():
         raise EagerError("invalid Poisson rate, expected rate to be non-negative")
-    drawn = np.asarray(rng(generator).poisson(on_host(array)))
+    drawn = as_array(rng(generator).poisson(on_host(array)))
     return fresh(beside(drawn.astype(array.dtype), array))
 
 
+@each_example
 def multinomial(
     input: Tensor,
     num_samples: int,

@@ -27,6 +27,7 @@ from lantern.torch.methods.filling import METHODS as _FILLING
 from lantern.torch.run.aliases import missing
 from lantern.torch.tables import documented, parameters, takes
 from lantern.torch.tensor import dtypes, gradients
+from lantern.torch.tensor.batches import first_example, for_each
 from lantern.torch.tensor.copying import METHODS as COPYING
 from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.devices import address, as_array
@@ -35,7 +36,8 @@ from lantern.torch.tensor.dtypes import Size, as_numpy_dtype, type_name
 from lantern.torch.tensor.layouts import FORMATS, laid, lies, strided
 from lantern.torch.tensor.layouts import layout as _layout
 from lantern.torch.tensor.operators import call, cast, in_memory, refuse_numbers, unary
-from lantern.torch.tensor.tensor import Tensor, fresh
+from lantern.torch.tensor.tensor import Tensor, fresh, numpy_face, torch_face
+from lantern.vectorizing.batched import Batched
 
 _copied = unary(arithmetic.positive)
 _PRESERVE, _IN_ROWS = FORMATS["preserve_format"], FORMATS["contiguous_format"]
@@ -53,7 +55,8 @@ def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
         tensor([1, 2])
     """
     if input.level is not UNTRACKED:
-        z = _copied(input)
+        plain = input.level.is_derivative
+        z = _copied(input) if plain else torch_face(numpy_face(input).copy())
     elif (array := as_array(base(input))).flags.c_contiguous or 0 in array.strides:
         z = fresh(array.copy())
     else:
@@ -132,7 +135,7 @@ def is_contiguous(self: Tensor, memory_format: Any = None) -> bool:
         >>> x.is_contiguous(), x.T.is_contiguous()
         (True, False)
     """
-    array = base(self)
+    array = first_example(base(self))
     if memory_format is not None:
         return lies(array, memory_format)
     return isinstance(array, np.generic) or bool(array.flags.c_contiguous)
@@ -267,7 +270,10 @@ def _new(creator: Any) -> Any:
     def method(self: Tensor, *args: Any, **options: Any) -> Tensor:
         options.setdefault("dtype", self.dtype)
         options.setdefault("device", self.device)
-        return creator(*args, **options)
+        z, array = creator(*args, **options), base(self)
+        if type(array) is not Batched or z.requires_grad:
+            return z
+        return fresh(for_each(base(z), array))
 
     return takes(method, f"self, {parameters(creator)}")
 
@@ -663,7 +669,7 @@ def _converting(kind: Any) -> Any:
             raise OptionError(
                 "only one element tensors can be converted to Python scalars"
             )
-        return kind(base(self).item())
+        return kind(Tensor.item(self))
 
     return convert
 

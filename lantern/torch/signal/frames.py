@@ -12,6 +12,7 @@ from lantern.torch.methods.table import FUNCTIONS
 from lantern.torch.nn import functional as F
 from lantern.torch.signal import windows
 from lantern.torch.tensor import dtypes
+from lantern.torch.tensor.batches import of_all_examples
 from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.tensor import Tensor, fresh
 
@@ -267,7 +268,8 @@ def istft(
     start, total = n_fft // 2 if center else 0, y.shape[1]
     end = total - start if length is None else start + length
     y, weights = y[:, start:end], weights[:, start:end]
-    if not base(weights).size or abs(base(weights)).min() < 1e-11:
+    every = of_all_examples(base(weights))
+    if not every.size or abs(every).min() < 1e-11:
         raise EagerError(
             "istft: window overlap add min: 0. The windows leave a part of the signal "
             "without weight. Take another window, or a smaller hop_length."

@@ -10,6 +10,7 @@ from lantern.core.value import UNTRACKED, Value, Wrapper, is_tracked
 from lantern.eager.grad_mode import is_enabled
 from lantern.eager.recorder import AMBIENT
 from lantern.errors import DetachError
+from lantern.vectorizing.batched import Batched, without_derivative
 
 __all__ = [
     "array_of_tensor",
@@ -42,8 +43,17 @@ def lost(what: str) -> DetachError:
 
 def plain_number(what: str, x: Any) -> Any:
     """An option that a function reads as a plain number, and has no derivative by."""
-    if isinstance(x, Value) and in_transform(x):
+    if isinstance(x, Value) and in_transform(_of_examples(x)):
         raise lost(what)
+    return x
+
+
+def _of_examples(x: Any) -> Any:
+    """What a value holds for all examples, where that is all there is to it."""
+    while isinstance(x, Value) and type(x.primal) is Batched:
+        if x.level.is_derivative:
+            return x
+        x = x.primal.stacked
     return x
 
 
@@ -54,11 +64,13 @@ def array_of_tensor(x: Any) -> Any:
         DetachError: for a tracked value of Lantern's other face, which would be lost.
     """
     if isinstance(x, Value):
-        if not x.is_face and is_tracked(x):
+        if not x.is_face and type(x) is not Batched and is_tracked(x):
             raise lost(f"torch: a {type(x).__name__} where memory is read")
         x = x.primal
         while isinstance(x, Wrapper):
             x = x.primal
+        if type(x) is Batched:
+            return without_derivative(x)
     return x
 
 

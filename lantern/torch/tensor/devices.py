@@ -10,6 +10,7 @@ from lantern.core.namespace import namespace
 from lantern.tensor.backend.device import device as device_name
 from lantern.tensor.backend.numpy_namespace import array_namespace, buffers, find_device
 from lantern.torch.tensor import dtypes
+from lantern.vectorizing.batched import Batched
 
 __all__ = [
     "address",
@@ -31,7 +32,7 @@ def as_array(x: Any, kind: Any = None) -> Any:
         x: an array of any library, or a number.
         kind: NumPy's type that its elements shall have.
     """
-    if type(x) in buffers:
+    if type(x) in buffers or type(x) is Batched:
         return x if kind is None or x.dtype == kind else x.astype(kind)
     return np.asarray(x, kind)
 

@@ -15,6 +15,7 @@ from lantern.errors import (
 )
 from lantern.tensor.ops import products
 from lantern.torch.tensor import dtypes
+from lantern.torch.tensor.batches import of_all_examples
 from lantern.torch.tensor.tensor import Tensor
 
 __all__ = [
@@ -80,7 +81,7 @@ def of_old(signature: str) -> None:
 def refuse_zero(x: Any, y: Any) -> None:
     """Raise if whole numbers are divided by 0."""
     kinds = [getattr(v, "dtype", np.dtype(type(v))).kind for v in (x, y)]
-    if all(kind in "iub" for kind in kinds) and not np.all(y):
+    if all(kind in "iub" for kind in kinds) and not np.all(of_all_examples(y)):
         raise EagerError("ZeroDivisionError")
 
 

@@ -45,7 +45,6 @@ from lantern.torch.tensor.nodes import (
     place_of,
 )
 from lantern.torch.tensor.tensor import (
-    NOBODY,
     UNSEEN,
     Tensor,
     fresh,
@@ -53,6 +52,7 @@ from lantern.torch.tensor.tensor import (
     plain_cotangent,
     torch_face,
 )
+from lantern.vectorizing.batched import Batched, without_derivative
 
 __all__ = ["run_backward", "seeds_of"]
 
@@ -417,7 +417,7 @@ def detach(self: Tensor) -> Any:
         tensor([3., 6.])
     """
     array = self.primal
-    z = fresh(base(array) if isinstance(array, Value) else array)
+    z = fresh(without_derivative(base(array)) if isinstance(array, Value) else array)
     # What is written through it is no part of a derivative, nor its views' concern.
     if self.viewed is UNSEEN:
         z.viewed = UNSEEN
@@ -434,7 +434,8 @@ def detach_(self: Tensor) -> Any:
         tensor([3.])
     """
     grad = self.grad
-    self.level, self.receiver = UNTRACKED, NOBODY
+    z = detach(self)
+    self.primal, self.level, self.receiver = z.primal, z.level, z.receiver
     if grad is not None:
         self.grad = grad
     return self
@@ -452,13 +453,23 @@ def data(self: Tensor) -> Any:
     """
     if isinstance(self.primal, np.generic):
         self.primal = np.asarray(self.primal)
-    z = fresh(base(self))
+    array = base(self)
+    if type(array) is Batched:
+        raise EagerError(
+            "accessing `data` under vmap transform is not allowed. Use x.detach()."
+        )
+    z = fresh(array)
     z.viewed = UNSEEN
     return z
 
 
 def set_data(self: Tensor, x: Tensor) -> None:
     """Show the memory of another tensor, and stay the leaf that this one is."""
+    if type(base(self)) is Batched or type(base(x)) is Batched:
+        raise EagerError(
+            "mutating directly with `.data` under vmap transform is not allowed; nor "
+            "is out=. Use x.copy_(y)."
+        )
     if in_transform(self, x):
         raise lost("x.data = y, x.set_(y)")
     array = base(x)

@@ -6,6 +6,8 @@ import numpy as np
 
 from lantern.core.namespace import namespace
 from lantern.errors import EagerError
+from lantern.torch.tensor.batches import first_example
+from lantern.vectorizing.batched import Batched
 
 __all__ = ["laid", "layout", "lies", "memory_format"]
 
@@ -79,7 +81,7 @@ def _in_rows(array: Any, form: Any) -> Any:
 
 def lies(array: Any, form: Any) -> bool:
     """Whether an array lies in memory as a format says, with no gaps."""
-    rows = _in_rows(array, form)
+    rows = _in_rows(first_example(array), form)
     return rows is not None and (
         isinstance(rows, np.generic) or bool(rows.flags.c_contiguous)
     )
@@ -87,6 +89,8 @@ def lies(array: Any, form: Any) -> bool:
 
 def in_order_of(array: Any, z: Any) -> Any:
     """A new array with its axes in the order in which those of another one lie."""
+    if type(array) is Batched or type(z) is Batched:  # where no order is seen
+        return z
     if array.flags.c_contiguous or array.shape != z.shape:
         return z
     made = np.empty_like(array, dtype=z.dtype)
@@ -97,6 +101,8 @@ def in_order_of(array: Any, z: Any) -> Any:
 def laid(array: Any, form: Any) -> Any:
     """An array in the order of a format; itself, if it lies so already."""
     if form is FORMATS["preserve_format"] or lies(array, form):
+        return array
+    if type(array) is Batched:  # its axes are in the order of all examples
         return array
     rows = _in_rows(array, form)
     if rows is None:

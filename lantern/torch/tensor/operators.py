@@ -21,6 +21,7 @@ from lantern.tensor.ops import products
 from lantern.tensor.ops import shape as manipulation
 from lantern.torch.tables import parameters, takes
 from lantern.torch.tensor import dtypes
+from lantern.torch.tensor.batches import beside, mappings
 from lantern.torch.tensor.detaching import in_transform
 from lantern.torch.tensor.dtypes import BOOL, F32, F64, I64, INEXACT, is_half, promoted
 from lantern.torch.tensor.error_messages import (
@@ -39,6 +40,7 @@ from lantern.torch.tensor.tensor import (
     numpy_face,
     start,
     torch_face,
+    untracked,
 )
 from lantern.torch.tensor.view_memory import detached, moved_away, place, positions
 
@@ -224,7 +226,7 @@ def binary(name: str) -> Any:
         try:
             if level is not AMBIENT or not is_enabled():
                 if level is UNTRACKED or level is AMBIENT:
-                    return fresh(symbol(a, b))
+                    return untracked(symbol(a, b))
                 return careful(x, y)
             saved: Any = NOTHING if forgets else None
             if scales and b is y:  # a number: nothing of x is needed on the way back
@@ -252,7 +254,7 @@ def reflected(name: str) -> Any:
             return careful(y, x)
         if level is not AMBIENT or not is_enabled():
             if level is UNTRACKED or level is AMBIENT:
-                return fresh(symbol(y, a))
+                return untracked(symbol(y, a))
             return careful(y, x)
         saved = NOTHING if forgets else None
         return start(rule, (y, a), None, right, 2, saved)
@@ -281,6 +283,8 @@ def unary(function: Any, floating: bool = False) -> Any:
     def operate(input: Any, *args: Any, out: Any = None, **statics: Any) -> Any:
         if out is not None:
             return into(operate(input, *args, **statics), out)
+        if (statics or args) and mappings():
+            input = torch_face(beside(numpy_face(input), (args, statics)))
         try:
             a, level = input.primal, input.level
             if floating and a.dtype.kind in "iub":
@@ -291,7 +295,7 @@ def unary(function: Any, floating: bool = False) -> Any:
             if level is not AMBIENT or not is_enabled():
                 if level is UNTRACKED or level is AMBIENT:
                     z = next(rule(a, *args, **statics))
-                    return fresh(z) if hasattr(z, "dtype") else fresh(np.asarray(z))
+                    return untracked(z if hasattr(z, "dtype") else np.asarray(z))
                 return torch_face(function(numpy_face(input), *args, **statics))
             saved = (STANDIN if forgets else a, *args)
             left = input.receiver
@@ -325,7 +329,7 @@ def joining(function: Any) -> Any:
         try:
             arrays = [*[x.primal for x in tensors], *args]
             if not (is_enabled() and any(receivers)):
-                return fresh(next(rule(*arrays, **statics)))
+                return untracked(next(rule(*arrays, **statics)))
             saved = (*saved, *args)
             return start(rule, arrays, tuple(receivers), saved=saved, statics=statics)
         except TypeError as error:

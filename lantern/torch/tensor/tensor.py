@@ -13,15 +13,17 @@ import numpy as np
 from lantern.core.value import UNTRACKED, Level, Receiver, Value, base
 from lantern.eager.grad_mode import is_enabled, without_stopped
 from lantern.eager.recorder import AMBIENT, NumpyFace, Recorder, recorded, starter
-from lantern.errors import ArgumentError, EagerError
+from lantern.errors import ArgumentError, BatchedValueError, EagerError
 from lantern.rules.number import Number
 from lantern.tensor.backend.device import device as device_name
 from lantern.tensor.backend.numpy_namespace import array_namespace
 from lantern.tensor.ops.creation import array
 from lantern.tensor.tensor import Tensor as NumpyTensor
 from lantern.torch.tensor import dtypes
+from lantern.torch.tensor.batches import is_followed, no_single_value
 from lantern.torch.tensor.detaching import plain_number
 from lantern.torch.tensor.dtypes import Size
+from lantern.vectorizing.batched import Batched
 
 if TYPE_CHECKING:  # with what is installed below, and by lantern.torch.methods
     from lantern.torch.tensor.members import Wrapper
@@ -38,6 +40,13 @@ NOBODY.suspended = NOBODY.left = NOBODY.right = NOBODY.cotangent = None
 
 
 def fresh(primal: Any) -> "Tensor":
+    """An untracked tensor that holds an array, of one example where it is batched."""
+    if type(primal) is Batched:
+        return make(primal, primal.level, NOBODY)
+    return untracked(primal)
+
+
+def untracked(primal: Any) -> "Tensor":
     """An untracked tensor that holds a plain array."""
     x = _new(Tensor)
     x.primal = primal
@@ -60,8 +69,10 @@ def make(primal: Any, level: Level, receiver: Any) -> "Tensor":
 def torch_face(z: Any) -> Any:
     """A result of Lantern's other face as a tensor; tensors as they are."""
     if isinstance(z, Value):
-        if isinstance(z, Tensor) or not isinstance(z, Wrapper):
+        if isinstance(z, Tensor):
             return z
+        if not isinstance(z, Wrapper):
+            return make(z, z.level, NOBODY) if type(z) is Batched else z
         if isinstance(z, Number):
             z = array(z)
         if z.level is not UNTRACKED:
@@ -79,8 +90,15 @@ def numpy_face(x: Any) -> Any:
         return x.primal
     if level is AMBIENT:
         return NumpyFace(x.primal, level, x.receiver) if is_enabled() else x.primal
+    if not level.is_derivative:
+        return x.primal if is_enabled() else _stopped(x.primal)
     z = NumpyTensor(x.primal, level, x.receiver)
     return z if is_enabled() else without_stopped(z)
+
+
+def _stopped(x: Batched) -> Any:
+    """Examples without the derivatives around their ``vmap`` that ``no_grad`` stops."""
+    return Batched(numpy_face(torch_face(x.stacked)), x.level, x.mapped)
 
 
 # A gradient that a user hands over, as the rules take it.
@@ -228,7 +246,10 @@ class Tensor(Wrapper):
             raise EagerError(
                 f"a Tensor with {plain.size} elements cannot be converted to Scalar"
             )
-        return plain.item()
+        try:
+            return plain.item()
+        except BatchedValueError:
+            raise no_single_value("item") from None
 
     def tolist(self) -> Any:
         """The elements, as nested lists of Python numbers.
@@ -238,14 +259,20 @@ class Tensor(Wrapper):
             >>> torch.tensor([[1, 2], [3, 4]]).tolist()
             [[1, 2], [3, 4]]
         """
-        return base(self).tolist()
+        try:
+            return base(self).tolist()
+        except BatchedValueError:
+            raise no_single_value("tolist") from None
 
     def __bool__(self) -> bool:
         plain = base(self)
         if plain.size != 1:
             what = "more than one value" if plain.size else "no values"
             raise EagerError(f"Boolean value of Tensor with {what} is ambiguous")
-        return bool(plain)
+        try:
+            return bool(plain)
+        except BatchedValueError:
+            raise no_single_value("bool") from None
 
     def __index__(self) -> int:
         plain = base(self)
@@ -253,7 +280,10 @@ class Tensor(Wrapper):
             raise ArgumentError(
                 "only integer tensors of a single element can be converted to an index"
             )
-        return int(plain.item())
+        try:
+            return int(plain.item())
+        except BatchedValueError:
+            raise no_single_value("item") from None
 
     def __format__(self, spec: str) -> str:
         if not base(self).shape and spec:
@@ -284,6 +314,8 @@ class Tensor(Wrapper):
                 "tensor.detach().numpy() instead."
             )
         plain = base(self)
+        if type(plain) is Batched:
+            raise no_single_value("numpy")
         if isinstance(plain, np.generic):
             self.primal = plain = np.asarray(plain)
         elif not isinstance(plain, np.ndarray):
@@ -328,7 +360,8 @@ class Tensor(Wrapper):
             >>> x.requires_grad, (x * 2).requires_grad, x.detach().requires_grad
             (True, True, False)
         """
-        return self.level is not UNTRACKED
+        level = self.level
+        return level is not UNTRACKED and (level.is_derivative or is_followed(self))
 
     @requires_grad.setter
     def requires_grad(self, wanted: bool) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 from lantern.core.value import base
 from lantern.eager.versions import owner
 from lantern.errors import EagerError
+from lantern.torch.tensor.batches import first_example
 from lantern.torch.tensor.devices import address, as_array, beside
 from lantern.torch.tensor.tensor import Tensor
 
@@ -38,7 +39,7 @@ def place(view: Tensor, whole: Tensor) -> Any:
             "a tensor and a view of it as another type share memory: what is written "
             "to one has no derivative by the other. clone() the view."
         )
-    return positions(as_array(base(view)), as_array(base(whole)))
+    return positions(*(as_array(first_example(base(x))) for x in (view, whole)))
 
 
 def positions(view: Any, whole: Any) -> Any:

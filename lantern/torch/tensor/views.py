@@ -7,16 +7,18 @@ from collections.abc import Callable
 from typing import Any
 
 from lantern.core.namespace import namespace
-from lantern.core.value import UNTRACKED, Rule, Value, base
+from lantern.core.value import Rule, Value, base
 from lantern.eager.recorder import Recorder
 from lantern.op import linear
 from lantern.tensor.ops.indexing import scatter
+from lantern.torch.tensor.batches import first_example
 from lantern.torch.tensor.operators import as_view, in_memory, unary, views_of
-from lantern.torch.tensor.tensor import Tensor
+from lantern.torch.tensor.tensor import NOBODY, Tensor
 
 __all__ = [
     "alone",
     "in_place_of",
+    "is_shared",
     "laid_in_rows",
     "repeated",
     "shown",
@@ -77,11 +79,12 @@ def strided(array: Any, shape: Any, strides: Any) -> Any:
 
 def view_if_shared(z: Any, input: Tensor) -> Any:
     """A result, marked as a view if that is what it is."""
-    if not _shared(z, input):
+    if not is_shared(z, input):
         return z
-    if z.receiver is input.receiver and input.level is not UNTRACKED:
+    if z.receiver is input.receiver is not NOBODY:
         return shown(input, _all)  # it had nothing to do
-    if not getattr(z.primal.flags, "writeable", True):  # as NumPy has a diagonal
+    flags = getattr(z.primal, "flags", None)
+    if not getattr(flags, "writeable", True):  # as NumPy has a diagonal
         z.primal.flags.writeable = base(input).flags.writeable
     return as_view(z, input)
 
@@ -123,9 +126,10 @@ def in_place_of(z: Any, array: Any, input: Tensor) -> Any:
 
 def alone(z: Any, input: Tensor) -> Any:
     """A result in memory of its own."""
-    return z.clone() if _shared(z, input) else z
+    return z.clone() if is_shared(z, input) else z
 
 
-def _shared(z: Any, input: Tensor) -> bool:
-    a, b = base(z), base(input)
+def is_shared(z: Any, input: Tensor) -> bool:
+    """Whether a result shows memory that its operand shows."""
+    a, b = first_example(base(z)), first_example(base(input))
     return type(a) is type(b) and bool(namespace(a).may_share_memory(a, b))

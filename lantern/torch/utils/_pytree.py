@@ -304,6 +304,33 @@ def _chosen(what: Any) -> Callable[[Any], bool]:
     return what
 
 
+def _broadcast_to_and_flatten(
+    tree: Any, treespec: TreeSpec, is_leaf: Any = None
+) -> list[Any] | None:
+    """For each leaf of a structure what stands for it in a tree; None for a misfit.
+
+    A leaf of the tree stands for all leaves of a part.
+    """
+    node = None if is_leaf is not None and is_leaf(tree) else _node(tree)
+    if node is None:
+        return [tree] * treespec.num_leaves
+    children, context = node.flatten_fn(tree)
+    kinds = _get_node_type(tree), getattr(treespec, "type", None)
+    if kinds[0] is namedtuple and kinds[1] is type(tree):
+        kinds = kinds[1], kinds[1]
+    if kinds[0] is not kinds[1] or context != treespec.context:
+        return None
+    if len(children) != treespec.num_children:
+        return None
+    rows = [
+        _broadcast_to_and_flatten(child, spec, is_leaf)
+        for child, spec in zip(children, treespec.children_specs, strict=True)
+    ]
+    if any(row is None for row in rows):
+        return None
+    return [x for row in rows if row is not None for x in row]
+
+
 def tree_all(pred: Callable[[Any], bool], tree: Any, is_leaf: Any = None) -> bool:
     """Whether something holds of all leaves.
 
