@@ -1,5 +1,6 @@
 """Losses of classes as rules, whose sums and greatest elements take NumPy few steps."""
 
+import math
 from functools import lru_cache
 from typing import Any
 
@@ -9,8 +10,11 @@ from lantern.core.namespace import namespace
 from lantern.core.value import Rule, base
 from lantern.op import op
 from lantern.tensor.ops import softmax
+from lantern.tensor.ops.at import plain_put
+from lantern.tensor.ops.indexing import joined, read_at
 from lantern.torch.nn.rules import ones, plain
 from lantern.torch.nn.starting import fused
+from lantern.vectorizing.batched import without_derivative
 
 __all__ = ["entropy", "entropy_of_one", "greatest", "starts", "summed"]
 
@@ -57,10 +61,10 @@ def _entropy(x: Any, /, places: Any, scales: Any) -> Rule:
         x_bar = z_bar * scales * (softmax(x) - one_hot(targets))
     """
     xp, plain_x = namespace(x), base(x)
-    shifted = x - greatest(plain_x)
+    shifted = x - greatest(without_derivative(plain_x))
     powers = xp.exp(shifted)
     total = summed(powers)
-    losses = xp.log(total) - shifted.reshape(-1)[places]
+    losses = xp.log(total) - read_at(shifted.reshape(-1), places)
     del shifted
     z = summed(losses * scales) if hasattr(scales, "shape") else summed(losses) * scales
     z_bar = yield (z, losses := None)[0]
@@ -71,8 +75,8 @@ def _entropy(x: Any, /, places: Any, scales: Any) -> Rule:
         yield powers
     else:
         shares = softmax.softmax(x, 1)
-        chosen = namespace(plain_x).zeros(x.shape, dtype=plain_x.dtype)
-        chosen.reshape(-1)[places] = 1
+        chosen = namespace(plain_x).zeros(math.prod(x.shape), dtype=plain_x.dtype)
+        chosen = plain_put(joined(chosen, places), 1, index=places).reshape(x.shape)
         factors = z_bar * scales
         yield (shares - chosen) * (factors[:, None] if factors.ndim else factors)
 
@@ -88,7 +92,7 @@ def _entropy_of_one(x: Any, /, target: int) -> Rule:
         x_bar = z_bar * (softmax(x) - one_hot(target))
     """
     row, xp, lengths = x.reshape(-1), namespace(x), x.shape
-    shifted = row - greatest(base(row))
+    shifted = row - greatest(without_derivative(base(row)))
     powers = xp.exp(shifted)
     total = summed(powers)
     z_bar = yield (xp.log(total) - shifted[target], shifted := None)[0]

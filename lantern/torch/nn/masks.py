@@ -7,7 +7,9 @@ import numpy as np
 
 from lantern.core.namespace import namespace
 from lantern.torch.methods.sampling import rng
+from lantern.torch.tensor.batches import mappings
 from lantern.torch.tensor.devices import kernel
+from lantern.vectorizing.batched import Batched
 
 __all__ = ["drawn"]
 
@@ -21,7 +23,7 @@ def drawn(shape: Any, p: float, array: Any, kind: Any = np.float32) -> Any:
         array: what it shall lie beside.
         kind: the type that is drawn in on the host.
     """
-    if isinstance(array, np.ndarray | np.generic):
+    if isinstance(array, np.ndarray | np.generic | Batched) or mappings():
         return rng().random(shape, kind) >= p
     seed = rng().integers(2**64, dtype=np.uint64)  # so that a state of rng() says all
     xp = namespace(array)

@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 
 from lantern.core.namespace import namespace
-from lantern.core.value import Rule, base
+from lantern.core.value import Rule
 from lantern.engines import pooling as engine
 from lantern.op import linear
+from lantern.torch.nn.rules import plain
 from lantern.torch.nn.starting import fused
 from lantern.torch.nn.windows import Form, inner, with_padding
+from lantern.torch.tensor.batches import beside
 from lantern.torch.tensor.dtypes import FLOATING
 
 __all__ = ["chosen_of", "gather_windows", "pick", "sum_windows"]
@@ -48,7 +50,7 @@ def _spread_windows(z: Any, /, form: Form) -> Rule:
 
 
 def _transposed(x: Any, form: Form, direct: Any, again: Any) -> Any:
-    return direct(x, form) if base(x) is x else again(x, form=form)
+    return direct(x, form) if plain(x) else again(x, form=form)
 
 
 def _sums(x: Any, form: Form) -> Any:
@@ -119,13 +121,13 @@ def _pick(x: Any, /, form: Form, chosen: Any, known: Any) -> Rule:
     """
     if known and known[0] is x:
         z = known[1]
-    elif base(x) is x:
+    elif plain(x, chosen):
         z = _picked(x, form, chosen)
     else:
-        z = pick_any(x, form=form, chosen=chosen, known=[])
+        z = pick_any(beside(x, chosen), form=form, chosen=chosen, known=[])
     known.clear()
     z_bar = yield (z, z := None, x := None)[0]
-    yield unpick_any(z_bar, form=form, chosen=chosen)
+    yield unpick_any(beside(z_bar, chosen), form=form, chosen=chosen)
 
 
 @linear
@@ -138,12 +140,12 @@ def _unpick(z: Any, /, form: Form, chosen: Any) -> Rule:
     Rule:
         z_bar = pick(x_bar)
     """
-    if base(z) is z:
+    if plain(z, chosen):
         x = _put_back(z, form, chosen)
     else:
-        x = unpick_any(z, form=form, chosen=chosen)
+        x = unpick_any(beside(z, chosen), form=form, chosen=chosen)
     x_bar = yield (x, x := None, z := None)[0]
-    yield pick_any(x_bar, form=form, chosen=chosen, known=[])
+    yield pick_any(beside(x_bar, chosen), form=form, chosen=chosen, known=[])
 
 
 def _picked(x: Any, form: Form, chosen: Any) -> Any:

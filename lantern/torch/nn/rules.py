@@ -16,7 +16,7 @@ from lantern.engines import elementwise as elementwise_engine
 from lantern.engines import normalisation as engine
 from lantern.op import elementwise, linear, op
 from lantern.tensor.backend.numpy_namespace import REAL
-from lantern.tensor.ops.indexing import Scatter
+from lantern.tensor.ops.indexing import Scatter, read_at
 from lantern.torch.nn import moments as blocks
 from lantern.torch.nn.products import LayerProduct, product, times
 from lantern.torch.nn.starting import fused
@@ -64,7 +64,7 @@ class Rows(Scatter):
     def dense(self, shape: tuple[int, ...]) -> Any:
         """A table of zeros with the cotangent added at its rows."""
         z_bar = self.z_bar
-        if type(z_bar) is not np.ndarray:
+        if type(z_bar) is not np.ndarray or type(self.index) is not np.ndarray:
             return super().dense(shape)
         buffer = np.zeros(shape, z_bar.dtype)
         self.add_to(buffer)
@@ -247,7 +247,7 @@ def _rows(weight: Any, /, index: Any, keep: Any) -> Rule:
     Rule:
         weight_bar[index] += z_bar, where keep
     """
-    z = weight.take(index, axis=0) if plain(weight) else weight[index]
+    z = weight.take(index, axis=0) if plain(weight, index) else read_at(weight, index)
     z_bar = yield (z, weight := None, z := None)[0]
     if type(keep) is np.ndarray:
         index, z_bar = index[keep], z_bar[keep]

@@ -9,6 +9,7 @@ from lantern.core.value import UNTRACKED, base
 from lantern.eager.grad_mode import is_enabled
 from lantern.eager.recorder import AMBIENT, STANDIN
 from lantern.errors import EagerError
+from lantern.torch.tensor.batches import beside, mappings, of_all_examples
 from lantern.torch.tensor.dtypes import I64, is_half, type_name
 from lantern.torch.tensor.error_messages import together
 from lantern.torch.tensor.halves import in_single
@@ -25,6 +26,9 @@ def fused(function: Any) -> Any:
     forgets = operation_of(rule).kind == "linear"
 
     def operate(*operands: Any, **statics: Any) -> Any:
+        if statics and mappings():
+            first = beside(numpy_face(operands[0]), statics)
+            operands = (torch_face(first), *operands[1:])
         arrays: list[Any] = []
         receivers: list[Any] = []
         last = 0
@@ -55,6 +59,7 @@ def fused(function: Any) -> Any:
 
     operate.__name__ = operate.__qualname__ = rule.__name__.strip("_")
     operate.__doc__ = rule.__doc__
+    operate.operation = function  # type: ignore[attr-defined]  # functions take them
     return operate
 
 
@@ -70,6 +75,8 @@ def same_types(x: Any, y: Any) -> None:
 
 def inside(index: Any, n: int) -> bool:
     """Whether an array of integers names places from 0 to below n only."""
+    if type(index) is not np.ndarray:
+        index = of_all_examples(index)
     if index.size == 1:
         return 0 <= index.item() < n
     # Seen as unsigned, negative ones are too large.

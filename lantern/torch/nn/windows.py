@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lantern.core.namespace import namespace
-from lantern.core.value import Rule, base
+from lantern.core.value import Rule
 from lantern.engines import convolution as engine
 from lantern.op import op
-from lantern.torch.nn.rules import over_rows
+from lantern.torch.nn.rules import over_rows, plain
 from lantern.torch.nn.starting import fused
 
 __all__ = ["Form", "correlate", "inner", "spread", "with_padding"]
@@ -195,7 +195,7 @@ def _correlate(x: Any, w: Any, bias: Any = None, /, *, form: Form) -> Rule:
         bias_bar = z_bar, summed over all axes but that of the channels
     """
     x = engine.channels_last(x, form)
-    if base(bias) is bias and base(x) is x and base(w) is w:
+    if plain(x, w) and plain(bias):
         z = _correlated(x, w, form, bias)
     else:
         z = _start(_correlated, correlate_any, x, w, form)
@@ -249,7 +249,7 @@ def _match(x: Any, z: Any, /, form: Form) -> Rule:
 
 def _start(direct: Any, again: Any, x: Any, y: Any, form: Form) -> Any:
     """Compute at once on plain arrays; on tracked ones, as an operation of theirs."""
-    if base(x) is x and base(y) is y:
+    if plain(x, y):
         return direct(x, y, form)
     return again(x, y, form=form)
 

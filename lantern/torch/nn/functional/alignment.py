@@ -13,6 +13,7 @@ from lantern.torch.nn.functional.loss import reduced
 from lantern.torch.nn.rules import plain
 from lantern.torch.nn.starting import fused
 from lantern.torch.tensor.devices import beside, on_host
+from lantern.torch.tensor.looped import each_example
 from lantern.torch.tensor.tensor import Tensor, fresh
 
 __all__ = ["ctc_loss"]
@@ -174,6 +175,7 @@ def _check(shape: Any, targets: Any, times: Any, lengths: Any, blank: int) -> No
 where = table.FUNCTIONS["where"]
 
 
+@each_example
 def ctc_loss(
     log_probs: Tensor,
     targets: Tensor,

@@ -6,10 +6,12 @@ import numpy as np
 
 from lantern.core.namespace import namespace
 from lantern.errors import EagerError, OptionError, PositionError
+from lantern.tensor.ops.indexing import read_at
 from lantern.torch.functions.indexing import gathered
 from lantern.torch.nn import entropies
 from lantern.torch.nn.functional.loss import chosen, reduced, where
 from lantern.torch.nn.starting import inside
+from lantern.torch.tensor.batches import of_all_examples
 from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.detaching import plain_number
 from lantern.torch.tensor.devices import as_array
@@ -17,6 +19,7 @@ from lantern.torch.tensor.dtypes import FLOATING, type_name
 from lantern.torch.tensor.error_messages import check_together
 from lantern.torch.tensor.halves import single
 from lantern.torch.tensor.tensor import Tensor, fresh
+from lantern.vectorizing.batched import Batched
 
 __all__ = ["cross_entropy", "nll_loss"]
 
@@ -96,13 +99,14 @@ def _classes(
     x = input.movedim(1, -1) if len(shape) > 2 else input
     n = base(x).shape[-1]
     kept = index != ignore_index
-    bad = index[kept & ((index < 0) | (index >= n))]
-    if bad.size:
-        raise PositionError(f"Target {int(bad.reshape(-1)[0])} is out of bounds.")
+    bad = of_all_examples(kept & ((index < 0) | (index >= n)))
+    if bad.any():
+        number = of_all_examples(index)[bad].reshape(-1)[0]
+        raise PositionError(f"Target {int(number)} is out of bounds.")
     scales = kept.astype(base(input).dtype)
     if weight is not None:
         plain_number("nll_loss, cross_entropy: weight", weight)
-        scales = scales * base(weight)[np.where(kept, index, 0)]
+        scales = scales * read_at(base(weight), np.where(kept, index, 0))
     return x, index, as_array(kept), as_array(scales)
 
 
@@ -171,12 +175,23 @@ def _weighted(
     x = x if base(x).ndim == 2 else x.reshape(-1, n)
     index, scales = index.reshape(-1), scales.reshape(-1)
     places = _places(np.where(kept.reshape(-1), index, 0), n)
+    if reduction == "mean" and type(kept) is Batched:
+        return _mean_of_examples(x, places, kept, scales)
     if reduction == "mean" and not kept.any():  # nothing over nothing: a constant
         return entropies.entropy(x, places=places, scales=scales) + np.nan
     if reduction == "mean":
         with np.errstate(invalid="ignore", divide="ignore"):
             scales = scales / scales.sum()
     return entropies.entropy(x, places=places, scales=scales)
+
+
+def _mean_of_examples(x: Tensor, places: Any, kept: Any, scales: Any) -> Tensor:
+    """The mean of each example of a ``vmap``; where nothing counts, nan, a constant."""
+    missing = np.where(kept.any(), 0, np.nan)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        shares = np.where(kept.reshape(-1), scales / scales.sum(), 0)
+    mean = entropies.entropy(x, places=places, scales=shares.astype(scales.dtype))
+    return mean + fresh(missing.astype(scales.dtype))
 
 
 def _places(index: Any, n: int) -> Any:

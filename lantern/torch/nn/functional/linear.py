@@ -20,6 +20,7 @@ from lantern.errors import (
 from lantern.torch.methods import table as methods
 from lantern.torch.nn import rules
 from lantern.torch.nn.starting import inside, same_types
+from lantern.torch.tensor.batches import of_all_examples
 from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.dtypes import type_name
 from lantern.torch.tensor.error_messages import check_together
@@ -320,12 +321,18 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     x = base(tensor)
     if x.dtype.kind not in "iu":
         raise EagerError("one_hot is only applicable to index tensor.")
-    if x.size and int(x.min()) < 0:
+    every = of_all_examples(x)
+    if every.size and int(every.min()) < 0:
         raise EagerError("Class values must be non-negative.")
-    if num_classes <= 0 and not x.size:
+    if num_classes <= 0 and every is not x:
+        raise EagerError(
+            "vmap: one_hot of another number of classes for each example would have a "
+            "dynamic shape. Give num_classes."
+        )
+    if num_classes <= 0 and not every.size:
         raise EagerError("Can not infer total number of classes from empty tensor.")
     n = int(x.max()) + 1 if num_classes == -1 else num_classes
-    if x.size and int(x.max()) >= n:
+    if every.size and int(every.max()) >= n:
         raise EagerError("Class values must be smaller than num_classes.")
     return fresh((x[..., None] == namespace(x).arange(n)).astype(np.int64))
 

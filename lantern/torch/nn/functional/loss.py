@@ -9,6 +9,7 @@ import numpy as np
 from lantern.errors import ArgumentError, EagerError, OptionError
 from lantern.torch.methods import table
 from lantern.torch.nn.functional.activation import _softplus, logsigmoid
+from lantern.torch.tensor.batches import of_all_examples
 from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.detaching import is_differentiated, plain_number
 from lantern.torch.tensor.dtypes import type_name
@@ -211,7 +212,8 @@ def binary_cross_entropy(
             f"Found dtype {type_name(base(target).dtype)} but expected "
             f"{type_name(x.dtype)}"
         )
-    if x.size and not (x.min() >= 0 and x.max() <= 1):
+    every = of_all_examples(x)
+    if every.size and not (every.min() >= 0 and every.max() <= 1):
         raise EagerError("all elements of input should be between 0 and 1")
     tiny = 1e-12
     # A logarithm no lower than -100; its derivative is that at the smallest chance.
@@ -225,7 +227,7 @@ def binary_cross_entropy(
 
 def _bounded_log(x: Tensor, tiny: float) -> Tensor:
     low = base(x) < tiny
-    if not low.any():
+    if not of_all_examples(low).any():
         return x.log()
     with np.errstate(divide="ignore"):
         floor = np.maximum(np.log(base(x)), -100.0).astype(base(x).dtype)
@@ -320,7 +322,7 @@ def gaussian_nll_loss(
         n not in (1, m) for n, m in zip(base(var).shape, shape, strict=True)
     ):
         raise OptionError("var is of incorrect size")
-    if (base(var) < 0).any():
+    if (of_all_examples(base(var)) < 0).any():
         raise OptionError("var has negative entry/entries")
     eps = plain_number("gaussian_nll_loss: eps", eps)
     low = fresh(np.maximum(base(var), eps) - base(var))

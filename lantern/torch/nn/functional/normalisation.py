@@ -6,12 +6,15 @@ from typing import Any
 
 import numpy as np
 
+from lantern.eager.grad_mode import no_grad
 from lantern.eager.versions import written
 from lantern.errors import EagerError, OptionError
 from lantern.torch.nn import rules
+from lantern.torch.tensor.batches import examples_of
 from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.detaching import plain_number
-from lantern.torch.tensor.tensor import Tensor
+from lantern.torch.tensor.tensor import Tensor, fresh
+from lantern.vectorizing.batched import Batched, without_derivative
 
 __all__ = [
     "batch_norm",
@@ -188,10 +191,28 @@ def _tell(moments: list[Any], *found: Any) -> None:
 
 
 def _follow(running: Tensor, now: Any, momentum: float) -> None:
+    if type(now) is Batched or type(base(running)) is Batched:
+        return _follow_examples(running, now, momentum)
     array, momentum = running.primal, plain_number("batch_norm: momentum", momentum)
     array *= 1 - momentum
     array += momentum * now
     written(array)
+    return None
+
+
+def _follow_examples(running: Tensor, now: Any, momentum: float) -> None:
+    """As ``_follow``, of moments that each example of a ``vmap`` has of its own."""
+    now = fresh(without_derivative(now))
+    if set(examples_of(now)) - set(examples_of(running)):
+        raise EagerError(
+            "Batch norm got a batched tensor as input while the running_mean or "
+            "running_var, which will be updated in place, were not batched. If you "
+            "are using a module and do not need eval mode, please set "
+            "`track_running_stats` to be False. torch.func has "
+            "replace_all_batch_norm_modules_ for modules of others."
+        )
+    with no_grad():
+        running.copy_(running * (1 - momentum) + momentum * now)
 
 
 def _by_moments(

@@ -10,15 +10,19 @@ from lantern.errors import EagerError, OptionError
 from lantern.torch.functions.elementwise import div
 from lantern.torch.functions.indexing import gathered
 from lantern.torch.nn import rules
+from lantern.torch.nn.batching import chosen_of
 from lantern.torch.nn.functional.convolution import each
-from lantern.torch.nn.pools import chosen_of, gather_windows, pick, sum_windows
+from lantern.torch.nn.pools import gather_windows, pick, sum_windows
 from lantern.torch.nn.windows import Form
 from lantern.torch.tables import documented, parameters, takes
+from lantern.torch.tensor.batches import of_all_examples
 from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.devices import beside
 from lantern.torch.tensor.dtypes import I64
 from lantern.torch.tensor.error_messages import refuse_type
+from lantern.torch.tensor.looped import each_example
 from lantern.torch.tensor.tensor import Tensor, fresh
+from lantern.vectorizing.batched import Batched
 
 __all__ = [
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d",
@@ -89,6 +93,9 @@ def _flat_places(chosen: Any, form: Form) -> Any:
     """Where chosen elements of windows are in a flat array."""
     places = namespace(chosen).arange(math.prod(form.lengths))
     windows = gather_windows(places.reshape(1, 1, *form.lengths), form, -1)
+    if type(chosen) is Batched:  # the same windows for all
+        shape = (*chosen.shape, windows.shape[-1])
+        windows = chosen.common(np.broadcast_to(windows, shape))
     rows = np.take_along_axis(windows, chosen[..., None].astype(np.int64), -1)
     return rows[..., 0].astype(np.int64)
 
@@ -288,6 +295,7 @@ def _adaptive_max(axes: int) -> Any:
             z, indices = z.squeeze(0), indices.squeeze(0)
         return (z, indices) if return_indices else z
 
+    function = each_example(function)
     function.__name__ = function.__qualname__ = f"adaptive_max_pool{axes}d"
     function.__doc__ = f"The largest of as many parts as asked for, along {axes} axes."
     return function
@@ -420,7 +428,8 @@ def _max_unpool(axes: int) -> Any:
             lengths = _near(tuple(output_size)[-axes:], lengths, stride)
         lead = base(x).shape[:2]
         index = where.reshape(*lead, math.prod(base(x).shape[2:]))
-        if index.size and not 0 <= index.min() <= index.max() < math.prod(lengths):
+        every = of_all_examples(index)
+        if every.size and not 0 <= every.min() <= every.max() < math.prod(lengths):
             raise EagerError(
                 f"Found an invalid max index: {index.max()} (output volumes are of "
                 f"size {list(lengths)})"

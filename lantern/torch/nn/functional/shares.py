@@ -16,6 +16,7 @@ from lantern.torch.tensor.devices import beside
 from lantern.torch.tensor.dtypes import as_numpy_dtype, type_name
 from lantern.torch.tensor.operators import cast, promote
 from lantern.torch.tensor.tensor import Tensor, fresh
+from lantern.vectorizing.batched import Batched
 
 __all__ = [
     "alpha_dropout", "dropout", "dropout1d", "dropout2d", "dropout3d",
@@ -108,10 +109,9 @@ def gumbel_softmax(
     soft = ((logits + fresh(beside(noise, x))) / tau).softmax(dim)
     if not hard:
         return soft
-    top = base(soft).argmax(axis=dim, keepdims=True)
-    one = np.zeros_like(x)
-    np.put_along_axis(one, top, 1, axis=dim)
-    return fresh(one) - soft.detach() + soft
+    plain = soft.detach()
+    one = (plain * 0).scatter(dim, plain.argmax(dim, keepdim=True), 1)
+    return one - plain + soft
 
 
 def _kept(input: Tensor, shape: Any, p: float, training: bool) -> Tensor:
@@ -135,7 +135,7 @@ def _kept(input: Tensor, shape: Any, p: float, training: bool) -> Tensor:
 
 def _drawn_as(x: Any, p: float) -> Any:
     """What is kept of each element, with its axes in memory as those of an array."""
-    if x.flags.c_contiguous:
+    if type(x) is Batched or x.flags.c_contiguous:
         return drawn(x.shape, p, x)
     order = sorted(range(x.ndim), key=lambda axis: -abs(x.strides[axis]))
     kept = drawn(tuple(x.shape[axis] for axis in order), p, x)
