@@ -1,17 +1,23 @@
-"""Derivatives of each element by each element, row by row or column by column."""
+"""Derivatives of each element by each element: all rows, or all columns, at once.
 
+The directions are the examples of a ``vmap`` (``mapping.py``): a pullback gets the
+cotangents of all rows, a pushforward the tangents of all columns.
+"""
+
+import math
 from collections.abc import Callable
+from itertools import accumulate, pairwise
 from typing import Any
 
-import numpy as np
-
 from lantern.core.namespace import namespace
-from lantern.core.tree import tree_map
 from lantern.core.value import base
-from lantern.errors import EagerError
-from lantern.torch.func.transforms import jvp, tree_leaves, vjp
+from lantern.errors import EagerError, ShapeError
+from lantern.torch.func.mapping import vmap
+from lantern.torch.func.transforms import jvp, vjp
 from lantern.torch.functions.join_repeat import stack
+from lantern.torch.tensor.batches import of_all_examples
 from lantern.torch.tensor.tensor import Tensor, fresh
+from lantern.torch.utils import _pytree as pytree
 
 __all__ = ["hessian", "jacfwd", "jacrev"]
 
@@ -19,11 +25,23 @@ Function = Callable[..., Any]
 
 
 def _chosen(argnums: Any, args: Any) -> tuple[int, ...]:
-    numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+    """The numbers of the arguments with respect to which, counted from 0."""
+    if not isinstance(argnums, int | tuple):
+        raise EagerError(
+            f"argnums must be int or Tuple[int, ...], got: {type(argnums)}"
+        )
+    numbers = (argnums,) if isinstance(argnums, int) else argnums
+    if not numbers:
+        raise EagerError("argnums must be non-empty")
     for n in numbers:
+        if not isinstance(n, int):
+            raise EagerError(f"argnum must be int, got: {type(n)}")
         if not -len(args) <= n < len(args):
             raise EagerError(f"Got argnum={n}, but only {len(args)} positional inputs")
-    return tuple(n % len(args) for n in numbers)
+    found = tuple(n % len(args) for n in numbers)
+    if len(set(found)) < len(found):
+        raise EagerError(f"argnums elements must be unique, got {argnums}")
+    return found
 
 
 def _replaced(f: Function, args: Any, numbers: Any) -> Function:
@@ -38,30 +56,60 @@ def _replaced(f: Function, args: Any, numbers: Any) -> Function:
     return function
 
 
-def _units(x: Tensor) -> Any:
-    """The tensors of one shape that are 1 at one place and 0 elsewhere."""
-    array = base(x)
-    for i in range(array.size):
-        unit = namespace(array).zeros(array.size, array.dtype)
-        unit[i] = 1
-        yield fresh(unit.reshape(array.shape))
+def _refuse_complex(name: str, leaves: Any, what: str) -> None:
+    for x in leaves:
+        if isinstance(x, Tensor) and x.dtype.is_complex:
+            raise EagerError(
+                f"{name}: Expected all {what} to be real but received complex tensor "
+                f"with dtype {x.dtype}"
+            )
 
 
-def _zeros(tree: Any) -> Any:
-    return tree_map(lambda x: fresh(np.zeros_like(base(x))), tree)
+def _refuse_others(name: str, leaves: Any) -> None:
+    """Raise unless there are tensors, and nothing else."""
+    if not leaves:
+        raise EagerError(f"{name}: Expected at least one Tensor")
+    for x in leaves:
+        if not isinstance(x, Tensor):
+            raise EagerError(
+                f"{name}: Expected all leaves to be Tensors, got {type(x)}"
+            )
 
 
-def _directions(tree: Any) -> Any:
-    """For each tensor of a structure: all structures with one 1 in it, 0 elsewhere."""
-    zeros = [fresh(np.zeros_like(base(x))) for x in tree_leaves(tree)]
-    for n, leaf in enumerate(zeros):
-        yield (
-            leaf,
-            [
-                _placed(tree, [*zeros[:n], unit, *zeros[n + 1 :]])
-                for unit in _units(leaf)
-            ],
-        )
+def _places(leaves: Any) -> list[tuple[int, int]]:
+    """Where the elements of each tensor start and stop, counted through all."""
+    sizes = accumulate((math.prod(x.shape) for x in leaves), initial=0)
+    return list(pairwise(sizes))
+
+
+def _directions(leaves: Any, places: Any) -> list[Tensor]:
+    """Tensors of all directions: 1 at one element of one of them, 0 at all others."""
+    size = places[-1][1]
+    found = []
+    for x, (start, stop) in zip(leaves, places, strict=True):
+        xp = namespace(of_all_examples(base(x)))
+        rows = xp.eye(size, stop - start, k=-start, dtype=base(x).dtype)
+        found.append(fresh(rows.reshape(size, *x.shape)))
+    return found
+
+
+def _each(f: Function, rows: list[Tensor], chunk_size: Any, randomness: str) -> Any:
+    """The results of a function for all directions; for one, or one by one, as it is.
+
+    Args:
+        f: gets one direction, and returns a list of tensors, and something more.
+        rows: the directions.
+        chunk_size: how many are computed at once.
+        randomness: as in ``vmap``.
+    """
+    size = rows[0].shape[0]
+    if chunk_size == 1 or size == 1:
+        found = [f(*(x[i] for x in rows)) for i in range(size)]
+        columns = zip(*(z for z, _ in found), strict=True)
+        return [stack(parts) for parts in columns], found[-1][1]
+    return vmap(f, out_dims=(0, None), randomness=randomness, chunk_size=chunk_size)(
+        *rows
+    )
 
 
 def jacrev(
@@ -70,6 +118,7 @@ def jacrev(
     *,
     has_aux: bool = False,
     chunk_size: int | None = None,
+    _preallocate_and_copy: bool = False,
 ) -> Function:
     """The derivative of each element of the value by each of the arguments, by rows.
 
@@ -77,7 +126,7 @@ def jacrev(
         func: returns a tensor, or a structure of them.
         argnums: the arguments with respect to which.
         has_aux: whether the function returns something more, which is handed on.
-        chunk_size: has no effect.
+        chunk_size: how many rows are computed at once; None for all.
 
     Shapes:
         x: (n...); value: (m...); result: (m..., n...)
@@ -88,36 +137,41 @@ def jacrev(
         tensor([[2., 0.],
                 [0., 4.]])
     """
+    if chunk_size is not None and chunk_size <= 0:
+        raise ShapeError("jacrev: `chunk_size` should be greater than 0.")
 
     def jacobian(*args: Any) -> Any:
         numbers = _chosen(argnums, args)
         chosen = [args[n] for n in numbers]
-        value, pullback, *aux = vjp(
-            _replaced(func, args, numbers), *chosen, has_aux=has_aux
-        )
+        inputs, form = pytree.tree_flatten(chosen)
+        _refuse_complex("jacrev", inputs, "inputs")
+        f = _replaced(func, args, numbers)
+        value, pullback, *aux = vjp(f, *chosen, has_aux=has_aux)
+        outputs, spec = pytree.tree_flatten(value)
+        _refuse_others("jacrev", outputs)
+        _refuse_complex("jacrev", outputs, "outputs")
+        places = _places(outputs)
+
+        def row(*seeds: Any) -> Any:
+            found = pullback(pytree.tree_unflatten(seeds, spec))
+            return pytree.tree_leaves(found), None
+
+        if places[-1][1]:
+            rows, _ = _each(row, _directions(outputs, places), chunk_size, "error")
+        else:
+            rows = [x.new_zeros((0, *x.shape)) for x in inputs]
         blocks = []
-        for leaf, cotangents in _directions(value):
-            rows = [pullback(cotangent) for cotangent in cotangents]
-            m = base(leaf).shape
-            found = [
-                tree_map(
-                    lambda x, *r, m=m: stack(r).reshape((*m, *base(x).shape)),
-                    x,
-                    *(row[i] for row in rows),
-                )
-                for i, x in enumerate(chosen)
+        for y, (start, stop) in zip(outputs, places, strict=True):
+            parts = [
+                g[start:stop].reshape(*y.shape, *x.shape)
+                for g, x in zip(rows, inputs, strict=True)
             ]
-            blocks.append(found[0] if isinstance(argnums, int) else tuple(found))
-        z = _placed(value, blocks)
+            found = tuple(pytree.tree_unflatten(parts, form))
+            blocks.append(found[0] if isinstance(argnums, int) else found)
+        z = pytree.tree_unflatten(blocks, spec)
         return (z, aux[0]) if has_aux else z
 
     return jacobian
-
-
-def _placed(tree: Any, blocks: Any) -> Any:
-    """A structure with others in place of its tensors."""
-    row = iter(blocks)
-    return tree_map(lambda _: next(row), tree)
 
 
 def jacfwd(
@@ -129,6 +183,12 @@ def jacfwd(
 ) -> Function:
     """As ``jacrev``, by columns: better for functions with few arguments.
 
+    Args:
+        func: as in ``jacrev``.
+        argnums: the arguments with respect to which.
+        has_aux: whether the function returns something more, which is handed on.
+        randomness: as in ``vmap``, of whose examples there is one for each column.
+
     Example:
         >>> import lantern.torch as torch
         >>> torch.func.jacfwd(torch.square)(torch.tensor([1.0, 2.0]))
@@ -139,38 +199,32 @@ def jacfwd(
     def jacobian(*args: Any) -> Any:
         numbers = _chosen(argnums, args)
         chosen = tuple(args[n] for n in numbers)
-        f = _replaced(func, args, numbers)
-        value: Any = None
-        aux: Any = None
+        inputs, form = pytree.tree_flatten(chosen)
+        _refuse_others("jacfwd", inputs)
+        _refuse_complex("jacfwd", inputs, "inputs")
+        f, places = _replaced(func, args, numbers), _places(inputs)
+        kept: list[Any] = []
+
+        def column(*tangents: Any) -> Any:
+            along = pytree.tree_unflatten(tangents, form)
+            _, found, *aux = jvp(f, chosen, along, has_aux=has_aux)
+            leaves, spec = pytree.tree_flatten(found)
+            _refuse_complex("jacfwd", leaves, "outputs")
+            kept[:] = [spec]
+            return leaves, aux
+
+        columns, aux = _each(column, _directions(inputs, places), None, randomness)
         blocks = []
-        for i, x in enumerate(chosen):
-            parts = []
-            for leaf, tangents in _directions(x):
-                columns = []
-                for tangent in tangents:
-                    rest = [_zeros(y) for y in chosen]
-                    rest[i] = tangent
-                    value, column, *more = jvp(f, chosen, tuple(rest), has_aux=has_aux)
-                    aux = more[0] if more else None
-                    columns.append(column)
-                n = base(leaf).shape
-                parts.append(
-                    tree_map(
-                        lambda *c, n=n: stack(c, -1).reshape((*base(c[0]).shape, *n)),
-                        *columns,
-                    )
-                )
-            blocks.append([tree_leaves(part) for part in parts])
-        count = len(tree_leaves(value))
-        rows = []
-        for j in range(count):
-            found = [
-                _placed(x, [part[j] for part in parts])
-                for x, parts in zip(chosen, blocks, strict=True)
+        for y in columns:
+            lead = y.shape[1:]
+            parts = [
+                y[start:stop].movedim(0, -1).reshape(*lead, *x.shape)
+                for x, (start, stop) in zip(inputs, places, strict=True)
             ]
-            rows.append(found[0] if isinstance(argnums, int) else tuple(found))
-        z = _placed(value, rows)
-        return (z, aux) if has_aux else z
+            found = pytree.tree_unflatten(parts, form)
+            blocks.append(found[0] if isinstance(argnums, int) else found)
+        z = pytree.tree_unflatten(blocks, kept[0])
+        return (z, aux[0]) if has_aux else z
 
     return jacobian
 
