@@ -228,6 +228,18 @@ class EagerError(LanternError, RuntimeError):
     """
 
 
+class SingleValueError(EagerError, BatchedValueError):
+    """Inside ``torch.vmap``, a number was asked for that each example has of its own.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.vmap(lambda x: x.item())(torch.ones(2))
+        Traceback (most recent call last):
+            ...
+        lantern.errors.SingleValueError: vmap: It looks like you're calling .item() ...
+    """
+
+
 class PositionError(LanternError, IndexError):
     """An axis or a position that an array does not have.
 

@@ -394,3 +394,81 @@ def test_an_ensemble_of_modules():
 
     z = torch.vmap(call, in_dims=(0, 0, None))(parameters, buffers, x)
     assert torch.allclose(z, torch.stack([m(x) for m in models]), atol=1e-6)
+
+
+class Cube(torch.autograd.Function):
+    """Of PyTorch's operations."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**3
+
+    @staticmethod
+    def backward(ctx, z_bar):
+        (x,) = ctx.saved_tensors
+        return 3 * x * x * z_bar
+
+
+class NumpyCube(torch.autograd.Function):
+    """Of NumPy's functions, which know nothing of examples."""
+
+    @staticmethod
+    def forward(x):
+        return torch.tensor(x.detach().numpy() ** 3)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, z_bar):
+        (x,) = ctx.saved_tensors
+        return torch.tensor(3 * x.detach().numpy() ** 2 * z_bar.detach().numpy())
+
+
+class OwnCube(NumpyCube):
+    """For all examples at once by what it says itself."""
+
+    calls = 0
+
+    @staticmethod
+    def vmap(info, in_dims, x):
+        assert info == (EXAMPLES, "error")
+        assert in_dims == (0,)
+        OwnCube.calls += 1
+        return NumpyCube.apply(x), 0
+
+
+@pytest.mark.parametrize("function", [Cube, NumpyCube, OwnCube])
+def test_operations_of_a_program(function):
+    x = tensor(4)
+    f = function.apply
+    assert_same([torch.vmap(f)(x)], [x**3])
+    assert_same(gradients(torch.vmap(f), [x]), gradients(lambda v: v**3, [x]))
+    g = torch.func.grad(lambda v: f(v).sum())
+    assert_same([torch.vmap(g)(x)], [3 * x**2])
+    assert_same([torch.func.jacrev(f)(x[0])], [torch.diag(3 * x[0] ** 2)])
+    common = torch.vmap(lambda a, b: a + f(b), (0, None))(x, x[0])
+    assert_same([common], [x + x[0] ** 3])
+
+
+def test_an_operation_that_says_how_is_called_once():
+    OwnCube.calls = 0
+    torch.vmap(OwnCube.apply)(tensor(4))
+    assert OwnCube.calls == 1
+
+
+@pytest.mark.parametrize(
+    ("found", "word"),
+    [(lambda x: x, "two returns"), (lambda x: (x, (0, 0)), "incompatible")],
+)
+def test_what_an_operation_says_wrongly(found, word):
+    class Wrong(NumpyCube):
+        @staticmethod
+        def vmap(info, in_dims, x):
+            return found(x)
+
+    with pytest.raises(RuntimeError, match=word):
+        torch.vmap(Wrong.apply)(tensor(4))

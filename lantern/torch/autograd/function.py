@@ -17,6 +17,7 @@ from lantern.eager.versions import written
 from lantern.errors import EagerError, MissingRuleError
 from lantern.op import op
 from lantern.torch.autograd.context import Context, Output
+from lantern.torch.autograd.examples import each_way_back, holds_examples, of_examples
 from lantern.torch.methods.inplace import refuse_leaf, taken
 from lantern.torch.tensor.detaching import is_recorded
 from lantern.torch.tensor.dtypes import INEXACT
@@ -74,7 +75,7 @@ def _custom(
     z_bars = context._own_with_gaps(z_bars, getattr(z_bar, "missing", ()))
     context._own_check()
     with enable_grad() if tracked else no_grad():
-        gradients = _way_back(function)(context, *z_bars)
+        gradients = each_way_back(_way_back(function), context, z_bars)
     gradients = gradients if isinstance(gradients, tuple | list) else (gradients,)
     wanted = context._own_places
     count = context._own_count
@@ -214,6 +215,9 @@ class Function:
     @between_turns
     def apply(cls, *args: Any, **options: Any) -> Any:
         """The operation's value, tracked if an argument is."""
+        if holds_examples((args, options)):
+            own = None if cls.vmap is Function.vmap else cls.vmap
+            return of_examples(cls, own, args, options)
         context = Context()
         if cls.setup_context is not None:
             args, options = _bound(cls.forward, args, options)

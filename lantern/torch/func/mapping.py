@@ -197,6 +197,8 @@ def under_way(size: int, randomness: str = "error") -> Iterator[Examples]:
     try:
         yield examples
     except BatchedValueError as error:
+        if isinstance(error, EagerError):
+            raise
         raise EagerError(f"vmap: {error}") from error
     except (RuntimeError, ValueError) as error:
         restore(error)

@@ -13,7 +13,7 @@ import numpy as np
 from lantern.core.namespace import namespace
 from lantern.core.tree import tree_leaves
 from lantern.core.value import UNTRACKED, Value, base
-from lantern.errors import EagerError
+from lantern.errors import EagerError, SingleValueError
 from lantern.vectorizing.batched import Batched, Examples
 
 __all__ = [
@@ -49,16 +49,17 @@ mapping: ContextVar[tuple[Mapping, ...]] = ContextVar("lantern.mapping", default
 mappings = mapping.get
 
 
-def examples_of(x: Any) -> list[Examples]:
+def examples_of(x: Any, every: bool = False) -> list[Examples]:
     """The levels that have another array of a value for each example, outermost first.
 
     Args:
         x: a value of either face; anything else has none.
+        every: whether to name those, too, whose examples have the array in common.
     """
     found: list[Examples] = []
     while isinstance(x, Value):
         if type(x) is Batched:
-            if x.mapped:
+            if x.mapped or every:
                 found.insert(0, x.level)
             x = x.stacked
         else:
@@ -121,15 +122,15 @@ def for_each(array: Any, like: Any) -> Any:
     return found
 
 
-def no_single_value(what: str) -> EagerError:
+def no_single_value(what: str) -> SingleValueError:
     """The error where one number is asked for, and there is one for each example."""
     if what == "bool":
-        return EagerError(
+        return SingleValueError(
             "vmap: It looks like you're attempting to use a Tensor in some "
             "data-dependent control flow: there is another truth for each example. "
             "Use torch.where(condition, x, y)."
         )
-    return EagerError(
+    return SingleValueError(
         f"vmap: It looks like you're calling .{what}() on a Tensor: there is another "
         f"number for each example. Compute with the tensor itself."
     )

@@ -34,7 +34,7 @@ def each_example(function: Function) -> Function:
     def operate(*args: Any, **options: Any) -> Any:
         if mappings():
             leaves = tree_leaves((args, options))
-            found = [e for x in leaves for e in examples_of(x)]
+            found = [e for x in leaves for e in examples_of(x, every=True)]
             if found:
                 innermost = max(found, key=attrgetter("depth"))
                 return _looped(operate, innermost, args, options)
