@@ -52,6 +52,14 @@ torch.isclose(torch.ones(2), torch.ones(2), torch.tensor(1.5), torch.tensor(1))
 torch.bernoulli(torch.ones(3), out=torch.zeros(3, dtype=torch.uint8))
 torch.logcumsumexp(torch.empty(0, 2), 0).shape
 torch._debug_has_internal_overlap(torch.randn(1, 3).expand(4, 3))
+torch.arange(0., 4), torch.arange(start=0.0, end=4), torch.arange(0.0, 4, dtype=torch.int64)
+torch.tensor(1)[torch.tensor(1, dtype=torch.uint8)], torch.tensor(1)[torch.tensor(False)]
+torch.arange(3)[torch.tensor(1, dtype=torch.uint8)], torch.arange(3)[torch.tensor(1)]
+torch.zeros(2, dtype=torch.int64).index_add(0, torch.tensor([0]), torch.tensor([3]), alpha=2.5)
+torch.view_as_complex(torch.ones(0, 2))
+torch.sum(x=torch.ones(2, 2), axis=1), torch.mean(a=torch.ones(2))
+torch.bincount(torch.tensor([], dtype=torch.int64), minlength=2)
+torch.argmax(torch.ones(2, 0, 4), dim=2), torch.median(torch.ones(2, 0, 4), dim=2).indices
 """  # noqa: E501  # an expression a line
 
 
@@ -106,6 +114,28 @@ TypeError | torch.LongTensor((6, 0), 1, 1, 0)
 RuntimeError | torch._assert_async(torch.tensor(0))
 RuntimeError | torch.index_select(torch.ones(()), 0, torch.tensor([0, 0]))
 RuntimeError | torch.diff(torch.ones(2, 3), dim=0, prepend=torch.ones(1, 2))
+TypeError | torch.unravel_index(torch.tensor([1]), (1, 2, 2.0))
+TypeError | torch.unravel_index(torch.tensor([1]), torch.tensor([2, 2]))
+TypeError | torch.unravel_index(torch.tensor([1.0]), (2, 2))
+ValueError | torch.unravel_index(torch.tensor([1]), (2, -2))
+IndexError | torch.argmax(torch.ones(2, 0, 4), dim=1)
+IndexError | torch.kthvalue(torch.ones(2, 0, 4), 1, dim=1)
+IndexError | torch.median(torch.ones(2, 0, 4), dim=1)
+IndexError | torch.nanmedian(torch.ones(2, 0, 4), dim=1)
+IndexError | torch.mode(torch.ones(2, 0, 4), dim=1)
+RuntimeError | torch.sum(torch.ones(2, 2), dim=(0, 0))
+RuntimeError | torch.mean(torch.ones(2, 2), dim=(0, -2))
+RuntimeError | torch.norm(torch.ones(2, 2), dim=(1, 1))
+RuntimeError | torch.std(torch.ones(2, 2), dim=(0, 0))
+RuntimeError | torch.bincount(torch.tensor([1, -1]))
+RuntimeError | torch.bincount(torch.tensor([[1]]))
+RuntimeError | torch.bincount(torch.tensor([1.0]))
+RuntimeError | torch.bincount(torch.tensor([1]), minlength=-1)
+RuntimeError | torch.bincount(torch.tensor([1]), torch.ones(2))
+NotImplementedError | torch.ones(2) << 1
+NotImplementedError | torch.ones(2) >> torch.ones(2)
+RuntimeError | torch.nanmean(torch.ones(2, dtype=torch.int32))
+RuntimeError | torch.take_along_dim(torch.ones(2, 3), torch.ones(2, dtype=torch.int64), 0)
 """  # noqa: E501  # an expression a line
 
 

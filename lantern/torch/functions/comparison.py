@@ -11,7 +11,7 @@ from lantern.op import elementwise
 from lantern.torch.tables import documented
 from lantern.torch.tensor import dtypes
 from lantern.torch.tensor.devices import as_array
-from lantern.torch.tensor.error_messages import again, check_together
+from lantern.torch.tensor.error_messages import again, check_together, refuse_type
 from lantern.torch.tensor.operators import refuse_numbers, unary
 from lantern.torch.tensor.tensor import Tensor, fresh
 
@@ -221,6 +221,9 @@ def _comparing(name: str, function: Any, numbers: str = "") -> Any:
                 return fresh(function(a, b))
             return fresh(function(a, _beside(a, b)))
         except (ValueError, TypeError) as error:
+            if "not supported for the input types" in str(error):
+                tensor = input if isinstance(input, Tensor) else other
+                raise refuse_type(name, tensor) from None
             return again(operate, function, error, input, other)
 
     return operate

@@ -7,7 +7,7 @@ import numpy as np
 
 from lantern.core.namespace import namespace
 from lantern.core.residuals import copied
-from lantern.errors import ArgumentError, EagerError
+from lantern.errors import ArgumentError, EagerError, OptionError
 from lantern.tensor.ops import elementwise as ours
 from lantern.torch.functions import (
     comparison,
@@ -522,12 +522,26 @@ def unravel_index(indices: Tensor, shape: Any) -> Any:
         (tensor([0, 1]), tensor([1, 2]))
     """
     if not isinstance(shape, int | tuple | list):
-        raise ArgumentError("unravel_index(): argument 'shape' must be int or Sequence")
+        raise ArgumentError(
+            f"unravel_index: expected 'shape' to be int or sequence of ints, but got "
+            f"{type(shape)}"
+        )
     if base(indices).dtype.kind not in "iu":
-        raise EagerError(f"expected 'indices' to be integer dtype, got {indices.dtype}")
+        raise ArgumentError(
+            f"unravel_index: expected 'indices' to be integer dtype, but got "
+            f"{indices.dtype}"
+        )
     shape = (shape,) if isinstance(shape, int) else tuple(shape)
+    for n in shape:
+        if not isinstance(n, int | np.integer):
+            raise ArgumentError(
+                f"unravel_index: expected 'shape' sequence to only contain ints, but "
+                f"got {type(n)}"
+            )
     if any(n < 0 for n in shape):
-        raise EagerError(f"'shape' cannot have negative values, but got {shape}")
+        raise OptionError(
+            f"unravel_index: 'shape' cannot have negative values, but got {shape}"
+        )
     found, rest = [], as_array(base(indices)).astype(np.int64)
     for n in reversed(shape):
         found.append(fresh(as_array(rest % n)))

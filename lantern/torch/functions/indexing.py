@@ -61,17 +61,18 @@ def _plain_part(part: Any) -> tuple[Any, bool]:
     if isinstance(part, list | tuple | range):
         part = np.array([p.item() if isinstance(p, Tensor) else p for p in part])
         part = part if part.size else part.astype(int)
-    part = base(part)
-    kind = getattr(getattr(part, "dtype", None), "kind", None)
+    array = base(part)
+    kind = getattr(getattr(array, "dtype", None), "kind", None)
     if kind not in ("i", "u", "b"):
         raise PositionError(
             "tensors used as indices must be long, int, byte or bool tensors"
         )
-    if not part.shape and kind != "b" and type(part) is not Batched:
-        return int(part), True
-    if part.dtype == np.uint8:
-        part = part.astype(bool)
-    return copied(part), False
+    old = kind == "u" and array.dtype == np.uint8
+    if old and (array.shape or isinstance(part, Tensor)):
+        return array.astype(bool), False  # a mask, as in old programs
+    if not array.shape and kind != "b" and type(array) is not Batched:
+        return int(array), True
+    return copied(array), False
 
 
 def _check_index(index: Any, array: Any) -> None:
@@ -135,7 +136,7 @@ def _refused(index: Any, array: Any, error: Exception) -> Exception:
         _check_index(index, array)
     except IndexError as ours:
         return ours
-    return PositionError(str(error))
+    return PositionError(str(error).replace("bounds for axis", "bounds for dimension"))
 
 
 def put(self: Tensor, index: Any, value: Any) -> Any:
@@ -240,6 +241,13 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: Any = None) -> Any:
     """
     if dim is None:
         return input.reshape(-1)[indices.reshape(-1)]
+    n, m = base(input).ndim, base(indices).ndim
+    if n != m:
+        raise EagerError(
+            "torch.take_along_dim(): input and indices should have the same number of "
+            f"dimensions, but got {n} dimensions for input, and {m} dimensions for "
+            "indices"
+        )
     return call(ours.take_along_axis, input, base(indices), dim)
 
 

@@ -594,12 +594,16 @@ def view_as_complex(input: Tensor) -> Any:
         raise EagerError("Tensor must have a last dimension of size 2")
     z = input[..., 0] + input[..., 1] * 1j
     if type(array) is np.ndarray:
-        if array.strides[-1] != array.itemsize:
+        if array.strides[-1] != array.itemsize and array.size:
             raise EagerError("Tensor must have a last dimension with stride 1")
-        if any(step % (2 * array.itemsize) for step in array.strides[:-1]):
+        if array.size and any(
+            step % (2 * array.itemsize) for step in array.strides[:-1]
+        ):
             raise EagerError(
                 "Tensor must have a stride divisible by 2 for all but last dimension"
             )
+        if not array.size:
+            return z
         return in_place_of(z, array.view(base(z).dtype)[..., 0], input)
     return z
 

@@ -36,7 +36,7 @@ def _arange(
     if start is end is None:
         raise ArgumentError("arange(): missing the argument 'end'")
     start, end, step = map(_number, (start, end, step))
-    start, end = (0, start) if end is None else (start or 0, end)
+    start, end = (0, start) if end is None else (0 if start is None else start, end)
     kind = as_numpy_dtype(dtype)
     if kind is not None and kind.kind in "bc":
         name = dtypes.type_name(kind)

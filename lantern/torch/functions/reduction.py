@@ -12,6 +12,7 @@ from lantern.tensor.ops import reduction as ours
 from lantern.tensor.ops.indexing import plain_getitem
 from lantern.torch.functions.comparison import tracked_like
 from lantern.torch.tables import documented, parameters, takes
+from lantern.torch.tensor import dtypes
 from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.devices import as_array, grid
 from lantern.torch.tensor.dtypes import F32, F64, FLOATING, I64, INEXACT, as_numpy_dtype
@@ -28,11 +29,21 @@ def axes(dim: Any, x: Any) -> Any:
     """Axes as NumPy takes them; no axes at all are all of them, as in PyTorch."""
     if isinstance(dim, list | tuple):
         dim = tuple(int(d) for d in dim) or None
+        if dim is not None and len(dim) > 1:
+            _once(dim, base(x).ndim)
     if dim is not None and not base(x).shape:
         for d in dim if isinstance(dim, tuple) else (dim,):
             axis_of(d, 0)
         return None
     return dim
+
+
+def _once(dims: tuple[int, ...], ndim: int) -> None:
+    """Raise if an axis is named twice."""
+    found = [axis_of(d, ndim) for d in dims]
+    for d in found:
+        if found.count(d) > 1:
+            raise EagerError(f"dim {d} appears multiple times in the list of dims")
 
 
 def axis_of(dim: int, ndim: int, extra: int = 0) -> int:
@@ -164,6 +175,11 @@ def nanmean(
         >>> torch.nanmean(torch.tensor([1.0, torch.nan, 3.0]))
         tensor(2.)
     """
+    if base(input).dtype.kind in "iub":
+        raise EagerError(
+            f"nanmean(): expected input to have floating point or complex dtype but "
+            f"got {dtypes.type_name(base(input).dtype)}"
+        )
     there = ~np.isnan(base(input))
     count = fresh(as_array(np.sum(there, axes(dim, input), keepdims=keepdim)))
     return nansum(input, dim, keepdim, dtype=dtype) / count
@@ -285,11 +301,7 @@ def _extreme(name: str) -> Any:
                     f"argument."
                 )
             return call(whole, input)
-        if array.shape and not array.shape[axis_of(dim, array.ndim)]:
-            raise PositionError(
-                f"{name}(): Expected reduction dim {dim} to have non-zero size."
-            )
-        return pair(*_chosen(input, position, dim, keepdim))
+        return pair(*_chosen(name, input, position, dim, keepdim))
 
     def everywhere(input: Tensor, dim: Any = (), keepdim: bool = False) -> Any:
         shape = base(input).shape
@@ -311,13 +323,23 @@ def nowhere(array: Any) -> Tensor:
     return fresh(namespace(array).zeros((), np.int64))
 
 
-def _chosen(input: Tensor, position: Any, dim: int, keepdim: bool) -> Any:
+def refuse_empty(name: str, array: Any, dim: int) -> int:
+    """An axis counted from 0, along which there must be elements to choose from."""
+    axis = axis_of(dim, array.ndim)
+    if array.shape and not array.shape[axis]:
+        raise PositionError(
+            f"{name}(): Expected reduction dim {dim} to have non-zero size."
+        )
+    return axis
+
+
+def _chosen(name: str, input: Tensor, position: Any, dim: int, keepdim: bool) -> Any:
     """The elements along an axis that a function points to, and where they are."""
     array = base(input)
+    before = refuse_empty(name, array, dim)
     if not array.shape:
         return input.clone(), nowhere(array)
     where = position(array, axis=dim)
-    before = axis_of(dim, array.ndim)
     rest = [n for i, n in enumerate(array.shape) if i != before]
     others = grid(rest, array)
     values = _read(input, index=(*others[:before], where, *others[before:]))
@@ -405,6 +427,8 @@ def _position(name: str) -> Any:
                 f"{name}(): Expected reduction dim to be specified for input.numel() "
                 f"== 0. Specify the reduction dim with the 'dim' argument."
             )
+        if dim is not None:
+            refuse_empty(name, array, dim)
         if not array.shape:
             return nowhere(array)
         return fresh(as_array(function(array, axis=dim, keepdims=keepdim)))
@@ -554,5 +578,5 @@ functions = {
     if callable(value)
     and not name.startswith("_")
     and getattr(value, "__module__", "") == __name__
-    and name not in ("axes", "axis_of", "nowhere", "vector_norm")
+    and name not in ("axes", "axis_of", "nowhere", "refuse_empty", "vector_norm")
 }

@@ -186,6 +186,8 @@ def index_add(
         )
     error = EagerError if len(shape) > 1 else PositionError  # as PyTorch has it
     _in_range(base(index), shape, dim, error)
+    if isinstance(alpha, float) and base(input).dtype.kind in "iub":
+        alpha = int(alpha)  # as PyTorch has it here, other than in sums
     if alpha != 1:
         source = scaled(input, source, alpha)
     return add_at(input, _along(input, dim, index), source)

@@ -14,13 +14,21 @@ from lantern.tensor.ops import cumulative, sorting
 from lantern.tensor.ops.indexing import take_along_axis
 from lantern.tensor.ops.reduction import spread
 from lantern.torch.functions.join_repeat import stack
-from lantern.torch.functions.reduction import _chosen, _wide, axes, axis_of, nowhere
+from lantern.torch.functions.reduction import (
+    _chosen,
+    _wide,
+    axes,
+    axis_of,
+    nowhere,
+    refuse_empty,
+)
 from lantern.torch.tables import documented
 from lantern.torch.tensor.batches import of_all_examples
 from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.detaching import plain_number
 from lantern.torch.tensor.devices import as_array, beside, grid
 from lantern.torch.tensor.dtypes import F32, F64, FLOATING
+from lantern.torch.tensor.error_messages import refuse_type
 from lantern.torch.tensor.looped import each_example
 from lantern.torch.tensor.named_results import named
 from lantern.torch.tensor.operators import call, cast, unary
@@ -215,13 +223,14 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Any
         indices=tensor(2))
     """
     array = base(input)
+    refuse_empty("kthvalue", array, dim)
     if not 1 <= k <= (array.shape[dim] if array.shape else 1):
         raise EagerError("kthvalue(): selected number k out of range for dimension")
 
     def position(array: Any, axis: int) -> Any:
         return np.take(np.argsort(array, axis=axis, kind="stable"), k - 1, axis=axis)
 
-    return _KTH(*_chosen(input, position, dim, keepdim))
+    return _KTH(*_chosen("kthvalue", input, position, dim, keepdim))
 
 
 @op
@@ -272,7 +281,7 @@ def median(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
         strange = np.isnan(array)  # the first of these, if there are any
         return np.where(strange.any(axis), strange.argmax(axis), middle)
 
-    return _MEDIAN(*_chosen(input, position, dim, keepdim))
+    return _MEDIAN(*_chosen("median", input, position, dim, keepdim))
 
 
 def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> Any:
@@ -296,7 +305,7 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> Any:
         n = array.shape[axis]
         return n - 1 - np.argmax(np.flip(hit, axis), axis=axis)
 
-    return _MODE(*_chosen(input, position, dim, keepdim))
+    return _MODE(*_chosen("mode", input, position, dim, keepdim))
 
 
 def _top(array: Any) -> Any:
@@ -365,6 +374,8 @@ def _share(name: str, input: Tensor, q: Any, interpolation: str) -> Any:
             f"{interpolation}"
         )
     if not isinstance(q, Tensor):
+        if not 0 <= q <= 1:
+            raise EagerError(f"{name}() q must be in the range [0, 1] but got {q:g}")
         q = fresh(beside(np.asarray(q, base(input).dtype), base(input)))
     if base(q).ndim > 1:
         raise EagerError(f"{name}() q must be a scalar or 1D tensor")
@@ -501,6 +512,15 @@ def bincount(input: Tensor, weights: Any = None, minlength: int = 0) -> Any:
         tensor([1, 2, 0, 1])
     """
     w = None if weights is None else base(plain_number("bincount: weights", weights))
+    array = base(input)
+    if array.dtype.kind not in "iu":
+        raise refuse_type("bincount", input)
+    if array.ndim != 1 or (array < 0).any():
+        raise EagerError("bincount only supports 1-d non-negative integral inputs.")
+    if minlength < 0:
+        raise EagerError("minlength should be >= 0")
+    if w is not None and w.shape != array.shape:
+        raise EagerError("weights should be 1-d and have the same length as input")
     z = np.bincount(base(input), w, minlength)
     return fresh(z if w is None else z.astype(F32 if w.dtype == F32 else F64))
 

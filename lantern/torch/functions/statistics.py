@@ -266,7 +266,7 @@ def nanmedian(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
         middle = np.maximum(count - 1, 0) // 2
         return np.take_along_axis(order, middle, axis).squeeze(axis)
 
-    return _NANMEDIAN(*reduction._chosen(input, position, dim, keepdim))
+    return _NANMEDIAN(*reduction._chosen("nanmedian", input, position, dim, keepdim))
 
 
 @each_example

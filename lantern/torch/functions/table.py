@@ -243,6 +243,8 @@ def _also_axis(function: Any) -> Any:
                 options["dim"] = options.pop("axis")
             if "keepdims" in options:
                 options["keepdim"] = options.pop("keepdims")
+            if not args and "input" not in options:
+                args = tuple(options.pop(x) for x in ("x", "a", "x1") if x in options)
             out = options.pop("out", None)
             if out is not None:
                 z = function(*args, **options)
