@@ -108,6 +108,9 @@ CASES = {
 }
 
 
+LEAF = torch.ones(4, dtype=torch.float64, requires_grad=True)
+
+
 def loop(f, axes):
     def run(*tensors):
         rows = []
@@ -303,6 +306,9 @@ def if_positive(x):
         (lambda x: F.one_hot(x.long()), "num_classes"),
         (lambda x: torch.tensor_split(x, x[:1].long()), "tolist"),
         (lambda x: range(x.sum().long()), "item"),
+        (lambda x: x.requires_grad_(), "torch.func"),
+        (lambda x: x.backward(), "torch.func"),
+        (lambda x: torch.autograd.grad((x * LEAF).sum(), LEAF), "torch.func"),
     ],
 )
 def test_what_is_one_thing_for_all_examples_is_refused(f, word):
@@ -472,3 +478,33 @@ def test_what_an_operation_says_wrongly(found, word):
 
     with pytest.raises(RuntimeError, match=word):
         torch.vmap(Wrong.apply)(tensor(4))
+
+
+def test_rows_of_a_jacobian_by_autograd():
+    x = tensor(4)[0].requires_grad_()
+    y = x.sin() * x.sum()
+    rows = torch.vmap(lambda v: torch.autograd.grad(y, x, v, retain_graph=True)[0])(
+        torch.eye(4, dtype=torch.float64)
+    )
+    expected = torch.func.jacfwd(lambda v: v.sin() * v.sum())(x.detach())
+    assert_same([rows], [expected])
+
+
+def test_a_tensor_of_one_example_shows_those_of_all():
+    shown = []
+    x = torch.tensor([[1.0], [2.0]])
+    torch.vmap(lambda a: shown.append(f"{a}") or a)(x)
+    torch.vmap(torch.func.grad(lambda a: shown.append(repr(a)) or a.sum()))(x)
+    inner = (
+        "BatchedTensor(lvl=1, bdim=0, value=\n    tensor([[1.],\n            [2.]])\n)"
+    )
+    assert shown[0] == inner
+    assert shown[1].startswith("GradTrackingTensor(lvl=2, value=\n    BatchedTensor")
+
+
+def test_checkpoint_computes_as_usual():
+    x = tensor(4)
+    f = lambda v: torch.utils.checkpoint.checkpoint(  # noqa: E731
+        torch.sin, v, use_reentrant=False
+    ).sum()
+    assert_same([torch.vmap(torch.func.grad(f))(x)], [x.cos()])

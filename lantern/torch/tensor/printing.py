@@ -1,12 +1,15 @@
 """The text of a tensor, as PyTorch prints it."""
 
 import math
+from textwrap import indent as indented
 from typing import Any
 
 import numpy as np
 
 from lantern.core.value import base
 from lantern.torch.tensor import dtypes
+from lantern.torch.tensor.tensor import torch_face
+from lantern.vectorizing.batched import Batched
 
 __all__ = ["set_printoptions", "text"]
 
@@ -142,9 +145,30 @@ def _body(array: Any, indent: int, form: Any, summary: bool) -> str:
     return "[" + gap.join(parts) + "]"
 
 
+def _of_examples(x: Any) -> tuple[str, int]:
+    """What ``repr`` of a tensor in a ``vmap`` is, and how many transforms it names."""
+    if type(x.primal) is not Batched:
+        return text(x), 0
+    outside = torch_face(x.primal.stacked)
+    inner, levels = _of_examples(outside)
+    if x.primal.mapped:
+        levels += 1
+        inner = _wrapped(f"BatchedTensor(lvl={levels}, bdim=0", inner)
+    if x.level.is_derivative:
+        levels += 1
+        inner = _wrapped(f"GradTrackingTensor(lvl={levels}", inner)
+    return inner, levels
+
+
+def _wrapped(what: str, inner: str) -> str:
+    return f"{what}, value=\n{indented(inner, '    ')}\n)"
+
+
 def text(x: Any, name: str = "tensor") -> str:
     """What ``repr`` of a tensor is."""
     plain = base(x)
+    if type(plain) is Batched:
+        return _of_examples(x)[0]
     array = np.asarray(plain.get() if hasattr(plain, "get") else plain)
     summary = array.size > OPTIONS["threshold"]
     if array.size:

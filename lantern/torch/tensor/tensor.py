@@ -378,6 +378,13 @@ class Tensor(Wrapper):
         """
         if bool(requires_grad) == self.requires_grad:
             return self
+        if type(base(self)) is Batched:
+            raise EagerError(
+                "You are attempting to call Tensor.requires_grad_() (or perhaps using "
+                "torch.autograd.functional.* APIs) inside of a function being "
+                "transformed by vmap. Use torch.func's transforms inside (grad, vjp, "
+                "jacrev, ...), or call requires_grad_() outside."
+            )
         if not requires_grad:
             if not self.is_leaf:
                 raise EagerError(
@@ -412,7 +419,7 @@ class Tensor(Wrapper):
         receiver = self.receiver
         if type(receiver) is Recorder:
             return receiver.function is None
-        return self.level is UNTRACKED
+        return self.level is UNTRACKED or not self.requires_grad
 
     @property
     def grad(self) -> Any:

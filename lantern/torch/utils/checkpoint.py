@@ -10,6 +10,7 @@ from lantern.eager.versions import order
 from lantern.errors import EagerError, counted
 from lantern.torch.autograd import Function, grad
 from lantern.torch.methods.sampling import get_rng_state, set_rng_state
+from lantern.torch.tensor.batches import mappings
 from lantern.torch.tensor.tensor import Tensor, make
 
 __all__ = [
@@ -165,7 +166,7 @@ def checkpoint(
     """
     for name in ("context_fn", "determinism_check", "debug", "early_stop"):
         options.pop(name, None)
-    if not is_grad_enabled():
+    if not is_grad_enabled() or mappings():  # a vmap keeps what it needs
         return function(*args, **options)
     run = _Run(lambda *args: function(*args, **options), args, preserve_rng_state)
     return _Again.apply(run, len(args), *args, *run.leaves)
