@@ -260,3 +260,66 @@ def test_draws_of_complex_numbers():
     x = torch.rand(20_000, dtype=torch.complex128)
     assert abs(x.real.mean() - 0.5) < 0.02
     assert abs(x.imag.mean() - 0.5) < 0.02
+
+
+OF_REALS = """
+z < z
+z >= 1j
+z.max()
+z.min(0)
+z.amax()
+z.amin(0)
+z.argmax()
+z.argmin(0)
+z.aminmax()
+z.sort()
+z.argsort()
+z.msort()
+z.topk(1)
+z.kthvalue(1)
+z.median()
+z.median(0)
+z.nanmedian()
+z.mode()
+z.cummax(0)
+z.cummin(0)
+torch.maximum(z, z)
+torch.minimum(z, z)
+torch.max(z, z)
+torch.fmax(z, z)
+torch.fmin(z, z)
+z.clamp(0, 1)
+z.clamp(min=z)
+z.clip(0, 1)
+z.clamp_(0, 1)
+torch.searchsorted(z, z)
+torch.bucketize(z, z)
+z.histc()
+torch.histogram(z)
+torch.bincount(z)
+z.frac()
+torch.heaviside(z, z)
+torch.hypot(z, z)
+torch.atan2(z, z)
+torch.fmod(z, z)
+z % 2
+z // 2
+z.lgamma()
+torch.nextafter(z, z)
+torch.copysign(z, z)
+z.signbit()
+torch.deg2rad(z)
+torch.gcd(z, z)
+torch.isposinf(z)
+torch.digamma(z)
+torch.polygamma(1, z)
+z.quantile(0.5)
+"""
+
+
+@pytest.mark.parametrize("expression", OF_REALS.strip().splitlines())
+def test_complex_numbers_have_no_order(expression):
+    for library in (torch, pytorch):
+        names = {"torch": library, "z": library.tensor([2 + 1j, 1 - 3j])}
+        with pytest.raises(RuntimeError):
+            eval(expression, names)

@@ -210,20 +210,20 @@ functions = {
 
 def _comparing(name: str, function: Any, numbers: str = "") -> Any:
     """A comparison, or another function with a plain result."""
+    ordered = name in ("ge", "gt", "le", "lt")
 
     def operate(input: Any, other: Any) -> Any:
         a, b = base(input), base(other)
         if b is None or isinstance(b, str | list | tuple | dict):
             return NotImplemented
         refuse_numbers(name, input, other, numbers)
+        if ordered and a.dtype.kind == "c":
+            raise refuse_type(name, input)
         try:
             if getattr(a, "dtype", None) is getattr(b, "dtype", None):
                 return fresh(function(a, b))
             return fresh(function(a, _beside(a, b)))
         except (ValueError, TypeError) as error:
-            if "not supported for the input types" in str(error):
-                tensor = input if isinstance(input, Tensor) else other
-                raise refuse_type(name, tensor) from None
             return again(operate, function, error, input, other)
 
     return operate

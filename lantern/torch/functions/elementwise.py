@@ -16,7 +16,12 @@ from lantern.torch.tensor import dtypes
 from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.detaching import is_differentiated
 from lantern.torch.tensor.devices import as_array
-from lantern.torch.tensor.error_messages import again, of_old, refuse_zero
+from lantern.torch.tensor.error_messages import (
+    again,
+    of_old,
+    refuse_type,
+    refuse_zero,
+)
 from lantern.torch.tensor.named_results import into
 from lantern.torch.tensor.operators import (
     as_kind,
@@ -303,6 +308,7 @@ _DIVIDING = (arithmetic.remainder, floating.fmod)
 def _binary(function: Any, numbers: str = "", floating: bool = False) -> Any:
     """An operation of two tensors of any types; ``numbers``: which may be one."""
     name = function.__name__
+    ordered = name in ("maximum", "minimum")
 
     def operate(input: Any, other: Any, *, out: Any = None) -> Any:
         if out is not None:
@@ -312,6 +318,8 @@ def _binary(function: Any, numbers: str = "", floating: bool = False) -> Any:
         x, y = promote(x, y, floating=floating)
         if function in _DIVIDING:
             refuse_zero(value_of(x), value_of(y))
+        if ordered and x.primal.dtype.kind == "c":
+            raise refuse_type(name, x)
         try:
             return torch_face(function(numpy_face(x), numpy_face(y)))
         except (ValueError, TypeError) as error:

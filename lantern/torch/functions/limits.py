@@ -6,7 +6,7 @@ import numpy as np
 
 from lantern.core.value import Value
 from lantern.core.value import base as value_of
-from lantern.errors import EagerError
+from lantern.errors import EagerError, MissingRuleError
 from lantern.torch.functions.elementwise import _where, where
 from lantern.torch.tables import documented
 from lantern.torch.tensor.detaching import array_of_tensor as base
@@ -42,6 +42,8 @@ def clamp(input: Any, min: Any = None, max: Any = None) -> Any:
     if array.dtype.kind == "V":
         return in_single(clamp, input, min, max)
     kind = result_dtype(*(as_tensor(x) for x in (input, min, max) if x is not None))
+    if kind.kind == "c":
+        raise MissingRuleError("clamp is not supported for complex types")
     input = cast(input, kind)
     if not any(isinstance(x, Value) for x in (min, max)):
         return _clamped(input, min, max)

@@ -16,6 +16,7 @@ from lantern.torch.tensor import dtypes
 from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.devices import as_array, grid
 from lantern.torch.tensor.dtypes import F32, F64, FLOATING, I64, INEXACT, as_numpy_dtype
+from lantern.torch.tensor.error_messages import refuse_type
 from lantern.torch.tensor.halves import in_single, is_half
 from lantern.torch.tensor.named_results import named
 from lantern.torch.tensor.operators import call, cast, unary
@@ -294,6 +295,8 @@ def _extreme(name: str) -> Any:
             return functions[f"{name}imum"](input, dim)
         array = base(input)
         if dim is None:
+            if array.dtype.kind == "c":
+                raise refuse_type(name, input)
             if not array.size:
                 raise EagerError(
                     f"{name}(): Expected reduction dim to be specified for "
@@ -304,7 +307,10 @@ def _extreme(name: str) -> Any:
         return pair(*_chosen(name, input, position, dim, keepdim))
 
     def everywhere(input: Tensor, dim: Any = (), keepdim: bool = False) -> Any:
-        shape = base(input).shape
+        array = base(input)
+        if array.dtype.kind == "c":
+            raise refuse_type(f"a{name}", input)
+        shape = array.shape
         chosen = None if dim == () else axes(dim, input)
         chosen = range(len(shape)) if chosen is None else chosen
         chosen = (chosen,) if isinstance(chosen, int) else chosen
@@ -336,6 +342,8 @@ def refuse_empty(name: str, array: Any, dim: int) -> int:
 def _chosen(name: str, input: Tensor, position: Any, dim: int, keepdim: bool) -> Any:
     """The elements along an axis that a function points to, and where they are."""
     array = base(input)
+    if array.dtype.kind == "c":
+        raise refuse_type(name, input)
     before = refuse_empty(name, array, dim)
     if not array.shape:
         return input.clone(), nowhere(array)
@@ -422,6 +430,8 @@ def _position(name: str) -> Any:
 
     def position(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
         array = base(input)
+        if array.dtype.kind == "c":
+            raise refuse_type(name, input)
         if not array.size and dim is None:
             raise PositionError(
                 f"{name}(): Expected reduction dim to be specified for input.numel() "

@@ -1,5 +1,6 @@
 """The table of functions; what PyTorch lets them take besides: NumPy's ``axis``."""
 
+from functools import wraps
 from typing import Any
 
 from lantern.torch import linalg
@@ -22,13 +23,16 @@ from lantern.torch.functions import shape as shaping
 from lantern.torch.linalg import deprecated, low_rank
 from lantern.torch.tables import parameters, takes
 from lantern.torch.tensor import named_results
+from lantern.torch.tensor.error_messages import refuse_type
 from lantern.torch.tensor.halves import single
+from lantern.torch.tensor.tensor import Tensor
 
 # What is known of a function besides what it computes:
 # function   it is no method of tensors
 # method_    a method of that name writes its result in place: x.abs_()
 # function_  so does a function: torch.abs_(x)
 # single     it adds up, and computes float16 in float32
+# real       it asks which number is greater, or is of real numbers otherwise
 _TABLE = """
 abs                   method_ function_
 absolute              method_
@@ -48,6 +52,7 @@ arcsinh               method_ function_
 arctan                method_ function_
 arctan2               method_
 arctanh               method_ function_
+argsort               real
 asin                  method_ function_
 asinh                 method_ function_
 atan                  method_ function_
@@ -66,7 +71,7 @@ bitwise_xor           method_
 block_diag            function
 broadcast_shapes      function
 broadcast_tensors     function
-bucketize             function
+bucketize             function real
 cartesian_prod        function
 cat                   function
 cdist                 function single
@@ -86,13 +91,13 @@ corrcoef              single
 cos                   method_ function_
 cosh                  method_ function_
 cov                   single
-cummax                single
-cummin                single
+cummax                single real
+cummin                single real
 cumprod               method_ single
 cumsum                method_ single
 cumulative_trapezoid  function single
-deg2rad               method_ function_
-digamma               method_
+deg2rad               method_ function_ real
+digamma               method_ real
 dist                  single
 div                   method_
 divide                method_
@@ -110,18 +115,21 @@ fill                  function_
 fix                   method_ function_
 float_power           method_
 floor                 method_ function_
-floor_divide          method_
+floor_divide          method_ real
+fmax                  real
+fmin                  real
 fmod                  method_
+frac                  method_ function_ real
 frexp                 single
-frac                  method_ function_
-gcd                   method_ function_
+gcd                   method_ function_ real
 ge                    method_
 gradient              function single
 greater               method_
 greater_equal         method_
 gt                    method_
-heaviside             method_
-histogram             function
+heaviside             method_ real
+histc                 real
+histogram             function real
 hstack                function
 hypot                 method_
 i0                    method_ function_
@@ -134,14 +142,16 @@ index_put             method_ function_
 index_reduce          method_
 inner                 single
 isin                  function
+isneginf              real
+isposinf              real
 kron                  single
-lcm                   method_ function_
+lcm                   method_ function_ real
 ldexp                 method_ function_ single
 le                    method_
 lerp                  method_ single
 less                  method_
 less_equal            method_
-lgamma                method_ single
+lgamma                method_ single real
 log                   method_ function_
 log10                 method_ function_
 log1p                 method_ function_
@@ -158,6 +168,7 @@ masked_fill           method_
 masked_scatter        method_
 matrix_power          single
 meshgrid              function
+msort                 real
 multiply              method_
 mvlgamma              method_ single
 nan_to_num            method_ function_
@@ -166,15 +177,15 @@ nansum                single
 ne                    method_
 neg                   method_ function_
 negative              method_ function_
-nextafter             method_
+nextafter             method_ real
 norm                  single
 not_equal             method_
 polar                 function
-polygamma             method_
+polygamma             method_ real
 pow                   method_
 prod                  single
 put                   method_
-rad2deg               method_ function_
+rad2deg               method_ function_ real
 reciprocal            method_ function_
 relu                  method_ function_
 remainder             method_
@@ -188,13 +199,15 @@ rsub                  function
 scatter               method_
 scatter_add           method_
 scatter_reduce        method_
-searchsorted          function
+searchsorted          function real
 sgn                   method_
 sigmoid               method_ function_ single
 sign                  method_
+signbit               real
 sin                   method_ function_
 sinc                  method_ function_ single
 sinh                  method_ function_
+sort                  real
 sqrt                  method_ function_
 square                method_ function_
 stack                 function
@@ -205,6 +218,7 @@ tan                   method_ function_
 tanh                  method_ function_ single
 tensordot             function single
 tile                  single
+topk                  real
 trace                 single
 trapezoid             single
 trapz                 function single
@@ -263,7 +277,23 @@ def complete(functions: dict[str, Any]) -> dict[str, Any]:
     for name in names_with("single"):
         if name in found:
             found[name] = single(found[name], whole=name != "logcumsumexp")
+    for name in names_with("real"):
+        if name in found:
+            found[name] = _of_reals(found[name])
     return found
+
+
+def _of_reals(function: Any) -> Any:
+    """A function that refuses complex numbers, which have no order."""
+
+    @wraps(function)
+    def operate(*args: Any, **options: Any) -> Any:
+        for x in args:
+            if isinstance(x, Tensor) and x.primal.dtype.kind == "c":
+                raise refuse_type(function.__name__, x)
+        return function(*args, **options)
+
+    return operate
 
 
 def _of_input(function: Any) -> Any:

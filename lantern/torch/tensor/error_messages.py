@@ -116,6 +116,9 @@ def again(operate: Any, function: Any, error: Exception, *operands: Any) -> Any:
         error: what it failed with.
         operands: what it was given.
     """
+    if "not supported for the input types" in str(error):
+        first = next(x for x in operands if isinstance(x, Tensor))
+        raise refuse_type(function.__name__, first) from None
     if isinstance(error, ValueError):
         x, y = operands[-2:]
         raise mismatch(function, x, y, error) from None
