@@ -729,6 +729,10 @@ class TestWriting:
         with pytest.raises(TypeError, match="too deep"):
             saved(nested)
 
+    def test_a_set_alone(self):
+        for x in ({1, 2, 3}, {"a"}, set(), (1, {2}), bytearray(b"a"), 1j):
+            assert loaded(saved(x)) == x
+
     def test_memory_of_two_types_is_refused(self):
         x = torch.ones(2)
         with pytest.raises(RuntimeError, match="view the same data as different"):

@@ -59,6 +59,10 @@ torch.zeros(2, dtype=torch.int64).index_add(0, torch.tensor([0]), torch.tensor([
 torch.view_as_complex(torch.ones(0, 2))
 torch.sum(x=torch.ones(2, 2), axis=1), torch.mean(a=torch.ones(2))
 torch.bincount(torch.tensor([], dtype=torch.int64), minlength=2)
+torch.sum(torch.ones(3) * 1.5, 0, out=torch.tensor(0)), torch.prod(torch.ones(3) * 1.5, 0, out=torch.tensor(0))
+torch.cumsum(torch.ones(3) * 1.5, 0, out=torch.zeros(3, dtype=torch.int64))
+torch.cumprod(torch.ones(3) * 1.5, 0, out=torch.zeros(3, dtype=torch.int64))
+torch.cumsum(torch.full((9,), 9e3).half(), 0, out=torch.zeros(9))
 torch.argmax(torch.ones(2, 0, 4), dim=2), torch.median(torch.ones(2, 0, 4), dim=2).indices
 """  # noqa: E501  # an expression a line
 
@@ -114,6 +118,10 @@ TypeError | torch.LongTensor((6, 0), 1, 1, 0)
 RuntimeError | torch._assert_async(torch.tensor(0))
 RuntimeError | torch.index_select(torch.ones(()), 0, torch.tensor([0, 0]))
 RuntimeError | torch.diff(torch.ones(2, 3), dim=0, prepend=torch.ones(1, 2))
+RuntimeError | torch.sum(torch.ones(3), 0, dtype=torch.float64, out=torch.tensor(0.0))
+RuntimeError | torch.cumsum(torch.ones(3), 0, dtype=torch.float64, out=torch.zeros(3))
+RuntimeError | torch.mean(torch.ones(3), 0, dtype=torch.float64, out=torch.tensor(0.0))
+RuntimeError | torch.softmax(torch.ones(3), 0, dtype=torch.float64, out=torch.zeros(3))
 TypeError | torch.unravel_index(torch.tensor([1]), (1, 2, 2.0))
 TypeError | torch.unravel_index(torch.tensor([1]), torch.tensor([2, 2]))
 TypeError | torch.unravel_index(torch.tensor([1.0]), (2, 2))

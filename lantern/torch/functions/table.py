@@ -261,6 +261,7 @@ def _also_axis(function: Any) -> Any:
                 args = tuple(options.pop(x) for x in ("x", "a", "x1") if x in options)
             out = options.pop("out", None)
             if out is not None:
+                named_results.agree_on_type(function.__name__, out, options)
                 z = function(*args, **options)
                 return named_results.result_into(function.__name__, z, out)
         return function(*args, **options)

@@ -250,7 +250,7 @@ class Unpickler:
         (found,) = self.stack
         if self.below:
             raise damaged(self.name, "has a damaged pickle (an open mark).")
-        self.measure([], [found])
+        self.push([], [found])  # a reference is no value
         return found
 
     def unknown(self) -> None:

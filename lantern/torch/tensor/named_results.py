@@ -125,12 +125,30 @@ def result_into(name: str, z: Any, out: Any) -> Any:
     return into(z, out)
 
 
+# What computes in the type of the tensor that it is written to.
+_AS_OUT = {"cumprod", "cumsum", "prod", "sum"}
+
+
+def agree_on_type(name: str, out: Any, options: dict[str, Any]) -> None:
+    """Refuse a type that is asked for, if the result goes into another one."""
+    asked = options.get("dtype")
+    if asked is None:
+        if name in _AS_OUT:
+            options["dtype"] = out.dtype
+    elif dtypes.as_numpy_dtype(asked) != base(out).dtype:
+        raise EagerError(
+            f"Expected out tensor to have dtype {asked}, but got {out.dtype} instead"
+        )
+
+
 def with_out(function: Any) -> Any:
     """A function whose result may be written to a tensor: ``out=...``."""
     if "out" in function.__code__.co_varnames:
         return function
 
     def either(*args: Any, out: Any = None, **options: Any) -> Any:
+        if out is not None:
+            agree_on_type(function.__name__, out, options)
         try:
             return result_into(function.__name__, function(*args, **options), out)
         except TypeError as error:
