@@ -46,12 +46,14 @@ class Pass:
         whole: whether all that led to the seeds matters, and only leaves are asked for.
         callbacks: what is to be called when it is over; None for nothing.
         saves: the hooks of saved tensors that were in force when it began.
+        waiting: the receivers that have received something, and the leaves.
     """
 
     wanted: Any = None
     asked: Any = None
     whole = True
     callbacks: Any = None
+    waiting: tuple[Any, Any] = ((), ())
     _number = None
 
     def __init__(self, retain: bool, create: bool, leaves: bool, seeds: Any) -> None:
@@ -65,6 +67,14 @@ class Pass:
         captured.update((id(x), None) for x in inputs)
         self.asked = captured.keys()
         self.whole = wanted >= known.keys() and not any(map(order_of, inputs))
+
+    def resumes(self, receiver: Any) -> bool:
+        """Whether it comes by a receiver, or has just come there."""
+        if self.wanted is not None:
+            return id(receiver) in self.wanted
+        heap, leaves = self.waiting
+        roots = [*(z for z, _ in self.seeds), *(z for _, z in heap), *leaves]
+        return id(receiver) in reached(roots)
 
     @property
     def number(self) -> int:
@@ -148,6 +158,7 @@ def propagate(
         if around:
             _set_aside([z for z, _ in seeds], aside)
         under_way.append(this)
+        this.waiting = heap, leaves
         for z, seed in seeds:
             if this.wanted is None or id(z) in this.wanted:
                 _expect(z, heap, leaves)

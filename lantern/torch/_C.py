@@ -4,7 +4,7 @@ from contextlib import nullcontext
 from typing import Any
 from weakref import ref
 
-from lantern.eager.backward import reached, under_way
+from lantern.eager.backward import under_way
 from lantern.eager.grad_mode import is_grad_enabled as is_grad_enabled
 from lantern.eager.packed import hooks
 from lantern.errors import EagerError
@@ -129,15 +129,13 @@ def _will_engine_execute_node(node: Any) -> bool:
             "_get_should_execute_nodes should only be called during the backward pass"
         )
     this, receiver = under_way[-1], getattr(node, "receiver", None)
-    if this.wanted is None:
-        return id(receiver) in reached(z for z, _ in this.seeds)
     leaf = getattr(receiver, "function", 0) is None
-    if leaf and not this.leaves and id(receiver) in this.asked:
+    if leaf and not this.leaves and id(receiver) in (this.asked or ()):
         raise EagerError(
             "A leaf node was passed to _will_engine_execute_node but we are currently "
             "running autograd.grad(). This is currently not supported."
         )
-    return id(receiver) in this.wanted
+    return this.resumes(receiver)
 
 
 class _autograd:

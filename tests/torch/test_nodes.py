@@ -1,5 +1,6 @@
 """Nodes of the graph, as ``grad_fn`` shows them: hooks, edges, what they have saved."""
 
+import contextlib
 import gc
 import weakref
 
@@ -338,3 +339,57 @@ def test_an_anomaly_names_the_step_that_makes_it():
         (x.log() * 0).sum().backward()
     (x.log() * 0).sum().backward()
     assert x.grad.isnan().all()
+
+
+MULTIPLE = {
+    "all": {},
+    "some inputs": {"inputs": (1, 2)},
+    "one input": {"inputs": (2,)},
+    "an input without": {"inputs": (0,)},
+}
+
+
+@pytest.mark.parametrize("mode", ["all", "any"])
+@pytest.mark.parametrize("name", MULTIPLE)
+def test_a_hook_of_several_waits_for_what_its_pass_reaches(name, mode):
+    def run(torch):
+        xs = [torch.full((2,), float(i), requires_grad=True) for i in range(4)]
+        seen = []
+
+        def see(found):
+            row = found if mode == "all" else [found]
+            seen.append([None if x is None else x.tolist() for x in row])
+
+        handle = torch.autograd.graph.register_multi_grad_hook(xs, see, mode=mode)
+        z = (xs[1] * xs[2]).exp().sum() + xs[0].sum() * 0
+        options = {k: [xs[i] for i in v] for k, v in MULTIPLE[name].items()}
+        for again in (True, True, False):
+            z.backward(retain_graph=again, **options)
+        handle.remove()
+        (xs[1] * xs[3]).sum().backward()
+        return [x for x in seen if mode == "all"] or len(seen)
+
+    assert_same_scenario(run)
+
+
+def test_a_hook_of_several_begins_anew_after_a_pass_that_failed():
+    def run(torch):
+        x, y = (torch.ones(2, requires_grad=True) for _ in range(2))
+        seen, fails = [], [True]
+
+        def fail(z_bar):
+            if fails.pop():
+                raise ValueError("not this time")
+            fails.append(False)
+
+        torch.autograd.graph.register_multi_grad_hook([x, y], seen.append)
+        inner = y * 2
+        inner.register_hook(fail)
+        z = (x.sin() * inner).sum()
+        with contextlib.suppress(ValueError):
+            z.backward(retain_graph=True)
+        fails.append(False)
+        z.backward()
+        return [[None if g is None else g.tolist() for g in found] for found in seen]
+
+    assert_same_scenario(run)

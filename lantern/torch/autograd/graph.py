@@ -4,12 +4,15 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
+from weakref import WeakKeyDictionary
 
-from lantern.blocks import Setting, between_turns, from_the_start, mutex
+from lantern.blocks import Setting, between_turns, from_the_start
+from lantern.eager.backward import under_way
 from lantern.eager.packed import hooks
 from lantern.eager.versions import written
 from lantern.errors import EagerError, MissingRuleError, OptionError
 from lantern.torch.run.aliases import missing
+from lantern.torch.tensor.gradients import own_receiver
 from lantern.torch.tensor.nodes import (
     GradientEdge,
     Node,
@@ -201,29 +204,27 @@ def register_multi_grad_hook(
     """
     if mode not in ("all", "any"):
         raise OptionError(f"Expects mode to be one of ('all', 'any') but got {mode}")
-    tracked = [i for i, x in enumerate(tensors) if x.requires_grad]
-    found: list[Any] = [None] * len(tensors)
-    left, lock = set(tracked), mutex()
+    tracked = [(i, own_receiver(x)) for i, x in enumerate(tensors) if x.requires_grad]
+    passes: WeakKeyDictionary[Any, tuple[list[Any], set[int]]] = WeakKeyDictionary()
 
     def arrive(i: int, gradient: Any) -> None:
-        with lock:
-            first = len(left) == len(tracked)
-            found[i] = gradient
-            left.discard(i)
-            done = not left
-            whole = list(found)
-            if done:
-                left.update(tracked)
-                found[:] = [None] * len(tensors)
+        this = under_way[-1]
+        first = this not in passes
+        if first:
+            left = {j for j, receiver in tracked if this.resumes(receiver)}
+            passes[this] = [None] * len(tensors), left
+        found, left = passes[this]
+        found[i] = gradient
+        left.discard(i)
         if mode == "any" and first:
             fn(gradient)
-        elif mode == "all" and done:
-            fn(whole)
+        elif mode == "all" and not left:
+            fn(found)
 
     def hook(i: int) -> Callable[[Any], None]:
         return lambda gradient: arrive(i, gradient)
 
-    return _Handles([tensors[i].register_hook(hook(i)) for i in tracked])
+    return _Handles([tensors[i].register_hook(hook(i)) for i, _ in tracked])
 
 
 class _Handles(RemovableHandle):
