@@ -43,14 +43,18 @@ class Pass:
         seeds: where it began: pairs of a receiver and its cotangent.
         wanted: the identities of the receivers that matter; None for all.
         asked: the identities of the inputs that were asked for; None for all leaves.
+        ends: the identities of inputs at which the pass ends: their hooks and what is
+            behind them are another's business.
         whole: whether all that led to the seeds matters, and only leaves are asked for.
         callbacks: what is to be called when it is over; None for nothing.
+        began: the last write to an array before.
         saves: the hooks of saved tensors that were in force when it began.
         waiting: the receivers that have received something, and the leaves.
     """
 
     wanted: Any = None
     asked: Any = None
+    ends: Any = ()
     whole = True
     callbacks: Any = None
     waiting: tuple[Any, Any] = ((), ())
@@ -58,14 +62,17 @@ class Pass:
 
     def __init__(self, retain: bool, create: bool, leaves: bool, seeds: Any) -> None:
         self.worker, self.retain, self.create = getcurrent(), retain or create, create
-        self.leaves, self.seeds, self.saves = leaves, seeds, hooks.get()
+        self.leaves, self.seeds = leaves, seeds
+        self.saves, self.began = hooks.get(), last_write[0]
 
-    def ask(self, inputs: list[Any], captured: dict[int, Any]) -> None:
+    def ask(self, inputs: list[Any], captured: dict[int, Any], within: bool) -> None:
         """Let only what leads to some inputs matter."""
-        known = reached([z for z, _ in self.seeds])
-        self.wanted = wanted = upstream(known, inputs)
         captured.update((id(x), None) for x in inputs)
         self.asked = captured.keys()
+        if within:
+            self.ends = self.asked
+        known = reached([z for z, _ in self.seeds], self.ends)
+        self.wanted = wanted = upstream(known, inputs)
         self.whole = wanted >= known.keys() and not any(map(order_of, inputs))
 
     def resumes(self, receiver: Any) -> bool:
@@ -103,14 +110,20 @@ def order_of(z: Any) -> int:
     return z.suspended.order
 
 
-def reached(roots: Iterable[Any]) -> dict[int, Any]:
-    """All receivers that some roots come from, by their identities."""
+def reached(roots: Iterable[Any], ends: Any = ()) -> dict[int, Any]:
+    """All receivers that some roots come from, by their identities.
+
+    Args:
+        roots: receivers.
+        ends: the identities of those behind which nothing is looked for.
+    """
     found, waiting = {}, list(roots)
     while waiting:
         z = waiting.pop()
         if z is not None and id(z) not in found:
             found[id(z)] = z
-            waiting.extend(z.operands())
+            if id(z) not in ends:
+                waiting.extend(z.operands())
     return found
 
 
@@ -131,6 +144,7 @@ def propagate(
     inputs: list[Any] | None = None,
     leave: bool = False,
     callbacks: list[Any] | None = None,
+    within: bool = False,
 ) -> dict[Any, Any]:
     """Resume rules newest first, and give what arrived where nothing is resumed.
 
@@ -141,6 +155,7 @@ def propagate(
         inputs: the receivers whose cotangents are asked for; by default all leaves.
         leave: whether the caller leaves the cotangents in the inputs.
         callbacks: gets what is to be called when all is where it belongs.
+        within: whether the pass ends at the inputs, a part of one around it.
 
     Returns:
         The cotangents of the inputs, or of all leaves that received one.
@@ -151,12 +166,12 @@ def propagate(
     around = len(under_way)
     aside: list[Any] = []
     this = Pass(retain, create, leave, seeds)
+    this.callbacks = callbacks
     if inputs is not None:
-        this.ask(inputs, captured)
-    began = last_write[0]
+        this.ask(inputs, captured, within)
     try:
         if around:
-            _set_aside([z for z, _ in seeds], aside)
+            _set_aside(this, aside)
         under_way.append(this)
         this.waiting = heap, leaves
         for z, seed in seeds:
@@ -167,9 +182,7 @@ def propagate(
             for listener in present():
                 listener.begin([z for z, _ in seeds], heap, bool(around))
         _resume_all(heap, leaves, captured, retain, create, this)
-        _arrive(leaves, captured, began, create)
-        if this.callbacks is not None and callbacks is not None:
-            callbacks.extend(this.callbacks)
+        _arrive(leaves, captured, this)
         return leaves if inputs is None else {x: captured[id(x)] for x in inputs}
     except BaseException as error:
         for z in (*(z for _, z in heap), *leaves):
@@ -248,6 +261,9 @@ def _resume_all(
                     leaves[x] = None
             z.resume(None)
             z.release()
+        elif id(z) in this.ends:
+            captured[id(z)] = z.cotangent
+            _put(z, None)
         else:
             if type(z) is Recorder and z.hooks is not None:
                 z.cotangent = hooked(z, z.cotangent, create)
@@ -266,7 +282,7 @@ def _expect(x: Any, heap: list[Any], leaves: dict[Any, Any]) -> None:
         leaves[x] = None
 
 
-def _set_aside(roots: list[Any], aside: list[Any]) -> None:
+def _set_aside(this: Pass, aside: list[Any]) -> None:
     """Note what receivers have received in a pass that this one is inside of.
 
     A hook, or a rule of the user's, has begun it; the pass around it goes on later.
@@ -276,7 +292,7 @@ def _set_aside(roots: list[Any], aside: list[Any]) -> None:
             "backward: another backward pass is under way in this thread, in a "
             "program that is paused. Let that one come to its end first."
         )
-    for z in reached(roots).values():
+    for z in reached([z for z, _ in this.seeds], this.ends).values():
         if z.cotangent is not None:
             received = z.cotangent, getattr(z, "mask", None), getattr(z, "owned", False)
             aside.append((z, received))
@@ -290,9 +306,7 @@ def _put(z: Any, z_bar: Any, mask: Any = None, owned: bool = False) -> None:
         z.mask, z.owned = mask, owned
 
 
-def _arrive(
-    leaves: dict[Any, Any], captured: dict[Any, Any], began: int, create: bool
-) -> None:
+def _arrive(leaves: dict[Any, Any], captured: dict[Any, Any], this: Pass) -> None:
     """Let the leaves' hooks see what has come, and note what was asked for.
 
     What waits at a leaf for which there is neither goes on waiting.
@@ -301,16 +315,17 @@ def _arrive(
     for z in leaves:
         z_bar, z.cotangent, z.mask = z.cotangent, None, None
         if type(z_bar) is DeferredSum:
-            if last_write[0] != began:  # a hook has written to something
-                check_arrays(began, z_bar.arrays())
+            if last_write[0] != this.began:  # a hook has written to something
+                check_arrays(this.began, z_bar.arrays())
             if z.hooks is not None or id(z) in captured:
                 z_bar = z_bar.settle()
         leaves[z] = z_bar
         seen = seen or z.hooks is not None
     if seen or captured:
         for z in leaves:
-            if z.hooks is not None and leaves[z] is not None:
-                leaves[z] = hooked(z, leaves[z], create)
+            hooks = z.hooks is not None and id(z) not in this.ends
+            if hooks and leaves[z] is not None:
+                leaves[z] = hooked(z, leaves[z], this.create)
             if id(z) in captured:
                 captured[id(z)] = leaves[z]
 

@@ -13,9 +13,9 @@ import pytest
 import lantern
 import lantern.torch as torch
 from lantern.blocks import Setting, from_the_start, mutex
+from lantern.eager.hooks import inspectors
 from lantern.effects import Effect, handle
 from lantern.torch.autograd import forward_ad
-from lantern.torch.tensor.gradients import anomaly
 from tests.conftest import our_context
 
 # What interrupts a callback of the collector, as that of hypothesis, is lost there, and
@@ -89,7 +89,7 @@ def state():
     return {
         "context": our_context(),
         "mode": (torch.is_grad_enabled(), torch.is_inference_mode_enabled()),
-        "anomaly": list(anomaly),
+        "anomaly": list(inspectors),
         "variable": VARIABLE.get(),
         "NumPy's errors": np.geterr(),
         "warnings": list(warnings.filters),

@@ -165,35 +165,6 @@ def test_spawn_says_who_failed(capfd):
     assert "0 of here" in capfd.readouterr().err
 
 
-class TestCheckpoint:
-    def test_gradients_are_those_without_it(self):
-        torch.manual_seed(0)
-        layers = [torch.nn.Linear(3, 3) for _ in range(4)]
-        model = torch.nn.Sequential(*layers, torch.nn.Dropout(0.5))
-        x = torch.randn(2, 3, requires_grad=True)
-        wanted = [x, *model.parameters()]
-        found = []
-        for segments in (1, 2, 5):
-            torch.manual_seed(1)
-            run = torch.utils.checkpoint.checkpoint_sequential
-            found.append(torch.autograd.grad(run(model, segments, x).sum(), wanted))
-        for row in found[1:]:
-            assert all(map(torch.equal, row, found[0]))
-
-    def test_several_results_and_arguments_of_other_kinds(self):
-        a, b = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)
-        y, z = torch.utils.checkpoint.checkpoint(
-            lambda a, n, b: (a * n, a * b), a, 3, b * 2, use_reentrant=False
-        )
-        (y.sum() + 2 * z.sum()).backward()
-        assert (a.grad.tolist(), b.grad.tolist()) == ([7, 7], [4, 4])
-
-    def test_a_tensor_from_outside_must_be_handed_over(self):
-        y = torch.ones(2, requires_grad=True) * 2
-        with pytest.raises(RuntimeError, match="Hand it over"):
-            torch.utils.checkpoint.checkpoint(lambda: y * 2)
-
-
 class TestLazyLayers:
     def test_become_their_layers(self):
         model = torch.nn.Sequential(

@@ -54,8 +54,6 @@ class _Engine:
             )
         if not under_way:
             ending[-1].append(function)
-        elif under_way[-1].callbacks is None:
-            under_way[-1].callbacks = [function]
         else:
             under_way[-1].callbacks.append(function)
 

@@ -11,7 +11,7 @@ from lantern.core.value import Wrapper as _Base
 from lantern.torch import return_types as return_types
 from lantern.torch.storage import TypedStorage
 from lantern.torch.storage import UntypedStorage
-from lantern.torch.tensor.gradients import RemovableHandle
+from lantern.torch.tensor.nodes import RemovableHandle
 from lantern.torch.tensor.tensor import Tensor
 from typing import Any
 
