@@ -1,5 +1,7 @@
 """The few names of PyTorch's compiled part that libraries ask for."""
 
+import importlib
+import sys
 from contextlib import nullcontext
 from typing import Any
 from weakref import ref
@@ -11,6 +13,8 @@ from lantern.errors import EagerError
 from lantern.torch.autograd import graph
 from lantern.torch.autograd.function import Function
 from lantern.torch.methods.sampling import Generator as Generator
+from lantern.torch.run.aliases import absent, refusing
+from lantern.torch.run.aliases import lead as _lead
 from lantern.torch.tensor.dtypes import Size as Size
 from lantern.torch.tensor.dtypes import device as device
 from lantern.torch.tensor.dtypes import dtype as dtype
@@ -193,3 +197,76 @@ class _functions:
 
     AccumulateGrad = node_class("AccumulateGrad")
     DelayedError = DelayedError
+
+
+def _are_functorch_transforms_active() -> bool:
+    """Whether PyTorch's own transforms are at work: no."""
+    return False
+
+
+def _is_torch_function_enabled() -> bool:
+    """Whether classes say what functions do with them: yes."""
+    return True
+
+
+def _is_torch_function_mode_enabled() -> bool:
+    """Whether a block sees each function: no."""
+    return False
+
+
+def _get_default_device() -> str:
+    """The device of new tensors."""
+    from lantern.torch.settings import get_default_device
+
+    return str(get_default_device())
+
+
+def _get_accelerator(check: Any = None) -> Any:
+    """The fast device, or the processor."""
+    from lantern.torch.accelerator import current_accelerator
+
+    return current_accelerator() or device("cpu")
+
+
+def _is_alias_of(x: Any, y: Any) -> bool:
+    """Whether two tensors lie in the same memory."""
+    return bool(x.untyped_storage() == y.untyped_storage())
+
+
+def _no_effect(*args: Any, **options: Any) -> None:
+    """Says how TorchScript compiles, which there is not."""
+
+
+_jit_set_profiling_executor = _jit_set_profiling_mode = _no_effect
+_jit_override_can_fuse_on_cpu = _jit_override_can_fuse_on_gpu = _no_effect
+_jit_set_texpr_fuser_enabled = _jit_set_nvfuser_enabled = _no_effect
+_jit_set_nvfuser_guard_mode = _jit_set_bailout_depth = _no_effect
+_cuda_clearCublasWorkspaces = _no_effect  # noqa: N816  # PyTorch's names
+_jit_can_fuse_on_cpu = _jit_can_fuse_on_gpu = lambda: False
+_cuda_isInBadFork = lambda: False  # noqa: E731, N816
+_REASON = "TorchScript programs are compiled, and there is no compiler here."
+# Classes of TorchScript's, of which nothing is one.
+for _name in (
+    "AnyType Block BoolType ClassType CompilationUnit DictType FloatType "
+    "FunctionSchema Graph IntType ListType NoneType NumberType OptionalType ScriptDict "
+    "ScriptFunction ScriptList ScriptModule StringType TensorType TupleType Type Value"
+).split():
+    globals()[_name] = refusing(f"torch._C.{_name}", _REASON)
+__path__: list[str] = []
+_lead(__name__, "_nn", importlib.import_module("lantern.torch.nn.functional").__name__)
+absent(
+    __name__,
+    {"_functorch": "transforms are made otherwise here: see torch.func."},
+    {
+        "_functorch": (
+            "_add_batch_dim _unwrap_batched _wrap_for_grad current_level get_unwrapped "
+            "is_batchedtensor is_gradtrackingtensor is_functorch_wrapped_tensor "
+            "maybe_get_bdim maybe_get_level unwrap_if_dead"
+        )
+    },
+)
+_nn = sys.modules[f"{__name__}._nn"]
+_functorch: Any = sys.modules[f"{__name__}._functorch"]
+for _name in ("is_batchedtensor", "is_gradtrackingtensor"):
+    vars(_functorch)[_name] = lambda tensor: False
+_functorch.is_functorch_wrapped_tensor = lambda tensor: False

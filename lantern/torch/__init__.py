@@ -28,6 +28,8 @@ from lantern.torch.methods.table import FUNCTIONS as _FUNCTIONS
 from lantern.torch.methods.table import clone as clone
 from lantern.torch.methods.table import numel as numel
 from lantern.torch.methods.typed_constructors import TYPES as _TYPES
+from lantern.torch.run.absent_parts import NAMES as _NAMES
+from lantern.torch.run.absent_parts import REASONS as _REASONS
 from lantern.torch.run.aliases import absent as _absent
 from lantern.torch.run.aliases import lead as _lead
 from lantern.torch.run.aliases import missing as _missing
@@ -63,7 +65,7 @@ _place(Tensor.__module__, vars(Tensor), "Tensor.")
 
 # What is imported when it is asked for.
 _LAZY = (
-    "accelerator amp backends compiler cuda distributed distributions fft func jit "
+    "accelerator amp backends compiler cpu cuda distributed distributions fft func jit "
     "linalg multiprocessing nn optim profiler quasirandom random "
     "return_types serialization signal sparse special testing utils version"
 ).split()
@@ -81,7 +83,12 @@ _LAZY_FUNCTIONS = (
         "signal.frames",
     )
     | {
+        "AcceleratorError": "cuda",
+        "Event": "cuda",
         "Future": "futures",
+        "OutOfMemoryError": "cuda",
+        "Stream": "cuda",
+        "TensorType": "_C",
         "GradScaler": "amp",
         "PyTorchFileReader": "file_reader",
         "PyTorchFileWriter": "file_reader",
@@ -93,6 +100,7 @@ _LAZY_FUNCTIONS = (
         "autocast": "amp",
         "default_generator": "random",
         "from_file": "storage",
+        "get_device_module": "accelerator",
         "get_autocast_dtype": "amp",
         "range": "functions.queries",
         "is_autocast_enabled": "amp",
@@ -113,10 +121,18 @@ _LAZY_FUNCTIONS = (
 _LAZY_FUNCTIONS |= dict.fromkeys(
     (
         "_assert_async _check _check_index _check_is_size _check_not_implemented "
-        "_check_tensor_all _check_type _check_value _check_with "
+        "_check_tensor_all _check_tensor_all_with _check_type _check_value _check_with "
         "_debug_has_internal_overlap"
     ).split(),
     "checking",
+)
+# Sizes that could be symbols in PyTorch.
+_LAZY_FUNCTIONS |= dict.fromkeys(
+    (
+        "SymBool SymFloat SymInt _sym_sqrt sym_float sym_int sym_ite sym_max sym_min "
+        "sym_not sym_sqrt sym_sum"
+    ).split(),
+    "symbols",
 )
 # Functions of layers that have a name in ``torch`` as well.
 _LAYER_FUNCTIONS = (
@@ -134,28 +150,23 @@ _INNER_FUNCTIONS = (
     "kl_div lstm_cell margin_ranking_loss native_dropout poisson_nll_loss "
     "rnn_relu_cell rnn_tanh_cell triplet_margin_loss"
 ).split()
-globals().update(
-    _absent(
-        __name__,
-        {
-            "_custom_ops": "operations are made with torch.library.",
-            "_inductor": "nothing is compiled here.",
-            "_export": "programs are not written down here, they run.",
-            "export": "programs are not written down here, they run.",
-            "fx": "programs are not written down here, they run.",
-            "masked": "there are no masked tensors here. Use torch.where.",
-            "nested": "there are no nested tensors here. Pad, with a mask.",
-            "quantization": "there are no quantised tensors here.",
-        },
-    )
-)
+globals().update(_absent(__name__, _REASONS, _NAMES))
 
 
 _lead(__name__, "functional tensor")
+globals().update(_lead(__name__, "_tensor"))
 _watch()
-for _name in ("GraphModule", "Node"):  # what nothing is one of
-    setattr(globals()["fx"], _name, type(_name, (), {}))
 globals()["fx"].wrap = lambda fn: fn  # it marks what is not to be written down
+for _name in ("mps", "mtia", "xpu"):  # devices that are never there
+    vars(globals()[_name]).update(
+        is_available=lambda: False,
+        is_initialized=lambda: False,
+        is_bf16_supported=lambda *args, **options: False,
+        device_count=lambda: 0,
+        empty_cache=lambda: None,
+        manual_seed=lambda seed: None,
+        manual_seed_all=lambda seed: None,
+    )
 
 
 def is_floating_point(input: _Any) -> _Any:

@@ -69,6 +69,11 @@ def _check_tensor_all(cond: Any, message: Any = None) -> None:
         raise EagerError(_said(message))
 
 
+def _check_tensor_all_with(error_type: Any, cond: Any, message: Any = None) -> None:
+    """Raise an error of a class of one's own unless all elements of a tensor hold."""
+    _check_with(error_type, bool(cond.all()), message)
+
+
 def _check_is_size(i: int, message: Any = None, *, max: Any = None) -> None:
     """Raise an error for a number that is no size."""
     _check(i >= 0, message)

@@ -211,6 +211,10 @@ class OutOfMemoryError(EagerError):
     """The GPU has no memory left."""
 
 
+class AcceleratorError(EagerError):
+    """The GPU could not do what it was given."""
+
+
 class Event:
     """A moment, whose distance from another can be measured.
 
@@ -226,8 +230,14 @@ class Event:
         synchronize()
         self.moment = perf_counter()
 
-    def synchronize(self) -> None:
-        """Wait for the moment."""
+    def synchronize(self, stream: Any = None) -> None:
+        """Wait for the moment, which is over."""
+
+    wait = synchronize
+
+    def query(self) -> bool:
+        """Whether the moment is over: yes."""
+        return True
 
     def elapsed_time(self, end_event: Any) -> float:
         """The milliseconds to another moment."""
@@ -240,11 +250,22 @@ class Stream:
     def __init__(self, device: Any = None, priority: int = 0) -> None:
         pass
 
-    def synchronize(self) -> None:
+    def synchronize(self, other: Any = None) -> None:
         """Wait until all is done."""
         synchronize()
 
     wait_stream = wait_event = synchronize
+
+    def record_event(self, event: Any = None) -> Any:
+        """The moment when all is done."""
+        event = Event() if event is None else event
+        event.record()
+        return event
+
+    def query(self) -> bool:
+        """Whether all is done: after waiting for it."""
+        synchronize()
+        return True
 
 
 class CUDAGraph:
@@ -261,6 +282,9 @@ class CUDAGraph:
 def current_stream(device: Any = None) -> Stream:
     """The only stream."""
     return Stream()
+
+
+default_stream = current_stream
 
 
 class StreamContext(nullcontext[None]):

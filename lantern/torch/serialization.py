@@ -43,6 +43,9 @@ _chosen: dict[str, Any] = {
 }
 
 
+DEFAULT_PROTOCOL = 2  # of pickles
+
+
 def add_safe_globals(safe_globals: Iterable[Any]) -> None:
     """Allow classes, whose objects a file may hold.
 

@@ -40,7 +40,23 @@ from torch.torch_version import TorchVersion
 from torch.types import Device, Number, _size
 from torch.overrides import handle_torch_function, is_tensor_like
 from functorch import combine_state_for_ensemble, make_functional, vmap
-import torch.futures, torch.library, torch.ops, torch.storage, torch.__config__
+from torch.utils.weak import WeakIdKeyDictionary, WeakTensorKeyDictionary
+from torch.utils._contextlib import _DecoratorContextManager, context_decorator
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.data import IterDataPipe, functional_datapipe
+from torch.utils.data.datapipes.datapipe import MapDataPipe
+from torch.utils.data._utils.collate import collate, default_collate_fn_map
+from torch.nn.utils._named_member_accessor import NamedMemberAccessor
+from torch.fx.graph_module import GraphModule
+from torch.fx.node import Node, map_aggregate
+from torch.fx.experimental.proxy_tensor import make_fx
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.distributed._tensor.placement_types import Shard
+from torch._C import CompilationUnit, _get_accelerator
+from torch.nn.init import _calculate_correct_fan, _no_grad_trunc_normal_
+from torch import SymInt, sym_max, AcceleratorError, OutOfMemoryError
+import torch.cpu, torch.xpu, torch.mps, torch.package, torch.futures
+import torch.library, torch.ops, torch.storage, torch.__config__
 """.strip().splitlines()
 
 
@@ -129,6 +145,99 @@ class TestOperationsOfLibraries:
             torch.ops.load_library("any.so")
         with pytest.raises(ValueError, match="no operation"):
             torch.library.register_autograd("tests::missing", None)
+
+
+@pytest.mark.parametrize("path", ["fx.Graph", "export.export", "_C.CompilationUnit"])
+def test_what_can_only_be_imported_says_so_when_it_is_called(path):
+    part, name = path.split(".")
+    found = getattr(importlib.import_module(f"lantern.torch.{part}"), name)
+    assert not isinstance(torch.nn.Linear(1, 1), found)
+    with pytest.raises(NotImplementedError, match=f"{name}: programs|TorchScript"):
+        found()
+
+
+def test_a_mode_of_inner_operations_cannot_be_entered():
+    from lantern.torch.utils._python_dispatch import TorchDispatchMode
+
+    with pytest.raises(NotImplementedError, match="inner ones"), TorchDispatchMode():
+        pass
+
+
+def test_devices_that_are_never_there():
+    for name in ("mps", "mtia", "xpu"):
+        assert not getattr(torch, name).is_available()
+    assert torch.get_device_module("cpu").is_available()
+    with pytest.raises(RuntimeError, match="no module"):
+        torch.get_device_module("xpu")
+
+
+def test_tensors_as_keys_are_told_apart_by_identity_and_forgotten():
+    from lantern.torch.utils.weak import WeakTensorKeyDictionary
+
+    x, y = torch.ones(2), torch.ones(2)
+    known = WeakTensorKeyDictionary({x: 1})
+    assert x in known
+    assert y not in known
+    known[y] = 2
+    del x
+    assert [*known.values()] == [2]
+    del known[y]
+    assert not known
+
+
+@pytest.mark.parametrize("tree", [{"a": [1, (2, None)], "b": {}}, [1, [2]], 3, ()])
+def test_paths_of_trees_are_pytorchs(tree):
+    from torch.utils import _pytree as other
+
+    from lantern.torch.utils import _pytree as mine
+
+    found = [
+        [(m.keystr(path), x) for path, x in m.tree_leaves_with_path(tree)]
+        for m in (mine, other)
+    ]
+    assert found[0] == found[1]
+    for path, x in mine.tree_leaves_with_path(tree):
+        assert mine.key_get(tree, path) == x
+    doubled = mine.tree_map_with_path(lambda path, x: (len(path), x), tree)
+    assert doubled == other.tree_map_with_path(lambda path, x: (len(path), x), tree)
+
+
+def test_classes_of_ones_own_are_joined_as_one_says():
+    from lantern.torch.utils.data import default_collate
+    from lantern.torch.utils.data._utils import collate as module
+
+    class Word(str):
+        pass
+
+    module.default_collate_fn_map[Word] = lambda batch, collate_fn_map: "+".join(batch)
+    try:
+        assert default_collate([[Word("a"), 1], [Word("b"), 2]])[0] == "a+b"
+    finally:
+        del module.default_collate_fn_map[Word]
+    own = {int: lambda batch, collate_fn_map: max(batch)}
+    assert module.collate([{"n": 1}, {"n": 3}], collate_fn_map=own) == {"n": 3}
+    with pytest.raises(TypeError, match="found"):
+        module.collate([1.0], collate_fn_map=own)
+
+
+def test_tensors_of_a_module_by_their_names():
+    from lantern.torch.nn.utils._named_member_accessor import NamedMemberAccessor
+
+    model = torch.nn.Sequential(torch.nn.Linear(1, 1, bias=False), torch.nn.Tanh())
+    names = NamedMemberAccessor(model)
+    kept = names.get_tensor("0.weight")
+    former, missing = names.swap_tensors_dict(
+        {"0.weight": torch.zeros(1, 1), "1.weight": kept}, allow_missing=True
+    )
+    assert former["0.weight"] is kept
+    assert missing == ["1.weight"]
+    assert model(torch.ones(1)).item() == 0
+    assert names.check_keys(["0.weight", "9"]) == ([], ["9"])
+    with pytest.raises(AttributeError, match="no attribute"):
+        names.set_tensor("0.other", kept)
+    old = names.swap_submodule("1", torch.nn.Identity())
+    assert isinstance(old, torch.nn.Tanh)
+    assert isinstance(model[1], torch.nn.Identity)
 
 
 def test_a_hook_of_several_gradients():

@@ -103,6 +103,11 @@ def __getattr__(name: str) -> _Any:
 
 _lead(__name__, "constants")
 rpc = _absent(__name__, {"rpc": "processes call no functions of one another."})["rpc"]
-_lead(__name__, "_composable _functional_collectives device_mesh fsdp", tensor.__name__)
+_lead(
+    __name__,
+    "_tensor _composable _functional_collectives device_mesh fsdp",
+    tensor.__name__,
+)
 _lead(f"{__name__}._composable", "fsdp", tensor.__name__)
-_lead(f"{__name__}.tensor", "_utils placement_types")
+_lead(f"{__name__}.tensor", "_utils experimental placement_types")
+_lead(f"{__name__}._tensor", "experimental placement_types", tensor.__name__)

@@ -171,6 +171,14 @@ def _fans(tensor: Tensor) -> tuple[int, int]:
 _calculate_fan_in_and_fan_out = _fans
 
 
+def _calculate_correct_fan(tensor: Tensor, mode: str) -> int:
+    """The number of inputs or of outputs, as a mode says."""
+    modes = ["fan_in", "fan_out"]
+    if mode.lower() not in modes:
+        raise OptionError(f"Mode {mode} not supported, please use one of {modes}")
+    return _fans(tensor)[modes.index(mode.lower())]
+
+
 def calculate_gain(nonlinearity: str, param: Any = None) -> float:
     """The factor by which weights before a nonlinearity are to be larger.
 
@@ -335,6 +343,14 @@ def _former(name: str) -> Any:
     former.__doc__ = f"As ``{name}_``: an older name."
     return former
 
+
+# By the names under which nothing of it is tracked: as here.
+_no_grad_uniform_, _no_grad_normal_ = uniform_, normal_
+_no_grad_trunc_normal_, _no_grad_fill_, _no_grad_zero_ = (
+    trunc_normal_,
+    constant_,
+    zeros_,
+)
 
 _FORMER = (
     "constant dirac eye kaiming_normal kaiming_uniform normal orthogonal sparse "

@@ -2,11 +2,13 @@
 
 import difflib
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from types import ModuleType
 from typing import Any
 
-__all__ = ["absent", "lead", "missing"]
+from lantern.errors import MissingRuleError
+
+__all__ = ["absent", "lead", "missing", "refusing"]
 
 
 class Path(ModuleType):
@@ -24,7 +26,21 @@ class Path(ModuleType):
 
 
 class AbsentPart(ModuleType):
-    """A part of PyTorch's that can be imported, so that programs may not use it."""
+    """A part of PyTorch's that can be imported, so that programs may not use it.
+
+    Args:
+        name: its path.
+        reason: why it is not here.
+        names: what can be imported from it all the same: classes that nothing is of,
+            or functions, which say the reason when they are called.
+    """
+
+    def __init__(self, name: str, reason: str, names: Iterable[str] = ()) -> None:
+        super().__init__(name, reason)
+        path = name.removeprefix("lantern.")
+        made = {n: refusing(f"{path}.{n}", reason) for n in names}
+        # With an empty path, which lets paths below it be loaded.
+        self.__dict__.update(made, __all__=sorted(made), __path__=[])
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -33,6 +49,22 @@ class AbsentPart(ModuleType):
         raise AttributeError(
             f"module {path!r} has no attribute {name!r}: {self.__doc__}"
         )
+
+
+def refusing(path: str, reason: str) -> type:
+    """A class, in the place of a class or a function, that cannot be called.
+
+    Example:
+        >>> refusing("torch.later", "it is not here.")()
+        Traceback (most recent call last):
+            ...
+        lantern.errors.MissingRuleError: torch.later: it is not here.
+    """
+
+    def refuse(self: Any, *args: Any, **options: Any) -> None:
+        raise MissingRuleError(f"{path}: {reason}")
+
+    return type(path.rpartition(".")[2], (), {"__init__": refuse, "__doc__": reason})
 
 
 def lead(parent: str, names: str, target: str | None = None) -> dict[str, Any]:
@@ -51,13 +83,24 @@ def lead(parent: str, names: str, target: str | None = None) -> dict[str, Any]:
     return made
 
 
-def absent(parent: str, reasons: dict[str, str]) -> dict[str, Any]:
-    """Let the parts that are not here be imported, and say why when they are used."""
+def absent(
+    parent: str, reasons: dict[str, str], names: Mapping[str, str] | None = None
+) -> dict[str, Any]:
+    """Let the parts that are not here be imported, and say why when they are used.
+
+    Args:
+        parent: the module's name.
+        reasons: for each part, why it is not here; ``"fx.node"`` stands in ``fx``.
+        names: for parts, what can be imported from them.
+    """
     made: dict[str, Any] = {}
     for name, reason in reasons.items():
-        path = f"{parent}.{name}"
-        made[name] = sys.modules.setdefault(path, AbsentPart(path, reason))
-    return made
+        path, known = f"{parent}.{name}", (names or {}).get(name, "").split()
+        made[name] = sys.modules.setdefault(path, AbsentPart(path, reason, known))
+        outer, _, last = name.rpartition(".")
+        if outer:
+            setattr(made[outer], last, made[name])
+    return {name: part for name, part in made.items() if "." not in name}
 
 
 def missing(what: str, name: str, known: Iterable[str]) -> AttributeError:

@@ -14,7 +14,9 @@ _absent(
     },
 )
 _LAZY = (
+    "_contextlib",
     "_foreach_utils",
+    "_python_dispatch",
     "_pytree",
     "benchmark",
     "checkpoint",
@@ -23,6 +25,7 @@ _LAZY = (
     "hooks",
     "model_zoo",
     "tensorboard",
+    "weak",
 )
 _LATER = {"summary": "summaries"}
 

@@ -7,6 +7,7 @@ from lantern.torch.utils import dlpack as dlpack
 from lantern.torch.utils import hooks as hooks
 from lantern.torch.utils import model_zoo as model_zoo
 from lantern.torch.utils import tensorboard as tensorboard
+from lantern.torch.utils import weak as weak
 from lantern.torch.utils.summaries import summary as summary
 
 

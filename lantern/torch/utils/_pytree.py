@@ -15,7 +15,7 @@ __all__ = [
     "tree_map_only", "tree_structure", "tree_unflatten",
 ]  # fmt: skip
 
-PyTree = Any
+PyTree = Context = FlattenFn = UnflattenFn = KeyEntry = KeyPath = Any
 
 
 class NodeDef(NamedTuple):
@@ -31,6 +31,39 @@ class MappingKey(NamedTuple):
     """A key on the way to a leaf."""
 
     key: Any
+
+    def __str__(self) -> str:
+        return f"[{self.key!r}]"
+
+    def get(self, tree: Any) -> Any:
+        """What stands there."""
+        return tree[self.key]
+
+
+class SequenceKey(NamedTuple):
+    """A position on the way to a leaf."""
+
+    idx: int
+
+    def __str__(self) -> str:
+        return f"[{self.idx!r}]"
+
+    def get(self, tree: Any) -> Any:
+        """What stands there."""
+        return tree[self.idx]
+
+
+class GetAttrKey(NamedTuple):
+    """A name on the way to a leaf."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return f".{self.name}"
+
+    def get(self, tree: Any) -> Any:
+        """What it names."""
+        return getattr(tree, self.name)
 
 
 def _dict_flatten(d: Any) -> tuple[list[Any], Any]:
@@ -349,3 +382,132 @@ def tree_any(pred: Callable[[Any], bool], tree: Any, is_leaf: Any = None) -> boo
         True
     """
     return any(map(pred, tree_iter(tree, is_leaf)))
+
+
+def tree_all_only(types: Any, pred: Any, tree: Any, is_leaf: Any = None) -> bool:
+    """Whether something holds of all leaves that are of some classes."""
+    chosen = _chosen(types)
+    return all(pred(x) for x in tree_iter(tree, is_leaf) if chosen(x))
+
+
+def tree_any_only(types: Any, pred: Any, tree: Any, is_leaf: Any = None) -> bool:
+    """Whether something holds of any leaf that is of some classes."""
+    chosen = _chosen(types)
+    return any(pred(x) for x in tree_iter(tree, is_leaf) if chosen(x))
+
+
+def tree_map_only_(types: Any, func: Any, tree: Any, is_leaf: Any = None) -> Any:
+    """The tree itself, after a function was called with leaves of some classes."""
+    tree_map_only(types, func, tree, is_leaf)
+    return tree
+
+
+def tree_is_leaf(tree: Any, is_leaf: Any = None) -> bool:
+    """Whether something is not taken apart.
+
+    Example:
+        >>> tree_is_leaf(1), tree_is_leaf([1])
+        (True, False)
+    """
+    return (is_leaf is not None and is_leaf(tree)) or _node(tree) is None
+
+
+def _keyed(tree: Any, node: NodeDef) -> list[Any]:
+    """The parts of a container, with their keys."""
+    if node.flatten_with_keys_fn is not None:
+        return list(node.flatten_with_keys_fn(tree)[0])
+    parts = list(node.flatten_fn(tree)[0])
+    if isinstance(tree, dict):
+        return list(zip(map(MappingKey, tree), parts, strict=True))
+    if node is _NAMED:
+        return list(zip(map(GetAttrKey, tree._fields), parts, strict=True))
+    return list(zip(map(SequenceKey, range(len(parts))), parts, strict=True))
+
+
+def tree_leaves_with_path(tree: Any, is_leaf: Any = None) -> list[Any]:
+    """The leaves, each behind the keys that lead to it.
+
+    Example:
+        >>> [(keystr(path), x) for path, x in tree_leaves_with_path({"a": [1, 2]})]
+        [("['a'][0]", 1), ("['a'][1]", 2)]
+    """
+    if tree_is_leaf(tree, is_leaf):
+        return [((), tree)]
+    node: Any = _node(tree)
+    return [
+        ((key, *path), leaf)
+        for key, part in _keyed(tree, node)
+        for path, leaf in tree_leaves_with_path(part, is_leaf)
+    ]
+
+
+def tree_flatten_with_path(tree: Any, is_leaf: Any = None) -> tuple[list[Any], Any]:
+    """The leaves with their paths, and what puts them back."""
+    return tree_leaves_with_path(tree, is_leaf), tree_structure(tree, is_leaf)
+
+
+def tree_map_with_path(
+    func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: Any = None
+) -> Any:
+    """The same structure, with a function of each path and leaf.
+
+    Example:
+        >>> tree_map_with_path(lambda path, x: (len(path), x), [1, [2]])
+        [(1, 1), [(2, 2)]]
+    """
+    rows, spec = tree_flatten_with_path(tree, is_leaf)
+    paths, leaves = [row[0] for row in rows], [row[1] for row in rows]
+    others = [spec.flatten_up_to(rest) for rest in rests]
+    return tree_unflatten(list(map(func, paths, leaves, *others)), spec)
+
+
+def keystr(kp: Any) -> str:
+    """A path as it would be written.
+
+    Example:
+        >>> keystr((GetAttrKey("x"), SequenceKey(0)))
+        '.x[0]'
+    """
+    return "".join(map(str, kp))
+
+
+def key_get(obj: Any, kp: Any) -> Any:
+    """What stands at the end of a path.
+
+    Example:
+        >>> key_get({"a": [1, 2]}, (MappingKey("a"), SequenceKey(1)))
+        2
+    """
+    for key in kp:
+        obj = key.get(obj)
+    return obj
+
+
+def is_namedtuple(obj: Any) -> bool:
+    """Whether an object, or a class, is a tuple whose parts have names."""
+    return is_namedtuple_class(obj if isinstance(obj, type) else type(obj))
+
+
+def is_namedtuple_class(cls: type) -> bool:
+    """Whether a class is of tuples whose parts have names."""
+    return issubclass(cls, tuple) and isinstance(getattr(cls, "_fields", None), tuple)
+
+
+def is_namedtuple_instance(obj: Any) -> bool:
+    """Whether an object is a tuple whose parts have names."""
+    return is_namedtuple_class(type(obj))
+
+
+def is_structseq_class(cls: type) -> bool:
+    """Whether a class is of PyTorch's named results: these are named tuples here."""
+    return is_namedtuple_class(cls) and cls.__module__ == "torch.return_types"
+
+
+def is_structseq_instance(obj: Any) -> bool:
+    """Whether an object is one of PyTorch's named results."""
+    return is_structseq_class(type(obj))
+
+
+def is_structseq(obj: Any) -> bool:
+    """Whether an object, or a class, is one of PyTorch's named results."""
+    return is_structseq_class(obj if isinstance(obj, type) else type(obj))

@@ -1,5 +1,8 @@
 # Made by python -m tests.checkers.stubs, from what there is at run time.
 from lantern.torch.tensor.tensor import Tensor
+from lantern.torch.utils.data.datapipes import IterDataPipe as IterDataPipe
+from lantern.torch.utils.data.datapipes import MapDataPipe as MapDataPipe
+from lantern.torch.utils.data.datapipes import functional_datapipe as functional_datapipe
 from lantern.torch.utils.data.dataset import ChainDataset as ChainDataset
 from lantern.torch.utils.data.dataset import ConcatDataset as ConcatDataset
 from lantern.torch.utils.data.dataset import Dataset as Dataset

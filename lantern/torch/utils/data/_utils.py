@@ -6,4 +6,5 @@ from lantern.torch.utils.data import collating as collate
 __all__ = ["collate"]
 
 MP_STATUS_CHECK_INTERVAL = 5.0
+HAS_NUMPY = True
 lead(__name__, "collate", collate.__name__)

@@ -1,5 +1,6 @@
 """Examples joined to a batch."""
 
+import re
 from collections.abc import Mapping, MutableMapping, MutableSequence, Sequence
 from copy import copy
 from typing import Any
@@ -31,6 +32,10 @@ def default_collate(batch: Any) -> Any:
         {'x': tensor([1.5000, 2.5000], dtype=torch.float64), 'y': tensor([0, 1])}
     """
     first = batch[0]
+    if len(default_collate_fn_map) > len(_KINDS) and type(first) not in _KINDS:
+        for kind, function in list(default_collate_fn_map.items())[len(_KINDS) :]:
+            if isinstance(first, kind):  # of a class that a program has added
+                return function(batch, collate_fn_map=default_collate_fn_map)
     if isinstance(first, Tensor):
         if all(x.level is UNTRACKED for x in batch):
             try:
@@ -108,3 +113,61 @@ def default_convert(data: Any) -> Any:
     if isinstance(data, Sequence) and not isinstance(data, str | bytes):
         return _like_sequence(data, [default_convert(x) for x in data])
     return data
+
+
+def collate(batch: Any, *, collate_fn_map: Any = None) -> Any:
+    """As ``default_collate``, with functions of one's own for classes.
+
+    Args:
+        batch: a list of examples of one form.
+        collate_fn_map: for a class, or several, what joins a list of its objects; it
+            gets ``collate_fn_map`` as well. The first that fits an example counts.
+
+    Example:
+        >>> from lantern.torch.utils.data._utils.collate import collate
+        >>> def largest(batch, *, collate_fn_map=None):
+        ...     return max(batch)
+        >>> collate([["a", 1], ["bc", 2]], collate_fn_map={str: largest, int: largest})
+        ['bc', 2]
+    """
+    first, known = batch[0], collate_fn_map or {}
+    found = known.get(type(first))
+    if found is None:
+        fits = (f for kind, f in known.items() if isinstance(first, kind))
+        found = next(fits, None)
+    if found is not None:
+        return found(batch, collate_fn_map=collate_fn_map)
+    if isinstance(first, Mapping):
+        rows = {k: [x[k] for x in batch] for k in first}
+        joined = {k: collate(row, collate_fn_map=known) for k, row in rows.items()}
+        return _like_mapping(first, joined)
+    if isinstance(first, Sequence) and not isinstance(first, str | bytes):
+        if any(len(x) != len(first) for x in batch):
+            raise EagerError("each element in list of batch should be of equal size")
+        parts = [
+            collate(list(p), collate_fn_map=known) for p in zip(*batch, strict=True)
+        ]
+        if hasattr(first, "_fields"):
+            return type(first)(*parts)
+        return _like_sequence(first, parts)
+    raise ArgumentError(
+        f"default_collate: batch must contain tensors, numpy arrays, numbers, dicts or "
+        f"lists; found {type(first)}"
+    )
+
+
+def _of_kind(batch: Any, *, collate_fn_map: Any = None) -> Any:
+    return default_collate(batch)
+
+
+# PyTorch's names of what joins examples of one class, and the table that programs add
+# to: what they add counts for ``default_collate`` as well.
+collate_tensor_fn = collate_numpy_array_fn = collate_numpy_scalar_fn = _of_kind
+collate_float_fn = collate_int_fn = collate_str_fn = _of_kind
+np_str_obj_array_pattern = re.compile(r"[SaUO]")
+default_collate_err_msg_format = (
+    "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or "
+    "lists; found {}"
+)
+_KINDS = (Tensor, np.ndarray, (np.bool_, np.number, np.object_), float, int, str, bytes)
+default_collate_fn_map: dict[Any, Any] = dict.fromkeys(_KINDS, _of_kind)

@@ -57,6 +57,15 @@ class _BaseDataLoaderIter:
         return len(self.loader)
 
 
+class _DatasetKind:
+    """Whether examples come by number or in a row."""
+
+    Map, Iterable = 0, 1
+
+
+_collate_fn_t = _worker_init_fn_t = Any  # for annotations
+
+
 class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
     """Batches that are made when they are asked for."""
 
