@@ -28,6 +28,7 @@ NAMES = (
     "collected",
     "treelstm",
     "training",
+    "torch_func",
     "staging",
     "convolution",
 )
