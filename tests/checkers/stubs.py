@@ -56,9 +56,10 @@ _RESULTS = {
     "_tuple[Tensor, Tensor, Tensor]": "pca_lowrank svd_lowrank",
     "Any": (
         "__array__ __array_wrap__ __dlpack__ __dlpack_device__ __reduce__ "
-        "__reduce_ex__ as_numpy_dtype atleast_1d atleast_2d atleast_3d compile item "
-        "load lu max median min nanmedian nonzero numpy result_type size "
-        "stride tolist type unique unique_consecutive unravel_index vmap where"
+        "__reduce_ex__ as_numpy_dtype atleast_1d atleast_2d atleast_3d compile "
+        "get_device_module item load lu max median min nanmedian nonzero numpy "
+        "result_type size stride tolist type unique unique_consecutive unravel_index "
+        "vmap where"
     ),
 }
 RESULTS = {name: kind for kind, names in _RESULTS.items() for name in names.split()}
