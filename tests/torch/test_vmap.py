@@ -1,5 +1,7 @@
 """vmap: all examples at once must be what a loop makes of each by itself."""
 
+import gc
+
 import numpy as np
 import pytest
 
@@ -508,3 +510,25 @@ def test_checkpoint_computes_as_usual():
         torch.sin, v, use_reentrant=False
     ).sum()
     assert_same([torch.vmap(torch.func.grad(f))(x)], [x.cos()])
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: torch.vmap(torch.func.grad(lambda v: v.sin().sum()))(x),
+        lambda x: torch.func.jacrev(torch.sin)(x[0]),
+        lambda x: torch.func.hessian(lambda v: v.sin().sum())(x[0]),
+        lambda x: torch.vmap(torch.linalg.lu)(x[:, :, None]),
+        lambda x: torch.vmap(NumpyCube.apply)(x),
+    ],
+)
+def test_nothing_waits_for_the_garbage_collector(call):
+    x = tensor(4)
+    call(x)
+    gc.collect()
+    gc.disable()
+    try:
+        call(x)
+        assert gc.collect() == 0
+    finally:
+        gc.enable()

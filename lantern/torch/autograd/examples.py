@@ -8,7 +8,7 @@ from lantern.blocks import Setting
 from lantern.errors import BatchedValueError, EagerError
 from lantern.tensor.ops.shape import moveaxis
 from lantern.torch.tensor.batches import examples_of, mapping, mappings
-from lantern.torch.tensor.looped import each_example
+from lantern.torch.tensor.looped import for_each_example
 from lantern.torch.tensor.tensor import Tensor, numpy_face, torch_face
 from lantern.torch.utils import _pytree as pytree
 from lantern.vectorizing.batched import Batched, Examples
@@ -55,7 +55,7 @@ def of_examples(function: Any, own: Any, args: Any, options: Any) -> Any:
     levels = [e for x in leaves for e in examples_of(x, every=True)]
     examples = max(levels, key=attrgetter("depth"))
     if own is None or options or _is_inside(leaves, examples):
-        return each_example(function.apply)(*args, **options)
+        return for_each_example(function.apply, args, options)
     (mapped,) = (m for m in mappings() if m.examples is examples)
     own_leaves, places = zip(*(_outside(x, examples) for x in leaves), strict=True)
     in_dims = pytree.tree_unflatten(places, form)
@@ -113,4 +113,4 @@ def each_way_back(step: Callable[..., Any], context: Any, z_bars: Any) -> Any:
     try:
         return step(context, *z_bars)
     except BatchedValueError:
-        return each_example(lambda *row: step(context, *row))(*z_bars)
+        return for_each_example(step, (context, *z_bars), {})

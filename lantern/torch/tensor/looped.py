@@ -18,7 +18,7 @@ from lantern.torch.tensor.tensor import Tensor, numpy_face, torch_face
 from lantern.vectorizing.apart import apart, together
 from lantern.vectorizing.batched import Examples
 
-__all__ = ["each_example"]
+__all__ = ["each_example", "for_each_example"]
 
 Function = Callable[..., Any]
 
@@ -32,15 +32,20 @@ def each_example(function: Function) -> Function:
 
     @wraps(function)
     def operate(*args: Any, **options: Any) -> Any:
-        if mappings():
-            leaves = tree_leaves((args, options))
-            found = [e for x in leaves for e in examples_of(x, every=True)]
-            if found:
-                innermost = max(found, key=attrgetter("depth"))
-                return _looped(operate, innermost, args, options)
-        return function(*args, **options)
+        return for_each_example(function, args, options)
 
     return operate
+
+
+def for_each_example(function: Function, args: Any, options: Any) -> Any:
+    """Call a function, for one example after another inside ``vmap``."""
+    if mappings():
+        leaves = tree_leaves((args, options))
+        found = [e for x in leaves for e in examples_of(x, every=True)]
+        if found:
+            innermost = max(found, key=attrgetter("depth"))
+            return _looped(function, innermost, args, options)
+    return function(*args, **options)
 
 
 def _looped(function: Function, examples: Examples, args: Any, options: Any) -> Any:
@@ -67,7 +72,9 @@ def _looped(function: Function, examples: Examples, args: Any, options: Any) -> 
 
     with Setting(mapping, _without(examples)):
         results = [
-            function(*example(i, args, rows[0]), **example(i, options, rows[1]))
+            for_each_example(
+                function, example(i, args, rows[0]), example(i, options, rows[1])
+            )
             for i in range(examples.size)
         ]
     return tree_map(lambda *parts: _joined(parts, examples), *results)

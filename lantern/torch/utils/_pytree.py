@@ -208,6 +208,9 @@ class LeafSpec(TreeSpec):
         self.num_leaves = 1
 
 
+_LEAF = LeafSpec()
+
+
 def tree_flatten(tree: Any, is_leaf: Any = None) -> tuple[list[Any], Any]:
     """The leaves, and what ``tree_unflatten`` needs to put them back.
 
@@ -217,17 +220,18 @@ def tree_flatten(tree: Any, is_leaf: Any = None) -> tuple[list[Any], Any]:
         (2, [3])
     """
     leaves: list[Any] = []
-
-    def taken(tree: Any) -> TreeSpec:
-        node = None if is_leaf is not None and is_leaf(tree) else _node(tree)
-        if node is None:
-            leaves.append(tree)
-            return LeafSpec()
-        parts, context = node.flatten_fn(tree)
-        return TreeSpec(type(tree), context, list(map(taken, parts)))
-
-    spec = taken(tree)
+    spec = _taken(tree, is_leaf, leaves)
     return leaves, spec
+
+
+# Recursion by closures would leave reference cycles, which hold the leaves.
+def _taken(tree: Any, is_leaf: Any, leaves: list[Any]) -> TreeSpec:
+    node = None if is_leaf is not None and is_leaf(tree) else _node(tree)
+    if node is None:
+        leaves.append(tree)
+        return _LEAF
+    parts, context = node.flatten_fn(tree)
+    return TreeSpec(type(tree), context, [_taken(x, is_leaf, leaves) for x in parts])
 
 
 def tree_unflatten(leaves: Any, treespec: Any) -> Any:
@@ -243,15 +247,15 @@ def tree_unflatten(leaves: Any, treespec: Any) -> Any:
         raise OptionError(
             f"tree_unflatten: {len(leaves)} leaves, but {treespec.num_leaves} expected."
         )
-    row = iter(leaves)
+    return _put(treespec, iter(leaves))
 
-    def put(spec: TreeSpec) -> Any:
-        if spec.type is None:
-            return next(row)
-        node = SUPPORTED_NODES.get(spec.type, _NAMED)
-        return node.unflatten_fn(list(map(put, spec.children_specs)), spec.context)
 
-    return put(treespec)
+def _put(spec: TreeSpec, row: Iterator[Any]) -> Any:
+    if spec.type is None:
+        return next(row)
+    node = SUPPORTED_NODES.get(spec.type, _NAMED)
+    parts = [_put(child, row) for child in spec.children_specs]
+    return node.unflatten_fn(parts, spec.context)
 
 
 def tree_iter(tree: Any, is_leaf: Any = None) -> Iterator[Any]:
