@@ -95,7 +95,7 @@ def _start(
         return first(rule(*operands, *args, **statics))
     prompts = [x.level for x in values]
     level = prompts[0]
-    if prompts.count(level) == len(operands) and level is not UNTRACKED:
+    if prompts.count(level) == len(operands):
         primals: list[Any] = [x.primal for x in values]
         receivers = [x.receiver for x in values]
     else:

@@ -6,7 +6,7 @@ child; the file stays as it is. Tests that run the mutated statement are asked, 
 quickest first, until one fails: which these are is measured once (``measure``), in
 some ten minutes.
 
-    python -m tests.mutants [--sample N] [--seed N] [--only WORDS] [--jobs N] [--list]
+    python -m tests.mutants [--sample N] [--seed N] [--only WORDS ...] [--list]
 
 prints the mutants that survive, and how many were killed. Those that are known to
 change nothing that a program can see stand in ``harmless``, with the reason.
@@ -92,14 +92,20 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sample", type=int, default=None, help="how many, at random")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--only", default="", help="a part of the paths, or path:index")
+    parser.add_argument(
+        "--only", nargs="+", default=[""], help="parts of the paths, or path:index:"
+    )
     parser.add_argument("--list", action="store_true", help="count them, run nothing")
     parser.add_argument("--seconds", type=float, default=40, help="of tests for each")
     parser.add_argument("--jobs", type=int, default=1, help="how many at a time")
     options = parser.parse_args()
     chosen = [m for path in FILES for m in mutants(path)]
     count = len(chosen)
-    chosen = [m for m in chosen if options.only in f"{m.path}:{m.index}:"]
+    chosen = [
+        m
+        for m in chosen
+        if any(words in f"{m.path}:{m.index}:" for words in options.only)
+    ]
     if options.sample is not None:
         random.Random(options.seed).shuffle(chosen)
         chosen = chosen[: options.sample]

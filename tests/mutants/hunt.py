@@ -28,16 +28,36 @@ hypothesis.settings.register_profile(
 )
 
 
+def covering(ran, seconds, rounds=2):
+    """A few quick tests that together run, so many times, all that any of them runs.
+
+    Args:
+        ran: for each test and each statement, whether it ran it.
+        seconds: how long each test takes.
+    """
+    order, left = [], np.ones(len(ran), bool)
+    for _ in range(rounds):
+        missing, counts = np.ones(ran.shape[1], bool), ran.sum(axis=1)
+        while len(ran) and (scores := left * counts / (seconds + 0.05)).any():
+            best = int(scores.argmax())
+            order.append(best)
+            left[best] = False
+            counts = counts - ran[:, ran[best] & missing].sum(axis=1)
+            missing &= ~ran[best]
+    return order
+
+
 class Order:
     """Which tests are asked about a mutant, and in which order.
 
-    First those that have caught others in this file, then the quickest of each test
-    function, of every test file by turns, then the rest, up to a number of seconds.
+    First those that have caught others in this file, then a few that run much, then the
+    quickest of each test function, of every test file by turns, then the rest, up to a
+    number of seconds.
     """
 
     def __init__(self, measured, seconds):
         self.measured, self.budget = measured, seconds
-        self.unsound = set()
+        self.unsound, self.firsts = set(), {}
         self.caught = {}
 
     def of(self, mutant):
@@ -49,12 +69,14 @@ class Order:
             of_file = [i for (p, _), i in measured.places.items() if p == mutant.path]
             ran = measured.ran[:, of_file].any(axis=1)
         before, seen, left = self.caught.get(mutant.path, Counter()), Counter(), []
+        first = self._first(mutant, ran)
         for i in sorted(np.flatnonzero(ran), key=lambda i: measured.seconds[i]):
             test, seconds = measured.tests[i], float(measured.seconds[i])
             if test not in self.unsound:
                 name = test.split("[")[0]
                 file = name.split("::")[0], seen[name]
-                left.append((-before[test], seen[name], seen[file], seconds, test))
+                when = first.get(i, len(first)), seen[name], seen[file]
+                left.append((-before[test], when, seconds, test))
                 seen.update([name, file])
         chosen, total = [], 0.0
         for *_, seconds, test in sorted(left):
@@ -63,6 +85,15 @@ class Order:
                 break
             chosen.append((test, seconds))
         return chosen
+
+    def _first(self, mutant, ran):
+        """Which tests come first, and when."""
+        key = mutant.path, mutant.statement
+        if key not in self.firsts:
+            tests, measured = np.flatnonzero(ran), self.measured
+            order = covering(measured.ran[tests], measured.seconds[tests])
+            self.firsts[key] = {int(tests[i]): n for n, i in enumerate(order)}
+        return self.firsts[key]
 
     def _ran(self, mutant):
         """Which tests have run the mutant's statement."""

@@ -1,0 +1,136 @@
+"""How an operation starts: whatever its operands and options are, the rule sees them."""
+
+import numpy as np
+import pytest
+
+import lantern
+import lantern.torch as torch
+from lantern import grad
+from lantern.op import op, registry
+
+A = np.array([[1.0, 2.0], [3.0, 4.0]])
+V = np.array([1.0, 2.0, 3.0])
+
+
+@pytest.fixture(autouse=True)
+def registered():
+    """The registry as it was, behind the operations below."""
+    before = dict(registry)
+    yield
+    registry.clear()
+    registry.update(before)
+
+
+def scaled():
+    @op
+    def scaled(x, /, by):
+        z_bar = yield x * by[0]
+        yield z_bar * by[0]
+
+    return scaled
+
+
+def product():
+    @op
+    def product(x, y, /, by):
+        z_bar = yield x * y * by[0]
+        yield z_bar * by[0] * y
+        yield z_bar * by[0] * x
+
+    return product
+
+
+def total():
+    @op
+    def total(*xs, by):
+        z_bar = yield sum(xs) * by[0]
+        for _ in xs:
+            yield z_bar * by[0]
+
+    return total
+
+
+OPTIONS = {
+    "one operand": (scaled, lambda f, x, by: f(x, by=by)),
+    "one operand, by position": (scaled, lambda f, x, by: f(x, by)),
+    "two operands": (product, lambda f, x, by: f(x, 1.0, by=by)),
+    "two operands, by position": (product, lambda f, x, by: f(x, 1.0, by)),
+    "two of the same": (product, lambda f, x, by: f(x, x, by=by)),
+    "any number": (total, lambda f, x, by: f(x, 1.0, 2.0, by=by)),
+}
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_an_option_that_changes_later_counts_as_it_was(name):
+    make, call = OPTIONS[name]
+    operation = make()
+
+    def f(x):
+        by = [2.0]
+        y = call(operation, x, by)
+        by[0] = 7.0
+        return y
+
+    assert grad(f)(3.0) == (12.0 if "same" in name else 2.0)
+
+
+def test_axes_that_change_later_count_as_they_were():
+    def f(x):
+        axes = [1, 0]
+        y = lantern.transpose(x, axes)
+        axes[:] = 0, 1
+        return lantern.sum(y * A)
+
+    np.testing.assert_array_equal(grad(f)(A), A.T)
+
+
+LISTS = {
+    "a constant beside an array": (lambda x: lantern.matmul(A, [[x, 2.0], [3.0, 4.0]])),
+    "an array beside a constant": (lambda x: lantern.matmul([[x, 2.0], [3.0, 4.0]], A)),
+    "two lists": lambda x: lantern.matmul([[x, 2.0]], [[1.0, x], [1.0, 1.0]]),
+    "a tuple": lambda x: lantern.matmul(((x, 2.0),), A),
+    "alone": lambda x: scaled()([x, 3.0], [2.0]),
+    "a tuple alone": lambda x: scaled()((x, 3.0), [2.0]),
+    "elementwise": lambda x: lantern.exp([x, 3.0]),
+    "a tuple elementwise": lambda x: lantern.exp((x, 3.0)),
+}
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_lists_are_arrays_to_a_rule(name):
+    def f(x):
+        return lantern.sum(LISTS[name](x))
+
+    numeric = (f(2.0 + 1e-6) - f(2.0 - 1e-6)) / 2e-6
+    assert grad(f)(2.0) == pytest.approx(numeric)
+
+
+def dotted():
+    @op
+    def dotted(x, y, /):
+        z_bar = yield float(np.dot(np.asarray(x), np.asarray(y)))
+        yield z_bar * y
+        yield z_bar * x
+
+    return dotted
+
+
+@pytest.mark.parametrize(
+    "constant", [V, torch.tensor([1.0, 2.0, 3.0])], ids=["numpy", "torch"]
+)
+def test_a_rule_may_make_a_number_of_two_arrays(constant):
+    dot = dotted()
+    np.testing.assert_array_equal(grad(lambda x: dot(x, constant))(V), V)
+    np.testing.assert_array_equal(grad(lambda x: dot(constant, x))(V), V)
+    np.testing.assert_array_equal(grad(lambda x: dot(x, x))(V), 2 * V)
+
+
+def test_a_constant_under_pytorchs_names_is_a_constant_of_any_derivative():
+    constant, multiply = torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64), product()
+    for f in (
+        lambda x: (x * constant).sum(),
+        lambda x: (constant * x).sum(),
+        lambda x: multiply(constant, x, [1.0]).sum(),
+        lambda x: multiply(x, constant, [1.0]).sum(),
+    ):
+        np.testing.assert_array_equal(grad(f)(V), V)
