@@ -1,4 +1,4 @@
-"""How an operation starts: whatever its operands and options are, the rule sees them."""
+"""How an operation starts: the rule sees any operands and options as they were."""
 
 import numpy as np
 import pytest
