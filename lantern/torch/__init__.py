@@ -90,6 +90,8 @@ _LAZY_FUNCTIONS = (
         "Stream": "cuda",
         "TensorType": "_C",
         "GradScaler": "amp",
+        "_amp_foreach_non_finite_check_and_unscale_": "amp.grad_scaler",
+        "_amp_update_scale_": "amp.grad_scaler",
         "PyTorchFileReader": "file_reader",
         "PyTorchFileWriter": "file_reader",
         "ScriptFunction": "jit",

@@ -504,6 +504,7 @@ places(torch.tensor([1.0], device="cuda"), torch.as_tensor(c)) | {"cuda"}
 places(torch.from_numpy(np.ones(2)).cuda()) | {"cuda"}
 places(torch.zeros(2, device="cuda"), torch.eye(2, device="cuda:0")) | {"cuda"}
 places(torch.full((2,), 1.0, device=c.device), torch.arange(3, device=0)) | {"cuda"}
+places(torch.full((2,), 1, dtype=torch.int32, device="cuda")) | {"cuda"}
 places(torch.randn(2, device="cuda"), torch.randperm(3, device="cuda")) | {"cuda"}
 places(torch.zeros_like(c), torch.rand_like(c), c.new_zeros(2)) | {"cuda"}
 places(torch.ones_like(h, device="cuda"), torch.empty(2).to(c)) | {"cuda"}

@@ -332,7 +332,7 @@ def full(
     if kind is None:
         kind = array_of(value, None).dtype
     elif np.dtype(kind).kind in "iu" and not isinstance(value, np.ndarray):
-        value = fitting(value, np.dtype(kind))
+        value = fitting(value, np.dtype(kind)).item()  # which a GPU takes as well
     shape, options = shape_of((size,)), {"device": device}
     return created("full", shape, value, kind, requires_grad=requires_grad, **options)
 

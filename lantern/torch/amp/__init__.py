@@ -1,13 +1,14 @@
 """Mixed precision, as far as scripts ask for it: everything is computed in full.
 
-``autocast`` changes no type, so results are at least as precise as was asked for, and a
-``GradScaler`` scales only where half precision could make gradients vanish: nowhere.
+``autocast`` changes no type, so results are at least as precise as was asked for. A
+``GradScaler`` scales losses, as in PyTorch, and leaves out steps that are not finite.
 """
 
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
+from lantern.torch.amp.grad_scaler import GradScaler as GradScaler
 from lantern.torch.tensor import dtypes
 
 __all__ = ["GradScaler", "autocast"]
@@ -52,57 +53,6 @@ class autocast:
             return function(*args, **options)
 
         return inside
-
-
-class GradScaler:
-    """What scales a loss so that gradients of half precision do not vanish: by 1.
-
-    Args:
-        device: has no effect; as PyTorch has it.
-        options: have no effect.
-
-    Example:
-        >>> import lantern.torch as torch
-        >>> w = torch.nn.Parameter(torch.ones(1))
-        >>> optimizer, scaler = torch.optim.SGD([w], lr=0.5), torch.amp.GradScaler()
-        >>> scaler.scale((w * w).sum()).backward()
-        >>> scaler.step(optimizer)
-        >>> scaler.update()
-        >>> w.item()
-        0.0
-    """
-
-    def __init__(self, device: str = "cuda", **options: Any) -> None:
-        pass
-
-    def scale(self, outputs: Any) -> Any:
-        """The losses as they are."""
-        return outputs
-
-    def unscale_(self, optimizer: Any) -> None:
-        """Nothing: gradients are not scaled."""
-
-    def step(self, optimizer: Any, *args: Any, **options: Any) -> Any:
-        """A step of the optimiser."""
-        return optimizer.step(*args, **options)
-
-    def update(self, new_scale: Any = None) -> None:
-        """Nothing: the scale stays 1."""
-
-    def get_scale(self) -> float:
-        """1."""
-        return 1.0
-
-    def is_enabled(self) -> bool:
-        """Whether losses are scaled: no."""
-        return False
-
-    def state_dict(self) -> dict[str, Any]:
-        """Nothing has to be kept."""
-        return {}
-
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Nothing has to be set."""
 
 
 def is_autocast_available(device_type: str) -> bool:
