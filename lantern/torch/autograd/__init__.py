@@ -268,6 +268,8 @@ class set_detect_anomaly(detect_anomaly):
         return None
 
 
+lead(__name__, "gradcheck", "lantern.torch.autograd.checking")
+
 if TYPE_CHECKING:
     from lantern.torch.autograd import forward_ad as forward_ad
     from lantern.torch.autograd import functional as functional

@@ -3,6 +3,7 @@
 import difflib
 import sys
 from collections.abc import Iterable, Mapping
+from importlib import import_module
 from types import ModuleType
 from typing import Any
 
@@ -14,15 +15,19 @@ __all__ = ["absent", "lead", "missing", "refusing"]
 class Path(ModuleType):
     """A path that leads to the names of another module."""
 
-    def __init__(self, name: str, target: ModuleType) -> None:
-        super().__init__(name, f"What PyTorch has there stands in {target.__name__}.")
+    def __init__(self, name: str, target: str) -> None:
+        super().__init__(name, f"What PyTorch has there stands in {target}.")
         # With an empty path, which lets paths below it be loaded.
         self.__dict__.update(target=target, __path__=[])
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return getattr(self.__dict__["target"], name)
+        return getattr(import_module(self.__dict__["target"]), name)
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        """What the function of the same name gives: PyTorch has both at some paths."""
+        return getattr(self, self.__name__.rpartition(".")[2])(*args, **options)
 
 
 class AbsentPart(ModuleType):
@@ -73,13 +78,13 @@ def lead(parent: str, names: str, target: str | None = None) -> dict[str, Any]:
     Args:
         parent: the module's name; it must be loaded, or about to be.
         names: the last words of the paths.
-        target: the module whose names are found there; the parent itself by default.
+        target: the module whose names are found there, imported when one is asked for;
+            the parent itself by default.
     """
-    found = sys.modules[target or parent]
     made: dict[str, Any] = {}
     for name in names.split():
         path = f"{parent}.{name}"
-        made[name] = sys.modules.setdefault(path, Path(path, found))
+        made[name] = sys.modules.setdefault(path, Path(path, target or parent))
     return made
 
 
