@@ -402,3 +402,57 @@ def test_create_graph_gives_what_can_be_differentiated():
         j.sum().backward()
         found.append(x.grad.tolist())
     np.testing.assert_allclose(*found, rtol=1e-5)
+
+
+X = ours.ones(2)
+
+
+@pytest.mark.parametrize(
+    ("call", "word"),
+    [
+        (lambda f: f.grad(lambda x: [x, x], has_aux=True)(X), "should be a tuple"),
+        (lambda f: f.vjp(lambda x: [x, x], X, has_aux=True), "should be a tuple"),
+        (lambda f: f.vjp(lambda x: None, X), "non-empty output"),
+        (lambda f: f.vjp(lambda x: 1.0, X), "only tensors"),
+        (lambda f: f.vjp(ours.sin, X)[1]((X, X)), "Expected pytree structure"),
+        (lambda f: f.jvp(ours.sin, X, (X,)), "to be a tuple"),
+        (lambda f: f.jvp(ours.sin, (X,), (X, X)), "same python structure"),
+        (lambda f: f.jvp(ours.sin, (1.0,), (X,)), "only contain Tensors"),
+        (lambda f: f.jvp(ours.sin, (), ()), "at least one Tensor"),
+        (lambda f: f.jvp(lambda x: (x, X), (X,), (X,), strict=True), "strict"),
+        (lambda f: f.jacfwd(lambda x: ())(X), "non-empty output"),
+        (lambda f: f.jacrev(lambda x: "a")(X), "only tensors"),
+        (lambda f: f.grad(ours.dot, argnums=2)(X, X), "but only"),
+        (lambda f: f.grad(ours.dot, argnums=(0, -2))(X, X), "unique"),
+        (lambda f: f.grad(ours.dot, argnums=[0])(X, X), "int or Tuple"),
+    ],
+)
+def test_what_transforms_refuse(call, word):
+    with pytest.raises(RuntimeError, match=word):
+        call(ours.func)
+
+
+def test_what_is_strict_computes_as_usual():
+    value, along = ours.func.jvp(ours.exp, (X * 0,), (X,), strict=True)
+    assert value.tolist() == along.tolist() == [1.0, 1.0]
+
+
+def test_transforms_have_the_name_of_their_function():
+    def energy(x):
+        return x.sum()
+
+    for transform in (
+        ours.func.grad,
+        ours.func.jacrev,
+        ours.func.jacfwd,
+        ours.vmap,
+    ):
+        assert transform(energy).__name__ == "energy"
+    assert ours.func.grad(energy, argnums=-1)(X).tolist() == [1.0, 1.0]
+
+
+def test_modules_that_are_stacked_require_gradients_alike():
+    models = [ours.nn.Linear(2, 2) for _ in range(2)]
+    models[0].weight.requires_grad_(False)
+    with pytest.raises(RuntimeError, match=r"same \.requires_grad"):
+        ours.func.stack_module_state(models)

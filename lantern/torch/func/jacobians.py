@@ -6,12 +6,14 @@ cotangents of all rows, a pushforward the tangents of all columns.
 
 import math
 from collections.abc import Callable
+from functools import wraps
 from itertools import accumulate, pairwise
 from typing import Any
 
 from lantern.core.namespace import namespace
 from lantern.core.value import base
-from lantern.errors import EagerError, ShapeError
+from lantern.errors import ShapeError
+from lantern.torch.func.checks import check_argnums, check_only_tensors, check_real
 from lantern.torch.func.mapping import vmap
 from lantern.torch.func.transforms import jvp, vjp
 from lantern.torch.functions.join_repeat import stack
@@ -24,26 +26,6 @@ __all__ = ["hessian", "jacfwd", "jacrev"]
 Function = Callable[..., Any]
 
 
-def _chosen(argnums: Any, args: Any) -> tuple[int, ...]:
-    """The numbers of the arguments with respect to which, counted from 0."""
-    if not isinstance(argnums, int | tuple):
-        raise EagerError(
-            f"argnums must be int or Tuple[int, ...], got: {type(argnums)}"
-        )
-    numbers = (argnums,) if isinstance(argnums, int) else argnums
-    if not numbers:
-        raise EagerError("argnums must be non-empty")
-    for n in numbers:
-        if not isinstance(n, int):
-            raise EagerError(f"argnum must be int, got: {type(n)}")
-        if not -len(args) <= n < len(args):
-            raise EagerError(f"Got argnum={n}, but only {len(args)} positional inputs")
-    found = tuple(n % len(args) for n in numbers)
-    if len(set(found)) < len(found):
-        raise EagerError(f"argnums elements must be unique, got {argnums}")
-    return found
-
-
 def _replaced(f: Function, args: Any, numbers: Any) -> Function:
     """The function of the chosen arguments alone."""
 
@@ -54,26 +36,6 @@ def _replaced(f: Function, args: Any, numbers: Any) -> Function:
         return f(*row)
 
     return function
-
-
-def _refuse_complex(name: str, leaves: Any, what: str) -> None:
-    for x in leaves:
-        if isinstance(x, Tensor) and x.dtype.is_complex:
-            raise EagerError(
-                f"{name}: Expected all {what} to be real but received complex tensor "
-                f"with dtype {x.dtype}"
-            )
-
-
-def _refuse_others(name: str, leaves: Any) -> None:
-    """Raise unless there are tensors, and nothing else."""
-    if not leaves:
-        raise EagerError(f"{name}: Expected at least one Tensor")
-    for x in leaves:
-        if not isinstance(x, Tensor):
-            raise EagerError(
-                f"{name}: Expected all leaves to be Tensors, got {type(x)}"
-            )
 
 
 def _places(leaves: Any) -> list[tuple[int, int]]:
@@ -140,16 +102,16 @@ def jacrev(
     if chunk_size is not None and chunk_size <= 0:
         raise ShapeError("jacrev: `chunk_size` should be greater than 0.")
 
+    @wraps(func)
     def jacobian(*args: Any) -> Any:
-        numbers = _chosen(argnums, args)
+        numbers = check_argnums(argnums, args)
         chosen = [args[n] for n in numbers]
         inputs, form = pytree.tree_flatten(chosen)
-        _refuse_complex("jacrev", inputs, "inputs")
+        check_real("jacrev", inputs, "inputs")
         f = _replaced(func, args, numbers)
         value, pullback, *aux = vjp(f, *chosen, has_aux=has_aux)
         outputs, spec = pytree.tree_flatten(value)
-        _refuse_others("jacrev", outputs)
-        _refuse_complex("jacrev", outputs, "outputs")
+        check_real("jacrev", outputs, "outputs")
         places = _places(outputs)
 
         def row(*seeds: Any) -> Any:
@@ -196,12 +158,13 @@ def jacfwd(
                 [0., 4.]])
     """
 
+    @wraps(func)
     def jacobian(*args: Any) -> Any:
-        numbers = _chosen(argnums, args)
+        numbers = check_argnums(argnums, args)
         chosen = tuple(args[n] for n in numbers)
         inputs, form = pytree.tree_flatten(chosen)
-        _refuse_others("jacfwd", inputs)
-        _refuse_complex("jacfwd", inputs, "inputs")
+        check_only_tensors("jacfwd", inputs)
+        check_real("jacfwd", inputs, "inputs")
         f, places = _replaced(func, args, numbers), _places(inputs)
         kept: list[Any] = []
 
@@ -209,7 +172,7 @@ def jacfwd(
             along = pytree.tree_unflatten(tangents, form)
             _, found, *aux = jvp(f, chosen, along, has_aux=has_aux)
             leaves, spec = pytree.tree_flatten(found)
-            _refuse_complex("jacfwd", leaves, "outputs")
+            check_real("jacfwd", leaves, "outputs")
             kept[:] = [spec]
             return leaves, aux
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
+from functools import partial, wraps
 from typing import Any
 
 from lantern.blocks import between_turns
@@ -74,6 +74,7 @@ def vmap(
             f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})"
         )
 
+    @wraps(func)
     def mapped(*args: Any, **options: Any) -> Any:
         name = named(func)
         check_out_dims(name, out_dims)

@@ -178,6 +178,11 @@ def stack_module_state(models: Sequence[Any]) -> tuple[dict[str, Any], dict[str,
 
     def stacked(kind: str) -> dict[str, Any]:
         rows = [dict(getattr(m, kind)()) for m in models]
+        for name, x in rows[0].items():
+            if any(row[name].requires_grad != x.requires_grad for row in rows):
+                raise EagerError(
+                    f"Expected {name} of each model to have the same .requires_grad"
+                )
         return {
             name: stack([row[name].detach() for row in rows]).requires_grad_(
                 x.requires_grad

@@ -6,6 +6,7 @@ they are given PyTorch's tensors on the way in, and lose it on the way out.
 
 from collections.abc import Callable
 from contextlib import contextmanager, nullcontext
+from functools import wraps
 from operator import attrgetter
 from typing import Any
 
@@ -18,7 +19,15 @@ from lantern.core.value import Value, base
 from lantern.eager.grad_mode import enable_grad, is_enabled, stoppable
 from lantern.errors import EagerError
 from lantern.tensor.backend.numpy_namespace import buffers
+from lantern.torch.func.checks import (
+    check_argnums,
+    check_depends,
+    check_one_structure,
+    check_outputs,
+    check_pair,
+)
 from lantern.torch.tensor.tensor import Tensor, numpy_face, torch_face
+from lantern.torch.utils import _pytree as pytree
 from lantern.transforms import forward, reverse
 
 __all__ = [
@@ -30,6 +39,8 @@ __all__ = [
 ]
 
 Function = Callable[..., Any]
+_GRAD, _VJP = "grad_and_value(f)(*args)", "vjp(f, *primals)"
+_JVP = "jvp(f, primals, tangents)"
 level_of = attrgetter("depth")
 
 
@@ -78,18 +89,14 @@ def _stoppable(args: Any, reverse: bool) -> Any:
         stoppable.reset(token)
 
 
-def _shown(f: Function, has_aux: bool = False, reverse: bool = True) -> Function:
+def _shown(name: str, f: Function, has_aux: bool, reverse: bool = True) -> Function:
     """A function of tensors, as one of Lantern's arrays."""
 
     def function(*args: Any, **options: Any) -> Any:
         with _stoppable(args, reverse):
             z = f(*_faces(args), **_faces(options))
         if has_aux:
-            if not (isinstance(z, tuple) and len(z) == 2):
-                raise EagerError(
-                    "with has_aux=True, the function returns a tuple of two: the value "
-                    "and what comes with it"
-                )
+            check_pair(name, z)
             return _plain(z[0]), _plain(z[1])
         return _plain(z)
 
@@ -101,7 +108,9 @@ def _scalar(f: Function, has_aux: bool) -> Function:
 
     def function(*args: Any, **options: Any) -> Any:
         z = f(*args, **options)
-        value = z[0] if has_aux and isinstance(z, tuple) and z else z
+        if has_aux:
+            check_pair(_GRAD, z)
+        value = z[0] if has_aux else z
         if not isinstance(value, Tensor):
             raise EagerError(
                 "Expected f(*args) to return a tensor to be differentiated, got "
@@ -138,9 +147,12 @@ def grad_and_value(
         (tensor(6.), tensor(9.))
     """
 
+    @wraps(func)
     def gradient(*args: Any, **options: Any) -> Any:
-        shown = _shown(_scalar(func, has_aux), has_aux)
-        both = reverse.value_and_grad(shown, argnums, has_aux=has_aux)
+        numbers = check_argnums(argnums, args)
+        chosen = numbers[0] if isinstance(argnums, int) else numbers
+        shown = _shown(_GRAD, _scalar(func, has_aux), has_aux)
+        both = reverse.value_and_grad(shown, chosen, has_aux=has_aux)
         value, found = both(*_plain(args), **_plain(options))
         return _outside(found), _outside(value)
 
@@ -159,6 +171,7 @@ def grad(
     """
     both = grad_and_value(func, argnums, has_aux)
 
+    @wraps(func)
     def gradient(*args: Any, **options: Any) -> Any:
         found, value = both(*args, **options)
         return (found, value[1]) if has_aux else found
@@ -176,9 +189,17 @@ def vjp(func: Function, *primals: Any, has_aux: bool = False) -> Any:
         (tensor([2., 4.]),)
     """
     kept: list[Any] = []
+    form: list[Any] = []
+
+    def counted(*args: Any) -> Any:
+        z = func(*args)
+        value = z[0] if has_aux and isinstance(z, tuple) and z else z
+        check_outputs(_VJP, value)
+        form[:] = [pytree.tree_structure(value)]
+        return z
 
     def function(*args: Any) -> Any:
-        z = _shown(func, has_aux)(*args)
+        z = _shown(_VJP, counted, has_aux)(*args)
         if has_aux:
             kept[:] = [tree_map(base, z[1])]
             return z[0]
@@ -187,6 +208,13 @@ def vjp(func: Function, *primals: Any, has_aux: bool = False) -> Any:
     value, pullback = reverse.vjp(function, *_plain(primals))
 
     def pull(cotangent: Any) -> Any:
+        given = pytree.tree_structure(cotangent)
+        if given != form[0]:
+            raise EagerError(
+                f"Expected pytree structure of cotangents to be the same as pytree "
+                f"structure of outputs to the function. cotangents: {given}, primal "
+                f"output: {form[0]}"
+            )
         found = _outside(pullback(_plain(cotangent)))
         return found if isinstance(found, tuple) else (found,)
 
@@ -210,12 +238,19 @@ def jvp(
         >>> torch.func.jvp(torch.square, (torch.tensor(3.0),), (torch.tensor(1.0),))
         (tensor(9.), tensor(6.))
     """
-    if not (isinstance(primals, tuple) and isinstance(tangents, tuple)):
-        raise EagerError("jvp(f, primals, tangents): Expected primals to be a tuple")
+    check_one_structure(primals, tangents)
     kept: list[Any] = []
 
+    def counted(*args: Any) -> Any:
+        z = func(*args)
+        value = z[0] if has_aux and isinstance(z, tuple) and z else z
+        check_outputs(_JVP, value)
+        if strict:
+            check_depends(value, args)
+        return z
+
     def function(*args: Any) -> Any:
-        z = _shown(func, has_aux, reverse=False)(*args)
+        z = _shown(_JVP, counted, has_aux, reverse=False)(*args)
         if has_aux:
             kept[:] = [tree_map(base, z[1])]
             return z[0]
