@@ -54,7 +54,7 @@ torch.logcumsumexp(torch.empty(0, 2), 0).shape
 torch._debug_has_internal_overlap(torch.randn(1, 3).expand(4, 3))
 torch.arange(0., 4), torch.arange(start=0.0, end=4), torch.arange(0.0, 4, dtype=torch.int64)
 torch.tensor(1)[torch.tensor(1, dtype=torch.uint8)], torch.tensor(1)[torch.tensor(False)]
-torch.arange(3)[torch.tensor(1, dtype=torch.uint8)], torch.arange(3)[torch.tensor(1)]
+torch.arange(3)[None, torch.tensor(1, dtype=torch.uint8)], torch.arange(3)[torch.tensor(1)]
 torch.zeros(2, dtype=torch.int64).index_add(0, torch.tensor([0]), torch.tensor([3]), alpha=2.5)
 torch.view_as_complex(torch.ones(0, 2))
 torch.sum(x=torch.ones(2, 2), axis=1), torch.mean(a=torch.ones(2))
@@ -144,6 +144,10 @@ NotImplementedError | torch.ones(2) << 1
 NotImplementedError | torch.ones(2) >> torch.ones(2)
 RuntimeError | torch.nanmean(torch.ones(2, dtype=torch.int32))
 RuntimeError | torch.take_along_dim(torch.ones(2, 3), torch.ones(2, dtype=torch.int64), 0)
+IndexError | torch.take_along_dim(torch.ones(2), torch.ones(2, dtype=torch.int64), 7)
+RuntimeError | torch.rand([]).index_put([], torch.tensor([1.0]), True)
+RuntimeError | torch.zeros(2, 3).index_put_((torch.tensor([0, 1]),), torch.ones(5))
+IndexError | torch.ones(3)[torch.tensor([True])]
 """  # noqa: E501  # an expression a line
 
 
@@ -250,6 +254,22 @@ def test_storages_and_tensors_share_memory(tmp_path):
         a = torch.from_file(str(path), share, 4, dtype=torch.float32)
         a.fill_(5.0 if share else 6.0)
     assert np.fromfile(path, np.float32).tolist() == [5.0] * 4
+
+
+@pytest.mark.parametrize("mask", [True, torch.tensor(True), torch.tensor([True] * 2)])
+def test_leading_axes_of_length_1_are_dropped_where_a_mask_is_set(mask):
+    x = torch.zeros(2, 3)
+    x[mask] = torch.ones(1, 1, 2, 3)
+    assert x.tolist() == [[1] * 3] * 2
+
+
+def test_masks_of_bytes_are_read_with_a_warning():
+    x = torch.arange(3)
+    with pytest.warns(
+        UserWarning, match=r"uint8 is now deprecated, please use"
+    ) as told:
+        assert x[torch.tensor([1, 0, 1], dtype=torch.uint8)].tolist() == [0, 2]
+    assert told[0].filename == __file__
 
 
 def test_draws_of_complex_numbers():

@@ -1,5 +1,6 @@
 """Reading parts of a tensor by positions and masks; tensors with parts changed."""
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -69,7 +70,12 @@ def _plain_part(part: Any) -> tuple[Any, bool]:
         )
     old = kind == "u" and array.dtype == np.uint8
     if old and (array.shape or isinstance(part, Tensor)):
-        return array.astype(bool), False  # a mask, as in old programs
+        warnings.warn(
+            "indexing with dtype torch.uint8 is now deprecated, please use a dtype "
+            "torch.bool instead.",
+            stacklevel=4,
+        )
+        return array.astype(bool), False
     if not array.shape and kind != "b" and type(array) is not Batched:
         return int(array), True
     return copied(array), False
@@ -136,7 +142,13 @@ def _refused(index: Any, array: Any, error: Exception) -> Exception:
         _check_index(index, array)
     except IndexError as ours:
         return ours
-    return PositionError(str(error).replace("bounds for axis", "bounds for dimension"))
+    words = str(error).replace("bounds for axis", "bounds for dimension")
+    if words.startswith("boolean index did not match"):
+        words = (
+            f"The shape of a mask does not match the shape of the indexed tensor "
+            f"{list(array.shape)}: {words}"
+        )
+    return PositionError(words)
 
 
 def put(self: Tensor, index: Any, value: Any) -> Any:
@@ -248,6 +260,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: Any = None) -> Any:
             f"dimensions, but got {n} dimensions for input, and {m} dimensions for "
             "indices"
         )
+    axis_of(dim, n)
     return call(ours.take_along_axis, input, base(indices), dim)
 
 

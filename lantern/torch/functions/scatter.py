@@ -243,7 +243,14 @@ def index_put(
         tensor([5., 0., 6.])
     """
     where, _ = plain_index(tuple(indices))
-    return (add_at if accumulate else put)(input, where, values)
+    try:
+        return (add_at if accumulate else put)(input, where, values)
+    except ValueError as error:
+        chosen = list(base(input)[where].shape)
+        raise EagerError(
+            f"shape mismatch: value tensor of shape {list(base(values).shape)} cannot "
+            f"be broadcast to indexing result of shape {chosen}"
+        ) from error
 
 
 def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Any:

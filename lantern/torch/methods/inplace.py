@@ -183,12 +183,13 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
     except (TypeError, ValueError) as refused:
         if isinstance(value, Tensor) and value.device != self.device:
             return setitem(self, index, value.to(self.device))
-        if tracked or isinstance(refused, TypeError):
+        masked = "boolean array indexing assignment" in str(refused)
+        if tracked or (isinstance(refused, TypeError) and not masked):
             raise
         array, index = _alone(array, index)
         try:
             _put_plain(array, index, plain)
-        except ValueError as error:
+        except (TypeError, ValueError) as error:
             raise mismatch(None, value, fresh(array[index]), error) from None
     if self.viewed is not UNSEEN:
         written(array)
