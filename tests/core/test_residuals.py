@@ -227,6 +227,17 @@ def test_what_vjp_got_and_gave_may_be_changed_before_the_pullback():
     np.testing.assert_array_equal(pullback(np.ones(2))[0]["a"], expected)
 
 
+def test_what_vjp_gave_may_be_changed_where_the_function_has_used_it_itself():
+    def f(x):
+        y = x * 1.0
+        return (y, y * y), y
+
+    (y, _), pullback, aux = vjp(f, np.array([1.0, 2.0]), has_aux=True)
+    y[:] = aux[:] = 9.0
+    slope = pullback((np.ones(2), np.ones(2)))[0]
+    np.testing.assert_array_equal(slope, [3.0, 5.0])
+
+
 def test_a_detached_value_may_be_changed():
     def f(x):
         y = lantern.exp(x)

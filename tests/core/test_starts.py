@@ -1,5 +1,7 @@
 """How an operation starts: the rule sees any operands and options as they were."""
 
+import operator
+
 import numpy as np
 import pytest
 
@@ -134,3 +136,30 @@ def test_a_constant_under_pytorchs_names_is_a_constant_of_any_derivative():
         lambda x: multiply(x, constant, [1.0]).sum(),
     ):
         np.testing.assert_array_equal(grad(f)(V), V)
+
+
+class Other:
+    """An object of another library, which does its arithmetic itself."""
+
+    def __add__(self, other):
+        return "the left one's"
+
+    def __radd__(self, other):
+        return "the right one's"
+
+
+@pytest.mark.parametrize(
+    "x", [2.0, A, lantern.Buffer(A)], ids=["number", "array", "buffer"]
+)
+def test_an_operand_that_is_no_number_does_the_arithmetic_itself(x):
+    def f(x):
+        assert x + Other() == "the right one's"
+        assert Other() + x == "the left one's"
+        return lantern.sum(x)
+
+    assert np.all(grad(f)(x) == 1.0)
+
+
+def test_a_number_and_a_list_have_no_sum_as_in_python():
+    with pytest.raises(TypeError, match="unsupported operand"):
+        grad(lambda x: operator.add(x, [1.0, 2.0]))(2.0)

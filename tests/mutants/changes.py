@@ -92,7 +92,7 @@ def _changes(node, inside_raise):
             yield f"-> {not value}", _set("value", not value)
         case ast.Constant(value=0 | 1 | 2 as value) if not inside_raise:
             yield f"-> {value + 1}", _set("value", value + 1)
-        case ast.Return(value=value) if value is not None and not _is_none(value):
+        case ast.Return(value=value) if value is not None and not _is_nothing(value):
             yield "returns None", _set("value", ast.Constant(None))
         case ast.Raise(exc=ast.Name(id="NotImplementedError")):
             return  # an abstract method: never called
@@ -102,8 +102,9 @@ def _changes(node, inside_raise):
             yield "left out", None
 
 
-def _is_none(node):
-    return isinstance(node, ast.Constant) and node.value is None
+def _is_nothing(node):
+    """Whether an expression is None, or False, which is as much to who asks."""
+    return isinstance(node, ast.Constant) and node.value in (None, False)
 
 
 def _set(name, value):

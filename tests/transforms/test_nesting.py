@@ -253,3 +253,49 @@ class TestHigherOrderFunctions:
             return value * gradient  # 9x * 6x
 
         assert grad(f)(2.0) == 216.0
+
+
+ENTRIES = {"a number": 3.0, "an array": np.array([1.0, 2.0])}
+
+
+@pytest.mark.parametrize("inner", [1.0, np.array([1.0, 2.0])], ids=["number", "array"])
+@pytest.mark.parametrize("name", ENTRIES)
+def test_a_value_of_the_outer_derivative_comes_through_the_inner_one(name, inner):
+    def f(y):
+        value, slope = value_and_grad(lambda x: lantern.sum(y * y))(inner)
+        assert np.all(slope == 0.0)
+        return value
+
+    np.testing.assert_array_equal(grad(f)(ENTRIES[name]), 2 * ENTRIES[name])
+
+
+@pytest.mark.parametrize("name", ENTRIES)
+def test_a_value_of_the_inner_derivative_is_no_result_of_the_outer_one(name):
+    def f(x):
+        left = []
+        grad(lambda y: left.append(lantern.sum(y * y)) or lantern.sum(y))(ENTRIES[name])
+        return left[0]
+
+    with pytest.raises(EscapedError, match="begun inside of it"):
+        grad(f)(ENTRIES[name])
+
+
+def test_a_derivative_tells_of_what_it_is():
+    def energy(x):
+        return x * x
+
+    assert grad(energy).__name__ == grad(energy).__qualname__ == "grad_of_energy"
+    assert value_and_grad(energy).__name__ == "value_and_grad_of_energy"
+
+
+@pytest.mark.parametrize("transform", [vjp, jvp, lantern.linearize])
+def test_what_is_no_function_is_refused_by_name(transform):
+    arguments = ((1.0,), (1.0,)) if transform is jvp else (1.0,)
+    with pytest.raises(lantern.ArgumentError, match="expected a function, got int"):
+        transform(3, *arguments)
+
+
+def test_the_gradient_of_a_buffer_is_a_tensor():
+    slope = grad(lambda x: lantern.sum(x * x))(lantern.Buffer([1.0, 2.0]))
+    assert type(slope) is lantern.Tensor
+    np.testing.assert_array_equal(slope.primal, [2.0, 4.0])
