@@ -13,6 +13,7 @@ from lantern.errors import EagerError
 from lantern.torch.autograd import graph
 from lantern.torch.autograd.function import Function
 from lantern.torch.methods.sampling import Generator as Generator
+from lantern.torch.nn.moving import parse_to
 from lantern.torch.run.aliases import absent, refusing
 from lantern.torch.run.aliases import lead as _lead
 from lantern.torch.tensor.dtypes import Size as Size
@@ -265,7 +266,8 @@ absent(
         )
     },
 )
-_nn = sys.modules[f"{__name__}._nn"]
+_nn: Any = sys.modules[f"{__name__}._nn"]
+_nn._parse_to = parse_to
 _functorch: Any = sys.modules[f"{__name__}._functorch"]
 for _name in ("is_batchedtensor", "is_gradtrackingtensor"):
     vars(_functorch)[_name] = lambda tensor: False

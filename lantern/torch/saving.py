@@ -63,7 +63,9 @@ def save(obj: Any, f: Any, *args: Any, **options: Any) -> None:
 
     Args:
         obj: tensors, numbers, texts and None, in dictionaries, lists and tuples: what
-            ``state_dict()`` of a module, an optimiser or a schedule gives, or several.
+            ``state_dict()`` of a module, an optimiser or a schedule gives, or several;
+            whole modules, and objects that are their attributes, such as options: see
+            ``torch.serialization`` for who may read them.
         f: a path, or an open binary file.
         args: have no effect; as PyTorch has them.
         options: ``format="pytorch"`` writes what PyTorch's ``torch.load`` reads, in

@@ -1,8 +1,8 @@
-"""Whole modules in files: classes are named, attributes are stored, no code is.
+"""Whole objects in files: classes are named, attributes are stored, no code is.
 
-A module that is read is an object of a class that the program knows, made without its
+An object that is read is one of a class that the program knows, made without its
 constructor, with the attributes that the file has. A class of the program's own must be
-allowed: by ``weights_only=False``, or by ``safe_globals``.
+allowed: by ``safe_globals``, or, if it is a module's, by ``weights_only=False``.
 """
 
 import argparse
@@ -11,11 +11,12 @@ import os
 import sys
 from collections.abc import Iterable
 from contextlib import nullcontext
-from enum import Enum
+from enum import Enum, EnumMeta
 from types import ModuleType
 from typing import IO, Any
 
 from lantern.errors import ArgumentError, FileFormatError, OptionError
+from lantern.torch.tensor.dtypes import device
 
 __all__ = [
     "add_safe_globals",
@@ -302,7 +303,15 @@ def is_whole(x: Any) -> bool:
     """Whether an object is stored as its class and its attributes."""
     from lantern.torch.nn.module import Module
 
-    return isinstance(x, Module | argparse.Namespace)
+    return isinstance(x, Module | argparse.Namespace) or _is_plain(type(x))
+
+
+def _is_plain(kind: type) -> bool:
+    """Whether objects of a class are their attributes, and can be made without it."""
+    ways = ("__new__", "__reduce__", "__reduce_ex__", "__getstate__")
+    usual = all(getattr(kind, way, None) is getattr(object, way, None) for way in ways)
+    more = hasattr(kind, "__slots__") or hasattr(kind, "__del__")
+    return usual and not more and "__dict__" in dir(kind)
 
 
 def packed_object(x: Any, path: str, pack: Any) -> Any:
@@ -321,6 +330,10 @@ def packed_object(x: Any, path: str, pack: Any) -> Any:
         return {"set": [pack(v, path) for v in sorted(x, key=repr)]}
     if isinstance(x, bytes):
         return {"bytes": x.hex()}
+    if isinstance(x, Enum):
+        return {"member": [type(x).__module__, type(x).__qualname__, x.name]}
+    if isinstance(x, device):
+        return {"device": str(x)}
     if not is_whole(x):
         raise ArgumentError(
             f"torch.save: an object of class {type(x).__name__} at "
@@ -371,6 +384,11 @@ def unpacked_object(kind: str, inner: Any, reader: Any, trusted: bool) -> Any:
         return {reader.read(v) for v in reader.typed(inner, list)}
     if kind == "bytes":
         return bytes.fromhex(reader.typed(inner, str))
+    if kind == "device":
+        return device(reader.typed(inner, str))
+    if kind == "member":
+        module, name, member = (reader.typed(v, str) for v in reader.typed(inner, list))
+        return _checked_class(module, name, False).__members__[member]
     if kind != "object":
         raise FileFormatError(
             f"torch.load: the file has a damaged structure: a part {kind!r:.80}."
@@ -381,15 +399,15 @@ def unpacked_object(kind: str, inner: Any, reader: Any, trusted: bool) -> Any:
     for item in reader.typed(items, list):
         key, value = reader.typed(item, list)
         state[reader.typed(key, str)] = reader.read(value)
-    if found is argparse.Namespace:
-        made.__dict__.update(state)
-    else:
+    if hasattr(made, "__setstate__"):
         made.__setstate__(state)
+    else:
+        made.__dict__.update(state)
     return made
 
 
 def _checked_class(module: str, name: str, trusted: bool) -> Any:
-    """The class of a module or a namespace, if files may hold its objects."""
+    """A class, if files may hold its objects."""
     from lantern.torch.nn.module import Module
 
     found = _found(module, name)
@@ -399,15 +417,17 @@ def _checked_class(module: str, name: str, trusted: bool) -> Any:
             f"torch.load: the file holds an object of class {said}, which "
             "this program does not have. Define or import the class first."
         )
-    namespace = found is argparse.Namespace
-    if not (namespace or (isinstance(found, type) and issubclass(found, Module))):
-        raise FileFormatError(f"torch.load: {said} is no class of modules.")
-    ours = namespace or module.startswith("lantern.")
-    if not (ours or trusted or any(found is c for c in _allowed)):
+    is_module = isinstance(found, type) and issubclass(found, Module)
+    if not is_module and not (
+        isinstance(found, EnumMeta) or (isinstance(found, type) and _is_plain(found))
+    ):
+        raise FileFormatError(f"torch.load: {said} is no class of objects in files.")
+    ours = found is argparse.Namespace or (is_module and module.startswith("lantern."))
+    if not (ours or (trusted and is_module) or any(found is c for c in _allowed)):
+        way = "Say weights_only=False, or allow" if is_module else "Allow"
         raise FileFormatError(
-            f"Weights only load failed: the file holds an object of class "
-            f"{said}. Say weights_only=False, or allow it with "
-            "torch.serialization.safe_globals, if you trust the file."
+            f"Weights only load failed: the file holds an object of class {said}. "
+            f"{way} it with torch.serialization.safe_globals, if you trust the file."
         )
     return found
 

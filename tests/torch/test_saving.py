@@ -1,6 +1,8 @@
 """Files of tensors: there and back, exchanged with PyTorch's users, damaged."""
 
 import contextlib
+import dataclasses
+import enum
 import io
 import json
 import os
@@ -196,6 +198,50 @@ def test_a_whole_module_is_asked_for_its_state():
     found = torch.load(file, weights_only=False)
     assert found.saved
     assert found.loaded
+
+
+class Colour(enum.Enum):
+    RED = 1
+
+
+@dataclasses.dataclass
+class Options:
+    colour: Colour
+    more: dict
+
+
+class Ending:
+    def __del__(self):
+        raise AssertionError("run by a file")
+
+
+class TestObjects:
+    def test_come_back_if_their_classes_are_allowed(self):
+        more = {"x": torch.ones(2), "on": torch.device("cpu")}
+        kept = written(Options(Colour.RED, more))
+        with torch.serialization.safe_globals([Options, Colour]):
+            found = torch.load(io.BytesIO(kept))
+        assert isinstance(found, Options)
+        assert found.colour is Colour.RED
+        same(found.more, more)
+
+    @pytest.mark.parametrize("weights_only", [True, False])
+    @pytest.mark.parametrize("obj", [Options(None, {}), Colour.RED])
+    def test_are_refused_otherwise(self, obj, weights_only):
+        file = io.BytesIO(written([obj]))
+        with pytest.raises(RuntimeError, match=rf"{type(obj).__name__}\. Allow it"):
+            torch.load(file, weights_only=weights_only)
+
+    def test_none_is_made_of_a_class_that_does_more(self):
+        with pytest.raises(TypeError, match="could only be saved as code"):
+            written([slice(3)])
+        structure = json.dumps({"list": [{"object": [__name__, "Ending", []]}]})
+        text = file_bytes({}, {"format": "pt", "lantern.structure": structure})
+        with (
+            torch.serialization.safe_globals([Ending]),
+            pytest.raises(RuntimeError, match="no class of objects in files"),
+        ):
+            torch.load(io.BytesIO(text))
 
 
 class TestWholeModules:

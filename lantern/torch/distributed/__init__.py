@@ -105,9 +105,54 @@ _lead(__name__, "constants")
 rpc = _absent(__name__, {"rpc": "processes call no functions of one another."})["rpc"]
 _lead(
     __name__,
-    "_tensor _composable _functional_collectives device_mesh fsdp",
+    "_tensor _composable _functional_collectives device_mesh",
     tensor.__name__,
 )
-_lead(f"{__name__}._composable", "fsdp", tensor.__name__)
+_WHOLE = (
+    "models are whole on each process here. Train copies of one, with "
+    "DistributedDataParallel, and its states in parts, with ZeroRedundancyOptimizer."
+)
+_FSDP = (
+    "BackwardPrefetch CPUOffload CPUOffloadPolicy FSDPModule FlatParameter "
+    "FullOptimStateDictConfig FullStateDictConfig FullyShardedDataParallel "
+    "LocalOptimStateDictConfig LocalStateDictConfig MixedPrecision "
+    "MixedPrecisionPolicy OffloadPolicy OptimStateDictConfig OptimStateKeyType "
+    "ShardedOptimStateDictConfig ShardedStateDictConfig ShardingStrategy "
+    "StateDictConfig StateDictSettings StateDictType UnshardHandle fully_shard "
+    "register_fsdp_forward_method"
+)
+_parts = _absent(
+    __name__,
+    dict.fromkeys(
+        [
+            *("fsdp", "fsdp.api", "fsdp.fully_sharded_data_parallel", "fsdp.wrap"),
+            *("fsdp.sharded_grad_scaler", "_composable.fsdp", "tensor.parallel"),
+        ],
+        _WHOLE,
+    ),
+    {
+        **dict.fromkeys(
+            [
+                "fsdp",
+                "fsdp.api",
+                "fsdp.fully_sharded_data_parallel",
+                "_composable.fsdp",
+            ],
+            _FSDP,
+        ),
+        "fsdp.wrap": (
+            "CustomPolicy ModuleWrapPolicy always_wrap_policy enable_wrap "
+            "lambda_auto_wrap_policy size_based_auto_wrap_policy "
+            "transformer_auto_wrap_policy wrap"
+        ),
+        "fsdp.sharded_grad_scaler": "ShardedGradScaler",
+        "tensor.parallel": (
+            "ColwiseParallel ParallelStyle PrepareModuleInput PrepareModuleInputOutput "
+            "PrepareModuleOutput RowwiseParallel SequenceParallel loss_parallel "
+            "parallelize_module"
+        ),
+    },
+)
+fsdp = _parts["fsdp"]
 _lead(f"{__name__}.tensor", "_utils experimental placement_types")
 _lead(f"{__name__}._tensor", "experimental placement_types", tensor.__name__)

@@ -78,26 +78,6 @@ class Partial(Placement):
         self.reduce_op = reduce_op
 
 
-class FullyShardedDataParallel(_Refused):
-    """A model in parts: models are whole."""
-
-
-FSDPModule = FullyShardedDataParallel
-
-
-class CPUOffloadPolicy(_Refused):
-    """Where parts that wait lie."""
-
-
-class MixedPrecisionPolicy(_Refused):
-    """Which types parts have."""
-
-
-def fully_shard(module: Any, *args: Any, **options: Any) -> Any:
-    """Refused: models are whole here."""
-    return FullyShardedDataParallel(module)
-
-
 def distribute_tensor(tensor: Any, *args: Any, **options: Any) -> Any:
     """Refused: tensors are whole here."""
     return DTensor(tensor)

@@ -104,7 +104,7 @@ def absent(
         made[name] = sys.modules.setdefault(path, AbsentPart(path, reason, known))
         outer, _, last = name.rpartition(".")
         if outer:
-            setattr(made[outer], last, made[name])
+            setattr(sys.modules[f"{parent}.{outer}"], last, made[name])
     return {name: part for name, part in made.items() if "." not in name}
 
 

@@ -191,6 +191,8 @@ class DataLoader:
         self.pin_memory, self.persistent_workers = pin_memory, persistent_workers
         self.in_a_row = isinstance(dataset, IterableDataset)
         _check_context(multiprocessing_context, num_workers)
+        self.multiprocessing_context, self.in_order = multiprocessing_context, in_order
+        self.pin_memory_device = pin_memory_device
         if batch_sampler is not None:
             batch_size, drop_last = None, False
         if sampler is None and not self.in_a_row:
