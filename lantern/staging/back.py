@@ -21,7 +21,13 @@ from lantern.staging.ir import (
     emit,
     results_of,
 )
-from lantern.staging.regions import add_result, escaping, prune, replace_constants
+from lantern.staging.regions import (
+    add_result,
+    escaping,
+    prune,
+    reopened,
+    replace_constants,
+)
 from lantern.staging.staged import node_of, staged
 from lantern.staging.types import BOOL, FLOAT, NOTHING, RECORD, TAPE, Type
 
@@ -163,7 +169,7 @@ def _hand_out(new: Node, blocks: list[Block]) -> None:
         for x in found:
             index = len(inside.results)
             for i, branch in enumerate(new.blocks):
-                with building(branch):
+                with reopened(branch):
                     branch.results.append(x if i == k else filler(x.type))
             handed[x] = add_result(new, x.type, index)
             handed[x].example = x.example
@@ -347,7 +353,7 @@ def _in(branch: Node, k: int, found: list[Node]) -> Node:
     """A record that is packed on one way of a branch, and is nothing on the other."""
     index = len(branch.blocks[0].results)
     for i, block in enumerate(branch.blocks):
-        with building(block):
+        with reopened(block):
             own = [block.results[x.static] for x in found]
             value = filler(RECORD) if i == k else emit("pack", own, RECORD)
         block.results.append(value)

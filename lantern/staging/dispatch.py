@@ -454,9 +454,10 @@ def jit(f: Callable[..., Any] | None = None, *, exact: bool = False) -> Any:
 
     Args:
         f: a function; none, to be used as a decorator with options.
-        exact: whether derivatives, too, are the plain function's to the last bit. If
-            not, what a function computes twice is computed once, so that its cotangents
-            are added up before they go back and not after it. Where a function calls
+        exact: whether derivatives, too, are the plain function's to the last bit, but
+            for the sign of a zero. If not, what a function computes twice is computed
+            once, so that its cotangents are added up before they go back and not after
+            it. Where a function calls
             itself the order is another one in any case: with exact, derivatives of that
             run as they are. Values have the last bit right without it.
 

@@ -5,13 +5,16 @@ finds these uses; a branch hands such values out as further results, a loop puts
 its tape at the end of each turn, a function into the record that it returns.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
+from lantern.blocks import between_turns
 from lantern.staging.closures import substitute, used_in
-from lantern.staging.ir import Block, Node, current, must_run
+from lantern.staging.ir import Block, Node, building, current, must_run
+from lantern.staging.passes import without
 from lantern.staging.types import Type
 
-__all__ = ["add_result", "escaping", "prune", "replace_constants"]
+__all__ = ["add_result", "escaping", "prune", "reopened", "replace_constants"]
 
 
 def escaping(user: Block, sources: Iterable[Block]) -> list[Node]:
@@ -41,6 +44,17 @@ def add_result(node: Node, type: Type, index: int) -> Node:
     nodes = node.block.nodes if node.block is not None else []
     nodes.insert(nodes.index(node) + 1, result)
     return result
+
+
+@between_turns
+@contextmanager
+def reopened(block: Block) -> Iterator[None]:
+    """What is staged in here comes to the end of a block that was staged before.
+
+    What the blocks around it hold may have come later than it: nothing is found there.
+    """
+    with building(block), without("cse"):
+        yield
 
 
 def prune(block: Block) -> None:

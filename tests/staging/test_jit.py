@@ -459,7 +459,11 @@ def test_a_function_of_python_is_called_by_name(mode):
     assert "newton" in lantern.explain(f)
 
 
-@pytest.mark.parametrize("seed", range(12))
+CANCELS = 10017352, 10060487, 10074542
+"""Gradients that cancel: all that eager's has of them is in doubt."""
+
+
+@pytest.mark.parametrize("seed", [*range(12), *CANCELS])
 def test_random_programs(seed):
     text, bad, _, _ = compare(seed, ("interpret", "O0"))
     assert not bad, text
