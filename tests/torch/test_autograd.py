@@ -93,6 +93,23 @@ PROGRAMS = {
         out = torch.autograd.grad(
             a.sum(), [b], allow_unused=True, materialize_grads=True)
     """,
+    "grad materialized, and again": """
+        (g,) = torch.autograd.grad(
+            a.sum(), [b], create_graph=True, materialize_grads=True)
+        out = torch.autograd.grad(g.sum(), [a], materialize_grads=True)
+    """,
+    "grad materialized by an edge": """
+        edge = torch.autograd.graph.get_gradient_edge(a)
+        out = torch.autograd.grad(
+            a.sum(), [edge, b], allow_unused=True, materialize_grads=True)
+    """,
+    "grad materialized of an edge": """
+        edge = torch.autograd.graph.get_gradient_edge(b)
+        out = torch.autograd.grad(
+            a.sum(), [edge], allow_unused=True, materialize_grads=True)
+    """,
+    "integers as the data of a leaf": "a.data = torch.ones(3, 4, dtype=torch.int64)",
+    "integers as data": "c = a.detach(); c.data = torch.ones(2, dtype=torch.int64)",
     "not a scalar": "(a * b).backward()",
     "gradient of another shape": "(a * b).backward(torch.ones(3))",
     "gradient": "(a * b).backward(torch.ones(3, 4) * 2); out = a.grad",

@@ -161,8 +161,9 @@ def test_edges_stand_for_tensors():
     assert torch.equal(torch.autograd.grad(edge, x, g, retain_graph=True)[0], whole)
     with pytest.raises(RuntimeError, match="only for scalar outputs"):
         torch.autograd.grad(edge, x)
+    other = graph.get_gradient_edge(torch.ones(1, requires_grad=True))
     with pytest.raises(RuntimeError, match="GradientEdge"):
-        torch.autograd.grad(z, edge, materialize_grads=True)
+        torch.autograd.grad(z, other, materialize_grads=True)
 
 
 def test_an_edge_may_be_one_of_several_results():

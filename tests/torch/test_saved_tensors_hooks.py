@@ -5,6 +5,7 @@ import contextlib
 import pytest
 
 import lantern.torch as torch
+from tests.torch.compared import assert_same_scenario
 
 graph = torch.autograd.graph
 # Programs of tensors, the shapes of these, and how many arrays are saved.
@@ -102,3 +103,90 @@ def test_what_is_no_tensor_is_refused():
         z = x.exp()
     with pytest.raises(TypeError, match="expected to be a Tensor"):
         z.sum().backward()
+
+
+WRITES = {
+    "what is saved": lambda torch, x: ((y := x.clone()).square().sum(), y.sin_())[0],
+    "through a view": lambda torch, x: ((y := x.clone()).square().sum(), y[:1].zero_())[
+        0
+    ],
+    "of what is saved, the view": lambda torch, x: (
+        ((y := x.clone())[:] ** 2).sum(),
+        y.mul_(2),
+    )[0],
+    "twice": lambda torch, x: (
+        (y := x.clone()).square().sum(),
+        y.sin_(),
+        y.square().sum(),
+        y.sin_(),
+    )[::2],
+    "an operand without derivative": lambda torch, x: (
+        (x * (w := torch.tensor([2.0, 3.0]))).sum(),
+        torch.sin(torch.ones(2), out=w),
+    )[0],
+    "complex": lambda torch, x: (
+        ((y := torch.complex(x, x * 2)).conj() ** 2).sum().abs(),
+        y.zero_(),
+    )[0],
+}
+
+
+@pytest.mark.parametrize("second", [False, True])
+@pytest.mark.parametrize("name", WRITES)
+def test_what_is_saved_may_be_written_to(name, second):
+    def run(torch):
+        x = torch.tensor([0.5, 2.0], requires_grad=True)
+        with torch.autograd.graph.allow_mutation_on_saved_tensors():
+            z = WRITES[name](torch, x)
+            z = sum(z[::2], torch.zeros(())) if isinstance(z, tuple) else z
+            (g,) = torch.autograd.grad(z, x, create_graph=second)
+            if second and g.requires_grad:
+                return torch.autograd.grad(g.square().sum(), x)
+            return g.detach()
+
+    assert_same_scenario(run)
+
+
+def outside(torch, x):
+    with torch.autograd.graph.allow_mutation_on_saved_tensors():
+        z = x.square().sum()
+    z.backward()
+
+
+def in_another(torch, x):
+    allowed = torch.autograd.graph.allow_mutation_on_saved_tensors
+    with allowed():
+        z = x.square().sum()
+    with allowed():
+        z.backward()
+
+
+def one_in_another(torch, x):
+    allowed = torch.autograd.graph.allow_mutation_on_saved_tensors
+    with allowed(), allowed():
+        pass
+
+
+@pytest.mark.parametrize("program", [outside, in_another, one_in_another])
+def test_copies_are_of_one_block(program):
+    def run(torch):
+        return program(torch, torch.tensor([0.5, 2.0], requires_grad=True))
+
+    assert_same_scenario(run)
+
+
+def test_each_version_is_copied_once_and_only_as_long_as_needed():
+    x = torch.tensor([0.5, 2.0], requires_grad=True).clone()
+    with graph.allow_mutation_on_saved_tensors() as copies:
+        a, b = x.square(), x.sin()
+        assert len(copies.cloned) == 1
+        del a, b
+        assert len(copies.cloned) == 0
+        a = x.square()
+        x.zero_()
+        b = x.square()
+        assert len(copies.cloned) == 2
+        a.sum().backward()
+        assert len(copies.cloned) == 1
+        del b
+        assert len(copies.cloned) == 0

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 import lantern.torch as ours
-from tests.torch.compared import assert_same, plain
+from tests.torch.compared import assert_same, assert_same_scenario, plain
 
 theirs = pytest.importorskip("torch", reason="the peer that this face is compared with")
 
@@ -252,3 +252,26 @@ def test_infinities_are_no_warnings():
         [sys.executable, "-c", program], capture_output=True, text=True
     )
     assert run.stderr == ""
+
+
+VIEW_WRITES = {
+    "an operator": lambda b: b.__iadd__(5),
+    "a method": lambda b: b.mul_(2.0),
+    "a copy": lambda b: b.copy_(b * 2),
+    "an element": lambda b: b.__setitem__(0, 1.0),
+    "a function": lambda b: b.sin_(),
+}
+
+
+@pytest.mark.parametrize("quiet", [False, True])
+@pytest.mark.parametrize("name", VIEW_WRITES)
+def test_a_view_of_what_became_a_leaf_is_not_written_to(name, quiet):
+    def scenario(torch):
+        a = torch.ones(2, 3)
+        b = a[:]
+        a.requires_grad_()
+        with torch.no_grad() if quiet else torch.enable_grad():
+            VIEW_WRITES[name](b)
+        return a.detach()
+
+    assert_same_scenario(scenario)

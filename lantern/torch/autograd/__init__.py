@@ -172,8 +172,11 @@ def grad(
     if is_grads_batched:
         options = (create_graph, only_inputs, allow_unused, False, materialize_grads)
         return _of_rows(outputs, inputs, _row(grad_outputs), options)
-    if materialize_grads:
-        _check_materialized(inputs, allow_unused)
+    if materialize_grads and allow_unused is False:
+        raise OptionError(
+            "Expected allow_unused to be True or not passed when materialize_grads="
+            "True, but got: allow_unused=False."
+        )
     retain = create_graph if retain_graph is None else retain_graph
     chosen = list(map(_asked, inputs))
     seeds = seeds_of(outputs, _gradients(grad_outputs, outputs))
@@ -189,7 +192,7 @@ def grad(
         if part is not None and gradient is not None:
             gradient = gradient[part]
         if gradient is None and materialize_grads:
-            gradient = zeros_like(x)
+            gradient = _zeros(x, create_graph)
         elif gradient is None and not allow_unused:
             raise EagerError(_UNUSED.format(len(results)))
         results.append(None if gradient is None else torch_face(gradient))
@@ -202,17 +205,13 @@ _UNUSED = (
 )
 
 
-def _check_materialized(inputs: Any, allow_unused: bool | None) -> None:
-    """Raise where zeros cannot stand for what is missing."""
-    if allow_unused is False:
-        raise OptionError(
-            "Expected allow_unused to be True or not passed when materialize_grads="
-            "True, but got: allow_unused=False."
-        )
-    if any(isinstance(x, GradientEdge) for x in inputs):
+def _zeros(x: Any, tracked: bool) -> Any:
+    """What stands for a missing gradient: one may ask how it depends on something."""
+    if isinstance(x, GradientEdge):
         raise EagerError(
             "materialize_grads cannot be used when the given input is a GradientEdge"
         )
+    return torch_face(zeros_like(x)).requires_grad_(tracked)
 
 
 def _asked(x: Any) -> tuple[Any, int | None]:

@@ -1,5 +1,6 @@
 """Contexts: what a program's own operation keeps for the way back."""
 
+import warnings
 import weakref
 from collections.abc import Iterable
 from typing import Any
@@ -95,6 +96,16 @@ class Context:
         """
         self._check(self._saved)
         return tuple(self._outside(_read(x)) for x in self._saved)
+
+    @property
+    def saved_variables(self) -> tuple[Any, ...]:
+        """``saved_tensors``, by a name of old."""
+        warnings.warn(
+            "'saved_variables' is deprecated; use 'saved_tensors'",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        return self.saved_tensors
 
     def _own_pack(self, pair: Any) -> None:
         """Keep what a program's functions make of the saved tensors."""

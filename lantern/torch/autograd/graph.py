@@ -4,13 +4,15 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakValueDictionary, ref
 
 from lantern.blocks import Setting, between_turns, from_the_start
+from lantern.core.value import base
 from lantern.eager.backward import under_way
 from lantern.eager.packed import hooks
-from lantern.eager.versions import written
-from lantern.errors import EagerError, MissingRuleError, OptionError
+from lantern.eager.versions import writes, written
+from lantern.errors import EagerError, OptionError, SizeError
+from lantern.tensor.backend.numpy_namespace import buffers
 from lantern.torch.run.aliases import missing
 from lantern.torch.tensor.gradients import own_receiver
 from lantern.torch.tensor.nodes import (
@@ -240,13 +242,81 @@ class _Handles(RemovableHandle):
             handle.remove()
 
 
+class _Copy:
+    """A saved array as it was."""
+
+    __slots__ = ("__weakref__", "of", "tensor")
+
+    def __init__(self, array: Any, tensor: Tensor) -> None:
+        self.of = ref(array) if type(array) in buffers else lambda: None
+        self.tensor = tensor
+
+
+class _Copies:
+    """Copies of what is saved in a block, each version of an array once.
+
+    Attributes:
+        cloned: those that are still needed.
+    """
+
+    def __init__(self) -> None:
+        self.cloned: WeakValueDictionary[Any, _Copy] = WeakValueDictionary()
+        self.open = True
+
+    def keep(self, x: Tensor) -> _Copy:
+        """A copy of what is saved."""
+        array = base(x)
+        key = id(array), writes(array) if type(array) in buffers else 0
+        copy = self.cloned.get(key)
+        if copy is None or copy.of() is not array:
+            copy = self.cloned[key] = _Copy(array, x.clone())
+        return copy
+
+    def give(self, copy: _Copy) -> Tensor:
+        """What was saved."""
+        if not self.open:
+            raise SizeError(
+                "Trying to backward outside of the 'allow_mutation_on_saved_tensors' "
+                "context in which the graph was originally recorded."
+            )
+        return copy.tensor
+
+
+_copying: ContextVar[bool] = ContextVar("lantern.allow_mutation", default=False)
+
+
 @contextmanager
-def allow_mutation_on_saved_tensors() -> Iterator[None]:
-    """Refused: a rule looks at the arrays that it saved themselves."""
-    raise MissingRuleError(
-        "allow_mutation_on_saved_tensors: rules hold what they save. Write to a copy."
-    )
-    yield
+def allow_mutation_on_saved_tensors() -> Iterator[Any]:
+    """A block in which what a way back needs may be written to: copies are saved.
+
+    The way back must be in the block as well.
+
+    Raises:
+        RuntimeError: inside of another such block.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.tensor(3.0, requires_grad=True)
+        >>> with torch.autograd.graph.allow_mutation_on_saved_tensors():
+        ...     y = x.clone()
+        ...     z = y * y
+        ...     _ = y.zero_()
+        ...     z.backward()
+        >>> x.grad
+        tensor(6.)
+    """
+    if _copying.get():
+        raise EagerError("allow_mutation_on_saved_tensors contexts cannot be nested")
+    copies = _Copies()
+    with (
+        Setting(_copying, True),
+        saved_tensors_hooks(copies.keep, copies.give),
+    ):
+        try:
+            yield copies
+        finally:
+            copies.open = False
+            copies.cloned.clear()
 
 
 def __getattr__(name: str) -> Any:

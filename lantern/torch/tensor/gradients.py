@@ -35,7 +35,7 @@ from lantern.tensor.accumulate.deferred_products import DeferredSum
 from lantern.tensor.backend.numpy_namespace import buffers
 from lantern.torch.tensor.detaching import in_transform, lost
 from lantern.torch.tensor.devices import as_array
-from lantern.torch.tensor.dtypes import Size, by_numpy
+from lantern.torch.tensor.dtypes import INEXACT, Size, by_numpy
 from lantern.torch.tensor.nodes import (
     GradientEdge,
     RemovableHandle,
@@ -473,6 +473,11 @@ def set_data(self: Tensor, x: Tensor) -> None:
     if in_transform(self, x):
         raise lost("x.data = y, x.set_(y)")
     array = base(x)
+    if self.requires_grad and array.dtype.kind not in INEXACT:
+        raise EagerError(
+            "data set to a tensor that requires gradients must be floating point or "
+            f"complex dtype, got {x.dtype}"
+        )
     if type(self.receiver) is Recorder:
         self.receiver.grad = self.grad  # in the shape that it had
         self.receiver.shape, self.receiver.dtype = array.shape, array.dtype
