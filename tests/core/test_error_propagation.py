@@ -9,7 +9,7 @@ import pytest
 
 import lantern
 from lantern import grad, jvp, value_and_grad, vjp
-from lantern.op import op
+from lantern.op import elementwise, op
 
 pytestmark = pytest.mark.usefixtures("probe", "own_rules")
 DRIVERS = ["in place", "switching"]
@@ -289,3 +289,74 @@ def test_a_checkpoint_hands_an_exception_on_to_what_it_computed(x):
     assert caught == ["back", "back"]
     with pytest.raises(BackwardError):
         grad(not_caught)(x)
+
+
+def test_a_traceback_names_what_failed_and_not_what_it_passed():
+    fails, guarded, _ = rules(catch=KeyError)
+    with pytest.raises(BackwardError) as info:
+        grad(lambda x: fails(guarded(guarded(x * x) * 1.0)))(0.5)
+    names = [frame.name for frame in traceback.extract_tb(info.value.__traceback__)]
+    assert names[-1] == "fails"
+    assert "guarded" not in names
+
+
+GUARDED = {
+    "general": (op, np.array([3.0, 4.0])),
+    "elementwise": (elementwise, np.array([3.0, 4.0])),
+    "complex": (op, np.array([3.0 + 1j, 4.0])),
+    "complex, elementwise": (elementwise, np.array([3.0 + 1j, 4.0])),
+    "an elementwise number": (elementwise, 3.0),
+}
+
+
+@pytest.mark.parametrize("name", GUARDED)
+def test_rules_of_every_kind_catch_what_fails_after_them(name):
+    kind, x = GUARDED[name]
+    fails, _, _ = rules()
+
+    @kind
+    def guards(x, /):
+        try:
+            z_bar = yield x * 1.0
+        except BackwardError:
+            z_bar = 7.0 + 0 * x
+        yield z_bar
+
+    for f in (guards, lambda x: guards(x * 1.0), lambda x: guards(x * 0.5 + x * 0.5)):
+        slope = grad(lambda x, f=f: total(fails(f(x))).real)(x)
+        np.testing.assert_allclose(slope, 7.0 + 0 * x)
+
+
+def test_what_comes_through_a_branch_beside_a_failure_hides_nothing():
+    fails, guarded, _ = rules()
+
+    def f(x):
+        y = guarded(x * 1.0)
+        failing = fails(y)
+        return total(failing) + total(lantern.where(np.zeros(2, bool), y, 0.0))
+
+    np.testing.assert_array_equal(grad(f)(POINTS["array"]), 7.0)
+
+
+@pytest.mark.parametrize("x", POINTS.values(), ids=POINTS)
+def test_a_pass_that_was_broken_off_leaves_no_exception_to_the_next(x):
+    fail = [True]
+    _, guarded, caught = rules()
+
+    @op
+    def sometimes(x, /):
+        z_bar = yield x * 1.0
+        if fail[0]:
+            raise BackwardError("sometimes")
+        yield z_bar
+
+    def f(x):
+        first, second = guarded(x * 1.0), sometimes(x)  # which nobody guards
+        return total(sometimes(first) + second)
+
+    _, pullback = vjp(f, x)
+    with pytest.raises(BackwardError):
+        pullback(1.0)
+    assert caught == []
+    fail[0] = False
+    np.testing.assert_allclose(pullback(1.0)[0], 2.0 + 0 * x)
