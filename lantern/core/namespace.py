@@ -107,11 +107,9 @@ def _intervals() -> ScalarNamespace:
 
 
 def _uncertainties() -> ScalarNamespace:
-    umath = import_module("uncertainties.umath")
-    functions = {name: getattr(umath, name) for name in dir(umath) if name[0] != "_"}
-    return ScalarNamespace(
-        "uncertain", {**functions, "abs": abs, "pi": scalar_functions.pi}
-    )
+    functions = vars(import_module("uncertainties.umath"))
+    own = {"abs": abs, "pi": scalar_functions.pi}
+    return ScalarNamespace("uncertain", functions | own)
 
 
 _namespaces: dict[type, Any] = dict.fromkeys(

@@ -2,12 +2,14 @@
 
 import io
 import re
+from decimal import Decimal
 
 import numpy as np
 import pytest
 
 import lantern
-from lantern import ArgumentError, LanternError, grad, vjp
+from lantern import ArgumentError, LanternError, MissingRuleError, grad, vjp
+from lantern.core.namespace import namespace
 
 MASKED = np.ma.array([1.0, 2.0, 3.0], mask=[False, True, False])
 MATRIX = [[1.0, 2.0], [3.0, 4.0]]
@@ -126,6 +128,43 @@ def test_a_table_of_pandas_is_told_of_its_numbers(kind, use):
     with pytest.raises((lantern.ArgumentError, lantern.DetachError), match="to_numpy"):
         lantern.grad(lambda w: lantern.sum(use[1](w, table)))(np.ones(2))
     assert lantern.asarray(table).shape == table.shape  # asked for by name
+
+
+class Frame:
+    """What stands in for a table where pandas is missing: it is known by its module."""
+
+    dtype = np.dtype(float)
+    __hash__ = None
+    __array_ufunc__ = None
+
+    def __array__(self, *_args, **_options):
+        return np.ones(2)
+
+
+Frame.__module__ = "pandas.core.frame"
+USES = {
+    "in a function": lambda w, t: lantern.exp(t),
+    "in an operator": lambda w, t: w * t,
+    "beside an operand": lambda w, t: lantern.maximum(w, t),
+    "as what is differentiated": lambda w, t: grad(lantern.sum)(t),
+    "of the namespace": lambda w, t: namespace(t).exp,
+    "of the namespace beside an array": lambda w, t: namespace(t, np.ones(2)),
+}
+
+
+@pytest.mark.parametrize("use", USES)
+def test_what_has_labels_is_told_of_its_numbers(use):
+    with pytest.raises(ArgumentError, match="to_numpy"):
+        grad(lambda w: lantern.sum(USES[use](w, Frame())))(np.ones(2))
+    assert not hasattr(namespace(Frame()), "__wrapped__")
+
+
+def test_what_numbers_of_another_kind_lack_is_named():
+    functions = namespace(Decimal(1))
+    assert functions.exp(Decimal(0)) == 1
+    assert not hasattr(functions, "__wrapped__")
+    with pytest.raises(MissingRuleError, match=r"sin: Decimal .*mpmath"):
+        functions.sin(Decimal(1))
 
 
 def test_what_is_no_number_is_named():

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy import special
 
+import lantern
 from lantern import LanternError, grad, vjp
 from lantern.core.value import base
 from lantern.testing import check_grads
@@ -92,6 +93,82 @@ def test_what_a_scalar_of_numpy_has():
         return x * x
 
     assert grad(f)(np.float64(0.7)) == 1.4
+
+
+BOUNDS = {
+    "sqrt": 0.0,
+    "log": 0.5,
+    "log2": 0.5,
+    "log10": 0.5,
+    "arccos": 1.0,
+    "arcsin": -1.0,
+    "arctanh": 0.5,
+}
+
+
+@pytest.mark.parametrize("name", BOUNDS)
+def test_what_has_a_real_value_is_not_made_complex(name):
+    function, x = getattr(np.emath, name), BOUNDS[name]
+    for given, kind in ((x, float), (np.array([x, x]), np.ndarray)):
+        value = vjp(lambda x: function(x * 1.0), given)[0]
+        assert isinstance(value, kind)
+        np.testing.assert_allclose(value, function(given), rtol=1e-15)
+        assert np.asarray(value).dtype == float
+
+
+INTO = {
+    "a ufunc": (lambda x, b: np.exp(x, out=b), np.exp),
+    "a function": (lambda x, b: np.sum(x[None], axis=1, out=b), np.ones_like),
+    "a tuple of one": (lambda x, b: np.exp(x, out=(b,)), np.exp),
+}
+
+
+@pytest.mark.parametrize("name", INTO)
+@pytest.mark.parametrize("n", [1, 2])
+def test_a_buffer_for_the_result(name, n):
+    call, slope = INTO[name]
+    x = np.linspace(0.5, 1.5, n)
+
+    def f(x):
+        b = lantern.Buffer(np.zeros(1 if name == "a function" else n))
+        call(x, b)
+        return lantern.sum(b)
+
+    np.testing.assert_allclose(grad(f)(x), slope(x))
+
+
+WRITES = {
+    "add": (lambda b, x: np.add.at(b, [0, 0], x), [1.0, 1.0]),
+    "subtract": (lambda b, x: np.subtract.at(b, [1], x[:1]), [-1.0, 0.0]),
+    "multiply": (lambda b, x: np.multiply.at(b, [0], x[1:]), [0.0, 2.0]),
+    "divide": (lambda b, x: np.divide.at(b, [0], x[1:]), [0.0, -1 / 8]),
+    "power": (lambda b, x: np.power.at(b, [0], x[1:]), [0.0, 16 * np.log(2)]),
+    "minimum": (lambda b, x: np.minimum.at(b, [0], x[:1]), [1.0, 0.0]),
+    "maximum": (lambda b, x: np.maximum.at(b, [0], x[1:]), [0.0, 1.0]),
+}
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_what_a_ufunc_does_at_places_of_a_buffer(name):
+    write, slope = WRITES[name]
+
+    def f(x):
+        b = lantern.Buffer(np.array([2.0, 2.0]))
+        write(b, x)
+        return lantern.sum(b)
+
+    np.testing.assert_allclose(grad(f)(np.array([1.0, 4.0])), slope)
+
+
+@pytest.mark.parametrize("ufunc", [np.hypot, np.negative], ids=lambda f: f.__name__)
+def test_what_has_no_rule_at_places_is_told_which_have(ufunc):
+    def f(x):
+        b = lantern.Buffer(x)
+        ufunc.at(b, [0], *([x[:1]] if ufunc.nin == 2 else []))
+        return lantern.sum(b)
+
+    with pytest.raises(lantern.MissingRuleError, match=r"at: no rule .* add, subtract"):
+        grad(f)(np.ones(2))
 
 
 REFUSED = {

@@ -109,6 +109,18 @@ def test_a_gradient_is_like_its_argument(name):
     assert weighted(tree) == total**2, "the argument is as before"
 
 
+def test_structures_mapped_together_have_the_class_of_the_first():
+    ordered, plain = OrderedDict(a=1.0, b=[2.0]), {"b": [20.0], "a": 10.0}
+    for first, second in itertools.product((ordered, plain), repeat=2):
+        both = tree_map(lambda x, y: (x, y), first, second)
+        assert type(both) is type(first)
+        assert list(both) == list(first)
+        assert both == {
+            "a": (first["a"], second["a"]),
+            "b": [(first["b"][0], second["b"][0])],
+        }
+
+
 def test_a_class_with_fields_that_is_no_tuple_is_a_leaf():
     class Record:
         _fields = ("x",)
