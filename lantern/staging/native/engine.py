@@ -54,14 +54,13 @@ def _binding() -> Any:
     binding = import_module("llvmlite.binding")
     binding.initialize_native_target()
     binding.initialize_native_asmprinter()
-    for name in _SYMBOLS:
-        binding.add_symbol(name, _address_of(name))
     return binding
 
 
 @cache
-def _machine(level: int) -> Any:
-    return _fresh_machine(level)
+def _addresses() -> dict[str, int]:
+    """Where the functions of CPython's are that machine code calls."""
+    return {name: _address_of(name) for name in _SYMBOLS}
 
 
 @cache
@@ -212,7 +211,7 @@ def _key(text: str, level: int) -> str:
     binding = _binding()
     version = ".".join(map(str, binding.llvm_version_info))
     llvmlite = import_module("llvmlite").__version__
-    return key_of([text, str(level), *_processor(), llvmlite, version])
+    return key_of([text, str(level), "pic", *_processor(), llvmlite, version])
 
 
 def _passed(text: str, level: int) -> Any:
@@ -241,27 +240,52 @@ _FEW = (
 
 def _linked(code: bytes, words: Sequence[int]) -> int:
     """Machine code brought into memory; its table and its arena are filled in."""
-    binding = _binding()
-    empty = binding.parse_assembly("")
-    engine = binding.create_mcjit_compiler(empty, _fresh_machine(0))
-    engine.add_object_file(binding.ObjectFileRef.from_data(code))
-    engine.finalize_object()
-    _kept.append(engine)
+    builder = _binding().JITLibraryBuilder()
+    builder.add_object_img(code).add_current_process()
+    for name, address in _addresses().items():
+        builder.import_symbol(name, address)
     start, end = arena()
     values = {"top": [start], "arena_end": [end], "words": words}
+    for name in (*values, "wrapper"):
+        builder.export_symbol(name)
+    library = builder.link(_linker(), f"lantern.{len(_kept)}")
+    _kept.append(library)
     for name, numbers in values.items():
-        place = engine.get_global_value_address(name)
         if numbers:
-            table = (ctypes.c_uint64 * len(numbers)).from_address(place)
+            table = (ctypes.c_uint64 * len(numbers)).from_address(library[name])
             table[:] = list(numbers)
-    return int(engine.get_function_address("wrapper"))
+    return int(library["wrapper"])
 
 
-def _fresh_machine(level: int) -> Any:
-    """A machine that an engine may own."""
-    target = _binding().Target.from_default_triple()
+@cache
+def _linker() -> Any:
+    """What brings all code into memory, each module in one piece."""
+    return _binding().create_lljit_compiler(_new_machine(0), use_jit_link=True)
+
+
+@cache
+def _machine(level: int) -> Any:
+    return _new_machine(level)
+
+
+def _new_machine(level: int) -> Any:
+    """A machine that a linker may own: one for code whose parts lie near each other.
+
+    Without passes, LLVM chooses instructions fast for such code alone.
+    """
     cpu, features = _processor()
-    return target.create_target_machine(cpu=cpu, features=features, opt=level, jit=True)
+    return (
+        _binding()
+        .Target.from_default_triple()
+        .create_target_machine(
+            cpu=cpu,
+            features=features,
+            opt=level,
+            reloc="pic",
+            codemodel="small",
+            jit=True,
+        )
+    )
 
 
 @cache
