@@ -360,3 +360,30 @@ def test_a_pass_that_was_broken_off_leaves_no_exception_to_the_next(x):
     assert caught == []
     fail[0] = False
     np.testing.assert_allclose(pullback(1.0)[0], 2.0 + 0 * x)
+
+
+def test_a_pullback_in_the_midst_of_a_failed_one_does_not_fail():
+    fail, inner = [True], []
+    _, guarded, _ = rules()
+
+    @op
+    def both(x, y, /):
+        z_bar = yield x + y
+        if fail[0]:
+            raise BackwardError("both")
+        yield z_bar
+        yield z_bar
+
+    @op
+    def asks(x, /):
+        try:
+            z_bar = yield x * 1.0
+        except BackwardError:
+            fail[0] = False
+            inner.append(pullback(1.0)[0])
+            z_bar = 5.0
+        yield z_bar
+
+    _, pullback = vjp(lambda x: both(guarded(x * 1.0), asks(x * 1.0)), 3.0)
+    assert pullback(1.0) == (12.0,)
+    assert inner == [2.0]

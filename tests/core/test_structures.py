@@ -143,6 +143,27 @@ def test_a_path_leads_to_the_leaf_itself_and_nowhere_for_what_is_no_part():
     assert leaf_path({"a": point}, object()) == ""
 
 
+DEEP = functools.reduce(lambda inner, _: [inner], range(20_000), 1.0)
+WALKS = {
+    "leaves": tree_leaves,
+    "paths": lambda tree: list(tree_paths(tree)),
+    "map": lambda tree: tree_map(lambda x: x, tree),
+    "map together": lambda tree: tree_map(lambda x, y: x, tree, tree),
+    "replace": lambda tree: tree_replace(lambda x: x, tree),
+    "grad": lambda tree: grad(lambda tree: 1.0)(tree),
+}
+
+
+@pytest.mark.parametrize("name", WALKS)
+def test_a_structure_that_is_too_deep_is_an_error_and_not_a_part_of_it(name):
+    with pytest.raises(RecursionError):
+        WALKS[name](DEEP)
+    circle = [1.0]
+    circle.append(circle)
+    with pytest.raises(ArgumentError, match="holds itself"):
+        WALKS[name](circle)
+
+
 def test_a_structure_that_holds_itself_has_no_paths():
     cycle = []
     cycle.append(cycle)

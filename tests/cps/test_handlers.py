@@ -102,6 +102,32 @@ def test_an_exception_that_nobody_catches_leaves_reset_as_it_is(world):
     assert error.__context__ is None
 
 
+def test_a_traceback_names_the_handler_that_raised_and_none_that_was_passed():
+    def raises():
+        try:
+            yield
+        except FailureError:
+            raise KeyError("another") from None
+
+    def passes():
+        yield
+
+    def body(*handlers):
+        for handler in handlers:
+            shift(handler)
+        raise FailureError
+
+    for handlers, error, names in (
+        ([passes, passes], FailureError, {"body"}),
+        ([passes, raises, passes], KeyError, {"raises"}),
+    ):
+        with pytest.raises(error) as caught:
+            reset(lambda handlers=handlers: body(*handlers))
+        frames = traceback.extract_tb(caught.value.__traceback__)
+        found = {frame.name for frame in frames}
+        assert found & {"body", "raises", "passes"} == names
+
+
 def test_the_end_of_a_handler_raises_to_the_next_older_one(world):
     def after(answer):
         raise FailureError

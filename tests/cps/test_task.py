@@ -8,6 +8,7 @@ import greenlet
 import pytest
 
 from lantern.cps import Task, reset, shift
+from lantern.cps.handler import Unwind
 from lantern.cps.task import _idle
 from lantern.errors import NoDelimiterError, ResumptionError
 
@@ -130,6 +131,19 @@ def test_unwinding_passes_other_errors_on():
     task = make(body)
     task.go_on()
     with pytest.raises(OSError, match="cleaning up"):
+        task.unwind()
+
+
+def test_unwinding_passes_the_unwinding_of_another_task_on():
+    def body(pause):
+        try:
+            pause()
+        finally:
+            raise Unwind(None)
+
+    task = make(body)
+    task.go_on()
+    with pytest.raises(Unwind):
         task.unwind()
 
 

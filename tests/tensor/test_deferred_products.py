@@ -7,7 +7,12 @@ import lantern
 from lantern import grad, jvp, vjp
 from lantern.tensor.accumulate import deferred_products
 from lantern.tensor.accumulate.accumulator import Accumulator
-from lantern.tensor.accumulate.deferred_products import Collector, Product
+from lantern.tensor.accumulate.deferred_products import (
+    Collector,
+    DeferredSum,
+    Product,
+)
+from lantern.tensor.ops.indexing import Scatter
 
 RNG = np.random.default_rng(0)
 W = RNG.standard_normal((6, 6)) * 0.3
@@ -156,3 +161,102 @@ def test_complex_weights_are_right():
     np.testing.assert_allclose(
         np.real(np.conj(g) * v).sum(), differences(program, w, v), rtol=1e-6
     )
+
+
+class Stacked(Product):
+    """A kind of product of its own, which is joined with its like alone."""
+
+    __slots__ = ()
+
+
+def product(n, kind=Product, lead=()):
+    return kind(RNG.standard_normal((*lead, n, 2)), RNG.standard_normal((*lead, n, 3)))
+
+
+WAITING = {
+    "one": [product(3)],
+    "one, of its own": [Product(RNG.random((2, 2)), RNG.random((2, 3)), True)],
+    "several": [product(1), product(3), product(2)],
+    "a stack": [product(2, lead=(4,)), product(3)],
+    "of another kind": [product(2, Stacked), product(1, Stacked)],
+    "of two kinds": [product(2), product(2, Stacked), product(1)],
+    "a read": [Scatter((0, slice(None)), RNG.random(3))],
+    "a read and products": [
+        Scatter((1, slice(None)), RNG.random(3)),
+        product(2),
+        product(1),
+    ],
+}
+ENDS = {
+    "a look": lambda waiting: waiting.settle(),
+    "two looks": lambda waiting: (waiting.settle(), waiting.settle())[1],
+    "into an array": lambda waiting: into(waiting, np.full((2, 3), np.nan)),
+    "into an array, and a look": lambda waiting: (
+        into(waiting, np.full((2, 3), np.nan)) + waiting.settle() - waiting.total
+    ),
+    "a sum": lambda waiting: waiting + np.zeros((2, 3)),
+}
+
+
+def into(waiting, target):
+    waiting.settle_into(target)
+    return target
+
+
+@pytest.mark.parametrize("total", ["nothing", "its own", "somebody's"])
+@pytest.mark.parametrize("end", ENDS)
+@pytest.mark.parametrize("name", WAITING)
+def test_all_that_waits_is_in_the_sum(name, end, total):
+    given = None if total == "nothing" else RNG.standard_normal((2, 3))
+    before = 0.0 if given is None else given.copy()
+    waiting = DeferredSum(given, total == "its own", (2, 3))
+    for contribution in WAITING[name]:
+        waiting.take(contribution, 8, np.inf)
+    dense = [contribution.dense((2, 3)) for contribution in WAITING[name]]
+    np.testing.assert_allclose(ENDS[end](waiting), before + sum(dense), rtol=1e-12)
+    if total == "somebody's":
+        np.testing.assert_array_equal(given, before)
+
+
+@pytest.mark.parametrize("total", ["nothing", "its own", "somebody's"])
+@pytest.mark.parametrize("times", [1, 2, 3])
+def test_what_does_not_wait_is_added_to_what_does(total, times):
+    given = None if total == "nothing" else RNG.standard_normal((2, 3))
+    before = 0.0 if given is None else given.copy()
+    waiting, one = DeferredSum(given, total == "its own", (2, 3)), product(2)
+    waiting.take(one, 8, np.inf)
+    others = [RNG.standard_normal((2, 3)) for _ in range(times)]
+    copies = [x.copy() for x in others]
+    for x in others:
+        waiting += x
+    expected = before + sum(copies) + one.dense((2, 3))
+    np.testing.assert_allclose(waiting.settle(), expected, rtol=1e-12)
+    if total == "somebody's":
+        np.testing.assert_array_equal(given, before)
+
+
+@pytest.mark.parametrize("n", [1, 3])
+@pytest.mark.parametrize("factor", [1.0, -0.5])
+@pytest.mark.parametrize("lead", [(), (4,)], ids=["matrices", "stacks"])
+def test_a_product_is_added_to_a_buffer_of_matrices_or_of_stacks(lead, factor, n):
+    one = product(n, lead=lead)
+    shapes = [(2, 3), (4, 2, 3)] if lead else [(2, 3)]
+    for shape in shapes:
+        buffer = np.ones(shape)
+        one.add_to(buffer, factor)
+        np.testing.assert_allclose(buffer, 1 + factor * one.dense(shape), rtol=1e-12)
+        whole = one.x.mT @ one.z_bar
+        expected = whole if shape == whole.shape else whole.sum(axis=0)
+        np.testing.assert_allclose(one.dense(shape), expected, rtol=1e-12)
+
+
+def test_what_waits_takes_no_more_memory_than_it_may():
+    waiting = DeferredSum(None, False, (2, 3))
+    for _ in range(3):
+        waiting.take(product(2), deferred_products.LITTLE // 2, 0)
+    assert len(waiting.contributions) == 0  # the third was one too many
+    waiting.take(product(2), deferred_products.LITTLE, 0)
+    assert len(waiting.contributions) == 1
+    waiting.take(product(2), deferred_products.LITTLE, 4 * deferred_products.LITTLE)
+    assert len(waiting.contributions) == 2
+    assert waiting.size == 2 * deferred_products.LITTLE
