@@ -18,6 +18,7 @@ from lantern.torch.tensor.dtypes import F64
 from lantern.torch.tensor.halves import single
 from lantern.torch.tensor.named_results import with_out
 from lantern.torch.tensor.operators import (
+    as_kind,
     as_tensor,
     call,
     cast,
@@ -253,7 +254,8 @@ def xlog1py(input: Any, other: Any) -> Any:
     """
     refuse_numbers("special_xlog1py", input, other, "either")
     x, y = promote(as_tensor(input), as_tensor(other), floating=True)
-    return call(ours.xlog1py, x, y)
+    kind = _base(x if isinstance(x, Tensor) else y).dtype
+    return call(ours.xlog1py, *(as_kind(z, kind) for z in (x, y)))
 
 
 def zeta(input: Any, other: Any) -> Any:

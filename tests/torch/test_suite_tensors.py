@@ -57,6 +57,18 @@ torch.tensor(1)[torch.tensor(1, dtype=torch.uint8)], torch.tensor(1)[torch.tenso
 torch.arange(3)[None, torch.tensor(1, dtype=torch.uint8)], torch.arange(3)[torch.tensor(1)]
 torch.zeros(2, dtype=torch.int64).index_add(0, torch.tensor([0]), torch.tensor([3]), alpha=2.5)
 torch.view_as_complex(torch.ones(0, 2))
+torch.median(torch.tensor([], dtype=torch.int64)), torch.nanmedian(torch.tensor([], dtype=torch.uint8))
+torch.repeat_interleave(torch.tensor([1, 2], dtype=torch.int32)), torch.chain_matmul(torch.ones(1, 2))
+torch.div(torch.tensor([5], dtype=torch.uint8), -2, rounding_mode="trunc"), torch.tensor([5], dtype=torch.uint8) // -2
+torch.tensor([5], dtype=torch.uint8) & -2, torch.tensor([5], dtype=torch.uint8) % -2
+torch.clamp(torch.tensor([5], dtype=torch.uint8), -2), torch.clamp(torch.tensor([5], dtype=torch.uint8), torch.tensor(-2))
+torch.tensor([16777217]) == torch.tensor([16777216.0]), torch.tensor([1], dtype=torch.uint8) & torch.tensor(-1, dtype=torch.int8)
+torch.where(torch.tensor(5)), torch.where(torch.tensor(0))
+torch.angle(torch.tensor([-0.0, -1.0, float("nan"), 2.0])), torch.angle(torch.tensor(-2))
+torch.block_diag(torch.tensor([[1]]), torch.tensor([[1.0]])), torch.inner(torch.tensor(2), torch.tensor([1.0, 2.0]))
+torch.kron(torch.tensor([2]), torch.tensor([1.0, 2.0])), torch.erfinv(torch.tensor([0.5]).half())
+torch.xlogy(torch.ones(2), 2), torch.xlogy(2, torch.ones(2)), torch.special.xlog1py(torch.ones(2), 2.0)
+torch.remainder(torch.empty(0, dtype=torch.int64), 0), torch.empty(0, dtype=torch.int64) // 0
 torch.sum(x=torch.ones(2, 2), axis=1), torch.mean(a=torch.ones(2))
 torch.bincount(torch.tensor([], dtype=torch.int64), minlength=2)
 torch.sum(torch.ones(3) * 1.5, 0, out=torch.tensor(0)), torch.prod(torch.ones(3) * 1.5, 0, out=torch.tensor(0))
@@ -132,6 +144,7 @@ IndexError | torch.median(torch.ones(2, 0, 4), dim=1)
 IndexError | torch.nanmedian(torch.ones(2, 0, 4), dim=1)
 IndexError | torch.mode(torch.ones(2, 0, 4), dim=1)
 RuntimeError | torch.sum(torch.ones(2, 2), dim=(0, 0))
+RuntimeError | torch.clamp(torch.tensor([5], dtype=torch.uint8), 0, 300)
 RuntimeError | torch.mean(torch.ones(2, 2), dim=(0, -2))
 RuntimeError | torch.norm(torch.ones(2, 2), dim=(1, 1))
 RuntimeError | torch.std(torch.ones(2, 2), dim=(0, 0))

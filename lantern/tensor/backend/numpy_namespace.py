@@ -72,6 +72,23 @@ _SPECIAL = {
 } | {"lgamma": "gammaln"}
 
 
+_OF_TWO = {"betaln", "gammainc", "gammaincc", "gammaincinv", "xlogy"}
+
+
+def _with_weak_numbers(function: Any) -> Any:
+    """A function of SciPy's in the type of its array, as NumPy's next to a number."""
+
+    def compute(x: Any, y: Any) -> Any:
+        for a, b in ((x, y), (y, x)):
+            kind = getattr(a, "dtype", None)
+            if type(b) in (float, int) and kind is not None and kind.kind == "f":
+                b = kind.type(b)
+                return function(a, b) if a is x else function(b, a)
+        return function(x, y)
+
+    return compute
+
+
 class ArrayNamespace:
     """An array library's functions, and those that rules need beyond them.
 
@@ -106,6 +123,8 @@ class ArrayNamespace:
     def __getattr__(self, name: str) -> Any:
         if name in _SPECIAL:
             function = self.scipys(name)
+            if name in _OF_TWO:
+                function = _with_weak_numbers(function)
         elif name.startswith("_"):
             raise AttributeError(name)
         else:

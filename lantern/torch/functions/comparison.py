@@ -12,7 +12,7 @@ from lantern.torch.tables import documented
 from lantern.torch.tensor import dtypes
 from lantern.torch.tensor.devices import as_array
 from lantern.torch.tensor.error_messages import again, check_together, refuse_type
-from lantern.torch.tensor.operators import refuse_numbers, unary
+from lantern.torch.tensor.operators import promote, refuse_numbers, unary
 from lantern.torch.tensor.tensor import Tensor, fresh
 
 
@@ -222,8 +222,10 @@ def _comparing(name: str, function: Any, numbers: str = "") -> Any:
         try:
             if getattr(a, "dtype", None) is getattr(b, "dtype", None):
                 return fresh(function(a, b))
+            if isinstance(input, Tensor) and isinstance(other, Tensor):
+                a, b = map(base, promote(input, other))
             return fresh(function(a, _beside(a, b)))
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, OverflowError) as error:
             return again(operate, function, error, input, other)
 
     return operate

@@ -18,6 +18,7 @@ from lantern.torch.tensor.detaching import is_differentiated
 from lantern.torch.tensor.devices import as_array
 from lantern.torch.tensor.error_messages import (
     again,
+    around,
     of_old,
     refuse_type,
     refuse_zero,
@@ -322,7 +323,7 @@ def _binary(function: Any, numbers: str = "", floating: bool = False) -> Any:
             raise refuse_type(name, x)
         try:
             return torch_face(function(numpy_face(x), numpy_face(y)))
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, OverflowError) as error:
             return again(operate, function, error, x, y)
 
     operate.__name__ = operate.__qualname__ = name
@@ -543,7 +544,11 @@ def div(
     plain = value_of(input), value_of(other)
     if kind.kind in "iu":  # exactly: quotients of numbers below 0 are one too low
         refuse_zero(*plain)
-        z = np.floor_divide(*plain)
+        try:
+            z = np.floor_divide(*plain)
+        except OverflowError:
+            both = (around(x, (input, other)) for x in (input, other))
+            return div(*both, rounding_mode=rounding_mode)
         return fresh(as_array(z + ((z < 0) & (z * plain[1] != plain[0])), kind))
     z = fresh(as_array(np.trunc(np.true_divide(*plain)), kind))
     return comparison.tracked_like(z, input, other)
@@ -560,7 +565,10 @@ def floor_divide(input: Any, other: Any) -> Any:
     """
     x, y = promote(as_tensor(input), as_tensor(other))
     refuse_zero(value_of(x), value_of(y))
-    z = fresh(np.floor_divide(value_of(x), value_of(y)))
+    try:
+        z = fresh(np.floor_divide(value_of(x), value_of(y)))
+    except OverflowError as error:
+        return again(floor_divide, None, error, x, y)
     return comparison.tracked_like(z, x, y)
 
 
@@ -622,7 +630,7 @@ def where(condition: Any, input: Any = None, other: Any = None) -> Any:
         tensor([0, 2, 0])
     """
     if input is None:
-        return tuple(fresh(i) for i in base(condition).nonzero())
+        return tuple(fresh(i) for i in np.atleast_1d(base(condition)).nonzero())
     if base(condition).dtype.kind not in "bu":
         raise EagerError(
             f"where expected condition to be a boolean tensor, but got a tensor with "
@@ -811,6 +819,10 @@ def angle(input: Any) -> Any:
         tensor([0.7854, 3.1416])
     """
     (input,) = promote(input, floating=True)
+    if not input.dtype.is_complex:
+        array = base(input)
+        turned = np.where(array < 0, np.pi, np.where(array == array, 0.0, array))
+        return comparison.tracked_like(fresh(as_array(turned, array.dtype)), input)
     z = call(elementwise.angle, input)
     return z if z.requires_grad else comparison.tracked_like(z, input)
 

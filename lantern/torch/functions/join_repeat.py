@@ -210,7 +210,8 @@ def repeat_interleave(
         tensor([1, 2, 2, 2])
     """
     if repeats is None:
-        places = namespace(base(input)).arange(base(input).size)
+        n, kind = base(input).size, base(input).dtype
+        places = namespace(base(input)).arange(n).astype(kind)
         input, repeats = fresh(places), input
     return call(rearrange.repeat, input, base(repeats), dim)
 

@@ -9,6 +9,7 @@ from lantern.core.value import base as value_of
 from lantern.errors import EagerError, MissingRuleError
 from lantern.torch.functions.elementwise import _where, where
 from lantern.torch.tables import documented
+from lantern.torch.tensor import dtypes
 from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.devices import as_array
 from lantern.torch.tensor.halves import in_single
@@ -101,13 +102,17 @@ fmin = documented(
 
 
 def _limit(x: Any, kind: Any) -> Any:
-    return x if isinstance(x, Tensor) else as_kind(x, kind)
+    return cast(x, kind) if isinstance(x, Tensor) else as_kind(x, kind)
 
 
 def _clamped(input: Any, min: Any, max: Any) -> Any:
     array = base(input)
-    z = array if min is None else np.maximum(array, min)
-    z = z if max is None else np.minimum(z, max)
+    try:
+        z = array if min is None else np.maximum(array, min)
+        z = z if max is None else np.minimum(z, max)
+    except OverflowError:  # a limit that the type does not have
+        min, max = (x and dtypes.fitting(x, array.dtype) for x in (min, max))
+        return _clamped(input, min, max)
     if not input.requires_grad:
         return fresh(z)
     inside = True if min is None else array >= min

@@ -10,7 +10,7 @@ from lantern.tensor.ops import products
 from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.dtypes import I64
 from lantern.torch.tensor.named_results import into
-from lantern.torch.tensor.operators import call, cast
+from lantern.torch.tensor.operators import call, cast, promote, result_dtype
 from lantern.torch.tensor.tensor import Tensor, numpy_face
 from lantern.torch.tensor.views import view_if_shared
 
@@ -118,7 +118,7 @@ def inner(input: Tensor, other: Tensor) -> Any:
         >>> torch.inner(torch.tensor([[1, 2], [3, 4]]), torch.tensor([10, 1]))
         tensor([12, 34])
     """
-    return call(products.inner, input, other)
+    return call(products.inner, *promote(input, other))
 
 
 def vdot(input: Tensor, other: Tensor) -> Any:
@@ -158,7 +158,7 @@ def kron(input: Tensor, other: Tensor) -> Any:
         >>> torch.kron(torch.tensor([1, 10]), torch.tensor([1, 2, 3]))
         tensor([ 1,  2,  3, 10, 20, 30])
     """
-    return call(products.kron, input, other)
+    return call(products.kron, *promote(input, other))
 
 
 def cross(input: Tensor, other: Tensor, dim: Any = None) -> Any:
@@ -370,6 +370,8 @@ def chain_matmul(*matrices: Any) -> Any:
         tensor([[12.],
                 [12.]])
     """
+    if len(matrices) == 1:
+        return matrices[0]
     return call(matrix_functions.multi_dot, [numpy_face(x) for x in matrices])
 
 
@@ -406,7 +408,8 @@ def block_diag(*tensors: Any) -> Any:
     """
     from lantern.torch.functions.join_repeat import atleast_2d, cat
 
-    rows = [atleast_2d(x) for x in tensors]
+    kind = result_dtype(*tensors)
+    rows = [atleast_2d(cast(x, kind)) for x in tensors]
     width, before, parts = sum(base(x).shape[1] for x in rows), 0, []
     for x in rows:
         n, m = base(x).shape

@@ -270,6 +270,9 @@ def median(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
     if dim is None:
         flat = input.reshape(-1)
         if not len(flat):
+            kind = base(flat).dtype
+            if kind.kind in "iu":
+                return fresh(np.array(np.iinfo(kind).min, kind))
             return flat.mean()
         return _one_of_many(flat, value=base(median(flat.detach(), 0)[0]))
 

@@ -106,7 +106,7 @@ einsum                function single
 eq                    method_
 erf                   method_ function_ single
 erfc                  method_ function_ single
-erfinv                method_
+erfinv                method_ single
 exp                   method_ function_
 exp2                  method_ function_
 expit                 function

@@ -16,10 +16,11 @@ from lantern.errors import (
 from lantern.tensor.ops import products
 from lantern.torch.tensor import dtypes
 from lantern.torch.tensor.batches import of_all_examples
-from lantern.torch.tensor.tensor import Tensor
+from lantern.torch.tensor.tensor import Tensor, fresh
 
 __all__ = [
     "again",
+    "around",
     "check_together",
     "mismatch",
     "misuse",
@@ -81,7 +82,10 @@ def of_old(signature: str) -> None:
 def refuse_zero(x: Any, y: Any) -> None:
     """Raise if whole numbers are divided by 0."""
     kinds = [getattr(v, "dtype", np.dtype(type(v))).kind for v in (x, y)]
-    if all(kind in "iub" for kind in kinds) and not np.all(of_all_examples(y)):
+    empty = not getattr(x, "size", 1)
+    if all(kind in "iub" for kind in kinds) and not (
+        empty or np.all(of_all_examples(y))
+    ):
         raise EagerError("ZeroDivisionError")
 
 
@@ -116,6 +120,8 @@ def again(operate: Any, function: Any, error: Exception, *operands: Any) -> Any:
         error: what it failed with.
         operands: what it was given.
     """
+    if isinstance(error, OverflowError):  # a number that the type does not have
+        return operate(*(around(x, operands) for x in operands))
     if "not supported for the input types" in str(error):
         first = next(x for x in operands if isinstance(x, Tensor))
         raise refuse_type(function.__name__, first) from None
@@ -123,6 +129,14 @@ def again(operate: Any, function: Any, error: Exception, *operands: Any) -> Any:
         x, y = operands[-2:]
         raise mismatch(function, x, y, error) from None
     return operate(*together(error, *operands))
+
+
+def around(x: Any, operands: Any) -> Any:
+    """A whole number as one of the tensors' type, counted around its ends."""
+    kind = next(base(t).dtype for t in operands if isinstance(t, Tensor))
+    if isinstance(x, Tensor) or kind.kind not in "iu":
+        return x
+    return fresh(np.array(x & (1 << 64) - 1, np.uint64).astype(kind))
 
 
 def check_together(*tensors: Any) -> None:

@@ -162,19 +162,10 @@ def _careful(function: Any, floating: bool) -> Any:
             return cast(operate(*(wider(z, brain) for z in (x, y))), brain)
         try:
             return torch_face(function(numpy_face(x), numpy_face(y)))
-        except OverflowError:  # a number of Python's that the type does not have
-            return operate(*(_around(z, y if z is x else x) for z in (x, y)))
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, OverflowError) as error:
             return again(operate, function, error, x, y)
 
     return operate
-
-
-def _around(x: Any, other: Any) -> Any:
-    """A whole number as one of the other operand's type, counted around its ends."""
-    if isinstance(x, Tensor) or base(other).dtype.kind not in "iu":
-        return x
-    return fresh(np.array(x & (1 << 64) - 1, np.uint64).astype(base(other).dtype))
 
 
 _SYMBOLS = {
