@@ -30,16 +30,15 @@ class Contribution:
 
     def has_one_place(self) -> bool:
         """Whether it belongs at the same place for all examples of a ``vmap``."""
-        return True
+        raise NotImplementedError
 
     def adds_to_buffer(self) -> bool:
         """Whether it costs little to add it to a ``Buffer``, which may be tracked."""
-        return False
+        raise NotImplementedError
 
     def add_to(self, buffer: Any, factor: float = 1.0) -> None:
         """Add the contribution, times a number, to an array that the operand owns."""
-        dense = self.dense(buffer.shape)
-        buffer += dense if factor == 1 else dense * factor
+        raise NotImplementedError
 
     def each(self, function: Callable[[Any], Any]) -> Any:
         """The contribution, with a function applied to each of its factors."""

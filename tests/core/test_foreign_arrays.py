@@ -3,13 +3,14 @@
 import io
 import re
 from decimal import Decimal
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import lantern
 from lantern import ArgumentError, LanternError, MissingRuleError, grad, vjp
-from lantern.core.namespace import namespace
+from lantern.core.namespace import namespace, register_namespace
 
 MASKED = np.ma.array([1.0, 2.0, 3.0], mask=[False, True, False])
 MATRIX = [[1.0, 2.0], [3.0, 4.0]]
@@ -157,6 +158,24 @@ def test_what_has_labels_is_told_of_its_numbers(use):
     with pytest.raises(ArgumentError, match="to_numpy"):
         grad(lambda w: lantern.sum(USES[use](w, Frame())))(np.ones(2))
     assert not hasattr(namespace(Frame()), "__wrapped__")
+
+
+def test_scalars_go_with_the_arrays_of_any_library_and_arrays_do_not():
+    class Theirs:
+        __hash__ = None
+
+    class Others:
+        __hash__ = None
+
+    theirs, others = SimpleNamespace(), SimpleNamespace()
+    register_namespace(Theirs, theirs)
+    register_namespace(Others, others)
+    for scalar in (np.float64(1.0), 1.0):
+        assert namespace(scalar, Theirs()) is theirs
+        assert namespace(Theirs(), scalar) is theirs
+    assert namespace(Theirs(), Theirs()) is theirs
+    with pytest.raises(ArgumentError, match=r"Theirs and .*Others: arrays of two"):
+        namespace(Theirs(), Others())
 
 
 def test_what_numbers_of_another_kind_lack_is_named():

@@ -1,9 +1,13 @@
 """A result inside of an object that no transform knows is taken, or refused by name."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 import lantern
+from lantern.core.unwrap import holds
+from lantern.core.value import UNTRACKED
 from lantern.errors import ArgumentError, DetachError
 
 REFUSED = (DetachError, ArgumentError)
@@ -145,3 +149,9 @@ def test_what_holds_nothing_tracked_stays_a_constant():
     assert lantern.grad(lambda x: np.array(3.0, object))(2.0) == 0.0
     value, _ = lantern.vjp(lambda x: {"a": x, "b": np.ones(2)}, 2.0)
     np.testing.assert_array_equal(value["b"], 1.0)
+
+
+def test_what_is_in_an_object_of_very_many_parts_is_not_looked_for():
+    parts = [float(i) for i in range(20_000)]
+    assert not holds(SimpleNamespace(parts=parts), UNTRACKED)
+    assert holds(SimpleNamespace(parts=[lantern.Tensor([1.0])]), UNTRACKED)
