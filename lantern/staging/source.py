@@ -84,8 +84,8 @@ def _alone(code: CodeType, lines: list[str]) -> Definition | None:
     indented = text[0].isspace()
     flags = code.co_flags & _FUTURE
     try:
-        tree = ast.parse("if 1:\n" + text if indented else text)
-        ast.increment_lineno(tree, start - indented)
+        before = "\n" * (start - indented) + ("if 1:\n" if indented else "")
+        tree = ast.parse(before + text)
         body: Any = tree.body[0].body if indented else tree.body  # type: ignore[attr-defined]
         (found,) = body
         around = body

@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterable, Sequence
+from functools import cache
 from typing import Any
 
 from lantern.errors import StagingError
@@ -67,15 +68,24 @@ def check_name(node: ast.Name | ast.arg | ast.Attribute) -> None:
 
 
 def children(node: ast.AST) -> list[ast.AST]:
-    """The nodes that a node has, but for those that say how a name is used."""
+    """The nodes that a node has, but for operators and for how a name is used."""
     found: list[ast.AST] = []
-    for name in node._fields:
+    for name in _holding(node._fields):
         x = getattr(node, name, None)
         if type(x) is list:
             found += [y for y in x if isinstance(y, ast.AST)]
-        elif isinstance(x, ast.AST) and name != "ctx":
+        elif isinstance(x, ast.AST):
             found.append(x)
     return found
+
+
+_PLAIN = frozenset("ctx op ops id attr arg kind type_comment conversion".split())
+
+
+@cache
+def _holding(fields: tuple[str, ...]) -> tuple[str, ...]:
+    """Those of the fields of a kind of nodes that may hold nodes."""
+    return tuple(x for x in fields if x not in _PLAIN)
 
 
 def own_nodes(body: Sequence[ast.AST]) -> list[ast.AST]:
@@ -128,7 +138,11 @@ def assigned(body: Sequence[ast.stmt]) -> list[str]:
 
 def placed(node: Any, like: ast.AST) -> Any:
     """A node at the place of another one."""
-    return ast.copy_location(node, like) if hasattr(like, "lineno") else node
+    place: Any = like
+    if hasattr(place, "lineno"):
+        node.lineno, node.end_lineno = place.lineno, place.end_lineno
+        node.col_offset, node.end_col_offset = place.col_offset, place.end_col_offset
+    return node
 
 
 def lt(name: str, at: ast.AST) -> ast.expr:
@@ -177,7 +191,7 @@ def jumps_in(statements: Sequence[ast.stmt], kinds: tuple[type, ...]) -> bool:
                 return True
             waiting += node.orelse
             continue
-        waiting += children(node)
+        waiting += [x for x in children(node) if not isinstance(x, ast.expr)]
     return False
 
 
