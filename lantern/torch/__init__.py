@@ -155,10 +155,10 @@ _INNER_FUNCTIONS = (
 globals().update(_absent(__name__, _REASONS, _NAMES))
 
 
-_lead(__name__, "functional tensor")
-globals().update(_lead(__name__, "_tensor"))
+_lead(__name__, "_tensor functional tensor")
 _watch()
 globals()["fx"].wrap = lambda fn: fn  # it marks what is not to be written down
+globals()["_subclasses"].fake_tensor.is_fake = lambda x: False
 for _name in ("mps", "mtia", "xpu"):  # devices that are never there
     vars(globals()[_name]).update(
         is_available=lambda: False,
@@ -256,6 +256,8 @@ def vmap(
 
 def __getattr__(name: str) -> _Any:
     """A part that is imported when it is asked for; else the nearest name there is."""
+    if name == "torch":  # PyTorch's module has itself among its names
+        return _importlib.import_module(__name__)
     if name in _LAZY_FUNCTIONS:
         part = _importlib.import_module(f"lantern.torch.{_LAZY_FUNCTIONS[name]}")
         return getattr(part, name)

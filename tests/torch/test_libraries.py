@@ -46,6 +46,11 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.data import IterDataPipe, functional_datapipe
 from torch.utils.data.datapipes.datapipe import MapDataPipe
 from torch.utils.data._utils.collate import collate, default_collate_fn_map
+from torch.utils.data.dataloader import _collate_fn_t, _DatasetKind
+from torch._subclasses.fake_tensor import is_fake
+from torch.distributed import device_mesh
+from torch.distributed._tensor.experimental import implicit_replication
+from torch import torch
 from torch.nn.utils._named_member_accessor import NamedMemberAccessor
 from torch.fx.graph_module import GraphModule
 from torch.fx.node import Node, map_aggregate

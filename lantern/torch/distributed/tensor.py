@@ -34,6 +34,7 @@ def compute_local_shape_and_global_offset(*args: Any, **options: Any) -> Any:
 
 
 all_to_all_single_autograd = compute_local_shape_and_global_offset
+context_parallel = implicit_replication = local_map = all_to_all_single_autograd
 
 
 class DTensor(_Refused):

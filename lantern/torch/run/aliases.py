@@ -76,7 +76,7 @@ def lead(parent: str, names: str, target: str | None = None) -> dict[str, Any]:
     """Let paths below a module lead to its own names, or to another module's.
 
     Args:
-        parent: the module's name; it must be loaded, or about to be.
+        parent: the module's name, which has them as attributes if it is loaded.
         names: the last words of the paths.
         target: the module whose names are found there, imported when one is asked for;
             the parent itself by default.
@@ -85,6 +85,8 @@ def lead(parent: str, names: str, target: str | None = None) -> dict[str, Any]:
     for name in names.split():
         path = f"{parent}.{name}"
         made[name] = sys.modules.setdefault(path, Path(path, target or parent))
+        if parent in sys.modules and name not in vars(sys.modules[parent]):
+            setattr(sys.modules[parent], name, made[name])
     return made
 
 

@@ -18,7 +18,7 @@ _lead(f"{__name__}.datapipes", "datapipe iter map", f"{__name__}.datapipes")
 
 
 def __getattr__(name: str) -> _Any:
-    """PyTorch's iterators; else say which name there is that comes nearest."""
-    if name.endswith("DataLoaderIter"):
+    """What libraries know of the loader; else say which name comes nearest."""
+    if name.startswith("_") and not name.startswith("__") and hasattr(_loader, name):
         return getattr(_loader, name)
     raise _missing("module 'torch.utils.data'", name, globals())

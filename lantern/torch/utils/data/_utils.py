@@ -4,6 +4,7 @@ from lantern.torch.run.aliases import lead
 from lantern.torch.utils.data import collating as collate
 
 __all__ = ["collate"]
+__path__: list[str] = []
 
 MP_STATUS_CHECK_INTERVAL = 5.0
 HAS_NUMPY = True
