@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import lantern
+from benchmarks import staging as benchmark
 from benchmarks.staging_programs import PROGRAMS as PROGRAMS_OF_OTHERS
 from lantern.errors import LanternError, MutationError
 from tests.staging.test_jit import PROGRAMS, newton, tuple_product
@@ -324,3 +325,44 @@ def test_programs_that_the_compiler_was_not_made_with(f):
     if f.__name__ != "chain":  # its objects may be written to before the way back
         found = lantern.grad(lantern.jit(f))(x, *rest)
         assert found == pytest.approx(lantern.grad(f)(x, *rest), rel=1e-12)
+
+
+MEASURED = {
+    benchmark.sincos: (1.0,),
+    benchmark.loop: (0.999,),
+    benchmark.newton: (2.0,),
+    benchmark.lorenz: (1.0, 1.0, 1.0),
+    benchmark.tree: (1.001, benchmark.built(benchmark.DEPTH)),
+}
+
+
+@pytest.mark.parametrize("level", ["O0", "O2"])
+@pytest.mark.parametrize("f", [*MEASURED, *PROGRAMS_OF_OTHERS])
+def test_the_programs_that_are_measured(f, level, monkeypatch):
+    """Usually to 1e-12, and exactly to the last bit; the third derivatives, too."""
+    monkeypatch.setenv("LANTERN_JIT", level)
+    args = (MEASURED | PROGRAMS_OF_OTHERS)[f]
+    argnums = (0, 1, 2) if f is benchmark.lorenz else 0
+    gradient = lantern.grad(f, argnums)
+    for plain in (f, gradient):
+        jitted, exact = lantern.jit(plain), lantern.jit(plain, exact=True)
+        assert flat(jitted(*args)) == pytest.approx(flat(plain(*args)), rel=1e-12)
+        assert "runs as it is" not in lantern.explain(jitted)
+        assert exact(*args) == plain(*args)
+        told = lantern.explain(exact)
+        assert "runs as it is" not in told or "a function that calls itself" in told
+
+
+@pytest.mark.parametrize("f", [x for x in MEASURED if x is not benchmark.lorenz])
+def test_third_derivatives_of_the_programs_that_are_measured(f):
+    x, *rest = MEASURED[f]
+    if f is benchmark.tree:
+        rest = [benchmark.built(3)]
+
+    def third(x, *rest):
+        return lantern.grad(lantern.grad(lantern.grad(lambda x: f(x, *rest))))(x)
+
+    jitted = lantern.jit(third)
+    expected = pytest.approx(third(x, *rest), rel=1e-9, abs=1e-12)
+    assert jitted(x, *rest) == expected
+    assert "runs as it is" not in lantern.explain(jitted)
