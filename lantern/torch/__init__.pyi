@@ -4,6 +4,7 @@ from builtins import float as _float
 from builtins import int as _int
 from builtins import str as _str
 from builtins import tuple as _tuple
+from lantern import torch as torch
 from lantern.eager.grad_mode import enable_grad as enable_grad
 from lantern.eager.grad_mode import inference_mode as inference_mode
 from lantern.eager.grad_mode import is_grad_enabled as is_grad_enabled
