@@ -339,3 +339,101 @@ def Fewer(data):
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_pytorch_refuses(name):
     assert_same_scenario(lambda torch: REFUSED[name](torch.utils.data))
+
+
+class Stretch(mine.IterableDataset):
+    """Whole numbers, which each worker goes through."""
+
+    def __init__(self, start, end):
+        self.start, self.end = start, end
+
+    def __iter__(self):
+        return iter(range(self.start, self.end))
+
+
+class Shared(Stretch):
+    """Whole numbers, of which each worker takes its share."""
+
+    def __iter__(self):
+        info = mine.get_worker_info()
+        first, step = (0, 1) if info is None else (info.id, info.num_workers)
+        return iter(range(self.start + first, self.end, step))
+
+
+def share_of(dataset, number, workers):
+    per_worker = -(-(dataset.end - dataset.start) // workers)
+    dataset.start += number * per_worker
+    dataset.end = min(dataset.start + per_worker, dataset.end)
+
+
+def share(number):
+    info = mine.get_worker_info()
+    share_of(info.dataset, number, info.num_workers)
+
+
+@pytest.mark.parametrize(
+    ("dataset", "options", "wanted"),
+    [
+        (Stretch(3, 7), {}, [[3], [3], [4], [4], [5], [5], [6], [6]]),
+        (Stretch(3, 7), {"batch_size": 3}, [[3, 4, 5], [3, 4, 5], [6], [6]]),
+        (Stretch(3, 7), {"batch_size": 3, "drop_last": True}, [[3, 4, 5], [3, 4, 5]]),
+        (Stretch(3, 5), {"batch_size": None}, [3, 3, 4, 4]),
+        (Stretch(3, 7), {"worker_init_fn": share}, [[3], [5], [4], [6]]),
+        (
+            Stretch(3, 8),
+            {"worker_init_fn": share, "num_workers": 4},
+            [[3], [5], [7], [4], [6]],
+        ),
+        (Shared(3, 8), {}, [[3], [4], [5], [6], [7]]),
+        (Shared(3, 8), {"batch_size": 2}, [[3, 5], [4, 6], [7]]),
+        (Shared(3, 5), {"num_workers": 5}, [[3], [4]]),
+        (Stretch(3, 3), {}, []),
+        (Stretch(3, 5), {"num_workers": 0, "batch_size": 2}, [[3, 4]]),
+    ],
+)
+def test_each_worker_goes_through_a_row_of_its_own(dataset, options, wanted):
+    loader = mine.DataLoader(dataset, **{"num_workers": 2, **options})
+    for _ in range(2):  # and leaves the data set as it was
+        assert [x.tolist() if hasattr(x, "tolist") else x for x in loader] == wanted
+
+
+@pytest.mark.parametrize("way", ["by its method", "by its name", "by its worker"])
+def test_what_a_worker_does_to_the_data_set_stays_its_own(way):
+    class Own(mine.Dataset):
+        def __len__(self):
+            return 8
+
+        def __getitem__(self, i):
+            return self.worker, i
+
+        def begin(self, number):
+            self.worker = number
+
+    dataset = Own()
+    begin = {
+        "by its method": dataset.begin,
+        "by its name": lambda number: setattr(dataset, "worker", number),
+        "by its worker": lambda number: mine.get_worker_info().dataset.begin(number),
+    }[way]
+    loader = mine.DataLoader(dataset, 2, num_workers=3, worker_init_fn=begin)
+    found = [(worker.tolist(), i.tolist()) for worker, i in loader]
+    assert found == [
+        ([0, 0], [0, 1]), ([1, 1], [2, 3]), ([2, 2], [4, 5]), ([0, 0], [6, 7])
+    ]  # fmt: skip
+    assert not hasattr(dataset, "worker")
+
+
+def test_an_error_in_a_row_ends_that_workers_alone():
+    class Broken(Stretch):
+        def __iter__(self):
+            number = mine.get_worker_info().id
+            yield number
+            if number == 0:
+                raise ValueError("the end")
+            yield 10
+
+    batches = iter(mine.DataLoader(Broken(0, 0), num_workers=2))
+    assert [next(batches).tolist() for _ in range(2)] == [[0], [1]]
+    with pytest.raises(ValueError, match="the end"):
+        next(batches)
+    assert [x.tolist() for x in batches] == [[10]]

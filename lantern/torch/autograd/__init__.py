@@ -173,10 +173,7 @@ def grad(
         options = (create_graph, only_inputs, allow_unused, False, materialize_grads)
         return _of_rows(outputs, inputs, _row(grad_outputs), options)
     if materialize_grads and allow_unused is False:
-        raise OptionError(
-            "Expected allow_unused to be True or not passed when materialize_grads="
-            "True, but got: allow_unused=False."
-        )
+        raise OptionError(_NOT_ALLOWED)
     retain = create_graph if retain_graph is None else retain_graph
     chosen = list(map(_asked, inputs))
     seeds = seeds_of(outputs, _gradients(grad_outputs, outputs))
@@ -199,6 +196,10 @@ def grad(
     return tuple(results)
 
 
+_NOT_ALLOWED = (
+    "Expected allow_unused to be True or not passed when materialize_grads=True, but "
+    "got: allow_unused=False."
+)
 _UNUSED = (
     "The differentiated Tensor at index {} appears to not have been used in the graph. "
     "Set allow_unused=True if this is the desired behavior."

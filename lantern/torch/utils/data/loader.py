@@ -1,10 +1,13 @@
 """Batches of a data set, made when they are needed, or ahead by workers.
 
 Workers are threads: they see the data set itself, need no copies, and cannot deadlock
-with what the program holds. Batches come in their order, and are the same with any
-number of workers, as long as the data set draws no random numbers of its own.
+with what the program holds. Batches come in their order. Where examples have numbers
+they are the same with any number of workers, as long as the data set draws no random
+numbers of its own; of a data set in a row each worker goes through a copy, as PyTorch's
+does, so that the workers must share it out by ``get_worker_info``.
 """
 
+import copy
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -15,6 +18,7 @@ from multiprocessing.context import BaseContext
 from types import GenericAlias, SimpleNamespace
 from typing import Any
 
+from lantern.blocks import mutex
 from lantern.errors import ArgumentError, EagerError, OptionError
 from lantern.torch.utils.data.collating import default_collate, default_convert
 from lantern.torch.utils.data.dataset import IterableDataset
@@ -48,7 +52,8 @@ class _BaseDataLoaderIter:
     """
 
     def __init__(self, loader: Any) -> None:
-        self.loader, self.jobs = loader, loader._jobs()
+        self.loader = loader
+        self.jobs: Any = None
 
     def __iter__(self) -> Any:
         return self
@@ -69,6 +74,10 @@ _collate_fn_t = _worker_init_fn_t = Any  # for annotations
 class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
     """Batches that are made when they are asked for."""
 
+    def __init__(self, loader: Any) -> None:
+        super().__init__(loader)
+        self.jobs = loader._jobs(loader.dataset)
+
     def __next__(self) -> Any:
         return next(self.jobs)()
 
@@ -80,9 +89,15 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         super().__init__(loader)
         numbers = range(loader.num_workers)
         self._workers = [ThreadPoolExecutor(1, f"DataLoader_{i}") for i in numbers]
-        started = [w.submit(loader._start, i) for i, w in enumerate(self._workers)]
-        self.turns = cycle(zip(self._workers, started, strict=True))
+        first = mutex()
+        started = [
+            w.submit(loader._start, i, first) for i, w in enumerate(self._workers)
+        ]
+        self.turns = cycle(zip(numbers, self._workers, started, strict=True))
         self.waiting: deque[Any] = deque()
+        self.over: set[int] = set()  # workers that have come to the end of a row
+        if not loader.in_a_row:
+            self.jobs = loader._jobs(loader.dataset)
         try:
             self._ask(loader.num_workers * loader.prefetch_factor)
         except BaseException:
@@ -90,16 +105,32 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             raise
 
     def _ask(self, number: int) -> None:
-        for job in islice(self.jobs, number):
-            worker, started = next(self.turns)
-            self.waiting.append((started, worker.submit(job)))
+        for _ in range(number):
+            job = _advance if self.jobs is None else next(self.jobs, None)
+            if job is None or len(self.over) == len(self._workers):
+                return
+            i, worker, started = next(self.turns)
+            while i in self.over:
+                i, worker, started = next(self.turns)
+            self.waiting.append((i, started, worker.submit(job, started)))
 
     def __next__(self) -> Any:
-        if not self.waiting:
-            self._end()
-            raise StopIteration
-        parts = self.waiting.popleft()
-        self._ask(1)
+        while self.waiting:
+            i, *parts = self.waiting.popleft()
+            if self.jobs is not None:
+                self._ask(1)
+            batch = self._received(parts)
+            if batch is _END:
+                self.over.add(i)
+            if self.jobs is None:
+                self._ask(1)
+            if batch is not _END:
+                return batch
+        self._end()
+        raise StopIteration
+
+    def _received(self, parts: Any) -> Any:
+        """What a worker has made, or its error."""
         timeout = self.loader.timeout or None
         try:
             for part in parts:
@@ -113,11 +144,22 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         return batch
 
     def _end(self) -> None:
+        """Let the threads go."""
         for worker in self._workers:
             worker.shutdown(wait=False, cancel_futures=True)
 
     def __del__(self) -> None:
         self._end()
+
+
+# What comes from a worker whose row has come to its end.
+_END: Any = object()
+
+
+def _advance(started: Any) -> Any:
+    """The next batch of a worker's own row."""
+    job = next(started.result(), _END)
+    return _END if job is _END else job(started)
 
 
 # What is settled when a loader is made.
@@ -270,48 +312,69 @@ class DataLoader:
         whole, rest = divmod(n, self.batch_size)
         return whole + (rest > 0 and not self.drop_last)
 
-    def _jobs(self) -> Iterator[Any]:
-        """For each batch, what makes it; the order is drawn here and nowhere else."""
+    def _jobs(self, dataset: Any) -> Iterator[Any]:
+        """For each batch, what makes it; the order is drawn here and nowhere else.
+
+        A job may be given the start of the worker that does it, which has found out
+        what data set to take.
+        """
         if not self.in_a_row:
             numbers = self.sampler if self.batch_sampler is None else self.batch_sampler
             for chosen in numbers:
-                yield lambda chosen=chosen: self.collate_fn(self._examples(chosen))
+                yield lambda started=None, chosen=chosen: self.collate_fn(
+                    self._examples(started.result() if started else dataset, chosen)
+                )
             return
-        examples = iter(self.dataset)
+        examples = iter(dataset)
         if self.batch_size is None:
             for x in examples:
-                yield lambda x=x: self.collate_fn(x)
+                yield lambda started=None, x=x: self.collate_fn(x)
             return
         while batch := list(islice(examples, self.batch_size)):
             if len(batch) < self.batch_size and self.drop_last:
                 return
-            yield lambda batch=batch: self.collate_fn(batch)
+            yield lambda started=None, batch=batch: self.collate_fn(batch)
 
-    def _examples(self, chosen: Any) -> Any:
+    def _examples(self, dataset: Any, chosen: Any) -> Any:
         if self.batch_sampler is None:
-            return self.dataset[chosen]
-        several = getattr(self.dataset, "__getitems__", None)
+            return dataset[chosen]
+        several = getattr(dataset, "__getitems__", None)
         if several is not None:
             return several(chosen)
-        return [self.dataset[i] for i in chosen]
+        return [dataset[i] for i in chosen]
 
     def __iter__(self) -> Any:
         if not self.num_workers:
             return _SingleProcessDataLoaderIter(self)
         return _MultiProcessingDataLoaderIter(self)
 
-    def _start(self, number: int) -> None:
-        """What a worker does first."""
-        _worker.set(
-            SimpleNamespace(
-                id=number,
-                num_workers=self.num_workers,
-                seed=number,
-                dataset=self.dataset,
-            )
+    def _start(self, number: int, first: Any) -> Any:
+        """What a worker does first; the data set that it takes, or its jobs in a row.
+
+        What ``worker_init_fn`` does to the data set is done to this worker's alone, as
+        if it were a process: workers start one after another, and each leaves the data
+        set as it was.
+        """
+        dataset = self.dataset
+        info = SimpleNamespace(
+            id=number, num_workers=self.num_workers, seed=number, dataset=dataset
         )
-        if self.worker_init_fn is not None:
+        _worker.set(info)
+        if self.worker_init_fn is None:
+            info.dataset = copy.copy(dataset) if self.in_a_row else dataset
+        elif not hasattr(dataset, "__dict__"):
             self.worker_init_fn(number)
+        else:
+            with first:
+                before = dict(vars(dataset))
+                try:
+                    self.worker_init_fn(number)
+                    info.dataset = copy.copy(dataset)
+                finally:
+                    for name in vars(dataset).keys() - before:
+                        delattr(dataset, name)
+                    vars(dataset).update(before)
+        return self._jobs(info.dataset) if self.in_a_row else info.dataset
 
 
 def _check_context(context: Any, workers: int) -> None:
