@@ -6,7 +6,7 @@ import pytest
 import lantern
 from lantern import grad, jvp, vjp
 from lantern.tensor.accumulate import deferred_products
-from lantern.tensor.accumulate.accumulator import Accumulator
+from lantern.tensor.accumulate.accumulator import LARGE, Accumulator
 from lantern.tensor.accumulate.deferred_products import (
     Collector,
     DeferredSum,
@@ -235,12 +235,12 @@ def test_what_does_not_wait_is_added_to_what_does(total, times):
         np.testing.assert_array_equal(given, before)
 
 
-@pytest.mark.parametrize("n", [1, 3])
+@pytest.mark.parametrize("n", [1, 2, 3])
 @pytest.mark.parametrize("factor", [1.0, -0.5])
-@pytest.mark.parametrize("lead", [(), (4,)], ids=["matrices", "stacks"])
+@pytest.mark.parametrize("lead", [(), (1,), (4,)], ids=["matrices", "one", "stacks"])
 def test_a_product_is_added_to_a_buffer_of_matrices_or_of_stacks(lead, factor, n):
     one = product(n, lead=lead)
-    shapes = [(2, 3), (4, 2, 3)] if lead else [(2, 3)]
+    shapes = [(2, 3), (*lead, 2, 3)] if lead else [(2, 3)]
     for shape in shapes:
         buffer = np.ones(shape)
         one.add_to(buffer, factor)
@@ -248,6 +248,27 @@ def test_a_product_is_added_to_a_buffer_of_matrices_or_of_stacks(lead, factor, n
         whole = one.x.mT @ one.z_bar
         expected = whole if shape == whole.shape else whole.sum(axis=0)
         np.testing.assert_allclose(one.dense(shape), expected, rtol=1e-12)
+
+
+def test_products_that_wait_keep_arrays_of_their_own():
+    one, two = product(2), product(3)
+    for products in ([one], [one, two]):
+        joined = Product.joined(products, (2, 3))
+        assert joined.own
+        for array in (joined.x, joined.z_bar):
+            for given in (one.x, one.z_bar, two.x, two.z_bar):
+                assert not np.shares_memory(array, given)
+        again = Product.joined([joined], (2, 3))
+        assert again is joined  # nobody else has its arrays
+
+
+def test_a_product_stays_where_it_is_little_beside_a_large_weight():
+    one, size = product(2), LARGE * 8
+    assert one.stays(size // 2, size)
+    assert not one.stays(size // 2 + 1, size)  # half of the weight at most
+    assert one.stays(0, size)
+    assert not one.stays(0, size - 1)  # of a small weight never
+    assert not Product(lantern.Tensor(one.x), one.z_bar).stays(0, size)
 
 
 def test_what_waits_takes_no_more_memory_than_it_may():
