@@ -11,6 +11,19 @@ HARMLESS = {
         ("-> Or", "if not all(own) and operation_of(rule).keeps:"): "speed: copies",
         ("-> False", "strict=True"): "a guard: made of one list",
     },
+    "lantern/core/scalar_functions.py": {
+        (
+            "GtE -> Gt",
+            "return x if x >= y or x != x",
+        ): "of equal numbers either will do",
+        (
+            "LtE -> Lt",
+            "return x if x <= y or x != x",
+        ): "of equal numbers either will do",
+        ("Lt -> LtE", "over = math.erf(z) - abs(x) if z < 0.5"): "both ways are exact",
+        ("Div -> Mult", "z -= step / (1 + z * step)"): "it leads to the same number",
+        ("Add -> Sub", "z -= step / (1 + z * step)"): "it leads to the same number",
+    },
     "lantern/core/value.py": {
         ("left out", "self.release()"): "memory: until the receiver itself is gone",
         ("-> 1", "self.cotangent = 0"): "it is thrown an exception, and sees no number",
@@ -37,6 +50,17 @@ HARMLESS = {
         ("Add -> Sub", "both = z_bar + 1j * mask"): "only whether it is zero is asked",
         ("Gt -> GtE", "if extra > 0 and math.prod("): "speed: a reshape to itself",
         ("-> 1", "if extra > 0 and math.prod("): "speed: it is summed, over one",
+    },
+    "lantern/cps/control.py": {
+        ("Eq -> NotEq", "if yields and delimiter.prompt.driver"): (
+            "speed: a handler is run the other way, of which the laws are the same"
+        ),
+    },
+    "lantern/cps/patience.py": {
+        ("Lt -> LtE", "now[2] < _RARELY"): "speed: of one number of collections",
+    },
+    "lantern/cps/task.py": {
+        ("GtE -> Gt", "len(idle) >= IDLE_LIMIT"): "memory: of one more idle worker",
     },
     "lantern/transforms/reverse.py": {
         (
