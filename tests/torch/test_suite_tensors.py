@@ -57,6 +57,7 @@ torch.tensor(1)[torch.tensor(1, dtype=torch.uint8)], torch.tensor(1)[torch.tenso
 torch.arange(3)[None, torch.tensor(1, dtype=torch.uint8)], torch.arange(3)[torch.tensor(1)]
 torch.zeros(2, dtype=torch.int64).index_add(0, torch.tensor([0]), torch.tensor([3]), alpha=2.5)
 torch.view_as_complex(torch.ones(0, 2))
+torch.logcumsumexp(torch.ones(2), axis=0), torch.unique_consecutive(torch.ones(2), dim=0)
 torch.median(torch.tensor([], dtype=torch.int64)), torch.nanmedian(torch.tensor([], dtype=torch.uint8))
 torch.repeat_interleave(torch.tensor([1, 2], dtype=torch.int32)), torch.chain_matmul(torch.ones(1, 2))
 torch.div(torch.tensor([5], dtype=torch.uint8), -2, rounding_mode="trunc"), torch.tensor([5], dtype=torch.uint8) // -2
@@ -157,6 +158,7 @@ NotImplementedError | torch.ones(2) << 1
 NotImplementedError | torch.ones(2) >> torch.ones(2)
 RuntimeError | torch.nanmean(torch.ones(2, dtype=torch.int32))
 RuntimeError | torch.take_along_dim(torch.ones(2, 3), torch.ones(2, dtype=torch.int64), 0)
+RuntimeError | torch.take_along_dim(torch.ones(2), torch.tensor([True, False]), 0)
 IndexError | torch.take_along_dim(torch.ones(2), torch.ones(2, dtype=torch.int64), 7)
 RuntimeError | torch.rand([]).index_put([], torch.tensor([1.0]), True)
 RuntimeError | torch.zeros(2, 3).index_put_((torch.tensor([0, 1]),), torch.ones(5))

@@ -251,6 +251,11 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: Any = None) -> Any:
         tensor([[1, 3],
                 [2, 4]])
     """
+    if base(indices).dtype != np.int64:
+        raise EagerError(
+            f"torch.take_along_dim(): dtype of indices should be Long but got "
+            f"{dtypes.type_name(base(indices).dtype)}"
+        )
     if dim is None:
         return input.reshape(-1)[indices.reshape(-1)]
     n, m = base(input).ndim, base(indices).ndim

@@ -1,6 +1,7 @@
 """The table of functions; what PyTorch lets them take besides: NumPy's ``axis``."""
 
 from functools import wraps
+from inspect import unwrap
 from typing import Any
 
 from lantern.torch import linalg
@@ -246,7 +247,7 @@ def names_with(known: str) -> list[str]:
 
 def _also_axis(function: Any) -> Any:
     """A function that takes NumPy's ``axis`` and ``keepdims`` as well."""
-    code = function.__code__
+    code = unwrap(function).__code__
     names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     if "dim" not in names:
         return function
