@@ -13,7 +13,7 @@ import pytest
 import lantern
 from lantern import grad, jvp, vjp
 from lantern.core.numpy_protocols import find_function
-from lantern.core.residuals import residual
+from lantern.core.residuals import changed, mark, residual
 from lantern.testing import random_like
 from tests import numpy_walk
 from tests.cases import call
@@ -338,3 +338,15 @@ def test_constants_on_a_device(backend):
         return lantern.sum(y)
 
     np.testing.assert_array_equal(backend.host(grad(f)(x)), [0.0, 1.0, 2.0])
+
+
+@pytest.mark.parametrize("n", [4, 10_000])
+def test_a_change_of_shape_or_type_is_a_change(n):
+    x = np.ones(n)
+    before = mark(x, np.copy)
+    assert not changed(x, before)
+    if n > 4:  # of a small one its bytes are kept
+        assert changed(x.reshape(2, -1), before)
+        assert changed(x.view(np.int64), before)
+    x[-1] = 2.0
+    assert changed(x, before)

@@ -155,3 +155,23 @@ def test_complex_numbers_have_complex_values(name):
         TABLE[name][1](mp.mpc(x)) if name in TABLE else getattr(mp, name)(x)
     )
     assert getattr(scalar_functions, name)(x) == pytest.approx(right, rel=1e-14)
+
+
+@pytest.mark.parametrize("name", ["erf", "erfc", "sin", "log1p"])
+def test_a_complex_number_has_its_value_and_what_is_none_is_named(name):
+    function = getattr(scalar_functions, name)
+    z = complex(getattr(mp, name)(mp.mpc(0.75, -1.5)))
+    assert function(0.75 - 1.5j) == pytest.approx(z, rel=1e-12)
+    if name != "log1p":
+        assert function.__name__ == name
+        with pytest.raises(TypeError, match=f"{name}: expected a number"):
+            function("a")
+
+
+def test_what_a_number_raises_as_it_is_converted_is_not_hidden():
+    class Unwilling:
+        def __float__(self):
+            raise TypeError("not today")
+
+    with pytest.raises(TypeError, match="not today"):
+        scalar_functions.erf(Unwilling())

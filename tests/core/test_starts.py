@@ -7,8 +7,9 @@ import pytest
 
 import lantern
 import lantern.torch as torch
-from lantern import grad
-from lantern.op import op, registry
+from lantern import RuleError, grad
+from lantern.core.conjugation import conj
+from lantern.op import elementwise, linear, op, registry
 
 A = np.array([[1.0, 2.0], [3.0, 4.0]])
 V = np.array([1.0, 2.0, 3.0])
@@ -163,3 +164,33 @@ def test_an_operand_that_is_no_number_does_the_arithmetic_itself(x):
 def test_a_number_and_a_list_have_no_sum_as_in_python():
     with pytest.raises(TypeError, match="unsupported operand"):
         grad(lambda x: operator.add(x, [1.0, 2.0]))(2.0)
+
+
+def yields_nothing(*kinds):
+    for kind in kinds:
+
+        @kind
+        def nothing(x, /):
+            return
+            yield
+
+        yield nothing
+
+    @op
+    def nothing_of_two(x, y, /):
+        return
+        yield
+
+    yield lambda x: nothing_of_two(x, x)
+
+
+@pytest.mark.parametrize("x", [2.0, A], ids=["number", "array"])
+def test_a_rule_that_yields_nothing_is_named(x):
+    for f in yields_nothing(op, elementwise, linear):
+        for call in (f, grad(lambda x, f=f: lantern.sum(f(x)))):
+            with pytest.raises(RuleError, match=r"nothing.*: the rule yielded too few"):
+                call(x)
+
+
+def test_what_is_in_a_tuple_is_conjugated_with_it():
+    assert conj((1 + 2j, [3j, 4.0])) == (1 - 2j, (-3j, 4.0))
