@@ -130,3 +130,35 @@ def test_tracked_contributions_beside_plain_ones(order):
 
     np.testing.assert_allclose(slope(V), np.sum((6 * V + 2 * V * V) * V))
     np.testing.assert_allclose(grad(slope)(V), V + 2 * V * V)
+
+
+TRACKED = {
+    "an element": lambda x, w: x[0] * w[0] * x[1],
+    "a slice": lambda x, w: lantern.sum(x[1:] * w[1:] * x[1:]),
+    "places": lambda x, w: lantern.sum(x[np.array([0, 0, 2])] * w * x),
+    "everywhere": lambda x, w: lantern.sum(x * w * x),
+}
+
+
+@pytest.mark.parametrize("order", ORDERS, ids=str)
+@pytest.mark.parametrize("name", TRACKED)
+def test_what_an_outer_derivative_tracks_counts_beside_branches(name, order):
+    def slope(w):
+        def f(u):
+            x = lantern.exp(u)
+            parts = [
+                lambda: TRACKED[name](x, w),
+                lambda: lantern.sum(lantern.where(V > 0, x, 0.0)),
+                lambda: lantern.sum(lantern.where(V > 1, x * w, 1.0)),
+            ]
+            return sum([parts[i]() for i in order])
+
+        if isinstance(w, np.ndarray):
+            numeric = [(f(V + h) - f(V - h)) / 2e-6 for h in steps]
+            np.testing.assert_allclose(grad(f)(V), numeric, rtol=1e-6, atol=1e-8)
+        return lantern.sum(grad(f)(V) * np.array([1.0, 2.0, 4.0]))
+
+    steps = 1e-6 * np.eye(3)
+    w = np.array([0.3, -0.7, 1.1])
+    numeric = [(slope(w + h) - slope(w - h)) / 2e-6 for h in steps]
+    np.testing.assert_allclose(grad(slope)(w), numeric, rtol=1e-6, atol=1e-8)
