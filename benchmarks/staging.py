@@ -41,6 +41,7 @@ C_TARGETS = {
     "lorenz": Target(1 / 1.2),
     "tree": Target(1 / 2.2),
 }
+JAX_TARGETS = {"loop": Target(4), "lorenz": Target(4)}
 
 
 def sincos(x: Any) -> Any:
@@ -109,6 +110,8 @@ def rows(quick: bool) -> list[Row]:
             "JAX, compiled": partial(_jax, name),
         }
         targets = {"C": C_TARGETS[name]}
+        if name in JAX_TARGETS:
+            targets["JAX, compiled"] = JAX_TARGETS[name]
         found += race(f"staging: {name}", calls, makers, targets, quick=quick)
     for f, args in PROGRAMS.items():
         makers = {
@@ -116,18 +119,18 @@ def rows(quick: bool) -> list[Row]:
             "Lantern, eager": partial(_eager, f, args),
         }
         found += race(f"staging: {f.__name__}", 1, makers, {}, quick=quick)
-    return [*found, *_first_results()]
+    return [*found, *_products(), *_first_results()]
 
 
-def _compiled(f: Any, args: tuple[Any, ...]) -> Program:
-    """A compiled gradient, when all passes are done."""
+def _compiled(f: Any, args: tuple[Any, ...], by_grad: bool = True) -> Program:
+    """A compiled gradient, or f itself compiled, when all passes are done."""
     import lantern
     from lantern.staging.native.background import wait
 
-    gradient = lantern.jit(lantern.grad(f))
-    gradient(*args)
+    compiled = lantern.jit(lantern.grad(f) if by_grad else f)
+    compiled(*args)
     wait()
-    return lambda: gradient(*args)
+    return lambda: compiled(*args)
 
 
 def _eager(f: Any, args: tuple[Any, ...]) -> Program:
@@ -303,6 +306,43 @@ def _jax(name: str) -> Program | None:
         return None
     jax = importlib.import_module("jax")
     return _many(name, lambda *args: jax.block_until_ready(f(*args)))
+
+
+def _products() -> list[Row]:
+    """How long the Hessian's product with a vector takes, in gradients."""
+    measured: dict[Any, tuple[Any, ...]] = {
+        f: ARGUMENTS[f.__name__] for f in (sincos, loop, newton, lorenz)
+    }
+    measured[tree] = *ARGUMENTS["tree"], built(DEPTH)
+    found = []
+    for f, args in (measured | PROGRAMS).items():
+        times = _best_of(_compiled(f, args), _compiled(_product(f), args, False))
+        detail = ", ".join(f"{1e6 * t:.3g} µs" for t in times)
+        label = "Hessian times a vector, in gradients"
+        row = f"staging: {f.__name__}"
+        target = Target(4, at_most=True)
+        found.append(Row(row, label, times[1] / times[0], "×", target, detail))
+    return found
+
+
+def _product(f: Any) -> Any:
+    import lantern
+
+    return lambda x, *rest: lantern.hvp(lambda x: f(x, *rest), x, 0.5)
+
+
+def _best_of(*programs: Program) -> list[float]:
+    """The least time of each of some programs, in turns of about 10 ms."""
+    best = [float("inf")] * len(programs)
+    for _ in range(9):
+        for i, run in enumerate(programs):
+            count, start = 0, time.process_time()
+            while (end := time.process_time()) < start + 0.01:
+                for _ in range(100):
+                    run()
+                count += 100
+            best[i] = min(best[i], (end - start) / count)
+    return best
 
 
 def _first_results() -> list[Row]:
