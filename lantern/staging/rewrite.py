@@ -6,10 +6,15 @@ rewritten is left alone, and simply runs on staged values.
 """
 
 import ast
+import marshal
+import sys
 from functools import cache
+from pathlib import Path
 from types import CellType, CodeType, FunctionType
 from typing import Any
 
+from lantern.staging.native.background import later
+from lantern.staging.native.disk import folder, key_of, load, save
 from lantern.staging.rewriter import new_function
 from lantern.staging.source import definition_of
 from lantern.staging.syntax import LT, own_nodes, parameter_list, placed
@@ -19,6 +24,30 @@ __all__ = ["rewritten"]
 
 @cache
 def _new_code(code: CodeType, holder: "_Holder") -> CodeType:
+    """Rewritten code; from the disk, if another process has rewritten the same."""
+    if folder() is None:
+        return _made(code, holder)
+    text = marshal.dumps(code, 2).hex()  # without references, whose number varies
+    key = key_of(["rewritten", sys.version, _rewriter(), text])
+    known = load(key)
+    if known is not None:
+        found: CodeType = marshal.loads(known)
+        return found
+    new = _made(code, holder)
+    later(lambda: save(key, marshal.dumps(new)))
+    return new
+
+
+@cache
+def _rewriter() -> str:
+    """Which rewriter this is, by its own source."""
+    here = Path(__file__).parent
+    names = "rewrite rewriter syntax desugar expressions lifetimes source".split()
+    files = [here / f"{name}.py" for name in names]
+    return key_of(x.read_text("utf-8") for x in files if x.exists())
+
+
+def _made(code: CodeType, holder: "_Holder") -> CodeType:
     definition = definition_of(holder.function)
     body = _as_function(definition)
     names = [LT, *code.co_freevars]

@@ -1,7 +1,8 @@
-"""Machine code kept for later processes: the only file that reads and writes it.
+"""Code kept for later processes: the only file that reads and writes it.
 
-A file is found by what it was made of: the whole text of the module, which has no
-addresses, the processor, LLVM's version and the passes. It is believed only if it
+A file is found by what it was made of: for machine code the whole text of the module,
+which has no addresses, the processor, LLVM's version and the passes; for rewritten code
+the user's, the rewriter and Python's version. It is believed only if it
 belongs to the user alone and its digest is right; whatever else is there is not read.
 """
 
@@ -25,7 +26,7 @@ _MAGIC = b"lantern-jit-1\n"
 
 
 def folder() -> Path | None:
-    """Where machine code is kept: what LANTERN_JIT_CACHE says; None for nowhere."""
+    """Where code is kept: what LANTERN_JIT_CACHE says; None for nowhere."""
     chosen = os.environ.get("LANTERN_JIT_CACHE")
     if chosen is None:
         home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
@@ -57,7 +58,7 @@ def key_of(parts: Iterable[str]) -> str:
 
 
 def load(key: str) -> bytes | None:
-    """The machine code under a name; None if there is none that can be believed."""
+    """The code under a name; None if there is none that can be believed."""
     place = folder()
     if place is None:
         return None
@@ -74,7 +75,7 @@ def load(key: str) -> bytes | None:
 
 
 def save(key: str, data: bytes) -> None:
-    """Keep machine code under a name, if there is a place for it."""
+    """Keep code under a name, if there is a place for it."""
     place = folder()
     if place is None:
         return
