@@ -64,6 +64,9 @@ torch.div(torch.tensor([5], dtype=torch.uint8), -2, rounding_mode="trunc"), torc
 torch.tensor([5], dtype=torch.uint8) & -2, torch.tensor([5], dtype=torch.uint8) % -2
 torch.clamp(torch.tensor([5], dtype=torch.uint8), -2), torch.clamp(torch.tensor([5], dtype=torch.uint8), torch.tensor(-2))
 torch.tensor([16777217]) == torch.tensor([16777216.0]), torch.tensor([1], dtype=torch.uint8) & torch.tensor(-1, dtype=torch.int8)
+torch.tensor([2, 1, -1, -1, 0, 3]) ** torch.tensor([-1, -2, -3, -2, -1, 2])
+torch.pow(2, torch.tensor([-1, 2])), torch.tensor([2, -1]) ** torch.tensor(-1)
+torch.tensor([2, 1], dtype=torch.uint8) ** torch.tensor([-1, -1], dtype=torch.int8)
 torch.where(torch.tensor(5)), torch.where(torch.tensor(0))
 torch.angle(torch.tensor([-0.0, -1.0, float("nan"), 2.0])), torch.angle(torch.tensor(-2))
 torch.block_diag(torch.tensor([[1]]), torch.tensor([[1.0]])), torch.inner(torch.tensor(2), torch.tensor([1.0, 2.0]))
@@ -145,6 +148,7 @@ IndexError | torch.median(torch.ones(2, 0, 4), dim=1)
 IndexError | torch.nanmedian(torch.ones(2, 0, 4), dim=1)
 IndexError | torch.mode(torch.ones(2, 0, 4), dim=1)
 RuntimeError | torch.sum(torch.ones(2, 2), dim=(0, 0))
+RuntimeError | torch.tensor([2, 3]) ** -1
 RuntimeError | torch.clamp(torch.tensor([5], dtype=torch.uint8), 0, 300)
 RuntimeError | torch.mean(torch.ones(2, 2), dim=(0, -2))
 RuntimeError | torch.norm(torch.ones(2, 2), dim=(1, 1))

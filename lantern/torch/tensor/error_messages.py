@@ -125,6 +125,8 @@ def again(operate: Any, function: Any, error: Exception, *operands: Any) -> Any:
     if "not supported for the input types" in str(error):
         first = next(x for x in operands if isinstance(x, Tensor))
         raise refuse_type(function.__name__, first) from None
+    if "negative integer powers" in str(error) and isinstance(operands[-1], Tensor):
+        return operate(*_of_whole_powers(*operands))
     if isinstance(error, ValueError):
         x, y = operands[-2:]
         raise mismatch(function, x, y, error) from None
@@ -137,6 +139,19 @@ def around(x: Any, operands: Any) -> Any:
     if isinstance(x, Tensor) or kind.kind not in "iu":
         return x
     return fresh(np.array(x & (1 << 64) - 1, np.uint64).astype(kind))
+
+
+def _of_whole_powers(x: Any, y: Tensor) -> Any:
+    """Whole numbers and exponents with the powers that PyTorch cuts off to integers.
+
+    To a negative exponent only 1 and -1 are not 0.
+    """
+    a, b = np.broadcast_arrays(base(x), base(y))
+    kind = np.result_type(a.dtype if isinstance(x, Tensor) else b.dtype, b.dtype)
+    unit = (a == 1) | (a == -1)
+    a = np.where((b >= 0) | unit, a, 0).astype(kind)
+    b = np.where(b >= 0, b, np.where(unit, b % 2, 1)).astype(kind)
+    return fresh(a), fresh(b)
 
 
 def check_together(*tensors: Any) -> None:
