@@ -308,3 +308,123 @@ def test_modes_are_pytorchs(name):
         for v in [library.tensor([0.5, 0.05, 0.75])]
     ]
     np.testing.assert_allclose(found[0].numpy(), found[1].numpy())
+
+
+# Of each family two, in a batch of two.
+FAMILIES = """
+Beta(x(1, 2.5), x(1.5, 3)) | Beta(x(2, 1.5), x(0.5, 3.5))
+ContinuousBernoulli(x(0.1, 0.5)) | ContinuousBernoulli(logits=x(0.3, 2))
+Exponential(x(1, 2)) | Exponential(x(0.5, 4))
+Gamma(x(1, 2.5), x(1.5, 3.5)) | Gamma(x(3, 0.5), x(0.5, 2))
+Chi2(x(1, 2.5)) | Chi2(x(3, 4))
+Gumbel(x(-2, 1), x(1, 2)) | Gumbel(x(0.5, 1), x(2, 1.5))
+Laplace(x(-2, 1), x(1, 2)) | Laplace(x(0.5, 1), x(2, 1.5))
+Normal(x(-2, 1), x(1, 2)) | Normal(x(0.5, 1), x(2, 1.5))
+Pareto(x(2, 3), x(2.5, 3)) | Pareto(x(0.5, 3.5), x(1, 2))
+Uniform(x(0.1, 0.5), x(0.7, 3)) | Uniform(x(-1, 0.2), x(2, 0.9))
+Cauchy(x(-2, 1), x(1, 2)) | Cauchy(x(0.5, 1), x(2, 1.5))
+HalfNormal(x(1, 2)) | HalfNormal(x(0.5, 4))
+Geometric(x(0.1, 0.5)) | Geometric(logits=x(0.3, 2))
+Bernoulli(x(0.1, 0.5)) | Bernoulli(logits=x(0.3, 2))
+Binomial(4, x(0.1, 0.5)) | Binomial(x(4, 3), x(0.2, 0.7))
+Poisson(x(1, 2)) | Poisson(x(0.5, 4))
+LogNormal(x(-2, 1), x(1, 2)) | LogNormal(x(0.5, 1), x(2, 1.5))
+InverseGamma(x(1, 2.5), x(1.5, 3.5)) | InverseGamma(x(3, 0.5), x(0.5, 2))
+MultivariateNormal(x(0, 1), m) | MultivariateNormal(x(2, 1), m + m)
+LowRankMultivariateNormal(x(0, 1), m[:, :1], x(1, 2)) | \
+LowRankMultivariateNormal(x(1, 1), m, x(0.5, 1))
+Independent(d.Normal(x(0, 1), x(1, 2)), 1) | Independent(d.Normal(x(1, 0), x(2, 2)), 1)
+""".replace("\\\n", "")
+PAIRS = [line.split(" | ") for line in FAMILIES.strip().splitlines()]
+
+
+def divergence(torch, one, other):
+    """A divergence and its derivatives; None if it is not known."""
+    leaves = []
+
+    def x(*numbers):
+        leaves.append(torch.tensor(numbers, dtype=torch.float64, requires_grad=True))
+        return leaves[-1]
+
+    m = torch.tensor([[2.0, 0.5], [0.5, 1.0]], dtype=torch.float64)
+    p, q = (eval(f"d.{c}", {"d": torch.distributions, "x": x, "m": m}) for c in one)
+    try:
+        found = torch.distributions.kl_divergence(p, q)
+    except NotImplementedError:
+        return None
+    slopes = []
+    if other and found.requires_grad and found.isfinite().all():
+        slopes = torch.autograd.grad(found.sum(), leaves, allow_unused=True)
+    parts = [found.detach(), *slopes]
+    return [0.0 if z is None else np.asarray(z) for z in parts]
+
+
+@pytest.mark.parametrize("one", [p for p, _ in PAIRS])
+def test_divergences_are_pytorchs(one):
+    known = 0
+    for _, other in PAIRS:
+        expected = divergence(theirs, (one, other), True)
+        found = divergence(ours, (one, other), True)
+        if expected is None:
+            continue
+        known += 1
+        assert found is not None, other
+        for mine, its in zip(found, expected, strict=True):
+            np.testing.assert_allclose(mine, its, rtol=1e-6, atol=1e-9, err_msg=other)
+    assert known
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Gumbel(x(-2, 1), x(1, 2))", "Laplace(x(0.5, 1), x(2, 1.5))"),
+        ("NegativeBinomial(4, x(0.1, 0.5))", "NegativeBinomial(4, x(0.1, 0.5))"),
+        ("Binomial(3, x(0.1, 0.5))", "Binomial(4, x(0.1, 0.5))"),
+        ("LogNormal(x(-2, 1), x(1, 2))", "HalfCauchy(x(1, 2))"),
+    ],
+)
+def test_divergences_without_a_formula_say_so(one, other):
+    assert divergence(ours, (one, other), False) is None
+
+
+@pytest.mark.parametrize(
+    "name", ["Normal", "Laplace", "Cauchy", "Gumbel", "StudentT", "Gamma", "Uniform"]
+)
+def test_draws_of_double_precision_have_all_its_digits(name):
+    """Draws that were rounded to single precision would equal themselves rounded."""
+    one = ours.ones(64, dtype=ours.float64)
+    drawn = getattr(ours.distributions, name)(one, one + 1).sample()
+    assert drawn.dtype == ours.float64
+    inner = (drawn - 1) / 2 if name not in ("Gamma", "Uniform") else drawn
+    assert (inner.float().double() != inner).sum() > 56
+
+
+def test_entropies_and_values_of_counts_of_tries():
+    d = ours.distributions
+    counts = d.Binomial(ours.tensor([3.0, 3.0]), ours.tensor([0.2, 0.5]))
+    assert counts.enumerate_support(False).shape == (4, 1)
+    assert counts.enumerate_support()[:, 1].tolist() == [0, 1, 2, 3]
+    with pytest.raises(NotImplementedError, match="inhomogeneous total count"):
+        d.Binomial(ours.tensor([3.0, 4.0]), ours.tensor([0.2, 0.5])).entropy()
+    with pytest.raises(NotImplementedError, match="NegativeBinomial"):
+        d.NegativeBinomial(3, ours.tensor([0.2])).entropy()
+
+
+def test_parameters_that_a_part_holds_are_checked():
+    with pytest.raises(ValueError, match="parameter scale"):
+        ours.distributions.HalfCauchy(ours.tensor([-1.0]))
+    with pytest.raises(ValueError, match="parameter scale"):
+        ours.distributions.LogNormal(0.0, ours.tensor([-1.0]), validate_args=True)
+
+
+def test_a_number_is_a_value_of_a_gamma_distribution():
+    d = ours.distributions.Gamma(2, 1)
+    assert d.log_prob(1.0).item() == -1.0
+    with pytest.raises(ValueError, match="must be a Tensor"):
+        ours.distributions.Normal(0.0, 1.0).log_prob(1.0)
+
+
+def test_wishart_distributions_of_a_whole_number_of_degrees():
+    d = ours.distributions.Wishart(ours.tensor(3), ours.eye(2))
+    assert d.rsample().shape == (2, 2)
+    assert d.rsample().dtype == ours.float32

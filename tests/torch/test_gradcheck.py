@@ -166,3 +166,10 @@ def test_its_path_can_be_called_too():
     assert path(ours.exp, (x,))
     assert path.gradcheck is ours.autograd.gradcheck
     assert issubclass(path.GradcheckError, RuntimeError)
+
+
+def test_inputs_without_axes_that_numpy_holds_as_a_number():
+    x = ours.tensor(0.5, dtype=ours.float64, requires_grad=True)
+    y = (x * 2).detach().requires_grad_()  # NumPy's product of such is a number
+    assert ours.autograd.gradcheck(lambda y: y.sin(), (y,))
+    assert y.item() == 1.0

@@ -18,6 +18,7 @@ from lantern.torch.autograd import forward_ad
 from lantern.torch.functions.join_repeat import stack
 from lantern.torch.tensor.devices import on_host
 from lantern.torch.tensor.dtypes import INEXACT
+from lantern.torch.tensor.operators import in_memory
 from lantern.torch.tensor.tensor import Tensor, fresh
 
 __all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
@@ -91,7 +92,7 @@ def _basis(x: Tensor, order: str) -> Iterator[Tensor]:
 
 def _differences(call: Any, x: Tensor, eps: float, outputs: list[Tensor]) -> list[Any]:
     """The derivatives of some results by one input, by central differences."""
-    array = base(x)
+    array = in_memory(x)
     columns: list[list[Any]] = [[] for _ in outputs]
     for place in np.ndindex(array.shape):
         before = array[place].copy()

@@ -4,7 +4,7 @@ import math
 from typing import Any, ClassVar
 
 from lantern.eager.grad_mode import no_grad
-from lantern.errors import OptionError
+from lantern.errors import MissingRuleError, OptionError
 from lantern.torch.distributions import constraints
 from lantern.torch.distributions.derived import derived
 from lantern.torch.distributions.distribution import Distribution, broadcast_all
@@ -26,6 +26,13 @@ def clamped(probs: Any) -> Any:
     """Probabilities whose logarithms are finite."""
     eps = 1.1920928955078125e-07 if probs.itemsize == 4 else 2.220446049250313e-16
     return probs.clamp(min=eps, max=1 - eps)
+
+
+def _from_0(count: int, of: Any, expand: bool) -> Any:
+    """The first whole numbers, for each of a batch."""
+    values = arange(count, dtype=of._param.dtype, device=of._param.device)
+    values = values.view(-1, *(1,) * len(of.batch_shape))
+    return values.expand(-1, *of.batch_shape) if expand else values
 
 
 class WithGiven(Distribution):
@@ -128,9 +135,7 @@ class Bernoulli(_ByChance):
 
     def enumerate_support(self, expand: bool = True) -> Any:
         """0 and 1, along a new first axis."""
-        values = arange(2, dtype=self.probs.dtype, device=self.probs.device)
-        values = values.view(-1, *(1,) * len(self.batch_shape))
-        return values.expand(-1, *self.batch_shape) if expand else values
+        return _from_0(2, self, expand)
 
 
 class Geometric(_ByChance):
@@ -231,20 +236,8 @@ class Poisson(Distribution):
         return FUNCTIONS["xlogy"](value, rate) - rate - _lgamma(value + 1)
 
 
-class Binomial(_ByChance):
-    """How many of a number of tries succeed.
-
-    Example:
-        >>> import lantern.torch as torch
-        >>> from lantern.torch.distributions import Binomial
-        >>> Binomial(4, torch.tensor([0.5])).log_prob(torch.tensor([2.0])).exp()
-        tensor([0.3750])
-    """
-
-    arg_constraints: ClassVar[dict[str, Any]] = {
-        "total_count": constraints.nonnegative_integer,
-        **_ByChance.arg_constraints,
-    }
+class _Tries(_ByChance):
+    """A distribution by a number of tries, or of failures, and a chance."""
 
     def __init__(
         self,
@@ -258,6 +251,22 @@ class Binomial(_ByChance):
         self.total_count = self.total_count.to(given.dtype)
         self.__dict__["logits" if probs is None else "probs"] = given
         super().__init__(given.shape, (), validate_args)
+
+
+class Binomial(_Tries):
+    """How many of a number of tries succeed.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> from lantern.torch.distributions import Binomial
+        >>> Binomial(4, torch.tensor([0.5])).log_prob(torch.tensor([2.0])).exp()
+        tensor([0.3750])
+    """
+
+    arg_constraints: ClassVar[dict[str, Any]] = {
+        "total_count": constraints.nonnegative_integer,
+        **_ByChance.arg_constraints,
+    }
 
     @constraints.dependent_property(is_discrete=True, event_dim=0)
     def support(self) -> Any:
@@ -294,8 +303,27 @@ class Binomial(_ByChance):
         ways = _lgamma(n + 1) - _lgamma(value + 1) - _lgamma(n - value + 1)
         return ways + value * self.logits - n * softplus(self.logits)
 
+    def _tries(self) -> int:
+        """How many tries all of the batch have."""
+        most = int(self.total_count.max())
+        if int(self.total_count.min()) != most:
+            raise MissingRuleError(
+                "Binomial: an entropy, or all values, of numbers of tries that differ "
+                "(inhomogeneous total count) is not implemented."
+            )
+        return most
 
-class NegativeBinomial(Binomial):
+    def entropy(self) -> Any:
+        """The expected value of ``-log_prob``: a sum over all numbers."""
+        log_prob = self.log_prob(self.enumerate_support(False))
+        return -(log_prob.exp() * log_prob).sum(0)
+
+    def enumerate_support(self, expand: bool = True) -> Any:
+        """The numbers from 0 to that of the tries, along a new first axis."""
+        return _from_0(self._tries() + 1, self, expand)
+
+
+class NegativeBinomial(_Tries):
     """How many tries succeed before a number of failures.
 
     Example:

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 from lantern.errors import MissingRuleError, OptionError
 from lantern.torch.distributions import constraints
-from lantern.torch.distributions.chances import WithGiven, clamped
+from lantern.torch.distributions.chances import Binomial, WithGiven, clamped
 from lantern.torch.distributions.derived import derived
 from lantern.torch.distributions.distribution import broadcast_all
 from lantern.torch.functions.creation import eye
@@ -267,3 +267,11 @@ class Multinomial(_OfCategorical):
         logits = logits.masked_fill((value == 0) & (logits == -math.inf), 0.0)
         ways = (value.sum(-1) + 1).lgamma() - FUNCTIONS["lgamma"](value + 1).sum(-1)
         return ways + (logits * value).sum(-1)
+
+    def entropy(self) -> Any:
+        """The expected value of ``-log_prob``, by the numbers of each class alone."""
+        n = self.total_count
+        each = Binomial(n, probs=self.probs)
+        counts = each.enumerate_support(False)[1:]
+        weights = (each.log_prob(counts).exp() * (counts + 1).lgamma()).sum((0, -1))
+        return n * self._categorical.entropy() - math.lgamma(n + 1) + weights

@@ -6,6 +6,7 @@ from lantern.eager.grad_mode import no_grad
 from lantern.errors import MissingRuleError, OptionError
 from lantern.torch.autograd import grad
 from lantern.torch.distributions import constraints
+from lantern.torch.distributions.derived import lazy_property
 from lantern.torch.functions.creation import tensor
 from lantern.torch.methods.table import FUNCTIONS
 from lantern.torch.tensor.dtypes import Size, get_default_dtype
@@ -66,9 +67,12 @@ class Distribution:
 
     def _check_parameters(self) -> None:
         for name, constraint in self.arg_constraints.items():
-            value = self.__dict__.get(name)
-            if constraints.is_dependent(constraint):
+            follows = isinstance(getattr(type(self), name, None), lazy_property)
+            if constraints.is_dependent(constraint) or (
+                follows and name not in self.__dict__
+            ):
                 continue
+            value = getattr(self, name, None)
             if isinstance(value, Tensor) and not constraint.check(value.detach()).all():
                 raise OptionError(
                     f"Expected parameter {name} (Tensor of shape "

@@ -5,12 +5,16 @@ from collections.abc import Callable
 from typing import Any
 
 from lantern.errors import MissingRuleError
-from lantern.torch.distributions.chances import Bernoulli, Poisson
+from lantern.torch.distributions.chances import Bernoulli, Binomial, Geometric, Poisson
 from lantern.torch.distributions.classes import Categorical, OneHotCategorical
 from lantern.torch.distributions.distribution import Independent
-from lantern.torch.distributions.located import Laplace, Normal
+from lantern.torch.distributions.located import Cauchy, HalfNormal, Laplace, Normal
+from lantern.torch.distributions.matrices import LowRankMultivariateNormal
+from lantern.torch.distributions.moments import CROSS, LIMITS, between_families
 from lantern.torch.distributions.positive import Exponential, Gamma, Uniform
 from lantern.torch.distributions.several import Beta, Dirichlet, MultivariateNormal
+from lantern.torch.distributions.transformed import TransformedDistribution
+from lantern.torch.functions.creation import full
 from lantern.torch.linalg import solve_triangular
 from lantern.torch.methods.table import FUNCTIONS
 
@@ -45,6 +49,9 @@ def register_kl(type_p: type, type_q: type) -> Callable[[Any], Any]:
 
 def kl_divergence(p: Any, q: Any) -> Any:
     """The expected value of ``p.log_prob - q.log_prob`` of draws of p.
+
+    Of the rules of the classes that p and q are made from, the first is taken, the
+    nearest class of p before that of q.
 
     Raises:
         NotImplementedError: for a pair of classes whose divergence is not known.
@@ -152,10 +159,72 @@ def _poisson(p: Any, q: Any) -> Any:
     return p.rate * (p.rate.log() - q.rate.log()) - (p.rate - q.rate)
 
 
+@register_kl(Bernoulli, Poisson)
+def _bernoulli_poisson(p: Any, q: Any) -> Any:
+    return q.rate - p.probs * q.rate.log() - p.entropy()
+
+
+@register_kl(Poisson, Bernoulli)
+@register_kl(Poisson, Binomial)
+def _poisson_bounded(p: Any, q: Any) -> Any:
+    shape = FUNCTIONS["broadcast_shapes"](p.batch_shape, q.batch_shape)
+    return full(shape, math.inf, dtype=p.rate.dtype, device=p.rate.device)
+
+
+@register_kl(Binomial, Binomial)
+def _binomial(p: Any, q: Any) -> Any:
+    if (p.total_count < q.total_count).any():
+        raise MissingRuleError(
+            "kl_divergence: two Binomial, the second of more tries, is not implemented."
+        )
+    found = _ratio(p.probs, q.probs) + _ratio(1 - p.probs, 1 - q.probs)
+    return (p.total_count * found).masked_fill(p.total_count > q.total_count, math.inf)
+
+
+@register_kl(Geometric, Geometric)
+def _geometric(p: Any, q: Any) -> Any:
+    return -p.entropy() - (-q.probs).log1p() * (1 / p.probs - 1) - q.probs.log()
+
+
+@register_kl(HalfNormal, HalfNormal)
+def _half_normal(p: Any, q: Any) -> Any:
+    return _normal(p._both(), q._both())
+
+
+@register_kl(Cauchy, Cauchy)
+def _cauchy(p: Any, q: Any) -> Any:
+    away = (p.scale + q.scale) ** 2 + (p.loc - q.loc) ** 2
+    return away.log() - (4 * p.scale * q.scale).log()
+
+
+@register_kl(TransformedDistribution, TransformedDistribution)
+def _transformed(p: Any, q: Any) -> Any:
+    if p.transforms != q.transforms or p.event_shape != q.event_shape:
+        raise MissingRuleError(
+            "kl_divergence: two TransformedDistribution differ in their transforms."
+        )
+    found = kl_divergence(p.base_dist, q.base_dist)
+    axes = len(p.event_shape) - len(p.base_dist.event_shape)
+    return found.sum(tuple(range(-axes, 0))) if axes else found
+
+
+@register_kl(LowRankMultivariateNormal, LowRankMultivariateNormal)
+@register_kl(LowRankMultivariateNormal, MultivariateNormal)
+@register_kl(MultivariateNormal, LowRankMultivariateNormal)
 @register_kl(MultivariateNormal, MultivariateNormal)
 def _multivariate(p: Any, q: Any) -> Any:
     away = solve_triangular(q.scale_tril, (q.loc - p.loc).unsqueeze(-1), upper=False)
     spread = solve_triangular(q.scale_tril, p.scale_tril, upper=False)
     squares = (spread**2).sum((-2, -1)) + (away**2).sum((-2, -1))
-    half = q._half_log_det() - p._half_log_det()
+    half = (_log_diagonal(q) - _log_diagonal(p)).sum(-1)
     return half + 0.5 * (squares - p.event_shape[0])
+
+
+def _log_diagonal(p: Any) -> Any:
+    return p.scale_tril.diagonal(0, -2, -1).log()
+
+
+# A family beside itself may have a shorter formula.
+for _p in LIMITS:
+    for _q in CROSS:
+        _table.setdefault((_p, _q), between_families)

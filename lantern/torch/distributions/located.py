@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 from lantern.torch.distributions import constraints
 from lantern.torch.distributions.distribution import Distribution, broadcast_all
-from lantern.torch.functions.creation import full_like
+from lantern.torch.functions.creation import empty, full_like
 from lantern.torch.methods.sampling import rand, randn
 from lantern.torch.methods.table import FUNCTIONS
 
@@ -34,13 +34,13 @@ class Located(Distribution):
         self.loc, self.scale = broadcast_all(loc, scale)
         super().__init__(self.loc.shape, (), validate_args)
 
-    def _standard(self, shape: Any) -> Any:
-        """Draws of the form itself."""
+    def _standard(self, shape: Any, dtype: Any) -> Any:
+        """Draws of the form itself, in the type of the parameters."""
         raise self._absent("rsample")
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         """Draws with a derivative with respect to the parameters."""
-        drawn = self._standard(self._extended_shape(sample_shape))
+        drawn = self._standard(self._extended_shape(sample_shape), self.loc.dtype)
         return self.loc + self.scale * drawn.to(self.loc)
 
     @property
@@ -63,8 +63,8 @@ class Normal(Located):
         tensor([-0.9189, -0.9189])
     """
 
-    def _standard(self, shape: Any) -> Any:
-        return randn(shape)
+    def _standard(self, shape: Any, dtype: Any) -> Any:
+        return randn(shape, dtype=dtype)
 
     @property
     def variance(self) -> Any:
@@ -105,8 +105,8 @@ class Laplace(Located):
         tensor([0.2500])
     """
 
-    def _standard(self, shape: Any) -> Any:
-        u = 2 * rand(shape) - 1
+    def _standard(self, shape: Any, dtype: Any) -> Any:
+        u = 2 * rand(shape, dtype=dtype) - 1
         return -u.sign() * FUNCTIONS["log1p"](-u.abs())
 
     @property
@@ -126,6 +126,12 @@ class Laplace(Located):
         z = self._checked(value) - self.loc
         return 0.5 - 0.5 * z.sign() * FUNCTIONS["expm1"](-z.abs() / self.scale)
 
+    def icdf(self, value: Any) -> Any:
+        """The value up to which there is a probability."""
+        from_half = value - 0.5
+        z = from_half.sign() * FUNCTIONS["log1p"](-2 * from_half.abs())
+        return self.loc - self.scale * z
+
     def entropy(self) -> Any:
         """The expected value of ``-log_prob``."""
         return 1 + (2 * self.scale).log()
@@ -141,8 +147,8 @@ class Cauchy(Located):
         tensor([0.7500])
     """
 
-    def _standard(self, shape: Any) -> Any:
-        return (math.pi * (rand(shape) - 0.5)).tan()
+    def _standard(self, shape: Any, dtype: Any) -> Any:
+        return empty(shape, dtype=dtype).cauchy_()
 
     @property
     def mean(self) -> Any:
@@ -163,6 +169,10 @@ class Cauchy(Located):
         """The probability of no more than a value."""
         return ((self._checked(value) - self.loc) / self.scale).atan() / math.pi + 0.5
 
+    def icdf(self, value: Any) -> Any:
+        """The value up to which there is a probability."""
+        return (math.pi * (value - 0.5)).tan() * self.scale + self.loc
+
     def entropy(self) -> Any:
         """The expected value of ``-log_prob``."""
         return math.log(4 * math.pi) + self.scale.log()
@@ -178,8 +188,8 @@ class Gumbel(Located):
         tensor([0.5772])
     """
 
-    def _standard(self, shape: Any) -> Any:
-        return -(-(1 - rand(shape)).log()).clamp(min=1e-30).log()
+    def _standard(self, shape: Any, dtype: Any) -> Any:
+        return -(-(1 - rand(shape, dtype=dtype)).log()).clamp(min=1e-30).log()
 
     @property
     def mean(self) -> Any:
@@ -195,6 +205,14 @@ class Gumbel(Located):
         """The logarithm of the density at a value."""
         z = (self.loc - self._checked(value)) / self.scale
         return z - z.exp() - self.scale.log()
+
+    def cdf(self, value: Any) -> Any:
+        """The probability of no more than a value."""
+        return (-((self.loc - self._checked(value)) / self.scale).exp()).exp()
+
+    def icdf(self, value: Any) -> Any:
+        """The value up to which there is a probability."""
+        return self.loc - self.scale * (-value.log()).log()
 
     def entropy(self) -> Any:
         """The expected value of ``-log_prob``."""
@@ -248,6 +266,10 @@ class HalfNormal(Distribution):
     def cdf(self, value: Any) -> Any:
         """The probability of no more than a value."""
         return 2 * self._both().cdf(self._checked(value)) - 1
+
+    def icdf(self, value: Any) -> Any:
+        """The value up to which there is a probability."""
+        return self._both().icdf((value + 1) / 2)
 
     def entropy(self) -> Any:
         """The expected value of ``-log_prob``."""

@@ -249,6 +249,7 @@ class Wishart(Distribution):
         if matrix.dim() < 2:
             raise OptionError("scale_tril must be at least two-dimensional")
         df = df if isinstance(df, Tensor) else matrix.new_tensor(df)
+        df = df if df.is_floating_point() else df.to(matrix.dtype)
         n = matrix.shape[-1]
         batch = FUNCTIONS["broadcast_shapes"](df.shape, matrix.shape[:-2])
         self.df = df.expand(batch)

@@ -7,9 +7,11 @@ from lantern import random
 from lantern.torch.distributions import constraints
 from lantern.torch.distributions.distribution import Distribution, broadcast_all
 from lantern.torch.distributions.located import Located
+from lantern.torch.functions.creation import tensor
 from lantern.torch.methods.sampling import rand, randn, rng
 from lantern.torch.methods.table import FUNCTIONS
 from lantern.torch.tensor.operators import call
+from lantern.torch.tensor.tensor import Tensor
 
 __all__ = ["Chi2", "Exponential", "Gamma", "StudentT", "Uniform"]
 
@@ -192,6 +194,8 @@ class Gamma(Distribution):
 
     def log_prob(self, value: Any) -> Any:
         """The logarithm of the density at a value."""
+        if not isinstance(value, Tensor):
+            value = tensor(value, dtype=self.rate.dtype, device=self.rate.device)
         value = self._checked(value)
         return (
             FUNCTIONS["xlogy"](self.concentration, self.rate)
@@ -272,9 +276,9 @@ class StudentT(Located):
         self.df, loc, scale = broadcast_all(df, loc, scale)
         super().__init__(loc, scale, validate_args)
 
-    def _standard(self, shape: Any) -> Any:
+    def _standard(self, shape: Any, dtype: Any) -> Any:
         chi = Chi2(self.df.expand(shape)).rsample()
-        return randn(shape, device=chi.device) * (chi / self.df).rsqrt()
+        return randn(shape, dtype=dtype, device=chi.device) * (chi / self.df).rsqrt()
 
     @property
     def mean(self) -> Any:
