@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlparse as urlparse
@@ -15,6 +16,15 @@ __all__ = [
     "load_state_dict_from_url",
     "set_dir",
 ]
+
+try:
+    from tqdm import tqdm
+except ImportError:
+
+    def tqdm(iterable: Iterable[Any], *args: Any, **options: Any) -> Any:
+        """What is iterated over, without a bar."""
+        return iterable
+
 
 # Eight or more hexadecimal digits that end a name, of what a file must hold.
 HASH_REGEX = re.compile(r"-([a-f0-9]*)\.")

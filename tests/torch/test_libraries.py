@@ -51,6 +51,7 @@ from torch._subclasses.fake_tensor import is_fake
 from torch.distributed import device_mesh
 from torch.distributed._tensor.experimental import implicit_replication
 from torch import torch
+from torch.hub import tqdm
 from torch.nn.utils._named_member_accessor import NamedMemberAccessor
 from torch.fx.graph_module import GraphModule
 from torch.fx.node import Node, map_aggregate
