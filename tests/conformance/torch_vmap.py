@@ -15,6 +15,7 @@ import multiprocessing
 import sys
 import warnings
 from collections import Counter
+from itertools import combinations
 
 import numpy as np
 from torch_operators import ours_of, sampled
@@ -186,15 +187,13 @@ def check(record):
 
 
 def attempt(ours, name, function, arguments, options, counts, lines):
-    """One sample in all modes, with all tensors mapped and with the first alone."""
+    """One sample in all modes, with all tensors mapped, or some."""
     singles = leaves(ours, (arguments, options))
     if not singles:
         return
     f = case_of(ours, function, arguments, options)
-    for first_only in (False, True):
-        if first_only and len(singles) == 1:
-            continue
-        axes = [0 if i == 0 or not first_only else None for i in range(len(singles))]
+    for mapped in ways(len(singles)):
+        axes = [0 if i in mapped else None for i in range(len(singles))]
         pairs = list(zip(singles, axes, strict=True))
         for way in (True, False):
             tensors = [
@@ -212,7 +211,15 @@ def attempt(ours, name, function, arguments, options, counts, lines):
             told = tried(at_once, expected)
             counts[told.partition(" ")[0]] += 1
             if told != "same":
-                lines.append(f"{name} | {mode}{' first' * first_only} | {told}")
+                lines.append(f"{name} | {mode} of {mapped} | {told}")
+
+
+def ways(count):
+    """Which of so many tensors are mapped: every choice, of more than three fewer."""
+    numbers = range(count)
+    if count > 3:
+        return [tuple(numbers), *((i,) for i in numbers), tuple(numbers)[1:]]
+    return [c for n in range(count, 0, -1) for c in combinations(numbers, n)]
 
 
 def usable(ours, f, tensors, axes):

@@ -159,10 +159,13 @@ def _independent(x: Any, /, value: Any) -> Rule:
     Rule:
         x_bar = 0
     """
-    same, shape = value.shape == x.shape, x.shape
+    shape = x.shape
     del x
-    z_bar = yield value if same else namespace(value).broadcast_to(value, shape)
-    yield namespace(z_bar).zeros_like(z_bar)
+    if value.shape != shape:  # inside ``vmap``, one of them is that of all examples
+        whole = np.broadcast_shapes(value.shape, shape)
+        value = namespace(value).broadcast_to(value, whole)
+    z_bar = yield value
+    yield namespace(z_bar).zeros(shape, dtype=z_bar.dtype)
 
 
 _tracked = unary(_independent)

@@ -60,18 +60,13 @@ def _of_weights(call: BatchedCall, *rest: Any) -> Any:
 
 def _correlate(call: BatchedCall) -> Any:
     """Products of weights with windows; the bias is added afterwards."""
-    bias = call.operands[2] if len(call.operands) > 2 else None
-    mapped = bias is not None and call.mapped[2]
-    if bias is not None and not any(call.mapped[:2]):
-        z = call.run(*call.operands[:2], None)
-    elif bias is not None and not call.mapped[1]:
-        return _of_weights(call, None if mapped else bias)
-    else:
-        z = _of_weights(call, None)
-    if bias is None:
-        return z
-    ones = [1] * len(call.static("form").size)
-    return z + bias.reshape(*([bias.shape[0], 1] if mapped else []), -1, *ones)
+    x, w, *rest = call.operands
+    bias = rest[0] if rest else None
+    if bias is None or not any(call.mapped[1:]):
+        return _of_weights(call, bias)
+    z = _of_weights(call, None) if any(call.mapped[:2]) else call.run(x, w, None)
+    lead = [bias.shape[0], 1] if call.mapped[2] else []
+    return z + bias.reshape(*lead, -1, *[1] * len(call.static("form").size))
 
 
 def _match(call: BatchedCall) -> Any:
