@@ -11,6 +11,11 @@ HARMLESS = {
         ("-> Or", "if not all(own) and operation_of(rule).keeps:"): "speed: copies",
         ("-> False", "strict=True"): "a guard: made of one list",
     },
+    "lantern/core/residuals.py": {
+        ("IsNot -> Is", "mutable.same is not None and x.nbytes <= _SMALL"): (
+            "speed: of a small array a copy is kept, and not its bytes"
+        ),
+    },
     "lantern/core/scalar_functions.py": {
         (
             "GtE -> Gt",
@@ -23,6 +28,11 @@ HARMLESS = {
         ("Lt -> LtE", "over = math.erf(z) - abs(x) if z < 0.5"): "both ways are exact",
         ("Div -> Mult", "z -= step / (1 + z * step)"): "it leads to the same number",
         ("Add -> Sub", "z -= step / (1 + z * step)"): "it leads to the same number",
+    },
+    "lantern/core/tree.py": {
+        ("-> False", "together = zip(tree, *others, strict=True)"): (
+            "a guard: the lengths have been compared"
+        ),
     },
     "lantern/core/value.py": {
         ("left out", "self.release()"): "memory: until the receiver itself is gone",
@@ -61,6 +71,10 @@ HARMLESS = {
     },
     "lantern/cps/task.py": {
         ("GtE -> Gt", "len(idle) >= IDLE_LIMIT"): "memory: of one more idle worker",
+    },
+    "lantern/tensor/accumulate/deferred_products.py": {
+        ("-> False", "xs, z_bars = zip("): "a guard: each gives a pair",
+        ("-> 1", "xp = namespace(xs[0])"): "all are of one library",
     },
     "lantern/transforms/reverse.py": {
         (
