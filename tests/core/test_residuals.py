@@ -13,7 +13,8 @@ import pytest
 import lantern
 from lantern import grad, jvp, vjp
 from lantern.core.numpy_protocols import find_function
-from lantern.core.residuals import changed, mark, residual
+from lantern.core.residuals import changed, is_ours, mark, owners, residual
+from lantern.op import op
 from lantern.testing import random_like
 from tests import numpy_walk
 from tests.cases import call
@@ -350,3 +351,25 @@ def test_a_change_of_shape_or_type_is_a_change(n):
         assert changed(x.view(np.int64), before)
     x[-1] = 2.0
     assert changed(x, before)
+
+
+def test_a_copy_that_several_rules_share_cannot_be_written_to():
+    @op
+    def greedy(x, y, /):
+        y *= 2.0
+        z_bar = yield x * y
+        yield z_bar * y
+        yield None
+
+    with pytest.raises(ValueError, match="read-only"):
+        grad(lambda x: lantern.sum(greedy(x, np.ones(10_000))))(np.ones(10_000))
+
+
+def test_an_array_is_ours_and_so_is_a_read_only_view_of_it():
+    x, other = np.ones((4, 4)), np.ones(4)
+    ours = owners([x[1:]])  # and so what it is a view of
+    view, part, stranger = x[0], x[:2, :2], other[:]
+    for array in (view, stranger):
+        array.flags.writeable = False
+    assert is_ours(x, ours) is is_ours(view, ours) is True
+    assert is_ours(part, ours) is is_ours(stranger, ours) is is_ours(3.0, ours) is False

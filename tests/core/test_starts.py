@@ -8,7 +8,9 @@ import pytest
 import lantern
 import lantern.torch as torch
 from lantern import RuleError, grad
+from lantern.core import dispatch
 from lantern.core.conjugation import conj
+from lantern.core.value import Value
 from lantern.op import elementwise, linear, op, registry
 
 A = np.array([[1.0, 2.0], [3.0, 4.0]])
@@ -194,3 +196,18 @@ def test_a_rule_that_yields_nothing_is_named(x):
 
 def test_what_is_in_a_tuple_is_conjugated_with_it():
     assert conj((1 + 2j, [3j, 4.0])) == (1 - 2j, (-3j, 4.0))
+
+
+@pytest.mark.parametrize("module", ["parcels", "parcels.boxes.small"])
+def test_a_class_tracks_every_type_of_a_package(module, monkeypatch):
+    monkeypatch.setattr(dispatch, "_registered", {**dispatch._registered})
+    monkeypatch.setattr(dispatch, "_classes", {})
+    kind, other = type("Box", (), {"__module__": module}), type("Box", (), {})
+    other.__module__ = "other.parcels"
+
+    class Boxed(Value):
+        __slots__ = ()
+
+    dispatch.register_class("parcels", Boxed)
+    assert dispatch.value_class(kind()) is Boxed
+    assert dispatch.value_class(other()) is not Boxed

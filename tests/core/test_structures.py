@@ -666,7 +666,14 @@ def test_a_network_of_dataclasses_is_trained():
 
 class TestRefusals:
     def test_structures_that_differ(self):
-        for a, b in (([1.0], 1.0), ({"a": 1.0}, {"b": 1.0}), ([1.0], [1.0, 2.0])):
+        for a, b in (
+            ([1.0], 1.0),
+            ({"a": 1.0}, {"b": 1.0}),
+            ([1.0], [1.0, 2.0]),
+            ({"a": 1.0}, [1.0]),
+            ([1.0], {"a": 1.0}),
+            ({"a": 1.0}, 1.0),
+        ):
             with pytest.raises(ShapeError, match="differ"):
                 tree_map(lambda x, y: x, a, b)
 
