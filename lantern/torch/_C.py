@@ -253,6 +253,13 @@ for _name in (
     "ScriptFunction ScriptList ScriptModule StringType TensorType TupleType Type Value"
 ).split():
     globals()[_name] = refusing(f"torch._C.{_name}", _REASON)
+globals()["TensorType"].__doc__ = """The type of tensors in such programs.
+
+Example:
+    >>> import lantern.torch as torch
+    >>> isinstance(torch.ones(2), torch.TensorType)
+    False
+"""
 __path__: list[str] = []
 _lead(__name__, "_nn", importlib.import_module("lantern.torch.nn.functional").__name__)
 absent(

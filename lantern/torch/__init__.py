@@ -11,6 +11,7 @@ Example:
 
 import importlib as _importlib
 import math as _math
+import sys as _sys
 import warnings as _warnings
 from typing import Any as _Any
 
@@ -36,6 +37,7 @@ from lantern.torch.run.aliases import missing as _missing
 from lantern.torch.settings import *
 from lantern.torch.tables import place as _place
 from lantern.torch.tables import takes as _takes
+from lantern.torch.tensor.dtypes import named as _named
 from lantern.torch.tensor.layouts import FORMATS as _FORMATS
 from lantern.torch.tensor.layouts import LAYOUTS as _LAYOUTS
 from lantern.torch.tensor.layouts import layout as layout
@@ -103,7 +105,13 @@ _LAZY_FUNCTIONS = (
         "default_generator": "random",
         "from_file": "storage",
         "get_device_module": "accelerator",
+        "get_autocast_cpu_dtype": "amp",
         "get_autocast_dtype": "amp",
+        "get_autocast_gpu_dtype": "amp",
+        "is_autocast_cpu_enabled": "amp",
+        "_sample_dirichlet": "distributions.several",
+        "_standard_gamma": "distributions.positive",
+        "_softmax_backward_data": "nn.inner",
         "range": "functions.queries",
         "is_autocast_enabled": "amp",
         "load": "saving",
@@ -119,6 +127,7 @@ _LAZY_FUNCTIONS = (
         ).split()
     }
 )
+_LAZY_FUNCTIONS |= dict.fromkeys(_named, "tensor.dtypes")
 # What programs check of themselves.
 _LAZY_FUNCTIONS |= dict.fromkeys(
     (
@@ -156,6 +165,7 @@ globals().update(_absent(__name__, _REASONS, _NAMES))
 
 
 _lead(__name__, "_tensor functional tensor")
+globals()["torch"] = _sys.modules[__name__]  # as in PyTorch, by accident
 _watch()
 globals()["fx"].wrap = lambda fn: fn  # it marks what is not to be written down
 globals()["_subclasses"].fake_tensor.is_fake = lambda x: False

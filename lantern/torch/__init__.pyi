@@ -41,7 +41,10 @@ from lantern.torch import testing as testing
 from lantern.torch import utils as utils
 from lantern.torch import version as version
 from lantern.torch.amp import autocast as autocast
+from lantern.torch.amp import get_autocast_cpu_dtype as get_autocast_cpu_dtype
 from lantern.torch.amp import get_autocast_dtype as get_autocast_dtype
+from lantern.torch.amp import get_autocast_gpu_dtype as get_autocast_gpu_dtype
+from lantern.torch.amp import is_autocast_cpu_enabled as is_autocast_cpu_enabled
 from lantern.torch.amp import is_autocast_enabled as is_autocast_enabled
 from lantern.torch.functions.creation import as_tensor as as_tensor
 from lantern.torch.functions.creation import asarray as asarray

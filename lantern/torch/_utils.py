@@ -56,6 +56,21 @@ class ExceptionWrapper:
         raise kind(f"Caught {kind.__name__} {self.where}.\nOriginal {self.exc_msg}")
 
 
+def _get_available_device_type() -> str | None:
+    """The kind of the fast device; None where there is none."""
+    from lantern.torch.accelerator import current_accelerator
+
+    found = current_accelerator()
+    return found and str(found.type)
+
+
+def _get_device_module(device_type: str) -> Any:
+    """What one asks a kind of device."""
+    from lantern.torch.accelerator import get_device_module
+
+    return get_device_module(device_type)
+
+
 def _assert(condition: Any, message: str) -> None:
     """Raise ``AssertionError`` with a message unless a condition holds."""
     if not condition:

@@ -208,11 +208,23 @@ def set_rng_state_all(new_states: Any) -> None:
 
 
 class OutOfMemoryError(EagerError):
-    """The GPU has no memory left."""
+    """The GPU has no memory left.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> issubclass(torch.OutOfMemoryError, RuntimeError)
+        True
+    """
 
 
 class AcceleratorError(EagerError):
-    """The GPU could not do what it was given."""
+    """The GPU could not do what it was given.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> issubclass(torch.AcceleratorError, RuntimeError)
+        True
+    """
 
 
 class Event:
@@ -220,6 +232,14 @@ class Event:
 
     Args:
         enable_timing: has no effect.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> first, last = torch.Event(), torch.Event()
+        >>> first.record(), last.record()
+        (None, None)
+        >>> first.elapsed_time(last) >= 0
+        True
     """
 
     def __init__(self, enable_timing: bool = False, **options: Any) -> None:
@@ -245,7 +265,13 @@ class Event:
 
 
 class Stream:
-    """What a GPU does one after another: there is one."""
+    """What a GPU does one after another: there is one.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.Stream().query()
+        True
+    """
 
     def __init__(self, device: Any = None, priority: int = 0) -> None:
         pass

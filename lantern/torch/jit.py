@@ -1,5 +1,7 @@
 """TorchScript's decorators: Python functions stay Python functions."""
 
+import builtins
+import types
 import typing
 from contextlib import nullcontext
 from typing import Any, Final
@@ -165,6 +167,50 @@ def load(f: Any, *args: Any, **options: Any) -> Any:
         f"torch.jit.load: {_REASON} Make the model from its class, and take its "
         "state: model.load_state_dict(torch.load(file))."
     )
+
+
+def isinstance(obj: Any, target_type: Any) -> bool:
+    """Whether a value is of a type, its elements included.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.jit.isinstance([1, 2], list[int])
+        True
+        >>> torch.jit.isinstance({"a": [1.0]}, dict[str, list[int]])
+        False
+    """
+    if type(target_type) is tuple:
+        return any(isinstance(obj, kind) for kind in target_type)
+    outer, inner = typing.get_origin(target_type), typing.get_args(target_type)
+    if outer in (typing.Union, types.UnionType):
+        return any(isinstance(obj, kind) for kind in inner)
+    if not inner:
+        return builtins.isinstance(obj, outer or target_type or type(None))
+    if not builtins.isinstance(obj, outer):
+        return False
+    if outer is dict:
+        keys, values = inner
+        found = ((keys, [*obj]), (values, [*obj.values()]))
+        return all(isinstance(x, kind) for kind, row in found for x in row)
+    if outer is tuple and inner[-1] is not ...:
+        return len(obj) == len(inner) and all(map(isinstance, obj, inner))
+    return all(isinstance(x, inner[0]) for x in obj)
+
+
+class TracerWarning(Warning):
+    """What tracing a program would warn of."""
+
+
+class Attribute(typing.NamedTuple):
+    """A member with its type, which scripting would read.
+
+    Args:
+        value: the member.
+        type: its type.
+    """
+
+    value: Any
+    type: Any
 
 
 class _List:

@@ -11,7 +11,7 @@ from typing import Any
 
 from lantern.errors import EagerError
 
-__all__ = ["get_context", "set_start_method", "spawn"]
+__all__ = ["get_context", "set_start_method", "spawn", "start_processes"]
 
 _can_fork = "fork" in multiprocessing.get_all_start_methods()
 _context: Any = multiprocessing.get_context("fork" if _can_fork else None)
@@ -75,7 +75,7 @@ def _numbered(function: Callable[..., Any], i: int, args: Any) -> None:
     function(i, *args)
 
 
-def spawn(
+def start_processes(
     fn: Callable[..., Any],
     args: tuple[Any, ...] = (),
     nprocs: int = 1,
@@ -101,7 +101,7 @@ def spawn(
         >>> x = torch.zeros(3).share_memory_()
         >>> def work(i, x):
         ...     x[i] = 10 * i
-        >>> torch.multiprocessing.spawn(work, args=(x,), nprocs=3)
+        >>> torch.multiprocessing.start_processes(work, args=(x,), nprocs=3)
         >>> x
         tensor([ 0., 10., 20.])
     """
@@ -122,6 +122,9 @@ def spawn(
                 f"process {i} terminated with exit code {process.exitcode}"
             )
     return None
+
+
+spawn = start_processes
 
 
 def __getattr__(name: str) -> Any:

@@ -21,11 +21,23 @@ class SymInt:
 
 
 class SymFloat:
-    """A number that is not known yet: nothing is one."""
+    """A number that is not known yet: nothing is one.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> isinstance(torch.ones(2).sum().item(), torch.SymFloat)
+        False
+    """
 
 
 class SymBool:
-    """A truth value that is not known yet: nothing is one."""
+    """A truth value that is not known yet: nothing is one.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> isinstance(torch.ones(2).is_floating_point(), torch.SymBool)
+        False
+    """
 
 
 def sym_int(a: Any) -> int:

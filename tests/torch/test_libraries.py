@@ -162,6 +162,67 @@ def test_what_can_only_be_imported_says_so_when_it_is_called(path):
         found()
 
 
+def test_choices_of_what_is_absent_are_names():
+    kind = torch.distributed.fsdp.ShardingStrategy
+    assert kind.FULL_SHARD == "ShardingStrategy.FULL_SHARD"
+    with pytest.raises(AttributeError, match="no attribute 'later': models are whole"):
+        _ = kind.later
+
+
+@pytest.mark.parametrize(
+    ("value", "kind"),
+    [
+        ([1, 2], list[int]),
+        ([1, "a"], list[int]),
+        ({"a": [1]}, dict[str, list[int]]),
+        ({"a": ["b"]}, dict[str, list[int]]),
+        ((1, "a"), tuple[int, str]),
+        ((1, 2), tuple[int, str]),
+        (None, int | None),
+        ("a", int | None),
+        (3, (int, str)),
+        (3, int),
+    ],
+)
+def test_types_of_elements_are_pytorchs(value, kind):
+    assert torch.jit.isinstance(value, kind) == theirs.jit.isinstance(value, kind)
+
+
+def test_softmax_backward_is_pytorchs():
+    x, z_bar = (np.random.RandomState(i).randn(3, 4) for i in (0, 1))
+    found = [
+        lib._softmax_backward_data(
+            lib.tensor(z_bar), lib.tensor(x).softmax(-1), -1, lib.float64
+        )
+        for lib in (torch, theirs)
+    ]
+    np.testing.assert_allclose(found[0].numpy(), found[1].numpy(), rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["qint8", "quint4x2", "int3", "uint7", "bits16"])
+def test_types_that_are_names_only(name):
+    kind, other = getattr(torch, name), getattr(theirs, name)
+    assert repr(kind) == repr(other)
+    assert kind.itemsize == other.itemsize
+    assert kind.is_floating_point == other.is_floating_point
+    with pytest.raises(TypeError, match="no such type"):
+        torch.ones(2, dtype=kind)
+
+
+def test_a_step_of_a_librarys_optimiser_is_not_tracked():
+    from lantern.torch.optim.optimizer import _use_grad_for_differentiable
+
+    class Descent(torch.optim.Optimizer):
+        @_use_grad_for_differentiable
+        def step(self):
+            assert torch.is_grad_enabled() == self.defaults["differentiable"]
+
+    x = torch.ones(1, requires_grad=True)
+    for way in (True, False):
+        Descent([x], {"differentiable": way}).step()
+    assert torch.is_grad_enabled()
+
+
 def test_a_mode_of_inner_operations_cannot_be_entered():
     from lantern.torch.utils._python_dispatch import TorchDispatchMode
 

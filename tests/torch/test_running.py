@@ -124,3 +124,14 @@ def test_the_command_explains_itself(tmp_path):
     done = run("", (), tmp_path, "-m", "lantern.torch", "absent.py")
     assert done.returncode == 2
     assert "absent.py" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["fx.experimental.rewriter", "_inductor.utils", "distributed.fsdp._shard_utils"],
+)
+def test_what_is_below_an_absent_part_can_be_imported_too(path, tmp_path):
+    script = f"from torch.{path} import Later, is_later\nprint(is_later())\nLater()"
+    done = run(script, (), tmp_path, "-m", "lantern.torch")
+    assert done.stdout == "False\n", done.stderr
+    assert f"torch.{path}.Later: " in done.stderr

@@ -82,6 +82,39 @@ def get_autocast_dtype(device_type: str) -> dtypes.dtype:
     return dtypes.get_default_dtype()
 
 
+def is_autocast_cpu_enabled() -> bool:
+    """Whether types change by themselves: no.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.is_autocast_cpu_enabled()
+        False
+    """
+    return False
+
+
+def get_autocast_cpu_dtype() -> dtypes.dtype:
+    """As ``get_autocast_dtype("cpu")``.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.get_autocast_cpu_dtype()
+        torch.float32
+    """
+    return get_autocast_dtype("cpu")
+
+
+def get_autocast_gpu_dtype() -> dtypes.dtype:
+    """As ``get_autocast_dtype("cuda")``.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.get_autocast_gpu_dtype()
+        torch.float32
+    """
+    return get_autocast_dtype("cuda")
+
+
 def custom_fwd(fwd: Any = None, **options: Any) -> Any:
     """A forward step as it is."""
     return (lambda function: function) if fwd is None else fwd

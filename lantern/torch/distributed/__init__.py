@@ -101,12 +101,25 @@ def __getattr__(name: str) -> _Any:
     raise missing("module 'torch.distributed'", name, globals())
 
 
-_lead(__name__, "constants")
+globals().update(_lead(__name__, "constants distributed_c10d utils"))
 rpc = _absent(__name__, {"rpc": "processes call no functions of one another."})["rpc"]
-_lead(
-    __name__,
-    "_tensor _composable _functional_collectives device_mesh",
-    tensor.__name__,
+_LAUNCHER = "processes are started by python -m lantern.torch.distributed.run."
+globals().update(
+    _absent(
+        __name__,
+        {
+            "elastic": _LAUNCHER,
+            "launcher": _LAUNCHER,
+            "pipelining": "models are not cut into stages here.",
+        },
+    )
+)
+globals().update(
+    _lead(
+        __name__,
+        "_tensor _composable _functional_collectives device_mesh",
+        tensor.__name__,
+    )
 )
 _WHOLE = (
     "models are whole on each process here. Train copies of one, with "

@@ -16,7 +16,7 @@ from lantern.files import write_file
 from lantern.torch.distributed import objects
 from lantern.torch.distributed.collectives import array_of, written
 from lantern.torch.distributed.groups import chosen, is_initialized
-from lantern.torch.run.aliases import lead
+from lantern.torch.run.aliases import absent, lead
 from lantern.torch.tensor.tensor import Tensor
 
 __all__ = ["load", "save"]
@@ -42,6 +42,20 @@ class HuggingFaceStorageWriter(_Refused):
 
 
 lead(__name__, "hf_storage")
+_PARTS = (
+    "_consolidate_hf_safetensors default_planner filesystem format_utils metadata "
+    "optimizer planner state_dict state_dict_loader state_dict_saver stateful storage"
+)
+globals().update(
+    absent(
+        __name__,
+        dict.fromkeys(
+            _PARTS.split(),
+            "states of whole models are written and read here by save and load of "
+            "torch.distributed.checkpoint.",
+        ),
+    )
+)
 
 
 def _flat(state: Any, path: str = "") -> dict[str, Any]:

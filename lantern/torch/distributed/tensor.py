@@ -4,6 +4,7 @@ from typing import Any
 
 from lantern.errors import MissingRuleError
 from lantern.torch.run.aliases import lead as _lead
+from lantern.torch.run.aliases import refusing
 
 __all__ = [
     "DTensor",
@@ -97,6 +98,13 @@ def init_device_mesh(*args: Any, **options: Any) -> Any:
 def wait_tensor(tensor: Any) -> Any:
     """A tensor as it is: what is asked for is there."""
     return tensor
+
+
+def __getattr__(name: str) -> Any:
+    """Whatever else is imported is refused when it is called."""
+    if name.startswith("__"):
+        raise AttributeError(name)
+    return refusing(f"torch.distributed.tensor.{name}", "tensors are whole here.")
 
 
 _lead(__name__, "_utils device_mesh placement_types")

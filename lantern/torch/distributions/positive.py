@@ -221,6 +221,9 @@ def standard_gamma(concentration: Any) -> Any:
     return drawn.to(concentration.dtype).clamp(min=tiny)
 
 
+_standard_gamma = standard_gamma  # PyTorch's name for it, in torch
+
+
 def log_standard_gamma(concentration: Any) -> Any:
     """Logarithms of such draws, also of those that are too small for the type.
 

@@ -20,6 +20,13 @@ _digamma, _lgamma = FUNCTIONS["digamma"], FUNCTIONS["lgamma"]
 _stack = FUNCTIONS["stack"]
 
 
+def _sample_dirichlet(concentration: Any, generator: Any = None) -> Any:
+    """Draws of a distribution of proportions."""
+    if generator is not None:
+        raise OptionError("_sample_dirichlet: draw from the generator of all.")
+    return Dirichlet(concentration, validate_args=False).rsample()
+
+
 class Dirichlet(Distribution):
     """Distributions of probabilities that sum to 1, along the last axis.
 

@@ -80,6 +80,22 @@ def native_dropout(input: Tensor, p: float, train: Any) -> tuple[Tensor, Tensor]
     return input * kept, kept != 0
 
 
+def _softmax_backward_data(
+    grad_output: Tensor, output: Tensor, dim: int, input_dtype: Any = None
+) -> Tensor:
+    """What arrives at softmax's argument.
+
+    Args:
+        grad_output: what arrived at its result.
+        output: its result.
+        dim: its axis.
+        input_dtype: the argument's type.
+    """
+    products = grad_output * output
+    found = products - output * products.sum(dim, True)
+    return found if input_dtype is None else found.to(input_dtype)
+
+
 def feature_dropout(input: Tensor, p: float, train: bool) -> Tensor:
     """Each channel 0 with chance p, of an input with any number of axes.
 

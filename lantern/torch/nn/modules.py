@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from lantern.torch.nn import convolution, normalisation
+from lantern.errors import EagerError
+from lantern.torch.nn import convolution, hooks, normalisation, state
 from lantern.torch.nn.attention import (
     NonDynamicallyQuantizableLinear as NonDynamicallyQuantizableLinear,
 )
@@ -40,6 +41,12 @@ _BatchNorm, _InstanceNorm = normalisation.BatchNorm, normalisation.InstanceNorm
 _NormBase, _ConvNd = normalisation._Running, convolution._Convolution
 RNNCellBase = _Cell
 _Loss, _WeightedLoss = Loss, WeightedLoss
+_EXTRA_STATE_KEY_SUFFIX = state._EXTRA
+_global_parameter_registration_hooks = hooks._AT_REGISTRATION["_parameters"]
+_global_buffer_registration_hooks = hooks._AT_REGISTRATION["_buffers"]
+_global_module_registration_hooks = hooks._AT_REGISTRATION["_modules"]
+_global_forward_hooks = hooks.EVERY._forward_hooks
+_global_forward_pre_hooks = hooks.EVERY._forward_pre_hooks
 
 
 def _ntuple(n: int, name: str = "parse") -> Any:
@@ -48,6 +55,15 @@ def _ntuple(n: int, name: str = "parse") -> Any:
 
 
 _single, _pair, _triple, _quadruple = map(_ntuple, (1, 2, 3, 4))
+
+
+def _get_activation_fn(activation: str) -> Any:
+    """The function of a layer of a transformer, by its name."""
+    from lantern.torch.nn import functional
+
+    if activation not in ("relu", "gelu"):
+        raise EagerError(f"activation should be relu/gelu, not {activation}")
+    return getattr(functional, activation)
 
 
 def __getattr__(name: str) -> Any:

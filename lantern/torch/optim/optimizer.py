@@ -43,6 +43,13 @@ class _Required:
 required = _Required()
 
 
+def __getattr__(name: str) -> Any:
+    """What else optimisers of libraries are written with."""
+    from lantern.torch.optim import inner
+
+    return getattr(inner, name)
+
+
 def tracked(function: Callable[[], Any]) -> Any:
     """What a closure returns, its operations kept."""
     with enable_grad():

@@ -7,13 +7,18 @@ _NESTED = "there are no nested tensors here. Pad, with a mask."
 _QUANTISED = "there are no quantised tensors here."
 _FAKE = "there are no tensors without values here but those on the device 'meta'."
 _MASKED = "there are no masked tensors here. Use torch.where."
+_COMPILED = "nothing is compiled here."
 _DEVICE = "there is no such device here."
 
 REASONS = {
     "_custom_ops": "operations are made with torch.library.",
-    "_inductor": "nothing is compiled here.",
+    "_functorch": "transforms are made otherwise here: see torch.func.",
+    "_guards": _WRITTEN,
+    "_higher_order_ops": _WRITTEN,
+    "_inductor": _COMPILED,
     "_export": _WRITTEN,
     "export": _WRITTEN,
+    "classes": "operations and classes of C++ cannot be loaded here.",
     "fx": _WRITTEN,
     "fx._pytree": _WRITTEN,
     "fx.experimental": _WRITTEN,
@@ -26,6 +31,7 @@ REASONS = {
     "fx.proxy": _WRITTEN,
     "masked": _MASKED,
     "nested": _NESTED,
+    "numa": "processes are placed by the system here.",
     "package": "programs are not packed here. Use torch.save.",
     "quantization": _QUANTISED,
     "_subclasses": _FAKE,

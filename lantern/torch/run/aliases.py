@@ -9,7 +9,7 @@ from typing import Any
 
 from lantern.errors import MissingRuleError
 
-__all__ = ["absent", "lead", "missing", "refusing"]
+__all__ = ["absent", "below", "lead", "missing", "refusing"]
 
 
 class Path(ModuleType):
@@ -33,11 +33,14 @@ class Path(ModuleType):
 class AbsentPart(ModuleType):
     """A part of PyTorch's that can be imported, so that programs may not use it.
 
+    Whatever is imported from it is a class that nothing is of, in the place of a class
+    or a function, and says the reason when it is called. Libraries import more of such
+    parts than a list could hold, and mostly for what a program does not do.
+
     Args:
         name: its path.
         reason: why it is not here.
-        names: what can be imported from it all the same: classes that nothing is of,
-            or functions, which say the reason when they are called.
+        names: what ``import *`` takes from it, and ``dir`` shows.
     """
 
     def __init__(self, name: str, reason: str, names: Iterable[str] = ()) -> None:
@@ -48,12 +51,24 @@ class AbsentPart(ModuleType):
         self.__dict__.update(made, __all__=sorted(made), __path__=[])
 
     def __getattr__(self, name: str) -> Any:
+        path = self.__name__.removeprefix("lantern.")
         if name.startswith("__"):
             raise AttributeError(name)
-        path = self.__name__.removeprefix("lantern.")
-        raise AttributeError(
-            f"module {path!r} has no attribute {name!r}: {self.__doc__}"
-        )
+        if name.lstrip("_").startswith("is_"):  # nothing is what is not here
+            return lambda *args, **options: False
+        made = refusing(f"{path}.{name}", self.__doc__ or "it is not here.")
+        return self.__dict__.setdefault(name, made)
+
+
+class _Refusing(type):
+    """The class of such classes; their members in capitals are choices, as names."""
+
+    def __getattr__(cls, name: str) -> Any:
+        if not name.isupper() or name.startswith("_"):
+            raise AttributeError(
+                f"{cls.__name__} has no attribute {name!r}: {cls.__doc__}"
+            )
+        return f"{cls.__name__}.{name}"
 
 
 def refusing(path: str, reason: str) -> type:
@@ -69,7 +84,23 @@ def refusing(path: str, reason: str) -> type:
     def refuse(self: Any, *args: Any, **options: Any) -> None:
         raise MissingRuleError(f"{path}: {reason}")
 
-    return type(path.rpartition(".")[2], (), {"__init__": refuse, "__doc__": reason})
+    members = {"__init__": refuse, "__doc__": reason, "__module__": "lantern.torch"}
+    return _Refusing(path.rpartition(".")[2], (), members)
+
+
+def below(path: str) -> bool:
+    """Whether a path leads into a part that is not here; then it can be imported.
+
+    Args:
+        path: the whole path, ``"lantern.torch.fx.experimental.rewriter"``.
+    """
+    parent, _, last = path.rpartition(".")
+    if path not in sys.modules and parent.count(".") > 1:
+        import_module(parent)
+        outer = sys.modules[parent]
+        if isinstance(outer, AbsentPart):
+            setattr(outer, last, absent(parent, {last: outer.__doc__ or ""})[last])
+    return path in sys.modules
 
 
 def lead(parent: str, names: str, target: str | None = None) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import CodeType, ModuleType, TracebackType
 from typing import Any
 
-from lantern.torch.run.aliases import missing
+from lantern.torch.run.aliases import below, missing
 
 __all__ = ["Finder", "install", "run"]
 
@@ -64,7 +64,8 @@ class Finder(MetaPathFinder, Loader):
         if fullname != "torch" and not fullname.startswith("torch."):
             return None
         try:
-            importlib.import_module(OURS + fullname)
+            if not below(OURS + fullname):
+                importlib.import_module(OURS + fullname)
         except ModuleNotFoundError as error:
             if error.name != OURS + fullname:
                 raise

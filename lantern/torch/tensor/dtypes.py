@@ -122,7 +122,7 @@ class _Named(dtype):
     def __init__(self, name: str, itemsize: builtins.int) -> None:
         self.name, self.itemsize = name, itemsize
         self.is_complex = "complex" in name
-        self.is_floating_point = not self.is_complex
+        self.is_floating_point = name.startswith(("bfloat", "float"))
 
     def __getattr__(self, name: str) -> Any:
         if name != "numpy":
@@ -147,7 +147,7 @@ class _Named(dtype):
     @property
     def is_signed(self) -> builtins.bool:
         """Whether it has negative numbers."""
-        return self.name != "float8_e8m0fnu"
+        return self.name != "float8_e8m0fnu" and self.name[:1] != "u"
 
 
 _NAMED = {
@@ -159,7 +159,15 @@ _NAMED = {
     "float8_e5m2": 1,
     "float8_e5m2fnuz": 1,
     "float8_e8m0fnu": 1,
+    "float4_e2m1fn_x2": 1,
+    "qint32": 4,
+    "bits16": 2,
 }
+_BYTES = (
+    "qint8 quint8 quint2x4 quint4x2 bits1x8 bits2x4 bits4x2 bits8 bit int1 int2 int3 "
+    "int4 int5 int6 int7 uint1 uint2 uint3 uint4 uint5 uint6 uint7"
+)
+_NAMED |= dict.fromkeys(_BYTES.split(), 1)
 named = {name: _Named(name, size) for name, size in _NAMED.items()}
 bfloat16, bcomplex32 = named["bfloat16"], named["bcomplex32"]
 complex32 = named["complex32"]
@@ -167,6 +175,7 @@ chalf = complex32
 float8_e4m3fn, float8_e4m3fnuz = named["float8_e4m3fn"], named["float8_e4m3fnuz"]
 float8_e5m2, float8_e5m2fnuz = named["float8_e5m2"], named["float8_e5m2fnuz"]
 float8_e8m0fnu = named["float8_e8m0fnu"]
+globals().update(named)
 short, int, long, cfloat, cdouble = int16, int32, int64, complex64, complex128
 
 F16, F32, F64, I64, BOOL = (d.numpy for d in (float16, float32, float64, int64, bool))

@@ -4,7 +4,7 @@ Classes of one's own are part of a structure once they are registered.
 """
 
 from collections import OrderedDict, defaultdict, deque, namedtuple
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from lantern.errors import OptionError
@@ -66,6 +66,30 @@ class GetAttrKey(NamedTuple):
         return getattr(tree, self.name)
 
 
+def _list_flatten(d: list[Any]) -> tuple[list[Any], Any]:
+    return d, None
+
+
+def _list_flatten_with_keys(d: list[Any]) -> tuple[list[Any], Any]:
+    return [(SequenceKey(i), value) for i, value in enumerate(d)], None
+
+
+def _list_unflatten(values: Iterable[Any], context: Any) -> list[Any]:
+    return list(values)
+
+
+def _tuple_flatten(d: tuple[Any, ...]) -> tuple[list[Any], Any]:
+    return list(d), None
+
+
+def _tuple_unflatten(values: Iterable[Any], context: Any) -> tuple[Any, ...]:
+    return tuple(values)
+
+
+def _dict_unflatten(values: Iterable[Any], context: Any) -> dict[Any, Any]:
+    return dict(zip(context, values, strict=True))
+
+
 def _dict_flatten(d: Any) -> tuple[list[Any], Any]:
     return list(d.values()), list(d)
 
@@ -91,8 +115,8 @@ def _made_default(values: Any, context: Any) -> Any:
 
 
 SUPPORTED_NODES: dict[Any, NodeDef] = {
-    list: NodeDef(list, lambda x: (x, None), lambda parts, _: list(parts)),
-    tuple: NodeDef(tuple, lambda x: (list(x), None), lambda parts, _: tuple(parts)),
+    list: NodeDef(list, _list_flatten, _list_unflatten),
+    tuple: NodeDef(tuple, _tuple_flatten, _tuple_unflatten),
     dict: _mapping(dict),
     OrderedDict: _mapping(OrderedDict),
     defaultdict: NodeDef(defaultdict, _default, _made_default),

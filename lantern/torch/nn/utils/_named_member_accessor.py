@@ -6,7 +6,7 @@ from typing import Any
 from lantern.torch.nn.module import Module
 from lantern.torch.tensor.tensor import Tensor
 
-__all__ = ["NamedMemberAccessor"]
+__all__ = ["NamedMemberAccessor", "set_tensor", "swap_tensor"]
 
 
 class NamedMemberAccessor:
@@ -115,3 +115,32 @@ class NamedMemberAccessor:
     def named_modules(self, remove_duplicate: bool = True) -> Any:
         """Modules with their names."""
         return self.module.named_modules(remove_duplicate=remove_duplicate)
+
+
+def swap_tensor(
+    module: Module, name: str, tensor: Any, allow_missing: bool = False
+) -> Any:
+    """Put a tensor in the place of a module's own; the former one.
+
+    Args:
+        module: the module.
+        name: the tensor's name, without dots.
+        tensor: what takes its place.
+        allow_missing: whether there may be none yet.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> model = torch.nn.Linear(1, 1, bias=False)
+        >>> old = swap_tensor(model, "weight", torch.tensor([[3.0]]))
+        >>> model(torch.ones(1)), type(old)
+        (tensor([3.]), <class 'lantern.torch.nn.parameter.Parameter'>)
+    """
+    if allow_missing and not hasattr(module, name):
+        setattr(module, name, tensor)
+        return None
+    return NamedMemberAccessor(module).swap_tensor(name, tensor)
+
+
+def set_tensor(module: Module, name: str, tensor: Any) -> None:
+    """Put a tensor in the place of a module's own, without dots in its name."""
+    swap_tensor(module, name, tensor, True)

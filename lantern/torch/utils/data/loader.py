@@ -18,6 +18,8 @@ from multiprocessing.context import BaseContext
 from types import GenericAlias, SimpleNamespace
 from typing import Any
 
+import numpy as np
+
 from lantern.blocks import mutex
 from lantern.errors import ArgumentError, EagerError, OptionError
 from lantern.torch.utils.data.collating import default_collate, default_convert
@@ -69,6 +71,11 @@ class _DatasetKind:
 
 
 _collate_fn_t = _worker_init_fn_t = Any  # for annotations
+
+
+def _generate_state(base_seed: int, worker_id: int) -> Any:
+    """Four numbers that a worker's own generators begin with."""
+    return np.random.SeedSequence((worker_id, base_seed)).generate_state(4)
 
 
 class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
