@@ -1,5 +1,6 @@
 """Weights that are computed, normalised or held at 0: against PyTorch's."""
 
+import copy
 import importlib
 import pickle
 
@@ -213,3 +214,115 @@ def test_pruned_layers_are_pickled_with_their_results():
     again = pickle.loads(pickle.dumps(m))
     assert again.weight.tolist() == m.weight.tolist()
     assert again.weight.is_leaf
+
+
+@pytest.mark.parametrize("kind", [None, "matrix_exp", "cayley", "householder"])
+@pytest.mark.parametrize("shape", [(3, 3), (2, 4), (4, 2)])
+def test_orthogonal_weights_are_pytorchs(kind, shape):
+    """Of the same parameters, without a constant matrix: parts of that are drawn."""
+    found = []
+    for torch in (ours, theirs):
+        m = layer(torch, sizes=shape)
+        torch.nn.utils.parametrizations.orthogonal(
+            m, "weight", kind, use_trivialization=False
+        )
+        original = m.parametrizations.weight.original
+        before = plain(original)
+        with torch.no_grad():
+            x = torch.arange(float(original.numel())).reshape(original.shape).cos()
+            upright = x.T if shape[0] < shape[1] else x
+            upright.diagonal().fill_(-1.0)
+            original.copy_(x)
+        factors = torch.arange(float(m.weight.numel())).reshape(m.weight.shape)
+        (m.weight * factors).sum().backward()
+        found.append([before, plain(m.weight), plain(original.grad)])
+    assert_same(*found)
+
+
+@pytest.mark.parametrize("kind", ["matrix_exp", "cayley", "householder"])
+@pytest.mark.parametrize("shape", [(3, 3), (2, 4), (4, 2)])
+def test_an_orthogonal_weight_can_be_assigned(kind, shape):
+    m = layer(ours, sizes=shape)
+    ours.nn.utils.parametrizations.orthogonal(m, "weight", kind)
+    kept = m.weight.detach().clone()
+    with ours.no_grad():
+        m.parametrizations.weight.original.sub_(0.25)
+    assert (m.weight - kept).abs().max() > 0.01
+    m.weight = kept
+    ours.testing.assert_close(m.weight.detach(), kept)
+
+
+def rule(torch, result, back=None):
+    class Rule(torch.nn.Module):
+        def forward(self, x):
+            return eval(result, {"x": x})
+
+        if back is not None:
+
+            def right_inverse(self, x):
+                return eval(back, {"x": x})
+
+    return Rule()
+
+
+@pytest.mark.parametrize("torch", [ours, theirs], ids=["ours", "theirs"])
+@pytest.mark.parametrize("again", [False, True])
+@pytest.mark.parametrize(
+    ("result", "back", "words"),
+    [
+        ("2.0", None, "must return a tensor"),
+        ("x.double()", None, "may not change the dtype"),
+        ("x[:1]", None, "may not change the shape"),
+        ("x", "None", ("Tensor or a Sequence", "must return a tensor")),
+        ("x", "(x, None)", ("of the sequence with type", "must return a tensor")),
+        ("x.float()", "x.double()", ("may not change the dtype", "the same dtype")),
+        ("x", "x[:1]", (None, "the same shape")),
+    ],
+)
+def test_parametrizations_that_do_not_fit_change_nothing(
+    torch, again, result, back, words
+):
+    if isinstance(words, tuple):
+        words = words[again]
+    if words is None:
+        return  # a first one may change what is kept
+    m, register = layer(torch), torch.nn.utils.parametrize.register_parametrization
+    if again:
+        register(m, "weight", rule(torch, "x"))
+    before = m.weight.tolist()
+    with pytest.raises(ValueError, match=words):
+        register(m, "weight", rule(torch, result, back))
+    assert m.weight.tolist() == before
+    assert torch.nn.utils.parametrize.is_parametrized(m) is again
+
+
+def test_parametrized_modules_train_copy_and_are_not_pickled():
+    m = layer(ours).eval()
+    assert ours.nn.utils.parametrizations.spectral_norm(m).weight is not None
+    assert not m.parametrizations.weight[0].training
+    again = copy.deepcopy(m)
+    assert again.weight.tolist() == m.weight.tolist()
+    assert again.parametrizations.weight.original is not m.parametrizations.weight
+    with pytest.raises(RuntimeError, match="state_dict"):
+        pickle.dumps(m)
+    with pytest.raises(ValueError, match="does not have a parameter"):
+        ours.nn.utils.parametrize.register_parametrization(m, "foo", rule(ours, "x"))
+
+
+def test_weight_norm_takes_what_the_older_one_saved():
+    old = ours.nn.utils.weight_norm(layer(ours, scale=3.0))
+    new = ours.nn.utils.parametrizations.weight_norm(layer(ours))
+    new.load_state_dict(old.state_dict())
+    ours.testing.assert_close(new.weight, old.weight)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex64"])
+def test_spectral_norms_of_other_types(dtype):
+    m = ours.nn.Linear(3, 3, bias=False, dtype=getattr(ours, dtype))
+    with ours.no_grad():
+        m.weight = ours.nn.Parameter(ours.diag(ours.diagonal(m.weight)))
+    largest = ours.linalg.svdvals(m.weight.detach()).max()
+    expected = m.weight.detach() / largest
+    ours.nn.utils.parametrizations.spectral_norm(m, n_power_iterations=200)
+    assert m.weight.dtype == expected.dtype
+    ours.testing.assert_close(m.weight.detach(), expected, rtol=1e-4, atol=1e-5)

@@ -51,8 +51,9 @@ class SpectralNorm(Module):
         self.steps, self.dim, self.eps = n_power_iterations, dim, eps
         matrix = self._matrix(weight.detach())
         rows, columns = matrix.shape
-        self.register_buffer("_u", normalize(randn(rows), dim=0, eps=eps))
-        self.register_buffer("_v", normalize(randn(columns), dim=0, eps=eps))
+        for name, n in (("_u", rows), ("_v", columns)):
+            drawn = randn(n, dtype=weight.dtype, device=weight.device)
+            self.register_buffer(name, normalize(drawn, dim=0, eps=eps))
         self._iterate(matrix, 15)
 
     def _matrix(self, weight: Any) -> Any:
@@ -64,7 +65,7 @@ class SpectralNorm(Module):
         with no_grad():
             for _ in range(steps):
                 self._u.copy_(normalize(matrix @ self._v, dim=0, eps=self.eps))
-                self._v.copy_(normalize(matrix.mT @ self._u, dim=0, eps=self.eps))
+                self._v.copy_(normalize(matrix.mH @ self._u, dim=0, eps=self.eps))
 
     def forward(self, weight: Any) -> Any:
         """The weight over its largest singular value."""
@@ -73,7 +74,7 @@ class SpectralNorm(Module):
             self._iterate(matrix.detach(), self.steps)
         # Clones: a later iteration must not write to what a rule has saved.
         u, v = self._u.clone(), self._v.clone()
-        return weight / (u * (matrix @ v)).sum()
+        return weight / (u.conj() * (matrix @ v)).sum()
 
     def right_inverse(self, value: Any) -> Any:
         """The weight itself."""

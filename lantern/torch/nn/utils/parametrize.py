@@ -1,12 +1,13 @@
 """Parameters that are computed from others, each time they are read."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from copy import deepcopy
 from typing import Any
 
 from lantern.blocks import between_turns
 from lantern.eager.grad_mode import no_grad
-from lantern.errors import OptionError, ShapeError
+from lantern.errors import EagerError, OptionError, ShapeError
 from lantern.torch.nn.containers import ModuleDict, ModuleList
 from lantern.torch.nn.parameter import Parameter
 from lantern.torch.tensor.detaching import array_of_tensor as base
@@ -56,12 +57,13 @@ class ParametrizationList(ModuleList):
     @between_turns
     def __init__(self, modules: Any, original: Any, unsafe: bool = False) -> None:
         super().__init__(modules)
-        values = original
-        with no_grad():
+        self.unsafe, values = unsafe, original
+        with no_grad(), suppress(NotImplementedError):
             for module in reversed(list(self)):
                 if hasattr(module, "right_inverse"):
                     values = module.right_inverse(values)
         self.is_tensor = isinstance(values, Tensor)
+        _check_parts(values, original)
         if self.is_tensor:
             self.ntensors = 1
             self._keep("original", values, original)
@@ -104,7 +106,59 @@ class ParametrizationList(ModuleList):
                 value = module.right_inverse(value)
             row = (value,) if self.is_tensor else tuple(value)
             for x, y in zip(self._values(), row, strict=True):
+                if self.is_tensor:
+                    _check_alike("right_inverse", x, y, "must")
                 x.copy_(y)
+
+
+def _check_parts(values: Any, original: Any) -> None:
+    """What a tensor is to be computed from: a tensor of its type, or several."""
+    if isinstance(values, Tensor):
+        if values.dtype != original.dtype:
+            raise OptionError(
+                "When `right_inverse` outputs one tensor, it may not change the dtype: "
+                f"{original.dtype} became {values.dtype}."
+            )
+        return
+    if not isinstance(values, Sequence):
+        raise OptionError(
+            "'right_inverse' must return a Tensor or a Sequence of tensors (list, "
+            f"tuple...). Got {type(values).__name__}"
+        )
+    for i, value in enumerate(values):
+        if not isinstance(value, Tensor):
+            raise OptionError(
+                "When `right_inverse` outputs a sequence, it must be of tensors. Got "
+                f"element {i} of the sequence with type {type(value).__name__}."
+            )
+
+
+def _check_alike(what: str, before: Any, after: Any, rule: str = "may not") -> None:
+    """A parametrization that is safe keeps the type and the shape of a tensor."""
+    if not isinstance(after, Tensor):
+        raise OptionError(f"{what} must return a tensor. Got {type(after).__name__}.")
+    for name in ("dtype", "shape"):
+        if getattr(before, name) != getattr(after, name):
+            raise (ShapeError if name == "shape" else OptionError)(
+                f"{_RULES[rule].format(what, name)}: {getattr(before, name)} became "
+                f"{getattr(after, name)}. With unsafe=True it may."
+            )
+
+
+_RULES = {
+    "may not": "Registering a parametrization may not change the {1} of the tensor",
+    "must": "The tensor of {0} must have the same {1} as the tensor",
+}
+
+
+def _check_added(value: Any, parametrization: Any) -> None:
+    """What a further parametrization makes of a value, and of its result."""
+    result = parametrization(value)
+    _check_alike("A parametrization", value, result)
+    if hasattr(parametrization, "right_inverse"):
+        with suppress(NotImplementedError):
+            back = parametrization.right_inverse(result)
+            _check_alike("parametrization.right_inverse", value, back, "must")
 
 
 def _computed(name: str) -> property:
@@ -125,6 +179,19 @@ def _computed(name: str) -> property:
     return property(read, write)
 
 
+def _refuse_state(self: Any) -> Any:
+    raise EagerError(
+        "Serialization of parametrized modules is only supported through state_dict(): "
+        "their classes are made as they run."
+    )
+
+
+def _copied(self: Any, memo: Any) -> Any:
+    memo[id(self)] = copy = object.__new__(type(self))
+    copy.__dict__.update(deepcopy(self.__dict__, memo))
+    return copy
+
+
 def _opened(module: Any) -> None:
     """Let a module have a class of its own, for properties."""
     kind = type(module)
@@ -132,7 +199,12 @@ def _opened(module: Any) -> None:
     def forward(self: Any, *args: Any, **options: Any) -> Any:
         return kind.forward(self, *args, **options)
 
-    rest = {"forward": forward, "__doc__": kind.__doc__}
+    rest: dict[str, Any] = {
+        "forward": forward,
+        "__doc__": kind.__doc__,
+        "__getstate__": _refuse_state,
+        "__deepcopy__": _copied,
+    }
     module.__class__ = type(f"Parametrized{kind.__name__}", (kind,), rest)
     module.parametrizations = ModuleDict()
 
@@ -160,22 +232,24 @@ def register_parametrization(
         >>> bool((layer.weight > 0).all())
         True
     """
+    parametrization.train(module.training)
     if is_parametrized(module, tensor_name):
-        module.parametrizations[tensor_name].append(parametrization)
+        known = module.parametrizations[tensor_name]
+        known.unsafe |= unsafe
+        if not unsafe:
+            _check_added(getattr(module, tensor_name), parametrization)
+        known.append(parametrization)
         return module
-    original = getattr(module, tensor_name)
     if tensor_name not in {**module._parameters, **module._buffers}:
         raise OptionError(
             f"Module '{module}' does not have a parameter, a buffer, or a parametrized "
             f"element with name '{tensor_name}'"
         )
+    original = getattr(module, tensor_name)
     group = ParametrizationList([parametrization], original, unsafe)
     value = group()
-    if not unsafe and base(value).shape != base(original).shape:
-        raise ShapeError(
-            f"A parametrization may not change the shape of the tensor: it was "
-            f"{tuple(original.shape)}, and is {tuple(value.shape)}."
-        )
+    if not unsafe:
+        _check_alike("A parametrization", original, value)
     if not is_parametrized(module):
         _opened(module)
     delattr(module, tensor_name)
@@ -227,7 +301,8 @@ def remove_parametrizations(
     else:
         if not group.is_tensor:
             raise OptionError(
-                "Cannot leave unparametrized a tensor that is parametrized by several."
+                "Cannot leave unparametrized (leave_parametrized=False) a tensor that "
+                "is parametrized by several."
             )
         value = group.original
     trained = any(isinstance(x, Parameter) for x in group._values())
