@@ -415,3 +415,8 @@ def test_names_are_given_without_a_look_for_the_nearest(monkeypatch):
     for name in ("forward", "training", "mean_1", "layer_0"):
         with pytest.raises(KeyError, match="already exists"):
             model.register_parameter(name, None)
+
+
+def test_lazy_layers_take_options_of_their_first_call():
+    layer = ours.nn.LazyConvTranspose2d(3, 2, stride=2)
+    assert layer(ours.ones(1, 2, 4, 4), output_size=(9, 9)).shape == (1, 3, 9, 9)

@@ -114,7 +114,9 @@ class _Lazy(LazyModuleMixin):
         if not self.has_uninitialized_params() and getattr(self, self.size):
             super().reset_parameters()  # type: ignore[misc]
 
-    def initialize_parameters(self: Any, input: Any, *args: Any) -> None:
+    def initialize_parameters(
+        self: Any, input: Any, *args: Any, **options: Any
+    ) -> None:
         """Take the size from an input."""
         n = base(input).shape[self.axis]
         setattr(self, self.size, n)
