@@ -533,3 +533,26 @@ def test_nothing_waits_for_the_garbage_collector(call):
         assert gc.collect() == 0
     finally:
         gc.enable()
+
+
+def test_chunks_have_the_same_random_numbers():
+    x = torch.zeros(4, 3)
+    z = torch.vmap(lambda a: a + torch.rand(3), randomness="same", chunk_size=2)(x)
+    assert (z == z[0]).all()
+    again = torch.vmap(lambda a: a + torch.rand(3), randomness="same")(x)
+    assert not (again[0] == z[0]).all()
+
+
+def test_a_result_that_shows_an_argument_is_a_view_of_it():
+    x = tensor(4).requires_grad_()
+    y = x * 1
+    z = torch.vmap(lambda a: a[None])(y)
+    z.mul_(3)
+    y.sum().backward()
+    assert_same([y, x.grad], [3 * x, torch.full_like(x, 3.0)])
+
+
+def test_inner_maps_write_to_arguments_of_outer_ones():
+    x, y = tensor(4), tensor(4, seed=1)[0]
+    torch.vmap(lambda a: torch.vmap(torch.Tensor.copy_)(a, y))(x)
+    assert_same([x], [y.expand(3, 4)])

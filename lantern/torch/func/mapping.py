@@ -5,14 +5,18 @@ from contextlib import contextmanager
 from functools import partial, wraps
 from typing import Any
 
+import numpy as np
+
 from lantern.blocks import between_turns
 from lantern.errors import BatchedValueError, EagerError, ShapeError
 from lantern.replaced import restore
 from lantern.tensor.ops.shape import moveaxis
 from lantern.torch.functions.join_repeat import cat
 from lantern.torch.functions.reduction import axis_of
+from lantern.torch.methods.sampling import get_rng_state, set_rng_state
 from lantern.torch.tensor.batches import Mapping, mapping, remember_outside
 from lantern.torch.tensor.tensor import Tensor, numpy_face, torch_face
+from lantern.torch.tensor.views import view_if_shared
 from lantern.torch.utils import _pytree as pytree
 from lantern.vectorizing.batched import Batched, Examples
 
@@ -82,7 +86,8 @@ def vmap(
         run = partial(_once, func, axes, spec, out_dims, randomness, options)
         if chunk_size is None or chunk_size >= size:
             return run(size, leaves)
-        return _in_chunks(run, axes, leaves, out_dims, size, chunk_size)
+        start = get_rng_state() if randomness == "same" else None
+        return _in_chunks(run, axes, leaves, out_dims, size, chunk_size, start)
 
     return mapped
 
@@ -183,7 +188,7 @@ def _once(
         results, form = pytree.tree_flatten(z)
         places = _places(named(func), out_dims, z, form)
         found = [
-            left(named(func), x, a, examples)
+            _shown(left(named(func), x, a, examples), leaves)
             for x, a in zip(results, places, strict=True)
         ]
     return pytree.tree_unflatten(found, form)
@@ -214,6 +219,18 @@ def entered(x: Tensor, axis: int, examples: Examples) -> Tensor:
     array = numpy_face(x)
     z = torch_face(Batched(moveaxis(array, axis, 0) if axis else array, examples))
     remember_outside(z, x, axis)
+    return z
+
+
+def _shown(z: Any, leaves: list[Any]) -> Any:
+    """A result, marked as a view of the argument whose memory it shows, if it does."""
+    array = z.primal if isinstance(z, Tensor) else None
+    if type(array) is np.ndarray and array.base is not None and z.viewed is None:
+        for x in leaves:
+            if isinstance(x, Tensor) and x is not z and z.dtype is x.dtype:
+                z = view_if_shared(z, x)
+                if z.viewed is not None:
+                    break
     return z
 
 
@@ -261,13 +278,19 @@ def _in_chunks(
     out_dims: Any,
     size: int,
     chunk_size: int,
+    random: Any,
 ) -> Any:
-    """The results of some examples after others, joined."""
+    """The results of some examples after others, joined.
+
+    ``random`` is the state of the random numbers that are to be the same for all.
+    """
     found: list[Any] = []
     for start in range(0, size, chunk_size):
         count = min(chunk_size, size - start)
         pairs = zip(leaves, axes, strict=True)
         part = [x if a is None else x.narrow(a, start, count) for x, a in pairs]
+        if random is not None:
+            set_rng_state(random)
         found.append(pytree.tree_flatten(run(count, part)))
     form = found[0][1]
     places = pytree._broadcast_to_and_flatten(out_dims, form) or [out_dims[0]]

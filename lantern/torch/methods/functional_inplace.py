@@ -8,7 +8,7 @@ that. Where they lie is worked out once from memory, and remembered.
 
 from typing import Any
 
-from lantern.core.value import base
+from lantern.core.value import Value, base
 from lantern.eager.grad_mode import is_enabled
 from lantern.eager.recorder import AMBIENT
 from lantern.eager.versions import written
@@ -20,9 +20,8 @@ from lantern.torch.tensor.batches import check_examples
 from lantern.torch.tensor.detaching import in_transform
 from lantern.torch.tensor.dtypes import category, type_name
 from lantern.torch.tensor.operators import cast, in_memory, views_of
-from lantern.torch.tensor.tensor import Tensor, numpy_face, torch_face
+from lantern.torch.tensor.tensor import Tensor, fresh, numpy_face, torch_face
 from lantern.torch.tensor.view_memory import moved_away, place
-from lantern.vectorizing.batched import Batched
 
 __all__ = ["check_fit", "replaced"]
 
@@ -70,16 +69,17 @@ def replaced(x: Tensor, z: Any, casting: str = "same_kind") -> Tensor:
 
 def _written_outside(x: Tensor) -> None:
     """Let the tensor that an argument of a mapped function came from follow it."""
-    outside, axis = x.__dict__["outside"]
+    outside, axis, examples = x.__dict__["outside"]
     value = numpy_face(x)
-    if not isinstance(value, Batched) or value.level is not x.level:
+    if isinstance(value, Value) and value.level.depth > examples.depth:
         raise EagerError(
             "vmap: an argument was written a value to that a derivative inside the "
             "mapped function tracks. clone() it first."
         )
-    z = torch_face(value.stacked)
-    if not value.mapped:
-        z = z.expand(value.level.size, *value.shape)
+    own = examples.owns(value)
+    z = torch_face(value.stacked if own else value)
+    if not (own and value.mapped):
+        z = (z if isinstance(z, Tensor) else fresh(z)).expand(examples.size, *x.shape)
     outside.copy_(z.movedim(0, axis) if axis else z)
 
 

@@ -144,7 +144,7 @@ def remember_outside(x: Any, outside: Any, axis: int) -> None:
         outside: the tensor whose axis counts the examples.
         axis: that axis.
     """
-    x.__dict__["outside"] = outside, axis
+    x.__dict__["outside"] = outside, axis, x.level
 
 
 def check_examples(x: Any, z: Any) -> None:
