@@ -269,6 +269,7 @@ class set_detect_anomaly(detect_anomaly):
 
 
 lead(__name__, "gradcheck", "lantern.torch.autograd.checking")
+globals().pop("gradcheck", None)  # as an attribute it is the function
 
 if TYPE_CHECKING:
     from lantern.torch.autograd import forward_ad as forward_ad

@@ -35,7 +35,13 @@ from lantern.torch.tensor.devices import beside
 from lantern.torch.tensor.dtypes import INEXACT, fitting
 from lantern.torch.tensor.dtypes import type_name as type_name
 from lantern.torch.tensor.gradients import rebind, set_data
-from lantern.torch.tensor.operators import cast, in_memory, mismatch, views_of
+from lantern.torch.tensor.operators import (
+    cast,
+    in_memory,
+    mismatch,
+    tracked_views,
+    views_of,
+)
 from lantern.torch.tensor.tensor import (
     UNSEEN,
     Tensor,
@@ -141,14 +147,18 @@ def taken(x: Tensor, z: Tensor) -> Tensor:
 
 
 def _follow(whole: Any, x: Tensor) -> None:
-    """Let views, taken while nothing was tracked, be parts of their base's value."""
-    found = () if whole is UNSEEN else list(views_of(whole).values())
-    for view in [view for view in (weak() for weak in found) if view is not None]:
+    """Let views be parts of their base's value."""
+    if whole is UNSEEN:
+        return
+    found = [weak() for weak in list(views_of(whole).values())]
+    for view in [*found, *tracked_views(whole)]:
+        if view is None:
+            continue
         if view is not x and base(view).dtype.kind in INEXACT:
             flat = reshaped(numpy_face(whole), (-1,))
             where = place(view, whole)
             part = reshaped(read(flat, index=where), view.primal.shape)
-            view.level, view.receiver = AMBIENT, part.receiver
+            rebind(view, part)
             view.receiver.memory = id(owner(view.primal))
 
 
@@ -176,7 +186,8 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
     tracked = is_recorded(self, value) or in_transform(self, value)
     try:
         if tracked:
-            write(self, _put_at, index, value)
+            if not _is_there(value, array, index):
+                write(self, _put_at, index, value)
             return
         plain = base(value)
         array[index] = plain
@@ -193,6 +204,19 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
             raise mismatch(None, value, fresh(array[index]), error) from None
     if self.viewed is not UNSEEN:
         written(array)
+
+
+def _is_there(value: Any, array: Any, index: Any) -> bool:
+    """Whether a part has its value already: ``x[i] += y`` ends in ``x[i] = x[i]``."""
+    if not isinstance(value, Tensor) or not isinstance(value.viewed, Tensor):
+        return False
+    a, b = array[index], value.primal
+    return (
+        type(a) is np.ndarray
+        and type(b) is np.ndarray
+        and a.ctypes.data == b.ctypes.data
+        and (a.shape, a.strides, a.dtype) == (b.shape, b.strides, b.dtype)
+    )
 
 
 def _alone(array: Any, index: Any) -> Any:

@@ -354,11 +354,34 @@ def views_of(x: Tensor) -> dict[int, Any]:
         return x.views
 
 
+# Weakly, the tracked tensors that show the memory of others. In one list, gone through
+# when one of those is written to: a table for each base takes longer to make.
+_recent: list[Any] = []
+_most = [256]
+
+
+def _forget_dead() -> None:
+    """Keep the list about as long as there are views."""
+    n = len(_recent)  # what other threads append meanwhile stays
+    live = [weak for weak in _recent[:n] if weak() is not None]
+    _recent[:n] = live
+    _most[0] = max(256, 2 * len(live))
+
+
+def tracked_views(whole: Tensor) -> list[Tensor]:
+    """The tracked tensors that show the memory of a base."""
+    found = [weak() for weak in _recent]
+    return [view for view in found if view is not None and view.viewed is whole]
+
+
 def as_view(z: Any, x: Any) -> Any:
     """A tensor that shows the memory of another, marked as such."""
     z.viewed = whole = x if x.viewed is None else x.viewed
     if z.level is AMBIENT:
         z.receiver.memory = id(owner(z.primal))
+        _recent.append(ref(z))
+        if len(_recent) > _most[0]:
+            _forget_dead()
     elif whole is not UNSEEN:
         views_of(whole)[id(z)] = ref(z)  # names that are free again are taken again
         if detached(x):
