@@ -6,6 +6,7 @@ import io
 import threading
 import warnings
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,7 +14,15 @@ import pytest
 import lantern
 from lantern import grad, jvp, vjp
 from lantern.core.numpy_protocols import find_function
-from lantern.core.residuals import changed, is_ours, mark, owners, residual
+from lantern.core.residuals import (
+    changed,
+    is_ours,
+    is_promised,
+    mark,
+    owners,
+    register_mutable,
+    residual,
+)
 from lantern.op import op
 from lantern.testing import random_like
 from tests import numpy_walk
@@ -373,3 +382,30 @@ def test_an_array_is_ours_and_so_is_a_read_only_view_of_it():
         array.flags.writeable = False
     assert is_ours(x, ours) is is_ours(view, ours) is True
     assert is_ours(part, ours) is is_ours(stranger, ours) is is_ours(3.0, ours) is False
+
+
+class Remote(np.ndarray):
+    """An array of which nobody finds out soon whether it has the bytes of another."""
+
+
+register_mutable(Remote, Remote.copy)
+
+
+def test_of_an_array_on_a_device_the_elements_are_compared():
+    x = np.array([1.0, np.nan, 0.0]).view(Remote)
+    before = mark(x, Remote.copy)
+    assert not changed(x, before)  # nan is nan
+    for place, value in ((0, 2.0), (0, np.nan), (1, 1.0)):
+        other = x.copy()
+        other[place] = value
+        assert changed(other, before)
+
+
+def test_nothing_is_promised_of_an_array_without_a_mark_for_it():
+    x = np.ones(3)
+    x.flags.writeable = False
+    assert is_promised(x)
+    assert is_promised(x[1:])
+    assert not is_promised(np.ones(3))
+    assert not is_promised(SimpleNamespace(flags=SimpleNamespace(), base=None))
+    assert not is_promised(SimpleNamespace())

@@ -208,6 +208,7 @@ def test_a_class_tracks_every_type_of_a_package(module, monkeypatch):
     class Boxed(Value):
         __slots__ = ()
 
+    assert dispatch.value_class(kind()) is not Boxed
     dispatch.register_class("parcels", Boxed)
     assert dispatch.value_class(kind()) is Boxed
     assert dispatch.value_class(other()) is not Boxed

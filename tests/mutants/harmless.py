@@ -26,6 +26,7 @@ HARMLESS = {
             "return x if x <= y or x != x",
         ): "of equal numbers either will do",
         ("Lt -> LtE", "over = math.erf(z) - abs(x) if z < 0.5"): "both ways are exact",
+        ("Mult -> Add", "z = math.sqrt(max("): "another start leads to the same number",
         ("Div -> Mult", "z -= step / (1 + z * step)"): "it leads to the same number",
         ("Add -> Sub", "z -= step / (1 + z * step)"): "it leads to the same number",
     },
