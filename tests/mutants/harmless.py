@@ -11,12 +11,8 @@ HARMLESS = {
         ("-> Or", "if not all(own) and operation_of(rule).keeps:"): "speed: copies",
         ("-> False", "strict=True"): "a guard: made of one list",
     },
-    "lantern/core/residuals.py": {
-        ("IsNot -> Is", "mutable.same is not None and x.nbytes <= _SMALL"): (
-            "speed: of a small array a copy is kept, and not its bytes"
-        ),
-    },
     "lantern/core/scalar_functions.py": {
+        ("GtE -> Gt", "return (1 if x >= 0 else e) / (1 + e)"): "at zero e is 1",
         (
             "GtE -> Gt",
             "return x if x >= y or x != x",
