@@ -245,10 +245,11 @@ class PositionError(LanternError, IndexError):
 
     Example:
         >>> import lantern.torch as torch
-        >>> torch.ones(2)[5]
-        Traceback (most recent call last):
-            ...
-        lantern.errors.PositionError: index 5 is out of bounds for axis 0 with size 2
+        >>> try:
+        ...     torch.ones(2)[5]
+        ... except IndexError as error:
+        ...     print(type(error).__name__)
+        PositionError
     """
 
 

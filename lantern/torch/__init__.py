@@ -67,14 +67,14 @@ _place(Tensor.__module__, vars(Tensor), "Tensor.")
 
 # What is imported when it is asked for.
 _LAZY = (
-    "accelerator amp backends compiler cpu cuda distributed distributions fft func jit "
+    "accelerator amp backends compiler cuda distributed distributions fft func jit "
     "linalg multiprocessing nn optim profiler quasirandom random "
     "return_types serialization signal sparse special testing utils version"
 ).split()
 # Likewise, what is there for libraries, whose programs seldom name it.
 _FOR_LIBRARIES = (
-    "_C __config__ _dynamo _tensor_str _utils ao functorch futures hub library onnx "
-    "ops overrides storage torch_version types"
+    "_C __config__ _dynamo _tensor_str _utils ao cpu functorch futures fx hub library "
+    "onnx ops overrides storage torch_version types"
 ).split()
 _LAZY_FUNCTIONS = (
     dict.fromkeys(
@@ -167,7 +167,6 @@ globals().update(_absent(__name__, _REASONS, _NAMES))
 _lead(__name__, "_tensor functional tensor")
 globals()["torch"] = _sys.modules[__name__]  # as in PyTorch, by accident
 _watch()
-globals()["fx"].wrap = lambda fn: fn  # it marks what is not to be written down
 globals()["_subclasses"].fake_tensor.is_fake = lambda x: False
 for _name in ("mps", "mtia", "xpu"):  # devices that are never there
     vars(globals()[_name]).update(

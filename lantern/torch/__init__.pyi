@@ -16,7 +16,6 @@ from lantern.torch import amp as amp
 from lantern.torch import autograd as autograd
 from lantern.torch import backends as backends
 from lantern.torch import compiler as compiler
-from lantern.torch import cpu as cpu
 from lantern.torch import cuda as cuda
 from lantern.torch import distributed as distributed
 from lantern.torch import distributions as distributions

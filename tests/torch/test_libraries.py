@@ -56,6 +56,7 @@ from torch.nn.utils._named_member_accessor import NamedMemberAccessor
 from torch.fx.graph_module import GraphModule
 from torch.fx.node import Node, map_aggregate
 from torch.fx.experimental.proxy_tensor import make_fx
+from torch.fx.proxy import Proxy, TraceError
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.distributed._tensor.placement_types import Shard
 from torch._C import CompilationUnit, _get_accelerator
@@ -153,7 +154,9 @@ class TestOperationsOfLibraries:
             torch.library.register_autograd("tests::missing", None)
 
 
-@pytest.mark.parametrize("path", ["fx.Graph", "export.export", "_C.CompilationUnit"])
+@pytest.mark.parametrize(
+    "path", ["export.export", "_C.CompilationUnit", "package.PackageExporter"]
+)
 def test_what_can_only_be_imported_says_so_when_it_is_called(path):
     part, name = path.split(".")
     found = getattr(importlib.import_module(f"lantern.torch.{part}"), name)

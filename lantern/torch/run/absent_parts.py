@@ -19,16 +19,6 @@ REASONS = {
     "_export": _WRITTEN,
     "export": _WRITTEN,
     "classes": "operations and classes of C++ cannot be loaded here.",
-    "fx": _WRITTEN,
-    "fx._pytree": _WRITTEN,
-    "fx.experimental": _WRITTEN,
-    "fx.experimental.proxy_tensor": _WRITTEN,
-    "fx.experimental.symbolic_shapes": _WRITTEN,
-    "fx.graph": _WRITTEN,
-    "fx.graph_module": _WRITTEN,
-    "fx.node": _WRITTEN,
-    "fx.passes": _WRITTEN,
-    "fx.proxy": _WRITTEN,
     "masked": _MASKED,
     "nested": _NESTED,
     "numa": "processes are placed by the system here.",
@@ -41,7 +31,6 @@ REASONS = {
     "xpu": _DEVICE,
 }
 
-_GRAPH = "Graph GraphModule Interpreter Node Proxy Tracer Transformer"
 _FAKES = "FakeTensor FakeTensorMode UnsupportedFakeTensorException"
 _OF_DEVICE = (
     "Event Stream StreamContext current_device current_stream default_stream device "
@@ -55,12 +44,6 @@ NAMES = {
         "Constraint Dim ExportedProgram ShapesCollection UnflattenedModule dims "
         "draft_export export load register_dataclass save unflatten"
     ),
-    "fx": f"{_GRAPH} has_side_effect map_arg replace_pattern symbolic_trace",
-    "fx.experimental.proxy_tensor": "ProxyTorchDispatchMode get_proxy_mode make_fx",
-    "fx.graph": "CodeGen Graph PyTreeCodeGen",
-    "fx.graph_module": "GraphModule",
-    "fx.node": "Argument Node Target map_aggregate map_arg",
-    "fx.proxy": "Attribute ParameterProxy Proxy TraceError TracerBase",
     "masked": (
         "MaskedTensor amax amin argmax argmin as_masked_tensor cumprod cumsum "
         "log_softmax logaddexp logsumexp masked_tensor mean median norm normalize "

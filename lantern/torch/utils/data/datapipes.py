@@ -39,6 +39,7 @@ class IterDataPipe(_Named, IterableDataset):
     """Examples one after another, from a step that may stand behind others.
 
     Example:
+        >>> from lantern.torch.utils.data import IterDataPipe, functional_datapipe
         >>> @functional_datapipe("doubled")
         ... class Doubled(IterDataPipe):
         ...     def __init__(self, source):
@@ -57,7 +58,16 @@ class IterDataPipe(_Named, IterableDataset):
 
 
 class MapDataPipe(_Named, Dataset):
-    """Examples by number, from a step that may stand behind others."""
+    """Examples by number, from a step that may stand behind others.
+
+    Example:
+        >>> from lantern.torch.utils.data import MapDataPipe
+        >>> class Squares(MapDataPipe):
+        ...     def __getitem__(self, i):
+        ...         return i * i
+        >>> Squares()[3]
+        9
+    """
 
     functions: ClassVar[dict[str, Any]] = {}
 
@@ -68,6 +78,21 @@ class functional_datapipe:
     Args:
         name: the method's name.
         enable_df_api_tracing: has no effect.
+
+    Example:
+        >>> from lantern.torch.utils.data import MapDataPipe, functional_datapipe
+        >>> @functional_datapipe("turned")
+        ... class Turned(MapDataPipe):
+        ...     def __init__(self, source):
+        ...         self.source = source
+        ...
+        ...     def __getitem__(self, i):
+        ...         return -self.source[i]
+        >>> class Same(MapDataPipe):
+        ...     def __getitem__(self, i):
+        ...         return i
+        >>> Same().turned()[2]
+        -2
     """
 
     def __init__(self, name: str, enable_df_api_tracing: bool = False) -> None:

@@ -1,0 +1,162 @@
+"""Programs written down as steps, beside PyTorch's own."""
+
+import copy
+
+import numpy as np
+import pytest
+
+import lantern.torch as ours
+from lantern.torch.fx import tracing
+
+theirs = pytest.importorskip("torch", reason="the peer that this face is compared with")
+pytest.importorskip("torch.fx", reason="a part of the peer")
+
+BOTH = [ours, theirs]
+
+
+def model(torch, inner=None):
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first = torch.nn.Linear(4, 4)
+            self.rest = torch.nn.Sequential(torch.nn.Tanh(), torch.nn.Linear(4, 4))
+            self.scale = torch.nn.Parameter(torch.ones(4))
+            self.register_buffer("shift", torch.ones(4))
+
+        def forward(self, x, factor=2.0):
+            y = self.rest(self.first(x)) * self.scale
+            a, b = torch.chunk(y, 2, 1)
+            z = torch.cat([a, -b], dim=1).view(-1, 4).clamp(min=-1)
+            z = torch.nn.functional.relu(1 - z + self.shift) @ z.T[0:4, :]
+            return {"z": z / factor, "size": x.shape[0]}
+
+    net = Net()
+    draws = np.random.default_rng(0)
+    with torch.no_grad():
+        for _, p in sorted(net.named_parameters()):
+            p.copy_(torch.tensor(draws.normal(size=p.shape)))
+    return net
+
+
+def steps(graph):
+    return [
+        (n.op, n.name, n.target if isinstance(n.target, str) else n.target.__name__)
+        for n in graph.nodes
+    ]
+
+
+def test_steps_and_results_are_pytorchs():
+    found = []
+    for torch in BOTH:
+        net = model(torch)
+        traced = torch.fx.symbolic_trace(net)
+        x = torch.tensor(np.linspace(-1, 1, 16).reshape(4, 4), dtype=torch.float32)
+        mine, plain = traced(x), net(x)
+        assert mine["size"] == 4
+        assert torch.equal(mine["z"], plain["z"])
+        assert torch.equal(traced(x, factor=1.0)["z"], net(x, 1.0)["z"])
+        found.append((steps(traced.graph), mine["z"].detach().numpy()))
+    assert found[0][0] == found[1][0]
+    np.testing.assert_allclose(found[0][1], found[1][1], 1e-5)
+
+
+def test_a_traced_module_trains():
+    net = model(ours)
+    traced = ours.fx.symbolic_trace(net)
+    assert {id(p) for p in traced.parameters()} == {id(p) for p in net.parameters()}
+    traced(ours.ones(4, 4))["z"].sum().backward()
+    assert net.first.weight.grad is not None
+    other = copy.deepcopy(traced)
+    assert not {id(p) for p in other.parameters()} & {id(p) for p in net.parameters()}
+    assert ours.equal(other(ours.ones(4, 4))["z"], traced(ours.ones(4, 4))["z"])
+
+
+def test_nothing_is_left_behind():
+    functions = dict(vars(ours.nn.functional)), ours.nn.Module.__call__
+    with pytest.raises(ValueError, match="control flow"):
+        ours.fx.symbolic_trace(lambda x: x if x.sum() > 0 else -x)
+    assert functions == (dict(vars(ours.nn.functional)), ours.nn.Module.__call__)
+
+
+@pytest.mark.parametrize(
+    ("program", "words"),
+    [
+        (lambda x: list(x), "cannot be iterated"),
+        (lambda x: len(x), "'len' is not supported"),
+        (lambda x: 1 if x else 2, "control flow"),
+    ],
+)
+@pytest.mark.parametrize("torch", BOTH, ids=["ours", "theirs"])
+def test_what_depends_on_values_cannot_be_written_down(torch, program, words):
+    error = (torch.fx.proxy.TraceError, RuntimeError)  # PyTorch's len
+    with pytest.raises(error, match=words):
+        torch.fx.symbolic_trace(program)
+
+
+@pytest.mark.parametrize("torch", BOTH, ids=["ours", "theirs"])
+def test_steps_can_be_changed(torch):
+    traced = torch.fx.symbolic_trace(lambda x: torch.neg(torch.relu(x)))
+    for node in traced.graph.nodes:
+        if node.target is torch.relu:
+            with traced.graph.inserting_after(node):
+                new = traced.graph.call_function(torch.abs, node.args)
+            node.replace_all_uses_with(new)
+            traced.graph.erase_node(node)
+    traced.graph.lint()
+    traced.recompile()
+    assert [n.name for n in traced.graph.nodes] == ["x", "abs_1", "neg", "output"]
+    assert traced(torch.tensor([-2.0])).item() == -2
+    x = next(iter(traced.graph.nodes))
+    with pytest.raises(RuntimeError, match="still had 1 users"):
+        traced.graph.erase_node(x)
+    with traced.graph.inserting_before(new):
+        traced.graph.call_function(torch.exp, (x,))
+    assert traced.graph.eliminate_dead_code()
+    assert len(traced.graph.nodes) == 4
+
+
+@pytest.mark.parametrize("torch", BOTH, ids=["ours", "theirs"])
+def test_who_traces_says_what_is_one_step(torch):
+    class Whole(torch.fx.Tracer):
+        def is_leaf_module(self, m, name):
+            return isinstance(m, torch.nn.Sequential)
+
+    graph = Whole().trace(model(torch))
+    assert [n.target for n in graph.nodes if n.op == "call_module"] == ["rest"]
+    names = [n.name for n in graph.nodes if n.op == "get_attr"]
+    assert "first_weight" in names
+
+
+@pytest.mark.parametrize("torch", BOTH, ids=["ours", "theirs"])
+def test_a_transformer_writes_down_anew(torch):
+    class Doubling(torch.fx.Transformer):
+        def call_function(self, target, args, kwargs):
+            return 2 * super().call_function(target, args, kwargs)
+
+    traced = torch.fx.symbolic_trace(lambda x: torch.neg(x))
+    assert Doubling(traced).transform()(torch.tensor([3.0])).item() == -6
+
+
+def test_the_program_can_be_read(capsys):
+    traced = ours.fx.symbolic_trace(model(ours))
+    assert "chunk = torch.chunk(mul, 2, 1)" in traced.code
+    assert "self.rest.0(first)" in traced.code
+    traced.graph.print_tabular()
+    assert "call_module" in capsys.readouterr().out
+    assert "def forward(self, x, factor = 2.0)" in traced.print_readable(False)
+
+
+def test_functions_of_a_module_can_be_one_step():
+    space = {"__name__": "elsewhere", "torch": ours}
+    exec(
+        "def odd(x):\n    return x if x.sum() > 0 else -x\ntorch.fx.wrap('odd')\n"
+        "def program(x):\n    return odd(x) + 1\n",
+        space,
+    )
+    try:
+        traced = ours.fx.symbolic_trace(space["program"])
+    finally:
+        tracing._wrapped.pop()
+    assert traced(ours.tensor([-2.0])).item() == 3
+    with pytest.raises(RuntimeError, match="top level"):
+        ours.fx.wrap("odd")
