@@ -11,6 +11,18 @@ __all__ = ["PyTorchFileReader", "PyTorchFileWriter"]
 _HEADER = 30  # bytes before the name of a record
 
 
+_ALIGNED = 64
+_EPOCH = (1980, 1, 1, 0, 0, 0)  # so that equal objects give equal files
+
+
+def entry(kind: Any, name: str, at: int) -> Any:
+    """A part of an archive that begins where memory may be mapped."""
+    entry = kind(f"archive/{name}", _EPOCH)
+    padding = -(at + 30 + len(entry.filename) + 4) % _ALIGNED
+    entry.extra = b"FB" + struct.pack("<H", padding) + b"Z" * padding
+    return entry
+
+
 class PyTorchFileReader:
     """An archive that ``torch.save`` has written: its records, by name.
 
@@ -100,8 +112,6 @@ class PyTorchFileWriter:
 
     def write_record(self, name: str, data: Any, size: int) -> None:
         """Write a record: bytes, or a text."""
-        from lantern.torch.pickles.writing import entry
-
         file: Any = self._archive.fp
         packed = data.encode() if isinstance(data, str) else bytes(data[:size])
         made = entry(zipfile.ZipInfo, name, file.tell())

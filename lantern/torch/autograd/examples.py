@@ -88,7 +88,7 @@ def _entered(name: str, found: Any, examples: Examples) -> Any:
             f"axes that count its examples."
         )
     leaves, form = pytree.tree_flatten(found[0])
-    places = pytree._broadcast_to_and_flatten(found[1], form)
+    places = pytree.broadcast_to_and_flatten(found[1], form)
     if places is None:
         raise EagerError(
             f"{name}.vmap returned an incompatible (output, out_dims) tuple: out_dims "

@@ -68,15 +68,7 @@ def vmap(
         tensor([[2., 0.],
                 [6., 6.]])
     """
-    if randomness not in RANDOMNESS:
-        raise EagerError(
-            f"Only allowed values for randomness are 'error', 'different', or 'same'. "
-            f"Got {randomness}"
-        )
-    if chunk_size is not None and chunk_size <= 0:
-        raise ShapeError(
-            f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})"
-        )
+    _check_options(randomness, chunk_size)
 
     @wraps(func)
     def mapped(*args: Any, **options: Any) -> Any:
@@ -90,6 +82,18 @@ def vmap(
         return _in_chunks(run, axes, leaves, out_dims, size, chunk_size, start)
 
     return mapped
+
+
+def _check_options(randomness: str, chunk_size: int | None) -> None:
+    if randomness not in RANDOMNESS:
+        raise EagerError(
+            f"Only allowed values for randomness are 'error', 'different', or 'same'. "
+            f"Got {randomness}"
+        )
+    if chunk_size is not None and chunk_size <= 0:
+        raise ShapeError(
+            f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})"
+        )
 
 
 def named(func: Any) -> str:
@@ -125,7 +129,7 @@ def _taken(name: str, in_dims: Any, args: Any) -> tuple[int, list[Any], list[Any
             f"unsupported."
         )
     leaves, spec = pytree.tree_flatten(args)
-    axes = pytree._broadcast_to_and_flatten(in_dims, spec)
+    axes = pytree.broadcast_to_and_flatten(in_dims, spec)
     if axes is None:
         raise ShapeError(
             f"vmap({name}, in_dims={in_dims}, ...)(<inputs>): in_dims is not "
@@ -261,7 +265,7 @@ def _places(name: str, out_dims: Any, z: Any, form: Any) -> list[Any]:
     """For each result the axis where the examples go."""
     single = isinstance(z, Tensor) and isinstance(out_dims, tuple)
     one = out_dims[0] if single and len(out_dims) == 1 else out_dims
-    places = pytree._broadcast_to_and_flatten(one, form)
+    places = pytree.broadcast_to_and_flatten(one, form)
     if places is None:
         raise ShapeError(
             f"vmap({name}, ..., out_dims={out_dims})(<inputs>): out_dims is not "
@@ -293,7 +297,7 @@ def _in_chunks(
             set_rng_state(random)
         found.append(pytree.tree_flatten(run(count, part)))
     form = found[0][1]
-    places = pytree._broadcast_to_and_flatten(out_dims, form) or [out_dims[0]]
+    places = pytree.broadcast_to_and_flatten(out_dims, form) or [out_dims[0]]
     columns = zip(*(row for row, _ in found), strict=True)
     joined = [
         parts[0] if axis is None else cat(parts, axis)

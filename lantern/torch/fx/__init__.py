@@ -17,7 +17,6 @@ from lantern.torch.fx.graph import Graph as Graph
 from lantern.torch.fx.graph_module import GraphModule as GraphModule
 from lantern.torch.fx.graph_module import symbolic_trace as symbolic_trace
 from lantern.torch.fx.interpreter import Interpreter as Interpreter
-from lantern.torch.fx.interpreter import Transformer as Transformer
 from lantern.torch.fx.node import Node as Node
 from lantern.torch.fx.node import map_aggregate as map_aggregate
 from lantern.torch.fx.node import map_arg as map_arg
@@ -26,6 +25,7 @@ from lantern.torch.fx.tracing import Proxy as Proxy
 from lantern.torch.fx.tracing import TraceError as TraceError
 from lantern.torch.fx.tracing import Tracer as Tracer
 from lantern.torch.fx.tracing import wrap as wrap
+from lantern.torch.fx.transformer import Transformer as Transformer
 from lantern.torch.run.aliases import absent as _absent
 from lantern.torch.run.aliases import lead as _lead
 

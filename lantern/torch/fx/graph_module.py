@@ -58,6 +58,7 @@ class GraphModule(Module):
 
     @graph.setter
     def graph(self, g: Graph) -> None:
+        """Another program."""
         self.__dict__["_graph"] = g
         g.owning_module = self
 

@@ -71,6 +71,7 @@ class Node:
 
     @args.setter
     def args(self, a: Any) -> None:
+        """Other arguments."""
         self._set(tuple(a), self._kwargs)
 
     @property
@@ -80,6 +81,7 @@ class Node:
 
     @kwargs.setter
     def kwargs(self, k: Any) -> None:
+        """Other arguments by name."""
         self._set(self._args, dict(k))
 
     @property

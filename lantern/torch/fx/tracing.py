@@ -244,7 +244,10 @@ class Tracer(TracerBase):
         for name, module in self.root.named_modules(remove_duplicate=False):
             if module is mod:
                 return name
-        raise NameError("module is not installed as a submodule")
+        raise ArgumentError(
+            f"module is not installed as a submodule: {type(mod).__name__}. Assign it "
+            "to an attribute of the module that is traced."
+        )
 
     def call_module(
         self, m: Module, forward: Callable[..., Any], args: Any, kwargs: Any

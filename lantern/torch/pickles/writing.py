@@ -15,6 +15,7 @@ import numpy as np
 
 from lantern.eager.versions import owner
 from lantern.errors import ArgumentError, EagerError
+from lantern.torch.file_reader import entry
 from lantern.torch.nn.parameter import Parameter
 from lantern.torch.pickles.contents import STORAGES
 from lantern.torch.serialization import chosen
@@ -30,8 +31,6 @@ __all__ = ["pickle_bytes"]
 
 _CLASSES = {kind: name for name, kind in STORAGES.items()}
 _DEEPEST = 90
-_ALIGNED = 64
-_EPOCH = (1980, 1, 1, 0, 0, 0)  # so that equal objects give equal files
 
 
 def pickle_bytes(obj: Any) -> bytes:
@@ -57,14 +56,6 @@ def pickle_bytes(obj: Any) -> bytes:
             add(f"data/{key}", bytes(flat.size) if chosen("skip") else flat)
         add("version", b"3\n")
     return file.getvalue()
-
-
-def entry(kind: Any, name: str, at: int) -> Any:
-    """A part of an archive that begins where memory may be mapped."""
-    entry = kind(f"archive/{name}", _EPOCH)
-    padding = -(at + 30 + len(entry.filename) + 4) % _ALIGNED
-    entry.extra = b"FB" + struct.pack("<H", padding) + b"Z" * padding
-    return entry
 
 
 class _Writer:

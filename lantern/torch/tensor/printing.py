@@ -8,7 +8,6 @@ import numpy as np
 
 from lantern.core.value import base
 from lantern.torch.tensor import dtypes
-from lantern.torch.tensor.tensor import torch_face
 from lantern.vectorizing.batched import Batched
 
 __all__ = ["set_printoptions", "text"]
@@ -145,12 +144,11 @@ def _body(array: Any, indent: int, form: Any, summary: bool) -> str:
     return "[" + gap.join(parts) + "]"
 
 
-def _of_examples(x: Any) -> tuple[str, int]:
+def _of_examples(x: Any, face: Any) -> tuple[str, int]:
     """What ``repr`` of a tensor in a ``vmap`` is, and how many transforms it names."""
     if type(x.primal) is not Batched:
-        return text(x), 0
-    outside = torch_face(x.primal.stacked)
-    inner, levels = _of_examples(outside)
+        return text(x, face), 0
+    inner, levels = _of_examples(face(x.primal.stacked), face)
     if x.primal.mapped:
         levels += 1
         inner = _wrapped(f"BatchedTensor(lvl={levels}, bdim=0", inner)
@@ -164,11 +162,17 @@ def _wrapped(what: str, inner: str) -> str:
     return f"{what}, value=\n{indented(inner, '    ')}\n)"
 
 
-def text(x: Any, name: str = "tensor") -> str:
-    """What ``repr`` of a tensor is."""
+def text(x: Any, face: Any, name: str = "tensor") -> str:
+    """What ``repr`` of a tensor is.
+
+    Args:
+        x: the tensor.
+        face: makes a tensor of an array.
+        name: what stands before the numbers.
+    """
     plain = base(x)
     if type(plain) is Batched:
-        return _of_examples(x)[0]
+        return _of_examples(x, face)[0]
     array = np.asarray(plain.get() if hasattr(plain, "get") else plain)
     summary = array.size > OPTIONS["threshold"]
     if array.size:

@@ -330,7 +330,7 @@ class Tensor(Wrapper):
     def __repr__(self) -> str:
         from lantern.torch.tensor.printing import text
 
-        return text(self)
+        return text(self, torch_face)
 
     def __iter__(self) -> Iterator[Any]:
         if not base(self).shape:

@@ -365,7 +365,7 @@ def _chosen(what: Any) -> Callable[[Any], bool]:
     return what
 
 
-def _broadcast_to_and_flatten(
+def broadcast_to_and_flatten(
     tree: Any, treespec: TreeSpec, is_leaf: Any = None
 ) -> list[Any] | None:
     """For each leaf of a structure what stands for it in a tree; None for a misfit.
@@ -384,12 +384,15 @@ def _broadcast_to_and_flatten(
     if len(children) != treespec.num_children:
         return None
     rows = [
-        _broadcast_to_and_flatten(child, spec, is_leaf)
+        broadcast_to_and_flatten(child, spec, is_leaf)
         for child, spec in zip(children, treespec.children_specs, strict=True)
     ]
     if any(row is None for row in rows):
         return None
     return [x for row in rows if row is not None for x in row]
+
+
+_broadcast_to_and_flatten = broadcast_to_and_flatten  # as PyTorch names it
 
 
 def tree_all(pred: Callable[[Any], bool], tree: Any, is_leaf: Any = None) -> bool:
