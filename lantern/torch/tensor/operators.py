@@ -112,8 +112,9 @@ def as_kind(x: Any, kind: Any) -> Any:
 
 
 def promote(*operands: Any, floating: bool = False) -> list[Any]:
-    """Tensors in the type of their result, and numbers as they are."""
-    kind = result_dtype(*operands)
+    """Tensors in the type of their result, and numbers or lists as they are."""
+    numbers = (Value, int, float, complex)
+    kind = result_dtype(*[x for x in operands if isinstance(x, numbers)])
     if floating and kind.kind in "iub":
         kind = dtypes.default()
     return [cast(x, kind) if isinstance(x, Tensor) else x for x in operands]
