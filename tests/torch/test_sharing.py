@@ -343,6 +343,20 @@ def test_views_follow_what_is_written_to_their_memory(name, kept):
     assert_same_scenario(scenario)
 
 
+def test_a_value_that_came_as_a_view_is_no_view_of_what_takes_its_place():
+    w = ours.ones(6, 4, requires_grad=True)
+    index = ours.tensor([0, 1, 1, 2, 0, 2]).view(-1, 1).expand(6, 4)
+    twice = w * 2
+    largest = ours.zeros(3, 4)
+    largest.scatter_reduce_(0, index, twice, "amax", include_self=False)
+    others = [ours.zeros(3, 4) for _ in range(40)]
+    for other in others:  # whatever lies where the largest were computed
+        other.add_(w[:3])
+    sums = [ours.zeros(3, 4).scatter_add_(0, index, twice) for _ in range(40)]
+    ours.cat([largest, *others, *sums]).sum().backward()
+    assert w.grad.tolist() == [[121.0] * 4] * 3 + [[81.0] * 4] * 3
+
+
 def test_many_views_are_forgotten():
     from lantern.torch.tensor import operators
 

@@ -142,6 +142,8 @@ def taken(x: Tensor, z: Tensor) -> Tensor:
         _rebase(x, viewed, z)
     else:
         rebind(x, z)
+        if getattr(x.receiver, "memory", 0):  # of a value whose memory is free again
+            x.receiver.memory = 0
     _follow(x if viewed is None else viewed, x)
     return x
 

@@ -481,6 +481,7 @@ def set_data(self: Tensor, x: Tensor) -> None:
     if type(self.receiver) is Recorder:
         self.receiver.grad = self.grad  # in the shape that it had
         self.receiver.shape, self.receiver.dtype = array.shape, array.dtype
+        self.receiver.memory = 0  # that of the view it was
     self.primal = array
 
 
