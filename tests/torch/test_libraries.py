@@ -428,6 +428,52 @@ def test_what_the_modules_of_layers_are_called_is_known():
     assert sys.modules["lantern.torch.nn.modules.loss"]._Loss is not None
 
 
+def classes_at(library, path):
+    """The names of the layers that a library finds at a path by looking through it."""
+    modules = getattr(library.nn.modules, path)
+    found = [c for c in vars(modules).values() if isinstance(c, type)]
+    layers = {c.__name__ for c in found if issubclass(c, library.nn.Module)}
+    return {n for n in layers if n[0] != "_"} & {*modules.__all__, "Module"}
+
+
+# What is not here, or is called otherwise where it is defined.
+ABSENT = {"CrossMapLRN2d", "LinearCrossEntropyLoss", "NLLLoss2d", "RNNCellBase"}
+
+
+@pytest.mark.parametrize("path", ["activation", "loss", "rnn", "conv", "normalization"])
+def test_layers_are_found_by_looking_through_their_module(path):
+    mine, others = classes_at(torch, path), classes_at(theirs, path)
+    assert mine - {"Module"} == others - ABSENT - {"Module"}
+    assert "ReLU" in vars(torch.nn.modules)
+
+
+def test_what_pytorch_can_be_built_without_says_what_it_has():
+    from lantern.torch.distributed import rpc
+
+    assert not hasattr(rpc, "api")  # a library asks, and does without
+    assert not rpc.is_available()
+    with pytest.raises(AttributeError, match="processes call no functions"):
+        rpc.init_rpc("worker")
+
+
+class Cooperating:
+    """A class beside one of PyTorch's, made with it."""
+
+    def __init__(self):
+        super().__init__()
+        self.made = True
+
+
+@pytest.mark.parametrize("name", ["Transform", "Distribution"])
+def test_classes_beside_pytorchs_are_made_with_them(name):
+    base = getattr(torch.distributions, name)
+    own = {"arg_constraints": {}}
+    assert type("Both", (base, Cooperating), own)().made
+    both = type("Layer", (base, torch.nn.Module), own)()
+    both.layer = torch.nn.Linear(1, 1)
+    assert len(list(both.parameters())) == 2
+
+
 def matrices(library):
     """Three of them: the second is not positive definite, the third is singular."""
     a = np.array([[4.0, 1.0, 2.0], [1.0, 3.0, 0.5], [2.0, 0.5, 2.0]])

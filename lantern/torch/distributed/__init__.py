@@ -102,7 +102,8 @@ def __getattr__(name: str) -> _Any:
 
 
 globals().update(_lead(__name__, "constants distributed_c10d utils"))
-rpc = _absent(__name__, {"rpc": "processes call no functions of one another."})["rpc"]
+_NO_CALLS = "processes call no functions of one another."
+rpc = _absent(__name__, {"rpc": _NO_CALLS}, optional=True)["rpc"]
 _LAUNCHER = "processes are started by python -m lantern.torch.distributed.run."
 globals().update(
     _absent(

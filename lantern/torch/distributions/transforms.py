@@ -54,6 +54,7 @@ class Transform:
     def __init__(self, cache_size: int = 0) -> None:
         if cache_size not in (0, 1):
             raise OptionError("cache_size must be 0 or 1")
+        super().__init__()  # of a class beside this one: a module's
         self._cache_size = cache_size
         self._cached_x_y: tuple[Any, Any] = (None, None)
 

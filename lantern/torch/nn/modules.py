@@ -73,10 +73,54 @@ def __getattr__(name: str) -> Any:
     return getattr(nn, name)
 
 
-paths = lead(
-    __name__,
-    "activation batchnorm container conv distance dropout flatten fold instancenorm "
-    "lazy linear loss module normalization padding pixelshuffle pooling rnn sparse "
-    "transformer upsampling utils",
-)
+# What stands at each path; libraries look through them for the layers that there are.
+_STANDS = """
+activation Threshold ReLU RReLU Hardtanh ReLU6 Sigmoid Hardsigmoid Tanh SiLU Mish
+    Hardswish ELU CELU SELU GLU GELU Hardshrink LeakyReLU LogSigmoid Softplus Softshrink
+    MultiheadAttention PReLU Softsign Tanhshrink Softmin Softmax Softmax2d LogSoftmax
+adaptive AdaptiveLogSoftmaxWithLoss
+batchnorm BatchNorm1d LazyBatchNorm1d BatchNorm2d LazyBatchNorm2d BatchNorm3d
+    LazyBatchNorm3d SyncBatchNorm
+channelshuffle ChannelShuffle
+container Sequential ModuleList ModuleDict ParameterList ParameterDict
+conv Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d LazyConv1d
+    LazyConv2d LazyConv3d LazyConvTranspose1d LazyConvTranspose2d LazyConvTranspose3d
+distance PairwiseDistance CosineSimilarity
+dropout Dropout Dropout1d Dropout2d Dropout3d AlphaDropout FeatureAlphaDropout
+flatten Flatten Unflatten
+fold Fold Unfold
+instancenorm InstanceNorm1d InstanceNorm2d InstanceNorm3d LazyInstanceNorm1d
+    LazyInstanceNorm2d LazyInstanceNorm3d
+lazy LazyModuleMixin
+linear Bilinear Identity LazyLinear Linear
+loss L1Loss NLLLoss PoissonNLLLoss GaussianNLLLoss KLDivLoss MSELoss BCELoss
+    BCEWithLogitsLoss HingeEmbeddingLoss MultiLabelMarginLoss SmoothL1Loss HuberLoss
+    SoftMarginLoss CrossEntropyLoss MultiLabelSoftMarginLoss CosineEmbeddingLoss
+    MarginRankingLoss MultiMarginLoss TripletMarginLoss
+    TripletMarginWithDistanceLoss CTCLoss
+module Module
+normalization LocalResponseNorm LayerNorm GroupNorm RMSNorm
+padding CircularPad1d CircularPad2d CircularPad3d ConstantPad1d ConstantPad2d
+    ConstantPad3d ReflectionPad1d ReflectionPad2d ReflectionPad3d ReplicationPad1d
+    ReplicationPad2d ReplicationPad3d ZeroPad1d ZeroPad2d ZeroPad3d
+pixelshuffle PixelShuffle PixelUnshuffle
+pooling MaxPool1d MaxPool2d MaxPool3d MaxUnpool1d MaxUnpool2d MaxUnpool3d AvgPool1d
+    AvgPool2d AvgPool3d FractionalMaxPool2d FractionalMaxPool3d LPPool1d LPPool2d
+    LPPool3d AdaptiveMaxPool1d AdaptiveMaxPool2d AdaptiveMaxPool3d AdaptiveAvgPool1d
+    AdaptiveAvgPool2d AdaptiveAvgPool3d
+rnn RNNBase RNN LSTM GRU RNNCellBase RNNCell LSTMCell GRUCell
+sparse Embedding EmbeddingBag
+transformer Transformer TransformerEncoder TransformerDecoder TransformerEncoderLayer
+    TransformerDecoderLayer
+upsampling Upsample UpsamplingNearest2d UpsamplingBilinear2d
+"""
+_names: dict[str, list[str]] = {}
+for _line in _STANDS.replace("\n    ", " ").split("\n"):
+    for _path, *_layers in [_line.split()] if _line else []:
+        _names[_path] = _layers
+paths = lead(__name__, " ".join([*_names, "utils"]))
+for _path, _layers in _names.items():
+    _found = {n: globals()[n] if n in globals() else __getattr__(n) for n in _layers}
+    vars(paths[_path]).update(_found, __all__=_layers)
+    globals().update(_found)
 globals().update(paths)

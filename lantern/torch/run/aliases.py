@@ -13,7 +13,12 @@ __all__ = ["absent", "below", "lead", "missing", "refusing"]
 
 
 class Path(ModuleType):
-    """A path that leads to the names of another module."""
+    """A path that leads to the names of another module.
+
+    Args:
+        name: its path.
+        target: the module whose names are found there.
+    """
 
     def __init__(self, name: str, target: str) -> None:
         super().__init__(name, f"What PyTorch has there stands in {target}.")
@@ -35,20 +40,30 @@ class AbsentPart(ModuleType):
 
     Whatever is imported from it is a class that nothing is of, in the place of a class
     or a function, and says the reason when it is called. Libraries import more of such
-    parts than a list could hold, and mostly for what a program does not do.
+    parts than a list could hold, and mostly for what a program does not do. But from a
+    part that PyTorch itself can be built without, only what is named can be imported:
+    libraries ask such a part what it has before they use it.
 
     Args:
         name: its path.
         reason: why it is not here.
         names: what ``import *`` takes from it, and ``dir`` shows.
+        optional: whether PyTorch can be built without it.
     """
 
-    def __init__(self, name: str, reason: str, names: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        name: str,
+        reason: str,
+        names: Iterable[str] = (),
+        optional: bool = False,
+    ) -> None:
         super().__init__(name, reason)
         path = name.removeprefix("lantern.")
         made = {n: refusing(f"{path}.{n}", reason) for n in names}
         # With an empty path, which lets paths below it be loaded.
-        self.__dict__.update(made, __all__=sorted(made), __path__=[])
+        own = {"__all__": sorted(made), "__path__": [], "optional": optional}
+        self.__dict__.update(made, **own)
 
     def __getattr__(self, name: str) -> Any:
         path = self.__name__.removeprefix("lantern.")
@@ -56,6 +71,8 @@ class AbsentPart(ModuleType):
             raise AttributeError(name)
         if name.lstrip("_").startswith("is_"):  # nothing is what is not here
             return lambda *args, **options: False
+        if self.__dict__["optional"]:
+            raise AttributeError(f"{path} has no {name!r}: {self.__doc__}")
         made = refusing(f"{path}.{name}", self.__doc__ or "it is not here.")
         return self.__dict__.setdefault(name, made)
 
@@ -122,7 +139,10 @@ def lead(parent: str, names: str, target: str | None = None) -> dict[str, Any]:
 
 
 def absent(
-    parent: str, reasons: dict[str, str], names: Mapping[str, str] | None = None
+    parent: str,
+    reasons: dict[str, str],
+    names: Mapping[str, str] | None = None,
+    optional: bool = False,
 ) -> dict[str, Any]:
     """Let the parts that are not here be imported, and say why when they are used.
 
@@ -130,11 +150,13 @@ def absent(
         parent: the module's name.
         reasons: for each part, why it is not here; ``"fx.node"`` stands in ``fx``.
         names: for parts, what can be imported from them.
+        optional: whether PyTorch can be built without them.
     """
     made: dict[str, Any] = {}
     for name, reason in reasons.items():
         path, known = f"{parent}.{name}", (names or {}).get(name, "").split()
-        made[name] = sys.modules.setdefault(path, AbsentPart(path, reason, known))
+        part = AbsentPart(path, reason, known, optional)
+        made[name] = sys.modules.setdefault(path, part)
         outer, _, last = name.rpartition(".")
         if outer:
             setattr(sys.modules[f"{parent}.{outer}"], last, made[name])
