@@ -117,6 +117,7 @@ _LAZY_FUNCTIONS = (
         "load": "saving",
         "save": "saving",
         "sparse_coo_tensor": "sparse",
+        "dsmm": "sparse",
         "spmm": "sparse",
     }
     | {

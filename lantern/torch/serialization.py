@@ -2,7 +2,8 @@
 
 An object that is read is one of a class that the program knows, made without its
 constructor, with the attributes that the file has. A class of the program's own must be
-allowed: by ``safe_globals``, or, if it is a module's, by ``weights_only=False``.
+allowed: by ``safe_globals``, or, if it is a module's, by ``weights_only=False``; so are
+constraints and distributions.
 """
 
 import argparse
@@ -346,8 +347,8 @@ def packed_object(x: Any, path: str, pack: Any) -> Any:
             "defined inside of a function, and cannot be found again. Save a "
             "state_dict()."
         )
-    # An empty namespace would say None.
-    state = vars(x) if kind is argparse.Namespace else x.__getstate__()
+    # What has no attributes says None.
+    state = x.__getstate__() or ({} if not vars(x) else None)
     if not isinstance(state, dict):
         raise ArgumentError(
             f"torch.save: {kind.__qualname__}.__getstate__ at {path or 'the top'!r} "
@@ -423,8 +424,10 @@ def _checked_class(module: str, name: str, trusted: bool) -> Any:
     ):
         raise FileFormatError(f"torch.load: {said} is no class of objects in files.")
     ours = found is argparse.Namespace or (is_module and module.startswith("lantern."))
-    if not (ours or (trusted and is_module) or any(found is c for c in _allowed)):
-        way = "Say weights_only=False, or allow" if is_module else "Allow"
+    # Constraints and distributions are their attributes, too, and ours.
+    known = is_module or module.startswith("lantern.torch.distributions.")
+    if not (ours or (trusted and known) or any(found is c for c in _allowed)):
+        way = "Say weights_only=False, or allow" if known else "Allow"
         raise FileFormatError(
             f"Weights only load failed: the file holds an object of class {said}. "
             f"{way} it with torch.serialization.safe_globals, if you trust the file."

@@ -39,6 +39,7 @@ class SparseTensor:
     """
 
     is_sparse, requires_grad, layout = True, False, LAYOUTS["sparse_coo"]
+    is_cuda = is_sparse_csr = False
 
     def __init__(self, indices: Tensor, values: Tensor, size: Any) -> None:
         self._at, self._entries, self.shape = indices, values, Size(size)
@@ -51,6 +52,25 @@ class SparseTensor:
     def dim(self) -> int:
         """The number of axes."""
         return self.ndim
+
+    ndimension = dim
+
+    def numel(self) -> int:
+        """The number of all entries, those that are not kept too."""
+        return self.shape.numel()
+
+    @property
+    def T(self) -> "SparseTensor":
+        """The transpose."""
+        return self.t()
+
+    def detach(self) -> "SparseTensor":
+        """The tensor as it is: its entries are constants."""
+        return self
+
+    def clone(self) -> "SparseTensor":
+        """A copy."""
+        return SparseTensor(self._at.clone(), self._entries.clone(), self.shape)
 
     def indices(self) -> Tensor:
         """Where the entries are."""
@@ -208,9 +228,20 @@ def mm(mat1: Any, mat2: Tensor) -> Any:
     return z.index_add(0, rows, read)
 
 
-spmm = mm
+spmm = dsmm = mm
 
 
-def FloatTensor(indices: Any, values: Any, size: Any = None) -> SparseTensor:
-    """As ``sparse_coo_tensor``, in single precision."""
-    return sparse_coo_tensor(indices, values, size, dtype=dtypes.float32)
+def _typed(name: str, dtype: Any) -> Any:
+    def make(indices: Any, values: Any, size: Any = None) -> SparseTensor:
+        return sparse_coo_tensor(indices, values, size, dtype=dtype)
+
+    make.__name__ = make.__qualname__ = name
+    make.__doc__ = f"As ``sparse_coo_tensor``, of {dtype}."
+    return make
+
+
+FloatTensor = _typed("FloatTensor", dtypes.float32)
+DoubleTensor = _typed("DoubleTensor", dtypes.float64)
+HalfTensor = _typed("HalfTensor", dtypes.float16)
+LongTensor = _typed("LongTensor", dtypes.int64)
+IntTensor = _typed("IntTensor", dtypes.int32)

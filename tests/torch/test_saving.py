@@ -232,6 +232,22 @@ class TestObjects:
         with pytest.raises(RuntimeError, match=rf"{type(obj).__name__}\. Allow it"):
             torch.load(file, weights_only=weights_only)
 
+    def test_constraints_and_distributions_come_back_if_classes_need_not_be_known(self):
+        known = torch.distributions.constraints
+        normal = torch.distributions.Normal(torch.zeros(2), 1.0)
+        kept = written([known.positive, known.simplex, known.interval(0, 2), normal])
+        found = torch.load(io.BytesIO(kept), weights_only=False)
+        assert [repr(x) for x in found[:3]] == [
+            "GreaterThan(lower_bound=0.0)",
+            "Simplex()",
+            "Interval(lower_bound=0, upper_bound=2)",
+        ]
+        assert not found[0].check(torch.tensor(-1.0))
+        x = torch.tensor([0.5, 1.0])
+        same(found[3].log_prob(x), normal.log_prob(x))
+        with pytest.raises(RuntimeError, match="Say weights_only=False, or allow it"):
+            torch.load(io.BytesIO(kept))
+
     def test_none_is_made_of_a_class_that_does_more(self):
         with pytest.raises(TypeError, match="could only be saved as code"):
             written([slice(3)])

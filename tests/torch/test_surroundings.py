@@ -210,6 +210,13 @@ class TestSparse:
         with pytest.raises(RuntimeError, match="inconsistent"):
             torch.sparse_coo_tensor([[3], [0]], [1.0], (2, 2))
 
+    def test_are_made_and_asked_under_their_older_names(self):
+        x = torch.sparse.DoubleTensor(torch.tensor([[0], [1]]), torch.ones(1), (2, 3))
+        assert (x.dtype, x.ndimension(), x.numel()) == (torch.float64, 2, 6)
+        assert x.T.clone().detach().to_dense().tolist() == [[0, 0], [1, 0], [0, 0]]
+        z = torch.dsmm(x, torch.arange(3.0).double().view(3, 1))
+        assert z.tolist() == [[1.0], [0.0]]
+
 
 def test_anomalies_are_found_where_they_are_asked_for():
     def run():

@@ -127,7 +127,8 @@ def _where(
         return holds(value)
 
     own = {"check": check, "event_dim": event_dim, "is_discrete": whole}
-    return type(f"_{name}", (Constraint,), own | {"__module__": __name__})()
+    kind = type(f"_{name}", (Constraint,), own | {"__module__": __name__})
+    return globals().setdefault(kind.__name__, kind)()  # where files find it
 
 
 def _whole(x: Any) -> Any:

@@ -706,6 +706,7 @@ FURTHER = {
 PROPERTIES = {
     f.__name__: f for f in (is_cuda, is_sparse, itemsize, layout, mH, nbytes)
 } | {
+    "_cdata": id,
     "_version": _version,
     "T": shaping.reversed_axes,
     "H": matrix_adjoint,
