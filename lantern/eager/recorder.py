@@ -72,6 +72,7 @@ class Recorder(Accumulator):
         "saved",
         "statics",
     )
+    memory: int
     form = None  # no two recorders are told to be of one form
     lasting = True
 
