@@ -556,3 +556,37 @@ def test_inner_maps_write_to_arguments_of_outer_ones():
     x, y = tensor(4), tensor(4, seed=1)[0]
     torch.vmap(lambda a: torch.vmap(torch.Tensor.copy_)(a, y))(x)
     assert_same([x], [y.expand(3, 4)])
+
+
+def test_batch_norms_without_running_moments_are_computed_for_each_example():
+    model = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.BatchNorm1d(2))
+    x = torch.randn(4, 5, 3)
+    with pytest.raises(RuntimeError, match="replace_all_batch_norm_modules_"):
+        torch.vmap(model)(x)
+    assert torch.func.replace_all_batch_norm_modules_(model) is model
+    assert model[1].running_mean is None
+    one_by_one = torch.stack([model(row) for row in x])
+    torch.testing.assert_close(torch.vmap(model)(x), one_by_one)
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        lambda w, m: w.masked_fill(m, 0.0),
+        lambda w, m: torch.where(m, w, 2 * w),
+        lambda w, m: torch.where(m, 2 * w, 1.0),
+        lambda w, m: torch.nn.functional.hinge_embedding_loss(w, 2 * m.long() - 1),
+    ],
+)
+def test_a_mask_of_each_example_chooses_from_a_leaf(program):
+    found = []
+    m = torch.tensor([[True, False, True], [False, False, True]])
+    for all_at_once in (True, False):
+        w = torch.tensor([0.5, -1.0, 2.0], requires_grad=True)
+        if all_at_once:
+            z = torch.vmap(lambda m: program(w, m))(m)  # noqa: B023  # called at once
+        else:
+            z = torch.stack([program(w, row) for row in m])
+        (z * torch.arange(1.0, 1 + z.numel()).reshape(z.shape)).sum().backward()
+        found.append((z.detach(), w.grad))
+    torch.testing.assert_close(*found)

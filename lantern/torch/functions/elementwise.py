@@ -644,6 +644,8 @@ def where(condition: Any, input: Any = None, other: Any = None) -> Any:
     ):
         kind = result_dtype(x, y)
         x, y = as_kind(x, kind), as_kind(y, kind)
+    if isinstance(base(condition), Value):  # one for each example of a ``vmap``
+        return call(selection.where, condition, x, y)
     try:
         return _where([x, y], base(condition))
     except (ValueError, TypeError) as error:
