@@ -1,5 +1,6 @@
 """Transforms of functions of tensors: ``torch.func``."""
 
+from lantern.torch.func.batch_norms import *
 from lantern.torch.func.jacobians import *
 from lantern.torch.func.mapping import *
 from lantern.torch.func.stateless import *
