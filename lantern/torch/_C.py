@@ -275,6 +275,10 @@ absent(
 )
 _nn: Any = sys.modules[f"{__name__}._nn"]
 _nn._parse_to = parse_to
+_inner = importlib.import_module("lantern.torch.nn.inner")
+for _name in "slow_conv3d replication_pad reflection_pad".split():
+    for _axes in ("1d", "2d", "3d") if "pad" in _name else ("",):
+        setattr(_nn, _name + _axes, getattr(_inner, _name + _axes))
 _functorch: Any = sys.modules[f"{__name__}._functorch"]
 for _name in ("is_batchedtensor", "is_gradtrackingtensor"):
     vars(_functorch)[_name] = lambda tensor: False

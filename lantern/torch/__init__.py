@@ -67,13 +67,13 @@ _place(Tensor.__module__, vars(Tensor), "Tensor.")
 
 # What is imported when it is asked for.
 _LAZY = (
-    "accelerator amp backends compiler cuda distributed distributions fft func jit "
+    "accelerator amp backends compiler cuda distributed distributions fft func fx jit "
     "linalg multiprocessing nn optim profiler quasirandom random "
     "return_types serialization signal sparse special testing utils version"
 ).split()
 # Likewise, what is there for libraries, whose programs seldom name it.
 _FOR_LIBRARIES = (
-    "_C __config__ _dynamo _tensor_str _utils ao cpu functorch futures fx hub library "
+    "_C __config__ _dynamo _tensor_str _utils ao cpu functorch futures hub library "
     "onnx ops overrides storage torch_version types"
 ).split()
 _LAZY_FUNCTIONS = (
@@ -159,8 +159,8 @@ _INNER_FUNCTIONS = (
     "adaptive_max_pool1d affine_grid_generator batch_norm_update_stats "
     "binary_cross_entropy_with_logits constant_pad_nd convolution "
     "cosine_embedding_loss feature_dropout grid_sampler gru_cell hinge_embedding_loss "
-    "kl_div lstm_cell margin_ranking_loss native_dropout poisson_nll_loss "
-    "rnn_relu_cell rnn_tanh_cell triplet_margin_loss"
+    "kl_div lstm_cell margin_ranking_loss native_channel_shuffle native_dropout "
+    "poisson_nll_loss rnn_relu_cell rnn_tanh_cell triplet_margin_loss"
 ).split()
 globals().update(_absent(__name__, _REASONS, _NAMES))
 

@@ -40,9 +40,13 @@ def boolean_dispatch(
         func_name: the function's name.
 
     Example:
-        >>> size = boolean_dispatch("deep", 1, False, sum, len, "", "size")
-        >>> size([3, 4]), size([3, 4], deep=False)
-        (2, 2)
+        >>> def turned(x, backwards):
+        ...     return x[::-1]
+        >>> def plain(x, backwards=False):
+        ...     return x
+        >>> f = boolean_dispatch("backwards", 1, False, turned, plain, "", "f")
+        >>> f("ab"), f("ab", backwards=True)
+        ('ab', 'ba')
     """
 
     def chosen(*args: Any, **options: Any) -> Any:

@@ -24,6 +24,8 @@ NOT_STAGED = {
     "put": "numpy.subtract.at writes to a buffer (in 2 cases of 7)",
     "to_device": "it needs a device",
     "part": "its operand is a tuple; nodes with several results have their own",
+    "apart": "a vmap's own: its results are as many as the examples",
+    "together": "a vmap's own: its operands are as many as the examples",
     "imag": "complex numbers are not staged; of complex arrays it is staged",
 }
 

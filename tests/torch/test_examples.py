@@ -13,7 +13,7 @@ torch torch.accelerator torch.amp torch.autograd torch.autograd.function
 torch.autograd.functional torch.autograd.profiler torch.backends torch.compiler
 torch.cuda torch.distributed torch.distributed.algorithms torch.distributed.nn
 torch.distributed.optim torch.distributions torch.distributions.constraints
-torch.fft torch.func torch.jit torch.linalg torch.multiprocessing torch.nn
+torch.fft torch.func torch.fx torch.jit torch.linalg torch.multiprocessing torch.nn
 torch.nn.functional torch.nn.init torch.nn.utils torch.nn.utils.parametrizations
 torch.nn.utils.parametrize torch.nn.utils.prune torch.nn.utils.rnn torch.optim
 torch.optim.lr_scheduler torch.profiler torch.quasirandom torch.random

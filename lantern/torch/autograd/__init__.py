@@ -25,6 +25,14 @@ from lantern.torch.tensor.tensor import Tensor, torch_face
 
 __all__ = ["Function", "backward", "enable_grad", "grad", "no_grad"]
 
+
+def variable(*args: Any, **kwargs: Any) -> Any:
+    """Refused, as in PyTorch, where it made a tensor once."""
+    raise EagerError(
+        "torch.autograd.variable(...) is deprecated, use torch.tensor(...) instead"
+    )
+
+
 grad_mode = lead(__name__, "grad_mode variable")["grad_mode"]
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from lantern.core.namespace import namespace
-from lantern.core.value import Rule, base
+from lantern.core.value import Rule, base, zeros_like
 from lantern.errors import ArgumentError, EagerError
 from lantern.op import elementwise
 from lantern.torch.tables import documented
@@ -165,7 +165,7 @@ def _independent(x: Any, /, value: Any) -> Rule:
         whole = np.broadcast_shapes(value.shape, shape)
         value = namespace(value).broadcast_to(value, whole)
     z_bar = yield value
-    yield namespace(z_bar).zeros(shape, dtype=z_bar.dtype)
+    yield zeros_like(z_bar)
 
 
 _tracked = unary(_independent)

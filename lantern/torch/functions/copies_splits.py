@@ -76,6 +76,20 @@ functions |= {
         tensor([2, 3])
         """,
     ),
+    "view_as_complex_copy": documented(
+        _copying("view_as_complex", join_repeat.functions["view_as_complex"]),
+        """
+        >>> torch.view_as_complex_copy(torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
+        tensor([1.+2.j, 3.+4.j])
+        """,
+    ),
+    "view_as_real_copy": documented(
+        _copying("view_as_real", join_repeat.functions["view_as_real"]),
+        """
+        >>> torch.view_as_real_copy(torch.tensor([1 + 2j]))
+        tensor([[1., 2.]])
+        """,
+    ),
     "permute_copy": documented(
         _copying("permute", shaping.functions["permute"]),
         """

@@ -36,7 +36,13 @@ __all__ = [
 
 
 def has_side_effect(fn: Any) -> Any:
-    """A function as it is: steps are never left out by themselves."""
+    """A function as it is: steps are never left out by themselves.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.fx.has_side_effect(print) is print
+        True
+    """
     return fn
 
 

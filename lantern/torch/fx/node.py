@@ -44,6 +44,12 @@ class Node:
         kwargs: the same by name.
         users: the nodes that have this one among their arguments.
         meta: what a program notes about it.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> node = torch.fx.symbolic_trace(lambda x: torch.relu(x)).graph.nodes[1]
+        >>> node.op, node.name, node.args, list(node.users)
+        ('call_function', 'relu', (x,), [output])
     """
 
     def __init__(

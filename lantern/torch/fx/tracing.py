@@ -42,6 +42,13 @@ class Proxy:
     Args:
         node: the step whose result it stands for.
         tracer: who writes it down.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> graph = torch.fx.Graph()
+        >>> y = torch.fx.Proxy(graph.placeholder("x")) + 1
+        >>> y, y.node.args
+        (Proxy(add), (x, 1))
     """
 
     def __init__(self, node: Node, tracer: Any = None) -> None:
@@ -217,6 +224,15 @@ class Tracer(TracerBase):
         autowrap_modules: modules whose functions are one step each.
         autowrap_functions: functions that are one step.
         param_shapes_constant: has no effect.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> class Whole(torch.fx.Tracer):
+        ...     def is_leaf_module(self, m, module_qualified_name):
+        ...         return isinstance(m, torch.nn.Sequential)
+        >>> net = torch.nn.Sequential(torch.nn.Sequential(torch.nn.ReLU()))
+        >>> [node.op for node in Whole().trace(net).nodes]
+        ['placeholder', 'call_module', 'output']
     """
 
     def __init__(
@@ -402,6 +418,15 @@ def wrap(fn_or_name: Any) -> Any:
     Raises:
         RuntimeError: if it is not a function of a module.
         TypeError: for something else.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> def inside():
+        ...     torch.fx.wrap(len)
+        >>> inside()
+        Traceback (most recent call last):
+            ...
+        lantern.errors.EagerError: wrap must be called at the top level of a module
     """
     name = getattr(fn_or_name, "__name__", fn_or_name)
     if not isinstance(name, str):

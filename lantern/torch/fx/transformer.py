@@ -16,6 +16,15 @@ class Transformer(Interpreter):
 
     Args:
         module: whose graph it is.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> class Doubling(torch.fx.Transformer):
+        ...     def call_function(self, target, args, kwargs):
+        ...         return 2 * super().call_function(target, args, kwargs)
+        >>> traced = torch.fx.symbolic_trace(lambda x: torch.neg(x))
+        >>> Doubling(traced).transform()(torch.tensor([3.0]))
+        tensor([-6.])
     """
 
     def __init__(self, module: Any) -> None:

@@ -18,8 +18,8 @@ __all__ = [
     "binary_cross_entropy_with_logits", "constant_pad_nd", "convolution",
     "cosine_embedding_loss", "feature_dropout", "grid_sampler", "gru_cell",
     "hinge_embedding_loss", "kl_div", "lstm_cell", "margin_ranking_loss",
-    "native_dropout", "poisson_nll_loss", "rnn_relu_cell", "rnn_tanh_cell",
-    "triplet_margin_loss",
+    "native_channel_shuffle", "native_dropout", "poisson_nll_loss", "rnn_relu_cell",
+    "rnn_tanh_cell", "triplet_margin_loss",
 ]  # fmt: skip
 
 _REDUCTIONS = ("none", "mean", "sum")
@@ -66,6 +66,47 @@ def constant_pad_nd(input: Tensor, pad: Any, value: Any = 0) -> Tensor:
         tensor([9, 1, 2, 9, 9])
     """
     return F.pad(input, pad, "constant", value)
+
+
+def slow_conv3d(
+    input: Tensor,
+    weight: Tensor,
+    kernel_size: Any,
+    bias: Any = None,
+    stride: Any = 1,
+    padding: Any = 0,
+) -> Tensor:
+    """``functional.conv3d``, which knows the size of its windows by the weights."""
+    if 0 in base(input).shape[1:]:
+        raise EagerError(
+            f"Expected non-empty input, but got sizes {list(input.shape)}: none but "
+            f"the axis of the batch may be empty."
+        )
+    return F.conv3d(input, weight, bias, stride, padding)
+
+
+def _padded(mode: str) -> Any:
+    def pad(input: Tensor, padding: Any) -> Tensor:
+        return F.pad(input, padding, mode)
+
+    return pad
+
+
+replication_pad1d = replication_pad2d = replication_pad3d = _padded("replicate")
+reflection_pad1d = reflection_pad2d = reflection_pad3d = _padded("reflect")
+
+
+def native_channel_shuffle(input: Tensor, groups: int) -> Tensor:
+    """As ``functional.channel_shuffle``.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.native_channel_shuffle(
+        ...     torch.arange(4.0).reshape(1, 4, 1), 2
+        ... ).flatten()
+        tensor([0., 2., 1., 3.])
+    """
+    return F.channel_shuffle(input, groups)
 
 
 def native_dropout(input: Tensor, p: float, train: Any) -> tuple[Tensor, Tensor]:

@@ -57,6 +57,28 @@ def _ntuple(n: int, name: str = "parse") -> Any:
 _single, _pair, _triple, _quadruple = map(_ntuple, (1, 2, 3, 4))
 
 
+def consume_prefix_in_state_dict_if_present(
+    state_dict: dict[str, Any], prefix: str
+) -> None:
+    """Take a prefix, such as "module.", from the names of a state, in its order.
+
+    Args:
+        state_dict: the state; its versions of modules (``_metadata``) as well.
+        prefix: what their names begin with.
+
+    Example:
+        >>> state = {"module.weight": 1, "step": 2}
+        >>> consume_prefix_in_state_dict_if_present(state, "module.")
+        >>> state
+        {'weight': 1, 'step': 2}
+    """
+    for table in (state_dict, getattr(state_dict, "_metadata", None) or {}):
+        for name in list(table):
+            value = table.pop(name)
+            has_it = name.startswith(prefix) or (name and f"{name}." == prefix)
+            table[name[len(prefix) :] if has_it else name] = value
+
+
 def _get_activation_fn(activation: str) -> Any:
     """The function of a layer of a transformer, by its name."""
     from lantern.torch.nn import functional

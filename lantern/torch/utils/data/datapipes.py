@@ -28,7 +28,8 @@ class _Named:
         cls, name: str, made: Any, **options: Any
     ) -> None:
         """Make a class of pipes a method of all."""
-        if name in cls.functions:
+        known = cls.functions.get(name, made)
+        if known.__qualname__ != made.__qualname__:  # the same may be defined anew
             raise OptionError(
                 f"Unable to add DataPipe function name {name} as it is already taken"
             )
