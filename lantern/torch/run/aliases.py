@@ -1,5 +1,6 @@
 """Names that lead elsewhere or nowhere: paths without a file, and missing names."""
 
+import builtins
 import difflib
 import sys
 from collections.abc import Iterable, Mapping
@@ -133,7 +134,8 @@ def lead(parent: str, names: str, target: str | None = None) -> dict[str, Any]:
     for name in names.split():
         path = f"{parent}.{name}"
         made[name] = sys.modules.setdefault(path, Path(path, target or parent))
-        if parent in sys.modules and name not in vars(sys.modules[parent]):
+        known = vars(sys.modules[parent]) if parent in sys.modules else {name}
+        if name not in known and not hasattr(builtins, name):  # which the module uses
             setattr(sys.modules[parent], name, made[name])
     return made
 
