@@ -37,7 +37,7 @@ def full_tracebacks(on: bool = True) -> None:
         >>> lantern.full_tracebacks(False)
     """
     global _full
-    _full = on
+    _full = bool(on)
 
 
 def without_ours(traceback: TracebackType | None) -> TracebackType | None:

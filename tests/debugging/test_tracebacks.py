@@ -5,6 +5,7 @@ import subprocess
 import sys
 import traceback
 
+import numpy as np
 import pytest
 
 import lantern
@@ -133,3 +134,10 @@ def test_a_notebook_shows_the_same(tmp_path):
     assert "return lantern.sin(None) * x" in printed
     assert "reverse.py" not in printed
     assert "ArgumentError'>" in printed
+
+
+def test_what_is_neither_true_nor_false_is_refused_at_once():
+    with pytest.raises(ValueError, match="ambiguous"):
+        lantern.full_tracebacks(np.ones(2))
+    with shortened(failed()) as left_out:
+        assert left_out
