@@ -160,3 +160,12 @@ def test_functions_of_a_module_can_be_one_step():
     assert traced(ours.tensor([-2.0])).item() == 3
     with pytest.raises(RuntimeError, match="top level"):
         ours.fx.wrap("odd")
+
+
+@pytest.mark.parametrize("torch", BOTH, ids=["ours", "theirs"])
+def test_steps_can_be_moved(torch):
+    graph = torch.fx.Graph()
+    x, y, z = (graph.placeholder(name) for name in "xyz")
+    x.prepend(z)
+    z.append(y)
+    assert [n.name for n in graph.nodes] == ["z", "y", "x"]

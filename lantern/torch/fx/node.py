@@ -132,19 +132,19 @@ class Node:
         """The step before it."""
         return self._beside(-1)
 
-    def prepend(self, x: "Node") -> None:
-        """Move a node in front of this one."""
+    def _take_beside(self, x: "Node", step: int) -> None:
         nodes = self.graph.list
         if x in nodes:
             nodes.remove(x)
-        nodes.insert(nodes.index(self), x)
+        nodes.insert(nodes.index(self) + step, x)
+
+    def prepend(self, x: "Node") -> None:
+        """Move a node in front of this one."""
+        self._take_beside(x, 0)
 
     def append(self, x: "Node") -> None:
         """Move a node behind this one."""
-        nodes = self.graph.list
-        if x in nodes:
-            nodes.remove(x)
-        nodes.insert(nodes.index(self) + 1, x)
+        self._take_beside(x, 1)
 
     def is_impure(self) -> bool:
         """Whether the step counts although nobody uses its result."""
