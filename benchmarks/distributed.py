@@ -232,14 +232,19 @@ def steps(report: str) -> None:
     several = nn.parallel.DistributedDataParallel(copy.deepcopy(alone), bucket_cap_mb=1)
     x = torch.randn(64, 512)
     found: dict[str, Any] = {"alone": [], "several": [], "early": []}
+    ways = [
+        (name, model, torch.optim.SGD(model.parameters(), 0.1))
+        for name, model in (("alone", alone), ("several", several))
+    ]
     for i in range(24):
-        for name, model in (("alone", alone), ("several", several)):
+        for name, model, optimizer in ways:
             dist.barrier()
             began = time.perf_counter()
+            optimizer.zero_grad()
             model(x).pow(2).mean().backward()
+            optimizer.step()
             if i > 3:
                 found[name].append(time.perf_counter() - began)
-            model.zero_grad()
         found["early"].append(getattr(several.reducer, "early", 0.0))
     if dist.get_rank() == 0:
         Path(report).write_text(json.dumps(found))

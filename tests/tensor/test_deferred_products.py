@@ -190,16 +190,15 @@ WAITING = {
 ENDS = {
     "a look": lambda waiting: waiting.settle(),
     "two looks": lambda waiting: (waiting.settle(), waiting.settle())[1],
-    "into an array": lambda waiting: into(waiting, np.full((2, 3), np.nan)),
-    "into an array, and a look": lambda waiting: (
-        into(waiting, np.full((2, 3), np.nan)) + waiting.settle() - waiting.total
-    ),
+    "into an array": lambda waiting: into(waiting, 1.0),
+    "a third of it into an array": lambda waiting: 3.0 * into(waiting, 1.0 / 3.0),
     "a sum": lambda waiting: waiting + np.zeros((2, 3)),
 }
 
 
-def into(waiting, target):
-    waiting.settle_into(target)
+def into(waiting, factor):
+    target = np.full((2, 3), np.nan)
+    waiting.settle_into(target, factor)
     return target
 
 

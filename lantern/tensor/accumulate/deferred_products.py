@@ -184,17 +184,21 @@ class DeferredSum:
             self.owned = True
         return self.total
 
-    def settle_into(self, target: Any) -> None:
-        """Write the sum of all into an array: of products alone as one, in place."""
+    def settle_into(self, target: Any, factor: Any) -> None:
+        """Write a multiple of the sum into an array, and keep nothing of it.
+
+        Products alone are computed there.
+        """
         waiting = self.contributions
         kinds: list[Any] = [*{*map(type, waiting)}]
         if self.total is not None or [issubclass(k, Product) for k in kinds] != [True]:
-            target[...] = self.settle()
+            total, self.total = self.settle(), None
+            namespace(target).multiply(total, factor, out=target)
             return
         kind = kinds[0]
         joined = kind.joined(waiting, self.shape) if waiting[1:] else waiting[0]
-        kind.multiplied(*joined.factors(self.shape), target)
-        self.total, self.owned = target, False
+        x, z_bar = joined.factors(self.shape)
+        kind.multiplied(x, z_bar * factor, target)
         self.contributions, self.size = [], 0
 
     def arrays(self) -> list[Any]:

@@ -224,19 +224,17 @@ class Reducer:
             receiver.grad = None
 
     def _put(self, i: int, new: Any, old: Any) -> None:
-        """Add up into a bucket; the bucket may leave then."""
+        """Add up this process's part of a mean; the bucket may leave then."""
         bucket, k = self.place[i]
         view = bucket.views[k]
         new, old = (getattr(x, "primal", x) for x in (new, old))
-        if type(new) is DeferredSum:
-            new.settle_into(view)
-            new = view
-        if new is None or old is None:
-            value = old if new is None else new
-            view[...] = 0.0 if value is None else value
+        share = view.dtype.type(1.0 / self.divisor)
+        if type(new) is DeferredSum and old is None:
+            new.settle_into(view, share)
         else:
-            np.add(new, old, out=view)
-        view *= view.dtype.type(1.0 / self.divisor)
+            new = new.settle() if type(new) is DeferredSum else new
+            total = old if new is None else new if old is None else new + old
+            np.multiply(0.0 if total is None else total, share, out=view)
         self.there.add(i)
         bucket.missing -= 1
         while self.sent < len(self.buckets) and not self.buckets[self.sent].missing:
