@@ -20,6 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from benchmarks.environment import use_all_cores
 from benchmarks.table import Row, Target
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -54,6 +55,7 @@ def _run(launcher: str, *words: str) -> Any:
             env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
             check=True,
             capture_output=True,
+            preexec_fn=use_all_cores,
         )
         return json.loads(report.read_text())
 
@@ -165,6 +167,7 @@ def _fault(what: str) -> tuple[float, float]:
             ],
             env={**os.environ, "PYTHONPATH": str(ROOT)},
             capture_output=True,
+            preexec_fn=use_all_cores,
         )
         over = time.time()
         said, began = (float(report.with_suffix(f".{r}").read_text()) for r in (0, 1))

@@ -45,6 +45,12 @@ def use_one_core() -> None:
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
 
 
+def use_all_cores() -> None:
+    """Let this process, and what it starts, run on every core again."""
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, range(os.cpu_count() or 1))
+
+
 def peer(module: str) -> ModuleType | None:
     """Import a peer by name; None where it is not installed."""
     try:
