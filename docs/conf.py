@@ -106,6 +106,7 @@ if source:
         {"name": "Repository", "url": source, "icon": "fa-solid fa-code-branch"}
     ]
     html_theme_options["use_edit_page_button"] = True
+    html_theme_options["secondary_sidebar_items"] = ["page-toc", "edit-this-page"]
     html_context |= {
         "doc_path": "",
         "edit_page_url_template": f"{source}/edit/main/{{{{ file_name }}}}",
