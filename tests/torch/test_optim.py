@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import lantern.torch as ours
+from lantern.errors import MissingRuleError
 
 theirs = pytest.importorskip("torch", reason="the peer that this face is compared with")
 
@@ -23,6 +24,7 @@ NAdam(p, maximize=True); RAdam(p, maximize=True); AdamW(p, maximize=True)
 Adafactor(p); Adafactor(p, 0.1, -0.5, (1e-3, 0.01), 2.0, 0.1, maximize=True)
 Muon(p[::2]); Muon(p[::2], 0.1, 0.0, 0.8, False, adjust_lr_fn='match_rms_adamw')
 Muon(p[::2], lr=0.02, ns_coefficients=(2, -1.5, 0.5), ns_steps=3)
+Muon(p[::2], adjust_lr_fn='spectral_unclamped')
 LBFGS(p, lr=0.5); LBFGS(p, line_search_fn='strong_wolfe', max_iter=5)
 LBFGS(p, line_search_fn='strong_wolfe', history_size=3)
 LBFGS(p, lr=0.01, max_iter=3, maximize=True)
@@ -215,3 +217,51 @@ def test_a_step_allocates_nothing_large():
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 20_000
+
+
+COMPLEX = """
+SGD(p, 0.1, 0.9, nesterov=True, weight_decay=0.01); Adam(p, lr=0.1, amsgrad=True)
+AdamW(p, lr=0.1, maximize=True); NAdam(p, lr=0.1); RAdam(p, lr=0.1, betas=(0.5, 0.7))
+Adamax(p, lr=0.1); Adagrad(p, lr=0.1, initial_accumulator_value=0.2); ASGD(p, lr=0.1)
+RMSprop(p, lr=0.1, centered=True, momentum=0.5); Adadelta(p, lr=10.0)
+Rprop(p, lr=0.1); LBFGS(p, lr=0.5, max_iter=3)
+LBFGS(p, line_search_fn='strong_wolfe', max_iter=3)
+"""
+COMPLEX_SOURCES = [
+    e.strip() for e in COMPLEX.replace("\n", ";").split(";") if e.strip()
+]
+
+
+@pytest.mark.parametrize("source", COMPLEX_SOURCES)
+def test_complex_parameters_move_as_the_pairs_of_their_parts(source):
+    ends = []
+    for torch in (ours, theirs):
+        start = torch.tensor(
+            [[1 + 2j, 0.5 - 1j], [-1j, 2 + 0j]], dtype=torch.complex128
+        )
+        start = start if "LBFGS" in source else start.T
+        z, x = start.requires_grad_(), torch.ones(3, dtype=torch.float64)
+        p = [z, x.requires_grad_()]
+        optimiser = eval(f"optim.{source}", {"optim": torch.optim, "p": p})
+
+        def closure(optimiser=optimiser, z=z, x=x):
+            optimiser.zero_grad()
+            loss = (z.abs() ** 4).sum() + ((z.real - 1) * z.imag).sum() + (x**2).sum()
+            loss.backward()
+            return loss
+
+        for _ in range(12):
+            optimiser.step(closure)
+        kept = optimiser.state[z]
+        ends.append((z.detach().numpy(), x.detach().numpy(), kept.get("exp_avg")))
+    for mine, other in zip(*ends, strict=True):
+        if other is not None:
+            np.testing.assert_allclose(mine, other, rtol=1e-8)
+
+
+def test_a_step_of_complex_parameters_is_not_differentiated():
+    p = ours.tensor([1 + 2j], requires_grad=True)
+    optimiser = ours.optim.Adam([p], differentiable=True)
+    (p.abs() ** 2).sum().backward()
+    with pytest.raises(MissingRuleError, match="complex parameters"):
+        optimiser.step()

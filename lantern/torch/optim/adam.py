@@ -276,7 +276,7 @@ class NAdam(Optimizer):
         lr, (beta1, beta2) = float(group["lr"]), group["betas"]
         step, decay = counted(state, plan), group["weight_decay"]
         if "mu_product" not in state:
-            state["mu_product"] = tensor(1.0, dtype=p.dtype, device=CPU)
+            state["mu_product"] = tensor(1.0, dtype=p.dtype.to_real(), device=CPU)
         mean, square = kept(state, "exp_avg", p), kept(state, "exp_avg_sq", p)
         out = self.scratch(x)
         shrinks = lr if group["decoupled_weight_decay"] else None

@@ -16,7 +16,7 @@ from lantern.torch.optim.optimizer import (
     options_of,
 )
 from lantern.torch.optim.plan import Plan
-from lantern.torch.tensor.tensor import Tensor, fresh
+from lantern.torch.tensor.tensor import Tensor
 
 __all__ = ["Adadelta", "Adagrad", "RMSprop", "SparseAdam"]
 
@@ -73,10 +73,7 @@ class Adagrad(Optimizer):
         self, p: Tensor, x: Any, g: Any, state: Any, group: Any, plan: Plan
     ) -> None:
         step, out = counted(state, plan), self.scratch(x)
-        if "sum" not in state:
-            start = group["initial_accumulator_value"]
-            state["sum"] = fresh(np.full_like(x, start))
-        total = kept(state, "sum", p)
+        total = kept(state, "sum", p, group["initial_accumulator_value"])
         g = self.decayed(x, g, group["weight_decay"], plan)
         plan.append((np.multiply, g, g, out))
         plan.append((np.add, total, out, total))

@@ -16,12 +16,13 @@ from lantern.torch.optim.optimizer import (
     counted,
     kept,
     options_of,
+    parts,
     with_gradients,
 )
 from lantern.torch.optim.plan import Plan
 from lantern.torch.tensor.dtypes import CPU
 from lantern.torch.tensor.operators import in_memory
-from lantern.torch.tensor.tensor import Tensor, fresh
+from lantern.torch.tensor.tensor import Tensor
 
 __all__ = ["ASGD", "SGD", "Rprop"]
 
@@ -120,11 +121,11 @@ class SGD(Optimizer):
             buffer = state.get("momentum_buffer")
             if buffer is None:
                 buffer = zeros_like(p.detach())
-                velocity = in_memory(buffer)
+                velocity = parts(in_memory(buffer))
                 plan.append((setitem, velocity, ..., g))
                 plan.append((setitem, state, "momentum_buffer", buffer))
             else:
-                velocity = in_memory(buffer)
+                velocity = parts(in_memory(buffer))
                 plan.append((np.multiply, velocity, momentum, velocity))
                 if dampening:
                     plan.append((np.multiply, g, 1 - dampening, step))
@@ -260,9 +261,7 @@ class Rprop(Optimizer):
     ) -> None:
         counted(state, plan)
         before, out = kept(state, "prev", p), self.scratch(x)
-        if "step_size" not in state:
-            state["step_size"] = fresh(np.full_like(x, float(group["lr"])))
-        lengths = in_memory(state["step_size"])
+        lengths = kept(state, "step_size", p, float(group["lr"]))
         shrink, grow = group["etas"]
         sign, (least, most) = g * before, group["step_sizes"]
         turned = sign < 0

@@ -46,6 +46,11 @@ def move_tracked(optimizer: Any, group: dict[str, Any]) -> None:
     with enable_grad():
         for p in group["params"]:
             if p.grad is not None:
+                if p.is_complex():
+                    raise MissingRuleError(
+                        f"{type(optimizer).__name__}: differentiable=True has no form "
+                        f"for complex parameters. Keep p.view_as_real() instead."
+                    )
                 g = -p.grad if group.get("maximize") else p.grad
                 _move(optimizer, p, g, options)
 

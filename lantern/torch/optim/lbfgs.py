@@ -9,7 +9,7 @@ import numpy as np
 from lantern.core.residuals import copied
 from lantern.eager.versions import written
 from lantern.errors import OptionError
-from lantern.torch.optim.optimizer import Optimizer, checked, tracked
+from lantern.torch.optim.optimizer import Optimizer, checked, parts, tracked
 from lantern.torch.tensor.operators import in_memory
 
 __all__ = ["LBFGS"]
@@ -81,21 +81,22 @@ class LBFGS(Optimizer):
 
     def _gradient(self) -> Any:
         """The gradients of all parameters in a row."""
-        parts = [
-            (np.zeros_like(p.primal) if p.grad is None else p.grad.primal).reshape(-1)
+        found = [
+            np.zeros_like(p.primal) if p.grad is None else p.grad.primal
             for p in self._params
         ]
-        return np.concatenate(parts)
+        return np.concatenate([parts(g).reshape(-1) for g in found])
 
     def _place(self, start: list[Any], t: float, direction: Any) -> None:
         """Put the parameters where a step from a start leads."""
         i = 0
         for p, x in zip(self._params, start, strict=True):
             array = in_memory(p)
-            part = direction[i : i + array.size].reshape(array.shape)
-            np.add(x, part * t, out=array)
+            row = parts(array)
+            part = direction[i : i + row.size].reshape(row.shape)
+            np.add(parts(x), part * t, out=row)
             written(array)
-            i += array.size
+            i += row.size
 
     def step(self, closure: Any = None) -> Any:
         """Take up to ``max_iter`` steps; the loss before the first one."""

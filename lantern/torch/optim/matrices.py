@@ -73,7 +73,7 @@ class Adafactor(Optimizer):
     def _move(
         self, p: Tensor, x: Any, g: Any, state: Any, group: Any, plan: Plan
     ) -> None:
-        _refuse_complex(self, x)
+        _refuse_complex(self, p)
         lr, (least, size) = float(group["lr"]), group["eps"]
         least = np.finfo(x.dtype).eps if least is None else least
         step = counted(state, plan)
@@ -111,7 +111,8 @@ class Muon(Optimizer):
         eps: the least norm that a momentum is divided by.
         ns_steps: how often the polynomial is applied.
         adjust_lr_fn: ``"original"`` for the length of Jordan et al., by the ratio of
-            sides, or ``"match_rms_adamw"`` for one that is as long as AdamW's.
+            sides, ``"spectral_unclamped"`` for theirs also where there are more
+            columns, or ``"match_rms_adamw"`` for one that is as long as AdamW's.
 
     Example:
         >>> import lantern.torch as torch
@@ -144,7 +145,7 @@ class Muon(Optimizer):
             raise OptionError(f"momentum should be >= 0 but is: {momentum}")
         if weight_decay < 0:
             raise OptionError(f"weight decay should be >= 0 but is: {weight_decay}")
-        if adjust_lr_fn not in (None, "original", "match_rms_adamw"):
+        if adjust_lr_fn not in _LENGTHS:
             raise OptionError(
                 f"Adjust learning rate function {adjust_lr_fn} is not supported"
             )
@@ -168,7 +169,7 @@ class Muon(Optimizer):
     def _move(
         self, p: Tensor, x: Any, g: Any, state: Any, group: Any, plan: Plan
     ) -> None:
-        _refuse_complex(self, x)
+        _refuse_complex(self, p)
         lr, momentum = float(group["lr"]), group["momentum"]
         buffer = kept(state, "momentum_buffer", p)
         update = buffer + (g - buffer) * (1 - momentum)
@@ -178,14 +179,16 @@ class Muon(Optimizer):
         coefficients, count = group["ns_coefficients"], group["ns_steps"]
         update = _orthogonal(update, coefficients, count, group["eps"])
         self.decayed(x, g, group["weight_decay"], plan, lr)
-        length = lr * _relative_length(group["adjust_lr_fn"], *x.shape)
+        length = lr * _LENGTHS[group["adjust_lr_fn"]](*x.shape)
         plan.append((np.subtract, x, update.astype(x.dtype) * length, x))
 
 
-def _relative_length(name: str | None, rows: int, columns: int) -> float:
-    if name == "match_rms_adamw":
-        return 0.2 * math.sqrt(max(rows, columns))
-    return math.sqrt(max(1, rows / columns))
+_LENGTHS: dict[str | None, Any] = {
+    None: lambda rows, columns: math.sqrt(max(1, rows / columns)),
+    "original": lambda rows, columns: math.sqrt(max(1, rows / columns)),
+    "spectral_unclamped": lambda rows, columns: math.sqrt(rows / columns),
+    "match_rms_adamw": lambda rows, columns: 0.2 * math.sqrt(max(rows, columns)),
+}
 
 
 def _orthogonal(x: Any, coefficients: Any, count: int, eps: float) -> Any:
@@ -224,7 +227,7 @@ def _following(state: Any, name: str, new: Any, share: float, plan: Plan) -> Any
     return after
 
 
-def _refuse_complex(optimizer: Optimizer, x: Any) -> None:
-    if x.dtype.kind == "c":
+def _refuse_complex(optimizer: Optimizer, p: Tensor) -> None:
+    if p.is_complex():
         name = type(optimizer).__name__
         raise MissingRuleError(f"{name} does not support complex parameters")

@@ -225,7 +225,7 @@ class Optimizer(Hooked):
             g = p.grad.primal if isinstance(grad, Contribution) else grad
             if sign < 0:
                 g = np.negative(g)  # at once: a step may look at it while it plans
-            self._move(p, array, g, self.state[p], options, plan)
+            self._move(p, parts(array), parts(g), self.state[p], options, plan)
             written(array)
 
     def _options(self, group: dict[str, Any]) -> Any:
@@ -239,8 +239,8 @@ class Optimizer(Hooked):
 
         Args:
             p: the parameter.
-            x: its array.
-            g: the array of its gradient, which must stay as it is.
+            x: its array; of complex numbers, their parts, along an axis more.
+            g: the array of its gradient, likewise, which must stay as it is.
             state: what is kept for it.
             options: what ``_options`` made of the group.
             plan: gets a function and its arguments, in a tuple, for each call.
@@ -352,11 +352,20 @@ def _like(x: Any, p: Any, name: str) -> Any:
     return x.detach().to(dtype=p.dtype, device=p.device).clone()
 
 
-def kept(state: Any, name: str, p: Tensor) -> Any:
-    """The array that is kept under a name; zeros at first."""
+def parts(array: Any) -> Any:
+    """Complex numbers as their two parts, in the same memory; others as they are."""
+    if array.dtype.kind != "c":
+        return array
+    return array[..., None].view(array.real.dtype)
+
+
+def kept(state: Any, name: str, p: Tensor, start: Any = 0) -> Any:
+    """The array that is kept under a name; at first, of one number."""
     if name not in state:
         state[name] = zeros_like(p.detach())
-    return in_memory(state[name])
+        if start:
+            parts(in_memory(state[name]))[...] = start
+    return parts(in_memory(state[name]))
 
 
 def counted(state: Any, plan: Plan) -> int:

@@ -89,6 +89,28 @@ class dtype:
         """Whether it has negative numbers."""
         return self.numpy.kind not in "ub"
 
+    def to_real(self) -> "dtype":
+        """The type of the parts of such complex numbers; of others, this one."""
+        return globals()[_PARTS.get(self.name, self.name)]  # type: ignore[no-any-return]
+
+    def to_complex(self) -> "dtype":
+        """The type of complex numbers of such parts."""
+        if self.is_complex:
+            return self
+        for name, part in _PARTS.items():
+            if part == self.name:
+                return globals()[name]  # type: ignore[no-any-return]
+        raise EagerError(f"{self}: no complex numbers have such parts.")
+
+
+# The types of complex numbers, and those of their parts.
+_PARTS = {
+    "complex64": "float32",
+    "complex128": "float64",
+    "complex32": "float16",
+    "bcomplex32": "bfloat16",
+}
+
 
 def _dtypes() -> dict[Any, dtype]:
     names = (
@@ -147,6 +169,8 @@ class _Named(dtype):
     @property
     def is_signed(self) -> builtins.bool:
         """Whether it has negative numbers."""
+        if self.name.startswith(("q", "bits")):
+            raise EagerError(f"{self}: is_signed is not supported for quantized types")
         return self.name != "float8_e8m0fnu" and self.name[:1] != "u"
 
 
