@@ -370,3 +370,36 @@ def test_complex_numbers_have_no_order(expression):
         names = {"torch": library, "z": library.tensor([2 + 1j, 1 - 3j])}
         with pytest.raises(RuntimeError):
             eval(expression, names)
+
+
+LAID = """
+F.max_pool2d(x, 2)
+F.max_pool2d(x, 2, return_indices=True)[1]
+F.avg_pool2d(x, 2)
+F.adaptive_avg_pool2d(x, 2)
+F.adaptive_max_pool2d(x, 2)
+F.interpolate(x, scale_factor=2)
+F.interpolate(x, scale_factor=2, mode="bilinear")
+F.pad(x, (1, 2, 0, 1))
+F.pixel_shuffle(x, 2)
+F.pixel_unshuffle(x, 2)
+F.max_unpool2d(*F.max_pool2d(x, 2, return_indices=True), 2)
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("call", LAID)
+def test_results_lie_as_their_inputs_do(call):
+    F = torch.nn.functional
+    values = torch.rand(2, 4, 6, 8, dtype=torch.float64)
+    found = []
+    for form in (torch.contiguous_format, torch.channels_last):
+        x = values.clone(memory_format=form).requires_grad_()
+        z = eval(call, {"F": F, "x": x})
+        assert z.is_contiguous(memory_format=form)
+        if z.requires_grad:
+            (z * z).sum().backward()
+            found.append((z.detach().numpy(), x.grad.numpy()))
+        else:
+            found.append((z.numpy(),))
+    for rows, last in zip(*found, strict=True):
+        np.testing.assert_array_equal(rows, last)

@@ -26,6 +26,7 @@ __all__ = [
 ]
 
 _BASIC = (int, slice, bool, type(None), type(...))
+_ALL = slice(None)
 
 
 class Scatter(Contribution):
@@ -174,6 +175,20 @@ def getitem(x: Any, index: Any) -> Any:
     return _getitem(joined(x, index), index)
 
 
+def _read(x: Any, index: Any) -> Any:
+    """``x[index]``; positions along one axis in the way in which NumPy is faster."""
+    if type(index) is tuple and index and type(x) is numpy_namespace.ndarray:
+        *before, last = index
+        if (
+            type(last) is numpy_namespace.ndarray
+            and last.dtype.kind in "iu"
+            and last.ndim == 1
+            and all(type(part) is slice and part == _ALL for part in before)
+        ):
+            return x.take(last, len(before))
+    return x[index]
+
+
 @linear
 def _getitem(x: Any, /, index: Any) -> Rule:
     """The part ``x[index]`` of an array.
@@ -184,7 +199,7 @@ def _getitem(x: Any, /, index: Any) -> Rule:
     Rule:
         x_bar[index] += z_bar, once for each time that an element is read
     """
-    z_bar = yield (x[index], x := None)[0]
+    z_bar = yield (_read(x, index), x := None)[0]
     yield Scatter(index, z_bar)
 
 

@@ -91,7 +91,7 @@ class dtype:
 
     def to_real(self) -> "dtype":
         """The type of the parts of such complex numbers; of others, this one."""
-        return globals()[_PARTS.get(self.name, self.name)]  # type: ignore[no-any-return]
+        return globals()[_PARTS.get(self.name, self.name)]
 
     def to_complex(self) -> "dtype":
         """The type of complex numbers of such parts."""
@@ -99,7 +99,7 @@ class dtype:
             return self
         for name, part in _PARTS.items():
             if part == self.name:
-                return globals()[name]  # type: ignore[no-any-return]
+                return globals()[name]
         raise EagerError(f"{self}: no complex numbers have such parts.")
 
 

@@ -87,6 +87,23 @@ def lies(array: Any, form: Any) -> bool:
     )
 
 
+def channels_last(array: Any) -> Any:
+    """The format by which the channels of an array lie innermost; None for the others.
+
+    An array that lies so and in rows as well is in rows; gaps do not count.
+    """
+    if type(array) is Batched or array.ndim not in (4, 5) or array.flags.c_contiguous:
+        return None
+    form = FORMATS["channels_last" if array.ndim == 4 else "channels_last_3d"]
+    strides, reach = array.strides, 1
+    for axis in reversed(_ORDERS[form.name]):
+        n = array.shape[axis]
+        if not n or strides[axis] < reach or (axis == 0 and reach == strides[1]):
+            return None
+        reach = strides[axis] * n
+    return form
+
+
 def in_order_of(array: Any, z: Any) -> Any:
     """A new array with its axes in the order in which those of another one lie."""
     if type(array) is Batched or type(z) is Batched:  # where no order is seen

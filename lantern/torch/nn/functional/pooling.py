@@ -12,6 +12,7 @@ from lantern.torch.functions.indexing import gathered
 from lantern.torch.nn import rules
 from lantern.torch.nn.batching import chosen_of
 from lantern.torch.nn.functional.convolution import each
+from lantern.torch.nn.laying import as_laid
 from lantern.torch.nn.pools import gather_windows, pick, sum_windows
 from lantern.torch.nn.windows import Form
 from lantern.torch.tables import documented, parameters, takes
@@ -114,11 +115,11 @@ def _max_pool(axes: int) -> Any:
         array = base(x)
         form = _form(array.shape[2:], kernel_size, stride, padding, dilation, ceil_mode)
         value, chosen = chosen_of(array, form)
-        z = pick(x, form=form, chosen=chosen, known=[array, value])
+        z = as_laid(pick(x, form=form, chosen=chosen, known=[array, value]), x)
         z = z if x is input else z.squeeze(0)
         if not return_indices:
             return z
-        indices = fresh(_flat_places(chosen, form))
+        indices = as_laid(fresh(_flat_places(chosen, form)), x)
         return z, indices if x is input else indices.squeeze(0)
 
     function.__name__ = function.__qualname__ = f"max_pool{axes}d"
@@ -159,7 +160,7 @@ def _avg_pool(axes: int) -> Any:
         elif any(map(any, form.padding)):
             count = fresh(_counts(form, each(padding, axes), count_include_pad, array))
         whole = "trunc" if array.dtype == I64 else None
-        z = div(z, count, rounding_mode=whole)
+        z = as_laid(div(z, count, rounding_mode=whole), x)
         return z if x is input else z.squeeze(0)
 
     function.__name__ = function.__qualname__ = f"avg_pool{axes}d"
@@ -266,7 +267,7 @@ def _adaptive_mean(axes: int) -> Any:
                 weights[a:b, j] = 1 / (b - a)
             weights = beside(weights, base(input))
             z = rules.mixed(z, weights=weights, axis=i - axes)
-        return z.contiguous()
+        return as_laid(z.contiguous(), input)
 
     function.__name__ = function.__qualname__ = f"adaptive_avg_pool{axes}d"
     function.__doc__ = f"The means of as many parts as asked for, along {axes} axes."
@@ -290,7 +291,7 @@ def _adaptive_max(axes: int) -> Any:
             inside = array[(..., *part)]
             inside = inside.reshape(*array.shape[:2], math.prod(inside.shape[2:]))
             where[(..., *cell)] = places[part].reshape(-1)[inside.argmax(-1)]
-        z, indices = _picked(x, where)
+        z, indices = (as_laid(y, x) for y in _picked(x, where))
         if x is not input:
             z, indices = z.squeeze(0), indices.squeeze(0)
         return (z, indices) if return_indices else z
@@ -437,7 +438,7 @@ def _max_unpool(axes: int) -> Any:
         array = base(x)
         flat = namespace(array).zeros((*lead, math.prod(lengths)), array.dtype)
         z = fresh(flat).scatter(2, fresh(index), x.reshape(index.shape))
-        z = z.reshape(*lead, *lengths)
+        z = as_laid(z.reshape(*lead, *lengths), x)
         return z if x is input else z.squeeze(0)
 
     function.__name__ = function.__qualname__ = f"max_unpool{axes}d"

@@ -20,6 +20,7 @@ from lantern.torch.functions.indexing import gathered, selected
 from lantern.torch.methods import table
 from lantern.torch.nn import rules
 from lantern.torch.nn.functional import pooling
+from lantern.torch.nn.laying import as_laid
 from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.devices import beside
 from lantern.torch.tensor.dtypes import FLOATING
@@ -87,6 +88,7 @@ def interpolate(
     _check_lengths(lengths, row)
     if mode == "area":
         return getattr(pooling, f"adaptive_avg_pool{axes}d")(input, tuple(row))
+    given = input
     order = list(enumerate(zip(lengths, row, factors, strict=True), 2))
     for axis, (n, m, f) in reversed(order) if kind.kind == "u" else order:
         step = 1 / f if f else n / m
@@ -99,7 +101,7 @@ def interpolate(
         make = _means if antialias else _between
         weights = make(n, m, step, mode == "bicubic", bool(align_corners))
         input = _weighted(input, weights, axis)
-    return input
+    return as_laid(input, given)
 
 
 def _weighted(input: Tensor, weights: Any, axis: int) -> Tensor:

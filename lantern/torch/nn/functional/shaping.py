@@ -7,6 +7,7 @@ import numpy as np
 from lantern.errors import EagerError, MissingRuleError
 from lantern.tensor.ops.pad import pad as our_pad
 from lantern.torch.nn.edges import surrounded
+from lantern.torch.nn.laying import as_laid
 from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.devices import beside
 from lantern.torch.tensor.operators import call
@@ -66,7 +67,8 @@ def pad(input: Tensor, pad: Any, mode: str = "constant", value: Any = None) -> T
     widths = [(max(0, a), max(0, b)) for a, b in widths]
     if mode == "constant":
         value = 0 if value is None else numpy_face(value)
-        return call(our_pad, input, widths, constant_values=value)
+        z = call(our_pad, input, widths, constant_values=value)
+        return as_laid(z, input)
     return surrounded(input, widths=widths, mode=_MODES[mode])
 
 
@@ -138,7 +140,7 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     x = input.reshape(*lead, c // r**2, r, r, h, w)
     n = len(lead)
     x = x.permute(*range(n), n, n + 3, n + 1, n + 4, n + 2)
-    return alone(x.reshape(*lead, c // r**2, h * r, w * r), input)
+    return alone(as_laid(x.reshape(*lead, c // r**2, h * r, w * r), input), input)
 
 
 def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
@@ -161,7 +163,8 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     x = input.reshape(*lead, c, h // r, r, w // r, r)
     n = len(lead)
     x = x.permute(*range(n), n, n + 2, n + 4, n + 1, n + 3)
-    return alone(x.reshape(*lead, c * r**2, h // r, w // r), input)
+    z = x.reshape(*lead, c * r**2, h // r, w // r)
+    return alone(as_laid(z, input), input)
 
 
 def channel_shuffle(input: Tensor, groups: int) -> Tensor:
