@@ -469,6 +469,12 @@ def test_random_programs(seed):
     assert not bad, text
 
 
+def test_a_program_that_newgvn_does_not_survive():
+    text, bad, compiled, _ = compare(50008963, ("O2",), 1)
+    assert compiled, text
+    assert not bad, text
+
+
 def test_native_code_is_there():
     assert is_available()
 

@@ -233,9 +233,11 @@ def _passed(text: str, level: int) -> Any:
     return module
 
 
+# NewGVN gains nothing here, where equal operations are one already, and ends the
+# process by an assertion for some functions (LLVM 22).
 _FEW = (
-    "always_inliner sroa instruction_combine simplify_cfg new_gvn instruction_combine"
-).split()
+    "always_inliner sroa instruction_combine simplify_cfg instruction_combine".split()
+)
 
 
 def _linked(code: bytes, words: Sequence[int]) -> int:
