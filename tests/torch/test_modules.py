@@ -349,12 +349,12 @@ def test_training_steps_leave_nothing_behind(source):
         tracemalloc.start()
         for _ in range(7):  # a base knows its views by identities, which are used again
             _, before = steps()
-        rings, after = steps()
+        rings, after = zip(*(steps() for _ in range(5)), strict=True)
     finally:
         tracemalloc.stop()
         gc.enable()
-    assert rings == 0
-    assert after - before < 5_000
+    assert rings == (0,) * 5
+    assert after[-1] - before < 100 * 300  # a table of names may grow once, by 20 KB
 
 
 STEPS = """
