@@ -323,6 +323,8 @@ def test_training_steps_leave_nothing_behind(source):
     import gc
     import tracemalloc
 
+    from lantern.torch.tensor.operators import _forget_dead
+
     width = 4 if "Transformer" in source else 3
     model = eval(f"nn.{source}", {"nn": ours.nn})
     optimiser = ours.optim.AdamW(model.parameters())
@@ -341,6 +343,7 @@ def test_training_steps_leave_nothing_behind(source):
         for _ in range(20):
             step()
         rings = gc.collect()  # also empties the interpreter's lists of spare tuples
+        _forget_dead()  # else it is done once in 256 views, and what waits is 20 KB
         return rings, tracemalloc.get_traced_memory()[0]
 
     gc.collect()
@@ -349,12 +352,12 @@ def test_training_steps_leave_nothing_behind(source):
         tracemalloc.start()
         for _ in range(7):  # a base knows its views by identities, which are used again
             _, before = steps()
-        rings, after = zip(*(steps() for _ in range(5)), strict=True)
+        rings, after = steps()
     finally:
         tracemalloc.stop()
         gc.enable()
-    assert rings == (0,) * 5
-    assert after[-1] - before < 100 * 300  # a table of names may grow once, by 20 KB
+    assert rings == 0
+    assert after - before < 5_000
 
 
 STEPS = """
