@@ -47,17 +47,21 @@ def _run(launcher: str, *words: str) -> Any:
     """What one of the parts below says, in two processes."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder, "report")
-        subprocess.run(
-            [
-                *(sys.executable, *LAUNCHERS[launcher], "--nproc_per_node", "2"),
-                *(__file__, str(report), *words),
-            ],
-            env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
-            check=True,
-            capture_output=True,
-            preexec_fn=use_all_cores,
-        )
+        _launch(launcher, report, *words).check_returncode()
         return json.loads(report.read_text())
+
+
+def _launch(launcher: str, report: Path, *words: str) -> Any:
+    """Two processes that do one of the parts below, each on a core of its own."""
+    return subprocess.run(
+        [
+            *(sys.executable, *LAUNCHERS[launcher], "--nproc_per_node", "2"),
+            *(__file__, str(report), *words),
+        ],
+        env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        preexec_fn=use_all_cores,
+    )
 
 
 def _reductions(quick: bool) -> list[Row]:
@@ -160,15 +164,7 @@ def _fault(what: str) -> tuple[float, float]:
     """Seconds from a fault to the other process's error, and to the end of the job."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder, "report")
-        subprocess.run(
-            [
-                *(sys.executable, *LAUNCHERS["plain"], "--nproc_per_node", "2"),
-                *(__file__, str(report), "fault", what),
-            ],
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
-            capture_output=True,
-            preexec_fn=use_all_cores,
-        )
+        _launch("plain", report, "fault", what)
         over = time.time()
         said, began = (float(report.with_suffix(f".{r}").read_text()) for r in (0, 1))
         return said - began, over - began

@@ -1,7 +1,6 @@
 """A map over large matrix products in two threads: the gradient, so both passes.
 
-It needs two cores, and takes the time on the clock. BLAS uses
-one thread on either side.
+It needs two cores, and takes the time on the clock. BLAS uses one thread on both sides.
 """
 
 import os
