@@ -49,7 +49,7 @@ def move_tracked(optimizer: Any, group: dict[str, Any]) -> None:
                 if p.is_complex():
                     raise MissingRuleError(
                         f"{type(optimizer).__name__}: differentiable=True has no form "
-                        f"for complex parameters. Keep p.view_as_real() instead."
+                        f"for complex parameters. Keep torch.view_as_real(p) instead."
                     )
                 g = -p.grad if group.get("maximize") else p.grad
                 _move(optimizer, p, g, options)

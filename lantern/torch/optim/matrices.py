@@ -184,11 +184,11 @@ class Muon(Optimizer):
 
 
 _LENGTHS: dict[str | None, Any] = {
-    None: lambda rows, columns: math.sqrt(max(1, rows / columns)),
     "original": lambda rows, columns: math.sqrt(max(1, rows / columns)),
     "spectral_unclamped": lambda rows, columns: math.sqrt(rows / columns),
     "match_rms_adamw": lambda rows, columns: 0.2 * math.sqrt(max(rows, columns)),
 }
+_LENGTHS[None] = _LENGTHS["original"]
 
 
 def _orthogonal(x: Any, coefficients: Any, count: int, eps: float) -> Any:
