@@ -170,6 +170,43 @@ def test_nothing_is_kept_where_others_may_write(tmp_path):
     assert list(place.iterdir()) == []
 
 
+LOST = """
+import lantern
+
+def f(x, y, n):
+    x = x % y
+    if x == x:
+        y = n // 2
+        if not y < y * n:
+            x = y
+    for i in range(12):
+        x, x = (x if x / y > sum([x * y, y * y, 0.5 * y]) else x // x), y + x + y
+        if x > y and 0.1 < -1.61 < y:
+            x = (0.9 + y) * (y - y)
+        else:
+            y = max(x * y + y, y) * i
+    return y
+
+g = lantern.jit(f)
+try:
+    g(0.5, 0.7, 4)
+except ZeroDivisionError:  # as the plain function
+    pass
+assert "compiled" in lantern.explain(g)
+"""
+
+
+def test_a_program_that_one_of_llvms_passes_ends_the_process_for(tmp_path):
+    file = tmp_path / "program.py"
+    file.write_text(LOST)
+    more = {"LANTERN_JIT": "O2", "LANTERN_JIT_CACHE": "off", "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, str(file)]
+    done = subprocess.run(
+        command, env=os.environ | more, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
 def test_a_program_that_ends_at_once(tmp_path):
     _, emitted = ran(tmp_path / "cache", end="")
     assert emitted in ("['f', 0]", "['f', 0, 2]")

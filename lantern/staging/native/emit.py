@@ -8,7 +8,7 @@ of turns, newest first, each with a pointer to the one before; a record is one b
 import sys
 from typing import Any
 
-from lantern.staging.closures import functions_of
+from lantern.staging.closures import functions_of, used_in
 from lantern.staging.ir import Block, Function, Node, walk
 from lantern.staging.native.layout import slot_offset, tuple_items
 from lantern.staging.native.scalars import Scalars, unsupported
@@ -16,7 +16,14 @@ from lantern.staging.native.text import Text, Words, literal, llvm_type
 from lantern.staging.trees import is_plain
 from lantern.staging.types import Type
 
-__all__ = ["emit_program", "is_recursive", "most_slots", "returned"]
+__all__ = [
+    "emit_body",
+    "emit_program",
+    "is_recursive",
+    "most_slots",
+    "returned",
+    "saves",
+]
 
 
 SELDOM = 1 << 16
@@ -30,13 +37,44 @@ def returned(function: Function) -> str:
 
 
 def emit_program(main: Function, words: Words) -> str:
-    """All functions of a program; the first is ``@f0``."""
-    functions = functions_of(main)
-    names = {f: f"@f{i}" for i, f in enumerate(functions)}
-    recursive = {f for f in functions if f in functions_of_calls(f)}
+    """All functions of a program that calls itself; the first is ``@f0``."""
+    names = _names(main)
+    recursive = {f for f in names if f in functions_of_calls(f)}
     deep = {f for f in recursive if not f.is_thin}
-    emitters = [_Emitter(f, names, f in deep, not recursive, words) for f in functions]
+    emitters = [
+        _Emitter(f, names, f in deep, not recursive, Text(words)) for f in names
+    ]
     return "\n".join(emitter.function() for emitter in emitters)
+
+
+def emit_body(
+    main: Function, arguments: list[str], text: Text
+) -> tuple[list[str], list[str]]:
+    """A program that does not call itself, as lines of the function that runs it.
+
+    Returns:
+        The names of its results, and the functions that it calls.
+    """
+    names = _names(main)
+    emitter = _Emitter(main, names, False, True, text)
+    emitter.values.update(zip(main.body.parameters, arguments, strict=True))
+    emitter.block(main.body)
+    others = [
+        _Emitter(f, names, False, True, Text(text.words)) for f in names if f != main
+    ]
+    results = [emitter.value(x) for x in main.body.results]
+    return results, [other.function() for other in others]
+
+
+def _names(main: Function) -> dict[Function, str]:
+    return {f: f"@f{i}" for i, f in enumerate(functions_of(main))}
+
+
+def saves(main: Function) -> bool:
+    """Whether a program puts something on the arena."""
+    every = [x for f in functions_of(main) for x in walk(f.body)]
+    moves = ("loop", "back")
+    return any(x.op == "pack" or (x.op in moves and x.static.written) for x in every)
 
 
 def most_slots(main: Function) -> int:
@@ -61,13 +99,7 @@ def is_recursive(main: Function) -> bool:
 
 
 def _calls(block: Block) -> list[Node]:
-    found = []
-    for node in block.nodes:
-        if node.op == "call":
-            found.append(node)
-        for inside in node.blocks:
-            found += _calls(inside)
-    return found
+    return [x for x in walk(block) if x.op == "call"]
 
 
 class _Emitter:
@@ -79,14 +111,14 @@ class _Emitter:
         names: dict[Function, str],
         recursive: bool,
         stackless: bool,
-        words: Words,
+        text: Text,
     ) -> None:
         self.f, self.names, self.recursive = f, names, recursive
         # What a signal's handler runs may be this program, on the stack of its own.
         self.interruptible = stackless
-        self.text = Text(words)
-        self.scalars = Scalars(self.text)
+        self.text, self.scalars = text, Scalars(text)
         self.values: dict[Node, str] = {}
+        self.used = set(used_in(f.body))
 
     def function(self) -> str:
         """The whole function."""
@@ -144,7 +176,8 @@ class _Emitter:
                 special(self, node, results.get(node, {}))
             else:
                 inputs = [self.value(x) for x in node.inputs]
-                self.values[node] = self.scalars.compute(node, inputs)
+                is_used = node in self.used
+                self.values[node] = self.scalars.compute(node, inputs, is_used)
 
     # Control flow.
 

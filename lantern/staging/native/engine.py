@@ -178,8 +178,7 @@ def compiled(text: str, words: Sequence[int], level: int) -> int:
         text: of the module.
         words: the addresses that it finds in its table.
         level: 3 for all passes, 2 for the few that code without recursion has use for,
-            1 for these and code that is made in a hurry; the result is kept for other
-            processes. 0 for no passes.
+            1 for none: the result is kept for other processes. 0 for none, in a hurry.
     """
     key = _key(text, level)
     with _lock:
@@ -218,7 +217,7 @@ def _passed(text: str, level: int) -> Any:
     """A module after LLVM's passes."""
     binding = _binding()
     module = binding.parse_assembly(text)
-    if level == 0:
+    if level < 2:
         return module
     options = binding.create_pipeline_tuning_options(speed_level=2)
     options.loop_vectorization = options.slp_vectorization = False
@@ -227,17 +226,15 @@ def _passed(text: str, level: int) -> Any:
         manager = builder.getModulePassManager()
     else:
         manager = binding.create_new_module_pass_manager()
-        for name in _FEW:
-            getattr(manager, f"add_{name}_pass")()
+        if _INLINED in text:
+            manager.add_always_inliner_pass()
+        manager.add_instruction_combine_pass()
     manager.run(module, builder)
     return module
 
 
-# NewGVN gains nothing here, where equal operations are one already, and ends the
-# process by an assertion for some functions (LLVM 22).
-_FEW = (
-    "always_inliner sroa instruction_combine simplify_cfg instruction_combine".split()
-)
+_INLINED = "alwaysinline"
+"""What is said of functions whose body is to stand where they are called."""
 
 
 def _linked(code: bytes, words: Sequence[int]) -> int:

@@ -28,6 +28,7 @@ class Native:
             it is. If not, Python takes them apart and puts it together.
         address: of the code; None as long as there is none.
         text: of the module of LLVM's.
+        thorough: the passes that the fastest code needs.
     """
 
     def __init__(
@@ -39,6 +40,7 @@ class Native:
     ) -> None:
         main = self._main = program.function
         split(main)
+        self.thorough = 3 if is_recursive(main) else 2
         self.places = guards.places or []
         expected = [word(a) if x is None else x for a, x in self.places]
         self._table = (ctypes.c_uint64 * max(len(expected), 1))(*expected)
@@ -80,11 +82,6 @@ class Native:
     def best(self) -> int:
         """The passes that are worth their time."""
         return 1 if self.is_short else self.thorough
-
-    @property
-    def thorough(self) -> int:
-        """The passes that the fastest code needs."""
-        return 3 if is_recursive(self._main) else 2
 
     def compile(self, level: int) -> bool:
         """Compile it, and use that from now on."""

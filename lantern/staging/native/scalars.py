@@ -34,6 +34,9 @@ __all__ = ["Scalars", "unsupported"]
 _FINITE_OF_FINITE = frozenset({"sin", "cos", "tan"})
 
 
+_FLOATS = [FLOAT, FLOAT]
+
+
 class Scalars:
     """What computes a node on numbers.
 
@@ -44,10 +47,12 @@ class Scalars:
     def __init__(self, text: Text) -> None:
         self.text = text
 
-    def compute(self, node: Node, values: list[str]) -> str:
-        """The value of a node."""
+    def compute(self, node: Node, values: list[str], is_used: bool = True) -> str:
+        """The value of a node; if nobody uses it, what it may leave the program for."""
         op = node.op
         types = [x.type for x in node.inputs]
+        if op in ARITHMETIC and types == _FLOATS:
+            return self.text.let(f"{ARITHMETIC[op]} double {values[0]}, {values[1]}")
         if node.static != () or not all(t.is_number for t in types):
             raise unsupported(node)
         if op in IDENTITIES:
@@ -72,6 +77,8 @@ class Scalars:
         if node.type is INT:
             whole = [self.to_i64(v, t) for v, t in zip(values, types, strict=True)]
             return self._on_ints(node, whole)
+        if op in _FINITE_OF_FINITE and not is_used:
+            return self.finite(self.as_float(values[0], types[0]))
         if node.type is FLOAT:
             floats = [self.as_float(v, t) for v, t in zip(values, types, strict=True)]
             return self._on_floats(node, floats)
@@ -236,9 +243,13 @@ class Scalars:
         return self.text.let(f"call double @{name}({args})")
 
     def finite(self, z: str) -> str:
-        """A value; the program is left if it is infinite or nan."""
-        size = self.text.let(f"call double @llvm.fabs.f64(double {z})")
-        self.text.bail_if(self.text.let(f"fcmp uge double {size}, {INFINITY}"))
+        """A value; the program is left if it is infinite or nan.
+
+        What is finite less itself is zero, all else nan: without passes, LLVM chooses
+        instructions for that faster than for a comparison with infinity.
+        """
+        zero = self.text.let(f"fsub double {z}, {z}")
+        self.text.bail_if(self.text.let(f"fcmp uno double {zero}, {zero}"))
         return z
 
     def _pow(self, node: Node, x: str, y: str) -> str:

@@ -75,7 +75,8 @@ class Text:
 
     def let(self, expression: str) -> str:
         """An instruction's value, by its name."""
-        name = f"%{self.fresh('t')}"
+        self._count += 1
+        name = f"%t{self._count}"
         self.lines.append(f"  {name} = {expression}")
         return name
 

@@ -10,10 +10,12 @@ from typing import Any, NamedTuple
 
 from lantern.staging.ir import Function
 from lantern.staging.native.emit import (
+    emit_body,
     emit_program,
     is_recursive,
     most_slots,
     returned,
+    saves,
 )
 from lantern.staging.native.engine import stack
 from lantern.staging.native.layout import tuple_items
@@ -86,11 +88,7 @@ def module_text(
         places: addresses, and addresses of what has to stand there.
     """
     words = Words()
-    parts = [emit_program(main, words)]
-    wrapper = _Wrapper(main, words)
-    parts.append(wrapper.function(arguments, result, places))
-    if is_recursive(main) and stack() is not None:
-        parts.append(wrapper.on_own_stack())
+    parts = _Wrapper(main, words).parts(arguments, result, places)
     count = max(len(words.addresses), 1)
     prelude = _PRELUDE.format(words=count, zeros=most_slots(main) + 1)
     text = "\n".join([prelude, *parts])
@@ -99,6 +97,7 @@ def module_text(
 
 
 _NAME = re.compile(r"@([\w.]+)")
+_CLASSES = {FLOAT: float, INT: int, BOOL: bool}
 
 
 class _Wrapper:
@@ -107,35 +106,62 @@ class _Wrapper:
     def __init__(self, main: Function, words: Words) -> None:
         self.main = main
         self.text = Text(words)
-        self.taken: list[str] = []
+        self.doubts: list[str] = []
+        self.boxed: list[tuple[str, Type]] = []
         self.parameters = iter(main.body.parameters)
 
-    def function(
+    def parts(
         self, arguments: Sequence[Any], result: Any, places: Sequence[tuple[int, int]]
-    ) -> str:
-        """The whole function."""
+    ) -> list[str]:
+        """The whole function, and those that it calls."""
         text, let = self.text, self.text.let
-        text.bail_if(let(f"icmp ne i64 %n, {len(arguments)}"))
-        text.bail_if(let("icmp ne ptr %names, null"))
-        for address, expected in places:
-            now = let(f"load i64, ptr {text.address(address)}")
-            then = let(f"load i64, ptr {text.address(expected)}")
-            text.bail_if(let(f"icmp ne i64 {now}, {then}"))
+        has_saved = saves(self.main)
+        top = let("load ptr, ptr @top") if has_saved else ""
+        self._look(len(arguments), places)
         for i, plan in enumerate(arguments):
             x = let(f"load ptr, ptr {let(f'getelementptr ptr, ptr %args, i64 {i}')}")
             self.take(plan, x)
-        top = let("load ptr, ptr @top")
-        kind = returned(self.main)
-        whole = self._run(kind)
-        text.do(f"store ptr {top}, ptr @top")
-        text.bail_if(let(f"extractvalue {kind} {whole}, 0"))
-        self.results = [
-            (x.type, let(f"extractvalue {kind} {whole}, {i + 1}"))
-            for i, x in enumerate(self.main.body.results)
-        ]
+        self._bail()
+        taken = [self._unboxed(x, known) for x, known in self.boxed]
+        found, parts = self._run(taken)
+        if has_saved:
+            text.do(f"store ptr {top}, ptr @top")
+        kinds = [x.type for x in self.main.body.results]
+        self.results = list(zip(kinds, found, strict=True))
         text.do(f"ret ptr {self.give(result, iter(range(len(self.results))))}")
         text.begin("bail")
-        raised = let("call ptr @PyErr_Occurred()")  # by the handler of a signal
+        if has_saved:
+            text.do(f"store ptr {top}, ptr @top")
+        self._call_owner()
+        lines = "\n".join(text.lines)
+        head = "define ptr @wrapper(ptr %self, ptr %args, i64 %n, ptr %names) #0"
+        return [*parts, f"{head} {{\nentry:\n{lines}\n}}"]
+
+    def _look(self, count: int, places: Sequence[tuple[int, int]]) -> None:
+        """Leave, if there are other arguments, or what stands somewhere is other."""
+        let, address = self.text.let, self.text.address
+        self.doubts.append(let(f"icmp ne i64 %n, {count}"))
+        self.doubts.append(let("icmp ne ptr %names, null"))
+        for place, expected in places:
+            now = let(f"load i64, ptr {address(place)}")
+            then = let(f"load i64, ptr {address(expected)}")
+            self.doubts.append(let(f"icmp ne i64 {now}, {then}"))
+        self._bail()
+
+    def _bail(self) -> None:
+        """Leave, if something that is in doubt is not as it should be."""
+        if not self.doubts:
+            return
+        whole, *rest = self.doubts
+        for doubt in rest:
+            whole = self.text.let(f"or i1 {whole}, {doubt}")
+        self.text.bail_if(whole)
+        self.doubts = []
+
+    def _call_owner(self) -> None:
+        """Hand the arguments on, unless the handler of a signal has raised."""
+        text, let = self.text, self.text.let
+        raised = let("call ptr @PyErr_Occurred()")
         text.fork(let(f"icmp eq ptr {raised}, null"), "plain", "raised")
         text.begin("raised")
         text.do("ret ptr null")
@@ -145,28 +171,39 @@ class _Wrapper:
             "ptr %self, ptr %args, i64 %n, ptr %names)"
         )
         text.do("ret ptr %r")
-        lines = "\n".join(text.lines)
-        head = "define ptr @wrapper(ptr %self, ptr %args, i64 %n, ptr %names) #0"
-        return f"{head} {{\nentry:\n{lines}\n}}"
 
-    def _run(self, kind: str) -> str:
-        """Call the program: on a stack of its own, if it calls itself."""
-        text, let = self.text, self.text.let
-        own = stack() if is_recursive(self.main) else None
-        if own is not None:
-            low, end, switch = own.start + MARGIN, own.end, own.switch
-            text.do(f"store ptr {text.address(low)}, ptr @stack_end")
-            for i, x in enumerate(self.taken):
-                place = let(f"getelementptr i64, ptr @given, i64 {i}")
-                text.do(f"store {x}, ptr {place}")
+    def _run(self, taken: list[str]) -> tuple[list[str], list[str]]:
+        """The program's results, and the functions that it needs."""
+        if not is_recursive(self.main):
+            return emit_body(self.main, taken, self.text)
+        let, kind = self.text.let, returned(self.main)
+        parts = [emit_program(self.main, self.text.words)]
+        types = [llvm_type(p.type) for p in self.main.body.parameters]
+        args = [f"{t} {x}" for t, x in zip(types, taken, strict=True)]
+        if stack() is not None:
+            self._switch(args)
+            whole = let(f"load {kind}, ptr @found")
+            parts.append(self.on_own_stack())
+        else:
+            frame = let("call ptr @llvm.frameaddress.p0(i32 0)")
+            limit = let(f"getelementptr i8, ptr {frame}, i64 -{STACK}")
+            self.text.do(f"store ptr {limit}, ptr @stack_end")
+            whole = let(f"call {kind} @f0({', '.join(args)})")
+        self.text.bail_if(let(f"extractvalue {kind} {whole}, 0"))
+        places = range(1, 1 + len(self.main.body.results))
+        return [let(f"extractvalue {kind} {whole}, {i}") for i in places], parts
+
+    def _switch(self, args: list[str]) -> None:
+        """Run the program on a stack of its own."""
+        text, own = self.text, stack()
+        assert own is not None  # as has been asked
+        text.do(f"store ptr {text.address(own.start + MARGIN)}, ptr @stack_end")
+        for i, x in enumerate(args):
             text.do(
-                f"call void {text.address(switch)}(ptr {text.address(end)}, ptr @run)"
+                f"store {x}, ptr {text.let(f'getelementptr i64, ptr @given, i64 {i}')}"
             )
-            return let(f"load {kind}, ptr @found")
-        frame = let("call ptr @llvm.frameaddress.p0(i32 0)")
-        limit = let(f"getelementptr i8, ptr {frame}, i64 -{STACK}")
-        text.do(f"store ptr {limit}, ptr @stack_end")
-        return let(f"call {kind} @f0({', '.join(self.taken)})")
+        switch, end = text.address(own.switch), text.address(own.end)
+        text.do(f"call void {switch}(ptr {end}, ptr @run)")
 
     def on_own_stack(self) -> str:
         """What runs there: the arguments and the results are in memory."""
@@ -189,21 +226,25 @@ class _Wrapper:
         )
 
     def take(self, plan: Any, x: str) -> None:
-        """Take an argument apart; leave, if it is another one."""
-        text, let = self.text, self.text.let
+        """Take an argument apart; what it should be is left in doubt."""
+        let = self.text.let
         if isinstance(plan, Plan):
             self._must_be(x, plan.cls)
+            self._bail()
             size = let(f"load i64, ptr {let(f'getelementptr i8, ptr {x}, i64 16')}")
-            text.bail_if(let(f"icmp ne i64 {size}, {len(plan.parts)}"))
+            self.doubts.append(let(f"icmp ne i64 {size}, {len(plan.parts)}"))
+            self._bail()
             items = self._items(x, plan.cls)
             for i, part in enumerate(plan.parts):
                 at = let(f"getelementptr ptr, ptr {items}, i64 {i}")
                 self.take(part, let(f"load ptr, ptr {at}"))
         elif isinstance(plan, Leaf):
-            p = next(self.parameters)
-            self.taken.append(f"{llvm_type(p.type)} {self._unboxed(x, p.type)}")
+            known = next(self.parameters).type
+            if known in _CLASSES:
+                self._must_be(x, _CLASSES[known])
+            self.boxed.append((x, known))
         else:
-            text.bail_if(let(f"icmp ne ptr {x}, {text.object(plan.value)}"))
+            self.doubts.append(let(f"icmp ne ptr {x}, {self.text.object(plan.value)}"))
 
     def _items(self, x: str, cls: type) -> str:
         let = self.text.let
@@ -214,20 +255,17 @@ class _Wrapper:
     def _must_be(self, x: str, cls: type) -> None:
         let = self.text.let
         found = let(f"load ptr, ptr {let(f'getelementptr i8, ptr {x}, i64 8')}")
-        self.text.bail_if(let(f"icmp ne ptr {found}, {self.text.object(cls)}"))
+        self.doubts.append(let(f"icmp ne ptr {found}, {self.text.object(cls)}"))
 
     def _unboxed(self, x: str, known: Type) -> str:
         let = self.text.let
         if known is FLOAT:
-            self._must_be(x, float)
             return let(f"load double, ptr {let(f'getelementptr i8, ptr {x}, i64 16')}")
         if known is INT:
-            self._must_be(x, int)
             value = let(f"call i64 @as_int(ptr {x})")
             self.text.bail_if(let(f"icmp eq i64 {value}, {-(2**63)}"))
             return value
         if known is BOOL:
-            self._must_be(x, bool)
             return let(f"icmp eq ptr {x}, {self.text.object(True)}")
         return x
 
