@@ -17,8 +17,15 @@ from lantern.staging.syntax import (
 __all__ = ["Expressions"]
 
 
+_STAYS = ast.Name, ast.Constant, ast.expr_context, ast.operator, ast.unaryop, ast.cmpop
+
+
 class Expressions(ast.NodeTransformer):
     """The rewriting of one function's expressions."""
+
+    def visit(self, node: ast.AST) -> Any:
+        """A node in its rewritten form."""
+        return node if isinstance(node, _STAYS) else super().visit(node)
 
     def visit_Lambda(self, node: ast.Lambda) -> Any:
         """A lambda: its defaults and its body."""

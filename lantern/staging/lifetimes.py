@@ -28,6 +28,9 @@ def note_lifetimes(body: Sequence[ast.stmt]) -> None:
         loop.brief = sorted(brief)  # type: ignore[attr-defined]  # read by the rewriter
 
 
+_OUTER = ast.Nonlocal, ast.Global
+
+
 def _names(nodes: Iterable[ast.AST]) -> Counter[str]:
     """How often names stand somewhere."""
     found: Counter[str] = Counter()
@@ -36,7 +39,7 @@ def _names(nodes: Iterable[ast.AST]) -> Counter[str]:
             found[node.id] += 1
         elif isinstance(node, ast.FunctionDef):
             found[node.name] += 1
-        elif isinstance(node, ast.Nonlocal | ast.Global):
+        elif isinstance(node, _OUTER):
             found.update(node.names)
     return found
 

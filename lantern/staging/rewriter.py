@@ -16,6 +16,7 @@ from lantern.staging.expressions import Expressions
 from lantern.staging.lifetimes import note_lifetimes
 from lantern.staging.syntax import (
     JUMPS,
+    NAMES,
     RETURNED,
     assigned,
     call_of,
@@ -66,7 +67,7 @@ def new_function(
     for node in own_nodes(body):
         if type(node) in _REFUSED:
             raise refuse(node, _REFUSED[type(node)])
-        if isinstance(node, ast.Name | ast.arg | ast.Attribute):
+        if isinstance(node, NAMES):
             check_name(node)
     note_lifetimes(body)
     taken = {a.arg for a in own_nodes([arguments]) if isinstance(a, ast.arg)}

@@ -2,7 +2,6 @@
 
 import ast
 from collections.abc import Iterable, Sequence
-from functools import cache
 from typing import Any
 
 from lantern.errors import StagingError
@@ -10,6 +9,7 @@ from lantern.errors import StagingError
 __all__ = [
     "JUMPS",
     "LT",
+    "NAMES",
     "RETURNED",
     "assigned",
     "call_of",
@@ -52,6 +52,9 @@ def parameter_list(names: Iterable[str]) -> ast.arguments:
     return ast.arguments([], args, None, [], [], None, [])
 
 
+NAMES = ast.Name, ast.arg, ast.Attribute
+
+
 def check_name(node: ast.Name | ast.arg | ast.Attribute) -> None:
     """Refuse names that mean something else in a class."""
     name = (
@@ -70,29 +73,36 @@ def check_name(node: ast.Name | ast.arg | ast.Attribute) -> None:
 def children(node: ast.AST) -> list[ast.AST]:
     """The nodes that a node has, but for operators and for how a name is used."""
     found: list[ast.AST] = []
-    for name in _holding(node._fields):
+    for name in _HOLDING[type(node)]:
         x = getattr(node, name, None)
         if type(x) is list:
-            found += [y for y in x if isinstance(y, ast.AST)]
-        elif isinstance(x, ast.AST):
+            found += [y for y in x if isinstance(y, _AST)]
+        elif isinstance(x, _AST):
             found.append(x)
     return found
 
 
+_AST = ast.AST
 _PLAIN = frozenset("ctx op ops id attr arg kind type_comment conversion".split())
 
 
-@cache
-def _holding(fields: tuple[str, ...]) -> tuple[str, ...]:
-    """Those of the fields of a kind of nodes that may hold nodes."""
-    return tuple(x for x in fields if x not in _PLAIN)
+class _Holding(dict[type[ast.AST], tuple[str, ...]]):
+    """By kind of nodes, which of their fields may hold nodes."""
+
+    def __missing__(self, kind: type[ast.AST]) -> tuple[str, ...]:
+        self[kind] = tuple(x for x in kind._fields if x not in _PLAIN)
+        return self[kind]
+
+
+_HOLDING = _Holding()
 
 
 def own_nodes(body: Sequence[ast.AST]) -> list[ast.AST]:
     """All nodes of statements, nearest first."""
     found = list(body)
     for node in found:
-        found += children(node)
+        if _HOLDING[type(node)]:
+            found += children(node)
     return found
 
 
@@ -106,12 +116,22 @@ def undefined(names: Iterable[str], at: ast.AST) -> list[ast.stmt]:
     ]
 
 
+_OTHERS_NAMES = ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp
+_NAMING = ast.ExceptHandler, ast.MatchAs, ast.MatchStar
+
+
 def assigned(body: Sequence[ast.stmt]) -> list[str]:
     """The variables that statements assign to, without those of inner functions."""
     found: dict[str, None] = {}
     waiting: list[ast.AST] = list(reversed(body))
     while waiting:
         node = waiting.pop()
+        if isinstance(node, ast.Name):
+            if isinstance(node.ctx, ast.Store):
+                found[node.id] = None
+            continue
+        if isinstance(node, _OTHERS_NAMES):
+            continue
         if isinstance(node, ast.FunctionDef):
             if not node.name.startswith("_lt_"):
                 found[node.name] = None
@@ -120,17 +140,9 @@ def assigned(body: Sequence[ast.stmt]) -> list[str]:
             continue
         if isinstance(node, ast.Call):
             found.update(dict.fromkeys(getattr(node, "shared", ())))
-        if isinstance(node, ast.Lambda):
-            continue
-        if isinstance(
-            node, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
-        ):
-            continue
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            found[node.id] = None
         if isinstance(node, ast.alias):
             found[(node.asname or node.name).partition(".")[0]] = None
-        if isinstance(node, ast.ExceptHandler | ast.MatchAs | ast.MatchStar):
+        if isinstance(node, _NAMING):
             found.update({node.name: None} if node.name else {})
         waiting += reversed(children(node))
     return list(found)
@@ -176,6 +188,10 @@ def name_of(name: str, at: ast.AST, store: bool = False) -> ast.expr:
     return found
 
 
+_FUNCTIONS = ast.FunctionDef, ast.Lambda
+_LOOPS = ast.While, ast.For
+
+
 def jumps_in(statements: Sequence[ast.stmt], kinds: tuple[type, ...]) -> bool:
     """Whether statements have a jump of some kinds that is theirs."""
     waiting: list[ast.AST] = list(statements)
@@ -183,9 +199,9 @@ def jumps_in(statements: Sequence[ast.stmt], kinds: tuple[type, ...]) -> bool:
         node = waiting.pop()
         if isinstance(node, kinds):
             return True
-        if isinstance(node, ast.FunctionDef | ast.Lambda):
+        if isinstance(node, _FUNCTIONS):
             continue
-        if isinstance(node, ast.While | ast.For):
+        if isinstance(node, _LOOPS):
             inner = tuple(k for k in kinds if k is ast.Return)
             if inner and jumps_in(node.body, inner):
                 return True
