@@ -52,7 +52,7 @@ class Activity:
             elif node.blocks:
                 for inside in node.blocks:
                     self._block(inside)
-            elif has_derivative(node) and any(x in self.nodes for x in node.inputs):
+            elif not self.nodes.isdisjoint(node.inputs) and has_derivative(node):
                 self.nodes.add(node)
 
     def _pass(self, values: Iterable[Node], parameters: Iterable[Node]) -> None:

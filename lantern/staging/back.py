@@ -346,7 +346,7 @@ def _thin(body: Block, found: list[Node]) -> tuple[Node, int] | None:
 def _is_filler(x: Node) -> bool:
     if x.op == "nothing":
         return True
-    return x.op == "constant" and x.static == filler(x.type).static
+    return x.op == "constant" and x.static.key == filler(x.type).static.key
 
 
 def _in(branch: Node, k: int, found: list[Node]) -> Node:

@@ -4,8 +4,6 @@ The only file that knows which values a function may use: after ``close`` they a
 parameters, its constants, and what it computes.
 """
 
-from collections.abc import Iterator
-
 from lantern.staging.ir import Block, Function, Node, walk
 
 __all__ = ["close", "functions_of", "substitute", "used_in", "walk_all"]
@@ -21,19 +19,20 @@ def functions_of(main: Function) -> list[Function]:
     return found
 
 
-def used_in(block: Block) -> Iterator[Node]:
+def used_in(block: Block) -> list[Node]:
     """What nodes in a block, and in those inside it, use, and what leaves them."""
+    found: list[Node] = []
     for node in block.nodes:
-        yield from node.inputs
+        found += node.inputs
         for inside in node.blocks:
-            yield from used_in(inside)
-    yield from block.results
+            found += used_in(inside)
+    return found + block.results
 
 
 def substitute(block: Block, new: dict[Node, Node]) -> None:
     """Use other nodes in a block, and in those inside it, in place of some."""
     for node in block.nodes:
-        if any(x in new for x in node.inputs):
+        if not new.keys().isdisjoint(node.inputs):
             node.inputs = tuple([new.get(x, x) for x in node.inputs])
         for inside in node.blocks:
             substitute(inside, new)
@@ -43,6 +42,8 @@ def substitute(block: Block, new: dict[Node, Node]) -> None:
 def close(main: Function) -> None:
     """Give all functions parameters for what they use from outside."""
     functions = functions_of(main)[1:]
+    if not functions:
+        return
     own = {f: walk_all(f) for f in functions}
     free: dict[Function, dict[Node, None]] = {f: {} for f in functions}
     for f in functions:

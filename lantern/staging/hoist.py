@@ -31,7 +31,7 @@ def _move_out(loop: Node, block: Block) -> None:
     for inside in loop.blocks:
         is_reached = inside.kind == "header" or _turns(loop)
         for node in inside.nodes:
-            free = node.op not in _STAYS and not changing.intersection(node.inputs)
+            free = node.op not in _STAYS and changing.isdisjoint(node.inputs)
             if free and _is_plain(node) and (is_reached or never_raises(node)):
                 own = [x for x in node.inputs if x.block in loop.blocks]
                 moved += [*dict.fromkeys(x for x in own if x.op == "constant"), node]
@@ -39,7 +39,8 @@ def _move_out(loop: Node, block: Block) -> None:
                     x.block = block
             elif node.op != "constant":
                 changing.add(node)
-        inside.nodes = [x for x in inside.nodes if x.block is not block]
+        if moved:
+            inside.nodes = [x for x in inside.nodes if x.block is not block]
     place = block.nodes.index(loop)
     block.nodes[place:place] = moved
 

@@ -107,14 +107,16 @@ class Node:
         static: Any,
         type: Type,
         blocks: tuple["Block", ...] = (),
+        block: "Block | None" = None,
+        line: tuple[str, int] | None = None,
+        example: Any = None,
     ) -> None:
         self.op, self.inputs, self.static = op, tuple(inputs), static
-        self.type, self.blocks = type, blocks
-        self.block: Block | None = None
-        self.line: tuple[str, int] | None = None
-        self.keeps = self.loose = False
+        self.type, self.blocks, self.block = type, blocks, block
+        self.line, self.example = line, example
+        self.keeps = block is not None and block.keeps
+        self.loose = False
         self.flag: Node | None = None
-        self.example: Any = None
 
     def __repr__(self) -> str:
         return f"<{self.op}: {self.type}>"
@@ -226,8 +228,7 @@ def emit(
     """A node in the current block; one that computes the same is found again."""
     inputs = tuple(inputs)
     block = current.blocks[-1]
-    is_one = op in _UNIQUE or "cse" in current.off
-    key = None if is_one else _key(op, inputs, static, type)
+    key = None if op in _UNIQUE else _key(op, inputs, static, type)
     if key is not None:
         around: Block | None = block
         while around is not None:
@@ -235,9 +236,7 @@ def emit(
             if found is not None:
                 return found
             around = around.parent
-    node = Node(op, inputs, static, type, blocks)
-    node.block, node.line, node.keeps = block, current.line, block.keeps
-    node.example = example
+    node = Node(op, inputs, static, type, blocks, block, current.line, example)
     block.nodes.append(node)
     if key is not None:
         block.known[key] = node
@@ -245,6 +244,14 @@ def emit(
 
 
 def _key(op: str, inputs: tuple[Node, ...], static: Any, type: Type) -> Any:
+    """What a node is found again by; None, if it is not to be found."""
+    off = current.off
+    if off and "cse" in off:
+        return None
+    if static is _NOTHING:
+        return op, inputs, type
+    if static.__class__ is Constant:
+        return static.key, type
     try:
         hash(static)
     except TypeError:  # an array, or a slice, among the options
@@ -252,28 +259,30 @@ def _key(op: str, inputs: tuple[Node, ...], static: Any, type: Type) -> Any:
     return op, inputs, static, type
 
 
+_NOTHING = ()
+
+
 def constant(x: Any, type: Type) -> Node:
-    """A plain number as a node. Its text tells 0.0 from -0.0, and nan is itself."""
+    """A plain number, or an array, as a node."""
     return emit("constant", (), type, Constant(x))
 
 
 class Constant:
-    """A number that is equal to one of the same type and the same digits."""
+    """A number, or an array, and what it is found again by.
 
-    __slots__ = ("text", "value")
+    Digits tell 0.0 from -0.0, and nan is itself; an array's text may leave some out.
+    """
+
+    __slots__ = ("key", "value")
 
     def __init__(self, value: Any) -> None:
         self.value = value
-        self.text = f"{type(value).__name__}:{value!r}"
-
-    def __eq__(self, other: object) -> bool:
-        return type(other) is Constant and self.text == other.text
-
-    def __hash__(self) -> int:
-        return hash(self.text)
+        self.key = f"{type(value).__name__}:{value!r}"
+        if hasattr(value, "tobytes"):
+            self.key += value.tobytes().hex()
 
     def __repr__(self) -> str:
-        return self.text
+        return f"{type(self.value).__name__}:{self.value!r}"
 
 
 def must_run(node: Node) -> bool:
@@ -295,12 +304,14 @@ def results_of(node: Node, types: Iterable[Type]) -> list[Node]:
     return [emit("result", (node,), type, i) for i, type in enumerate(types)]
 
 
-def walk(block: Block) -> Iterator[Node]:
+def walk(block: Block) -> list[Node]:
     """Every node of a block and of the blocks inside it."""
+    found: list[Node] = []
     for node in block.nodes:
-        yield node
+        found.append(node)
         for inside in node.blocks:
-            yield from walk(inside)
+            found += walk(inside)
+    return found
 
 
 def stop(reason: str) -> None:

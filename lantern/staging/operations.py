@@ -160,12 +160,15 @@ def filled(x: Any, values: list[Any]) -> Any:
 
 def apply(op: str, inputs: tuple[Node, ...], static: Any = ()) -> Any:
     """The node, or the nodes, of an operation; a plain value if that is known now."""
+    if op in _PLAINEST and _are_floats(*inputs):
+        return emit(op, inputs, FLOAT)
     constants, numbers, loose = True, True, False
     for node in inputs:
         constants = constants and node.op == "constant"
         numbers = numbers and (node.type is FLOAT or node.type.is_number)
         loose = loose or node.loose
-    if "fold" not in current.off:
+    off = current.off
+    if not off or "fold" not in off:
         if constants:
             folded = _folded(op, inputs, static)
             if folded is not None:
@@ -189,6 +192,16 @@ def apply(op: str, inputs: tuple[Node, ...], static: Any = ()) -> Any:
         type_ = known
     node = emit(op, inputs, type_, static, example=example)
     return _perhaps_whole(op, inputs, node) if loose else node
+
+
+_PLAINEST = frozenset({"add", "subtract", "multiply"})
+
+
+def _are_floats(x: Node, y: Node) -> bool:
+    """Whether two operands are floats of which nothing more is known."""
+    if x.type is not FLOAT or y.type is not FLOAT or x.loose or y.loose:
+        return False
+    return x.op != "constant" != y.op
 
 
 def _perhaps_whole(op: str, inputs: tuple[Node, ...], node: Node) -> Node:

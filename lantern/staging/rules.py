@@ -16,6 +16,7 @@ from lantern.op import Op
 from lantern.staging.ir import Node
 from lantern.staging.operations import Options, filled
 from lantern.staging.staged import Staged, node_of, operate, staged
+from lantern.staging.types import FLOAT
 
 __all__ = ["OWN", "PASSED_ON", "dense", "has_derivative", "operands_of", "start"]
 
@@ -94,6 +95,8 @@ def start(node: Node, inputs: list[Node]) -> tuple[Any, Generator[Any, Any, None
 
 def dense(x_bar: Any, x: Node) -> Any:
     """A contribution in the type and shape of what receives it."""
+    if type(x_bar) is Staged and x.type is x_bar.node.type is FLOAT:
+        return x_bar
     if callable(x_bar) and not isinstance(x_bar, Staged):
         x_bar = x_bar()
     if isinstance(x_bar, Contribution):

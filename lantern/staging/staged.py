@@ -193,6 +193,8 @@ CLASSES: dict[str, type[Staged]] = {"array": StagedArray}
 def staged(node: Any) -> Any:
     """A node as a value; a tuple of nodes as a tuple; anything else as it is."""
     if type(node) is Node:
+        if node.type is FLOAT:
+            return Staged(node)
         return CLASSES.get(node.type.kind, Staged)(node)
     return tuple(map(staged, node)) if isinstance(node, tuple) else node
 
@@ -275,10 +277,20 @@ def _install() -> None:
     """Give staged values the operators of Python."""
 
     def forward(op: str) -> Any:
-        return lambda x, y: operate(op, x, y) if _is_operand(y) else NotImplemented
+        def operator(x: Any, y: Any) -> Any:
+            if not _is_operand(y):
+                return NotImplemented
+            return staged(apply(op, (node_of(x), node_of(y))))
+
+        return operator
 
     def reflected(op: str) -> Any:
-        return lambda x, y: operate(op, y, x) if _is_operand(y) else NotImplemented
+        def operator(x: Any, y: Any) -> Any:
+            if not _is_operand(y):
+                return NotImplemented
+            return staged(apply(op, (node_of(y), node_of(x))))
+
+        return operator
 
     def unary(op: str) -> Any:
         return lambda x: operate(op, x)

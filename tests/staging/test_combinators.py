@@ -6,6 +6,7 @@ What the eager library gives for the plain program is right.
 import math
 from typing import NamedTuple
 
+import numpy as np
 import pytest
 
 import lantern
@@ -169,3 +170,11 @@ def test_what_cannot_be_staged_is_refused(name):
 def test_a_gradient_needs_one_float():
     with pytest.raises(StagingError, match="must return one float"):
         stage(lambda x: (x, x), 1.0).grad()
+
+
+def test_long_arrays_that_differ_in_the_middle_are_two():
+    one = np.arange(2000.0)
+    other = one.copy()
+    other[1000] = 7.0
+    program = stage(lambda x: (x * one).sum() + (x * other).sum(), 2.0)
+    assert program(1.0) == one.sum() + other.sum()
