@@ -403,3 +403,16 @@ def test_results_lie_as_their_inputs_do(call):
             found.append((z.numpy(),))
     for rows, last in zip(*found, strict=True):
         np.testing.assert_array_equal(rows, last)
+
+
+def test_a_scatter_of_nothing_still_has_its_source():
+    source = torch.ones(5, requires_grad=True)
+    nowhere = torch.zeros(0, dtype=torch.int64)
+    z = torch.zeros(2, 3).scatter(0, nowhere, source)
+    assert z.shape == (2, 3)
+    (gradient,) = torch.autograd.grad(z.sum(), source)
+    assert gradient.tolist() == [0] * 5
+    pooled, where = torch.nn.functional.max_pool2d(
+        torch.rand(0, 2, 4, 4, requires_grad=True), 2, return_indices=True
+    )
+    assert torch.nn.functional.max_unpool2d(pooled, where, 2).requires_grad

@@ -193,7 +193,11 @@ def scatter(
         ).reshape(())
     check_scattered(input, dim, positions, src)
     if not positions.size:
-        return input.clone()
+        if not isinstance(src, Tensor):
+            return input.clone()
+        row, none = input.reshape(-1), (copied(positions).reshape(-1),)
+        z = indexing.put(row, none, src.reshape(-1)[:0])  # tracked as the source is
+        return z.reshape(base(input).shape)
     where = indexing.lines(base(input), dim, copied(positions))
     src = value if src is None else _part_of(src, positions)
     if isinstance(src, Value) and not getattr(

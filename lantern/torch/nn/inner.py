@@ -85,15 +85,23 @@ def slow_conv3d(
     return F.conv3d(input, weight, bias, stride, padding)
 
 
-def _padded(mode: str) -> Any:
+def _padded(mode: str, axes: int) -> Any:
     def pad(input: Tensor, padding: Any) -> Tensor:
+        if len(padding) != 2 * axes:
+            raise EagerError(
+                f"padding size is expected to be {2 * axes}, but got: {len(padding)}"
+            )
         return F.pad(input, padding, mode)
 
     return pad
 
 
-replication_pad1d = replication_pad2d = replication_pad3d = _padded("replicate")
-reflection_pad1d = reflection_pad2d = reflection_pad3d = _padded("reflect")
+replication_pad1d, replication_pad2d, replication_pad3d = (
+    _padded("replicate", axes) for axes in (1, 2, 3)
+)
+reflection_pad1d, reflection_pad2d, reflection_pad3d = (
+    _padded("reflect", axes) for axes in (1, 2, 3)
+)
 
 
 def native_channel_shuffle(input: Tensor, groups: int) -> Tensor:
