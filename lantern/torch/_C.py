@@ -200,6 +200,11 @@ class _functions:
     DelayedError = DelayedError
 
 
+def _set_mkldnn_enabled(enabled: bool) -> None:
+    """Note whether a library of layers is to be used; there is none here."""
+    importlib.import_module("lantern.torch.backends").mkldnn.enabled = enabled
+
+
 def _are_functorch_transforms_active() -> bool:
     """Whether PyTorch's own transforms are at work: no."""
     return False
@@ -276,6 +281,7 @@ absent(
 _nn: Any = sys.modules[f"{__name__}._nn"]
 _nn._parse_to = parse_to
 _inner = importlib.import_module("lantern.torch.nn.inner")
+_nn.thnn_conv2d = _inner.thnn_conv2d
 for _name in "slow_conv3d replication_pad reflection_pad".split():
     for _axes in ("1d", "2d", "3d") if "pad" in _name else ("",):
         setattr(_nn, _name + _axes, getattr(_inner, _name + _axes))

@@ -73,8 +73,8 @@ _LAZY = (
 ).split()
 # Likewise, what is there for libraries, whose programs seldom name it.
 _FOR_LIBRARIES = (
-    "_C __config__ _dynamo _tensor_str _utils ao cpu functorch futures hub library "
-    "onnx ops overrides storage torch_version types"
+    "_C _VF __config__ __future__ _dynamo _tensor_str _utils ao cpu functorch futures "
+    "hub library onnx ops overrides storage torch_version types"
 ).split()
 _LAZY_FUNCTIONS = (
     dict.fromkeys(
@@ -158,7 +158,9 @@ _LAYER_FUNCTIONS = (
 _INNER_FUNCTIONS = (
     "adaptive_max_pool1d affine_grid_generator batch_norm_update_stats "
     "binary_cross_entropy_with_logits constant_pad_nd convolution "
-    "cosine_embedding_loss feature_dropout grid_sampler gru_cell hinge_embedding_loss "
+    "cosine_embedding_loss feature_dropout grid_sampler grid_sampler_2d "
+    "grid_sampler_3d gru_cell hinge_embedding_loss _add_relu "
+    "_grid_sampler_2d_cpu_fallback _log_softmax _masked_softmax _softmax "
     "kl_div lstm_cell margin_ranking_loss native_channel_shuffle native_dropout "
     "poisson_nll_loss rnn_relu_cell rnn_tanh_cell triplet_margin_loss"
 ).split()

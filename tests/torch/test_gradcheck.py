@@ -173,3 +173,10 @@ def test_inputs_without_axes_that_numpy_holds_as_a_number():
     y = (x * 2).detach().requires_grad_()  # NumPy's product of such is a number
     assert ours.autograd.gradcheck(lambda y: y.sin(), (y,))
     assert y.item() == 1.0
+
+
+@pytest.mark.parametrize("shape", [(1, 3), (4, 0)])
+def test_functions_of_nothing_and_with_nothing_as_result_pass(shape):
+    x = ours.rand(shape, dtype=ours.float64, requires_grad=True)
+    assert ours.autograd.gradcheck(ours.nn.functional.pdist, (x,))
+    assert ours.autograd.gradgradcheck(lambda x: x[:0].exp(), (x,))

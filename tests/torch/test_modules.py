@@ -423,3 +423,39 @@ def test_names_are_given_without_a_look_for_the_nearest(monkeypatch):
 def test_lazy_layers_take_options_of_their_first_call():
     layer = ours.nn.LazyConvTranspose2d(3, 2, stride=2)
     assert layer(ours.ones(1, 2, 4, 4), output_size=(9, 9)).shape == (1, 3, 9, 9)
+
+
+def test_a_module_takes_an_order_of_memory():
+    layer = ours.nn.Conv2d(3, 4, 3)
+    x, weight = ours.rand(2, 3, 6, 6), layer.weight
+    before = layer(x)
+    layer.to(memory_format=ours.channels_last)
+    assert layer.weight is weight
+    assert weight.stride() == (27, 1, 9, 3)
+    np.testing.assert_allclose(layer(x).detach(), before.detach(), rtol=1e-5, atol=1e-6)
+    norm = ours.nn.BatchNorm2d(3).to(memory_format=ours.channels_last)
+    assert norm.weight.stride() == (1,)
+
+
+def test_conversions_make_new_parameters_if_that_is_asked_for():
+    layer = ours.nn.Linear(2, 1)
+    layer(ours.ones(2)).sum().backward()
+    weight = layer.weight
+    ours.__future__.set_overwrite_module_params_on_conversion(True)
+    try:
+        layer.double()
+    finally:
+        ours.__future__.set_overwrite_module_params_on_conversion(False)
+    assert layer.weight is not weight
+    assert isinstance(layer.weight, ours.nn.Parameter)
+    assert weight.dtype == weight.grad.dtype == ours.float32
+    assert layer.weight.dtype == layer.weight.grad.dtype == ours.float64
+
+
+def test_a_replica_of_a_module_has_tables_of_its_own():
+    layer = ours.nn.Sequential(ours.nn.Linear(2, 1))
+    replica = layer[0]._replicate_for_data_parallel()
+    assert not list(replica.parameters())
+    replica.weight, replica.bias = layer[0].weight * 2, None
+    assert replica(ours.ones(2)).requires_grad
+    assert len(list(layer.parameters())) == 2

@@ -286,3 +286,14 @@ def test_pools_of_no_examples():
         x = torch.ones(0, 2, *[6] * axes)
         pool = getattr(torch.nn, f"AdaptiveMaxPool{axes}d")(2)
         assert pool(x).shape == (0, 2, *[2] * axes)
+
+
+def test_a_mask_hides_scores_from_a_softmax():
+    scores = torch.rand(2, 3, 4, 4, requires_grad=True)
+    hidden = torch.tensor([[False, False, True, False], [True, False, False, False]])
+    shares = torch._masked_softmax(scores, hidden, None, 1)
+    assert (shares[0, ..., 2] == 0).all()
+    assert (shares[1, ..., 0] == 0).all()
+    torch.testing.assert_close(shares.sum(-1), torch.ones(2, 3, 4))
+    shares.square().sum().backward()
+    assert (scores.grad[0, ..., 2] == 0).all()

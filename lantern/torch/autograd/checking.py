@@ -111,7 +111,7 @@ def _differences(call: Any, x: Tensor, eps: float, outputs: list[Tensor]) -> lis
                 column.append(_parts(moved))
     sizes = [base(z).size * len(_units(z)) for z in outputs]
     return [
-        np.array(column).reshape(-1, size).T
+        np.array(column).reshape(len(column), size).T
         for column, size in zip(columns, sizes, strict=True)
     ]
 
@@ -141,8 +141,8 @@ def _back(z: Tensor, varied: list[Tensor]) -> list[Any]:
     """The derivatives of one result by the inputs, row by row."""
     rows = [_gradients(z, varied, seed) for seed in _basis(z, "last")]
     return [
-        np.array([_next(row[i]) for row in rows]).reshape(len(rows), -1)
-        for i in range(len(varied))
+        np.array([_next(row[i]) for row in rows]).reshape(len(rows), size)
+        for i, size in enumerate(base(x).size * len(_units(x)) for x in varied)
     ]
 
 
@@ -206,7 +206,7 @@ def _check_inputs(inputs: Any) -> list[Tensor]:
                 "not of double precision floating point or complex. ",
                 stacklevel=3,
             )
-        if any(
+        if base(x).size and any(
             stride == 0 and n > 1
             for stride, n in zip(base(x).strides, base(x).shape, strict=True)
         ):

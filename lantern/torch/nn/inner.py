@@ -5,6 +5,8 @@ A reduction is a number here, for "none", "mean" and "sum"; so are ways to inter
 
 from typing import Any
 
+import numpy as np
+
 from lantern.errors import EagerError
 from lantern.torch.nn import functional as F
 from lantern.torch.nn import rules
@@ -16,8 +18,9 @@ from lantern.torch.tensor.tensor import Tensor, fresh
 __all__ = [
     "adaptive_max_pool1d", "affine_grid_generator", "batch_norm_update_stats",
     "binary_cross_entropy_with_logits", "constant_pad_nd", "convolution",
-    "cosine_embedding_loss", "feature_dropout", "grid_sampler", "gru_cell",
-    "hinge_embedding_loss", "kl_div", "lstm_cell", "margin_ranking_loss",
+    "cosine_embedding_loss", "feature_dropout", "grid_sampler", "grid_sampler_2d",
+    "grid_sampler_3d", "gru_cell", "hinge_embedding_loss", "kl_div", "lstm_cell",
+    "margin_ranking_loss",
     "native_channel_shuffle", "native_dropout", "poisson_nll_loss", "rnn_relu_cell",
     "rnn_tanh_cell", "triplet_margin_loss",
 ]  # fmt: skip
@@ -85,6 +88,22 @@ def slow_conv3d(
     return F.conv3d(input, weight, bias, stride, padding)
 
 
+def thnn_conv2d(
+    input: Tensor,
+    weight: Tensor,
+    kernel_size: Any,
+    bias: Any = None,
+    stride: Any = 1,
+    padding: Any = 0,
+) -> Tensor:
+    """``functional.conv2d``, which knows the size of its windows by the weights."""
+    given = {"kernel_size": kernel_size, "stride": stride, "padding": padding}
+    for name, value in given.items():
+        if not isinstance(value, int) and len(value) not in (1, 2):
+            raise EagerError(f"2D {name} expected, but got {list(value)}")
+    return F.conv2d(input, weight, bias, stride, padding)
+
+
 def _padded(mode: str, axes: int) -> Any:
     def pad(input: Tensor, padding: Any) -> Tensor:
         if len(padding) != 2 * axes:
@@ -102,6 +121,37 @@ replication_pad1d, replication_pad2d, replication_pad3d = (
 reflection_pad1d, reflection_pad2d, reflection_pad3d = (
     _padded("reflect", axes) for axes in (1, 2, 3)
 )
+
+
+def _masked_softmax(
+    input: Tensor, mask: Tensor, dim: Any = None, mask_type: Any = None
+) -> Tensor:
+    """``functional.softmax`` of the elements that a mask does not hide.
+
+    Args:
+        input: the scores; with four axes (n, heads, l, s) if the mask has fewer.
+        mask: True where a score does not count.
+        dim: the axis of the shares; the last one by default.
+        mask_type: 0 for a mask (l, s), 1 for one (n, s), 2 for one of input's shape.
+    """
+    if mask_type == 1 and mask.dim() < input.dim():
+        mask = mask.reshape(mask.shape[0], 1, 1, mask.shape[-1])
+    return F.softmax(input.masked_fill(mask, -np.inf), -1 if dim is None else dim)
+
+
+def _softmax(input: Tensor, dim: int, half_to_float: bool) -> Tensor:
+    """``functional.softmax``; of half precision in single, if that is wanted."""
+    return (input.float() if half_to_float else input).softmax(dim)
+
+
+def _log_softmax(input: Tensor, dim: int, half_to_float: bool) -> Tensor:
+    """The logarithm of ``_softmax``."""
+    return (input.float() if half_to_float else input).log_softmax(dim)
+
+
+def _add_relu(input: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
+    """The positive part of a sum."""
+    return input.add(other, alpha=alpha).relu()
 
 
 def native_channel_shuffle(input: Tensor, groups: int) -> Tensor:
@@ -219,6 +269,52 @@ def grid_sampler(
     """
     how = _READ[interpolation_mode], _OUTSIDE[padding_mode]
     return F.grid_sample(input, grid, *how, align_corners)
+
+
+def _grid_sampler(axes: int) -> Any:
+    def sampler(
+        input: Tensor,
+        grid: Tensor,
+        interpolation_mode: int,
+        padding_mode: int,
+        align_corners: bool,
+    ) -> Tensor:
+        if len(input) != len(grid):
+            raise EagerError(
+                f"grid_sampler(): expected grid and input to have same batch size, but "
+                f"got input with sizes {list(input.shape)} and grid with sizes "
+                f"{list(grid.shape)}"
+            )
+        if input.dim() != axes + 2:
+            raise EagerError(
+                f"grid_sampler_{axes}d: expected an input of {axes + 2} axes, but got "
+                f"input with sizes {list(input.shape)}"
+            )
+        how = interpolation_mode, padding_mode
+        return grid_sampler(input, grid, *how, align_corners)
+
+    sampler.__name__ = sampler.__qualname__ = f"grid_sampler_{axes}d"
+    sampler.__doc__ = f"As ``grid_sampler``, of images with {axes} axes."
+    return sampler
+
+
+grid_sampler_2d = documented(
+    _grid_sampler(2),
+    """
+    >>> x = torch.tensor([[[[0.0, 1.0], [2.0, 3.0]]]])
+    >>> torch.grid_sampler_2d(x, torch.zeros(1, 1, 1, 2), 0, 0, False)
+    tensor([[[[1.5000]]]])
+    """,
+)
+_grid_sampler_2d_cpu_fallback = grid_sampler_2d
+grid_sampler_3d = documented(
+    _grid_sampler(3),
+    """
+    >>> x, grid = torch.ones(1, 1, 2, 2, 2), torch.zeros(1, 1, 1, 1, 3)
+    >>> torch.grid_sampler_3d(x, grid, 0, 0, False)
+    tensor([[[[[1.]]]]])
+    """,
+)
 
 
 def _loss(name: str, order: str, example: str) -> Any:

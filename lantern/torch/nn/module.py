@@ -56,6 +56,16 @@ class Module(Movable):
         if self.call_super_init:
             super().__init__(*args, **kwargs)
 
+    def _replicate_for_data_parallel(self) -> Any:
+        """A copy with tables of its own, in which parameters are to be put."""
+        replica = object.__new__(type(self))
+        own = replica.__dict__
+        own.update(self.__dict__)
+        own["_parameters"] = {}
+        own["_buffers"], own["_modules"] = self._buffers.copy(), self._modules.copy()
+        own["_is_replica"] = True
+        return replica
+
     def forward(self, *inputs: Any, **named: Any) -> Any:
         """What the module makes of its inputs. To be overridden."""
         raise MissingRuleError(

@@ -5,8 +5,13 @@ from typing import Any
 
 from lantern.eager.grad_mode import no_grad
 from lantern.errors import ArgumentError, EagerError
+from lantern.torch.__future__ import (
+    get_overwrite_module_params_on_conversion,
+    get_swap_module_params_on_conversion,
+)
 from lantern.torch.functions.creation import empty_like
 from lantern.torch.nn.members import Containing
+from lantern.torch.nn.parameter import Parameter
 from lantern.torch.tensor import dtypes
 from lantern.torch.tensor.layouts import memory_format
 from lantern.torch.tensor.tensor import Tensor
@@ -65,10 +70,16 @@ class Movable(Containing):
         if recurse:
             for module in self.children():
                 module._apply(fn)
-        for x in self._parameters.values():
+        anew = get_overwrite_module_params_on_conversion()
+        for name, x in self._parameters.items():
             if x is not None:
                 with no_grad():
-                    grad, x.data = x.grad, fn(x)
+                    grad, data = x.grad, fn(x)
+                    if anew and not get_swap_module_params_on_conversion():
+                        x = self._parameters[name] = Parameter(data, x.requires_grad)
+                        x.grad = grad if grad is None else fn(grad)
+                        continue
+                    x.data = data
                     if grad is not None:
                         grad.data = fn(grad)
         for name, x in self._buffers.items():
@@ -78,7 +89,7 @@ class Movable(Containing):
 
     def to(self, *args: Any, **options: Any) -> Any:
         """Move all parameters and buffers, or give those of floating point a type."""
-        place, kind, _, _ = parse_to(*args, **options)
+        place, kind, _, form = parse_to(*args, **options)
         if kind is not None and not (kind.is_floating_point or kind.is_complex):
             raise ArgumentError(
                 f"nn.Module.to only accepts floating point or complex dtypes, but got "
@@ -87,7 +98,9 @@ class Movable(Containing):
 
         def moved(x: Tensor) -> Tensor:
             floating = x.dtype.is_floating_point or x.dtype.is_complex
-            return x.to(dtype=kind if floating else None, device=place)
+            kept = None if form is None or x.dim() not in (4, 5) else form
+            dtype = kind if floating else None
+            return x.to(dtype=dtype, device=place, memory_format=kept)
 
         return self._apply(moved)
 
