@@ -37,7 +37,7 @@ def _wait_if_long(collections: Any, info: dict[str, int]) -> None:
         return
     waiting, now = len(delimiter.waiting), gc.get_threshold()
     if delimiter.thresholds is None:  # free: in use, and not raised by another
-        usual, free = now, now[0] > 0 and now[2] < _RARELY
+        usual, free = now, bool(now[0]) and now[2] < _RARELY
     else:
         usual, raised = delimiter.thresholds
         free = now == raised

@@ -96,7 +96,7 @@ class Task:
 
     def _hire(self) -> None:
         """Take an idle worker, or a new one."""
-        idle = _idle()
+        idle = _thread.idle
         while idle and idle[-1].dead:  # an interrupt came when it had just become idle
             idle.pop()
         worker = idle.pop() if idle else Worker(_work)
@@ -171,7 +171,7 @@ def _work() -> None:
             task._value, task._error = None, error
         driver, task._driver, task._worker, task.over = task._driver, None, None, True
         del task, body
-        idle = _idle()
+        idle = _thread.idle
         if driver is None:
             return
         if driver.parent is not None or len(idle) >= IDLE_LIMIT:
@@ -184,13 +184,11 @@ def _work() -> None:
         driver.switch()
 
 
-_thread = local()
-
-
-def _idle() -> list[Worker]:
+class _Thread(local):  # type: ignore[valid-type, misc]  # not gevent's
     """The idle workers of this thread."""
-    try:
-        return _thread.idle  # type: ignore[no-any-return]
-    except AttributeError:
-        _thread.idle = []
-        return _idle()
+
+    def __init__(self) -> None:
+        self.idle: list[Worker] = []
+
+
+_thread = _Thread()

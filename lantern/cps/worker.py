@@ -155,7 +155,7 @@ def _finish(delimiter: Delimiter, value: Any, error: Any = None) -> Greenlet:
 
 def hire(context: Context | None, *job: Any) -> Errand:
     """The errand to have a job done by a worker, which takes place in a context."""
-    idle = _idle()
+    idle = _thread.idle
     worker = idle.pop() if idle else Worker(_work, _root())
     worker.gr_context = context
     worker.job = list(job)
@@ -176,7 +176,7 @@ def _work() -> Errand | None:
                 target = job[0](job)
                 if target is None:
                     return None
-                if len(_idle()) >= IDLE_LIMIT:
+                if len(_thread.idle) >= IDLE_LIMIT:
                     errand = [target, None]
                     getcurrent().parent = _take_relay(errand)  # goes on after this
                     return errand
@@ -191,16 +191,15 @@ def _work() -> Errand | None:
         getcurrent().gr_context = getcurrent().job = None
 
 
-_thread = local()
+class _Thread(local):  # type: ignore[valid-type, misc]  # not gevent's
+    """The idle workers of this thread, and its relay when nobody has it."""
+
+    def __init__(self) -> None:
+        self.idle: list[Worker] = []
+        self.relay: Relay | None = None
 
 
-def _idle() -> list[Worker]:
-    """The idle workers of this thread."""
-    try:
-        return _thread.idle  # type: ignore[no-any-return]
-    except AttributeError:
-        _thread.idle, _thread.relay = [], None
-        return _idle()
+_thread = _Thread()
 
 
 @from_the_start

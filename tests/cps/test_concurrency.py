@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 import lantern
-from lantern.cps import Prompt, delimit, reset, shift
+from lantern.cps import Prompt, delimit, reset, shift, worker
 from lantern.errors import ResumptionError
 
 PROMPT = Prompt("shared", driver="switching")
@@ -127,6 +127,57 @@ def test_an_exception_thrown_at_one_who_waits():
     assert log == ["timeout", 2]
     inside.pop().switch()
     assert log == ["timeout", 2, "body goes on"]
+    assert program(3)[0] == expected(3)
+
+
+def test_a_body_does_not_come_back_to_one_who_has_left_it():
+    from greenlet import getcurrent, greenlet
+
+    main, log = getcurrent(), []
+
+    def waiting():
+        try:
+            reset(body)
+        except TimeoutError:
+            main.switch()
+        log.append("woken")
+
+    def body():
+        inside.append(getcurrent())
+        main.switch()
+
+    inside = []
+    outer = greenlet(waiting)
+    outer.switch()
+    outer.throw(TimeoutError)
+    inside.pop().switch()
+    assert log == []
+    outer.switch()
+    assert log == ["woken"]
+
+
+def test_what_a_body_raises_as_its_greenlet_is_ended_comes_out():
+    from greenlet import getcurrent
+
+    main, inside = getcurrent(), []
+
+    def body():
+        inside.append(getcurrent())
+        try:
+            shift(lambda k: main.switch(k))
+        finally:
+            raise OSError("cleaning up")
+
+    with pytest.raises(ResumptionError, match="switched to by someone else"):
+        reset(body)
+    with pytest.raises(OSError, match="cleaning up"):
+        inside.pop().throw()
+
+
+def test_an_interrupt_of_the_relay_is_not_lost():
+    reset(lambda: None)
+    with pytest.raises(KeyboardInterrupt):
+        worker._thread.relay.throw(KeyboardInterrupt)
     assert program(3)[0] == expected(3)
 
 

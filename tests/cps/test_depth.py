@@ -7,6 +7,7 @@ import pytest
 
 from lantern.cps import Prompt, delimit, reset, shift
 from lantern.cps.control import NESTING_LIMIT, NESTING_LIMIT_MAIN
+from lantern.cps.prompt import innermost
 from lantern.errors import NestingError
 
 
@@ -155,3 +156,13 @@ def test_handlers_do_not_count_as_nesting():
         return reset(lambda: "one level")
 
     assert reset(body) == "one level"
+
+
+def test_bodies_inside_handlers_count_as_nesting():
+    def depth():
+        return reset(lambda: innermost.get().depth)
+
+    assert depth() == 1
+    assert delimit(depth, [], Prompt("in place")) == 1
+    assert reset(lambda: shift(lambda k: k(depth()))) == 2
+    assert reset(depth) == 2

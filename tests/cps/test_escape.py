@@ -234,6 +234,25 @@ def store(k):
     ks.append(k)
 
 
+def test_a_handler_that_is_aborted_itself_unwinds_its_body_first():
+    outer, log = Prompt("outer"), []
+
+    def inner_body():
+        try:
+            shift(lambda k: shift(lambda _: "aborted", prompt=outer))
+        finally:
+            log.append("inner")
+
+    def outer_body():
+        try:
+            reset(inner_body)
+        finally:
+            log.append("outer")
+
+    assert reset(outer_body, prompt=outer) == "aborted"
+    assert log == ["inner", "outer"]
+
+
 def test_a_k_in_a_cycle_unwinds_its_body_when_collected():
     def body():
         try:

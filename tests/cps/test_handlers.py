@@ -260,6 +260,28 @@ def test_a_second_yield_says_one_shot():
     assert closed == [True] * 4
 
 
+def test_a_handler_that_yields_a_second_time_is_closed_though_someone_holds_it():
+    held, closed = [], []
+
+    def twice():
+        try:
+            yield 1
+            yield 2
+        finally:
+            closed.append(True)
+
+    class Held:
+        __code__ = twice.__code__
+
+        def __call__(self):
+            held.append(twice())
+            return held[-1]
+
+    with pytest.raises(AlreadyResumedError, match="one-shot"):
+        reset(lambda: shift(Held()))
+    assert closed == [True]
+
+
 def test_a_second_yield_after_an_exception_says_one_shot():
     def twice():
         try:

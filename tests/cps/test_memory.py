@@ -163,7 +163,7 @@ def test_the_pool_has_a_bound():
     thread.start()
     thread.join()
     assert most[0] > 5 * IDLE_LIMIT
-    assert after[0] <= IDLE_LIMIT + 2, "idle ones, the relay, the thread itself"
+    assert after[0] in (IDLE_LIMIT + 1, IDLE_LIMIT + 2), "the relay, the thread itself"
 
 
 def test_threads_take_their_workers_with_them():

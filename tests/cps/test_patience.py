@@ -17,6 +17,9 @@ pytestmark = pytest.mark.skipif(
 )
 
 
+USUAL = (700, 12, 10)
+
+
 class Entry:
     catches = False
 
@@ -31,9 +34,9 @@ class Entry:
 def usual():
     """The thresholds, which every test leaves as it found them."""
     before = gc.get_threshold()
-    gc.set_threshold(700, 10, 10)
-    yield (700, 10, 10)
-    assert gc.get_threshold() == (700, 10, 10)
+    gc.set_threshold(*USUAL)
+    yield USUAL
+    assert gc.get_threshold() == USUAL
     gc.set_threshold(*before)
 
 
@@ -50,7 +53,7 @@ def delimited(body):
 
 def test_a_long_program_postpones_collections(usual):
     young, middle, old = delimited(long)
-    assert usual[0] < young < 20_000 * 20
+    assert 20_000 < young < 20_000 * 20, "it grows with them"
     assert middle == usual[1]
     assert old > usual[2]
 
@@ -121,7 +124,27 @@ def test_what_the_program_sets_itself_stays():
 
     delimited(body)
     assert gc.get_threshold() == (600, 5, 5)
-    gc.set_threshold(700, 10, 10)
+    gc.set_threshold(*USUAL)
+
+
+def test_what_it_sets_itself_amidst_the_program_stays():
+    def body(waiting):
+        long(waiting)
+        gc.set_threshold(600, 5, 5)
+        return long(waiting)
+
+    assert delimited(body) == (600, 5, 5)
+    gc.set_threshold(*USUAL)
+
+
+def test_a_program_that_collects_rarely_does_not_collect_more_often():
+    def body(waiting):
+        gc.set_threshold(50_000, 12, 10)
+        waiting.extend(Entry() for _ in range(1_000))
+        return long([], 60_000)
+
+    assert delimited(body) == (50_000, 12, 1_000)
+    gc.set_threshold(*USUAL)
 
 
 def test_a_collector_that_is_off_stays_off():
@@ -132,7 +155,7 @@ def test_a_collector_that_is_off_stays_off():
         return gc.get_threshold()
 
     assert delimited(body) == (0, 10, 10)
-    gc.set_threshold(700, 10, 10)
+    gc.set_threshold(*USUAL)
 
 
 def test_young_garbage_is_still_found():

@@ -118,8 +118,9 @@ def test_k_goes_on_in_the_greenlet_that_called_shift():
     assert outer_before is not inner_before
 
 
-def test_a_handler_runs_outside_the_inner_delimiters():
-    p, q = Prompt("p"), Prompt("q")
+@pytest.mark.parametrize("driver", ["in place", "switching"])
+def test_a_handler_runs_outside_the_inner_delimiters(driver):
+    p, q = Prompt("p", driver=driver), Prompt("q")
 
     def before():
         return shift(resume(0), prompt=q)

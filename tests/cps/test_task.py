@@ -9,7 +9,7 @@ import pytest
 
 from lantern.cps import Task, reset, shift
 from lantern.cps.handler import Unwind
-from lantern.cps.task import _idle
+from lantern.cps.task import _thread
 from lantern.errors import NoDelimiterError, ResumptionError
 
 
@@ -255,9 +255,56 @@ def test_workers_are_used_again():
     assert count() == before
 
 
+def test_what_ends_a_worker_comes_to_who_makes_its_task_go_on():
+    Task(lambda: 1).go_on()  # its worker is used again, below another parent
+
+    def run():
+        here = greenlet.getcurrent()
+        return Task(lambda: greenlet.getcurrent().parent is here).go_on()
+
+    assert greenlet.greenlet(run).switch()
+
+
+def test_who_makes_a_task_go_on_is_told_of_a_foreign_switch():
+    here = greenlet.getcurrent()
+    with pytest.raises(ResumptionError, match="switched to by someone else"):
+        Task(here.switch).go_on()
+
+
+def test_a_body_that_pauses_is_told_of_a_foreign_switch():
+    told = []
+
+    def body(pause):
+        try:
+            pause(greenlet.getcurrent())
+        except ResumptionError as error:
+            told.append(str(error))
+
+    task = make(body)
+    task.go_on().switch()
+    assert "switched to by someone else" in told[0]
+    assert task.over
+
+
+def test_a_task_is_unwound_that_was_interrupted_just_before_its_body_went_on():
+    log = []
+
+    def body(pause):
+        try:
+            pause()
+        finally:
+            log.append("finally")
+
+    task = make(body)
+    task.go_on()
+    task._driver = greenlet.getcurrent()  # the line before the switch has run
+    task.unwind()
+    assert log == ["finally"]
+
+
 def test_a_worker_that_an_interrupt_ended_while_idle_gets_no_task():
     Task(lambda: 1).go_on()
-    worker = _idle()[-1]
+    worker = _thread.idle[-1]
     worker.parent = greenlet.getcurrent()
     with pytest.raises(KeyboardInterrupt):
         worker.throw(KeyboardInterrupt)
