@@ -31,6 +31,7 @@ TESTS = (
     "vectorizing/test_jacobians.py vectorizing/test_vmap.py "
     "debugging/test_debug.py debugging/test_backward_steps.py "
     "contract/test_memory.py contract/test_errors.py contract/test_messages.py "
+    "contract/test_fault_injection.py "
     "batching/test_batching.py parallel/test_concurrency.py parallel/test_parallel.py "
     "torch/test_autograd.py torch/test_both_faces.py torch/test_waiting.py "
     "torch/test_optim.py torch/test_edges.py torch/test_forward_ad.py"

@@ -8,6 +8,7 @@ import select
 import signal
 import time
 from collections import Counter
+from pathlib import Path
 
 import hypothesis
 import numpy as np
@@ -50,9 +51,9 @@ def covering(ran, seconds, rounds=2):
 class Order:
     """Which tests are asked about a mutant, and in which order.
 
-    First those that have caught others in this file, then a few that run much, then the
-    quickest of each test function, of every test file by turns, then the rest, up to a
-    number of seconds.
+    First those that have caught others in this file, then those of the test file of its
+    name, then a few that run much, then the quickest of each test function, of every
+    test file by turns, then the rest, up to a number of seconds.
     """
 
     def __init__(self, measured, seconds):
@@ -69,14 +70,15 @@ class Order:
             of_file = [i for (p, _), i in measured.places.items() if p == mutant.path]
             ran = measured.ran[:, of_file].any(axis=1)
         before, seen, left = self.caught.get(mutant.path, Counter()), Counter(), []
-        first = self._first(mutant, ran)
+        first, own = self._first(mutant, ran), f"/test_{Path(mutant.path).name}"
         for i in sorted(np.flatnonzero(ran), key=lambda i: measured.seconds[i]):
             test, seconds = measured.tests[i], float(measured.seconds[i])
             if test not in self.unsound:
                 name = test.split("[")[0]
                 file = name.split("::")[0], seen[name]
                 when = first.get(i, len(first)), seen[name], seen[file]
-                left.append((-before[test], when, seconds, test))
+                far = not file[0].endswith(own)
+                left.append((-before[test], far, when, seconds, test))
                 seen.update([name, file])
         chosen, total = [], 0.0
         for *_, seconds, test in sorted(left):
@@ -219,7 +221,7 @@ class Hunt:
             if self.is_sound(test):
                 break
             self.order.unsound.add(test[0])
-        fate, caught = FATES.get(status, "not run"), ""
+        fate, caught = FATES.get(status, "ended"), ""
         if fate == "survives" and self.order.is_early(mutant):
             fate = "by import"  # it is tried once more
         if fate not in ("survives", "by import"):
