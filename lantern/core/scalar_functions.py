@@ -210,7 +210,7 @@ def polygamma(n: int, x: float) -> float:
         if x == math.floor(x):
             return nan
         return (-1) ** n * polygamma(n, 1 - x) - _cotangent_derivative(n, x)
-    shift, sign_ = 0.0, (-1.0) ** (n + 1)
+    shift, sign_ = 0.0, -((-1.0) ** n)
     while x < 15 + n:
         shift += x ** -(n + 1)
         x += 1
@@ -361,12 +361,17 @@ def _stirling(x: float) -> float:
 
 def gammainc(x: float, y: float) -> float:
     """The lower incomplete gamma function of shape x at y, from 0 to 1."""
-    return 1 - _upper(x, y) if y > x + 1 else _lower(x, y)
+    return _lower(x, y) if _is_low(x, y) else 1 - _upper(x, y)
 
 
 def gammaincc(x: float, y: float) -> float:
     """The upper incomplete gamma function of shape x at y, from 1 to 0."""
-    return _upper(x, y) if y > x + 1 else 1 - _lower(x, y)
+    return 1 - _lower(x, y) if _is_low(x, y) else _upper(x, y)
+
+
+def _is_low(x: float, y: float) -> bool:
+    """Whether the series takes fewer terms than the continued fraction."""
+    return y <= x + 1
 
 
 def _lower(x: float, y: float) -> float:
@@ -401,8 +406,9 @@ def _upper(x: float, y: float) -> float:
         a = -k * (k - x)
         b += 2
         d, c = 1 / (b + a * d), b + a / c
-        total *= c * d
-        if abs(c * d - 1) < 1e-16:
+        factor = c * d
+        total *= factor
+        if factor == 1:
             break
     return total * math.exp(x * math.log(y) - y - math.lgamma(x))
 

@@ -9,6 +9,8 @@ import pytest
 
 import lantern
 from lantern import grad, jvp, value_and_grad, vjp
+from lantern.core.error_propagation import Failed
+from lantern.core.replay import Replayable
 from lantern.op import elementwise, op
 
 pytestmark = pytest.mark.usefixtures("probe", "own_rules")
@@ -387,3 +389,51 @@ def test_a_pullback_in_the_midst_of_a_failed_one_does_not_fail():
     _, pullback = vjp(lambda x: both(guarded(x * 1.0), asks(x * 1.0)), 3.0)
     assert pullback(1.0) == (12.0,)
     assert inner == [2.0]
+
+
+@pytest.mark.parametrize("kind", [op, elementwise])
+def test_a_rule_is_closed_where_the_program_fails_though_its_result_is_held(kind):
+    log, held = [], []
+
+    @kind
+    def watched(x, /):
+        try:
+            z_bar = yield 2.0 * x
+            yield 2.0 * z_bar
+        finally:
+            log.append("closed")
+
+    def f(x):
+        held.append(watched(x))
+        raise KeyError
+
+    for x in (1.0, np.ones(3)):
+        with pytest.raises(KeyError):
+            grad(f)(x)
+    assert log == ["closed"] * 2
+
+
+def test_a_rule_that_waits_for_an_exception_is_closed_with_it():
+    log = []
+
+    def rule():
+        try:
+            yield 1.0
+            yield 2.0
+        finally:
+            log.append("closed")
+
+    held = rule(), Replayable(rule, (), {})
+    for waiting in (Failed(held[0], KeyError()), held[1]):
+        next(waiting)
+        started = getattr(waiting, "started", None)
+        waiting.close()
+        assert log.pop() == "closed", started
+        assert not log
+
+
+def test_a_failed_rule_is_known_by_the_code_of_its_own():
+    def rule():
+        yield 1.0
+
+    assert Failed(rule(), KeyError()).gi_code is rule.__code__

@@ -16,12 +16,15 @@ from lantern import grad, jvp, vjp
 from lantern.core.numpy_protocols import find_function
 from lantern.core.residuals import (
     changed,
+    copied,
     is_ours,
     is_promised,
     mark,
+    owned,
     owners,
     register_mutable,
     residual,
+    unchanged,
 )
 from lantern.op import op
 from lantern.testing import random_like
@@ -409,3 +412,43 @@ def test_nothing_is_promised_of_an_array_without_a_mark_for_it():
     assert not is_promised(np.ones(3))
     assert not is_promised(SimpleNamespace(flags=SimpleNamespace(), base=None))
     assert not is_promised(SimpleNamespace())
+    assert is_promised(np.frombuffer(b"12345678"))  # bytes never change
+    part_of_a_device = SimpleNamespace(flags=SimpleNamespace(), base=x)
+    assert not is_ours(part_of_a_device, {id(x)}), "it may be written to"
+
+
+def test_an_array_of_a_class_that_was_never_met_is_copied():
+    class New(np.ndarray):
+        pass
+
+    x = np.ones(3).view(New)
+    assert copied(x) is not x
+    y = [1.0]
+    assert copied(y) == y
+    assert copied(y) is not y
+
+
+def test_an_array_that_somebody_holds_is_not_handed_over_as_ones_own():
+    taken, x = set(), np.ones(4)
+    assert owned(x, taken) is x
+    again, view = owned(x, taken), owned(x[1:], taken)
+    assert again is not x
+    assert view.flags.owndata
+    assert owned(again, taken) is not again
+    assert owned("no array", taken) == "no array"
+
+
+@pytest.mark.parametrize("n", [4, 10_000])
+def test_the_sign_of_zero_is_a_change(n):
+    x = np.zeros(n)
+    before = mark(x, np.copy)
+    x[0] = -0.0
+    assert changed(x, before)
+
+
+def test_only_what_is_soon_compared_is_known_to_be_unchanged():
+    x = np.ones(3)
+    assert unchanged(x, x.copy())
+    assert not unchanged(x, 2 * x)
+    assert not unchanged(x.view(Remote), x.view(Remote))
+    assert not unchanged(1.0, 1.0)

@@ -1,12 +1,14 @@
 """Functions of plain numbers, at points of each of their branches, beside mpmath."""
 
 import math
+from numbers import Number
 
 import mpmath
 import numpy as np
 import pytest
 
 from lantern.core import scalar_functions
+from lantern.errors import MissingExtraError
 
 mp = mpmath.mp.clone()
 mp.dps = 40
@@ -16,6 +18,8 @@ POSITIVE = (1e-3, 0.3, 1.0, 2.5, 17.0, 300.0)
 PAIRS = [(x, y) for x in (0.3, 2.0, 11.0, 40.0) for y in (0.1, 1.5, 9.9, 12.0, 60.0)]
 REAL_PAIRS = [(x, y) for x in (-3.5, 0.0, 2.0) for y in (-1.25, 0.5, 3.0)]
 ORDERS = [(n, x) for n in range(4) for x in (-7.25, -0.4, 0.1, 3.0, 14.5, 40.0)]
+ORDERS += [(8, x) for x in (0.1, 3.0, 16.0)]
+SHAPES = [*PAIRS, (0.3, 1e-6)]
 
 
 def _polygamma(n, x):
@@ -45,12 +49,12 @@ TABLE = {
     ),
     "polygamma": (ORDERS, _polygamma),
     "iv": (
-        [(n, x) for n in (-2.0, 0.0, 0.5, 3.0) for x in (0.1, 2.0, 30.0)],
+        [(n, x) for n in (-3.0, -2.0, 0.0, 0.5, 3.0) for x in (0.1, 2.0, 30.0)],
         mp.besseli,
     ),
     "betaln": (PAIRS, lambda x, y: mp.log(mp.beta(x, y))),
-    "gammainc": (PAIRS, lambda x, y: mp.gammainc(x, 0, y, regularized=True)),
-    "gammaincc": (PAIRS, lambda x, y: mp.gammainc(x, y, regularized=True)),
+    "gammainc": (SHAPES, lambda x, y: mp.gammainc(x, 0, y, regularized=True)),
+    "gammaincc": (SHAPES, lambda x, y: mp.gammainc(x, y, regularized=True)),
 }
 
 
@@ -74,6 +78,7 @@ EDGES = {
     "logit": [((0,), -INF), ((1,), INF)],
     "erfinv": [((1,), INF), ((-1.0,), -INF), ((1.5,), NAN), ((-2.0,), NAN)],
     "polygamma": [((0, 0.0), NAN), ((1, -3.0), NAN)],
+    "iv": [((0.0, 0.0), 1.0), ((1.0, 0.0), 0.0)],
     "gammainc": [((2.0, 0.0), 0.0), ((2.0, INF), 1.0), ((2.0, -1.0), NAN)],
     "gammaincc": [((2.0, 0.0), 1.0), ((2.0, INF), 0.0)],
     "ieee_divide": [
@@ -175,3 +180,42 @@ def test_what_a_number_raises_as_it_is_converted_is_not_hidden():
 
     with pytest.raises(TypeError, match="not today"):
         scalar_functions.erf(Unwilling())
+
+
+class WithUnit(Number):
+    """A number that nothing makes of 0 alone."""
+
+    def __init__(self, x, unit):
+        self.x, self.unit = x, unit
+
+    def __rmul__(self, k):
+        return WithUnit(k * self.x, self.unit)
+
+    __hash__ = None
+
+
+class Spelled:
+    """What is made of 0, and is no product."""
+
+    def __init__(self, x):
+        self.x = x
+
+
+def test_zero_of_a_class_is_made_as_the_class_allows():
+    zero = scalar_functions.zeros_like(WithUnit(2.0, "m"))
+    assert (zero.x, zero.unit) == (0.0, "m")
+    assert scalar_functions.zeros_like(Spelled(2.0)).x == 0
+
+
+def test_a_function_of_scipy_is_named_where_scipy_is_missing(monkeypatch):
+    def missing(name):
+        raise ImportError(name)
+
+    monkeypatch.setattr(scalar_functions, "import_module", missing)
+    with pytest.raises(MissingExtraError, match="erf: of a complex number SciPy"):
+        scalar_functions.erf(0.5 + 1j)
+
+
+def test_functions_have_the_names_of_the_standard():
+    for name in ("exp", "sqrt", "log10", "tan", "asinh", "lgamma"):
+        assert getattr(scalar_functions, name).__name__ == name

@@ -140,7 +140,7 @@ def test_a_path_leads_to_the_leaf_itself_and_nowhere_for_what_is_no_part():
     leaf, other = object(), object()
     point = SimpleNamespace(x=[other, leaf])
     assert leaf_path({"a": point}, leaf) == "['a'].x[1]"
-    assert leaf_path({"a": point}, object()) == ""
+    assert leaf_path({"a": point}, object()) == leaf_path(leaf, leaf) == ""
 
 
 DEEP = functools.reduce(lambda inner, _: [inner], range(20_000), 1.0)
@@ -165,10 +165,28 @@ def test_a_structure_that_is_too_deep_is_an_error_and_not_a_part_of_it(name):
 
 
 def test_a_structure_that_holds_itself_has_no_paths():
-    cycle = []
-    cycle.append(cycle)
-    with pytest.raises(ArgumentError, match="holds itself"):
+    cycle = [{"a": [1.0]}, [2.0]]
+    cycle[1].append(cycle)
+    with pytest.raises(ArgumentError, match=r"list holds itself, at x\[1\]\[1\], so"):
         list(tree_paths(cycle))
+
+
+def test_what_occurs_twice_in_a_structure_that_is_too_deep_is_no_circle():
+    twice = [1.0]
+    with pytest.raises(RecursionError):
+        tree_map(lambda x: x, [twice, twice, DEEP, twice])
+
+
+def test_a_class_is_a_container_from_its_registration_on():
+    class Pair:
+        def __init__(self, x, y):
+            self.x, self.y = x, y
+
+    register_tree(
+        Pair, lambda pair: vars(pair).items(), lambda _, children: Pair(*children)
+    )
+    assert list(tree_leaves([Pair(1, (2,)), 3])) == [1, 2, 3]
+    assert tree_map(lambda x: 2 * x, Pair(1, 2)).y == 4
 
 
 def test_what_a_container_carries_beside_its_leaves_is_kept():

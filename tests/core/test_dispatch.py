@@ -7,7 +7,7 @@ import pytest
 
 import lantern
 import lantern.torch as torch
-from lantern import RuleError, grad
+from lantern import ArgumentError, RuleError, grad
 from lantern.core import dispatch
 from lantern.core.conjugation import conj
 from lantern.core.value import Value
@@ -212,3 +212,87 @@ def test_a_class_tracks_every_type_of_a_package(module, monkeypatch):
     dispatch.register_class("parcels", Boxed)
     assert dispatch.value_class(kind()) is Boxed
     assert dispatch.value_class(other()) is not Boxed
+
+
+def test_every_operand_of_three_has_its_derivative():
+    @linear
+    def weighted(x, y, z, /):
+        bar = yield x + 2.0 * y + 3.0 * z
+        yield bar
+        yield 2.0 * bar
+        yield 3.0 * bar
+
+    for x in (2.0, V):
+        g = grad(lambda *xs: lantern.sum(weighted(*xs)), (0, 1, 2))(x, x, x)
+        np.testing.assert_array_equal([np.mean(each) for each in g], [1.0, 2.0, 3.0])
+
+
+def numbers_of_arrays():
+    @op
+    def first(x, /):
+        z_bar = yield float(x[0])
+        yield z_bar * np.eye(len(x))[0]
+
+    @op
+    def first_if_asked(x, /):
+        z_bar = yield float(x[0])
+        yield lambda: z_bar * np.eye(len(x))[0]
+
+    return first, first_if_asked
+
+
+@pytest.mark.parametrize("f", numbers_of_arrays(), ids=lambda f: f.__name__)
+def test_a_rule_may_make_a_number_of_an_array(f):
+    np.testing.assert_array_equal(grad(lambda x: 2.0 * f(x))(V), [2.0, 0.0, 0.0])
+    np.testing.assert_array_equal(grad(lambda x: lantern.exp(0 * f(x)))(V), 0 * V)
+
+
+@pytest.mark.parametrize("x", [2.0, V], ids=["number", "array"])
+def test_an_elementwise_rule_may_compute_a_contribution_when_it_is_asked_for(x):
+    @elementwise
+    def doubled(x, /):
+        z_bar = yield 2.0 * x
+        yield lambda: 2.0 * z_bar
+
+    assert np.all(grad(lambda x: lantern.sum(x * doubled(x)))(x) == 4.0 * x)
+
+
+def starts(f):
+    """The name of the function that starts a rule."""
+    return f.__code__.co_qualname.partition(".")[0]
+
+
+def test_operations_start_in_as_few_steps_as_their_kind_allows():
+    assert starts(lantern.exp) == starts(lantern.negative) == "_unary_elementwise"
+    assert starts(lantern.real) == starts(registry["sum"].function) == "_unary"
+    assert starts(registry["polygamma"].function) == "_unary", "it has an option"
+    assert starts(registry["concat"].function) == "_variadic"
+    assert starts(lantern.floor) == "_constant"
+
+    @elementwise
+    def given(x, /, **options):
+        z_bar = yield x
+        yield z_bar
+
+    assert starts(given) == "_unary"
+
+
+class OnlyTyped:
+    dtype = np.dtype(float)
+
+
+class OnlyConverted:
+    def __array__(self):
+        return V
+
+
+@pytest.mark.parametrize("x", [OnlyTyped(), OnlyConverted()], ids=["dtype", "array"])
+def test_what_looks_like_an_array_and_is_something_else_is_refused(x):
+    with pytest.raises(ArgumentError, match="Only.*: unsupported array type"):
+        dispatch.value_class(x)(x)
+
+
+def test_what_is_linear_in_all_operands_keeps_none_of_them():
+    assert registry["add"].keeps is False
+    assert registry["multiply"].keeps is registry["exp"].keeps is True
+    assert registry["sum"].keeps is False

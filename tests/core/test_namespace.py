@@ -1,0 +1,65 @@
+"""Classes of numbers compute with functions of their own, under the standard's names."""
+
+import math
+from decimal import Decimal
+
+import mpmath
+import pytest
+
+from lantern.core import scalar_functions
+from lantern.core.namespace import namespace
+from lantern.errors import MissingRuleError
+
+# What takes more than one number, or one outside (0, 1).
+OPERANDS = {
+    "acosh": (1.3,),
+    "atan2": (0.3, -0.7),
+    "hypot": (0.3, 0.7),
+    "polygamma": (1, 0.3),
+    "ieee_divide": (0.3, 0.7),
+    "ieee_pow": (0.3, 0.7),
+    "maximum": (0.3, 0.7),
+    "minimum": (0.3, 0.7),
+    "select": (True, 0.7),
+    "where": (False, 0.3, 0.7),
+}
+NAMES = sorted(
+    name
+    for name, value in vars(namespace(mpmath.mpf(1))).items()
+    if name[0] != "_" and name not in ("pi", "ignore_fp_warnings") and callable(value)
+)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_number_of_many_digits_has_the_value_of_a_float(name):
+    operands = OPERANDS.get(name, (0.3,))
+    digits = [mpmath.mpf(x) if isinstance(x, float) else x for x in operands]
+    found = getattr(namespace(digits[-1]), name)(*digits)
+    right = getattr(scalar_functions, name)(*operands)
+    assert complex(found) == pytest.approx(complex(right), rel=1e-13)
+
+
+def test_what_every_class_of_numbers_has_and_what_mpmath_has_is_found():
+    assert {"log2", "real", "sigmoid", "softplus", "lgamma", "abs"} <= set(NAMES)
+    assert namespace(mpmath.mpf(1)).pi == pytest.approx(math.pi)
+
+
+def test_values_with_a_deviation():
+    x = pytest.importorskip("uncertainties", reason="its values").ufloat(0.3, 0.1)
+    xp = namespace(x)
+    assert xp.exp(x).std_dev == pytest.approx(0.1 * math.exp(0.3))
+    assert (xp.abs, xp.pi) == (abs, math.pi)
+
+
+def test_intervals_hold_the_value():
+    x = mpmath.iv.mpf([0.3, 0.4])
+    xp = namespace(x)
+    assert math.exp(0.35) in xp.exp(x)
+    assert xp.abs(-x) == x
+
+
+def test_exact_decimals_have_few_functions_and_name_what_they_lack():
+    x = Decimal("0.3")
+    assert float(namespace(x).log(x)) == pytest.approx(math.log(0.3))
+    with pytest.raises(MissingRuleError, match="sin: Decimal numbers have no such"):
+        namespace(x).sin(x)
