@@ -282,7 +282,7 @@ def register_rule(
     ``start`` themselves. What they contribute may have any form.
     """
     by_code[rule.__code__] = Op(
-        rule.__name__, rule, kind, -1, rule, own, adjoint=adjoint, lazy=True
+        rule.__name__, rule, kind, -1, rule, own, False, adjoint, True
     )
     return rule
 

@@ -36,7 +36,7 @@ def note(error: Exception, rule: Any, operands: Iterable[Any]) -> None:
     """
     python = type(error) in (ZeroDivisionError, OverflowError, ValueError)
     if python and rule.__module__.startswith("lantern.") and not _is_noted(error):
-        frame: Any = sys._getframe(1)
+        frame: Any = sys._getframe()
         while frame.f_back is not None and frame.f_code.co_filename.startswith(_OURS):
             frame = frame.f_back
         place = f"{basename(frame.f_code.co_filename)}:{frame.f_lineno}"

@@ -92,10 +92,6 @@ _REFLECTED = {
 }
 
 
-def _nothing(x: Any) -> Any:
-    return NotImplemented
-
-
 def works_on_plain_values(name: str) -> bool:
     """Whether a function of NumPy has derivative zero, and a plain result."""
     return name in _PLAIN
@@ -228,7 +224,7 @@ def _call(name: str, function: Any, args: Any, kwargs: Any) -> Any:
 
 def scipys_words() -> str:
     """What to say if a function of SciPy asks for a plain value; else nothing."""
-    called, frame = None, sys._getframe(1)
+    called, frame = None, sys._getframe()
     while frame is not None:
         module = str(frame.f_globals.get("__name__"))
         if module.startswith("pandas."):
@@ -282,8 +278,8 @@ class ArrayProtocols:
         name = ufunc.__name__
         if name in _REFLECTED and method == "__call__" and not kwargs:
             x, y = inputs
-            if y is self and not isinstance(x, Value):
-                reflected = getattr(self, _REFLECTED[name], _nothing)
+            if not isinstance(x, Value):  # in fewer steps, as in y.__radd__(x)
+                reflected = getattr(self, _REFLECTED[name])
                 z = _as_numpy(lambda x, _: reflected(x), inputs, find_function(name))
                 if z is not NotImplemented:
                     return z

@@ -59,10 +59,10 @@ class Op:
         kind: str,
         arity: int,
         function: Function,
-        own: bool = True,
-        additive: bool = False,
-        adjoint: bool = False,
-        lazy: bool = False,
+        own: bool,
+        additive: bool,
+        adjoint: bool,
+        lazy: bool,
     ) -> None:
         self.name, self.rule, self.kind, self.arity = name, rule, kind, arity
         self.function, self.own = function, own

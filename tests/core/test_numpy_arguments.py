@@ -2,11 +2,13 @@
 
 import numpy as np
 import pytest
-from scipy import special
+from scipy import special, stats
 
 import lantern
 from lantern import LanternError, grad, vjp
+from lantern.core.numpy_protocols import find_operation
 from lantern.core.value import base
+from lantern.op import registry
 from lantern.testing import check_grads
 
 MATRIX = np.array([[0.7, -0.4, 1.3], [0.2, 0.9, -1.1]])
@@ -189,3 +191,90 @@ def test_what_is_refused_is_refused_in_words(name):
         or "axis" in str(caught.value)
         or ("ldexp" in str(caught.value))
     )
+
+
+IGNORED = {
+    "a ufunc": lambda x: np.exp(x, out=None),
+    "a ufunc of two": lambda x: np.add(x, 1.0, out=(None,)),
+    "a function": lambda x: np.cumsum(x, out=None),
+    "a sum": lambda x: np.sum(x, axis=0, out=None),
+    "a bound": lambda x: np.clip(x, -1.0, 1.0, out=None),
+}
+
+
+@pytest.mark.parametrize("name", IGNORED)
+def test_no_buffer_for_the_result_is_none(name):
+    value, _ = vjp(IGNORED[name], MATRIX)
+    np.testing.assert_allclose(value, IGNORED[name](MATRIX), rtol=1e-15)
+
+
+# What would be lost, or has no rule; and what it is told.
+NO_RULE = {
+    "an array for a ufunc": (lambda x: np.add(x, 1.0, out=np.zeros((2, 3))), "out="),
+    "a number for a sum": (lambda x: np.sum(x, out=np.zeros(())), "out="),
+    "a mask": (
+        lambda x: np.exp(x, where=[True, False, True]),
+        r"numpy.exp: no rule for a tracked value with these arguments \(where\)",
+    ),
+    "two results": (np.frexp, "numpy.frexp: no rule for a tracked value. Write it"),
+}
+
+
+@pytest.mark.parametrize("name", NO_RULE)
+def test_what_has_no_rule_says_so(name):
+    f, words = NO_RULE[name]
+    with pytest.raises(LanternError, match=words):
+        vjp(f, MATRIX)
+
+
+def test_a_scalar_of_numpy_beside_a_number_leaves_the_domain_as_in_numpy():
+    with np.errstate(divide="ignore"):
+        assert vjp(lambda x: np.power(x, np.float64(-2.0)), 0.0)[0] == np.inf
+        assert vjp(lambda x: np.divide(np.float64(1.0), x), 0.0)[0] == np.inf
+
+
+@pytest.mark.parametrize("c", [[1.0, 2.0, 3.0], MATRIX**2, np.float64(2.0), 2, None])
+def test_what_stands_left_of_a_tracked_array_is_a_constant(c):
+    for ufunc in (np.add, np.subtract, np.multiply, np.divide, np.power):
+        if c is None:
+            with pytest.raises(TypeError):
+                vjp(lambda x, f=ufunc: f(c, x), MATRIX)
+            continue
+        value, _ = vjp(lambda x, f=ufunc: f(c, x), MATRIX + 2.0)
+        np.testing.assert_allclose(value, ufunc(c, MATRIX + 2.0), rtol=1e-15)
+
+
+def test_the_module_of_an_operation_is_imported_when_it_is_asked_for(monkeypatch):
+    asked = []
+
+    def importing(name):
+        asked.append(name)
+        if name == "late":
+            registry[name] = "the operation"
+
+    monkeypatch.setattr(lantern, "__getattr__", importing)
+    try:
+        assert [find_operation("late") for _ in range(2)] == ["the operation"] * 2
+        assert find_operation("unknown") is None
+        assert find_operation("sum") is registry["sum"]
+    finally:
+        del registry["late"]
+    assert asked == ["late", "unknown"]
+
+
+# A function's name and module, and what it is told as it wants a plain array.
+LIBRARIES = {
+    ("merge", "pandas.core.frame"): "merge: a pandas DataFrame",
+    ("gmean", f"{stats.__name__}._stats_py"): "^scipy.stats.gmean: SciPy's own function",
+    ("expm", "scipy.linalg._matfuncs"): "^scipy.linalg.expm: SciPy's own function",
+    ("helper", "scipy.linalg._matfuncs"): "numpy.array: a tracked value",
+    ("anything", "mine"): "numpy.array: a tracked value",
+}
+
+
+@pytest.mark.parametrize(("name", "module"), LIBRARIES)
+def test_a_function_that_wants_a_plain_array_is_named(name, module):
+    scope = {"__name__": module, "np": np}
+    exec(f"def {name}(x): return np.asarray(x)", scope)
+    with pytest.raises(LanternError, match=LIBRARIES[name, module]):
+        grad(scope[name])(2.0)
