@@ -94,8 +94,6 @@ def _changes(node, inside_raise):
             yield f"-> {value + 1}", _set("value", value + 1)
         case ast.Return(value=value) if value is not None and not _is_nothing(value):
             yield "returns None", _set("value", ast.Constant(None))
-        case ast.Raise(exc=ast.Name(id="NotImplementedError")):
-            return  # an abstract method: never called
         case ast.Expr(value=ast.Call()) | ast.Raise() | ast.AugAssign():
             yield "left out", None
         case ast.Assign(targets=[ast.Attribute() | ast.Subscript(), *_]):
@@ -113,7 +111,7 @@ def _set(name, value):
 
 def _walk(node, inside_raise=False, statement=0, function=False):
     """Nodes that may be mutated, in the order of the text, and what is around them."""
-    if isinstance(node, ast.FunctionDef) and node.name == "__repr__":
+    if isinstance(node, ast.FunctionDef) and _is_left_alone(node):
         return
     if isinstance(node, ast.stmt):
         statement = node.lineno
@@ -127,6 +125,16 @@ def _walk(node, inside_raise=False, statement=0, function=False):
             if isinstance(child, ast.AST):
                 within = function or (defines and name == "body")
                 yield from _walk(child, inside_raise, statement, within)
+
+
+def _is_left_alone(function):
+    """Whether a function is for people's eyes, or abstract and never called."""
+    match function.body:
+        case [*_, ast.Expr(value=ast.Constant(value=value))] if value is ...:
+            return True
+        case [ast.Expr(), ast.Raise(exc=ast.Name(id="NotImplementedError"))]:
+            return True
+    return function.name == "__repr__"
 
 
 @functools.cache

@@ -48,12 +48,20 @@ def covering(ran, seconds, rounds=2):
     return order
 
 
+def nearness(path):
+    """How far a test file is from a file: 0 its namesake, 1 of its room, 2 others."""
+    _, room, *_, name = Path(path).with_suffix("").parts
+    namesake, room = f"/test_{name.partition('_')[0]}", f"tests/{room}/"
+    return lambda file: 0 if namesake in file else 1 if file.startswith(room) else 2
+
+
 class Order:
     """Which tests are asked about a mutant, and in which order.
 
-    First those that have caught others in this file, then those of the test file of its
-    name, then a few that run much, then the quickest of each test function, of every
-    test file by turns, then the rest, up to a number of seconds.
+    First those that have caught others in this file, then those of its namesake among
+    the test files (``test_numpy_arguments`` of ``numpy_protocols``), then those of its
+    room; of each of these a few that run much, then the quickest of each test function,
+    of every test file by turns, then the rest, up to a number of seconds.
     """
 
     def __init__(self, measured, seconds):
@@ -70,14 +78,14 @@ class Order:
             of_file = [i for (p, _), i in measured.places.items() if p == mutant.path]
             ran = measured.ran[:, of_file].any(axis=1)
         before, seen, left = self.caught.get(mutant.path, Counter()), Counter(), []
-        first, own = self._first(mutant, ran), f"/test_{Path(mutant.path).name}"
+        first, near = self._first(mutant, ran), nearness(mutant.path)
         for i in sorted(np.flatnonzero(ran), key=lambda i: measured.seconds[i]):
             test, seconds = measured.tests[i], float(measured.seconds[i])
             if test not in self.unsound:
                 name = test.split("[")[0]
                 file = name.split("::")[0], seen[name]
                 when = first.get(i, len(first)), seen[name], seen[file]
-                far = not file[0].endswith(own)
+                far = near(file[0])
                 left.append((-before[test], far, when, seconds, test))
                 seen.update([name, file])
         chosen, total = [], 0.0
