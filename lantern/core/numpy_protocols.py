@@ -276,13 +276,12 @@ class ArrayProtocols:
     ) -> Any:
         """Run a universal function of NumPy or SciPy by the rule of its name."""
         name = ufunc.__name__
-        if name in _REFLECTED and method == "__call__" and not kwargs:
-            x, y = inputs
-            if not isinstance(x, Value):  # in fewer steps, as in y.__radd__(x)
-                reflected = getattr(self, _REFLECTED[name])
-                z = _as_numpy(lambda x, _: reflected(x), inputs, find_function(name))
-                if z is not NotImplemented:
-                    return z
+        plain = name in _REFLECTED and method == "__call__" and not kwargs
+        if plain and not isinstance(inputs[0], Value):  # in fewer steps, as y.__radd__
+            reflected = getattr(self, _REFLECTED[name])
+            z = _as_numpy(lambda x, _: reflected(x), inputs, find_function(name))
+            if z is not NotImplemented:
+                return z
         if len(inputs) > 1 and any(map(is_container, inputs)):
             return NotImplemented
         if kwargs.get("out") is not None:

@@ -288,7 +288,7 @@ class OnlyConverted:
 
 @pytest.mark.parametrize("x", [OnlyTyped(), OnlyConverted()], ids=["dtype", "array"])
 def test_what_looks_like_an_array_and_is_something_else_is_refused(x):
-    with pytest.raises(ArgumentError, match="Only.*: unsupported array type"):
+    with pytest.raises(ArgumentError, match=r"Only.*: unsupported array type"):
         dispatch.value_class(x)(x)
 
 

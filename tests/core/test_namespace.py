@@ -1,4 +1,4 @@
-"""Classes of numbers compute with functions of their own, under the standard's names."""
+"""Classes of numbers have functions of their own, under the standard's names."""
 
 import math
 from decimal import Decimal

@@ -265,7 +265,10 @@ def test_the_module_of_an_operation_is_imported_when_it_is_asked_for(monkeypatch
 # A function's name and module, and what it is told as it wants a plain array.
 LIBRARIES = {
     ("merge", "pandas.core.frame"): "merge: a pandas DataFrame",
-    ("gmean", f"{stats.__name__}._stats_py"): "^scipy.stats.gmean: SciPy's own function",
+    (
+        "gmean",
+        f"{stats.__name__}._stats_py",
+    ): "^scipy.stats.gmean: SciPy's own function",
     ("expm", "scipy.linalg._matfuncs"): "^scipy.linalg.expm: SciPy's own function",
     ("helper", "scipy.linalg._matfuncs"): "numpy.array: a tracked value",
     ("anything", "mine"): "numpy.array: a tracked value",
