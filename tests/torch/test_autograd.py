@@ -10,6 +10,8 @@ import pytest
 
 import lantern
 import lantern.torch as ours
+from lantern.op import op
+from lantern.torch.nn.starting import fused
 from tests.torch.compared import assert_same, inputs, plain, theirs
 
 PROGRAMS = {
@@ -666,6 +668,70 @@ def test_gradients_share_no_memory():
     (x + 0).backward(seed)
     x.grad.add_(1)
     assert seed.tolist() == [1, 1, 1]
+
+
+def kept_of(there, back):
+    """A leaf's gradient by a rule, and a list of what that rule holds on to."""
+    held = []
+
+    @op
+    def rule(x, /):
+        z_bar = yield there(x)
+        yield back(z_bar, held)
+
+    x = ours.ones(4, 6, requires_grad=True)
+    fused(rule)(x).backward(ours.ones(4, 6))
+    return x.grad.numpy(), held
+
+
+def test_another_form_of_what_nobody_else_has_is_a_gradient_as_it_is():
+    addresses = []
+
+    def back(z_bar, held):
+        rows = np.full(24, 2.0, np.float32)
+        addresses.append(rows.ctypes.data)
+        return rows.reshape(4, 6)
+
+    grad, _ = kept_of(np.copy, back)
+    assert grad.ctypes.data == addresses[0]
+    assert (grad == 2).all()
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        lambda rows: rows.reshape(4, 6),
+        lambda rows: rows[: 4 * 6].reshape(6, 4).T,
+        lambda rows: np.broadcast_to(rows.reshape(4, 6), (4, 6)),
+        lambda rows: np.broadcast_to(rows[:1], (4, 6)),
+    ],
+    ids=["reshaped", "turned", "read only", "broadcast"],
+)
+def test_a_form_of_what_somebody_has_is_copied_as_a_gradient(form):
+    def back(z_bar, held):
+        held.append(np.full(24, 2.0, np.float32))
+        return form(held[0])
+
+    grad, held = kept_of(np.copy, back)
+    grad += 1
+    assert (held[0] == 2).all()
+    assert (grad == 3).all()
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        lambda: np.broadcast_to(np.full((4, 6), 2.0, np.float32), (4, 6)),
+        lambda: np.full((8, 6), 2.0, np.float32)[:4],
+    ],
+    ids=["read only", "a part"],
+)
+def test_a_gradient_can_be_written_to_and_keeps_no_more_than_itself(form):
+    grad, _ = kept_of(np.copy, lambda z_bar, held: form())
+    grad += 1
+    under = grad if grad.base is None else grad.base
+    assert (grad == 3).all()
+    assert under.nbytes == grad.nbytes
 
 
 def test_a_failing_hook_poisons_nothing():

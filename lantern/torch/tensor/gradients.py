@@ -200,7 +200,7 @@ def _leave(receiver: Any, grad: Any, create_graph: bool) -> None:
     if total is None:
         if type(grad) in buffers:
             # 3: the caller's name, this one, and the argument of getrefcount.
-            alone = owned or (grad.base is None and sys.getrefcount(grad) <= 3)
+            alone = owned or (sys.getrefcount(grad) <= 3 and _is_whole(grad))
             receiver.grad = grad if alone else copied(grad)
             return
         if type(grad) is DeferredSum and (waiting := grad.alone()) is not None:
@@ -220,6 +220,16 @@ def _leave(receiver: Any, grad: Any, create_graph: bool) -> None:
         total.primal += grad
     else:
         total.primal = total.primal + grad
+
+
+def _is_whole(x: Any) -> bool:
+    """Whether an array has its memory to itself, perhaps in another form."""
+    under = x.base
+    if under is None:
+        return True
+    # 3: what x holds, this name, and the argument of getrefcount.
+    alone = type(under) is np.ndarray and sys.getrefcount(under) <= 3
+    return alone and under.nbytes == x.nbytes and x.flags.writeable
 
 
 def grad_fn(self: Tensor) -> Any:
