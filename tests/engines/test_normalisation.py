@@ -26,6 +26,16 @@ CASES = {
         (5, 6),
     ),
     "group": (lambda x, w, b: F.group_norm(x, 2, w, b), (3, 8, 5, 4), 8),
+    "batch, large images": (
+        lambda x, w, b: F.batch_norm(x, None, None, w, b, True),
+        (40, 3, 24, 25),
+        3,
+    ),
+    "group, large images": (
+        lambda x, w, b: F.group_norm(x, 2, w, b),
+        (40, 4, 24, 25),
+        4,
+    ),
     "group of rows": (lambda x, w, b: F.group_norm(x, 4, w, b), (3, 64), 64),
     "instance": (
         lambda x, w, b: F.instance_norm(x, weight=w, bias=b),
@@ -113,6 +123,13 @@ class TestNormalisation:
     def test_a_weight_of_another_length_is_not_read_beyond_its_end(self, on):
         with engines.switched(on), pytest.raises((RuntimeError, ValueError)):
             F.layer_norm(torch.ones(3, 8), (8,), torch.ones(4), torch.ones(8))
+
+    def test_numpy_keeps_the_buffers_that_it_has(self, on):
+        before = np.getbufsize()
+        with engines.switched(on):
+            case = "group, large images"
+            there_and_back(CASES[case][0], operands(case), "first")
+        assert np.getbufsize() == before
 
 
 @pytest.mark.skipif(

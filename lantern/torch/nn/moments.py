@@ -6,6 +6,8 @@ example ``x * scale + shift``; what has rows of parameters is done row by row.
 """
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,7 @@ __all__ = ["normalised", "pulled_back"]
 
 _BLOCK = 1 << 16  # elements that are worked on at a time
 _PIECE = 1 << 15  # elements of a row that are added up at once
+_BUFFER = 128  # the fewest elements for which NumPy's buffers are worth avoiding
 
 
 def _kind(x: Any, axes: Any, shape: Any) -> tuple[str, int, int] | None:
@@ -81,11 +84,26 @@ def normalised(
         shift = shift + bias.reshape(-1)
     scale, shift = scale.astype(x.dtype), shift.astype(x.dtype)
     z = np.empty_like(cube)
-    for i in range(len(cube)):
-        np.multiply(cube[i], scale[i][:, None], out=z[i])
-        z[i] += shift[i][:, None]
+    with _in_place(cube.shape[2]):
+        for part in _blocks(len(cube), _step(cube[0].size)):
+            out = np.multiply(cube[part], scale[part, :, None], out=z[part])
+            out += shift[part, :, None]
     rows = (m.reshape(-1).astype(x.dtype) for m in (means, variances))
     return z.reshape(x.shape), *rows
+
+
+@contextmanager
+def _in_place(width: int) -> Iterator[None]:
+    """A block in which rows of so many elements meet a number each where they lie.
+
+    NumPy would copy both into buffers of 8,192 elements first, in three times the time.
+    """
+    before = np.setbufsize(_BUFFER) if width >= _BUFFER else None
+    try:
+        yield
+    finally:
+        if before is not None:
+            np.setbufsize(before)
 
 
 def _sums(cube: Any) -> Any:
@@ -190,19 +208,25 @@ def pulled_back(
     slope = -scale * scale * second
     rest = -mean * slope - scale * first
     parts = [p.astype(x.dtype)[:, :, None] for p in (scale * factor, slope, rest)]
-    x_bar, inner = np.empty_like(cube), np.empty_like(cube[0])
-    for i in range(len(cube)):
-        np.multiply(back[i], parts[0][i], out=x_bar[i])
-        np.multiply(cube[i], parts[1][i], out=inner)
-        inner += parts[2][i]
-        x_bar[i] += inner
+    x_bar, step = np.empty_like(cube), _step(cube[0].size)
+    room = np.empty_like(cube[:step])
+    with _in_place(cube.shape[2]):
+        for i in _blocks(len(cube), step):
+            out = np.multiply(back[i], parts[0][i], out=x_bar[i])
+            inner = np.multiply(cube[i], parts[1][i], out=room[: len(out)])
+            inner += parts[2][i]
+            out += inner
     sums = (s.sum(axis=0).astype(x.dtype) for s in (along, total))
     return x_bar.reshape(x.shape), *sums
 
 
-def _blocks(count: int, width: int) -> Any:
-    """Parts of so many rows, each of which stays in the cache."""
-    step = max(1, _BLOCK // width)
+def _step(width: int) -> int:
+    """How many rows of so many elements stay in the cache."""
+    return max(1, _BLOCK // width)
+
+
+def _blocks(count: int, step: int) -> Any:
+    """Parts of so many rows."""
     return (slice(i, i + step) for i in range(0, count, step))
 
 
@@ -211,7 +235,7 @@ def _rows(x: Any, weight: Any, bias: Any, eps: float, width: int) -> Any:
     rows = x.reshape(-1, width)
     z = np.empty_like(rows)
     means, variances = np.empty((2, len(rows)), x.dtype)
-    for part in _blocks(len(rows), width):
+    for part in _blocks(len(rows), _step(width)):
         block, out = rows[part], z[part]
         np.add.reduce(block, axis=1, out=means[part])
         means[part] /= width
@@ -233,7 +257,7 @@ def _rows_back(
     rows, back = x.reshape(-1, width), z_bar.reshape(-1, width)
     x_bar = np.empty_like(rows)
     weight_bar, bias_bar = np.zeros((2, width), x.dtype)
-    for part in _blocks(len(rows), width):
+    for part in _blocks(len(rows), _step(width)):
         g, out = back[part], x_bar[part]
         scale = (moments[1][part, None] + x.dtype.type(eps)) ** -0.5
         n = rows[part] - moments[0][part, None]
