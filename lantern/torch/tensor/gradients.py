@@ -229,7 +229,8 @@ def _is_whole(x: Any) -> bool:
         return True
     # 3: what x holds, this name, and the argument of getrefcount.
     alone = type(under) is np.ndarray and sys.getrefcount(under) <= 3
-    return alone and under.nbytes == x.nbytes and x.flags.writeable
+    is_all = alone and under.flags.owndata and under.nbytes == x.nbytes
+    return is_all and x.flags.writeable
 
 
 def grad_fn(self: Tensor) -> Any:
