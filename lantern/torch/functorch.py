@@ -24,26 +24,36 @@ def _stateless(model: Any) -> Any:
 
 
 class FunctionalModule(Module):
-    """A module as a function of its parameters, and of its buffers if it is to.
+    """A module as a function of its parameters.
 
     Args:
         model: the module.
-        with_buffers: whether they are an argument.
     """
 
-    def __init__(self, model: Any, with_buffers: bool = False) -> None:
+    def __init__(self, model: Any) -> None:
         super().__init__()
         bare, self.param_names, buffers = _stateless(model)
-        self.buffer_names, self.with_buffers = list(buffers), with_buffers
+        self.buffer_names = list(buffers)
         self.__dict__["stateless_model"] = bare
 
     def forward(self, params: Any, *args: Any, **kwargs: Any) -> Any:
         """What the module returns with these parameters."""
         state = dict(zip(self.param_names, params, strict=True))
-        if self.with_buffers:
-            buffers, *args = args  # type: ignore[assignment]
-            state |= dict(zip(self.buffer_names, buffers, strict=True))
-        return functional_call(self.stateless_model, state, tuple(args), kwargs)
+        return functional_call(self.stateless_model, state, args, kwargs)
+
+
+class FunctionalModuleWithBuffers(FunctionalModule):
+    """A module as a function of its parameters and its buffers.
+
+    Args:
+        model: the module.
+    """
+
+    def forward(self, params: Any, buffers: Any, *args: Any, **kwargs: Any) -> Any:
+        """What the module returns with these parameters and buffers."""
+        state = dict(zip(self.param_names, params, strict=True))
+        state |= zip(self.buffer_names, buffers, strict=True)
+        return functional_call(self.stateless_model, state, args, kwargs)
 
 
 def _values(tensors: Any, disable_autograd_tracking: bool) -> tuple[Any, ...]:
@@ -86,7 +96,7 @@ def make_functional_with_buffers(
         (2, 3)
     """
     parameters = _values(model.parameters(), disable_autograd_tracking)
-    return FunctionalModule(model, True), parameters, tuple(model.buffers())
+    return FunctionalModuleWithBuffers(model), parameters, tuple(model.buffers())
 
 
 def combine_state_for_ensemble(models: Any) -> Any:
@@ -103,5 +113,5 @@ def combine_state_for_ensemble(models: Any) -> Any:
         torch.Size([2, 1, 2])
     """
     parameters, buffers = stack_module_state(models)
-    function = FunctionalModule(models[0], True)
+    function = FunctionalModuleWithBuffers(models[0])
     return function, tuple(parameters.values()), tuple(buffers.values())
