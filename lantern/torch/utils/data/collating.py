@@ -36,8 +36,13 @@ def default_collate(batch: Any) -> Any:
         for kind, function in list(default_collate_fn_map.items())[len(_KINDS) :]:
             if isinstance(first, kind):  # of a class that a program has added
                 return function(batch, collate_fn_map=default_collate_fn_map)
+    return _of_kind(batch)
+
+
+def _of_kind(batch: Any, *, collate_fn_map: Any = None) -> Any:
+    first = batch[0]
     if isinstance(first, Tensor):
-        if all(x.level is UNTRACKED for x in batch):
+        if all(type(x) is Tensor and x.level is UNTRACKED for x in batch):
             try:
                 return fresh(np.stack([x.primal for x in batch]))
             except ValueError:
@@ -154,10 +159,6 @@ def collate(batch: Any, *, collate_fn_map: Any = None) -> Any:
         f"default_collate: batch must contain tensors, numpy arrays, numbers, dicts or "
         f"lists; found {type(first)}"
     )
-
-
-def _of_kind(batch: Any, *, collate_fn_map: Any = None) -> Any:
-    return default_collate(batch)
 
 
 # PyTorch's names of what joins examples of one class, and the table that programs add
