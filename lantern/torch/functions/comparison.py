@@ -12,7 +12,7 @@ from lantern.torch.tables import documented
 from lantern.torch.tensor import dtypes
 from lantern.torch.tensor.devices import as_array
 from lantern.torch.tensor.error_messages import again, check_together, refuse_type
-from lantern.torch.tensor.operators import promote, refuse_numbers, unary
+from lantern.torch.tensor.operators import as_tensor, promote, refuse_numbers, unary
 from lantern.torch.tensor.tensor import Tensor, fresh
 
 
@@ -211,13 +211,16 @@ functions = {
 }
 
 
+_KNOWN = {np.ndarray, bool, int, float, complex}
+
+
 def _comparing(name: str, function: Any, numbers: str = "") -> Any:
     """A comparison, or another function with a plain result."""
     ordered = name in ("ge", "gt", "le", "lt")
 
     def operate(input: Any, other: Any) -> Any:
         a, b = base(input), base(other)
-        if b is None or isinstance(b, str | list | tuple | dict):
+        if type(b) not in _KNOWN and as_tensor(other) is None:
             return NotImplemented
         refuse_numbers(name, input, other, numbers)
         if ordered and a.dtype.kind == "c":
