@@ -10,6 +10,7 @@ from lantern.eager.backward import under_way
 from lantern.eager.grad_mode import is_grad_enabled as is_grad_enabled
 from lantern.eager.packed import hooks
 from lantern.errors import EagerError
+from lantern.torch.asking import DisableTorchFunction, is_on
 from lantern.torch.autograd import graph
 from lantern.torch.autograd.function import Function
 from lantern.torch.methods.sampling import Generator as Generator
@@ -20,19 +21,14 @@ from lantern.torch.tensor.dtypes import Size as Size
 from lantern.torch.tensor.dtypes import device as device
 from lantern.torch.tensor.dtypes import dtype as dtype
 from lantern.torch.tensor.nodes import Node, SavedTensor, node_class
+from lantern.torch.tensor.subclasses import disabled
 from lantern.torch.tensor.tensor import Tensor as TensorBase
 
 __all__ = ["Generator", "Size", "TensorBase", "device", "dtype"]
 
 _TensorBase, _TensorMeta = TensorBase, type(TensorBase)
-DisableTorchFunctionSubclass = DisableTorchFunction = nullcontext
-
-
-def _disabled_torch_function_impl(
-    func: Any, types: Any, args: Any = (), kwargs: Any = None
-) -> Any:
-    """A function as for plain tensors."""
-    return func(*args, **(kwargs or {}))
+DisableTorchFunctionSubclass = DisableTorchFunction
+_disabled_torch_function_impl = _disabled_torch_dispatch_impl = disabled
 
 
 def _log_api_usage_once(name: str) -> None:
@@ -211,8 +207,8 @@ def _are_functorch_transforms_active() -> bool:
 
 
 def _is_torch_function_enabled() -> bool:
-    """Whether classes say what functions do with them: yes."""
-    return True
+    """Whether classes say what functions do with them."""
+    return is_on()
 
 
 def _is_torch_function_mode_enabled() -> bool:

@@ -35,6 +35,7 @@ from lantern.torch.run.aliases import absent as _absent
 from lantern.torch.run.aliases import lead as _lead
 from lantern.torch.run.aliases import missing as _missing
 from lantern.torch.settings import *
+from lantern.torch.tables import another as _another
 from lantern.torch.tables import place as _place
 from lantern.torch.tables import takes as _takes
 from lantern.torch.tensor.dtypes import named as _named
@@ -52,7 +53,10 @@ globals().update(_FOREACH)
 
 # What is written in place has a function as well: ``torch.relu_(x)``.
 globals().update(
-    {f"{name}_": getattr(Tensor, f"{name}_") for name in _names_with("function_")}
+    {
+        n: _another(vars(Tensor)[n], n)
+        for n in map("{}_".format, _names_with("function_"))
+    }
 )
 
 # The logarithm of 0 is -inf; PyTorch says no more about it.

@@ -3,7 +3,9 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from lantern.errors import ArgumentError, MissingRuleError
+from lantern.errors import MissingRuleError
+from lantern.torch.asking import asked, handled, is_on
+from lantern.torch.tensor.subclasses import asks
 from lantern.torch.tensor.tensor import Tensor
 
 __all__ = [
@@ -15,14 +17,6 @@ __all__ = [
 ]
 
 
-def _overrides(x: Any) -> bool:
-    found = getattr(type(x), "__torch_function__", None)
-    plain = getattr(Tensor, "__torch_function__", None)
-    return found is not None and getattr(found, "__func__", found) is not getattr(
-        plain, "__func__", plain
-    )
-
-
 def has_torch_function(relevant_args: Iterable[Any]) -> bool:
     """Whether one of several values says itself what functions do with it.
 
@@ -31,7 +25,7 @@ def has_torch_function(relevant_args: Iterable[Any]) -> bool:
         >>> torch.overrides.has_torch_function([torch.ones(1), 2])
         False
     """
-    return any(map(_overrides, relevant_args))
+    return is_on() and any(map(asks, relevant_args))
 
 
 def has_torch_function_variadic(*args: Any) -> bool:
@@ -41,7 +35,7 @@ def has_torch_function_variadic(*args: Any) -> bool:
 
 def has_torch_function_unary(arg: Any) -> bool:
     """As ``has_torch_function``, of one value."""
-    return _overrides(arg)
+    return is_on() and asks(arg)
 
 
 def is_tensor_like(inp: Any) -> bool:
@@ -81,20 +75,7 @@ def handle_torch_function(
         >>> torch.overrides.handle_torch_function(torch.exp, [Named()], Named())
         'exp'
     """
-    asked: list[Any] = []
-    for x in relevant_args:
-        if _overrides(x) and type(x) not in map(type, asked):
-            places = (i for i, y in enumerate(asked) if isinstance(x, type(y)))
-            asked.insert(next(places, len(asked)), x)
-    types = tuple(map(type, asked))
-    for x in asked:
-        found = x.__torch_function__(public_api, types, args, kwargs)
-        if found is not NotImplemented:
-            return found
-    raise ArgumentError(
-        f"no implementation found for 'torch.{public_api.__name__}' on types that "
-        f"implement __torch_function__: {[t.__name__ for t in types]}"
-    )
+    return handled(public_api, asked(relevant_args), args, kwargs)
 
 
 class TorchFunctionMode:

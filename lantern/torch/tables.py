@@ -7,7 +7,7 @@ from inspect import CO_VARARGS, CO_VARKEYWORDS
 from types import FunctionType
 from typing import Any, TypeVar
 
-__all__ = ["documented", "parameters", "place", "takes"]
+__all__ = ["another", "documented", "parameters", "place", "takes"]
 
 T = TypeVar("T")
 _EXAMPLE = "\n\nExample:\n    >>> import lantern.torch as torch\n    "
@@ -98,6 +98,24 @@ def _written(function: Any) -> str:
     if code.co_flags & CO_VARKEYWORDS:
         rows.append(f"**{names[count + only + bool(code.co_flags & CO_VARARGS)]}")
     return ", ".join(rows)
+
+
+def another(function: Any, name: str) -> Any:
+    """A function that does the same under another name; what is none as it is.
+
+    Args:
+        function: the function.
+        name: of the other.
+    """
+    if type(function) is not FunctionType:
+        return function
+    code, names = function.__code__, function.__globals__
+    made = FunctionType(code, names, name, function.__defaults__, function.__closure__)
+    made.__kwdefaults__, made.__module__ = function.__kwdefaults__, function.__module__
+    made.__doc__, made.__qualname__ = function.__doc__, name
+    made.__annotations__ = function.__annotations__
+    made.__dict__.update(function.__dict__)
+    return made
 
 
 def place(module: str, names: Mapping[str, Any], within: str = "") -> None:

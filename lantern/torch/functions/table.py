@@ -22,7 +22,7 @@ from lantern.torch.functions import (
 )
 from lantern.torch.functions import shape as shaping
 from lantern.torch.linalg import deprecated, low_rank
-from lantern.torch.tables import parameters, takes
+from lantern.torch.tables import another, parameters, takes
 from lantern.torch.tensor import named_results
 from lantern.torch.tensor.error_messages import refuse_type
 from lantern.torch.tensor.halves import single
@@ -282,6 +282,9 @@ def complete(functions: dict[str, Any]) -> dict[str, Any]:
     for name in names_with("real"):
         if name in found:
             found[name] = _of_reals(found[name])
+    for name, f in found.items():  # less, which is lt, is a function of its own name
+        if getattr(f, "__name__", name) != name:
+            found[name] = another(f, name)
     return found
 
 

@@ -11,6 +11,7 @@ from lantern.eager.versions import writes
 from lantern.errors import EagerError, OptionError, ShapeError
 from lantern.rules import arithmetic
 from lantern.tensor.backend.device import to_device
+from lantern.torch import asking
 from lantern.torch.functions import (
     comparison,
     copies_splits,
@@ -25,7 +26,7 @@ from lantern.torch.functions.table import complete, names_with
 from lantern.torch.methods import inplace, resize_share
 from lantern.torch.methods.filling import METHODS as _FILLING
 from lantern.torch.run.aliases import missing
-from lantern.torch.tables import documented, parameters, takes
+from lantern.torch.tables import another, documented, parameters, takes
 from lantern.torch.tensor import dtypes, gradients
 from lantern.torch.tensor.batches import first_example, for_each
 from lantern.torch.tensor.copying import METHODS as COPYING
@@ -692,7 +693,9 @@ FURTHER = {
     "__pos__": lambda self: self,
     "__rand__": _reflected(FUNCTIONS["bitwise_and"]),
     "__rfloordiv__": _reflected(FUNCTIONS["floor_divide"]),
+    "__rlshift__": _reflected(FUNCTIONS["bitwise_left_shift"]),
     "__ror__": _reflected(FUNCTIONS["bitwise_or"]),
+    "__rrshift__": _reflected(FUNCTIONS["bitwise_right_shift"]),
     "__rshift__": FUNCTIONS["bitwise_right_shift"],
     "__rxor__": _reflected(FUNCTIONS["bitwise_xor"]),
     "__setitem__": inplace.setitem,
@@ -720,7 +723,7 @@ def _part(get: Any) -> Any:
     def write(self: Tensor, value: Any) -> None:
         get(self).copy_(value)
 
-    return property(get, write)
+    return property(another(get, get.__name__), write)
 
 
 _PARTS = {
@@ -754,12 +757,13 @@ def install() -> None:
         n: documented(_to_type(k), text) for n, (k, text) in _TYPES.items()
     }
     table |= _NEW | FURTHER
-    table |= resize_share.METHODS | COPYING | EXPORTING
+    table |= resize_share.METHODS | COPYING | EXPORTING | asking.METHODS
     properties = PROPERTIES | resize_share.PROPERTIES
-    table |= {name: property(getter) for name, getter in properties.items()}
+    for name, getter in properties.items():
+        table[name] = property(another(getter, name))
     table |= _PARTS
-    for name, method in table.items():
-        setattr(Tensor, name, method)
+    for name, method in table.items():  # which is no function of another name or place
+        setattr(Tensor, name, another(method, name))
 
 
 install()

@@ -6,6 +6,7 @@ from lantern.core.value import UNTRACKED
 from lantern.eager.recorder import Recorder
 from lantern.errors import EagerError, UninitializedError
 from lantern.torch.tensor.detaching import array_of_tensor as base
+from lantern.torch.tensor.subclasses import SILENT, disabled
 from lantern.torch.tensor.tensor import NOBODY, Tensor
 
 __all__ = ["Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter"]
@@ -31,6 +32,7 @@ class Parameter(Tensor):
     """
 
     __slots__ = ()
+    __torch_function__: Any = disabled
 
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Any:
         """A parameter around the memory of a tensor."""
@@ -62,6 +64,7 @@ class Buffer(Tensor):
     """
 
     __slots__ = ()
+    __torch_function__: Any = disabled
     if TYPE_CHECKING:
         persistent: bool
 
@@ -74,6 +77,9 @@ class Buffer(Tensor):
         x.primal, x.level, x.receiver, x.viewed = base(data), UNTRACKED, NOBODY, None
         x.persistent = persistent
         return x
+
+
+SILENT.update((Parameter, Buffer))
 
 
 class UninitializedTensorMixin:

@@ -106,11 +106,14 @@ class Absent(MetaPathFinder):
 
 def install() -> None:
     """Let ``import torch`` find ours, in this process, from now on."""
+    from lantern.torch.asking import watch
+
     taken = ("torch", *BESIDE)
     for name in [n for n in sys.modules if n.partition(".")[0] in taken]:
         del sys.modules[name]
     sys.meta_path.insert(0, Finder())
     sys.meta_path.append(Absent())
+    watch()
 
 
 def _hook(path: str, outer: Any) -> Any:

@@ -9,6 +9,7 @@ from lantern.core.value import UNTRACKED, Value, base
 from lantern.eager.versions import owner
 from lantern.errors import EagerError
 from lantern.torch.tensor.devices import address
+from lantern.torch.tensor.subclasses import joined
 from lantern.torch.tensor.tensor import NOBODY, Tensor, make
 
 __all__ = ["METHODS", "attributes"]
@@ -21,6 +22,7 @@ def attributes(x: Tensor) -> dict[str, Any]:
 
 def rebuilt(cls: Any, array: Any, requires_grad: bool, rest: dict[str, Any]) -> Any:
     """A leaf of a class, from its array and its attributes."""
+    joined(cls)
     x = object.__new__(cls)
     x.primal, x.level, x.receiver, x.viewed = array, UNTRACKED, NOBODY, None
     for name, value in rest.items():

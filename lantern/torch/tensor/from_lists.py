@@ -12,6 +12,7 @@ from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.detaching import in_transform, lost
 from lantern.torch.tensor.devices import is_array
 from lantern.torch.tensor.dtypes import Size, promoted
+from lantern.torch.tensor.subclasses import joined
 from lantern.torch.tensor.tensor import NOBODY, Tensor
 
 __all__ = ["array_of"]
@@ -88,6 +89,7 @@ def _numbers(data: Any) -> Any:
 
 def new(cls: Any, *data: Any, dtype: Any = None, device: Any = None) -> Any:
     """A tensor of the default type, from data or of a shape."""
+    joined(cls)
     first: Any = data[0] if len(data) == 1 else Size(data or (0,))
     rest: Any = UNTRACKED, NOBODY, None
     if isinstance(first, Tensor):  # the same memory, and derivative

@@ -23,6 +23,7 @@ from lantern.torch.tensor import dtypes
 from lantern.torch.tensor.batches import is_followed, no_single_value
 from lantern.torch.tensor.detaching import plain_number
 from lantern.torch.tensor.dtypes import Size
+from lantern.torch.tensor.subclasses import SILENT, asks
 from lantern.vectorizing.batched import Batched
 
 if TYPE_CHECKING:  # with what is installed below, and by lantern.torch.methods
@@ -330,7 +331,7 @@ class Tensor(Wrapper):
     def __repr__(self) -> str:
         from lantern.torch.tensor.printing import text
 
-        return text(self, torch_face)
+        return text(self, torch_face, type(self).__name__ if asks(self) else "tensor")
 
     def __iter__(self) -> Iterator[Any]:
         if not base(self).shape:
@@ -491,3 +492,4 @@ def is_tensor(obj: Any) -> bool:
 
 
 start = starter(Tensor)
+SILENT.add(Tensor)
