@@ -1,8 +1,8 @@
 """Functions of the representation in LLVM's language: control flow and what is saved.
 
 Each function returns a status beside its results: 1, if the program was left. What a
-forward pass saves lies on an arena that grows as long as a call takes: a tape is a list
-of turns, newest first, each with a pointer to the one before; a record is one block.
+forward pass saves lies on an arena that grows as long as a call takes: a record is one
+block, a tape a list of turns (``turns.py``).
 """
 
 import sys
@@ -12,7 +12,9 @@ from lantern.staging.closures import functions_of, used_in
 from lantern.staging.ir import Block, Function, Node, walk
 from lantern.staging.native.layout import slot_offset, tuple_items
 from lantern.staging.native.scalars import Scalars, unsupported
+from lantern.staging.native.tapes import Origins
 from lantern.staging.native.text import Text, Words, literal, llvm_type
+from lantern.staging.native.turns import Turns
 from lantern.staging.trees import is_plain
 from lantern.staging.types import Type
 
@@ -24,10 +26,6 @@ __all__ = [
     "returned",
     "saves",
 ]
-
-
-SELDOM = 1 << 16
-"""Turns of a loop between two looks at signals."""
 
 
 def returned(function: Function) -> str:
@@ -119,6 +117,7 @@ class _Emitter:
         self.text, self.scalars = text, Scalars(text)
         self.values: dict[Node, str] = {}
         self.used = set(used_in(f.body))
+        self.origins = Origins(f)
 
     def function(self) -> str:
         """The whole function."""
@@ -202,116 +201,20 @@ class _Emitter:
             pairs = ", ".join(f"[{found[i]}, %{label}]" for found, label in ways)
             self.values[z] = text.let(f"phi {llvm_type(z.type)} {pairs}")
 
-    def emit_loop(self, node: Node, results: dict[int, Node]) -> None:
-        """A header and a body; each turn puts what is saved on the tapes."""
-        header, body = node.blocks
-        inits = [self.value(x) for x in node.inputs]
-        self._turns(node, results, inits, header.parameters, [], header, body)
+    def emit_turns(self, node: Node, results: dict[int, Node]) -> None:
+        """A loop, or a walk along tapes."""
+        Turns(self, node).emit(results)
 
-    def emit_back(self, node: Node, results: dict[int, Node]) -> None:
-        """A walk along tapes, from the newest turn to the oldest."""
-        read = node.static.read
-        (block,) = node.blocks
-        tapes = [self.value(x) for x in node.inputs[: len(read)]]
-        inits = [self.value(x) for x in node.inputs[len(read) :]]
-        state = block.parameters[sum(read) :]
-        self._turns(node, results, inits, state, tapes, None, block)
-
-    def _turns(
-        self,
-        node: Node,
-        results: dict[int, Node],
-        inits: list[str],
-        state: list[Node],
-        tapes: list[str],
-        header: Block | None,
-        body: Block,
-    ) -> None:
-        text = self.text
-        written = node.static.written
-        head, turn, end = (text.fresh(x) for x in ("head", "turn", "end"))
-        before = text.label
-        text.jump(head)
-        text.begin(head)
-        place = len(text.lines)
-        kinds = [llvm_type(p.type) for p in state] + ["ptr"] * (
-            len(written) + len(tapes)
-        )
-        starts = [*inits, *["null"] * len(written), *tapes]
-        if self.interruptible:
-            kinds.append("i64")
-            starts.append("0")
-        phis = [f"%{text.fresh('v')}" for _ in kinds]
-        n = len(state)
-        self.values.update(zip(state, phis, strict=False))
-        out = phis[n : n + len(written)]
-        walked = phis[n + len(written) : n + len(written) + len(tapes)]
-        if header is not None:
-            self.block(header)
-            text.fork(self.value(header.results[0]), turn, end)
-            text.begin(turn)
-        else:
-            goes_on = text.let(f"icmp ne ptr {walked[0]}, null")
-            text.fork(goes_on, turn, end)
-            text.begin(turn)
-            walked = self._load_turn(node, body, walked)
-        self.block(body)
-        found = [self.value(x) for x in body.results]
-        saved = list(zip(body.results[n:], found[n:], strict=True))
-        pushed = []
-        for k, previous in zip(written, out, strict=True):
-            pushed.append(self._push(previous, saved[:k]))
-            saved = saved[k:]
-        after = [*found[:n], *pushed, *walked]
-        if self.interruptible:
-            after.append(self._listen(phis[-1]))
-        last = text.label
-        text.jump(head)
-        lines = [
-            f"  {p} = phi {k} [{a}, %{before}], [{b}, %{last}]"
-            for p, k, a, b in zip(phis, kinds, starts, after, strict=True)
-        ]
-        text.lines[place:place] = lines
-        text.begin(end)
-        for i, z in results.items():
-            self.values[z] = phis[i]
-
-    def _listen(self, turns: str) -> str:
-        """Count a turn; once in a while ask whether a signal has come, as Ctrl-C."""
-        text, let = self.text, self.text.let
-        count = let(f"add i64 {turns}, 1")
-        ask, on = text.fresh("ask"), text.fresh("on")
-        seldom = let(f"icmp eq i64 {let(f'and i64 {count}, {SELDOM - 1}')}, 0")
-        text.do(f"br i1 {seldom}, label %{ask}, label %{on}, !prof !0")
-        text.begin(ask)
-        raised = let("call i32 @PyErr_CheckSignals()")
-        text.fork(let(f"icmp ne i32 {raised}, 0"), "bail", on)
-        text.begin(on)
-        return count
-
-    def _load_turn(self, node: Node, body: Block, walked: list[str]) -> list[str]:
-        """What a turn has on each tape, and the turns before."""
-        let = self.text.let
-        parameters = iter(body.parameters)
-        older = []
-        for i, (k, tape) in enumerate(zip(node.static.read, walked, strict=True)):
-            if i:  # nothing stands for a tape of zeros
-                none = let(f"icmp eq ptr {tape}, null")
-                tape = let(f"select i1 {none}, ptr @zeros, ptr {tape}")
-            older.append(let(f"load ptr, ptr {tape}"))
-            for j in range(k):
-                p = next(parameters)
-                self.values[p] = self._load(tape, j + 1, p.type)
-        return older
-
-    def _load(self, base: str, place: int, known: Type) -> str:
+    def load(self, base: str, place: int, known: Type) -> str:
+        """A value in a record, or of a turn."""
         let = self.text.let
         at = let(f"getelementptr i64, ptr {base}, i64 {place}")
         if known.kind == "bool":
             return let(f"trunc i64 {let(f'load i64, ptr {at}')} to i1")
         return let(f"load {llvm_type(known)}, ptr {at}")
 
-    def _store(self, base: str, place: int, x: Node, value: str) -> None:
+    def store(self, base: str, place: int, x: Node, value: str) -> None:
+        """Put a value into a record, or to those of a turn."""
         text = self.text
         at = text.let(f"getelementptr i64, ptr {base}, i64 {place}")
         if x.type.kind == "bool":
@@ -320,7 +223,7 @@ class _Emitter:
         else:
             text.do(f"store {llvm_type(x.type)} {value}, ptr {at}")
 
-    def _take(self, count: int) -> str:
+    def room(self, count: int) -> str:
         """Room for some values on the arena."""
         text = self.text
         found = text.let("load ptr, ptr @top")
@@ -329,13 +232,6 @@ class _Emitter:
         text.bail_if(text.let(f"icmp ugt ptr {top}, {limit}"))
         text.do(f"store ptr {top}, ptr @top")
         return found
-
-    def _push(self, previous: str, saved: list[tuple[Node, str]]) -> str:
-        turn = self._take(1 + len(saved))
-        self.text.do(f"store ptr {previous}, ptr {turn}")
-        for i, (x, value) in enumerate(saved):
-            self._store(turn, i + 1, x, value)
-        return turn
 
     def emit_call(self, node: Node, results: dict[int, Node]) -> None:
         """A call; if it leaves the program, so does the caller."""
@@ -349,9 +245,9 @@ class _Emitter:
 
     def emit_pack(self, node: Node, results: dict[int, Node]) -> None:
         """A record."""
-        record = self._take(max(len(node.inputs), 1))
+        record = self.room(max(len(node.inputs), 1))
         for i, x in enumerate(node.inputs):
-            self._store(record, i, x, self.value(x))
+            self.store(record, i, x, self.value(x))
         self.values[node] = record
 
     def emit_unpack(self, node: Node, results: dict[int, Node]) -> None:
@@ -360,7 +256,7 @@ class _Emitter:
         record = self.value(node.inputs[0])
         none = let(f"icmp eq ptr {record}, null")
         record = let(f"select i1 {none}, ptr @zeros, ptr {record}")
-        self.values[node] = self._load(record, node.static.place, node.type)
+        self.values[node] = self.load(record, node.static.place, node.type)
 
     def emit_nothing(self, node: Node, results: dict[int, Node]) -> None:
         """What stands where the program never comes."""
@@ -501,8 +397,8 @@ class _Emitter:
 _SPECIAL = {
     "stop": _Emitter.emit_stop,
     "if": _Emitter.emit_if,
-    "loop": _Emitter.emit_loop,
-    "back": _Emitter.emit_back,
+    "loop": _Emitter.emit_turns,
+    "back": _Emitter.emit_turns,
     "call": _Emitter.emit_call,
     "pack": _Emitter.emit_pack,
     "unpack": _Emitter.emit_unpack,

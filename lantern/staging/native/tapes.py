@@ -1,0 +1,91 @@
+"""Where tapes come from: which loop has written what a walk reads.
+
+A tape is a result of its loop. It may have been handed out by a branch, or put on the
+tape of the loop around, and the walk be inside of the walk along that one.
+"""
+
+from lantern.staging.ir import Block, Function, Node, walk
+
+__all__ = ["Origins", "is_fixed"]
+
+
+class Origins:
+    """What the values on the way back of one function were on the way there.
+
+    Attributes:
+        nodes: all of the function's.
+        places: of each node and parameter, its block and where it stands there.
+        owners: of each block inside of another, the node that it belongs to.
+    """
+
+    def __init__(self, f: Function) -> None:
+        self.nodes = walk(f.body)
+        self.owners = {block: x for x in self.nodes for block in x.blocks}
+        self.places: dict[Node, tuple[Block, int]] = {}
+        for block in (f.body, *self.owners):
+            self.places.update((p, (block, -1)) for p in block.parameters)
+            self.places.update((x, (block, i)) for i, x in enumerate(block.nodes))
+
+    def of_tape(self, tape: Node) -> tuple[Node, int] | None:
+        """The loop that has written a tape, and which of its tapes it is, if known."""
+        tape = self.there(tape)
+        if tape.op != "result":
+            return None
+        source, index = tape.inputs[0], tape.static
+        if source.op == "if":
+            ways = [block.results[index] for block in source.blocks]
+            found = {self.of_tape(x) for x in ways if x.op != "nothing"}
+            return found.pop() if len(found) == 1 else None
+        if source.op not in ("loop", "back"):
+            return None
+        k = index - state_of(source)
+        return (source, k) if k >= 0 else None
+
+    def there(self, x: Node) -> Node:
+        """What a value that a walk reads was in the loop that put it on the tape."""
+        if x.op != "parameter" or x not in self.places:
+            return x
+        owner = self.owners.get(self.places[x][0])
+        if owner is None or owner.op != "back":
+            return x
+        i = owner.blocks[0].parameters.index(x)
+        for tape, n in zip(owner.inputs, owner.static.read, strict=False):
+            if i < n:
+                source = self.of_tape(tape)
+                return x if source is None else self.there(saved_on(*source)[i])
+            i -= n
+        return x
+
+    def sees(self, node: Node, x: Node) -> bool:
+        """Whether a value is known where a node stands: it comes before, or around."""
+        if x.op == "constant":
+            return True
+        at: Node | None = node
+        while at is not None:
+            block, place = self.places[at]
+            if self.places[x][0] is block:
+                return self.places[x][1] < place
+            at = self.owners.get(block)
+        return False
+
+
+def state_of(node: Node) -> int:
+    """How many numbers a loop, or a walk, hands from turn to turn."""
+    read: tuple[int, ...] = node.static.read
+    return len(node.blocks[0].parameters) - sum(read)
+
+
+def saved_on(node: Node, k: int) -> list[Node]:
+    """What a loop puts on its k-th tape."""
+    written = node.static.written
+    start = state_of(node) + sum(written[:k])
+    return node.blocks[-1].results[start : start + written[k]]
+
+
+def is_fixed(node: Node) -> bool:
+    """Whether nothing but its own tapes comes to the arena in a loop's turns."""
+    inside = [x for block in node.blocks for x in walk(block)]
+    moves = ("loop", "back")
+    return not any(
+        x.op in ("call", "pack") or (x.op in moves and x.static.written) for x in inside
+    )

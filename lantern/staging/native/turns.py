@@ -1,0 +1,146 @@
+"""Loops, and walks along what they have saved, in LLVM's language.
+
+A tape is a list of turns on the arena, newest first: each is a pointer to the one
+before and the values of the turn. Where nothing else comes to the arena in a turn,
+they lie side by side: there a walk counts its way back. Its processor need not wait for
+a pointer to come from memory, which then says only whether there is another turn.
+"""
+
+from typing import Any
+
+from lantern.staging.ir import Block, Node
+from lantern.staging.native.tapes import is_fixed, state_of
+from lantern.staging.native.text import llvm_type
+
+__all__ = ["Turns"]
+
+
+SELDOM = 1 << 16
+"""Turns of a loop between two looks at signals."""
+
+
+class Turns:
+    """The text of one loop or walk.
+
+    Args:
+        way: what writes the function that it stands in.
+        node: the loop or the walk.
+    """
+
+    def __init__(self, way: Any, node: Node) -> None:
+        self.way, self.node, self.text = way, node, way.text
+        self.header: Block | None = node.blocks[0] if node.op == "loop" else None
+        self.body = node.blocks[-1]
+        self.state = node.blocks[0].parameters[sum(node.static.read) :]
+
+    def emit(self, results: dict[int, Node]) -> None:
+        """All turns; what they end with are the node's results."""
+        way, text, node = self.way, self.text, self.node
+        head, turn, end = (text.fresh(x) for x in ("head", "turn", "end"))
+        before = text.label
+        text.jump(head)
+        text.begin(head)
+        place = len(text.lines)
+        starts = self._starts()
+        phis = [f"%{text.fresh('v')}" for _ in starts]
+        n, count = len(self.state), len(node.static.written)
+        way.values.update(zip(self.state, phis, strict=False))
+        out, walked = phis[n : n + count], phis[n + count :]
+        walked = self._begin(walked, turn, end)
+        way.block(self.body)
+        found = [way.value(x) for x in self.body.results]
+        after = [*found[:n], *self._saved(out, found[n:]), *walked]
+        if way.interruptible:
+            after.append(self._listen(phis[-1]))
+        last = text.label
+        text.jump(head)
+        text.lines[place:place] = [
+            f"  {p} = phi {kind} [{x}, %{before}], [{y}, %{last}]"
+            for p, (kind, x), y in zip(phis, starts, after, strict=True)
+        ]
+        text.begin(end)
+        for i, z in results.items():
+            way.values[z] = phis[i]
+
+    def _starts(self) -> list[tuple[str, str]]:
+        """What goes from turn to turn, as types and first values."""
+        read, written = self.node.static
+        inputs = [self.way.value(x) for x in self.node.inputs]
+        kinds = [llvm_type(p.type) for p in self.state]
+        starts = list(zip(kinds, inputs[len(read) :], strict=True))
+        starts += [("ptr", "null") for _ in written]
+        starts += [("ptr", x) for x in inputs[: len(read)]]
+        if read:  # where the turn lies that the first tape's pointer is to
+            starts.append(("ptr", inputs[0]))
+        if self.way.interruptible:
+            starts.append(("i64", "0"))
+        return starts
+
+    def _begin(self, walked: list[str], turn: str, end: str) -> list[str]:
+        """Whether there is another turn; if it reads tapes, what comes from there.
+
+        Returns:
+            What is known of the tapes after the turn.
+        """
+        text = self.text
+        if self.header is not None:
+            self.way.block(self.header)
+            text.fork(self.way.value(self.header.results[0]), turn, end)
+            text.begin(turn)
+            return []
+        text.fork(text.let(f"icmp ne ptr {walked[0]}, null"), turn, end)
+        text.begin(turn)
+        count = len(self.node.static.read)
+        older = self._load(walked[:count], walked[count])
+        size = self._size()
+        lies = f"getelementptr i64, ptr {walked[count]}, i64 -{size}"
+        return [*older, text.let(lies) if size else older[0]]
+
+    def _size(self) -> int:
+        """How far from each other the turns on the first tape lie; 0 if none knows."""
+        source = self.way.origins.of_tape(self.node.inputs[0])
+        if source is None or not is_fixed(source[0]):
+            return 0
+        return sum(1 + k for k in source[0].static.written)
+
+    def _load(self, tapes: list[str], first: str) -> list[str]:
+        """What a turn has on each tape, and the turns before."""
+        way, let = self.way, self.text.let
+        parameters = iter(self.body.parameters)
+        older = []
+        for i, (k, tape) in enumerate(zip(self.node.static.read, tapes, strict=True)):
+            if i:  # nothing stands for a tape of zeros
+                none = let(f"icmp eq ptr {tape}, null")
+                tape = let(f"select i1 {none}, ptr @zeros, ptr {tape}")
+            else:
+                tape = first
+            older.append(let(f"load ptr, ptr {tape}"))
+            for j in range(k):
+                p = next(parameters)
+                way.values[p] = way.load(tape, j + 1, p.type)
+        return older
+
+    def _saved(self, tapes: list[str], values: list[str]) -> list[str]:
+        """The tapes with one turn more."""
+        saved = iter(zip(self.body.results[state_of(self.node) :], values, strict=True))
+        longer = []
+        for k, older in zip(self.node.static.written, tapes, strict=True):
+            turn = self.way.room(1 + k)
+            self.text.do(f"store ptr {older}, ptr {turn}")
+            for i in range(k):
+                self.way.store(turn, i + 1, *next(saved))
+            longer.append(turn)
+        return longer
+
+    def _listen(self, turns: str) -> str:
+        """Count a turn; once in a while ask whether a signal has come, as Ctrl-C."""
+        text, let = self.text, self.text.let
+        count: str = let(f"add i64 {turns}, 1")
+        ask, on = text.fresh("ask"), text.fresh("on")
+        seldom = let(f"icmp eq i64 {let(f'and i64 {count}, {SELDOM - 1}')}, 0")
+        text.do(f"br i1 {seldom}, label %{ask}, label %{on}, !prof !0")
+        text.begin(ask)
+        raised = let("call i32 @PyErr_CheckSignals()")
+        text.fork(let(f"icmp ne i32 {raised}, 0"), "bail", on)
+        text.begin(on)
+        return count
