@@ -127,3 +127,35 @@ def test_a_context_keeps_any_name_of_the_programs(name):
     assert not hasattr(torch.autograd.function.FunctionCtx(), name)
     Twice.apply(x, 2.0).sum().backward()
     assert x.grad.tolist() == [2.0, 2.0]
+
+
+@pytest.mark.parametrize("transform", ["grad", "jvp", "jacfwd"])
+def test_writes_to_an_argument_inside_of_a_transform(transform):
+    class Triple(torch.autograd.Function):
+        @staticmethod
+        def forward(x):
+            return x.mul_(3)
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.mark_dirty(inputs[0])
+
+        @staticmethod
+        def backward(ctx, z_bar):
+            return z_bar * 3
+
+        @staticmethod
+        def jvp(ctx, x_dot):
+            return x_dot.mul_(3)
+
+    def f(x):
+        y = x.clone()
+        z = Triple.apply(y)
+        return y + z * x
+
+    x = torch.tensor(2.0)
+    if transform == "jvp":
+        found = torch.func.jvp(f, (x,), (torch.tensor(1.0),))[1]
+    else:
+        found = getattr(torch.func, transform)(f)(x)
+    assert found.item() == 15

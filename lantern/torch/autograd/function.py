@@ -231,7 +231,7 @@ class Function:
             i for i, x in enumerate(args) if isinstance(x, Tensor)
         )
         context._own_shapes = {i: base(args[i]).shape for i in context._own_places}
-        args = tuple(map(_standing, args))
+        given, args = args, tuple(map(_standing, args))
         with no_grad():
             if cls.setup_context is not None:
                 results = cls.forward(*args, **options)
@@ -242,7 +242,9 @@ class Function:
             _check_dirty(context._dirty, results, tracked)
         if not tracked:
             return _untracked(results)
-        return _tracked(cls, context, tensors, results)
+        of = {id(x): y for x, y in zip(args, given, strict=True)}
+        dirty = {id(x): of.get(id(x), x) for x in context._dirty}
+        return _tracked(cls, context, tensors, results, dirty)
 
 
 class InplaceFunction(Function):
@@ -296,8 +298,19 @@ def _check_dirty(dirty: Any, results: Any, tracked: bool) -> None:
             refuse_leaf(x)
 
 
-def _tracked(cls: Any, context: Context, tensors: list[Any], results: Any) -> Any:
-    """The results of a ``Function`` with its rule behind them."""
+def _tracked(
+    cls: Any, context: Context, tensors: list[Any], results: Any, dirty: dict[int, Any]
+) -> Any:
+    """The results of a ``Function`` with its rule behind them.
+
+    Args:
+        cls: the class.
+        context: that of the call.
+        tensors: the arguments that are tensors.
+        results: what the forward step has returned.
+        dirty: the arguments that were written to, by the identity of what the forward
+            step had in their place.
+    """
     several = isinstance(results, tuple)
     whole = results if several else (results,)
     context._own_slots = tuple(isinstance(z, Tensor) for z in whole)
@@ -308,14 +321,15 @@ def _tracked(cls: Any, context: Context, tensors: list[Any], results: Any) -> An
         i for i, z in enumerate(whole) if id(z) in context._constant
     )
     plain = tuple(base(z) for z in row)
-    dirty = {id(x): x for x in context._dirty}
-    tensors = [_stand_in(x) if id(x) in dirty else x for x in tensors]
+    lost = set(map(id, dirty.values()))
+    tensors = [_stand_in(x) if id(x) in lost else x for x in tensors]
     if len(row) == 1:
         found = (_started(cls, context, tensors, plain[0]),)
     else:
         found = _started(cls, context, tensors, plain)
     for x in dirty.values():
-        written(in_memory(x), tracked=True)
+        if not isinstance(x.primal, Value):  # else a derivative around it has it anew
+            written(in_memory(x), tracked=True)
     faces: list[Any] = []
     levels = {face.level for face in found if isinstance(face, Value)} - {AMBIENT}
     context._level = levels.pop() if len(levels) == 1 else None
@@ -327,7 +341,7 @@ def _tracked(cls: Any, context: Context, tensors: list[Any], results: Any) -> An
         constant = id(z) in context._constant or base(z).dtype.kind not in INEXACT
         face = fresh(base(z)) if constant else torch_face(face)
         x = dirty.get(id(z))
-        faces.append(face if x is None or z is not x else taken(x, face))
+        faces.append(face if x is None else taken(x, face))
     context._saved = tuple(
         next(
             (
