@@ -456,3 +456,38 @@ def test_modules_that_are_stacked_require_gradients_alike():
     models[0].weight.requires_grad_(False)
     with pytest.raises(RuntimeError, match=r"same \.requires_grad"):
         ours.func.stack_module_state(models)
+
+
+def put(x, y):
+    x[:1] = y[:1] * 2
+    return x * y
+
+
+def changed(torch, call):
+    """What becomes of arguments that a function writes to."""
+    x = torch.arange(6.0, dtype=torch.float64).view(3, 2)
+    y = x + 1
+    found = call(torch.func, x, y)
+    row = found if isinstance(found, tuple) else (found,)
+    return [z.tolist() for z in (*row, x, y)]
+
+
+@pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated")
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda f, x, y: f.jvp(put, (x, y), (x * 3, y * 5)),
+        lambda f, x, y: f.vmap(lambda a, b: f.jvp(put, (a, b), (b * 1, a * 3)))(x, y),
+        lambda f, x, y: f.vmap(put, in_dims=1)(x, y),
+        lambda f, x, y: f.jvp(
+            lambda a, b: f.jvp(put, (a, b), (b * 3, b))[1], (x, y), (x * 3, y * 5)
+        ),
+        lambda f, x, y: f.jvp(
+            lambda d: put(d["x"], d["y"]),
+            ({"x": x, "y": y},),
+            ({"x": y * 3, "y": x * 5},),
+        ),
+    ],
+)
+def test_what_a_function_writes_stands_in_its_arguments(call):
+    assert changed(ours, call) == changed(theirs, call)

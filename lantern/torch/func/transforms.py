@@ -233,6 +233,8 @@ def jvp(
 ) -> Any:
     """The value, and its derivative along tangents of the arguments.
 
+    What the function writes to its arguments stands in them afterwards.
+
     Example:
         >>> import lantern.torch as torch
         >>> torch.func.jvp(torch.square, (torch.tensor(3.0),), (torch.tensor(1.0),))
@@ -242,7 +244,8 @@ def jvp(
     kept: list[Any] = []
 
     def counted(*args: Any) -> Any:
-        z = func(*args)
+        with _written_back(primals, args):
+            z = func(*args)
         value = z[0] if has_aux and isinstance(z, tuple) and z else z
         check_outputs(_JVP, value)
         if strict:
@@ -259,6 +262,23 @@ def jvp(
     value, along = forward.jvp(function, _plain(primals), _plain(tangents))
     found = _faces(value), _faces(along)
     return (*found, _faces(kept[0])) if has_aux else found
+
+
+@contextmanager
+@between_turns
+def _written_back(given: Any, shown: Any) -> Any:
+    """A block after which tensors hold what was written to those that stand for them.
+
+    Args:
+        given: the arguments as a program has them.
+        shown: the same with tangents.
+    """
+    rows = pytree.tree_leaves(given), pytree.tree_leaves(shown)
+    before = [(x, moving, moving.primal) for x, moving in zip(*rows, strict=True)]
+    yield
+    for x, moving, primal in before:
+        if moving.primal is not primal:
+            x.copy_(torch_face(moving.primal))
 
 
 def linearize(func: Function, *primals: Any) -> Any:
