@@ -428,3 +428,18 @@ def test_wishart_distributions_of_a_whole_number_of_degrees():
     d = ours.distributions.Wishart(ours.tensor(3), ours.eye(2))
     assert d.rsample().shape == (2, 2)
     assert d.rsample().dtype == ours.float32
+
+
+def test_normal_draws_of_tensors_have_no_derivative():
+    m, s = (ours.tensor([1.0, 2.0], requires_grad=True) for _ in range(2))
+    for args in ((m, 0.5), (0.2, s), (m, s)):
+        z = ours.normal(*args)
+        found = ours.autograd.grad(z.sum(), (m, s), allow_unused=True)
+        given = [any(x is a for a in args) for x in (m, s)]
+        assert [x is not None for x in found] == given
+        assert all(x.tolist() == [0, 0] for x in found if x is not None)
+    slope = ours.func.grad(lambda m: ours.normal(m, m).sum())(m.detach())
+    assert slope.tolist() == [0, 0]
+    z, along = ours.func.jvp(ours.normal, (m.detach(),), (s.detach(),))
+    assert along.tolist() == [0, 0]
+    assert ours.distributions.Normal(m, s).rsample().requires_grad

@@ -10,6 +10,7 @@ import numpy as np
 
 from lantern.core.value import base as value_of
 from lantern.errors import ArgumentError, EagerError, MissingRuleError
+from lantern.torch.functions.comparison import tracked_like
 from lantern.torch.functions.creation import OPTIONS, complete, finished, shape_of
 from lantern.torch.methods.draws import Draws
 from lantern.torch.tables import documented, takes
@@ -365,6 +366,9 @@ def normal(
 ) -> Tensor:
     """Normal draws of means and standard deviations.
 
+    By tensors the derivative is 0, as in PyTorch: ``Normal(mean, std).rsample()`` has
+    one. By a number that ``lantern.grad`` tracks it is that of ``mean + std * draw``.
+
     Example:
         >>> import lantern.torch as torch
         >>> torch.normal(torch.tensor([1.0, 2.0]), torch.zeros(2))
@@ -391,10 +395,11 @@ def normal(
     z = randn(shape, generator=generator, **options)
     if size is not None and z.dtype.is_complex and not isinstance(mean, complex):
         mean = complex(mean, mean)  # as PyTorch has it
-    if in_transform(mean, std):
+    tensors = [v for v in (mean, std) if size is None and isinstance(v, Tensor)]
+    if in_transform(*(v for v in (mean, std) if not any(v is x for x in tensors))):
         return into(z * std + mean, out)
     z.primal = as_array(z.primal * base(std) + base(mean), z.primal.dtype)
-    return into(z, out)
+    return into(tracked_like(z, *tensors), out)
 
 
 takes(normal, f"mean=0.0, std=1.0, size=None, *, generator=None, {OPTIONS}")
