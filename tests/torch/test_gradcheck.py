@@ -175,6 +175,17 @@ def test_inputs_without_axes_that_numpy_holds_as_a_number():
     assert y.item() == 1.0
 
 
+@pytest.mark.filterwarnings("ignore:Input #1 requires gradient and is not a double")
+@pytest.mark.parametrize("tracked", [True, False])
+def test_cotangents_are_varied_where_they_require_gradients(tracked):
+    x = ours.rand(3, dtype=ours.float64, requires_grad=True)
+    z_bar = ours.rand(3, requires_grad=tracked)  # too coarse to be varied
+    found = ours.autograd.gradgradcheck(
+        lambda x: x**2, x, z_bar, atol=1e-4, raise_exception=False
+    )
+    assert found is not tracked
+
+
 @pytest.mark.parametrize("shape", [(1, 3), (4, 0)])
 def test_functions_of_nothing_and_with_nothing_as_result_pass(shape):
     x = ours.rand(shape, dtype=ours.float64, requires_grad=True)

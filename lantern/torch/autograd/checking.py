@@ -359,7 +359,8 @@ def gradgradcheck(
     Args:
         func: a function of tensors, which gives a tensor or several.
         inputs: where to try it; those that require gradients are varied.
-        grad_outputs: the cotangents of its results; some by default.
+        grad_outputs: the cotangents of its results, varied where they require
+            gradients; by default some that do.
         gen_non_contig_grad_outputs: has no effect.
         check_fwd_over_rev: has no effect: see ``lantern.testing.check_grads``.
         check_rev_over_rev: has no effect: that is what is checked.
@@ -380,7 +381,7 @@ def gradgradcheck(
     if grad_outputs is None:
         seeds = [_seed(z, 0).requires_grad_() for z in outputs]
     else:
-        seeds = [x.detach().clone().requires_grad_() for x in _row(grad_outputs)]
+        seeds = list(_row(grad_outputs))
 
     def gradients(*args: Any) -> Any:
         with enable_grad():
