@@ -413,9 +413,40 @@ def grad_in_a_shared_memo(torch):
     return y.grad is g, g
 
 
+def lying(torch, way):
+    """Leaves in several forms, and the forms of their gradients."""
+    four, forms = torch.arange(48.0).view(2, 3, 2, 4), []
+    for x in (
+        four.clone(),
+        four.contiguous(memory_format=torch.channels_last),
+        four.permute(3, 1, 0, 2),
+        four[..., ::2],
+        four[0, :, :, :1].expand(3, 2, 2),
+        four[0, 0],
+    ):
+        x = x.detach().requires_grad_()
+        for _ in range(2):
+            way(x).sum().backward()
+        forms.append((x.grad, x.grad.stride(), x.grad.is_contiguous()))
+    return forms
+
+
+def forms_of_gradients(torch):
+    return lying(torch, lambda x: x)
+
+
+def forms_of_gradients_of_other_forms(torch):
+    return lying(torch, lambda x: x.transpose(0, 1) * 3)
+
+
+def forms_of_gradients_of_products(torch):
+    return lying(torch, lambda x: x.transpose(-1, -2) @ torch.ones(x.shape[-2], 3))
+
+
 SCENARIOS = [
     f for f in list(globals().values())
-    if getattr(f, "__module__", "") == __name__ and f not in (leaf, doubled, power)
+    if getattr(f, "__module__", "") == __name__
+    and f not in (leaf, doubled, lying, power)
 ]  # fmt: skip
 
 

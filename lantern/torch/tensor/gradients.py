@@ -206,6 +206,9 @@ def _leave(receiver: Any, grad: Any, create_graph: bool) -> None:
         if type(grad) is DeferredSum and (waiting := grad.alone()) is not None:
             receiver.grad = waiting
             return
+    elif type(total) in buffers and type(grad) in buffers and not create_graph:
+        total += grad  # that nobody has seen yet
+        return
     else:
         total = receiver.grad = torch_face(receiver.dense_grad())
     grad = grad.settle() if type(grad) is DeferredSum else grad
@@ -213,7 +216,7 @@ def _leave(receiver: Any, grad: Any, create_graph: bool) -> None:
         grad = torch_face(grad)
         receiver.grad = grad if total is None else total + grad
     elif total is None:
-        receiver.grad = fresh(as_array(grad if owned else copied(grad)))
+        receiver.grad = as_array(grad if owned else copied(grad))
     elif create_graph or total.level is not UNTRACKED:
         receiver.grad = total + fresh(grad)
     elif type(total.primal) in buffers:

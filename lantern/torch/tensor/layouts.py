@@ -9,7 +9,7 @@ from lantern.errors import EagerError
 from lantern.torch.tensor.batches import first_example
 from lantern.vectorizing.batched import Batched
 
-__all__ = ["laid", "layout", "lies", "memory_format"]
+__all__ = ["laid", "layout", "lies", "like_leaf", "memory_format"]
 
 
 class layout:
@@ -112,6 +112,25 @@ def in_order_of(array: Any, z: Any) -> Any:
         return z
     made = np.empty_like(array, dtype=z.dtype)
     made[...] = z
+    return made
+
+
+def like_leaf(leaf: Any, grad: Any) -> Any:
+    """A gradient in the order of its leaf's memory if that has no gaps, else in rows.
+
+    Programs that look at memory, as those that join gradients in one buffer, count on
+    it. Of plain arrays only: in others no order is seen.
+    """
+    if type(leaf) is not np.ndarray or type(grad) is not np.ndarray:
+        return grad
+    if leaf.flags.c_contiguous and grad.flags.c_contiguous:
+        return grad
+    made = np.empty_like(leaf, dtype=grad.dtype)
+    if made.strides != leaf.strides:
+        made = np.empty(leaf.shape, grad.dtype)
+    if made.strides == grad.strides:
+        return grad
+    made[...] = grad
     return made
 
 

@@ -23,6 +23,7 @@ from lantern.torch.tensor import dtypes
 from lantern.torch.tensor.batches import is_followed, no_single_value
 from lantern.torch.tensor.detaching import plain_number
 from lantern.torch.tensor.dtypes import Size
+from lantern.torch.tensor.layouts import like_leaf
 from lantern.torch.tensor.subclasses import SILENT, asks
 from lantern.vectorizing.batched import Batched
 
@@ -438,7 +439,8 @@ class Tensor(Wrapper):
             return self.__dict__.get("grad") if receiver is NOBODY else None
         grad = receiver.grad
         if grad is not None and type(grad) is not Tensor:
-            grad = receiver.grad = torch_face(receiver.dense_grad())
+            grad = like_leaf(self.primal, receiver.dense_grad())
+            grad = receiver.grad = torch_face(grad)
         return grad
 
     @grad.setter
