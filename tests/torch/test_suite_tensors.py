@@ -416,3 +416,22 @@ def test_a_scatter_of_nothing_still_has_its_source():
         torch.rand(0, 2, 4, 4, requires_grad=True), 2, return_indices=True
     )
     assert torch.nn.functional.max_unpool2d(pooled, where, 2).requires_grad
+
+
+@pytest.mark.parametrize("dim", [None, 0])
+@pytest.mark.parametrize("name", ["unique", "unique_consecutive"])
+def test_different_elements_keep_their_derivative(name, dim):
+    x = torch.tensor([3.0, 1.0, 1.0, 2.0], requires_grad=True)
+    options = {"dim": dim, "return_inverse": True, "return_counts": True}
+    values, inverse, counts = getattr(torch, name)(x, **options)
+    other = getattr(pytorch, name)(pytorch.tensor(x.tolist()), **options)
+    assert [z.tolist() for z in (values, inverse, counts)] == [
+        z.tolist() for z in other
+    ]
+    assert not inverse.requires_grad
+    (gradient,) = torch.autograd.grad((values**2).sum(), x)
+    assert gradient.tolist() == [6, 2, 0, 4]  # of those alike, the first
+    assert getattr(torch, name)(x.detach(), dim=dim).requires_grad is False
+    rows = torch.stack([x, x, x * 2])
+    (gradient,) = torch.autograd.grad(getattr(torch, name)(rows, dim=0).sum(), x)
+    assert gradient.tolist() == [3, 3, 3, 3]

@@ -25,7 +25,7 @@ from lantern.torch.functions.reduction import (
 from lantern.torch.tables import documented
 from lantern.torch.tensor.batches import of_all_examples
 from lantern.torch.tensor.detaching import array_of_tensor as base
-from lantern.torch.tensor.detaching import plain_number
+from lantern.torch.tensor.detaching import is_recorded, plain_number
 from lantern.torch.tensor.devices import as_array, beside, grid
 from lantern.torch.tensor.dtypes import F32, F64, FLOATING
 from lantern.torch.tensor.error_messages import refuse_type
@@ -440,6 +440,8 @@ def unique(
 ) -> Any:
     """The different elements, in order.
 
+    Their derivative is that of the first of those that are alike.
+
     Example:
         >>> import lantern.torch as torch
         >>> torch.unique(torch.tensor([3, 1, 3]))
@@ -448,15 +450,25 @@ def unique(
         (tensor([1, 3]), tensor([1, 2]))
     """
     plain_number("unique", input)
+    recorded = is_recorded(input)
     found: Any = np.unique(  # type: ignore[call-overload]
         base(input),
+        return_index=recorded,
         return_inverse=return_inverse,
         return_counts=return_counts,
         axis=dim,
     )
-    if isinstance(found, tuple):
-        return tuple(fresh(part) for part in found)
-    return fresh(found)
+    if not isinstance(found, tuple):
+        return fresh(found)
+    z, *more = map(fresh, found)
+    if recorded:
+        z = _taken(input, more.pop(0), dim)
+    return (z, *more) if more else z
+
+
+def _taken(x: Tensor, index: Tensor, dim: Any) -> Tensor:
+    """Elements of a tensor, or its parts along an axis, with their derivative."""
+    return x.reshape(-1)[index] if dim is None else x.index_select(dim, index)
 
 
 @each_example
@@ -468,41 +480,31 @@ def unique_consecutive(
 ) -> Any:
     """The elements without repetitions of their neighbours.
 
+    Their derivative is that of the first of those that are alike.
+
     Example:
         >>> import lantern.torch as torch
         >>> torch.unique_consecutive(torch.tensor([1, 1, 2, 1]))
         tensor([1, 2, 1])
     """
     plain_number("unique_consecutive", input)
-    if dim is not None:
-        return _unlike_neighbours(base(input), return_inverse, return_counts, dim)
-    array = base(input).reshape(-1)
-    change = np.append(_first(array), array[1:] != array[:-1])
-    results = [array[change]]
+    array = base(input)
+    rows = array.reshape(-1) if dim is None else np.moveaxis(array, dim, 0)
+    flat = rows.reshape(len(rows), rows.size // max(len(rows), 1))
+    change = np.append(_first(flat), (flat[1:] != flat[:-1]).any(1))
+    first = np.flatnonzero(change)
+    results: Any = [_taken(input, fresh(first), dim)]
     if return_inverse:
-        results.append((np.cumsum(change) - 1).reshape(base(input).shape))
+        inverse = np.cumsum(change) - 1
+        results.append(fresh(inverse.reshape(array.shape) if dim is None else inverse))
     if return_counts:
-        results.append(np.diff(np.append(np.flatnonzero(change), array.size)))
-    found = tuple(map(fresh, results))
-    return found if len(found) > 1 else found[0]
+        results.append(fresh(np.diff(np.append(first, len(rows)))))
+    return tuple(results) if len(results) > 1 else results[0]
 
 
 def _first(rows: Any) -> Any:
     """That the first of rows is unlike its neighbour before, which it has not."""
     return namespace(rows).ones(min(1, len(rows)), bool)
-
-
-def _unlike_neighbours(array: Any, inverse: bool, counts: bool, dim: int) -> Any:
-    rows = np.moveaxis(array, dim, 0)
-    flat = rows.reshape(len(rows), rows.size // max(len(rows), 1))
-    change = np.append(_first(flat), (flat[1:] != flat[:-1]).any(1))
-    results = [np.moveaxis(rows[change], 0, dim)]
-    if inverse:
-        results.append(np.cumsum(change) - 1)
-    if counts:
-        results.append(np.diff(np.append(np.flatnonzero(change), len(flat))))
-    found = tuple(map(fresh, results))
-    return found if len(found) > 1 else found[0]
 
 
 @each_example
