@@ -217,6 +217,23 @@ WRITES = {
     "q.data[0] = s": DetachError,
     "q.data = torch.as_tensor([s, s, s])": DetachError,
     "q.detach().data.fill_(s)": DetachError,
+    "q.detach()[0] = s": DetachError,
+    "q.detach().fill_(s)": DetachError,
+    "q[1:].detach().mul_(s)": DetachError,
+    "q.detach()[1:].add_(s)": DetachError,
+    "q.detach().detach().copy_(torch.as_tensor(s))": DetachError,
+    "d = q.detach(); d += s": DetachError,
+    "d = q.detach(); q += s; q = d": DetachError,
+    "d = q.detach()[:2]; q += s; q = d": DetachError,
+    "d = q[:2].data[1:]; q.fill_(s); q = q * d": DetachError,
+    "c, d = q.detach(), q.detach(); q = None; c[0] = s; q = d": DetachError,
+    "p = torch.nn.Buffer(q); p.fill_(s)": DetachError,
+    "p = torch.zeros(3); p.data = q; p.fill_(s)": DetachError,
+    "q = q.detach(); q[0] = s": 1,
+    "q = q.detach().clone(); q += s": 6,
+    "d = q.detach().clone(); q += s; q = q * d": -1,
+    "q = torch.nn.Buffer(q.clone()); q += s": 6,
+    "d = torch.zeros(3); p = d.detach(); p.data = q; d += s; q = q + d": 6,
     "q = F.dropout(q, s / 4)": DetachError,
     "q = torch.from_numpy(torch.as_tensor(s).numpy())": DetachError,
     "q = torch.Tensor([s, s, s])": DetachError,
@@ -256,7 +273,31 @@ def test_what_is_written_keeps_its_derivative(statement, form):
 
 def test_a_value_that_would_be_lost_names_the_remedy():
     with pytest.raises(DetachError, match=r"torch\.as_tensor\(x\).*stop_gradient"):
-        lantern.grad(write("q.data[0] = s"))(2.0)
+        lantern.grad(write("q = torch.linspace(0.0, s, 3)"))(2.0)
+    for statement in ("q.data[0] = s", "q.detach()[0] = s", "d = q.data; q[0] = s"):
+        with pytest.raises(DetachError, match=r"clone\(\).*stop_gradient"):
+            lantern.grad(write(statement))(2.0)
+
+
+def test_an_array_of_numpy_keeps_what_it_had():
+    array = np.zeros(2)
+
+    def f(s):
+        q = torch.from_numpy(array)
+        q[0] = s
+        return q.sum()
+
+    assert lantern.value_and_grad(f)(2.0) == (2.0, 1.0)
+    np.testing.assert_array_equal(array, [0.0, 0.0])
+
+
+def test_a_constant_is_written_where_others_see_it():
+    def f(s):
+        q = torch.zeros(2)
+        q.detach()[0] = lantern.stop_gradient(s)
+        return (q * s).sum()
+
+    assert lantern.value_and_grad(f)(2.0) == (4.0, 2.0)
 
 
 def test_running_moments_are_constants():

@@ -17,11 +17,11 @@ from lantern.tensor.ops import at
 from lantern.tensor.ops.indexing import plain_getitem as read
 from lantern.tensor.ops.shape import reshape
 from lantern.torch.tensor.batches import check_examples
-from lantern.torch.tensor.detaching import in_transform
+from lantern.torch.tensor.detaching import in_transform, lost_in_memory
 from lantern.torch.tensor.dtypes import category, type_name
 from lantern.torch.tensor.operators import cast, in_memory, views_of
 from lantern.torch.tensor.tensor import Tensor, fresh, numpy_face, torch_face
-from lantern.torch.tensor.view_memory import moved_away, place
+from lantern.torch.tensor.view_memory import is_shown_elsewhere, moved_away, place
 
 __all__ = ["check_fit", "replaced"]
 
@@ -47,6 +47,8 @@ def replaced(x: Tensor, z: Any, casting: str = "same_kind") -> Tensor:
         check_fit(base(z).dtype, base(z).shape, base(x))
     z = cast(z, base(x).dtype)
     whole = x.viewed if isinstance(x.viewed, Tensor) else x
+    if is_shown_elsewhere(whole):
+        raise lost_in_memory()
     views = {id(v): v for v in (weak() for weak in views_of(whole).values())}
     views.pop(id(None), None)
     if x is not whole:

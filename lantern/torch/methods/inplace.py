@@ -30,7 +30,7 @@ from lantern.torch.functions.indexing import plain_index, put
 from lantern.torch.methods.functional_inplace import check_fit, replaced
 from lantern.torch.tables import documented, in_place_example, parameters, takes
 from lantern.torch.tensor.detaching import array_of_tensor as base
-from lantern.torch.tensor.detaching import in_transform, is_recorded, lost
+from lantern.torch.tensor.detaching import in_transform, is_recorded, lost_in_memory
 from lantern.torch.tensor.devices import beside
 from lantern.torch.tensor.dtypes import INEXACT, fitting
 from lantern.torch.tensor.dtypes import type_name as type_name
@@ -115,7 +115,7 @@ def write(
     refuse_leaf(x)
     if in_transform(x, *args, *options.values()):
         if x.viewed is UNSEEN:
-            raise lost("x.data, x.detach()")
+            raise lost_in_memory()
         return replaced(x, function(x, *args, **options), casting)
     if not is_recorded(x, *args, *options.values()):
         z = function(fresh(x.primal), *args, **options)

@@ -8,6 +8,7 @@ from lantern.errors import EagerError, UninitializedError
 from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.subclasses import SILENT, disabled
 from lantern.torch.tensor.tensor import NOBODY, Tensor
+from lantern.torch.tensor.view_memory import share
 
 __all__ = ["Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter"]
 
@@ -42,6 +43,8 @@ class Parameter(Tensor):
             data = tensor([])
         x = object.__new__(cls)
         x.primal, x.level, x.receiver, x.viewed = base(data), UNTRACKED, NOBODY, None
+        if isinstance(data, Tensor):
+            share(x, data)
         return x.requires_grad_() if requires_grad else x
 
     def __repr__(self) -> str:
@@ -76,6 +79,8 @@ class Buffer(Tensor):
         x: Any = object.__new__(cls)
         x.primal, x.level, x.receiver, x.viewed = base(data), UNTRACKED, NOBODY, None
         x.persistent = persistent
+        if isinstance(data, Tensor):
+            share(x, data)
         return x
 
 

@@ -18,6 +18,7 @@ __all__ = [
     "is_differentiated",
     "is_recorded",
     "lost",
+    "lost_in_memory",
     "plain_number",
 ]
 
@@ -32,13 +33,23 @@ def in_transform(*operands: Any) -> bool:
     return False
 
 
-def lost(what: str) -> DetachError:
+# What to do instead of a write to memory that others show as well.
+_CLONE = "Write to x itself, or to a clone(), when nothing else shows its memory"
+_TENSOR = "Make it a tensor, torch.as_tensor(x), and compute or write with that"
+
+
+def lost(what: str, remedy: str = _TENSOR) -> DetachError:
     """The error of a tracked value that would become plain memory: the only one."""
     return DetachError(
         f"{what}: a value that lantern.grad or another transform tracks would become a "
-        f"constant in a tensor's plain memory. Make it a tensor, torch.as_tensor(x), "
-        f"and compute or write with that; or use lantern.stop_gradient(x)."
+        f"constant in a tensor's plain memory. {remedy}; or use "
+        f"lantern.stop_gradient(x)."
     )
+
+
+def lost_in_memory() -> DetachError:
+    """The error of a write of a tracked value to memory that others show, too."""
+    return lost("x.data, x.detach()", _CLONE)
 
 
 def plain_number(what: str, x: Any) -> Any:

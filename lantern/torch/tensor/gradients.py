@@ -52,6 +52,7 @@ from lantern.torch.tensor.tensor import (
     plain_cotangent,
     torch_face,
 )
+from lantern.torch.tensor.view_memory import share
 from lantern.vectorizing.batched import Batched, without_derivative
 
 __all__ = ["run_backward", "seeds_of"]
@@ -435,7 +436,7 @@ def detach(self: Tensor) -> Any:
     # What is written through it is no part of a derivative, nor its views' concern.
     if self.viewed is UNSEEN:
         z.viewed = UNSEEN
-    return z
+    return share(z, self)
 
 
 def detach_(self: Tensor) -> Any:
@@ -474,7 +475,7 @@ def data(self: Tensor) -> Any:
         )
     z = fresh(array)
     z.viewed = UNSEEN
-    return z
+    return share(z, self)
 
 
 def set_data(self: Tensor, x: Tensor) -> None:
@@ -497,6 +498,7 @@ def set_data(self: Tensor, x: Tensor) -> None:
         self.receiver.shape, self.receiver.dtype = array.shape, array.dtype
         self.receiver.memory = 0  # that of the view it was
     self.primal = array
+    share(self, x)
 
 
 METHODS: dict[str, Any] = {

@@ -42,7 +42,13 @@ from lantern.torch.tensor.tensor import (
     torch_face,
     untracked,
 )
-from lantern.torch.tensor.view_memory import detached, moved_away, place, positions
+from lantern.torch.tensor.view_memory import (
+    detached,
+    moved_away,
+    place,
+    positions,
+    share,
+)
 
 __all__ = ["binary", "call", "promote", "unary"]
 
@@ -387,6 +393,8 @@ def as_view(z: Any, x: Any) -> Any:
         views_of(whole)[id(z)] = ref(z)  # names that are free again are taken again
         if detached(x):
             moved_away(z, place(x, whole)[positions(base(z), base(x))])
+    else:
+        share(z, x)
     return z
 
 

@@ -126,7 +126,10 @@ class Tensor(Wrapper):
     """
 
     # views: of a base, weakly, the untracked tensors that show its memory.
-    __slots__ = "__dict__ __weakref__ primal level receiver viewed views".split()
+    # sharers: weakly, this one and those that show the same memory without being views.
+    __slots__ = (
+        "__dict__ __weakref__ primal level receiver sharers viewed views".split()
+    )
     __hash__ = object.__hash__
     __array_priority__ = 1000
     rank: ClassVar[int] = 3
@@ -134,6 +137,7 @@ class Tensor(Wrapper):
     receiver: Any
     viewed: Any
     views: Any
+    sharers: Any
 
     if TYPE_CHECKING:
 

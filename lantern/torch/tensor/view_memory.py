@@ -1,4 +1,4 @@
-"""Places in a base's memory of the elements of a view."""
+"""Who shows the memory of a tensor, and where in it the elements of a view are."""
 
 from typing import Any
 from weakref import ref
@@ -12,7 +12,14 @@ from lantern.torch.tensor.batches import first_example
 from lantern.torch.tensor.devices import address, as_array, beside
 from lantern.torch.tensor.tensor import Tensor
 
-__all__ = ["detached", "moved_away", "place", "positions"]
+__all__ = [
+    "detached",
+    "is_shown_elsewhere",
+    "moved_away",
+    "place",
+    "positions",
+    "share",
+]
 
 # By the identity of a view that shows its base's memory no longer (``replacing``): a
 # weak reference to it, and where its elements lie.
@@ -28,6 +35,35 @@ def moved_away(view: Tensor, where: Any) -> None:
 def detached(x: Tensor) -> bool:
     """Whether a tensor is a view that shows its base's memory no longer."""
     return bool(_places) and id(x) in _places
+
+
+# Without the class's ``__getattr__``, which looks for the nearest name.
+_sharers: Any = Tensor.__dict__["sharers"].__get__
+
+
+def share(z: Tensor, x: Tensor) -> Tensor:
+    """Note that a tensor shows the memory of another, and is no view of it."""
+    whole = x.viewed if isinstance(x.viewed, Tensor) else x
+    try:
+        found = _sharers(whole)
+    except AttributeError:
+        found = whole.sharers = [ref(whole)]
+    n = len(found)  # what other threads append meanwhile stays
+    if n >= 8 and n & (n - 1) == 0:
+        found[:n] = [weak for weak in found[:n] if weak() is not None]
+    found.append(ref(z))
+    z.sharers = found
+    return z
+
+
+def is_shown_elsewhere(x: Tensor) -> bool:
+    """Whether there are tensors that show a base's memory and are no views of it."""
+    try:
+        found = _sharers(x)
+    except AttributeError:
+        return False
+    others = [z for z in (weak() for weak in found) if z is not None and z is not x]
+    return any(_sharers(z) is found for z in others)
 
 
 def place(view: Tensor, whole: Tensor) -> Any:
