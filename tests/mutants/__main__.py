@@ -6,18 +6,22 @@ child; the file stays as it is. Tests that run the mutated statement are asked, 
 quickest first, until one fails: which these are is measured once (``measure``), in
 some ten minutes.
 
-    python -m tests.mutants [--sample N] [--seed N] [--only WORDS ...] [--list]
+    python -m tests.mutants [--sample N] [--seed N] [--only WORDS ...] [--again OUTPUT]
 
 prints the mutants that survive, and how many were killed. Those that are known to
-change nothing that a program can see stand in ``harmless``, with the reason.
+change nothing that a program can see stand in ``harmless``, with the reason: they are
+not tried, and count as survivors of all mutants. What was printed can be given to
+``--again``, which tries the survivors once more, wherever their lines are now.
 """
 
 import argparse
 import json
 import os
 import random
+import re
 import time
 from collections import Counter
+from pathlib import Path
 
 from tests.mutants.changes import FILES, HOME, Mutant, mutants
 from tests.mutants.harmless import is_harmless
@@ -83,36 +87,58 @@ class Report:
             yield Mutant(*values[:size]), values[size]
 
 
+def survivors(output):
+    """Which mutants survived, by what was printed: path, change and line of each."""
+    pattern = (
+        r"(?:survives|not run): (\S+):\d+ \[\d+\] (.*?): (.*) \(\d+ tests, \d+ s\)"
+    )
+    return set(re.findall(pattern, output))
+
+
 def few_files(tests):
     """Those of the tests that are in the first files."""
     files = list(dict.fromkeys(test.split("::")[0] for test, _ in tests))[:MOST_FILES]
     return [t for t in tests if t[0].split("::")[0] in files]
 
 
-def main():
+def parse():
+    """What was asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sample", type=int, default=None, help="how many, at random")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument(
         "--only", nargs="+", default=[""], help="parts of the paths, or path:index:"
     )
+    parser.add_argument("--again", type=Path, help="a file with survivors, as printed")
     parser.add_argument("--list", action="store_true", help="count them, run nothing")
     parser.add_argument("--seconds", type=float, default=40, help="of tests for each")
     parser.add_argument("--jobs", type=int, default=1, help="how many at a time")
-    options = parser.parse_args()
-    chosen = [m for path in FILES for m in mutants(path)]
-    count = len(chosen)
+    return parser.parse_args()
+
+
+def choose(options):
+    """The mutants that were asked for."""
     chosen = [
         m
-        for m in chosen
+        for path in FILES
+        for m in mutants(path)
         if any(words in f"{m.path}:{m.index}:" for words in options.only)
     ]
+    if options.again is not None:
+        before = survivors(options.again.read_text())
+        chosen = [m for m in chosen if (m.path, m.words, m.text) in before]
     if options.sample is not None:
         random.Random(options.seed).shuffle(chosen)
         chosen = chosen[: options.sample]
+    return chosen
+
+
+def main():
+    options = parse()
+    chosen = choose(options)
     tried = [m for m in chosen if not is_harmless(m)]
     if options.list:
-        print(count)
+        print(f"{len(chosen)}, of which {len(chosen) - len(tried)} are harmless")
         return
     measured = measure(test_files(), options.jobs)
     order, report = Order(measured, options.seconds), Report(len(tried))
@@ -136,8 +162,9 @@ def main():
     killed = len(tried) - fates["survives"] - fates["not run"]
     minutes = (time.perf_counter() - report.began) / 60
     print(
-        f"{killed} of {len(tried)} killed in {minutes:.0f} minutes; "
-        f"{len(chosen) - len(tried)} harmless; {count} mutants in all; {report.path}"
+        f"killed {killed} of {len(chosen)} ({killed / max(len(chosen), 1):.1%}), "
+        f"of {len(tried)} that are not harmless {killed / max(len(tried), 1):.1%}, "
+        f"in {minutes:.0f} minutes; {report.path}"
     )
 
 
