@@ -129,8 +129,29 @@ def test_a_context_keeps_any_name_of_the_programs(name):
     assert x.grad.tolist() == [2.0, 2.0]
 
 
-@pytest.mark.parametrize("transform", ["grad", "jvp", "jacfwd"])
-def test_writes_to_an_argument_inside_of_a_transform(transform):
+def cubes(way):
+    """A loss by functions of the program's own: one saves, one writes."""
+
+    class Cube(torch.autograd.Function):
+        @staticmethod
+        def forward(x, y):
+            return x**3 * y, y**2
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.save_for_backward(*inputs)
+            ctx.save_for_forward(*inputs)
+
+        @staticmethod
+        def backward(ctx, z_bar, other_bar):
+            x, y = ctx.saved_tensors
+            return z_bar * 3 * x**2 * y, z_bar * x**3 + other_bar * 2 * y
+
+        @staticmethod
+        def jvp(ctx, x_dot, y_dot):
+            x, y = ctx.saved_tensors
+            return 3 * x**2 * y * x_dot + x**3 * y_dot, 2 * y * y_dot
+
     class Triple(torch.autograd.Function):
         @staticmethod
         def forward(x):
@@ -148,14 +169,46 @@ def test_writes_to_an_argument_inside_of_a_transform(transform):
         def jvp(ctx, x_dot):
             return x_dot.mul_(3)
 
-    def f(x):
-        y = x.clone()
-        z = Triple.apply(y)
-        return y + z * x
+    def saved(x, y):
+        z, other = Cube.apply(x, y)
+        return (z * x + other * z).sum()
 
-    x = torch.tensor(2.0)
-    if transform == "jvp":
-        found = torch.func.jvp(f, (x,), (torch.tensor(1.0),))[1]
+    def written(x, y):
+        w = x * y
+        z = Triple.apply(w)
+        return (w * z * x).sum()
+
+    return {"saved": saved, "written": written}[way]
+
+
+# The derivatives by x at 2, of the first order on; that of the first by y.
+SLOPES = {  # of x⁴y + x³y³ and of 9x³y², where y is 3
+    "saved": ([420, 468, 306, 72], 356),
+    "written": ([972, 972, 486, 0], 648),
+}
+WAYS = {
+    "grad": lambda f: torch.func.grad(f),
+    "jvp": lambda f: lambda x: torch.func.jvp(f, (x,), (x * 0 + 1,))[1],
+    "vjp": lambda f: lambda x: torch.func.vjp(f, x)[1](x * 0 + 1)[0],
+}
+
+
+@pytest.mark.parametrize("outer", [*WAYS, "backward", "none"])
+@pytest.mark.parametrize("inner", WAYS)
+@pytest.mark.parametrize("way", ["saved", "written"])
+def test_derivatives_inside_of_one_another_see_through_a_function(way, inner, outer):
+    x, y = (torch.tensor(v, dtype=torch.float64) for v in (2.0, 3.0))
+    f = cubes(way)
+    slopes, by_y = SLOPES[way]
+    once = WAYS[inner](lambda x: f(x, y))
+    if outer == "backward":
+        x.requires_grad_()
+        y.requires_grad_()
+        by_x, found = torch.autograd.grad(once(x), (x, y), create_graph=True)
+        assert (by_x.item(), found.item()) == pytest.approx((slopes[1], by_y))
+        assert torch.autograd.grad(by_x, x)[0].item() == pytest.approx(slopes[2])
     else:
-        found = getattr(torch.func, transform)(f)(x)
-    assert found.item() == 15
+        order = 0 if outer == "none" else 1
+        last = WAYS[outer](once) if order else once
+        found = [last(x).item(), torch.func.grad(last)(x).item()]
+        assert found == pytest.approx(slopes[order : order + 2])

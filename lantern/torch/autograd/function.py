@@ -2,14 +2,16 @@
 
 import inspect
 from collections.abc import Callable
+from copy import copy
 from functools import lru_cache, wraps
+from operator import attrgetter
 from types import FunctionType
 from typing import Any
 
 from lantern.blocks import between_turns
 from lantern.core.dispatch import register_rule, start
 from lantern.core.namespace import namespace
-from lantern.core.value import Rule, Value, base, zeros_like
+from lantern.core.value import UNTRACKED, Rule, Value, base, zeros_like
 from lantern.eager.grad_mode import enable_grad, is_grad_enabled, no_grad
 from lantern.eager.packed import hooks
 from lantern.eager.recorder import AMBIENT
@@ -221,7 +223,7 @@ class Function:
         context = Context()
         if cls.setup_context is not None:
             args, options = _bound(cls.forward, args, options)
-        tensors = [x for x in args if isinstance(x, Tensor)]
+        tensors = [_as_it_is(x) for x in args if isinstance(x, Tensor)]
         tracked = is_recorded(*tensors)
         context.needs_input_grad = tuple(
             isinstance(x, Tensor) and x.requires_grad for x in args
@@ -242,8 +244,10 @@ class Function:
             _check_dirty(context._dirty, results, tracked)
         if not tracked:
             return _untracked(results)
-        of = {id(x): y for x, y in zip(args, given, strict=True)}
-        dirty = {id(x): of.get(id(x), x) for x in context._dirty}
+        dirty: dict[int, Any] = {}
+        if context._dirty:
+            of = {id(x): y for x, y in zip(args, given, strict=True)}
+            dirty = {id(x): of.get(id(x), x) for x in context._dirty}
         return _tracked(cls, context, tensors, results, dirty)
 
 
@@ -321,47 +325,103 @@ def _tracked(
         i for i, z in enumerate(whole) if id(z) in context._constant
     )
     plain = tuple(base(z) for z in row)
-    lost = set(map(id, dirty.values()))
-    tensors = [_stand_in(x) if id(x) in lost else x for x in tensors]
-    if len(row) == 1:
-        found = (_started(cls, context, tensors, plain[0]),)
-    else:
-        found = _started(cls, context, tensors, plain)
+    if dirty:
+        lost = set(map(id, dirty.values()))
+        tensors = [_stand_in(x) if id(x) in lost else x for x in tensors]
+    found, outer = plain, _levels(tensors)
+    for level in outer:
+        innermost = level is outer[-1]
+        own = context if innermost else _seen_by(level, context)
+        own._level = None if level is AMBIENT else level
+        inputs = tensors if innermost else [_seen_by(level, x) for x in tensors]
+        found = _started(cls, own, inputs, found)
+        if not innermost:
+            found = tuple(
+                x if _is_constant(z, context) else y
+                for x, y, z in zip(plain, found, row, strict=True)
+            )
+            _settled(cls, own, context._saved, row, list(map(torch_face, found)))
     for x in dirty.values():
         if not isinstance(x.primal, Value):  # else a derivative around it has it anew
             written(in_memory(x), tracked=True)
     faces: list[Any] = []
-    levels = {face.level for face in found if isinstance(face, Value)} - {AMBIENT}
-    context._level = levels.pop() if len(levels) == 1 else None
     for z, face in zip(row, found, strict=True):
         twin = next((f for y, f in zip(row, faces, strict=False) if y is z), None)
         if twin is not None:  # a result that is returned twice is one tensor
             faces.append(twin)
             continue
-        constant = id(z) in context._constant or base(z).dtype.kind not in INEXACT
-        face = fresh(base(z)) if constant else torch_face(face)
+        face = fresh(base(z)) if _is_constant(z, context) else torch_face(face)
         x = dirty.get(id(z))
         faces.append(face if x is None else taken(x, face))
-    context._saved = tuple(
-        next(
-            (
-                Output(f.primal, f.receiver)
-                for z, f in zip(row, faces, strict=True)
-                if x is z
-            ),
-            x,
-        )
-        if isinstance(x, Tensor)
-        else x
-        for x in context._saved
-    )
+    _settled(cls, context, context._saved, row, faces)
+    left = iter(faces)
+    filled = [next(left) if isinstance(z, Tensor) else z for z in whole]
+    return tuple(filled) if several else filled[0]
+
+
+def _is_constant(z: Tensor, context: Context) -> bool:
+    """Whether a result has no derivative."""
+    return id(z) in context._constant or base(z).dtype.kind not in INEXACT
+
+
+def _levels(tensors: list[Any]) -> list[Any]:
+    """The derivatives that track some tensors, the outermost first."""
+    found = {x.level for x in tensors}
+    found.discard(UNTRACKED)
+    for x in tensors:
+        x = x.primal
+        while isinstance(x, Value):
+            found.add(x.level)
+            x = x.primal
+    if len(found) == 1:
+        return list(found)
+    found = {x for x in found if x is not UNTRACKED and x.is_derivative}
+    return sorted(found, key=attrgetter("depth"))
+
+
+def _seen_by(level: Any, x: Any) -> Any:
+    """A tensor, or a context with its tensors, without derivatives inside of one."""
+    if isinstance(x, Context):
+        seen = copy(x)
+        for name, value in vars(x).items():
+            setattr(seen, name, _seen_by(level, value))
+        seen._saved = tuple(_seen_by(level, y) for y in x._saved)
+        return seen
+    while isinstance(x, Tensor) and _depth(x) > level.depth:
+        x = torch_face(x.primal)
+    return x
+
+
+def _depth(x: Tensor) -> int:
+    return -1 if x.level is UNTRACKED else x.level.depth
+
+
+def _settled(cls: Any, context: Context, saved: Any, row: Any, faces: Any) -> None:
+    """The results stand: what a context keeps of them closes no ring.
+
+    Args:
+        cls: the class of the function.
+        context: that of the call, or what one derivative sees of it.
+        saved: what the call has saved.
+        row: its results.
+        faces: what stands for them.
+    """
+    kept = list(context._saved)
+    for i, x in enumerate(saved):
+        if isinstance(x, Tensor):
+            pairs = zip(row, faces, strict=True)
+            face = next((f for z, f in pairs if x is z), None)
+            kept[i] = kept[i] if face is None else Output(face.primal, face.receiver)
+    context._saved = tuple(kept)
     context._own_settle(_way_back(cls))
     pair = hooks.get()
     if pair is not None:
         context._own_pack(pair)
-    left = iter(faces)
-    filled = [next(left) if isinstance(z, Tensor) else z for z in whole]
-    return tuple(filled) if several else filled[0]
+
+
+def _as_it_is(x: Tensor) -> Tensor:
+    """A tensor, or one like it where a write to it would give it another value."""
+    return make(x.primal, x.level, x.receiver) if isinstance(x.primal, Value) else x
 
 
 def _stand_in(x: Tensor) -> Tensor:
@@ -369,7 +429,14 @@ def _stand_in(x: Tensor) -> Tensor:
     return make(namespace(x.primal).empty_like(x.primal), x.level, x.receiver)
 
 
-def _started(cls: Any, context: Context, tensors: list[Any], plain: Any) -> Any:
+def _started(cls: Any, context: Context, tensors: list[Any], row: Any) -> Any:
+    """Results that one derivative tracks, by the values that they have outside."""
+    plain = row if len(row) > 1 else row[0]
+    found = _derived(cls, context, tensors, plain)
+    return found if len(row) > 1 else (found,)
+
+
+def _derived(cls: Any, context: Context, tensors: list[Any], plain: Any) -> Any:
     statics = {"function": cls, "context": context, "outputs": _Results(plain)}
     operands = tuple(map(numpy_face, tensors))
     if not any(_moves(x) for x in tensors):
