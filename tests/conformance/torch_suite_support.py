@@ -334,9 +334,8 @@ def instantiate_device_type_tests(
     scope.pop(cls.__name__, None)
     if only_for is not None and "cpu" not in only_for:
         return
-    made = type(
-        f"{cls.__name__}CPU", (cls,), dict(vars(Device), __module__=cls.__module__)
-    )
+    asked = {k: v for k, v in vars(Device).items() if not k.startswith("__")}
+    made = type(f"{cls.__name__}CPU", (cls,), asked | {"__module__": cls.__module__})
     scope[made.__name__] = made
     for name in [n for n in dir(cls) if n.startswith("test")]:
         function = getattr(cls, name)
