@@ -332,7 +332,9 @@ def _arrive(leaves: dict[Any, Any], captured: dict[Any, Any], this: Pass) -> Non
 
 # Rules that save their result, where PyTorch saves operands: if the result has been
 # written to, they are started again.
-_BY_OPERANDS = frozenset({"abs", "divide", "ieee_divide", "logsigmoid", "normalised"})
+_BY_OPERANDS = frozenset(
+    {"abs", "divide", "ieee_divide", "logsigmoid", "memories", "normalised"}
+)
 
 
 def _resume_carefully(

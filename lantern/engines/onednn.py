@@ -21,12 +21,13 @@ from lantern.errors import EagerError, OptionError
 
 __all__ = [
     "Description", "Layout", "Primitive", "described", "dims", "in_use", "library",
-    "set_threads", "switch", "switched", "threads",
+    "reorder", "set_threads", "switch", "switched", "threads",
 ]  # fmt: skip
 
 # Wheels that hold the library; they differ in what they take threads from.
 _WHEELS = ("onednn-cpu-gomp", "onednn-cpu-iomp", "onednn-cpu-tbb")
 _F32, _ANY, _CPU, _USER = 3, 1, 1, 1
+_FROM, _TO = 1, 17
 _IMPLEMENTATION, _BY_NUMBER, _SCRATCHPAD = 8, 255, 80
 _Dims = ctypes.c_int64 * 12
 _Handle = ctypes.c_void_p
@@ -42,7 +43,7 @@ class _Here(threading.local):
     """What a thread has of its own: memory to compute in, its number of threads."""
 
     scratch: Any = None
-    threads = 0
+    size = address = threads = 0
 
 
 _here = _Here()
@@ -357,9 +358,14 @@ class Primitive:
             functions.dnnl_primitive_destroy(self.handle)
 
 
+def reorder(source: Any, target: Any) -> Primitive:
+    """What brings an array from one layout into another."""
+    return Primitive(described("reorder", source, target), _FROM, _TO)
+
+
 def _scratch(size: int) -> int:
     """The address of memory of this thread's own."""
-    if _here.scratch is None or _here.scratch.nbytes < size + 64:
-        _here.scratch = room(size + 64)
-    address: int = _here.scratch.ctypes.data
-    return -(-address // 64) * 64
+    if _here.size < size:
+        _here.scratch, _here.size = room(size + 64), size
+        _here.address = -(-_here.scratch.ctypes.data // 64) * 64
+    return _here.address

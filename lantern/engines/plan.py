@@ -5,11 +5,9 @@ from functools import lru_cache
 from typing import Any
 
 from lantern.engines.arrays import FIRST, LAST, empty, room, steps
-from lantern.engines.onednn import Description, Layout, Primitive, described, threads
+from lantern.engines.onednn import Description, Layout, Primitive, reorder, threads
 
 __all__ = ["Plan", "turned"]
-
-_FROM, _TO = 1, 17
 
 
 class Plan:
@@ -39,12 +37,12 @@ class Plan:
         self.moves = [
             None
             if description.takes(i, lies)
-            else (_reorder(lies, description.layout(i)), description.size(i))
+            else (reorder(lies, description.layout(i)), description.size(i))
             for i, lies in given
         ]
         self.last = None
         if not description.takes(number, layout):
-            back = _reorder(description.layout(number), layout)
+            back = reorder(description.layout(number), layout)
             self.last = back, description.size(number)
 
     def run(self, *arrays: Any) -> Any:
@@ -64,10 +62,6 @@ class Plan:
         return out
 
 
-def _reorder(source: Any, target: Any) -> Primitive:
-    return Primitive(described("reorder", source, target), _FROM, _TO)
-
-
 def turned(x: Any) -> Any:
     """An array in the order of its axes with the channels last in memory instead."""
     out = empty(x.shape, LAST)
@@ -77,4 +71,4 @@ def turned(x: Any) -> Any:
 
 @lru_cache(512)
 def _turn(shape: Any, _: int) -> Primitive:
-    return _reorder(Layout(shape, steps(shape)), Layout(shape, steps(shape, LAST)))
+    return reorder(Layout(shape, steps(shape)), Layout(shape, steps(shape, LAST)))

@@ -224,3 +224,56 @@ def float_(array):
 
 def drawn_layer(rows):
     return drawn(*rows, 256), drawn(192, 256, seed=1) / 16, drawn(192, seed=2)
+
+
+@needs_engine
+class TestRepeated:
+    @pytest.mark.parametrize("one", ORDERS)
+    @pytest.mark.parametrize(("n", "k", "m"), [(4, 256, 1024), (33, 515, 130)])
+    def test_equals_double_precision(self, n, k, m, one):
+        y = ORDERS[one](drawn(k, m, seed=1))
+        multiply = products.repeated(y, n, 8)
+        for seed in range(3):
+            x = drawn(n, k, seed=seed)
+            near(multiply(x), x.astype(float) @ y, k)
+
+    @pytest.mark.parametrize(
+        ("y", "n", "times"),
+        [
+            (drawn(256, 1024).astype(float), 8, 8),
+            (drawn(256, 1024), 1, 50),
+            (drawn(256, 1024), 3, 50),  # less than 2 ** 20 products
+            (drawn(256, 1024), 8, 7),
+            (drawn(256, 2048)[:, ::2], 8, 8),
+        ],
+        ids="double one few seldom apart".split(),
+    )
+    def test_leaves_the_rest(self, y, n, times):
+        assert products.repeated(y, n, times) is None
+
+    def test_leaves_matrices_of_other_kinds(self):
+        multiply = products.repeated(drawn(256, 1024), 8, 8)
+        assert multiply(drawn(8, 256).astype(float)) is None
+        assert multiply(drawn(8, 512)[:, ::2]) is None
+
+    def test_is_off_with_the_engine(self):
+        with engines.switched(False):
+            assert products.repeated(drawn(256, 1024), 8, 8) is None
+
+    def test_threads_at_once(self):
+        y = drawn(256, 1024)
+        multiply, found = products.repeated(y, 8, 8), {}
+
+        def work(seed):
+            x = drawn(8, 256, seed=seed)
+            found[seed] = all(
+                np.array_equal(multiply(x), multiply(x)) for _ in "12345678"
+            )
+            near(multiply(x), x.astype(float) @ y, 256)
+
+        threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert list(found.values()) == [True] * 8

@@ -7,7 +7,7 @@ from lantern.op import registry
 from lantern.testing import check_grads
 from lantern.torch.functions import comparison
 from lantern.torch.linalg import elimination
-from lantern.torch.nn import edges, entropies, gates, pools, rules, windows
+from lantern.torch.nn import edges, entropies, gates, pools, rules, sequences, windows
 from lantern.torch.tensor import views
 
 random = np.random.default_rng(1)
@@ -75,6 +75,16 @@ CASES = {
         gates._cell,
         (draw(1, 12), draw(1, 3), draw(1, 3), None, draw(12, 3), None, draw(12)),
         {},
+    ),
+    "memories": (
+        sequences._memories,
+        (draw(7, 12), draw(3, 3), draw(3, 3), draw(12, 3), draw(12)),
+        {"steps": sequences.course((3, 2, 2), False)},
+    ),
+    "memories backwards": (
+        sequences._memories,
+        (draw(7, 12), draw(4, 3), draw(4, 3), draw(12, 3), None),
+        {"steps": sequences.course((4, 2, 1), True)},
     ),
     "correlate": (windows._correlate, (draw(2, 3, 5, 6), draw(4, 3, 3, 2)), FORM),
     "correlate groups": (

@@ -3,6 +3,7 @@
 The only products of ``lantern.torch`` that an engine may compute.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from lantern.core.value import Value
 from lantern.engines import products as engine
 from lantern.tensor.accumulate.deferred_products import Product
 
-__all__ = ["LayerProduct", "product", "times", "turned"]
+__all__ = ["LayerProduct", "multiplier", "product", "times", "turned"]
 
 
 def turned(x: Any, weight: Any) -> bool:
@@ -40,6 +41,19 @@ def product(x: Any, weight: Any) -> Any:
         z = engine.product(x, weight.T)
         return np.ascontiguousarray(weight.dot(x.T).T) if z is None else z
     return times(x, weight.T)
+
+
+def multiplier(y: Any, n: int, count: int) -> Callable[[Any], Any]:
+    """What multiplies matrices by a plain one: count of them, of n rows or fewer."""
+    found = engine.repeated(y, n, count) if type(y) is np.ndarray else None
+    if found is None:
+        return lambda x: product(x, y.T)
+
+    def multiply(x: Any) -> Any:
+        z = found(x) if x.shape[0] == n else None
+        return product(x, y.T) if z is None else z
+
+    return multiply
 
 
 class LayerProduct(Product):

@@ -8,9 +8,10 @@ from lantern.torch.functions.creation import zeros
 from lantern.torch.methods import table
 from lantern.torch.nn import functional as F
 from lantern.torch.nn import init, rules
-from lantern.torch.nn.cells import STEPS
+from lantern.torch.nn.cells import STEPS, part
 from lantern.torch.nn.linear import weights
 from lantern.torch.nn.module import Module
+from lantern.torch.nn.sequences import course, memories
 from lantern.torch.nn.utils.rnn import PackedSequence
 from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.tensor import Tensor
@@ -40,6 +41,19 @@ def projected(step: Any, weight: Any) -> Any:
         return rules.affine(shown, weight, None, None), memory
 
     return fewer
+
+
+def _last(z: Any, sizes: list[int], backwards: bool) -> list[Any]:
+    """The states after the last time at which each example runs."""
+    if backwards:
+        return [part(z, (i, slice(sizes[0]))) for i in (0, 1)]
+    ends, stop = [], 0
+    for n, more in zip(sizes, [*sizes[1:], 0], strict=True):
+        if more < n:
+            ends.append(slice(stop + more, stop + n))
+        stop += n
+    rows = [[part(z, (i, end)) for end in reversed(ends)] for i in (0, 1)]
+    return [cat(parts) if len(parts) > 1 else parts[0] for parts in rows]
 
 
 class RNNBase(Module):
@@ -257,6 +271,8 @@ class RNNBase(Module):
         bias, more = (own("bias_ih"), own("bias_hh")) if self.bias else (None, None)
         x = rules.affine(x, own("weight_ih"), bias, None)
         weight = own("weight_hh")
+        if self.mode == "LSTM" and not self.proj_size:
+            return self._memories(x, sizes, state, weight, more, backwards)
         starts = [sum(sizes[:t]) for t in range(len(sizes))]
         results: list[Any] = []
         if backwards:
@@ -283,6 +299,13 @@ class RNNBase(Module):
             rows = [state, *done[::-1]]
             state = [cat([r[i] for r in rows]) for i in range(len(state))]
         return cat(results), state
+
+    def _memories(
+        self, x: Any, sizes: list[int], state: Any, weight: Any, more: Any, back: bool
+    ) -> tuple[Any, Any]:
+        """A layer of long short-term memories in one direction."""
+        z = memories(x, *state, weight, more, steps=course(tuple(sizes), back))
+        return part(z, 0), _last(z, sizes, back)
 
     def extra_repr(self) -> str:
         """The sizes, and what is not as usual."""
