@@ -52,7 +52,8 @@ def _last(z: Any, sizes: list[int], backwards: bool) -> list[Any]:
         if more < n:
             ends.append(slice(stop + more, stop + n))
         stop += n
-    rows = [[part(z, (i, end)) for end in reversed(ends)] for i in (0, 1)]
+    ends = ends[::-1] or [slice(0)]  # of no examples, none
+    rows = [[part(z, (i, end)) for end in ends] for i in (0, 1)]
     return [cat(parts) if len(parts) > 1 else parts[0] for parts in rows]
 
 
