@@ -410,9 +410,7 @@ def gradient(inputs: Any, originals: Any, holomorphic: bool = False) -> Any:
         original = next(leaves, None)
         if isinstance(g, Value):
             g = g.shown()
-        if not isinstance(original, Value) or x.is_face:
-            return g
-        if unwrapped(original) is original:
+        if x.is_face or unwrapped(original) is original:
             return g
         cls: Any = value_class(original)
         return cls(g)

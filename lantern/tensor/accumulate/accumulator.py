@@ -64,8 +64,7 @@ class Accumulator(Receiver):
     def prepare(self, shape: tuple[int, ...], dtype: Any, size: int = 0) -> Self:
         """Itself, as what an array without a rule receives; nothing yet."""
         self.shape, self.dtype, self.aligned = shape, dtype, 0
-        short = dtype in REAL and size < LARGE and type(self) is Accumulator
-        self.form = (shape, dtype) if short else None
+        self.form = (shape, dtype) if dtype in REAL and size < LARGE else None
         self.suspended = self.left = self.right = self.cotangent = self.mask = None
         self.owned = False
         return self
