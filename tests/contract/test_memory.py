@@ -1,5 +1,6 @@
 """Memory: nothing is kept, nothing grows, nothing is shared, nothing goes deep."""
 
+import contextlib
 import gc
 import itertools
 import sys
@@ -155,6 +156,26 @@ def test_arrays_that_no_rule_needs_are_freed_in_the_forward_pass():
         return lantern.sum(y)
 
     grad(f)(np.ones(3))
+    assert alive == [False] * 4 + [True]
+
+
+@pytest.mark.usefixtures("own_rules", "without_collector")
+@pytest.mark.parametrize("stops", [False, True])
+@pytest.mark.parametrize("forward", [lantern.jvp, lantern.jet])
+def test_a_forward_mode_keeps_no_rule(forward, stops):
+    made, alive = [], []
+
+    def f(x):
+        y = lantern.exp(x)
+        for _ in range(5):
+            with lantern.no_grad(x) if stops else contextlib.nullcontext():
+                y = lantern.tanh(y * y)
+            made.append(weakref.ref(base(y)))
+        alive.extend(r() is not None for r in made)
+        return lantern.sum(y)
+
+    ones = np.ones(3)
+    forward(f, (ones,), ([ones] if forward is lantern.jet else ones,))
     assert alive == [False] * 4 + [True]
 
 

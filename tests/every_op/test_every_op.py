@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import lantern
+import lantern.vectorizing.apart  # two more operations
 from lantern.op import registry
 from lantern.testing import check_grads, inner, random_like
 from tests.cases import ARRAYS, CONSTANT, ELEMENTWISE, Case, call, draw

@@ -7,7 +7,8 @@ import pytest
 
 import lantern
 from lantern import grad, hook, vjp
-from lantern.tensor.accumulate.accumulator import LARGE, unbroadcast
+from lantern.eager.recorder import Recorder
+from lantern.tensor.accumulate.accumulator import LARGE, Accumulator, unbroadcast
 
 V = np.array([0.5, -1.5, 2.0])
 ORDERS = list(itertools.permutations(range(3)))
@@ -115,14 +116,19 @@ def test_what_comes_beside_branches_counts_everywhere(name, order):
 
 
 @pytest.mark.parametrize("order", ORDERS, ids=str)
-def test_tracked_contributions_beside_plain_ones(order):
+@pytest.mark.parametrize(
+    "square", [lambda x, w: x * (x * w), lambda x, w: (w * x) * x], ids=["x", "y"]
+)
+def test_tracked_contributions_beside_plain_ones(square, order):
+    """As the left operand and as the right one."""
+
     def slope(w):
         def f(x):
             x = x * 1.0
             parts = [
                 lambda: lantern.sum(x * (2 * V)),
                 lambda: lantern.sum((3 * V) * x),
-                lambda: lantern.sum(x * w) + lantern.sum(w * x * x + x * (x * w)) / 2,
+                lambda: lantern.sum(x * w) + lantern.sum(square(x, w)),
             ]
             return sum([parts[i]() for i in order])
 
@@ -162,3 +168,30 @@ def test_what_an_outer_derivative_tracks_counts_beside_branches(name, order):
     w = np.array([0.3, -0.7, 1.1])
     numeric = [(slope(w + h) - slope(w - h)) / 2e-6 for h in steps]
     np.testing.assert_allclose(grad(slope)(w), numeric, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("aligned", [0, 1, 2])
+def test_what_was_resumed_lets_go_of_its_operands(aligned):
+    """Unless it is a recorder, which is asked for them later."""
+
+    def rule():
+        z_bar = yield
+        for factor in (2.0, 3.0):
+            yield factor * z_bar
+
+    def resumed(z, *operands):
+        z.suspended, z.aligned = rule(), aligned
+        next(z.suspended)
+        z.left, z.right = operands
+        z.cotangent = np.ones(3)
+        z.resume(None)
+        return z
+
+    kind = np.dtype(float)
+    x, y = (Accumulator().prepare((3,), kind) for _ in "xy")
+    operands = (x, y) if aligned == 2 else (x, None)
+    z = resumed(Accumulator().prepare((3,), kind), *operands)
+    assert z.left is z.right is z.suspended is z.cotangent is None
+    np.testing.assert_array_equal(x.cotangent, [2.0] * 3)
+    z = resumed(Recorder((3,), kind), *operands)
+    assert (z.left, z.right) == operands

@@ -1,10 +1,13 @@
 """Products for one matrix wait and are settled together: same sums, in every form."""
 
+import math
+
 import numpy as np
 import pytest
 
 import lantern
 from lantern import grad, jvp, vjp
+from lantern.core.value import Receiver
 from lantern.tensor.accumulate import deferred_products
 from lantern.tensor.accumulate.accumulator import LARGE, Accumulator
 from lantern.tensor.accumulate.deferred_products import (
@@ -169,8 +172,12 @@ class Stacked(Product):
     __slots__ = ()
 
 
+def factors(n, lead=()):
+    return RNG.standard_normal((*lead, n, 2)), RNG.standard_normal((*lead, n, 3))
+
+
 def product(n, kind=Product, lead=()):
-    return kind(RNG.standard_normal((*lead, n, 2)), RNG.standard_normal((*lead, n, 3)))
+    return kind(*factors(n, lead))
 
 
 WAITING = {
@@ -192,7 +199,7 @@ ENDS = {
     "two looks": lambda waiting: (waiting.settle(), waiting.settle())[1],
     "into an array": lambda waiting: into(waiting, 1.0),
     "a third of it into an array": lambda waiting: 3.0 * into(waiting, 1.0 / 3.0),
-    "a sum": lambda waiting: waiting + np.zeros((2, 3)),
+    "a sum": lambda waiting: (waiting + np.ones((2, 3))) - 1.0,
 }
 
 
@@ -268,6 +275,92 @@ def test_a_product_stays_where_it_is_little_beside_a_large_weight():
     assert one.stays(0, size)
     assert not one.stays(0, size - 1)  # of a small weight never
     assert not Product(lantern.Tensor(one.x), one.z_bar).stays(0, size)
+
+
+def receiver(shape=(2, 3)):
+    return Accumulator().prepare(shape, np.dtype(float), math.prod(shape))
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3, 4, 5])
+def test_a_product_may_wait_if_it_takes_no_more_than_the_weight(rows, monkeypatch):
+    """A weight of two by three; of a product each row takes five numbers."""
+    for share in (0.9, 2.5, 10 / 3):  # of the weight's six numbers
+        monkeypatch.setattr(Collector, "share", share)
+        one = product(rows)
+        ready = one.ready(receiver())
+        if 5 * rows <= 6 * share:
+            assert ready is one
+        else:
+            np.testing.assert_array_equal(ready, one.dense((2, 3)))
+
+
+def test_what_may_not_wait_is_computed():
+    one = product(1)
+    single = Product(one.x.astype("float32"), one.z_bar)
+    tracked = Product(lantern.Tensor(one.x), one.z_bar)
+    for given in (single, tracked):
+        assert type(given.ready(receiver())) is not Product
+    stack = product(1, lead=(4,))
+    assert stack.ready(receiver((4, 2, 3))).shape == (4, 2, 3)
+
+
+def test_products_are_settled_when_they_take_more_than_the_weight(monkeypatch):
+    monkeypatch.setattr(deferred_products, "LITTLE", 0)
+    monkeypatch.setattr(Collector, "share", 4.0)
+    weight, products = receiver((8, 8)), []
+    total = Receiver.__dict__["cotangent"].__get__
+    for waiting in (0, 1, 2, 3, 4, 0, 1, 2):  # the first one is computed
+        products.append(Product(RNG.random((4, 8)), RNG.random((4, 8))))
+        assert products[-1].wait_at(weight)
+        if type(weight) is Collector:
+            assert len(total(weight).contributions) == waiting
+        else:
+            assert len(products) == 1
+    expected = sum(x.dense((8, 8)) for x in products)
+    np.testing.assert_allclose(weight.cotangent, expected, rtol=1e-12)
+    assert type(weight) is Accumulator
+
+
+def test_one_kind_that_is_little_stays_in_its_own_form():
+    large = LARGE * 8
+    for contributions, size, room in [
+        ([product(2), product(1)], 80, large),
+        ([product(2)], large, large),
+        ([product(2), Stacked(*factors(2))], 80, large),
+    ]:
+        waiting = DeferredSum(None, False, (2, 3))
+        for x in contributions:
+            waiting.take(x, 0, np.inf)
+        waiting.size, waiting.room = size, room
+        alone = waiting.alone()
+        if type(contributions[-1]) is Product and size < large:
+            expected = sum(x.dense((2, 3)) for x in contributions)
+            np.testing.assert_allclose(alone.dense((2, 3)), expected)
+            assert alone.own
+        else:
+            assert alone is None
+    waiting = DeferredSum(np.ones((2, 3)), True, (2, 3))
+    assert waiting.alone() is None
+
+
+@pytest.mark.parametrize("times", [1, 2, 3])
+@pytest.mark.parametrize("masks", ["first", "last", "between"])
+def test_products_count_everywhere_beside_branches(masks, times, share):
+    """What comes through a branch leaves a mask, which products take away."""
+
+    def f(w):
+        v, h = lantern.sin(w), np.ones(6)
+        chosen = lantern.where(v > 0.1, v * v, 0.0)
+        total = lantern.sum(chosen) if masks == "last" else 0.0
+        for k in range(times):
+            h = lantern.tanh(h @ v + k)
+            if masks == "between":
+                total = total + lantern.sum(lantern.where(v > 0.2, v * k, 0.0))
+        total = total + h.sum()
+        return total + (lantern.sum(chosen) if masks == "first" else 0.0)
+
+    v = RNG.standard_normal(W.shape)
+    np.testing.assert_allclose((grad(f)(W) * v).sum(), differences(f, W, v), rtol=1e-6)
 
 
 def test_what_waits_takes_no_more_memory_than_it_may():

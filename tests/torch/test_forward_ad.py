@@ -1,5 +1,6 @@
 """Tangents that go forward with the program, beside PyTorch's."""
 
+import functools
 import importlib
 
 import pytest
@@ -122,6 +123,10 @@ def test_a_tangent_is_pytorchs(program):
     assert_same(plain(mine), plain(other), rtol=1e-9, atol=1e-12)
 
 
+def still(f, y, x):
+    return f(x, y)
+
+
 def test_a_function_states_how_it_moves():
     found = []
     for torch in (ours, theirs):
@@ -141,8 +146,12 @@ def test_a_function_states_how_it_moves():
                 return 100 * (x_dot * y + x * y_dot), x_dot
 
         x, y = torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0])
-        pair = torch.func.jvp(Product.apply, (x, y), (y, x))
-        found.append(plain(pair))
+        pairs = [
+            torch.func.jvp(Product.apply, (x, y), (y, x)),
+            torch.func.jvp(functools.partial(Product.apply, x), (y,), (x,)),
+            torch.func.jvp(functools.partial(still, Product.apply, y), (x,), (y,)),
+        ]
+        found.append(plain(pairs))
     assert_same(*found)
 
 

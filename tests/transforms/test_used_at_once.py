@@ -73,6 +73,10 @@ def several(x):
     return (q * W).sum() + (r * r).sum()
 
 
+def beside_a_constant(x):
+    return lantern.sin(point(x * x)) * x, 3.0, np.ones(2)
+
+
 def with_custom_rule(x):
     @lantern.custom_rule
     def square(x, /, scale):
@@ -127,9 +131,9 @@ def second(x):
     return lantern.grad(number)(x) * point(x)
 
 
-def pullback(f, x):
+def pullback(f, x, seed=2.0):
     pull = lantern.vjp(f, x)[1]
-    return lambda: pull(2.0)
+    return lambda: pull(seed)
 
 
 def pushforward(f, x):
@@ -197,6 +201,9 @@ RIGHT = {
     "pullback of a number": lambda: pullback(number, 0.7),
     "pullback of an array": lambda: pullback(array, ROW),
     "pullback of several results": lambda: pullback(several, MATRIX),
+    "pullback beside a constant": lambda: pullback(
+        beside_a_constant, 0.7, (2.0, 1.0, np.ones(2))
+    ),
     "pullback through a custom rule": lambda: pullback(with_custom_rule, 0.7),
     "pullback through residuals": lambda: pullback(with_residuals, 0.7),
     "pullback of a vmap": lambda: pullback(mapped, MATRIX),
@@ -205,6 +212,7 @@ RIGHT = {
     "pushforward of a number": lambda: pushforward(number, 0.7),
     "pushforward of an array": lambda: pushforward(array, ROW),
     "pushforward of several results": lambda: pushforward(several, MATRIX),
+    "pushforward beside a constant": lambda: pushforward(beside_a_constant, 0.7),
     "pushforward through a custom rule": lambda: pushforward(with_custom_rule, 0.7),
     "pushforward of a vmap": lambda: pushforward(mapped, MATRIX),
     "grad": lambda: function(lantern.grad(number), 0.7),
