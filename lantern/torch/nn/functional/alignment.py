@@ -10,6 +10,7 @@ from lantern.errors import EagerError, PositionError
 from lantern.op import op
 from lantern.torch.methods import table
 from lantern.torch.nn.functional.loss import reduced
+from lantern.torch.nn.functional.paths import Paths, between_blanks
 from lantern.torch.nn.rules import plain
 from lantern.torch.nn.starting import fused
 from lantern.torch.tensor.devices import beside, on_host
@@ -17,87 +18,6 @@ from lantern.torch.tensor.looped import each_example
 from lantern.torch.tensor.tensor import Tensor, fresh
 
 __all__ = ["ctc_loss"]
-
-
-def _between_blanks(targets: Any, lengths: Any, blank: int) -> Any:
-    """For each example, its labels with a blank before, between and behind."""
-    width = max([*lengths, 0])
-    labels = np.full((len(lengths), 2 * width + 1), blank)
-    start = 0
-    for i, n in enumerate(lengths):
-        row = targets[i, :n] if targets.ndim == 2 else targets[start : start + n]
-        labels[i, 1 : 2 * n : 2] = row
-        start += n
-    return labels
-
-
-def _skips(labels: Any, blank: int) -> Any:
-    """Where the label before may be left out: a blank between two that differ."""
-    skips = np.zeros(labels.shape, bool)
-    skips[:, 2:] = (labels[:, 2:] != blank) & (labels[:, 2:] != labels[:, :-2])
-    return skips
-
-
-def _step(xp: Any, x: Any, skips: Any) -> Any:
-    """Logarithms of chances one time later: to stay, to go on, or to leave one out."""
-    x = xp.concatenate([xp.full((len(x), 2), -xp.inf, dtype=x.dtype), x], axis=1)
-    skipped = xp.where(skips, x[:, :-2], -xp.inf)
-    return xp.logaddexp(xp.logaddexp(x[:, 2:], x[:, 1:-1]), skipped)
-
-
-class Paths:
-    """The ways through the labels of each example.
-
-    Attributes:
-        labels: (n, s), with blanks between them.
-        times: (n,), how long each example is.
-        ends: (n, 2), where a path may end: at the last label, or the blank behind it.
-        counts: (n, 2), which of the two there are.
-    """
-
-    def __init__(self, logs: Any, labels: Any, lengths: Any, times: Any, blank: int):
-        ends = np.stack([np.maximum(2 * lengths - 1, 0), 2 * lengths], 1)
-        self.labels, self.times = beside(labels, logs), beside(times, logs)
-        self.skips = beside(_skips(labels, blank), logs)
-        self.skips_back = beside(_skips(labels[:, ::-1], blank), logs)
-        self.ends = beside(ends, logs)
-        self.counts = beside(np.stack([lengths > 0, lengths >= 0], 1), logs)
-        self.examples = beside(np.arange(len(labels)), logs)
-
-    def forward(self, logs: Any) -> tuple[Any, Any]:
-        """Logarithms of the chances of beginnings, and minus those of the whole."""
-        xp = namespace(logs)
-        here = logs[:, self.examples[:, None], self.labels]
-        begun = xp.full(here.shape, -xp.inf, dtype=logs.dtype)
-        begun[0, :, :2] = here[0, :, :2]
-        for t in range(1, len(logs)):
-            begun[t] = _step(xp, begun[t - 1], self.skips) + here[t]
-        last = begun[self.times - 1, self.examples]
-        last = xp.take_along_axis(last, self.ends, axis=1)
-        last = xp.where(self.counts, last, -xp.inf)
-        # Where no time passes, only nothing can be said.
-        nothing = xp.where(self.counts[:, 0], -xp.inf, 0.0).astype(logs.dtype)
-        total = xp.logaddexp(last[:, 0], last[:, 1])
-        return begun, -xp.where(self.times > 0, total, nothing)
-
-    def chances(self, logs: Any, begun: Any, losses: Any) -> Any:
-        """How likely each label is said at each time, if all labels are."""
-        xp = namespace(logs)
-        places = self.examples[:, None], self.labels
-        here = logs[:, *places][:, :, ::-1]
-        final = xp.full(self.labels.shape, -xp.inf, dtype=logs.dtype)
-        final[places[0], self.ends] = 0
-        rest, ends = xp.empty_like(begun), final[:, ::-1]
-        for t in range(len(logs) - 1, -1, -1):
-            after = -xp.inf
-            if t + 1 < len(logs):
-                after = _step(xp, rest[t + 1] + here[t + 1], self.skips_back)
-            rest[t] = xp.where((self.times == t + 1)[:, None], ends, after)
-        found = xp.zeros(logs.shape, dtype=logs.dtype)
-        when = xp.arange(len(logs))[:, None, None]
-        both = xp.exp(begun + rest[:, :, ::-1] + losses[:, None])
-        xp.add.at(found, (when, *places), both)
-        return found
 
 
 @op
@@ -110,14 +30,14 @@ def _alignment(logs: Any, /, *, paths: Paths) -> Any:
     Rule:
         logs_bar = z_bar * (exp(logs) - chance of each label, if all labels are said)
     """
-    begun, losses = paths.forward(base(logs))
+    chances, losses = paths.passed(base(logs))
     z_bar = yield losses if plain(logs) else _alignment(logs, paths=paths)
-    yield _surprise(logs, z_bar, paths=paths, begun=begun, losses=losses)
+    yield _surprise(logs, z_bar, paths=paths, chances=chances, losses=losses)
 
 
 @op
 def _surprise(
-    logs: Any, z_bar: Any, /, *, paths: Paths, begun: Any, losses: Any
+    logs: Any, z_bar: Any, /, *, paths: Paths, chances: Any, losses: Any
 ) -> Any:
     """How much likelier a label is than it is if all labels are said.
 
@@ -129,7 +49,7 @@ def _surprise(
     """
     plain_logs, weights = base(logs), base(z_bar)
     xp = namespace(plain_logs)
-    chances = paths.chances(plain_logs, begun, losses)
+    chances = paths.of_labels(chances, plain_logs)
     # Of what cannot be said there is no chance, unless nobody asks.
     chances = xp.where((losses == xp.inf)[:, None], xp.nan, chances)
     asked = xp.arange(len(chances))[:, None] < xp.where(weights == 0, 0, paths.times)
@@ -219,7 +139,7 @@ def ctc_loss(
     times, lengths = (np.atleast_1d(row) for row in rows)
     wanted = on_host(base(targets))
     _check(base(logs).shape, wanted, times, lengths, blank)
-    labels = _between_blanks(wanted, lengths.tolist(), blank)
+    labels = between_blanks(wanted, lengths.tolist(), blank)
     if labels.min(initial=0) < 0 or labels.max(initial=0) >= logs.shape[-1]:
         raise PositionError(f"a target is out of the range of {logs.shape[-1]} labels")
     paths = Paths(base(logs), labels, lengths, times, blank)
