@@ -172,6 +172,7 @@ globals().update(_absent(__name__, _REASONS, _NAMES))
 
 
 _lead(__name__, "_tensor functional tensor")
+_lead(f"{__name__}._functorch", "apis eager_transforms", f"{__name__}.func")
 globals()["torch"] = _sys.modules[__name__]  # as in PyTorch, by accident
 _watch()
 globals()["_subclasses"].fake_tensor.is_fake = lambda x: False

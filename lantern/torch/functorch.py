@@ -1,6 +1,8 @@
 """The package ``functorch``: ``torch.func`` with names of its own for modules."""
 
 import copy
+import warnings
+from functools import wraps
 from typing import Any
 
 from lantern.torch import func
@@ -14,7 +16,26 @@ __all__ = [
 ]
 
 
+def _older(function: Any, new: str) -> Any:
+    """A function that says where its successor stands."""
+
+    @wraps(function)
+    def call(*args: Any, **options: Any) -> Any:
+        warnings.warn(
+            f"functorch.{function.__name__} is deprecated. Please use `{new}`.",
+            FutureWarning,
+            stacklevel=2,
+        )
+        return function(*args, **options)
+
+    return call
+
+
+__path__: list[str] = []  # of functorch.experimental
 globals().update({name: getattr(func, name) for name in vars(func) if name[0] != "_"})
+for _name in "grad grad_and_value hessian jacfwd jacrev jvp vjp".split():
+    globals()[_name] = _older(getattr(func, _name), f"torch.func.{_name}")
+globals()["vmap"] = _older(func.vmap, "torch.vmap")
 
 
 def _stateless(model: Any) -> Any:

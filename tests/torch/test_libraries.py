@@ -424,6 +424,39 @@ def test_a_module_as_a_function_of_its_parameters():
     torch.testing.assert_close(function(parameters, x), model[0](x))
 
 
+OLDER = "grad grad_and_value hessian jacfwd jacrev jvp vjp vmap".split()
+
+
+@pytest.mark.parametrize("name", OLDER)
+def test_names_that_have_moved_say_where_to(name):
+    older = getattr(importlib.import_module("lantern.torch.functorch"), name)
+    x = torch.tensor(2.0)
+    args = {"jvp": (torch.sin, (x,), (x,)), "vjp": (torch.sin, x)}.get(name)
+    with pytest.warns(FutureWarning, match=rf"torch\.(func\.)?{name}`"):
+        found = older(*(args or (torch.sin,)))
+    assert args or callable(found)
+    assert getattr(torch.func, name).__name__ == name  # without a warning
+
+
+def test_the_stateless_call_that_has_moved_says_where_to():
+    model, x = torch.nn.Linear(1, 1), torch.ones(1, 1)
+    with pytest.warns(FutureWarning, match=r"torch\.func\.functional_call"):
+        z = torch.nn.utils.stateless.functional_call(model, {}, x)
+    assert z.item() == model(x).item()
+
+
+def test_arguments_are_chosen_by_their_numbers():
+    from lantern.torch._functorch.eager_transforms import _slice_argnums
+
+    args = ("a", "b", "c")
+    assert _slice_argnums(args, -1) == ("c",)
+    assert _slice_argnums(args, 1, as_tuple=False) == "b"
+    assert _slice_argnums(args, (2, 0), as_tuple=False) == ("c", "a")
+    for wrong in ((), (0, 0), 3, 0.5, ("a",)):
+        with pytest.raises(RuntimeError, match="argnum"):
+            _slice_argnums(args, wrong)
+
+
 def test_what_the_modules_of_layers_are_called_is_known():
     assert sys.modules["lantern.torch.nn.modules.loss"]._Loss is not None
 

@@ -15,6 +15,7 @@ __all__ = [
     "check_outputs",
     "check_pair",
     "check_real",
+    "slice_argnums",
 ]
 
 _JVP = "jvp(f, primals, tangents)"
@@ -122,3 +123,19 @@ def check_depends(z: Any, args: Any) -> None:
                 f"{_JVP}: The output of f is independent of the inputs. This is not "
                 f"allowed with strict=True."
             )
+
+
+def slice_argnums(args: Any, argnums: Any, as_tuple: bool = True) -> Any:
+    """The arguments that a derivative is taken by; one alone, if that is asked for.
+
+    Args:
+        args: all of them.
+        argnums: their numbers; below 0 from the end.
+        as_tuple: whether one alone stands in a tuple.
+
+    Example:
+        >>> slice_argnums((1.0, 2.0, 3.0), (2, 0))
+        (3.0, 1.0)
+    """
+    found = tuple(args[n] for n in check_argnums(argnums, args))
+    return found if as_tuple or isinstance(argnums, tuple) else found[0]

@@ -14,8 +14,11 @@ from lantern.torch.run.aliases import below, missing
 __all__ = ["Finder", "install", "run"]
 
 OURS = "lantern."
-# A package beside PyTorch, and where its names are here.
-BESIDE = {"functorch": "lantern.torch.functorch"}
+# A package beside PyTorch and its part, and where their names are here.
+BESIDE = {
+    "functorch": "lantern.torch.functorch",
+    "functorch.experimental": "lantern.torch.func.batch_norms",
+}
 
 
 class MissingError(ModuleNotFoundError):

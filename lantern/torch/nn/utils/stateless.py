@@ -1,5 +1,6 @@
 """The older path of ``torch.func.functional_call``."""
 
+import warnings
 from typing import Any
 
 from lantern.torch.func import stateless
@@ -16,7 +17,7 @@ def functional_call(
     tie_weights: bool = True,
     strict: bool = False,
 ) -> Any:
-    """As ``torch.func.functional_call``.
+    """As ``torch.func.functional_call``, with a warning that it has moved there.
 
     Example:
         >>> import lantern.torch as torch
@@ -25,6 +26,12 @@ def functional_call(
         >>> functional_call(model, {"weight": torch.tensor([[3.0]])}, torch.ones(1))
         tensor([3.])
     """
+    warnings.warn(
+        "This API is deprecated as of PyTorch 2.0. Please use "
+        "`torch.func.functional_call`.",
+        FutureWarning,
+        stacklevel=2,
+    )
     return stateless.functional_call(
         module,
         parameters_and_buffers,
