@@ -443,3 +443,39 @@ def test_normal_draws_of_tensors_have_no_derivative():
     z, along = ours.func.jvp(ours.normal, (m.detach(),), (s.detach(),))
     assert along.tolist() == [0, 0]
     assert ours.distributions.Normal(m, s).rsample().requires_grad
+
+
+def test_wishart_densities_have_pytorchs_derivative_by_each_element():
+    found = []
+    for library in (theirs, ours):
+        m = library.tensor([[2.0, 0.5], [0.5, 1.0]], dtype=library.float64)
+        df = library.tensor(3.5, dtype=library.float64)
+        x = (m * 3).requires_grad_()
+        d = library.distributions.Wishart(df, m)
+        (slope,) = library.autograd.grad(d.log_prob(x), x, create_graph=True)
+        (second,) = library.autograd.grad((slope * m).sum(), x)
+        off = d.support.check(m + 1e-6 * library.eye(2).cumsum(0).triu())
+        found.append((slope.tolist(), second.tolist(), off.item()))
+    assert found[1][2] is found[0][2] is True
+    for mine, other in zip(found[1][:2], found[0][:2], strict=True):
+        np.testing.assert_allclose(mine, other)
+
+
+def test_values_that_cannot_be_are_refused_before_they_are_computed_with():
+    d = ours.distributions
+    with pytest.raises(ValueError, match="covariance_matrix"):
+        d.Wishart(ours.tensor(3.0), -ours.eye(2), validate_args=True)
+    parts = d.Normal(ours.zeros(2), ours.ones(2))
+    mixture = d.MixtureSameFamily(d.Categorical(ours.ones(2)), parts)
+    with pytest.raises(ValueError, match="Tensor"):
+        mixture.log_prob(1.0)
+    positive = d.MixtureSameFamily(
+        d.Categorical(ours.ones(2)), d.Gamma(*[ours.ones(2)] * 2)
+    )
+    with pytest.raises(ValueError, match="support"):
+        positive.log_prob(ours.tensor(-1.0))
+
+
+def test_chances_of_a_number_under_a_gumbel_distribution():
+    d = ours.distributions.Gumbel(1.0, 2.0)
+    assert d.cdf(20.0).item() == d.cdf(ours.tensor(20.0)).item()

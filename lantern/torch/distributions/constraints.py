@@ -398,7 +398,7 @@ class _Stack(_Parts):
 
 
 def _near(x: Any, y: Any) -> Any:
-    return ((x - y).abs() < 1e-6).flatten(-2).all(-1)
+    return ((x - y).abs() <= 1e-6 + 1e-5 * y.abs()).flatten(-2).all(-1)
 
 
 def _factor(x: Any) -> Any:

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 from lantern.torch.distributions import constraints
 from lantern.torch.distributions.distribution import Distribution, broadcast_all
-from lantern.torch.functions.creation import empty, full_like
+from lantern.torch.functions.creation import as_tensor, empty, full_like
 from lantern.torch.methods.sampling import rand, randn
 from lantern.torch.methods.table import FUNCTIONS
 
@@ -208,7 +208,8 @@ class Gumbel(Located):
 
     def cdf(self, value: Any) -> Any:
         """The probability of no more than a value."""
-        return (-((self.loc - self._checked(value)) / self.scale).exp()).exp()
+        value = self._checked(as_tensor(value))
+        return (-((self.loc - value) / self.scale).exp()).exp()
 
     def icdf(self, value: Any) -> Any:
         """The value up to which there is a probability."""

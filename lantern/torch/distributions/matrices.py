@@ -11,7 +11,7 @@ from lantern.torch.distributions.positive import Chi2
 from lantern.torch.distributions.several import Beta, MultivariateNormal
 from lantern.torch.functions.creation import eye
 from lantern.torch.functions.ranges import arange
-from lantern.torch.linalg import cholesky, solve_triangular
+from lantern.torch.linalg import cholesky, slogdet, solve_triangular
 from lantern.torch.methods.sampling import randn
 from lantern.torch.methods.table import FUNCTIONS
 from lantern.torch.tensor.tensor import Tensor
@@ -259,9 +259,9 @@ class Wishart(Distribution):
         name = next(k for k, m in zip(names, given, strict=True) if m is not None)
         self.__dict__[name] = matrix = matrix.expand(*batch, n, n)
         options: dict[str, Any] = {name: matrix}
+        super().__init__(batch, (n, n), validate_args)
         inner = MultivariateNormal(matrix[..., 0] * 0, **options, validate_args=False)
         self._unbroadcasted_scale_tril = inner.scale_tril
-        super().__init__(batch, (n, n), validate_args)
 
     @derived
     def scale_tril(self) -> Any:
@@ -320,7 +320,7 @@ class Wishart(Distribution):
         half = solve_triangular(factor, value, upper=False)
         whole = solve_triangular(factor, half.mT, upper=False)
         trace = whole.diagonal(0, -2, -1).sum(-1)
-        inner = 2 * cholesky(value).diagonal(0, -2, -1).log().sum(-1)
+        inner = slogdet(value).logabsdet
         norm = df * (n * math.log(2) + self._log_det()) / 2 + _mvlgamma(df / 2, n)
         return (df - n - 1) / 2 * inner - trace / 2 - norm
 

@@ -335,6 +335,7 @@ class MixtureSameFamily(Distribution):
 
     def log_prob(self, value: Any) -> Any:
         """The logarithm of the density, or of the probability, at a value."""
+        value = self._checked(value)
         parts = self.component_distribution.log_prob(value.unsqueeze(-1 - self._n))
         logits = self.mixture_distribution.logits
         return (parts + logits.log_softmax(-1)).logsumexp(-1)
