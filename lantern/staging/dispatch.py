@@ -245,7 +245,7 @@ class Compiled:
                     lambda numbers: run(program.function, numbers), program, guards
                 )
             may_be_direct = self.is_direct and self.builtin is not None
-            native = Native(program, guards, args, may_be_direct)
+            native = Native(program, guards, args, may_be_direct, self.exact)
             _kept.append(native)  # machine code has the addresses of what it holds
             made = Specialisation(native.run, program, guards, native=native)
             if how != "tiers":

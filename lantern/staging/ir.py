@@ -170,6 +170,7 @@ class Function:
         inside: the parameters that stand for them in the body.
         types: of its results; None as long as they are not known.
         is_thin: whether calls of it are best replaced by its body.
+        is_exact: whether machine code, too, adds up in the order that it says.
     """
 
     def __init__(self, name: str) -> None:
@@ -179,7 +180,7 @@ class Function:
         self.captured: list[Node] = []
         self.inside: dict[Node, Node] = {}
         self.types: list[Type] | None = None
-        self.is_incomplete = self.is_thin = False
+        self.is_incomplete = self.is_thin = self.is_exact = False
 
     def __repr__(self) -> str:
         return f"<{self.name} of {len(self.body.parameters)} parameters>"

@@ -6,11 +6,13 @@ block, a tape a list of turns (``turns.py``).
 """
 
 import sys
+from functools import cached_property
 from typing import Any
 
 from lantern.staging.closures import functions_of, used_in
 from lantern.staging.ir import Block, Function, Node, walk
 from lantern.staging.native.layout import slot_offset, tuple_items
+from lantern.staging.native.matrices import Matrix, matrices
 from lantern.staging.native.scalars import Scalars, unsupported
 from lantern.staging.native.tapes import Origins
 from lantern.staging.native.text import Text, Words, literal, llvm_type
@@ -117,7 +119,18 @@ class _Emitter:
         self.text, self.scalars = text, Scalars(text)
         self.values: dict[Node, str] = {}
         self.used = set(used_in(f.body))
-        self.origins = Origins(f)
+
+    @cached_property
+    def origins(self) -> Origins:
+        """Where the tapes of the function come from."""
+        return Origins(self.f)
+
+    @cached_property
+    def matrices(self) -> dict[Any, Matrix]:
+        """By walks, and by the loops and the tapes that they go along."""
+        found = [] if self.f.is_exact else matrices(self.f, self.origins)
+        by_tape: dict[Any, Matrix] = {(x.loop, x.tape): x for x in found}
+        return by_tape | {x.back: x for x in found}
 
     def function(self) -> str:
         """The whole function."""

@@ -5,6 +5,7 @@ from itertools import count
 from typing import Any
 
 from lantern.core.tree import is_leaf
+from lantern.staging.closures import functions_of
 from lantern.staging.guards import Guards
 from lantern.staging.interpret import run
 from lantern.staging.ir import BailOutError
@@ -37,9 +38,12 @@ class Native:
         guards: Guards,
         args: tuple[Any, ...],
         may_be_direct: bool = True,
+        exact: bool = False,
     ) -> None:
         main = self._main = program.function
         split(main)
+        for f in functions_of(main):
+            f.is_exact = exact
         self.thorough = 3 if is_recursive(main) else 2
         self.places = guards.places or []
         expected = [word(a) if x is None else x for a, x in self.places]

@@ -213,8 +213,7 @@ class Scalars:
         if op == "negative":
             return text.let(f"fneg double {values[0]}")
         if op == "divide":
-            zero = literal(0.0)
-            text.bail_if(text.let(f"fcmp oeq double {values[1]}, {zero}"))
+            self.nonzero(values[1])
             return text.let(f"fdiv double {values[0]}, {values[1]}")
         if op == "ieee_divide":
             return text.let(f"fdiv double {values[0]}, {values[1]}")
@@ -251,6 +250,10 @@ class Scalars:
         zero = self.text.let(f"fsub double {z}, {z}")
         self.text.bail_if(self.text.let(f"fcmp uno double {zero}, {zero}"))
         return z
+
+    def nonzero(self, x: str) -> None:
+        """Leave the program before a division by zero."""
+        self.text.bail_if(self.text.let(f"fcmp oeq double {x}, {literal(0.0)}"))
 
     def _pow(self, node: Node, x: str, y: str) -> str:
         if y == literal(2.0):

@@ -28,7 +28,8 @@ class Origins:
 
     def of_tape(self, tape: Node) -> tuple[Node, int] | None:
         """The loop that has written a tape, and which of its tapes it is, if known."""
-        tape = self.there(tape)
+        while (before := self.there(tape)) is not tape:
+            tape = before
         if tape.op != "result":
             return None
         source, index = tape.inputs[0], tape.static
@@ -52,9 +53,19 @@ class Origins:
         for tape, n in zip(owner.inputs, owner.static.read, strict=False):
             if i < n:
                 source = self.of_tape(tape)
-                return x if source is None else self.there(saved_on(*source)[i])
+                return x if source is None else saved_on(*source)[i]
             i -= n
         return x
+
+    def seen(self, node: Node, x: Node) -> Node:
+        """What a value was where a node stands; itself if that is not known there."""
+        now = x
+        while not self.sees(node, now):
+            before = self.there(now)
+            if before is now:
+                return x
+            now = before
+        return now
 
     def sees(self, node: Node, x: Node) -> bool:
         """Whether a value is known where a node stands: it comes before, or around."""

@@ -9,6 +9,13 @@ a pointer to come from memory, which then says only whether there is another tur
 from typing import Any
 
 from lantern.staging.ir import Block, Node
+from lantern.staging.native.matrices import (
+    Columns,
+    Matrix,
+    early,
+    product,
+    vector_type,
+)
 from lantern.staging.native.tapes import is_fixed, state_of
 from lantern.staging.native.text import llvm_type
 
@@ -32,6 +39,10 @@ class Turns:
         self.header: Block | None = node.blocks[0] if node.op == "loop" else None
         self.body = node.blocks[-1]
         self.state = node.blocks[0].parameters[sum(node.static.read) :]
+        self.product: Matrix | None = way.matrices.get(node)
+        tapes = range(len(node.static.written))
+        self.saved = [way.matrices.get((node, k)) for k in tapes]
+        self.early = [{} if x is None else early(way, x) for x in self.saved]
 
     def emit(self, results: dict[int, Node]) -> None:
         """All turns; what they end with are the node's results."""
@@ -47,8 +58,7 @@ class Turns:
         way.values.update(zip(self.state, phis, strict=False))
         out, walked = phis[n : n + count], phis[n + count :]
         walked = self._begin(walked, turn, end)
-        way.block(self.body)
-        found = [way.value(x) for x in self.body.results]
+        found = self._turn(phis)
         after = [*found[:n], *self._saved(out, found[n:]), *walked]
         if way.interruptible:
             after.append(self._listen(phis[-1]))
@@ -61,6 +71,16 @@ class Turns:
         text.begin(end)
         for i, z in results.items():
             way.values[z] = phis[i]
+            if self.product is not None:  # what overflows in a matrix need not be inf
+                way.scalars.finite(phis[i])
+
+    def _turn(self, phis: list[str]) -> list[str]:
+        """The state after a turn, and what it saves."""
+        way, n = self.way, len(self.state)
+        if self.product is not None:
+            return product(way, self.product, phis[n + 1], phis[:n])
+        way.block(self.body)
+        return [way.value(x) for x in self.body.results]
 
     def _starts(self) -> list[tuple[str, str]]:
         """What goes from turn to turn, as types and first values."""
@@ -101,7 +121,12 @@ class Turns:
         source = self.way.origins.of_tape(self.node.inputs[0])
         if source is None or not is_fixed(source[0]):
             return 0
-        return sum(1 + k for k in source[0].static.written)
+        loop = source[0]
+        slots: list[int] = list(loop.static.written)
+        for i in range(len(slots)):
+            matrix = self.way.matrices.get((loop, i))
+            slots[i] = slots[i] if matrix is None else matrix.slots
+        return len(slots) + sum(slots)
 
     def _load(self, tapes: list[str], first: str) -> list[str]:
         """What a turn has on each tape, and the turns before."""
@@ -115,6 +140,8 @@ class Turns:
             else:
                 tape = first
             older.append(let(f"load ptr, ptr {tape}"))
+            if self.product is not None:
+                break
             for j in range(k):
                 p = next(parameters)
                 way.values[p] = way.load(tape, j + 1, p.type)
@@ -122,15 +149,28 @@ class Turns:
 
     def _saved(self, tapes: list[str], values: list[str]) -> list[str]:
         """The tapes with one turn more."""
-        saved = iter(zip(self.body.results[state_of(self.node) :], values, strict=True))
-        longer = []
-        for k, older in zip(self.node.static.written, tapes, strict=True):
-            turn = self.way.room(1 + k)
-            self.text.do(f"store ptr {older}, ptr {turn}")
-            for i in range(k):
-                self.way.store(turn, i + 1, *next(saved))
+        way, longer = self.way, []
+        pairs = zip(self.body.results[state_of(self.node) :], values, strict=True)
+        saved = iter(list(pairs))
+        for i, k in enumerate(self.node.static.written):
+            own = [next(saved) for _ in range(k)]
+            matrix = self.saved[i]
+            turn = way.room(1 + (k if matrix is None else matrix.slots))
+            self.text.do(f"store ptr {tapes[i]}, ptr {turn}")
+            if matrix is None:
+                for j, (x, value) in enumerate(own):
+                    way.store(turn, j + 1, x, value)
+            else:
+                self._store(matrix, Columns(way, matrix, self.early[i]).found(), turn)
             longer.append(turn)
         return longer
+
+    def _store(self, matrix: Matrix, columns: list[str], turn: str) -> None:
+        """Columns side by side: what stands out of one comes under the next."""
+        for k, column in enumerate(columns):
+            place = 1 + k * len(matrix.masks)
+            at = self.text.let(f"getelementptr i64, ptr {turn}, i64 {place}")
+            self.text.do(f"store {vector_type(matrix)} {column}, ptr {at}, align 8")
 
     def _listen(self, turns: str) -> str:
         """Count a turn; once in a while ask whether a signal has come, as Ctrl-C."""

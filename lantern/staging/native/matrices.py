@@ -1,0 +1,380 @@
+"""Ways back that are a matrix per turn, which the way there computes while it waits.
+
+The cotangents before a turn are linear in those after it. Where each step of a turn
+waits for the one before, a processor has time to spare on the way there, and on the way
+back would wait as long again. So, for a state of a few floats, the turn's matrix is
+computed on the way there, in vectors, and is what is saved. The way back is then a
+product per turn. This adds the same terms up in another order: under ``exact`` it is
+not done.
+
+References:
+    Griewank and Walther (2008), section 10.2: "Preaccumulation".
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+from lantern.staging.ir import CONTROL, Block, Function, Node, Tapes, never_raises
+from lantern.staging.native.tapes import Origins, saved_on
+from lantern.staging.native.text import literal
+from lantern.staging.types import FLOAT, TAPE
+
+__all__ = ["Columns", "Matrix", "early", "matrices", "product", "vector_type"]
+
+MOST = 8
+"""Floats of a state that stand side by side."""
+
+WORTH = 24
+"""Cycles that a turn has to become shorter by: else its order stays."""
+
+_DELAYS = {
+    **dict.fromkeys(("add", "subtract"), 3),
+    **dict.fromkeys(("multiply",), 4),
+    **dict.fromkeys(("divide", "ieee_divide", "sqrt", "math.sqrt"), 14),
+}
+"""How many cycles an operation takes until its value is there."""
+
+_FUNCTION = 40
+"""Cycles of a function, or of control flow."""
+
+_CHEAP = frozenset(
+    "constant result negative abs less less_equal greater greater_equal equal "
+    "not_equal and or not xor where to_float loosened".split()
+)
+
+
+class Matrix(NamedTuple):
+    """What a turn of a walk does to its state.
+
+    Attributes:
+        loop, tape: which tape of which loop the walk goes along.
+        back: the walk.
+        lanes: places in its state of what goes through the turns: the columns.
+        sums: places of what is only added to.
+        masks: for each place, the lanes that its row may have something in.
+        early: what the loop there needs besides, and nobody has computed before it.
+    """
+
+    loop: Node
+    tape: int
+    back: Node
+    lanes: tuple[int, ...]
+    sums: frozenset[int]
+    masks: tuple[frozenset[int], ...]
+    early: tuple[Node, ...]
+
+    @property
+    def width(self) -> int:
+        """How many floats a vector has."""
+        return 1 << (len(self.masks) - 1).bit_length()
+
+    @property
+    def slots(self) -> int:
+        """How many floats a turn has on the tape: the last vector may stand out."""
+        n = len(self.masks)
+        return n * len(self.lanes) + self.width - n
+
+
+def matrices(f: Function, origins: Origins) -> list[Matrix]:
+    """The walks of a function that are best taken as matrices."""
+    if any(_leaves(x) for x in origins.nodes) or TAPE in _types(f.body.results):
+        return []
+    readers: dict[Any, list[Node]] = {}
+    for node in origins.nodes:
+        if node.op == "back":
+            for tape in node.inputs[: len(node.static.read)]:
+                readers.setdefault(origins.of_tape(tape), []).append(node)
+    if None in readers:
+        return []
+    found = [
+        _matrix(loop, k, walks[0], origins)
+        for (loop, k), walks in readers.items()
+        if len(walks) == 1
+    ]
+    return [x for x in found if x is not None]
+
+
+def _types(nodes: Iterable[Node]) -> list[Any]:
+    return [x.type for x in nodes]
+
+
+def _leaves(node: Node) -> bool:
+    """Whether a node takes a tape where no walk of this function is seen."""
+    return node.op in ("call", "pack") and TAPE in _types(node.inputs)
+
+
+def _matrix(loop: Node, tape: int, back: Node, origins: Origins) -> Matrix | None:
+    """What a walk's turns are as a matrix, if they are one and it is worth it."""
+    block = back.blocks[0]
+    read = back.static.read
+    state = block.parameters[read[0] :]
+    if back.static != Tapes(read[:1]) or {FLOAT} != {
+        *_types(state),
+        *_types(block.results),
+    }:
+        return None
+    sums = frozenset(i for i in range(len(state)) if _is_sum(block, i, read[0]))
+    lanes = tuple(i for i in range(len(state)) if i not in sums)
+    if not lanes or len(state) > MOST:
+        return None
+    masks: dict[Node, frozenset[int]] = {state[i]: frozenset() for i in sums}
+    masks.update((state[i], frozenset([k])) for k, i in enumerate(lanes))
+    if not all(_follow(x, masks) for x in block.nodes):
+        return None
+    none: frozenset[int] = frozenset()
+    ends = [none if _is_zero(x) else masks.get(x) for x in block.results]
+    before = _early(loop, block, origins)
+    if None in ends or before is None or not _is_worth(loop, back, masks, lanes):
+        return None
+    every = tuple(x for x in ends if x is not None)
+    return Matrix(loop, tape, back, lanes, sums, every, before)
+
+
+def _is_sum(block: Block, i: int, start: int) -> bool:
+    """Whether a turn only adds something to the i-th number of its state."""
+    used = [x for node in block.nodes for x in node.inputs] + block.results
+    x, p = block.results[i], block.parameters[start + i]
+    while x is not p and x.op == "add" and x in block.nodes and used.count(x) == 1:
+        x = x.inputs[0]
+    return x is p and used.count(p) == 1
+
+
+def _follow(node: Node, masks: dict[Node, frozenset[int]]) -> bool:
+    """Note which lanes a node's value has; false if it is not linear in the state."""
+    own = [x in masks for x in node.inputs]
+    if node.op in CONTROL | {"sure", "stop"} or not node.type.is_number:
+        return False
+    if True not in own:
+        numbers = all(x.type.is_number for x in node.inputs)
+        return node.op == "constant" or (node.static == () and numbers)
+    if node.op in ("add", "subtract"):
+        linear = all(own)
+    elif node.op == "multiply":
+        linear = own.count(True) == 1
+    elif node.op == "where":
+        linear = not own[0] and all(x in masks or _is_zero(x) for x in node.inputs[1:])
+    else:
+        linear = own[0] and not any(own[1:])
+        linear = linear and node.op in ("divide", "ieee_divide", "negative")
+    masks[node] = frozenset().union(*[masks[x] for x in node.inputs if x in masks])
+    return linear and node.type is FLOAT
+
+
+def _is_zero(x: Node) -> bool:
+    return x.op == "constant" and x.static.value == 0.0
+
+
+def _early(loop: Node, block: Block, origins: Origins) -> tuple[Node, ...] | None:
+    """What is used from outside and known only after the loop; None if it must be."""
+    inside = {*block.parameters, *block.nodes}
+    found: dict[Node, None] = {}
+
+    def look(x: Node) -> bool:
+        x = origins.seen(loop, x)
+        if x in found or origins.sees(loop, x):
+            return True
+        plain = x.type.is_number and x.static == () and never_raises(x)
+        if x.op in CONTROL | {"parameter", "result"} or not plain:
+            return False
+        if not all(look(y) for y in x.inputs):
+            return False
+        found[x] = None
+        return True
+
+    used = [x for node in block.nodes for x in node.inputs if x not in inside]
+    return tuple(found) if all(look(x) for x in used) else None
+
+
+# What is worth it.
+
+
+def _is_worth(
+    loop: Node, back: Node, masks: dict[Node, frozenset[int]], lanes: tuple[int, ...]
+) -> bool:
+    """Whether turns become shorter by enough cycles, as far as it can be told."""
+    there = [x for block in loop.blocks for x in block.nodes]
+    starts = loop.blocks[0].parameters
+    slow = _path(there, starts, loop.blocks[-1].results[: len(starts)])
+    block = back.blocks[0]
+    state = [block.parameters[back.static.read[0] + i] for i in lanes]
+    again = _path(block.nodes, state, [block.results[i] for i in lanes])
+    vectors = _vectors(block, masks) * (1 + len(lanes) // 5)
+    before = max(slow, _work(there)) + max(again, _work(block.nodes))
+    product = 4 + 3 * (len(lanes) - 1).bit_length()
+    after = max(slow, _work(there) + vectors / 2) + product
+    return before - after >= WORTH
+
+
+def _vectors(block: Block, masks: dict[Node, frozenset[int]]) -> int:
+    """The operations on vectors; the numbers that are brought into all lanes count."""
+    own = [x for x in block.nodes if x in masks and x.op != "negative"]
+    used = {y for x in own for y in x.inputs if y not in masks}
+    return len(own) + sum(y.op != "constant" for y in used)
+
+
+def _delay(node: Node) -> int:
+    return _DELAYS.get(node.op, 1 if node.op in _CHEAP else _FUNCTION)
+
+
+def _work(nodes: Iterable[Node]) -> float:
+    """The cycles that operations take if none waits for another: two begin in each."""
+    return sum(_delay(x) if _delay(x) > 4 else 1 for x in nodes) / 2
+
+
+def _path(nodes: Iterable[Node], starts: Iterable[Node], ends: Iterable[Node]) -> int:
+    """The most cycles from the state before a turn to the state after it."""
+    far = dict.fromkeys(starts, 0)
+    for node in nodes:
+        own = [far[x] for x in node.inputs if x in far]
+        if own:
+            far[node] = max(own) + _delay(node)
+    return max((far.get(x, 0) for x in ends), default=0)
+
+
+# The text.
+
+
+def early(way: Any, matrix: Matrix) -> dict[Node, str]:
+    """Before the loop, what its turns need and the program has only after it."""
+    found: dict[Node, str] = {}
+    for node in matrix.early:
+        seen = [way.origins.seen(matrix.loop, x) for x in node.inputs]
+        values = [found[x] if x in found else way.value(x) for x in seen]
+        found[node] = way.scalars.compute(node, values)
+    return found
+
+
+class Columns:
+    """The columns of a turn's matrix, at the end of the turn there.
+
+    A turn of the walk is linear, so that it can be gone through from its end: what
+    becomes of a value, as a vector of the state after the turn, is the sum of what
+    becomes of the values that use it. The way there comes to what is taken in the same
+    order.
+
+    Args:
+        way: what writes the function.
+        matrix: of the walk.
+        known: what was computed before the loop.
+    """
+
+    def __init__(self, way: Any, matrix: Matrix, known: dict[Node, str]) -> None:
+        self.way, self.matrix = way, matrix
+        self.let: Callable[[str], str] = way.text.let
+        self.kind = vector_type(matrix)
+        block = matrix.back.blocks[0]
+        self.own, self.known = set(block.nodes), dict(known)
+        saved = saved_on(matrix.loop, matrix.tape)
+        self.saved = dict(zip(block.parameters, saved, strict=False))
+        self.state = block.parameters[len(saved) :]
+        self.linear = _dependent(block, self.state)
+        self.totals: dict[Node, str] = {}
+        for x in dict.fromkeys(block.results):
+            lanes = [float(x is y) for y in block.results]
+            lanes += [0.0] * (matrix.width - len(lanes))
+            self.totals[x] = self._constant(lanes)
+        self.splats: dict[str, str] = {}
+        for node in reversed(block.nodes):
+            if node in self.linear and node in self.totals:
+                self._hand_on(node, self.totals[node])
+
+    def found(self) -> list[str]:
+        """The columns, by their places."""
+        places = [self.state[i] for i in self.matrix.lanes]
+        return [self.totals.get(p, "zeroinitializer") for p in places]
+
+    def _hand_on(self, node: Node, z: str) -> None:
+        """Add to what the operands of a node are part of."""
+        op, kind = node.op, self.kind
+        x, y, last = (*node.inputs, node, node)[:3]
+        if op in ("add", "subtract", "negative"):
+            signs = {"add": "++", "subtract": "+-", "negative": "-"}[op]
+            for one, sign in zip(node.inputs, signs, strict=True):
+                self._give(one, z if sign == "+" else self.let(f"fneg {kind} {z}"))
+        elif op == "multiply":
+            x, y = (x, y) if x in self.linear else (y, x)
+            self._give(x, self.let(f"fmul {kind} {z}, {self._splat(y)}"))
+        elif op == "where":
+            none = f"{kind} zeroinitializer"
+            which = f"select i1 {self._scalar(x)}, "
+            for one, ways in (
+                (y, f"{kind} {z}, {none}"),
+                (last, f"{none}, {kind} {z}"),
+            ):
+                if one in self.linear:
+                    self._give(one, self.let(which + ways))
+        else:
+            if op == "divide":
+                self.way.scalars.nonzero(self._number(y))
+            self._give(x, self.let(f"fdiv {kind} {z}, {self._splat(y)}"))
+
+    def _give(self, x: Any, z: str) -> None:
+        total = self.totals.get(x)
+        both = f"fadd {self.kind} {total}, {z}"
+        self.totals[x] = z if total is None else self.let(both)
+
+    def _scalar(self, x: Any) -> str:
+        """A number that is the same in all lanes."""
+        if x.op == "constant":
+            return str(self.way.value(x))
+        if x not in self.known:
+            if x in self.own:
+                values = [self._scalar(y) for y in x.inputs]
+                self.known[x] = self.way.scalars.compute(x, values)
+            else:
+                there = self.saved.get(x) or self.way.origins.seen(self.matrix.loop, x)
+                self.known[x] = str(self.way.value(there))
+        return self.known[x]
+
+    def _number(self, x: Any) -> str:
+        return str(self.way.scalars.as_float(self._scalar(x), x.type))
+
+    def _constant(self, xs: list[float]) -> str:
+        if self.matrix.width == 1:
+            return literal(xs[0])
+        return f"<{', '.join(f'double {literal(x)}' for x in xs)}>"
+
+    def _splat(self, x: Any) -> str:
+        """A number in all lanes."""
+        value, width = self._number(x), self.matrix.width
+        if width == 1:
+            return value
+        if value not in self.splats:
+            if value.startswith("0x"):
+                self.splats[value] = f"<{', '.join([f'double {value}'] * width)}>"
+            else:
+                one = f"insertelement {self.kind} undef, double {value}, i32 0"
+                both = f"{self.kind} {self.let(one)}, {self.kind} undef"
+                first = f"<{width} x i32> zeroinitializer"
+                self.splats[value] = self.let(f"shufflevector {both}, {first}")
+        return self.splats[value]
+
+
+def _dependent(block: Block, state: list[Node]) -> set[Node]:
+    """What depends on the state."""
+    found = set(state)
+    for node in block.nodes:
+        if not found.isdisjoint(node.inputs):
+            found.add(node)
+    return found
+
+
+def vector_type(matrix: Matrix) -> str:
+    """LLVM's type of a column."""
+    return "double" if matrix.width == 1 else f"<{matrix.width} x double>"
+
+
+def product(way: Any, matrix: Matrix, tape: str, state: list[str]) -> list[str]:
+    """The state after a turn back."""
+    let, found = way.text.let, []
+    for i, (x, mask) in enumerate(zip(state, matrix.masks, strict=True)):
+        terms = []
+        for k in sorted(mask):
+            entry = way.load(tape, 1 + k * len(state) + i, FLOAT)
+            terms.append(let(f"fmul double {entry}, {state[matrix.lanes[k]]}"))
+        while len(terms) > 1:
+            terms = [*terms[2:], let(f"fadd double {terms[0]}, {terms[1]}")]
+        if i in matrix.sums:
+            terms = [let(f"fadd double {x}, {terms[0]}")] if terms else [x]
+        found.append(terms[0] if terms else literal(0.0))
+    return found
