@@ -12,6 +12,12 @@ pytorch = pytest.importorskip(
 )
 
 ALIKE = """
+torch.empty_strided((2, 3), (1, 2)).stride()
+torch.empty_strided((2, 3), (7, 2), dtype=torch.int16).stride()
+torch.empty_strided((), ()).shape
+torch.empty_strided((0, 3), (3, 1), requires_grad=True).shape
+torch.ones(2).double().new_empty_strided((2, 3), (0, 2)).stride()
+torch.ones(2).double().new_empty_strided((2, 3), (1, 2)).dtype
 torch.ones(2, 3, 4, 5).contiguous(memory_format=torch.channels_last).stride()
 torch.ones(2, 3, 4, 5).to(memory_format=torch.channels_last).clone().stride()
 torch.empty(2, 3, 4, 5, memory_format=torch.channels_last).stride()
@@ -93,6 +99,9 @@ def test_an_expression_gives_what_pytorch_gives(expression):
 
 
 REFUSED = """
+RuntimeError | torch.empty_strided((2, 3), (1,))
+RuntimeError | torch.empty_strided((2, 3), (1, -1))
+TypeError | torch.ones(2).__delitem__(0)
 IndexError | torch.ones(2, 5).index_copy_(1, torch.full((2,), -1), torch.ones(2, 2))
 IndexError | torch.ones(2).index_add(0, torch.tensor([2]), torch.ones(1))
 RuntimeError | torch.promote_types(torch.float8_e5m2, torch.float)

@@ -32,6 +32,7 @@ __all__ = [
     "complex",
     "empty",
     "empty_like",
+    "empty_strided",
     "eye",
     "from_dlpack",
     "from_numpy",
@@ -299,6 +300,41 @@ empty = documented(
     torch.Size([2, 3])
     """,
 )
+
+
+@complete
+def empty_strided(
+    size: Any,
+    stride: Any,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """A tensor of anything, its neighbours along each axis so far apart in memory.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.empty_strided((2, 3), (1, 2)).stride()
+        (1, 2)
+    """
+    shape, steps = shape_of((size,)), tuple(map(index, stride))
+    if len(shape) != len(steps):
+        raise EagerError(
+            f"mismatch in length of strides and shape: {list(steps)}, {list(shape)}"
+        )
+    if min(steps, default=0) < 0:
+        raise EagerError(
+            "as_strided: Negative strides are not supported at the moment, got "
+            f"strides: {list(steps)}"
+        )
+    kind = dtypes.default() if dtype is None else as_numpy_dtype(dtype)
+    reach = sum((n - 1) * step for n, step in zip(shape, steps, strict=True))
+    memory = np.empty(reach + 1 if 0 not in shape else 0, kind)
+    array = np.ndarray(shape, kind, memory, 0, tuple(n * kind.itemsize for n in steps))
+    if any(not step and n > 1 for n, step in zip(shape, steps, strict=True)):
+        array.flags.writeable = False  # as of what is expanded
+    return finished(array, device, requires_grad)
 
 
 def _filled_with(value: Any, shape: Any, kind: Any, device: Any) -> Any:

@@ -18,7 +18,7 @@ from lantern.core.value import UNTRACKED, Value, unwrapped
 from lantern.eager.grad_mode import is_enabled
 from lantern.eager.recorder import AMBIENT, NumpyFace
 from lantern.eager.versions import owner, written
-from lantern.errors import EagerError
+from lantern.errors import ArgumentError, EagerError
 from lantern.tensor.backend.numpy_namespace import buffers
 from lantern.tensor.ops import at
 from lantern.tensor.ops.indexing import plain_getitem as read
@@ -178,6 +178,11 @@ def _rebase(x: Tensor, viewed: Tensor, z: Tensor) -> None:
     assert isinstance(part, NumpyFace)
     rebind(x, part)
     x.receiver.memory = id(owner(x.primal))
+
+
+def delitem(self: Tensor, index: Any) -> None:
+    """An error: a tensor keeps its length."""
+    raise ArgumentError("Tensor does not support deleting items")
 
 
 def setitem(self: Tensor, index: Any, value: Any) -> None:

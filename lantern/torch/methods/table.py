@@ -626,6 +626,14 @@ _NEW = {
         torch.Size([2, 3])
         """,
     ),
+    "new_empty_strided": documented(
+        _new(creation.empty_strided),
+        """A tensor of anything, of this one's type, with these strides.
+
+        >>> torch.tensor([1.0]).new_empty_strided((2, 3), (1, 2)).stride()
+        (1, 2)
+        """,
+    ),
     "new_full": documented(
         _new(creation.full),
         """A tensor of one value, of this one's type, on its device.
@@ -698,6 +706,7 @@ FURTHER = {
     "__rrshift__": _reflected(FUNCTIONS["bitwise_right_shift"]),
     "__rshift__": FUNCTIONS["bitwise_right_shift"],
     "__rxor__": _reflected(FUNCTIONS["bitwise_xor"]),
+    "__delitem__": inplace.delitem,
     "__setitem__": inplace.setitem,
     "__xor__": FUNCTIONS["bitwise_xor"],
     "get_device": _device_number,
