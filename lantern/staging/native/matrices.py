@@ -11,6 +11,7 @@ References:
     Griewank and Walther (2008), section 10.2: "Preaccumulation".
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
@@ -28,19 +29,21 @@ WORTH = 24
 """Cycles that a turn has to become shorter by: else its order stays."""
 
 _DELAYS = {
+    **dict.fromkeys(
+        (
+            "constant result negative abs less less_equal greater greater_equal equal "
+            "not_equal and or not xor where to_float loosened"
+        ).split(),
+        1,
+    ),
     **dict.fromkeys(("add", "subtract"), 3),
-    **dict.fromkeys(("multiply",), 4),
+    "multiply": 4,
     **dict.fromkeys(("divide", "ieee_divide", "sqrt", "math.sqrt"), 14),
 }
 """How many cycles an operation takes until its value is there."""
 
 _FUNCTION = 40
 """Cycles of a function, or of control flow."""
-
-_CHEAP = frozenset(
-    "constant result negative abs less less_equal greater greater_equal equal "
-    "not_equal and or not xor where to_float loosened".split()
-)
 
 
 class Matrix(NamedTuple):
@@ -113,7 +116,7 @@ def _matrix(loop: Node, tape: int, back: Node, origins: Origins) -> Matrix | Non
         *_types(block.results),
     }:
         return None
-    sums = frozenset(i for i in range(len(state)) if _is_sum(block, i, read[0]))
+    sums = _sums(block, read[0])
     lanes = tuple(i for i in range(len(state)) if i not in sums)
     if not lanes or len(state) > MOST:
         return None
@@ -130,33 +133,45 @@ def _matrix(loop: Node, tape: int, back: Node, origins: Origins) -> Matrix | Non
     return Matrix(loop, tape, back, lanes, sums, every, before)
 
 
-def _is_sum(block: Block, i: int, start: int) -> bool:
-    """Whether a turn only adds something to the i-th number of its state."""
-    used = [x for node in block.nodes for x in node.inputs] + block.results
-    x, p = block.results[i], block.parameters[start + i]
-    while x is not p and x.op == "add" and x in block.nodes and used.count(x) == 1:
-        x = x.inputs[0]
-    return x is p and used.count(p) == 1
+def _sums(block: Block, start: int) -> frozenset[int]:
+    """The places of the state that a turn only adds something to."""
+    uses = Counter(block.results)
+    for node in block.nodes:
+        uses.update(node.inputs)
+    found = []
+    for i, p in enumerate(block.parameters[start:]):
+        x = block.results[i]
+        while x is not p and x.op == "add" and uses[x] == 1:
+            x = x.inputs[0]
+        if x is p and uses[p] == 1:
+            found.append(i)
+    return frozenset(found)
+
+
+_LEFT = CONTROL | {"sure", "stop"}
+_LINEAR = frozenset({"divide", "ieee_divide", "negative"})
 
 
 def _follow(node: Node, masks: dict[Node, frozenset[int]]) -> bool:
     """Note which lanes a node's value has; false if it is not linear in the state."""
-    own = [x in masks for x in node.inputs]
-    if node.op in CONTROL | {"sure", "stop"} or not node.type.is_number:
+    op, inputs = node.op, node.inputs
+    if op == "constant":
+        return True
+    if op in _LEFT or not node.type.is_number:
         return False
-    if True not in own:
-        numbers = all(x.type.is_number for x in node.inputs)
-        return node.op == "constant" or (node.static == () and numbers)
-    if node.op in ("add", "subtract"):
-        linear = all(own)
-    elif node.op == "multiply":
-        linear = own.count(True) == 1
-    elif node.op == "where":
-        linear = not own[0] and all(x in masks or _is_zero(x) for x in node.inputs[1:])
+    own = [masks[x] for x in inputs if x in masks]
+    if not own:
+        return node.static == () and all(x.type.is_number for x in inputs)
+    if op == "add" or op == "subtract":
+        linear = len(own) == 2
+    elif op == "multiply":
+        linear = len(own) == 1
+    elif op == "where":
+        linear = inputs[0] not in masks
+        linear = linear and all(x in masks or _is_zero(x) for x in inputs[1:])
     else:
-        linear = own[0] and not any(own[1:])
-        linear = linear and node.op in ("divide", "ieee_divide", "negative")
-    masks[node] = frozenset().union(*[masks[x] for x in node.inputs if x in masks])
+        linear = op in _LINEAR and inputs[0] in masks and len(own) == 1
+    masks[node] = own[0] if len(own) == 1 else own[0].union(*own[1:])
     return linear and node.type is FLOAT
 
 
@@ -213,12 +228,13 @@ def _vectors(block: Block, masks: dict[Node, frozenset[int]]) -> int:
 
 
 def _delay(node: Node) -> int:
-    return _DELAYS.get(node.op, 1 if node.op in _CHEAP else _FUNCTION)
+    return _DELAYS.get(node.op, _FUNCTION)
 
 
 def _work(nodes: Iterable[Node]) -> float:
     """The cycles that operations take if none waits for another: two begin in each."""
-    return sum(_delay(x) if _delay(x) > 4 else 1 for x in nodes) / 2
+    delays = map(_delay, nodes)
+    return sum([1 if x <= 4 else x for x in delays]) / 2
 
 
 def _path(nodes: Iterable[Node], starts: Iterable[Node], ends: Iterable[Node]) -> int:
@@ -242,6 +258,10 @@ def early(way: Any, matrix: Matrix) -> dict[Node, str]:
         values = [found[x] if x in found else way.value(x) for x in seen]
         found[node] = way.scalars.compute(node, values)
     return found
+
+
+_SIGNS = {"add": (False, False), "subtract": (False, True), "negative": (True,)}
+"""Which operands are taken away."""
 
 
 class Columns:
@@ -269,6 +289,7 @@ class Columns:
         self.state = block.parameters[len(saved) :]
         self.linear = _dependent(block, self.state)
         self.totals: dict[Node, str] = {}
+        self.minus: set[Node] = set()  # whose total stands for its negative
         for x in dict.fromkeys(block.results):
             lanes = [float(x is y) for y in block.results]
             lanes += [0.0] * (matrix.width - len(lanes))
@@ -280,38 +301,48 @@ class Columns:
 
     def found(self) -> list[str]:
         """The columns, by their places."""
-        places = [self.state[i] for i in self.matrix.lanes]
-        return [self.totals.get(p, "zeroinitializer") for p in places]
+        columns = []
+        for p in [self.state[i] for i in self.matrix.lanes]:
+            z = self.totals.get(p, "zeroinitializer")
+            columns.append(self._let("fneg", z) if p in self.minus else z)
+        return columns
 
     def _hand_on(self, node: Node, z: str) -> None:
         """Add to what the operands of a node are part of."""
-        op, kind = node.op, self.kind
+        op, minus = node.op, node in self.minus
         x, y, last = (*node.inputs, node, node)[:3]
-        if op in ("add", "subtract", "negative"):
-            signs = {"add": "++", "subtract": "+-", "negative": "-"}[op]
-            for one, sign in zip(node.inputs, signs, strict=True):
-                self._give(one, z if sign == "+" else self.let(f"fneg {kind} {z}"))
+        if op in _SIGNS:
+            for one, sign in zip(node.inputs, _SIGNS[op], strict=True):
+                self._give(one, z, minus != sign)
         elif op == "multiply":
             x, y = (x, y) if x in self.linear else (y, x)
-            self._give(x, self.let(f"fmul {kind} {z}, {self._splat(y)}"))
+            self._give(x, self._let("fmul", z, self._splat(y)), minus)
         elif op == "where":
-            none = f"{kind} zeroinitializer"
-            which = f"select i1 {self._scalar(x)}, "
-            for one, ways in (
-                (y, f"{kind} {z}, {none}"),
-                (last, f"{none}, {kind} {z}"),
-            ):
+            kind, test = self.kind, self._scalar(x)
+            z, none = f"{kind} {z}", f"{kind} zeroinitializer"
+            for one, ways in ((y, f"{z}, {none}"), (last, f"{none}, {z}")):
                 if one in self.linear:
-                    self._give(one, self.let(which + ways))
+                    self._give(one, self.let(f"select i1 {test}, {ways}"), minus)
         else:
             if op == "divide":
                 self.way.scalars.nonzero(self._number(y))
-            self._give(x, self.let(f"fdiv {kind} {z}, {self._splat(y)}"))
+            self._give(x, self._let("fdiv", z, self._splat(y)), minus)
 
-    def _give(self, x: Any, z: str) -> None:
+    def _let(self, op: str, *values: str) -> str:
+        return self.let(f"{op} {self.kind} {', '.join(values)}")
+
+    def _give(self, x: Any, z: str, minus: bool) -> None:
         total = self.totals.get(x)
-        both = f"fadd {self.kind} {total}, {z}"
-        self.totals[x] = z if total is None else self.let(both)
+        if total is None:
+            self.totals[x] = z
+            if minus:
+                self.minus.add(x)
+        elif minus == (x in self.minus):
+            self.totals[x] = self._let("fadd", total, z)
+        else:
+            both = (total, z) if minus else (z, total)
+            self.totals[x] = self._let("fsub", *both)
+            self.minus.discard(x)
 
     def _scalar(self, x: Any) -> str:
         """A number that is the same in all lanes."""
