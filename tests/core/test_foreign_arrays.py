@@ -142,10 +142,28 @@ class Frame:
         return np.ones(2)
 
 
-Frame.__module__ = "pandas.core.frame"
+class Columns:
+    """A table of several types, which takes part in operators and NumPy's functions."""
+
+    __hash__ = None
+
+    def __array__(self, *_args, **_options):
+        return np.ones(2)
+
+    def __array_ufunc__(self, *_args, **_options):
+        return np.ones(2)
+
+    def __rmul__(self, other):
+        return np.ones(2)
+
+    __mul__ = __rpow__ = __rmul__
+
+
+Frame.__module__ = Columns.__module__ = "pandas.core.frame"
 USES = {
     "in a function": lambda w, t: lantern.exp(t),
     "in an operator": lambda w, t: w * t,
+    "in a power": lambda w, t: w**t,
     "beside an operand": lambda w, t: lantern.maximum(w, t),
     "as what is differentiated": lambda w, t: grad(lantern.sum)(t),
     "of the namespace": lambda w, t: namespace(t).exp,
@@ -153,11 +171,12 @@ USES = {
 }
 
 
+@pytest.mark.parametrize("kind", [Frame, Columns])
 @pytest.mark.parametrize("use", USES)
-def test_what_has_labels_is_told_of_its_numbers(use):
+def test_what_has_labels_is_told_of_its_numbers(use, kind):
     with pytest.raises(ArgumentError, match="to_numpy"):
-        grad(lambda w: lantern.sum(USES[use](w, Frame())))(np.ones(2))
-    assert not hasattr(namespace(Frame()), "__wrapped__")
+        grad(lambda w: lantern.sum(USES[use](w, kind())))(np.ones(2))
+    assert not hasattr(namespace(kind()), "__wrapped__")
 
 
 def test_scalars_go_with_the_arrays_of_any_library_and_arrays_do_not():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import lantern
-from lantern import grad, jvp, vjp
+from lantern import grad, jvp, value_and_grad, vjp
 from lantern.core.value import Receiver
 from lantern.tensor.accumulate import deferred_products
 from lantern.tensor.accumulate.accumulator import LARGE, Accumulator
@@ -361,6 +361,23 @@ def test_products_count_everywhere_beside_branches(masks, times, share):
 
     v = RNG.standard_normal(W.shape)
     np.testing.assert_allclose((grad(f)(W) * v).sum(), differences(f, W, v), rtol=1e-6)
+
+
+@pytest.mark.parametrize("first", ["products", "tracked"])
+def test_products_count_beside_what_an_outer_derivative_tracks(first, share):
+    def slope(u):
+        def f(w):
+            v = w * 1.0
+            total = lantern.sum(v * u * v) if first == "tracked" else 0.0
+            for k in (1.0, 2.0):
+                total = total + lantern.sum((np.ones(6) * k) @ v)
+            return total + (lantern.sum(v * u * v) if first == "products" else 0.0)
+
+        return lantern.sum(grad(f)(W) * W)
+
+    value, second = value_and_grad(slope)(W)
+    np.testing.assert_allclose([value, slope(W)], (2 * W**3 + 3 * W).sum())
+    np.testing.assert_allclose(second, 2 * W * W)
 
 
 def test_what_waits_takes_no_more_memory_than_it_may():
