@@ -134,8 +134,6 @@ def seed(where: str, y: Any, level: Level, holomorphic: bool) -> Any:
     check_scalar(where, base(y), holomorphic)
     if not isinstance(y, Value):
         return y
-    if y.level is not level and y.is_face:
-        y = y.frozen()
     if y.level is not level:
         check_level(where, y, level)
         return y

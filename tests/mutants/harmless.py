@@ -78,10 +78,6 @@ HARMLESS = {
         ("-> 1", "self.contributions, self.size = [], 0"): "memory: of one byte",
     },
     "lantern/transforms/reverse.py": {
-        (
-            "-> Or",
-            "if y.level is not level and y.is_face",
-        ): "its own value stays itself",
         ("-> False", "strict=True"): "a guard: the structures have been compared",
     },
 }

@@ -179,11 +179,6 @@ class Tensor(Wrapper):
         """What a transform gives for a tensor: an array becomes one."""
         return torch_face(z) if hasattr(z, "dtype") else z
 
-    def frozen(self) -> Any:
-        """Itself; what a tensor from outside was written, with its derivative."""
-        hidden = self.level is UNTRACKED and isinstance(self.primal, Value)
-        return torch_face(self.primal) if hidden else self
-
     # --- what it is ---------------------------------------------------------------
 
     @property
