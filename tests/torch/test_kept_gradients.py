@@ -443,10 +443,80 @@ def forms_of_gradients_of_products(torch):
     return lying(torch, lambda x: x.transpose(-1, -2) @ torch.ones(x.shape[-2], 3))
 
 
+# --- views that were made without gradients ------------------------------------------
+
+
+def of_a_result(torch):
+    y = leaf(torch, 3) * 2
+    with torch.no_grad():
+        return y, y[:2]
+
+
+def view_multiplied(torch):
+    y, v = of_a_result(torch)
+    v.mul_(3)
+    return y
+
+
+def view_added_to(torch):
+    y, v = of_a_result(torch)
+    v += leaf(torch)
+    return y
+
+
+def view_set(torch):
+    y, v = of_a_result(torch)
+    v[0] = 1.0
+    return y
+
+
+def view_of_a_view_zeroed(torch):
+    y, v = of_a_result(torch)
+    v.view(2, 1).zero_()
+    return y
+
+
+def view_rectified(torch):
+    y, v = of_a_result(torch)
+    torch.relu_(v)
+    return y
+
+
+def view_turned(torch):
+    _, v = of_a_result(torch)
+    return v.unsqueeze_(0)
+
+
+def view_written_without_gradients(torch):
+    y, v = of_a_result(torch)
+    with torch.no_grad():
+        v.mul_(3)
+    return y, torch.autograd.grad(y.sum(), y)
+
+
+def view_of_a_constant(torch):
+    y = torch.ones(3)
+    with torch.no_grad():
+        v = y[:2]
+    v.mul_(3)
+    return y, v
+
+
+def detached_view_written(torch):
+    y, v = of_a_result(torch)
+    v.detach().mul_(3)
+    return y, y.requires_grad
+
+
+def view_cut_off(torch):
+    y = leaf(torch) * 2
+    return y[:1].detach_()
+
+
 SCENARIOS = [
     f for f in list(globals().values())
     if getattr(f, "__module__", "") == __name__
-    and f not in (leaf, doubled, lying, power)
+    and f not in (leaf, doubled, lying, of_a_result, power)
 ]  # fmt: skip
 
 

@@ -70,6 +70,17 @@ def refuse_leaf(x: Tensor, part: bool = False) -> None:
                 f"{what} leaf Variable that requires grad is being used in an in-place "
                 f"operation."
             )
+    if (
+        isinstance(viewed, Tensor)
+        and viewed.level is AMBIENT
+        and x.level is UNTRACKED
+        and base(x).dtype.kind in INEXACT
+    ):
+        raise EagerError(
+            "A view was created in no_grad mode and is being modified inplace with "
+            "grad mode enabled: what it shows has a derivative, and it has none. Make "
+            "both the view and the change inside of the no_grad block, or both outside."
+        )
 
 
 def refuse_repeated(array: Any) -> None:

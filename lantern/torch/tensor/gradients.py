@@ -442,12 +442,17 @@ def detach(self: Tensor) -> Any:
 def detach_(self: Tensor) -> Any:
     """Cut this tensor off what made it.
 
+    Raises:
+        RuntimeError: for a view: what it shows would keep its derivative.
+
     Example:
         >>> import lantern.torch as torch
         >>> y = torch.tensor([1.0], requires_grad=True) * 3
         >>> y.detach_()
         tensor([3.])
     """
+    if isinstance(self.viewed, Tensor):
+        raise EagerError("Can't detach views in-place. Use detach() instead.")
     grad = self.grad
     z = detach(self)
     self.primal, self.level, self.receiver = z.primal, z.level, z.receiver
