@@ -6,6 +6,7 @@ from itertools import count
 from typing import Any
 
 from lantern.blocks import between_turns, mutex
+from lantern.core.dispatch import kind_of
 from lantern.core.error_propagation import Failed
 from lantern.cps.worker import getcurrent
 from lantern.eager.hooks import hooked, inspectors, settle_between
@@ -16,6 +17,7 @@ from lantern.errors import EagerError, InUseError
 from lantern.replaced import restore
 from lantern.tensor.accumulate.accumulator import Accumulator
 from lantern.tensor.accumulate.deferred_products import DeferredSum
+from lantern.tensor.backend.numpy_namespace import buffers
 
 __all__ = [
     "Pass",
@@ -361,7 +363,8 @@ def _resume_carefully(
             z.cotangent = None
             return
     if not ours:
-        rule = _other(z, create) if again else rule.started
+        again_now = again or _is_rewritten(z, operands)
+        rule = _other(z, create) if again_now else rule.started
     elif rule is None or create:
         rule = z.restarted(create, z.cotangent)
     elif z.order < last_write[0]:
@@ -398,9 +401,24 @@ def _still_right(z: Recorder, create: bool) -> Any:
     return z.suspended
 
 
+def _is_rewritten(z: Any, operands: Any) -> bool:
+    """Whether a rule of several results has saved what was written to since."""
+    if order_of(z) >= last_write[0]:
+        return False
+    try:
+        check_arrays(order_of(z), saved_arrays(z.suspended.started, len(operands)))
+    except EagerError:
+        return True
+    return False
+
+
 def _other(z: Any, create: bool) -> Any:
     """The rule of another face's receiver, afresh."""
-    receivers = z.operands()
+    receivers, suspended = z.operands(), z.suspended
+    # A program's own function has its results, and says itself what it has saved.
+    if suspended.order < last_write[0] and "outputs" not in suspended.statics:
+        saved = (x for x in suspended.operands if type(x) in buffers)
+        check_arrays(suspended.order, () if kind_of(suspended) == "linear" else saved)
 
     def replace(i: int, argument: Any) -> Any:
         x = receivers[i] if i < len(receivers) else None
@@ -410,7 +428,7 @@ def _other(z: Any, create: bool) -> Any:
             return NumpyFace(argument, AMBIENT, x)
         return argument  # several results, of which the rule takes one
 
-    rule = z.suspended.again(replace)
+    rule = suspended.again(replace)
     next(rule)
     return rule
 

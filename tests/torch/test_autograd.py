@@ -830,3 +830,67 @@ def test_what_the_backward_step_does_not_read_may_be_written_to():
     x = ours.ones(3, requires_grad=True)
     (Scale.apply(x) + Scale.apply(x)).sum().backward()
     assert x.grad.tolist() == [4.0] * 3
+
+
+# Functions of x whose first result is differentiated while others are written to.
+BESIDE = {
+    "max": lambda x: x.max(1),
+    "min": lambda x: x.min(0),
+    "median": lambda x: x.median(1),
+    "nanmedian": lambda x: x.nanmedian(0),
+    "mode": lambda x: x.mode(1),
+    "kthvalue": lambda x: x.kthvalue(2, 1),
+    "sort": lambda x: x.sort(1),
+    "topk": lambda x: x.topk(2, 1),
+    "cummax": lambda x: x.cummax(0),
+    "eigh": lambda x: ours.linalg.eigh(x + x.mT),
+    "svd": lambda x: ours.linalg.svd(x),
+    "qr": lambda x: ours.linalg.qr(x)[::-1],
+    "slogdet": lambda x: ours.linalg.slogdet(x)[::-1],
+}
+
+
+@pytest.mark.parametrize("retain", [False, True])
+@pytest.mark.parametrize("name", BESIDE)
+def test_what_is_written_to_other_results_is_not_read(name, retain):
+    start = ours.tensor(np.random.default_rng(0).normal(size=(3, 3)))
+    found = []
+    for write in (False, True):
+        x = start.clone().requires_grad_()
+        z, *others = BESIDE[name](x)
+        with ours.no_grad():
+            for other in others if write else ():
+                other.zero_()
+        weights = ours.arange(1.0, 1 + z.numel(), dtype=z.dtype).view(z.shape)
+        (z * weights).sum().backward(retain_graph=retain)
+        found.append(x.grad.tolist())
+    assert found[0] == found[1]
+
+
+def test_operands_of_several_results_are_not_read_once_they_are_written_to():
+    def written(retain, f):
+        x = ours.tensor([[2.0, 1.0], [0.0, 3.0]], requires_grad=True)
+        y = x * 1
+        z = f(y)
+        with ours.no_grad():
+            y.fill_(0.7)
+        z.sum().backward(retain_graph=retain)
+        return x.grad.tolist()
+
+    class Both(ours.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2, x * 3
+
+        @staticmethod
+        def backward(ctx, a, b):
+            return a * 2 + b * 3
+
+    x = ours.tensor([[2.0, 1.0], [0.0, 3.0]], requires_grad=True)
+    ours.linalg.svd(x)[1].sum().backward()
+    assert written(False, lambda y: ours.linalg.svd(y)[1]) == x.grad.tolist()
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        written(True, lambda y: ours.linalg.svd(y)[1])
+    for retain in (False, True):
+        assert written(retain, lambda y: Both.apply(y)[0]) == [[2.0, 2.0]] * 2
+        assert written(retain, lambda y: y.unbind(0)[0]) == [[1.0, 1.0], [0.0, 0.0]]

@@ -14,6 +14,7 @@ from lantern.torch.functions.comparison import tracked_like
 from lantern.torch.tables import documented, parameters, takes
 from lantern.torch.tensor import dtypes
 from lantern.torch.tensor.detaching import array_of_tensor as base
+from lantern.torch.tensor.detaching import is_differentiated
 from lantern.torch.tensor.devices import as_array, grid
 from lantern.torch.tensor.dtypes import F32, F64, FLOATING, I64, INEXACT, as_numpy_dtype
 from lantern.torch.tensor.error_messages import refuse_type
@@ -351,7 +352,8 @@ def _chosen(name: str, input: Tensor, position: Any, dim: int, keepdim: bool) ->
     rest = [n for i, n in enumerate(array.shape) if i != before]
     others = grid(rest, array)
     values = _read(input, index=(*others[:before], where, *others[before:]))
-    indices = fresh(as_array(where))
+    where = as_array(where)  # of its own for the program, which may write to it
+    indices = fresh(where.copy() if is_differentiated(input) else where)
     if keepdim:
         return values.unsqueeze(dim), indices.unsqueeze(dim)
     return values, indices
