@@ -265,9 +265,9 @@ def _function(
         return _constant(rule)
     if arity == 1:
         code = rule.__code__
-        statics = code.co_argcount + code.co_kwonlyargcount - 1
-        alone = own and not (statics or code.co_flags & CO_VARKEYWORDS or lazy)
-        if kind == "elementwise" and alone:
+        alone = code.co_argcount + code.co_kwonlyargcount == 1
+        plain = alone and own and not (code.co_flags & CO_VARKEYWORDS or lazy)
+        if kind == "elementwise" and plain:
             return _unary_elementwise(rule)
         return _unary(rule, int(kind == "elementwise"), lazy)
     return _variadic(rule) if arity < 0 else _general(rule, arity)

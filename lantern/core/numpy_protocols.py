@@ -288,7 +288,6 @@ class ArrayProtocols:
             b = _taken_out(f"numpy.{name}", kwargs)
             z = self.__array_ufunc__(ufunc, method, *inputs, **kwargs)
             return b.take_result(z) if b is not None else z
-        kwargs.pop("out", None)
         if method == "at":
             return _write_at(name, *inputs)
         if method == "outer":

@@ -268,6 +268,7 @@ def test_operations_start_in_as_few_steps_as_their_kind_allows():
     assert starts(registry["polygamma"].function) == "_unary", "it has an option"
     assert starts(registry["concat"].function) == "_variadic"
     assert starts(lantern.floor) == "_constant"
+    assert registry["concat"].arity == -1, "as many operands as there are"
 
     @elementwise
     def given(x, /, **options):

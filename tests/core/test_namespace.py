@@ -1,6 +1,7 @@
 """Classes of numbers have functions of their own, under the standard's names."""
 
 import math
+import sys
 from decimal import Decimal
 
 import mpmath
@@ -28,6 +29,15 @@ NAMES = sorted(
     for name, value in vars(namespace(mpmath.mpf(1))).items()
     if name[0] != "_" and name not in ("pi", "ignore_fp_warnings") and callable(value)
 )
+
+
+@pytest.fixture(autouse=True)
+def is_met_for_the_first_time(monkeypatch):
+    """Each class of numbers: what was found for it before is forgotten."""
+    found = sys.modules[namespace.__module__]._namespaces
+    for kind in list(found):
+        if kind.__module__.partition(".")[0] in ("mpmath", "uncertainties", "decimal"):
+            monkeypatch.delitem(found, kind)
 
 
 @pytest.mark.parametrize("name", NAMES)

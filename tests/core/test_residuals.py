@@ -446,6 +446,12 @@ def test_the_sign_of_zero_is_a_change(n):
     assert changed(x, before)
 
 
+def test_what_nobody_has_registered_is_marked_by_a_copy():
+    x, copy = object(), object()
+    assert mark(x, lambda _: copy) is copy
+    assert mark(x, lambda x: x) is None  # it is promised
+
+
 def test_only_what_is_soon_compared_is_known_to_be_unchanged():
     x = np.ones(3)
     assert unchanged(x, x.copy())

@@ -219,3 +219,9 @@ def test_a_function_of_scipy_is_named_where_scipy_is_missing(monkeypatch):
 def test_functions_have_the_names_of_the_standard():
     for name in ("exp", "sqrt", "log10", "tan", "asinh", "lgamma"):
         assert getattr(scalar_functions, name).__name__ == name
+
+
+def test_what_is_next_to_zero_keeps_its_digits_and_its_sign():
+    found = scalar_functions.erfinv(-1e-200)
+    assert found == pytest.approx(-1e-200 * math.sqrt(math.pi) / 2, rel=1e-14, abs=0)
+    assert math.copysign(1, scalar_functions.relu(-0.0)) == 1  # as of an array

@@ -165,7 +165,7 @@ def test_a_structure_that_is_too_deep_is_an_error_and_not_a_part_of_it(name):
 
 
 def test_a_structure_that_holds_itself_has_no_paths():
-    cycle = [{"a": [1.0]}, [2.0]]
+    cycle = [{"a": [1.0]}, [2.0], [3.0, [4.0]]]
     cycle[1].append(cycle)
     with pytest.raises(ArgumentError, match=r"list holds itself, at x\[1\]\[1\], so"):
         list(tree_paths(cycle))

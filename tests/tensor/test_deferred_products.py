@@ -275,6 +275,9 @@ def test_a_product_stays_where_it_is_little_beside_a_large_weight():
     assert one.stays(0, size)
     assert not one.stays(0, size - 1)  # of a small weight never
     assert not Product(lantern.Tensor(one.x), one.z_bar).stays(0, size)
+    rows = Scatter((0, slice(None)), one.z_bar)
+    assert rows.stays(25, 100)
+    assert not rows.stays(26, 100)  # a quarter
 
 
 def receiver(shape=(2, 3)):
