@@ -1,7 +1,8 @@
-"""A product of matrices added to another matrix: the only file that calls BLAS itself.
+"""What is added to an array in one pass over it: the only file that calls BLAS itself.
 
 BLAS adds a product of few rows in one pass over the sum. NumPy, which has BLAS inside
-it, has no function for that: it writes the product first, and then adds it.
+it, has no function for that: it writes the product first, and then adds it. Likewise a
+multiple of an array.
 """
 
 import ctypes
@@ -12,39 +13,82 @@ from typing import Any
 from lantern.core.namespace import namespace
 from lantern.tensor.backend.numpy_namespace import numpy_namespace
 
-__all__ = ["add_product"]
+__all__ = ["add_product", "adding_multiple"]
 
 # What the function is called in the libraries that NumPy is linked with, and the
 # integers that it counts in. A library without "64_" may count in either; everywhere
 # but on macOS an argument takes eight bytes, whichever it is.
 _NAMES = (
-    ("scipy_cblas_{}gemm64_", ctypes.c_int64),
-    ("cblas_{}gemm64_", ctypes.c_int64),
-    ("cblas_{}gemm", ctypes.c_int if sys.platform == "darwin" else ctypes.c_int64),
+    ("scipy_cblas_{}64_", ctypes.c_int64),
+    ("cblas_{}64_", ctypes.c_int64),
+    ("cblas_{}", ctypes.c_int if sys.platform == "darwin" else ctypes.c_int64),
 )
 _ROWS, _PLAIN, _TRANSPOSED = 101, 111, 112
 _first_byte = ctypes.c_char.from_buffer
 _address = ctypes.addressof
 
 
+_NUMBERS = {"f": ctypes.c_float, "d": ctypes.c_double}
+
+
+def _function(name: str, letter: str) -> tuple[Any, Any]:
+    """A function for a type of elements, and the type of its integers; perhaps None."""
+    linked = sys.modules["numpy.linalg._umath_linalg"]
+    if letter not in _NUMBERS or not linked.__file__:
+        return None, None
+    library = ctypes.CDLL(linked.__file__)
+    for form, integer in _NAMES:
+        full = form.format(letter.replace("f", "s") + name)
+        function = getattr(library, full, None)
+        if function is not None:
+            function.restype = None
+            return function, integer
+    return None, None
+
+
 @cache
 def _gemm(letter: str) -> Any:
     """``c = alpha * a @ b + beta * c`` of a type of elements; None if there is none."""
-    number = {"f": ctypes.c_float, "d": ctypes.c_double}.get(letter)
-    linked = sys.modules["numpy.linalg._umath_linalg"]
-    if number is None or not linked.__file__:
-        return None
-    library = ctypes.CDLL(linked.__file__)
-    for name, integer in _NAMES:
-        function = getattr(library, name.format(letter.replace("f", "s")), None)
-        if function is not None:
-            matrix = [ctypes.c_void_p, integer]
-            function.argtypes = [
-                *[ctypes.c_int] * 3, *[integer] * 3,
-                number, *matrix, *matrix, number, *matrix,
-            ]  # fmt: skip
-            function.restype = None
-            return function
+    function, integer = _function("gemm", letter)
+    if function is not None:
+        number, matrix = _NUMBERS[letter], [ctypes.c_void_p, integer]
+        function.argtypes = [
+            *[ctypes.c_int] * 3, *[integer] * 3,
+            number, *matrix, *matrix, number, *matrix,
+        ]  # fmt: skip
+    return function
+
+
+@cache
+def _axpy(letter: str) -> Any:
+    """``y += alpha * x`` of a type of elements; None if there is none."""
+    function, integer = _function("axpy", letter)
+    if function is not None:
+        row = [ctypes.c_void_p, integer]
+        function.argtypes = [integer, _NUMBERS[letter], *row, *row]
+    return function
+
+
+def adding_multiple(total: Any, x: Any, factor: float) -> tuple[Any, ...] | None:
+    """A call that does ``total += factor * x`` in one pass, rounded once.
+
+    Returns:
+        The function, which is written in C, and its arguments, which hold the arrays;
+        None where that takes NumPy: for other types, or arrays that do not lie alike.
+    """
+    array = numpy_namespace.ndarray
+    if (
+        type(total) is type(x) is array
+        and x.dtype is total.dtype
+        and x.shape == total.shape
+        and x.flags.carray
+        and total.flags.carray
+        and 0 < total.size < 1 << 31
+        and factor  # BLAS takes 0 times infinity for nothing
+        and (axpy := _axpy(total.dtype.char)) is not None
+    ):
+        read, written = (ctypes.byref(_first_byte(a)) for a in (x, total))
+        return axpy, total.size, factor, read, 1, written, 1
     return None
 
 

@@ -103,9 +103,7 @@ class SGD(Optimizer):
                 plan.append((grad.add_to, x, step))
                 plan.in_python = True
             elif x.size > 4096:
-                out = self.scratch(x)
-                plan.append((np.multiply, grad, step, out))
-                plan.append((np.add, x, out, x))
+                self.shift(x, grad, step, plan)
             else:
                 plan.append((np.add, x, grad * step, x))
             written(x)
@@ -139,8 +137,7 @@ class SGD(Optimizer):
                 plan.append((np.subtract, x, step, x))
                 return
             g = velocity
-        plan.append((np.multiply, g, lr, step))
-        plan.append((np.subtract, x, step, x))
+        self.shift(x, g, -lr, plan)
 
 
 class ASGD(Optimizer):
