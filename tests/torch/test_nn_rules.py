@@ -5,7 +5,7 @@ import pytest
 
 from lantern.op import registry
 from lantern.testing import check_grads
-from lantern.torch.functions import comparison
+from lantern.torch.functions import comparison, limits
 from lantern.torch.linalg import elimination
 from lantern.torch.nn import edges, entropies, gates, pools, rules, sequences, windows
 from lantern.torch.tensor import views
@@ -75,6 +75,16 @@ CASES = {
         gates._cell,
         (draw(1, 12), draw(1, 3), draw(1, 3), None, draw(12, 3), None, draw(12)),
         {},
+    ),
+    "limited": (
+        limits._limited,
+        (draw(3, 4),),
+        {"low": -1, "high": 0.5, "closed": True},
+    ),
+    "limited below": (
+        limits._limited,
+        (draw(3, 4),),
+        {"low": 0.1, "high": None, "closed": False},
     ),
     "memories": (
         sequences._memories,

@@ -305,7 +305,10 @@ class NumpyNamespace(ArrayNamespace):
         if bits is None or type(choices[1]) is not int or choices[1] != 0:
             return np.where(condition, *choices)
         # NumPy's branches on every element; -1 has all bits, and 0.0 none.
-        mask = -condition.view(np.int8).astype(bits)
+        mask = np.negative(condition.view(np.int8), dtype=bits)
+        if mask.shape == x.shape:
+            mask &= x.view(bits)
+            return mask.view(x.dtype)
         return (mask & x.view(bits)).view(x.dtype)
 
 

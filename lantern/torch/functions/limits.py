@@ -4,10 +4,12 @@ from typing import Any
 
 import numpy as np
 
-from lantern.core.value import Value
+from lantern.core.namespace import common_namespace
+from lantern.core.value import Rule, Value
 from lantern.core.value import base as value_of
 from lantern.errors import EagerError, MissingRuleError
-from lantern.torch.functions.elementwise import _where, where
+from lantern.op import elementwise
+from lantern.torch.functions.elementwise import where
 from lantern.torch.tables import documented
 from lantern.torch.tensor import dtypes
 from lantern.torch.tensor.detaching import array_of_tensor as base
@@ -20,6 +22,7 @@ from lantern.torch.tensor.operators import (
     promote,
     refuse_numbers,
     result_dtype,
+    unary,
 )
 from lantern.torch.tensor.tensor import Tensor, fresh
 
@@ -105,19 +108,52 @@ def _limit(x: Any, kind: Any) -> Any:
     return cast(x, kind) if isinstance(x, Tensor) else as_kind(x, kind)
 
 
+@elementwise
+def _limited(x: Any, /, low: Any, high: Any, closed: bool) -> Rule:
+    """x limited to an interval of numbers, either of which may be None.
+
+    Args:
+        low: the smallest result.
+        high: the largest.
+        closed: whether the limits themselves belong to where the derivative is 1.
+
+    Shapes:
+        x: (...); result: (...)
+
+    Rule:
+        x_bar = z_bar within the limits, nothing elsewhere
+    """
+    array = value_of(x)
+    above, below = (np.greater_equal, np.less_equal) if closed else _OPEN
+    inside = True if low is None else above(array, low)
+    inside = inside if high is None else below(array, high) & inside
+    tracked = array is not x
+    z = _limited(x, low, high, closed) if tracked else _within(x, low, high)
+    del x, array
+    z_bar = yield (z, z := None)[0]
+    yield common_namespace(inside, z_bar).where(inside, z_bar, 0)
+
+
+_OPEN = np.greater, np.less
+limited = unary(_limited)
+
+
+def _within(x: Any, low: Any, high: Any) -> Any:
+    z = x if low is None else np.maximum(x, low)
+    if high is None:
+        return z
+    return np.minimum(z, high, out=z if z is not x and type(z) is np.ndarray else None)
+
+
 def _clamped(input: Any, min: Any, max: Any) -> Any:
     array = base(input)
     try:
-        z = array if min is None else np.maximum(array, min)
-        z = z if max is None else np.minimum(z, max)
+        if input.requires_grad and array.dtype.kind == "f":
+            return limited(input, min, max, True)
+        return fresh(_within(array, min, max))
     except OverflowError:  # a limit that the type does not have
         min, max = (x and dtypes.fitting(x, array.dtype) for x in (min, max))
         return _clamped(input, min, max)
-    if not input.requires_grad:
-        return fresh(z)
-    inside = True if min is None else array >= min
-    inside = inside if max is None else inside & (array <= max)
-    return _where([input, fresh(z)], inside)
 
 
 def clamp_min(input: Any, min: Any) -> Any:

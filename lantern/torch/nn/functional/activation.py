@@ -8,6 +8,7 @@ import numpy as np
 
 from lantern.errors import EagerError, OptionError
 from lantern.rules import special
+from lantern.torch.functions.limits import limited
 from lantern.torch.methods import table
 from lantern.torch.methods.inplace import write
 from lantern.torch.methods.sampling import rng
@@ -103,10 +104,9 @@ def hardtanh(
     """
     if min_val > max_val:
         raise OptionError("min_val cannot be greater than max_val")
-    inside = (input > min_val) & (input < max_val)
     if base(input).dtype.kind in "iu":
-        min_val, max_val = int(min_val), int(max_val)
-    return where(inside, input, clamp(input.detach(), min_val, max_val))
+        return clamp(input, int(min_val), int(max_val))
+    return limited(input, min_val, max_val, False)
 
 
 @may_write
