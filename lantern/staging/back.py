@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from lantern.blocks import between_turns
+from lantern.errors import StagingError
 from lantern.staging.closures import substitute, used_in
 from lantern.staging.control import filler
 from lantern.staging.ir import (
@@ -121,6 +122,7 @@ def back_if(way: Any, step: Step, bars: dict[int, Node], received: Received) -> 
         own = {x: _copied(received[x]) for x in outside if x in received}
         with building(block):
             if not old.stops:
+                _must_be_alone([old], [old.results[i] for i in bars], own)
                 for i, z_bar in bars.items():
                     way.give(own, old.results[i], staged(z_bar))
                 way.backward(steps, own)
@@ -142,6 +144,28 @@ def back_if(way: Any, step: Step, bars: dict[int, Node], received: Received) -> 
     for x, z in zip(changed, results_of(back, types), strict=True):
         z.example = x.example
         received[x] = staged(z)
+
+
+def _must_be_alone(blocks: Iterable[Block], ends: list[Node], before: Received) -> None:
+    """Refuse values that two variables stand for, if these would add up by themselves.
+
+    The plain function has one cotangent for both, which all uses are added to in turn.
+
+    Args:
+        blocks: what has results.
+        ends: the results that something has been received for.
+        before: what has been received by now.
+    """
+    if not current.is_ordered:
+        return
+    ends = [x for x in ends if x.op != "constant"]
+    inside = set(blocks)
+    twice = len(set(ends)) < len(ends)
+    if twice or any(x.block not in inside and x in before for x in ends):
+        raise StagingError(
+            "exact: a value that has two names, one of a variable that a branch or a "
+            "loop assigns to, gets what they contribute in another order."
+        )
 
 
 def _copied(x_bar: Any) -> Any:
@@ -182,6 +206,7 @@ def back_loop(way: Any, step: Step, bars: dict[int, Node], received: Received) -
     walk = _Walk(step)
     state = [p for p in walk.state if p in way.active.nodes]
     outside = captured(way, step.node.blocks)
+    around = dict.fromkeys(outside)
     starts = [bars.get(walk.state.index(p)) or zero(p) for p in state]
     starts += [way.whole(received[x]) if x in received else zero(x) for x in outside]
     block = Block("back", current.blocks[-1])
@@ -190,6 +215,7 @@ def back_loop(way: Any, step: Step, bars: dict[int, Node], received: Received) -
     with building(block):
         for i, saved in walk.written():
             if i in bars:
+                _must_be_alone((), saved, dict.fromkeys(saved))
                 saved = [x for x in saved if x.type.has_cotangent]
                 slots = [block.parameter(x.type, x.example) for x in saved]
                 shadows.append((bars[i], len(slots)))
@@ -210,7 +236,8 @@ def back_loop(way: Any, step: Step, bars: dict[int, Node], received: Received) -
                 del parameters[place], starts[place]
                 outside.remove(x)
                 block.parameters.remove(z.node)
-        block.results = [way.take(own, p) or zero(p) for p in state]
+        taken = {p: way.take(own, p) for p in state}
+        block.results = [z or zero(p) for p, z in taken.items()]
         block.results += [way.whole(own[x]) for x in outside]
         written: list[tuple[Node, int]] = []
         for tape_node, slots in walk.read():
@@ -228,6 +255,10 @@ def back_loop(way: Any, step: Step, bars: dict[int, Node], received: Received) -
         z.example = p.example
     for x, z in zip(outside, results[len(state) :], strict=False):
         received[x] = staged(z)  # with what it had received before
+    used = [walk.state.index(p) for p, z in taken.items() if z is not None]
+    used = sorted({*used, *bars.keys() & set(range(len(walk.state)))})
+    _must_be_alone(step.node.blocks, [walk.after[i] for i in used], around)
+    _must_be_alone((), [walk.inits[i] for i in used], received)
     for p, z in zip(state, results, strict=False):
         way.give(received, walk.inits[walk.state.index(p)], staged(z))
     for (tape_node, _), z in zip(written, results[len(parameters) :], strict=True):

@@ -10,6 +10,7 @@ import os
 import traceback
 import warnings
 from collections.abc import Callable, Collection
+from contextlib import nullcontext
 from functools import update_wrapper
 from types import FunctionType
 from typing import Any, NamedTuple, ParamSpec, TypeVar, overload
@@ -37,7 +38,7 @@ from lantern.staging.native.background import later
 from lantern.staging.native.engine import Builtin, is_available
 from lantern.staging.native.layout import is_known
 from lantern.staging.native.native import Native
-from lantern.staging.passes import without
+from lantern.staging.passes import in_order
 from lantern.staging.program import PLAIN, Program, stage
 from lantern.staging.staged import is_staged
 from lantern.staging.structure import describe, leaves_of
@@ -57,7 +58,6 @@ _CHANGES = (
 _OTHERS = "an argument is no number, and no structure of them"
 MOST_LEAVES = 256
 _NUMBERS = frozenset({float, int, bool})
-_MERGING = "cse", "hoist"  # what is computed once gets one cotangent, a sum
 _RESULTS = (float, int, bool, str, bytes, complex)
 _MODES = ("off", "interpret", "O0", "O2", "tiers")
 
@@ -236,7 +236,7 @@ class Compiled:
         if self.count > MOST_SPECIALISATIONS:
             return Specialisation(None, reason=_CHANGES)
         try:
-            with without(*_MERGING if self.exact else ()):
+            with in_order() if self.exact else nullcontext():
                 program, guards = staged(self.f, args, self._apart(args))
             if self.exact:
                 _check_order(program)
@@ -457,9 +457,10 @@ def jit(f: Callable[..., Any] | None = None, *, exact: bool = False) -> Any:
         exact: whether derivatives, too, are the plain function's to the last bit, but
             for the sign of a zero. If not, what a function computes twice is computed
             once, so that its cotangents are added up before they go back and not after
-            it. Where a function calls
-            itself the order is another one in any case: with exact, derivatives of that
-            run as they are. Values have the last bit right without it.
+            it. Where a function calls itself, or a value has two names of which one is
+            a variable that a branch or a loop assigns to, the order is another one in
+            any case: with exact, derivatives of that run as they are. Values have the
+            last bit right without it.
 
     Example:
         >>> import lantern

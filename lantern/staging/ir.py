@@ -195,10 +195,12 @@ class _Stack(local):
         unfinished: functions whose body is being built, innermost last.
         line: of the user's program.
         off: the optimisations that are switched off.
+        is_ordered: whether cotangents are added up in the plain function's order.
     """
 
     def __init__(self) -> None:
         self.off: frozenset[str] = frozenset()
+        self.is_ordered = False
         self.blocks: list[Block] = []
         self.functions: dict[Any, Function] = {}
         self.unfinished: list[Function] = []

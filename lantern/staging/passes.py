@@ -11,7 +11,7 @@ from lantern.blocks import between_turns
 from lantern.errors import OptionError
 from lantern.staging.ir import current
 
-__all__ = ["PASSES", "without"]
+__all__ = ["PASSES", "in_order", "without"]
 
 PASSES = {
     "inline": "a call of a function becomes its body, if it does not call itself",
@@ -63,3 +63,20 @@ def without(*names: str) -> Iterator[None]:
         yield
     finally:
         current.off = before
+
+
+@between_turns
+@contextmanager
+def in_order() -> Iterator[None]:
+    """What is staged inside of the block adds cotangents up as the plain function does.
+
+    What it computes twice is computed twice, and a derivative that would add up in
+    another order is refused.
+    """
+    before = current.is_ordered
+    current.is_ordered = True
+    try:
+        with without("cse", "hoist"):  # what is computed once gets one cotangent, a sum
+            yield
+    finally:
+        current.is_ordered = before

@@ -209,7 +209,34 @@ class Surface:
         names: Names,
         is_settled: bool = False,
     ) -> None:
-        """A loop of the program; a variable is part of its state once it is defined."""
+        """A loop of the program.
+
+        In the first turn a variable may be a value that has other uses. So where
+        cotangents have to be added up in order, that turn is staged by itself.
+        """
+        loop = partial(self._turns, test, body, broken, get, put, names, is_settled)
+
+        def first() -> None:
+            body()
+            loop()
+
+        if not current.is_ordered:
+            loop()
+        else:
+            goes_on = self._goes_on(test, broken)
+            self.branch(goes_on, first, _pass, get, put, names)
+
+    def _turns(
+        self,
+        test: Any,
+        body: Any,
+        broken: Any,
+        get: Get,
+        put: Put,
+        names: Names,
+        is_settled: bool,
+    ) -> None:
+        """A loop node; a variable is part of its state once it is defined."""
         state = dict(zip(names, get(), strict=True))
         returned = RETURNED in state and state[RETURNED] is UNDEFINED
         defined = [x for x in names if state[x] is not UNDEFINED]

@@ -239,6 +239,62 @@ def test_exact_gradients_add_up_in_the_plain_order(f, mode):
     assert lantern.explain(exact).endswith("compiled") or mode == "off"
 
 
+def started(x, a):
+    """A variable that is x at first, and x itself beside it."""
+    y = x
+    for _ in range(9):
+        y = y * 0.9 + y * x * 0.1 + a * x * 0.3
+    return y * x
+
+
+def followed(x, a):
+    """A value that goes on from variable to variable."""
+    b = c = a
+    for _ in range(9):
+        y = lantern.sin(x) * b * 0.5
+        x, b, c = y, c, y * c + 0.3 * a
+    return x * b + c
+
+
+def passed(x, a):
+    """A branch that hands on what is used besides."""
+    y = x if a > 0.4 else lantern.sin(x)
+    return lantern.exp(x) * 1.1 + y * a * 0.7 + y * 0.3 + y * y * 1.3
+
+
+def around(x, a):
+    """A loop in a loop, which starts from a variable of that one."""
+    while x < 20.0:
+        y = x
+        while y > 0.5:
+            y = y * 0.7 - x * a * 0.01
+        x = x + y * 0.3 + x * 0.9
+    return x
+
+
+TWO_NAMES = followed, passed, around
+
+
+@pytest.mark.parametrize("f", [newton, started, followed, passed, around])
+def test_exact_gradients_of_values_with_two_names(f, mode):
+    """The plain function adds up for the value, whatever its name is."""
+    by = (0,) if f is newton else (0, 1)
+    gradient = lantern.grad(f, by)
+    exact = lantern.jit(gradient, exact=True)
+    examples = [(1.1 + 0.1 * i, 0.7 - 0.03 * i)[: len(by)] for i in range(30)]
+    right = [gradient(*args) for args in examples]
+    assert [exact(*args) for args in examples] == right
+    told = lantern.explain(exact)
+    assert ("two names" in told) == (f in TWO_NAMES and mode != "off"), told
+
+
+def test_exact_second_derivatives_of_loops_run_as_they_are(mode):
+    second = lantern.grad(lantern.grad(started))
+    exact = lantern.jit(second, exact=True)
+    examples = [(1.1 + 0.1 * i, 0.7 - 0.03 * i) for i in range(10)]
+    assert [exact(*args) for args in examples] == [second(*args) for args in examples]
+
+
 RAISING = {
     "division": (lambda x: 1 / x, (0.0,)),
     "logarithm": (lambda x: lantern.log(x), (-1.0,)),
