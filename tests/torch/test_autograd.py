@@ -894,3 +894,21 @@ def test_operands_of_several_results_are_not_read_once_they_are_written_to():
     for retain in (False, True):
         assert written(retain, lambda y: Both.apply(y)[0]) == [[2.0, 2.0]] * 2
         assert written(retain, lambda y: y.unbind(0)[0]) == [[1.0, 1.0], [0.0, 0.0]]
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda w: w.apply_(lambda a: a + 1),
+        lambda w: w.map_(w * 2, lambda a, b: a + b),
+        lambda w: w.map2_(w, w, lambda a, b, c: a + b + c),
+        lambda w: w[0].apply_(lambda a: a + 1),
+    ],
+)
+def test_what_functions_of_numbers_write_counts(write):
+    x, w = ours.ones(2, 2, requires_grad=True), ours.ones(2, 2)
+    z = (x * w).sum()
+    write(w)
+    assert w._version == 1
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        z.backward()

@@ -14,7 +14,7 @@ from lantern.torch.functions import creation
 from lantern.torch.functions import shape as shaping
 from lantern.torch.functions.copies_splits import as_strided
 from lantern.torch.methods import sampling
-from lantern.torch.methods.inplace import refuse_leaf
+from lantern.torch.methods.inplace import refuse_leaf, store
 from lantern.torch.storage import TypedStorage, UntypedStorage, memory_of
 from lantern.torch.tables import documented, parameters, takes
 from lantern.torch.tensor.detaching import array_of_tensor as base
@@ -300,7 +300,7 @@ def each(self: Tensor, function: Any, *others: Tensor) -> Tensor:
     wrong = [x for x in found if not isinstance(x, int | float | complex | np.generic)]
     if wrong:
         raise ArgumentError(f"the function must return numbers, got {wrong[0]!r:.80}")
-    array[...] = beside(np.array(found, array.dtype).reshape(array.shape), array)
+    store(self, beside(np.array(found, array.dtype).reshape(array.shape), array))
     return self
 
 
