@@ -179,6 +179,44 @@ def test_what_has_labels_is_told_of_its_numbers(use, kind):
     assert not hasattr(namespace(kind()), "__wrapped__")
 
 
+class Box:
+    """A container that takes over NumPy's functions, as xarray's do."""
+
+    def __init__(self, content):
+        self.content = content
+
+    def __array_ufunc__(self, ufunc, method, *inputs, **options):
+        inputs = [x.content if isinstance(x, Box) else x for x in inputs]
+        return type(self)(getattr(ufunc, method)(*inputs, **options))
+
+    def __mul__(self, other):
+        return np.multiply(self, other)
+
+    def __rmul__(self, other):
+        return np.multiply(other, self)
+
+
+class BoxOfNumPy(np.lib.mixins.NDArrayOperatorsMixin, Box):
+    """Another one, as NumPy's manual writes it."""
+
+
+@pytest.mark.parametrize("kind", [Box, BoxOfNumPy])
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda w, box: np.multiply(w, box),
+        lambda w, box: np.multiply(box, w),
+        lambda w, box: w * box,
+        lambda w, box: box * w,
+    ],
+)
+def test_a_container_takes_over_what_it_is_an_operand_of(f, kind):
+    two = kind(np.full(2, 2.0))
+    for x in (np.ones(2), 3.0):
+        found = grad(lambda w: lantern.sum(f(w, two).content * [1.0, 3.0]))(x)
+        np.testing.assert_array_equal(found, [2.0, 6.0] if np.ndim(x) else 8.0)
+
+
 def test_scalars_go_with_the_arrays_of_any_library_and_arrays_do_not():
     class Theirs:
         __hash__ = None

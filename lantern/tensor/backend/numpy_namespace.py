@@ -375,3 +375,5 @@ def array_namespace(*operands: Any) -> Any:
 
 
 register_namespace("numpy", lambda: numpy_namespace)
+# NumPy's own base class for containers, which hold arrays and are none.
+register_namespace(np.lib.mixins.NDArrayOperatorsMixin, scalar_functions)
