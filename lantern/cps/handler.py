@@ -70,7 +70,7 @@ def run(delimiter: Delimiter, body: Callable[[], Any]) -> Any:
         return answer
     except BaseException as error:
         if not delimiter.waiting and not is_replaced(error):
-            raise
+            raise  # as the last line of _recover would
         errors = [error]
     return _recover(delimiter, errors)
 

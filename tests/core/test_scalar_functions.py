@@ -66,7 +66,9 @@ def test_a_function_has_its_value_to_a_few_last_digits(name):
         operands = point if isinstance(point, tuple) else (point,)
         digits = [n if isinstance(n, int) else mp.mpf(n) for n in operands]
         exact = float(right(*digits))
-        assert math.isclose(function(*operands), exact, rel_tol=2e-13, abs_tol=1e-300), (
+        assert math.isclose(
+            function(*operands), exact, rel_tol=2e-13, abs_tol=1e-300
+        ), (
             name,
             point,
         )

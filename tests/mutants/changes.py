@@ -71,6 +71,12 @@ class Mutant(NamedTuple):
         """The line as it stands in the file."""
         return (HOME / self.path).read_text().splitlines()[self.line - 1].strip()
 
+    @property
+    def number(self):
+        """How many changes on its line come before it and read like it."""
+        before = mutants(self.path)[: self.index]
+        return sum(m[2:] == self[2:] for m in before)
+
 
 def _changes(node, inside_raise):
     """The mutants of one node: (what it says, a function that changes a copy of it)."""
@@ -143,6 +149,7 @@ def parsed(path):
     return ast.parse((HOME / path).read_text())
 
 
+@functools.cache
 def mutants(path):
     """Every mutant of a file."""
     cases = (
