@@ -491,3 +491,54 @@ def changed(torch, call):
 )
 def test_what_a_function_writes_stands_in_its_arguments(call):
     assert changed(ours, call) == changed(theirs, call)
+
+
+EAGER = {  # second derivatives by the older functions, of vectors v, to be summed
+    "jacobian": lambda A, f, x, v: A.jacobian(f, x),
+    "hessian": lambda A, f, x, v: A.hessian(lambda x: f(x).sum(), x),
+    "jvp": lambda A, f, x, v: A.jvp(f, x, v)[1],
+    "vjp": lambda A, f, x, v: A.vjp(f, x, v)[1],
+    "hvp": lambda A, f, x, v: A.hvp(lambda x: f(x).sum(), x, v)[1],
+    "vhp": lambda A, f, x, v: A.vhp(lambda x: f(x).sum(), x, v)[1],
+}
+INSIDE = {
+    "the point": lambda g, x, v: ours.func.grad(lambda x: g(cube_of(1), x, v))(x),
+    "a vector": lambda g, x, v: ours.func.grad(lambda v: g(cube_of(1), x, v))(v),
+    "captured": lambda g, x, v: ours.func.grad(lambda w: g(cube_of(w), x, v))(v[0]),
+    "examples": lambda g, x, v: ours.vmap(
+        ours.func.grad(lambda x: g(cube_of(1), x, v)), randomness="same"
+    )(ours.stack([x, x])),
+}
+
+
+def cube_of(w):
+    return lambda x: x**3 * w
+
+
+@pytest.mark.parametrize("place", INSIDE)
+@pytest.mark.parametrize("name", EAGER)
+def test_the_older_functions_lose_no_derivative_around_them(name, place):
+    x, v = ours.tensor([1.0, 2.0]), ours.ones(2)
+    A = ours.autograd.functional
+
+    def total(f, x, v):
+        return EAGER[name](A, f, x, v).sum()
+
+    if place == "a vector" and name in ("jacobian", "hessian"):
+        assert INSIDE[place](total, x, v).tolist() == [0, 0]  # they have none
+        return
+    with pytest.raises(RuntimeError, match=r"transform|being taken around"):
+        INSIDE[place](total, x, v)
+
+
+def test_the_older_functions_have_the_derivatives_that_are_kept():
+    x, v = ours.tensor([1.0, 2.0]), ours.ones(2)
+    A = ours.autograd.functional
+    along = ours.func.grad(
+        lambda x: A.jvp(cube_of(1), x, v, create_graph=True)[1].sum()
+    )
+    assert along(x).tolist() == [6, 12]
+    assert ours.vmap(lambda x: A.jvp(cube_of(1), x, x * 0 + 1)[1])(x).tolist() == [
+        3,
+        12,
+    ]

@@ -9,6 +9,7 @@ from lantern.errors import ArgumentError, EagerError
 from lantern.torch import autograd, func
 from lantern.torch.functions.creation import ones_like, zeros_like
 from lantern.torch.functions.join_repeat import stack
+from lantern.torch.tensor.detaching import has_transform
 from lantern.torch.tensor.tensor import Tensor
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
@@ -36,7 +37,7 @@ def _tracked(inputs: tuple[Any, ...], create: bool) -> tuple[Any, ...]:
         if create and x.requires_grad:
             found.append(x.view_as(x))
         else:
-            found.append(x.detach().requires_grad_())
+            found.append(_detached(x).requires_grad_())
     return tuple(found)
 
 
@@ -87,12 +88,23 @@ def _gradients(
 
 
 def _detached(x: Any) -> Any:
-    """A tensor without derivative."""
+    """A tensor without derivative.
+
+    Raises:
+        RuntimeError: inside of a transform that would find it to be a constant.
+    """
+    if has_transform(x):
+        raise EagerError(
+            "torch.autograd.functional.* was called inside of a function being "
+            "transformed by torch.func or lantern, which its results would have no "
+            "derivative for. Use torch.func's transforms inside: jvp, vjp, jacrev, "
+            "hessian."
+        )
     return x.detach()
 
 
 def _finished(row: Any, several: bool, create: bool) -> Any:
-    row = tuple(row) if create else tuple(x.detach() for x in row)
+    row = tuple(row) if create else tuple(map(_detached, row))
     return row if several else row[0]
 
 

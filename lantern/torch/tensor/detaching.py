@@ -14,6 +14,7 @@ from lantern.vectorizing.batched import Batched, without_derivative
 
 __all__ = [
     "array_of_tensor",
+    "has_transform",
     "in_transform",
     "is_differentiated",
     "is_recorded",
@@ -52,9 +53,14 @@ def lost_in_memory() -> DetachError:
     return lost("x.data, x.detach()", _CLONE)
 
 
+def has_transform(x: Any) -> bool:
+    """As ``in_transform``, of one value, which may hold that of all examples."""
+    return isinstance(x, Value) and in_transform(_of_examples(x))
+
+
 def plain_number(what: str, x: Any) -> Any:
     """An option that a function reads as a plain number, and has no derivative by."""
-    if isinstance(x, Value) and in_transform(_of_examples(x)):
+    if has_transform(x):
         raise lost(what)
     return x
 
