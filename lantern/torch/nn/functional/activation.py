@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from lantern.core.value import Value
 from lantern.errors import EagerError, OptionError
 from lantern.rules import special
 from lantern.torch.functions.limits import limited
@@ -106,6 +107,9 @@ def hardtanh(
         raise OptionError("min_val cannot be greater than max_val")
     if base(input).dtype.kind in "iu":
         return clamp(input, int(min_val), int(max_val))
+    if isinstance(min_val, Value) or isinstance(max_val, Value):  # they may be tracked
+        inside = (input > min_val) & (input < max_val)
+        return where(inside, input, clamp(input.detach(), min_val, max_val))
     return limited(input, min_val, max_val, False)
 
 
