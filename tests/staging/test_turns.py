@@ -3,6 +3,7 @@
 import pytest
 
 import lantern
+from lantern.staging.closures import functions_of
 from lantern.staging.ir import walk
 from lantern.staging.native.tapes import Origins, is_fixed
 
@@ -80,3 +81,27 @@ def test_tapes_come_from_their_loops(f):
     assert len(loops) == {inside: 2, twice: 2}.get(f, 1)
     alone = {inside: [False, True], calling: [False]}.get(f, [True] * len(loops))
     assert [is_fixed(x) for x in loops] == alone
+
+
+@pytest.mark.parametrize("level", ["O0", "O2"])
+@pytest.mark.parametrize("f", PROGRAMS)
+def test_walks_along_several_tapes(f, level, monkeypatch):
+    """The parts of a turn lie side by side; what a branch hands out may be none."""
+    monkeypatch.setenv("LANTERN_JIT", level)
+
+    def product(x, n):
+        return lantern.hvp(lambda x: f(x, n), x, 0.5)
+
+    jitted = lantern.jit(product)
+    for x, n in [(0.7, 0), (0.7, 1), (0.3, 4), (0.8, 7)]:
+        expected = pytest.approx(product(x, n), rel=1e-12, abs=1e-12)
+        assert jitted(x, n) == expected
+    assert "runs as it is" not in lantern.explain(jitted)
+    (made,) = jitted.__self__.known.values()
+    functions = functions_of(made.program.function)
+    walks = [(g, x) for g in functions for x in walk(g.body) if x.op == "back"]
+    assert max(len(x.inputs[: len(x.static.read)]) for _, x in walks) > 1
+    for g, x in walks:
+        tapes = x.inputs[: len(x.static.read)]
+        direct = [Origins(g).of_tape(tape, False) for tape in tapes]
+        assert (None in direct) == (f is chosen)

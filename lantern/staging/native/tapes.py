@@ -26,14 +26,19 @@ class Origins:
             self.places.update((p, (block, -1)) for p in block.parameters)
             self.places.update((x, (block, i)) for i, x in enumerate(block.nodes))
 
-    def of_tape(self, tape: Node) -> tuple[Node, int] | None:
-        """The loop that has written a tape, and which of its tapes it is, if known."""
+    def of_tape(
+        self, tape: Node, through_branches: bool = True
+    ) -> tuple[Node, int] | None:
+        """The loop that has written a tape, and which of its tapes it is, if known.
+
+        A tape that has come through a branch may be none, for the other way was taken.
+        """
         while (before := self.there(tape)) is not tape:
             tape = before
         if tape.op != "result":
             return None
         source, index = tape.inputs[0], tape.static
-        if source.op == "if":
+        if source.op == "if" and through_branches:
             ways = [block.results[index] for block in source.blocks]
             found = {self.of_tape(x) for x in ways if x.op != "nothing"}
             return found.pop() if len(found) == 1 else None

@@ -119,14 +119,24 @@ class Turns:
     def _size(self) -> int:
         """How far from each other the turns on the first tape lie; 0 if none knows."""
         source = self.way.origins.of_tape(self.node.inputs[0])
-        if source is None or not is_fixed(source[0]):
-            return 0
-        loop = source[0]
+        return 0 if source is None or not is_fixed(source[0]) else self._lie(source)[1]
+
+    def _lie(self, source: tuple[Node, int]) -> tuple[int, int]:
+        """Where a tape's part of a turn begins in a loop's, and how long that is."""
+        loop, k = source
         slots: list[int] = list(loop.static.written)
         for i in range(len(slots)):
             matrix = self.way.matrices.get((loop, i))
             slots[i] = slots[i] if matrix is None else matrix.slots
-        return len(slots) + sum(slots)
+        return k + sum(slots[:k]), len(slots) + sum(slots)
+
+    def _beside(self, i: int) -> int | None:
+        """How far the turns on the i-th tape lie behind the first's; None: unknown."""
+        origins, inputs = self.way.origins, self.node.inputs
+        one, other = (origins.of_tape(inputs[k], False) for k in (0, i))
+        if one is None or other is None or one[0] is not other[0]:
+            return None
+        return self._lie(other)[0] - self._lie(one)[0]
 
     def _load(self, tapes: list[str], first: str) -> list[str]:
         """What a turn has on each tape, and the turns before."""
@@ -134,28 +144,35 @@ class Turns:
         parameters = iter(self.body.parameters)
         older = []
         for i, (k, tape) in enumerate(zip(self.node.static.read, tapes, strict=True)):
-            if i:  # nothing stands for a tape of zeros
+            beside = self._beside(i)
+            if i == 0:
+                at = first
+            elif beside is not None:
+                at = let(f"getelementptr i64, ptr {first}, i64 {beside}")
+            else:  # nothing stands for a tape of zeros
                 none = let(f"icmp eq ptr {tape}, null")
-                tape = let(f"select i1 {none}, ptr @zeros, ptr {tape}")
-            else:
-                tape = first
-            older.append(let(f"load ptr, ptr {tape}"))
+                at = let(f"select i1 {none}, ptr @zeros, ptr {tape}")
+            known = i > 0 and beside is not None
+            older.append(tape if known else let(f"load ptr, ptr {at}"))
             if self.product is not None:
                 break
             for j in range(k):
                 p = next(parameters)
-                way.values[p] = way.load(tape, j + 1, p.type)
+                way.values[p] = way.load(at, j + 1, p.type)
         return older
 
     def _saved(self, tapes: list[str], values: list[str]) -> list[str]:
-        """The tapes with one turn more."""
-        way, longer = self.way, []
+        """The tapes with one turn more; a turn's parts lie side by side."""
+        if not tapes:
+            return []
+        way, let, longer = self.way, self.text.let, []
         pairs = zip(self.body.results[state_of(self.node) :], values, strict=True)
         saved = iter(list(pairs))
+        base = way.room(self._lie((self.node, 0))[1])
         for i, k in enumerate(self.node.static.written):
             own = [next(saved) for _ in range(k)]
-            matrix = self.saved[i]
-            turn = way.room(1 + (k if matrix is None else matrix.slots))
+            matrix, place = self.saved[i], self._lie((self.node, i))[0]
+            turn = let(f"getelementptr i64, ptr {base}, i64 {place}") if place else base
             self.text.do(f"store ptr {tapes[i]}, ptr {turn}")
             if matrix is None:
                 for j, (x, value) in enumerate(own):
