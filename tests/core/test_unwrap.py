@@ -7,6 +7,7 @@ import pytest
 
 import lantern
 from lantern import grad
+from lantern.core.namespace import register_namespace
 from lantern.core.unwrap import detached, holds, plain, read_only, strip
 
 
@@ -53,6 +54,18 @@ def test_what_cannot_be_made_read_only_is_copied(backend):
     assert y is not x
     assert read_only(2.0) == 2.0
     np.testing.assert_array_equal(backend.host(y), np.ones(3))
+
+
+def test_what_has_no_flags_is_copied_by_its_library():
+    class Theirs:
+        shape = (3,)
+
+        def view(self):
+            return SimpleNamespace()  # it has no flags
+
+    copy, x = object(), Theirs()
+    register_namespace(Theirs, SimpleNamespace(array=lambda y: copy if y is x else y))
+    assert read_only(x) is copy
 
 
 def test_a_read_only_array_is_a_view():

@@ -154,7 +154,10 @@ def main():
     warm = {mutant for mutant, fate in report.ends() if fate != "by import"}
     for mutant in tried:
         if mutant not in warm:
-            began, tests = time.perf_counter(), few_files(order.of(mutant))
+            began, tests = (
+                time.perf_counter(),
+                few_files(order.of(mutant, by_import=True)),
+            )
             fate, caught = by_import(mutant, tests) if tests else ("not run", "")
             seconds = time.perf_counter() - began
             report(mutant, fate, caught, len(tests), seconds)

@@ -69,10 +69,15 @@ class Order:
         self.unsound, self.firsts = set(), {}
         self.caught = {}
 
-    def of(self, mutant):
-        """The tests, with the seconds that each takes."""
+    def of(self, mutant, by_import=False):
+        """The tests, with the seconds that each takes.
+
+        Of a change that is there from the import on, all that run any of its file:
+        what the import has made of the statement is in use in others than those that
+        run it.
+        """
         measured = self.measured
-        if self.is_late(mutant) or not self.is_early(mutant):
+        if not (by_import and self.is_early(mutant)):
             ran = self._ran(mutant)
         else:
             of_file = [i for (p, _), i in measured.places.items() if p == mutant.path]

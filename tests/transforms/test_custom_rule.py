@@ -267,6 +267,12 @@ class TestPorting:
         own.defjvps(None, lambda y_dot, z, x, y: x * y_dot)
         assert grad(own, (0, 1))(2.0, 3.0) == (0.0, 2.0)
 
+    def test_what_stands_still_moves_nothing(self):
+        own = custom_jvp(lambda x, y: x * y)
+        own.defjvp(lambda p, dots: (p[0] * p[1], dots[0] * p[1] + p[0] * dots[1]))
+        assert jvp(lambda x: own(x, 3.0), (2.0,), (1.0,)) == (6.0, 3.0)
+        assert jvp(lambda y: own(2.0, y), (3.0,), (1.0,)) == (6.0, 2.0)
+
     def test_integers_and_strings_pass_through_as_constants(self):
         def pick(x, i, name):
             return x[i]
