@@ -444,3 +444,14 @@ def test_different_elements_keep_their_derivative(name, dim):
     rows = torch.stack([x, x, x * 2])
     (gradient,) = torch.autograd.grad(getattr(torch, name)(rows, dim=0).sum(), x)
     assert gradient.tolist() == [3, 3, 3, 3]
+
+
+def test_data_must_be_a_dense_tensor_and_is_left_if_not():
+    x = torch.ones(1, 2)
+    sparse = torch.sparse_coo_tensor(torch.zeros(1, 1).long(), torch.ones(1))
+    with pytest.raises(RuntimeError, match="incompatible tensor type"):
+        x.data = sparse
+    for wrong in (np.ones(2), None, [1.0]):
+        with pytest.raises(TypeError, match="Variable data has to be a tensor"):
+            x.data = wrong
+    assert x.tolist() == [[1, 1]]

@@ -485,6 +485,15 @@ def data(self: Tensor) -> Any:
 
 def set_data(self: Tensor, x: Tensor) -> None:
     """Show the memory of another tensor, and stay the leaf that this one is."""
+    if not isinstance(x, Tensor):
+        if hasattr(x, "layout"):  # a sparse one
+            raise EagerError(
+                "Attempted to call `variable.set_data(tensor)`, but `variable` and "
+                "`tensor` have incompatible tensor type. Use tensor.to_dense()."
+            )
+        raise ArgumentError(
+            f"Variable data has to be a tensor, but got {type(x).__name__}"
+        )
     if type(base(self)) is Batched or type(base(x)) is Batched:
         raise EagerError(
             "mutating directly with `.data` under vmap transform is not allowed; nor "
