@@ -266,3 +266,16 @@ def test_a_buffer_of_nothing_is_empty():
     model.register_buffer("x", torch.ones(2))
     model.x = torch.nn.Buffer(None)
     assert model.x.shape == (0,)
+
+
+@pytest.mark.parametrize("of", ["both", "first"])
+def test_cosines_of_vectors_of_length_0_have_a_gradient(of):
+    found = []
+    for library in (pytorch, torch):
+        x = library.zeros(2, 3, dtype=library.float64, requires_grad=True)
+        y = x * 2 if of == "both" else library.arange(6.0).view(2, 3).double()
+        z = library.nn.functional.cosine_similarity(x, y)
+        (gradient,) = library.autograd.grad(z.sum(), x)
+        found.append((z.tolist(), gradient.tolist()))
+    for mine, other in zip(*found, strict=True):
+        np.testing.assert_allclose(mine, other)

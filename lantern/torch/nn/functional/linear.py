@@ -370,7 +370,7 @@ def cosine_similarity(
         )
     if base(x1).shape != base(x2).shape:
         x1, x2 = _F["broadcast_tensors"](x1, x2)
-    lengths = [(x * x).sum(dim, keepdim=True).sqrt().clamp(min=eps) for x in (x1, x2)]
+    lengths = [x.norm(2, dim, keepdim=True).clamp(min=eps) for x in (x1, x2)]
     return (x1 / lengths[0] * (x2 / lengths[1])).sum(dim)
 
 
