@@ -455,3 +455,28 @@ def test_data_must_be_a_dense_tensor_and_is_left_if_not():
         with pytest.raises(TypeError, match="Variable data has to be a tensor"):
             x.data = wrong
     assert x.tolist() == [[1, 1]]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "torch.empty(3, 0)[:, [0, 1]]",
+        "torch.empty(0)[torch.tensor([0])]",
+        "x[torch.tensor([True, True, False])] = torch.ones(3)",
+        "x[torch.tensor([0, 1])] = torch.ones(3)",
+        "x[torch.zeros(3).bool()] = torch.ones(4)",
+        "x[:2] = torch.ones(3)",
+    ],
+)
+def test_indices_that_do_not_fit_are_refused_as_by_pytorch(statement):
+    said = []
+    for library in (pytorch, torch):
+        with pytest.raises((IndexError, RuntimeError, ValueError, TypeError)) as caught:
+            exec(statement, {"torch": library, "x": library.zeros(3)})
+        said.append((caught.value, str(caught.value)))
+    (theirs, words), (ours, own_words) = said
+    assert isinstance(ours, type(theirs))
+    if "dimension with size 0" in words or "shape mismatch: value" in words:
+        assert own_words == words
+    with pytest.raises(RuntimeError, match="must match"):
+        torch.zeros(3)[[0, 1]] = [1.0, 2.0, 3.0]  # PyTorch takes no lists

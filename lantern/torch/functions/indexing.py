@@ -143,6 +143,8 @@ def _refused(index: Any, array: Any, error: Exception) -> Exception:
     except IndexError as ours:
         return ours
     words = str(error).replace("bounds for axis", "bounds for dimension")
+    if "non-empty take from an empty" in words:
+        return PositionError("index is out of bounds for dimension with size 0")
     if words.startswith("boolean index did not match"):
         words = (
             f"The shape of a mask does not match the shape of the indexed tensor "

@@ -198,7 +198,7 @@ def delitem(self: Tensor, index: Any) -> None:
 
 def setitem(self: Tensor, index: Any, value: Any) -> None:
     """``self[index] = value``."""
-    index, _ = plain_index(index)
+    index, basic = plain_index(index)
     refuse_leaf(self, part=True)
     array = in_memory(self)
     tracked = is_recorded(self, value) or in_transform(self, value)
@@ -216,10 +216,18 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
         if tracked or (isinstance(refused, TypeError) and not masked):
             raise
         array, index = _alone(array, index)
+        if isinstance(value, list | tuple):
+            plain = value = np.asarray(value)
         try:
             _put_plain(array, index, plain)
         except (TypeError, ValueError) as error:
-            raise mismatch(None, value, fresh(array[index]), error) from None
+            chosen = fresh(array[index])
+            if basic or not isinstance(value, Tensor):
+                raise mismatch(None, value, chosen, error) from None
+            raise EagerError(
+                f"shape mismatch: value tensor of shape {list(base(value).shape)} "
+                f"cannot be broadcast to indexing result of shape {list(chosen.shape)}"
+            ) from None
     if self.viewed is not UNSEEN:
         written(array)
 
