@@ -235,6 +235,17 @@ def test_a_scalar_of_numpy_beside_a_number_leaves_the_domain_as_in_numpy():
         assert vjp(lambda x: np.divide(np.float64(1.0), x), 0.0)[0] == np.inf
 
 
+@pytest.mark.parametrize("ufunc", [np.add, np.subtract, np.multiply, np.divide])
+def test_a_constant_goes_with_each_element_on_its_right(ufunc):
+    c, v = np.array([1.0, 2.0, 3.0]), np.array([0.5, 1.5, 2.5])
+    value, pullback = vjp(lambda x: ufunc.outer(c, x), v)
+    np.testing.assert_array_equal(value, ufunc.outer(c, v))
+    seed, step = np.arange(9.0).reshape(3, 3), 1e-6 * np.eye(3)
+    slopes = [(ufunc.outer(c, v + h) - ufunc.outer(c, v - h)) / 2e-6 for h in step]
+    right = [(seed * slope).sum() for slope in slopes]
+    np.testing.assert_allclose(pullback(seed)[0], right, rtol=1e-6)
+
+
 @pytest.mark.parametrize("c", [[1.0, 2.0, 3.0], MATRIX**2, np.float64(2.0), 2, None])
 def test_what_stands_left_of_a_tracked_array_is_a_constant(c):
     for ufunc in (np.add, np.subtract, np.multiply, np.divide, np.power):
