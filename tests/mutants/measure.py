@@ -27,13 +27,17 @@ OPTIONS = ["-q", "-p", "no:randomly", "-p", "no:cacheprovider"]
 
 
 def keys(statements):
-    """Names that statements keep when others come and go: text, and which of them."""
+    """Names that statements keep when others come and go.
+
+    The text, which of those alike it is, and of how many: if one of these comes or
+    goes, nobody knows any longer which is which.
+    """
     found, lines = {}, {p: (HOME / p).read_text().splitlines() for p in FILES}
     for path, line in statements:
         text = lines[path][line - 1].strip()
         found.setdefault((path, text), []).append(line)
     return {
-        (path, line): f"{path} {text} {i}"
+        (path, line): f"{path} {text} {i} of {len(set(all_lines))}"
         for (path, text), all_lines in found.items()
         for i, line in enumerate(sorted(set(all_lines)))
     }
