@@ -279,3 +279,15 @@ def test_cosines_of_vectors_of_length_0_have_a_gradient(of):
         found.append((z.tolist(), gradient.tolist()))
     for mine, other in zip(*found, strict=True):
         np.testing.assert_allclose(mine, other)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"bias": False, "bidirectional": True}, {"num_layers": 2, "proj_size": 1}],
+)
+def test_weights_of_recurrent_layers_go_by_their_names(options):
+    ours, theirs = (library.nn.LSTM(3, 2, **options) for library in (torch, pytorch))
+    assert ours._flat_weights_names == theirs._flat_weights_names
+    assert ours._all_weights == theirs._all_weights
+    found = [w for name in ours._flat_weights_names for w in [getattr(ours, name)]]
+    assert all(a is b for a, b in zip(found, ours._flat_weights, strict=True))

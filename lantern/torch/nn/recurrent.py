@@ -140,15 +140,20 @@ class RNNBase(Module):
         return [f"_l{layer}", f"_l{layer}_reverse"][: self._ways]
 
     @property
-    def all_weights(self) -> list[list[Any]]:
-        """The parameters of each layer and way."""
+    def _all_weights(self) -> list[list[str]]:
         names = ["weight_ih", "weight_hh", *(["bias_ih", "bias_hh"] * self.bias)]
         names += ["weight_hr"] * bool(self.proj_size)
-        return [
-            [getattr(self, name + suffix) for name in names]
-            for layer in range(self.num_layers)
-            for suffix in self._suffixes(layer)
-        ]
+        suffixes = [s for n in range(self.num_layers) for s in self._suffixes(n)]
+        return [[name + suffix for name in names] for suffix in suffixes]
+
+    @property
+    def _flat_weights_names(self) -> list[str]:
+        return [name for row in self._all_weights for name in row]
+
+    @property
+    def all_weights(self) -> list[list[Any]]:
+        """The parameters of each layer and way."""
+        return [[getattr(self, name) for name in row] for row in self._all_weights]
 
     @property
     def _flat_weights(self) -> list[Any]:
