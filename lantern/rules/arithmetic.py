@@ -181,7 +181,7 @@ def pow(x: Any, y: Any, /) -> Rule:
         >>> pow(3.0, 2)
         9.0
     """
-    yield from _power_rule(x**y, x, y)
+    yield from _power_rule(raised(x, y), x, y)
 
 
 @elementwise
@@ -199,6 +199,13 @@ def ieee_pow(x: Any, y: Any, /) -> Rule:
         inf
     """
     yield from _power_rule(namespace(x, y).ieee_pow(x, y), x, y)
+
+
+def raised(x: Any, y: Any) -> Any:
+    """``x**y``; small whole powers of arrays are products."""
+    if type(y) in (int, float) and 2 < y < 9 and y % 1 == 0 and hasattr(x, "dtype"):
+        return namespace(x).pow(x, y)
+    return x**y
 
 
 def _power_rule(z: Any, x: Any, y: Any) -> Rule:

@@ -9,7 +9,7 @@ import pytest
 import scipy.special
 
 import lantern
-from lantern import grad, jvp, vjp
+from lantern import grad, jvp, torch, vjp
 from lantern.errors import MissingRuleError
 from lantern.op import registry
 from lantern.testing import check_grads
@@ -381,3 +381,22 @@ def test_jvp_of_several_at_once():
     assert jvp(f, (0.5, 2.0), (1.0, 0.0))[1] == pytest.approx(
         jvp(f, (x, y), (np.ones(2), np.zeros(2)))[1][0]
     )
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("exponent", [3, 3.0])
+def test_cubes_are_products_to_the_last_bit(dtype, exponent):
+    x = np.linspace(-3, 3, 200).astype(dtype)
+    same(lantern.pow(x, exponent), x * x * x)
+    z, pullback = vjp(lambda x: x**exponent, x)
+    same(z, x * x * x)
+    assert z.dtype == dtype
+    close(pullback(np.ones_like(x))[0], 3 * x * x, rtol=1e-6)
+    same((torch.tensor(x) ** exponent).numpy(), x * x * x)
+
+
+@pytest.mark.parametrize("exponent", [2.5, -3, 9, 4.0, np.float64(3)])
+def test_other_powers_are_numpy_s(exponent):
+    x = np.linspace(0.1, 3, 50)
+    close(lantern.pow(x, exponent), x**exponent, rtol=1e-15)
+    assert lantern.pow(np.array([2]), 3.0).dtype == float

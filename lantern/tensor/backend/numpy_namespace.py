@@ -154,18 +154,23 @@ class ArrayNamespace:
             )
         return function
 
-    def ieee_pow(self, x: Any, y: Any) -> Any:
-        """``x**y``, without a warning where it is infinite.
+    def pow(self, x: Any, y: Any) -> Any:
+        """``x**y``.
 
         Small whole powers are products: NumPy's own take 100 times as long.
         """
+        small = type(y) in (int, float) and 2 < y < 9 and y % 1 == 0
+        if small and x.dtype.char in "fdg":
+            power = x * x
+            for _ in range(int(y) - 2):
+                power = power * x
+            return power
+        return x**y
+
+    def ieee_pow(self, x: Any, y: Any) -> Any:
+        """``x**y``, without a warning where it is infinite."""
         with ignore_fp_warnings():
-            if type(y) is int and 2 < y < 9 and x.dtype.kind == "f":
-                power = x * x
-                for _ in range(y - 2):
-                    power = power * x
-                return power
-            return x**y
+            return self.pow(x, y)
 
     def ieee_divide(self, x: Any, y: Any) -> Any:
         """``x / y``, without a warning where it is infinite."""

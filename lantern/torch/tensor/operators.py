@@ -181,7 +181,7 @@ _SYMBOLS = {
     "mul": (arithmetic.multiply, operator.mul),
     "truediv": (arithmetic.divide, operator.truediv),
     "mod": (arithmetic.remainder, operator.mod),
-    "pow": (arithmetic.pow, operator.pow),
+    "pow": (arithmetic.pow, arithmetic.raised),
     "matmul": (products.matmul, operator.matmul),
 }
 
