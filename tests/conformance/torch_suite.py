@@ -4,7 +4,8 @@
 
 PYTORCH/test is the folder of that name of a PyTorch source package. Each file runs in
 a process of its own, under a light stand-in for PyTorch's test support. What fails
-under PyTorch itself does not count. ``--write`` puts the table into docs/torch.md.
+under PyTorch itself does not count. ``--write`` puts the table into docs/torch.md. It
+ends with what fails for no reason that is known, and with status 1 if anything does.
 """
 
 import argparse
@@ -18,7 +19,7 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
-from torch_suite_reasons import EXCLUDED, REASONS, kinds
+from torch_suite_reasons import EXCLUDED, REASONS, UNEXPLAINED, kinds
 
 HERE = Path(__file__).resolve().parent
 PAGE = HERE.parents[1] / "docs" / "torch.md"
@@ -105,8 +106,19 @@ def table(rows):
     found = Counter(kind for _, _, failed in rows for kind in map(kinds, failed))
     lines += ["", "| what fails | tests | why |", "|---|---|---|"]
     for kind, number in found.most_common():
-        lines.append(f"| {kind} | {number} | {REASONS[kind]} |")
+        why = REASONS[kind].why if kind in REASONS else "not known"
+        lines.append(f"| {kind} | {number} | {why} |")
     return "\n".join(lines)
+
+
+def unexplained(rows):
+    """What fails for no known reason, a line for each."""
+    return [
+        f"{name}: {row['id']}: {row.get('error')}: {row.get('text', '')[:150]!r}"
+        for name, _, failed in rows
+        for row in failed
+        if kinds(row) == UNEXPLAINED
+    ]
 
 
 def main():
@@ -133,7 +145,10 @@ def main():
         before, _, rest = PAGE.read_text().partition(BEGIN)
         after = rest.partition(END)[2]
         PAGE.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{after}")
+    left = unexplained(rows)
+    print(f"unexplained: {len(left)}", *left, sep="\n    ")
+    return bool(left)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
