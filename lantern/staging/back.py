@@ -210,17 +210,9 @@ def back_loop(way: Any, step: Step, bars: dict[int, Node], received: Received) -
     starts = [bars.get(walk.state.index(p)) or zero(p) for p in state]
     starts += [way.whole(received[x]) if x in received else zero(x) for x in outside]
     block = Block("back", current.blocks[-1])
-    shadows = []
     own: Received = {}
     with building(block):
-        for i, saved in walk.written():
-            if i in bars:
-                _must_be_alone((), saved, dict.fromkeys(saved))
-                saved = [x for x in saved if x.type.has_cotangent]
-                slots = [block.parameter(x.type, x.example) for x in saved]
-                shadows.append((bars[i], len(slots)))
-                for x, p in zip(saved, slots, strict=True):
-                    way.give(own, x, staged(p))
+        shadows = _shadows(way, walk, bars, own)
         parameters = [block.parameter(x.type, x.example) for x in (*state, *outside)]
         untouched = {
             x: staged(p) for x, p in zip(outside, parameters[len(state) :], strict=True)
@@ -263,6 +255,22 @@ def back_loop(way: Any, step: Step, bars: dict[int, Node], received: Received) -
         way.give(received, walk.inits[walk.state.index(p)], staged(z))
     for (tape_node, _), z in zip(written, results[len(parameters) :], strict=True):
         way.give(received, tape_node, staged(z))
+
+
+def _shadows(
+    way: Any, walk: "_Walk", bars: dict[int, Node], own: Received
+) -> list[tuple[Node, int]]:
+    """The tapes of cotangents that a walk goes along, and a turn's share of each."""
+    shadows = []
+    for i, saved in walk.written():
+        if i in bars:
+            _must_be_alone((), saved, dict.fromkeys(saved))
+            saved = [x for x in saved if x.type.has_cotangent]
+            slots = [current.blocks[-1].parameter(x.type, x.example) for x in saved]
+            shadows.append((bars[i], len(slots)))
+            for x, p in zip(saved, slots, strict=True):
+                way.give(own, x, staged(p))
+    return shadows
 
 
 def _save(new: Node, block: Block) -> tuple[Node, int]:

@@ -118,7 +118,11 @@ def combined(z: Receiver, partials: list[Any]) -> Any:
         else:
             term = partial * x.tangent
         total = term if total is None else total + term
-    return zeros_like(z.suspended.value) if total is None else total
+    value = z.suspended.value
+    if total is None:
+        return zeros_like(value)
+    whole = getattr(total, "shape", ()) == getattr(value, "shape", ())
+    return total if whole and hasattr(total, "dtype") else total + zeros_like(value)
 
 
 def by_statement(z: Receiver) -> Any:

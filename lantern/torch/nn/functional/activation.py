@@ -105,7 +105,10 @@ def hardtanh(
     """
     if min_val > max_val:
         raise OptionError("min_val cannot be greater than max_val")
-    if base(input).dtype.kind in "iu":
+    kind = base(input).dtype.kind
+    if kind == "u" and (min_val < 0 or max_val < 0):
+        raise OptionError("cannot do hardtanh on an unsigned type with negative limits")
+    if kind in "iu":
         return clamp(input, int(min_val), int(max_val))
     if isinstance(min_val, Value) or isinstance(max_val, Value):  # they may be tracked
         inside = (input > min_val) & (input < max_val)

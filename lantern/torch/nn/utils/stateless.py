@@ -20,8 +20,10 @@ def functional_call(
     """As ``torch.func.functional_call``, with a warning that it has moved there.
 
     Example:
+        >>> import warnings
         >>> import lantern.torch as torch
         >>> from lantern.torch.nn.utils.stateless import functional_call
+        >>> warnings.simplefilter("ignore", FutureWarning)
         >>> model = torch.nn.Linear(1, 1, bias=False)
         >>> functional_call(model, {"weight": torch.tensor([[3.0]])}, torch.ones(1))
         tensor([3.])
