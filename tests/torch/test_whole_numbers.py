@@ -110,3 +110,10 @@ def test_filling_with_a_number_below_0_counts_from_the_end(kind):
     assert torch.full((2,), -1, dtype=dtype).tolist() == expected
     with pytest.raises(RuntimeError, match="without overflow"):
         torch.zeros(2, dtype=dtype).fill_(10**30)
+
+
+def test_a_limit_that_no_unsigned_number_has_is_refused():
+    x = torch.tensor([0, 1, 2], dtype=torch.uint8)
+    with pytest.raises(RuntimeError, match="hardtanh on an unsigned type"):
+        F.hardtanh(x)
+    assert F.hardtanh(x, 0, 1).tolist() == [0, 1, 1]

@@ -107,7 +107,7 @@ def hardtanh(
         raise OptionError("min_val cannot be greater than max_val")
     kind = base(input).dtype.kind
     if kind == "u" and (min_val < 0 or max_val < 0):
-        raise OptionError("cannot do hardtanh on an unsigned type with negative limits")
+        raise EagerError("cannot do hardtanh on an unsigned type with negative limits")
     if kind in "iu":
         return clamp(input, int(min_val), int(max_val))
     if isinstance(min_val, Value) or isinstance(max_val, Value):  # they may be tracked
