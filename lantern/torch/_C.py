@@ -197,7 +197,7 @@ class _functions:
 
 
 def _set_mkldnn_enabled(enabled: bool) -> None:
-    """Note whether a library of layers is to be used; there is none here."""
+    """Let oneDNN compute layers where it is installed, or not."""
     importlib.import_module("lantern.torch.backends").mkldnn.enabled = enabled
 
 

@@ -53,7 +53,7 @@ _NEVER = set(
     "tensor typename vmap".split()
 )
 # What Lantern itself asks of a tensor.
-_INNER = set("as_subclass changes emerge frozen gradient like_this numpy_face".split())
+_INNER = set("as_subclass changes emerge gradient like_this numpy_face".split())
 _UNARY = (
     "neg pos invert abs getitem setitem len contains bool float int index complex repr "
     "format array reversed deepcopy"

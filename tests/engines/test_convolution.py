@@ -260,6 +260,10 @@ def test_results_of_products_lie_as_their_operands_all_others_channels_last(
     (x, w, _), options = operands(CASES[case])
     x = torch.from_numpy(ORDERS[order](x)).requires_grad_()
     z = F.conv2d(x, torch.from_numpy(w), **options)
+    received = []
+    x.register_hook(received.append)
     z.backward(torch.from_numpy(ORDERS[order](z.detach().numpy())))
-    assert z.is_contiguous() == (case == "1x1" and order == "first")
+    rows = case == "1x1" and order == "first"
+    for made in (z.detach(), received[0]):
+        assert made.is_contiguous() == rows
     assert x.grad.is_contiguous() == (order == "first")  # as the leaf does

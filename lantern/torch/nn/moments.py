@@ -98,12 +98,10 @@ def _in_place(width: int) -> Iterator[None]:
 
     NumPy would copy both into buffers of 8,192 elements first, in three times the time.
     """
-    before = np.setbufsize(_BUFFER) if width >= _BUFFER else None
-    try:
+    with np.errstate():  # which puts the size of buffers back, too
+        if width >= _BUFFER:
+            np.setbufsize(_BUFFER)
         yield
-    finally:
-        if before is not None:
-            np.setbufsize(before)
 
 
 def _sums(cube: Any) -> Any:
