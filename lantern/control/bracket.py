@@ -13,7 +13,7 @@ from lantern.core.residuals import residual
 from lantern.core.unwrap import read_only
 from lantern.core.value import Receiver, Rule, Value, base, unwrapped
 from lantern.cps import Prompt, delimit, shift
-from lantern.cps.prompt import in_force
+from lantern.cps.delimiter import in_force
 from lantern.errors import ArgumentError, MissingRuleError, RuleError
 from lantern.rules.arithmetic import positive
 from lantern.transforms.arguments import check_function, check_in_force, is_number

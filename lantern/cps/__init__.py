@@ -1,7 +1,7 @@
 """Delimited continuations: ``reset``, ``shift``, ``Prompt``; nothing of derivatives."""
 
 from lantern.cps.control import reset, shift
-from lantern.cps.handler import delimit
+from lantern.cps.delimiter import delimit
 from lantern.cps.prompt import Prompt
 from lantern.cps.task import Task
 

@@ -7,8 +7,9 @@ from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR
 from typing import Any
 
 from lantern.cps.context import Scope
+from lantern.cps.delimiter import Delimiter, nearest
 from lantern.cps.handler import begin
-from lantern.cps.prompt import Delimiter, Prompt, innermost, nearest
+from lantern.cps.prompt import Prompt, innermost
 from lantern.cps.resumption import begin_beside, handle
 from lantern.cps.worker import (
     Errand,

@@ -7,8 +7,9 @@ from sys import is_finalizing
 from typing import Any, ClassVar
 
 from lantern.cps.context import thread_id
+from lantern.cps.delimiter import Delimiter
 from lantern.cps.handler import Unwind, begin, unwind
-from lantern.cps.prompt import Delimiter, innermost
+from lantern.cps.prompt import innermost
 from lantern.cps.worker import Errand, Inbox, Job, Waiter, wait, work_on
 from lantern.errors import AlreadyResumedError, ArgumentError, ResumptionError
 

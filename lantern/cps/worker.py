@@ -12,8 +12,8 @@ from greenlet import GreenletExit, getcurrent, greenlet
 
 from lantern.blocks import from_the_start
 from lantern.cps.context import Changes, local
-from lantern.cps.handler import run
-from lantern.cps.prompt import Delimiter, innermost
+from lantern.cps.delimiter import Delimiter, run
+from lantern.cps.prompt import innermost
 from lantern.errors import ResumptionError
 
 __all__ = [

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 
 from lantern.control.no_grad import holder, keeps_nothing, replacing
 from lantern.core.value import Level, Receiver, Replayable
-from lantern.cps.prompt import in_force
+from lantern.cps.delimiter import in_force
 from lantern.errors import ArgumentError
 from lantern.parallel.deferred import (
     Ledger,

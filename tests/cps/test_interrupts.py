@@ -126,7 +126,7 @@ def test_an_exception_at_every_line_of_the_library(name, monkeypatch):
             assert not more or isinstance(reported.pop().exc_value, Fault)
         here = innermost.get()
         if here is not None:  # raised in the one line that would have taken it back
-            assert "handler.py" in outcome
+            assert "delimiter.py" in outcome
             innermost.set(None)
         assert program() == value, f"after {outcome}"
         n += 1

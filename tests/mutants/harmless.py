@@ -104,7 +104,7 @@ HARMLESS = {
         ),
         ("-> 1", '"__code__", None), "co_flags", 0)'): "nobody asks for that flag",
     },
-    "lantern/cps/handler.py": {
+    "lantern/cps/delimiter.py": {
         ("left out", "raise  # as the last line of _recover would"): "so it does",
     },
     "lantern/cps/patience.py": {
