@@ -11,7 +11,9 @@ __all__ = [
     "LAST",
     "address",
     "all_finite",
+    "brain",
     "empty",
+    "empty_like",
     "empty_rows",
     "filled",
     "in_rows",
@@ -67,6 +69,11 @@ def empty_rows(shape: Any) -> Any:
     return np.empty(shape, np.float32)
 
 
+def empty_like(x: Any, shape: Any) -> Any:
+    """An array of another's type in the order of its axes, without values."""
+    return np.empty(shape, x.dtype)
+
+
 def address(x: Any) -> int:
     """Where the first element of an array is in memory."""
     found: int = x.__array_interface__["data"][0]
@@ -86,6 +93,13 @@ def in_rows(x: Any) -> Any:
 def single(x: Any) -> bool:
     """Whether something is an array of single precision, and not empty."""
     return type(x) is np.ndarray and x.dtype == np.float32 and x.size > 0
+
+
+def brain(x: Any) -> bool:
+    """Whether something is an array of bfloat16, and not empty."""
+    if type(x) is not np.ndarray or x.dtype.itemsize != 2:
+        return False
+    return bool(x.dtype.name == "bfloat16" and x.size > 0)
 
 
 def whole(x: Any) -> bool:

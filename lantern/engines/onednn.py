@@ -1,7 +1,8 @@
 """The library oneDNN, by its C interface: the only file that calls it.
 
-It computes on arrays of single precision in any order of axes, in several threads, and
-writes its code when a primitive is made (about 2 ms); so those are kept.
+It computes on arrays of single precision, or of bfloat16, in any order of axes, in
+several threads, and writes its code when a primitive is made (about 2 ms); so those are
+kept.
 
 References:
     oneDNN 3.2, include/oneapi/dnnl/dnnl.h and dnnl_types.h, for functions and numbers.
@@ -20,13 +21,14 @@ from lantern.engines.arrays import room
 from lantern.errors import EagerError, OptionError
 
 __all__ = [
-    "Description", "Layout", "Primitive", "described", "dims", "in_use", "library",
-    "reorder", "set_threads", "switch", "switched", "threads",
+    "BRAIN", "Description", "Layout", "Primitive", "described", "dims", "in_use",
+    "library", "reorder", "set_threads", "switch", "switched", "threads",
 ]  # fmt: skip
 
 # Wheels that hold the library; they differ in what they take threads from.
 _WHEELS = ("onednn-cpu-gomp", "onednn-cpu-iomp", "onednn-cpu-tbb")
 _F32, _ANY, _CPU, _USER = 3, 1, 1, 1
+BRAIN = 2  # the number of bfloat16 among types
 _FROM, _TO = 1, 17
 _IMPLEMENTATION, _BY_NUMBER, _SCRATCHPAD = 8, 255, 80
 _Dims = ctypes.c_int64 * 12
@@ -219,9 +221,9 @@ class Layout:
         steps: from one element to the next along each axis; None for any.
     """
 
-    def __init__(self, shape: Any, steps: Any = None) -> None:
+    def __init__(self, shape: Any, steps: Any = None, kind: int = _F32) -> None:
         self.shape, self.steps = shape, steps
-        form = (len(shape), dims(shape), _F32)
+        form = (len(shape), dims(shape), kind)
         name = "with_tag" if steps is None else "with_strides"
         last = _ANY if steps is None else dims(steps)
         self.handle = library().made(f"memory_desc_create_{name}", *form, last)

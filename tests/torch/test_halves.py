@@ -204,3 +204,36 @@ def test_activations_of_halves_write_in_place():
     x = torch.tensor([-1.0, 2.0]).half()
     assert F.silu(x, inplace=True) is x
     assert torch.equal(x, F.silu(torch.tensor([-1.0, 2.0])).half())
+
+
+class TestRowsOfATable:
+    @pytest.mark.parametrize("kind", [torch.float16, torch.bfloat16])
+    def test_repeated_ones_add_up_in_single_precision(self, kind):
+        table = torch.ones(5, 3).to(kind).requires_grad_()
+        index = torch.tensor([[1, 4, 4] * 500])
+        F.embedding(index, table).sum().backward()
+        assert table.grad.dtype is kind
+        assert table.grad[:, 0].tolist() == [0, 500, 0, 0, 1000]
+
+    def test_the_table_stays_as_it_is(self, monkeypatch):
+        def widened(*args, **options):
+            raise AssertionError("the whole table became float32")
+
+        monkeypatch.setattr("lantern.torch.nn.starting.in_single", widened)
+        table = torch.randn(50, 3).half()
+        assert torch.equal(F.embedding(torch.tensor([4, 7]), table), table[[4, 7]])
+
+    def test_second_derivatives_and_maps(self):
+        table, index = torch.randn(9, 3).half(), torch.tensor([[1, 4, 4], [8, 8, 8]])
+
+        def loss(table, index):
+            return (F.embedding(index, table).float() ** 2).sum()
+
+        found = torch.func.vmap(torch.func.grad(loss), in_dims=(None, 0))(table, index)
+        for each, row in zip(found, index, strict=True):
+            right = torch.func.grad(loss)(table.float(), row)
+            np.testing.assert_allclose(each.float(), right, rtol=2e-3)
+        table.requires_grad_()
+        (first,) = torch.autograd.grad(loss(table, index), table, create_graph=True)
+        (second,) = torch.autograd.grad(first.float().sum(), table)
+        assert second[:, 0].tolist() == [0, 2, 0, 0, 4, 0, 0, 0, 6]

@@ -7,7 +7,16 @@ from lantern.op import registry
 from lantern.testing import check_grads
 from lantern.torch.functions import comparison, limits
 from lantern.torch.linalg import elimination
-from lantern.torch.nn import edges, entropies, gates, pools, rules, sequences, windows
+from lantern.torch.nn import (
+    edges,
+    entropies,
+    gates,
+    halves,
+    pools,
+    rules,
+    sequences,
+    windows,
+)
 from lantern.torch.tensor import views
 
 random = np.random.default_rng(1)
@@ -129,6 +138,11 @@ CASES = {
         {"widths": ((0, 0), (2, 1), (0, 0)), "mode": "wrap"},
     ),
     "spread_windows": (pools._spread_windows, (draw(2, 3, *STEPS),), FORM),
+    "rounded_affine": (
+        halves._rounded_affine,
+        (draw(2, 5, 4), draw(3, 4), draw(3)),
+        {},
+    ),
 }
 
 

@@ -9,10 +9,20 @@ from typing import Any
 import numpy as np
 
 from lantern.core.value import Value
+from lantern.engines import halves
 from lantern.engines import products as engine
 from lantern.tensor.accumulate.deferred_products import Product
+from lantern.torch.tensor.dtypes import F32, is_half
 
-__all__ = ["LayerProduct", "multiplier", "product", "times", "turned"]
+__all__ = [
+    "LayerProduct",
+    "multiplier",
+    "product",
+    "rounded",
+    "single",
+    "times",
+    "turned",
+]
 
 
 def turned(x: Any, weight: Any) -> bool:
@@ -41,6 +51,24 @@ def product(x: Any, weight: Any) -> Any:
         z = engine.product(x, weight.T)
         return np.ascontiguousarray(weight.dot(x.T).T) if z is None else z
     return times(x, weight.T)
+
+
+def rounded(x: Any, y: Any, bias: Any = None) -> Any:
+    """``x @ y + bias`` of halves, computed in float32 and rounded once.
+
+    Shapes:
+        x: (n, k); y: (k, m); bias: (m,) or None; result: (n, m)
+    """
+    z = halves.product(x, y, bias)
+    if z is None:
+        z = times(single(x), single(y))
+        z = (z if bias is None else z + single(bias)).astype(x.dtype)
+    return z
+
+
+def single(x: Any) -> Any:
+    """Halves in float32; anything else as it is."""
+    return x.astype(F32) if is_half(x.dtype) else x
 
 
 def multiplier(y: Any, n: int, count: int) -> Callable[[Any], Any]:

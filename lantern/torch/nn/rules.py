@@ -18,8 +18,10 @@ from lantern.op import elementwise, linear, op
 from lantern.tensor.backend.numpy_namespace import REAL
 from lantern.tensor.ops.indexing import Scatter, read_at
 from lantern.torch.nn import moments as blocks
+from lantern.torch.nn.halves import with_halves
 from lantern.torch.nn.products import LayerProduct, product, times
 from lantern.torch.nn.starting import fused
+from lantern.torch.tensor.dtypes import F32, is_half
 from lantern.torch.tensor.operators import unary
 
 __all__ = [
@@ -248,12 +250,24 @@ def _rows(weight: Any, /, index: Any, keep: Any) -> Rule:
         weight_bar[index] += z_bar, where keep
     """
     z = weight.take(index, axis=0) if plain(weight, index) else read_at(weight, index)
+    shape = weight.shape
     z_bar = yield (z, weight := None, z := None)[0]
     if type(keep) is np.ndarray:
         index, z_bar = index[keep], z_bar[keep]
     elif keep is not None:  # a GPU would have to wait for how many there are
         z_bar = namespace(z_bar).where(keep[..., None], z_bar, 0)
-    yield Rows(index, z_bar)
+    yield rounded(index, z_bar, shape) if is_half(z_bar.dtype) else Rows(index, z_bar)
+
+
+def rounded(index: Any, z_bar: Any, shape: Any) -> Any:
+    """As ``Rows``, of halves: what falls into one row is added up in float32."""
+    wide = z_bar.astype(F32)
+    if not (type(index) is type(z_bar) is np.ndarray):
+        return Rows(index, wide).dense(shape).astype(z_bar.dtype)
+    places, inverse = np.unique(index, return_inverse=True)
+    wide = wide.reshape(-1, *shape[1:])
+    sums = Rows(inverse.reshape(-1), wide).dense((len(places), *shape[1:]))
+    return Rows(places, sums.astype(z_bar.dtype))
 
 
 @linear
@@ -327,6 +341,7 @@ def _chance(x: Any) -> Any:
 
 
 plain_affine: Any = _affine  # without a look at its operands
-affine, normalised, rows = fused(_affine), fused(_normalised), fused(_rows)
+affine = fused(_affine, with_halves)
+normalised, rows = fused(_normalised), fused(_rows, None)
 mixed = fused(_mixed)
 gelu, logsigmoid = unary(_gelu), unary(_logsigmoid)

@@ -1,5 +1,6 @@
 """The start of a rule of several operands on eager tensors, in few steps."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,11 +17,21 @@ from lantern.torch.tensor.halves import in_single
 from lantern.torch.tensor.tensor import fresh, numpy_face, start, torch_face
 
 
-def fused(function: Any) -> Any:
+def in_singles(function: Any) -> Any:
+    """A function of tensors that computes halves in float32."""
+    return partial(in_single, function)
+
+
+def fused(function: Any, halves: Any = in_singles) -> Any:
     """A function of tensors, from one of Lantern's operations of several operands.
 
     An operand may be None. What the operation takes besides is named. A linear one has
     one operand.
+
+    Args:
+        function: the operation.
+        halves: what makes, of the result, a function for operands of 16 bits; None if
+            the operation takes them as they are.
     """
     rule = function.rule
     forgets = operation_of(rule).kind == "linear"
@@ -42,8 +53,9 @@ def fused(function: Any) -> Any:
                     return torch_face(function(*map(numpy_face, operands), **statics))
             arrays.append(array)
             receivers.append(receiver)
-        if arrays[0].dtype.itemsize == 2 and is_half(arrays[0].dtype):
-            return in_single(operate, *operands, **statics)
+        kind = arrays[0].dtype
+        if kind.itemsize == 2 and of_halves is not None and is_half(kind):
+            return of_halves(*operands, **statics)
         try:
             if not last or not is_enabled():
                 return fresh(next(rule(*arrays, **statics)))
@@ -59,6 +71,7 @@ def fused(function: Any) -> Any:
 
     operate.__name__ = operate.__qualname__ = rule.__name__.strip("_")
     operate.__doc__ = rule.__doc__
+    of_halves = halves and halves(operate)
     operate.operation = function  # type: ignore[attr-defined]  # functions take them
     return operate
 
