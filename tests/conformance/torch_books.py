@@ -1,14 +1,15 @@
 """Books and their programs, as they are, under PyTorch and under ``lantern.torch``.
 
-    python tests/conformance/torch_books.py FOLDER [BOOK ...] [--pairs N] [--write]
+    python tests/conformance/torch_books.py FOLDER [BOOK ...] [--again] [--write]
 
 FOLDER holds checkouts of the books' repositories, by their names, and what else they
 import in ``site``. Each program is run with small batches and made-up data; what it
 learns is stopped after some steps. All draws are the same under both, and so losses and
-numbers printed agree within 1 %. Then what trains is run as it is, in turns: the
-processor time of PyTorch's steps divided by ours, the median of the pairs. What was
-found is kept in FOLDER/found.json, and not measured again. ``--write`` puts it into
-docs/torch_scripts.md.
+numbers printed agree within 1 %. Then the first that trains in a program is run as it
+is, in turns: the processor time of PyTorch's steps divided by ours, the median of the
+pairs. What was found is kept in FOLDER/found.json, and not measured again but with
+``--again``; what PyTorch came to is kept in FOLDER/theirs.json. ``--write`` puts the
+table into docs/torch_scripts.md.
 """
 
 import argparse
@@ -16,6 +17,8 @@ import json
 import os
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from statistics import mean, median
 
@@ -23,15 +26,24 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 PAGE = ROOT / "docs" / "torch_scripts.md"
 BEGIN, END = "<!-- books: begin -->", "<!-- books: end -->"
-LIMIT, SECONDS = 300, 5  # that a program, and what trains in one cell, may take
+# Seconds of a processor that a program may take under PyTorch, and under Lantern; and
+# those that a loop that trains may.
+LIMITS, SECONDS = (60, 180), 3
+SPACE = {"PYTHONWARNINGS": "ignore", "PYTHONHASHSEED": "0"} | {
+    f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL")
+}
+GOOD = ("same", "runs", "not under PyTorch")
 MINGPT = "--model.model_type=gpt-mini --data.block_size=64".split()
+FEW = "--n_layers=2 --max_new_tokens=40".split()
+WIKI = "--epochs=1 --data={book}/word_language_model/data/wikitext-2".split()
 # Each book's repository and its programs: patterns of files, each with its arguments.
 BOOKS = {
     "d2l-en": [("chapter_*/*.md", [])],
     "LLMs-from-scratch": [
         ("*/01_main-chapter-code/*.ipynb", []),
         ("ch0[234]/0[2-8]*/*.ipynb", []),
-        ("ch04/*/gpt_with*.py", []),
+        ("ch04/03*/gpt_with*.py", []),
+        *((f"ch04/{n}*/gpt_with*.py", FEW) for n in "04 05 06 07".split()),
         ("ch05/01*/gpt_train.py", []),
         ("ch05/10*/0[01]*.py", []),
         ("ch05/*/standalone*.ipynb", []),
@@ -45,7 +57,7 @@ BOOKS = {
         ("demo.ipynb", []),
     ],
     "makemore": [
-        ("makemore.py", ["-i", "../../makemore/names.txt", "--type", kind])
+        ("makemore.py", ["-i", "{book}/names.txt", "--type", kind])
         for kind in "transformer bigram mlp rnn gru bow".split()
     ],
     "annotated_deep_learning_paper_implementations": [("labml_nn/**/*.py", [])],
@@ -57,6 +69,15 @@ BOOKS = {
         ("regression/main.py", []),
         ("siamese_network/main.py", ["--epochs=1"]),
         ("dcgan/main.py", ["--dataset=fake", "--niter=1", "--workers=0"]),
+        ("reinforcement_learning/*.py", []),
+        ("time_sequence_prediction/*.py", []),
+        *(
+            ("word_language_model/main.py", [*WIKI, "--model", kind])
+            for kind in "RNN_TANH LSTM GRU Transformer".split()
+        ),
+        ("gcn/main.py", ["--epochs=1"]),
+        ("gat/main.py", ["--epochs=1"]),
+        ("fx/*.py", []),
     ],
 }
 PATHS = (
@@ -65,36 +86,60 @@ PATHS = (
 )
 
 
-def programs(folder, book):
-    """A book's programs that train or show tensors, with their arguments."""
+# Why a program does not come to the same, where the reason lies outside of Lantern.
+REASONS = {}
+
+
+def named(folder, book):
+    """A book's programs that train or show tensors: names, paths, arguments."""
     for pattern, args in BOOKS[book]:
         for path in sorted((folder / book).glob(pattern)):
             text = path.read_text(encoding="utf-8")
-            starts = path.suffix != ".py" or "__main__" in text
+            starts = "**" not in pattern or "__main__" in text
             if "torch" in text and starts:
-                yield path, args
+                name, given = str(path.relative_to(folder / book)), args[-2:]
+                name += (
+                    " " + given[1] if given[:-1] in (["--type"], ["--model"]) else ""
+                )
+                yield name, path, [a.format(book=folder / book) for a in args]
 
 
-def cells(folder, mine, mode, path, args):
-    """What a program's cells come to under one library."""
-    where = folder / "runs" / ("ours" if mine else "theirs")
-    where.mkdir(parents=True, exist_ok=True)
-    paths = [ROOT, HERE, *(folder.resolve() / p for p in PATHS.split())]
-    surroundings = {"PYTHONPATH": os.pathsep.join(map(str, paths))}
-    surroundings |= {"OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}
-    surroundings |= {"PYTHONHASHSEED": "0"}
-    surroundings |= {"OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
-    under = ["-m", "lantern.torch"] if mine else []
-    run = [str(HERE / "torch_books_run.py"), mode, str(SECONDS), str(path.resolve())]
-    command = [sys.executable, *under, *run, *args]
-    options = {"env": os.environ | surroundings, "cwd": where, "text": True}
-    try:
-        done = subprocess.run(
-            command, capture_output=True, timeout=LIMIT, check=False, **options
+class Library:
+    """A process that runs programs under one library.
+
+    Args:
+        folder: where the books are.
+        mine: whether it is Lantern.
+    """
+
+    def __init__(self, folder, mine):
+        self.folder, self.mine, self.process = folder, mine, None
+
+    def start(self):
+        """Start it."""
+        paths = [ROOT, HERE, *(self.folder / p for p in PATHS.split())]
+        space = {"PYTHONPATH": os.pathsep.join(map(str, paths))}
+        under = ["-m", "lantern.torch"] if self.mine else []
+        self.process = subprocess.Popen(
+            [sys.executable, *under, str(HERE / "torch_books_run.py")],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=os.environ | SPACE | space,
+            text=True,
         )
-    except subprocess.TimeoutExpired:
-        return [{"error": f"more than {LIMIT} s", "losses": [], "numbers": []}]
-    return [json.loads(s) for s in done.stdout.splitlines() if s.startswith('{"error')]
+
+    def cells(self, mode, path, args):
+        """What a program's cells come to."""
+        if self.process is None:
+            self.start()
+        book = path.relative_to(self.folder).parts[0]
+        name = "ours" if self.mine else "theirs"
+        where = self.folder / "runs" / name / book / "run"
+        where.mkdir(parents=True, exist_ok=True)
+        task = {"path": str(path), "args": args, "where": str(where), "mode": mode}
+        task |= {"seconds": SECONDS, "limit": LIMITS[self.mine]}
+        print(json.dumps(task), file=self.process.stdin, flush=True)
+        return json.loads(self.process.stdout.readline())
 
 
 def differs(mine, theirs):
@@ -127,12 +172,12 @@ def step(found):
     return mean(times) if len(times) > 2 else None
 
 
-def ratio(folder, pairs, path, args):
+def ratio(libraries, pairs, path, args):
     """PyTorch's time for a step divided by ours, in turns."""
     found = []
     for _ in range(pairs):
         theirs, mine = (
-            step(cells(folder, m, "time", path, args)) for m in (False, True)
+            step(library.cells("time", path, args)) for library in libraries
         )
         if not theirs or not mine:
             return None
@@ -140,27 +185,62 @@ def ratio(folder, pairs, path, args):
     return median(found) if found else None
 
 
-def named(folder, book):
-    """A book's programs by their names."""
-    for path, args in programs(folder, book):
-        name = str(path.relative_to(folder / book))
-        yield name + (" " + args[-1] if book == "makemore" else ""), path, args
+class Kept:
+    """Results by book and program in a file of JSON."""
+
+    def __init__(self, path, again=False):
+        self.path, known = path, path.exists() and not again
+        self.rows = json.loads(path.read_text()) if known else {}
+
+    def of(self, book, name, measure, *args):
+        """What is known of a program; measured if it is not."""
+        rows = self.rows.setdefault(book, {})
+        if name not in rows:
+            rows[name] = measure(*args)
+            self.write()
+        return rows[name]
+
+    def write(self):
+        """Keep what there is."""
+        self.path.write_text(json.dumps(self.rows, indent=1))
 
 
-def measured(folder, pairs, path, args):
-    """A program's outcome and its speed, where it trains."""
-    theirs, mine = (cells(folder, m, "same", path, args) for m in (False, True))
-    out = compared(mine, theirs)
-    trains = out in ("same", "runs") and any(t["losses"] for t in theirs)
-    return out, ratio(folder, pairs, path, args) if trains else None
+def outcome(library, theirs, path, args):
+    """A program's outcome, and whether it trains."""
+    worth = any(not cell["error"] for cell in theirs)
+    out = compared(library.cells("same", path, args) if worth else [], theirs)
+    trains = out in GOOD and any(cell["losses"] for cell in theirs)
+    return {"out": out, "trains": trains}
+
+
+def outcomes(folder, theirs, found, book):
+    """Run a book's programs under Lantern, and what is not known under PyTorch."""
+    their, mine = Library(folder, False), Library(folder, True)
+    for name, path, args in named(folder, book):
+        start = time.perf_counter()
+        known = theirs.of(book, name, their.cells, "same", path, args)
+        row = found.of(book, name, outcome, mine, known, path, args)
+        taken = f"{time.perf_counter() - start:.0f} s"
+        print(book, name, row["out"], taken, sep=" | ", flush=True)
+
+
+def speeds(folder, found, pairs, book):
+    """Time what trains in a book's programs."""
+    libraries = Library(folder, False), Library(folder, True)
+    for name, path, args in named(folder, book):
+        row = found.rows[book][name]
+        if row["trains"] and "speed" not in row:
+            row["speed"] = ratio(libraries, pairs, path, args)
+            print(book, name, row["speed"], sep=" | ", flush=True)
+            found.write()
 
 
 def speeds_of(rows):
     """How fast the programs of some rows are."""
-    speeds = [s for _, s in rows if s]
-    if not speeds:
+    found = [row["speed"] for row in rows if row.get("speed")]
+    if not found:
         return "not measured"
-    return f"{median(speeds):.2f} ({min(speeds):.2f} to {max(speeds):.2f})"
+    return f"{median(found):.2f} ({min(found):.2f} to {max(found):.2f})"
 
 
 def table(found):
@@ -168,20 +248,22 @@ def table(found):
     lines = ["| book | same | run | stop or differ | not under PyTorch | speed |"]
     lines += ["|---|---|---|---|---|---|"]
     for book, rows in found.items():
-        outs = [out.partition(":")[0] for out, _ in rows.values()]
-        same, runs, none = map(outs.count, ("same", "runs", "not under PyTorch"))
+        outs = [row["out"].partition(":")[0] for row in rows.values()]
+        same, runs, none = map(outs.count, GOOD)
         rest = len(rows) - same - runs - none
         speed = speeds_of(rows.values())
         lines.append(f"| {book} | {same} | {runs} | {rest} | {none} | {speed} |")
-    rows = [(f"{b}, {n}", *row) for b, all in found.items() for n, row in all.items()]
-    speeds = [s for *_, s in rows if s]
-    if speeds:
-        below = sum(s < 0.5 for s in speeds)
-        lines += ["", f"Of {len(speeds)} that were timed, the median is "]
-        lines[-1] += f"{median(speeds):.2f}, and {below} are below 0.5."
-    good = ("same", "runs", "not under PyTorch")
-    rest = [row for row in rows if row[1].partition(":")[0] not in good]
-    lines += [""] * bool(rest) + [f"* {name}: {out}" for name, out, _ in rest]
+    rows = {f"{b}, {n}": row for b, all in found.items() for n, row in all.items()}
+    timed = [row["speed"] for row in rows.values() if row.get("speed")]
+    if timed:
+        below = sum(s < 0.5 for s in timed)
+        lines += ["", f"Of {len(timed)} that were timed, the median is "]
+        lines[-1] += f"{median(timed):.2f}, and {below} are below 0.5."
+    bad = [(n, r["out"]) for n, r in rows.items() if r["out"].split(":")[0] not in GOOD]
+    lines += [""] * bool(bad)
+    for name, out in bad:
+        reason = next((r for part, r in REASONS.items() if part in name), "")
+        lines.append(f"* {name}: {out}" + (f" ({reason})" if reason else ""))
     return lines
 
 
@@ -189,19 +271,21 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("folder", type=Path, help="the checkouts' place")
     parser.add_argument("books", nargs="*", help="some books only")
-    parser.add_argument("--pairs", type=int, default=3)
+    parser.add_argument("--pairs", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=2, help="books at a time")
+    parser.add_argument("--again", action="store_true", help="forget what was found")
     parser.add_argument("--write", action="store_true")
     given = parser.parse_args()
-    folder, kept = given.folder.resolve(), given.folder / "found.json"
-    found = json.loads(kept.read_text()) if kept.exists() else {}
-    for book in given.books or BOOKS:
-        rows = found.setdefault(book, {})
-        for name, path, args in named(folder, book):
-            if name not in rows:
-                rows[name] = measured(folder, given.pairs, path, args)
-                print(book, name, *rows[name], sep=" | ", flush=True)
-                kept.write_text(json.dumps(found, indent=1))
-    text = "\n".join(table(found))
+    folder, books = given.folder.resolve(), given.books or list(BOOKS)
+    theirs, found = (
+        Kept(folder / "theirs.json"),
+        Kept(folder / "found.json", given.again),
+    )
+    with ThreadPoolExecutor(given.jobs) as pool:
+        list(pool.map(lambda b: outcomes(folder, theirs, found, b), books))
+    for book in books:
+        speeds(folder, found, given.pairs, book)
+    text = "\n".join(table({b: found.rows[b] for b in BOOKS if b in found.rows}))
     print(text)
     if given.write:
         before, _, rest = PAGE.read_text().partition(BEGIN)

@@ -1,11 +1,11 @@
-"""One program of a book under one library: what each of its cells comes to.
+"""Programs of books under one library: what each of their cells comes to.
 
-    python torch_books_run.py MODE SECONDS PROGRAM [ARGUMENT ...]
-
-PROGRAM is a script, a notebook, or a page of the d2l book, whose cells are run in turn.
-MODE ``same`` lets both libraries draw the same numbers and compares; ``time`` leaves
-them as they are and measures. What is trained is stopped after some steps: a loss that
-says ``backward()`` ends one. Prints a line of JSON for each cell.
+A line of JSON on standard input names a program, a script, a notebook, or a page of the
+d2l book, whose cells are run in turn in a process of their own; a line of JSON on
+standard output says what they came to. The mode ``same`` lets both libraries draw the
+same numbers and compares; ``time`` leaves them as they are and measures, up to the
+first cell that trains. Large models of notebooks have two blocks in ``same``. What is
+trained is stopped after some steps: a loss that says ``backward()`` ends one.
 """
 
 import ast
@@ -15,16 +15,23 @@ import json
 import linecache
 import os
 import re
+import resource
+import signal
 import sys
 import time
+import traceback
 import types
 from pathlib import Path
 
 import numpy as np
+from torch_books_surroundings import prepare, surround
 
 STEPS = {"same": 4, "time": 40}  # of one cell
 BATCH = {"same": 8, "time": 32}  # examples of one batch, at most
+# What large models are made of, where only numbers are compared.
+SMALLER = {r'(?<="n_layers": )\d+': "2", r'(?<="vocab_size": )\d{3}_?\d{3}': "50304"}
 NUMBER = re.compile(r"(?<![\w.])-?\d+\.\d*(?:e[+-]?\d+)?(?![\w.])")
+ROOM, WALL = 9 << 30, 900  # bytes and seconds that a program may take at most
 OF_TIME = re.compile(r"\bsec|\d ?m?s\b|second|time|memory|lantern|version|0x", re.I)
 
 
@@ -71,8 +78,8 @@ class Watch:
         return np.diff(self.ends[1:]).tolist()
 
 
-def parts(path):
-    """A program's cells: of a page, those of PyTorch."""
+def parts(path, small):
+    """A program's cells: of a page, those of PyTorch; perhaps of smaller models."""
     text = path.read_text(encoding="utf-8")
     if path.suffix == ".ipynb":
         cells = json.loads(text)["cells"]
@@ -83,6 +90,8 @@ def parts(path):
             tab = re.search(r"^(?:%%|#@)tab (.*)", part, re.M)
             if tab and re.search("pytorch|all", tab[1]):
                 found.append(part)
+    for pattern, number in SMALLER.items() if small else ():
+        found = [re.sub(pattern, number, code) for code in found]
     return [re.sub(r"^\s*[%!].*|^tab\.interact.*", "", c, flags=re.M) for c in found]
 
 
@@ -112,8 +121,7 @@ def outcome(run, watch):
     except (Exception, SystemExit) as e:
         if not isinstance(e, SystemExit) or e.code:
             error = f"{type(e).__name__}: {e}".splitlines()[0][:300]
-            if "TRACE" in os.environ:
-                raise
+            traceback.print_exc()
     lines = [s for s in said.getvalue().splitlines() if not OF_TIME.search(s)]
     numbers = [float(x) for s in lines for x in NUMBER.findall(s)]
     values = {"error": error, "losses": watch.losses, "numbers": numbers}
@@ -136,26 +144,66 @@ class Tab:
         return "pytorch" in names
 
 
-def main():
-    """Run one program."""
-    mode, seconds, program, *args = sys.argv[1:]
-    path = Path(program).resolve()
-    sys.argv, out = [str(path), *args], sys.stdout
-    from torch_books_surroundings import surround
+def run(task, say):
+    """Run one program, and say what each cell came to.
 
+    Args:
+        task: the program's path, its arguments, where it runs, the mode, the seconds
+            that may be spent on what trains.
+        say: a function of a cell's outcome.
+    """
+    path, mode = Path(task["path"]), task["mode"]
+    sys.argv = [str(path), *task["args"]]
+    os.chdir(task["where"])
     sys.path.insert(0, str(path.parent))
     torch = surround(mode == "same", BATCH[mode])
-    watch = Watch(torch, STEPS[mode], float(seconds))
+    watch = Watch(torch, STEPS[mode], task["seconds"])
     if path.suffix == ".py":
         runs = [lambda: whole(path)]
     else:
         space = vars(types.ModuleType("__main__")) | {"tab": Tab()}
         runs = [
             lambda code=code, i=i: shown(code, space, f"cell {i}")
-            for i, code in enumerate(parts(path))
+            for i, code in enumerate(parts(path, mode == "same"))
         ]
-    for run in runs:
-        print(json.dumps(outcome(run, watch)), file=out, flush=True)
+    for cell in runs:
+        say(outcome(cell, watch))
+        if mode == "time" and len(watch.times()) > 2:
+            break
+
+
+def apart(task):
+    """Run one program in a process of its own: what its cells come to."""
+    ours, theirs = os.pipe()
+    child = os.fork()
+    if not child:
+        os.close(ours)
+        limit = task["limit"]
+        resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 5))
+        resource.setrlimit(resource.RLIMIT_DATA, (ROOM, ROOM))
+        signal.alarm(WALL)
+        quiet = os.open(os.devnull, os.O_RDWR)
+        for stream in (0, 1) if "TRACE" in os.environ else (0, 1, 2):
+            os.dup2(quiet, stream)
+        with os.fdopen(theirs, "w") as out, contextlib.suppress(BaseException):
+            run(task, lambda cell: print(json.dumps(cell), file=out, flush=True))
+        os._exit(0)
+    os.close(theirs)
+    with os.fdopen(ours) as lines:
+        found = [json.loads(line) for line in lines]
+    ended = os.WTERMSIG(os.waitpid(child, 0)[1])
+    if ended:
+        late = ended in (signal.SIGXCPU, signal.SIGALRM)
+        error = f"more than {task['limit']} s" if late else signal.Signals(ended).name
+        found.append({"error": error, "losses": [], "numbers": [], "times": []})
+    return found
+
+
+def main():
+    """Run the programs that standard input names."""
+    prepare()
+    for line in sys.stdin:
+        print(json.dumps(apart(json.loads(line))), flush=True)
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ import numpy as np
 WORDS = (
     "the a time old man said to of and in machine was his with that one is it".split()
 )
+MOST = 1 << 18  # numbers that are drawn at once
 LABELS = "entailment contradiction neutral".split()
 CLASSES = {"FashionMNIST": 28, "MNIST": 28, "CIFAR10": 32}
 REVIEWS = [f"{part}/{side}" for part in ("train", "test") for side in ("pos", "neg")]
@@ -228,12 +229,13 @@ class Draws:
         return np.random.RandomState(zlib.crc32(f"{name} {layer._drawn}".encode()))
 
     def made(self, kind, shape, low=0, high=1, *names):
-        """An array."""
+        """An array; what is large repeats itself, which takes less time."""
         draws = self.of_layer(*names) if names else self.stream(kind, shape)
         shape = tuple(map(int, shape))
+        few = shape if math.prod(shape) < MOST else (MOST + 1,)
         if kind == "randint":
-            return draws.randint(low, high, shape)
-        return np.asarray(getattr(draws, kind)(*shape))
+            return np.resize(draws.randint(low, high, few), shape)
+        return np.resize(getattr(draws, kind)(*few), shape)
 
     def order(self, sampler):
         """What a sampler of random examples gives."""
@@ -434,6 +436,17 @@ def no_pictures():
     d2l.Animator.add = d2l.plot = d2l.show_images = lambda *args, **options: None
 
 
+def prepare():
+    """Import what all programs need, which takes longer than most of them."""
+    import torch
+
+    surround.kept = without_operators(torch)
+    names = "torchvision matplotlib.pyplot pandas requests IPython torch._dynamo"
+    for name in names.split():
+        with contextlib.suppress(ImportError):
+            importlib.import_module(name)
+
+
 def surround(alike, batch):
     """Make the surroundings; gives the library.
 
@@ -443,7 +456,6 @@ def surround(alike, batch):
     """
     import torch
 
-    surround.kept = without_operators(torch)
     torch.set_num_threads(1)
     np.random.seed(0)
     vision()
