@@ -377,6 +377,51 @@ def test_arithmetic_is_pythons_to_the_last_bit(seed, mode):
         assert repr(outcome(jitted, (m, y))) == repr(outcome(f, (m, y)))
 
 
+@pytest.mark.parametrize("n", [1, 2, 3, 7, 8, 2**40, 2**62, -1, -2, -7, 0])
+def test_division_by_a_constant_int(n, mode):
+    def f(m):
+        return m // n, m % n
+
+    jitted = lantern.jit(f)
+    for m in (0, 1, -1, 7, -7, 8, -8, 2**62 + 1, 2**63 - 1, -(2**63), 2**70):
+        assert outcome(jitted, (m,)) == outcome(f, (m,))
+
+
+def up(i, n):
+    while i < n:
+        i = i + 1
+    return i, i + 1
+
+
+def up_twice(i, n):
+    while n > i and i != 5:
+        i = i + 1
+        i = 1 + i + 1
+    return i
+
+
+def down(i, n):
+    while i > n:
+        i = i + -1
+    return i, i - 1
+
+
+def up_to(i, n):
+    while i <= n:
+        i = i + 1
+    return i
+
+
+@pytest.mark.parametrize("f", [up, up_twice, down, up_to])
+def test_counting_to_the_ends_of_the_ints(f, mode):
+    jitted, last = lantern.jit(f), 2**63 - 1
+    sign = -1 if f is down else 1
+    for end in (3, last - 3, last - 1, last):
+        for start in (end - 3, end - 2, end, end + 1):
+            args = sign * start, sign * end
+            assert jitted(*args) == f(*args)
+
+
 FUNCTIONS = (
     "exp log sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh expm1 log1p "
     "log2 log10 cbrt sqrt erf erfc exp2"

@@ -217,7 +217,7 @@ def _passed(text: str, level: int) -> Any:
     """A module after LLVM's passes."""
     binding = _binding()
     module = binding.parse_assembly(text)
-    if level < 2:
+    if level < 2 or (level == 2 and _INLINED not in text):
         return module
     options = binding.create_pipeline_tuning_options(speed_level=2)
     options.loop_vectorization = options.slp_vectorization = False
@@ -226,8 +226,7 @@ def _passed(text: str, level: int) -> Any:
         manager = builder.getModulePassManager()
     else:
         manager = binding.create_new_module_pass_manager()
-        if _INLINED in text:
-            manager.add_always_inliner_pass()
+        manager.add_always_inliner_pass()
         manager.add_instruction_combine_pass()
     manager.run(module, builder)
     return module

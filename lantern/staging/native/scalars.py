@@ -42,10 +42,14 @@ class Scalars:
 
     Args:
         text: where the lines go.
+
+    Attributes:
+        safe: ints and what may be added to them: the sums are known to fit 64 bits.
     """
 
     def __init__(self, text: Text) -> None:
         self.text = text
+        self.safe: set[tuple[str, str]] = set()
 
     def compute(self, node: Node, values: list[str], is_used: bool = True) -> str:
         """The value of a node; if nobody uses it, what it may leave the program for."""
@@ -174,6 +178,8 @@ class Scalars:
         raise unsupported(node)
 
     def _checked(self, op: str, x: str, y: str) -> str:
+        if op == "add" and (x, y) in self.safe:
+            return self.text.let(f"add i64 {x}, {y}")
         both = f"call {{i64, i1}} @llvm.s{op}.with.overflow.i64(i64 {x}, i64 {y})"
         pair = self.text.let(both)
         self.text.bail_if(self.text.let(f"extractvalue {{i64, i1}} {pair}, 1"))
@@ -182,6 +188,8 @@ class Scalars:
     def _divided(self, op: str, x: str, y: str) -> str:
         """Division that rounds down; the remainder has the divisor's sign."""
         let = self.text.let
+        if y.isdigit() and int(y) > 0:
+            return self._divided_by(op, x, int(y))
         self.text.bail_if(let(f"icmp eq i64 {y}, 0"))
         self.text.bail_if(let(f"icmp eq i64 {y}, -1"))
         rest = let(f"srem i64 {x}, {y}")
@@ -194,6 +202,18 @@ class Scalars:
         quotient = let(f"sdiv i64 {x}, {y}")
         lower = let(f"sub i64 {quotient}, 1")
         return let(f"select i1 {below}, i64 {lower}, i64 {quotient}")
+
+    def _divided_by(self, op: str, x: str, n: int) -> str:
+        """Division by a constant above zero: bits, if it is a power of two."""
+        let, is_rest = self.text.let, op == "remainder"
+        if n & (n - 1) == 0:
+            bits = n.bit_length() - 1
+            return let(f"and i64 {x}, {n - 1}" if is_rest else f"ashr i64 {x}, {bits}")
+        rest = let(f"srem i64 {x}, {n}")
+        below = let(f"icmp slt i64 {rest}, 0")
+        z = rest if is_rest else let(f"sdiv i64 {x}, {n}")
+        moved = let(f"add i64 {z}, {n if is_rest else -1}")
+        return let(f"select i1 {below}, i64 {moved}, i64 {z}")
 
     def _power(self, x: str, n: int) -> str:
         if type(n) is not int or not 0 <= n <= 64:
@@ -253,6 +273,8 @@ class Scalars:
 
     def nonzero(self, x: str) -> None:
         """Leave the program before a division by zero."""
+        if x.startswith("0x") and x not in (literal(0.0), literal(-0.0)):
+            return
         self.text.bail_if(self.text.let(f"fcmp oeq double {x}, {literal(0.0)}"))
 
     def _pow(self, node: Node, x: str, y: str) -> str:

@@ -18,12 +18,15 @@ from lantern.staging.native.matrices import (
 )
 from lantern.staging.native.tapes import is_fixed, state_of
 from lantern.staging.native.text import llvm_type
+from lantern.staging.types import INT
 
 __all__ = ["Turns"]
 
 
 SELDOM = 1 << 16
 """Turns of a loop between two looks at signals."""
+
+_ORDERS = {"less": 1, "greater": -1}
 
 
 class Turns:
@@ -44,6 +47,11 @@ class Turns:
         self.saved = [way.matrices.get((node, k)) for k in tapes]
         self.early = [{} if x is None else early(way, x) for x in self.saved]
 
+    @property
+    def _asks(self) -> bool:
+        """Whether its turns are counted, to look at signals: a walk's have an end."""
+        return self.node.op == "loop" and bool(self.way.interruptible)
+
     def emit(self, results: dict[int, Node]) -> None:
         """All turns; what they end with are the node's results."""
         way, text, node = self.way, self.text, self.node
@@ -60,7 +68,7 @@ class Turns:
         walked = self._begin(walked, turn, end)
         found = self._turn(phis)
         after = [*found[:n], *self._saved(out, found[n:]), *walked]
-        if way.interruptible:
+        if self._asks:
             after.append(self._listen(phis[-1]))
         last = text.label
         text.jump(head)
@@ -79,8 +87,23 @@ class Turns:
         way, n = self.way, len(self.state)
         if self.product is not None:
             return product(way, self.product, phis[n + 1], phis[:n])
+        before = way.scalars.safe
+        way.scalars.safe = before | self._steps()
         way.block(self.body)
+        way.scalars.safe = before
         return [way.value(x) for x in self.body.results]
+
+    def _steps(self) -> set[tuple[str, str]]:
+        """What may be added to ints in a turn, for its test has found them less."""
+        found = set()
+        tests = [] if self.header is None else list(self.header.results)
+        for x in tests:
+            if x.op == "and":
+                tests += x.inputs
+            elif x.op in _ORDERS and all(y.type is INT for y in x.inputs):
+                low, high = map(self.way.value, x.inputs[:: _ORDERS[x.op]])
+                found |= {(low, "1"), (high, "-1")}
+        return found
 
     def _starts(self) -> list[tuple[str, str]]:
         """What goes from turn to turn, as types and first values."""
@@ -92,7 +115,7 @@ class Turns:
         starts += [("ptr", x) for x in inputs[: len(read)]]
         if read:  # where the turn lies that the first tape's pointer is to
             starts.append(("ptr", inputs[0]))
-        if self.way.interruptible:
+        if self._asks:
             starts.append(("i64", "0"))
         return starts
 
