@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from lantern.blocks import mutex
 from lantern.errors import StagingError
-from lantern.staging.native.disk import key_of, load, save
+from lantern.staging.native.disk import folder, key_of, load, save
 from lantern.staging.native.layout import is_known
 
 __all__ = [
@@ -180,20 +180,21 @@ def compiled(text: str, words: Sequence[int], level: int) -> int:
         level: 3 for all passes, 2 for the few that code without recursion has use for,
             1 for none: the result is kept for other processes. 0 for none, in a hurry.
     """
-    key = _key(text, level)
+    key = _key(text, level) if level else None
     with _lock:
-        found = load(key) if level else None
+        found = load(key) if key else None
         if found is None:
             machine = _machine(2 if level > 1 else 0)
             found = machine.emit_object(_passed(text, level))
-            if level:
+            if key:
                 save(key, found)
         return _linked(found, words)
 
 
 def kept(text: str, words: Sequence[int], level: int) -> int | None:
     """The address of ``@wrapper``, if another process has compiled it; else None."""
-    found = load(_key(text, level))
+    key = _key(text, level)
+    found = load(key) if key else None
     if found is None:
         return None
     with _lock:
@@ -206,7 +207,10 @@ def optimised(text: str, level: int) -> str:
         return str(_passed(text, level))
 
 
-def _key(text: str, level: int) -> str:
+def _key(text: str, level: int) -> str | None:
+    """What code is kept under; None if it is kept nowhere."""
+    if folder() is None:
+        return None
     binding = _binding()
     version = ".".join(map(str, binding.llvm_version_info))
     llvmlite = import_module("llvmlite").__version__
@@ -288,9 +292,20 @@ def _new_machine(level: int) -> Any:
 
 @cache
 def _processor() -> tuple[str, str]:
-    """The processor's name, and what it can do."""
+    """The processor's name, and what it lacks that others of the name have.
+
+    What it has besides follows from the name, if it has one; LLVM takes time for each.
+    """
     binding = _binding()
-    return binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten()
+    name = binding.get_host_cpu_name()
+    features = binding.get_host_cpu_features()
+    if name not in _UNKNOWN:
+        features = [f"-{x}" for x, is_there in sorted(features.items()) if not is_there]
+        return name, ",".join(features)
+    return name, features.flatten()
+
+
+_UNKNOWN = frozenset({"", "generic", "x86-64"})
 
 
 def _before_fork() -> None:
