@@ -7,18 +7,24 @@ what they are.
 import ast
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from lantern.staging.syntax import assigned, own_nodes
 
 __all__ = ["note_lifetimes"]
 
 
-def note_lifetimes(body: Sequence[ast.stmt]) -> None:
-    """Note in each ``for`` of a function, as ``brief``, the variables that live so."""
-    loops = [x for x in own_nodes(body) if isinstance(x, ast.For)]
-    everywhere = _names(body) if loops else Counter()
+def note_lifetimes(nodes: Iterable[ast.AST]) -> None:
+    """Note in each ``for`` of a function, as ``brief``, the variables that live so.
+
+    Args:
+        nodes: all of the function's.
+    """
+    loops = [x for x in nodes if x.__class__ is ast.For]
+    everywhere = Counter(_names(nodes) if loops else ())
     for loop in loops:
-        here = _names([loop])
+        assert isinstance(loop, ast.For)  # as has been asked
+        here = Counter(_names(own_nodes([loop])))
         own = {x for x in assigned([loop]) if here[x] == everywhere[x]}
         targets = _targets(loop.target)
         inside = own - targets
@@ -28,20 +34,15 @@ def note_lifetimes(body: Sequence[ast.stmt]) -> None:
         loop.brief = sorted(brief)  # type: ignore[attr-defined]  # read by the rewriter
 
 
-_OUTER = ast.Nonlocal, ast.Global
+def _names(nodes: Iterable[Any]) -> list[str]:
+    """The names in some nodes, as often as they stand there."""
+    found = [x.id for x in nodes if x.__class__ is ast.Name]
+    return found + [x.name for x in nodes if x.__class__ is ast.FunctionDef]
 
 
-def _names(nodes: Iterable[ast.AST]) -> Counter[str]:
-    """How often names stand somewhere."""
-    found: Counter[str] = Counter()
-    for node in own_nodes(list(nodes)):
-        if isinstance(node, ast.Name):
-            found[node.id] += 1
-        elif isinstance(node, ast.FunctionDef):
-            found[node.name] += 1
-        elif isinstance(node, _OUTER):
-            found.update(node.names)
-    return found
+def _named(body: Sequence[ast.AST]) -> set[str]:
+    """The names that stand somewhere in statements or expressions."""
+    return set(_names(own_nodes(body)))
 
 
 def _targets(target: ast.expr) -> set[str]:
@@ -52,14 +53,14 @@ def _are_set_first(body: Sequence[ast.stmt], names: set[str]) -> bool:
     """Whether statements set some variables, and read none of them before that."""
     missing = set(names)
     for statement in body:
-        here = missing & _names([statement]).keys()
+        here = missing & _named([statement])
         if not here:
             continue
         if not _sets_first(statement, here):
             return False
         if isinstance(statement, ast.Assign):
             missing -= here
-        elif here & _names(body[body.index(statement) + 1 :]).keys():
+        elif here & _named(body[body.index(statement) + 1 :]):
             return False  # what one way alone has set is read behind it
         else:
             missing -= here
@@ -70,7 +71,7 @@ def _sets_first(statement: ast.stmt, names: set[str]) -> bool:
     """Whether a statement that has some variables reads none before it sets it."""
     if isinstance(statement, ast.Assign):
         simple = all(_is_simple(x) for x in statement.targets)
-        return simple and not names & _names([statement.value]).keys()
+        return simple and not names & _named([statement.value])
     if isinstance(statement, ast.If | ast.While):
         head: list[ast.AST] = [statement.test]
     elif isinstance(statement, ast.For):
@@ -78,10 +79,10 @@ def _sets_first(statement: ast.stmt, names: set[str]) -> bool:
         names = names - _targets(statement.target)
     else:
         return False
-    if names & _names(head).keys():
+    if names & _named(head):
         return False
     return all(
-        _are_set_first(part, names & _names(part).keys())
+        _are_set_first(part, names & _named(part))
         for part in (statement.body, statement.orelse)
     )
 

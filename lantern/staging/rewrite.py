@@ -59,7 +59,8 @@ def _made(code: CodeType, holder: "_Holder") -> CodeType:
     )
     module = ast.Module([outer], [])
     for node in own_nodes([module]):
-        _locate(node, definition)
+        if "lineno" not in node.__dict__ and node._attributes:
+            placed(node, definition)
     whole = compile(module, code.co_filename, "exec", dont_inherit=True)
     (found,) = (x for x in whole.co_consts if isinstance(x, CodeType))
     new = next(x for x in found.co_consts if isinstance(x, CodeType))
@@ -89,11 +90,6 @@ def rewritten(f: FunctionType, lt: Any) -> FunctionType:
     made = FunctionType(new, f.__globals__, f.__name__, f.__defaults__, closure)
     made.__kwdefaults__ = f.__kwdefaults__
     return made
-
-
-def _locate(node: ast.AST, like: ast.AST) -> None:
-    if node._attributes and not hasattr(node, "lineno"):
-        ast.copy_location(node, like)
 
 
 def _as_function(definition: ast.FunctionDef | ast.Lambda) -> ast.FunctionDef:

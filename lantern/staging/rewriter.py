@@ -58,19 +58,20 @@ def new_function(
     name: str, arguments: ast.arguments, body: list[ast.stmt], at: ast.AST
 ) -> ast.FunctionDef:
     """A function with a rewritten body; its defaults are given elsewhere."""
-    for argument in own_nodes([arguments]):
-        if isinstance(argument, ast.arg):
-            argument.annotation = None
+    parameters = [x for x in own_nodes([arguments]) if isinstance(x, ast.arg)]
+    for parameter in parameters:
+        parameter.annotation = None
     own = assigned(body)
     named = check_named(body)
     body = desugared(body)
-    for node in own_nodes(body):
-        if type(node) in _REFUSED:
+    nodes = own_nodes(body)
+    for node in nodes:
+        if node.__class__ in _REFUSED:
             raise refuse(node, _REFUSED[type(node)])
-        if isinstance(node, NAMES):
+        if node.__class__ in NAMES:
             check_name(node)
-    note_lifetimes(body)
-    taken = {a.arg for a in own_nodes([arguments]) if isinstance(a, ast.arg)}
+    note_lifetimes(nodes)
+    taken = {x.arg for x in parameters}
     lines = [setter(x, at) for x in named] + _Rewriter().block(body)
     lines = undefined([x for x in own if x not in taken], at) + lines
     extra = [x for x in assigned(lines) if x not in own and x not in taken]

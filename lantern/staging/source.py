@@ -81,25 +81,23 @@ def _alone(code: CodeType, lines: list[str]) -> Definition | None:
     text = "".join(_block(lines, start))
     if not text.lstrip().startswith(("def ", "@")):
         return None
-    indented = text[0].isspace()
     flags = code.co_flags & _FUTURE
+    start -= text[0].isspace()
+    head = ""
+    if text[0].isspace() and code.co_flags & CO_NESTED:
+        head = f"def _outer({', '.join(code.co_freevars)}):\n"
+    elif text[0].isspace():
+        head = "if 1:\n"
+    text = "\n" * start + head + text
     try:
-        before = "\n" * (start - indented) + ("if 1:\n" if indented else "")
-        tree = ast.parse(before + text)
-        body: Any = tree.body[0].body if indented else tree.body  # type: ignore[attr-defined]
-        (found,) = body
-        around = body
-        if code.co_flags & CO_NESTED:
-            names = [ast.arg(name) for name in code.co_freevars]
-            arguments = ast.arguments([], names, None, [], [], None, [])
-            outer = ast.FunctionDef("_outer", arguments, body, [])
-            around = [ast.fix_missing_locations(outer)]
-        module = ast.Module(around, [])
-        whole = compile(module, code.co_filename, "exec", flags, dont_inherit=True)
+        whole = compile(text, code.co_filename, "exec", flags, dont_inherit=True)
+        if code not in _inside(whole):
+            return None
+        body: Any = ast.parse(text).body
     except (SyntaxError, ValueError):
         return None
-    is_it = isinstance(found, ast.FunctionDef) and code in _inside(whole)
-    return found if is_it else None
+    (found,) = body[0].body if head else body
+    return found if isinstance(found, ast.FunctionDef) else None
 
 
 def _block(lines: list[str], start: int) -> Iterator[str]:

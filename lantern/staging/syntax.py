@@ -73,17 +73,22 @@ def check_name(node: ast.Name | ast.arg | ast.Attribute) -> None:
 def children(node: ast.AST) -> list[ast.AST]:
     """The nodes that a node has, but for operators and for how a name is used."""
     found: list[ast.AST] = []
-    for name in _HOLDING[type(node)]:
-        x = getattr(node, name, None)
-        if type(x) is list:
-            found += [y for y in x if isinstance(y, _AST)]
-        elif isinstance(x, _AST):
+    fields = node.__dict__
+    for name in _HOLDING[node.__class__]:
+        x = fields.get(name)
+        if x.__class__ is list:
+            found += [y for y in x if isinstance(y, _AST)] if name in _GAPS else x
+        elif x is not None and isinstance(x, _AST):
             found.append(x)
     return found
 
 
 _AST = ast.AST
-_PLAIN = frozenset("ctx op ops id attr arg kind type_comment conversion".split())
+_PLAIN = frozenset(
+    "ctx op ops id attr arg kind type_comment conversion kwd_attrs".split()
+)
+_GAPS = frozenset({"keys", "kw_defaults", "names"})
+"""Rows that may have something besides nodes: None, or names."""
 
 
 class _Holding(dict[type[ast.AST], tuple[str, ...]]):
@@ -102,13 +107,11 @@ def own_nodes(body: Sequence[ast.AST]) -> list[ast.AST]:
     found = list(body)
     for node in found:  # as children gives them, without its calls: it is half the time
         fields = node.__dict__
-        for name in _HOLDING[type(node)]:
+        for name in _HOLDING[node.__class__]:
             x = fields.get(name)
-            if x is None:
-                continue
-            if type(x) is list:
-                found += [y for y in x if isinstance(y, _AST)]
-            elif isinstance(x, _AST):
+            if x.__class__ is list:
+                found += [y for y in x if isinstance(y, _AST)] if name in _GAPS else x
+            elif x is not None and isinstance(x, _AST):
                 found.append(x)
     return found
 
@@ -132,26 +135,24 @@ def assigned(body: Sequence[ast.stmt]) -> list[str]:
     found: dict[str, None] = {}
     waiting: list[ast.AST] = list(reversed(body))
     while waiting:
-        node = waiting.pop()
-        if isinstance(node, ast.Name):
-            if isinstance(node.ctx, ast.Store):
+        node: Any = waiting.pop()
+        kind = node.__class__
+        if kind is ast.Name:
+            if node.ctx.__class__ is ast.Store:
                 found[node.id] = None
-            continue
-        if isinstance(node, _OTHERS_NAMES):
-            continue
-        if isinstance(node, ast.FunctionDef):
+        elif kind is ast.FunctionDef:
             if not node.name.startswith("_lt_"):
                 found[node.name] = None
             else:  # a body: it shares the variables
                 found.update(dict.fromkeys(getattr(node, "shared", ())))
-            continue
-        if isinstance(node, ast.Call):
-            found.update(dict.fromkeys(getattr(node, "shared", ())))
-        if isinstance(node, ast.alias):
-            found[(node.asname or node.name).partition(".")[0]] = None
-        if isinstance(node, _NAMING):
-            found.update({node.name: None} if node.name else {})
-        waiting += reversed(children(node))
+        elif kind not in _OTHERS_NAMES:
+            if kind is ast.Call:
+                found.update(dict.fromkeys(node.__dict__.get("shared", ())))
+            elif kind is ast.alias:
+                found[(node.asname or node.name).partition(".")[0]] = None
+            elif kind in _NAMING and node.name:
+                found[node.name] = None
+            waiting += reversed(children(node))
     return list(found)
 
 
