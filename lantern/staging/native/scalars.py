@@ -45,11 +45,13 @@ class Scalars:
 
     Attributes:
         safe: ints and what may be added to them: the sums are known to fit 64 bits.
+        finite_ones: floats that have been asked where they were defined.
     """
 
     def __init__(self, text: Text) -> None:
         self.text = text
         self.safe: set[tuple[str, str]] = set()
+        self.finite_ones: set[str] = set()
 
     def compute(self, node: Node, values: list[str], is_used: bool = True) -> str:
         """The value of a node; if nobody uses it, what it may leave the program for."""
@@ -415,7 +417,8 @@ class Scalars:
         return let(f"select i1 {flag}, double {positive}, double {x}")
 
     def _sure(self, node: Node, x: str) -> str:
-        self.text.bail_if(self.text.let(f"fcmp uno double {x}, {x}"))
+        if x not in self.finite_ones:
+            self.text.bail_if(self.text.let(f"fcmp uno double {x}, {x}"))
         return x
 
 

@@ -80,7 +80,7 @@ class Turns:
         for i, z in results.items():
             way.values[z] = phis[i]
             if self.product is not None:  # what overflows in a matrix need not be inf
-                way.scalars.finite(phis[i])
+                way.scalars.finite_ones.add(way.scalars.finite(phis[i]))
 
     def _turn(self, phis: list[str]) -> list[str]:
         """The state after a turn, and what it saves."""
