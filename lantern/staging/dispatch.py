@@ -57,6 +57,8 @@ _CHANGES = (
 )
 _OTHERS = "an argument is no number, and no structure of them"
 MOST_LEAVES = 256
+OFTEN = 5
+"""Changes of other globals before machine code asks for those that are read by name."""
 _NUMBERS = frozenset({float, int, bool})
 _RESULTS = (float, int, bool, str, bytes, complex)
 _MODES = ("off", "interpret", "O0", "O2", "tiers")
@@ -142,6 +144,7 @@ class Compiled:
                 if again is None:  # the machine code has just left the program
                     return self.f(*args)
                 if again:
+                    self._ask_for_names(found)
                     return self.builtin.function(*args)
         else:
             found = self.specialise(signature, args)
@@ -258,11 +261,27 @@ class Compiled:
         except Exception as error:
             return Specialisation(None, reason=_reason(error))
 
+    def _ask_for_names(self, made: Specialisation) -> None:
+        """Have machine code ask for the globals that are read: others change often."""
+        native = made.native
+        if native is None or native.changes != OFTEN:
+            return
+
+        @between_turns
+        def job() -> None:
+            native.ask_for_names()
+            self._use_if_known(made)
+
+        later(job)
+
     @between_turns
     def improve(self, made: Specialisation) -> None:
         """Compile a program with all passes, and run that from now on."""
         assert made.native is not None  # it is what is compiled
         made.native.compile(made.native.best)
+        self._use_if_known(made)
+
+    def _use_if_known(self, made: Specialisation) -> None:
         with self._lock:
             if any(found is made for found in self.known.values()):
                 self._run_directly(made)
@@ -273,7 +292,7 @@ class Compiled:
         if made is not None and (native is None or not native.is_direct):
             return
         if self.builtin is not None:
-            address = None if native is None else native.address
+            address = None if native is None else native.entry
             self.builtin.use(address)
             self.direct = None if address is None else made
 

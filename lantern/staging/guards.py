@@ -9,10 +9,11 @@ from lantern.errors import StagingError
 from lantern.staging.native.layout import is_known, version_offset, word
 from lantern.staging.structure import same
 
-__all__ = ["Guards"]
+__all__ = ["MISSING", "Guards"]
 
 MOST_ITEMS = 10_000
-_MISSING = object()
+MISSING = object()
+"""What stands for the value of a name that is bound to nothing."""
 
 
 class Guards:
@@ -23,12 +24,15 @@ class Guards:
         places: addresses of words that say the same, and what has to stand there; None
             for what changes with every change around it, as long as that is no change
             here. None instead of a list if there are no such words.
+        names: by the addresses of the latter, a dict, the names that were read in it,
+            and what they were bound to.
     """
 
     def __init__(self) -> None:
         self.checks: list[Callable[[], bool]] = []
         self._seen: set[Any] = set()
         self.places: list[tuple[int, int | None]] | None = []
+        self.names: dict[int, tuple[dict[str, Any], dict[str, Any]]] = {}
 
     def hold(self) -> bool:
         """Whether everything is as it was."""
@@ -88,20 +92,21 @@ class Guards:
 
     def name(self, space: dict[str, Any], name: str) -> None:
         """What a name is bound to, or that it is bound to nothing."""
+        offset = version_offset()
         if self._is_new("dict", id(space)):
-            offset = version_offset()
             if offset < 0:
                 self.places = None
             self._place(id(space) + offset, None)
         if self._is_new("name", id(space), name):
-            value = space.get(name, _MISSING)
-            self.checks.append(lambda: same(space.get(name, _MISSING), value))
+            value = space.get(name, MISSING)
+            self.names.setdefault(id(space) + offset, (space, {}))[1][name] = value
+            self.checks.append(lambda: same(space.get(name, MISSING), value))
 
     def attribute(self, x: Any, name: str, value: Any) -> None:
         """What an attribute of an object is."""
         if self._is_new("attribute", id(x), name):
             self.places = None
-            self.checks.append(lambda: same(getattr(x, name, _MISSING), value))
+            self.checks.append(lambda: same(getattr(x, name, MISSING), value))
 
     def items(self, x: Any) -> None:
         """What is in a list, a dict or a set."""

@@ -11,7 +11,10 @@ import numpy as np
 import pytest
 
 import lantern
+from lantern.staging.dispatch import OFTEN
+from lantern.staging.native.background import wait
 from lantern.staging.native.engine import is_available
+from lantern.staging.native.layout import version_offset
 from tests.staging.random_programs import compare
 
 SCALE = 2.0
@@ -477,6 +480,40 @@ def test_globals_alone_are_guarded_by_machine_code(mode):
             assert f(3.0) == f(3.0) == 3.0 * scale
     finally:
         SCALE = 2.0
+
+
+@pytest.mark.skipif(version_offset() < 0, reason="dicts keep no version here")
+def test_names_are_asked_for_where_other_globals_change(mode):
+    """As in a loop at the top of a module, each turn of which binds its variable."""
+    space = {"lantern": lantern, "scale": 2.0}
+    plain = types.FunctionType(_scaled.__code__, space, "_scaled")
+    f = lantern.jit(plain)
+    f(0.5)
+    wait()
+    (made,) = f.__self__.known.values()
+    looks = []
+    if made.guards is not None:
+        made.guards.checks.append(lambda: not looks.append(1))
+    for turn in range(9):
+        space["turn"] = turn
+        assert f(0.5) == plain(0.5)
+        wait()
+    assert len(looks) == {"off": 0, "interpret": 9}.get(mode, OFTEN)
+    for name, value in [("scale", 5.0), ("abs", lambda x: x - 1.0)]:
+        space[name] = value
+        assert f(0.5) == f(0.5) == plain(0.5)
+        wait()
+        space["turn"] = value
+        assert f(0.5) == f(0.5) == plain(0.5)
+    del space["abs"]
+    assert f(-0.5) == plain(-0.5)
+    del space["scale"]
+    with pytest.raises(NameError):
+        f(0.5)
+
+
+def _scaled(x):
+    return abs(lantern.sin(x)) * scale  # noqa: F821  # of the module that it is put in
 
 
 def test_other_types_and_structures_are_other_programs(mode):

@@ -35,7 +35,7 @@ _lock = mutex()
 _SYMBOLS = (
     "PyFloat_FromDouble PyLong_FromLongLong PyLong_AsLongLongAndOverflow "
     "PyTuple_New PyList_New Py_IncRef Py_DecRef PyObject_Vectorcall PyObject_GetAttr "
-    "PyErr_Clear PyErr_CheckSignals PyErr_Occurred PyType_GenericAlloc"
+    "PyErr_Clear PyErr_CheckSignals PyErr_Occurred PyType_GenericAlloc PyDict_GetItem"
 ).split()
 
 

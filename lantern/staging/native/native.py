@@ -12,6 +12,7 @@ from lantern.staging.ir import BailOutError
 from lantern.staging.native.emit import is_recursive
 from lantern.staging.native.engine import Builtin, compiled, kept
 from lantern.staging.native.layout import word
+from lantern.staging.native.names import Names, front
 from lantern.staging.native.split import split
 from lantern.staging.native.wrapper import Leaf, Plan, Same, module_text
 from lantern.staging.program import Program
@@ -28,6 +29,8 @@ class Native:
         is_direct: whether it takes the arguments as they come and gives the result as
             it is. If not, Python takes them apart and puts it together.
         address: of the code; None as long as there is none.
+        entry: of what a builtin runs: the code, or what asks for names before it.
+        changes: how often words had changed without a change of what was read.
         text: of the module of LLVM's.
         thorough: the passes that the fastest code needs.
     """
@@ -58,7 +61,10 @@ class Native:
         simple = numbers and None not in arguments and result is not None
         self.is_direct = may_be_direct and simple and guards.places is not None
         self._held = [args, result, program, guards]
+        self._names = guards.names
         self.address: int | None = None
+        self._code, self._front = ctypes.c_uint64(0), 0
+        self.changes = 0
         self._flat: Builtin | None = None
         if self.is_direct:
             self.text, self._words = module_text(main, arguments, result, places)
@@ -91,8 +97,24 @@ class Native:
         """Compile it, and use that from now on."""
         return self._use(compiled(self.text, self._words, level))
 
+    @property
+    def entry(self) -> int | None:
+        """The address of what a builtin runs."""
+        return self._front or self.address
+
+    def ask_for_names(self) -> None:
+        """Have machine code look at names from now on whose dicts have changed."""
+        start, spaces = ctypes.addressof(self._table), []
+        for i, (version, _) in enumerate(self.places):
+            if version in self._names:
+                space, found = self._names[version]
+                spaces.append(Names(space, found, version, start + 8 * i))
+        if spaces:
+            self._front = front(spaces, ctypes.addressof(self._code))
+
     def _use(self, address: int | None) -> bool:
         self.address = address or self.address
+        self._code.value = self.address or 0
         if self._flat is not None and address is not None:
             self._flat.use(address)
         return address is not None
@@ -112,6 +134,7 @@ class Native:
                     self._table[i] = now
                 else:
                     current = False
+        self.changes += current and not same
         return None if same else current
 
     def run(self, numbers: list[Any]) -> list[Any]:
