@@ -27,6 +27,7 @@ class OwnNumber(Number):
     rank: ClassVar[float] = 0.5  # its results stay in this class
     commutes: ClassVar[bool] = False
 
+    through = Value.through
     resume = Receiver.resume
 
     @classmethod

@@ -30,6 +30,8 @@ from lantern.rules.operators import OperatorValue, install
 
 __all__ = ["Number"]
 
+_new: Any = object.__new__
+
 
 class Number(OperatorValue, Wrapper, Receiver):
     """A number that a derivative tracks; it is used like the number it holds.
@@ -75,6 +77,23 @@ class Number(OperatorValue, Wrapper, Receiver):
         """A new number, whose rule is suspended where its derivative wants it."""
         kind = ManyOperandNumber if type(left) is tuple else Number
         z = kind(primal, level, rule, left, right)
+        level.suspend(z)
+        return z
+
+    def through(self, rule: Any) -> Any:
+        """As ``Value.through``: a short way, by 0.16 microseconds of 0.97."""
+        level, x = self.level, self.primal
+        begin = level.begin
+        z = _new(Number)
+        z.suspended = started = rule(x) if begin is None else begin(rule, (x,), {})
+        try:
+            z.primal = next(started)
+        except (ArithmeticError, ValueError) as error:
+            note(error, rule, (base(x),))
+            raise
+        z.level = level
+        z.left = self
+        z.right = z.cotangent = None
         level.suspend(z)
         return z
 
@@ -236,7 +255,6 @@ def _operator(function: Function) -> tuple[Function, Function]:
 def _method(function: Function, flip: bool) -> Function:
     """``x op y``, or else ``y op x``: a short way, by 2.2 microseconds of 2.9."""
     rule: Any = function.rule  # type: ignore[attr-defined]  # given by lantern.op
-    new = object.__new__
 
     def operate(x: Any, y: Any) -> Any:
         level, left, a = x.level, x, x.primal
@@ -255,7 +273,7 @@ def _method(function: Function, flip: bool) -> Function:
         if flip:
             left, a, right, b = right, b, left, a
         begin = level.begin
-        z = new(Number)
+        z = _new(Number)
         z.suspended = started = rule(a, b) if begin is None else begin(rule, (a, b), {})
         try:
             z.primal = next(started)
