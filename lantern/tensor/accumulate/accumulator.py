@@ -1,15 +1,17 @@
 """Accumulators: the sum of what one array receives, its shape, type and buffer.
 
 A contribution is brought to the array's own shape and type here, and nowhere in a rule.
-The first one is borrowed; the second makes a buffer that is this array's alone, and all
-further ones are added to it in place. The array itself is not kept: rules keep what
-they need.
+The first one is borrowed, if it need not be repeated; the second makes a buffer that is
+this array's alone, and all further ones are added to it in place. The array itself is
+not kept: rules keep what they need.
 """
 
 import math
 import sys
 from collections.abc import Sequence
 from typing import Any, ClassVar, Self
+
+import numpy as np
 
 from lantern.core.contribution import Contribution, Masked, WithMask
 from lantern.core.dispatch import kind_of
@@ -25,6 +27,7 @@ from lantern.core.value import (
 )
 from lantern.tensor.backend.numpy_namespace import (
     REAL,
+    SMALL,
     array_namespace,
     arrays,
     buffers,
@@ -35,6 +38,7 @@ __all__ = ["LARGE", "Accumulator", "unbroadcast"]
 
 # Elements. An array of so many leaves the processor's cache when others are written.
 LARGE = 1 << 15
+_OF_NUMPY = frozenset({np.ndarray, np.float32, np.float64})
 
 
 class Accumulator(Receiver):
@@ -92,12 +96,29 @@ class Accumulator(Receiver):
         elif contribution.dtype is not self.dtype:
             contribution = self.fit(contribution)
         elif contribution.shape != self.shape:
+            if contribution.size == 1 and self._fill(contribution):
+                return None
             contribution = unbroadcast(contribution, self.shape)
         if self.cotangent is None:
             self.cotangent, self.owned, self.mask = contribution, False, None
         else:
             self.add(contribution)
         return None
+
+    def _fill(self, number: Any) -> bool:
+        """Receive one number for all elements, as of a sum, in a buffer at once.
+
+        False where something has come already, for another library's arrays, and where
+        a view takes less time. Gain over ``unbroadcast``: 0.3 microseconds, a copy.
+        """
+        shape = self.shape
+        fits = shape and math.prod(shape) < SMALL and type(number) in _OF_NUMPY
+        if self.cotangent is not None or not fits:
+            return False
+        buffer = np.empty(shape, self.dtype)
+        buffer[...] = number
+        self.cotangent, self.owned, self.mask = buffer, True, None
+        return True
 
     def _collect(self, contribution: Contribution) -> bool:
         """Add a contribution in its own form; False if it has to be made dense."""

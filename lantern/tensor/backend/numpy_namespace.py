@@ -25,6 +25,7 @@ from lantern.errors import (
 
 __all__ = [
     "REAL",
+    "SMALL",
     "ArrayNamespace",
     "array_namespace",
     "arrays",
@@ -41,6 +42,8 @@ buffers: set[type] = {np.ndarray}
 arrays: set[type] = {np.ndarray, np.float32, np.float64}
 # Types of elements whose contributions need no conjugate and, as a rule, no cast.
 REAL = frozenset({np.dtype(np.float32), np.dtype(np.float64)})
+# Elements. What is repeated to fewer is copied: that is read faster than a view.
+SMALL = 5_000
 
 # What one derivative frees, the next one takes again. In between the C library of Linux
 # gives it back to the system, page by page, unless something larger has been freed
@@ -267,7 +270,7 @@ class NumpyNamespace(ArrayNamespace):
         """The array, repeated along axes: a view, or a copy of few numbers."""
         if type(x) not in arrays or type(shape) is not tuple:
             return np.broadcast_to(x, shape)
-        if x.dtype in REAL and math.prod(shape) < 5_000:  # read faster, too
+        if x.dtype in REAL and math.prod(shape) < SMALL:
             copy = np.empty(shape, x.dtype)
             copy[...] = x
             return copy
