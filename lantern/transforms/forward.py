@@ -96,8 +96,13 @@ def by_partials(z: Receiver) -> Any:
 
 
 def partials(z: Receiver) -> list[Any]:
-    """What a rule that is resumed with 1 yields: its partial derivatives."""
-    return [contribution(z.suspended, 1) for _ in z.operands()]
+    """What a rule that is resumed with 1 yields: its partial derivatives.
+
+    Where the result is an array the 1 is one as well: divided by 0, it is infinite.
+    """
+    dtype = getattr(z.suspended.value, "dtype", None)
+    one = 1 if dtype is None else dtype.type(1)
+    return [contribution(z.suspended, one) for _ in z.operands()]
 
 
 def combined(z: Receiver, partials: list[Any]) -> Any:

@@ -329,3 +329,15 @@ def test_derivatives_near_a_pole_keep_their_precision():
 def test_the_derivative_of_lgamma_beside_a_whole_number(x):
     found = grad(lantern.lgamma)(x)
     assert found == pytest.approx(-1 / (x - round(x)), rel=1e-10)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("shape", [(), (2,)])
+def test_an_array_divided_by_the_number_0_is_infinite_in_every_mode(shape, dtype):
+    x = np.full(shape, 3, dtype)
+    with np.errstate(divide="ignore"):
+        y, tangent = jvp(lambda x: x / 0.0, (x,), (np.ones_like(x),))
+        x_bar = grad(lambda x: (x / 0.0).sum())(x)
+    for found in (y, tangent, x_bar):
+        assert found.dtype == dtype
+        np.testing.assert_array_equal(found, np.full(shape, INF))
