@@ -9,7 +9,7 @@ import inspect
 import math
 import sys
 from functools import cache, partial
-from typing import Any
+from typing import Any, ClassVar
 
 from lantern.core.namespace import tables
 from lantern.core.operation import Op, registry
@@ -270,6 +270,7 @@ class ArrayProtocols:
     """The methods by which NumPy hands over an operation on a tracked value."""
 
     __slots__ = ()
+    rank: ClassVar[float]  # as of ``Value``: 0 for a number, which ``_as_numpy`` is for
 
     def __array_ufunc__(
         self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any
@@ -279,7 +280,10 @@ class ArrayProtocols:
         plain = name in _REFLECTED and method == "__call__" and not kwargs
         if plain and not isinstance(inputs[0], Value):  # in fewer steps, as y.__radd__
             reflected = getattr(self, _REFLECTED[name])
-            z = _as_numpy(lambda x, _: reflected(x), inputs, find_function(name))
+            if self.rank:
+                z = reflected(inputs[0])
+            else:
+                z = _as_numpy(lambda x, _: reflected(x), inputs, find_function(name))
             if z is not NotImplemented:
                 return z
         if len(inputs) > 1 and any(map(is_container, inputs)):
@@ -302,7 +306,7 @@ class ArrayProtocols:
             return getattr(ufunc, method)(*map(base, inputs), **kwargs)
         function = find_function(name)
         if function is not None and not kwargs:
-            return _as_numpy(function, inputs)
+            return function(*inputs) if self.rank else _as_numpy(function, inputs)
         return _call(f"numpy.{name}", function, inputs, kwargs)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
@@ -325,10 +329,10 @@ class ArrayProtocols:
         function = find_function(name, module)
         if function is None and not any(map(is_tracked, tree_leaves((args, kwargs)))):
             return func(*tree_map(base, args), **tree_map(base, kwargs))  # as np.savez
-        if len(args) == 1 and not kwargs and function is not None:
-            call = partial(_call, f"{module}.{name}", function)
-            return _as_numpy(lambda *args: call(args, {}), args)
-        return _call(f"{module}.{name}", function, args, kwargs)
+        call = partial(_call, f"{module}.{name}", function)
+        if self.rank or kwargs or len(args) != 1 or function is None:
+            return call(args, kwargs)
+        return _as_numpy(lambda *args: call(args, {}), args)
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
         """Become a plain array, unless that would lose a derivative."""
