@@ -103,6 +103,7 @@ _LAZY_FUNCTIONS = (
         "ScriptFunction": "jit",
         "ScriptModule": "jit",
         "_assert": "_utils",
+        "_disable_dynamo": "compiler",
         "TypedStorage": "storage",
         "UntypedStorage": "storage",
         "autocast": "amp",
@@ -172,6 +173,7 @@ globals().update(_absent(__name__, _REASONS, _NAMES))
 
 
 _lead(__name__, "_tensor functional tensor")
+_lead(__name__, "_compile", f"{__name__}.compiler")
 _lead(f"{__name__}._functorch", "apis eager_transforms", f"{__name__}.func")
 globals()["torch"] = _sys.modules[__name__]  # as in PyTorch, by accident
 _watch()

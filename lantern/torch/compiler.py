@@ -31,7 +31,7 @@ def disable(fn: Any = None, **options: Any) -> Any:
     return (lambda function: function) if fn is None else fn
 
 
-allow_in_graph = assume_constant_result = disable
+allow_in_graph = assume_constant_result = _disable_dynamo = disable
 
 
 def reset() -> None:

@@ -14,8 +14,10 @@ from tests.torch.compared import theirs
 IMPORTS = """
 from torch.utils.hooks import RemovableHandle
 from torch.utils._foreach_utils import _group_tensors_by_device_and_dtype
+from torch.utils._foreach_utils import _foreach_supported_types
 from torch.utils.model_zoo import load_url, tqdm
 from torch.utils.dlpack import from_dlpack
+from torch.utils.tensorboard.writer import SummaryWriter
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 from torch.nn.modules.loss import _Loss, _WeightedLoss
 from torch.nn.modules.module import _IncompatibleKeys
@@ -28,7 +30,10 @@ from torch.distributed.tensor.placement_types import Replicate
 from torch.distributed._functional_collectives import wait_tensor
 from torch.distributed.constants import default_pg_timeout
 from torch._utils import _flatten_dense_tensors, _unflatten_dense_tensors
-from torch._C import DispatchKey, DispatchKeySet, _get_tracing_state
+from torch._C import DispatchKey, DispatchKeySet, _get_tracing_state, _is_tracing
+from torch._compile import _disable_dynamo
+from torch._vmap_internals import _vmap
+from torch.distributions.kl import _KL_REGISTRY
 from torch._dynamo.utils import is_compile_supported
 from torch._tensor_str import PRINT_OPTS, _tensor_str
 from torch.ao.quantization import DeQuantStub, QuantStub

@@ -21,7 +21,7 @@ from lantern.torch.methods.table import FUNCTIONS
 __all__ = ["kl_divergence", "register_kl"]
 
 _digamma, _lgamma = FUNCTIONS["digamma"], FUNCTIONS["lgamma"]
-_table: dict[tuple[type, type], Callable[[Any, Any], Any]] = {}
+_KL_REGISTRY: dict[tuple[type, type], Callable[[Any, Any], Any]] = {}
 
 
 def register_kl(type_p: type, type_q: type) -> Callable[[Any], Any]:
@@ -41,7 +41,7 @@ def register_kl(type_p: type, type_q: type) -> Callable[[Any], Any]:
     """
 
     def decorator(function: Any) -> Any:
-        _table[type_p, type_q] = function
+        _KL_REGISTRY[type_p, type_q] = function
         return function
 
     return decorator
@@ -64,8 +64,8 @@ def kl_divergence(p: Any, q: Any) -> Any:
     """
     for a in type(p).__mro__:
         for b in type(q).__mro__:
-            if (a, b) in _table:
-                return _table[a, b](p, q)
+            if (a, b) in _KL_REGISTRY:
+                return _KL_REGISTRY[a, b](p, q)
     raise MissingRuleError(
         f"kl_divergence: no divergence of {type(p).__name__} and {type(q).__name__} is "
         "known. Register one with register_kl."
@@ -227,4 +227,4 @@ def _log_diagonal(p: Any) -> Any:
 # A family beside itself may have a shorter formula.
 for _p in LIMITS:
     for _q in CROSS:
-        _table.setdefault((_p, _q), between_families)
+        _KL_REGISTRY.setdefault((_p, _q), between_families)

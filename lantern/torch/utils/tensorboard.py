@@ -16,9 +16,13 @@ from typing import Any
 import numpy as np
 
 from lantern.errors import ShapeError
+from lantern.torch.run.aliases import lead
 from lantern.torch.tensor.tensor import Tensor
 
 __all__ = ["SummaryWriter"]
+__path__: list[str] = []
+
+lead(__name__, "writer")
 
 
 def _table() -> list[int]:
