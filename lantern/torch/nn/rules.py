@@ -15,6 +15,7 @@ from lantern.core.value import Rule, Value, base
 from lantern.engines import elementwise as elementwise_engine
 from lantern.engines import normalisation as engine
 from lantern.op import elementwise, linear, op
+from lantern.tensor.accumulate.accumulator import LARGE
 from lantern.tensor.backend.numpy_namespace import REAL
 from lantern.tensor.ops.indexing import Scatter, read_at
 from lantern.torch.nn import moments as blocks
@@ -154,9 +155,19 @@ def _affine(x: Any, weight: Any, bias: Any, more: Any = None, /) -> Rule:
     else:
         back = z_bar.reshape(-1, weight.shape[0])
         yield lambda: times(back, weight).reshape(lengths)
-    yield LayerProduct(back, flat)
+    if _has_columns(weight):  # so has its cotangent, for the view's matrix
+        yield lambda: times(flat.T, back).T
+    else:
+        yield LayerProduct(back, flat)
     yield lambda: back.sum(axis=0) if back.shape[0] != 1 else back.reshape(-1)
     yield z_bar
+
+
+def _has_columns(weight: Any) -> bool:
+    """Whether a large matrix lies column after column."""
+    large = type(weight) is np.ndarray and weight.size > LARGE
+    large = large and weight.dtype in REAL
+    return large and not weight.flags.c_contiguous and weight.flags.f_contiguous
 
 
 @op

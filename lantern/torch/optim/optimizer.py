@@ -22,10 +22,11 @@ from lantern.torch.optim.hooks import (
     register_optimizer_step_post_hook,
     register_optimizer_step_pre_hook,
 )
-from lantern.torch.optim.plan import Plan, carry_out
+from lantern.torch.optim.plan import BLOCK, Plan, carry_out
 from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.detaching import plain_number
 from lantern.torch.tensor.dtypes import CPU
+from lantern.torch.tensor.layouts import like_leaf
 from lantern.torch.tensor.operators import in_memory
 from lantern.torch.tensor.tensor import Tensor
 
@@ -228,7 +229,12 @@ class Optimizer(Hooked):
             g = p.grad.primal if isinstance(grad, Contribution) else grad
             if sign < 0:
                 g = np.negative(g)  # at once: a step may look at it while it plans
-            self._move(p, parts(array), parts(g), self.state[p], options, plan)
+            large, start = array.size > 2 * BLOCK, len(plan)
+            g = like_leaf(array, g) if large else g
+            x = parts(array)
+            self._move(p, x, parts(g), self.state[p], options, plan)
+            if large and type(x) is np.ndarray:
+                plan.cut(start, x, self._scratch.values())
             written(array)
 
     def _options(self, group: dict[str, Any]) -> Any:
