@@ -215,6 +215,14 @@ def relu(x: Any, /) -> Rule:
     del x
     z_bar = yield z
     passes = z > 0
-    if hasattr(passes, "astype"):  # NumPy takes longer to multiply by truths
-        passes = passes.astype(z.dtype)
-    yield z_bar * passes
+    if (
+        type(passes) is type(z_bar)
+        and getattr(passes, "size", 0) > 1024
+        and passes.shape == z_bar.shape
+    ):
+        # NumPy takes longer to multiply by many truths, and to fill another array.
+        passes = passes.astype(z_bar.dtype)
+        passes *= z_bar
+        yield passes
+    else:
+        yield z_bar * passes
