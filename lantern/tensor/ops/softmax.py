@@ -5,6 +5,7 @@ from typing import Any
 
 from lantern.core.namespace import namespace
 from lantern.core.value import Rule, base
+from lantern.engines import softmax as engine
 from lantern.op import op
 from lantern.rules import selection
 from lantern.rules.exponential import exp, log
@@ -120,9 +121,13 @@ def softmax(x: Any, /, axis: int = -1) -> Rule:
         array([0.5, 0.5])
     """
     xp = namespace(x)
-    z = xp.exp(x - xp.max(x, axis=axis, keepdims=True) if getattr(x, "size", 1) else x)
-    z /= xp.sum(z, axis=axis, keepdims=True)
+    if (z := engine.softmax(x, axis)) is None:
+        some = getattr(x, "size", 1)
+        z = xp.exp(x - xp.max(x, axis=axis, keepdims=True) if some else x)
+        z /= xp.sum(z, axis=axis, keepdims=True)
     del x
     z_bar = yield z
-    inner = z_bar * z
-    yield inner - z * namespace(inner).sum(inner, axis=axis, keepdims=True)
+    if (x_bar := engine.softmax_back(z, z_bar, axis)) is None:
+        inner = z_bar * z
+        x_bar = inner - z * namespace(inner).sum(inner, axis=axis, keepdims=True)
+    yield x_bar
