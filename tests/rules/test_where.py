@@ -129,3 +129,25 @@ def test_a_branch_that_is_taken_nowhere(name, mode):
         return lantern.sum(where(np.zeros((2, 2), dtype=bool), bad, x * x))
 
     np.testing.assert_array_equal(MODES[mode](f)(x), 2 * x)
+
+
+@pytest.mark.parametrize("shape", [(3, 4), (1, 4), (4,), (3, 1), (2, 3, 4)])
+def test_a_condition_of_any_shape_stops_nan_before_a_product(shape):
+    """Attention: scores that are hidden, and were made of matrices."""
+    rng = np.random.default_rng(0)
+    x, w = rng.uniform(0.5, 1, (3, 2)), rng.uniform(0.5, 1, (2, 4))
+    condition = rng.uniform(size=shape) > 0.5
+    condition.flat[0] = True
+
+    def f(x, w):
+        scores = x @ w
+        roots = lantern.sqrt(lantern.where(condition, scores, -scores))
+        return lantern.where(condition, roots, 0.0).sum()
+
+    with np.errstate(invalid="ignore"):
+        found = lantern.grad(f, (0, 1))(x, w)
+    count = np.broadcast_to(condition, np.broadcast_shapes(shape, (3, 4)))
+    times = count.reshape(-1, 3, 4).sum(axis=0)
+    z_bar = times * 0.5 / np.sqrt(x @ w)
+    np.testing.assert_allclose(found[0], z_bar @ w.T)
+    np.testing.assert_allclose(found[1], x.T @ z_bar)

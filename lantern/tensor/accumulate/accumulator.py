@@ -32,6 +32,7 @@ from lantern.tensor.backend.numpy_namespace import (
     arrays,
     buffers,
     ignore_fp_warnings,
+    numpy_namespace,
 )
 
 __all__ = ["LARGE", "Accumulator", "unbroadcast"]
@@ -174,6 +175,8 @@ class Accumulator(Receiver):
             return None
         else:
             earlier = self.mask
+        if earlier is False and _broadcasts(condition, self.shape):
+            return namespace(condition).broadcast_to(condition, self.shape)
         return (unbroadcast(condition * 1, self.shape) > 0) | earlier
 
     def fit(self, contribution: Any) -> Any:
@@ -278,6 +281,14 @@ class Accumulator(Receiver):
         super().settle(rule, z_bar, operands)
 
 
+def _broadcasts(condition: Any, shape: tuple[int, ...]) -> bool:
+    """Whether truths broadcast to a shape, without a sum over any axis."""
+    if type(condition) not in buffers or condition.dtype.kind != "b":
+        return False
+    pairs = zip(reversed(condition.shape), reversed(shape), strict=False)
+    return condition.ndim <= len(shape) and all(n in (1, m) for n, m in pairs)
+
+
 def _with_mask(rule: Any, mask: Any) -> Rule:
     """A linear rule that moves the mask together with the cotangent."""
     z_bar = yield
@@ -301,11 +312,14 @@ def _if_taken(rule: Any, mask: Any) -> Rule:
     z_bar = yield
     xp = namespace(mask)
     taken = xp.any(mask)
+    somewhere = type(taken) is numpy_namespace.bool_ and bool(taken)
     while True:
         with ignore_fp_warnings():
             x_bar = rule.send(z_bar)
             x_bar = x_bar() if callable(x_bar) else x_bar
-        if isinstance(x_bar, Masked):
+        if somewhere:  # a device would have to wait for the answer
+            pass
+        elif isinstance(x_bar, Masked):
             x_bar = Masked(x_bar.condition & taken, x_bar.z_bar)
         elif isinstance(x_bar, Contribution):
             x_bar = Masked(taken, x_bar)

@@ -159,7 +159,7 @@ def _affine(x: Any, weight: Any, bias: Any, more: Any = None, /) -> Rule:
         yield lambda: times(flat.T, back).T
     else:
         yield LayerProduct(back, flat)
-    yield lambda: back.sum(axis=0) if back.shape[0] != 1 else back.reshape(-1)
+    yield lambda: over_rows(back) if back.shape[0] != 1 else back.reshape(-1)
     yield z_bar
 
 
