@@ -5,6 +5,7 @@ import importlib
 import io
 import itertools
 import math
+import random
 import sys
 import tarfile
 import types
@@ -380,8 +381,23 @@ def same_layers(draws):
     nn.init.trunc_normal_ = lambda x, mean=0.0, std=1.0, *a, **o: x.uniform_(-std, std)
     for name in ("dropout", "dropout1d", "dropout2d", "alpha_dropout"):
         setattr(nn.functional, name, lambda input, *a, **o: input)
+    begin = nn.RNNBase.__init__
+
+    def start(self, *args, dropout=0.0, **options):
+        begin(self, *args, **options)
+
+    nn.RNNBase.__init__ = start
     nn.init.normal_ = lambda x, mean=0.0, std=1.0, **o: x.normal_(mean, std)
     nn.init.uniform_ = lambda x, a=0.0, b=1.0, **o: x.uniform_(a, b)
+
+
+def choice(law, sample_shape=()):
+    """What a distribution over classes draws."""
+    import torch
+
+    n = math.prod(sample_shape)
+    drawn = torch.multinomial(law.probs.reshape(-1, law.probs.shape[-1]), n, True)
+    return drawn.T.reshape(tuple(law._extended_shape(torch.Size(sample_shape))))
 
 
 def same(torch):
@@ -395,6 +411,7 @@ def same(torch):
         torch.multinomial,
         torch.bernoulli,
     )
+    torch.distributions.Categorical.sample = choice
     torch.utils.data.RandomSampler.__iter__ = lambda sampler: draws.order(sampler)
     torch.utils.data.random_split = draws.split
     attend = torch.nn.functional.scaled_dot_product_attention
@@ -457,7 +474,7 @@ def surround(alike, batch):
     import torch
 
     torch.set_num_threads(1)
-    np.random.seed(0)
+    np.random.seed(0), random.seed(0)
     vision()
     tokens = types.ModuleType("tiktoken")
     tokens.get_encoding = tokens.encoding_for_model = lambda name: Encoding()
