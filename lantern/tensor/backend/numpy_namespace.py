@@ -39,7 +39,8 @@ __all__ = [
 
 # Types of arrays that can be added to in place; and with those that have no axes.
 buffers: set[type] = {np.ndarray}
-arrays: set[type] = {np.ndarray, np.float32, np.float64}
+NUMPY = frozenset({np.ndarray, np.float32, np.float64})
+arrays: set[type] = set(NUMPY)  # and CuPy's
 # Types of elements whose contributions need no conjugate and, as a rule, no cast.
 REAL = frozenset({np.dtype(np.float32), np.dtype(np.float64)})
 # Elements. What is repeated to fewer is copied: that is read faster than a view.
