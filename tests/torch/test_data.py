@@ -136,13 +136,20 @@ def test_what_a_worker_raises_reaches_the_loop():
 
 
 def test_a_loop_that_is_left_lets_its_workers_go():
+    before = set(threading.enumerate())
     loader = ours.utils.data.DataLoader(list(range(100)), 2, num_workers=3)
-    for _ in loader:
-        break
-    for thread in threading.enumerate():
-        if thread.name.startswith("DataLoader"):
-            thread.join(5)
-    assert not any(t.name.startswith("DataLoader") for t in threading.enumerate())
+    batches = iter(loader)
+    next(batches)
+    own = [
+        thread
+        for thread in set(threading.enumerate()) - before
+        if thread.name.startswith("DataLoader")
+    ]
+    assert own
+    del batches
+    for thread in own:
+        thread.join(5)
+    assert not any(thread.is_alive() for thread in own)
 
 
 def test_tqdm_counts_batches(capsys):
