@@ -72,15 +72,7 @@ def check_name(node: ast.Name | ast.arg | ast.Attribute) -> None:
 
 def children(node: ast.AST) -> list[ast.AST]:
     """The nodes that a node has, but for operators and for how a name is used."""
-    found: list[ast.AST] = []
-    fields = node.__dict__
-    for name in _HOLDING[node.__class__]:
-        x = fields.get(name)
-        if x.__class__ is list:
-            found += [y for y in x if isinstance(y, _AST)] if name in _GAPS else x
-        elif x is not None and isinstance(x, _AST):
-            found.append(x)
-    return found
+    return _with_children([], (node,))
 
 
 _AST = ast.AST
@@ -105,7 +97,12 @@ _HOLDING = _Holding()
 def own_nodes(body: Sequence[ast.AST]) -> list[ast.AST]:
     """All nodes of statements, nearest first."""
     found = list(body)
-    for node in found:  # as children gives them, without its calls: it is half the time
+    return _with_children(found, found)
+
+
+def _with_children(found: list[ast.AST], nodes: Sequence[ast.AST]) -> list[ast.AST]:
+    """A list, with the children of nodes behind it; it may be the list of the nodes."""
+    for node in nodes:
         fields = node.__dict__
         for name in _HOLDING[node.__class__]:
             x = fields.get(name)
