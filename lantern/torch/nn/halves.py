@@ -5,7 +5,7 @@ from typing import Any
 from lantern.core.value import Rule
 from lantern.engines import halves as engine
 from lantern.op import op
-from lantern.torch.nn.products import rounded, single
+from lantern.torch.nn.products import rounded, widened
 from lantern.torch.nn.starting import fused
 from lantern.torch.tensor.halves import in_single
 
@@ -28,7 +28,7 @@ def _rounded_affine(x: Any, weight: Any, bias: Any, /) -> Rule:
     back = z_bar.reshape(-1, weight.shape[0])
     yield lambda: rounded(back, weight).reshape(lengths)
     yield lambda: rounded(back.T, flat)
-    yield lambda: single(back).sum(axis=0).astype(back.dtype)
+    yield lambda: widened(back).sum(axis=0).astype(back.dtype)
 
 
 _affine = fused(_rounded_affine, halves=None)

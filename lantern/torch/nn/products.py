@@ -19,9 +19,9 @@ __all__ = [
     "multiplier",
     "product",
     "rounded",
-    "single",
     "times",
     "turned",
+    "widened",
 ]
 
 
@@ -61,12 +61,12 @@ def rounded(x: Any, y: Any, bias: Any = None) -> Any:
     """
     z = halves.product(x, y, bias)
     if z is None:
-        z = times(single(x), single(y))
-        z = (z if bias is None else z + single(bias)).astype(x.dtype)
+        z = times(widened(x), widened(y))
+        z = (z if bias is None else z + widened(bias)).astype(x.dtype)
     return z
 
 
-def single(x: Any) -> Any:
+def widened(x: Any) -> Any:
     """Halves in float32; anything else as it is."""
     return x.astype(F32) if is_half(x.dtype) else x
 

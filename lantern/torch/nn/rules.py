@@ -267,10 +267,12 @@ def _rows(weight: Any, /, index: Any, keep: Any) -> Rule:
         index, z_bar = index[keep], z_bar[keep]
     elif keep is not None:  # a GPU would have to wait for how many there are
         z_bar = namespace(z_bar).where(keep[..., None], z_bar, 0)
-    yield rounded(index, z_bar, shape) if is_half(z_bar.dtype) else Rows(index, z_bar)
+    yield (
+        _half_rows(index, z_bar, shape) if is_half(z_bar.dtype) else Rows(index, z_bar)
+    )
 
 
-def rounded(index: Any, z_bar: Any, shape: Any) -> Any:
+def _half_rows(index: Any, z_bar: Any, shape: Any) -> Any:
     """As ``Rows``, of halves: what falls into one row is added up in float32."""
     wide = z_bar.astype(F32)
     if not (type(index) is type(z_bar) is np.ndarray):
