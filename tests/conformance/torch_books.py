@@ -86,7 +86,7 @@ PATHS = (
 )
 
 
-# Why a program does not come to the same, where the reason lies outside of Lantern.
+# What is known of programs that do not come to the same.
 REASONS = {
     "hybridize.md": "Lantern writes no TorchScript",
     "rcnn.md": "torchvision's own operators are compiled for PyTorch",
