@@ -2,18 +2,19 @@
 
 from collections.abc import Callable
 from functools import partial
-from types import CellType, CodeType, FunctionType
+from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
 from lantern.errors import StagingError
 from lantern.staging.native.layout import is_known, version_offset, word
+from lantern.staging.native.questions import MISSING, Question
 from lantern.staging.structure import same
 
 __all__ = ["MISSING", "Guards"]
 
 MOST_ITEMS = 10_000
-MISSING = object()
-"""What stands for the value of a name that is bound to nothing."""
+MOST_QUESTIONS = 100
+"""The items of a list that machine code looks at; of a longer one Python does."""
 
 
 class Guards:
@@ -23,7 +24,8 @@ class Guards:
         checks: functions that say whether a place is as it was.
         places: addresses of words that say the same, and what has to stand there; None
             for what changes with every change around it, as long as that is no change
-            here. None instead of a list if there are no such words.
+            here. None instead of a list if words and questions do not tell it all.
+        questions: what machine code asks besides.
         names: by the addresses of the latter, a dict, the names that were read in it,
             and what they were bound to.
     """
@@ -32,6 +34,7 @@ class Guards:
         self.checks: list[Callable[[], bool]] = []
         self._seen: set[Any] = set()
         self.places: list[tuple[int, int | None]] | None = []
+        self.questions: list[Question] = []
         self.names: dict[int, tuple[dict[str, Any], dict[str, Any]]] = {}
 
     def hold(self) -> bool:
@@ -93,19 +96,21 @@ class Guards:
     def name(self, space: dict[str, Any], name: str) -> None:
         """What a name is bound to, or that it is bound to nothing."""
         offset = version_offset()
-        if self._is_new("dict", id(space)):
-            if offset < 0:
-                self.places = None
+        if offset >= 0 and self._is_new("dict", id(space)):
             self._place(id(space) + offset, None)
         if self._is_new("name", id(space), name):
             value = space.get(name, MISSING)
+            if offset < 0:
+                self.questions.append(Question("name", space, name, value))
             self.names.setdefault(id(space) + offset, (space, {}))[1][name] = value
             self.checks.append(lambda: same(space.get(name, MISSING), value))
 
     def attribute(self, x: Any, name: str, value: Any) -> None:
         """What an attribute of an object is."""
         if self._is_new("attribute", id(x), name):
-            self.places = None
+            if not _is_found_plainly(x):
+                self.places = None
+            self.questions.append(Question.about(x, name, value))
             self.checks.append(lambda: same(getattr(x, name, MISSING), value))
 
     def items(self, x: Any) -> None:
@@ -117,8 +122,14 @@ class Guards:
                 f"a {type(x).__name__} of {len(x)} items is read, which may change. "
                 f"Make it a tuple, or give it as an argument."
             )
-        self.places = None
         kind = type(x)
+        if kind is list and len(x) <= MOST_QUESTIONS:
+            self._place(id(x) + 16, len(x))
+            self.questions += [Question("item", x, i, y) for i, y in enumerate(x)]
+        elif kind is dict and version_offset() >= 0:
+            self._place(id(x) + version_offset(), None)
+        else:
+            self.places = None
         now = list(x.items()) if isinstance(x, dict) else list(x)
         if isinstance(x, dict):
             self.checks.append(
@@ -126,6 +137,23 @@ class Guards:
             )
         else:
             self.checks.append(lambda: type(x) is kind and _same_items(list(x), now))
+
+
+def _is_found_plainly(x: Any) -> bool:
+    """Whether an attribute of an object is found without code of the user's."""
+    kind = type(x)
+    own = [vars(x)] if isinstance(x, ModuleType) else []
+    where = [*own, *(c.__dict__ for c in kind.__mro__)]
+    return kind.__getattribute__ in _PLAIN_LOOKS and not any(
+        "__getattr__" in names for names in where
+    )
+
+
+_PLAIN_LOOKS: tuple[Any, ...] = (
+    object.__getattribute__,
+    type.__getattribute__,
+    ModuleType.__getattribute__,
+)
 
 
 def _is_bound(cell: CellType, value: Any) -> bool:

@@ -1,5 +1,6 @@
 """Structures of staged values: taken apart into leaves, and put together again."""
 
+from types import BuiltinMethodType, MethodType, MethodWrapperType
 from typing import Any
 
 from lantern.core.tree import is_leaf, tree_leaves, tree_map, tree_structure
@@ -25,6 +26,7 @@ class Undefined:
 
 UNDEFINED = Undefined()
 _PLAIN = (bool, int, float, complex, str, bytes)
+_BOUND = MethodType, BuiltinMethodType, MethodWrapperType  # made anew at each access
 
 
 def leaves_of(tree: Any) -> list[Any]:
@@ -56,7 +58,11 @@ def unflatten(like: Any, leaves: list[Any]) -> Any:
 
 
 def same(x: Any, y: Any) -> bool:
-    """Whether two plain leaves are one and the same, to the sign of a zero."""
+    """Whether two leaves are one and the same: a number to the sign of its zero."""
     if x is y:
         return True
-    return type(x) is type(y) and isinstance(x, _PLAIN) and repr(x) == repr(y)
+    if type(x) is not type(y):
+        return False
+    if isinstance(x, _PLAIN):
+        return repr(x) == repr(y)
+    return isinstance(x, _BOUND) and bool(x == y)

@@ -491,12 +491,7 @@ class Surface:
             return self.call(fget, x)
         found = getattr(x, name)
         if not isinstance(x, _IMMUTABLE):
-            plain = getattr(found, "__self__", None) is x  # a method: bound anew
-            self.session.guards.attribute(
-                type(x) if plain else x,
-                name,
-                getattr(type(x), name) if plain else found,
-            )
+            self.session.guards.attribute(x, name, found)
         return found
 
     def call(self, f: Any, /, *args: Any, **kwargs: Any) -> Any:

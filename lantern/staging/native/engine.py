@@ -35,7 +35,9 @@ _lock = mutex()
 _SYMBOLS = (
     "PyFloat_FromDouble PyLong_FromLongLong PyLong_AsLongLongAndOverflow "
     "PyTuple_New PyList_New Py_IncRef Py_DecRef PyObject_Vectorcall PyObject_GetAttr "
-    "PyErr_Clear PyErr_CheckSignals PyErr_Occurred PyType_GenericAlloc PyDict_GetItem"
+    "PyErr_Clear PyErr_CheckSignals PyErr_Occurred PyErr_ExceptionMatches "
+    "PyExc_AttributeError PyMethod_Type PyType_GenericAlloc PyDict_GetItem "
+    "PyList_GetItem"
 ).split()
 
 
@@ -59,7 +61,7 @@ def _binding() -> Any:
 
 @cache
 def _addresses() -> dict[str, int]:
-    """Where the functions of CPython's are that machine code calls."""
+    """Where the functions and objects of CPython's are that machine code uses."""
     return {name: _address_of(name) for name in _SYMBOLS}
 
 

@@ -72,7 +72,7 @@ def slot_offset(cls: type, name: str) -> int:
 @cache
 def version_offset() -> int:
     """Where a dict keeps what changes with each change of it; -1 if nowhere."""
-    if not (3, 11) <= sys.version_info < (3, 13):
+    if not (3, 11) <= sys.version_info < (3, 14):
         return -1
     probe: dict[str, Any] = {"x": 1}
     before = word(id(probe) + 24)

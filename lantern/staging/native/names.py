@@ -10,8 +10,9 @@ bound to what they were bound to.
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from lantern.staging.guards import MISSING
+from lantern.staging.native.declarations import declared
 from lantern.staging.native.engine import compiled
+from lantern.staging.native.questions import MISSING, Question
 from lantern.staging.native.text import Text, Words
 
 __all__ = ["Names", "front"]
@@ -48,10 +49,8 @@ def front(spaces: Sequence[Names], code: int) -> int:
     text.begin("look")
     tests = []
     for x in spaces:
-        space = text.object(x.space)
         for name, value in x.bound.items():
-            key = text.object(name)
-            now = let(f"call ptr @PyDict_GetItem(ptr {space}, ptr {key})")
+            now = Question("name", x.space, name, value).asked(text)
             then = "null" if value is MISSING else text.object(value)
             tests.append(f"icmp eq ptr {now}, {then}")
     _fork(text, tests, "and", "note", "on")
@@ -66,14 +65,13 @@ def front(spaces: Sequence[Names], code: int) -> int:
     text.do("ret ptr %r")
     found = text.words.addresses
     lines = "\n".join(text.lines)
-    return compiled(
+    module = declared(
         f"@top = global ptr null\n@arena_end = global ptr null\n"
         f"@words = global [{len(found)} x i64] zeroinitializer\n"
-        f"!1 = !{{}}\ndeclare ptr @PyDict_GetItem(ptr, ptr)\n"
-        f"define ptr @wrapper({arguments}) nounwind {{\nentry:\n{lines}\n}}",
-        found,
-        2,
+        f"!1 = !{{}}\n"
+        f"define ptr @wrapper({arguments}) nounwind {{\nentry:\n{lines}\n}}"
     )
+    return compiled(module, found, 2)
 
 
 def _fork(text: Text, tests: Sequence[str], op: str, yes: str, no: str) -> None:

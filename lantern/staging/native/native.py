@@ -50,9 +50,14 @@ class Native:
         self.thorough = 3 if is_recursive(main) else 2
         self.places = guards.places or []
         expected = [word(a) if x is None else x for a, x in self.places]
+        expected += [x.word(x.value) for x in guards.questions]
         self._table = (ctypes.c_uint64 * max(len(expected), 1))(*expected)
         start = ctypes.addressof(self._table)
         places = [(a, start + 8 * i) for i, (a, _) in enumerate(self.places)]
+        self._questions = guards.questions
+        self._answers = [x.value for x in guards.questions]
+        after = start + 8 * len(places)
+        questions = [(x, after + 8 * i) for i, x in enumerate(guards.questions)]
         arguments = [
             Leaf() if i in program.trees else _plan(x) for i, x in enumerate(args)
         ]
@@ -67,7 +72,9 @@ class Native:
         self.changes = 0
         self._flat: Builtin | None = None
         if self.is_direct:
-            self.text, self._words = module_text(main, arguments, result, places)
+            self.text, self._words = module_text(
+                main, arguments, result, places, questions
+            )
         else:
             self.text, self._words = self._flat_text()
             self._flat = Builtin(_bail, main.name, None)
@@ -76,7 +83,7 @@ class Native:
         """The module that takes the program's parameters and gives a tuple."""
         flat = [Leaf() for _ in self._main.body.parameters]
         whole = Plan(tuple, tuple(Leaf() for _ in self._main.body.results))
-        return module_text(self._main, flat, whole, ())
+        return module_text(self._main, flat, whole, (), ())
 
     @property
     def is_short(self) -> bool:
@@ -132,6 +139,15 @@ class Native:
                 same = False
                 if expected is None:
                     self._table[i] = now
+                else:
+                    current = False
+        for i, question in enumerate(self._questions):
+            k, value = len(self.places) + i, question.now()
+            if self._table[k] != question.word(value):
+                same = False
+                if question.now() is value:  # else it is made anew each time
+                    self._answers[i] = value
+                    self._table[k] = question.word(value)
                 else:
                     current = False
         self.changes += current and not same

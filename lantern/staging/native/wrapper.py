@@ -4,11 +4,11 @@ Whatever is not as the program was made for goes to the object that the builtin 
 to, which is called with the same arguments.
 """
 
-import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from lantern.staging.ir import Function
+from lantern.staging.native.declarations import declared
 from lantern.staging.native.emit import (
     emit_body,
     emit_program,
@@ -19,7 +19,7 @@ from lantern.staging.native.emit import (
 )
 from lantern.staging.native.engine import stack
 from lantern.staging.native.layout import tuple_items
-from lantern.staging.native.tables import DECLARATIONS
+from lantern.staging.native.questions import Question
 from lantern.staging.native.text import Text, Words, llvm_type
 from lantern.staging.types import BOOL, FLOAT, INT, Type
 
@@ -78,6 +78,7 @@ def module_text(
     arguments: Sequence[Any],
     result: Any,
     places: Sequence[tuple[int, int]],
+    questions: Sequence[tuple[Question, int]],
 ) -> tuple[str, list[int]]:
     """A module of LLVM's for a program, and the addresses that are in its table.
 
@@ -86,17 +87,16 @@ def module_text(
         arguments: for each argument a ``Plan``, a ``Leaf``, or ``Same``.
         result: likewise.
         places: addresses, and addresses of what has to stand there.
+        questions: likewise, and addresses of what has to be the answer.
     """
     words = Words()
-    parts = _Wrapper(main, words).parts(arguments, result, places)
+    parts = _Wrapper(main, words).parts(arguments, result, places, questions)
     count = max(len(words.addresses), 1)
     prelude = _PRELUDE.format(words=count, zeros=most_slots(main) + 1)
     text = "\n".join([prelude, *parts])
-    names = [x for x in dict.fromkeys(_NAME.findall(text)) if x in DECLARATIONS]
-    return "\n".join([text, *map(DECLARATIONS.__getitem__, names)]), words.addresses
+    return declared(text), words.addresses
 
 
-_NAME = re.compile(r"@([\w.]+)")
 _CLASSES = {FLOAT: float, INT: int, BOOL: bool}
 
 
@@ -111,13 +111,18 @@ class _Wrapper:
         self.parameters = iter(main.body.parameters)
 
     def parts(
-        self, arguments: Sequence[Any], result: Any, places: Sequence[tuple[int, int]]
+        self,
+        arguments: Sequence[Any],
+        result: Any,
+        places: Sequence[tuple[int, int]],
+        questions: Sequence[tuple[Question, int]],
     ) -> list[str]:
         """The whole function, and those that it calls."""
         text, let = self.text, self.text.let
         has_saved = saves(self.main)
         top = let("load ptr, ptr @top") if has_saved else ""
         self._look(len(arguments), places)
+        self._ask(questions)
         for i, plan in enumerate(arguments):
             x = let(f"load ptr, ptr {let(f'getelementptr ptr, ptr %args, i64 {i}')}")
             self.take(plan, x)
@@ -146,6 +151,17 @@ class _Wrapper:
             now = let(f"load i64, ptr {address(place)}")
             then = let(f"load i64, ptr {address(expected)}")
             self.doubts.append(let(f"icmp ne i64 {now}, {then}"))
+        self._bail()
+
+    def _ask(self, questions: Sequence[tuple[Question, int]]) -> None:
+        """Leave, if there is something else where something was."""
+        let, address = self.text.let, self.text.address
+        for question, expected in questions:
+            now = question.asked(self.text)
+            then = let(f"load ptr, ptr {address(expected)}")
+            self.doubts.append(let(f"icmp ne ptr {now}, {then}"))
+            if question.kind in ("attribute", "method"):
+                self._bail()  # it may have raised
         self._bail()
 
     def _bail(self) -> None:

@@ -1,0 +1,270 @@
+"""What a program has taken for constant: after each change it is read anew."""
+
+import types
+
+import pytest
+
+import lantern
+from lantern.staging import guards
+from lantern.staging.native.background import wait
+from lantern.staging.native.engine import is_available
+
+MODES = ["off", "interpret", "O0", "O2", "tiers"]
+
+
+@pytest.fixture(params=MODES)
+def mode(request, monkeypatch):
+    monkeypatch.setenv("LANTERN_JIT", request.param)
+    return request.param
+
+
+@pytest.fixture(params=["by versions", "by names"])
+def globals_are_guarded(request, monkeypatch):
+    """Where dicts keep no version, as since CPython 3.14, names are asked for."""
+    if request.param == "by names":
+        monkeypatch.setattr(guards, "version_offset", lambda: -1)
+
+
+class Box:
+    """An object whose class has one of each kind of attributes."""
+
+    scale = 3.0
+
+    def __init__(self):
+        self.shift = 2.0
+
+    def moved(self, x):
+        return x + self.shift
+
+    @classmethod
+    def scaled(cls, x):
+        return x * cls.scale
+
+    @staticmethod
+    def squared(x):
+        return x * x
+
+    @property
+    def twice(self):
+        return self.shift * 2.0
+
+
+class Slotted:
+    __slots__ = ("shift",)
+
+    def __init__(self):
+        self.shift = 2.0
+
+
+class Computed:
+    """An object whose attributes are found by code of its own."""
+
+    def __init__(self):
+        self.kept = {"shift": 2.0}
+
+    def __getattr__(self, name):
+        return self.kept[name]
+
+
+class Fresh:
+    """An object whose attribute is another object each time, of the same value."""
+
+    shift = types.DynamicClassAttribute(lambda self: float("2"))
+
+
+def _shadowed(box):
+    box.moved = lambda x: x - 1.0
+
+
+def _another_class(box):
+    class Other(Box):
+        def moved(self, x):
+            return x * 8.0
+
+    box.__class__ = Other
+
+
+def _changed(name, value):
+    return lambda x: setattr(x, name, value)
+
+
+def _deleted(name):
+    return lambda x: delattr(x, name)
+
+
+def _on_class(name, value):
+    return lambda x: setattr(type(x), name, value)
+
+
+def _box():
+    return type("Box", (Box,), {})()
+
+
+def _module():
+    made = types.ModuleType("made")
+    made.shift = 2.0
+    return made
+
+
+CASES = {
+    "an attribute": (_box, lambda b, x: x * b.shift, [_changed("shift", 5.0)]),
+    "an equal attribute": (
+        _box,
+        lambda b, x: x * b.shift,
+        [_changed("shift", float("2")), _changed("shift", 7.0)],
+    ),
+    "of another type": (_box, lambda b, x: x * b.shift, [_changed("shift", 5)]),
+    "a zero's sign": (
+        _box,
+        lambda b, x: x * b.shift,
+        [_changed("shift", 0.0), _changed("shift", -0.0)],
+    ),
+    "of a class": (
+        _box,
+        lambda b, x: x * b.scale,
+        [_on_class("scale", 4.0), _changed("scale", 9.0), _deleted("scale")],
+    ),
+    "a method": (
+        _box,
+        lambda b, x: b.moved(x),
+        [
+            _changed("shift", 4.0),
+            _on_class("moved", lambda self, x: x * 9.0),
+            _another_class,
+            _shadowed,
+            _deleted("moved"),
+        ],
+    ),
+    "a class method": (
+        _box,
+        lambda b, x: b.scaled(x),
+        [_on_class("scale", 4.0), _changed("scaled", lambda x: x - 3.0)],
+    ),
+    "a static method": (
+        _box,
+        lambda b, x: b.squared(x),
+        [_changed("squared", lambda x: x - 3.0), _deleted("squared")],
+    ),
+    "a property": (_box, lambda b, x: x * b.twice, [_changed("shift", 4.0)]),
+    "a function in an attribute": (
+        lambda: types.SimpleNamespace(f=lambda x: x + 1.0),
+        lambda b, x: b.f(x),
+        [_changed("f", lambda x: x + 2.0), _changed("f", abs)],
+    ),
+    "a slot": (Slotted, lambda b, x: x * b.shift, [_changed("shift", 5.0)]),
+    "of a module": (_module, lambda b, x: x * b.shift, [_changed("shift", 5.0)]),
+    "computed": (
+        Computed,
+        lambda b, x: x * b.shift,
+        [lambda b: b.kept.update(shift=5.0), _changed("shift", 1.0)],
+    ),
+    "made each time": (
+        Fresh,
+        lambda b, x: x * b.shift,
+        [_on_class("shift", property(lambda self: float("5")))],
+    ),
+    "of an attribute": (
+        lambda: types.SimpleNamespace(a=_box()),
+        lambda b, x: x * b.a.shift,
+        [lambda b: setattr(b.a, "shift", 4.0), lambda b: setattr(b, "a", _box())],
+    ),
+    "an item of a list": (
+        lambda: [2.0, 3.0],
+        lambda b, x: x * b[1],
+        [lambda b: b.__setitem__(1, 4.0), lambda b: b.__setitem__(1, float("4"))],
+    ),
+    "a list's length": (
+        lambda: [2.0, 3.0],
+        lambda b, x: x * len(b),
+        [lambda b: b.append(1.0), lambda b: b.extend([0.0] * 50), lambda b: b.clear()],
+    ),
+    "a longer list": (
+        lambda: [2.0] * 200,
+        lambda b, x: x * b[150],
+        [lambda b: b.__setitem__(150, 4.0)],
+    ),
+    "a list in a list": (
+        lambda: [[2.0], [3.0]],
+        lambda b, x: x * b[1][0],
+        [lambda b: b[1].__setitem__(0, 4.0), lambda b: b.__setitem__(1, [5.0])],
+    ),
+    "an item of a dict": (
+        lambda: {"a": 2.0, "b": 3.0},
+        lambda b, x: x * b["b"],
+        [lambda b: b.update(b=4.0), lambda b: b.update(c=4.0)],
+    ),
+    "a dict's order": (
+        lambda: {"a": 2.0, "b": 3.0},
+        lambda b, x: x - next(iter(b.values())),
+        [lambda b: b.update(a=b.pop("a"))],
+    ),
+    "an object's dict": (
+        _box,
+        lambda b, x: x * vars(b)["shift"],
+        [_changed("shift", 4.0), _changed("other", 4.0)],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_change_is_seen(name, mode, globals_are_guarded):
+    make, plain, changes = CASES[name]
+    owner = make()
+    f = lantern.jit(lambda x: plain(owner, x))
+    for change in [lambda x: None, *changes, lambda x: None]:
+        change(owner)
+        for _ in range(3):
+            assert repr(f(1.5)) == repr(plain(owner, 1.5))
+            wait()
+
+
+@pytest.mark.skipif(not is_available(), reason="no llvmlite")
+@pytest.mark.parametrize(
+    "name",
+    [
+        "an attribute",
+        "of a class",
+        "a method",
+        "a class method",
+        "a static method",
+        "a slot",
+        "of a module",
+        "an item of a list",
+        "a list in a list",
+    ],
+)
+def test_machine_code_looks_by_itself(name, globals_are_guarded, monkeypatch):
+    monkeypatch.setenv("LANTERN_JIT", "O0")
+    make, plain, _ = CASES[name]
+    owner, looks = make(), []
+    f = lantern.jit(lambda x: plain(owner, x))
+    f(1.5)
+    (made,) = f.__self__.known.values()
+    made.guards.checks.append(lambda: not looks.append(1))
+    assert [f(x) for x in (1.5, 2.5)] == [plain(owner, x) for x in (1.5, 2.5)]
+    assert not looks
+    if name == "an item of a list":
+        owner[1] = float("3")  # an equal one: machine code is told, and looks again
+        assert f(1.5) == f(1.5) == 4.5
+        assert looks == [1]
+
+
+def test_what_another_error_than_a_missing_attribute_says_is_passed_on(mode):
+    class Raising:
+        shift = 2.0
+
+    box = Raising()
+    f = lantern.jit(lambda x: x * box.shift)
+    assert f(1.5) == 3.0
+
+    def raising(self):
+        raise KeyError("not today")
+
+    Raising.shift = types.DynamicClassAttribute(raising)
+    with pytest.raises(KeyError, match="not today"):
+        f(1.5)
+    del Raising.shift
+    with pytest.raises(AttributeError, match="shift"):
+        f(1.5)
+    box.shift = 4.0
+    assert f(1.5) == 6.0
