@@ -108,8 +108,10 @@ def whole(x: Any) -> bool:
 
 
 def room(size: int) -> Any:
-    """Memory of so many bytes."""
-    return np.empty(size, np.uint8)
+    """Memory of so many bytes, from the start of a line of the cache on."""
+    memory = np.empty(size + 64, np.uint8)
+    start = -address(memory) % 64
+    return memory[start : start + size]
 
 
 def all_finite(x: Any) -> bool:

@@ -17,12 +17,13 @@ from functools import cache
 from importlib import metadata
 from typing import Any
 
-from lantern.engines.arrays import room
+from lantern.engines.arrays import address, room
 from lantern.errors import EagerError, OptionError
 
 __all__ = [
-    "BRAIN", "Description", "Layout", "Primitive", "described", "dims", "in_use",
-    "library", "reorder", "set_threads", "switch", "switched", "threads",
+    "BRAIN", "Description", "Layout", "Primitive", "described", "dims", "has_avx512",
+    "in_use", "is_on", "library", "reorder", "set_threads", "switch", "switched",
+    "threads", "workroom",
 ]  # fmt: skip
 
 # Wheels that hold the library; they differ in what they take threads from.
@@ -31,6 +32,8 @@ _F32, _ANY, _CPU, _USER = 3, 1, 1, 1
 BRAIN = 2  # the number of bfloat16 among types
 _FROM, _TO = 1, 17
 _IMPLEMENTATION, _BY_NUMBER, _SCRATCHPAD = 8, 255, 80
+_AVX512 = 0x20  # a bit of what ``dnnl_get_effective_cpu_isa`` says
+_KEPT = 1 << 25  # bytes of memory to compute in
 _Dims = ctypes.c_int64 * 12
 _Handle = ctypes.c_void_p
 
@@ -44,8 +47,10 @@ class _Argument(ctypes.Structure):
 class _Here(threading.local):
     """What a thread has of its own: memory to compute in, its number of threads."""
 
-    scratch: Any = None
-    size = address = threads = 0
+    threads = 0
+
+    def __init__(self) -> None:
+        self.rooms: dict[int, Any] = {}
 
 
 _here = _Here()
@@ -189,6 +194,12 @@ def is_on() -> bool:
     return bool(_chosen["on"]) and library() is not None
 
 
+@cache
+def has_avx512() -> bool:
+    """Whether the processor has vectors of 512 bits, and oneDNN may use them."""
+    return bool(library().functions.dnnl_get_effective_cpu_isa() & _AVX512)
+
+
 def set_threads(number: int) -> None:
     """Say how many threads the engine may use; ``OMP_NUM_THREADS`` says so at first.
 
@@ -320,9 +331,10 @@ class Primitive:
             arguments, memories = self._arguments()
         place = here.functions.dnnl_memory_set_data_handle
         for memory, array in zip(memories, arrays, strict=False):
-            place(memory, array.__array_interface__["data"][0])
+            place(memory, address(array))
         if self.scratch:
-            place(memories[-1], _scratch(self.scratch))
+            scratch = workroom(_SCRATCHPAD, self.scratch)  # alive until it has run
+            place(memories[-1], address(scratch))
         status = here.functions.dnnl_primitive_execute(
             self.handle, here.stream, len(arguments), arguments
         )
@@ -365,9 +377,16 @@ def reorder(source: Any, target: Any) -> Primitive:
     return Primitive(described("reorder", source, target), _FROM, _TO)
 
 
-def _scratch(size: int) -> int:
-    """The address of memory of this thread's own."""
-    if _here.size < size:
-        _here.scratch, _here.size = room(size + 64), size
-        _here.address = -(-_here.scratch.ctypes.data // 64) * 64
-    return _here.address
+def workroom(number: int, size: int) -> Any:
+    """Memory of this thread's own, until something asks for it again.
+
+    Args:
+        number: of the argument that it is for, of those that are needed at once.
+        size: how many bytes; that of more than 32 MiB is not kept.
+    """
+    found = _here.rooms.get(number)
+    if found is None or found.size < size:
+        found = room(size)
+        if size <= _KEPT:
+            _here.rooms[number] = found
+    return found

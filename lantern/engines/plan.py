@@ -4,8 +4,15 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-from lantern.engines.arrays import FIRST, LAST, empty, room, steps
-from lantern.engines.onednn import Description, Layout, Primitive, reorder, threads
+from lantern.engines.arrays import FIRST, LAST, empty, steps
+from lantern.engines.onednn import (
+    Description,
+    Layout,
+    Primitive,
+    reorder,
+    threads,
+    workroom,
+)
 
 __all__ = ["Plan", "turned"]
 
@@ -50,13 +57,13 @@ class Plan:
         placed = list(arrays)
         for i, move in enumerate(self.moves):
             if move is not None:
-                placed[i] = room(move[1])
+                placed[i] = workroom(i, move[1])
                 move[0].run(arrays[i], placed[i])
         out = empty(self.shape, self.order)
         if self.last is None:
             self.primitive.run(*placed, out)
         else:
-            made = room(self.last[1])
+            made = workroom(len(placed), self.last[1])
             self.primitive.run(*placed, made)
             self.last[0].run(made, out)
         return out
