@@ -20,6 +20,7 @@ from lantern.engines.onednn import (
     Layout,
     Primitive,
     described,
+    has_avx512,
     is_on,
     library,
     reorder,
@@ -31,7 +32,6 @@ __all__ = ["LEAST", "Repeated", "add_product", "product", "repeated"]
 LEAST = 1 << 20
 _OFTEN = 8  # to bring a matrix into order takes as long as one to four products
 _INFERENCE, _X, _WEIGHTS, _Z = 96, 1, 33, 17
-_AVX512 = 0x20  # a bit of what ``dnnl_get_effective_cpu_isa`` says
 
 
 def product(x: Any, y: Any, out: Any = None) -> Any:
@@ -146,12 +146,7 @@ def _lies(x: Any) -> tuple[bytes, int] | None:
 
 
 def _is_faster() -> bool:
-    return is_on() and _has_avx512()
-
-
-@cache
-def _has_avx512() -> bool:
-    return bool(library().functions.dnnl_get_effective_cpu_isa() & _AVX512)
+    return is_on() and has_avx512()
 
 
 @cache
