@@ -23,6 +23,8 @@ __all__ = ["Form", "correlate", "inner", "spread", "with_padding"]
 
 _BLOCK = 1 << 18  # elements of windows that are worked on at a time
 
+_WIDE = 256  # of at least so many windows an example is a product by itself
+
 
 class Form(NamedTuple):
     """How windows lie on an array.
@@ -94,6 +96,11 @@ def _plain(form: Form) -> bool:
     return form.size == form.stride == ones and not any(map(any, form.padding))
 
 
+def _is_product(form: Form) -> bool:
+    """Whether the weights are a matrix by which each example is multiplied."""
+    return _plain(form) and form.groups == 1 and math.prod(form.steps) >= _WIDE
+
+
 def _columns(x: Any, form: Form) -> Any:
     """All windows of x as columns: (groups, channels * size, examples * steps)."""
     examples, channels = x.shape[:2]
@@ -129,7 +136,7 @@ def _parts(x: Any, form: Form, channels: int) -> Any:
         return [slice(0, examples)]
     each = channels * math.prod(form.size) * math.prod(form.steps)
     step = max(1, _BLOCK // max(1, each))
-    if _plain(form) and math.prod(form.steps) >= 256:
+    if _plain(form) and math.prod(form.steps) >= _WIDE:
         step = 1  # whose columns are the array itself
     return (slice(i, i + step) for i in range(0, examples, step))
 
@@ -139,6 +146,9 @@ def _correlated(x: Any, w: Any, form: Form, bias: Any = None) -> Any:
     if z is not None:
         return z
     rows, xp = _rows(w, form), namespace(x)
+    if _is_product(form):
+        z = (rows[0] @ x.reshape(*x.shape[:2], -1)).reshape(len(x), -1, *form.steps)
+        return z if bias is None else z + _beside(bias, form)
     z = xp.empty((x.shape[0], w.shape[0], *form.steps), dtype=np.result_type(x, w))
     for part in _parts(x, form, x.shape[1]):
         made = rows @ _columns(x[part], form)
@@ -157,6 +167,9 @@ def _spread_out(z: Any, w: Any, form: Form) -> Any:
     if x is not None:
         return x
     rows, xp = _rows(w, form).swapaxes(1, 2), namespace(z)
+    if _is_product(form):
+        x = rows[0] @ z.reshape(*z.shape[:2], -1)
+        return x.reshape(len(z), -1, *form.lengths)
     channels, dtype = w.shape[1] * form.groups, np.result_type(z, w)
     out = xp.empty((z.shape[0], channels, *form.lengths), dtype=dtype)
     for part in _parts(z, form, channels):
