@@ -21,15 +21,16 @@ from lantern.engines.arrays import address, room
 from lantern.errors import EagerError, OptionError
 
 __all__ = [
-    "BRAIN", "Description", "Layout", "Primitive", "described", "dims", "has_avx512",
-    "in_use", "is_on", "library", "reorder", "set_threads", "switch", "switched",
-    "threads", "workroom",
+    "BRAIN", "SUM", "Description", "Layout", "Primitive", "described", "dims",
+    "has_avx512", "in_use", "is_on", "library", "reorder", "set_threads", "switch",
+    "switched", "threads", "workroom",
 ]  # fmt: skip
 
 # Wheels that hold the library; they differ in what they take threads from.
 _WHEELS = ("onednn-cpu-gomp", "onednn-cpu-iomp", "onednn-cpu-tbb")
 _F32, _ANY, _CPU, _USER = 3, 1, 1, 1
 BRAIN = 2  # the number of bfloat16 among types
+SUM = "sum"
 _FROM, _TO = 1, 17
 _IMPLEMENTATION, _BY_NUMBER, _SCRATCHPAD = 8, 255, 80
 _AVX512 = 0x20  # a bit of what ``dnnl_get_effective_cpu_isa`` says
@@ -125,8 +126,20 @@ class _Library:
         self.most_threads = functions.omp_get_max_threads()
         self.engine = self.made("engine_create", _CPU, ctypes.c_size_t(0))
         self.stream = self.made("stream_create", self.engine, 1)
-        self.attributes = self.made("primitive_attr_create")
-        self.call("primitive_attr_set_scratchpad_mode", self.attributes, _USER)
+        self.attributes = self.attributes_with()
+
+    def attributes_with(self, after: Any = ()) -> Any:
+        """The attributes of a primitive, with what is done with its result."""
+        attributes = self.made("primitive_attr_create")
+        self.call("primitive_attr_set_scratchpad_mode", attributes, _USER)
+        steps = self.made("post_ops_create")
+        for step in after:
+            if step == SUM:
+                self.call("post_ops_append_sum", steps, ctypes.c_float(1), 0, 0)
+            else:
+                self.call("post_ops_append_binary", steps, *step)
+        self.call("primitive_attr_set_post_ops", attributes, steps)
+        return attributes
 
     def call(self, name: str, *arguments: Any) -> None:
         """Call a function; raise if it does not succeed."""
@@ -248,12 +261,14 @@ class Layout:
             library().functions.dnnl_memory_desc_destroy(self.handle)
 
 
-def described(function: str, *arguments: Any) -> Any:
+def described(function: str, *arguments: Any, after: Any = ()) -> Any:
     """The description of a primitive; None if oneDNN has no fast code for it.
 
     Args:
         function: its name, less ``dnnl_`` and ``_primitive_desc_create``.
         arguments: those behind the engine; attributes are added.
+        after: what is done with a result: ``SUM`` adds what its memory held before,
+            an operation of ``binary`` and a layout combine it with another operand.
     """
     here, found = library(), _Handle()
     make = getattr(here.functions, f"dnnl_{function}_primitive_desc_create")
@@ -262,7 +277,8 @@ def described(function: str, *arguments: Any) -> Any:
         arguments = (source, here.engine, target, here.engine)
     else:
         arguments = (here.engine, *arguments)
-    status = make(ctypes.byref(found), *arguments, here.attributes)
+    attributes = here.attributes_with(after) if after else here.attributes
+    status = make(ctypes.byref(found), *arguments, attributes)
     if status:
         return None
     description = Description(found)

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from lantern.engines import affine as engine
 from lantern.tensor.backend.numpy_namespace import REAL
 
 __all__ = ["normalised", "pulled_back"]
@@ -83,13 +84,34 @@ def normalised(
     if bias is not None:
         shift = shift + bias.reshape(-1)
     scale, shift = scale.astype(x.dtype), shift.astype(x.dtype)
-    z = np.empty_like(cube)
-    with _in_place(cube.shape[2]):
-        for part in _blocks(len(cube), _step(cube[0].size)):
-            out = np.multiply(cube[part], scale[part, :, None], out=z[part])
-            out += shift[part, :, None]
+    z = engine.scaled(cube.reshape(-1, cube.shape[2]), scale, shift)
+    if z is None:
+        z = _scaled(cube, scale[:, :, None], shift[:, :, None])
     rows = (m.reshape(-1).astype(x.dtype) for m in (means, variances))
     return z.reshape(x.shape), *rows
+
+
+def _scaled(x: Any, scale: Any, shift: Any) -> Any:
+    """``x * scale + shift``."""
+    z = np.empty_like(x)
+    with _in_place(x.shape[2]):
+        for part in _blocks(len(x), _step(x[0].size)):
+            out = np.multiply(x[part], scale[part], out=z[part])
+            out += shift[part]
+    return z
+
+
+def _scaled_both(x: Any, y: Any, scale: Any, slope: Any, shift: Any) -> Any:
+    """``x * scale + y * slope + shift``."""
+    z, step = np.empty_like(x), _step(x[0].size)
+    room = np.empty_like(x[:step])
+    with _in_place(x.shape[2]):
+        for part in _blocks(len(x), step):
+            out = np.multiply(x[part], scale[part], out=z[part])
+            inner = np.multiply(y[part], slope[part], out=room[: len(out)])
+            inner += shift[part]
+            out += inner
+    return z
 
 
 @contextmanager
@@ -205,15 +227,12 @@ def pulled_back(
     )
     slope = -scale * scale * second
     rest = -mean * slope - scale * first
-    parts = [p.astype(x.dtype)[:, :, None] for p in (scale * factor, slope, rest)]
-    x_bar, step = np.empty_like(cube), _step(cube[0].size)
-    room = np.empty_like(cube[:step])
-    with _in_place(cube.shape[2]):
-        for i in _blocks(len(cube), step):
-            out = np.multiply(back[i], parts[0][i], out=x_bar[i])
-            inner = np.multiply(cube[i], parts[1][i], out=room[: len(out)])
-            inner += parts[2][i]
-            out += inner
+    factor, slope, rest = (p.astype(x.dtype) for p in (scale * factor, slope, rest))
+    rows, others = (a.reshape(-1, cube.shape[2]) for a in (back, cube))
+    x_bar = engine.scaled_both(rows, factor, others, slope, rest)
+    if x_bar is None:
+        parts = (p[:, :, None] for p in (factor, slope, rest))
+        x_bar = _scaled_both(back, cube, *parts)
     sums = (s.sum(axis=0).astype(x.dtype) for s in (along, total))
     return x_bar.reshape(x.shape), *sums
 
