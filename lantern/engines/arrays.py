@@ -1,6 +1,7 @@
 """Arrays as an engine takes them: the only file of this room that names NumPy."""
 
 import math
+from ctypes import addressof, c_char
 from functools import lru_cache
 from typing import Any
 
@@ -75,7 +76,15 @@ def empty_like(x: Any, shape: Any) -> Any:
 
 
 def address(x: Any) -> int:
-    """Where the first element of an array is in memory."""
+    """Where the first element of an array is in memory.
+
+    By the buffer that takes 0.3 µs, by NumPy's description 0.9.
+    """
+    if x.flags.carray:
+        try:
+            return addressof(c_char.from_buffer(x))
+        except ValueError:  # a type that buffers do not know
+            pass
     found: int = x.__array_interface__["data"][0]
     return found
 
