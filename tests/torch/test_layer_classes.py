@@ -291,3 +291,55 @@ def test_weights_of_recurrent_layers_go_by_their_names(options):
     assert ours._all_weights == theirs._all_weights
     found = [w for name in ours._flat_weights_names for w in [getattr(ours, name)]]
     assert all(a is b for a, b in zip(found, ours._flat_weights, strict=True))
+
+
+@pytest.mark.parametrize("channels", [1, 2, 6])
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 9])
+def test_squares_across_channels_as_an_older_layer_has_them(size, channels):
+    x = RNG.normal(size=(2, channels, 3, 2))
+    options = size, 0.5, 0.6, 2.0
+    ours, theirs = (
+        library.nn.CrossMapLRN2d(*options)(library.tensor(x)).numpy()
+        for library in (torch, pytorch)
+    )
+    np.testing.assert_allclose(ours, theirs, rtol=1e-12)
+    y = torch.tensor(x, requires_grad=True)
+    assert torch.autograd.gradcheck(torch.nn.CrossMapLRN2d(*options), y)
+
+
+@pytest.mark.parametrize("library", [torch, pytorch], ids=["ours", "pytorch"])
+def test_layers_of_a_transformer_ask_attention_by_names(library):
+    asked = []
+
+    class Mine(library.nn.Module):
+        batch_first = True
+
+        def forward(self, q, k, v, *, attn_mask, key_padding_mask, need_weights, **_):
+            asked.append((attn_mask, key_padding_mask, need_weights))
+            return q + v, None
+
+    encoder = library.nn.TransformerEncoderLayer(4, 2, 8)
+    decoder = library.nn.TransformerDecoderLayer(4, 2, 8)
+    encoder.self_attn = decoder.self_attn = decoder.multihead_attn = Mine()
+    x = library.ones(2, 3, 4)
+    decoder(encoder(x), x)
+    assert asked == [(None, None, False)] * 3
+
+
+@pytest.mark.filterwarnings("ignore:enable_nested_tensor")
+@pytest.mark.parametrize("library", [torch, pytorch], ids=["ours", "pytorch"])
+def test_a_transformer_and_cells_begin_by_methods_that_can_be_overridden(library):
+    begun = []
+
+    class Mine(library.nn.Transformer):
+        def _reset_parameters(self):
+            begun.append(len(list(self.parameters())))
+
+    class Cell(library.nn.RNNCellBase):
+        def __init__(self):
+            super().__init__(2, 3, True, 4)
+
+    model = Mine(4, 2, 1, 1, 8)
+    assert begun == [len(list(model.parameters()))]
+    shapes = [tuple(p.shape) for p in Cell().parameters()]
+    assert shapes == [(12, 2), (12, 3), (12,), (12,)]

@@ -14,6 +14,7 @@ from lantern.torch.nn.attention import MultiheadAttention as MultiheadAttention
 from lantern.torch.nn.cells import GRUCell as GRUCell
 from lantern.torch.nn.cells import LSTMCell as LSTMCell
 from lantern.torch.nn.cells import RNNCell as RNNCell
+from lantern.torch.nn.cells import RNNCellBase as RNNCellBase
 from lantern.torch.nn.containers import ModuleDict as ModuleDict
 from lantern.torch.nn.containers import ModuleList as ModuleList
 from lantern.torch.nn.containers import Sequential as Sequential
@@ -40,6 +41,7 @@ from lantern.torch.nn.module import Module as Module
 from lantern.torch.nn.normalisation import BatchNorm1d as BatchNorm1d
 from lantern.torch.nn.normalisation import BatchNorm2d as BatchNorm2d
 from lantern.torch.nn.normalisation import BatchNorm3d as BatchNorm3d
+from lantern.torch.nn.normalisation import CrossMapLRN2d as CrossMapLRN2d
 from lantern.torch.nn.normalisation import GroupNorm as GroupNorm
 from lantern.torch.nn.normalisation import InstanceNorm1d as InstanceNorm1d
 from lantern.torch.nn.normalisation import InstanceNorm2d as InstanceNorm2d

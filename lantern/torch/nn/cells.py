@@ -15,7 +15,7 @@ from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.operators import unary
 from lantern.torch.tensor.tensor import Tensor
 
-__all__ = ["GRUCell", "LSTMCell", "RNNCell"]
+__all__ = ["GRUCell", "LSTMCell", "RNNCell", "RNNCellBase"]
 
 _F = table.FUNCTIONS
 # A part whose memory nothing else shows.
@@ -72,8 +72,14 @@ def _misfit(shape: Any, wanted: Any) -> Exception:
     )
 
 
-class _Cell(Module):
-    """One step, with weights for the input and for the state."""
+class RNNCellBase(Module):
+    """One step, with weights for the input and for the state.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> isinstance(torch.nn.GRUCell(3, 5), torch.nn.RNNCellBase)
+        True
+    """
 
     mode: str
 
@@ -81,16 +87,14 @@ class _Cell(Module):
         self,
         input_size: int,
         hidden_size: int,
-        bias: bool = True,
+        bias: bool,
+        num_chunks: int,
         device: Any = None,
         dtype: Any = None,
     ) -> None:
         super().__init__()
         self.input_size, self.hidden_size, self.bias = input_size, hidden_size, bias
-        n, options = (
-            STEPS[self.mode][1] * hidden_size,
-            {"dtype": dtype, "device": device},
-        )
+        n, options = num_chunks * hidden_size, {"dtype": dtype, "device": device}
         self.weight_ih = weights(n, input_size, **options)
         self.weight_hh = weights(n, hidden_size, **options)
         for name in ("bias_ih", "bias_hh"):
@@ -154,7 +158,22 @@ class _Cell(Module):
         return text if name == "tanh" else f"{text}, nonlinearity={name}"
 
 
-class LSTMCell(_Cell):
+class _Gated(RNNCellBase):
+    """A cell whose kind tells how many gates there are."""
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        gates = STEPS[self.mode][1]
+        super().__init__(input_size, hidden_size, bias, gates, device, dtype)
+
+
+class LSTMCell(_Gated):
     """One step of a long short-term memory (Hochreiter and Schmidhuber, 1997).
 
     Example:
@@ -171,7 +190,7 @@ class LSTMCell(_Cell):
         return part(z, 0), part(z, 1)
 
 
-class GRUCell(_Cell):
+class GRUCell(_Gated):
     """One step of a gated recurrent unit (Cho et al., 2014).
 
     Example:
@@ -183,7 +202,7 @@ class GRUCell(_Cell):
     mode = "GRU"
 
 
-class RNNCell(_Cell):
+class RNNCell(RNNCellBase):
     """One step of a simple recurrent network.
 
     Example:
@@ -203,7 +222,7 @@ class RNNCell(_Cell):
         device: Any = None,
         dtype: Any = None,
     ) -> None:
-        super().__init__(input_size, hidden_size, bias, device, dtype)
+        super().__init__(input_size, hidden_size, bias, 1, device, dtype)
         if nonlinearity not in ("tanh", "relu"):
             raise EagerError(f"Unknown nonlinearity: {nonlinearity}")
         self.nonlinearity = nonlinearity

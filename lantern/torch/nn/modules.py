@@ -7,7 +7,6 @@ from lantern.torch.nn import convolution, hooks, normalisation, state
 from lantern.torch.nn.attention import (
     NonDynamicallyQuantizableLinear as NonDynamicallyQuantizableLinear,
 )
-from lantern.torch.nn.cells import _Cell
 from lantern.torch.nn.functional.convolution import each
 from lantern.torch.nn.hooks import (
     register_module_backward_hook as register_module_backward_hook,
@@ -39,7 +38,6 @@ __all__ = ["paths"]
 __path__: list[str] = []
 _BatchNorm, _InstanceNorm = normalisation.BatchNorm, normalisation.InstanceNorm
 _NormBase, _ConvNd = normalisation._Running, convolution._Convolution
-RNNCellBase = _Cell
 _Loss, _WeightedLoss = Loss, WeightedLoss
 _EXTRA_STATE_KEY_SUFFIX = state._EXTRA
 _global_parameter_registration_hooks = hooks._AT_REGISTRATION["_parameters"]
@@ -121,7 +119,7 @@ loss L1Loss NLLLoss PoissonNLLLoss GaussianNLLLoss KLDivLoss MSELoss BCELoss
     MarginRankingLoss MultiMarginLoss TripletMarginLoss
     TripletMarginWithDistanceLoss CTCLoss
 module Module
-normalization LocalResponseNorm LayerNorm GroupNorm RMSNorm
+normalization LocalResponseNorm CrossMapLRN2d LayerNorm GroupNorm RMSNorm
 padding CircularPad1d CircularPad2d CircularPad3d ConstantPad1d ConstantPad2d
     ConstantPad3d ReflectionPad1d ReflectionPad2d ReflectionPad3d ReplicationPad1d
     ReplicationPad2d ReplicationPad3d ZeroPad1d ZeroPad2d ZeroPad3d

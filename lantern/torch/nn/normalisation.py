@@ -14,8 +14,8 @@ from lantern.torch.tensor.dtypes import I64
 from lantern.torch.tensor.tensor import Tensor
 
 __all__ = [
-    "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "GroupNorm", "InstanceNorm1d",
-    "InstanceNorm2d", "InstanceNorm3d", "LayerNorm", "RMSNorm",
+    "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "CrossMapLRN2d", "GroupNorm",
+    "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d", "LayerNorm", "RMSNorm",
 ]  # fmt: skip
 
 
@@ -128,6 +128,45 @@ class RMSNorm(_Affine):
             f"{self.normalized_shape}, eps={self.eps}, "
             f"elementwise_affine={self.elementwise_affine}"
         )
+
+
+class CrossMapLRN2d(Module):
+    """An older LocalResponseNorm: an even size counts as one less, channel 0 stays.
+
+    As PyTorch has it, the squares of channel 0 count for all channels that come after
+    those that see it; the gradient is the derivative of just that.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> layer = torch.nn.CrossMapLRN2d(1, alpha=1.0, beta=1.0)
+        >>> layer(torch.ones(1, 3, 1, 1)).flatten()
+        tensor([0.5000, 0.3333, 0.3333])
+    """
+
+    def __init__(
+        self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1
+    ) -> None:
+        super().__init__()
+        self.size, self.alpha, self.beta, self.k = size, alpha, beta, k
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The tensor over a power of the sum of squares of the channels around each."""
+        if input.dim() != 4:
+            raise OptionError(
+                f"CrossMapLRN2d: Expected input to be 4D, got {input.dim()}D instead."
+            )
+        n = (self.size + 1) // 2
+        squares = input * input
+        around = F.pad(squares, (0, 0, 0, 0, n - 1, n - 1)).unfold(1, 2 * n - 1, 1)
+        sums = around.sum(-1) + F.pad(
+            squares[:, :1].expand(-1, max(input.shape[1] - n, 0), -1, -1),
+            (0, 0, 0, 0, min(n, input.shape[1]), 0),
+        )
+        return input / (sums * (self.alpha / self.size) + self.k) ** self.beta
+
+    def extra_repr(self) -> str:
+        """The options."""
+        return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
 
 
 class GroupNorm(_Affine):

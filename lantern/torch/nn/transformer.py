@@ -29,6 +29,12 @@ def _causal(x: Tensor, batch_first: bool) -> Any:
     return Transformer.generate_square_subsequent_mask(n, dtype=x.dtype)
 
 
+def _attended(attend: Any, x: Tensor, memory: Tensor, mask: Any, padding: Any) -> Any:
+    """What attention makes of x; by names, for a layer that is put in its place."""
+    options = {"attn_mask": mask, "key_padding_mask": padding, "need_weights": False}
+    return attend(x, memory, memory, **options)[0]
+
+
 class _Layer(Module):
     """What layers of the encoder and of the decoder share."""
 
@@ -71,8 +77,7 @@ class _Layer(Module):
         self.activation = activation
 
     def _attend(self, x: Tensor, mask: Any, padding: Any) -> Tensor:
-        z, _ = self.self_attn(x, x, x, padding, False, mask)
-        return self.dropout1(z)
+        return self.dropout1(_attended(self.self_attn, x, x, mask, padding))
 
     def _feed(self, x: Tensor) -> Tensor:
         inner = self.dropout(self.activation(self.linear1(x)))
@@ -138,10 +143,8 @@ class TransformerDecoderLayer(_Layer):
             tgt_mask = _causal(tgt, self.self_attn.batch_first)
 
         def look(x: Tensor) -> Tensor:
-            z, _ = self.multihead_attn(
-                x, memory, memory, memory_key_padding_mask, False, memory_mask
-            )
-            return self.dropout2(z)
+            seen = memory, memory_mask, memory_key_padding_mask
+            return self.dropout2(_attended(self.multihead_attn, x, *seen))
 
         x = tgt
         if self.norm_first:
@@ -278,10 +281,13 @@ class Transformer(Module):
         self.decoder = custom_decoder or TransformerDecoder(
             TransformerDecoderLayer(*sizes, *rest), num_decoder_layers, norm()
         )
+        self.d_model, self.nhead, self.batch_first = d_model, nhead, batch_first
+        self._reset_parameters()
+
+    def _reset_parameters(self) -> None:
         for x in self.parameters():
             if x.dim() > 1:
                 init.xavier_uniform_(x)
-        self.d_model, self.nhead, self.batch_first = d_model, nhead, batch_first
 
     def forward(
         self,
