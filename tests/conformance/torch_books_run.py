@@ -3,9 +3,10 @@
 A line of JSON on standard input names a program, a script, a notebook, or a page of the
 d2l book, whose cells are run in turn in a process of their own; a line of JSON on
 standard output says what they came to. The mode ``same`` lets both libraries draw the
-same numbers and compares; ``time`` leaves them as they are and measures, up to the
-first cell that trains. Large models of notebooks have two blocks in ``same``. What is
-trained is stopped after some steps: a loss that says ``backward()`` ends one.
+same numbers and compares, ``double`` does so in double precision; ``time`` leaves them
+as they are and measures, up to the first cell that trains. Large models of notebooks
+have two blocks but in ``time``. What is trained is stopped after some steps: a loss
+that says ``backward()`` ends one.
 """
 
 import ast
@@ -26,8 +27,9 @@ from pathlib import Path
 import numpy as np
 from torch_books_surroundings import prepare, surround
 
-STEPS = {"same": 4, "time": 40}  # of one cell
-BATCH = {"same": 8, "time": 32}  # examples of one batch, at most
+# Where it is compared, and where it is timed:
+STEPS = 4, 40  # of one cell
+BATCH = 8, 32  # examples of one batch, at most
 # What large models are made of, where only numbers are compared.
 SMALLER = {r'(?<="n_layers": )\d+': "2", r'(?<="vocab_size": )\d{3}_?\d{3}': "50304"}
 NUMBER = re.compile(r"(?<![\w.])-?\d+\.\d*(?:e[+-]?\d+)?(?![\w.])")
@@ -156,19 +158,20 @@ def run(task, say):
     sys.argv = [str(path), *task["args"]]
     os.chdir(task["where"])
     sys.path.insert(0, str(path.parent))
-    torch = surround(mode == "same", BATCH[mode])
-    watch = Watch(torch, STEPS[mode], task["seconds"])
+    timed = mode == "time"
+    torch = surround(not timed, BATCH[timed], mode == "double")
+    watch = Watch(torch, STEPS[timed], task["seconds"])
     if path.suffix == ".py":
         runs = [lambda: whole(path)]
     else:
         space = vars(types.ModuleType("__main__")) | {"tab": Tab()}
         runs = [
             lambda code=code, i=i: shown(code, space, f"cell {i}")
-            for i, code in enumerate(parts(path, mode == "same"))
+            for i, code in enumerate(parts(path, not timed))
         ]
     for cell in runs:
         say(outcome(cell, watch))
-        if mode == "time" and len(watch.times()) > 2:
+        if timed and len(watch.times()) > 2:
             break
 
 

@@ -352,6 +352,17 @@ def scaled(draws, x, *names):
     return draws.fill(x, "rand", 2 / math.sqrt(fan), -1 / math.sqrt(fan), *names)
 
 
+def without_dropout(cls):
+    """Let layers that drop something by themselves drop nothing."""
+    begin = cls.__init__
+
+    def start(self, *args, **options):
+        begin(self, *args, **options)
+        self.dropout = 0.0
+
+    cls.__init__ = start
+
+
 def same_layers(draws):
     """Let layers begin with the same weights, and let nothing be dropped."""
     nn = draws.torch.nn
@@ -373,20 +384,17 @@ def same_layers(draws):
                 setattr(cls, name, filling(vars(cls)[name]))
         if "Dropout" in cls.__name__:
             cls.forward = lambda self, x: x
+    # Where PyTorch's modules have taken functions at their start.
+    places = nn.init, nn.modules.activation, nn.modules.transformer
     for name in ("xavier", "kaiming"):
-        for law in ("uniform_", "normal_"):
+        for law, place in itertools.product(("uniform_", "normal_"), places):
             setattr(
-                nn.init, f"{name}_{law}", lambda x, *a, **o: scaled(draws, x.uniform_())
+                place, f"{name}_{law}", lambda x, *a, **o: scaled(draws, x.uniform_())
             )
     nn.init.trunc_normal_ = lambda x, mean=0.0, std=1.0, *a, **o: x.uniform_(-std, std)
     for name in ("dropout", "dropout1d", "dropout2d", "alpha_dropout"):
         setattr(nn.functional, name, lambda input, *a, **o: input)
-    begin = nn.RNNBase.__init__
-
-    def start(self, *args, dropout=0.0, **options):
-        begin(self, *args, **options)
-
-    nn.RNNBase.__init__ = start
+    without_dropout(nn.RNNBase), without_dropout(nn.MultiheadAttention)
     nn.init.normal_ = lambda x, mean=0.0, std=1.0, **o: x.normal_(mean, std)
     nn.init.uniform_ = lambda x, a=0.0, b=1.0, **o: x.uniform_(a, b)
 
@@ -417,7 +425,7 @@ def same(torch):
     attend = torch.nn.functional.scaled_dot_product_attention
 
     def attention(*args, dropout_p=0.0, **options):
-        return attend(*args[:4], **options)
+        return attend(*args[:4], 0.0, *args[5:], **options)
 
     torch.nn.functional.scaled_dot_product_attention = attention
     same_layers(draws)
@@ -464,12 +472,20 @@ def prepare():
             importlib.import_module(name)
 
 
-def surround(alike, batch):
+def in_double(torch):
+    """Let what is said to be of single precision be of double precision."""
+    torch.set_default_dtype(torch.float64)
+    torch.float = torch.float32 = torch.float64
+    torch.FloatTensor, torch.Tensor.float = torch.DoubleTensor, torch.Tensor.double
+
+
+def surround(alike, batch, double=False):
     """Make the surroundings; gives the library.
 
     Args:
         alike: whether both libraries draw the same.
         batch: examples in a batch, at most.
+        double: whether to compute in double precision.
     """
     import torch
 
@@ -487,6 +503,8 @@ def surround(alike, batch):
     sys.modules[board.__name__] = torch.utils.tensorboard = board
     Path("input.txt").write_text(written(3000) + "O God, O God!\n")
     small_batches(torch, batch)
+    if double:
+        in_double(torch)
     if alike:
         same(torch)
     else:
