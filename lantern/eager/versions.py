@@ -20,6 +20,7 @@ __all__ = [
     "order",
     "owner",
     "saved_arrays",
+    "shown_by",
     "writes",
     "written",
 ]
@@ -48,6 +49,13 @@ def owner(array: Any) -> Any:
         else:
             break
     return array
+
+
+def shown_by(array: Any) -> Any:
+    """The array of which an array shows a part; None if it shows none's."""
+    base = array.base
+    between = type(base) is _BETWEEN
+    return base.base if between else base if type(base) in buffers else None
 
 
 def written(array: Any, tracked: bool = False) -> None:

@@ -150,10 +150,68 @@ def test_a_result_that_others_see_stays_where_it_is():
         with pytest.raises(RuntimeError, match="view size is not compatible"):
             torch.ones(3, 4).T.view(12)
     y = ours.cat([ours.ones(3, 4).T])
-    part = y[0]
+    array = y.numpy()[0]
     with pytest.raises(RuntimeError, match="view size is not compatible"):
         y.view(12)
-    assert part.tolist() == [1.0] * 3
+    y += 1
+    assert array.tolist() == [2.0] * 3
+
+
+# What shows a result that NumPy's functions have not laid in rows; how it is viewed.
+TOGETHER = """
+x[0] | x.view(8, 16)
+x[0][:, 1:3] | x.view(8, 16)
+x.detach() | x.view(8, 16)
+x.data[1] | x.view(8, 16)
+x.expand(3, 2, 4, 4, 4) | x.view(8, 16)
+x.permute(3, 2, 1, 0) | x.view(8, 16)
+x.permute(1, 0, 2, 3) | y.permute(1, 0, 2, 3).view(8, 16)
+x.view(2, 4, 16) | y.view(2, 4, 4, 4).view(8, 16)
+x.view(2, 4, 16)[1] | x.view(2, 4, 4, 4).view(8, 16)
+x.unsqueeze(0) | y.view(8, 16)
+x[:, ::2, 1:] | y[0].view(2, 12)
+x.diagonal(0, 2, 3) | x.view(-1)
+x[:0] | x.view(-1)
+"""
+
+
+@pytest.mark.parametrize("tracked", [False, True], ids=["plain", "tracked"])
+@pytest.mark.parametrize("case", TOGETHER.strip().splitlines())
+def test_a_result_is_laid_in_rows_with_all_that_shows_it(case, tracked):
+    found = []
+    for torch in (ours, theirs):
+        shown, viewed = case.split(" | ")
+        a = (
+            torch.arange(144.0, dtype=torch.float64)
+            .view(2, 2, 6, 6)
+            .requires_grad_(tracked)
+        )
+        weight = torch.arange(72.0, dtype=torch.float64).view(4, 2, 3, 3).sin()
+        x = torch.nn.functional.conv2d(a.cos(), weight)
+        space = {"torch": torch, "x": x}
+        y = space["y"] = eval(shown, space)
+        z = eval(viewed, space)
+        z[0] = z[1] * 2
+        ((x * x).sum() + (y**3).sum() + z.sum()).backward() if tracked else None
+        found.append([plain(x), plain(y), plain(z), a.grad.tolist() if tracked else 0])
+    assert_same(*found)
+
+
+def test_what_rules_have_saved_of_a_result_stays():
+    a = ours.arange(50.0).view(2, 1, 5, 5).requires_grad_()
+    x = ours.nn.functional.conv2d(a, ours.ones(3, 1, 2, 2))
+    square, part = x * x, x[0]
+    assert x.stride() != (48, 16, 4, 1)
+    z = x.view(12, 8)
+    assert x.stride() == (48, 16, 4, 1)
+    (square.sum() + z.sum() + part.sum()).backward()
+    b = ours.arange(50.0).view(2, 1, 5, 5).requires_grad_()
+    y = ours.nn.functional.conv2d(b, ours.ones(3, 1, 2, 2))
+    ((y * y).sum() + y.sum() + y[0].sum()).backward()
+    assert a.grad.tolist() == b.grad.tolist()
+    with ours.no_grad():
+        z.zero_()
+    assert float(part.abs().sum()) == 0 < float(square.sum())
 
 
 def test_an_axis_of_length_1_has_a_step_as_well():

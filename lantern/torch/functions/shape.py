@@ -20,8 +20,9 @@ from lantern.torch.tensor.batches import first_example
 from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.devices import address
 from lantern.torch.tensor.operators import as_view, in_memory, mismatch, unary
+from lantern.torch.tensor.rows import laid_in_rows
 from lantern.torch.tensor.tensor import Tensor, fresh
-from lantern.torch.tensor.views import is_shared, laid_in_rows, repeated
+from lantern.torch.tensor.views import is_shared, repeated
 from lantern.vectorizing.batched import Batched
 
 _reshape = unary(manipulation.plain_reshape)

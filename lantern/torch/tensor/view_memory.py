@@ -19,6 +19,7 @@ __all__ = [
     "place",
     "positions",
     "share",
+    "sharers_of",
 ]
 
 # By the identity of a view that shows its base's memory no longer (``replacing``): a
@@ -58,12 +59,17 @@ def share(z: Tensor, x: Tensor) -> Tensor:
 
 def is_shown_elsewhere(x: Tensor) -> bool:
     """Whether there are tensors that show a base's memory and are no views of it."""
+    return len(sharers_of(x)) > 1
+
+
+def sharers_of(x: Tensor) -> list[Tensor]:
+    """A base and the tensors that show its memory and are no views of it."""
     try:
         found = _sharers(x)
     except AttributeError:
-        return False
+        return [x]
     others = [z for z in (weak() for weak in found) if z is not None and z is not x]
-    return any(_sharers(z) is found for z in others)
+    return [x, *(z for z in others if _sharers(z) is found)]
 
 
 def place(view: Tensor, whole: Tensor) -> Any:

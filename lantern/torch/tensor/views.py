@@ -1,25 +1,21 @@
 """Results that show the memory of an operand, and results that must not."""
 
-import gc
 import math
-import sys
 from collections.abc import Callable
 from typing import Any
 
 from lantern.core.namespace import namespace
 from lantern.core.value import Rule, Value, base
-from lantern.eager.recorder import Recorder
 from lantern.op import linear
 from lantern.tensor.ops.indexing import scatter
 from lantern.torch.tensor.batches import first_example
-from lantern.torch.tensor.operators import as_view, in_memory, unary, views_of
+from lantern.torch.tensor.operators import as_view, in_memory, unary
 from lantern.torch.tensor.tensor import NOBODY, Tensor
 
 __all__ = [
     "alone",
     "in_place_of",
     "is_shared",
-    "laid_in_rows",
     "repeated",
     "shown",
     "strided",
@@ -91,31 +87,6 @@ def view_if_shared(z: Any, input: Tensor) -> Any:
 
 def _all(a: Any) -> Any:
     return a[...]
-
-
-def laid_in_rows(x: Tensor) -> bool:
-    """Lay a result in rows, as PyTorch has laid it at once; False if others see it.
-
-    NumPy's functions have their results in the order of their operands.
-    """
-    seen = x.viewed is not None or any(
-        view() is not None for view in views_of(x).values()
-    )
-    others = sys.getrefcount(x.primal) - 2
-    if seen or (others and others > _held_by_rules(x.primal)):
-        return False
-    x.primal = namespace(x.primal).ascontiguousarray(x.primal)
-    return True
-
-
-def _held_by_rules(array: Any) -> int:
-    """How often suspended rules hold an array; its elements, not its place, matter."""
-    held = 0
-    for receiver in gc.get_objects():
-        if type(receiver) is Recorder:
-            holders = (receiver.saved, gc.get_referents(receiver.suspended))
-            held += sum(item is array for items in holders for item in items)
-    return held
 
 
 def in_place_of(z: Any, array: Any, input: Tensor) -> Any:
