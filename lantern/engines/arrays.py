@@ -23,6 +23,7 @@ __all__ = [
     "room",
     "single",
     "steps",
+    "steps_of",
     "whole",
 ]
 
@@ -44,6 +45,16 @@ def steps(shape: Any, order: int = FIRST) -> tuple[int, ...]:
         found[axis] = size
         size *= shape[axis]
     return tuple(found)
+
+
+def steps_of(x: Any) -> tuple[int, ...] | None:
+    """From one element to the next along each axis of an array; None if it has gaps."""
+    found, size = tuple(step // x.itemsize for step in x.strides), 1
+    for step, n in sorted(zip(found, x.shape, strict=True)):
+        if n != 1 and step != size:
+            return None
+        size *= n
+    return found
 
 
 def laid(x: Any) -> tuple[Any, int]:

