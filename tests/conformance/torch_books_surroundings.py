@@ -424,8 +424,8 @@ def same(torch):
     torch.utils.data.random_split = draws.split
     attend = torch.nn.functional.scaled_dot_product_attention
 
-    def attention(*args, dropout_p=0.0, **options):
-        return attend(*args[:4], 0.0, *args[5:], **options)
+    def attention(query, key, value, attn_mask=None, dropout_p=0.0, *args, **options):
+        return attend(query, key, value, attn_mask, 0.0, *args, **options)
 
     torch.nn.functional.scaled_dot_product_attention = attention
     same_layers(draws)
