@@ -30,10 +30,13 @@ __all__ = [
     "asked",
     "default",
     "disarm",
+    "for_a_while",
     "functions",
     "handled",
+    "is_armed",
     "is_on",
     "members",
+    "modes",
     "watch",
 ]
 
@@ -79,6 +82,9 @@ _AS_THEY_ARE = ("_base", "grad", "_grad")  # properties whose values keep their 
 
 _off: ContextVar[bool] = ContextVar("nothing is asked", default=False)
 _plain: dict[FunctionType, FunctionType] = {}  # those exchanged, as they were
+_lasting = False  # whether they stay exchanged
+# The blocks that see each function, the inner ones last.
+modes: ContextVar[tuple[Any, ...]] = ContextVar("blocks that are asked", default=())
 
 
 @contextmanager
@@ -106,6 +112,11 @@ def DisableTorchFunction() -> Iterator[None]:
 def is_on() -> bool:
     """Whether anything is asked."""
     return not _off.get()
+
+
+def is_armed() -> bool:
+    """Whether there is someone to ask, and anything is asked."""
+    return bool(_plain) and is_on()
 
 
 def _flat(values: Iterable[Any]) -> Iterator[Any]:
@@ -148,6 +159,17 @@ def handled(function: Any, found: list[Any], args: Any, kwargs: Any) -> Any:
         f"no implementation found for 'torch.{function.__name__}' on types that "
         f"implement __torch_function__: {[t.__name__ for t in types]}"
     )
+
+
+def _by_mode(function: Any, args: Any, kwargs: Any) -> Any:
+    """What the innermost block makes of a function, which the outer ones then see."""
+    *outer, mode = modes.get()
+    types = tuple(map(type, asked(_flat((*args, *kwargs.values())))))
+    token = modes.set(tuple(outer))
+    try:
+        return mode.__torch_function__(function, types, args, kwargs)
+    finally:
+        modes.reset(token)
 
 
 @cache
@@ -217,6 +239,10 @@ def _exchange(
     plain = another(function, function.__name__)
 
     def answer(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if modes.get():
+            z = _by_mode(shown, args, kwargs)
+            if z is not NotImplemented:
+                return z
         for x in args if not kwargs else (*args, *kwargs.values()):
             if type(x) not in SILENT:
                 break
@@ -263,6 +289,24 @@ def members() -> Iterator[tuple[str, Any]]:
 
 def arm() -> None:
     """Let PyTorch's functions ask their arguments, from now on."""
+    global _lasting
+    _lasting = True
+    _exchange_all()
+
+
+@contextmanager
+def for_a_while() -> Iterator[None]:
+    """A block in which PyTorch's functions ask their arguments."""
+    before = bool(_plain)
+    _exchange_all()
+    try:
+        yield
+    finally:
+        if not (before or _lasting):
+            disarm()
+
+
+def _exchange_all() -> None:
     if _plain:
         return
     for _, _, f in functions():
@@ -280,7 +324,9 @@ def arm() -> None:
 
 
 def disarm() -> None:
-    """Let them ask nobody: tests leave functions as they were."""
+    """Let them ask nobody: functions are left as they were."""
+    global _lasting
+    _lasting = False
     for function, plain in _plain.items():
         function.__code__, function.__kwdefaults__ = (
             plain.__code__,

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import lantern.torch as ours
+from lantern.torch import asking
 from lantern.torch.fx import tracing
 
 theirs = pytest.importorskip("torch", reason="the peer that this face is compared with")
@@ -169,3 +170,178 @@ def test_steps_can_be_moved(torch):
     x.prepend(z)
     z.append(y)
     assert [n.name for n in graph.nodes] == ["z", "y", "x"]
+
+
+def starred(torch):
+    def rest(x, *rest, k=2):
+        return torch.cat(rest) + x * k
+
+    def more(x, y=3, **more):
+        return x + y
+
+    def named(x, *, k):
+        return x * k
+
+    return rest, more, named
+
+
+@pytest.mark.parametrize("torch", BOTH, ids=["ours", "theirs"])
+def test_arguments_with_stars_are_values_behind_all_others(torch):
+    x, y, z = torch.ones(2), torch.ones(1), torch.ones(1) * 5
+    rest, more, named = map(torch.fx.symbolic_trace, starred(torch))
+    targets = [n.target for n in rest.graph.nodes if n.op == "placeholder"]
+    assert targets == ["x", "k", "*rest"]
+    assert rest(x, 4, y, z).tolist() == [5.0, 9.0]
+    assert more(y).item() == 4
+    assert named(z, k=3).item() == 15
+    with pytest.raises(TypeError, match="unexpected keyword argument 'q'"):
+        named(z, k=3, q=4)
+
+
+LAYERS = """
+ReLU() LeakyReLU(0.2) Softmax(-1) GELU() Linear(3,2) Conv1d(2,4,2) LayerNorm(3)
+Dropout(0.5) MaxPool1d(2) Flatten() PReLU() Embedding(4,3) Upsample(scale_factor=2)
+""".split()
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+def test_a_layer_is_written_down_inside(layer):
+    found = []
+    for torch in BOTH:
+        made = eval(f"torch.nn.{layer}", {"torch": torch}).eval()
+
+        class Inside(torch.fx.Tracer):
+            def is_leaf_module(self, m, name):
+                return False
+
+        outside = torch.nn.Sequential(made)
+        graph = Inside().trace(outside)
+        whole = torch.fx.symbolic_trace(made)
+        x = torch.ones(1, 2, 3, dtype=torch.long if "Emb" in layer else torch.float32)
+        run = torch.fx.GraphModule(outside, graph)
+        assert torch.equal(run(x), outside(x))
+        assert torch.equal(whole(x), outside(x))
+        names = [getattr(n.target, "__name__", "") for n in graph.nodes]
+        found.append([n for n in names if n])
+    assert found[0] == [n.replace("boolean_dispatch", "max_pool1d") for n in found[1]]
+    assert not asking.is_armed()
+
+
+@pytest.mark.parametrize("torch", BOTH, ids=["ours", "theirs"])
+def test_a_graph_is_written_by_functions_of_stand_ins(torch):
+    graph = torch.fx.Graph()
+    tracer = torch.fx.proxy.GraphAppendingTracer(graph)
+    x, y = (torch.fx.Proxy(graph.placeholder(name), tracer) for name in "xy")
+    z = torch.add(torch.tanh(torch.cat([x, y])), torch.nn.ReLU()(x).sum(dim=0))
+    graph.output((z + torch.ops.aten.neg(z)).node)
+    module = torch.fx.GraphModule(torch.nn.Module(), graph)
+    names = "x y cat tanh relu sum_1 add neg add_1 output".split()
+    assert [n.name for n in graph.nodes] == names
+    assert module(torch.ones(2), torch.ones(1)).tolist() == [0.0] * 3
+
+
+@pytest.mark.parametrize("torch", BOTH, ids=["ours", "theirs"])
+def test_a_program_is_called_on_stand_ins(torch):
+    outer = torch.fx.symbolic_trace(lambda x, y: torch.cat([x, y]))
+    inner = torch.fx.symbolic_trace(torch.nn.LeakyReLU(0.5))
+    output = next(n for n in outer.graph.nodes if n.op == "output")
+    with outer.graph.inserting_before(output):
+        z = inner(torch.fx.Proxy(output.args[0]))
+    output.args = (z.node,)
+    outer.recompile()
+    assert outer(torch.ones(1), -torch.ones(1)).tolist() == [1.0, -0.5]
+
+
+def of_sums(torch):
+    def program(x, w1, w2):
+        m1 = torch.cat([torch.neg(w1), w2]).sum()
+        m2 = torch.cat([torch.neg(w1), w2]).sum()
+        return x + torch.max(m1) + torch.max(m2)
+
+    def pattern(a, b):
+        return torch.cat([torch.neg(a), b]).sum()
+
+    def other(a, b):
+        return torch.stack([a, b])
+
+    return program, pattern, other
+
+
+def of_two_results(torch):
+    def program(x):
+        y = torch.relu(x)
+        return torch.exp(y) * torch.sin(y)
+
+    def pattern(x):
+        y = torch.relu(x)
+        return torch.exp(y), torch.sin(y)
+
+    def other(x):
+        return torch.abs(x), torch.neg(x)
+
+    return program, pattern, other
+
+
+def of_what_is_used_outside(torch):
+    def program(x):
+        y = torch.relu(x)
+        return torch.exp(y) + y
+
+    return program, lambda x: torch.exp(torch.relu(x)), lambda x: x
+
+
+def of_options(torch):
+    def program(x):
+        return torch.sum(x, 0) + torch.sum(x, dim=1) + torch.sum(x.neg(), dim=(0, 1))
+
+    return program, lambda x: torch.sum(x, dim=1), lambda x: x.mean()
+
+
+def of_one_in_another(torch):
+    def program(x):
+        return torch.relu(torch.relu(torch.relu(x)))
+
+    return program, lambda x: torch.relu(torch.relu(x)), lambda x: torch.sigmoid(x)
+
+
+def of_a_step_in_its_place(torch):
+    return lambda x: torch.relu(x) + 1, lambda x: torch.relu(x), lambda x: x
+
+
+@pytest.mark.parametrize(
+    "programs",
+    [of_sums, of_two_results, of_what_is_used_outside, of_options, of_one_in_another,
+     of_a_step_in_its_place],
+    ids=lambda f: f.__name__,
+)  # fmt: skip
+def test_a_pattern_is_exchanged(programs):
+    found = []
+    for torch in BOTH:
+        program, pattern, other = programs(torch)
+        traced = torch.fx.symbolic_trace(program)
+        matches = torch.fx.replace_pattern(traced, pattern, other)
+        traced.graph.lint()
+        inputs = [torch.eye(3) * k - 1 for k in range(1, 4)]
+        count = sum(n.op == "placeholder" for n in traced.graph.nodes)
+        steps = sorted(getattr(n.target, "__name__", n.op) for n in traced.graph.nodes)
+        anchors = [(m.anchor.name, m.nodes_map[m.anchor].name) for m in matches]
+        found.append((anchors, steps, traced(*inputs[:count]).numpy()))
+    assert found[0][:2] == found[1][:2]
+    np.testing.assert_allclose(found[0][2], found[1][2], rtol=1e-6)
+
+
+def test_layers_of_a_replacement_become_the_modules_own():
+    torch = ours
+
+    class Other(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = torch.nn.Linear(3, 3)
+
+        def forward(self, x):
+            return self.layer(x)
+
+    traced, other = torch.fx.symbolic_trace(lambda x: torch.relu(x)), Other()
+    assert len(torch.fx.replace_pattern(traced, lambda x: torch.relu(x), other)) == 1
+    assert traced.layer is other.layer
+    assert torch.equal(traced(torch.ones(3)), other(torch.ones(3)))

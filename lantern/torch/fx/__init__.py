@@ -20,6 +20,7 @@ from lantern.torch.fx.interpreter import Interpreter as Interpreter
 from lantern.torch.fx.node import Node as Node
 from lantern.torch.fx.node import map_aggregate as map_aggregate
 from lantern.torch.fx.node import map_arg as map_arg
+from lantern.torch.fx.subgraph_rewriter import replace_pattern as replace_pattern
 from lantern.torch.fx.tracing import Attribute as Attribute
 from lantern.torch.fx.tracing import Proxy as Proxy
 from lantern.torch.fx.tracing import TraceError as TraceError
@@ -31,7 +32,7 @@ from lantern.torch.run.aliases import lead as _lead
 
 __all__ = [
     "Graph", "GraphModule", "Interpreter", "Node", "Proxy", "Tracer", "Transformer",
-    "has_side_effect", "symbolic_trace", "wrap",
+    "has_side_effect", "replace_pattern", "symbolic_trace", "wrap",
 ]  # fmt: skip
 
 

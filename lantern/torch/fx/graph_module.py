@@ -3,6 +3,7 @@
 import copy
 from typing import Any
 
+from lantern.errors import ArgumentError
 from lantern.torch.fx.graph import Graph
 from lantern.torch.fx.interpreter import Interpreter
 from lantern.torch.fx.tracing import Tracer
@@ -130,6 +131,8 @@ class _CodeOnlyModule(Module):
 def _in_order(graph: Graph, args: Any, kwargs: dict[str, Any]) -> Any:
     """Arguments by name, in the order of the program's."""
     rows = [n for n in graph.list if n.op == "placeholder"][len(args) :]
+    for name in set(kwargs).difference(n.target for n in rows):
+        raise ArgumentError(f"forward() got an unexpected keyword argument '{name}'")
     known = {n.target: n.args[0] for n in rows if n.args} | kwargs
     return (*args, *[known[n.target] for n in rows if n.target in known])
 

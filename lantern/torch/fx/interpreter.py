@@ -79,7 +79,7 @@ class Interpreter:
     def placeholder(self, target: str, args: Any, kwargs: Any) -> Any:
         """An argument of the program."""
         if target.startswith("*"):
-            return list(self.args_iter)
+            return {} if target.startswith("**") else list(self.args_iter)
         if args:
             return next(self.args_iter, args[0])
         return next(self.args_iter)

@@ -1,7 +1,8 @@
 """Programs written down while they run on stand-ins of their arguments.
 
-Only while one is written down, functions of ``torch`` ask whether an argument is a
-stand-in; in all other programs they are what they are.
+Only while one is written down, or once there is a ``GraphAppendingTracer``, functions
+of ``torch`` ask whether an argument is a stand-in; in all other programs they are what
+they are.
 """
 
 import functools
@@ -14,12 +15,18 @@ from types import FunctionType
 from typing import Any
 
 from lantern.errors import ArgumentError, EagerError
+from lantern.torch import asking
 from lantern.torch.fx.graph import Graph
 from lantern.torch.fx.node import Node, map_aggregate
 from lantern.torch.nn.module import Module
+from lantern.torch.nn.simple import Simple
+from lantern.torch.tables import another
 from lantern.torch.tensor.tensor import Tensor
 
-__all__ = ["Attribute", "Proxy", "TraceError", "Tracer", "TracerBase", "wrap"]
+__all__ = [
+    "Attribute", "GraphAppendingTracer", "Proxy", "TraceError", "Tracer", "TracerBase",
+    "wrap",
+]  # fmt: skip
 
 _HOMES = (
     "lantern.torch",
@@ -29,6 +36,10 @@ _HOMES = (
     "lantern.torch.nn.init",
     "lantern.torch.special",
 )
+_STARS: dict[Any, str] = {
+    inspect.Parameter.VAR_POSITIONAL: "*",
+    inspect.Parameter.VAR_KEYWORD: "**",
+}
 _wrapped: list[tuple[dict[str, Any], str]] = []
 
 
@@ -53,7 +64,7 @@ class Proxy:
 
     def __init__(self, node: Node, tracer: Any = None) -> None:
         self.node = node
-        self.tracer = tracer or TracerBase(node.graph)
+        self.tracer = tracer or GraphAppendingTracer(node.graph)
 
     def __repr__(self) -> str:
         return f"Proxy({self.node.name})"
@@ -83,6 +94,17 @@ class Proxy:
     def keys(self) -> Any:
         """The names of what the value has."""
         return self.tracer.keys(self)
+
+    @classmethod
+    def __torch_function__(
+        cls, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        """A call of one of PyTorch's functions, or of a tensor's method."""
+        tracer = _stand_ins(args, kwargs or {})[0].tracer
+        name = func.__name__
+        if vars(Tensor).get(name) is func:
+            return tracer.create_proxy("call_method", name, args, kwargs or {})
+        return tracer.create_proxy("call_function", func, args, kwargs or {})
 
 
 class Attribute(Proxy):
@@ -133,17 +155,9 @@ Proxy.__hash__ = object.__hash__  # type: ignore[method-assign]  # lost with __e
 
 
 class TracerBase:
-    """What writes steps into a graph.
-
-    Args:
-        graph: the graph.
-    """
+    """What writes steps into a graph."""
 
     graph: Graph
-
-    def __init__(self, graph: Any = None) -> None:
-        if graph is not None:
-            self.graph = graph
 
     def create_node(
         self,
@@ -202,6 +216,26 @@ class TracerBase:
     def keys(self, obj: Proxy) -> Any:
         """The names of what a value has."""
         return Attribute(obj, "keys")()
+
+
+class GraphAppendingTracer(TracerBase):
+    """Writes down what functions do with stand-ins, wherever they are called.
+
+    Args:
+        graph: where the steps come.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> graph = torch.fx.Graph()
+        >>> tracer = torch.fx.proxy.GraphAppendingTracer(graph)
+        >>> x = torch.fx.Proxy(graph.placeholder("x"), tracer)
+        >>> torch.relu(x).node.target is torch.relu
+        True
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        asking.arm()
+        self.graph = graph
 
 
 def _unpacked(frame: Any) -> int | None:
@@ -308,8 +342,9 @@ class Tracer(TracerBase):
         function = type(root).forward if is_module else root
         self.graph = Graph(root if is_module else None, type(self))
         arguments, named = self._arguments(function, is_module, concrete_args or {})
-        with _asking(self):
+        with asking.for_a_while(), _asking(self):
             bound = functools.partial(function, root) if is_module else function
+            bound = bound if isinstance(root, Simple) else _without_stars(bound)
             result = bound(*arguments, **named)
         self.create_node(
             "output", "output", (map_aggregate(result, self.create_arg),), {}
@@ -319,25 +354,21 @@ class Tracer(TracerBase):
     def _arguments(
         self, function: Any, is_module: bool, known: dict[str, Any]
     ) -> tuple[list[Any], dict[str, Any]]:
-        """Stand-ins for the arguments of a function."""
+        """Stand-ins for the arguments of a function; those with stars come last."""
         positional: list[Any] = []
         named: dict[str, Any] = {}
         parameters = [*inspect.signature(function).parameters.values()][is_module:]
-        for p in parameters:
+        if isinstance(self.root, Simple):
+            parameters = self.root.inputs()
+        starred = [p for p in parameters if p.kind in _STARS]
+        for p in [p for p in parameters if p.kind not in _STARS] + starred:
             if p.name in known:
                 value = known[p.name]
             else:
                 default = () if p.default is p.empty else (p.default,)
-                stars = "*" * (
-                    (p.kind is p.VAR_POSITIONAL) + 2 * (p.kind is p.VAR_KEYWORD)
-                )
-                target = f"{stars}{p.name}"
+                target = f"{_STARS.get(p.kind, '')}{p.name}"
                 value = self.create_proxy("placeholder", target, default, {}, p.name)
-            if p.kind is p.VAR_POSITIONAL:
-                positional += [value] if p.name not in known else list(value)
-            elif p.kind is p.VAR_KEYWORD:
-                continue
-            elif p.kind is p.KEYWORD_ONLY:
+            if p.kind is p.KEYWORD_ONLY and not starred:
                 named[p.name] = value
             else:
                 positional.append(value)
@@ -354,6 +385,26 @@ def _stand_ins(args: Any, kwargs: Any) -> list[Proxy]:
 
     map_aggregate((args, kwargs), note)
     return found
+
+
+def _without_stars(function: Any) -> Any:
+    """A function whose ``*args`` and ``**kwargs`` are arguments behind all others."""
+    if isinstance(function, functools.partial):
+        return functools.partial(_without_stars(function.func), *function.args)
+    if type(function) is not FunctionType:
+        return function
+    code = function.__code__
+    both = inspect.CO_VARARGS, inspect.CO_VARKEYWORDS
+    stars = [flag for flag in both if code.co_flags & flag]
+    if not stars:
+        return function
+    made = another(function, function.__name__)
+    made.__code__ = code.replace(
+        co_flags=code.co_flags & ~sum(stars),
+        co_argcount=code.co_argcount + code.co_kwonlyargcount + len(stars),
+        co_kwonlyargcount=0,
+    )
+    return made
 
 
 def _recording(function: Any) -> Any:
@@ -379,24 +430,24 @@ def _asking(tracer: Tracer) -> Iterator[None]:
         return tracer.call_module(self, forward, args, kwargs)
 
     changed: list[tuple[dict[str, Any], str, Any]] = []
-    asking: dict[int, Any] = {}
+    known: dict[int, Any] = {}
     for home in _HOMES:
         space = vars(sys.modules[home]) if home in sys.modules else {}
         for name, f in list(space.items()):
             if isinstance(f, FunctionType) and not name.startswith("__"):
-                made = asking.setdefault(id(f), _recording(f))
+                made = known.setdefault(id(f), _recording(f))
                 changed.append((space, name, f))
                 space[name] = made
     for f in tracer.autowrapped:
-        asking.setdefault(id(f), _recording(f))
+        known.setdefault(id(f), _recording(f))
     # The same functions under names of the program's own modules.
     for module in list(sys.modules.values()):
         space = getattr(module, "__dict__", {})
         ours = getattr(module, "__name__", "").startswith("lantern.")
         for name, f in list(space.items()) if not ours else ():
-            if id(f) in asking and isinstance(f, FunctionType):
+            if id(f) in known and isinstance(f, FunctionType):
                 changed.append((space, name, f))
-                space[name] = asking[id(f)]
+                space[name] = known[id(f)]
     for space, name in _wrapped:
         changed.append((space, name, space[name]))
         space[name] = _recording(space[name])

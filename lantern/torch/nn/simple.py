@@ -56,6 +56,11 @@ class Simple(Module):
             given["training"] = self.training
         return cls._function(*inputs, **given, **named)
 
+    def inputs(self) -> list[inspect.Parameter]:
+        """What the function takes besides its options."""
+        found = inspect.signature(type(self)._function).parameters.values()
+        return [p for p in found if p.default is p.empty and p.name not in self.options]
+
     def extra_repr(self) -> str:
         """The options."""
         parts = []
