@@ -10,9 +10,10 @@ from lantern.eager.backward import under_way
 from lantern.eager.grad_mode import is_grad_enabled as is_grad_enabled
 from lantern.eager.packed import hooks
 from lantern.errors import EagerError
-from lantern.torch.asking import DisableTorchFunction, is_on
+from lantern.torch.asking import DisableTorchFunction, is_on, modes
 from lantern.torch.autograd import graph
 from lantern.torch.autograd.function import Function
+from lantern.torch.jit import is_tracing
 from lantern.torch.methods.sampling import Generator as Generator
 from lantern.torch.nn.moving import parse_to
 from lantern.torch.run.aliases import absent, refusing
@@ -26,7 +27,7 @@ from lantern.torch.tensor.tensor import Tensor as TensorBase
 
 __all__ = ["Generator", "Size", "TensorBase", "device", "dtype"]
 
-_TensorBase, _TensorMeta = TensorBase, type(TensorBase)
+_TensorBase, _TensorMeta, _is_tracing = TensorBase, type(TensorBase), is_tracing
 DisableTorchFunctionSubclass = DisableTorchFunction
 _disabled_torch_function_impl = _disabled_torch_dispatch_impl = disabled
 
@@ -37,11 +38,6 @@ def _log_api_usage_once(name: str) -> None:
 
 def _get_tracing_state() -> None:
     """None: no program is being written down."""
-
-
-def _is_tracing() -> bool:
-    """False: the same."""
-    return False
 
 
 def _add_docstr(function: Any, text: str) -> Any:
@@ -56,8 +52,8 @@ def _get_privateuse1_backend_name() -> str:
 
 
 def _len_torch_function_stack() -> int:
-    """0: there are no modes that see each function."""
-    return 0
+    """How many blocks see each function."""
+    return len(modes.get())
 
 
 class _Keys(type):

@@ -1,19 +1,32 @@
 """Classes that say what PyTorch's functions do with them: ``__torch_function__``."""
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable
+from contextlib import ExitStack
+from importlib import import_module
 from typing import Any
 
-from lantern.errors import MissingRuleError
-from lantern.torch.asking import asked, handled, is_on
+from lantern.torch.asking import (
+    asked,
+    for_a_while,
+    functions,
+    handled,
+    is_on,
+    members,
+    modes,
+)
 from lantern.torch.tensor.subclasses import asks
 from lantern.torch.tensor.tensor import Tensor
 
 __all__ = [
+    "TorchFunctionMode",
+    "get_overridable_functions",
     "handle_torch_function",
     "has_torch_function",
     "has_torch_function_unary",
     "has_torch_function_variadic",
     "is_tensor_like",
+    "is_tensor_method_or_property",
 ]
 
 
@@ -79,18 +92,83 @@ def handle_torch_function(
 
 
 class TorchFunctionMode:
-    """Refused: functions of tensors do not ask blocks what to do."""
+    """A block that says what PyTorch's functions do in it: ``__torch_function__``.
 
-    def __enter__(self) -> None:
-        raise MissingRuleError(
-            "TorchFunctionMode: functions are not intercepted by a block here. Wrap "
-            "the functions themselves."
-        )
+    In the method itself functions are seen by the outer blocks alone. It sees what the
+    program calls, not what these functions call themselves.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> class Named(torch.overrides.TorchFunctionMode):
+        ...     def __torch_function__(self, func, types, args=(), kwargs=None):
+        ...         print(func.__name__)
+        ...         return func(*args, **(kwargs or {}))
+        >>> with Named():
+        ...     x = torch.exp(torch.zeros(2)) + 1
+        zeros
+        exp
+        add
+    """
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        """What becomes of a call of a function: a subclass says it."""
+        raise NotImplementedError
+
+    def __enter__(self) -> Any:
+        block = ExitStack()
+        block.enter_context(for_a_while())
+        token = modes.set((*modes.get(), self))
+        block.callback(modes.reset, token)
+        self.__dict__.setdefault("_blocks", []).append(block)
+        return self
 
     def __exit__(self, *exception: Any) -> None:
-        """Never reached."""
+        self.__dict__["_blocks"].pop().close()
+
+
+def is_tensor_method_or_property(func: Any) -> bool:
+    """Whether a function is a tensor's method, or reads one of its properties.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.overrides.is_tensor_method_or_property(torch.Tensor.add)
+        True
+    """
+    return func in get_overridable_functions()[Tensor]
+
+
+def get_overridable_functions() -> dict[Any, list[Any]]:
+    """The functions that ask their arguments, by where they stand.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> found = torch.overrides.get_overridable_functions()
+        >>> torch.exp in found[torch], torch.Tensor.add in found[torch.Tensor]
+        (True, True)
+    """
+    found: dict[Any, list[Any]] = defaultdict(list)
+    for home, _, function in functions():
+        found[import_module(home)].append(function)
+    for _, member in members():
+        is_property = type(member) is property
+        found[Tensor].append(member.__get__ if is_property else member)
+    return found
 
 
 def resolve_name(f: Any) -> Any:
-    """The path of a function, as text."""
+    """The path of a function, as text.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> torch.overrides.resolve_name(torch.exp)
+        'torch.exp'
+    """
+    for home, name, function in functions():
+        if function is f:
+            return f"{home}.{name}".removeprefix("lantern.")
+    for name, member in members():
+        if member is f:
+            return f"torch.Tensor.{name}"
     return f"{f.__module__}.{f.__qualname__}".removeprefix("lantern.")

@@ -435,3 +435,84 @@ def test_parameters_without_a_shape_stay_what_they_are(armed):
     assert ours.nn.parameter.is_lazy(layer.weight)
     layer(ours.ones(1, 3)).sum().backward()
     assert layer.weight.grad.tolist() == [[1, 1, 1]] * 2
+
+
+def noting(torch, log, name="", change=lambda func, z: z):
+    """A block that notes what is called in it, and may change what comes of it."""
+
+    class Mode(torch.overrides.TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            log.append(name + func.__name__)
+            return change(func, func(*args, **(kwargs or {})))
+
+    return Mode()
+
+
+@pytest.mark.parametrize("torch", [ours, theirs], ids=["ours", "pytorch"])
+def test_a_block_sees_functions_methods_and_operators(torch):
+    log, x = [], torch.ones(2, requires_grad=True)
+    with noting(torch, log) as mode:
+        y = torch.add(x, 1) * 2
+        y[0], y.sum(), torch.nn.functional.relu(y), torch.zeros(2)
+    torch.exp(x)
+    y.sum().backward()
+    assert isinstance(mode, torch.overrides.TorchFunctionMode)
+    assert log == ["add", "mul", "__getitem__", "sum", "relu", "zeros"]
+    assert x.grad.tolist() == [2.0, 2.0]
+
+
+@pytest.mark.parametrize("torch", [ours, theirs], ids=["ours", "pytorch"])
+def test_blocks_in_blocks_see_what_the_inner_ones_call(torch):
+    log = []
+    x, exp = torch.zeros(1), torch.exp
+    outer = noting(torch, log, "outer ", lambda f, z: z + 1 if f is exp else z)
+    inner = noting(torch, log, "inner ", lambda f, z: torch.mul(z, 10))
+    with outer, inner:
+        z = torch.exp(x)
+        n = torch._C._len_torch_function_stack()
+    assert n == 2
+    assert torch._C._len_torch_function_stack() == 0
+    assert z.item() == 20
+    assert log == ["inner exp", "outer exp", "outer mul"]
+
+
+@pytest.mark.parametrize("torch", [ours, theirs], ids=["ours", "pytorch"])
+def test_a_block_is_left_by_an_error_and_entered_again(torch):
+    log = []
+    mode = noting(torch, log)
+    for _ in range(2):
+        with pytest.raises(ZeroDivisionError), mode:
+            torch.exp(torch.ones(1)) / (1 // 0)
+    torch.exp(torch.ones(1))
+    assert log.count("exp") == 2
+    assert torch._C._len_torch_function_stack() == 0
+
+
+@pytest.mark.parametrize("torch", [ours, theirs], ids=["ours", "pytorch"])
+def test_a_block_comes_before_classes(torch):
+    log = []
+
+    class Own(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            log.append("class " + func.__name__)
+            return super().__torch_function__(func, types, args, kwargs or {})
+
+    x = torch.ones(1).as_subclass(Own)
+    log.clear()
+    with noting(torch, log, "block "):
+        z = torch.exp(x)
+    assert type(z) is Own
+    assert log == ["block exp", "class exp"]
+
+
+def test_functions_that_can_be_asked_are_listed():
+    for torch in (ours, theirs):
+        found = torch.overrides.get_overridable_functions()
+        assert torch.exp in found[torch]
+        assert torch.nn.functional.relu in found[torch.nn.functional]
+        assert torch.Tensor.add in found[torch.Tensor]
+        assert torch.overrides.is_tensor_method_or_property(torch.Tensor.add)
+        assert not torch.overrides.is_tensor_method_or_property(torch.add)
+        names = map(torch.overrides.resolve_name, (torch.exp, torch.Tensor.add))
+        assert list(names) == ["torch.exp", "torch.Tensor.add"]

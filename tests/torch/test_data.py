@@ -444,3 +444,16 @@ def test_an_error_in_a_row_ends_that_workers_alone():
     with pytest.raises(ValueError, match="the end"):
         next(batches)
     assert [x.tolist() for x in batches] == [[10]]
+
+
+def test_a_batch_is_pinned_in_its_parts():
+    from lantern.torch.utils.data._utils.pin_memory import pin_memory
+
+    class Own:
+        def pin_memory(self):
+            return "pinned"
+
+    x = ours.ones(2)
+    a, b, c = pin_memory((Own(), {"k": [Own(), "text"]}, x))
+    assert (a, b) == ("pinned", {"k": ["pinned", "text"]})
+    assert c.tolist() == [1.0, 1.0]

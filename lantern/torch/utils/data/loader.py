@@ -22,6 +22,7 @@ import numpy as np
 
 from lantern.blocks import mutex
 from lantern.errors import ArgumentError, EagerError, OptionError
+from lantern.torch.utils._pytree import tree_map
 from lantern.torch.utils.data.collating import default_collate, default_convert
 from lantern.torch.utils.data.dataset import IterableDataset
 from lantern.torch.utils.data.sampler import (
@@ -62,6 +63,15 @@ class _BaseDataLoaderIter:
 
     def __len__(self) -> int:
         return len(self.loader)
+
+
+def pin_memory(data: Any, device: Any = None) -> Any:
+    """A batch whose parts have been asked to be where a GPU can copy them from."""
+
+    def can(x: Any) -> bool:
+        return hasattr(x, "pin_memory")
+
+    return tree_map(lambda x: x.pin_memory() if can(x) else x, data, is_leaf=can)
 
 
 class _DatasetKind:
