@@ -139,6 +139,7 @@ class _Library:
             else:
                 self.call("post_ops_append_binary", steps, *step)
         self.call("primitive_attr_set_post_ops", attributes, steps)
+        self.call("post_ops_destroy", steps)
         return attributes
 
     def call(self, name: str, *arguments: Any) -> None:
@@ -279,6 +280,8 @@ def described(function: str, *arguments: Any, after: Any = ()) -> Any:
         arguments = (here.engine, *arguments)
     attributes = here.attributes_with(after) if after else here.attributes
     status = make(ctypes.byref(found), *arguments, attributes)
+    if after:
+        here.call("primitive_attr_destroy", attributes)
     if status:
         return None
     description = Description(found)
