@@ -11,7 +11,15 @@ from lantern.core.error_propagation import Failed
 from lantern.cps.worker import getcurrent
 from lantern.eager.hooks import hooked, inspectors, settle_between
 from lantern.eager.packed import hooks
-from lantern.eager.recorder import AMBIENT, SECOND_TIME, NumpyFace, Recorder
+from lantern.eager.recorder import (
+    AMBIENT,
+    FREED,
+    NOTHING,
+    SECOND_TIME,
+    STANDIN,
+    NumpyFace,
+    Recorder,
+)
 from lantern.eager.versions import check_arrays, last_write, rewritten, saved_arrays
 from lantern.errors import EagerError, InUseError
 from lantern.replaced import restore
@@ -262,7 +270,9 @@ def _resume_all(
                 else:
                     leaves[x] = None
             z.resume(None)
-            z.release()
+            saved = z.saved  # as ``release``, in no call
+            if saved is not NOTHING and not (saved and saved[0] is STANDIN):
+                z.saved, z.left, z.right = FREED, None, None
         elif id(z) in this.ends:
             captured[id(z)] = z.cotangent
             _put(z, None)

@@ -112,8 +112,9 @@ class Accumulator(Receiver):
         a view takes less time. Gain over ``unbroadcast``: 0.3 microseconds, a copy.
         """
         shape = self.shape
-        fits = shape and math.prod(shape) < SMALL and type(number) in NUMPY
-        if self.cotangent is not None or not fits:
+        if self.cotangent is not None or type(number) not in NUMPY:
+            return False
+        if not shape or math.prod(shape) >= SMALL:
             return False
         buffer = _empty(shape, self.dtype)
         buffer[...] = number

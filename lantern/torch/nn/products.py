@@ -31,9 +31,9 @@ def turned(x: Any, weight: Any) -> bool:
     Of few rows, it may be half.
     """
     return (
-        type(x) is type(weight) is np.ndarray
+        weight.size >= 1 << 16
         and 2 < x.shape[0] <= 64
-        and weight.size >= 1 << 16
+        and type(x) is type(weight) is np.ndarray
     )
 
 
@@ -47,7 +47,7 @@ def times(x: Any, y: Any) -> Any:
 
 def product(x: Any, weight: Any) -> Any:
     """``x @ weight.T`` of two matrices."""
-    if x.shape[0] > 2 and turned(x, weight):
+    if turned(x, weight):
         z = engine.product(x, weight.T)
         return np.ascontiguousarray(weight.dot(x.T).T) if z is None else z
     return times(x, weight.T)

@@ -165,9 +165,10 @@ def _affine(x: Any, weight: Any, bias: Any, more: Any = None, /) -> Rule:
 
 def _has_columns(weight: Any) -> bool:
     """Whether a large matrix lies column after column."""
-    large = type(weight) is np.ndarray and weight.size > LARGE
-    large = large and weight.dtype in REAL
-    return large and not weight.flags.c_contiguous and weight.flags.f_contiguous
+    if weight.size <= LARGE or type(weight) is not np.ndarray:
+        return False
+    flags = weight.flags
+    return weight.dtype in REAL and flags.f_contiguous and not flags.c_contiguous
 
 
 @op

@@ -295,7 +295,7 @@ def unary(function: Any, floating: bool = False) -> Any:
                     z = next(rule(a, *args, **statics))
                     return untracked(z if hasattr(z, "dtype") else np.asarray(z))
                 return torch_face(function(numpy_face(input), *args, **statics))
-            saved = (STANDIN if forgets else a, *args)
+            saved = (STANDIN, *args) if forgets else None
             left = input.receiver
             if not (fusers and elementwise and type(a) in fusers) or args or statics:
                 return start(rule, (a, *args), left, None, elementwise, saved, statics)
