@@ -150,7 +150,8 @@ def with_out(function: Any) -> Any:
         if out is not None:
             agree_on_type(function.__name__, out, options)
         try:
-            return result_into(function.__name__, function(*args, **options), out)
+            z = function(*args, **options)
+            return z if out is None else result_into(function.__name__, z, out)
         except TypeError as error:
             return either(*together(error, *args), out=out, **options)
 
