@@ -3,10 +3,11 @@
 A mutant is one change of one file: a comparison turned round, a condition negated, a
 statement left out, a number one more, an answer withheld. It lives in the memory of a
 child; the file stays as it is. Tests that run the mutated statement are asked, the
-quickest first, until one fails: which these are is measured once (``measure``), in
-some ten minutes.
+quickest first, until one fails: which these are is measured once for a library that
+stays as it is (``measure``), in some ten minutes.
 
     python -m tests.mutants [--sample N] [--seed N] [--only WORDS ...] [--again OUTPUT]
+        [--at FILE:LINE ...] [--trust]
 
 prints the mutants that survive, and how many were killed. Those that are known to
 change nothing that a program can see stand in ``harmless``, with the reason: they are
@@ -109,7 +110,11 @@ def parse():
     parser.add_argument(
         "--only", nargs="+", default=[""], help="parts of the paths, or path:index:"
     )
+    parser.add_argument("--at", nargs="+", help="path:line, or the end of it")
     parser.add_argument("--again", type=Path, help="a file with survivors, as printed")
+    parser.add_argument(
+        "--trust", action="store_true", help="what was measured of an older library"
+    )
     parser.add_argument("--list", action="store_true", help="count them, run nothing")
     parser.add_argument("--seconds", type=float, default=40, help="of tests for each")
     parser.add_argument("--jobs", type=int, default=1, help="how many at a time")
@@ -124,6 +129,9 @@ def choose(options):
         for m in mutants(path)
         if any(words in f"{m.path}:{m.index}:" for words in options.only)
     ]
+    if options.at is not None:
+        ends = tuple(options.at)
+        chosen = [m for m in chosen if f"{m.path}:{m.line}".endswith(ends)]
     if options.again is not None:
         before = survivors(options.again.read_text())
         chosen = [m for m in chosen if (m.path, m.words, m.text) in before]
@@ -140,7 +148,7 @@ def main():
     if options.list:
         print(f"{len(chosen)}, of which {len(chosen) - len(tried)} are harmless")
         return
-    measured = measure(test_files(), options.jobs)
+    measured = measure(test_files(), options.jobs, options.trust)
     order, report = Order(measured, options.seconds), Report(len(tried))
     warm = [m for m in tried if order.is_late(m)]
     files = sorted({test.split("::")[0] for m in warm for test, _ in order.of(m)})
