@@ -230,7 +230,12 @@ def _variadic(rule: RuleFunction) -> Function:
 
 def _constant(rule: RuleFunction) -> Function:
     def function(*operands: Any, **statics: Any) -> Any:
-        return next(rule(*map(base, map(from_lists, operands)), **statics))
+        try:
+            return next(rule(*map(base, map(from_lists, operands)), **statics))
+        except (ArithmeticError, ValueError) as error:
+            if any(isinstance(x, Value) for x in operands):
+                note(error, rule, map(base, operands))
+            raise
 
     return function
 

@@ -115,6 +115,7 @@ RAISING = {
     "1 / x": (lambda x: 1 / x, 0.0, ZeroDivisionError, r"divide\(1, 0.0\)"),
     "y / x": (lambda x: (x + 1) / x, 0.0, ZeroDivisionError, r"divide\(1.0, 0.0\)"),
     "x % 0": (lambda x: x % 0.0, 2.0, ZeroDivisionError, r"remainder\(2.0, 0.0\)"),
+    "x // 0": (lambda x: x // 0.0, 2.0, ZeroDivisionError, r"floor_divide\(2.0, 0.0\)"),
     "x ** -1": (lambda x: x**-1, 0.0, ZeroDivisionError, r"pow\(0.0, -1\)"),
     "x ** 400": (lambda x: x**400, 10.0, OverflowError, r"pow\(10.0, 400\)"),
     "2 ** x": (lambda x: 2.0**x, 2000.0, OverflowError, r"pow\(2.0, 2000.0\)"),
