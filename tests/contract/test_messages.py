@@ -62,6 +62,9 @@ def of_a_tensor():
     y.sum().backward()
 
 
+by_jvp = lantern.custom_jvp(lambda x: x * x)
+by_jvp.defjvp(stop)
+
 STOPPED = {
     "hook": lambda: grad(squared)(2.0),
     "hook of arrays": lambda: grad(lambda x: squared(x).sum())(V),
@@ -74,7 +77,10 @@ STOPPED = {
     "hook, switching": lambda: grad(squared, driver="switching")(2.0),
     "hook in a checkpoint": lambda: grad(checkpoint(squared))(2.0),
     "hook in two": lambda: grad(checkpoint(checkpoint(squared)))(2.0),
+    "function under jvp": lambda: jvp(by_jvp, (2.0,), (1.0,)),
+    "hook in a checkpoint under vjp": lambda: vjp(checkpoint(squared), 2.0)[1](1.0),
     "body": lambda: grad(stop)(2.0),
+    "body under jvp": lambda: jvp(stop, (2.0,), (1.0,)),
     "checkpoint": lambda: grad(checkpoint(stop))(2.0),
     "custom_vjp, forward": lambda: grad(by_custom_vjp(stop, stop))(2.0),
     "custom_vjp": lambda: grad(by_custom_vjp(lambda x: (x * x, x), stop))(2.0),

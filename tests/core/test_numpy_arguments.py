@@ -139,6 +139,24 @@ def test_a_buffer_for_the_result(name, n):
     np.testing.assert_allclose(grad(f)(x), slope(x))
 
 
+@pytest.mark.parametrize("function", [np.fix, np.isneginf, np.isposinf])
+def test_a_buffer_in_the_second_place(function):
+    x = np.array([-np.inf, 1.5, np.inf])
+
+    def f(x):
+        b = lantern.Buffer(np.zeros(3))
+        function(x, b)
+        return b * 1.0
+
+    np.testing.assert_array_equal(vjp(f, x)[0], function(x))
+
+
+def test_only_a_buffer_is_written_to_at_places():
+    for target in (lambda x: np.zeros(2), lambda x: x):
+        with pytest.raises(lantern.MutationError, match=r"numpy.add.at: .*Buffer"):
+            grad(lambda x, t=target: np.add.at(t(x), [0], x[0]))(np.ones(2))
+
+
 WRITES = {
     "add": (lambda b, x: np.add.at(b, [0, 0], x), [1.0, 1.0]),
     "subtract": (lambda b, x: np.subtract.at(b, [1], x[:1]), [-1.0, 0.0]),
@@ -230,9 +248,27 @@ def test_what_has_no_rule_says_so(name):
 
 
 def test_a_scalar_of_numpy_beside_a_number_leaves_the_domain_as_in_numpy():
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore"):
         assert vjp(lambda x: np.power(x, np.float64(-2.0)), 0.0)[0] == np.inf
+        assert np.isnan(vjp(lambda x: np.fmod(np.float64(0.5), x), 0.0)[0])
         assert vjp(lambda x: np.divide(np.float64(1.0), x), 0.0)[0] == np.inf
+
+
+NUMBERS = {
+    "a ufunc": (np.exp, 0.5, 1000.0),
+    "a logarithm": (np.log, 0.5, -1.0),
+    "emath": (np.emath.log, 0.5, 0.0),
+    "a quotient": (lambda x: np.divide(1.0, x), 0.5, 0.0),
+}
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_a_number_stays_one_inside_the_domain_and_leaves_it_as_in_numpy(name):
+    f, inside, outside = NUMBERS[name]
+    with np.errstate(all="ignore"):
+        assert type(vjp(f, inside)[0]) is float
+        for x in (inside, outside):
+            np.testing.assert_allclose(vjp(f, x)[0], f(x), rtol=1e-15)
 
 
 @pytest.mark.parametrize("ufunc", [np.add, np.subtract, np.multiply, np.divide])

@@ -28,6 +28,16 @@ def test_a_value_is_found_behind_a_structure_that_holds_itself():
     inside_of_grad(check)
 
 
+def test_a_value_is_found_in_an_array_of_objects():
+    def check(x, level):
+        found = np.array([None, {}], dtype=object)
+        assert not holds(found, level)
+        found[1]["x"] = x
+        assert holds(found, level)
+
+    inside_of_grad(check)
+
+
 def test_what_becomes_plain_is_the_array_itself_or_a_copy():
     def check(x, level):
         assert strip([x], level)[0] is x.primal

@@ -255,6 +255,12 @@ def test_workers_are_used_again():
     assert count() == before
 
 
+def test_the_answer_comes_to_who_makes_it_go_on_last():
+    task = make(lambda pause: (pause(1), 2)[1])
+    assert task.go_on() == 1
+    assert greenlet.greenlet(task.go_on).switch() == 2
+
+
 def test_what_ends_a_worker_comes_to_who_makes_its_task_go_on():
     Task(lambda: 1).go_on()  # its worker is used again, below another parent
 
