@@ -5,9 +5,10 @@ from collections import OrderedDict, namedtuple
 
 import pytest
 
+import lantern.torch as ours
 from tests.torch.compared import assert_same_scenario
 
-pytest.importorskip("torch", reason="the peer that this face is compared with")
+theirs = pytest.importorskip("torch", reason="the peer that this face is compared with")
 Pair = namedtuple("Pair", "first second")
 
 
@@ -446,3 +447,32 @@ SCENARIOS = [
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda f: f.__name__)
 def test_has_the_outcome_of_pytorch(scenario):
     assert_same_scenario(scenario)
+
+
+@pytest.mark.parametrize("torch", [ours, theirs], ids=["ours", "pytorch"])
+def test_what_full_backward_hooks_watch_stays_in_its_memory(torch):
+    shown = []
+    net = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.Tanh())
+    for layer in net:
+        layer.register_full_backward_hook(lambda *_: None)
+        layer.register_forward_hook(
+            lambda _, inputs, z: shown.append((inputs[0].data_ptr(), z.data_ptr()))
+        )
+    net(torch.ones(4, 3, requires_grad=True)).sum().backward()
+    assert shown[0][1] == shown[1][0]
+
+
+def test_a_layer_that_writes_to_its_input_does_so_under_hooks_too():
+    found = []
+    for hooked in (False, True):
+        layer = ours.nn.Linear(3, 3)
+        ours.nn.init.constant_(layer.bias, -1.0)
+        layer.weight.data.copy_(ours.arange(9.0).view(3, 3) - 4)
+        relu = ours.nn.ReLU(inplace=True)
+        if hooked:
+            relu.register_full_backward_hook(lambda *_: None)
+        x = ours.ones(2, 3, requires_grad=True)
+        a = layer(x * 1)
+        (relu(a).sum() + (a * a).sum()).backward()
+        found.append((a.tolist(), x.grad.tolist(), layer.weight.grad.tolist()))
+    assert found[0] == found[1]

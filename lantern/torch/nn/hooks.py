@@ -272,12 +272,12 @@ def _in_any_case(
 
 
 class _Through(Function):
-    """Tensors as they are; their cotangents, as a function leaves them."""
+    """Views of tensors; their cotangents, as a function leaves them."""
 
     @staticmethod
     def forward(ctx: Any, on_way_back: Any, *tensors: Any) -> Any:
         ctx.on_way_back = on_way_back
-        return tuple(x.clone() for x in tensors)
+        return tuple(x.view_as(x) for x in tensors)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> Any:
