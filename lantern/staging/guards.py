@@ -1,13 +1,18 @@
 """Guards of what a staged program has taken for constant, at each call."""
 
-from collections.abc import Callable
-from functools import partial
+from array import array
+from collections import deque
+from collections.abc import Callable, Iterator
+from functools import cache, partial
 from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any
+
+import numpy as np
 
 from lantern.errors import StagingError
 from lantern.staging.native.layout import is_known, version_offset, word
 from lantern.staging.native.questions import MISSING, Question
+from lantern.staging.staged import is_staged
 from lantern.staging.structure import same
 
 __all__ = ["MISSING", "Guards"]
@@ -79,6 +84,7 @@ class Guards:
                 and f.__kwdefaults__ is kwdefaults
             )
         )
+        self.contents((*(defaults or ()), kwdefaults))
         for cell, name in zip(f.__closure__ or (), code.co_freevars, strict=True):
             try:
                 value = cell.cell_contents
@@ -87,6 +93,7 @@ class Guards:
                     f"{f.__name__}: the variable {name} is not assigned to yet. Call "
                     f"it later."
                 ) from None
+            self.contents(value)
             if value is not f:
                 self._place(id(cell) + 16, id(value))
                 self.checks.append(partial(_is_bound, cell, value))
@@ -100,6 +107,7 @@ class Guards:
             self._place(id(space) + offset, None)
         if self._is_new("name", id(space), name):
             value = space.get(name, MISSING)
+            self.contents(value)
             if offset < 0:
                 self.questions.append(Question("name", space, name, value))
             self.names.setdefault(id(space) + offset, (space, {}))[1][name] = value
@@ -111,7 +119,32 @@ class Guards:
             if not _is_found_plainly(x):
                 self.places = None
             self.questions.append(Question.about(x, name, value))
+            self.contents(value)
             self.checks.append(lambda: same(getattr(x, name, MISSING), value))
+
+    def contents(self, x: Any) -> None:
+        """What is in a value from outside, however the program may read it.
+
+        Raises:
+            StagingError: if no guard tells when it changes.
+        """
+        kind: Any = type(x)
+        if is_staged(x):
+            return
+        if kind in (list, dict, set):
+            self.items(x)
+        elif kind is partial:
+            self.contents((x.func, x.args, x.keywords))
+        elif isinstance(x, tuple | frozenset):
+            for y in x:
+                self.contents(y)
+        elif isinstance(x, _UNKNOWN) or (
+            not isinstance(x, type) and _has_operators(kind)
+        ):
+            raise StagingError(
+                f"a {kind.__name__} from outside, which may change: what an operator "
+                f"or a loop finds in it is not looked at again. Give it as an argument."
+            )
 
     def items(self, x: Any) -> None:
         """What is in a list, a dict or a set."""
@@ -122,6 +155,8 @@ class Guards:
                 f"a {type(x).__name__} of {len(x)} items is read, which may change. "
                 f"Make it a tuple, or give it as an argument."
             )
+        for y in [*x.keys(), *x.values()] if isinstance(x, dict) else list(x):
+            self.contents(y)
         kind = type(x)
         if kind is list and len(x) <= MOST_QUESTIONS:
             self._place(id(x) + 16, len(x))
@@ -137,6 +172,26 @@ class Guards:
             )
         else:
             self.checks.append(lambda: type(x) is kind and _same_items(list(x), now))
+
+
+_UNKNOWN = (deque, bytearray, memoryview, array, np.ndarray, Iterator)
+_OPERATORS = [
+    f"__{kind}{x}__"
+    for x in "add sub mul truediv floordiv mod pow matmul and or xor".split()
+    for kind in ("", "r", "i")
+] + [
+    f"__{x}__"
+    for x in (
+        "neg pos abs invert bool len iter next contains getitem lt le gt ge float int "
+        "index round reversed"
+    ).split()
+]
+
+
+@cache
+def _has_operators(kind: Any) -> bool:
+    """Whether a class says by functions of its own what operators do."""
+    return any(type(getattr(kind, x, None)) is FunctionType for x in _OPERATORS)
 
 
 def _is_found_plainly(x: Any) -> bool:

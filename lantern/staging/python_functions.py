@@ -155,6 +155,10 @@ def _read_first(f: Any) -> Any:
     def reading(session: Session, *args: Any, **kwargs: Any) -> Any:
         for x in args:
             session.read(x)
+            if f in (str, repr, set) and has_staged(x):
+                raise StagingError(
+                    f"{f.__name__}: of what is known only when the program runs."
+                )
             if isinstance(x, StagedRange):
                 raise StagingError(
                     f"{f.__name__}: of a range that is known when the program runs."

@@ -45,7 +45,10 @@ class Staged:
         self.node = node
 
     def __hash__(self) -> int:
-        return id(self.node)
+        raise NeedsPlainError(
+            "hash: a staged number is asked for as a key, which is not known yet. "
+            "Compare it with each."
+        )
 
     def __repr__(self) -> str:
         if self.node.op == "constant":
@@ -77,7 +80,7 @@ class Staged:
 
     __float__ = __int__ = __complex__ = __round__ = _refuse
     __trunc__ = __floor__ = __ceil__ = __iter__ = __len__ = _refuse
-    __format__ = _refuse
+    __format__ = __str__ = _refuse
 
     def __copy__(self) -> Any:
         return self

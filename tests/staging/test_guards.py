@@ -1,6 +1,10 @@
 """What a program has taken for constant: after each change it is read anew."""
 
+import functools
+import math
 import types
+from array import array
+from collections import deque
 
 import pytest
 
@@ -204,6 +208,151 @@ CASES = {
         [_changed("shift", 4.0), _changed("other", 4.0)],
     ),
 }
+
+
+class Vector:
+    """An object whose class says what operators do."""
+
+    def __init__(self):
+        self.v = 1.0
+
+    def __mul__(self, other):
+        return self.v * other
+
+    __rmul__ = __matmul__ = __mul__
+
+    def __neg__(self):
+        return -self.v
+
+    def __getitem__(self, i):
+        return self.v * (i + 1)
+
+    def __len__(self):
+        return int(self.v)
+
+    def __iter__(self):
+        return iter([self.v, 2.0])
+
+    def __contains__(self, x):
+        return self.v > 1.5
+
+    def __bool__(self):
+        return self.v < 1.5
+
+    def __lt__(self, other):
+        return self.v < other
+
+    def __float__(self):
+        return self.v
+
+
+def _unpacked(b, x):
+    first, *rest = b
+    return first * x + len(rest)
+
+
+def _looped(b, x):
+    for w in b:
+        x = x * w
+    return x
+
+
+READS = {
+    "a comprehension": lambda b, x: sum([w * x for w in b]),
+    "a generator": lambda b, x: sum(w * x for w in b),
+    "stars": lambda b, x: (lambda *args: args[0] * x)(*b),
+    "a display": lambda b, x: [*b, x][0],
+    "unpacking": _unpacked,
+    "a loop": _looped,
+    "truth": lambda b, x: x if b else -x,
+    "a sum": lambda b, x: sum(b) * x,
+    "the greatest": lambda b, x: max(*b) * x,
+    "an item": lambda b, x: b[0] * x,
+    "a length": lambda b, x: len(b) * x,
+    "containment": lambda b, x: x * (5.0 in b),
+}
+LIST_READS = {
+    "equality": lambda b, x: x * (b == [5.0, 2.0]),
+    "order": lambda b, x: x * (b < [2.0]),
+    "an added list": lambda b, x: (b + b)[0] * x,
+    "a text": lambda b, x: x * len(f"{b}"),
+    "a text by %": lambda b, x: x * len("%s" % b),  # noqa: UP031  # another way to it
+    "a function of math": lambda b, x: math.hypot(*b) * x,
+}
+VECTOR_READS = {
+    "a product": lambda b, x: b * x,
+    "a reflected product": lambda b, x: x * b,
+    "a negative": lambda b, x: -b * x,
+    "a comparison": lambda b, x: x * (b < 2.0),
+    "a float": lambda b, x: float(b) * x,
+    "a matrix product": lambda b, x: b @ x,
+}
+OWNERS = {
+    "list": (lambda: [1.0, 2.0], {**READS, **LIST_READS}),
+    "deque": (lambda: deque([1.0, 2.0]), READS),
+    "array": (lambda: array("d", [1.0, 2.0]), READS),
+    "vector": (Vector, {**READS, **VECTOR_READS}),
+}
+
+
+def _first(b):
+    if isinstance(b, Vector):
+        b.v = 5.0
+    else:
+        b[0] = 5.0
+
+
+@pytest.mark.parametrize(
+    ("kind", "way"), [(k, w) for k in OWNERS for w in OWNERS[k][1]]
+)
+def test_a_change_is_seen_however_it_is_read(kind, way, mode):
+    make, ways = OWNERS[kind]
+    owner, plain = make(), ways[way]
+    f = lantern.jit(lambda x: plain(owner, x))
+    for change in (lambda b: None, _first):
+        change(owner)
+        for _ in range(2):
+            assert repr(f(1.5)) == repr(plain(owner, 1.5))
+            wait()
+
+
+@pytest.mark.parametrize(
+    "plain",
+    [
+        lambda x: len(str(x)) * x,
+        lambda x: len(str([x])) * x,
+        lambda x: len(repr(x)) * x,
+        lambda x: len({x, 1.5}) * x,
+        lambda x: len("%s" % x) * x,  # noqa: UP031  # another way to it
+        lambda x: {1.5: 10.0}.get(x, 0.0) + x,
+        lambda x: x * (x in {1.5}),
+        lambda x: x * (x in {1.5: 1}),
+    ],
+)
+def test_texts_and_keys_are_those_of_the_number(plain, mode):
+    f = lantern.jit(plain)
+    for x in (1.5, 0.5):
+        assert f(x) == f(x) == plain(x)
+
+
+def _by_name(x, *, k=2.0):
+    return x * k
+
+
+def test_defaults_and_options_that_change_in_place_are_seen(mode):
+    partly = functools.partial(lambda x, k: x * k, k=2.0)
+    options = {"k": 2.0}
+    _by_name.__kwdefaults__ = options
+    f, g = lantern.jit(lambda x: partly(x)), lantern.jit(lambda x: _by_name(x))
+    for k in (2.0, 5.0):
+        options["k"] = partly.keywords["k"] = k
+        assert f(1.5) == g(1.5) == 1.5 * k
+
+
+def test_an_iterator_is_used_up_as_it_is(mode):
+    numbers = iter([1.0, 2.0])
+    f = lantern.jit(lambda x: x + sum(numbers))
+    assert [f(1.5), f(1.5)] == [4.5, 1.5]
 
 
 @pytest.mark.parametrize("name", CASES)
