@@ -15,7 +15,7 @@ from lantern.staging.native.questions import MISSING, Question
 from lantern.staging.staged import is_staged
 from lantern.staging.structure import same
 
-__all__ = ["MISSING", "Guards"]
+__all__ = ["Guards"]
 
 MOST_ITEMS = 10_000
 MOST_QUESTIONS = 100

@@ -155,10 +155,6 @@ def _read_first(f: Any) -> Any:
     def reading(session: Session, *args: Any, **kwargs: Any) -> Any:
         for x in args:
             session.read(x)
-            if f in (str, repr, set) and has_staged(x):
-                raise StagingError(
-                    f"{f.__name__}: of what is known only when the program runs."
-                )
             if isinstance(x, StagedRange):
                 raise StagingError(
                     f"{f.__name__}: of a range that is known when the program runs."
@@ -166,6 +162,19 @@ def _read_first(f: Any) -> Any:
         return f(*args, **kwargs)
 
     return reading
+
+
+def _text(f: Any) -> Any:
+    def text(session: Session, *args: Any) -> Any:
+        if any(map(has_staged, args)):
+            raise StagingError(
+                f"{f.__name__}: a text of what is known only when the program runs. "
+                f"Write it outside of the function."
+            )
+        return reading(session, *args)
+
+    reading = _read_first(f)
+    return text
 
 
 def _round(session: Session, x: Any, digits: Any = None) -> Any:
@@ -226,9 +235,8 @@ TABLE: dict[Any, Callable[..., Any]] = {
             zip,
             enumerate,
             reversed,
-            str,
-            repr,
             callable,
         )
     },
+    **{f: _text(f) for f in (str, repr)},
 }

@@ -55,7 +55,7 @@ class Native:
         start = ctypes.addressof(self._table)
         places = [(a, start + 8 * i) for i, (a, _) in enumerate(self.places)]
         self._questions = guards.questions
-        self._answers = [x.value for x in guards.questions]
+        self._answers = [x.value for x in guards.questions]  # alive: ids are compared
         after = start + 8 * len(places)
         questions = [(x, after + 8 * i) for i, x in enumerate(guards.questions)]
         arguments = [
