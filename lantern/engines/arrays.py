@@ -49,12 +49,12 @@ def steps(shape: Any, order: int = FIRST) -> tuple[int, ...]:
 
 def steps_of(x: Any) -> tuple[int, ...] | None:
     """From one element to the next along each axis of an array; None if it has gaps."""
-    found, size = tuple(step // x.itemsize for step in x.strides), 1
-    for step, n in sorted(zip(found, x.shape, strict=True)):
+    size = x.itemsize
+    for step, n in sorted(zip(x.strides, x.shape, strict=True)):
         if n != 1 and step != size:
             return None
         size *= n
-    return found
+    return tuple(step // x.itemsize for step in x.strides)
 
 
 def laid(x: Any) -> tuple[Any, int]:

@@ -15,6 +15,7 @@ import numpy as np
 from lantern.core.namespace import namespace
 from lantern.eager.recorder import AMBIENT, Recorder
 from lantern.eager.versions import owner, shown_by
+from lantern.engines.arrays import steps_of
 from lantern.torch.tensor.devices import as_array
 from lantern.torch.tensor.operators import tracked_views, views_of
 from lantern.torch.tensor.tensor import UNSEEN, Tensor
@@ -50,13 +51,7 @@ def _dense(array: Any) -> bool:
     memory = owner(array)
     if array.flags.c_contiguous or memory.base is not None:
         return False
-    lengths = [(s, n) for s, n in zip(array.strides, array.shape, strict=True) if n > 1]
-    size = array.itemsize
-    for stride, n in sorted(lengths):
-        if stride != size:
-            return False
-        size *= n
-    return 0 < array.nbytes == memory.nbytes
+    return 0 < array.nbytes == memory.nbytes and steps_of(array) is not None
 
 
 def _seers(whole: Tensor) -> dict[int, Tensor]:
