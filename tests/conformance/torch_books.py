@@ -274,7 +274,7 @@ def table(found):
         below = sum(s < 0.5 for s in timed)
         lines += ["", f"Of {len(timed)} that were timed, the median is "]
         lines[-1] += f"{median(timed):.2f}, and {below} are below 0.5."
-    fine = {"same", "runs", "not under PyTorch"}
+    fine = set(GOOD) - {DOUBLE}
     bad = [(n, r["out"]) for n, r in rows.items() if r["out"].split(":")[0] not in fine]
     lines += [""] * bool(bad)
     for name, out in bad:

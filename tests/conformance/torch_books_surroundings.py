@@ -394,7 +394,8 @@ def same_layers(draws):
     nn.init.trunc_normal_ = lambda x, mean=0.0, std=1.0, *a, **o: x.uniform_(-std, std)
     for name in ("dropout", "dropout1d", "dropout2d", "alpha_dropout"):
         setattr(nn.functional, name, lambda input, *a, **o: input)
-    without_dropout(nn.RNNBase), without_dropout(nn.MultiheadAttention)
+    without_dropout(nn.RNNBase)
+    without_dropout(nn.MultiheadAttention)
     nn.init.normal_ = lambda x, mean=0.0, std=1.0, **o: x.normal_(mean, std)
     nn.init.uniform_ = lambda x, a=0.0, b=1.0, **o: x.uniform_(a, b)
 

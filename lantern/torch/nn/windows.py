@@ -96,9 +96,14 @@ def _plain(form: Form) -> bool:
     return form.size == form.stride == ones and not any(map(any, form.padding))
 
 
+def _is_wide(form: Form) -> bool:
+    """Whether an example's columns are the example itself, and many."""
+    return _plain(form) and math.prod(form.steps) >= _WIDE
+
+
 def _is_product(form: Form) -> bool:
     """Whether the weights are a matrix by which each example is multiplied."""
-    return _plain(form) and form.groups == 1 and math.prod(form.steps) >= _WIDE
+    return form.groups == 1 and _is_wide(form)
 
 
 def _columns(x: Any, form: Form) -> Any:
@@ -136,8 +141,8 @@ def _parts(x: Any, form: Form, channels: int) -> Any:
         return [slice(0, examples)]
     each = channels * math.prod(form.size) * math.prod(form.steps)
     step = max(1, _BLOCK // max(1, each))
-    if _plain(form) and math.prod(form.steps) >= _WIDE:
-        step = 1  # whose columns are the array itself
+    if _is_wide(form):
+        step = 1
     return (slice(i, i + step) for i in range(0, examples, step))
 
 
