@@ -7,13 +7,12 @@ from functools import cache, partial
 from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
-import numpy as np
-
 from lantern.errors import StagingError
 from lantern.staging.native.layout import is_known, version_offset, word
 from lantern.staging.native.questions import MISSING, Question
 from lantern.staging.staged import is_staged
 from lantern.staging.structure import same
+from lantern.tensor.backend.numpy_namespace import buffers
 
 __all__ = ["Guards"]
 
@@ -138,7 +137,7 @@ class Guards:
         elif isinstance(x, tuple | frozenset):
             for y in x:
                 self.contents(y)
-        elif isinstance(x, _UNKNOWN) or (
+        elif isinstance(x, (*_UNKNOWN, *buffers)) or (
             not isinstance(x, type) and _has_operators(kind)
         ):
             raise StagingError(
@@ -174,7 +173,7 @@ class Guards:
             self.checks.append(lambda: type(x) is kind and _same_items(list(x), now))
 
 
-_UNKNOWN = (deque, bytearray, memoryview, array, np.ndarray, Iterator)
+_UNKNOWN = (deque, bytearray, memoryview, array, Iterator)
 _OPERATORS = [
     f"__{kind}{x}__"
     for x in "add sub mul truediv floordiv mod pow matmul and or xor".split()
