@@ -25,6 +25,7 @@ from lantern.torch.tensor.subclasses import ARMING, SILENT, asks, joined
 from lantern.torch.tensor.tensor import Tensor
 
 __all__ = [
+    "BLOCKS_ALONE",
     "DisableTorchFunction",
     "arm",
     "asked",
@@ -52,9 +53,10 @@ HOMES = {
 }
 # They make tensors of anything, or ask what something is.
 _NEVER = set(
-    "as_tensor asarray compile from_dlpack from_numpy is_storage is_tensor load save "
-    "tensor typename vmap".split()
+    "compile from_dlpack from_numpy is_storage is_tensor load save typename vmap".split()
 )
+# They make tensors of anything, and blocks see them.
+BLOCKS_ALONE = {"as_tensor", "asarray", "tensor"}
 # What Lantern itself asks of a tensor.
 _INNER = set("as_subclass changes emerge gradient like_this numpy_face".split())
 _UNARY = (
@@ -223,7 +225,11 @@ def outer({names}):
 
 
 def _exchange(
-    function: FunctionType, shown: Any, binary: bool = False, shows: bool = False
+    function: FunctionType,
+    shown: Any,
+    binary: bool = False,
+    shows: bool = False,
+    blocks_alone: bool = False,
 ) -> None:
     """Let a function ask its arguments before it computes.
 
@@ -233,6 +239,7 @@ def _exchange(
         binary: whether it is an operator, which leaves what it does not know to the
             other operand.
         shows: whether it is of what a tensor's class is.
+        blocks_alone: whether its arguments are not asked, only blocks.
     """
     if function in _plain:
         return
@@ -243,6 +250,8 @@ def _exchange(
             z = _by_mode(shown, args, kwargs)
             if z is not NotImplemented:
                 return z
+        if blocks_alone:
+            return plain(*args, **kwargs)
         for x in args if not kwargs else (*args, *kwargs.values()):
             if type(x) not in SILENT:
                 break
@@ -309,8 +318,8 @@ def for_a_while() -> Iterator[None]:
 def _exchange_all() -> None:
     if _plain:
         return
-    for _, _, f in functions():
-        _exchange(f, f)
+    for _, name, f in functions():
+        _exchange(f, f, blocks_alone=name in BLOCKS_ALONE)
     for name, member in members():
         word = name.strip("_") if name[:2] == "__" else ""
         if type(member) is property:

@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import Any
 
 from lantern.torch.asking import (
+    BLOCKS_ALONE,
     asked,
     for_a_while,
     functions,
@@ -149,8 +150,9 @@ def get_overridable_functions() -> dict[Any, list[Any]]:
         (True, True)
     """
     found: dict[Any, list[Any]] = defaultdict(list)
-    for home, _, function in functions():
-        found[import_module(home)].append(function)
+    for home, name, function in functions():
+        if name not in BLOCKS_ALONE:
+            found[import_module(home)].append(function)
     for _, member in members():
         is_property = type(member) is property
         found[Tensor].append(member.__get__ if is_property else member)

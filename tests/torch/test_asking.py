@@ -462,6 +462,18 @@ def test_a_block_sees_functions_methods_and_operators(torch):
 
 
 @pytest.mark.parametrize("torch", [ours, theirs], ids=["ours", "pytorch"])
+def test_a_block_sees_what_makes_tensors_of_anything(torch):
+    log = []
+    with noting(torch, log):
+        made = torch.tensor([1.0]), torch.as_tensor([2.0]), torch.asarray([3.0])
+    with noting(torch, [], change=lambda func, z: z + 1):
+        changed = torch.tensor([1.0])
+    assert log == ["tensor", "as_tensor", "asarray"]
+    assert [x.item() for x in (*made, changed, torch.tensor([1.0]))] == [1, 2, 3, 2, 1]
+    assert torch.tensor not in torch.overrides.get_overridable_functions()[torch]
+
+
+@pytest.mark.parametrize("torch", [ours, theirs], ids=["ours", "pytorch"])
 def test_blocks_in_blocks_see_what_the_inner_ones_call(torch):
     log = []
     x, exp = torch.zeros(1), torch.exp
