@@ -53,7 +53,8 @@ HOMES = {
 }
 # They make tensors of anything, or ask what something is.
 _NEVER = set(
-    "compile from_dlpack from_numpy is_storage is_tensor load save typename vmap".split()
+    "compile from_dlpack from_numpy is_storage is_tensor load save typename "
+    "vmap".split()
 )
 # They make tensors of anything, and blocks see them.
 BLOCKS_ALONE = {"as_tensor", "asarray", "tensor"}

@@ -204,6 +204,19 @@ Dropout(0.5) MaxPool1d(2) Flatten() PReLU() Embedding(4,3) Upsample(scale_factor
 """.split()
 
 
+@pytest.mark.parametrize("torch", BOTH, ids=["ours", "theirs"])
+def test_a_written_program_takes_what_its_stars_took(torch):
+    class Scaled(torch.nn.Module):
+        def forward(self, x, *more, **options):
+            return x * options["scale"] + options.get("shift", 0)
+
+    traced, x = torch.fx.symbolic_trace(Scaled()), torch.ones(2)
+    assert traced(x, scale=3.0).tolist() == [3.0, 3.0]
+    assert traced(x, shift=1.0, scale=3.0).tolist() == [4.0, 4.0]
+    with pytest.raises(TypeError, match=r"missing (a|1) required"):
+        traced(scale=3.0)
+
+
 @pytest.mark.parametrize("layer", LAYERS)
 def test_a_layer_is_written_down_inside(layer):
     found = []

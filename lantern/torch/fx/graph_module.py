@@ -1,6 +1,7 @@
 """Modules made of a program that was written down."""
 
 import copy
+import inspect
 from typing import Any
 
 from lantern.errors import ArgumentError
@@ -12,6 +13,12 @@ from lantern.torch.nn.module import Module
 __all__ = ["GraphModule", "symbolic_trace"]
 
 _USER_PRESERVED_ATTRIBUTES_KEY = "_user_preserved_attributes"
+# The kinds of arguments, by the number of stars before their names.
+_KINDS = (
+    inspect.Parameter.POSITIONAL_OR_KEYWORD,
+    inspect.Parameter.VAR_POSITIONAL,
+    inspect.Parameter.VAR_KEYWORD,
+)
 
 
 class GraphModule(Module):
@@ -74,9 +81,14 @@ class GraphModule(Module):
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """The program's result."""
-        if kwargs:
-            args = _in_order(self.graph, args, kwargs)
-        return Interpreter(self).run(*args)
+        if not kwargs:
+            return Interpreter(self).run(*args)
+        try:
+            bound = _signature(self.graph).bind(*args, **kwargs)
+        except TypeError as e:
+            raise ArgumentError(f"forward() {e}") from None
+        bound.apply_defaults()
+        return _Bound(self, bound.arguments).run()
 
     def add_submodule(self, target: str, m: Module) -> bool:
         """Put a module at a path; whether there is room for it."""
@@ -128,13 +140,29 @@ class _CodeOnlyModule(Module):
         self.__dict__.update(body)
 
 
-def _in_order(graph: Graph, args: Any, kwargs: dict[str, Any]) -> Any:
-    """Arguments by name, in the order of the program's."""
-    rows = [n for n in graph.list if n.op == "placeholder"][len(args) :]
-    for name in set(kwargs).difference(n.target for n in rows):
-        raise ArgumentError(f"forward() got an unexpected keyword argument '{name}'")
-    known = {n.target: n.args[0] for n in rows if n.args} | kwargs
-    return (*args, *[known[n.target] for n in rows if n.target in known])
+class _Bound(Interpreter):
+    """Runs a program on arguments that are known by its names for them."""
+
+    def __init__(self, module: Any, known: dict[str, Any]) -> None:
+        super().__init__(module)
+        self.known = known
+
+    def placeholder(self, target: str, args: Any, kwargs: Any) -> Any:
+        """An argument of the program."""
+        return self.known[target.lstrip("*")]
+
+
+def _signature(graph: Graph) -> inspect.Signature:
+    """What a program takes."""
+    rows = []
+    for node in graph.find_nodes(op="placeholder"):
+        target = str(node.target)
+        name = target.lstrip("*")
+        default = node.args[0] if node.args else inspect.Parameter.empty
+        rows.append(
+            inspect.Parameter(name, _KINDS[len(target) - len(name)], default=default)
+        )
+    return inspect.Signature(rows)
 
 
 def _copy_attr(from_module: Any, to_module: Module, target: str) -> None:
