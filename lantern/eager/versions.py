@@ -6,7 +6,7 @@ the last write of all; only then is it looked at more closely.
 """
 
 import weakref
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import count
 from typing import Any
 
@@ -21,8 +21,11 @@ __all__ = [
     "owner",
     "saved_arrays",
     "shown_by",
+    "version",
+    "version_of_others",
     "writes",
     "written",
+    "written_by_own",
 ]
 
 # Numbers for rules and writes, in the order in which they happen.
@@ -77,7 +80,7 @@ def _noted(array: Any) -> list[Any]:
         _writes.pop(key, None)
         rewritten.pop(key, None)
 
-    entry = _writes[key] = [weakref.ref(array, forget), 0, 0]
+    entry = _writes[key] = [weakref.ref(array, forget), 0, 0, (0, 0)]
     return entry
 
 
@@ -87,16 +90,45 @@ def version(array: Any) -> int:
     return entry[1] if entry else 0
 
 
+def version_of_others(array: Any) -> int:
+    """When an array was last written to by others than its own (``written_by_own``)."""
+    entry = _writes.get(id(owner(array)))
+    if entry is None:
+        return 0
+    _, stamp, _, (own, before) = entry
+    return before if own == stamp else stamp
+
+
+def written_by_own(array: Any, before: int) -> None:
+    """Remember that an array's last writes were those of who keeps it for that.
+
+    Args:
+        array: the array.
+        before: its ``version_of_others`` before these writes.
+    """
+    entry = _writes.get(id(owner(array)))
+    if entry is not None:
+        entry[3] = entry[1], before
+
+
 def writes(array: Any) -> int:
     """How often an array has been written to."""
     entry = _writes.get(id(owner(array)))
     return entry[2] if entry else 0
 
 
-def check_arrays(since: int, arrays: Iterable[Any]) -> None:
-    """Raise if an array has been written to since a rule saved it."""
+def check_arrays(
+    since: int, arrays: Iterable[Any], when: Callable[[Any], int] = version
+) -> None:
+    """Raise if an array has been written to since a rule saved it.
+
+    Args:
+        since: when that was.
+        arrays: what it saved.
+        when: when an array was last written to.
+    """
     for array in arrays:
-        if version(array) > since:
+        if when(array) > since:
             raise EagerError(
                 "one of the variables needed for gradient computation has been "
                 f"modified by an inplace operation: [{array.dtype} "

@@ -212,3 +212,45 @@ def test_derivatives_inside_of_one_another_see_through_a_function(way, inner, ou
         last = WAYS[outer](once) if order else once
         found = [last(x).item(), torch.func.grad(last)(x).item()]
         assert found == pytest.approx(slopes[order : order + 2])
+
+
+def stacking(torch, writes_between):
+    """Steps that share their memory, and the memory of its gradient (Feedback
+    Transformer, Fan et al. 2020, as it is programmed)."""
+
+    class Stacked(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, memory, gradient, last, n):
+            ctx.gradient, ctx.n = gradient, n
+            return memory[: n + 1]
+
+        @staticmethod
+        def backward(ctx, z_bar):
+            ctx.gradient[: ctx.n + 1] += z_bar
+            return None, None, ctx.gradient[ctx.n], None
+
+    w = torch.ones(2, dtype=torch.float64, requires_grad=True)
+    memory, gradient = (torch.zeros(4, 2, dtype=torch.float64) for _ in range(2))
+    found = []
+    for _ in range(2):
+        gradient.zero_()
+        last, total = w * 1, 0
+        for n in range(3):
+            memory.data[n] = last.detach()
+            total = total + (Stacked.apply(memory, gradient, last, n) * w).sum()
+            last = total * w
+        if writes_between:
+            gradient.add_(1)
+        total.backward()
+        found += [total.detach(), w.grad]
+        w.grad = None
+    return found
+
+
+def test_backward_steps_may_add_to_what_they_share():
+    assert_same_scenario(lambda torch: stacking(torch, writes_between=False))
+
+
+def test_what_backward_steps_share_is_written_to_by_nobody_else():
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        stacking(torch, writes_between=True)

@@ -8,7 +8,14 @@ from typing import Any
 from lantern.core.value import UNTRACKED, Value, base
 from lantern.eager.packed import Packed
 from lantern.eager.recorder import AMBIENT, SECOND_TIME, Recorder
-from lantern.eager.versions import check_arrays, last_write, order
+from lantern.eager.versions import (
+    check_arrays,
+    last_write,
+    order,
+    version,
+    version_of_others,
+    written_by_own,
+)
 from lantern.errors import ArgumentError, EagerError
 from lantern.guards.captured import Reading, Search, Unchanged
 from lantern.tensor.backend.numpy_namespace import buffers
@@ -94,7 +101,7 @@ class Context:
         Raises:
             EagerError: if one was written to meanwhile.
         """
-        self._check(self._saved)
+        self._check(_arrays(self._saved))
         return tuple(self._outside(_read(x)) for x in self._saved)
 
     @property
@@ -143,9 +150,14 @@ class Context:
         found += [Reading("an array of ctx", x) for x in arrays]
         self._unchanged = Unchanged("backward", found)
 
-    def _own_check(self) -> None:
-        """Raise if something that lies in the context has been written to."""
-        self._check(self._named())
+    def _own_check(self) -> list[Any]:
+        """Raise if others have written to something that lies in the context.
+
+        Returns:
+            the arrays that lie in it, each with when others last wrote to it.
+        """
+        arrays = _arrays(self._named())
+        self._check(arrays, version_of_others)
         name = None if self._unchanged is None else self._unchanged.changes()
         if name is not None:
             raise EagerError(
@@ -154,17 +166,30 @@ class Context:
                 f"reads. Save a copy of it, or make a new array instead of writing to "
                 f"this one."
             )
+        return [(x, version_of_others(x)) for x in arrays]
+
+    @staticmethod
+    def _own_written(checked: list[Any], start: int) -> None:
+        """The backward step may have added to what lies in the context for that.
+
+        Tensors to which all steps add are written to between the forward and the
+        backward step of each, by the others.
+
+        Args:
+            checked: what ``_own_check`` gave.
+            start: the last write before the step.
+        """
+        for x, stamp in checked:
+            if version(x) > start:
+                written_by_own(x, stamp)
 
     def _named(self) -> list[Any]:
         own = vars(self)
         return [own[name] for name in self._read if name in own]
 
-    def _check(self, values: Iterable[Any]) -> None:
-        tensors = [base(x) for x in values if isinstance(x, Tensor)]
-        outputs = [x.primal for x in values if isinstance(x, Output)]
-        arrays = [x for x in tensors + outputs if type(x) in buffers]
+    def _check(self, arrays: list[Any], when: Any = version) -> None:
         if self._since and self._since < last_write[0]:
-            check_arrays(self._since, arrays)
+            check_arrays(self._since, arrays, when)
 
     def mark_non_differentiable(self, *outputs: Any) -> None:
         """Say that results have no derivative."""
@@ -177,6 +202,13 @@ class Context:
     def set_materialize_grads(self, value: bool) -> None:
         """Whether missing cotangents are zeros, or None."""
         self._own_materialize = value
+
+
+def _arrays(values: Iterable[Any]) -> list[Any]:
+    """The memory of what is a tensor, or a result."""
+    tensors = [base(x) for x in values if isinstance(x, Tensor)]
+    outputs = [x.primal for x in values if isinstance(x, Output)]
+    return [x for x in tensors + outputs if type(x) in buffers]
 
 
 def _read(x: Any) -> Any:

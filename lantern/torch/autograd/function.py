@@ -15,7 +15,7 @@ from lantern.core.value import UNTRACKED, Rule, Value, base, zeros_like
 from lantern.eager.grad_mode import enable_grad, is_grad_enabled, no_grad
 from lantern.eager.packed import hooks
 from lantern.eager.recorder import AMBIENT
-from lantern.eager.versions import written
+from lantern.eager.versions import last_write, written
 from lantern.errors import EagerError, MissingRuleError
 from lantern.op import op
 from lantern.torch.autograd.context import Context, Output
@@ -75,9 +75,10 @@ def _custom(
     z_bars: Any = [torch_face(z) for z in (z_bar if several else (z_bar,))]
     tracked = tracked or any(z.requires_grad for z in z_bars)
     z_bars = context._own_with_gaps(z_bars, getattr(z_bar, "missing", ()))
-    context._own_check()
+    checked, start = context._own_check(), last_write[0]
     with enable_grad() if tracked else no_grad():
         gradients = each_way_back(_way_back(function), context, z_bars)
+    context._own_written(checked, start)
     gradients = gradients if isinstance(gradients, tuple | list) else (gradients,)
     wanted = context._own_places
     count = context._own_count
