@@ -26,6 +26,7 @@ CASES = {
     "wide": ((2, 2, 12, 5), (3, 2, 5, 1), {"stride": (3, 1), "padding": (2, 0)}),
     "1x1, many channels": ((2, 96, 8, 9), (128, 96, 1, 1), {}),
     "1x1 in steps, many channels": ((2, 128, 14, 15), (96, 128, 1, 1), {"stride": 2}),
+    "1x1, large": ((2, 64, 48, 47), (64, 64, 1, 1), {}),
     "few pixels, many channels": ((2, 240, 5, 7), (288, 240, 3, 3), {"padding": 1}),
     "dilated": ((2, 3, 9, 10), (4, 3, 3, 2), {"dilation": (2, 3), "padding": 2}),
     "groups": (
