@@ -6,7 +6,8 @@ from typing import Any
 from lantern.errors import MissingExtraError, MissingRuleError
 from lantern.torch import asking
 from lantern.torch.autograd.profiler import record_function
-from lantern.torch.library import OPERATIONS
+from lantern.torch.library import OPERATIONS, OwnOp
+from lantern.torch.of_torchvision.libraries import of_file
 
 __all__ = ["load_library"]
 
@@ -88,12 +89,23 @@ def _of_pytorch(name: str) -> Any:
 
 
 def load_library(path: Any) -> None:
-    """Refused: libraries of compiled code are PyTorch's own.
+    """Make a library's operations known: torchvision's, which are written here anew.
+
+    Args:
+        path: the file.
 
     Raises:
-        ImportError: always, as for a file that cannot be loaded.
+        ImportError: for another one, as for a file that cannot be loaded: compiled code
+            is for PyTorch itself.
     """
-    raise MissingExtraError(f"torch.ops.load_library: {path} is for PyTorch itself.")
+    operations = of_file(path)
+    if not operations:
+        raise MissingExtraError(
+            f"torch.ops.load_library: {path} is for PyTorch itself. Use a version of "
+            "the library that is Python alone."
+        )
+    for name, function in operations.items():
+        OwnOp(name, function)
 
 
 def __getattr__(name: str) -> OfLibrary:
