@@ -10,10 +10,6 @@ import sys
 if {site!r} not in sys.path:
     sys.path.append({site!r})
 import json, numpy as np, torch, torch.nn as nn, torch.nn.functional as F
-if "lantern" not in torch.__version__ and torch.version.cuda is None:  # the package's operators are for a GPU's PyTorch
-    _library = torch.library.Library("torchvision", "DEF")
-    for _name in "nms qnms roi_align roi_pool ps_roi_align ps_roi_pool deform_conv2d".split():
-        _library.define(_name + "(Tensor x) -> Tensor")
 _draws = np.random.RandomState(0)
 def data(*shape):
     return torch.tensor(_draws.randn(*shape), dtype=torch.float32)
@@ -82,14 +78,22 @@ for name in ("lion", "adabelief", "adan", "lamb", "sophiah"):
     found += train(net, lambda: F.mse_loss(net(x), y), kind(net.parameters(), lr=0.01)) if name != "sophiah" else []
 say(found)
 """),
-    "torchvision": ("ResNet-18 in training; transforms of tensors", "torchvision", """
+    "torchvision": ("ResNet-18 and Faster R-CNN in training; transforms of tensors; a PNG", "torchvision", """
 import torchvision
 from torchvision.transforms import v2
 net = same(torchvision.models.resnet18(num_classes=3))
+def detected():
+    torch.randperm = lambda n, **options: torch.arange(n)  # which regions are drawn
+    net = same(torchvision.models.detection.fasterrcnn_mobilenet_v3_large_320_fpn(
+        weights=None, weights_backbone=None, num_classes=3, min_size=96, max_size=96)).train()
+    target = dict(boxes=torch.tensor([[9., 9., 60., 50.], [20., 30., 80., 90.]]), labels=torch.tensor([1, 2]))
+    picture = data(3, 96, 96)
+    return train(net, lambda: sum(net([picture], [target]).values()), torch.optim.SGD(net.parameters(), 1e-3), steps=2)
 image = data(4, 3, 64, 64)  # of two images of 32 x 32, a channel's moments at last are of two numbers: PyTorch itself differs by 17 % from double precision
 say(train(net, lambda: F.cross_entropy(net(image), torch.tensor([0, 2, 1, 1])), torch.optim.SGD(net.parameters(), 1e-3))
     + v2.functional.resize(image, [8, 8], antialias=True).flatten()[:9].tolist()
-    + torchvision.transforms.Normalize((0.5,) * 3, (2.,) * 3)(image).flatten()[:3].tolist())
+    + torchvision.transforms.Normalize((0.5,) * 3, (2.,) * 3)(image).flatten()[:3].tolist()
+    + detected() + torchvision.io.decode_image(torchvision.io.encode_png(image[0].byte())).flatten()[:9].tolist())
 """),
     "timm": ("ten models", "timm", """
 import timm
