@@ -7,7 +7,7 @@ from lantern.errors import MissingExtraError, MissingRuleError
 from lantern.torch import asking
 from lantern.torch.autograd.profiler import record_function
 from lantern.torch.library import OPERATIONS, OwnOp
-from lantern.torch.of_torchvision.libraries import of_file
+from lantern.torch.of_libraries.files import of_file
 
 __all__ = ["load_library"]
 
@@ -89,7 +89,7 @@ def _of_pytorch(name: str) -> Any:
 
 
 def load_library(path: Any) -> None:
-    """Make a library's operations known: torchvision's, which are written here anew.
+    """Make a library's operations known: torchvision's and torchaudio's, written anew.
 
     Args:
         path: the file.

@@ -1,0 +1,1 @@
+"""The operations of other libraries' compiled files, by this library's own rules."""

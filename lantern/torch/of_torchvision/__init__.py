@@ -1,1 +1,0 @@
-"""The operations of torchvision's compiled libraries, by this library's own rules."""
