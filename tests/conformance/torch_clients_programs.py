@@ -95,6 +95,23 @@ say(train(net, lambda: F.cross_entropy(net(image), torch.tensor([0, 2, 1, 1])), 
     + torchvision.transforms.Normalize((0.5,) * 3, (2.,) * 3)(image).flatten()[:3].tolist()
     + detected() + torchvision.io.decode_image(torchvision.io.encode_png(image[0].byte())).flatten()[:9].tolist())
 """),
+    "torchaudio": ("mel spectrogram, filters and a transducer's loss in training; an alignment", "torchaudio", """
+import torchaudio.functional as F_audio, torchaudio.transforms as T
+sound = data(2, 800) * 0.1
+net = mlp()
+net[0] = same(nn.Linear(10, 8))
+mel = T.MelSpectrogram(8000, n_fft=64, n_mels=10)
+poles = nn.Parameter(torch.tensor([1.0, -0.5, 0.2]))
+def filtered():
+    return F_audio.lfilter(sound, poles, torch.tensor([0.3, 0.1, 0.4]), clamp=False)
+found = train(nn.ParameterList([poles, *net.parameters()]), lambda: net(mel(filtered()).mT).pow(2).mean())
+joint = same(nn.Linear(3, 5))
+frames, names = data(2, 6, 4, 3), torch.tensor([[0, 1, 2], [3, 1, 0]], dtype=torch.int32)
+lengths = torch.tensor([6, 5], dtype=torch.int32), torch.tensor([3, 2], dtype=torch.int32)
+found += train(joint, lambda: F_audio.rnnt_loss(joint(frames), names, *lengths))
+path, scores = F_audio.forced_align(joint(frames[:1, :, 0]).detach().log_softmax(-1), names[:1, 1:])
+say(found + path[0].tolist() + scores[0].tolist())
+"""),
     "timm": ("ten models", "timm", """
 import timm
 found = []
