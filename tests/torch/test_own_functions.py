@@ -230,11 +230,12 @@ def stacking(torch, writes_between):
             return None, None, ctx.gradient[ctx.n], None
 
     w = torch.ones(2, dtype=torch.float64, requires_grad=True)
+    leaf = torch.zeros(2, dtype=torch.float64, requires_grad=True)
     memory, gradient = (torch.zeros(4, 2, dtype=torch.float64) for _ in range(2))
     found = []
     for _ in range(2):
         gradient.zero_()
-        last, total = w * 1, 0
+        last, total = leaf, 0
         for n in range(3):
             memory.data[n] = last.detach()
             total = total + (Stacked.apply(memory, gradient, last, n) * w).sum()
@@ -242,8 +243,8 @@ def stacking(torch, writes_between):
         if writes_between:
             gradient.add_(1)
         total.backward()
-        found += [total.detach(), w.grad]
-        w.grad = None
+        found += [total.detach(), w.grad, leaf.grad]
+        w.grad = leaf.grad = None
     return found
 
 

@@ -12,6 +12,7 @@ from lantern.eager.versions import (
     check_arrays,
     last_write,
     order,
+    owner,
     version,
     version_of_others,
     written_by_own,
@@ -169,19 +170,28 @@ class Context:
         return [(x, version_of_others(x)) for x in arrays]
 
     @staticmethod
-    def _own_written(checked: list[Any], start: int) -> None:
+    def _own_written(checked: list[Any], start: int, gradients: Any) -> Any:
         """The backward step may have added to what lies in the context for that.
 
         Tensors to which all steps add are written to between the forward and the
-        backward step of each, by the others.
+        backward step of each, by the others; so a gradient that is a part of one
+        becomes a copy.
 
         Args:
             checked: what ``_own_check`` gave.
             start: the last write before the step.
+            gradients: what the step returned.
         """
-        for x, stamp in checked:
-            if version(x) > start:
-                written_by_own(x, stamp)
+        added = [(x, stamp) for x, stamp in checked if version(x) > start]
+        if not added:
+            return gradients
+        for x, stamp in added:
+            written_by_own(x, stamp)
+        owners = {id(owner(x)) for x, _ in added}
+        return [
+            g.clone() if any(id(owner(x)) in owners for x in _arrays([g])) else g
+            for g in gradients
+        ]
 
     def _named(self) -> list[Any]:
         own = vars(self)

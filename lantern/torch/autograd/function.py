@@ -78,8 +78,8 @@ def _custom(
     checked, start = context._own_check(), last_write[0]
     with enable_grad() if tracked else no_grad():
         gradients = each_way_back(_way_back(function), context, z_bars)
-    context._own_written(checked, start)
     gradients = gradients if isinstance(gradients, tuple | list) else (gradients,)
+    gradients = context._own_written(checked, start, gradients)
     wanted = context._own_places
     count = context._own_count
     if len(gradients) < count or any(g is not None for g in gradients[count:]):
