@@ -176,6 +176,17 @@ def is_leaf(tree: Any) -> bool:
     return (_containers[cls] if cls in _containers else _container(tree)) is None
 
 
+def tree_children(tree: Any) -> list[tuple[Any, Any]] | None:
+    """The keys and the parts of a container; None for a leaf.
+
+    Example:
+        >>> tree_children({"a": 1, "b": [2]}), tree_children(2.0)
+        ([('a', 1), ('b', [2])], None)
+    """
+    container = _container(tree)
+    return None if container is None else list(container.children(tree))
+
+
 def tree_map(function: Callable[..., Any], tree: Any, *others: Any) -> Any:
     """A structure like ``tree`` whose leaves are ``function`` of the leaves.
 

@@ -10,7 +10,7 @@ import math
 import operator
 import os
 from contextlib import nullcontext, suppress
-from dataclasses import is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from types import (
     BuiltinFunctionType,
     CodeType,
@@ -33,8 +33,10 @@ from lantern.staging.python_functions import TABLE
 from lantern.staging.rewrite import rewritten
 from lantern.staging.session import Session
 from lantern.staging.staged import Staged, is_staged, operate, perform, staged
+from lantern.staging.structure import is_faithful
 from lantern.staging.trees import StagedTree
 from lantern.staging.types import FLOAT, INT
+from lantern.staging.watch import is_generated
 
 __all__ = ["COMPILED", "NeedsFunctionError", "call"]
 
@@ -77,7 +79,8 @@ def call(
     session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
     """The result of a call in a staged program."""
-    f = COMPILED.get(id(getattr(f, "__self__", f)), f)
+    owner = f.__self__ if type(f) is BuiltinFunctionType else f
+    f = COMPILED.get(id(owner), f)
     kind = type(f)
     if f in TABLE if kind in (BuiltinFunctionType, type) else False:
         return session.made(TABLE[f](session, *args, **kwargs))
@@ -97,6 +100,7 @@ def call(
         return f.staged(session, args, call)
     method = getattr(kind, "__call__", None)  # noqa: B004  # the class's own function
     if type(method) is FunctionType:
+        session.guards.attribute(kind, "__call__", method)
         return call(session, method, (f, *args), kwargs)
     raise _refused(f, "it is not known what it does")
 
@@ -121,7 +125,7 @@ def _call_function(
     if f in DERIVATIVES and not kwargs:
         return DERIVATIVES[f](session, call, *args)
     if owner == "lantern" and _is_librarys(f) and not session.is_ours(f):
-        return _call_lantern(f, args, kwargs)
+        return _call_lantern(session, f, args, kwargs)
     if owner == "numpy":
         return session.made(_call_numpy(session, f, args, kwargs))
     return follow(session, f, args, kwargs)
@@ -175,8 +179,18 @@ def _run(session: Session, f: FunctionType, *args: Any, **kwargs: Any) -> Any:
         del session.active[depth:]
 
 
-def _call_lantern(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    if f in _COMBINATORS or f in (lantern.grad, lantern.value_and_grad):
+def _followed(session: Session, x: Any) -> Any:
+    """A function as one that runs in its rewritten form."""
+    is_ours = type(x) is FunctionType and session.is_ours(x)
+    return functools.partial(session.call, x) if callable(x) and not is_ours else x
+
+
+def _call_lantern(
+    session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    if f in _COMBINATORS:
+        return f(*(_followed(session, x) for x in args), **kwargs)
+    if f in (lantern.grad, lantern.value_and_grad):
         return f(*args, **kwargs)
     if f is lantern.stop_gradient and len(args) == 1 and type(args[0]) is Staged:
         return operate("stopped", args[0])
@@ -217,9 +231,6 @@ def _call_builtin(
         return f(*args, **kwargs)
     kind: Any = type(owner)
     if name in _READ.get(kind, ()) or kind is str:
-        session.read(owner)
-        for x in args:
-            session.read(x)
         return f(*args, **kwargs)
     if kind in _WRITE and name in _WRITE[kind]:
         session.write(owner, name)
@@ -241,17 +252,40 @@ def _construct(
     session: Session, cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
     """An object of a class: a named tuple, a dataclass, or one with ``__init__``."""
-    if issubclass(cls, BaseException) or cls in (nullcontext, suppress):
-        return cls(*args, **kwargs)
-    if issubclass(cls, tuple) and hasattr(cls, "_fields"):
-        return cls(*args, **kwargs)
-    plain = cls.__new__ is object.__new__ and type(cls) is type
-    if is_dataclass(cls) and plain and not hasattr(cls, "__post_init__"):
-        make: Any = cls
-        return session.made(make(*args, **kwargs))
+    session.meet(cls)
     init = cls.__init__
-    if plain and type(init) is FunctionType and cls.__setattr__ is object.__setattr__:
-        made = session.made(object.__new__(cls))
-        call(session, init, (made, *args), kwargs)
-        return made
+    is_written = type(init) is FunctionType
+    if cls in (nullcontext, suppress):
+        return cls(*args, **kwargs)
+    if issubclass(cls, BaseException) and not is_written:
+        return cls(*args, **kwargs)
+    if issubclass(cls, tuple) and not is_written and _is_named_tuple(cls):
+        return session.made(cls(*args, **kwargs))
+    plain = cls.__new__ is object.__new__ and type(cls).__call__ is type.__call__
+    if plain and not hasattr(cls, "__del__"):
+        session.guards.attribute(cls, "__init__", init)
+        if is_dataclass(cls) and is_faithful(cls):
+            return _made_of_fields(session, cls, args, kwargs)
+        is_users = is_written and not is_generated(init.__code__)
+        if is_users and cls.__setattr__ is object.__setattr__:
+            made = session.made(object.__new__(cls))
+            call(session, init, (made, *args), kwargs)
+            return made
     raise _refused(cls, "it is not known how its objects are made")
+
+
+def _is_named_tuple(cls: Any) -> bool:
+    code = getattr(cls.__new__, "__code__", None)
+    return code is not None and is_generated(code)
+
+
+def _made_of_fields(
+    session: Session, cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """An object of a dataclass; functions that make defaults are followed."""
+    names = [f.name for f in fields(cls) if not f.kw_only]
+    given = {*names[: len(args)], *kwargs}
+    for f in fields(cls):
+        if f.default_factory is not MISSING and f.name not in given:
+            kwargs = {**kwargs, f.name: call(session, f.default_factory, (), {})}
+    return session.made(cls(*args, **kwargs))

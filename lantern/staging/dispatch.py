@@ -38,12 +38,15 @@ from lantern.staging.native.background import later
 from lantern.staging.native.engine import Builtin, is_available
 from lantern.staging.native.layout import is_known
 from lantern.staging.native.native import Native
+from lantern.staging.operators import Careful
 from lantern.staging.passes import in_order
 from lantern.staging.program import PLAIN, Program, stage
+from lantern.staging.session import NeedsCareError, Session
 from lantern.staging.staged import is_staged
-from lantern.staging.structure import describe, leaves_of
+from lantern.staging.structure import check_faithful, describe, leaves_of
 from lantern.staging.surface import Surface
 from lantern.staging.trees import is_changeable, is_tree
+from lantern.staging.watch import watched
 
 __all__ = ["Compiled", "explain", "jit", "mode"]
 
@@ -357,23 +360,29 @@ def staged(
 ) -> tuple[Program, Guards]:
     """The program of a function for arguments, and what it takes for constant."""
     trees = [i for i, x in enumerate(args) if i not in apart and is_tree(x)]
+    for i, x in enumerate(args):
+        if i not in trees:
+            check_faithful(x)
     recursive: set[Any] = set()
+    is_careful = False
     while True:
-        surface = Surface()
-        session = surface.session
-        session.recursive = recursive
+        surface = Careful() if is_careful else Surface()
+        session = surface.session = Session(surface, recursive, is_careful)
 
         def body(*values: Any, surface: Surface = surface) -> Any:
             for x in values:
-                if not is_staged(x):
-                    surface.session.give(x)
+                surface.session.give(x)
             result = surface.call(f, *values)
             _check_result(surface, result)
             return result
 
         body.__name__ = getattr(f, "__name__", "f")
         try:
-            program = stage(body, *args, trees=trees, loose=True)
+            with watched(session.may_run) if is_careful else nullcontext():
+                program = stage(body, *args, trees=trees, loose=True)
+        except NeedsCareError:
+            is_careful = True
+            continue
         except NeedsFunctionError as need:
             if need.code in recursive:
                 raise StagingError("a function calls itself without end.") from need

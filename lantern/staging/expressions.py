@@ -21,7 +21,13 @@ _STAYS = ast.Name, ast.Constant, ast.expr_context, ast.operator, ast.unaryop, as
 
 
 class Expressions(ast.NodeTransformer):
-    """The rewriting of one function's expressions."""
+    """The rewriting of one function's expressions.
+
+    Attributes:
+        is_careful: whether all operators go through ``lt``, and what loops go through.
+    """
+
+    is_careful = False
 
     def visit(self, node: ast.AST) -> Any:
         """A node in its rewritten form."""
@@ -49,23 +55,56 @@ class Expressions(ast.NodeTransformer):
         return found
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:
-        """``not``."""
+        """``not``, and with care all others."""
         self.generic_visit(node)
-        return (
-            call_of("not_", [node.operand], node)
-            if isinstance(node.op, ast.Not)
-            else node
-        )
+        if isinstance(node.op, ast.Not):
+            return call_of("not_", [node.operand], node)
+        if not self.is_careful:
+            return node
+        return call_of("unary", [_named(node.op, node), node.operand], node)
+
+    def visit_BinOp(self, node: ast.BinOp) -> Any:
+        """Operators of two operands."""
+        self.generic_visit(node)
+        if not self.is_careful:
+            return node
+        return call_of("binary", [_named(node.op, node), node.left, node.right], node)
+
+    def visit_FormattedValue(self, node: ast.FormattedValue) -> Any:
+        """What stands in braces in a string."""
+        self.generic_visit(node)
+        if self.is_careful:
+            node.value = call_of("text", [node.value], node.value)
+        return node
+
+    def visit_comprehension(self, node: ast.comprehension) -> Any:
+        """A ``for`` of a comprehension."""
+        self.generic_visit(node)
+        if self.is_careful:
+            node.iter = call_of("items_of", [node.iter], node.iter)
+        return node
+
+    def visit_GeneratorExp(self, node: ast.GeneratorExp) -> Any:
+        """A generator, which is used up once."""
+        self.generic_visit(node)
+        return call_of("once", [node], node)
+
+    def visit_Starred(self, node: ast.Starred) -> Any:
+        """What a star takes apart."""
+        self.generic_visit(node)
+        if self.is_careful and isinstance(node.ctx, ast.Load):
+            node.value = call_of("items_of", [node.value], node.value)
+        return node
 
     def visit_Compare(self, node: ast.Compare) -> Any:
         """Comparisons, chains of them among them."""
         left = self.visit(node.left)
         rest = [self.visit(x) for x in node.comparators]
         plain = (ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Eq, ast.NotEq)
-        if len(rest) == 1 and isinstance(node.ops[0], plain):
+        if len(rest) == 1 and isinstance(node.ops[0], plain) and not self.is_careful:
             node.left, node.comparators = left, rest
             return node
-        ops = [placed(ast.Constant(type(op).__name__), node) for op in node.ops]
+        ops = [_named(op, node) for op in node.ops]
         names = placed(ast.Tuple(ops, ast.Load()), node)
         return call_of("compare", [names, left, *map(thunk, rest)], node)
 
@@ -116,3 +155,9 @@ class Expressions(ast.NodeTransformer):
 
     visit_List = visit_Dict = visit_Set = _made  # noqa: N815  # as ast names them
     visit_ListComp = visit_DictComp = visit_SetComp = _made  # noqa: N815
+
+
+def _named(op: ast.AST, at: ast.AST) -> ast.expr:
+    """An operator by its name."""
+    found: ast.expr = placed(ast.Constant(type(op).__name__), at)
+    return found

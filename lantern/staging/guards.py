@@ -1,18 +1,23 @@
 """Guards of what a staged program has taken for constant, at each call."""
 
-from array import array
-from collections import deque
-from collections.abc import Callable, Iterator
-from functools import cache, partial
-from types import CellType, CodeType, FunctionType, ModuleType
+from collections.abc import Callable
+from functools import partial
+from types import (
+    BuiltinFunctionType,
+    CellType,
+    CodeType,
+    FunctionType,
+    MethodType,
+    ModuleType,
+)
 from typing import Any
 
 from lantern.errors import StagingError
 from lantern.staging.native.layout import is_known, version_offset, word
 from lantern.staging.native.questions import MISSING, Question
+from lantern.staging.objects import hides
 from lantern.staging.staged import is_staged
 from lantern.staging.structure import same
-from lantern.tensor.backend.numpy_namespace import buffers
 
 __all__ = ["Guards"]
 
@@ -25,6 +30,7 @@ class Guards:
     """Places that were read while a program was staged, and what was there.
 
     Attributes:
+        meet: is told the class of each object that is found.
         checks: functions that say whether a place is as it was.
         places: addresses of words that say the same, and what has to stand there; None
             for what changes with every change around it, as long as that is no change
@@ -34,7 +40,8 @@ class Guards:
             and what they were bound to.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, meet: Callable[[type], None] = lambda cls: None) -> None:
+        self.meet = meet
         self.checks: list[Callable[[], bool]] = []
         self._seen: set[Any] = set()
         self.places: list[tuple[int, int | None]] | None = []
@@ -121,6 +128,15 @@ class Guards:
             self.contents(value)
             self.checks.append(lambda: same(getattr(x, name, MISSING), value))
 
+    def asked(self, x: Any, cls: Any) -> None:
+        """Whether an object is of a class that says by itself which are."""
+        if type(cls) is not type and not isinstance(cls, tuple):
+            is_one = isinstance(x, cls)
+            self.places = None
+            self.checks.append(lambda: isinstance(x, cls) is is_one)
+        for each in cls if isinstance(cls, tuple) else ():
+            self.asked(x, each)
+
     def contents(self, x: Any) -> None:
         """What is in a value from outside, however the program may read it.
 
@@ -128,22 +144,24 @@ class Guards:
             StagingError: if no guard tells when it changes.
         """
         kind: Any = type(x)
-        if is_staged(x):
+        if is_staged(x) or kind in _ATOMS:
             return
-        if kind in (list, dict, set):
+        if isinstance(x, list | dict | set):
             self.items(x)
         elif kind is partial:
             self.contents((x.func, x.args, x.keywords))
+        elif kind is MethodType:
+            self.contents(x.__self__)
         elif isinstance(x, tuple | frozenset):
             for y in x:
                 self.contents(y)
-        elif isinstance(x, (*_UNKNOWN, *buffers)) or (
-            not isinstance(x, type) and _has_operators(kind)
-        ):
+        elif hides(kind):
             raise StagingError(
                 f"a {kind.__name__} from outside, which may change: what an operator "
                 f"or a loop finds in it is not looked at again. Give it as an argument."
             )
+        if kind not in _CONTAINERS:
+            self.meet(kind)
 
     def items(self, x: Any) -> None:
         """What is in a list, a dict or a set."""
@@ -173,24 +191,11 @@ class Guards:
             self.checks.append(lambda: type(x) is kind and _same_items(list(x), now))
 
 
-_UNKNOWN = (deque, bytearray, memoryview, array, Iterator)
-_OPERATORS = [
-    f"__{kind}{x}__"
-    for x in "add sub mul truediv floordiv mod pow matmul and or xor".split()
-    for kind in ("", "r", "i")
-] + [
-    f"__{x}__"
-    for x in (
-        "neg pos abs invert bool len iter next contains getitem lt le gt ge float int "
-        "index round reversed"
-    ).split()
-]
-
-
-@cache
-def _has_operators(kind: Any) -> bool:
-    """Whether a class says by functions of its own what operators do."""
-    return any(type(getattr(kind, x, None)) is FunctionType for x in _OPERATORS)
+_ATOMS = frozenset(
+    {int, float, bool, str, bytes, type(None), type, FunctionType, ModuleType}
+    | {BuiltinFunctionType}
+)
+_CONTAINERS = frozenset({list, dict, set, tuple, frozenset, partial, MethodType})
 
 
 def _is_found_plainly(x: Any) -> bool:

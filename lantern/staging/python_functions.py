@@ -3,17 +3,18 @@
 import builtins
 import functools
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from lantern.errors import StagingError
 from lantern.staging.control import IF, StoppedError, has_staged, truth
+from lantern.staging.ir import current
 from lantern.staging.session import Session
 from lantern.staging.staged import Staged, is_staged, operate
 from lantern.staging.trees import StagedTree
 from lantern.staging.types import BOOL, FLOAT, INT
 
-__all__ = ["TABLE", "StagedRange"]
+__all__ = ["TABLE", "Once", "StagedRange"]
 
 
 def _range(session: Session, *args: Any) -> Any:
@@ -63,7 +64,6 @@ def _extreme(op: Callable[[Any, Any], Any]) -> Any:
         if kwargs:
             raise StagingError("max, min: keywords are not staged. Write the loop.")
         if len(args) == 1:
-            session.read(args[0])
             args = tuple(args[0])
         if not args:
             raise StoppedError
@@ -80,7 +80,6 @@ def _chosen(condition: Any, x: Any, y: Any) -> Any:
 
 
 def _sum(session: Session, xs: Any, start: Any = 0) -> Any:
-    session.read(xs)
     if has_staged(xs) if isinstance(xs, list | tuple) else True:
         for x in xs:
             start = start + x
@@ -90,7 +89,6 @@ def _sum(session: Session, xs: Any, start: Any = 0) -> Any:
 
 def _every(stop_at: bool) -> Any:
     def every(session: Session, xs: Any) -> Any:
-        session.read(xs)
         found: Any = not stop_at
         for x in reversed(list(xs)):
             found = _chosen(
@@ -102,7 +100,10 @@ def _every(stop_at: bool) -> Any:
 
 
 def _isinstance(session: Session, x: Any, cls: Any) -> Any:
+    if isinstance(x, Once):
+        raise StagingError("isinstance: of an iterator. Make a list of it.")
     if not is_staged(x):
+        session.guards.asked(x, cls)
         return isinstance(x, cls)
     classes = cls if isinstance(cls, tuple) else (cls,)
     if isinstance(x, StagedTree):
@@ -145,16 +146,35 @@ def _len(session: Session, x: Any) -> Any:
     return _LEN(session, x)
 
 
+class Once:
+    """An iterator, which is used up: on the way of the program where it was made."""
+
+    __slots__ = ("block", "items")
+
+    def __init__(self, items: Iterator[Any]) -> None:
+        self.items, self.block = items, current.blocks[-1]
+
+    def __iter__(self) -> Iterator[Any]:
+        if current.blocks[-1] is not self.block:
+            raise StagingError(
+                "an iterator is used up on one way of the program alone, or in a turn "
+                "of a loop. Make a list of it."
+            )
+        return self.items
+
+
+def _once(f: Any) -> Any:
+    made = _plain(f)
+    return lambda *args, **kwargs: Once(made(*args, **kwargs))
+
+
 def _map(session: Session, f: Any, *xs: Any) -> Any:
-    for x in xs:
-        session.read(x)
-    return [session.call(f, *args) for args in zip(*xs, strict=False)]
+    return Once(iter([session.call(f, *args) for args in zip(*xs, strict=False)]))
 
 
-def _read_first(f: Any) -> Any:
+def _plain(f: Any) -> Any:
     def reading(session: Session, *args: Any, **kwargs: Any) -> Any:
         for x in args:
-            session.read(x)
             if isinstance(x, StagedRange):
                 raise StagingError(
                     f"{f.__name__}: of a range that is known when the program runs."
@@ -173,7 +193,7 @@ def _text(f: Any) -> Any:
             )
         return reading(session, *args)
 
-    reading = _read_first(f)
+    reading = _plain(f)
     return text
 
 
@@ -186,7 +206,6 @@ def _round(session: Session, x: Any, digits: Any = None) -> Any:
 
 
 def _reduce(session: Session, f: Any, xs: Any, *start: Any) -> Any:
-    session.read(xs)
     values = [*start, *xs]
     found = values[0]
     for x in values[1:]:
@@ -206,7 +225,7 @@ def _divmod(session: Session, x: Any, y: Any) -> Any:
     return x // y, x % y
 
 
-_LEN = _read_first(len)
+_LEN = _plain(len)
 TABLE: dict[Any, Callable[..., Any]] = {
     builtins.range: _range,
     float: _float,
@@ -226,17 +245,15 @@ TABLE: dict[Any, Callable[..., Any]] = {
     functools.reduce: _reduce,
     len: _len,
     **{
-        f: _read_first(f)
+        f: _plain(f)
         for f in (
             list,
             tuple,
             dict,
             set,
-            zip,
-            enumerate,
-            reversed,
             callable,
         )
     },
+    **{f: _once(f) for f in (zip, enumerate, reversed, iter)},
     **{f: _text(f) for f in (str, repr)},
 }

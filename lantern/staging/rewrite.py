@@ -23,17 +23,17 @@ __all__ = ["rewritten"]
 
 
 @cache
-def _new_code(code: CodeType, holder: "_Holder") -> CodeType:
+def _new_code(code: CodeType, holder: "_Holder", is_careful: bool) -> CodeType:
     """Rewritten code; from the disk, if another process has rewritten the same."""
     if folder() is None:
-        return _made(code, holder)
+        return _made(code, holder, is_careful)
     text = marshal.dumps(code, 2).hex()  # without references, whose number varies
-    key = key_of(["rewritten", sys.version, _rewriter(), text])
+    key = key_of(["rewritten", sys.version, _rewriter(), str(is_careful), text])
     known = load(key)
     if known is not None:
         found: CodeType = marshal.loads(known)
         return found
-    new = _made(code, holder)
+    new = _made(code, holder, is_careful)
     later(lambda: save(key, marshal.dumps(new)))
     return new
 
@@ -47,9 +47,9 @@ def _rewriter() -> str:
     return key_of(x.read_text("utf-8") for x in files if x.exists())
 
 
-def _made(code: CodeType, holder: "_Holder") -> CodeType:
+def _made(code: CodeType, holder: "_Holder", is_careful: bool) -> CodeType:
     definition = definition_of(holder.function)
-    body = _as_function(definition)
+    body = _as_function(definition, is_careful)
     names = [LT, *code.co_freevars]
     outer = ast.FunctionDef(
         name="_lt_outer",
@@ -80,10 +80,16 @@ class _Holder:
         return 0
 
 
-def rewritten(f: FunctionType, lt: Any) -> FunctionType:
-    """A function like another one whose control flow goes through ``lt``."""
+def rewritten(f: FunctionType, lt: Any, is_careful: bool) -> FunctionType:
+    """A function like another one whose control flow goes through ``lt``.
+
+    Args:
+        f: the function.
+        lt: the surface that it calls.
+        is_careful: whether its operators go through that, too.
+    """
     code = f.__code__
-    new = _new_code(code, _Holder(f))
+    new = _new_code(code, _Holder(f), is_careful)
     cells = dict(zip(code.co_freevars, f.__closure__ or (), strict=True))
     cells[LT] = CellType(lt)
     closure = tuple(cells[name] for name in new.co_freevars)
@@ -92,7 +98,9 @@ def rewritten(f: FunctionType, lt: Any) -> FunctionType:
     return made
 
 
-def _as_function(definition: ast.FunctionDef | ast.Lambda) -> ast.FunctionDef:
+def _as_function(
+    definition: ast.FunctionDef | ast.Lambda, is_careful: bool
+) -> ast.FunctionDef:
     """A definition as a function whose defaults are given elsewhere."""
     arguments = definition.args
     arguments.defaults = []
@@ -102,4 +110,4 @@ def _as_function(definition: ast.FunctionDef | ast.Lambda) -> ast.FunctionDef:
         name = "_lt_lambda"
     else:
         body, name = definition.body, "_lt_function"
-    return new_function(name, arguments, body, definition)
+    return new_function(name, arguments, body, definition, is_careful)

@@ -55,7 +55,11 @@ _REFUSED: dict[type[ast.AST], str] = {
 
 
 def new_function(
-    name: str, arguments: ast.arguments, body: list[ast.stmt], at: ast.AST
+    name: str,
+    arguments: ast.arguments,
+    body: list[ast.stmt],
+    at: ast.AST,
+    is_careful: bool,
 ) -> ast.FunctionDef:
     """A function with a rewritten body; its defaults are given elsewhere."""
     parameters = [x for x in own_nodes([arguments]) if isinstance(x, ast.arg)]
@@ -72,7 +76,7 @@ def new_function(
             check_name(node)
     note_lifetimes(nodes)
     taken = {x.arg for x in parameters}
-    lines = [setter(x, at) for x in named] + _Rewriter().block(body)
+    lines = [setter(x, at) for x in named] + _Rewriter(is_careful).block(body)
     lines = undefined([x for x in own if x not in taken], at) + lines
     extra = [x for x in assigned(lines) if x not in own and x not in taken]
     lines = undefined(extra, at) + lines
@@ -93,7 +97,8 @@ class _Loop:
 class _Rewriter(Expressions):
     """The rewriting of one function."""
 
-    def __init__(self) -> None:
+    def __init__(self, is_careful: bool) -> None:
+        self.is_careful = is_careful
         self.count = 0
         self.loops: list[_Loop] = []
 
@@ -305,13 +310,17 @@ class _Rewriter(Expressions):
         if node.decorator_list:
             raise refuse(node, "a decorated function")
         defaults = node.args.defaults, node.args.kw_defaults
-        made = new_function(node.name, node.args, node.body, node)
+        made = new_function(node.name, node.args, node.body, node, self.is_careful)
         made.args.defaults = [self.visit(x) for x in defaults[0]]
         made.args.kw_defaults = [x and self.visit(x) for x in defaults[1]]
         return made
 
     def visit_Assign(self, node: ast.Assign) -> Any:
         value = self.visit(node.value)
+        if self.is_careful and any(
+            isinstance(x, ast.Tuple | ast.List) for x in node.targets
+        ):
+            value = call_of("items_of", [value], node)
         if len(node.targets) == 1 and isinstance(
             node.targets[0], ast.Subscript | ast.Attribute
         ):

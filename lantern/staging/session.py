@@ -1,18 +1,26 @@
 """The state of one staging: what was made in it, what was read, what is running."""
 
+from functools import partial
 from types import CodeType, FunctionType
 from typing import Any
 
+from lantern.core.tree import is_leaf, tree_children
 from lantern.errors import StagingError
+from lantern.staging.control import Signal
 from lantern.staging.guards import Guards
 from lantern.staging.ir import Block, current
+from lantern.staging.objects import has_hooks
 from lantern.staging.staged import is_staged
 from lantern.staging.structure import Undefined
+from lantern.staging.trees import StagedTree
 
-__all__ = ["Session"]
+__all__ = ["NeedsCareError", "Session"]
 
-_MUTABLE = (list, dict, set)
 _PLAIN = (int, float, bool, str, bytes, tuple, range, type(None), Undefined)
+
+
+class NeedsCareError(Signal):
+    """There are objects with hooks: operators have to be looked at."""
 
 
 class Session:
@@ -21,19 +29,25 @@ class Session:
     Attributes:
         guards: what it has taken for constant.
         recursive: codes of functions that become functions of the program.
+        is_careful: whether operators are looked at, for there are objects with hooks.
         active: codes of the functions that are running, innermost last.
         derivatives: how many derivatives are being staged around the current call.
     """
 
-    def __init__(self, lt: Any, recursive: set[CodeType]) -> None:
+    def __init__(
+        self, lt: Any, recursive: set[CodeType], is_careful: bool = False
+    ) -> None:
         self.lt = lt
-        self.guards = Guards()
+        self.guards = Guards(partial(self.meet, is_outside=True))
         self.recursive = recursive
+        self.is_careful = is_careful
         self.active: list[CodeType] = []
         self.derivatives = 0
         self._made: dict[int, tuple[Any, Block]] = {}
         self._given: dict[int, Any] = {}
+        self._met: set[Any] = set()
         self._ours: set[CodeType] = set()
+        self._running: set[CodeType] = set()
         self._rewritten: dict[int, tuple[FunctionType, FunctionType]] = {}
 
     def call(self, f: Any, *args: Any) -> Any:
@@ -43,7 +57,8 @@ class Session:
     def rewritten(self, f: FunctionType, rewrite: Any) -> FunctionType:
         """The rewritten form of a user's function."""
         if id(f) not in self._rewritten:
-            new = rewrite(f, self.lt)
+            new = rewrite(f, self.lt, self.is_careful)
+            self._running.add(new.__code__)
             self._note(new.__code__)
             self._rewritten[id(f)] = new, f
         return self._rewritten[id(f)][0]
@@ -58,16 +73,37 @@ class Session:
         """Whether a function was made by rewritten code."""
         return f.__code__ in self._ours
 
+    def may_run(self, code: CodeType) -> bool:
+        """Whether code is rewritten."""
+        return code in self._running or code in self._ours
+
+    def meet(self, cls: type, is_outside: bool = False) -> None:
+        """Take care from now on, if Python calls functions of a class by itself.
+
+        Raises:
+            NeedsCareError: if no care has been taken so far.
+        """
+        known = self.is_careful or cls.__module__ == "builtins"
+        if known or (cls, is_outside) in self._met:
+            return
+        self._met.add((cls, is_outside))
+        if has_hooks(cls, is_outside):
+            raise NeedsCareError
+
     def give(self, x: Any) -> None:
         """Note the containers of an argument: they are copies, and may be read."""
-        if isinstance(x, (*_MUTABLE, tuple)):
+        if isinstance(x, StagedTree):
+            for cls in set(map(type, x.node.example)):
+                self.meet(cls)
+            return
+        if is_staged(x):
+            return
+        for _, part in tree_children(x) or ():
+            self.give(part)
+        if type(x) not in _PLAIN:
+            self.meet(type(x))
+        if not is_leaf(x):
             self._given[id(x)] = x
-            for part in x.values() if isinstance(x, dict) else x:
-                self.give(part)
-        elif hasattr(x, "__dict__") and not is_staged(x):
-            self._given[id(x)] = x
-            for part in vars(x).values():
-                self.give(part)
 
     def is_given(self, x: Any) -> bool:
         """Whether an object is a copy of one that the caller has."""
@@ -75,18 +111,14 @@ class Session:
 
     def made(self, x: Any) -> Any:
         """Note that an object was made here and now."""
-        if not isinstance(x, _PLAIN) and not is_staged(x):
+        if type(x) not in _PLAIN and not is_staged(x):
+            self.meet(type(x))
             self._made[id(x)] = x, current.blocks[-1]
         return x
 
     def is_inside(self, x: Any) -> bool:
         """Whether an object belongs to the staged program alone."""
         return id(x) in self._made or id(x) in self._given
-
-    def read(self, x: Any) -> None:
-        """Guard what is in a container of somebody else's."""
-        if isinstance(x, _MUTABLE) and not self.is_inside(x):
-            self.guards.items(x)
 
     def write(self, x: Any, what: str) -> None:
         """Refuse to change what others may see, or what not every way changes."""

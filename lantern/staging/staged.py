@@ -50,11 +50,6 @@ class Staged:
             "Compare it with each."
         )
 
-    def __repr__(self) -> str:
-        if self.node.op == "constant":
-            return f"staged {self.node.static.value!r}"
-        return f"staged {self.node.type} ({self.node.op})"
-
     def __bool__(self) -> bool:
         if self.node.op == "constant":
             return bool(self.node.static.value)
@@ -80,7 +75,7 @@ class Staged:
 
     __float__ = __int__ = __complex__ = __round__ = _refuse
     __trunc__ = __floor__ = __ceil__ = __iter__ = __len__ = _refuse
-    __format__ = __str__ = _refuse
+    __format__ = __str__ = __repr__ = _refuse
 
     def __copy__(self) -> Any:
         return self

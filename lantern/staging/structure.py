@@ -1,12 +1,23 @@
 """Structures of staged values: taken apart into leaves, and put together again."""
 
+from dataclasses import fields, is_dataclass
 from types import BuiltinMethodType, MethodType, MethodWrapperType
 from typing import Any
 
-from lantern.core.tree import is_leaf, tree_leaves, tree_map, tree_structure
+from lantern.core.tree import tree_children, tree_leaves, tree_map
 from lantern.errors import StagingError
+from lantern.staging.objects import class_attribute
+from lantern.staging.watch import is_generated
 
-__all__ = ["UNDEFINED", "describe", "leaves_of", "same", "unflatten"]
+__all__ = [
+    "UNDEFINED",
+    "check_faithful",
+    "describe",
+    "is_faithful",
+    "leaves_of",
+    "same",
+    "unflatten",
+]
 
 
 class Undefined:
@@ -38,17 +49,49 @@ def describe(tree: Any) -> str:
     """The containers of a structure, with their classes and keys, as a text."""
     if tree is None:
         return "None"
-    if is_leaf(tree):
-        return "."
     kind = type(tree)
-    name = f"{kind.__module__}.{kind.__qualname__}"
-    if isinstance(tree, dict):
-        inside = [f"{key!r}: {describe(x)}" for key, x in tree.items()]
-    elif isinstance(tree, list | tuple):
-        inside = [describe(x) for x in tree]
-    else:
-        return f"{name}{tree_structure(tree_map(lambda leaf: 0, tree))!r}"
-    return f"{name}({', '.join(inside)})"
+    if kind in (list, tuple):
+        return f"{kind.__name__}({', '.join(map(describe, tree))})"
+    children = tree_children(tree)
+    if children is None:
+        return "."
+    inside = [f"{_key(key)}: {describe(x)}" for key, x in children]
+    size = len(getattr(tree, "__dict__", ()))
+    return f"{kind.__qualname__}@{id(kind)}({size}: {', '.join(inside)})"
+
+
+def _key(x: Any) -> str:
+    return repr(x) if type(x) in _PLAIN else f"{type(x).__name__}@{id(x)}"
+
+
+def is_faithful(cls: Any) -> bool:
+    """Whether objects of a class are as before if they are made anew of their parts."""
+    init = getattr(class_attribute(cls, "__init__"), "__code__", None)
+    if not is_dataclass(cls):
+        return not hasattr(cls, "__attrs_post_init__")
+    return (
+        init is not None
+        and is_generated(init)
+        and init.co_argcount + init.co_kwonlyargcount == 1 + len(fields(cls))
+        and all(f.init for f in fields(cls))
+        and not hasattr(cls, "__post_init__")
+    )
+
+
+def check_faithful(tree: Any) -> None:
+    """Refuse objects that would be others if they were made anew of their parts.
+
+    Raises:
+        StagingError: if there is one.
+    """
+    children = tree_children(tree) or ()
+    size = len(getattr(tree, "__dict__", children))
+    if not is_faithful(type(tree)) or (is_dataclass(tree) and size != len(children)):
+        raise StagingError(
+            f"a {type(tree).__name__} that is more than its fields. Give its numbers."
+        )
+    for _, part in children:
+        check_faithful(part)
 
 
 def unflatten(like: Any, leaves: list[Any]) -> Any:

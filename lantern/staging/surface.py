@@ -6,10 +6,17 @@ construct share come as two functions, which read them all and set them all.
 
 import operator
 import re
+from collections import namedtuple
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext, suppress
+from dataclasses import is_dataclass
 from functools import partial
-from types import FunctionType
+from types import (
+    FunctionType,
+    GetSetDescriptorType,
+    MemberDescriptorType,
+    ModuleType,
+)
 from typing import Any
 
 from lantern.errors import StagingError
@@ -26,7 +33,8 @@ from lantern.staging.control import (
 )
 from lantern.staging.ir import Block, building, current
 from lantern.staging.loops import MOST_UNROLLED, UNROLLED, staged_loop
-from lantern.staging.python_functions import StagedRange
+from lantern.staging.objects import class_attribute
+from lantern.staging.python_functions import Once, StagedRange
 from lantern.staging.session import Session
 from lantern.staging.staged import (
     NeedsPlainError,
@@ -41,14 +49,14 @@ from lantern.staging.syntax import RETURNED
 from lantern.staging.trees import StagedTree
 from lantern.staging.types import INT
 
-__all__ = ["Surface"]
+__all__ = ["BINARY", "COMPARISONS", "Surface"]
 
 Names = Sequence[str]
 Get = Callable[[], tuple[Any, ...]]
 Put = Callable[[tuple[Any, ...]], None]
 _FLAG = re.compile(r"_lt_(broken|returned)\d+")
 _TRUSTED = frozenset("math operator functools lantern numpy".split())
-_OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
+BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "Add": operator.add,
     "Sub": operator.sub,
     "Mult": operator.mul,
@@ -63,7 +71,10 @@ _OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "LShift": operator.lshift,
     "RShift": operator.rshift,
 }
-_COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
+_IN_PLACE = {
+    op: getattr(operator, f"i{f.__name__.strip('_')}") for op, f in BINARY.items()
+}
+COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
     "Lt": operator.lt,
     "LtE": operator.le,
     "Gt": operator.gt,
@@ -81,12 +92,21 @@ class Surface:
     def __init__(self) -> None:
         self.session: Session = Session(self, set())
 
+    def truth(self, x: Any) -> Any:
+        """What a test asks of a value: more in ``operators.py``."""
+        return x
+
+    def items_of(self, x: Any) -> Any:
+        """What a loop goes through: more in ``operators.py``."""
+        return x
+
     # Branches.
 
     def branch(
         self, test: Any, then: Any, other: Any, get: Get, put: Put, names: Names
     ) -> None:
         """``if``: what is assigned on both ways is joined, variable by variable."""
+        test = self.truth(test)
         if not is_staged(test):
             (then if test else other)()
             return
@@ -104,6 +124,7 @@ class Surface:
         self, test: Any, then: Any, other: Any, get: Get, put: Put, names: Names
     ) -> Any:
         """``if`` with a return: the rest of the function is in both ways."""
+        test = self.truth(test)
         if not is_staged(test):
             return then() if test else other()
         before = get()
@@ -116,6 +137,7 @@ class Surface:
 
     def choose(self, test: Any, then: Any, other: Any) -> Any:
         """``x if test else y``."""
+        test = self.truth(test)
         if not is_staged(test):
             return then() if test else other()
         return IF(test, then, other)
@@ -141,8 +163,8 @@ class Surface:
         return self.and_(first, lambda: self.compare(ops[1:], right, *rest[1:]))
 
     def _compared(self, op: str, x: Any, y: Any) -> Any:
-        if op in _COMPARISONS:
-            return _COMPARISONS[op](x, y)
+        if op in COMPARISONS:
+            return COMPARISONS[op](x, y)
         if op in ("Is", "IsNot"):
             if isinstance(x, StagedTree) or isinstance(y, StagedTree):
                 tree, known = (x, y) if isinstance(x, StagedTree) else (y, x)
@@ -155,11 +177,11 @@ class Surface:
                     raise StagingError("is: two numbers. Compare them with ==.")
                 return op == "IsNot"
             return (x is y) == (op == "Is")
-        self.session.read(y)
         return (x in y) == (op == "In")
 
     def claim(self, test: Any, message: Callable[[], Any]) -> None:
         """``assert``."""
+        test = self.truth(test)
         if is_staged(test):
             IF(test, lambda: 0, _fail)
         elif not test:
@@ -197,7 +219,7 @@ class Surface:
                 )
 
     def _goes_on(self, test: Any, broken: Any) -> Any:
-        return self.and_(self.not_(broken()), test)
+        return self.and_(self.not_(broken()), lambda: self.truth(test()))
 
     def _loop(
         self,
@@ -307,7 +329,7 @@ class Surface:
             return
         if is_staged(items) and not isinstance(items, StagedArray):
             raise NeedsPlainError("for: over an object that is known when it runs.")
-        self.session.read(items)
+        items = self.items_of(items)
         rest = items if type(items) is range else iter(list(items))
         if type(items) is range and len(items) > UNROLLED:
             if self._is_counted(items, body, broken, get, put, names, brief):
@@ -432,7 +454,6 @@ class Surface:
             return False
         if not isinstance(x, tuple | list | range | str | bytes):
             raise StagingError(f"match: a row of the type {type(x).__name__}.")
-        self.session.read(x)
         return not isinstance(x, str | bytes) and len(x) == count
 
     def is_of(self, x: Any, cls: Any, count: int) -> Any:
@@ -451,7 +472,6 @@ class Surface:
 
     def item(self, x: Any, index: Any) -> Any:
         """``x[index]``."""
-        self.session.read(x)
         if not is_staged(index) or is_staged(x):
             found = x[index]
             return self.session.made(found) if type(index) is slice else found
@@ -481,18 +501,41 @@ class Surface:
 
     def attribute(self, x: Any, name: str) -> Any:
         """``x.name``."""
-        if is_staged(x) or self.session.is_inside(x):
+        if is_staged(x):
+            if isinstance(x, StagedTree):
+                return x.field(name)
+            if name not in _OF_NUMBERS:
+                raise StagingError(f"{name}: of a number that is known when it runs.")
             return getattr(x, name)
-        module = getattr(x, "__name__", "") if type(x) is type(operator) else None
-        if module is not None and module.partition(".")[0] in _TRUSTED:
+        kind: Any = type(x)
+        if kind is ModuleType and x.__name__.partition(".")[0] in _TRUSTED:
             return getattr(x, name)
-        fget = getattr(getattr(type(x), name, None), "fget", None)
+        found = class_attribute(kind, name)
+        fget = getattr(found, "fget", None)
         if fget is not None:
+            self._guard_class(x, name, found)
             return self.call(fget, x)
-        found = getattr(x, name)
-        if not isinstance(x, _IMMUTABLE):
-            self.session.guards.attribute(x, name, found)
-        return found
+        if type(class_attribute(type(found), "__get__")) is FunctionType:
+            raise StagingError(
+                f"{name}: it is found by code of a {type(found).__name__}. Read it "
+                f"outside of the function."
+            )
+        value = getattr(x, name)
+        if self.session.is_inside(x) or isinstance(x, _IMMUTABLE):
+            if name not in getattr(x, "__dict__", ()):
+                self._guard_class(x, name, found)
+        else:
+            self.session.guards.attribute(x, name, value)
+        return value
+
+    def _guard_class(self, x: Any, name: str, found: Any) -> None:
+        """Guard what a class has for all its objects."""
+        cls = type(x)
+        if found is None or type(found) in _PLACES or not cls.__flags__ & _HEAP_TYPE:
+            return
+        value = getattr(cls, name, None)
+        if value is not None:
+            self.session.guards.attribute(cls, name, value)
 
     def call(self, f: Any, /, *args: Any, **kwargs: Any) -> Any:
         """``f(...)``."""
@@ -501,6 +544,10 @@ class Surface:
     def made(self, x: Any) -> Any:
         """A list, dict or set that the program writes down."""
         return self.session.made(x)
+
+    def once(self, x: Any) -> Once:
+        """A generator that the program writes down."""
+        return Once(x)
 
     def set_item(self, x: Any, index: Any, value: Any) -> None:
         """``x[index] = value``."""
@@ -511,16 +558,23 @@ class Surface:
 
     def set_attribute(self, x: Any, name: str, value: Any) -> None:
         """``x.name = value``."""
+        found = class_attribute(type(x), name)
+        fset = getattr(found, "fset", None)
+        if fset is not None:
+            self._guard_class(x, name, found)
+            self.call(fset, x, value)
+            return
         self.session.write(x, "an assignment to an attribute")
+        if is_dataclass(x) and name not in x.__dataclass_fields__:
+            raise StagingError(f"{name}: it is no field of a {type(x).__name__}.")
         setattr(x, name, value)
 
     def augment(self, op: str, x: Any, y: Any) -> Any:
         """``x op= y`` of a variable."""
         if isinstance(x, list | dict | set):
             self.session.write(x, "an augmented assignment")
-            x += y
-            return x
-        return _OPERATORS[op](x, y)
+            return _IN_PLACE[op](x, y)
+        return BINARY[op](x, y)
 
     def augment_item(self, op: str, x: Any, index: Any, y: Callable[[], Any]) -> None:
         """``x[index] op= y``."""
@@ -542,7 +596,11 @@ def _fail() -> int:
     raise StoppedError
 
 
+_Pair = namedtuple("_Pair", "first second")
 _WHOLE = (bool, bytes, dict, float, frozenset, int, list, set, str, tuple)
+_OF_NUMBERS = ("real", "imag", "conjugate", "shape", "ndim", "size")
+_HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: no other class can be changed
+_PLACES = (MemberDescriptorType, GetSetDescriptorType, type(_Pair.first))
 _IMMUTABLE = (int, float, bool, str, bytes, tuple, range, type(None))
 
 

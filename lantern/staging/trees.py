@@ -60,12 +60,12 @@ class StagedTree(Staged):
 
     def _sequence(self) -> Any:
         """The class of a tuple or a list."""
-        cls = self._class()
+        cls = self.likely_class()
         if cls is not tuple and cls is not list:
             raise StagingError("item: of an object that is no tuple and no list.")
         return cls
 
-    def _class(self) -> Any:
+    def likely_class(self) -> Any:
         """The class that it most likely has; None if there is no example."""
         kinds = [type(x) for x in self.node.example]
         return next((k for k in kinds if k is not type(None)), None)
@@ -73,6 +73,10 @@ class StagedTree(Staged):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
+        return self.field(name)
+
+    def field(self, name: str) -> Any:
+        """An attribute, whatever this class has under that name."""
         return self._part("field", name, lambda x: getattr(x, name))
 
     def _part(self, op: str, key: Any, get: Callable[[Any], Any]) -> Any:
@@ -88,7 +92,7 @@ class StagedTree(Staged):
             and any(x is not None for x in self.node.example)
         ):
             raise AttributeError(key)
-        cls = self._class()
+        cls = self.likely_class()
         return self._found(op, (self.node,), (key, cls), found)
 
     def _found(self, op: str, inputs: Any, static: Any, found: list[Any]) -> Any:
