@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from os.path import basename, dirname
 from typing import Any
 
-__all__ = ["Failed", "fail", "note"]
+__all__ = ["Failed", "fail", "note", "plainly"]
 
 _OURS = dirname(dirname(__file__))
 
@@ -36,17 +36,32 @@ def note(error: Exception, rule: Any, operands: Iterable[Any]) -> None:
     """
     python = type(error) in (ZeroDivisionError, OverflowError, ValueError)
     if python and rule.__module__.startswith("lantern.") and not _is_noted(error):
-        frame: Any = sys._getframe()
-        while frame.f_back is not None and frame.f_code.co_filename.startswith(_OURS):
-            frame = frame.f_back
-        place = f"{basename(frame.f_code.co_filename)}:{frame.f_lineno}"
-        line = linecache.getline(frame.f_code.co_filename, frame.f_lineno).strip()
-        call = f"{rule.__name__.lstrip('_')}({', '.join(map(repr, operands))})"
-        error.add_note(
-            f"{call}: it has no value here, at {place}{line and ': '}{line}. Keep the "
-            f"operands inside its domain, or use NumPy's function, which goes on with "
-            f"nan or inf."
-        )
+        _add_note(error, rule.__name__.lstrip("_"), operands)
+
+
+def plainly(function: Any, *operands: Any) -> Any:
+    """What a function of Python's, as ``int``, makes of plain values.
+
+    What it raises is noted as what arithmetic raises.
+    """
+    try:
+        return function(*operands)
+    except (ZeroDivisionError, OverflowError, ValueError) as error:
+        _add_note(error, function.__name__, operands)
+        raise
+
+
+def _add_note(error: Exception, name: str, operands: Iterable[Any]) -> None:
+    frame: Any = sys._getframe()
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_OURS):
+        frame = frame.f_back
+    place = f"{basename(frame.f_code.co_filename)}:{frame.f_lineno}"
+    line = linecache.getline(frame.f_code.co_filename, frame.f_lineno).strip()
+    error.add_note(
+        f"{name}({', '.join(map(repr, operands))}): it has no value here, at "
+        f"{place}{line and ': '}{line}. Keep the operands inside its domain, or use "
+        f"NumPy's function, which goes on with nan or inf."
+    )
 
 
 def _is_noted(error: Exception) -> bool:

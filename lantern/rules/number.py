@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 from lantern.core.contribution import Contribution
 from lantern.core.dispatch import register_class
-from lantern.core.error_propagation import fail, note
+from lantern.core.error_propagation import fail, note, plainly
 from lantern.core.namespace import namespace
 from lantern.core.numpy_protocols import scipys_words
 from lantern.core.operation import Function
@@ -198,16 +198,17 @@ class Number(OperatorValue, Wrapper, Receiver):
         )
 
     def __round__(self, ndigits: int | None = None) -> Any:
-        return round(base(self), ndigits)
+        digits = () if ndigits is None else (ndigits,)
+        return plainly(round, base(self), *digits)
 
     def __floor__(self) -> Any:
-        return math.floor(base(self))
+        return plainly(math.floor, base(self))
 
     def __ceil__(self) -> Any:
-        return math.ceil(base(self))
+        return plainly(math.ceil, base(self))
 
     def __trunc__(self) -> Any:
-        return math.trunc(base(self))
+        return plainly(math.trunc, base(self))
 
     def is_integer(self) -> bool:
         """Whether the value is a whole number."""

@@ -6,6 +6,7 @@ Comparisons look at the primal: they decide where the program goes.
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from lantern.core.error_propagation import plainly
 from lantern.core.numpy_protocols import ArrayProtocols
 from lantern.core.operation import Function
 from lantern.core.value import UNTRACKED, Value, base
@@ -55,10 +56,10 @@ class OperatorValue(ArrayProtocols, Value):
         return arithmetic.floor_divide(other, self)
 
     def __divmod__(self, other: Any) -> Any:
-        return self // other, self % other
+        return _divmod(self, other)
 
     def __rdivmod__(self, other: Any) -> Any:
-        return other // self, other % self
+        return _divmod(other, self)
 
     def __neg__(self) -> Any:
         return arithmetic.negative(self)
@@ -109,7 +110,7 @@ class OperatorValue(ArrayProtocols, Value):
         return bool(base(self))
 
     def __int__(self) -> int:
-        return int(base(self))
+        return plainly(int, base(self))
 
     def __format__(self, spec: str) -> str:
         return format(base(self), spec)
@@ -117,3 +118,13 @@ class OperatorValue(ArrayProtocols, Value):
     def __repr__(self) -> str:
         owner = "" if self.level is UNTRACKED else f", {self.level.name}"
         return f"{type(self).__name__}({self.primal!r}{owner})"
+
+
+def _divmod(a: Any, b: Any) -> Any:
+    """Quotient and remainder; without one, what Python says of both together."""
+    try:
+        return a // b, a % b
+    except ZeroDivisionError as error:
+        failed = error
+    plainly(divmod, base(a), base(b))
+    raise failed

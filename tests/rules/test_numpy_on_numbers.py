@@ -123,6 +123,14 @@ RAISING = {
     "sqrt": (lantern.sqrt, -1.0, ValueError, r"sqrt\(-1.0\)"),
     "exp": (lantern.exp, 1000.0, OverflowError, r"exp\(1000.0\)"),
     "fmod": (lambda x: lantern.fmod(x, 0.0), 1.0, ValueError, r"fmod\(1.0, 0.0\)"),
+    "divmod": (lambda x: divmod(x, 0)[1], 2.0, ZeroDivisionError, r"divmod\(2.0, 0\)"),
+    "by x": (lambda x: divmod(1, x)[0], 0.0, ZeroDivisionError, r"divmod\(1, 0.0\)"),
+    "int": (lambda x: x * int(x), math.inf, OverflowError, r"int\(inf\)"),
+    "round": (lambda x: x * round(x), math.nan, ValueError, r"round\(nan\)"),
+    "tens": (lambda x: x * round(x, -308), 1.7e308, OverflowError, r"round\(1.7e.*\)"),
+    "floor": (lambda x: x * math.floor(x), math.inf, OverflowError, r"floor\(inf\)"),
+    "ceil": (lambda x: x * math.ceil(x), math.nan, ValueError, r"ceil\(nan\)"),
+    "trunc": (lambda x: x * math.trunc(x), math.nan, ValueError, r"trunc\(nan\)"),
 }
 MODES = {
     "reverse": grad,
