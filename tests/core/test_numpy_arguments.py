@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy import special, stats
+from scipy import optimize, special, stats
 
 import lantern
 from lantern import LanternError, grad, vjp
@@ -330,3 +330,27 @@ def test_a_function_that_wants_a_plain_array_is_named(name, module):
     exec(f"def {name}(x): return np.asarray(x)", scope)
     with pytest.raises(LanternError, match=LIBRARIES[name, module]):
         grad(scope[name])(2.0)
+
+
+# A call of SciPy with a tracked number, and what is said of it.
+SCIPYS = {
+    "ours has one": (
+        stats.norm.pdf,
+        r"^scipy.stats.norm.pdf: .* Use lantern.scipy.stats.norm.pdf[.]$",
+    ),
+    "ours has none": (
+        lambda x: stats.genpareto.pdf(x, 1.0),
+        r"^scipy.stats.genpareto.pdf: .* Use what lantern.scipy has, or write it",
+    ),
+    "what SciPy calls": (
+        lambda x: optimize.brentq(lambda _: float(x), 0.0, 1.0),
+        "^float: a tracked number would become a constant",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SCIPYS)
+def test_a_function_of_scipy_is_named_with_ours_if_it_took_the_value_itself(name):
+    call, words = SCIPYS[name]
+    with pytest.raises(LanternError, match=words):
+        grad(call)(0.5)

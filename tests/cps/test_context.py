@@ -3,12 +3,16 @@
 import asyncio
 import contextvars
 import decimal
+import sys
+import threading
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from lantern.cps import Prompt, reset, shift
+from lantern.cps.context import _original
 
 var = contextvars.ContextVar("var", default="default")
 other = contextvars.ContextVar("other", default="default")
@@ -193,3 +197,11 @@ def test_an_event_loop_inside_a_body():
         return var.get()
 
     assert reset(lambda: asyncio.run(main())) == "host"
+
+
+def test_threads_are_those_that_gevent_has_put_aside(monkeypatch):
+    aside = SimpleNamespace(get_original=lambda module, name: f"{module}'s {name}")
+    monkeypatch.setitem(sys.modules, "gevent.monkey", aside)
+    assert _original("local") == "threading's local"
+    monkeypatch.delitem(sys.modules, "gevent.monkey")
+    assert _original("local") is threading.local

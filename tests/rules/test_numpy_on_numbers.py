@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import lantern
-from lantern import grad, jvp
+from lantern import grad, jvp, value_and_grad
 from lantern.core.numpy_protocols import find_function
 from lantern.core.value import base
 
@@ -109,6 +109,14 @@ def test_value_warnings_and_derivatives(name):
         for words in faults(f, args[i])
     ]
     assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("zero", [0, 0.0, np.float64(0.0)], ids=repr)
+def test_beside_a_number_of_either_library_numpy_s_function_goes_on(zero):
+    with np.errstate(invalid="ignore"):
+        value, (gradient,) = value_and_grad(lambda x: np.fmod(x, zero), [0])(1.0)
+    assert math.isnan(value)
+    assert gradient == 1.0
 
 
 RAISING = {
