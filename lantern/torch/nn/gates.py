@@ -12,7 +12,14 @@ import numpy as np
 from lantern.core.namespace import common_namespace, namespace
 from lantern.core.value import Rule, base
 from lantern.op import op
-from lantern.torch.nn.products import LayerProduct, product, times, turned
+from lantern.torch.nn.products import (
+    LayerProduct,
+    in_parts,
+    parts,
+    product,
+    times,
+    turned,
+)
 from lantern.torch.nn.rules import added, over_rows, plain
 from lantern.torch.nn.starting import fused
 
@@ -39,7 +46,7 @@ def _cell(
         Hochreiter and Schmidhuber (1997); Gers et al. (2000).
     """
     both = bias if more is None else more if bias is None else bias + more
-    gates = _in_turn(_gates(x, h, weight, recurrent), both)
+    gates = _gates(x, h, weight, recurrent, both)
     alike = plain(gates, memory) and gates.dtype is memory.dtype
     z, gates, new, bent = (_step if alike else _any_step)(gates, memory)
     del bias, more, both
@@ -56,19 +63,33 @@ def _cell(
     yield bias_bar
 
 
-def _gates(x: Any, h: Any, weight: Any, recurrent: Any) -> Any:
-    """``x @ weight.T + h @ recurrent.T``; x itself if there is no weight."""
-    if turned(h, recurrent) and plain(x, weight):
+def _gates(x: Any, h: Any, weight: Any, recurrent: Any, bias: Any) -> Any:
+    """``x @ weight.T + h @ recurrent.T + bias``, its four parts one after another.
+
+    Without a weight x stands for its product.
+    """
+    few = parts(h, recurrent)
+    if 0 < few <= 4 and plain(x, weight):
+        z = in_parts(h, recurrent, 4)
+        z += _four(x) if weight is None else in_parts(x, weight, 4)
+        return added(z, None if bias is None else bias.reshape(4, 1, -1))
+    if not few and turned(h, recurrent) and plain(x, weight):
         z = recurrent.dot(h.T).T
         z += x if weight is None else weight.dot(x.T).T
-        return z
-    return added(product(h, recurrent), x if weight is None else product(x, weight))
+    else:
+        z = added(product(h, recurrent), x if weight is None else product(x, weight))
+    return _in_turn(z, bias)
+
+
+def _four(z: Any) -> Any:
+    """Four matrices that lie side by side, one after another."""
+    m, n = z.shape
+    return z.reshape(m, 4, n // 4).swapaxes(0, 1)
 
 
 def _in_turn(z: Any, bias: Any) -> Any:
     """Four matrices that lie side by side, and a bias, one after another."""
-    m, n = z.shape
-    z = z.reshape(m, 4, n // 4).swapaxes(0, 1)
+    n, z = z.shape[1], _four(z)
     bias = None if bias is None else bias.reshape(4, 1, n // 4)
     if not plain(z, bias):
         return added(z, bias)
