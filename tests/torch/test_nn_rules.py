@@ -105,6 +105,19 @@ CASES = {
         (draw(7, 12), draw(4, 3), draw(4, 3), draw(12, 3), None),
         {"steps": sequences.course((4, 2, 1), True)},
     ),
+    "over_time": (
+        sequences._over_time,
+        (
+            *(draw(6, 2), draw(2, 3), draw(2, 3)),
+            *(draw(12, 2), draw(12, 3), draw(12), draw(12)),
+        ),
+        {"steps": sequences.course((2, 2, 2), False)},
+    ),
+    "over_time backwards": (
+        sequences._over_time,
+        (draw(6, 2), draw(2, 3), draw(2, 3), draw(12, 2), draw(12, 3), None, None),
+        {"steps": sequences.course((2, 2, 2), True)},
+    ),
     "correlate": (windows._correlate, (draw(2, 3, 5, 6), draw(4, 3, 3, 2)), FORM),
     "correlate groups": (
         windows._correlate,

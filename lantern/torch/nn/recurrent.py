@@ -11,9 +11,10 @@ from lantern.torch.nn import init, rules
 from lantern.torch.nn.cells import STEPS, part
 from lantern.torch.nn.linear import weights
 from lantern.torch.nn.module import Module
-from lantern.torch.nn.sequences import course, memories
+from lantern.torch.nn.sequences import course, memories, over_time
 from lantern.torch.nn.utils.rnn import PackedSequence
 from lantern.torch.tensor.detaching import array_of_tensor as base
+from lantern.torch.tensor.dtypes import F32
 from lantern.torch.tensor.tensor import Tensor
 
 __all__ = ["GRU", "LSTM", "RNN", "RNNBase"]
@@ -275,10 +276,11 @@ class RNNBase(Module):
         if self.proj_size:
             step = projected(step, own("weight_hr"))
         bias, more = (own("bias_ih"), own("bias_hh")) if self.bias else (None, None)
-        x = rules.affine(x, own("weight_ih"), bias, None)
         weight = own("weight_hh")
         if self.mode == "LSTM" and not self.proj_size:
-            return self._memories(x, sizes, state, weight, more, backwards)
+            weights = own("weight_ih"), weight, bias, more
+            return self._memories(x, sizes, state, weights, backwards)
+        x = rules.affine(x, own("weight_ih"), bias, None)
         starts = [sum(sizes[:t]) for t in range(len(sizes))]
         results: list[Any] = []
         if backwards:
@@ -307,10 +309,17 @@ class RNNBase(Module):
         return cat(results), state
 
     def _memories(
-        self, x: Any, sizes: list[int], state: Any, weight: Any, more: Any, back: bool
+        self, x: Any, sizes: list[int], state: Any, weights: Any, back: bool
     ) -> tuple[Any, Any]:
         """A layer of long short-term memories in one direction."""
-        z = memories(x, *state, weight, more, steps=course(tuple(sizes), back))
+        weight, recurrent, bias, more = weights
+        steps, n = course(tuple(sizes), back), sizes[0]
+        if sizes[-1] == n and base(x).dtype == F32:
+            z = over_time(x, *state, weight, recurrent, bias, more, steps=steps)
+            shown = z[:-n]
+            return shown, [shown[steps[-1].here], z[-n:]]
+        x = rules.affine(x, weight, bias, None)
+        z = memories(x, *state, recurrent, more, steps=steps)
         return part(z, 0), _last(z, sizes, back)
 
     def extra_repr(self) -> str:

@@ -7,14 +7,17 @@ side by side: what does not depend on the time before is computed for all at onc
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from lantern.core.namespace import common_namespace, namespace
 from lantern.core.value import Rule
+from lantern.engines import recurrent as engine
 from lantern.op import op
 from lantern.torch.nn.products import LayerProduct, multiplier, product, times
 from lantern.torch.nn.rules import added, over_rows, plain
 from lantern.torch.nn.starting import fused
 
-__all__ = ["course", "memories"]
+__all__ = ["course", "memories", "over_time"]
 
 
 class Step(NamedTuple):
@@ -43,6 +46,11 @@ def course(sizes: tuple[int, ...], backwards: bool) -> tuple[Step, ...]:
         steps.append(Step(slice(start, start + n), min(n, last)))
         last, stop = n, start if backwards else start + n
     return tuple(steps)
+
+
+def _is_even(steps: Any, n: int) -> bool:
+    """Whether all of n examples run at each time."""
+    return all(here.stop - here.start == n for here, _ in steps)
 
 
 def _most(steps: Any) -> int:
@@ -74,16 +82,26 @@ def _memories(
     z, gates, bent = forth(x, h, memory, recurrent, bias, steps)
     del x, bias
     z_bar = yield z
-    shown, kept = z[0], z[1]
-    met_h, met = _met(shown, h, steps), _met(kept, memory, steps)
-    alike = alike and _alike(z_bar, z)
-    back = _memorised_back if alike else _any_memorised_back
-    gates_bar, h_bar, memory_bar = back(z_bar, gates, met, bent, recurrent, steps)
+    there = z, gates, bent
+    gates_bar, h_bar, memory_bar, met_h = _sent_back(
+        z_bar, there, h, memory, recurrent, steps
+    )
     yield gates_bar
     yield h_bar
     yield memory_bar
     yield LayerProduct(gates_bar, met_h)
     yield over_rows(gates_bar)
+
+
+def _sent_back(
+    z_bar: Any, there: Any, h: Any, memory: Any, recurrent: Any, steps: Any
+) -> tuple[Any, ...]:
+    """What gates and first states receive, and the states that products have met."""
+    z, gates, bent = there
+    met_h, met = _met(z[0], h, steps), _met(z[1], memory, steps)
+    alike = _alike(z_bar, z, gates, memory, h, recurrent)
+    back = _memorised_back if alike else _any_memorised_back
+    return *back(z_bar, gates, met, bent, recurrent, steps), met_h
 
 
 def _alike(x: Any, *others: Any) -> bool:
@@ -109,6 +127,11 @@ def _started(going: Any, first: Any, n: int) -> Any:
 
 def _met(states: Any, first: Any, steps: Any) -> Any:
     """The states that each row meets: those of the time before."""
+    n = first.shape[0]
+    if _is_even(steps, n):
+        return _joined(
+            [states[n:], first] if steps[0].here.start else [first, states[:-n]]
+        )
     parts, before = {}, slice(0, 0)
     for here, going in steps:
         m = here.stop - here.start
@@ -272,4 +295,81 @@ def _started_more(x: Any, more: Any) -> Any:
     return _joined([x[:n] + more, x[n:]]) if n else x
 
 
+@op
+def _over_time(
+    x: Any, h: Any, memory: Any, weight: Any, recurrent: Any, bias: Any, more: Any, /,
+    steps: Any,
+) -> Rule:  # fmt: skip
+    """A long short-term memory over all times, of inputs, by an engine if one takes it.
+
+    Args:
+        steps: the times, by ``course``, which all examples have.
+
+    Shapes:
+        x: (rows, k); h, memory: (m, n); weight: (4 n, k); recurrent: (4 n, n);
+        bias, more: (4 n,) or None; result: (rows + m, n), what is shown at all times,
+        and what is kept at the end
+
+    Rule:
+        as ``memories`` of ``x @ weight.T + bias``
+    """
+    both = bias if more is None else more if bias is None else bias + more
+    operands = x, h, memory, weight, recurrent, both
+    alike, last = _alike(*operands), steps[-1].here
+    past, there = _by_engine(operands, steps) if alike else None, None
+    if past is not None:
+        z = past.z
+    else:
+        there = _by_parts(operands, steps, alike)
+        z = _joined([there[0][0], there[0][1][last]])
+    del bias, more, both
+    z_bar = yield z
+    bars = past.back(z_bar) if past is not None and plain(z_bar) else None
+    if bars is not None:
+        x_bar, h_bar, memory_bar, weight_bar, recurrent_bar, bias_bar = bars
+        yield x_bar.reshape(x.shape)
+    else:
+        if there is None:
+            there = _by_parts(operands, steps, alike)
+        z_bar = _at_all_times(z_bar, len(h), last)
+        gates_bar, h_bar, memory_bar, met_h = _sent_back(
+            z_bar, there, h, memory, recurrent, steps
+        )
+        yield lambda: times(gates_bar, weight)
+        weight_bar, recurrent_bar = (LayerProduct(gates_bar, a) for a in (x, met_h))
+        bias_bar = over_rows(gates_bar)
+    yield h_bar
+    yield memory_bar
+    yield weight_bar
+    yield recurrent_bar
+    yield bias_bar
+    yield bias_bar
+
+
+def _by_engine(operands: Any, steps: Any) -> Any:
+    """The way of plain arrays through a sequence; None if that is not for an engine."""
+    x, *others = operands
+    if type(x) is not np.ndarray:
+        return None
+    inputs = x.reshape(len(steps), -1, x.shape[1])
+    return engine.course((inputs, *others), steps[0].here.start > 0)
+
+
+def _by_parts(operands: Any, steps: Any, alike: bool) -> tuple[Any, ...]:
+    """As ``_memorised``, of inputs."""
+    x, h, memory, weight, recurrent, bias = operands
+    forth = _memorised if alike else _any_memorised
+    return forth(product(x, weight), h, memory, recurrent, bias, steps)
+
+
+def _at_all_times(z_bar: Any, m: int, last: slice) -> Any:
+    """The cotangents of what is shown, and of what is kept, 0 but at the end."""
+    xp = namespace(z_bar)
+    shown_bar, kept_bar = z_bar[:-m], z_bar[-m:]
+    none = xp.zeros(shown_bar[m:].shape, dtype=shown_bar.dtype)
+    kept = [none, kept_bar] if last.start else [kept_bar, none]
+    return xp.stack([shown_bar, _joined(kept)])
+
+
 memories = fused(_memories)
+over_time = fused(_over_time)
