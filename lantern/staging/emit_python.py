@@ -198,6 +198,9 @@ class _Writer:
         if op == "is_exactly":
             name = "type(None)" if static is type(None) else static.__name__
             return f"type({inputs[0]}) is {name}"
+        if op == "is_method":
+            name, function = static
+            return f"{inputs[0]}.{name}.__func__ is {function.__qualname__}"
         if op == "pack":
             return f"({', '.join(inputs)}{',' * (len(inputs) == 1)})"
         if op == "unpack":

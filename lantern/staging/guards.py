@@ -15,7 +15,7 @@ from typing import Any
 from lantern.errors import StagingError
 from lantern.staging.native.layout import is_known, version_offset, word
 from lantern.staging.native.questions import MISSING, Question
-from lantern.staging.objects import hides
+from lantern.staging.objects import class_attribute, hides
 from lantern.staging.staged import is_staged
 from lantern.staging.structure import same
 
@@ -127,6 +127,15 @@ class Guards:
             self.questions.append(Question.about(x, name, value))
             self.contents(value)
             self.checks.append(lambda: same(getattr(x, name, MISSING), value))
+
+    def of_class(self, cls: type, name: str, found: Any) -> None:
+        """What a class has for all its objects."""
+        value = getattr(cls, name, MISSING)
+        if value is not MISSING:
+            self.attribute(cls, name, value)
+        else:  # the class itself does not show it
+            self.places = None
+            self.checks.append(lambda: class_attribute(cls, name) is found)
 
     def asked(self, x: Any, cls: Any) -> None:
         """Whether an object is of a class that says by itself which are."""

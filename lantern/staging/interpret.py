@@ -9,6 +9,7 @@ from typing import Any
 
 from lantern.staging.ir import BailOutError, Block, Function, Node, Tapes
 from lantern.staging.operations import evaluate
+from lantern.staging.trees import is_method
 
 __all__ = ["run"]
 
@@ -156,6 +157,7 @@ _SPECIAL = {
     "size": _size,
     "unbox": lambda node, values: _as_staged(values[node.inputs[0]], node),
     "is_exactly": lambda node, values: type(values[node.inputs[0]]) is node.static,
+    "is_method": lambda node, values: is_method(values[node.inputs[0]], *node.static),
     "sure": _sure,
     "stop": _stop,
 }

@@ -48,7 +48,7 @@ _NEVER_RAISES = frozenset(
     "constant parameter result part nothing add subtract multiply negative positive "
     "abs less less_equal greater greater_equal equal not_equal and or xor not where "
     "select sign maximum minimum loosened sure is_none is_nothing is_exactly "
-    "pack unpack size ieee_divide ieee_pow".split()
+    "is_method pack unpack size ieee_divide ieee_pow".split()
 )
 
 

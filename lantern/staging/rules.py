@@ -28,7 +28,7 @@ OWN = frozenset({"several", "pack", "unpack"})
 
 _NO_RULE = frozenset(
     "constant parameter if loop back call stop nothing get get_at size field unbox "
-    "is_none is_exactly is_nothing stopped".split()
+    "is_none is_exactly is_method is_nothing stopped".split()
 )
 
 

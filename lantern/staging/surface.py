@@ -15,6 +15,7 @@ from types import (
     FunctionType,
     GetSetDescriptorType,
     MemberDescriptorType,
+    MethodType,
     ModuleType,
 )
 from typing import Any
@@ -166,6 +167,9 @@ class Surface:
         if op in COMPARISONS:
             return COMPARISONS[op](x, y)
         if op in ("Is", "IsNot"):
+            are_both = x is not None and y is not None
+            if are_both and any(map(self.session.is_given, (x, y))):
+                raise StagingError("is: of a copy. Compare what is in it.")
             if isinstance(x, StagedTree) or isinstance(y, StagedTree):
                 tree, known = (x, y) if isinstance(x, StagedTree) else (y, x)
                 if known is not None:
@@ -503,7 +507,7 @@ class Surface:
         """``x.name``."""
         if is_staged(x):
             if isinstance(x, StagedTree):
-                return x.field(name)
+                return self._of_tree(x, name)
             if name not in _OF_NUMBERS:
                 raise StagingError(f"{name}: of a number that is known when it runs.")
             return getattr(x, name)
@@ -528,14 +532,21 @@ class Surface:
             self.session.guards.attribute(x, name, value)
         return value
 
+    def _of_tree(self, x: StagedTree, name: str) -> Any:
+        """A method of an object that is walked, or what its attribute is."""
+        cls = x.likely_class()
+        found = cls and class_attribute(cls, name)
+        if type(found) is not FunctionType:
+            return x.field(name)
+        self.claim(x.has_method(name, found), lambda: None)
+        return MethodType(found, x)
+
     def _guard_class(self, x: Any, name: str, found: Any) -> None:
         """Guard what a class has for all its objects."""
         cls = type(x)
         if found is None or type(found) in _PLACES or not cls.__flags__ & _HEAP_TYPE:
             return
-        value = getattr(cls, name, None)
-        if value is not None:
-            self.session.guards.attribute(cls, name, value)
+        self.session.guards.of_class(cls, name, found)
 
     def call(self, f: Any, /, *args: Any, **kwargs: Any) -> Any:
         """``f(...)``."""

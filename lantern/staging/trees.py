@@ -7,6 +7,7 @@ program was staged with; whether the guess is right is asked when the program ru
 from collections.abc import Callable, Iterable
 from dataclasses import is_dataclass
 from functools import cache
+from types import FunctionType, MethodType
 from typing import Any
 
 from lantern.core.tree import is_leaf
@@ -16,7 +17,14 @@ from lantern.staging.ir import Node, emit
 from lantern.staging.staged import CLASSES, Staged
 from lantern.staging.types import BOOL, FLOAT, INT, TREE, type_of
 
-__all__ = ["StagedTree", "is_changeable", "is_plain", "is_tree", "reachable"]
+__all__ = [
+    "StagedTree",
+    "is_changeable",
+    "is_method",
+    "is_plain",
+    "is_tree",
+    "reachable",
+]
 
 MOST_EXAMPLES = 200
 """How many objects of a tree are looked at."""
@@ -37,6 +45,10 @@ class StagedTree(Staged):
     def is_instance(self, cls: type) -> Staged:
         """Whether it is an object of a class, and of no subclass."""
         return Staged(emit("is_exactly", (self.node,), BOOL, cls))
+
+    def has_method(self, name: str, function: FunctionType) -> Staged:
+        """Whether an attribute of it is the method that a function is."""
+        return Staged(emit("is_method", (self.node,), BOOL, (name, function)))
 
     def unboxed(self) -> Staged:
         """The float that it is."""
@@ -160,6 +172,14 @@ def is_changeable(nodes: Iterable[Node]) -> bool:
     walked = [x.static[1] for x in nodes if x.op in ("get", "field")]
     walked += [x.static for x in nodes if x.op in ("get_at", "size")]
     return any(cls is None or not issubclass(cls, tuple) for cls in walked)
+
+
+def is_method(x: Any, name: str, function: FunctionType) -> bool:
+    """Whether an attribute of an object is the method that a function is."""
+    found = getattr(x, name, None)
+    return (
+        type(found) is MethodType and found.__func__ is function and found.__self__ is x
+    )
 
 
 def reachable(tree: Any) -> list[Any]:

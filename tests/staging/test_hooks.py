@@ -4,12 +4,14 @@ import abc
 import collections
 import dataclasses
 import functools
+import sys
 import types
 import typing
 
 import pytest
 
 import lantern
+from lantern import staging
 from lantern.staging.native.background import wait
 
 FACTOR = {"k": 2.0}
@@ -574,3 +576,53 @@ def test_classes_of_one_name_are_different(mode):
     f = lantern.jit(plain)
     for factor in (1.0, 2.0):
         _agree(plain, f, _class(factor)(1.5))
+
+
+def test_a_profiler_goes_on_while_the_function_runs_as_it_is(monkeypatch):
+    monkeypatch.setenv("LANTERN_JIT", "O0")
+    seen = []
+
+    def see(frame, event, arg):
+        seen.append(event)
+
+    def plain(x):
+        return Vec(x) * 2.0
+
+    f = lantern.jit(plain)
+    sys.setprofile(see)
+    try:
+        found = f(1.5)
+        assert sys.getprofile() is see
+    finally:
+        sys.setprofile(None)
+    assert found == plain(1.5)
+    assert seen
+    assert "profiler" in lantern.explain(f)
+
+
+def test_an_object_of_a_loop_is_no_other_one(mode):
+    def plain(x):
+        a = b = Point(x)
+        for _ in range(50):
+            x = x * 1.01
+            a = a if x < 100.0 else b
+        return x if a is b else -x
+
+    f = lantern.jit(plain)
+    _agree(plain, f, 1.5)
+
+
+def test_a_function_that_a_combinator_is_given_is_followed(mode, monkeypatch):
+    def then():
+        return FACTOR["k"]
+
+    def other():
+        return -FACTOR["k"]
+
+    def plain(x):
+        return staging.IF(x > 0.0, then, other) * x
+
+    f = lantern.jit(plain)
+    for k in (2.0, 4.0):
+        monkeypatch.setitem(FACTOR, "k", k)
+        _agree(plain, f, 1.5)

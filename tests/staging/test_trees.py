@@ -8,6 +8,7 @@ import pytest
 
 import lantern
 from lantern.core.tree import tree_map
+from lantern.staging.native.background import wait
 
 
 @pytest.fixture(params=["off", "interpret", "O0", "O2"])
@@ -225,3 +226,48 @@ def test_what_is_made_natively_has_the_hash_of_its_equals(mode):
     named, pair = f(1.5)
     assert hash(named) == hash(Named(1.5, 1.5, 3.0))
     assert hash(pair) == hash((1.5, 3.0))
+
+
+class Branch:
+    """A tree whose methods walk it."""
+
+    def __init__(self, v, left=None, right=None):
+        self.v = v
+        self.left = left
+        self.right = right
+
+    def total(self):
+        found = self.v
+        if self.left is not None:
+            found = found + self.left.total()
+        if self.right is not None:
+            found = found + self.right.total()
+        return found
+
+    def scaled(self, k):
+        return self.total() * k
+
+
+@pytest.mark.parametrize("mode", ["interpret", "O0", "O2", "tiers"])
+def test_methods_of_an_argument_are_followed(mode, monkeypatch):
+    monkeypatch.setenv("LANTERN_JIT", mode)
+    cls = type("Branch", (Branch,), {})
+    tree = cls(1.0, cls(2.0, cls(3.0)), cls(4.0))
+
+    def plain(t, k):
+        return t.scaled(k)
+
+    f = lantern.jit(plain)
+    for _ in range(2):
+        assert f(tree, 2.0) == plain(tree, 2.0) == 20.0
+        wait()
+    assert "compiled" in lantern.explain(f)
+    tree.left.total = lambda: 100.0
+    assert f(tree, 2.0) == plain(tree, 2.0) == 210.0
+    del tree.left.total
+    tree.left.__class__ = type("Other", (cls,), {"total": lambda self: 50.0})
+    assert f(tree, 2.0) == plain(tree, 2.0) == 110.0
+    monkeypatch.setattr(Branch, "total", lambda self: self.v)
+    for _ in range(2):
+        assert f(tree, 2.0) == plain(tree, 2.0) == 2.0
+        wait()

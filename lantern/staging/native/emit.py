@@ -302,6 +302,13 @@ class _Emitter:
         """Whether an object is of a class."""
         self.values[node] = self._type_is(self.value(node.inputs[0]), node.static)
 
+    def emit_is_method(self, node: Node, results: dict[int, Node]) -> None:
+        """Whether an attribute of an object is a method of its own."""
+        x, (name, function) = self.value(node.inputs[0]), node.static
+        let, key = self.text.let, self.text.object(name)
+        found = let(f"call ptr @method_of(ptr {x}, ptr {key}, ptr {x})")
+        self.values[node] = let(f"icmp eq ptr {found}, {self.text.object(function)}")
+
     def emit_get(self, node: Node, results: dict[int, Node]) -> None:
         """An item of a tuple or of a list."""
         key, cls = node.static
@@ -419,6 +426,7 @@ _SPECIAL = {
     "is_none": _Emitter.emit_is_none,
     "is_nothing": _Emitter.emit_is_nothing,
     "is_exactly": _Emitter.emit_is_exactly,
+    "is_method": _Emitter.emit_is_method,
     "get": _Emitter.emit_get,
     "get_at": _Emitter.emit_get_at,
     "size": _Emitter.emit_size,
