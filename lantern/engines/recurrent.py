@@ -92,7 +92,11 @@ class Course:
         z_bar, m = in_rows(z_bar), self.form[1]
         shown_bar = empty_rows(self.made[2].shape)
         bars = [empty_rows(a.shape) for a in self.operands]
-        sums = [workroom(_OPERANDS[i] + _BACK, out[i - 3][1]) for i in (3, 4)]
+        sums = [
+            # Where a weight on the way there was, if it is not read on the way back.
+            workroom(number if move is None else number + _BACK, size)
+            for number, move, (_, size) in zip((_W, _R), way.weights, out, strict=True)
+        ]
         for total in (shown_bar, *sums, bars[5]):  # to which is added
             total[...] = 0
         given = *self._placed(way), *self.made, z_bar[:-m], shown_bar, z_bar[-m:]
