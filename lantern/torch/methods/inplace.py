@@ -22,6 +22,7 @@ from lantern.errors import ArgumentError, EagerError
 from lantern.tensor.backend.numpy_namespace import buffers
 from lantern.tensor.ops import at
 from lantern.tensor.ops.indexing import plain_getitem as read
+from lantern.tensor.ops.shape import permute_dims
 from lantern.tensor.ops.shape import reshape as reshaped
 from lantern.torch.functions.comparison import tracked_like
 from lantern.torch.functions.copies_splits import as_strided
@@ -50,7 +51,7 @@ from lantern.torch.tensor.tensor import (
     numpy_face,
     torch_face,
 )
-from lantern.torch.tensor.view_memory import place
+from lantern.torch.tensor.view_memory import place, shows_all, window
 from lantern.torch.tensor.views import is_shared
 
 REPEATED = (
@@ -168,24 +169,42 @@ def _follow(whole: Any, x: Tensor) -> None:
         if view is None:
             continue
         if view is not x and base(view).dtype.kind in INEXACT:
-            flat = reshaped(numpy_face(whole), (-1,))
-            where = place(view, whole)
-            part = reshaped(read(flat, index=where), view.primal.shape)
-            rebind(view, part)
+            rebind(view, _part(view, whole))
             view.receiver.memory = id(owner(view.primal))
+
+
+def _part(view: Tensor, whole: Tensor) -> Any:
+    """The value of a view, as a part of its base's."""
+    shape, value = view.primal.shape, numpy_face(whole)
+    if shows_all(view, whole):
+        return reshaped(value, shape)
+    if (part := window(view, whole)) is not None:
+        found = permute_dims(read(value, index=part.parts), axes=part.order)
+        return reshaped(found, shape)
+    flat = reshaped(value, (-1,))
+    return reshaped(read(flat, index=place(view, whole)), shape)
+
+
+def _with_part(view: Tensor, whole: Tensor, z: Any) -> Any:
+    """The value of a base, after a view of it has got another one."""
+    value, shape = numpy_face(whole), in_memory(whole).shape
+    if z.level is AMBIENT and shows_all(view, whole):
+        return reshaped(z, shape)
+    if (part := window(view, whole)) is not None:
+        back = tuple(map(part.order.index, range(len(part.order))))
+        turned = permute_dims(reshaped(z, part.shape), axes=back)
+        return at.plain_put(value, turned, index=part.parts)
+    where = place(view, whole)
+    if where.size > np.unique(where).size:
+        raise EagerError(REPEATED)
+    flat = reshaped(value, (-1,))
+    return reshaped(at.plain_put(flat, reshaped(z, (-1,)), index=where), shape)
 
 
 def _rebase(x: Tensor, viewed: Tensor, z: Tensor) -> None:
     """Let the base of a view, and the view, follow from the view's new value."""
-    where = place(x, viewed)
-    if where.size > np.unique(where).size:
-        raise EagerError(REPEATED)
-    whole = in_memory(viewed)
-    flat = reshaped(numpy_face(viewed), (-1,))
-    new = at.plain_put(flat, reshaped(numpy_face(z), (-1,)), index=where)
-    base_value = reshaped(new, whole.shape)
-    rebind(viewed, base_value)
-    part = reshaped(read(new, index=where), x.primal.shape)
+    rebind(viewed, _with_part(x, viewed, numpy_face(z)))
+    part = _part(x, viewed)
     assert isinstance(part, NumpyFace)
     rebind(x, part)
     x.receiver.memory = id(owner(x.primal))

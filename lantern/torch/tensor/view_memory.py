@@ -1,6 +1,6 @@
 """Who shows the memory of a tensor, and where in it the elements of a view are."""
 
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import ref
 
 import numpy as np
@@ -13,6 +13,7 @@ from lantern.torch.tensor.devices import address, as_array, beside
 from lantern.torch.tensor.tensor import Tensor
 
 __all__ = [
+    "Window",
     "detached",
     "is_shown_elsewhere",
     "moved_away",
@@ -20,6 +21,8 @@ __all__ = [
     "positions",
     "share",
     "sharers_of",
+    "shows_all",
+    "window",
 ]
 
 # By the identity of a view that shows its base's memory no longer (``replacing``): a
@@ -70,6 +73,71 @@ def sharers_of(x: Tensor) -> list[Tensor]:
         return [x]
     others = [z for z in (weak() for weak in found) if z is not None and z is not x]
     return [x, *(z for z in others if _sharers(z) is found)]
+
+
+def shows_all(view: Tensor, whole: Tensor) -> bool:
+    """Whether a view has all elements of its base, in their order, in its memory."""
+    a, b = (as_array(first_example(base(x))) for x in (view, whole))
+    if type(b) is not np.ndarray or (a.size, a.dtype) != (b.size, b.dtype):
+        return False
+    try:
+        again = b.reshape(a.shape, copy=False)
+    except ValueError:
+        return False
+    return a.strides == again.strides and address(a) == address(again)
+
+
+class Window(NamedTuple):
+    """Where a view that is a part along axes lies in its base.
+
+    Attributes:
+        parts: for each axis of the base, the part of it.
+        order: the axes of the base in the view's order; those of length 1 come last.
+        shape: the part's shape in that order.
+    """
+
+    parts: tuple[slice, ...]
+    order: tuple[int, ...]
+    shape: tuple[int, ...]
+
+
+def window(view: Tensor, whole: Tensor) -> Window | None:
+    """A view as a part of its base along axes; None if it is none.
+
+    Strides are taken apart, and then it is tried whether the part is the view.
+    """
+    a, b = (as_array(first_example(base(x))) for x in (view, whole))
+    if type(b) is not np.ndarray or a.dtype != b.dtype or not a.size:
+        return None
+    steps = {i: b.strides[i] for i in range(b.ndim) if b.shape[i] > 1}
+    if min(steps.values(), default=1) <= 0:
+        return None
+    largest_first = sorted(steps, key=lambda i: -steps[i])
+    rest, parts = address(a) - address(b), dict.fromkeys(range(b.ndim), slice(0, 1))
+    for i in largest_first:
+        start, rest = divmod(rest, steps[i])
+        parts[i] = slice(start, start + 1)
+    order = []
+    for n, stride in zip(a.shape, a.strides, strict=True):
+        if n > 1:
+            fits = [i for i in largest_first if i not in order and stride >= steps[i]]
+            if not fits:
+                return None
+            i = fits[0]
+            start, step = parts[i].start, stride // steps[i]
+            order.append(i)
+            parts[i] = slice(start, start + (n - 1) * step + 1, step)
+    order += [i for i in range(b.ndim) if i not in order]
+    part = b[tuple(parts.values())].transpose(order)
+    try:
+        again = part.reshape(a.shape, copy=False)
+    except ValueError:
+        return None
+    long = [i for i in range(a.ndim) if a.shape[i] > 1]
+    same = all(a.strides[i] == again.strides[i] for i in long)
+    if not same or address(again) != address(a):
+        return None
+    return Window(tuple(parts.values()), tuple(order), part.shape)
 
 
 def place(view: Tensor, whole: Tensor) -> Any:
