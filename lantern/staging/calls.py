@@ -61,6 +61,9 @@ _WRITE: dict[Any, frozenset[str]] = {
     dict: frozenset("update setdefault pop clear popitem".split()),
     set: frozenset("add update discard remove clear pop".split()),
 }
+_MAKE = frozenset({list, tuple, dict, set})
+_NEW = frozenset("copy items keys values union intersection difference".split())
+"""What makes an object: others hand back what may be somebody else's."""
 COMPILED: dict[int, Any] = {}
 """The plain functions of compiled ones, by the ids of these."""
 
@@ -83,7 +86,8 @@ def call(
     f = COMPILED.get(id(owner), f)
     kind = type(f)
     if f in TABLE if kind in (BuiltinFunctionType, type) else False:
-        return session.made(TABLE[f](session, *args, **kwargs))
+        found = TABLE[f](session, *args, **kwargs)
+        return session.made(found) if f in _MAKE else found
     if kind is FunctionType:
         return _call_function(session, f, args, kwargs)
     if kind is MethodType:
@@ -93,7 +97,8 @@ def call(
     if (kind.__module__, kind.__name__) == ("numpy", "ufunc"):
         return _call_numpy(session, f, args, kwargs)
     if kind is BuiltinFunctionType or kind.__name__ == "method_descriptor":
-        return session.made(_call_builtin(session, f, args, kwargs))
+        found = _call_builtin(session, f, args, kwargs)
+        return session.made(found) if f.__name__ in _NEW else found
     if isinstance(f, type):
         return _construct(session, f, args, kwargs)
     if isinstance(f, Derived):

@@ -11,7 +11,10 @@ from typing import Any
 
 from lantern.staging.watch import is_generated, is_trusted
 
-__all__ = ["class_attribute", "has_hooks", "hides"]
+__all__ = ["HEAP_TYPE", "class_attribute", "has_hooks", "hides"]
+
+HEAP_TYPE = 1 << 9
+"""The flag of classes that Python code has made: no others can be changed."""
 
 _READING = (
     "lt le gt ge eq ne bool len length_hint iter next reversed contains getitem "
@@ -58,7 +61,7 @@ def _is_written(f: Any) -> bool:
 
 def _is_value(cls: type) -> bool:
     """Whether objects of a class, of Python's or of C, never change."""
-    if issubclass(cls, _CHANGING):
+    if issubclass(cls, _CHANGING) or class_attribute(cls, "__setitem__") is not None:
         return False
     own = class_attribute(cls, "__hash__")
     return issubclass(cls, _VALUES) or (
@@ -68,7 +71,7 @@ def _is_value(cls: type) -> bool:
 
 
 _VALUES = (type, tuple, BaseException, Enum)
-_CHANGING = (memoryview, MappingProxyType, SimpleNamespace)
+_CHANGING = (MappingProxyType, SimpleNamespace)
 
 
 def _is_ours(f: Any) -> bool:
@@ -84,6 +87,8 @@ def has_hooks(cls: type, is_outside: bool) -> bool:
         is_outside: whether the object may change between calls. If not, what
             ``dataclass`` has written for it reads nothing that is not known.
     """
+    if not cls.__flags__ & HEAP_TYPE:
+        return is_outside and cls is SimpleNamespace
     if cls.__module__.startswith("lantern.staging."):
         return False
     is_value = _is_value(cls)
@@ -92,7 +97,7 @@ def has_hooks(cls: type, is_outside: bool) -> bool:
             continue
         if not _is_written(f) or (is_outside and f.__name__ not in _FROZEN):
             return True
-    return _has_descriptors(cls) or (is_outside and cls is SimpleNamespace)
+    return _has_descriptors(cls)
 
 
 def _has_descriptors(cls: type) -> bool:
@@ -100,7 +105,7 @@ def _has_descriptors(cls: type) -> bool:
     return any(
         type(class_attribute(type(x), name)) is FunctionType
         for base in cls.__mro__
-        if base.__module__ not in ("builtins", "enum")
+        if base.__module__ != "enum"
         for x in base.__dict__.values()
         for name in ("__get__", "__set__", "__delete__")
     )

@@ -5,7 +5,6 @@ like any other. So it is with operators, tests, elements, loops and stars; where
 calls one in another place, the program is given up (``watch.py``).
 """
 
-import builtins
 import operator
 from collections.abc import Callable
 from types import FunctionType
@@ -27,7 +26,7 @@ _UNARY: dict[str, Callable[[Any], Any]] = {
 }
 _SWAPPED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}
 _ASKED = (len, abs, float, int, round, iter, reversed)
-_THROUGH = (sum, max, min, any, all, list, tuple, set, zip, enumerate, map)
+_THROUGH = (max, min, any, all, list, tuple, set, enumerate)
 _TEXTS = (str, bytes, list, tuple)
 
 
@@ -213,15 +212,19 @@ class Careful(Surface):
             return super().call(bool, self.truth(args[0]))
         if f in (str, repr):
             args = tuple(map(self.text, args))
-        if (f in _THROUGH and len(args) == 1) or f in (sum, zip, map):
+        if f in _FUNCTIONS:
+            return _FUNCTIONS[f](self, *args, **kwargs)
+        if f is zip or (f in _THROUGH and len(args) == 1):
             args = tuple(map(self.items_of, args))
-        if f is builtins.sum:
+        if f is map:
+            args = (args[0], *map(self.items_of, args[1:]))
+        if f is sum:
             return self._summed(*args, **kwargs)
         return super().call(f, *args, **kwargs)
 
     def _summed(self, xs: Any, start: Any = 0) -> Any:
         """``sum``."""
-        xs = list(xs)
+        xs = list(self.items_of(xs))
         if not any(map(self._has_hooks, (start, *xs))):
             return super().call(sum, xs, start)
         for x in xs:
@@ -232,3 +235,15 @@ class Careful(Surface):
 def _class_of(x: Any) -> type:
     """The class of an object; of a tree's part the one that it most likely has."""
     return x.likely_class() or type(None) if isinstance(x, StagedTree) else type(x)
+
+
+def _function(name: str, way: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda surface, *args: way(surface, name, *args)
+
+
+_FUNCTIONS: dict[Any, Callable[..., Any]] = {
+    **{f: _function(name, Careful.binary) for name, f in BINARY.items()},
+    **{f: _function(name, Careful.unary) for name, f in _UNARY.items()},
+    pow: _function("Pow", Careful.binary),
+}
+"""Functions that do what operators do."""

@@ -213,6 +213,12 @@ def _reduce(session: Session, f: Any, xs: Any, *start: Any) -> Any:
     return found
 
 
+def _getattr(session: Session, x: Any, name: Any) -> Any:
+    if type(name) is not str:
+        raise StagingError("getattr: of a name that is no str.")
+    return session.lt.attribute(x, name)
+
+
 def _abs(session: Session, x: Any) -> Any:
     return abs(x)
 
@@ -238,6 +244,7 @@ TABLE: dict[Any, Callable[..., Any]] = {
     all: _every(False),
     isinstance: _isinstance,
     map: _map,
+    getattr: _getattr,
     abs: _abs,
     pow: _pow,
     divmod: _divmod,

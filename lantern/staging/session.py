@@ -83,8 +83,7 @@ class Session:
         Raises:
             NeedsCareError: if no care has been taken so far.
         """
-        known = self.is_careful or cls.__module__ == "builtins"
-        if known or (cls, is_outside) in self._met:
+        if self.is_careful or (cls, is_outside) in self._met:
             return
         self._met.add((cls, is_outside))
         if has_hooks(cls, is_outside):

@@ -34,7 +34,7 @@ from lantern.staging.control import (
 )
 from lantern.staging.ir import Block, building, current
 from lantern.staging.loops import MOST_UNROLLED, UNROLLED, staged_loop
-from lantern.staging.objects import class_attribute
+from lantern.staging.objects import HEAP_TYPE, class_attribute
 from lantern.staging.python_functions import Once, StagedRange
 from lantern.staging.session import Session
 from lantern.staging.staged import (
@@ -544,7 +544,7 @@ class Surface:
     def _guard_class(self, x: Any, name: str, found: Any) -> None:
         """Guard what a class has for all its objects."""
         cls = type(x)
-        if found is None or type(found) in _PLACES or not cls.__flags__ & _HEAP_TYPE:
+        if found is None or type(found) in _PLACES or not cls.__flags__ & HEAP_TYPE:
             return
         self.session.guards.of_class(cls, name, found)
 
@@ -610,7 +610,6 @@ def _fail() -> int:
 _Pair = namedtuple("_Pair", "first second")
 _WHOLE = (bool, bytes, dict, float, frozenset, int, list, set, str, tuple)
 _OF_NUMBERS = ("real", "imag", "conjugate", "shape", "ndim", "size")
-_HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: no other class can be changed
 _PLACES = (MemberDescriptorType, GetSetDescriptorType, type(_Pair.first))
 _IMMUTABLE = (int, float, bool, str, bytes, tuple, range, type(None))
 

@@ -14,6 +14,7 @@ from lantern.core.tree import is_leaf
 from lantern.core.value import Value
 from lantern.errors import StagingError
 from lantern.staging.ir import Node, emit
+from lantern.staging.objects import HEAP_TYPE
 from lantern.staging.staged import CLASSES, Staged
 from lantern.staging.types import BOOL, FLOAT, INT, TREE, type_of
 
@@ -155,16 +156,13 @@ def is_plain(cls: Any) -> bool:
     Not even where its name is that of something in the class: that is asked elsewhere.
     """
     return (
-        cls.__flags__ & _HEAP != 0
+        cls.__flags__ & HEAP_TYPE != 0
         and cls.__dictoffset__ != 0
         and cls.__getattribute__ is object.__getattribute__
         and not hasattr(cls, "__getattr__")
         and not hasattr(cls, "__array__")
         and not any("__call__" in vars(c) for c in cls.__mro__)
     )
-
-
-_HEAP = 1 << 9  # a class that Python code has made
 
 
 def is_changeable(nodes: Iterable[Node]) -> bool:

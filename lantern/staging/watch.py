@@ -5,6 +5,7 @@ Where objects have hooks (``objects.py``), Python might run them as they are: to
 to find a key, to write a text. That is seen here, and the program is given up.
 """
 
+import gc
 import os
 import sys
 import sysconfig
@@ -65,11 +66,15 @@ def watched(is_ours: Callable[[CodeType], bool]) -> Iterator[None]:
             if code.co_name.startswith("__") and code.co_name != "__del__":
                 raise StagingError("a hook")  # it is not run twice, whatever it does
 
+    is_collecting = gc.isenabled()
+    gc.disable()  # it may run anybody's code, as that of a generator that is closed
     sys.setprofile(see)
     try:
         yield
     finally:
         sys.setprofile(None)
+        if is_collecting:
+            gc.enable()
         if found:
             raise StagingError(
                 f"{found[0].co_qualname}: Python calls it by itself, so that what it "

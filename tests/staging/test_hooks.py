@@ -2,6 +2,7 @@
 
 import abc
 import collections
+import ctypes
 import dataclasses
 import functools
 import sys
@@ -625,4 +626,47 @@ def test_a_function_that_a_combinator_is_given_is_followed(mode, monkeypatch):
     f = lantern.jit(plain)
     for k in (2.0, 4.0):
         monkeypatch.setitem(FACTOR, "k", k)
+        _agree(plain, f, 1.5)
+
+
+ROWS = {"a": [1.0], "b": [2.0]}
+
+
+def _got(x):
+    ROWS.get("a").append(x)
+    return x
+
+
+def _greatest(x):
+    max(ROWS["a"], ROWS["b"]).append(x)
+    return x
+
+
+def _reduced(x):
+    functools.reduce(lambda a, b: b, [ROWS["a"], ROWS["b"]]).append(x)
+    return x
+
+
+def _popped(x):
+    rows = [ROWS["a"]]
+    rows.pop().append(x)
+    return x
+
+
+@pytest.mark.parametrize("plain", [_got, _greatest, _reduced, _popped])
+def test_what_a_function_hands_back_is_not_made_here(plain, mode):
+    f = lantern.jit(plain)
+    for count in range(1, 4):
+        before = sum(map(len, ROWS.values()))
+        assert f(1.5) == 1.5
+        wait()
+        assert sum(map(len, ROWS.values())) == before + 1, count
+
+
+def test_numbers_of_c_that_change_are_looked_at_again(mode):
+    numbers = (ctypes.c_double * 2)(1.0, 2.0)
+    plain = lambda x: numbers[0] * x + sum([w * x for w in numbers])  # noqa: E731
+    f = lantern.jit(plain)
+    for value in (1.0, 5.0):
+        numbers[0] = value
         _agree(plain, f, 1.5)
