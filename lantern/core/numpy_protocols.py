@@ -206,9 +206,8 @@ def _as_numpy(function: Any, inputs: Any, on_arrays: Any = None) -> Any:
 
 
 def _is_real(x: Any) -> bool:
-    """Whether a value is a real number of Python's or of NumPy's."""
-    x = base(x)
-    return type(x) in (float, int, bool) or getattr(x, "shape", None) == ()
+    """Whether a value is a real number of Python's: NumPy's go on by themselves."""
+    return type(base(x)) in (float, int, bool)
 
 
 def _call(name: str, function: Any, args: Any, kwargs: Any) -> Any:

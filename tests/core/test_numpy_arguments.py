@@ -354,3 +354,9 @@ def test_a_function_of_scipy_is_named_with_ours_if_it_took_the_value_itself(name
     call, words = SCIPYS[name]
     with pytest.raises(LanternError, match=words):
         grad(call)(0.5)
+
+
+@pytest.mark.parametrize(("x", "expected"), [(2.0, 4.0), (np.ones(2), [1.0, 3.0])])
+def test_a_list_stands_on_the_left_of_a_number_and_of_an_array(x, expected):
+    slopes = grad(lambda x: np.sum(np.multiply([1.0, 3.0], x)))(x)
+    np.testing.assert_array_equal(slopes, expected)

@@ -204,10 +204,21 @@ class Spelled:
         self.x = x
 
 
+class Vector:
+    """What has a product with numbers, and is none."""
+
+    def __init__(self, *parts):
+        self.parts = parts
+
+    def __rmul__(self, k):
+        return Vector(*(k * x for x in self.parts))
+
+
 def test_zero_of_a_class_is_made_as_the_class_allows():
     zero = scalar_functions.zeros_like(WithUnit(2.0, "m"))
     assert (zero.x, zero.unit) == (0.0, "m")
     assert scalar_functions.zeros_like(Spelled(2.0)).x == 0
+    assert scalar_functions.zeros_like(Vector(2.0, 3.0)).parts == (0.0, 0.0)
 
 
 def test_a_function_of_scipy_is_named_where_scipy_is_missing(monkeypatch):

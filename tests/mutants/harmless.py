@@ -36,6 +36,8 @@ HARMLESS = {
         ("-> False", "strict=True"): "a guard: both have two more than the slope",
         ("-> 2", "return x * log(1 if x == 0"): "zero times any logarithm",
         ("Gt -> GtE", "return float(y if x == 0 else"): "that it is zero has been seen",
+        ("LtE -> Lt", "return y <= x + 1"): "at the threshold both ways are exact",
+        ("-> 2", "return y <= x + 1"): "a little beyond it both ways are exact",
         ("Lt -> LtE", "if y < 10:"): "the series is exact at the threshold, too",
         ("Lt -> LtE", "if x < 10:"): "the series is exact at the threshold, too",
         ("Gt -> GtE", "while term > 1e-17 * total:"): "a term more, too small to count",
