@@ -162,6 +162,28 @@ def test_python_s_own_arithmetic_raises_and_says_where(name, mode):
     assert re.match(rf"^{call}: .* at test_numpy_on_numbers.py:\d+: .*[.] Keep", note)
 
 
+class Bounded:
+    """A number of the user's own, with a product and no negative."""
+
+    def __mul__(self, other):
+        return self
+
+    __rmul__ = __mul__
+
+    def __neg__(self):
+        raise OverflowError("below the bound")
+
+    def __repr__(self):
+        return "bounded"
+
+
+def test_what_a_number_of_the_user_s_own_raises_says_where():
+    with pytest.raises(OverflowError, match="^below the bound") as caught:
+        grad(lambda x: -x)(Bounded())
+    (note,) = caught.value.__notes__
+    assert re.match(r"^negative\(bounded\): .* at test_numpy_on_numbers.py:\d+: ", note)
+
+
 def test_an_error_of_the_user_s_own_passes_as_it_is():
     cause = KeyError("why")
 
