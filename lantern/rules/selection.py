@@ -180,6 +180,8 @@ def _where(x: Any, y: Any, /, condition: Any) -> Rule:
     """
     z_bar = yield common_namespace(condition, x, y).where(condition, x, y)
     xp = namespace(condition)
+    if getattr(getattr(condition, "dtype", None), "kind", "b") != "b":  # as truths
+        condition = xp.logical_not(xp.logical_not(condition))
     yield xp.select(condition, z_bar)
     yield xp.select(xp.logical_not(condition), z_bar)
 

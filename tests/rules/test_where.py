@@ -151,3 +151,34 @@ def test_a_condition_of_any_shape_stops_nan_before_a_product(shape):
     z_bar = times * 0.5 / np.sqrt(x @ w)
     np.testing.assert_allclose(found[0], z_bar @ w.T)
     np.testing.assert_allclose(found[1], x.T @ z_bar)
+
+
+NUMBERS = [-1.0, 0.0, 2.0, np.nan]
+CONDITIONS = {
+    "floats": np.array(NUMBERS),
+    "whole numbers": np.array([-3, 0, 2, -1]),
+    "bytes": np.array([255, 0, 1, 128], np.uint8),
+    "complex": np.array([-1j, 0.0, -2.0, 1.0 + 1j]),
+    "a column": np.array([[-1.0], [0.0]]),
+    "one number": np.float64(-2.0),
+}
+
+
+@pytest.mark.parametrize("inside", [False, True], ids=["root outside", "root inside"])
+@pytest.mark.parametrize("name", CONDITIONS)
+def test_a_condition_of_numbers_holds_where_they_are_not_zero(name, inside):
+    condition, x = CONDITIONS[name], np.array([4.0, 1.0, 9.0, 16.0])
+
+    def f(x, condition):
+        if inside:
+            return np.sum(np.where(condition, np.sqrt(x), 0.0))
+        return np.sum(np.sqrt(np.where(condition, x, 1.0)))
+
+    taken = np.broadcast_to(condition != 0, np.broadcast_shapes(np.shape(condition), 4))
+    expected = taken.reshape(-1, 4).sum(axis=0) * 0.5 / np.sqrt(x)
+    np.testing.assert_array_equal(grad(f)(x, condition), expected)
+    np.testing.assert_array_equal(lantern.jit(grad(f))(x, condition), expected)
+    mapped = lantern.vmap(grad(f), (0, None))(np.stack([x, x]), condition)
+    np.testing.assert_array_equal(mapped, [expected, expected])
+    _, along = jvp(lambda x: f(x, condition), (x,), (np.ones(4),))
+    np.testing.assert_allclose(along, expected.sum())
