@@ -79,6 +79,14 @@ HARMLESS = {
         ("-> 1", "self.shape, self.dtype, self.aligned = shape"): "inputs have no rule",
         ("Lt -> LtE", "if dtype in REAL and size < LARGE"): "speed: of one size",
         ("-> 2", "LARGE = 1 << 15"): "speed: another size",
+        ("-> And", "if not shape or math.prod(shape) >= SMALL"): (
+            "speed: a buffer where a view takes less time"
+        ),
+        (
+            "GtE -> Gt",
+            "if not shape or math.prod(shape) >= SMALL",
+        ): "speed: of one size",
+        ("-> True", "if earlier is False and _broadcasts("): "speed: the general way",
         ("-> 1", "size: int = 0) -> Self:"): "speed: of unknown size, it is small",
         ("LtE -> Lt", "x = x if extra <= 0 else x.reshape("): (
             "speed: a reshape to its own shape"
