@@ -221,7 +221,7 @@ def _relay(errand: Errand) -> None:
             _thread.relay = getcurrent()
             errand = target.switch()
     except GreenletExit:
-        raise
+        raise  # a greenlet ends by it
     except BaseException:  # an interrupt, maybe before it had the errand
         getcurrent().sent.clear()
         raise

@@ -227,6 +227,20 @@ def test_a_handler_that_ignores_k_aborts_before_reset_returns():
     assert log == ["handler", "finally", "after"]
 
 
+def test_a_body_that_is_aborted_is_told_why():
+    told = []
+
+    def body():
+        try:
+            shift(lambda k: 1)
+        except BaseException as error:
+            told.append(str(error))
+            raise
+
+    assert reset(body) == 1
+    assert told == ["a handler has returned without calling k"]
+
+
 ks = []  # a global: a paused frame that reached its own k would keep it for ever
 
 

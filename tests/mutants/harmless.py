@@ -131,6 +131,10 @@ HARMLESS = {
         ("GtE -> Gt", "len(idle) >= IDLE_LIMIT"): "memory: of one more idle worker",
     },
     "lantern/cps/worker.py": {
+        ("left out", "raise  # a greenlet ends by it"): "it ends in either way",
+        ("left out", "getcurrent().sent.clear()"): (
+            "memory: until the relay, which is over, is gone"
+        ),
         ("left out", "errand.clear()  # the relay has it, too"): (
             "memory: until the relay runs its next errand"
         ),
@@ -171,6 +175,7 @@ HARMLESS = {
         ("-> 1", "self.contributions, self.size = [], 0"): "memory: of one byte",
     },
     "lantern/transforms/forward.py": {
+        ("Add -> Sub", "else total + zeros_like(value)"): "the sign of zero",
         ("-> False", "strict=True"): "a guard: there is one for each operand",
     },
     "lantern/transforms/reverse.py": {

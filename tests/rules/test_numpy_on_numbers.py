@@ -119,6 +119,11 @@ def test_beside_a_number_of_either_library_numpy_s_function_goes_on(zero):
     assert gradient == 1.0
 
 
+def test_beside_a_complex_number_no_constant_takes_the_place_of_what_python_raises():
+    with pytest.raises(ZeroDivisionError, match="complex"):
+        grad(lambda x: np.divide(x, 0j).real)(1.0)
+
+
 RAISING = {
     "1 / x": (lambda x: 1 / x, 0.0, ZeroDivisionError, r"divide\(1, 0.0\)"),
     "y / x": (lambda x: (x + 1) / x, 0.0, ZeroDivisionError, r"divide\(1.0, 0.0\)"),
@@ -178,7 +183,7 @@ class Bounded:
 
 
 def test_what_a_number_of_the_user_s_own_raises_says_where():
-    with pytest.raises(OverflowError, match="^below the bound") as caught:
+    with pytest.raises(OverflowError, match=r"^below the bound") as caught:
         grad(lambda x: -x)(Bounded())
     (note,) = caught.value.__notes__
     assert re.match(r"^negative\(bounded\): .* at test_numpy_on_numbers.py:\d+: ", note)

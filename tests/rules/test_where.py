@@ -180,5 +180,7 @@ def test_a_condition_of_numbers_holds_where_they_are_not_zero(name, inside):
     np.testing.assert_array_equal(lantern.jit(grad(f))(x, condition), expected)
     mapped = lantern.vmap(grad(f), (0, None))(np.stack([x, x]), condition)
     np.testing.assert_array_equal(mapped, [expected, expected])
+    mapped = lantern.vmap(grad(f))(np.stack([x, x]), np.stack([condition, condition]))
+    np.testing.assert_array_equal(mapped, [expected, expected])
     _, along = jvp(lambda x: f(x, condition), (x,), (np.ones(4),))
     np.testing.assert_allclose(along, expected.sum())
