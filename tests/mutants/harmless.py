@@ -82,10 +82,31 @@ HARMLESS = {
         ("-> And", "if not shape or math.prod(shape) >= SMALL"): (
             "speed: a buffer where a view takes less time"
         ),
-        (
-            "GtE -> Gt",
-            "if not shape or math.prod(shape) >= SMALL",
-        ): "speed: of one size",
+        ("GtE -> Gt", "or math.prod(shape) >= SMALL"): "speed: of one size",
+        ("condition negated", "or math.prod(shape) >= SMALL"): (
+            "speed: a buffer where a view takes less time, and the other way round"
+        ),
+        ("-> False", "self.cotangent, self.owned, self.mask = buffer, True"): (
+            "speed: the next one is added in an array of its own"
+        ),
+        ("condition negated", "if type(condition) not in buffers or"): (
+            "speed: the general way, for conditions are truths"
+        ),
+        ("-> And", "if type(condition) not in buffers or"): (
+            "speed: a short way for other libraries, too"
+        ),
+        ("NotIn -> In", "if type(condition) not in buffers or"): (
+            "speed: the general way"
+        ),
+        ("NotEq -> Eq", "if type(condition) not in buffers or"): (
+            "speed: the general way"
+        ),
+        ("returns None", "return condition.ndim <= len(shape) and all("): (
+            "speed: the general way"
+        ),
+        ("LtE -> Lt", "return condition.ndim <= len(shape) and all("): (
+            "speed: the general way"
+        ),
         ("-> True", "if earlier is False and _broadcasts("): "speed: the general way",
         ("-> 1", "size: int = 0) -> Self:"): "speed: of unknown size, it is small",
         ("LtE -> Lt", "x = x if extra <= 0 else x.reshape("): (
