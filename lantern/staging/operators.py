@@ -10,7 +10,7 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
-from lantern.errors import StagingError
+from lantern.errors import ArgumentError, StagingError
 from lantern.staging.control import has_staged
 from lantern.staging.objects import class_attribute, has_hooks
 from lantern.staging.staged import Staged
@@ -77,7 +77,7 @@ class Careful(Surface):
         name = BINARY[op].__name__.strip("_")
         found = self._either(f"__{name}__", f"__r{name}__", x, y)
         if found is NotImplemented:
-            raise TypeError(f"unsupported operand types for {name}")
+            raise ArgumentError(f"unsupported operand types for {name}")
         return found
 
     def augment(self, op: str, x: Any, y: Any) -> Any:
@@ -107,7 +107,7 @@ class Careful(Surface):
         if found is not NotImplemented:
             return found
         if name not in ("eq", "ne"):
-            raise TypeError(f"{name} is not supported")
+            raise ArgumentError(f"{name} is not supported")
         return (x is y) == (name == "eq")
 
     def _either(self, name: str, reflected: str, x: Any, y: Any) -> Any:
@@ -136,7 +136,7 @@ class Careful(Surface):
             return _UNARY[op](x)
         f = self.hook(x, f"__{_UNARY[op].__name__.strip('_')}__")
         if f is None:
-            raise TypeError(f"bad operand type for unary {op}")
+            raise ArgumentError(f"bad operand type for unary {op}")
         return self.call(f, x)
 
     # Tests.
