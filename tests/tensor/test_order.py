@@ -133,6 +133,25 @@ class TestOrder:
         np.testing.assert_array_equal(value, [0.0, 1.0, np.nan])
         np.testing.assert_array_equal(pullback(np.array([1.0, 2.0, 3.0]))[0], [3, 2, 1])
 
+    @pytest.mark.parametrize("kind", ["distinct", "equal", "nan", "infinite", "whole"])
+    @pytest.mark.parametrize("largest", [True, False])
+    @pytest.mark.parametrize("axis", [0, 1])
+    def test_few_of_many_are_those_of_a_sort(self, axis, largest, kind):
+        rng = np.random.default_rng(3)
+        x = rng.normal(size=(40, 50))
+        if kind in ("equal", "whole"):
+            x = np.round(x, 0 if kind == "equal" else 1)
+        if kind == "whole":
+            x = (10 * x).astype(int)
+        if kind in ("nan", "infinite"):
+            x[rng.random(x.shape) < 0.05] = np.nan if kind == "nan" else -np.inf
+        order = lantern.argsort(x, axis, descending=largest)
+        for k in (1, 3, 5):
+            values, positions = lantern.topk(x, k, axis, largest=largest)
+            expected = np.take(order, np.arange(k), axis)
+            np.testing.assert_array_equal(positions, expected)
+            np.testing.assert_array_equal(values, np.take_along_axis(x, expected, axis))
+
     @pytest.mark.parametrize("largest", [True, False])
     @pytest.mark.parametrize("axis", [0, -1])
     def test_topk(self, axis, largest):

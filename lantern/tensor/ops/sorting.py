@@ -6,7 +6,7 @@ from lantern.core.namespace import namespace
 from lantern.core.value import Rule, base
 from lantern.errors import MissingRuleError, ShapeError
 from lantern.op import linear
-from lantern.tensor.backend.numpy_namespace import array_namespace
+from lantern.tensor.backend.numpy_namespace import array_namespace, numpy_namespace
 from lantern.tensor.ops.indexing import take_along_axis
 from lantern.tensor.ops.shape import as_array, astype, axis_of, reshape
 
@@ -193,9 +193,34 @@ def topk(x: Any, k: int, /, axis: int = -1, *, largest: bool = True) -> tuple[An
             f"topk: k={k}, but the axis has length {x.shape[axis]}. Choose k from 0 to "
             f"that length."
         )
-    first = (slice(None),) * axis + (slice(k),)
-    positions = argsort(x, axis, descending=largest)[first]
+    positions = _few_of_many(base(x), k, axis, largest)
+    if positions is None:
+        first = (slice(None),) * axis + (slice(k),)
+        positions = argsort(x, axis, descending=largest)[first]
     return take_along_axis(x, positions, axis), positions
+
+
+def _few_of_many(a: Any, k: int, axis: int, largest: bool) -> Any:
+    """The positions of ``topk`` without sorting all: constants.
+
+    None where that is no gain, and where equal elements, or nan, stand at the border of
+    the chosen and the others: of these the first ones are chosen.
+    """
+    n, xp = a.shape[axis], namespace(a)
+    if xp is not numpy_namespace or not 0 < 8 * k <= n or a.dtype.kind not in "fiu":
+        return None
+    found = xp.argpartition(a, n - k if largest else k - 1, axis)
+    found = xp.take(found, xp.arange(n - k, n) if largest else xp.arange(k), axis)
+    found = xp.sort(found, axis)
+    values = xp.take_along_axis(a, found, axis)
+    if largest:
+        chosen = a >= values.min(axis, keepdims=True)
+    else:
+        chosen = a <= values.max(axis, keepdims=True)
+    if (chosen.sum(axis) != k).any():
+        return None
+    order = argsort(values, axis, descending=largest)
+    return xp.take_along_axis(found, order, axis)
 
 
 def lexsort(keys: Any, axis: int = -1) -> Any:
