@@ -576,3 +576,20 @@ class TestHistograms:
         f = partial(lantern.bincount, index, minlength=5)
         same(f(w), [3, 0, 3, 0, 0])
         same(grad(lambda w: f(w)[0] ** 2)(w), [6.0, 6.0, 0.0])
+
+
+@pytest.mark.parametrize("name", ["sum", "prod", "mean", "var", "std"])
+@pytest.mark.parametrize(
+    "where", [[-1.0, 0.0, 2.0], [[3], [0]]], ids=["floats", "ints"]
+)
+def test_elements_count_where_numbers_are_not_zero(name, where):
+    reduce, x = getattr(lantern, name), np.array([[4.0, 1.0, 9.0], [2.0, 3.0, 5.0]])
+    where = np.array(where)
+
+    def f(x, where):
+        return lantern.sum(reduce(np.sqrt(x), where=where))
+
+    value, gradient = lantern.value_and_grad(f)(x, where)
+    expected = lantern.value_and_grad(f)(x, where != 0)
+    np.testing.assert_allclose(value, expected[0], rtol=1e-15)
+    np.testing.assert_allclose(gradient, expected[1], rtol=1e-15)

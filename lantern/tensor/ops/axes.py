@@ -78,7 +78,7 @@ def how_many(x: Any, axis: Any, keepdims: bool, where: Any) -> Any:
     x = base(asarray(x))
     xp = array_namespace(x, base(where))
     counted = xp.broadcast_to(xp.asarray(base(where)), x.shape)
-    return xp.sum(counted, axis=axis, keepdims=keepdims)
+    return xp.sum(counted != 0, axis=axis, keepdims=keepdims)
 
 
 def per(z: Any, n: Any) -> Any:
