@@ -66,6 +66,7 @@ CASES = {
     "unpick": (pools._unpick, (draw(2, 3, *STEPS),), {"form": FORM, "chosen": CHOSEN}),
     "logsigmoid": (rules._logsigmoid, (draw(3, 4),), {}),
     "rows": (rules._rows, (draw(4, 3),), {"index": np.array([1, 1, 3]), "keep": None}),
+    "elu": (rules._elu, (draw(3, 4),), {"alpha": 1.5}),
     "gelu": (rules._gelu, (draw(3, 4),), {}),
     "cell": (
         gates._cell,

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from lantern.core.namespace import namespace
+from lantern.core.namespace import common_namespace, namespace
 from lantern.core.value import Rule, Value, base
 from lantern.engines import elementwise as elementwise_engine
 from lantern.engines import normalisation as engine
@@ -327,6 +327,23 @@ def _logsigmoid(x: Any, /) -> Rule:
 
 
 @elementwise
+def _elu(x: Any, /, alpha: float) -> Rule:
+    """``x``, and ``alpha * (exp(x) - 1)`` where it is not positive.
+
+    Shapes:
+        x: (...); result: (...)
+
+    Rule:
+        x_bar = z_bar, and z_bar * alpha * exp(x) where x is not positive
+    """
+    positive, xp = base(x) > 0, namespace(x)
+    below = xp.expm1(xp.minimum(x, 0)) * alpha
+    z_bar = yield (xp.where(positive, x, below), x := None)[0]
+    xp = common_namespace(below, z_bar)
+    yield xp.where(positive, z_bar, z_bar * (below + alpha))
+
+
+@elementwise
 def _gelu(x: Any, /) -> Rule:
     """``x`` times the chance that a standard normal draw is below it.
 
@@ -358,4 +375,4 @@ plain_affine: Any = _affine  # without a look at its operands
 affine = fused(_affine, with_halves)
 normalised, rows = fused(_normalised), fused(_rows, None)
 mixed = fused(_mixed)
-gelu, logsigmoid = unary(_gelu), unary(_logsigmoid)
+elu, gelu, logsigmoid = unary(_elu, floating=True), unary(_gelu), unary(_logsigmoid)

@@ -228,6 +228,8 @@ def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
         >>> torch.nn.functional.elu(torch.tensor([-1.0, 2.0]))
         tensor([-0.6321,  2.0000])
     """
+    if isinstance(alpha, int | float) and isinstance(input, Tensor):
+        return rules.elu(input, alpha)
     return where(input > 0, input, _negative_part(input).expm1() * alpha)
 
 
