@@ -238,6 +238,48 @@ def others_with_blocks(x):
         return x * x
 
 
+class Pair:
+    """A class that says what operators do."""
+
+    def __init__(self, a, b=1.0):
+        self.a = a
+        self.b = b
+
+    def __add__(self, other):
+        return Pair(self.a + other.a, self.b + other.b)
+
+    def __rmul__(self, k):
+        return Pair(k * self.a, k * self.b)
+
+    def __getitem__(self, i):
+        return (self.a, self.b)[i]
+
+    def __len__(self):
+        return 2
+
+    def __repr__(self):
+        return f"Pair {self.b}"
+
+    def dot(self, other):
+        return self.a * other.a + self.b * other.b
+
+
+PAIR = Pair(2.0, 3.0)
+
+
+def operators(x):
+    p = Pair(x, 2.0) + x * PAIR
+    return p[0] * len(p) if p else x
+
+
+def texts_of_objects(x):
+    return x * len(f"{PAIR}")
+
+
+def methods(x, p):
+    return x * p.dot(p)
+
+
 @dataclasses.dataclass
 class Sum:
     left: object
@@ -381,6 +423,8 @@ CASES = [
     ("trees of the caller's objects", trees, [(1.1, Tree(LEAF, None, 3.0))]),
     ("tuples, named tuples, lists, dicts in and out", structures, [(Point(1.0, 2.0),)]),
     ("data classes and objects made inside", objects, [(1.5,)]),
+    ("operators, tests and items of classes of one's own", operators, [(1.5,)]),
+    ("methods of the caller's objects", methods, [(1.5, Pair(2.0))]),
     ("lists made inside, and changed there", local_lists, [(1.5,)]),
     ("an index that is computed", chosen_by_number, [(1.5, 0), (1.5, -1), (1.5, 3)]),
     ("integers, without bounds", integers, [(27,), (2**70,)]),
@@ -428,6 +472,7 @@ CASES = [
     ),
     ("`print`, and whatever else is seen outside", printing, [(1.5,)]),
     ("texts", texts, [(1.5,)]),
+    ("texts, keys and sorting of such objects", texts_of_objects, [(1.5,)]),
     ("arrays", arrays, [(1.5,)]),
     ("other blocks of `with`", others_with_blocks, [(1.5,)]),
     ("functions with `yield`", generators, [(1.5,)]),
