@@ -10,7 +10,7 @@ from lantern.core.dispatch import kind_of
 from lantern.core.error_propagation import Failed
 from lantern.cps.worker import getcurrent
 from lantern.eager.hooks import hooked, inspectors, settle_between
-from lantern.eager.packed import hooks
+from lantern.eager.packed import ever, hooks
 from lantern.eager.recorder import (
     AMBIENT,
     FREED,
@@ -203,7 +203,7 @@ def propagate(
         raise
     finally:
         del under_way[around:]
-        if hooks.get() is not this.saves:  # a hook has not left a block it entered
+        if ever and hooks.get() is not this.saves:  # a hook has not left its block
             hooks.set(this.saves)
         for z, received in aside:
             _put(z, *received)

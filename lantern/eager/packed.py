@@ -13,12 +13,15 @@ from lantern.eager.versions import writes
 from lantern.errors import EagerError
 from lantern.tensor.backend.numpy_namespace import buffers
 
-__all__ = ["Packed", "hooks", "packed", "unpacked"]
+__all__ = ["Packed", "ever", "hooks", "packed", "unpacked"]
 
 # How arrays are packed and unpacked where this runs, and what there was around it;
 # None for as they are.
 hooks: ContextVar[tuple[Callable[[Any], Any], Callable[[Any], Any], Any] | None]
 hooks = ContextVar("lantern.saved_tensors_hooks", default=None)
+# Holds something once a program has made hooks. Gain of asking this before the context,
+# at each operation: 0.05 microseconds of 1.6.
+ever: set[str] = set()
 
 
 class Packed:

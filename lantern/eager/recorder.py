@@ -17,7 +17,7 @@ from lantern.core.contribution import Contribution
 from lantern.core.dispatch import kind_of, operand_count
 from lantern.core.namespace import namespace
 from lantern.core.value import Level, Receiver, Replayable, base
-from lantern.eager.packed import hooks, packed, unpacked
+from lantern.eager.packed import ever, hooks, packed, unpacked
 from lantern.eager.versions import check_arrays, last_write, order
 from lantern.errors import EagerError
 from lantern.tensor.accumulate.accumulator import Accumulator
@@ -298,8 +298,7 @@ def starter(cls: type) -> Callable[..., Any]:
         receiver.function, receiver.statics = rule, statics
         receiver.saved = args if saved is None else saved
         receiver.order = next(order)
-        pair = _hooks()
-        if pair is not None:
+        if ever and (pair := _hooks()) is not None:
             receiver.pack(pair)
         value = _new(cls)
         value.primal, value.level, value.receiver = z, AMBIENT, receiver
@@ -376,8 +375,7 @@ def recorded(
         saved,
         rule.statics,
     )
-    pair = _hooks()
-    if pair is not None:
+    if ever and (pair := _hooks()) is not None:
         recorder.pack(pair)
     return recorder
 

@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary, WeakValueDictionary, ref
 from lantern.blocks import Setting, between_turns, from_the_start
 from lantern.core.value import base
 from lantern.eager.backward import under_way
-from lantern.eager.packed import hooks
+from lantern.eager.packed import ever, hooks
 from lantern.eager.versions import writes, written
 from lantern.errors import EagerError, OptionError, SizeError
 from lantern.tensor.backend.numpy_namespace import buffers
@@ -93,6 +93,7 @@ class saved_tensors_hooks:
                 return pack(array)
 
         self.pair = alone, unpack
+        ever.add("hooks")
 
     def __enter__(self) -> None:
         words = _disabled.get()
