@@ -296,8 +296,11 @@ _SYNONYMS = {
     "absolute": "abs", "arccos": "acos", "arccosh": "acosh", "arcsin": "asin",
     "arcsinh": "asinh", "arctan": "atan", "arctanh": "atanh", "negative": "neg",
 }  # fmt: skip
+# They add up: float16 is computed in float32. Gain of asking for the type in the
+# function itself, not in one around it: 0.4 microseconds of 2, of tanh of 10 elements.
+_SINGLE = {"erf", "erfc", "erfinv", "lgamma", "sigmoid", "tanh"}
 functions: dict[str, Any] = {
-    name: documented(unary(op, floating=table is _FLOATING), text)
+    name: documented(unary(op, table is _FLOATING, name in _SINGLE), text)
     for table in (_FLOATING, _SAME_TYPE)
     for name, (op, text) in table.items()
 }

@@ -105,9 +105,9 @@ divide                method_
 dstack                function
 einsum                function single
 eq                    method_
-erf                   method_ function_ single
-erfc                  method_ function_ single
-erfinv                method_ single
+erf                   method_ function_
+erfc                  method_ function_
+erfinv                method_
 exp                   method_ function_
 exp2                  method_ function_
 expit                 function
@@ -152,7 +152,7 @@ le                    method_
 lerp                  method_ single
 less                  method_
 less_equal            method_
-lgamma                method_ single real
+lgamma                method_ real
 log                   method_ function_
 log10                 method_ function_
 log1p                 method_ function_
@@ -202,7 +202,7 @@ scatter_add           method_
 scatter_reduce        method_
 searchsorted          function real
 sgn                   method_
-sigmoid               method_ function_ single
+sigmoid               method_ function_
 sign                  method_
 signbit               real
 sin                   method_ function_
@@ -216,7 +216,7 @@ std                   single
 std_mean              single
 subtract              method_
 tan                   method_ function_
-tanh                  method_ function_ single
+tanh                  method_ function_
 tensordot             function single
 tile                  single
 topk                  real

@@ -192,7 +192,7 @@ def binary(name: str) -> Any:
     rule: Any = function.rule  # type: ignore[attr-defined]  # given by lantern.op
     elementwise = 0 if name == "matmul" else 2
     numbers = elementwise and {float, int}
-    forgets = name in ("add", "sub")
+    keeps: Any = NOTHING if name in ("add", "sub") else None
     # A constant factor comes last, so that what it is multiplied by is forgotten.
     turns = name == "mul"
     scales = name in ("mul", "truediv")
@@ -200,7 +200,7 @@ def binary(name: str) -> Any:
 
     def operate(x: Any, y: Any) -> Any:
         a, level, left, right = x.primal, x.level, x.receiver, None
-        dtype = a.dtype
+        dtype, saved = a.dtype, keeps
         if dtype is not F32 and dtype is not F64:
             return careful(x, y)
         if isinstance(y, Tensor):
@@ -219,6 +219,8 @@ def binary(name: str) -> Any:
                     return careful(x, y)
         elif numbers and type(y) in numbers:
             b = y
+            if scales:  # nothing of x is needed on the way back
+                saved = (STANDIN, b)
         else:
             return careful(x, y)
         try:
@@ -226,9 +228,6 @@ def binary(name: str) -> Any:
                 if level is UNTRACKED or level is AMBIENT:
                     return untracked(symbol(a, b))
                 return careful(x, y)
-            saved: Any = NOTHING if forgets else None
-            if scales and b is y:  # a number: nothing of x is needed on the way back
-                saved = (STANDIN, b)
             return start(rule, (a, b), left, right, elementwise, saved)
         except (ValueError, TypeError) as error:
             return again(operate, function, error, x, y)
@@ -267,16 +266,24 @@ for _name in _SYMBOLS:
     setattr(Tensor, f"__r{_name}__", (binary if _commutes else reflected)(_name))
 
 
-def unary(function: Any, floating: bool = False) -> Any:
+def unary(function: Any, floating: bool = False, single: bool = False) -> Any:
     """A function of one tensor, from one of Lantern's operations of one operand.
 
     Args:
         function: the operation; what it takes besides is handed on.
         floating: whether integers become numbers of the default type first.
+        single: whether halves are computed in float32, and rounded once.
     """
     rule = function.rule
     kind = operation_of(rule).kind
     elementwise, forgets = int(kind == "elementwise"), kind == "linear"
+
+    def meanwhile(kind: Any) -> Any:
+        """The type in which elements of another type are computed; None for theirs."""
+        if floating and kind.kind in "iub":
+            return dtypes.default()
+        brain = elementwise and kind.kind == "V"
+        return F32 if brain or (single and is_half(kind)) else None
 
     def operate(input: Any, *args: Any, out: Any = None, **statics: Any) -> Any:
         if out is not None:
@@ -285,11 +292,11 @@ def unary(function: Any, floating: bool = False) -> Any:
             input = torch_face(beside(numpy_face(input), (args, statics)))
         try:
             a, level = input.primal, input.level
-            if floating and a.dtype.kind in "iub":
-                return operate(cast(input, dtypes.default()), *args, **statics)
-            if elementwise and a.dtype.kind == "V":
-                z = operate(cast(input, F32), *args, **statics)
-                return cast(z, a.dtype) if base(z).dtype is F32 else z
+            dtype = a.dtype  # the commonest types are computed with as they are
+            if dtype is not F32 and dtype is not F64 and (wide := meanwhile(dtype)):
+                z = operate(cast(input, wide), *args, **statics)
+                rounds = is_half(dtype) and base(z).dtype is F32
+                return cast(z, dtype) if rounds else z
             if level is not AMBIENT or not is_enabled():
                 if level is UNTRACKED or level is AMBIENT:
                     z = next(rule(a, *args, **statics))
@@ -297,8 +304,11 @@ def unary(function: Any, floating: bool = False) -> Any:
                 return torch_face(function(numpy_face(input), *args, **statics))
             saved = (STANDIN, *args) if forgets else None
             left = input.receiver
-            if not (fusers and elementwise and type(a) in fusers) or args or statics:
-                return start(rule, (a, *args), left, None, elementwise, saved, statics)
+            if args or statics:
+                named = statics or None
+                return start(rule, (a, *args), left, None, elementwise, saved, named)
+            if not (fusers and elementwise and type(a) in fusers):
+                return start(rule, (a,), left, None, elementwise, saved)
             z = start(fusers[type(a)](rule, a, keeping=True), (a,), left, None, 1)
             z.receiver.function = rule  # should it be started again
             return z
