@@ -8,7 +8,7 @@ import math
 from typing import Any
 
 from lantern.core.namespace import namespace
-from lantern.core.value import Rule, is_complex, zeros_like
+from lantern.core.value import Rule, Value, is_complex, zeros_like
 from lantern.op import additive, constant, elementwise, linear
 
 __all__ = [
@@ -203,9 +203,10 @@ def ieee_pow(x: Any, y: Any, /) -> Rule:
 
 def raised(x: Any, y: Any) -> Any:
     """``x**y``; small whole powers of arrays are products."""
-    if type(y) in (int, float) and 2 < y < 9 and y % 1 == 0 and hasattr(x, "dtype"):
+    small = type(y) in (int, float) and 2 < y < 9 and y % 1 == 0
+    if small and hasattr(x, "dtype") and not isinstance(x, Value):
         return namespace(x).pow(x, y)
-    return x**y
+    return x**y  # of a tracked x, whose rule asks once more what it is
 
 
 def _power_rule(z: Any, x: Any, y: Any) -> Rule:
