@@ -18,6 +18,7 @@ from importlib import metadata
 from typing import Any
 
 from lantern.engines.arrays import address, room
+from lantern.engines.openblas import leave_cores, take_cores
 from lantern.errors import EagerError, OptionError
 
 __all__ = [
@@ -229,6 +230,7 @@ def threads() -> int:
     wanted: int = _chosen["threads"] or library().most_threads
     if _here.threads != wanted:
         library().functions.omp_set_num_threads(wanted)
+        (leave_cores if wanted > 1 else take_cores)()
         _here.threads = wanted
     return wanted
 

@@ -256,6 +256,31 @@ print(os.waitpid(child, 0)[1])
 
 
 @needs_engine
+def test_openblas_has_one_thread_while_the_engine_has_several():
+    code = """
+import lantern.torch as torch, lantern.engines as engines
+from lantern.engines import openblas
+def number():
+    ask = [openblas._function(path, "get_num_threads") for path in openblas._loaded()]
+    return {number_of() for number_of in ask}
+def compute():
+    torch.nn.functional.conv2d(torch.ones(4, 16, 32, 32), torch.ones(16, 16, 3, 3))
+    return number()
+before = number()
+engines.set_threads(2)
+several = compute()
+engines.set_threads(1)
+print(before == compute() and (not before or several == {1}), before)
+"""
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code],
+        env=os.environ | {"OPENBLAS_NUM_THREADS": "2"},
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.stdout.startswith("True "), done.stdout + done.stderr
+
+
+@needs_engine
 @pytest.mark.parametrize("order", ["first", "last"])
 @pytest.mark.parametrize("case", ["3x3", "1x1"])
 def test_results_of_products_lie_as_their_operands_all_others_channels_last(
