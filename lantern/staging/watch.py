@@ -22,13 +22,17 @@ __all__ = ["is_generated", "is_trusted", "watched"]
 
 _LIBRARY = sysconfig.get_paths()["stdlib"] + os.sep
 _HOME = os.path.dirname(lantern.__file__) + os.sep
+_ASKED = os.sep + os.path.join(
+    "optree", "registry.py"
+)  # by ``core/tree``, of any class
 
 
 @cache
 def _is_librarys(filename: str) -> bool:
     """Whether a file is Lantern's or Python's own."""
     inside = filename.startswith(_LIBRARY) and "site-packages" not in filename
-    return inside or filename.startswith((_HOME, "<frozen "))
+    known = filename.startswith((_HOME, "<frozen ")) or filename.endswith(_ASKED)
+    return inside or known
 
 
 def is_generated(code: CodeType) -> bool:

@@ -319,6 +319,24 @@ def test_programs_with_operators_of_their_own_are_compiled(plain, args, mode):
     assert ": compiled" in lantern.explain(f)
 
 
+def test_what_optree_says_of_a_class_is_asked_while_a_program_is_watched(mode):
+    pytest.importorskip("optree", reason="it says how classes are taken apart")
+
+    class Pair:
+        def __init__(self, x):
+            self.x = x
+
+        def __add__(self, other):
+            return Pair(self.x + other.x)
+
+    def f(x):
+        return (Pair(x) + Pair(2.0)).x
+
+    g = lantern.jit(lantern.grad(f))
+    assert g(3.0) == 1.0
+    assert ": compiled" in lantern.explain(g)
+
+
 def test_a_gradient_goes_through_operators_of_a_class(mode):
     f = lantern.jit(lantern.grad(_steps))
     assert f(2.0) == pytest.approx(lantern.grad(_steps)(2.0), rel=1e-12)
