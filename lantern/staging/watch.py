@@ -22,16 +22,14 @@ __all__ = ["is_generated", "is_trusted", "watched"]
 
 _LIBRARY = sysconfig.get_paths()["stdlib"] + os.sep
 _HOME = os.path.dirname(lantern.__file__) + os.sep
-_ASKED = os.sep + os.path.join(
-    "optree", "registry.py"
-)  # by ``core/tree``, of any class
+_ASKED = f"{os.sep}optree{os.sep}"  # by ``core/tree``, of any class
 
 
 @cache
 def _is_librarys(filename: str) -> bool:
     """Whether a file is Lantern's or Python's own."""
     inside = filename.startswith(_LIBRARY) and "site-packages" not in filename
-    known = filename.startswith((_HOME, "<frozen ")) or filename.endswith(_ASKED)
+    known = filename.startswith((_HOME, "<frozen ")) or _ASKED in filename
     return inside or known
 
 
