@@ -142,19 +142,27 @@ def roi_align(
         input: (n, channels, height, width); rois: (k, 5);
         result: (k, channels, pooled_height, pooled_width)
     """
-    parts = []
-    for image, start, end in _regions(input, rois, spatial_scale):
+
+    def weights(start: Any, end: Any, bins: int, n: int) -> Any:
         start, end = (start - 0.5, end - 0.5) if aligned else (start, end)
         size = end - start if aligned else np.maximum(end - start, 1)
-        matrices = []
-        for axis, bins in ((1, pooled_height), (0, pooled_width)):
-            samples = sampling_ratio
-            if samples <= 0:
-                samples = max(int(np.ceil(size[axis] / bins)), 0)
-            n = image.shape[2 - axis]
-            matrices.append(_sampled(start[axis], size[axis], bins, samples, n))
-        parts.append(_cut(image, *matrices))
-    return _stacked(parts, input, input.shape[1], pooled_height, pooled_width)
+        samples = sampling_ratio
+        if samples <= 0:
+            samples = max(int(np.ceil(size / bins)), 0)
+        return _sampled(start, size, bins, samples, n)
+
+    return _means(input, rois, spatial_scale, (pooled_height, pooled_width), weights)
+
+
+def _means(
+    input: Tensor, rois: Tensor, spatial_scale: float, size: Any, weights: Any
+) -> Tensor:
+    """Regions made one size, along each axis by a matrix of ``weights``."""
+    parts = []
+    for image, start, end in _regions(input, rois, spatial_scale):
+        axes = zip(start[::-1], end[::-1], size, image.shape[1:], strict=True)
+        parts.append(_cut(image, *(weights(*axis) for axis in axes)))
+    return _stacked(parts, input, input.shape[1], *size)
 
 
 def _whole(start: Any, end: Any) -> tuple[Any, Any]:
@@ -248,15 +256,13 @@ def ps_roi_pool(
         input: (n, channels · h · w, height, width); rois: (k, 5);
         results: (k, channels, h, w)
     """
-    parts = []
-    for image, start, end in _regions(input, rois, spatial_scale):
+
+    def weights(start: Any, end: Any, bins: int, n: int) -> Any:
         start, end = _whole(start, end)
-        size = np.maximum(end - start, 1)
-        rows = _averaged(start[1], size[1], pooled_height, image.shape[1])
-        columns = _averaged(start[0], size[0], pooled_width, image.shape[2])
-        parts.append(_cut(image, rows, columns))
-    shape = (input.shape[1], pooled_height, pooled_width)
-    return _own_channels(_stacked(parts, input, *shape))
+        return _averaged(start, np.maximum(end - start, 1), bins, n)
+
+    size = (pooled_height, pooled_width)
+    return _own_channels(_means(input, rois, spatial_scale, size, weights))
 
 
 OPERATIONS = {
