@@ -8,7 +8,6 @@ something else another time.
 import functools
 import math
 import operator
-import os
 from contextlib import nullcontext, suppress
 from dataclasses import MISSING, fields, is_dataclass
 from types import (
@@ -36,7 +35,7 @@ from lantern.staging.staged import Staged, is_staged, operate, perform, staged
 from lantern.staging.structure import is_faithful
 from lantern.staging.trees import StagedTree
 from lantern.staging.types import FLOAT, INT
-from lantern.staging.watch import is_generated
+from lantern.staging.watch import is_generated, is_lanterns
 
 __all__ = ["COMPILED", "NeedsFunctionError", "call"]
 
@@ -129,19 +128,11 @@ def _call_function(
         return staged_derivative(session, derivative, args, call)
     if f in DERIVATIVES and not kwargs:
         return DERIVATIVES[f](session, call, *args)
-    if owner == "lantern" and _is_librarys(f) and not session.is_ours(f):
+    if owner == "lantern" and is_lanterns(f.__code__) and not session.is_ours(f):
         return _call_lantern(session, f, args, kwargs)
     if owner == "numpy":
         return session.made(_call_numpy(session, f, args, kwargs))
     return follow(session, f, args, kwargs)
-
-
-def _is_librarys(f: FunctionType) -> bool:
-    """Whether a function stands in the library, and not in an example of it."""
-    return f.__code__.co_filename.startswith(_HOME)
-
-
-_HOME = os.path.dirname(lantern.__file__) + os.sep
 
 
 def follow(

@@ -18,11 +18,16 @@ from typing import Any
 import lantern
 from lantern.errors import StagingError
 
-__all__ = ["is_generated", "is_trusted", "watched"]
+__all__ = ["is_generated", "is_lanterns", "is_trusted", "watched"]
 
 _LIBRARY = sysconfig.get_paths()["stdlib"] + os.sep
 _HOME = os.path.dirname(lantern.__file__) + os.sep
 _ASKED = f"{os.sep}optree{os.sep}"  # by ``core/tree``, of any class
+
+
+def is_lanterns(code: CodeType) -> bool:
+    """Whether code stands in Lantern, and not in an example of it."""
+    return code.co_filename.startswith(_HOME)
 
 
 @cache
