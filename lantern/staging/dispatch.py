@@ -41,7 +41,7 @@ from lantern.staging.native.native import Native
 from lantern.staging.operators import Careful
 from lantern.staging.passes import in_order
 from lantern.staging.program import PLAIN, Program, stage
-from lantern.staging.session import NeedsCareError, Session
+from lantern.staging.session import NeedsCareError
 from lantern.staging.staged import is_staged
 from lantern.staging.structure import check_faithful, describe, leaves_of
 from lantern.staging.surface import Surface
@@ -366,8 +366,8 @@ def staged(
     recursive: set[Any] = set()
     is_careful = False
     while True:
-        surface = Careful() if is_careful else Surface()
-        session = surface.session = Session(surface, recursive, is_careful)
+        surface = (Careful if is_careful else Surface)(recursive)
+        session = surface.session
 
         def body(*values: Any, surface: Surface = surface) -> Any:
             for x in values:

@@ -7,7 +7,7 @@ calls one in another place, the program is given up (``watch.py``).
 
 import operator
 from collections.abc import Callable
-from types import FunctionType
+from types import CodeType, FunctionType
 from typing import Any
 
 from lantern.errors import ArgumentError, StagingError
@@ -33,8 +33,10 @@ _TEXTS = (str, bytes, list, tuple)
 class Careful(Surface):
     """The constructs of one staging in which Python would call functions by itself."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    is_careful = True
+
+    def __init__(self, recursive: set[CodeType]) -> None:
+        super().__init__(recursive)
         self._known: dict[type, bool] = {}
 
     def hook(self, x: Any, name: str) -> FunctionType | None:

@@ -34,9 +34,7 @@ class Session:
         derivatives: how many derivatives are being staged around the current call.
     """
 
-    def __init__(
-        self, lt: Any, recursive: set[CodeType], is_careful: bool = False
-    ) -> None:
+    def __init__(self, lt: Any, recursive: set[CodeType], is_careful: bool) -> None:
         self.lt = lt
         self.guards = Guards(partial(self.meet, is_outside=True))
         self.recursive = recursive

@@ -12,6 +12,7 @@ from contextlib import nullcontext, suppress
 from dataclasses import is_dataclass
 from functools import partial
 from types import (
+    CodeType,
     FunctionType,
     GetSetDescriptorType,
     MemberDescriptorType,
@@ -86,12 +87,17 @@ COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
 
 
 class Surface:
-    """The constructs of one staging."""
+    """The constructs of one staging.
+
+    Args:
+        recursive: codes of functions that become functions of the program.
+    """
 
     UNDEFINED = UNDEFINED
+    is_careful = False
 
-    def __init__(self) -> None:
-        self.session: Session = Session(self, set())
+    def __init__(self, recursive: set[CodeType]) -> None:
+        self.session = Session(self, recursive, self.is_careful)
 
     def truth(self, x: Any) -> Any:
         """What a test asks of a value: more in ``operators.py``."""
