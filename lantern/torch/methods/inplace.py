@@ -51,7 +51,7 @@ from lantern.torch.tensor.tensor import (
     numpy_face,
     torch_face,
 )
-from lantern.torch.tensor.view_memory import place, shows_all, window
+from lantern.torch.tensor.view_memory import ALL, Window, lies, place, window
 from lantern.torch.tensor.views import is_shared
 
 REPEATED = (
@@ -169,32 +169,33 @@ def _follow(whole: Any, x: Tensor) -> None:
         if view is None:
             continue
         if view is not x and base(view).dtype.kind in INEXACT:
-            rebind(view, _part(view, whole))
+            rebind(view, _part(view, whole, lies(view, whole)))
             view.receiver.memory = id(owner(view.primal))
 
 
-def _part(view: Tensor, whole: Tensor) -> Any:
+def _part(view: Tensor, whole: Tensor, where: Any) -> Any:
     """The value of a view, as a part of its base's."""
     shape, value = view.primal.shape, numpy_face(whole)
-    if shows_all(view, whole):
+    if where is ALL:
         return reshaped(value, shape)
-    if (part := window(view, whole)) is not None:
-        found = permute_dims(read(value, index=part.parts), axes=part.order)
+    if isinstance(where, Window):
+        found = permute_dims(read(value, index=where.parts), axes=where.order)
         return reshaped(found, shape)
-    flat = reshaped(value, (-1,))
-    return reshaped(read(flat, index=place(view, whole)), shape)
+    return reshaped(read(reshaped(value, (-1,)), index=where), shape)
 
 
-def _with_part(view: Tensor, whole: Tensor, z: Any) -> Any:
+def _with_part(view: Tensor, whole: Tensor, where: Any, z: Any) -> Any:
     """The value of a base, after a view of it has got another one."""
     value, shape = numpy_face(whole), in_memory(whole).shape
-    if z.level is AMBIENT and shows_all(view, whole):
-        return reshaped(z, shape)
-    if (part := window(view, whole)) is not None:
-        back = tuple(map(part.order.index, range(len(part.order))))
-        turned = permute_dims(reshaped(z, part.shape), axes=back)
-        return at.plain_put(value, turned, index=part.parts)
-    where = place(view, whole)
+    if where is ALL:
+        if z.level is AMBIENT:
+            return reshaped(z, shape)
+        # of a constant, so that the base stays tracked
+        where = window(view, whole) or place(view, whole)
+    if isinstance(where, Window):
+        back = tuple(map(where.order.index, range(len(where.order))))
+        turned = permute_dims(reshaped(z, where.shape), axes=back)
+        return at.plain_put(value, turned, index=where.parts)
     if where.size > np.unique(where).size:
         raise EagerError(REPEATED)
     flat = reshaped(value, (-1,))
@@ -203,8 +204,9 @@ def _with_part(view: Tensor, whole: Tensor, z: Any) -> Any:
 
 def _rebase(x: Tensor, viewed: Tensor, z: Tensor) -> None:
     """Let the base of a view, and the view, follow from the view's new value."""
-    rebind(viewed, _with_part(x, viewed, numpy_face(z)))
-    part = _part(x, viewed)
+    where = lies(x, viewed)
+    rebind(viewed, _with_part(x, viewed, where, numpy_face(z)))
+    part = _part(x, viewed, where)
     assert isinstance(part, NumpyFace)
     rebind(x, part)
     x.receiver.memory = id(owner(x.primal))

@@ -13,9 +13,11 @@ from lantern.torch.tensor.devices import address, as_array, beside
 from lantern.torch.tensor.tensor import Tensor
 
 __all__ = [
+    "ALL",
     "Window",
     "detached",
     "is_shown_elsewhere",
+    "lies",
     "moved_away",
     "place",
     "positions",
@@ -138,6 +140,16 @@ def window(view: Tensor, whole: Tensor) -> Window | None:
     if not same or address(again) != address(a):
         return None
     return Window(tuple(parts.values()), tuple(order), part.shape)
+
+
+ALL = object()  # all of a base, in its order
+
+
+def lies(view: Tensor, whole: Tensor) -> Any:
+    """How a view lies in its base: ``ALL``, a ``Window``, or else by ``place``."""
+    if shows_all(view, whole):
+        return ALL
+    return window(view, whole) or place(view, whole)
 
 
 def place(view: Tensor, whole: Tensor) -> Any:
