@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks import table
-from benchmarks.environment import surroundings, use_one_core
+from benchmarks.environment import surroundings, use_cores
 
 NAMES = (
     "scalar_chain",
@@ -33,7 +33,7 @@ NAMES = (
     "convolution",
 )
 # These run only where --only names them.
-ASKED_FOR = ("gpu", "short_ways", "distributed")
+ASKED_FOR = ("gpu", "short_ways", "distributed", "before")
 FAILED = "failed"
 RESULTS = Path(__file__).parent / "results"
 
@@ -42,11 +42,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the chosen benchmarks; 0 when each could run, whatever its figures say."""
     options = _parser().parse_args(arguments)
     chosen = options.only or list(NAMES)
-    complaint = _complaint(chosen, options.json)
+    complaint = _complaint(chosen, options)
     if complaint:
         print(complaint, file=sys.stderr)
         return 2
-    use_one_core()
+    use_cores(options.threads)
     rows, took = _run(chosen, options.quick)
     note = f"Processor seconds: {took}"
     print(f"{surroundings()}\n\n{table.markdown(rows)}\n{note}\n")
@@ -68,6 +68,13 @@ def _parser() -> argparse.ArgumentParser:
         "--quick", action="store_true", help="fewer rounds and smaller sizes"
     )
     parser.add_argument(
+        "--threads",
+        type=int,
+        default=1,
+        metavar="N",
+        help="threads, on as many cores, by the clock if more than one (default 1)",
+    )
+    parser.add_argument(
         "--only", action="append", metavar="NAME", help="run this one; may be repeated"
     )
     parser.add_argument(
@@ -76,12 +83,16 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _complaint(chosen: Sequence[str], json: Path | None) -> str:
+def _complaint(chosen: Sequence[str], options: argparse.Namespace) -> str:
     """What is wrong with the arguments, in one line; empty if nothing is."""
     unknown = [name for name in chosen if name not in (*NAMES, *ASKED_FOR)]
     if unknown:
         known = ", ".join((*NAMES, *ASKED_FOR))
         return f"benchmarks: there is no {unknown[0]!r}. Choose from {known}."
+    most = os.cpu_count() or 1
+    if not 1 <= options.threads <= most:
+        return f"benchmarks: {options.threads} threads. Choose 1 to {most}."
+    json = options.json
     if json and (json.is_dir() or not json.parent.is_dir()):
         return f"benchmarks: cannot write {str(json)!r}. Name a file in a folder."
     return ""

@@ -1,6 +1,6 @@
 """Convolutional layers, networks and single operators beside PyTorch, there and back.
 
-With oneDNN, where it is installed, and without. In single precision, one thread. A
+With oneDNN, where it is installed, and without. In single precision. A
 layer is given arrays in PyTorch's order; and, "in a network", as the layer before would
 leave them: with the channels last in Lantern's, in its own order in PyTorch.
 """

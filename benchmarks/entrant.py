@@ -15,6 +15,8 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+from benchmarks.environment import cores
+
 Program = Callable[[], Any]
 Maker = Callable[[], Program | None]  # None: the library is missing
 
@@ -90,9 +92,10 @@ def _calls(program: Program, budget: float) -> int:
 
 
 def _time(program: Program, calls: int) -> float:
-    # Of all threads; what else runs on the computer is not in it. A program that runs
-    # in yet another process brings the clock of that.
-    clock = getattr(program, "clock", time.process_time)
+    # With one core the time of all threads; what else runs on the computer is not in
+    # it. A program that runs in yet another process brings the clock of that.
+    usual = time.process_time if cores() == 1 else time.perf_counter
+    clock = getattr(program, "clock", usual)
     start = clock()
     for _ in range(calls):
         program()

@@ -1,4 +1,4 @@
-"""What the figures depend on: one core, the peers that are installed, the versions."""
+"""What the figures depend on: cores, the peers that are installed, the versions."""
 
 import importlib
 import os
@@ -21,12 +21,9 @@ PACKAGES = (
     "tinygrad",
 )
 
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
 _VARIABLES = {
-    # One thread.
-    "OMP_NUM_THREADS": "1",
-    "OPENBLAS_NUM_THREADS": "1",
-    "MKL_NUM_THREADS": "1",
-    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false",
     # JAX as the others are: on the processor, in double precision.
     "JAX_PLATFORMS": "cpu",
     "JAX_ENABLE_X64": "1",
@@ -37,12 +34,22 @@ _VARIABLES = {
 }
 
 
-def use_one_core() -> None:
-    """Keep this process, and what it starts, on one core; before NumPy is imported."""
-    os.environ.update(_VARIABLES)
+def use_cores(count: int) -> None:
+    """Keep this process, and what it starts, on so many cores, with a thread on each.
+
+    Before NumPy is imported.
+    """
+    os.environ.update(_VARIABLES, **dict.fromkeys(_THREADS, str(count)))
+    if count == 1:
+        os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false"
     os.environ.pop("OPENBLAS_CORETYPE", None)  # the kernels that fit this processor
     if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[-count:])
+
+
+def cores() -> int:
+    """How many cores this process was told to use."""
+    return int(os.environ.get(_THREADS[0], 1))
 
 
 def use_all_cores() -> None:
@@ -58,14 +65,14 @@ def peer(module: str) -> ModuleType | None:
     except ImportError:
         return None
     if module == "torch":
-        found.set_num_threads(1)
+        found.set_num_threads(cores())
     return found
 
 
 def surroundings() -> str:
     """When, where and with what the figures were taken."""
     return (
-        f"{date.today().isoformat()} · {_cpu()}, one used · "
+        f"{date.today().isoformat()} · {_cpu()}, {cores()} used · "
         f"{platform.python_implementation()} {platform.python_version()} · "
         f"{', '.join(f'{name} {_version(name)}' for name in PACKAGES)} · "
         f"`{shlex.join(['python', '-m', 'benchmarks', *sys.argv[1:]])}`"

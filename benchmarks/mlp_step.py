@@ -41,7 +41,7 @@ def data() -> tuple[list[np.ndarray], np.ndarray, np.ndarray]:
 
 def rows(quick: bool) -> list[Row]:
     """One row per peer; there is no target."""
-    makers = {LANTERN: _lantern, "PyTorch": _torch, "autograd": _autograd}
+    makers = {LANTERN: of_lantern, "PyTorch": _torch, "autograd": _autograd}
     return race("mlp_step", 1, makers, {}, quick=quick, rtol=1e-4)
 
 
@@ -49,7 +49,8 @@ def _one_hot(labels: np.ndarray) -> np.ndarray:
     return np.eye(CLASSES, dtype=np.float32)[labels]
 
 
-def _lantern() -> Program:
+def of_lantern() -> Program:
+    """The step by Lantern."""
     import lantern
 
     parameters, images, labels = data()
