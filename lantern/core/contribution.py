@@ -4,7 +4,7 @@ A read of one row need not become an array of zeros with one row in it: the oper
 accumulator scatters it into the buffer that it already has.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, ClassVar
 
 from lantern.core.namespace import namespace
@@ -39,6 +39,13 @@ class Contribution:
     def add_to(self, buffer: Any, factor: float = 1.0) -> None:
         """Add the contribution, times a number, to an array that the operand owns."""
         raise NotImplementedError
+
+    def additions(self, buffer: Any, factor: float) -> Iterable[Any] | None:
+        """Calls that do as ``add_to``, of functions in C; None where it takes Python.
+
+        Each is a function and its arguments, which hold the arrays.
+        """
+        return None
 
     def each(self, function: Callable[[Any], Any]) -> Any:
         """The contribution, with a function applied to each of its factors."""

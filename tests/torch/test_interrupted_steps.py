@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import lantern.torch as torch
+from lantern.core.contribution import Contribution
 from lantern.torch.optim.plan import Plan, carry_out
 
 # What interrupts a callback of the collector, as that of hypothesis, is lost there, and
@@ -173,3 +174,23 @@ def test_a_step_of_lbfgs_whose_closure_fails_has_not_begun(search, calls):
     step(*interrupted)
     step(*twin)
     np.testing.assert_equal(whole(*interrupted), whole(*twin))
+
+
+@pytest.mark.parametrize("repeated", [False, True])
+def test_gradients_in_a_form_of_their_own_are_planned_without_python(repeated):
+    torch.manual_seed(0)
+    table, layer = torch.nn.Embedding(300, 200), torch.nn.Linear(200, 300)
+    optimiser = torch.optim.SGD([*table.parameters(), *layer.parameters()], lr=0.5)
+    rows = torch.tensor([3, 3 if repeated else 4])
+    (layer(table(rows)) ** 2).sum().backward()
+    weights = table.weight, layer.weight
+    waiting = [p.receiver.grad for p in weights]
+    assert all(isinstance(grad, Contribution) for grad in waiting)
+    moves = [0.5 * g.dense(p.shape) for p, g in zip(weights, waiting, strict=True)]
+    wanted = [p.numpy(force=True) - d for p, d in zip(weights, moves, strict=True)]
+    plan = Plan()
+    optimiser._group(optimiser.param_groups[0], plan)
+    assert not plan.in_python
+    carry_out(plan)
+    for p, expected in zip(weights, wanted, strict=True):
+        np.testing.assert_allclose(p.numpy(force=True), expected, rtol=1e-5, atol=1e-6)

@@ -10,14 +10,14 @@ makes it an ``Accumulator`` again.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, ClassVar
 
 from lantern.core.contribution import Contribution
 from lantern.core.namespace import namespace
 from lantern.core.value import Receiver, Value
 from lantern.tensor.accumulate.accumulator import LARGE, Accumulator
-from lantern.tensor.backend.blas import add_product
+from lantern.tensor.backend.blas import add_product, adding_product
 from lantern.tensor.backend.numpy_namespace import buffers, numpy_namespace
 
 __all__ = ["Collector", "DeferredSum", "Product", "patient"]
@@ -78,6 +78,13 @@ class Product(Contribution):
             buffer += factor * self.dense(buffer.shape)
         else:
             add_product(buffer, *self.factors(buffer.shape), factor)
+
+    def additions(self, buffer: Any, factor: float) -> Iterable[Any] | None:
+        """As ``Contribution.additions``: one, of BLAS."""
+        if len(buffer.shape) > 2:
+            return None
+        call = adding_product(buffer, *self.factors(buffer.shape), factor)
+        return None if call is None else (call,)
 
     @classmethod
     def joined(cls, products: list[Any], shape: tuple[int, ...]) -> "Product":

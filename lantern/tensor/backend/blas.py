@@ -13,7 +13,7 @@ from typing import Any
 from lantern.core.namespace import namespace
 from lantern.tensor.backend.numpy_namespace import numpy_namespace
 
-__all__ = ["add_product", "adding_multiple"]
+__all__ = ["add_product", "adding_multiple", "adding_product"]
 
 # What the function is called in the libraries that NumPy is linked with, and the
 # integers that it counts in. A library without "64_" may count in either; everywhere
@@ -25,7 +25,7 @@ _NAMES = (
 )
 _ROWS, _PLAIN, _TRANSPOSED = 101, 111, 112
 _first_byte = ctypes.c_char.from_buffer
-_address = ctypes.addressof
+_byref = ctypes.byref
 
 
 _NUMBERS = {"f": ctypes.c_float, "d": ctypes.c_double}
@@ -87,13 +87,15 @@ def adding_multiple(total: Any, x: Any, factor: float) -> tuple[Any, ...] | None
         and factor  # BLAS takes 0 times infinity for nothing
         and (axpy := _axpy(total.dtype.char)) is not None
     ):
-        read, written = (ctypes.byref(_first_byte(a)) for a in (x, total))
+        read, written = (_byref(_first_byte(a)) for a in (x, total))
         return axpy, total.size, factor, read, 1, written, 1
     return None
 
 
-def add_product(total: Any, x: Any, z_bar: Any, factor: float = 1.0) -> None:
-    """``total += factor * x.T @ z_bar``.
+def adding_product(
+    total: Any, x: Any, z_bar: Any, factor: float
+) -> tuple[Any, ...] | None:
+    """A call that does ``total += factor * x.T @ z_bar``, as ``adding_multiple``.
 
     Shapes:
         total: (k, m); x: (n, k); z_bar: (n, m)
@@ -112,13 +114,20 @@ def add_product(total: Any, x: Any, z_bar: Any, factor: float = 1.0) -> None:
     ):
         n, k = x.shape
         m = z_bar.shape[1]
-        # Their owners hold these arrays until the call is over.
-        first, second, sum_ = map(_address, map(_first_byte, (x, z_bar, total)))
-        gemm(
-            _ROWS, _TRANSPOSED, _PLAIN, k, m, n,
+        first, second, sum_ = map(_byref, map(_first_byte, (x, z_bar, total)))
+        return (
+            gemm, _ROWS, _TRANSPOSED, _PLAIN, k, m, n,
             factor, first, k, second, m, 1.0, sum_, m,
         )  # fmt: skip
-    else:
-        if factor != 1:
-            z_bar = z_bar * factor
-        total += namespace(x, z_bar).dot(x.T, z_bar)
+    return None
+
+
+def add_product(total: Any, x: Any, z_bar: Any, factor: float = 1.0) -> None:
+    """``total += factor * x.T @ z_bar``; as for ``adding_product``."""
+    call = adding_product(total, x, z_bar, factor)
+    if call is not None:
+        call[0](*call[1:])
+        return
+    if factor != 1:
+        z_bar = z_bar * factor
+    total += namespace(x, z_bar).dot(x.T, z_bar)

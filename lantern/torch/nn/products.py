@@ -3,7 +3,7 @@
 The only products of ``lantern.torch`` that an engine may compute.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any
 
@@ -142,3 +142,8 @@ class LayerProduct(Product):
         x, z_bar = self.factors(buffer.shape)
         if not engine.add_product(buffer, x.T, z_bar, factor):
             super().add_to(buffer, factor)
+
+    def additions(self, buffer: Any, factor: float) -> Iterable[Any] | None:
+        """As ``Product.additions``; none of those that an engine may compute."""
+        large = self.x.size * buffer.shape[-1] > engine.LEAST
+        return None if large else super().additions(buffer, factor)

@@ -100,8 +100,10 @@ class SGD(Optimizer):
             step = -step
         for _, x, grad in with_gradients(group):
             if isinstance(grad, Contribution):
-                plan.append((grad.add_to, x, step))
-                plan.in_python = True
+                calls = grad.additions(x, step)
+                if calls is None:
+                    calls, plan.in_python = [(grad.add_to, x, step)], True
+                plan += calls
             elif x.size > 4096:
                 self.shift(x, grad, step, plan)
             else:
