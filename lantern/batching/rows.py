@@ -6,10 +6,10 @@ one buffer for each store.
 """
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from lantern.core.contribution import Contribution
+from lantern.core.contribution import Call, Contribution
 from lantern.core.namespace import namespace
 from lantern.core.value import UNTRACKED, Rule, Value, base
 from lantern.op import linear
@@ -17,7 +17,7 @@ from lantern.tensor.accumulate.accumulator import Accumulator
 from lantern.tensor.backend.numpy_namespace import buffers
 from lantern.tensor.backend.numpy_namespace import numpy_namespace as numpy
 from lantern.tensor.ops.concat_stack import concat
-from lantern.tensor.ops.indexing import Scatter
+from lantern.tensor.ops.indexing import Scatter, adding_once
 from lantern.tensor.tensor import Tensor
 from lantern.transforms.reverse import Reverse
 
@@ -248,12 +248,13 @@ class RowsRead(Scatter):
     def __init__(self, index: Any, distinct: bool, z_bar: Any) -> None:
         self.index, self.distinct, self.z_bar = index, distinct, z_bar
 
-    def add_to(self, buffer: Any, factor: float = 1.0) -> None:
-        """Add the cotangent in place, times a number."""
+    def additions(self, buffer: Any, factor: float = 1.0) -> Iterator[Call]:
+        """As ``Scatter.additions``, in fewer steps where no row was read twice."""
         if self.distinct:
-            buffer[self.index] += self.z_bar if factor == 1 else self.z_bar * factor
+            z_bar = self.z_bar if factor == 1 else self.z_bar * factor
+            yield adding_once(buffer, self.index, z_bar)
         else:
-            super().add_to(buffer, factor)
+            yield from super().additions(buffer, factor)
 
 
 class StoreReceiver(Accumulator):

@@ -4,12 +4,14 @@ A read of one row need not become an array of zeros with one row in it: the oper
 accumulator scatters it into the buffer that it already has.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
 from lantern.core.namespace import namespace
 
-__all__ = ["Contribution", "Masked", "WithMask"]
+__all__ = ["Call", "Contribution", "Masked", "WithMask"]
+
+Call = tuple[Any, ...]  # a function and its arguments
 
 
 class Contribution:
@@ -36,16 +38,18 @@ class Contribution:
         """Whether it costs little to add it to a ``Buffer``, which may be tracked."""
         raise NotImplementedError
 
-    def add_to(self, buffer: Any, factor: float = 1.0) -> None:
-        """Add the contribution, times a number, to an array that the operand owns."""
+    def additions(self, buffer: Any, factor: float = 1.0) -> Iterator[Call]:
+        """Calls that add the contribution, times a number, to a buffer, in order.
+
+        The buffer is read when they are made. Of plain arrays each is of a function
+        that is written in C, which no interrupt cuts in two, and holds its arguments.
+        """
         raise NotImplementedError
 
-    def additions(self, buffer: Any, factor: float) -> Iterable[Any] | None:
-        """Calls that do as ``add_to``, of functions in C; None where it takes Python.
-
-        Each is a function and its arguments, which hold the arrays.
-        """
-        return None
+    def add_to(self, buffer: Any, factor: float = 1.0) -> None:
+        """Add the contribution, times a number, to an array that the operand owns."""
+        for function, *arguments in self.additions(buffer, factor):
+            function(*arguments)
 
     def each(self, function: Callable[[Any], Any]) -> Any:
         """The contribution, with a function applied to each of its factors."""

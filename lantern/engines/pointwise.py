@@ -14,7 +14,7 @@ import math
 from typing import Any
 
 from lantern.engines.arrays import FIRST, LAST, empty, in_rows, whole
-from lantern.engines.products import add_product, product
+from lantern.engines.products import adding_product, product
 
 __all__ = ["correlate", "is_pointwise", "match", "spread"]
 
@@ -94,9 +94,13 @@ def _sum_of_each(z: Any, x: Any, form: Any) -> Any:
     """The products of all examples' matrices with others' transposes, added up."""
     rows, columns = (a.reshape(*a.shape[:2], -1) for a in (z, x))
     w = product(rows[0], columns[0].T)
-    pairs = zip(rows[1:], columns[1:], strict=True)
-    if w is None or not all(add_product(w, a, b.T, 1.0) for a, b in pairs):
+    if w is None:
         return None
+    for a, b in zip(rows[1:], columns[1:], strict=True):
+        call = adding_product(w, a, b.T, 1.0)
+        if call is None:
+            return None
+        call[0](*call[1:])
     return w.reshape(*w.shape, *form.size)
 
 

@@ -27,7 +27,7 @@ from lantern.engines.onednn import (
     threads,
 )
 
-__all__ = ["LEAST", "Repeated", "add_product", "product", "repeated"]
+__all__ = ["LEAST", "Repeated", "adding_product", "product", "repeated"]
 
 LEAST = 1 << 20
 _OFTEN = 8  # to bring a matrix into order takes as long as one to four products
@@ -42,40 +42,56 @@ def product(x: Any, y: Any, out: Any = None) -> Any:
     """
     if x.size * y.shape[-1] <= LEAST:
         return None
-    return _computed(x, y, out, 1.0, 0.0)
+    if not all(single(a) and a.ndim == 2 for a in (x, y)):
+        return None
+    if out is None:
+        out = empty_rows((x.shape[0], y.shape[1]))
+    call = _call(x, y, out, 1.0, 0.0)
+    if call is None:
+        return None
+    function, *arguments = call
+    function(*arguments)
+    return out
 
 
-def add_product(total: Any, x: Any, y: Any, factor: float) -> bool:
-    """``total += factor * x @ y``, in place; False if that is not for the engine.
+def adding_product(total: Any, x: Any, y: Any, factor: float) -> Any:
+    """A call that does ``total += factor * x @ y``; None if it is not for the engine.
+
+    Returns:
+        The function, which is written in C, and its arguments, which hold the arrays.
 
     Shapes:
         total: (n, m); x: (n, k); y: (k, m)
     """
     if x.size * y.shape[-1] <= LEAST:
-        return False
-    return _computed(x, y, total, factor, 1.0) is not None
+        return None
+    return _call(x, y, total, factor, 1.0)
 
 
-def _computed(x: Any, y: Any, out: Any, factor: float, keep: float) -> Any:
-    """``factor * x @ y + keep * out``, in the memory of out, if there is one."""
-    given = (x, y) if out is None else (x, y, out)
-    if not all(single(a) and a.ndim == 2 for a in given) or not _is_faster():
+def _call(x: Any, y: Any, out: Any, factor: float, keep: float) -> Any:
+    """A call for ``out = factor * x @ y + keep * out``; perhaps None."""
+    if not all(single(a) and a.ndim == 2 for a in (x, y, out)) or not _is_faster():
         return None
     (n, k), m = x.shape, y.shape[1]
     x_lies, y_lies = _lies(x), _lies(y)
     if x_lies is None or y_lies is None or y.shape[0] != k:
         return None
-    if out is None:
-        out = empty_rows((n, m))
-    elif out.shape != (n, m) or not out.flags.carray:
+    if out.shape != (n, m) or not out.flags.carray:
         return None
     threads()
     (x_order, x_step), (y_order, y_step) = x_lies, y_lies
-    _multiply()(
-        x_order, y_order, n, m, k, factor, address(x), x_step,
-        address(y), y_step, keep, address(out), m,
+    return (
+        _multiply(), x_order, y_order, n, m, k, factor, _Pointer(x), x_step,
+        _Pointer(y), y_step, keep, _Pointer(out), m,
     )  # fmt: skip
-    return out
+
+
+class _Pointer(ctypes.c_void_p):
+    """Where an array begins; it holds the array."""
+
+    def __init__(self, x: Any) -> None:
+        super().__init__(address(x))
+        self.array = x
 
 
 class Repeated:

@@ -1,14 +1,21 @@
 """An optimiser's step that is interrupted was taken as a whole, or not begun."""
 
 import copy
+import gc
 import itertools
 import signal
+from types import FunctionType, MethodType
 
 import numpy as np
 import pytest
 
 import lantern.torch as torch
+from lantern.batching.rows import RowsRead
 from lantern.core.contribution import Contribution
+from lantern.tensor.accumulate.deferred_products import Product
+from lantern.tensor.ops.indexing import Scatter
+from lantern.torch.nn.products import LayerProduct
+from lantern.torch.nn.rules import Rows
 from lantern.torch.optim.plan import Plan, carry_out
 
 # What interrupts a callback of the collector, as that of hypothesis, is lost there, and
@@ -109,34 +116,48 @@ def test_a_step_is_finished_or_not_begun(name, alarm):
     assert len(set(outcomes)) == 2
 
 
-def in_python(calls):
-    plan = Plan(calls)
-    plan.in_python = True
-    return plan
+def drawn(*shape):
+    return np.random.default_rng(0).standard_normal(shape).astype(np.float32)
 
 
-def test_a_plan_with_functions_in_python_is_carried_out_whole(alarm):
-    class Slow:
-        done = 0
-
-        def work(self):
-            for _ in range(20_000):
-                self.done += 1
-
-    slow = Slow()
-    alarm(1e-3)
-    with pytest.raises(KeyboardInterrupt):
-        carry_out(in_python([(slow.work,)] * 5))
-    assert slow.done == 100_000
+FORMS = {
+    "rows": lambda: Rows(np.array([3, 5, 3, 0]), drawn(4, 6)),
+    "a read": lambda: Scatter((slice(2, 4), 1), drawn(2)),
+    "an element": lambda: Scatter((2, 1), np.float32(2)),
+    "a mask": lambda: Scatter(np.arange(8) > 5, drawn(2, 6)),
+    "positions": lambda: Scatter((np.array([1, 1]), 2), drawn(2)),
+    "distinct rows": lambda: RowsRead(np.array([1, 7]), True, drawn(2, 6)),
+    "a product": lambda: Product(drawn(3, 8), drawn(3, 6)),
+    "one of others": lambda: Product(drawn(3, 16)[:, ::2], drawn(3, 6)),
+    "a layer's": lambda: LayerProduct(drawn(3, 8), drawn(3, 6)),
+}
 
 
-def test_an_error_in_a_plan_with_functions_in_python_is_raised():
-    class Wrong:
-        def work(self):
-            raise ValueError("wrong")
+@pytest.mark.parametrize("form", FORMS)
+def test_gradients_in_their_own_form_are_added_by_functions_in_c(form):
+    start, contribution = drawn(8, 6), FORMS[form]()
+    buffer, wanted = start.copy(), 1 + start - 0.5 * contribution.dense((8, 6))
+    calls = list(contribution.additions(buffer, -0.5))
+    np.testing.assert_array_equal(buffer, start)  # not before they are made
+    buffer += 1  # as another parameter in its memory would
+    for function, *arguments in calls:
+        assert not isinstance(function, FunctionType | MethodType)
+        function(*arguments)
+    np.testing.assert_allclose(buffer, wanted, rtol=1e-6, atol=1e-6)
 
-    with pytest.raises(ValueError, match="wrong"):
-        carry_out(in_python([(Wrong().work,)]))
+
+def test_calls_hold_what_they_read():
+    n = 1 << 10  # for oneDNN where it multiplies
+    x, z_bar = drawn(3, n), drawn(3, n)
+    start, wanted = drawn(n, n), drawn(n, n) + x.T @ z_bar
+    contribution = LayerProduct(x.copy(), z_bar.copy())
+    calls = list(contribution.additions(start))
+    del contribution
+    gc.collect()
+    others = [np.full((3, n), np.nan, np.float32) for _ in range(4)]
+    carry_out(Plan(calls))
+    np.testing.assert_allclose(start, wanted, rtol=1e-4, atol=1e-4)
+    assert len(others) == 4
 
 
 @pytest.mark.parametrize("calls", [0, 1, 2, 3])
@@ -190,7 +211,6 @@ def test_gradients_in_a_form_of_their_own_are_planned_without_python(repeated):
     wanted = [p.numpy(force=True) - d for p, d in zip(weights, moves, strict=True)]
     plan = Plan()
     optimiser._group(optimiser.param_groups[0], plan)
-    assert not plan.in_python
     carry_out(plan)
     for p, expected in zip(weights, wanted, strict=True):
         np.testing.assert_allclose(p.numpy(force=True), expected, rtol=1e-5, atol=1e-6)

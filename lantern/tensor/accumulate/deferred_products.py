@@ -10,14 +10,15 @@ makes it an ``Accumulator`` again.
 """
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
+from operator import iadd
 from typing import Any, ClassVar
 
-from lantern.core.contribution import Contribution
+from lantern.core.contribution import Call, Contribution
 from lantern.core.namespace import namespace
 from lantern.core.value import Receiver, Value
 from lantern.tensor.accumulate.accumulator import LARGE, Accumulator
-from lantern.tensor.backend.blas import add_product, adding_product
+from lantern.tensor.backend.blas import adding_product
 from lantern.tensor.backend.numpy_namespace import buffers, numpy_namespace
 
 __all__ = ["Collector", "DeferredSum", "Product", "patient"]
@@ -72,19 +73,12 @@ class Product(Contribution):
         large = room >= max(2 * size, LARGE * self.x.itemsize)
         return large and type(self.x) is numpy_namespace.ndarray
 
-    def add_to(self, buffer: Any, factor: float = 1.0) -> None:
-        """As ``Contribution.add_to``, without a matrix for the product."""
+    def additions(self, buffer: Any, factor: float = 1.0) -> Iterator[Call]:
+        """As ``Contribution.additions``, without a matrix for the product."""
         if len(buffer.shape) > 2:
-            buffer += factor * self.dense(buffer.shape)
+            yield iadd, buffer, factor * self.dense(buffer.shape)
         else:
-            add_product(buffer, *self.factors(buffer.shape), factor)
-
-    def additions(self, buffer: Any, factor: float) -> Iterable[Any] | None:
-        """As ``Contribution.additions``: one, of BLAS."""
-        if len(buffer.shape) > 2:
-            return None
-        call = adding_product(buffer, *self.factors(buffer.shape), factor)
-        return None if call is None else (call,)
+            yield adding_product(buffer, *self.factors(buffer.shape), factor)
 
     @classmethod
     def joined(cls, products: list[Any], shape: tuple[int, ...]) -> "Product":

@@ -8,12 +8,13 @@ multiple of an array.
 import ctypes
 import sys
 from functools import cache
+from operator import iadd
 from typing import Any
 
 from lantern.core.namespace import namespace
 from lantern.tensor.backend.numpy_namespace import numpy_namespace
 
-__all__ = ["add_product", "adding_multiple", "adding_product"]
+__all__ = ["adding_multiple", "adding_product"]
 
 # What the function is called in the libraries that NumPy is linked with, and the
 # integers that it counts in. A library without "64_" may count in either; everywhere
@@ -25,7 +26,7 @@ _NAMES = (
 )
 _ROWS, _PLAIN, _TRANSPOSED = 101, 111, 112
 _first_byte = ctypes.c_char.from_buffer
-_byref = ctypes.byref
+_pointer = ctypes.byref  # which holds what it points to
 
 
 _NUMBERS = {"f": ctypes.c_float, "d": ctypes.c_double}
@@ -87,15 +88,13 @@ def adding_multiple(total: Any, x: Any, factor: float) -> tuple[Any, ...] | None
         and factor  # BLAS takes 0 times infinity for nothing
         and (axpy := _axpy(total.dtype.char)) is not None
     ):
-        read, written = (_byref(_first_byte(a)) for a in (x, total))
+        read, written = map(_pointer, map(_first_byte, (x, total)))
         return axpy, total.size, factor, read, 1, written, 1
     return None
 
 
-def adding_product(
-    total: Any, x: Any, z_bar: Any, factor: float
-) -> tuple[Any, ...] | None:
-    """A call that does ``total += factor * x.T @ z_bar``, as ``adding_multiple``.
+def adding_product(total: Any, x: Any, z_bar: Any, factor: float) -> tuple[Any, ...]:
+    """A call that does ``total += factor * x.T @ z_bar``, and holds the arrays.
 
     Shapes:
         total: (k, m); x: (n, k); z_bar: (n, m)
@@ -114,20 +113,11 @@ def adding_product(
     ):
         n, k = x.shape
         m = z_bar.shape[1]
-        first, second, sum_ = map(_byref, map(_first_byte, (x, z_bar, total)))
+        first, second, sum_ = map(_pointer, map(_first_byte, (x, z_bar, total)))
         return (
             gemm, _ROWS, _TRANSPOSED, _PLAIN, k, m, n,
             factor, first, k, second, m, 1.0, sum_, m,
         )  # fmt: skip
-    return None
-
-
-def add_product(total: Any, x: Any, z_bar: Any, factor: float = 1.0) -> None:
-    """``total += factor * x.T @ z_bar``; as for ``adding_product``."""
-    call = adding_product(total, x, z_bar, factor)
-    if call is not None:
-        call[0](*call[1:])
-        return
     if factor != 1:
         z_bar = z_bar * factor
-    total += namespace(x, z_bar).dot(x.T, z_bar)
+    return iadd, total, namespace(x, z_bar).dot(x.T, z_bar)

@@ -1,9 +1,11 @@
 """Reading parts of an array; the derivative of a read is a scatter, collected."""
 
 import math
+import operator
+from collections.abc import Iterator
 from typing import Any
 
-from lantern.core.contribution import Contribution
+from lantern.core.contribution import Call, Contribution
 from lantern.core.namespace import namespace
 from lantern.core.tree import tree_map
 from lantern.core.unwrap import every_example
@@ -11,7 +13,11 @@ from lantern.core.value import Rule, Value, base
 from lantern.errors import ShapeError, counted
 from lantern.op import linear
 from lantern.rules.selection import where
-from lantern.tensor.backend.numpy_namespace import array_namespace, numpy_namespace
+from lantern.tensor.backend.numpy_namespace import (
+    array_namespace,
+    buffers,
+    numpy_namespace,
+)
 from lantern.tensor.ops.shape import alike, as_array, axis_of, reshape
 
 __all__ = [
@@ -25,7 +31,8 @@ __all__ = [
     "take_along_axis",
 ]
 
-_BASIC = (int, slice, bool, type(None), type(...))
+_VIEWS = (int, slice, type(None), type(...))
+_BASIC = (*_VIEWS, bool)
 _ALL = slice(None)
 
 
@@ -49,37 +56,49 @@ class Scatter(Contribution):
         """Whether the index is a position or a slice along each axis."""
         return all(type(part) in (int, slice) for part in _parts(self.index))
 
-    def add_to(self, buffer: Any, factor: float = 1.0) -> None:
-        """Add the cotangent in place, times a number, for each time that it was read.
+    def additions(self, buffer: Any, factor: float = 1.0) -> Iterator[Call]:
+        """As ``Contribution.additions``, for each time that an element was read.
 
-        An index without repeats is added to with ``+=``. Otherwise NumPy's ``add.at``
-        is ten times faster on flat arrays than on any others. To look for repeats on a
-        device would copy to the host.
+        NumPy's ``add.at`` is ten times faster on flat arrays than on any others, and is
+        needed only where the index has repeats. To look for repeats on a device would
+        copy to the host.
         """
         index, z_bar, shape = self.index, self.z_bar, buffer.shape
         if factor != 1:
             z_bar = z_bar * factor
         if not may_repeat(index):
-            buffer[index] += z_bar
+            yield adding_once(buffer, index, z_bar)
             return
         xp = namespace(buffer)
         if xp is not numpy_namespace:
             parts = (xp.real, xp.imag) if buffer.dtype.kind == "c" else (lambda x: x,)
             for part in parts:  # CuPy's adds no complex numbers
-                xp.add.at(part(buffer), index, part(z_bar))
+                yield xp.add.at, part(buffer), index, part(z_bar)
             return
         cells = _cells(index, shape)
         rows = all(type(p) is int or hasattr(p, "dtype") for p in _parts(index))
         axes = sum(map(_axes, _parts(index)))
         width = math.prod(shape[axes:]) if rows else 0
         if width != 1 and _distinct(cells):
-            buffer[index] += z_bar
+            yield adding_once(buffer, index, z_bar)
         elif rows and buffer.flags.c_contiguous:
             z_bar = xp.broadcast_to(z_bar, (*cells.shape, *shape[axes:]))
             cells = cells[..., None] * width + xp.arange(width)
-            xp.add.at(buffer.reshape(-1), cells.reshape(-1), z_bar.reshape(-1))
+            flat = (a.reshape(-1) for a in (buffer, cells, z_bar))
+            yield xp.add.at, *flat
         else:
-            xp.add.at(buffer, index, z_bar)
+            yield xp.add.at, buffer, index, z_bar
+
+
+def adding_once(buffer: Any, index: Any, z_bar: Any) -> Call:
+    """``buffer[index] += z_bar`` as one call: where it can be, through a view."""
+    parts = _parts(index)
+    if type(buffer) in buffers and all(type(part) in _VIEWS for part in parts):
+        whole = parts if ... in parts else (*parts, ...)  # else a number is no view
+        return operator.iadd, buffer[whole], z_bar
+    found = map(operator.getitem, [buffer], [index])  # when the call is made
+    sums = map(operator.add, found, [z_bar])
+    return list, map(operator.setitem, [buffer], [index], sums)
 
 
 def _parts(index: Any) -> tuple[Any, ...]:

@@ -3,12 +3,13 @@
 The only products of ``lantern.torch`` that an engine may compute.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
+from lantern.core.contribution import Call
 from lantern.core.value import Value
 from lantern.engines import halves
 from lantern.engines import products as engine
@@ -137,13 +138,8 @@ class LayerProduct(Product):
         z = engine.product(x.T, z_bar, out)
         return Product.multiplied(x, z_bar, out) if z is None else z
 
-    def add_to(self, buffer: Any, factor: float = 1.0) -> None:
-        """As ``Product.add_to``, perhaps by an engine."""
+    def additions(self, buffer: Any, factor: float = 1.0) -> Iterator[Call]:
+        """As ``Product.additions``, perhaps by an engine."""
         x, z_bar = self.factors(buffer.shape)
-        if not engine.add_product(buffer, x.T, z_bar, factor):
-            super().add_to(buffer, factor)
-
-    def additions(self, buffer: Any, factor: float) -> Iterable[Any] | None:
-        """As ``Product.additions``; none of those that an engine may compute."""
-        large = self.x.size * buffer.shape[-1] > engine.LEAST
-        return None if large else super().additions(buffer, factor)
+        call = engine.adding_product(buffer, x.T, z_bar, factor)
+        yield from super().additions(buffer, factor) if call is None else (call,)

@@ -5,13 +5,14 @@ library, which is taken inside another derivative.
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterator
 from functools import lru_cache
 from operator import setitem
 from typing import Any
 
 import numpy as np
 
+from lantern.core.contribution import Call
 from lantern.core.namespace import common_namespace, namespace
 from lantern.core.value import Rule, Value, base
 from lantern.engines import elementwise as elementwise_engine
@@ -75,37 +76,26 @@ class Rows(Scatter):
         self.add_to(buffer)
         return buffer
 
-    def add_to(self, buffer: Any, factor: float = 1.0) -> None:
-        """As ``Scatter.add_to``, in fewer steps; times a number."""
-        calls = self.additions(buffer, factor)
-        if calls is None:
-            return super().add_to(buffer, factor)
-        for function, *arguments in calls:
-            function(*arguments)
-        return None
-
-    def additions(self, buffer: Any, factor: float) -> Iterable[Any] | None:
-        """As ``Contribution.additions``: of NumPy's, where the buffer lies in rows."""
+    def additions(self, buffer: Any, factor: float = 1.0) -> Iterator[Call]:
+        """As ``Scatter.additions``, in fewer steps."""
         if not (type(buffer) is np.ndarray and buffer.flags.c_contiguous):
-            return None
+            yield from super().additions(buffer, factor)
+            return
         z_bar = self.z_bar if factor == 1 else self.z_bar * factor
         index, numbers = self.index.reshape(-1), np.arange(self.index.size)
         z_bar = z_bar.reshape(-1, *buffer.shape[1:])
-        sums = np.empty(z_bar.shape, buffer.dtype)
-        calls: list[Any] = [
-            (buffer.take, index, 0, sums),
-            (np.add, sums, z_bar, sums),
-            (setitem, buffer, index, sums),  # of a row that is named twice, the last
-        ]
+        rows = np.empty(z_bar.shape, buffer.dtype)
+        yield buffer.take, index, 0, rows
+        yield np.add, rows, z_bar, rows
+        yield setitem, buffer, index, rows  # of a row that is named twice, the last
         last = np.empty(len(buffer), np.intp)
         last[index] = numbers
         rest = (last.take(index) != numbers).nonzero()[0]
         if len(rest):
-            width = sums[0].size
+            width = rows[0].size
             cells = index.take(rest)[:, None] * width + np.arange(width)
             rows = z_bar.take(rest, axis=0).reshape(-1)
-            calls.append((np.add.at, buffer.reshape(-1), cells.reshape(-1), rows))
-        return calls
+            yield np.add.at, buffer.reshape(-1), cells.reshape(-1), rows
 
 
 def added(x: Any, y: Any) -> Any:

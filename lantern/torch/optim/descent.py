@@ -100,10 +100,7 @@ class SGD(Optimizer):
             step = -step
         for _, x, grad in with_gradients(group):
             if isinstance(grad, Contribution):
-                calls = grad.additions(x, step)
-                if calls is None:
-                    calls, plan.in_python = [(grad.add_to, x, step)], True
-                plan += calls
+                plan.extend(grad.additions(x, step))
             elif x.size > 4096:
                 self.shift(x, grad, step, plan)
             else:
