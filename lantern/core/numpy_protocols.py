@@ -248,21 +248,27 @@ def scipys_words() -> str:
 
 def _counterpart(module: str, frame: Any) -> tuple[str, str] | None:
     """A public function of SciPy that a frame runs, and ours, if there is one."""
-    part, name = module.split(".")[1], frame.f_code.co_name
-    path = [part, name]
-    owner = getattr(frame.f_locals.get("self"), "name", None)  # a distribution
-    if isinstance(owner, str) and part == "stats":
-        path = [part, owner, name]
-    found: Any = sys.modules.get(f"scipy.{part}")
-    ours: Any = getattr(sys.modules["lantern"], "scipy")  # noqa: B009
-    for word in path[1:]:
-        found = getattr(found, word, None)
-    if name.startswith("_") or not callable(found):
-        return None
-    for word in path:
-        ours = getattr(ours, word, None)
-    name = ".".join(["scipy", *path])
-    return name, f"lantern.{name}" if ours else ""
+    part, inside = module.split(".")[1], frame.f_locals
+    owner = getattr(inside.get("self"), "name", None)  # a distribution
+    path = [part, owner] if isinstance(owner, str) and part == "stats" else [part]
+    # A decorator's own function, or another that it calls in its place.
+    wrapped = (
+        getattr(inside.get(x), "__name__", "_") for x in frame.f_code.co_freevars
+    )
+    for name in (frame.f_code.co_name, *wrapped):
+        words = [*path, name]
+        if not name.startswith("_") and callable(_found(sys.modules["scipy"], words)):
+            name = ".".join(["scipy", *words])
+            ours = _found(sys.modules["lantern"], ["scipy", *words])
+            return name, f"lantern.{name}" if ours else ""
+    return None
+
+
+def _found(owner: Any, words: Any) -> Any:
+    """What has a path in a module; perhaps None."""
+    for word in words:
+        owner = getattr(owner, word, None)
+    return owner
 
 
 class ArrayProtocols:

@@ -334,6 +334,10 @@ def test_a_function_that_wants_a_plain_array_is_named(name, module):
 
 # A call of SciPy with a tracked number, and what is said of it.
 SCIPYS = {
+    "one that a decorator wraps": (
+        lambda x: stats.hmean([x, 1.0]),
+        r"^scipy.stats.hmean: SciPy's own function .* Use what lantern.scipy has",
+    ),
     "ours has one": (
         stats.norm.pdf,
         r"^scipy.stats.norm.pdf: .* Use lantern.scipy.stats.norm.pdf[.]$",
