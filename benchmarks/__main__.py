@@ -31,6 +31,7 @@ NAMES = (
     "torch_func",
     "staging",
     "convolution",
+    "models",
 )
 # These run only where --only names them.
 ASKED_FOR = ("gpu", "short_ways", "distributed", "before")

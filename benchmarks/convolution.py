@@ -1,8 +1,8 @@
-"""Convolutional layers, networks and single operators beside PyTorch, there and back.
+"""Convolutional layers and single operators beside PyTorch, there and back.
 
-With oneDNN, where it is installed, and without. In single precision. A
-layer is given arrays in PyTorch's order; and, "in a network", as the layer before would
-leave them: with the channels last in Lantern's, in its own order in PyTorch.
+With oneDNN, where it is installed, and without, in single precision. A layer is given
+arrays in PyTorch's order; and, "in a network", as the layer before would leave them:
+with the channels last in Lantern's, in its own order in PyTorch.
 """
 
 import math
@@ -10,12 +10,11 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
-from benchmarks import networks
 from benchmarks.entrant import Program
 from benchmarks.environment import peer
 from benchmarks.harness import LANTERN, race
 from benchmarks.table import Row, Target
-from benchmarks.training import MODULES, draws, same_start, training_step
+from benchmarks.training import MODULES, draws
 
 
 class Layer(NamedTuple):
@@ -65,7 +64,7 @@ WAYS = (
 
 
 def rows(quick: bool) -> list[Row]:
-    """Rows for layers with oneDNN and without, for networks, and for operators."""
+    """Rows for layers with oneDNN and without, and for operators."""
     chosen = LAYERS[::4] if quick else LAYERS
     table = []
     for name, engine, last, most in WAYS:
@@ -81,10 +80,9 @@ def rows(quick: bool) -> list[Row]:
             *found,
             _mean(f"convolution, {len(chosen)} layers{name}", found, most),
         ]
-    for what, programs in (("step", STEPS), ("operator", OPERATORS)):
-        for name, (make, most) in programs.items():
-            target = {"PyTorch": Target(1 / most)} if most else {}
-            table += _beside(f"{what}: {name}", make, target, quick, True)
+    for name, (make, most) in OPERATORS.items():
+        target = {"PyTorch": Target(1 / most)} if most else {}
+        table += _beside(f"operator: {name}", make, target, quick, True)
     return table
 
 
@@ -149,46 +147,6 @@ def _layer(layer: Layer, last: bool, torch: Any) -> Program:
     conv = partial(torch.nn.functional.conv2d, stride=stride, padding=size // 2)
     return _there_and_back(torch, lambda: conv(x, w), x, w, last=last)
 
-
-def _classifier(build: Callable[[Any], Any], batch: int, torch: Any) -> Program:
-    model = same_start(torch, build(torch))
-    x, y = draws(torch, batch, 3, 32, 32), draws(torch, batch, classes=10)
-    optimiser = torch.optim.SGD(model.parameters(), lr=1e-3)
-    loss = torch.nn.CrossEntropyLoss()
-    return training_step(model, optimiser, lambda: loss(model(x), y))
-
-
-def _speech(torch: Any) -> Program:
-    model = same_start(torch, networks.deepspeech(torch))
-    x, y = draws(torch, 4, 1, 161, 100), draws(torch, 4, 10, classes=28) + 1
-    lengths = torch.full((4,), 50), torch.full((4,), 10)
-    optimiser, loss = (
-        torch.optim.SGD(model.parameters(), lr=1e-4),
-        torch.nn.CTCLoss(),
-    )
-    return training_step(model, optimiser, lambda: loss(model(x), y, *lengths))
-
-
-STEPS: dict[str, tuple[Any, float]] = {
-    "SqueezeNet, batch 16": (partial(_classifier, networks.squeezenet, 16), 0.9),
-    "ResNet-18, batch 8": (
-        partial(
-            _classifier,
-            partial(networks.resnet, counts=(2, 2, 2, 2), wide=False),
-            8,
-        ),
-        1.05,
-    ),
-    "ResNet-50, batch 4": (
-        partial(
-            _classifier,
-            partial(networks.resnet, counts=(3, 4, 6, 3), wide=True),
-            4,
-        ),
-        1.05,
-    ),
-    "DeepSpeech2, reduced, batch 4": (_speech, 0.95),
-}
 
 IMAGES = (32, 64, 32, 32)
 

@@ -95,3 +95,51 @@ def deepspeech(torch: Any) -> Any:
             return self.out(self.lstm(x)[0]).log_softmax(-1)
 
     return Speech()
+
+
+def gpt(
+    torch: Any, layers: int, wide: int, heads: int, context: int, words: int
+) -> Any:
+    """GPT as minGPT writes it, attention in single operations, without dropout."""
+    nn = torch.nn
+    functional = nn.functional
+
+    class Block(nn.Module):  # type: ignore[name-defined]
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.second = nn.LayerNorm(wide), nn.LayerNorm(wide)
+            self.attend, self.project = nn.Linear(wide, 3 * wide), nn.Linear(wide, wide)
+            self.up, self.down = nn.Linear(wide, 4 * wide), nn.Linear(4 * wide, wide)
+            mask = torch.tril(torch.ones(context, context))
+            self.register_buffer("mask", mask.view(1, 1, context, context))
+
+        def forward(self, x: Any) -> Any:
+            b, t, c = x.shape
+            q, k, v = self.attend(self.first(x)).split(c, dim=2)
+            q, k, v = (
+                z.view(b, t, heads, c // heads).transpose(1, 2) for z in (q, k, v)
+            )
+            scores = q @ k.transpose(-2, -1) * (c // heads) ** -0.5
+            scores = scores.masked_fill(self.mask == 0, float("-inf"))
+            z = functional.softmax(scores, dim=-1) @ v
+            x = x + self.project(z.transpose(1, 2).contiguous().view(b, t, c))
+            return x + self.down(functional.gelu(self.up(self.second(x))))
+
+    class Model(nn.Module):  # type: ignore[name-defined]
+        def __init__(self) -> None:
+            super().__init__()
+            self.words = nn.Embedding(words, wide)
+            self.places = nn.Embedding(context, wide)
+            self.blocks = nn.ModuleList([Block() for _ in range(layers)])
+            self.norm, self.head = (
+                nn.LayerNorm(wide),
+                nn.Linear(wide, words, bias=False),
+            )
+
+        def forward(self, x: Any) -> Any:
+            x = self.words(x) + self.places(torch.arange(context))
+            for block in self.blocks:
+                x = block(x)
+            return self.head(self.norm(x))
+
+    return Model()

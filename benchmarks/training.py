@@ -12,6 +12,7 @@ from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
+from benchmarks import networks
 from benchmarks.entrant import Program
 from benchmarks.environment import peer
 from benchmarks.harness import LANTERN, Times, race
@@ -107,49 +108,19 @@ def _char_lstm(torch: Any) -> Program:
     return training_step(model, torch.optim.Adam(model.parameters(), lr=1e-3), loss)
 
 
-def _gpt(torch: Any) -> Program:
-    nn: Any = torch.nn
-    functional, wide, context, n = nn.functional, 128, 64, 65
-
-    class Block(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.first, self.second = nn.LayerNorm(wide), nn.LayerNorm(wide)
-            self.attend, self.project = nn.Linear(wide, 3 * wide), nn.Linear(wide, wide)
-            self.up, self.down = nn.Linear(wide, 4 * wide), nn.Linear(4 * wide, wide)
-            mask = torch.tril(torch.ones(context, context))
-            self.register_buffer("mask", mask.view(1, 1, context, context))
-
-        def forward(self, x: Any) -> Any:
-            b, t, c = x.shape
-            q, k, v = self.attend(self.first(x)).split(c, dim=2)
-            q, k, v = (z.view(b, t, 4, c // 4).transpose(1, 2) for z in (q, k, v))
-            scores = q @ k.transpose(-2, -1) * (c // 4) ** -0.5
-            scores = scores.masked_fill(self.mask == 0, float("-inf"))
-            z = functional.softmax(scores, dim=-1) @ v
-            x = x + self.project(z.transpose(1, 2).contiguous().view(b, t, c))
-            return x + self.down(functional.gelu(self.up(self.second(x))))
-
-    class Model(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.words, self.places = nn.Embedding(n, wide), nn.Embedding(context, wide)
-            self.blocks = nn.ModuleList([Block() for _ in range(4)])
-            self.norm, self.head = nn.LayerNorm(wide), nn.Linear(wide, n, bias=False)
-
-        def forward(self, x: Any) -> Any:
-            x = self.words(x) + self.places(torch.arange(context))
-            for block in self.blocks:
-                x = block(x)
-            return self.head(self.norm(x))
-
-    model = same_start(torch, Model())
-    text = draws(torch, 8, context + 1, classes=n)
+def gpt_step(model: Any, batch: int, context: int, words: int, torch: Any) -> Program:
+    """A step of training a network of ``networks.gpt`` on drawn words."""
+    model = same_start(torch, model)
+    text = draws(torch, batch, context + 1, classes=words)
     x, y = text[:, :-1].contiguous(), text[:, 1:].contiguous().view(-1)
     optimiser = torch.optim.AdamW(model.parameters(), lr=1e-3)
-    return training_step(
-        model, optimiser, lambda: functional.cross_entropy(model(x).view(-1, n), y)
-    )
+    loss = torch.nn.functional.cross_entropy
+    return training_step(model, optimiser, lambda: loss(model(x).view(-1, words), y))
+
+
+def _gpt(torch: Any) -> Program:
+    model = networks.gpt(torch, layers=4, wide=128, heads=4, context=64, words=65)
+    return gpt_step(model, 8, 64, 65, torch)
 
 
 def _word2vec(torch: Any) -> Program:
