@@ -3,6 +3,7 @@
 import pytest
 
 import lantern.torch as ours
+from lantern.core.contribution import Masked
 from tests.torch.compared import assert_same, plain
 
 theirs = pytest.importorskip("torch", reason="the peer that this face is compared with")
@@ -79,3 +80,26 @@ def test_a_function_is_as_pytorchs(source):
         assert issubclass(mine, other)
     else:
         assert_same(list(mine), list(other))
+
+
+def test_a_mask_goes_back_only_where_losses_do_not_count(monkeypatch):
+    """A mask makes what passes through all classes twice as large, and complex."""
+    nll_loss, cross_entropy = (
+        getattr(ours.nn.functional, name) for name in ("nll_loss", "cross_entropy")
+    )
+    masks = []
+    dense = Masked.dense
+    monkeypatch.setattr(
+        Masked, "dense", lambda m, shape: masks.append(m) or dense(m, shape)
+    )
+    for smoothing, ignored in ((0.0, 2), (0.1, 2), (0.0, 1), (0.1, 1)):
+        x = ours.tensor([[0.5, 1.0, 2.0], [1.0, 0.0, -1.0]], requires_grad=True)
+        t = ours.tensor([0, 1])
+        if smoothing:
+            loss = cross_entropy(x, t, None, None, ignored, label_smoothing=smoothing)
+        else:
+            loss = nll_loss(x.log_softmax(1), t, None, None, ignored)
+        loss.backward()
+        assert bool(masks) == (ignored == 1)
+        assert ignored != 1 or not x.grad[1].any()
+        masks.clear()

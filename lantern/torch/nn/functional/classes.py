@@ -50,10 +50,21 @@ def nll_loss(
     x, index, kept, scales = _classes(input, target, weight, ignore_index)
     places = np.where(kept, index, 0)[..., None]  # which are known to be in range
     picked = gathered(x, base(x).ndim - 1, places).squeeze(-1)
-    losses = where(fresh(kept), -picked * fresh(scales), 0.0)
+    losses = _counted(-picked * fresh(scales), kept)
     if reduction == "mean":
         return losses.sum() / fresh(scales.sum()) if scales.size else losses.mean()
     return reduced(losses, reduction)
+
+
+def _counted(losses: Any, kept: Any) -> Any:
+    """The losses, and 0 where they do not count.
+
+    A choice sends its mask back with the cotangent, through all classes: 65 of 140 ms
+    for 700 examples of 20,000.
+    """
+    if of_all_examples(kept).all():
+        return losses
+    return where(fresh(kept), losses, 0.0)
 
 
 def _check(shape: Any, index: Any, weight: Any) -> None:
@@ -238,7 +249,7 @@ def _smoothed(
     x, _, kept, scales = _classes(logs, target, weight, ignore)
     own = nll_loss(logs, target, weight, None, ignore, None, "none")
     each = -(x if weight is None else x * weight).sum(-1)
-    each = where(fresh(kept), each, 0.0)
+    each = _counted(each, kept)
     losses = own * (1 - share) + each * (share / base(x).shape[-1])
     if reduction == "mean":
         return losses.sum() / fresh(scales.sum())
