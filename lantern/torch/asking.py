@@ -448,10 +448,15 @@ class _Build:
         return self.look if found else self.build
 
     def look(self, *args: Any, **options: Any) -> Any:
-        """Make a class and look at it: tensors are noted by their first object."""
+        """Make a class and look at it.
+
+        Tensors are noted by their first object, and those that are ``_noted_later``, our
+        own with what is made of them, where they are used.
+        """
         made = self.build(*args, **options)
         own = getattr(made, "__dict__", ())
-        if "__torch_function__" in own and not issubclass(made, Tensor):
+        later = getattr(made, "_noted_later", False) or issubclass(made, Tensor)
+        if "__torch_function__" in own and not later:
             arm()
             if builtins.__build_class__ is self:
                 builtins.__build_class__ = self.build

@@ -111,6 +111,8 @@ class TorchFunctionMode:
         add
     """
 
+    _noted_later = True  # by its blocks
+
     def __torch_function__(
         self, func: Any, types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:

@@ -4,6 +4,7 @@ import builtins
 import inspect
 import json
 import subprocess
+import operator
 import sys
 
 import pytest
@@ -528,3 +529,20 @@ def test_functions_that_can_be_asked_are_listed():
         assert not torch.overrides.is_tensor_method_or_property(torch.add)
         names = map(torch.overrides.resolve_name, (torch.exp, torch.Tensor.add))
         assert list(names) == ["torch.exp", "torch.Tensor.add"]
+
+
+@pytest.mark.parametrize("base", ["overrides.TorchFunctionMode", "fx.Proxy"])
+def test_classes_that_are_noted_where_they_are_used_cost_nothing_before(base):
+    build, code = builtins.__build_class__, ours.exp.__code__
+    ours.asking.watch()
+    try:
+
+        class Own(operator.attrgetter(base)(ours)):
+            def __torch_function__(self, func, types, args=(), kwargs=None):
+                return func(*args, **(kwargs or {}))
+
+        assert ours.exp.__code__ is code
+        assert builtins.__build_class__ is not build
+    finally:
+        builtins.__build_class__ = build
+        ours.asking.disarm()

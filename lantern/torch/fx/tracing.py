@@ -62,6 +62,8 @@ class Proxy:
         (Proxy(add), (x, 1))
     """
 
+    _noted_later = True  # by its tracer
+
     def __init__(self, node: Node, tracer: Any = None) -> None:
         self.node = node
         self.tracer = tracer or GraphAppendingTracer(node.graph)
