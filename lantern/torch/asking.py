@@ -450,7 +450,7 @@ class _Build:
     def look(self, *args: Any, **options: Any) -> Any:
         """Make a class and look at it.
 
-        Tensors are noted by their first object, and those that are ``_noted_later``, our
+        Tensors are noted by their first object; those that are ``_noted_later``, our
         own with what is made of them, where they are used.
         """
         made = self.build(*args, **options)

@@ -188,9 +188,7 @@ def ratio(libraries, pairs, path, args):
     """PyTorch's time for a step divided by ours, in turns."""
     mode, found = "time" + " alike" * (BY_CHANCE in str(path)), []
     for _ in range(pairs):
-        theirs, mine = (
-            step(library.cells(mode, path, args)) for library in libraries
-        )
+        theirs, mine = (step(library.cells(mode, path, args)) for library in libraries)
         if not theirs or not mine:
             return None
         found.append(theirs / mine)

@@ -5,8 +5,8 @@ d2l book, whose cells are run in turn in a process of their own; a line of JSON 
 standard output says what they came to. The mode ``same`` lets both libraries draw the
 same numbers and compares, ``double`` does so in double precision; ``time`` leaves them
 as they are and measures, up to the first cell that trains, and so does ``time alike``
-with the same numbers. Large models of notebooks have two blocks but where time counts. What is trained is stopped after some steps: a loss
-that says ``backward()`` ends one.
+with the same numbers. Large models of notebooks have two blocks but where time counts.
+What is trained is stopped after some steps: a loss that says ``backward()`` ends one.
 """
 
 import ast

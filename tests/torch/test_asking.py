@@ -3,8 +3,8 @@
 import builtins
 import inspect
 import json
-import subprocess
 import operator
+import subprocess
 import sys
 
 import pytest

@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+import lantern.torch as torch
+from lantern.core.contribution import Masked
 from lantern.op import registry
 from lantern.testing import check_grads
 from lantern.torch.functions import comparison, limits
@@ -68,6 +70,7 @@ CASES = {
     "rows": (rules._rows, (draw(4, 3),), {"index": np.array([1, 1, 3]), "keep": None}),
     "elu": (rules._elu, (draw(3, 4),), {"alpha": 1.5}),
     "gelu": (rules._gelu, (draw(3, 4),), {}),
+    "huber": (rules._huber, (np.array([-2.0, -0.3, 0.6, 1.4]),), {"delta": 0.7}),
     "cell": (
         gates._cell,
         (
@@ -194,3 +197,26 @@ def test_every_rule_says_what_it_is(name):
     doc = registry[name].rule.__doc__
     assert "Shapes:" in doc
     assert "Rule:" in doc
+
+
+def test_a_mask_goes_back_only_where_losses_do_not_count(monkeypatch):
+    """A mask makes what passes through all classes twice as large, and complex."""
+    nll_loss, cross_entropy = (
+        getattr(torch.nn.functional, name) for name in ("nll_loss", "cross_entropy")
+    )
+    masks = []
+    dense = Masked.dense
+    monkeypatch.setattr(
+        Masked, "dense", lambda m, shape: masks.append(m) or dense(m, shape)
+    )
+    for smoothing, ignored in ((0.0, 2), (0.1, 2), (0.0, 1), (0.1, 1)):
+        x = torch.tensor([[0.5, 1.0, 2.0], [1.0, 0.0, -1.0]], requires_grad=True)
+        t = torch.tensor([0, 1])
+        if smoothing:
+            loss = cross_entropy(x, t, None, None, ignored, label_smoothing=smoothing)
+        else:
+            loss = nll_loss(x.log_softmax(1), t, None, None, ignored)
+        loss.backward()
+        assert bool(masks) == (ignored == 1)
+        assert ignored != 1 or not x.grad[1].any()
+        masks.clear()

@@ -31,6 +31,7 @@ from lantern.torch.tensor.operators import unary
 __all__ = [
     "affine",
     "gelu",
+    "huber",
     "logsigmoid",
     "mixed",
     "normalised",
@@ -348,6 +349,22 @@ def _elu(x: Any, /, alpha: float) -> Rule:
 
 
 @elementwise
+def _huber(x: Any, /, delta: float) -> Rule:
+    """``x * x / 2`` up to delta from 0, and straight beyond.
+
+    Shapes:
+        x: (...); result: (...)
+
+    Rule:
+        x_bar = z_bar * (x, at most delta from 0)
+    """
+    xp = namespace(x)
+    near = xp.minimum(xp.maximum(x, -delta), delta)
+    z_bar = yield (near * (x - 0.5 * near), x := None)[0]
+    yield z_bar * near
+
+
+@elementwise
 def _gelu(x: Any, /) -> Rule:
     """``x`` times the chance that a standard normal draw is below it.
 
@@ -380,3 +397,4 @@ affine = fused(_affine, with_halves)
 normalised, rows = fused(_normalised), fused(_rows, None)
 mixed = fused(_mixed)
 elu, gelu, logsigmoid = unary(_elu, floating=True), unary(_gelu), unary(_logsigmoid)
+huber = unary(_huber, floating=True)

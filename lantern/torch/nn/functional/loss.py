@@ -9,6 +9,7 @@ import numpy as np
 from lantern.errors import ArgumentError, EagerError, OptionError
 from lantern.torch.methods import table
 from lantern.torch.nn.functional.activation import _softplus, logsigmoid
+from lantern.torch.nn.rules import huber
 from lantern.torch.tensor.batches import of_all_examples
 from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.detaching import is_differentiated, plain_number
@@ -150,13 +151,9 @@ def smooth_l1_loss(
     if beta == 0:
         return l1_loss(input, target, size_average, reduce, reduction)
     _same_size("smooth_l1_loss", input, target)
-    d = (input - target).abs()
-    return reduced(
-        where(d < beta, d * d * (0.5 / beta), d - 0.5 * beta),
-        reduction,
-        size_average,
-        reduce,
-    )
+    losses = _bent(input - target, beta)
+    losses = losses if beta == 1 else losses * (1 / beta)
+    return reduced(losses, reduction, size_average, reduce)
 
 
 def huber_loss(
@@ -179,9 +176,15 @@ def huber_loss(
     if delta <= 0:
         raise EagerError("huber_loss does not support non-positive values for delta.")
     _same_size("huber_loss", input, target)
-    d = (input - target).abs()
-    losses = where(d < delta, d * d * 0.5, (d - 0.5 * delta) * delta)
-    return _weighed(losses, weight, reduction)
+    return _weighed(_bent(input - target, delta), weight, reduction)
+
+
+def _bent(d: Tensor, delta: Any) -> Tensor:
+    """Half the squares, straight beyond delta."""
+    if isinstance(delta, int | float):
+        return huber(d, float(delta))
+    d = d.abs()
+    return where(d < delta, d * d * 0.5, (d - 0.5 * delta) * delta)
 
 
 def binary_cross_entropy(
