@@ -130,7 +130,12 @@ def test_an_exception_thrown_at_one_who_waits():
     assert program(3)[0] == expected(3)
 
 
-def test_a_body_does_not_come_back_to_one_who_has_left_it():
+@pytest.mark.parametrize(
+    "leave",
+    [lambda outer: outer.throw(TimeoutError), lambda outer: outer.switch()],
+    ids=["by an exception", "by a switch"],
+)
+def test_a_body_does_not_come_back_to_one_who_has_left_it(leave):
     from greenlet import getcurrent, greenlet
 
     main, log = getcurrent(), []
@@ -138,7 +143,7 @@ def test_a_body_does_not_come_back_to_one_who_has_left_it():
     def waiting():
         try:
             reset(body)
-        except TimeoutError:
+        except (TimeoutError, ResumptionError):
             main.switch()
         log.append("woken")
 
@@ -149,7 +154,7 @@ def test_a_body_does_not_come_back_to_one_who_has_left_it():
     inside = []
     outer = greenlet(waiting)
     outer.switch()
-    outer.throw(TimeoutError)
+    leave(outer)
     inside.pop().switch()
     assert log == []
     outer.switch()

@@ -152,6 +152,9 @@ HARMLESS = {
         ("GtE -> Gt", "len(idle) >= IDLE_LIMIT"): "memory: of one more idle worker",
     },
     "lantern/cps/worker.py": {
+        ("GtE -> Gt", "len(_thread.idle) >= IDLE_LIMIT"): (
+            "memory: of one more idle worker"
+        ),
         ("left out", "raise  # a greenlet ends by it"): "it ends in either way",
         ("left out", "getcurrent().sent.clear()"): (
             "memory: until the relay, which is over, is gone"

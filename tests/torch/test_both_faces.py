@@ -492,6 +492,19 @@ def test_no_name_loses_a_number(name, doubles):
             assert found == pytest.approx(slope, rel=1e-4, abs=1e-5)
 
 
+@pytest.mark.parametrize("name", ["multiply", "power", "maximum", "hypot"])
+def test_a_number_and_a_tensor_make_a_tensor(name):
+    kinds, function = set(), getattr(lantern, name)
+
+    def f(s):
+        found = function(s, WEIGHTS), function(WEIGHTS, s)
+        kinds.update(map(type, found))
+        return sum(z.sum() for z in found)
+
+    lantern.grad(f)(2.0)
+    assert kinds == {torch.Tensor}
+
+
 def test_one_pullback_of_tensors_runs_twice_at_once():
     again = []
 
