@@ -40,28 +40,27 @@ def lengths(shape: Any) -> tuple[int, ...]:
     """The lengths of axes that were given one by one, or in a sequence."""
     if len(shape) == 1 and isinstance(shape[0], tuple | list):
         shape = shape[0]
-    if all(type(n) is int for n in shape):
+    if _WHOLE.issuperset(map(type, shape)):
         return tuple(shape)
     return tuple(map(operator.index, shape))
 
 
+_WHOLE = frozenset({int})
+
+
 def _resolved(array: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
     """A shape with its -1 filled in; an error, if the elements do not fill it."""
-    size = array.size
-    known = math.prod(shape)
-    if known == size and size and (not shape or min(shape) > 0):
+    size, product, least = array.size, math.prod(shape), min(shape, default=0)
+    if product == size and least >= 0:
         return shape
-    known = math.prod(n for n in shape if n != -1)
-    if -1 in shape and not size and not known:
+    if least == -1 and product and shape.count(-1) == 1 and not size % product:
+        return tuple([size // -product if n == -1 else n for n in shape])
+    if -1 in shape and not size and not product:
         raise EagerError(
             f"cannot reshape tensor of 0 elements into shape {list(shape)} because the "
             f"unspecified dimension size -1 can be any value and is ambiguous"
         )
-    if -1 in shape and shape.count(-1) == 1 and known and size % known == 0:
-        return tuple(size // known if n == -1 else n for n in shape)
-    if -1 in shape or known != size or min(shape, default=0) < 0:
-        raise EagerError(f"shape '{list(shape)}' is invalid for input of size {size}")
-    return shape
+    raise EagerError(f"shape '{list(shape)}' is invalid for input of size {size}")
 
 
 def reshape(input: Tensor, *sizes: Any, shape: Any = None) -> Any:
