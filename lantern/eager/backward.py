@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from heapq import heappop, heappush
 from itertools import count
+from types import GeneratorType
 from typing import Any
 
 from lantern.blocks import between_turns, mutex
@@ -73,7 +74,7 @@ class Pass:
     def __init__(self, retain: bool, create: bool, leaves: bool, seeds: Any) -> None:
         self.worker, self.retain, self.create = getcurrent(), retain or create, create
         self.leaves, self.seeds = leaves, seeds
-        self.saves, self.began = hooks.get(), last_write[0]
+        self.saves, self.began = hooks.get() if ever else None, last_write[0]
 
     def ask(self, inputs: list[Any], captured: dict[int, Any], within: bool) -> None:
         """Let only what leads to some inputs matter."""
@@ -255,20 +256,22 @@ def _resume_all(
             pass  # those who made it had nothing for it
         elif (
             once
-            and type(z) is Recorder
+            and type(z.suspended) is GeneratorType  # that of a ``Recorder``
             and z.hooks is None
-            and z.suspended is not None
             and z.order >= last_write[0]
         ):
-            left = z.left
-            for x in left if type(left) is tuple else (left, z.right):
-                if x is None or x.cotangent is not None:
-                    continue
-                number = x.order if type(x) is Recorder else order_of(x)
-                if number:  # as ``_expect``, in no call
-                    heappush(heap, (-number, x))
+            x, y = z.left, z.right
+            if y is not None and y.cotangent is None:
+                _expect(y, heap, leaves)
+            if type(x) is tuple:
+                for y in x:
+                    if y is not None and y.cotangent is None:
+                        _expect(y, heap, leaves)
+            elif x is not None and x.cotangent is None:
+                if type(x) is Recorder and (order := x.order):
+                    heappush(heap, (-order, x))  # as ``_expect``, in no call
                 else:
-                    leaves[x] = None
+                    _expect(x, heap, leaves)
             z.resume(None)
             saved = z.saved  # as ``release``, in no call
             if saved is not NOTHING and not (saved and saved[0] is STANDIN):

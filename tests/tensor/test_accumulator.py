@@ -193,5 +193,5 @@ def test_what_was_resumed_lets_go_of_its_operands(aligned):
     z = resumed(Accumulator().prepare((3,), kind), *operands)
     assert z.left is z.right is z.suspended is z.cotangent is None
     np.testing.assert_array_equal(x.cotangent, [2.0] * 3)
-    z = resumed(Recorder((3,), kind), *operands)
+    z = resumed(Recorder().prepare((3,), kind), *operands)
     assert (z.left, z.right) == operands

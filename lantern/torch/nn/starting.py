@@ -59,13 +59,13 @@ def fused(function: Any, halves: Any = in_singles) -> Any:
         try:
             if not last or not is_enabled():
                 return fresh(next(rule(*arrays, **statics)))
+            begun = rule(*arrays, **statics)
             if forgets:  # the way back needs no operand
-                left, saved = receivers[0], (STANDIN, *arrays[1:])
-                return start(rule, arrays, left, saved=saved, statics=statics)
-            if last > 2:
-                return start(rule, arrays, tuple(receivers[:last]), statics=statics)
+                arrays[0] = STANDIN
             left, right = receivers[0], receivers[1] if last == 2 else None
-            return start(rule, arrays, left, right, statics=statics)
+            if last > 2:
+                left = tuple(receivers[:last])
+            return start(begun, rule, arrays, left, right, 0, statics)
         except TypeError as error:
             return operate(*together(error, *operands), **statics)
 

@@ -228,7 +228,9 @@ def binary(name: str) -> Any:
                 if level is UNTRACKED or level is AMBIENT:
                     return untracked(symbol(a, b))
                 return careful(x, y)
-            return start(rule, (a, b), left, right, elementwise, saved)
+            if saved is None:
+                saved = (a, b)
+            return start(rule(a, b), rule, saved, left, right, elementwise)
         except (ValueError, TypeError) as error:
             return again(operate, function, error, x, y)
 
@@ -253,8 +255,8 @@ def reflected(name: str) -> Any:
             if level is UNTRACKED or level is AMBIENT:
                 return untracked(symbol(y, a))
             return careful(y, x)
-        saved = NOTHING if forgets else None
-        return start(rule, (y, a), None, right, 2, saved)
+        saved = NOTHING if forgets else (y, a)
+        return start(rule(y, a), rule, saved, None, right, 2)
 
     operate_reflected.__name__ = f"__r{name}__"
     return operate_reflected
@@ -302,16 +304,15 @@ def unary(function: Any, floating: bool = False, single: bool = False) -> Any:
                     z = next(rule(a, *args, **statics))
                     return untracked(z if hasattr(z, "dtype") else np.asarray(z))
                 return torch_face(function(numpy_face(input), *args, **statics))
-            saved = (STANDIN, *args) if forgets else None
-            left = input.receiver
+            saved, left = (STANDIN if forgets else a, *args), input.receiver
             if args or statics:
-                named = statics or None
-                return start(rule, (a, *args), left, None, elementwise, saved, named)
-            if not (fusers and elementwise and type(a) in fusers):
-                return start(rule, (a,), left, None, elementwise, saved)
-            z = start(fusers[type(a)](rule, a, keeping=True), (a,), left, None, 1)
-            z.receiver.function = rule  # should it be started again
-            return z
+                begun = rule(a, *args, **statics)
+                return start(begun, rule, saved, left, None, elementwise, statics)
+            if fusers and elementwise and type(a) in fusers:
+                begun = fusers[type(a)](rule, a, keeping=True)(a)
+            else:
+                begun = rule(a)
+            return start(begun, rule, saved, left, None, elementwise)
         except (AttributeError, AxisError) as error:
             raise misuse(operate.__name__, input, error) from None
 
@@ -338,8 +339,8 @@ def joining(function: Any) -> Any:
             arrays = [*[x.primal for x in tensors], *args]
             if not (is_enabled() and any(receivers)):
                 return untracked(next(rule(*arrays, **statics)))
-            saved = (*saved, *args)
-            return start(rule, arrays, tuple(receivers), saved=saved, statics=statics)
+            begun, left = rule(*arrays, **statics), tuple(receivers)
+            return start(begun, rule, (*saved, *args), left, None, 0, statics)
         except TypeError as error:
             return operate(together(error, *tensors), *args, **statics)
 

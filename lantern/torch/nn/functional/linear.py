@@ -89,7 +89,7 @@ def linear(input: Tensor, weight: Tensor, bias: Any = None) -> Tensor:
     left = input.receiver if level is AMBIENT else None
     receivers = left, weight.receiver, bias.receiver
     try:
-        return start(_rule, arrays, receivers)
+        return start(_rule(*arrays), _rule, arrays, receivers)
     except TypeError:
         return rules.affine(input, weight, bias)  # says what is wrong
 
