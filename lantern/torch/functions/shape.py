@@ -33,6 +33,7 @@ _expand_dims = unary(manipulation.expand_dims)
 _read = unary(ours.plain_getitem)
 
 
+_INT = frozenset({int})
 _WHOLE = (dtypes.int64, dtypes.int32, dtypes.int16, dtypes.int8, dtypes.uint8)
 
 
@@ -40,12 +41,9 @@ def lengths(shape: Any) -> tuple[int, ...]:
     """The lengths of axes that were given one by one, or in a sequence."""
     if len(shape) == 1 and isinstance(shape[0], tuple | list):
         shape = shape[0]
-    if _WHOLE.issuperset(map(type, shape)):
+    if _INT.issuperset(map(type, shape)):
         return tuple(shape)
     return tuple(map(operator.index, shape))
-
-
-_WHOLE = frozenset({int})
 
 
 def _resolved(array: Any, shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -403,7 +403,10 @@ class Tensor(Wrapper):
             raise EagerError(
                 "only Tensors of floating point and complex dtype can require gradients"
             )
-        self.level, self.receiver = AMBIENT, Recorder().prepare(array.shape, array.dtype)
+        self.level, self.receiver = (
+            AMBIENT,
+            Recorder().prepare(array.shape, array.dtype),
+        )
         self.receiver.grad = self.__dict__.pop("grad", None)
         return self
 
