@@ -72,7 +72,12 @@ class Recorder(Accumulator):
         "saved",
         "statics",
     )
+    function: Any
+    grad: Any
+    hooks: Any
     memory: int
+    saved: Any
+    statics: Any
     form = None  # no two recorders are told to be of one form
     lasting = True
 
