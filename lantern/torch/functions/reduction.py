@@ -1,5 +1,6 @@
-"""Reductions along axes, under PyTorch's names."""
+"""Axes as PyTorch and NumPy name them, and reductions along them."""
 
+from inspect import unwrap
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from lantern.torch.tensor.devices import as_array, grid
 from lantern.torch.tensor.dtypes import F32, F64, FLOATING, I64, INEXACT, as_numpy_dtype
 from lantern.torch.tensor.error_messages import refuse_type
 from lantern.torch.tensor.halves import in_single, is_half
-from lantern.torch.tensor.named_results import named
+from lantern.torch.tensor.named_results import agree_on_type, named, result_into
 from lantern.torch.tensor.operators import call, cast, unary
 from lantern.torch.tensor.tensor import Tensor, fresh
 
@@ -57,6 +58,33 @@ def axis_of(dim: int, ndim: int, extra: int = 0) -> int:
             f"got {dim})"
         )
     return dim % n
+
+
+def also_axis(function: Any) -> Any:
+    """A function that takes NumPy's ``axis`` and ``keepdims`` as well."""
+    code = unwrap(function).__code__
+    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    if "dim" not in names:
+        return function
+
+    def either(*args: Any, **options: Any) -> Any:
+        if options:
+            if "axis" in options:
+                options["dim"] = options.pop("axis")
+            if "keepdims" in options:
+                options["keepdim"] = options.pop("keepdims")
+            if not args and "input" not in options:
+                args = tuple(options.pop(x) for x in ("x", "a", "x1") if x in options)
+            out = options.pop("out", None)
+            if out is not None:
+                agree_on_type(function.__name__, out, options)
+                z = function(*args, **options)
+                return result_into(function.__name__, z, out)
+        return function(*args, **options)
+
+    either.__name__ = either.__qualname__ = function.__name__
+    either.__doc__ = function.__doc__
+    return takes(either, parameters(function, out=True))
 
 
 def _wide(input: Tensor, dtype: Any) -> Tensor:
@@ -584,11 +612,12 @@ def dist(input: Tensor, other: Tensor, p: Any = 2) -> Any:
     return norm(input - other, p)
 
 
+_HELPERS = "also_axis", "axes", "axis_of", "nowhere", "refuse_empty", "vector_norm"
 functions = {
     name: value
     for name, value in list(globals().items())
     if callable(value)
     and not name.startswith("_")
     and getattr(value, "__module__", "") == __name__
-    and name not in ("axes", "axis_of", "nowhere", "refuse_empty", "vector_norm")
+    and name not in _HELPERS
 }

@@ -1,7 +1,6 @@
-"""The table of functions; what PyTorch lets them take besides: NumPy's ``axis``."""
+"""The table of functions, and what is known of them besides what they compute."""
 
 from functools import wraps
-from inspect import unwrap
 from typing import Any
 
 from lantern.torch import linalg
@@ -23,7 +22,6 @@ from lantern.torch.functions import (
 from lantern.torch.functions import shape as shaping
 from lantern.torch.linalg import deprecated, low_rank
 from lantern.torch.tables import another, parameters, takes
-from lantern.torch.tensor import named_results
 from lantern.torch.tensor.error_messages import refuse_type
 from lantern.torch.tensor.halves import single
 from lantern.torch.tensor.tensor import Tensor
@@ -245,36 +243,9 @@ def names_with(known: str) -> list[str]:
     return [name for name, row in _ROWS.items() if known in row]
 
 
-def _also_axis(function: Any) -> Any:
-    """A function that takes NumPy's ``axis`` and ``keepdims`` as well."""
-    code = unwrap(function).__code__
-    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-    if "dim" not in names:
-        return function
-
-    def either(*args: Any, **options: Any) -> Any:
-        if options:
-            if "axis" in options:
-                options["dim"] = options.pop("axis")
-            if "keepdims" in options:
-                options["keepdim"] = options.pop("keepdims")
-            if not args and "input" not in options:
-                args = tuple(options.pop(x) for x in ("x", "a", "x1") if x in options)
-            out = options.pop("out", None)
-            if out is not None:
-                named_results.agree_on_type(function.__name__, out, options)
-                z = function(*args, **options)
-                return named_results.result_into(function.__name__, z, out)
-        return function(*args, **options)
-
-    either.__name__ = either.__qualname__ = function.__name__
-    either.__doc__ = function.__doc__
-    return takes(either, parameters(function, out=True))
-
-
 def complete(functions: dict[str, Any]) -> dict[str, Any]:
     """Functions as programs call them: by NumPy's names of options, with any type."""
-    found = {name: _also_axis(f) for name, f in functions.items()}
+    found = {name: reduction.also_axis(f) for name, f in functions.items()}
     # Around the other one: whoever adds up in float32 hands every option on as it is.
     for name in names_with("single"):
         if name in found:
