@@ -2,60 +2,44 @@
 
 An operation is one generator: it computes its value, yields it to the rest of the
 program, gets the value's cotangent back, and yields what each operand receives.
-``python examples/micro_lantern.py`` trains a perceptron with it.
 """
 
 import argparse
 from functools import partial
+from itertools import count
 
 import numpy as np
 
-numbers = iter(
-    range(1, 1 << 62)
-)  # of derivatives: those inside others have higher ones
+levels = count()  # of derivatives: those inside others have higher ones
 
 
 def op(rule, linear=False):
     """Make a generator an operation; one may be linear in each operand by itself."""
 
     def function(*operands, **options):
-        levels = [x.level for x in operands if isinstance(x, Value)]
-        if not levels:  # nothing is tracked: the forward step is all there is
+        tracked = [x.level for x in operands if isinstance(x, Value)]
+        if not tracked:  # the forward step is all there is
             return next(rule(*operands, **options))
-        level = _, suspend = max(levels)  # the innermost; others are constants to it
+        level = _, waiting = max(tracked)  # the innermost; others are constants to it
         own = [x if getattr(x, "level", None) == level else None for x in operands]
         primals = [y.primal if y else x for x, y in zip(operands, own, strict=True)]
         while own[-1] is None:  # what nobody wants is not computed
             own.pop()
         started = rule(*primals, **options)
         z = Value(next(started), level, started, own)  # the rest of the program ...
-        again = (lambda *xs: function(*xs, **options)) if linear else None
-        suspend(z, primals, again)  # ... waits for it, or moves along with it
+        if waiting is not None:
+            waiting.append(z)  # ... is what the rule waits for, in reverse mode
+            return z
+        z.tangent = np.zeros(z.shape)  # ... need not come: z moves as its operands do
+        for i, x in enumerate(own):
+            slope = None if linear else started.send(1)
+            if x:
+                xs = *primals[:i], x.tangent, *primals[i + 1 :]
+                dz = function(*xs, **options) if linear else x.tangent * slope
+                z.tangent = z.tangent + dz
         return z
 
     return function
-
-
-linear = partial(op, linear=True)
-
-
-def elementwise(function, slope):
-    """A function of each element, and its derivative by operand x and result z."""
-
-    @op
-    def apply(x):
-        z_bar = yield (z := apply(x) if isinstance(x, Value) else function(x))
-        yield z_bar * slope(x, z)
-
-    return apply
-
-
-sin = elementwise(np.sin, lambda x, z: cos(x))
-cos = elementwise(np.cos, lambda x, z: -sin(x))
-exp = elementwise(np.exp, lambda x, z: z)
-log = elementwise(np.log, lambda x, z: 1 / x)
-tanh = elementwise(np.tanh, lambda x, z: 1 - z * z)
-sqrt = elementwise(np.sqrt, lambda x, z: 0.5 / z)
 
 
 class Value:
@@ -63,10 +47,10 @@ class Value:
 
     __array_ufunc__ = None  # an array on the left leaves the operation to us
 
-    def __init__(self, primal, level, rule=None, operands=(), tangent=None):
+    def __init__(self, primal, level, rule=None, operands=(), tangent=0.0):
         self.primal, self.level, self.shape = primal, level, np.shape(primal)
-        self.rule, self.operands = rule, operands
-        self.tangent, self.cotangent = tangent, None
+        self.rule, self.operands, self.cotangent = rule, operands, None
+        self.tangent = tangent
 
     @op
     def __add__(x, y):  # noqa: N805  # the operands of a rule, here and below
@@ -86,14 +70,14 @@ class Value:
         yield z_bar * n * x ** (n - 1) if isinstance(n, Value) or n else z_bar * 0
         yield z_bar * z * log(x)
 
-    @linear
+    @partial(op, linear=True)
     def __matmul__(x, y):  # noqa: N805
         z_bar = yield x @ y
         yield z_bar @ y.T
         yield x.T @ z_bar
 
     @property
-    @linear
+    @partial(op, linear=True)
     def T(x):  # noqa: N805
         z_bar = yield x.T
         yield z_bar.T
@@ -107,7 +91,7 @@ class Value:
     __rtruediv__ = lambda x, y: x**-1 * y  # noqa: E731
 
 
-@linear
+@partial(op, linear=True)
 def sum(x, shape=()):
     """The sum over what a shape does not have: the transpose of broadcasting to x's."""
     axes = tuple(range(np.ndim(x) - len(shape)))
@@ -117,13 +101,27 @@ def sum(x, shape=()):
     yield z_bar * np.ones(np.shape(x))
 
 
+@op
+def each(x, f, slope):
+    """A function of each element; its derivative by operand x and result z."""
+    g = partial(each, f=f, slope=slope) if isinstance(x, Value) else f
+    z_bar = yield (z := g(x))
+    yield z_bar * slope(x, z)
+
+
+sin = partial(each, f=np.sin, slope=lambda x, z: cos(x))
+cos = partial(each, f=np.cos, slope=lambda x, z: -sin(x))
+exp = partial(each, f=np.exp, slope=lambda x, z: z)
+log = partial(each, f=np.log, slope=lambda x, z: 1 / x)
+tanh = partial(each, f=np.tanh, slope=lambda x, z: 1 - z * z)
+sqrt = partial(each, f=np.sqrt, slope=lambda x, z: 0.5 / z)
+
+
 def vjp(f, *primals):
     """The value of f, and its pullback: suspended rules, resumed newest first."""
-    waiting = []
-    level = next(numbers), lambda z, *_: waiting.append(z)
+    level = _, waiting = next(levels), []
     inputs = [Value(x, level) for x in primals]
-    z = f(*inputs)
-    result = z if getattr(z, "level", None) == level else Value(z, level)
+    result = f(*inputs) + Value(0.0, level)  # tracked, even if f is constant
 
     def pullback(seed):
         result.cotangent = seed
@@ -140,20 +138,10 @@ def vjp(f, *primals):
 
 def jvp(f, primals, tangents):
     """The value of f, and how it moves: rules are resumed at once."""
-
-    def move(z, primals, again):
-        for i, x in enumerate(z.operands):
-            slope = None if again else z.rule.send(1)
-            if x:
-                xs = *primals[:i], x.tangent, *primals[i + 1 :]
-                dz = again(*xs) if again else x.tangent * slope
-                dz = dz if np.shape(dz) == z.shape else dz * np.ones(z.shape)
-                z.tangent = dz if z.tangent is None else z.tangent + dz
-
-    level = next(numbers), move
+    level = next(levels), None
     pairs = zip(primals, tangents, strict=True)
-    z = f(*(Value(x, level, tangent=dx) for x, dx in pairs))
-    return (z.primal, z.tangent) if getattr(z, "level", None) == level else (z, z * 0)
+    z = f(*(Value(x, level, tangent=dx) for x, dx in pairs)) + Value(0.0, level)
+    return z.primal, z.tangent
 
 
 def grad(f):
@@ -161,26 +149,25 @@ def grad(f):
     return lambda *primals: vjp(f, *primals)[1](1.0)[0]
 
 
+def network(x, w1, b1, w2, b2):
+    """A perceptron of two layers."""
+    return tanh(x @ w1 + b1) @ w2 + b2
+
+
 def main():
-    """A perceptron of two layers learns the exclusive or."""
-    argparse.ArgumentParser(description=__doc__).parse_args()
-    x, y = (
-        np.array([[0, 0], [0, 1], [1, 0], [1, 1.0]]),
-        np.array([[0], [1], [1], [0.0]]),
-    )
+    """Let the perceptron learn the exclusive or."""
+    x = np.array([[0, 0], [0, 1], [1, 0], [1, 1.0]])
+    y = np.array([[0], [1], [1], [0.0]])
     random = np.random.default_rng(0)
     weights = [random.normal(size=s) for s in ((2, 8), (8,), (8, 1), (1,))]
 
-    def loss(w1, b1, w2, b2):
-        error = tanh(x @ w1 + b1) @ w2 + b2 - y
-        return sum(error * error)
-
     for step in range(1001):
-        value, pullback = vjp(loss, *weights)
+        value, pullback = vjp(lambda *ws: sum((network(x, *ws) - y) ** 2), *weights)
         weights = [w - 0.03 * g for w, g in zip(weights, pullback(1.0), strict=True)]
         if step % 200 == 0:
             print(f"step {step:4}  loss {value:.6f}")
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=__doc__).parse_args()
     main()
