@@ -31,7 +31,7 @@ from lantern import (
     value_and_grad,
     vjp,
 )
-from lantern.core.tree import leaf_path, tree_paths, tree_replace
+from lantern.core.tree import leaf_path, tree_children, tree_paths, tree_replace
 from lantern.testing import check_grads
 
 Pair = namedtuple("Pair", "first second")
@@ -722,3 +722,18 @@ def test_a_counter_keeps_its_class():
     found = grad(lambda c: c["x"] * c["y"])(Counter(x=3, y=2))
     assert type(found) is Counter
     assert found == {"x": 2.0, "y": 3.0}
+
+
+@pytest.mark.parametrize(
+    ("tree", "expected"),
+    [
+        ({"a": 1, "b": [2]}, [("a", 1), ("b", [2])]),
+        ([1, (2,)], [(0, 1), (1, (2,))]),
+        ((), []),
+        (2.0, None),
+        (np.ones(2), None),
+    ],
+    ids=str,
+)
+def test_the_parts_of_a_container_have_keys(tree, expected):
+    assert tree_children(tree) == expected
