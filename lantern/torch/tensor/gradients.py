@@ -84,7 +84,7 @@ def root_of(y: Any) -> tuple[Any, Any, Any, int | None]:
 def seeds_of(outputs: Any, gradients: Any) -> list[tuple[Any, Any]]:
     """Pairs of a receiver and its cotangent, checked."""
     seeds: list[tuple[Any, Any]] = []
-    for i, (y, gradient) in enumerate(zip(outputs, gradients, strict=True)):
+    for y, gradient in zip(outputs, gradients, strict=True):
         if gradient is None and type(y) is Tensor and y.level is AMBIENT:
             array = y.primal
             if array.size == 1 and array.dtype.kind == "f":  # as most passes begin
@@ -106,7 +106,7 @@ def seeds_of(outputs: Any, gradients: Any) -> list[tuple[Any, Any]]:
             seed = np.ones(shape, dtype)
         else:
             seed = plain_cotangent(gradient)
-            _check_seed(seed, shape, dtype, i)
+            _check_seed(seed, shape, dtype, len(seeds))
         seeds.append((receiver, seed if part is None else Part(part, seed)))
     if rewritten:
         check_views(last_write[0] + 1, (receiver for receiver, _ in seeds))
