@@ -231,7 +231,8 @@ def outcomes(folder, theirs, found, book):
     their, mine = Library(folder, False), Library(folder, True)
     for name, path, args in named(folder, book):
         start = time.perf_counter()
-        known = theirs.of(book, name, their.cells, "same", path, args)
+        called = " ".join([name, *args])
+        known = theirs.of(book, called, their.cells, "same", path, args)
         row = found.of(book, name, outcome, their, mine, known, path, args)
         taken = f"{time.perf_counter() - start:.0f} s"
         print(book, name, row["out"], taken, sep=" | ", flush=True)
