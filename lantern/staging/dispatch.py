@@ -137,7 +137,10 @@ class Compiled:
         """The function's result: by a program, or by the plain function."""
         if kwargs:
             return self.f(*args, **kwargs)
-        signature = self.signature_of(args)
+        try:
+            signature = self.signature_of(args)
+        except Exception:  # an object without one of its fields
+            return self.f(*args)
         if signature is None:
             return self._call_tracked(args)
         found = self.known.get(signature)

@@ -25,6 +25,7 @@ __all__ = [
     "is_plain",
     "is_tree",
     "reachable",
+    "reads_plainly",
 ]
 
 MOST_EXAMPLES = 200
@@ -158,11 +159,16 @@ def is_plain(cls: Any) -> bool:
     return (
         cls.__flags__ & HEAP_TYPE != 0
         and cls.__dictoffset__ != 0
-        and cls.__getattribute__ is object.__getattribute__
-        and not hasattr(cls, "__getattr__")
+        and reads_plainly(cls)
         and not hasattr(cls, "__array__")
         and not any("__call__" in vars(c) for c in cls.__mro__)
     )
+
+
+def reads_plainly(cls: Any) -> bool:
+    """Whether a class leaves it to Python to find its objects' attributes."""
+    own = cls.__getattribute__ is not object.__getattribute__
+    return not own and not hasattr(cls, "__getattr__")
 
 
 def is_changeable(nodes: Iterable[Node]) -> bool:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import sys
 from typing import NamedTuple
 
 import pytest
@@ -271,3 +272,206 @@ def test_methods_of_an_argument_are_followed(mode, monkeypatch):
     for _ in range(2):
         assert f(tree, 2.0) == plain(tree, 2.0) == 2.0
         wait()
+
+
+@dataclasses.dataclass
+class Point:
+    x: float
+    y: float = 1.0
+
+
+@dataclasses.dataclass(slots=True)
+class SlottedPoint:
+    x: float
+    y: float = 1.0
+
+
+@dataclasses.dataclass(frozen=True)
+class Segment:
+    start: Point
+    end: SlottedPoint
+    places: tuple
+
+
+@dataclasses.dataclass(kw_only=True)
+class Named3D(Point):
+    z: float
+
+
+def area(p):
+    return lantern.sin(p.x) * p.y
+
+
+def length(s):
+    return s.start.x * s.end.y + s.places[1] * s.end.x
+
+
+def depth(p):
+    return p.x * p.y + p.z
+
+
+def turned(p):
+    return type_of_point(p.y, -p.x)
+
+
+def type_of_point(x, y):
+    return SlottedPoint(y=y, x=x)
+
+
+OBJECTS = {
+    "attributes": (area, lambda: Point(0.5, 2.0)),
+    "slots": (area, lambda: SlottedPoint(0.5, 2.0)),
+    "nested": (
+        length,
+        lambda: Segment(Point(0.5, 2.0), SlottedPoint(3.0, 0.25), (1, 2.0)),
+    ),
+    "by name": (depth, lambda: Named3D(x=1.5, y=2.0, z=3.0)),
+}
+
+
+def owner_of(f):
+    return f.__self__
+
+
+@pytest.mark.parametrize("kind", OBJECTS)
+@pytest.mark.parametrize("mode", ["O0", "tiers"])
+def test_machine_code_takes_data_classes_as_they_are(mode, kind, monkeypatch):
+    monkeypatch.setenv("LANTERN_JIT", mode)
+    plain, make = OBJECTS[kind]
+    for f, g in [(plain, lantern.jit(plain)), derivative_of(plain)]:
+        for _ in range(3):
+            assert g(make()) == f(make())
+            wait()
+        calls = []
+        owner = owner_of(g)
+        monkeypatch.setattr(owner, "f", lambda *args, f=f, calls=calls: calls)
+        monkeypatch.setattr(owner, "known", {})
+        assert g(make()) == f(make())  # nobody was asked
+        assert owner.known == {}
+
+
+def derivative_of(plain):
+    return lantern.grad(plain), lantern.jit(lantern.grad(plain))
+
+
+@pytest.mark.parametrize("mode", ["O0", "tiers"])
+def test_a_data_class_is_made_by_its_class(mode, monkeypatch):
+    monkeypatch.setenv("LANTERN_JIT", mode)
+    f = lantern.jit(turned)
+    for _ in range(3):
+        assert f(Point(1.0, 2.0)) == SlottedPoint(2.0, -1.0)
+        wait()
+    assert "compiled" in lantern.explain(f)
+
+
+def test_a_data_class_that_cannot_be_made_raises(monkeypatch):
+    monkeypatch.setenv("LANTERN_JIT", "O0")
+    cls = dataclasses.dataclass(type("Own", (), {"__annotations__": {"x": float}}))
+    f = lantern.jit(lantern.grad(lambda p: p.x * p.x))
+    assert f(cls(3.0)) == cls(6.0)
+
+    def refuse(self, x):
+        raise KeyError(x)
+
+    made = cls(3.0)
+    monkeypatch.setattr(cls, "__init__", refuse)
+    for _ in range(2):
+        with pytest.raises(KeyError):
+            f(made)
+
+
+class Doubled(Point):
+    @property
+    def twice(self):
+        return 2.0 * self.x
+
+
+def _with(p, **more):
+    vars(p).update(more)
+    return p
+
+
+def _without(p, name):
+    delattr(p, name)
+    return p
+
+
+@pytest.mark.parametrize("mode", ["O0", "tiers"])
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda: Point(2, 3.0),
+        lambda: Point(2.0, True),
+        lambda: Point(2.0, "yes"),
+        lambda: Point(2.0, None),
+        lambda: Point((2.0,), 3.0),
+        lambda: Doubled(2.0, 3.0),
+        lambda: SlottedPoint(2.0, 3.0),
+        lambda: _with(Point(2.0, 3.0), z=5.0),
+        lambda: _with(Point(2.0, 3.0), area=lambda: 7.0),
+        lambda: _without(Point(2.0, 3.0), "y"),
+        lambda: _without(Point(2.0, 3.0), "x"),
+        lambda: _without(SlottedPoint(2.0, 3.0), "y"),
+        lambda: (2.0, 3.0),
+        lambda: 2.0,
+    ],
+)
+def test_other_objects_than_the_first_give_what_python_gives(mode, change, monkeypatch):
+    monkeypatch.setenv("LANTERN_JIT", mode)
+
+    def plain(p):
+        found = getattr(p, "z", 0.5)
+        return p.y * found if hasattr(p, "x") else found
+
+    f = lantern.jit(plain)
+    for first in (Point(1.0, 2.0), SlottedPoint(1.0, 2.0)):
+        f(first)
+        wait()
+    for _ in range(2):
+        assert outcome(f, change()) == outcome(plain, change())
+
+
+def outcome(f, *args):
+    try:
+        return f(*args)
+    except Exception as error:
+        return type(error), str(error)
+
+
+@pytest.mark.parametrize("mode", ["O0", "tiers"])
+def test_a_property_that_comes_later_is_asked(mode, monkeypatch):
+    monkeypatch.setenv("LANTERN_JIT", mode)
+
+    @dataclasses.dataclass
+    class Later:
+        x: float
+
+    @dataclasses.dataclass(slots=True)
+    class LaterSlot:
+        x: float
+
+    for cls in (Later, LaterSlot):
+        f = lantern.jit(lambda p: p.x * 2.0)
+        made = cls(1.0)
+        assert f(made) == 2.0
+        wait()
+        cls.x = property(lambda self: 1e3 + len("much"))
+        for _ in range(3):
+            assert f(made) == 2008.0
+
+
+def test_references_to_fields_are_given_back(monkeypatch):
+    monkeypatch.setenv("LANTERN_JIT", "O0")
+    f = lantern.jit(lantern.grad(length))
+    x = float("0.5")
+    made = Segment(Point(x, x), SlottedPoint(x, x), (1, x))
+    f(made)
+    before = sys.getrefcount(x), sys.getrefcount(Point), sys.getrefcount(made)
+    for _ in range(1000):
+        f(made)
+    after = sys.getrefcount(x), sys.getrefcount(Point), sys.getrefcount(made)
+    assert before == after
+    found = f(made)
+    start = found.start
+    counts = sys.getrefcount(found), sys.getrefcount(start)
+    assert counts == (2, 3)  # what asks has one itself

@@ -59,6 +59,34 @@ out:
   call void @Py_DecRef(ptr %a)
   ret ptr %a
 }""",
+    "field_of": """define internal ptr @field_of(ptr %x, ptr %name) #0 {
+  %a = call ptr @PyObject_GetAttr(ptr %x, ptr %name)
+  %none = icmp eq ptr %a, null
+  br i1 %none, label %missing, label %look
+missing:
+  call void @PyErr_Clear()
+  ret ptr null
+look:
+  %count = load i32, ptr %a
+  %fresh = icmp eq i32 %count, 1
+  call void @Py_DecRef(ptr %a)
+  %r = select i1 %fresh, ptr null, ptr %a
+  ret ptr %r
+}""",
+    "attributes_of": """declare ptr @PyObject_GenericGetDict(ptr, ptr)
+declare i64 @PyDict_Size(ptr)
+define internal i64 @attributes_of(ptr %x) #0 {
+  %d = call ptr @PyObject_GenericGetDict(ptr %x, ptr null)
+  %none = icmp eq ptr %d, null
+  br i1 %none, label %missing, label %look
+missing:
+  call void @PyErr_Clear()
+  ret i64 -1
+look:
+  %n = call i64 @PyDict_Size(ptr %d)
+  call void @Py_DecRef(ptr %d)
+  ret i64 %n
+}""",
     "method_of": """define internal ptr @method_of(ptr %x, ptr %name, ptr %bound) #0 {
 entry:
   %a = call ptr @got_attribute(ptr %x, ptr %name)

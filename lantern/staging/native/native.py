@@ -1,7 +1,10 @@
 """A program as machine code: what it takes by itself, and what by way of Python."""
 
 import ctypes
+import sys
+from dataclasses import fields
 from itertools import count
+from types import MemberDescriptorType
 from typing import Any
 
 from lantern.core.tree import is_leaf
@@ -15,8 +18,11 @@ from lantern.staging.native.layout import word
 from lantern.staging.native.names import Names, front
 from lantern.staging.native.split import split
 from lantern.staging.native.wrapper import Leaf, Plan, Same, module_text
+from lantern.staging.objects import class_attribute
 from lantern.staging.program import Program
 from lantern.staging.staged import is_staged
+from lantern.staging.structure import is_faithful
+from lantern.staging.trees import reads_plainly
 from lantern.staging.types import BOOL, FLOAT, INT
 
 __all__ = ["Native"]
@@ -65,7 +71,7 @@ class Native:
         numbers = all(x.type in (FLOAT, INT, BOOL) for x in main.body.results)
         simple = numbers and None not in arguments and result is not None
         self.is_direct = may_be_direct and simple and guards.places is not None
-        self._held = [args, result, program, guards]
+        self._held = [args, arguments, result, program, guards]
         self._names = guards.names
         self.address: int | None = None
         self._code, self._front = ctypes.c_uint64(0), 0
@@ -180,10 +186,25 @@ def _plan(x: Any) -> Any:
         return Leaf()
     if x is None:
         return Same(None)
-    if kind is not list and not _is_row(kind):
+    names = _fields(kind)
+    if names:
+        parts = [_plan(getattr(x, name)) for name in names]
+    elif kind is list or _is_row(kind):
+        parts = [_plan(y) for y in x]
+    else:
         return None
-    parts = [_plan(y) for y in x]
-    return None if None in parts else Plan(kind, tuple(parts))
+    return None if None in parts else Plan(kind, tuple(parts), names)
+
+
+def _fields(kind: Any) -> tuple[str, ...]:
+    """The fields of a dataclass that are read without code of its own; else none."""
+    if not hasattr(kind, "__dataclass_fields__"):
+        return ()
+    names = tuple(sys.intern(f.name) for f in fields(kind))
+    found = [class_attribute(kind, name) for name in names]
+    asked = [x for x in found if type(x) is not MemberDescriptorType]
+    is_plain = is_faithful(kind) and reads_plainly(kind)
+    return () if not is_plain or any(hasattr(x, "__set__") for x in asked) else names
 
 
 def _is_row(kind: Any) -> bool:
@@ -206,6 +227,9 @@ def _result_plan(program: Program) -> Any:
             return Plan(kind, tuple(plan(y) for y in x))
         if x is None:
             return Same(None)
+        names = _fields(kind)
+        if names:
+            return Plan(kind, tuple(plan(getattr(x, n)) for n in names), names)
         if not is_leaf(x):
             raise _OtherError
         leaf = next(leaves)

@@ -5,6 +5,7 @@ to, which is called with the same arguments.
 """
 
 from collections.abc import Sequence
+from dataclasses import fields
 from typing import Any, NamedTuple
 
 from lantern.staging.ir import Function
@@ -35,11 +36,15 @@ MARGIN = 1 << 20
 class Plan(NamedTuple):
     """How a structure is taken apart: by its class and its parts.
 
-    The class is tuple, list or a named tuple's.
+    Attributes:
+        cls: tuple, list, a named tuple's class, or a dataclass.
+        parts: the plans of what is in it.
+        names: the fields of a dataclass.
     """
 
     cls: type
     parts: tuple[Any, ...]
+    names: tuple[str, ...] = ()
 
 
 class Leaf(NamedTuple):
@@ -244,7 +249,9 @@ class _Wrapper:
     def take(self, plan: Any, x: str) -> None:
         """Take an argument apart; what it should be is left in doubt."""
         let = self.text.let
-        if isinstance(plan, Plan):
+        if isinstance(plan, Plan) and plan.names:
+            self._take_fields(plan, x)
+        elif isinstance(plan, Plan):
             self._must_be(x, plan.cls)
             self._bail()
             size = let(f"load i64, ptr {let(f'getelementptr i8, ptr {x}, i64 16')}")
@@ -261,6 +268,23 @@ class _Wrapper:
             self.boxed.append((x, known))
         else:
             self.doubts.append(let(f"icmp ne ptr {x}, {self.text.object(plan.value)}"))
+
+    def _take_fields(self, plan: Plan, x: str) -> None:
+        """Take an object apart that has its fields, and no attributes besides.
+
+        Python is asked for each, and the reference given back: the object has one.
+        """
+        let, text = self.text.let, self.text
+        self._must_be(x, plan.cls)
+        self._bail()
+        if getattr(plan.cls, "__dictoffset__", 0):
+            size = let(f"call i64 @attributes_of(ptr {x})")
+            self.doubts.append(let(f"icmp ne i64 {size}, {len(plan.names)}"))
+        for name, part in zip(plan.names, plan.parts, strict=True):
+            found = let(f"call ptr @field_of(ptr {x}, ptr {text.object(name)})")
+            self.doubts.append(let(f"icmp eq ptr {found}, null"))
+            self._bail()
+            self.take(part, found)
 
     def _items(self, x: str, cls: type) -> str:
         let = self.text.let
@@ -295,6 +319,8 @@ class _Wrapper:
             return self._boxed_as(value, self.results[plan.flag][1])
         if isinstance(plan, Plan):
             parts = [self.give(part, results) for part in plan.parts]
+            if plan.names:
+                return self._made(plan, parts)
             if plan.cls in (tuple, list):
                 make = "PyTuple_New" if plan.cls is tuple else "PyList_New"
                 x = let(f"call ptr @{make}(i64 {len(parts)})")
@@ -313,6 +339,23 @@ class _Wrapper:
         plain = text.object(plan.value)
         text.do(f"call void @Py_IncRef(ptr {plain})")
         return plain
+
+    def _made(self, plan: Plan, parts: list[str]) -> str:
+        """An object of a dataclass, by a call of the class."""
+        text, let = self.text, self.text.let
+        row = let(f"alloca [{len(parts)} x ptr]")
+        for i, part in enumerate(parts):
+            at = let(f"getelementptr ptr, ptr {row}, i64 {i}")
+            text.do(f"store ptr {part}, ptr {at}")
+        by_name = any(f.kw_only for f in fields(plan.cls))
+        names = text.object(plan.names) if by_name else "null"
+        cls, count = text.object(plan.cls), 0 if by_name else len(parts)
+        given = f"ptr {row}, i64 {count}, ptr {names}"
+        x = let(f"call ptr @PyObject_Vectorcall(ptr {cls}, {given})")
+        for part in parts:
+            text.do(f"call void @Py_DecRef(ptr {part})")
+        text.bail_if(let(f"icmp eq ptr {x}, null"))  # it has raised
+        return x
 
     def _boxed_as(self, value: str, flag: str) -> str:
         """A float as an int, if it is one."""
