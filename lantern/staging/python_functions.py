@@ -60,16 +60,21 @@ def _bool(session: Session, *args: Any) -> Any:
 
 
 def _extreme(op: Callable[[Any, Any], Any]) -> Any:
-    def extreme(session: Session, *args: Any, **kwargs: Any) -> Any:
-        if kwargs:
-            raise StagingError("max, min: keywords are not staged. Write the loop.")
-        if len(args) == 1:
-            args = tuple(args[0])
-        if not args:
-            raise StoppedError
-        found = args[0]
-        for x in args[1:]:
-            found = _chosen(op(x, found), x, found)
+    def extreme(session: Session, *args: Any, key: Any = None, **other: Any) -> Any:
+        items = tuple(args[0]) if len(args) == 1 else args
+        if not items and len(args) == 1 and "default" in other:
+            return other["default"]
+        if not items or other.keys() - {"default"} or (other and len(args) > 1):
+            raise StoppedError  # Python says why
+        found, *rest = items
+        if key is None:
+            for x in rest:
+                found = _chosen(op(x, found), x, found)
+            return found
+        best = session.call(key, found)
+        for x in rest:
+            own = session.call(key, x)
+            found, best = _chosen(op(own, best), (x, own), (found, best))
         return found
 
     return extreme
@@ -110,17 +115,33 @@ def _isinstance(session: Session, x: Any, cls: Any) -> Any:
         if any(type(c) is not type for c in classes):
             raise StagingError("isinstance: of a class that says by itself what it is.")
         return _is_among(x, classes)
+    return issubclass(_class_of(session, "isinstance", x), classes)
+
+
+def _class_of(session: Session, asked: str, x: Staged) -> type:
+    """The class of a number."""
     if session.derivatives and x.node.type is FLOAT:
         raise StagingError(
-            "isinstance: a number that a derivative tracks is of another class. Ask "
-            "for the structure around it."
+            f"{asked}: a number that a derivative tracks is of another class. Ask "
+            f"for the structure around it."
         )
-    kind = {FLOAT: float, INT: int, BOOL: bool}[x.node.type]
     if x.node.loose:
-        raise StagingError(
-            "isinstance: it is an int on one way and a float on another."
-        )
-    return issubclass(kind, classes)
+        raise StagingError(f"{asked}: it is an int on one way and a float on another.")
+    return {FLOAT: float, INT: int, BOOL: bool}[x.node.type]
+
+
+def _type(session: Session, *args: Any) -> Any:
+    if len(args) != 1:
+        raise StagingError("type: a class is not made inside. Make it outside.")
+    (x,) = args
+    if type(x) is Staged and x.node.type.is_number:
+        return _class_of(session, "type", x)
+    if not is_staged(x) and (session.is_inside(x) or type(x) in _ATOMS):
+        return type(x)
+    raise StagingError("type: of an object of the caller's. Ask by isinstance.")
+
+
+_ATOMS = (bool, int, float, str, bytes, type(None))
 
 
 def _is_among(x: StagedTree, classes: tuple[type, ...]) -> Any:
@@ -161,6 +182,15 @@ class Once:
                 "of a loop. Make a list of it."
             )
         return self.items
+
+
+def _next(session: Session, x: Any, *default: Any) -> Any:
+    if not isinstance(x, Once):
+        raise StagingError("next: of what is no iterator made inside. Write a loop.")
+    try:
+        return next(iter(x), *default)
+    except StopIteration:
+        raise StoppedError from None
 
 
 def _once(f: Any) -> Any:
@@ -243,6 +273,8 @@ TABLE: dict[Any, Callable[..., Any]] = {
     any: _every(True),
     all: _every(False),
     isinstance: _isinstance,
+    type: _type,
+    next: _next,
     map: _map,
     getattr: _getattr,
     abs: _abs,

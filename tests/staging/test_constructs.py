@@ -103,6 +103,25 @@ def comprehensions(x):
     return sum(squares) + max(squares) + {"k": x}["k"]
 
 
+def greatest_by(x):
+    rows = [(x, 1), (x * x, 2), (-3.0, 3)]
+    longest, place = max(rows, key=lambda row: abs(row[0]))
+    return longest * place + min(x, -x, key=lambda y: y * y) + max([], default=x)
+
+
+def next_of_iterators(x):
+    rest = iter([x, x * x, 3.0])
+    first = next(rest)
+    second = next(y for y in (x, 2.0 * x) if type(y) is not str)
+    return first * next(rest) + next(rest) + next(rest, second)
+
+
+def classes_by_type(x, n):
+    pair = Point(x, 2.0)
+    same = type(pair)(pair.y, pair.x)
+    return same.x * x if type(n) is int else same.y
+
+
 def closures(x):
     def scaled(y, by=SCALE):
         return y * by * x
@@ -417,6 +436,17 @@ CASES = [
         [(1.5, [0.1 * i for i in range(300)])],
     ),
     ("comprehensions, `sum`, `max`, `len`", comprehensions, [(1.5,)]),
+    (
+        "`max` and `min` by a key, or with a default",
+        greatest_by,
+        [(1.5,), (2.5,), (-0.5,), (math.nan,), (math.inf,)],
+    ),
+    ("`next` of iterators made inside", next_of_iterators, [(1.5,)]),
+    (
+        "`type` of numbers and of objects made inside",
+        classes_by_type,
+        [(1.5, 2), (1.5, True)],
+    ),
     ("generator expressions", generator_expressions, [(1.5,)]),
     ("functions and lambdas inside, closures, defaults", closures, [(1.5,)]),
     ("recursion", recursion, [(0.5, 6), (0.5, 0)]),

@@ -792,3 +792,79 @@ def test_a_signal_ends_a_native_loop(level, monkeypatch):
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
     assert lantern.jit(newton)(9.0) == 3.0
+
+
+def _used_in_turns(x):
+    rest = iter([x, 2.0 * x, 3.0])
+    total = 0.0
+    while total < 2.5 * x:
+        total += next(rest)
+    return total
+
+
+def _used_on_one_way(x):
+    rest = iter([x, 2.0 * x, 3.0])
+    first = next(rest) if x > 2.0 else 0.5
+    return first * next(rest)
+
+
+SIZES = {"k": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("plain", "args"),
+    [
+        (lambda x: max(), (1.0,)),
+        (lambda x: max([]) * x, (1.0,)),
+        (lambda x: max([], key=abs) * x, (1.0,)),
+        (lambda x: max(x, 2.0, default=3.0), (1.0,)),
+        (lambda x: min([x, 2.0], unknown=3.0), (1.0,)),
+        (lambda x: max([], default=(x, 2)), (1.0,)),
+        (lambda x: max([x, -2.0, 2.0], key=abs), (1.0,)),
+        (lambda x: min([(x, 1), (2.0, 2)], key=lambda r: r[0] < 1.5), (1.0,)),
+        (lambda x: max([x, 2.0], key=lambda y: y.missing), (1.0,)),
+        (lambda x: next(iter([])) * x, (1.0,)),
+        (lambda x: next([x]), (1.0,)),
+        (lambda x: next(iter([]), x), (1.0,)),
+        (_used_in_turns, (1.0,)),
+        (_used_on_one_way, (1.0,)),
+        (_used_on_one_way, (3.0,)),
+        (lambda x: type(x)(3) + x, (1.0,)),
+        (lambda x: type(x)(3) + x, (1,)),
+        (lambda x: type(x)(3) + x, (True,)),
+        (lambda x: (type(x) is float) * x, (1,)),
+        (lambda x: type(0.5 if x > 2.0 else 1) is int, (1.0,)),
+        (lambda x: type([x]) is list, (1.0,)),
+        (lambda x: type("K", (), {}).__name__, (1.0,)),
+        (lambda x: type(SIZES) is dict, (1.0,)),
+    ],
+)
+def test_pythons_functions_do_what_they_do(plain, args, mode):
+    f = lantern.jit(plain)
+    for _ in range(2):
+        assert outcome_of(f, *args) == outcome_of(plain, *args)
+        wait()
+
+
+def outcome_of(f, *args):
+    try:
+        found = f(*args)
+    except Exception as error:
+        return type(error), str(error)
+    return type(found), found
+
+
+def test_a_key_that_reads_what_changes_is_called_again(mode, monkeypatch):
+    def plain(x):
+        return max([x, 2.0, -4.0], key=lambda y: y * SIZES["k"])
+
+    f = lantern.jit(plain)
+    assert f(1.0) == plain(1.0) == 2.0
+    monkeypatch.setitem(SIZES, "k", -1.0)
+    assert f(1.0) == plain(1.0) == -4.0
+
+
+def test_an_iterator_from_outside_goes_on_at_each_call(mode):
+    queue = iter([1.0, 2.0, 3.0, 4.0])
+    f = lantern.jit(lambda x: next(queue) * x)
+    assert [f(2.0) for _ in range(3)] == [2.0, 4.0, 6.0]
