@@ -7,7 +7,7 @@ of a value; the classes here are for what comes before, behind or after the step
 from collections.abc import Sequence
 from typing import Any
 
-from lantern.blocks import Setting
+from lantern.blocks import Setting, between_turns
 from lantern.core.contribution import Masked
 from lantern.core.value import Value
 from lantern.eager.grad_mode import grad_mode
@@ -95,6 +95,7 @@ def of_kind(z: Any, kind: Any) -> list[Any]:
     return [h for h in hooks.values() if type(h) is kind] if hooks else []
 
 
+@between_turns
 def hooked(z: Any, z_bar: Any, create: bool) -> Any:
     """The cotangent, as the hooks of the value leave it."""
     retained = False

@@ -358,6 +358,7 @@ def signature_of(args: tuple[Any, ...], apart: Collection[int] = ()) -> Any:
     return (", ".join(texts), *kinds)
 
 
+@between_turns
 def staged(
     f: Callable[..., Any], args: tuple[Any, ...], apart: Collection[int] = ()
 ) -> tuple[Program, Guards]:

@@ -17,6 +17,7 @@ from importlib import import_module
 from types import CodeType, FunctionType
 from typing import Any
 
+from lantern.blocks import between_turns
 from lantern.errors import ArgumentError, MissingRuleError
 from lantern.torch.tables import another
 from lantern.torch.tensor.dtypes import Size
@@ -189,6 +190,7 @@ def _overrides(cls: Any) -> bool:
     return not own.isdisjoint({name for name, _ in members()}.difference(shows))
 
 
+@between_turns
 def _computed(plain: Any, args: Any, kwargs: Any, values: Iterable[Any]) -> Any:
     """What a function computes, which knows tensors by no members but its own.
 

@@ -139,6 +139,7 @@ def test_a_buffer_for_the_result(name, n):
     np.testing.assert_allclose(grad(f)(x), slope(x))
 
 
+@pytest.mark.filterwarnings("ignore:numpy.fix:DeprecationWarning")
 @pytest.mark.parametrize("function", [np.fix, np.isneginf, np.isposinf])
 def test_a_buffer_in_the_second_place(function):
     x = np.array([-np.inf, 1.5, np.inf])

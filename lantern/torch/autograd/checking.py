@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from lantern.blocks import between_turns
 from lantern.core.value import base
 from lantern.eager.grad_mode import enable_grad
 from lantern.errors import EagerError, OptionError, SizeError
@@ -383,6 +384,7 @@ def gradgradcheck(
     else:
         seeds = list(_row(grad_outputs))
 
+    @between_turns
     def gradients(*args: Any) -> Any:
         with enable_grad():
             given, z_bars = args[: len(inputs)], args[len(inputs) :]

@@ -506,6 +506,7 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     @wraps(backward)
+    @between_turns
     def without(ctx: Any, *z_bars: Any) -> Any:
         tracked = is_grad_enabled()
         with no_grad():

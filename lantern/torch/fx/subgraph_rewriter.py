@@ -4,6 +4,7 @@ import inspect
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+from lantern.blocks import between_turns
 from lantern.torch.fx.graph import Graph
 from lantern.torch.fx.graph_module import GraphModule, _copy_attr, symbolic_trace
 from lantern.torch.fx.node import Node, map_arg
@@ -143,6 +144,7 @@ def _closed(known: _Known, results: list[Any], inner: set[Any]) -> bool:
     )
 
 
+@between_turns
 def _exchange(
     graph: Graph, known: _Known, wanted: Graph, given: Graph, now: dict[Any, Any]
 ) -> None:

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from types import FunctionType
 from typing import Any
 
+from lantern.blocks import between_turns
 from lantern.errors import ArgumentError, EagerError
 from lantern.torch import asking
 from lantern.torch.fx.graph import Graph
@@ -423,6 +424,7 @@ def _recording(function: Any) -> Any:
 
 
 @contextmanager
+@between_turns
 def _asking(tracer: Tracer) -> Iterator[None]:
     """A block in which functions of ``torch`` and modules ask for stand-ins."""
     call = Module.__call__

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from lantern.blocks import between_turns
 from lantern.eager.grad_mode import enable_grad
 from lantern.errors import MissingRuleError
 from lantern.torch.optim.plan import Plan
@@ -34,6 +35,7 @@ _TRACKED: dict[Any, Any] = {
 }
 
 
+@between_turns
 def move_tracked(optimizer: Any, group: dict[str, Any]) -> None:
     """Move a group's parameters by operations that are tracked."""
     for name, value in group.items():

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from lantern.blocks import Setting
+from lantern.blocks import Setting, between_turns
 from lantern.eager.backward import one_pass, order_of, propagate
 from lantern.eager.grad_mode import enable_grad, is_grad_enabled
 from lantern.eager.recorder import AMBIENT, Recorder
@@ -90,6 +90,7 @@ class _Again(Function):
         return outputs
 
     @staticmethod
+    @between_turns
     def backward(ctx: Any, *z_bars: Any) -> Any:
         again = is_grad_enabled()
         operands = ctx.saved_tensors
@@ -116,6 +117,7 @@ class _Again(Function):
 class _Run:
     """One call: its values, the random numbers that it drew, and what it needs."""
 
+    @between_turns
     def __init__(self, call: Any, args: Any, options: Any) -> None:
         self.call, self.nested = call, options["use_reentrant"]
         self.state = get_rng_state() if options["preserve_rng_state"] else None
