@@ -158,7 +158,7 @@ SCRIPTS: dict[str, tuple[Callable[[Any], Program], float]] = {
     "MLP 784-128-10, batch 64": (_mlp, 1.0),
     "MLP 784-128-10, batch 1": (partial(_mlp, batch=1), 0.6),
     "character LSTM, 50 steps": (_char_lstm, 0.7),
-    "GPT, 4 layers, 128 wide": (_gpt, 1.3),
+    "GPT, 4 layers, 128 wide": (_gpt, 1 / 0.95),
     "word2vec": (_word2vec, 0.7),
     "Adam, 100 tensors": (_adam, 1.0),
 }
