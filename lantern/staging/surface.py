@@ -543,6 +543,8 @@ class Surface:
         cls = x.likely_class()
         found = cls and class_attribute(cls, name)
         if type(found) is not FunctionType:
+            if found is not None:  # a slot, or an item's name: where machine code reads
+                self.session.guards.of_class(cls, name, found)
             return x.field(name)
         self.claim(x.has_method(name, found), lambda: None)
         return MethodType(found, x)

@@ -460,6 +460,38 @@ def test_a_property_that_comes_later_is_asked(mode, monkeypatch):
             assert f(made) == 2008.0
 
 
+def test_a_property_in_place_of_what_is_walked_is_asked(mode):
+    class Slots:
+        __slots__ = ("rest", "value")
+
+        def __init__(self, value, rest):
+            self.value, self.rest = value, rest
+
+    class Names(NamedTuple):
+        value: float
+        rest: object
+
+    @dataclasses.dataclass(slots=True)
+    class Fields:
+        value: float
+        rest: object
+
+    def total(x):
+        y = 0.0
+        while x is not None:
+            y = y + x.value
+            x = x.rest
+        return y
+
+    for cls in (Slots, Names, Fields):
+        f, chain = lantern.jit(total), cls(1.0, cls(2.0, None))
+        assert f(chain) == 3.0
+        wait()
+        assert f(chain) == 3.0
+        cls.value = property(lambda self: 1e3 + len("much"))
+        assert f(chain) == 2008.0
+
+
 def test_references_to_fields_are_given_back(monkeypatch):
     monkeypatch.setenv("LANTERN_JIT", "O0")
     f = lantern.jit(lantern.grad(length))

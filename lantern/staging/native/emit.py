@@ -6,6 +6,7 @@ block, a tape a list of turns (``turns.py``).
 """
 
 import sys
+from collections import namedtuple
 from functools import cached_property
 from typing import Any
 
@@ -28,6 +29,8 @@ __all__ = [
     "returned",
     "saves",
 ]
+
+_ItemName: Any = type(vars(namedtuple("_Item", "x"))["x"])  # in a named tuple's class
 
 
 def returned(function: Function) -> str:
@@ -356,7 +359,7 @@ class _Emitter:
         key, cls = node.static
         fields = getattr(cls, "_fields", ())
         let, x = self.text.let, self.value(node.inputs[0])
-        if cls is not None and issubclass(cls, tuple) and key in fields:
+        if key in fields and isinstance(getattr(cls, key), _ItemName):
             self._must_be(x, cls)
             offset = tuple_items() + 8 * fields.index(key)
         else:
