@@ -12,8 +12,11 @@ import pytest
 
 import lantern
 from lantern.core.contribution import Contribution
+from lantern.errors import MissingExtraError
 from lantern.op import op, registry
 from lantern.staging import stage
+
+pytest.importorskip("mpmath", reason="the samples' file computes with it")
 from tests.cases import CONSTANT, ELEMENTWISE, draw
 from tests.every_op.test_every_op import CASES, numbers, operands
 
@@ -81,7 +84,10 @@ def test_rule_runs_on_staged_operands(name):
     for xs, statics in SAMPLES[name]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            expected = there_and_back(op, xs, None, statics)
+            try:
+                expected = there_and_back(op, xs, None, statics)
+            except MissingExtraError as error:
+                pytest.skip(str(error))
             n = len(expected) - (0 if op.kind == "constant" else len(xs))
             bars = [bar_of(z) for z in expected[:n]]
 
