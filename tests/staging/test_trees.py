@@ -1,8 +1,12 @@
 """Objects of the caller's: walked as they are, differentiated in their structure."""
 
 import dataclasses
+import importlib.util
 import math
+import os
+import subprocess
 import sys
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -507,3 +511,82 @@ def test_references_to_fields_are_given_back(monkeypatch):
     start = found.start
     counts = sys.getrefcount(found), sys.getrefcount(start)
     assert counts == (2, 3)  # what asks has one itself
+
+
+class Pair(NamedTuple):
+    left: object
+    right: object
+
+
+@dataclasses.dataclass
+class Both:
+    left: object
+    right: object
+
+
+def parts(x):
+    return x + 1.0, (x + 2.0, x > 0.0, None, x + 3.0), x + 4.0
+
+
+def rows_in_rows(x):
+    return [x, [x * 2.0, ()], (x * 3.0,)]
+
+
+def by_names(x):
+    return Pair(x, Pair(x * 2.0, (x * 3.0, "kept")))
+
+
+def by_fields(x):
+    return (x, Both(x * 2.0, Both(x * 3.0, [x])), Both(x, x))
+
+
+def without_memory(name):
+    """Call a compiled function while one allocation fails, the next, and so on."""
+    import _testcapi
+
+    f, fast = globals()[name], lantern.jit(globals()[name])
+    expected = f(0.5)
+    fast(0.5)
+    wait()
+    assert lantern.explain(fast).endswith("compiled"), lantern.explain(fast)
+    kept = [float(i) for i in range(200)]  # what was freed before is not used again
+    kept += [(i, i) for i in range(5000)] + [[i] for i in range(200)]
+    failed = before = 0
+    for turn in range(40):
+        if turn == 20:  # when the free lists are as long as they become
+            before = sys.getallocatedblocks()
+        for first in range(12):
+            results = [fast(0.5) for _ in range(110)]  # no float or list is free
+            try:
+                _testcapi.set_nomemory(first, first + 1)
+                try:
+                    found = fast(0.5)
+                finally:
+                    _testcapi.remove_mem_hooks()
+            except MemoryError:
+                failed += 1
+                continue
+            finally:
+                results.clear()
+            assert found == expected, (first, found)
+    assert failed > 40 * 3, failed
+    lost = sys.getallocatedblocks() - before
+    assert lost < 100, lost
+
+
+@pytest.mark.skipif(
+    not importlib.util.find_spec("_testcapi"), reason="it makes allocations fail"
+)
+@pytest.mark.parametrize("name", ["parts", "rows_in_rows", "by_names", "by_fields"])
+def test_an_allocation_that_fails_raises(name):
+    """In a child, which it would end if what holds a result were not looked at."""
+    command = f"from tests.staging.test_trees import *; without_memory({name!r})"
+    done = subprocess.run(
+        [sys.executable, "-c", command],
+        cwd=Path(__file__).parents[2],
+        env={**os.environ, "LANTERN_JIT": "O2"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -87,6 +87,16 @@ look:
   call void @Py_DecRef(ptr %d)
   ret i64 %n
 }""",
+    "made": """define internal ptr @made(ptr %c, ptr %row, i64 %n, ptr %names) #0 {
+  %raised = call ptr @PyErr_Occurred()
+  %none = icmp eq ptr %raised, null
+  br i1 %none, label %on, label %out
+on:
+  %x = call ptr @PyObject_Vectorcall(ptr %c, ptr %row, i64 %n, ptr %names)
+  ret ptr %x
+out:
+  ret ptr null
+}""",
     "method_of": """define internal ptr @method_of(ptr %x, ptr %name, ptr %bound) #0 {
 entry:
   %a = call ptr @got_attribute(ptr %x, ptr %name)

@@ -171,13 +171,15 @@ class _Wrapper:
 
     def _bail(self) -> None:
         """Leave, if something that is in doubt is not as it should be."""
-        if not self.doubts:
-            return
-        whole, *rest = self.doubts
+        if self.doubts:
+            self.text.bail_if(self._any(self.doubts))
+            self.doubts = []
+
+    def _any(self, doubts: list[str]) -> str:
+        whole, *rest = doubts
         for doubt in rest:
             whole = self.text.let(f"or i1 {whole}, {doubt}")
-        self.text.bail_if(whole)
-        self.doubts = []
+        return whole
 
     def _call_owner(self) -> None:
         """Hand the arguments on, unless the handler of a signal has raised."""
@@ -310,38 +312,71 @@ class _Wrapper:
         return x
 
     def give(self, plan: Any, results: Any) -> str:
-        """Put the result together."""
-        text, let = self.text, self.text.let
+        """Put the result together; null, if memory ends."""
+        text = self.text
         if isinstance(plan, Leaf):
             known, value = self.results[next(results)]
             if plan.flag is None:
                 return self._boxed(known, value)
             return self._boxed_as(value, self.results[plan.flag][1])
         if isinstance(plan, Plan):
-            parts = [self.give(part, results) for part in plan.parts]
-            if plan.names:
-                return self._made(plan, parts)
-            if plan.cls in (tuple, list):
-                make = "PyTuple_New" if plan.cls is tuple else "PyList_New"
-                x = let(f"call ptr @{make}(i64 {len(parts)})")
-            else:
-                cls = text.object(plan.cls)
-                made = f"@PyType_GenericAlloc(ptr {cls}, i64 {len(parts)})"
-                x = let(f"call ptr {made}")
-                if tuple_items() > 24:  # its hash, which is not known yet
-                    at = let(f"getelementptr i8, ptr {x}, i64 24")
-                    text.do(f"store i64 -1, ptr {at}")
-            items = self._items(x, plan.cls)
-            for i, part in enumerate(parts):
-                at = let(f"getelementptr ptr, ptr {items}, i64 {i}")
-                text.do(f"store ptr {part}, ptr {at}")
-            return x
+            return self._whole(plan, [self.give(part, results) for part in plan.parts])
         plain = text.object(plan.value)
         text.do(f"call void @Py_IncRef(ptr {plain})")
         return plain
 
-    def _made(self, plan: Plan, parts: list[str]) -> str:
-        """An object of a dataclass, by a call of the class."""
+    def _whole(self, plan: Plan, parts: list[str]) -> str:
+        """What holds some parts: null, and they are given back, where memory ends.
+
+        Whatever makes an object here gives null then, and has raised an exception.
+        """
+        text, let = self.text, self.text.let
+        lost, made, full, out = (text.fresh(x) for x in ("lost", "made", "full", "out"))
+        fresh = [
+            part
+            for part, kind in zip(parts, plan.parts, strict=True)
+            if not isinstance(kind, Same)
+        ]
+        if fresh:
+            missing = self._any([let(f"icmp eq ptr {x}, null") for x in fresh])
+            text.do(f"br i1 {missing}, label %{lost}, label %{made}, !prof !0")
+            text.begin(made)
+        x = self._called(plan, parts) if plan.names else self._allotted(plan)
+        none = let(f"icmp eq ptr {x}, null")
+        text.do(f"br i1 {none}, label %{lost}, label %{full}, !prof !0")
+        text.begin(full)
+        if plan.names:
+            self._give_back(parts)
+        else:
+            if plan.cls not in (tuple, list) and tuple_items() > 24:  # its hash
+                at = let(f"getelementptr i8, ptr {x}, i64 24")
+                text.do(f"store i64 -1, ptr {at}")
+            items = self._items(x, plan.cls)
+            for i, part in enumerate(parts):
+                at = let(f"getelementptr ptr, ptr {items}, i64 {i}")
+                text.do(f"store ptr {part}, ptr {at}")
+        text.jump(out)
+        text.begin(lost)
+        self._give_back(parts)
+        text.jump(out)
+        text.begin(out)
+        return let(f"phi ptr [{x}, %{full}], [null, %{lost}]")
+
+    def _give_back(self, parts: list[str]) -> None:
+        for part in parts:
+            self.text.do(f"call void @Py_DecRef(ptr {part})")
+
+    def _allotted(self, plan: Plan) -> str:
+        """A tuple, a list or a named tuple, empty still."""
+        text, let, count = self.text, self.text.let, len(plan.parts)
+        if plan.cls in (tuple, list):
+            make = "PyTuple_New" if plan.cls is tuple else "PyList_New"
+            return let(f"call ptr @{make}(i64 {count})")
+        cls = text.object(plan.cls)
+        return let(f"call ptr @PyType_GenericAlloc(ptr {cls}, i64 {count})")
+
+    def _called(self, plan: Plan, parts: list[str]) -> str:
+        """An object of a dataclass, by a call of the class, unless one has raised."""
         text, let = self.text, self.text.let
         row = let(f"alloca [{len(parts)} x ptr]")
         for i, part in enumerate(parts):
@@ -350,12 +385,7 @@ class _Wrapper:
         by_name = any(f.kw_only for f in fields(plan.cls))
         names = text.object(plan.names) if by_name else "null"
         cls, count = text.object(plan.cls), 0 if by_name else len(parts)
-        given = f"ptr {row}, i64 {count}, ptr {names}"
-        x = let(f"call ptr @PyObject_Vectorcall(ptr {cls}, {given})")
-        for part in parts:
-            text.do(f"call void @Py_DecRef(ptr {part})")
-        text.bail_if(let(f"icmp eq ptr {x}, null"))  # it has raised
-        return x
+        return let(f"call ptr @made(ptr {cls}, ptr {row}, i64 {count}, ptr {names})")
 
     def _boxed_as(self, value: str, flag: str) -> str:
         """A float as an int, if it is one."""
