@@ -5,6 +5,7 @@ import math
 import random
 import signal
 import types
+from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
@@ -792,6 +793,46 @@ def test_a_signal_ends_a_native_loop(level, monkeypatch):
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
     assert lantern.jit(newton)(9.0) == 3.0
+
+
+def summed(x, n):
+    s, y = 0.0, 0.3
+    for _ in range(n):
+        y = 3.7 * y * (1.0 - y)
+        s = s + lantern.sin(x * y) * x
+    return s
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there is no timer here")
+@pytest.mark.parametrize("level", ["O0", "O2"])
+def test_a_signal_leaves_what_a_program_has_saved(level, monkeypatch):
+    """Its handler calls programs that save, too: the same, another, by a thread."""
+    monkeypatch.setenv("LANTERN_JIT", level)
+    long = lantern.jit(lantern.grad(summed))
+    other = lantern.jit(lantern.grad(newton))
+    turns, root = 1_000_000, 2.0
+    expected = long(0.5, turns), long(0.5, 70), other(root)
+    assert lantern.explain(long).endswith("compiled")
+    found = []
+
+    def handler(number, frame):
+        with ThreadPoolExecutor(1) as pool:
+            found.append(pool.submit(long, 0.5, 70).result())
+        found.append(long(0.5, 70))
+        found.append(other(root))
+
+    before = signal.signal(signal.SIGALRM, handler)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.002)
+        for _ in range(1000):
+            assert long(0.5, turns) == expected[0]
+            if found:
+                break
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert found == pytest.approx([expected[1], *expected[1:]], rel=1e-12)
+    assert (long(0.5, 70), other(root)) == expected[1:]
 
 
 def _used_in_turns(x):

@@ -28,6 +28,7 @@ __all__ = [
     "kept",
     "optimised",
     "stack",
+    "suspended",
 ]
 
 _FASTCALL, _KEYWORDS = 0x80, 0x02
@@ -83,6 +84,17 @@ def arena() -> tuple[int, int]:
     raise StagingError(
         "jit: the system reserves no room for what programs save. Set LANTERN_JIT=off."
     )
+
+
+@cache
+def suspended() -> int:
+    """The address of how many programs wait while a signal's handler runs.
+
+    The arena is theirs: what would save there meanwhile runs as the plain function.
+    """
+    count = ctypes.c_uint64(0)
+    _kept.append(count)
+    return ctypes.addressof(count)
 
 
 class Stack(NamedTuple):

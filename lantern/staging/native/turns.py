@@ -9,6 +9,7 @@ a pointer to come from memory, which then says only whether there is another tur
 from typing import Any
 
 from lantern.staging.ir import Block, Node
+from lantern.staging.native.engine import suspended
 from lantern.staging.native.matrices import (
     Columns,
     Matrix,
@@ -213,14 +214,22 @@ class Turns:
             self.text.do(f"store {vector_type(matrix)} {column}, ptr {at}, align 8")
 
     def _listen(self, turns: str) -> str:
-        """Count a turn; once in a while ask whether a signal has come, as Ctrl-C."""
+        """Count a turn; once in a while ask whether a signal has come, as Ctrl-C.
+
+        Its handler, or a thread that it gives way to, may call other programs.
+        """
         text, let = self.text, self.text.let
         count: str = let(f"add i64 {turns}, 1")
         ask, on = text.fresh("ask"), text.fresh("on")
         seldom = let(f"icmp eq i64 {let(f'and i64 {count}, {SELDOM - 1}')}, 0")
         text.do(f"br i1 {seldom}, label %{ask}, label %{on}, !prof !0")
         text.begin(ask)
+        waiting = text.address(suspended())
+        more = let(f"add i64 {let(f'load i64, ptr {waiting}')}, 1")
+        text.do(f"store i64 {more}, ptr {waiting}")
         raised = let("call i32 @PyErr_CheckSignals()")
+        less = let(f"sub i64 {let(f'load i64, ptr {waiting}')}, 1")
+        text.do(f"store i64 {less}, ptr {waiting}")
         text.fork(let(f"icmp ne i32 {raised}, 0"), "bail", on)
         text.begin(on)
         return count

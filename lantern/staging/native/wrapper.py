@@ -18,7 +18,7 @@ from lantern.staging.native.emit import (
     returned,
     saves,
 )
-from lantern.staging.native.engine import stack
+from lantern.staging.native.engine import stack, suspended
 from lantern.staging.native.layout import tuple_items
 from lantern.staging.native.questions import Question
 from lantern.staging.native.text import Text, Words, llvm_type
@@ -126,6 +126,9 @@ class _Wrapper:
         text, let = self.text, self.text.let
         has_saved = saves(self.main)
         top = let("load ptr, ptr @top") if has_saved else ""
+        if has_saved:
+            waiting = let(f"load i64, ptr {text.address(suspended())}")
+            self.doubts.append(let(f"icmp ne i64 {waiting}, 0"))
         self._look(len(arguments), places)
         self._ask(questions)
         for i, plan in enumerate(arguments):
