@@ -1,10 +1,13 @@
 """Loops in machine code: how a walk finds the turns that a loop has saved."""
 
+import ctypes
+
 import pytest
 
 import lantern
 from lantern.staging.closures import functions_of
 from lantern.staging.ir import walk
+from lantern.staging.native import engine
 from lantern.staging.native.tapes import Origins, is_fixed
 
 
@@ -105,3 +108,96 @@ def test_walks_along_several_tapes(f, level, monkeypatch):
         tapes = x.inputs[: len(x.static.read)]
         direct = [Origins(g).of_tape(tape, False) for tape in tapes]
         assert (None in direct) == (f is chosen)
+
+
+def few(x):
+    for _ in range(1000):
+        x = x * 0.9 + 0.2
+    return x
+
+
+def few_downwards(x):
+    for i in range(10, -5, -3):
+        x = x * 0.9 + i
+    return x
+
+
+def few_with_break(x):
+    for _ in range(1000):
+        x = x * 1.01 + 0.2
+        if x > 100.0:
+            break
+    return x
+
+
+def many(x):
+    for _ in range(70_000):
+        x = x * 0.9 + 0.2
+    return x
+
+
+def unknown(x):
+    while x < 100.0:
+        x = x * 1.01 + 0.2
+    return x
+
+
+def standing(x):
+    i = 0
+    while i < 500:
+        i = i + (1 if x > 0.5 else 0)
+        x = x * 0.99 + 0.2
+    return x
+
+
+def backwards(x):
+    i = 0
+    while i < 500:
+        x, i = x * 0.99 + 0.2, i - 1 if x < 9.0 else 500
+    return x
+
+
+def few_in_unknown(x):
+    while x < 100.0:
+        for _ in range(10):
+            x = x * 1.01 + 0.2
+    return x
+
+
+@pytest.mark.parametrize(
+    ("f", "count"),
+    [
+        (few, 0),
+        (few_downwards, 0),
+        (few_with_break, 1),
+        (many, 1),
+        (unknown, 1),
+        (standing, 1),
+        (backwards, 1),
+        (few_in_unknown, 1),
+    ],
+)
+def test_turns_are_counted_for_signals_unless_they_are_few(f, count):
+    for g in (f, lantern.grad(f)):
+        text = str(lantern.show_llvm(g, 0.6))
+        assert text.count("call i32 @PyErr_CheckSignals") == count
+        assert lantern.jit(g)(0.6) == g(0.6)
+
+
+@pytest.mark.parametrize("level", ["O0", "O2"])
+@pytest.mark.parametrize("f", [few, few_with_break, unknown, few_in_unknown])
+def test_a_program_stops_at_the_end_of_the_arena(f, level, monkeypatch):
+    """The plain function runs then."""
+    start, _ = engine.arena()
+    end = start + 8 * 100
+    monkeypatch.setenv("LANTERN_JIT", level)
+    monkeypatch.setattr(engine, "arena", lambda: (start, end))
+    fast = lantern.jit(lantern.grad(f))
+    mark = ctypes.c_uint64.from_address(end)
+    before, mark.value = mark.value, 12345
+    try:
+        assert fast(0.6) == pytest.approx(lantern.grad(f)(0.6), rel=1e-12)
+        assert lantern.explain(fast).endswith("compiled")
+        assert mark.value == 12345
+    finally:
+        mark.value = before

@@ -239,13 +239,20 @@ class _Emitter:
         else:
             text.do(f"store {llvm_type(x.type)} {value}, ptr {at}")
 
-    def room(self, count: int) -> str:
-        """Room for some values on the arena."""
+    def look(self, count: int) -> str:
+        """Leave, unless there is room for some values on the arena; where it begins."""
         text = self.text
         found = text.let("load ptr, ptr @top")
         top = text.let(f"getelementptr i64, ptr {found}, i64 {count}")
         limit = text.let("load ptr, ptr @arena_end")
         text.bail_if(text.let(f"icmp ugt ptr {top}, {limit}"))
+        return found
+
+    def room(self, count: int, is_sure: bool = False) -> str:
+        """Room for some values on the arena."""
+        text = self.text
+        found = text.let("load ptr, ptr @top") if is_sure else self.look(count)
+        top = text.let(f"getelementptr i64, ptr {found}, i64 {count}")
         text.do(f"store ptr {top}, ptr @top")
         return found
 

@@ -276,6 +276,9 @@ class Columns:
         way: what writes the function.
         matrix: of the walk.
         known: what was computed before the loop.
+
+    Attributes:
+        needs: from which line on which numbered values of the turn are used.
     """
 
     def __init__(self, way: Any, matrix: Matrix, known: dict[Node, str]) -> None:
@@ -295,6 +298,7 @@ class Columns:
             lanes += [0.0] * (matrix.width - len(lanes))
             self.totals[x] = self._constant(lanes)
         self.splats: dict[str, str] = {}
+        self.needs = [(0, 0)]
         for node in reversed(block.nodes):
             if node in self.linear and node in self.totals:
                 self._hand_on(node, self.totals[node])
@@ -355,6 +359,9 @@ class Columns:
             else:
                 there = self.saved.get(x) or self.way.origins.seen(self.matrix.loop, x)
                 self.known[x] = str(self.way.value(there))
+                if self.known[x].startswith("%t"):
+                    number = int(self.known[x][2:])
+                    self.needs.append((len(self.way.text.lines), number))
         return self.known[x]
 
     def _number(self, x: Any) -> str:

@@ -27,6 +27,9 @@ __all__ = ["Turns"]
 SELDOM = 1 << 16
 """Turns of a loop between two looks at signals."""
 
+LAG = 8
+"""Lines of a turn between a value and what a matrix makes of it."""
+
 _ORDERS = {"less": 1, "greater": -1}
 
 
@@ -43,6 +46,8 @@ class Turns:
         self.header: Block | None = node.blocks[0] if node.op == "loop" else None
         self.body = node.blocks[-1]
         self.state = node.blocks[0].parameters[sum(node.static.read) :]
+        self.most, self.has_room = self._most(), False
+        self.first, self.straight = 0, ""  # what comes in one piece, and its label
         self.product: Matrix | None = way.matrices.get(node)
         tapes = range(len(node.static.written))
         self.saved = [way.matrices.get((node, k)) for k in tapes]
@@ -50,13 +55,46 @@ class Turns:
 
     @property
     def _asks(self) -> bool:
-        """Whether its turns are counted, to look at signals: a walk's have an end."""
-        return self.node.op == "loop" and bool(self.way.interruptible)
+        """Whether its turns are counted, to look at signals: unless they are few."""
+        is_loop = self.node.op == "loop" and bool(self.way.interruptible)
+        return is_loop and self.most is None
+
+    def _tests(self) -> list[Node]:
+        """What has to hold, each, if there is to be another turn."""
+        tests = [] if self.header is None else list(self.header.results)
+        for x in tests:
+            if x.op == "and":
+                tests += x.inputs
+        return tests
+
+    def _most(self) -> int | None:
+        """How many turns there are at most, if a counter says so and they are few."""
+        counts = [n for x in self._tests() if (n := self._turns_of(x)) is not None]
+        return min(counts) if counts and min(counts) < SELDOM else None
+
+    def _turns_of(self, test: Node) -> int | None:
+        """How many turns there are until a test of a counter and a constant fails."""
+        if test.op not in _ORDERS or any(x.type is not INT for x in test.inputs):
+            return None
+        i, end = test.inputs
+        if i not in self.state or end.op != "constant":
+            return None
+        place = self.state.index(i)
+        start, after = self.node.inputs[place], self.body.results[place]
+        if start.op != "constant" or after.op != "add" or after.inputs[0] is not i:
+            return None
+        step = after.inputs[1]
+        if step.op != "constant" or step.static.value * _ORDERS[test.op] <= 0:
+            return None
+        way: int = end.static.value - start.static.value
+        turns: int = -(-way // step.static.value)
+        return max(turns, 0)
 
     def emit(self, results: dict[int, Node]) -> None:
         """All turns; what they end with are the node's results."""
         way, text, node = self.way, self.text, self.node
         head, turn, end = (text.fresh(x) for x in ("head", "turn", "end"))
+        self._look_ahead()
         before = text.label
         text.jump(head)
         text.begin(head)
@@ -67,8 +105,10 @@ class Turns:
         way.values.update(zip(self.state, phis, strict=False))
         out, walked = phis[n : n + count], phis[n + count :]
         walked = self._begin(walked, turn, end)
+        base = self._room() if any(self.saved) else ""
+        self.first, self.straight = len(text.lines), text.label
         found = self._turn(phis)
-        after = [*found[:n], *self._saved(out, found[n:]), *walked]
+        after = [*found[:n], *self._saved(base, out, found[n:]), *walked]
         if self._asks:
             after.append(self._listen(phis[-1]))
         last = text.label
@@ -97,11 +137,8 @@ class Turns:
     def _steps(self) -> set[tuple[str, str]]:
         """What may be added to ints in a turn, for its test has found them less."""
         found = set()
-        tests = [] if self.header is None else list(self.header.results)
-        for x in tests:
-            if x.op == "and":
-                tests += x.inputs
-            elif x.op in _ORDERS and all(y.type is INT for y in x.inputs):
+        for x in self._tests():
+            if x.op in _ORDERS and all(y.type is INT for y in x.inputs):
                 low, high = map(self.way.value, x.inputs[:: _ORDERS[x.op]])
                 found |= {(low, "1"), (high, "-1")}
         return found
@@ -185,14 +222,27 @@ class Turns:
                 way.values[p] = way.load(at, j + 1, p.type)
         return older
 
-    def _saved(self, tapes: list[str], values: list[str]) -> list[str]:
+    def _look_ahead(self) -> None:
+        """Look before the first turn whether there is room for all, if they are few."""
+        if not self.node.static.written or self.most is None:
+            return
+        if is_fixed(self.node):
+            self.has_room = True
+            self.way.look(self.most * self._lie((self.node, 0))[1])
+
+    def _room(self) -> str:
+        """Room for what a turn saves."""
+        size = self._lie((self.node, 0))[1]
+        return str(self.way.room(size, self.has_room))
+
+    def _saved(self, base: str, tapes: list[str], values: list[str]) -> list[str]:
         """The tapes with one turn more; a turn's parts lie side by side."""
         if not tapes:
             return []
         way, let, longer = self.way, self.text.let, []
         pairs = zip(self.body.results[state_of(self.node) :], values, strict=True)
         saved = iter(list(pairs))
-        base = way.room(self._lie((self.node, 0))[1])
+        base = base or self._room()
         for i, k in enumerate(self.node.static.written):
             own = [next(saved) for _ in range(k)]
             matrix, place = self.saved[i], self._lie((self.node, i))[0]
@@ -202,7 +252,11 @@ class Turns:
                 for j, (x, value) in enumerate(own):
                     way.store(turn, j + 1, x, value)
             else:
-                self._store(matrix, Columns(way, matrix, self.early[i]).found(), turn)
+                there = len(self.text.lines)
+                columns = Columns(way, matrix, self.early[i])
+                self._store(matrix, columns.found(), turn)
+                if len(self.saved) == 1 and self.text.label == self.straight:
+                    self._mix(there, columns.needs)
             longer.append(turn)
         return longer
 
@@ -212,6 +266,30 @@ class Turns:
             place = 1 + k * len(matrix.masks)
             at = self.text.let(f"getelementptr i64, ptr {turn}, i64 {place}")
             self.text.do(f"store {vector_type(matrix)} {column}, ptr {at}, align 8")
+
+    def _mix(self, there: int, needs: list[tuple[int, int]]) -> None:
+        """Put a line of a matrix behind each line of the turn, as early as it may come.
+
+        A processor looks ahead over so many operations that wait, and no further: where
+        the matrix stood behind the turn, the next turn would begin late.
+
+        Args:
+            there: where the lines of the matrix begin.
+            needs: from which of them on which numbered values are needed.
+        """
+        lines = self.text.lines
+        own, columns = lines[self.first : there], lines[there:]
+        places = {line.split(" ", 3)[2]: k for k, line in enumerate(own)}
+        earliest, mixed, latest, k = [], [], 0, 0
+        for line, after in zip(needs, [*needs[1:], (len(lines), 0)], strict=True):
+            latest = max(latest, places.get(f"%t{line[1]}", -LAG) + LAG)
+            earliest += [latest] * (after[0] - max(line[0], there))
+        for i, line in enumerate(own):
+            mixed.append(line)
+            if k < len(columns) and earliest[k] <= i:
+                mixed.append(columns[k])
+                k += 1
+        lines[self.first :] = mixed + columns[k:]
 
     def _listen(self, turns: str) -> str:
         """Count a turn; once in a while ask whether a signal has come, as Ctrl-C.

@@ -102,6 +102,9 @@ def module_text(
     return declared(text), words.addresses
 
 
+_RAISING = ("@Py", "_of(", "@got_attribute")
+"""What is in a line that calls Python, which may raise."""
+
 _CLASSES = {FLOAT: float, INT: int, BOOL: bool}
 
 
@@ -137,6 +140,7 @@ class _Wrapper:
         self._bail()
         taken = [self._unboxed(x, known) for x, known in self.boxed]
         found, parts = self._run(taken)
+        may_raise = any(x in y for y in (*text.lines, *parts) for x in _RAISING)
         if has_saved:
             text.do(f"store ptr {top}, ptr @top")
         kinds = [x.type for x in self.main.body.results]
@@ -145,7 +149,7 @@ class _Wrapper:
         text.begin("bail")
         if has_saved:
             text.do(f"store ptr {top}, ptr @top")
-        self._call_owner()
+        self._call_owner(may_raise)
         lines = "\n".join(text.lines)
         head = "define ptr @wrapper(ptr %self, ptr %args, i64 %n, ptr %names) #0"
         return [*parts, f"{head} {{\nentry:\n{lines}\n}}"]
@@ -184,14 +188,15 @@ class _Wrapper:
             whole = self.text.let(f"or i1 {whole}, {doubt}")
         return whole
 
-    def _call_owner(self) -> None:
+    def _call_owner(self, may_raise: bool) -> None:
         """Hand the arguments on, unless the handler of a signal has raised."""
         text, let = self.text, self.text.let
-        raised = let("call ptr @PyErr_Occurred()")
-        text.fork(let(f"icmp eq ptr {raised}, null"), "plain", "raised")
-        text.begin("raised")
-        text.do("ret ptr null")
-        text.begin("plain")
+        if may_raise:
+            raised = let("call ptr @PyErr_Occurred()")
+            text.fork(let(f"icmp eq ptr {raised}, null"), "plain", "raised")
+            text.begin("raised")
+            text.do("ret ptr null")
+            text.begin("plain")
         text.do(
             "%r = musttail call ptr @PyObject_Vectorcall("
             "ptr %self, ptr %args, i64 %n, ptr %names)"
