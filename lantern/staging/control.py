@@ -25,7 +25,7 @@ from lantern.staging.ir import (
 )
 from lantern.staging.operations import apply
 from lantern.staging.staged import is_staged, node_of, staged
-from lantern.staging.structure import UNDEFINED, describe, leaves_of, same, unflatten
+from lantern.staging.structure import UNDEFINED, describe, leaves_of, renewed, same
 from lantern.staging.types import BOOL, FLOAT, INT, NOTHING, Type, join, type_of
 
 __all__ = [
@@ -222,7 +222,7 @@ def _emit_if(
         ways = [block.results[i] for block in node.blocks]
         result.example = next((x.example for x in ways if x.example is not None), None)
         out[place] = staged(result)
-    return unflatten(like, out)
+    return renewed(like, out)
 
 
 def flag_of(x: Node) -> Node:

@@ -43,7 +43,7 @@ from lantern.staging.passes import in_order
 from lantern.staging.program import PLAIN, Program, stage
 from lantern.staging.session import NeedsCareError
 from lantern.staging.staged import is_staged
-from lantern.staging.structure import check_faithful, describe, leaves_of
+from lantern.staging.structure import check_equal, check_faithful, describe, leaves_of
 from lantern.staging.surface import Surface
 from lantern.staging.trees import is_changeable, is_tree
 from lantern.staging.watch import watched
@@ -367,6 +367,7 @@ def staged(
     for i, x in enumerate(args):
         if i not in trees:
             check_faithful(x)
+            check_equal(x)
     recursive: set[Any] = set()
     is_careful = False
     while True:

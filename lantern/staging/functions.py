@@ -26,7 +26,7 @@ from lantern.staging.ir import (
     results_of,
 )
 from lantern.staging.staged import is_staged, node_of, staged
-from lantern.staging.structure import describe, leaves_of, unflatten
+from lantern.staging.structure import describe, leaves_of, renewed
 from lantern.staging.trees import StagedTree
 from lantern.staging.types import BOOL, NOTHING
 
@@ -85,7 +85,7 @@ def call(key: Any, f: Callable[..., Any], args: tuple[Any, ...]) -> Any:
     node = emit("call", [*inputs, *flags], NOTHING, static=function)
     values = iter(results_of(node, function.types))
     out = [staged(next(values)) if x is None else x for x in function.structure[1]]
-    return unflatten(function.structure[0], out)
+    return renewed(function.structure[0], out)
 
 
 @between_turns
@@ -141,7 +141,7 @@ def _define_body(
             p = leaves[i].node
             p.loose, p.flag = True, function.body.parameter(BOOL)
     with building(function.body):
-        z = f(*unflatten(args, leaves))
+        z = f(*renewed(args, leaves))
         out = leaves_of(z)
         kept: list[Any] = [None if is_staged(x) or is_number(x) else x for x in out]
         results = [

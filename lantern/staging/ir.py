@@ -310,11 +310,14 @@ def results_of(node: Node, types: Iterable[Type]) -> list[Node]:
 def walk(block: Block) -> list[Node]:
     """Every node of a block and of the blocks inside it."""
     found: list[Node] = []
-    for node in block.nodes:
-        found.append(node)
-        for inside in node.blocks:
-            found += walk(inside)
-    return found
+    nodes, start = block.nodes, 0
+    for i, node in enumerate(nodes):
+        if node.blocks:
+            found += nodes[start : i + 1]
+            for inside in node.blocks:
+                found += walk(inside)
+            start = i + 1
+    return found + nodes[start:]
 
 
 def stop(reason: str) -> None:

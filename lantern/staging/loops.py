@@ -26,7 +26,14 @@ from lantern.staging.ir import (
     results_of,
 )
 from lantern.staging.staged import NeedsPlainError, Staged, is_staged, node_of, staged
-from lantern.staging.structure import UNDEFINED, describe, leaves_of, same, unflatten
+from lantern.staging.structure import (
+    UNDEFINED,
+    describe,
+    leaves_of,
+    renewed,
+    same,
+    unflatten,
+)
 from lantern.staging.types import BOOL, NOTHING, Type, join, type_of
 
 __all__ = ["LOOP", "MOST_UNROLLED", "UNROLLED", "WHILE", "staged_loop"]
@@ -146,7 +153,7 @@ def staged_loop(
         for i, z in zip(places, results, strict=True):
             z.example = header.parameters[z.static].example
             leaves[i] = staged(z)
-        return unflatten(init, leaves)
+        return renewed(init, leaves)
     raise StagingError(
         f"loop: the types of its state do not settle: {', '.join(map(str, types))}. "
         f"Start with floats: 0.0 for 0."

@@ -11,7 +11,7 @@ from typing import Any
 
 from lantern.staging.watch import is_generated, is_trusted
 
-__all__ = ["HEAP_TYPE", "class_attribute", "has_hooks", "hides"]
+__all__ = ["HEAP_TYPE", "class_attribute", "has_hooks", "hides", "is_by_identity"]
 
 HEAP_TYPE = 1 << 9
 """The flag of classes that Python code has made: no others can be changed."""
@@ -109,6 +109,13 @@ def _has_descriptors(cls: type) -> bool:
         for x in base.__dict__.values()
         for name in ("__get__", "__set__", "__delete__")
     )
+
+
+def is_by_identity(cls: Any) -> bool:
+    """Whether an object of a class equals itself alone, so that a copy is another."""
+    if cls is type(None):
+        return False
+    return cls.__eq__ is object.__eq__ or cls.__hash__ is object.__hash__
 
 
 def hides(cls: type) -> bool:

@@ -6,15 +6,17 @@ from typing import Any
 
 from lantern.core.tree import tree_children, tree_leaves, tree_map
 from lantern.errors import StagingError
-from lantern.staging.objects import class_attribute
+from lantern.staging.objects import class_attribute, is_by_identity
 from lantern.staging.watch import is_generated
 
 __all__ = [
     "UNDEFINED",
+    "check_equal",
     "check_faithful",
     "describe",
     "is_faithful",
     "leaves_of",
+    "renewed",
     "same",
     "unflatten",
 ]
@@ -98,6 +100,28 @@ def unflatten(like: Any, leaves: list[Any]) -> Any:
     """A structure like another one, with other leaves."""
     rest = iter(leaves)
     return tree_map(lambda leaf: next(rest), like)
+
+
+def renewed(like: Any, leaves: list[Any]) -> Any:
+    """A structure like another one, in whose place it stands in the program.
+
+    Raises:
+        StagingError: if the program could tell the two from each other.
+    """
+    check_equal(like)
+    return unflatten(like, leaves)
+
+
+def check_equal(tree: Any) -> None:
+    """Refuse objects of parts that equal themselves alone: no copy is equal to them."""
+    children = tree_children(tree)
+    if children is not None and is_by_identity(type(tree)):
+        raise StagingError(
+            f"a {type(tree).__name__}, which equals itself alone, and no copy of it. "
+            f"Let its class compare by its fields."
+        )
+    for _, part in children or ():
+        check_equal(part)
 
 
 def same(x: Any, y: Any) -> bool:

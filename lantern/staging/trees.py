@@ -14,7 +14,7 @@ from lantern.core.tree import is_leaf
 from lantern.core.value import Value
 from lantern.errors import StagingError
 from lantern.staging.ir import Node, emit
-from lantern.staging.objects import HEAP_TYPE
+from lantern.staging.objects import HEAP_TYPE, is_by_identity
 from lantern.staging.staged import CLASSES, Staged
 from lantern.staging.types import BOOL, FLOAT, INT, TREE, type_of
 
@@ -127,15 +127,18 @@ def is_tree(x: Any) -> bool:
     """Whether an argument is walked when the program runs, and not taken apart before.
 
     It is, if it is an object of a user's class; or if it is a structure that holds
-    None, as a tree does where it ends, or very much.
+    None, as a tree does where it ends, or very much, or objects that equal themselves
+    alone.
     """
     if isinstance(x, Value):
         return False
+    if _has_no_copy(x):
+        return True
     if isinstance(x, tuple | list) or _is_record(x):
         waiting, seen = list(_parts(x)), 0
         while waiting and seen < MOST_EXAMPLES:
             part, seen = waiting.pop(), seen + 1
-            if part is None:
+            if part is None or _has_no_copy(part):
                 return True
             if isinstance(part, tuple | list) or _is_record(part):
                 waiting += _parts(part)
@@ -148,6 +151,11 @@ def is_tree(x: Any) -> bool:
 
 def _is_record(x: Any) -> bool:
     return is_dataclass(x) and not isinstance(x, type)
+
+
+def _has_no_copy(x: Any) -> bool:
+    """Whether something is an object of fields that no copy of it is equal to."""
+    return _is_record(x) and is_by_identity(type(x))
 
 
 @cache

@@ -1,6 +1,7 @@
 """Objects of the caller's: walked as they are, differentiated in their structure."""
 
 import dataclasses
+import functools
 import importlib.util
 import math
 import os
@@ -590,3 +591,135 @@ def test_an_allocation_that_fails_raises(name):
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+@dataclasses.dataclass(eq=False)
+class Alone:
+    """Equal to itself alone, as objects are whose classes do not say otherwise."""
+
+    x: float
+
+
+@dataclasses.dataclass(eq=False, frozen=True)
+class Frozen:
+    x: float
+
+
+class HashedAlone(NamedTuple):
+    x: float
+    __hash__ = object.__hash__
+
+
+def are_equal(p, q, a):
+    return p.x * a if p == q else 0.5 * a
+
+
+def are_unequal(p, q, a):
+    return p.x * a if p != q else 0.5 * a
+
+
+def is_among(p, q, a):
+    return p.x * a if p in (q,) else 0.5 * a
+
+
+def is_key(p, q, a):
+    return {p: 1.0}.get(q, 5.0) * a
+
+
+def place(p, q, a):
+    return [q, p].index(p) + a
+
+
+def inside_lists(p, q, a):
+    return a if [p, 1.0] == [q, 1.0] else 2.0 * a
+
+
+@pytest.mark.parametrize("make", [Alone, Frozen, HashedAlone, lambda x: [Alone(x)]])
+@pytest.mark.parametrize(
+    "f", [are_equal, are_unequal, is_among, is_key, place, inside_lists]
+)
+def test_objects_that_equal_themselves_alone(f, make, mode):
+    one, other = make(2.0), make(3.0)
+    if type(one) is list and f is is_key:
+        return
+    if type(one) is list:
+        f = functools.partial(in_list, f)
+    for g in (f, lantern.grad(f, 2)):
+        fast = lantern.jit(g)
+        for args in ((one, one, 1.5), (one, other, 1.5), (one, make(2.0), 1.5)):
+            assert fast(*args) == g(*args)
+
+
+def in_list(f, p, q, a):
+    return f(p[0], q[0], a)
+
+
+def chosen_alone(a):
+    p, q = Alone(a), Alone(2.0 * a)
+    r = p if a > 0.0 else q
+    return a if r == p else 2.0 * a
+
+
+def kept_alone(a):
+    p = r = Alone(a)
+    for _ in range(20):
+        r = Alone(r.x * 0.5) if r.x < 0.0 else r
+    return a if r == p else 2.0 * a
+
+
+def turned_alone(a):
+    p = Alone(a)
+    r = p
+    for _ in range(20):
+        r, p = p, r
+    return a if r == p else 2.0 * a
+
+
+def handed_alone(a):
+    def down(p, n):
+        return p if n <= 0.0 else down(p, n - 1.0)
+
+    p = Alone(a)
+    return a if down(p, a) == p else 2.0 * a
+
+
+def as_key_alone(a):
+    p, q = Alone(a), Alone(2.0 * a)
+    r = p if a > 0.0 else q
+    return {p: 1.0, q: 2.0}.get(r, 7.0) * a
+
+
+def not_copied(a):
+    p, q = Alone(a), Alone(2.0 * a)
+    return p.x + q.x if p != q else 0.0
+
+
+@pytest.mark.parametrize(
+    "f", [chosen_alone, kept_alone, turned_alone, handed_alone, as_key_alone]
+)
+def test_what_equals_itself_alone_is_not_copied(f, mode):
+    for g in (f, lantern.grad(f)):
+        fast = lantern.jit(g)
+        for a in (1.5, -1.5):
+            assert fast(a) == g(a)
+    fast = lantern.jit(not_copied)
+    assert fast(1.5) == 4.5
+    assert mode == "off" or lantern.explain(fast).endswith("compiled")
+
+
+def both(p, a):
+    return p.x * a if p == p.__class__(p.x) else 2.0 * p.x * a
+
+
+def equals_itself(p, a):
+    return p.x * a if p == p else 2.0 * p.x * a
+
+
+@pytest.mark.parametrize("f", [both, equals_itself])
+def test_a_gradient_by_what_equals_itself_alone(f, mode):
+    g = lantern.grad(f)
+    assert lantern.jit(g)(Alone(2.0), 3.0).x == g(Alone(2.0), 3.0).x
+    h = lantern.grad(lambda p, a: lantern.jit(are_equal)(p, p, a), 1)
+    assert h(Alone(2.0), 3.0) == 2.0
+    k = lantern.grad(lambda p: lantern.jit(are_equal)(p, p, 3.0))
+    assert k(Alone(2.0)).x == 3.0

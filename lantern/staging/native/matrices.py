@@ -227,13 +227,9 @@ def _vectors(block: Block, masks: dict[Node, frozenset[int]]) -> int:
     return len(own) + sum(y.op != "constant" for y in used)
 
 
-def _delay(node: Node) -> int:
-    return _DELAYS.get(node.op, _FUNCTION)
-
-
 def _work(nodes: Iterable[Node]) -> float:
     """The cycles that operations take if none waits for another: two begin in each."""
-    delays = map(_delay, nodes)
+    delays = [_DELAYS.get(x.op, _FUNCTION) for x in nodes]
     return sum([1 if x <= 4 else x for x in delays]) / 2
 
 
@@ -243,7 +239,7 @@ def _path(nodes: Iterable[Node], starts: Iterable[Node], ends: Iterable[Node]) -
     for node in nodes:
         own = [far[x] for x in node.inputs if x in far]
         if own:
-            far[node] = max(own) + _delay(node)
+            far[node] = max(own) + _DELAYS.get(node.op, _FUNCTION)
     return max((far.get(x, 0) for x in ends), default=0)
 
 

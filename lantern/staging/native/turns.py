@@ -279,7 +279,7 @@ class Turns:
         """
         lines = self.text.lines
         own, columns = lines[self.first : there], lines[there:]
-        places = {line.split(" ", 3)[2]: k for k, line in enumerate(own)}
+        places = {line[2 : line.find(" ", 2)]: k for k, line in enumerate(own)}
         earliest, mixed, latest, k = [], [], 0, 0
         for line, after in zip(needs, [*needs[1:], (len(lines), 0)], strict=True):
             latest = max(latest, places.get(f"%t{line[1]}", -LAG) + LAG)

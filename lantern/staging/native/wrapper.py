@@ -103,7 +103,7 @@ def module_text(
 
 
 _RAISING = ("@Py", "_of(", "@got_attribute")
-"""What is in a line that calls Python, which may raise."""
+"""What is in a program that calls Python, which may raise."""
 
 _CLASSES = {FLOAT: float, INT: int, BOOL: bool}
 
@@ -140,7 +140,8 @@ class _Wrapper:
         self._bail()
         taken = [self._unboxed(x, known) for x, known in self.boxed]
         found, parts = self._run(taken)
-        may_raise = any(x in y for y in (*text.lines, *parts) for x in _RAISING)
+        whole = "\n".join([*text.lines, *parts])
+        may_raise = any(x in whole for x in _RAISING)
         if has_saved:
             text.do(f"store ptr {top}, ptr @top")
         kinds = [x.type for x in self.main.body.results]
