@@ -25,7 +25,14 @@ from lantern.staging.ir import (
 )
 from lantern.staging.operations import apply
 from lantern.staging.staged import is_staged, node_of, staged
-from lantern.staging.structure import UNDEFINED, describe, leaves_of, renewed, same
+from lantern.staging.structure import (
+    UNDEFINED,
+    describe,
+    leaves_of,
+    note_copied,
+    renewed,
+    same,
+)
 from lantern.staging.types import BOOL, FLOAT, INT, NOTHING, Type, join, type_of
 
 __all__ = [
@@ -171,6 +178,7 @@ def _joined(condition: Node, blocks: list[Block], results: list[Any]) -> Any:
             f"if: one way gives {texts[0]}, the other {texts[1]}. Return the same "
             f"structure on both."
         )
+    note_copied(results[1])
     return _emit_if(node, results[0], [leaves_of(x) for x in results])
 
 

@@ -26,7 +26,7 @@ from lantern.staging.ir import (
     results_of,
 )
 from lantern.staging.staged import is_staged, node_of, staged
-from lantern.staging.structure import describe, leaves_of, renewed
+from lantern.staging.structure import describe, leaves_of, note_copied, renewed
 from lantern.staging.trees import StagedTree
 from lantern.staging.types import BOOL, NOTHING
 
@@ -142,6 +142,7 @@ def _define_body(
             p.loose, p.flag = True, function.body.parameter(BOOL)
     with building(function.body):
         z = f(*renewed(args, leaves))
+        note_copied(z)
         out = leaves_of(z)
         kept: list[Any] = [None if is_staged(x) or is_number(x) else x for x in out]
         results = [

@@ -196,6 +196,8 @@ class _Stack(local):
         line: of the user's program.
         off: the optimisations that are switched off.
         is_ordered: whether cotangents are added up in the plain function's order.
+        copied: by address, containers that are in the program twice: copies stand for
+            them behind a branch, a loop or a call; and these copies.
     """
 
     def __init__(self) -> None:
@@ -205,6 +207,7 @@ class _Stack(local):
         self.functions: dict[Any, Function] = {}
         self.unfinished: list[Function] = []
         self.line: tuple[str, int] | None = None
+        self.copied: dict[int, Any] = {}
 
 
 current = _Stack()

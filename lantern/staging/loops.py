@@ -30,6 +30,7 @@ from lantern.staging.structure import (
     UNDEFINED,
     describe,
     leaves_of,
+    note_copied,
     renewed,
     same,
     unflatten,
@@ -193,6 +194,7 @@ def _attempt(
         header.results = [truth(goes_on)]
         with building(turns):
             after = body(unflatten(init, state))
+            note_copied(after)
             if describe(after) != text:
                 raise StagingError(
                     f"loop: the state is {text} at first and {describe(after)} after "

@@ -166,7 +166,7 @@ def stage(
         Wang et al. (2019), section 4.
     """
     function = Function(getattr(f, "__name__", "f"))
-    before = current.functions
+    before, is_outermost = current.functions, not current.blocks
     current.functions = {}
     try:
         with building(function.body) as body:
@@ -185,6 +185,8 @@ def stage(
         ) from error
     finally:
         current.functions, current.line = before, None
+        if is_outermost:
+            current.copied.clear()
     function.types = [x.type for x in body.results]
     own = [i for i, x in enumerate(body.results[:start]) if x.loose and loose]
     flags = dict(zip(own, range(start, len(body.results)), strict=True))

@@ -11,7 +11,7 @@ from lantern.staging.guards import Guards
 from lantern.staging.ir import Block, current
 from lantern.staging.objects import has_hooks
 from lantern.staging.staged import is_staged
-from lantern.staging.structure import Undefined
+from lantern.staging.structure import Undefined, is_copied
 from lantern.staging.trees import StagedTree
 
 __all__ = ["NeedsCareError", "Session"]
@@ -124,6 +124,11 @@ class Session:
             raise StagingError(
                 f"{what}: it would change a {type(x).__name__} made outside of the "
                 f"function. Make a new one."
+            )
+        if is_copied(x):
+            raise StagingError(
+                f"{what}: it would change a {type(x).__name__} that has another name "
+                f"behind a branch, a loop or a call. Make a new one."
             )
         if found[1] is not current.blocks[-1]:
             raise StagingError(

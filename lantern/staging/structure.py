@@ -6,6 +6,7 @@ from typing import Any
 
 from lantern.core.tree import tree_children, tree_leaves, tree_map
 from lantern.errors import StagingError
+from lantern.staging.ir import current
 from lantern.staging.objects import class_attribute, is_by_identity
 from lantern.staging.watch import is_generated
 
@@ -14,8 +15,10 @@ __all__ = [
     "check_equal",
     "check_faithful",
     "describe",
+    "is_copied",
     "is_faithful",
     "leaves_of",
+    "note_copied",
     "renewed",
     "same",
     "unflatten",
@@ -108,8 +111,30 @@ def renewed(like: Any, leaves: list[Any]) -> Any:
     Raises:
         StagingError: if the program could tell the two from each other.
     """
-    check_equal(like)
-    return unflatten(like, leaves)
+    note_copied(like)
+    new = unflatten(like, leaves)
+    note_copied(new)
+    return new
+
+
+def note_copied(tree: Any) -> None:
+    """Note containers that are copied, or are copies: ``write`` and ``is`` tell them.
+
+    Raises:
+        StagingError: if the program could tell the two from each other.
+    """
+    check_equal(tree)
+    waiting = [tree]
+    for x in waiting:
+        children = tree_children(x)
+        if children is not None and x is not None:
+            current.copied[id(x)] = x
+            waiting += [part for _, part in children]
+
+
+def is_copied(x: Any) -> bool:
+    """Whether there is a copy of a container in the program, or it is one."""
+    return x is not None and current.copied.get(id(x)) is x
 
 
 def check_equal(tree: Any) -> None:

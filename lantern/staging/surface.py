@@ -46,7 +46,14 @@ from lantern.staging.staged import (
     operate,
     staged,
 )
-from lantern.staging.structure import UNDEFINED, describe, leaves_of, same, unflatten
+from lantern.staging.structure import (
+    UNDEFINED,
+    describe,
+    is_copied,
+    leaves_of,
+    same,
+    unflatten,
+)
 from lantern.staging.syntax import RETURNED
 from lantern.staging.trees import StagedTree
 from lantern.staging.types import INT
@@ -174,7 +181,7 @@ class Surface:
             return COMPARISONS[op](x, y)
         if op in ("Is", "IsNot"):
             are_both = x is not None and y is not None
-            if are_both and any(map(self.session.is_given, (x, y))):
+            if are_both and any(map(self._is_copy, (x, y))):
                 raise StagingError("is: of a copy. Compare what is in it.")
             if isinstance(x, StagedTree) or isinstance(y, StagedTree):
                 tree, known = (x, y) if isinstance(x, StagedTree) else (y, x)
@@ -188,6 +195,9 @@ class Surface:
                 return op == "IsNot"
             return (x is y) == (op == "Is")
         return (x in y) == (op == "In")
+
+    def _is_copy(self, x: Any) -> bool:
+        return self.session.is_given(x) or is_copied(x)
 
     def claim(self, test: Any, message: Callable[[], Any]) -> None:
         """``assert``."""

@@ -723,3 +723,123 @@ def test_a_gradient_by_what_equals_itself_alone(f, mode):
     assert h(Alone(2.0), 3.0) == 2.0
     k = lantern.grad(lambda p: lantern.jit(are_equal)(p, p, 3.0))
     assert k(Alone(2.0)).x == 3.0
+
+
+def renamed_field(a):
+    p = Both(a, 0.0)
+    q = p
+    if a > 0.0:
+        p = Both(2.0 * a, 0.0)
+    q.left = 7.0 * a
+    return p.left
+
+
+def renamed_item(a):
+    p = [a]
+    q = p
+    if a > 0.0:
+        p = [2.0 * a]
+    q[0] = 7.0 * a
+    return p[0]
+
+
+def renamed_and_longer(a):
+    p = q = []
+    p = p if a < 0.0 else [2.0 * a]
+    q.append(7.0 * a)
+    return p[0] + len(p)
+
+
+def renamed_in_turns(a):
+    p = [a]
+    q = p
+    for _ in range(20):
+        p = [p[0] * 1.01] if p[0] > 0.0 else p
+    q[0] = 7.0 * a
+    return p[0]
+
+
+def renamed_by_a_call(a):
+    def down(r, n):
+        return r if n <= 0.0 else down(r, n - 1.0)
+
+    p = [a]
+    r = down(p, abs(a))
+    p[0] = 7.0 * a
+    return r[0]
+
+
+def renamed_deep(a):
+    p = ([a],)
+    q = p[0]
+    p = p if a < 0.0 else ([2.0 * a],)
+    q[0] = 7.0 * a
+    return p[0][0]
+
+
+def renamed_in_dict(a):
+    p = {"k": a}
+    q = p
+    if a > 0.0:
+        p = {"k": 2.0 * a}
+    q["k"] = 7.0 * a
+    return p["k"]
+
+
+def renamed_twice(a):
+    p, q = Both(a, 0.0), Both(3.0 * a, 0.0)
+    r = p if a > 0.0 else q
+    p.left = 7.0 * a
+    q.left = 11.0 * a
+    return r.left
+
+
+def is_renamed(a):
+    p, q = [a], [3.0 * a]
+    r = p if a > 0.0 else q
+    return (1.0 if r is p else 2.0) * a
+
+
+def is_not_renamed(a):
+    p, q = [], [3.0 * a]
+    r = [] if a > 0.0 else p
+    return (1.0 if r is not p else 2.0) * a + len(q)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        renamed_field,
+        renamed_item,
+        renamed_and_longer,
+        renamed_in_turns,
+        renamed_by_a_call,
+        renamed_deep,
+        renamed_in_dict,
+        renamed_twice,
+        is_renamed,
+        is_not_renamed,
+    ],
+)
+def test_a_container_of_two_names_is_changed_under_both(f, mode):
+    for g in (f, lantern.grad(f)):
+        fast = lantern.jit(g)
+        for a in (1.5, -1.5):
+            assert fast(a) == g(a)
+
+
+def changed_before(a):
+    p = [a, 1.0]
+    p[0] = 2.0 * a
+    p.append(a)
+    q = p if a > 0.0 else [a, 2.0, 3.0]
+    other = [q[0]]
+    other.append(q[1])
+    return q[0] + sum(other)
+
+
+def test_a_container_may_be_changed_before_it_has_two_names(mode):
+    fast = lantern.jit(changed_before)
+    for a in (1.5, -1.5):
+        assert fast(a) == changed_before(a)
+    assert mode == "off" or lantern.explain(fast).endswith("compiled")
