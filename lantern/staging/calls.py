@@ -32,7 +32,7 @@ from lantern.staging.python_functions import TABLE
 from lantern.staging.rewrite import rewritten
 from lantern.staging.session import Session
 from lantern.staging.staged import Staged, is_staged, operate, perform, staged
-from lantern.staging.structure import is_faithful
+from lantern.staging.structure import UNDEFINED, is_faithful
 from lantern.staging.trees import StagedTree
 from lantern.staging.types import FLOAT, INT
 from lantern.staging.watch import is_generated, is_lanterns
@@ -81,6 +81,9 @@ def call(
     session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
     """The result of a call in a staged program."""
+    for x in (f, *args, *kwargs.values()):
+        if x is UNDEFINED:
+            UNDEFINED.refuse()
     owner = f.__self__ if type(f) is BuiltinFunctionType else f
     f = COMPILED.get(id(owner), f)
     kind = type(f)

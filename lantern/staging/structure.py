@@ -33,11 +33,14 @@ class Undefined:
     def __repr__(self) -> str:
         return "undefined"
 
-    def __bool__(self) -> bool:
+    def refuse(self, *others: Any) -> Any:
+        """Whatever is asked of it has another answer in the plain function."""
         raise StagingError(
-            "if: a variable is used that is not assigned to on every way. Assign it "
-            "first."
+            "if: a variable is used that is not assigned to on every way, or is "
+            "another object on each. Assign it first."
         )
+
+    __bool__ = __eq__ = __ne__ = __hash__ = __str__ = __format__ = refuse
 
 
 UNDEFINED = Undefined()

@@ -177,6 +177,8 @@ class Surface:
         return self.and_(first, lambda: self.compare(ops[1:], right, *rest[1:]))
 
     def _compared(self, op: str, x: Any, y: Any) -> Any:
+        if x is UNDEFINED or y is UNDEFINED:
+            UNDEFINED.refuse()
         if op in COMPARISONS:
             return COMPARISONS[op](x, y)
         if op in ("Is", "IsNot"):
@@ -467,6 +469,8 @@ class Surface:
 
     def is_row(self, x: Any, count: int) -> Any:
         """Whether a pattern of some values may match."""
+        if x is UNDEFINED:
+            UNDEFINED.refuse()
         if isinstance(x, StagedTree):
             none = x.is_none()
             return self.and_(self.not_(none), lambda: operate("equal", x.size(), count))

@@ -146,3 +146,108 @@ def test_functions_that_call_themselves(mode):
     for h in (f, g):
         for x in (1.0, 0.25):
             assert outcome(lantern.jit(h), (x, 3)) == outcome(h, (x, 3))
+
+
+class Spot:
+    def __init__(self, x):
+        self.x = x
+
+
+class Level:
+    """Levels of one height are equal."""
+
+    def __init__(self, x):
+        self.x = x
+
+    def __eq__(self, other):
+        return self.x == other.x
+
+    __hash__ = None
+
+
+def is_one_of_two(x, make):
+    p, q = make(x), make(2.0 * x)
+    r = p
+    if x < 0.0:
+        r = q
+    return x if r is q else 2.0 * x
+
+
+def is_not_one_of_two(x, make):
+    p, q = make(x), make(2.0 * x)
+    r = p
+    if x < 0.0:
+        r = q
+    r = q if r is not q else p
+    return r.x
+
+
+def equals_one_of_two(x, make):
+    p, q = make(x), make(2.0 * x)
+    r = p
+    if x < 0.0:
+        r = q
+    return x if q == r else 2.0 * x
+
+
+def is_in_a_row(x, make):
+    p, q = make(x), make(2.0 * x)
+    r = p
+    if x < 0.0:
+        r = q
+    return x if r in [q] else 2.0 * x
+
+
+def is_of_a_class(x, make):
+    r = None
+    if x < 0.0:
+        r = make(x)
+    return x if isinstance(r, make) else 2.0 * x
+
+
+def is_matched(x, make):
+    r = (x,)
+    if x < 0.0:
+        r = make(x)
+    match r:
+        case [y]:
+            return y
+        case _:
+            return 2.0 * x
+
+
+def is_the_last_of_turns(x, make):
+    p, q = make(x), make(2.0 * x)
+    for _ in range(12):
+        p = q
+        if x < 0.5:
+            continue
+    return x if q is p else 2.0 * x
+
+
+def is_a_key(x, make):
+    p, q = make(x), make(2.0 * x)
+    r = p
+    if x < 0.0:
+        r = q
+    return {f"{r is q}": x}.get("True", 2.0 * x)
+
+
+@pytest.mark.parametrize("make", [Spot, Level])
+@pytest.mark.parametrize(
+    "f",
+    [
+        is_one_of_two,
+        is_not_one_of_two,
+        equals_one_of_two,
+        is_in_a_row,
+        is_of_a_class,
+        is_matched,
+        is_the_last_of_turns,
+        is_a_key,
+    ],
+)
+def test_an_object_that_is_another_on_each_way_is_not_asked(f, make):
+    fast = lantern.jit(lambda x: f(x, make))
+    for x in (1.5, -1.5):
+        assert fast(x) == f(x, make)
