@@ -162,7 +162,9 @@ class Recorder(Accumulator):
         mask: Any = self.mask
         self.suspended = None  # a pass that begins in it finds it started by nobody
         if type(mask) in buffers and kind_of(rule) not in ("elementwise", "linear"):
-            self.mask = None if mask.any() else mask
+            # A GPU would have to wait for the answer, each time.
+            on_host = type(mask) is np.ndarray
+            self.mask = mask if on_host and not mask.any() else None
         super().settle(rule, z_bar, operands)
 
     def _joint_mask(self, condition: Any) -> Any:

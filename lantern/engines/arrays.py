@@ -17,6 +17,7 @@ __all__ = [
     "empty_like",
     "empty_rows",
     "filled",
+    "fit",
     "in_rows",
     "laid",
     "numbers_like",
@@ -103,6 +104,24 @@ def address(x: Any) -> int:
 def filled(n: int, value: float) -> Any:
     """A row of n equal numbers."""
     return np.full(n, value, np.float32)
+
+
+def fit(form: Any, x: Any, w: Any, z: Any, bias: Any = None) -> bool:
+    """Whether the shapes of a convolution's arrays fit one another, as engines need it.
+
+    They read memory by them. All but one of the first three are given.
+    """
+    if len(form.size) > 3:
+        return False
+    n = (z if x is None else x).shape[0]
+    k, c = (z.shape[1], x.shape[1]) if w is None else (len(w), w.shape[1] * form.groups)
+    return (
+        (x is None or x.shape == (n, c, *form.lengths))
+        and (z is None or z.shape == (n, k, *form.steps))
+        and (w is None or w.shape == (k, c // form.groups, *form.size))
+        and (bias is None or bias.shape == (k,))
+        and not (k % form.groups or c % form.groups)
+    )
 
 
 def in_rows(x: Any) -> Any:

@@ -18,7 +18,8 @@ from functools import lru_cache
 from typing import Any
 
 from lantern.engines import pointwise
-from lantern.engines.arrays import FIRST, LAST, in_rows, laid, single, steps
+from lantern.engines.arrays import FIRST, LAST, fit, in_rows, laid, single, steps
+from lantern.engines.gpu import convolution as gpu
 from lantern.engines.onednn import (
     Description,
     Layout,
@@ -58,22 +59,9 @@ def _likes_blocks(c: int, k: int, form: Any) -> bool:
 
 
 def takes(form: Any, x: Any, w: Any, z: Any, bias: Any = None) -> bool:
-    """Whether the engine computes with arrays, all but one of which are given.
-
-    It reads memory by their shapes, which have to fit one another.
-    """
+    """Whether the engine computes with arrays, all but one of which are given."""
     given = [a for a in (x, w, z, bias) if a is not None]
-    if len(form.size) > 3 or not all(map(single, given)) or not is_on():
-        return False
-    n = (z if x is None else x).shape[0]
-    k, c = (z.shape[1], x.shape[1]) if w is None else (len(w), w.shape[1] * form.groups)
-    return (
-        (x is None or x.shape == (n, c, *form.lengths))
-        and (z is None or z.shape == (n, k, *form.steps))
-        and (w is None or w.shape == (k, c // form.groups, *form.size))
-        and (bias is None or bias.shape == (k,))
-        and not (k % form.groups or c % form.groups)
-    )
+    return all(map(single, given)) and is_on() and fit(form, x, w, z, bias)
 
 
 def correlate(x: Any, w: Any, form: Any, bias: Any = None) -> Any:
@@ -90,7 +78,7 @@ def correlate(x: Any, w: Any, form: Any, bias: Any = None) -> Any:
         x: (n, c, ...); w: (k, c / groups, ...); bias: (k,); result: (n, k, ...)
     """
     if not takes(form, x, w, None, bias):
-        return None
+        return gpu.correlate(x, w, form, bias)
     x, order = laid(x)
     z = pointwise.correlate(x, w, form, bias)
     if z is not None or (order == FIRST and pointwise.is_pointwise(form)):
@@ -111,7 +99,7 @@ def spread(z: Any, w: Any, form: Any) -> Any:
         z: (n, k, ...); w: (k, c / groups, ...); result: (n, c, ...)
     """
     if not takes(form, None, w, z):
-        return None
+        return gpu.spread(z, w, form)
     z, order = laid(z)
     x = pointwise.spread(z, w, form)
     if x is not None or (order == FIRST and pointwise.is_pointwise(form)):
@@ -127,7 +115,7 @@ def match(x: Any, z: Any, form: Any) -> Any:
         x: (n, c, ...); z: (n, k, ...); result: (k, c / groups, ...)
     """
     if not takes(form, x, None, z):
-        return None
+        return gpu.match(x, z, form)
     (x, one), (z, other) = laid(x), laid(z)
     w = pointwise.match(x, z, form)
     if w is not None or (one == other == FIRST and pointwise.is_pointwise(form)):

@@ -5,6 +5,7 @@ from functools import lru_cache
 from typing import Any
 
 from lantern.engines.arrays import single, whole
+from lantern.engines.gpu import elementwise as gpu
 from lantern.engines.onednn import Layout, described, is_on, threads
 from lantern.engines.plan import Plan
 
@@ -20,7 +21,9 @@ def gelu(x: Any) -> Any:
     Shapes:
         x: (...); result: (...)
     """
-    if not (single(x) and is_on() and whole(x)):
+    if not single(x):
+        return gpu.gelu(x)
+    if not (is_on() and whole(x)):
         return None
     found = _plan(x.size, False, threads())
     return None if found is None else found.run(x.reshape(-1)).reshape(x.shape)
@@ -32,7 +35,9 @@ def gelu_back(x: Any, z_bar: Any) -> Any:
     Shapes:
         x, z_bar: (...); result: (...)
     """
-    if not (single(x) and single(z_bar) and is_on() and whole(x) and whole(z_bar)):
+    if not (single(x) and single(z_bar)):
+        return gpu.gelu_back(x, z_bar)
+    if not (is_on() and whole(x) and whole(z_bar)):
         return None
     if x.shape != z_bar.shape:
         return None

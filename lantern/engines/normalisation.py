@@ -19,6 +19,7 @@ from lantern.engines.arrays import (
     single,
     steps,
 )
+from lantern.engines.gpu import normalisation as gpu
 from lantern.engines.onednn import Layout, described, is_on, threads
 from lantern.engines.plan import Plan
 
@@ -47,6 +48,8 @@ def normalised(
     Shapes:
         x: (...); weight, bias: any; results: (...), and two rows of means
     """
+    if not single(x):
+        return gpu.normalised(x, weight, bias, axes, eps, shape)
     kind = _kind(x, axes, shape)
     size = math.prod(shape)
     fit = (p is None or (single(p) and p.size == size) for p in (weight, bias))
@@ -77,12 +80,14 @@ def pulled_back(
     Args:
         z_bar: the cotangent of the normalised array.
         x: the array, which ``normalised`` has taken.
-        moments: the rows of means and variances that it found.
+        moments: the rows of means and variances that it found, and what else it did.
         weight: as there.
         axes: as there.
         eps: as there.
         shape: as there.
     """
+    if not single(x):
+        return gpu.pulled_back(z_bar, x, moments, weight, axes, eps, shape)
     kind = _kind(x, axes, shape)
     if kind is None or not single(z_bar) or z_bar.shape != x.shape:
         return None
@@ -106,7 +111,7 @@ def _kind(x: Any, axes: Any, shape: Any) -> int | None:
 
     None where that is not for the engine.
     """
-    if not (single(x) and is_on()):
+    if not is_on():
         return None
     axes = tuple(sorted(axis % x.ndim for axis in axes))
     if 2 <= x.ndim <= 5 and axes == (0, *range(2, x.ndim)):

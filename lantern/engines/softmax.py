@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from lantern.engines.arrays import all_finite, single, whole
+from lantern.engines.gpu import softmax as gpu
 from lantern.engines.onednn import Layout, described, is_on, threads
 from lantern.engines.plan import Plan
 
@@ -27,7 +28,7 @@ def softmax(x: Any, axis: int) -> Any:
         x: (...); result: (...)
     """
     if not _fits(x, axis):
-        return None
+        return gpu.softmax(x, axis)
     plan = _plan(x.shape[-1], x.size, False, threads())
     if plan is None:
         return None
@@ -43,7 +44,7 @@ def softmax_back(z: Any, z_bar: Any, axis: int) -> Any:
         z, z_bar: (...); result: (...)
     """
     if not (_fits(z, axis) and _fits(z_bar, axis) and z.shape == z_bar.shape):
-        return None
+        return gpu.softmax_back(z, z_bar, axis)
     plan = _plan(z.shape[-1], z.size, True, threads())
     return None if plan is None else plan.run(z, z_bar).reshape(z.shape)
 

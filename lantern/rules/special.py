@@ -214,7 +214,11 @@ def relu(x: Any, /) -> Rule:
     z = namespace(x).relu(x)
     del x
     z_bar = yield z
-    passes = z > 0
+    yield passed(z_bar, z > 0)
+
+
+def passed(z_bar: Any, passes: Any) -> Any:
+    """``z_bar`` where something passes, else 0."""
     if (
         type(passes) is type(z_bar)
         and getattr(passes, "size", 0) > 1024
@@ -223,6 +227,5 @@ def relu(x: Any, /) -> Rule:
         # NumPy takes longer to multiply by many truths, and to fill another array.
         passes = passes.astype(z_bar.dtype)
         passes *= z_bar
-        yield passes
-    else:
-        yield z_bar * passes
+        return passes
+    return z_bar * passes

@@ -7,6 +7,8 @@ from types import ModuleType
 from typing import Any
 
 from lantern import engines
+from lantern.engines.gpu import cudnn as gpu
+from lantern.torch import cuda as torch_cuda
 
 __all__ = ["cpu", "cuda", "cudnn", "mkl", "mkldnn", "mps", "openmp", "opt_einsum"]
 
@@ -40,6 +42,48 @@ class Library(ModuleType):
 def _nothing() -> Iterator[None]:
     """A block without effect, also as a decorator."""
     yield
+
+
+class _CuDNN(Library):
+    """cuDNN, which computes convolutions and more on a GPU where it is installed."""
+
+    def is_available(self) -> bool:
+        """Whether it is installed, and there is a GPU."""
+        return torch_cuda.is_available() and gpu.is_installed()
+
+    def version(self) -> Any:
+        """Its version as one number; None where it is not installed."""
+        return gpu.version() if self.is_available() else None
+
+    @property
+    def enabled(self) -> bool:
+        """Whether it computes where it is installed; may be set."""
+        return gpu.is_wanted()
+
+    @enabled.setter
+    def enabled(self, on: bool) -> None:
+        gpu.switch(on)
+
+    @property
+    def allow_tf32(self) -> bool:
+        """Whether convolutions may multiply numbers of 11 binary digits; may be set."""
+        return gpu.allows_tf32()
+
+    @allow_tf32.setter
+    def allow_tf32(self, allowed: bool) -> None:
+        gpu.allow_tf32(allowed)
+
+    @contextmanager
+    def flags(self, **flags: Any) -> Iterator[None]:
+        """A block in which flags are set."""
+        before = {name: getattr(self, name) for name in flags}
+        try:
+            for name, value in flags.items():
+                setattr(self, name, value)
+            yield
+        finally:
+            for name, value in before.items():
+                setattr(self, name, value)
 
 
 class _Products(Library):
@@ -101,14 +145,7 @@ _matmul = {
     "allow_bf16_reduced_precision_reduction": True,
     "fp32_precision": "ieee",
 }
-cudnn = Library(
-    "cudnn",
-    enabled=True,
-    benchmark=False,
-    deterministic=False,
-    allow_tf32=True,
-    benchmark_limit=10,
-)
+cudnn = _CuDNN("cudnn", benchmark=False, deterministic=False, benchmark_limit=10)
 cuda = _Cuda("cuda", matmul=_Products("cuda.matmul", **_matmul))
 mps, mkl, mkldnn = Library("mps"), Library("mkl"), _OneDNN("mkldnn")
 openmp, opt_einsum = Library("openmp"), Library("opt_einsum", enabled=False)

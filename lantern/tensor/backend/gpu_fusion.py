@@ -11,7 +11,10 @@ from collections.abc import Callable
 from typing import Any
 
 from lantern.core.dispatch import register_rule
+from lantern.core.namespace import namespace
 from lantern.core.value import Rule
+from lantern.engines.gpu import elementwise as engine
+from lantern.rules.special import passed
 
 __all__ = ["Fuser", "fusers"]
 
@@ -23,6 +26,21 @@ fusers: dict[type, "Fuser"] = {}
 _AS_THEY_ARE = frozenset(
     {"gamma", "lgamma", "positive", "negative", "fraction", "deg2rad", "rad2deg"}
 )
+
+
+def _relu(x: Any) -> Rule:
+    """As ``lantern.rules.special.relu``, whose result says where x is positive."""
+    z = engine.relu(x)
+    if z is None:
+        z = namespace(x).relu(x)
+    del x
+    z_bar = yield z
+    x_bar = engine.relu_back(z_bar, z)
+    yield passed(z_bar, z > 0) if x_bar is None else x_bar
+
+
+# With kernels of our own, for single precision; they keep what the rule keeps.
+_BY_HAND = {"relu": register_rule(_relu, "elementwise")}
 
 
 class Fuser:
@@ -48,8 +66,11 @@ class Fuser:
         """
         if x.dtype not in self.real or not x.size or not x.ndim:
             return rule
+        name = rule.__name__.lstrip("_")
+        if name in _BY_HAND and x.dtype.char == "f":
+            return _BY_HAND[name]
         if rule not in self.fused:
-            stays = rule.__name__.lstrip("_") in _AS_THEY_ARE
+            stays = name in _AS_THEY_ARE
             self.fused[rule] = rule if stays else self._made(rule)
         if keeping and not self._keeps_operand(rule, x):
             return rule

@@ -8,6 +8,7 @@ import numpy as np
 
 from lantern.core.namespace import namespace
 from lantern.core.value import Rule, base
+from lantern.engines.gpu import entropy as engine
 from lantern.op import op
 from lantern.tensor.ops import softmax
 from lantern.tensor.ops.at import plain_put
@@ -61,14 +62,23 @@ def _entropy(x: Any, /, places: Any, scales: Any) -> Rule:
         x_bar = z_bar * scales * (softmax(x) - one_hot(targets))
     """
     xp, plain_x = namespace(x), base(x)
-    shifted = x - greatest(without_derivative(plain_x))
-    powers = xp.exp(shifted)
-    total = summed(powers)
-    losses = xp.log(total) - read_at(shifted.reshape(-1), places)
-    del shifted
+    powers, found = None, engine.entropy(x, places)
+    if found is None:
+        shifted = x - greatest(without_derivative(plain_x))
+        powers = xp.exp(shifted)
+        total = summed(powers)
+        losses = xp.log(total) - read_at(shifted.reshape(-1), places)
+        del shifted
+    else:
+        losses, logarithms = found
     z = summed(losses * scales) if hasattr(scales, "shape") else summed(losses) * scales
     z_bar = yield (z, losses := None)[0]
-    if plain(x, z_bar):
+    x_bar = None
+    if powers is None and plain(z_bar):
+        x_bar = engine.entropy_back(x, places, logarithms, z_bar * scales)
+    if x_bar is not None:
+        yield x_bar
+    elif powers is not None and plain(x, z_bar):
         powers *= (scales * z_bar / total)[:, None]
         powers = xp.ascontiguousarray(powers)
         powers.reshape(-1)[places] -= scales * z_bar

@@ -7,6 +7,7 @@ from lantern.errors import OptionError
 from lantern.torch.functions.creation import tensor, zeros
 from lantern.torch.nn import functional as F
 from lantern.torch.nn import init
+from lantern.torch.nn.functional.normalisation import count_one_more
 from lantern.torch.nn.linear import weights
 from lantern.torch.nn.module import Module
 from lantern.torch.tensor.detaching import array_of_tensor as base
@@ -282,7 +283,7 @@ class _Running(_Affine):
         """How far the running moments follow this batch."""
         tracks = self.training and self.track_running_stats
         if tracks and self.num_batches_tracked is not None:
-            self.num_batches_tracked.add_(1)
+            count_one_more(self.num_batches_tracked)
             if self.momentum is None:
                 return 1 / float(self.num_batches_tracked)
         return 0.0 if self.momentum is None else self.momentum

@@ -13,6 +13,7 @@ from lantern.core.contribution import Call
 from lantern.core.value import Value
 from lantern.engines import halves
 from lantern.engines import products as engine
+from lantern.engines.gpu import products as gpu
 from lantern.engines.onednn import has_avx512, is_on
 from lantern.tensor.accumulate.deferred_products import Product
 from lantern.torch.tensor.dtypes import F32, is_half
@@ -76,7 +77,7 @@ def in_parts(x: Any, weight: Any, count: int) -> Any:
 def times(x: Any, y: Any) -> Any:
     """``x @ y`` of two matrices; of few rows, ``@`` takes twice as long as ``dot``."""
     if type(x) is type(y) and not isinstance(x, Value):  # of one device
-        z = engine.product(x, y)
+        z = (engine if type(x) is np.ndarray else gpu).product(x, y)
         return x.dot(y) if z is None else z
     return x @ y
 
@@ -135,7 +136,10 @@ class LayerProduct(Product):
     @staticmethod
     def multiplied(x: Any, z_bar: Any, out: Any = None) -> Any:
         """As ``Product.multiplied``, perhaps by an engine."""
-        z = engine.product(x.T, z_bar, out)
+        if type(x) is np.ndarray:
+            z = engine.product(x.T, z_bar, out)
+        else:
+            z = gpu.product(x.T, z_bar) if out is None else None
         return Product.multiplied(x, z_bar, out) if z is None else z
 
     def additions(self, buffer: Any, factor: float = 1.0) -> Iterator[Call]:

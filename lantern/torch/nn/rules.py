@@ -17,6 +17,7 @@ from lantern.core.namespace import common_namespace, namespace
 from lantern.core.value import Rule, Value, base
 from lantern.engines import elementwise as elementwise_engine
 from lantern.engines import normalisation as engine
+from lantern.engines.gpu import products as gpu_products
 from lantern.op import elementwise, linear, op
 from lantern.tensor.accumulate.accumulator import LARGE
 from lantern.tensor.backend.numpy_namespace import REAL
@@ -129,9 +130,10 @@ def ones(n: int, dtype: Any) -> Any:
 
 def over_rows(x: Any) -> Any:
     """The sum of the rows of a matrix: as a product, in less than half the time."""
-    if type(x) is not np.ndarray or x.dtype not in REAL:
-        return x.sum(axis=0)
-    return ones(x.shape[0], x.dtype).dot(x)
+    if type(x) is np.ndarray and x.dtype in REAL:
+        return ones(x.shape[0], x.dtype).dot(x)
+    z = gpu_products.over_rows(x)
+    return x.sum(axis=0) if z is None else z
 
 
 @op
@@ -147,7 +149,8 @@ def _affine(x: Any, weight: Any, bias: Any, more: Any = None, /) -> Rule:
     """
     lengths = x.shape
     flat = x if len(lengths) == 2 else x.reshape(-1, lengths[-1])
-    z = added(product(flat, weight), bias)
+    if (z := gpu_products.affine(flat, weight, bias)) is None:
+        z = added(product(flat, weight), bias)
     if flat is not x:
         z = z.reshape(*lengths[:-1], weight.shape[0])
     if more is not None:
@@ -214,7 +217,7 @@ def _normalised(
     else:
         z, *moments = done
         if found is not None:
-            found(*(_kept(m, x, axes) for m in moments))
+            found(*(_kept(m, x, axes) for m in moments[:2]))
     del done
     z_bar = yield (z, z := None)[0]
     if x is not None:
@@ -222,10 +225,10 @@ def _normalised(
         if back is not None:
             x_bar, weight_bar, bias_bar = back
             yield x_bar
-            yield None if weight is None else weight_bar.reshape(weight.shape)
-            yield bias_bar.reshape(bias.shape)
+            yield None if weight is None else _in_shape(weight_bar, weight)
+            yield _in_shape(bias_bar, bias)
             return
-        centre, variance = (_kept(m, x, axes) for m in moments)
+        centre, variance = (_kept(m, x, axes) for m in moments[:2])
         scale = (variance + eps) ** -0.5
         n = (x - centre) * scale
     n_bar = z_bar if weight is None else z_bar * weight.reshape(shape)
@@ -237,6 +240,11 @@ def _normalised(
     else:
         yield lambda: _summed(z_bar * n, shape).reshape(weight.shape)
     yield lambda: _summed(z_bar, shape).reshape(bias.shape)
+
+
+def _in_shape(p_bar: Any, p: Any) -> Any:
+    """The cotangent of a parameter in its shape: itself, and no view, if it has it."""
+    return p_bar if p_bar.shape == p.shape else p_bar.reshape(p.shape)
 
 
 def _kept(means: Any, x: Any, axes: Any) -> Any:

@@ -6,6 +6,7 @@ three, and so derivatives of any order are.
 """
 
 import math
+from functools import lru_cache
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -55,12 +56,7 @@ class Form(NamedTuple):
     @property
     def steps(self) -> tuple[int, ...]:
         """How many windows there are along each axis."""
-        return tuple(
-            (n - d * (k - 1) - 1) // s + 1
-            for n, d, k, s in zip(
-                self.padded, self.dilation, self.size, self.stride, strict=True
-            )
-        )
+        return _steps(self)
 
     def places(self) -> Any:
         """For each element of a window, its number and where it is in all windows."""
@@ -71,6 +67,12 @@ class Form(NamedTuple):
                 for a, n, s in zip(starts, self.steps, self.stride, strict=True)
             )
             yield place, (..., *parts)
+
+
+@lru_cache(4096)
+def _steps(form: Form) -> tuple[int, ...]:
+    parts = zip(form.padded, form.dilation, form.size, form.stride, strict=True)
+    return tuple((n - d * (k - 1) - 1) // s + 1 for n, d, k, s in parts)
 
 
 def with_padding(x: Any, form: Form, value: float = 0) -> Any:

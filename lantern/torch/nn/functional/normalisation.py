@@ -8,11 +8,13 @@ import numpy as np
 
 from lantern.eager.grad_mode import no_grad
 from lantern.eager.versions import written
+from lantern.engines.gpu import normalisation as engine
 from lantern.errors import EagerError, OptionError
+from lantern.tensor.backend.numpy_namespace import buffers
 from lantern.torch.nn import rules
 from lantern.torch.tensor.batches import examples_of
 from lantern.torch.tensor.detaching import array_of_tensor as base
-from lantern.torch.tensor.detaching import plain_number
+from lantern.torch.tensor.detaching import is_recorded, plain_number
 from lantern.torch.tensor.tensor import Tensor, fresh
 from lantern.vectorizing.batched import Batched, without_derivative
 
@@ -179,9 +181,8 @@ def batch_norm(
         input, weight, bias, axes=axes, eps=eps, shape=shape, found=found
     )
     if running_mean is not None:
-        mean, variance = (x.reshape(-1) for x in moments)
-        _follow(running_mean, mean, momentum)
-        _follow(running_var, variance * (count / (count - 1)), momentum)
+        now = [x.reshape(-1) for x in moments]
+        _follow((running_mean, running_var), now, momentum, count / (count - 1))
     return z
 
 
@@ -190,14 +191,31 @@ def _tell(moments: list[Any], *found: Any) -> None:
     moments[:] = found
 
 
-def _follow(running: Tensor, now: Any, momentum: float) -> None:
-    if type(now) is Batched or type(base(running)) is Batched:
-        return _follow_examples(running, now, momentum)
-    array, momentum = running.primal, plain_number("batch_norm: momentum", momentum)
-    array *= 1 - momentum
-    array += momentum * now
-    written(array)
-    return None
+def count_one_more(count: Tensor) -> None:
+    """Add one to a tensor of whole numbers: in a fifth of the time of ``add_``."""
+    if is_recorded(count) or type(base(count)) not in buffers:
+        count.add_(1)
+    else:
+        array = count.primal
+        array += 1
+        written(array)
+
+
+def _follow(running: Any, now: Any, momentum: float, factor: float) -> None:
+    """Let running moments follow those of a batch, the variance times a factor."""
+    mean, variance = now
+    if any(type(base(x)) is Batched for x in (*running, *now)):
+        for x, moment in zip(running, (mean, variance * factor), strict=True):
+            _follow_examples(x, moment, momentum)
+        return
+    arrays = [x.primal for x in running]
+    momentum = plain_number("batch_norm: momentum", momentum)
+    if not engine.follow(arrays, now, momentum, factor):
+        for array, moment in zip(arrays, (mean, variance * factor), strict=True):
+            array *= 1 - momentum
+            array += momentum * moment
+    for array in arrays:
+        written(array)
 
 
 def _follow_examples(running: Tensor, now: Any, momentum: float) -> None:
@@ -275,9 +293,8 @@ def instance_norm(
     )
     if running_mean is not None:
         count = math.prod(lengths[2:])
-        mean, variance = (x.reshape(lengths[:2]).mean(0) for x in moments)
-        _follow(running_mean, mean, momentum)
-        _follow(running_var, variance * (count / (count - 1)), momentum)
+        now = [x.reshape(lengths[:2]).mean(0) for x in moments]
+        _follow((running_mean, running_var), now, momentum, count / (count - 1))
     return z
 
 
