@@ -8,6 +8,7 @@ import numpy as np
 
 from lantern.core.contribution import Contribution
 from lantern.eager.versions import written
+from lantern.engines.gpu import steps as engine
 from lantern.errors import OptionError
 from lantern.torch.functions.creation import tensor, zeros_like
 from lantern.torch.optim.optimizer import (
@@ -111,11 +112,16 @@ class SGD(Optimizer):
         self, p: Tensor, x: Any, g: Any, state: Any, options: Any, plan: Plan
     ) -> None:
         lr, momentum, dampening, decay, nesterov = options
+        buffer = state.get("momentum_buffer") if momentum else None
+        on_host = buffer is None or type(x) is np.ndarray
+        if not on_host and engine.fit(x, g, in_memory(buffer)):
+            numbers = lr, float(momentum), 1.0 - dampening, float(decay), int(nesterov)
+            plan.together(engine.descend, (x, g, in_memory(buffer)), numbers)
+            return
         if decay:
             g = self.decayed(x, g, decay, plan)
         step = self.scratch(x)
         if momentum:
-            buffer = state.get("momentum_buffer")
             if buffer is None:
                 buffer = zeros_like(p.detach())
                 velocity = parts(in_memory(buffer))
