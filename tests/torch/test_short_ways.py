@@ -112,3 +112,37 @@ def test_of_products_with_weights():
 def test_of_joined_tensors(name):
     general = by_start(name, axis=0)
     check(lambda *x: getattr(torch, name)(x), general, X, Y, X * Y)
+
+
+def test_relu_in_memory_is_the_general_way():
+    from lantern.torch.methods.inplace import write
+
+    def found(f):
+        x = torch.tensor(X - 0.5, requires_grad=True)
+        y = x * 2
+        row = y[1]
+        z = f(y)
+        assert z is y
+        (first,) = torch.autograd.grad(
+            (z**3).sum() + (row**2).sum(), x, create_graph=True
+        )
+        (second,) = torch.autograd.grad(first.sum(), x)
+        return y.detach(), row.detach(), first.detach(), second
+
+    theirs = found(lambda y: write(y, torch.relu))
+    for ours, wanted in zip(found(torch.Tensor.relu_), theirs, strict=True):
+        np.testing.assert_array_equal(ours.numpy(), wanted.numpy())
+
+
+def test_relu_in_memory_is_noticed():
+    x = torch.tensor(X - 0.5, requires_grad=True)
+    with pytest.raises(RuntimeError, match="leaf"):
+        x.relu_()
+    y = torch.tanh(x)
+    y.relu_()  # which tanh has saved
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.sum().backward()
+    z = (x * 2).relu_()
+    z.mul_(3.0)  # which the rule of relu_ has saved
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        z.sum().backward()

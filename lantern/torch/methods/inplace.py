@@ -13,12 +13,16 @@ from typing import Any
 
 import numpy as np
 
+from lantern.core.dispatch import register_rule
+from lantern.core.namespace import namespace
 from lantern.core.tree import tree_leaves
-from lantern.core.value import UNTRACKED, Value, unwrapped
+from lantern.core.value import UNTRACKED, Rule, Value, unwrapped
 from lantern.eager.grad_mode import is_enabled
 from lantern.eager.recorder import AMBIENT, NumpyFace
 from lantern.eager.versions import owner, written
+from lantern.engines.gpu import elementwise as engine
 from lantern.errors import ArgumentError, EagerError
+from lantern.rules.special import passed
 from lantern.tensor.backend.numpy_namespace import buffers
 from lantern.tensor.ops import at
 from lantern.tensor.ops.indexing import plain_getitem as read
@@ -26,14 +30,14 @@ from lantern.tensor.ops.shape import permute_dims
 from lantern.tensor.ops.shape import reshape as reshaped
 from lantern.torch.functions.comparison import tracked_like
 from lantern.torch.functions.copies_splits import as_strided
-from lantern.torch.functions.elementwise import scaled
+from lantern.torch.functions.elementwise import functions, scaled
 from lantern.torch.functions.indexing import plain_index, put
 from lantern.torch.methods.functional_inplace import check_fit, replaced
 from lantern.torch.tables import documented, in_place_example, parameters, takes
 from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.detaching import in_transform, is_recorded, lost_in_memory
 from lantern.torch.tensor.devices import beside
-from lantern.torch.tensor.dtypes import INEXACT, fitting
+from lantern.torch.tensor.dtypes import F32, F64, INEXACT, fitting
 from lantern.torch.tensor.dtypes import type_name as type_name
 from lantern.torch.tensor.gradients import rebind, set_data
 from lantern.torch.tensor.operators import (
@@ -49,6 +53,7 @@ from lantern.torch.tensor.tensor import (
     fresh,
     make,
     numpy_face,
+    start,
     torch_face,
 )
 from lantern.torch.tensor.view_memory import ALL, Window, lies, place, window
@@ -514,6 +519,48 @@ def in_place(name: str, function: Any) -> Any:
     return method
 
 
+def relu_(input: Tensor) -> Tensor:
+    """``max(x, 0)``, in the tensor's own memory.
+
+    Gain over ``write``, which keeps a copy and then stores the result: two of three
+    passes over memory, and on a GPU two of three kernels.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.tensor([-1.0, 2.0])
+        >>> x.relu_()
+        tensor([0., 2.])
+    """
+    array = input.primal
+    whole = input.viewed is None and type(array) in buffers
+    short = whole and array.dtype in (F32, F64) and is_recorded(input)
+    if not short or in_transform(input):
+        return write(input, functions["relu"])
+    refuse_leaf(input)
+    refuse_repeated(array)
+    written(array, tracked=True)
+    return taken(input, start(_relu(array), _relu, (array,), input.receiver, None, 1))
+
+
+def _relu(x: Any) -> Rule:
+    """As ``relu``, in x's memory; of its result again it is the same.
+
+    Rule:
+        x_bar = z_bar where z > 0, else 0
+    """
+    if isinstance(x, Value):
+        z = namespace(x).relu(x)
+    elif (z := engine.relu(x, x)) is None:
+        z = namespace(x).maximum(x, 0, out=x)
+    del x
+    z_bar = yield z
+    x_bar = engine.relu_back(z_bar, z)
+    yield passed(z_bar, z > 0) if x_bar is None else x_bar
+
+
+register_rule(_relu, "elementwise")
+
+
 def add_(self: Tensor, other: Any, former: Any = None, *, alpha: Any = 1) -> Tensor:
     """Add ``alpha * other``, in the tensor's own memory; formerly alpha came first.
 
@@ -557,7 +604,7 @@ def mul_(self: Tensor, other: Any) -> Tensor:
     return self
 
 
-METHODS = {f.__name__: f for f in (add_, copy_, fill_, mul_, set_, sub_, zero_)}
+METHODS = {f.__name__: f for f in (add_, copy_, fill_, mul_, relu_, set_, sub_, zero_)}
 # Of these, the function's example does not show what the method does.
 _EXAMPLES = {
     "eq": """As ``eq``, in the tensor's own type: 1 where it holds.
