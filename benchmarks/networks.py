@@ -137,7 +137,7 @@ def gpt(
             )
 
         def forward(self, x: Any) -> Any:
-            x = self.words(x) + self.places(torch.arange(context))
+            x = self.words(x) + self.places(torch.arange(context, device=x.device))
             for block in self.blocks:
                 x = block(x)
             return self.head(self.norm(x))

@@ -108,10 +108,12 @@ def _char_lstm(torch: Any) -> Program:
     return training_step(model, torch.optim.Adam(model.parameters(), lr=1e-3), loss)
 
 
-def gpt_step(model: Any, batch: int, context: int, words: int, torch: Any) -> Program:
+def gpt_step(
+    model: Any, batch: int, context: int, words: int, torch: Any, device: str = "cpu"
+) -> Program:
     """A step of training a network of ``networks.gpt`` on drawn words."""
     model = same_start(torch, model)
-    text = draws(torch, batch, context + 1, classes=words)
+    text = draws(torch, batch, context + 1, classes=words).to(device)
     x, y = text[:, :-1].contiguous(), text[:, 1:].contiguous().view(-1)
     optimiser = torch.optim.AdamW(model.parameters(), lr=1e-3)
     loss = torch.nn.functional.cross_entropy
