@@ -1,6 +1,5 @@
 """The table of methods; what only tensors have: their form, type and place."""
 
-from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -25,7 +24,6 @@ from lantern.torch.functions.table import FUNCTIONS as _OF_TORCH
 from lantern.torch.functions.table import complete, names_with
 from lantern.torch.methods import inplace, resize_share
 from lantern.torch.methods.filling import METHODS as _FILLING
-from lantern.torch.run.aliases import missing
 from lantern.torch.tables import another, documented, parameters, takes
 from lantern.torch.tensor import dtypes, gradients
 from lantern.torch.tensor.batches import first_example, for_each
@@ -479,15 +477,17 @@ def mH(self: Tensor) -> Tensor:
     return copies_splits.adjoint(self)
 
 
-# Functions of layers and signals, which are imported when they are asked for.
-_LATE = ("hardshrink", "istft", "prelu", "stft")
+def _late(name: str) -> Any:
+    """A method that is a function of layers or signals, imported when it is called.
 
+    The class has no ``__getattr__`` for that, nor for names that are missing: Python
+    3.11 reads each attribute of such a class in ten times as long.
+    """
 
-def _missing(self: Tensor, name: str) -> Any:
-    """A method that is imported late; else the nearest name that there is."""
-    if name in _LATE:
-        return partial(getattr(import_module("lantern.torch"), name), self)
-    raise missing("'Tensor' object", name, dir(Tensor))
+    def method(self: Tensor, *args: Any, **options: Any) -> Any:
+        return getattr(import_module("lantern.torch"), name)(self, *args, **options)
+
+    return method
 
 
 def _device_number(self: Tensor) -> Any:
@@ -689,7 +689,6 @@ FURTHER = {
     "__reversed__": backwards,
     "__float__": _converting(float),
     "__int__": _converting(int),
-    "__getattr__": _missing,
     "__abs__": FUNCTIONS["abs"],
     "__and__": FUNCTIONS["bitwise_and"],
     "__floordiv__": FUNCTIONS["floor_divide"],
@@ -714,6 +713,7 @@ FURTHER = {
     "nelement": numel,
     "type": type_,
     **{f"__{name}__": FUNCTIONS[name] for name in comparison.COMPARISONS},
+    **{name: _late(name) for name in ("hardshrink", "istft", "prelu", "stft")},
 }
 PROPERTIES = {
     f.__name__: f for f in (is_cuda, is_sparse, itemsize, layout, mH, nbytes)

@@ -359,17 +359,13 @@ def call(function: Any, *args: Any, **options: Any) -> Any:
         raise EagerError(str(error)) from None
 
 
-# Without the class's ``__getattr__``, which looks for the nearest name.
-_views: Any = Tensor.__dict__["views"].__get__
-
-
 def views_of(x: Tensor) -> dict[int, Any]:
     """Weakly, the untracked tensors that show the memory of a base."""
     try:
-        return _views(x)
+        found: dict[int, Any] = x.views
     except AttributeError:
-        x.views = {}
-        return x.views
+        found = x.views = {}
+    return found
 
 
 # Weakly, the tracked tensors that show the memory of others. In one list, gone through
