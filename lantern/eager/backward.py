@@ -15,9 +15,7 @@ from lantern.eager.packed import ever, hooks
 from lantern.eager.recorder import (
     AMBIENT,
     FREED,
-    NOTHING,
     SECOND_TIME,
-    STANDIN,
     NumpyFace,
     Recorder,
 )
@@ -273,8 +271,7 @@ def _resume_all(
                 else:
                     _expect(x, heap, leaves)
             z.resume(None)
-            saved = z.saved  # as ``release``, in no call
-            if saved is not NOTHING and not (saved and saved[0] is STANDIN):
+            if not z.restarts:  # as ``release``, in no call
                 z.saved, z.left, z.right = FREED, None, None
         elif id(z) in this.ends:
             captured[id(z)] = z.cotangent

@@ -60,6 +60,8 @@ class Recorder(Accumulator):
             until someone looks at it.
         hooks: by a number, functions of the cotangent; None for none.
         memory: of a view only: the identity of the array that it shows.
+        restarts: whether the rule, which saves nothing, can be started again when it is
+            over, so that its operands stay known.
     """
 
     __slots__ = (
@@ -69,6 +71,7 @@ class Recorder(Accumulator):
         "hooks",
         "memory",
         "order",
+        "restarts",
         "saved",
         "statics",
     )
@@ -86,7 +89,7 @@ class Recorder(Accumulator):
         self.shape, self.dtype, self.aligned = shape, dtype, 0
         self.suspended = self.left = self.right = self.function = self.statics = None
         self.cotangent = self.mask = self.grad = self.hooks = None
-        self.owned, self.saved, self.order = False, (), 0
+        self.owned, self.saved, self.order, self.restarts = False, (), 0, False
         return self
 
     def accumulate(self, contribution: Any) -> None:
@@ -225,13 +228,9 @@ class Recorder(Accumulator):
         return rule
 
     def release(self) -> None:
-        """Let go of the rule, and of what it saved.
-
-        A rule that saved nothing can be started again, so that its operands stay known.
-        """
+        """Let go of the rule, and of what it saved."""
         self.suspended = None
-        saved = self.saved
-        if saved is not NOTHING and not (saved and saved[0] is STANDIN):
+        if not self.restarts:
             self.saved, self.left, self.right = FREED, None, None
 
     def fail(self, error: Exception) -> bool:
@@ -261,6 +260,7 @@ def starter(cls: type) -> Callable[..., Any]:
         right: Any = None,
         elementwise: int = 0,
         statics: Any = None,
+        restarts: bool = False,
     ) -> Any:
         """What a rule makes of plain arrays, which owns the suspended rule.
 
@@ -272,6 +272,7 @@ def starter(cls: type) -> Callable[..., Any]:
             right: as there.
             elementwise: as there.
             statics: the arguments by name.
+            restarts: as in ``Recorder``.
         """
         z = next(begun)
         receiver = Recorder()
@@ -287,7 +288,7 @@ def starter(cls: type) -> Callable[..., Any]:
         ):
             receiver.aligned = elementwise
         receiver.cotangent = receiver.mask = receiver.grad = receiver.hooks = None
-        receiver.owned = False
+        receiver.owned, receiver.restarts = False, restarts
         receiver.function, receiver.saved, receiver.statics = rule, saved, statics
         receiver.order = next(order)
         if ever and (pair := _hooks()) is not None:
@@ -361,6 +362,7 @@ def recorded(
     recorder.aligned = _aligned(elementwise, shape, dtype, left, right)
     recorder.function, recorder.saved = rule.rule, saved
     recorder.statics, recorder.order = rule.statics, next(order)
+    recorder.restarts = bool(saved) and saved[0] is STANDIN
     if ever and (pair := _hooks()) is not None:
         recorder.pack(pair)
     return recorder

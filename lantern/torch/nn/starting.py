@@ -65,7 +65,7 @@ def fused(function: Any, halves: Any = in_singles) -> Any:
             left, right = receivers[0], receivers[1] if last == 2 else None
             if last > 2:
                 left = tuple(receivers[:last])
-            return start(begun, rule, arrays, left, right, 0, statics)
+            return start(begun, rule, arrays, left, right, 0, statics, forgets)
         except TypeError as error:
             return operate(*together(error, *operands), **statics)
 

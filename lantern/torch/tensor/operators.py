@@ -228,9 +228,12 @@ def binary(name: str) -> Any:
                 if level is UNTRACKED or level is AMBIENT:
                     return untracked(symbol(a, b))
                 return careful(x, y)
-            if saved is None:
+            restarts = saved is not None
+            if not restarts:
                 saved = (a, b)
-            return start(rule(a, b), rule, saved, left, right, elementwise)
+            return start(
+                rule(a, b), rule, saved, left, right, elementwise, None, restarts
+            )
         except (ValueError, TypeError) as error:
             return again(operate, function, error, x, y)
 
@@ -256,7 +259,7 @@ def reflected(name: str) -> Any:
                 return untracked(symbol(y, a))
             return careful(y, x)
         saved = NOTHING if forgets else (y, a)
-        return start(rule(y, a), rule, saved, None, right, 2)
+        return start(rule(y, a), rule, saved, None, right, 2, None, forgets)
 
     operate_reflected.__name__ = f"__r{name}__"
     return operate_reflected
@@ -307,12 +310,13 @@ def unary(function: Any, floating: bool = False, single: bool = False) -> Any:
             saved, left = (STANDIN if forgets else a, *args), input.receiver
             if args or statics:
                 begun = rule(a, *args, **statics)
-                return start(begun, rule, saved, left, None, elementwise, statics)
-            if fusers and elementwise and type(a) in fusers:
+            elif fusers and elementwise and type(a) in fusers:
                 begun = fusers[type(a)](rule, a, keeping=True)(a)
             else:
                 begun = rule(a)
-            return start(begun, rule, saved, left, None, elementwise)
+            return start(
+                begun, rule, saved, left, None, elementwise, statics or None, forgets
+            )
         except (AttributeError, AxisError) as error:
             raise misuse(operate.__name__, input, error) from None
 
@@ -340,7 +344,8 @@ def joining(function: Any) -> Any:
             if not (is_enabled() and any(receivers)):
                 return untracked(next(rule(*arrays, **statics)))
             begun, left = rule(*arrays, **statics), tuple(receivers)
-            return start(begun, rule, (*saved, *args), left, None, 0, statics)
+            restarts = saved[0] is STANDIN
+            return start(begun, rule, (*saved, *args), left, None, 0, statics, restarts)
         except TypeError as error:
             return operate(together(error, *tensors), *args, **statics)
 
