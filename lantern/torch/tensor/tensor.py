@@ -126,7 +126,7 @@ class Tensor(Wrapper):
     """
 
     # views: of a base, weakly, the untracked tensors that show its memory.
-    # sharers: weakly, this one and those that show the same memory without being views.
+    # sharers: an object that it and those that show its memory as no views hold.
     __slots__ = (
         "__dict__ __weakref__ primal level receiver sharers viewed views".split()
     )

@@ -1,5 +1,7 @@
 """Who shows the memory of a tensor, and where in it the elements of a view are."""
 
+import gc
+import sys
 from typing import Any, NamedTuple
 from weakref import ref
 
@@ -43,38 +45,32 @@ def detached(x: Tensor) -> bool:
     return bool(_places) and id(x) in _places
 
 
-# Without the class's ``__getattr__``, which looks for the nearest name.
-_sharers: Any = Tensor.__dict__["sharers"].__get__
-
-
 def share(z: Tensor, x: Tensor) -> Tensor:
-    """Note that a tensor shows the memory of another, and is no view of it."""
+    """Note that a tensor shows the memory of another, and is no view of it.
+
+    They hold the same object, which so is held as often as there are such tensors.
+    """
     whole = x.viewed if isinstance(x.viewed, Tensor) else x
-    try:
-        found = _sharers(whole)
-    except AttributeError:
-        found = whole.sharers = [ref(whole)]
-    n = len(found)  # what other threads append meanwhile stays
-    if n >= 8 and n & (n - 1) == 0:
-        found[:n] = [weak for weak in found[:n] if weak() is not None]
-    found.append(ref(z))
-    z.sharers = found
+    sharers = getattr(whole, "sharers", None)
+    if sharers is None:
+        whole.sharers = sharers = object()
+    z.sharers = sharers
     return z
 
 
 def is_shown_elsewhere(x: Tensor) -> bool:
     """Whether there are tensors that show a base's memory and are no views of it."""
-    return len(sharers_of(x)) > 1
+    sharers = getattr(x, "sharers", None)
+    # 3: what x holds, this name, and the argument of getrefcount.
+    return sharers is not None and sys.getrefcount(sharers) > 3
 
 
 def sharers_of(x: Tensor) -> list[Tensor]:
     """A base and the tensors that show its memory and are no views of it."""
-    try:
-        found = _sharers(x)
-    except AttributeError:
+    if not is_shown_elsewhere(x):
         return [x]
-    others = [z for z in (weak() for weak in found) if z is not None and z is not x]
-    return [x, *(z for z in others if _sharers(z) is found)]
+    found = gc.get_referrers(x.sharers)
+    return [x, *(z for z in found if isinstance(z, Tensor) and z is not x)]
 
 
 def shows_all(view: Tensor, whole: Tensor) -> bool:
