@@ -6,7 +6,7 @@ one buffer for each store.
 """
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from lantern.core.contribution import Call, Contribution
@@ -248,13 +248,12 @@ class RowsRead(Scatter):
     def __init__(self, index: Any, distinct: bool, z_bar: Any) -> None:
         self.index, self.distinct, self.z_bar = index, distinct, z_bar
 
-    def additions(self, buffer: Any, factor: float = 1.0) -> Iterator[Call]:
+    def additions(self, buffer: Any, factor: float = 1.0) -> list[Call]:
         """As ``Scatter.additions``, in fewer steps where no row was read twice."""
-        if self.distinct:
-            z_bar = self.z_bar if factor == 1 else self.z_bar * factor
-            yield adding_once(buffer, self.index, z_bar)
-        else:
-            yield from super().additions(buffer, factor)
+        if not self.distinct:
+            return super().additions(buffer, factor)
+        z_bar = self.z_bar if factor == 1 else self.z_bar * factor
+        return [adding_once(buffer, self.index, z_bar)]
 
 
 class StoreReceiver(Accumulator):

@@ -4,7 +4,7 @@ A read of one row need not become an array of zeros with one row in it: the oper
 accumulator scatters it into the buffer that it already has.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 from lantern.core.namespace import namespace
@@ -38,7 +38,7 @@ class Contribution:
         """Whether it costs little to add it to a ``Buffer``, which may be tracked."""
         raise NotImplementedError
 
-    def additions(self, buffer: Any, factor: float = 1.0) -> Iterator[Call]:
+    def additions(self, buffer: Any, factor: float = 1.0) -> list[Call]:
         """Calls that add the contribution, times a number, to a buffer, in order.
 
         The buffer is read when they are made. Of plain arrays each is of a function

@@ -10,7 +10,7 @@ makes it an ``Accumulator`` again.
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from operator import iadd
 from typing import Any, ClassVar
 
@@ -73,12 +73,14 @@ class Product(Contribution):
         large = room >= max(2 * size, LARGE * self.x.itemsize)
         return large and type(self.x) is numpy_namespace.ndarray
 
-    def additions(self, buffer: Any, factor: float = 1.0) -> Iterator[Call]:
+    def additions(self, buffer: Any, factor: float = 1.0) -> list[Call]:
         """As ``Contribution.additions``, without a matrix for the product."""
         if len(buffer.shape) > 2:
-            yield iadd, buffer, factor * self.dense(buffer.shape)
-        else:
-            yield adding_product(buffer, *self.factors(buffer.shape), factor)
+            return [(iadd, buffer, factor * self.dense(buffer.shape))]
+        return [self.adding(buffer, *self.factors(buffer.shape), factor)]
+
+    # A call that does ``buffer += factor * x.T @ z_bar``.
+    adding = staticmethod(adding_product)
 
     @classmethod
     def joined(cls, products: list[Any], shape: tuple[int, ...]) -> "Product":

@@ -2,7 +2,6 @@
 
 import math
 import operator
-from collections.abc import Iterator
 from typing import Any
 
 from lantern.core.contribution import Call, Contribution
@@ -56,7 +55,7 @@ class Scatter(Contribution):
         """Whether the index is a position or a slice along each axis."""
         return all(type(part) in (int, slice) for part in _parts(self.index))
 
-    def additions(self, buffer: Any, factor: float = 1.0) -> Iterator[Call]:
+    def additions(self, buffer: Any, factor: float = 1.0) -> list[Call]:
         """As ``Contribution.additions``, for each time that an element was read.
 
         NumPy's ``add.at`` is ten times faster on flat arrays than on any others, and is
@@ -67,27 +66,23 @@ class Scatter(Contribution):
         if factor != 1:
             z_bar = z_bar * factor
         if not may_repeat(index):
-            yield adding_once(buffer, index, z_bar)
-            return
+            return [adding_once(buffer, index, z_bar)]
         xp = namespace(buffer)
         if xp is not numpy_namespace:
             parts = (xp.real, xp.imag) if buffer.dtype.kind == "c" else (lambda x: x,)
-            for part in parts:  # CuPy's adds no complex numbers
-                yield xp.add.at, part(buffer), index, part(z_bar)
-            return
+            # CuPy's adds no complex numbers
+            return [(xp.add.at, part(buffer), index, part(z_bar)) for part in parts]
         cells = _cells(index, shape)
         rows = all(type(p) is int or hasattr(p, "dtype") for p in _parts(index))
         axes = sum(map(_axes, _parts(index)))
         width = math.prod(shape[axes:]) if rows else 0
         if width != 1 and _distinct(cells):
-            yield adding_once(buffer, index, z_bar)
-        elif rows and buffer.flags.c_contiguous:
+            return [adding_once(buffer, index, z_bar)]
+        if rows and buffer.flags.c_contiguous:
             z_bar = xp.broadcast_to(z_bar, (*cells.shape, *shape[axes:]))
             cells = cells[..., None] * width + xp.arange(width)
-            flat = (a.reshape(-1) for a in (buffer, cells, z_bar))
-            yield xp.add.at, *flat
-        else:
-            yield xp.add.at, buffer, index, z_bar
+            return [(xp.add.at, *(a.reshape(-1) for a in (buffer, cells, z_bar)))]
+        return [(xp.add.at, buffer, index, z_bar)]
 
 
 def adding_once(buffer: Any, index: Any, z_bar: Any) -> Call:

@@ -3,7 +3,7 @@
 The only products of ``lantern.torch`` that an engine may compute.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -142,8 +142,8 @@ class LayerProduct(Product):
             z = gpu.product(x.T, z_bar) if out is None else None
         return Product.multiplied(x, z_bar, out) if z is None else z
 
-    def additions(self, buffer: Any, factor: float = 1.0) -> Iterator[Call]:
-        """As ``Product.additions``, perhaps by an engine."""
-        x, z_bar = self.factors(buffer.shape)
-        call = engine.adding_product(buffer, x.T, z_bar, factor)
-        yield from super().additions(buffer, factor) if call is None else (call,)
+    @staticmethod
+    def adding(buffer: Any, x: Any, z_bar: Any, factor: float) -> Call:
+        """As ``Product.adding``, perhaps by an engine."""
+        call: Any = engine.adding_product(buffer, x.T, z_bar, factor)
+        return Product.adding(buffer, x, z_bar, factor) if call is None else call

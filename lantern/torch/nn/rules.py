@@ -5,7 +5,6 @@ library, which is taken inside another derivative.
 """
 
 import math
-from collections.abc import Iterator
 from functools import lru_cache
 from operator import setitem
 from typing import Any
@@ -78,18 +77,25 @@ class Rows(Scatter):
         self.add_to(buffer)
         return buffer
 
-    def additions(self, buffer: Any, factor: float = 1.0) -> Iterator[Call]:
+    def additions(self, buffer: Any, factor: float = 1.0) -> list[Call]:
         """As ``Scatter.additions``, in fewer steps."""
         if not (type(buffer) is np.ndarray and buffer.flags.c_contiguous):
-            yield from super().additions(buffer, factor)
-            return
+            return super().additions(buffer, factor)
         z_bar = self.z_bar if factor == 1 else self.z_bar * factor
         index, numbers = self.index.reshape(-1), np.arange(self.index.size)
         z_bar = z_bar.reshape(-1, *buffer.shape[1:])
         rows = np.empty(z_bar.shape, buffer.dtype)
-        yield buffer.take, index, 0, rows
-        yield np.add, rows, z_bar, rows
-        yield setitem, buffer, index, rows  # of a row that is named twice, the last
+        calls: list[Call] = [
+            (
+                buffer.take,
+                index,
+                0,
+                rows,
+                "clip",
+            ),  # by any other mode into a copy first
+            (np.add, rows, z_bar, rows),
+            (setitem, buffer, index, rows),  # of a row that is named twice, the last
+        ]
         last = np.empty(len(buffer), np.intp)
         last[index] = numbers
         rest = (last.take(index) != numbers).nonzero()[0]
@@ -97,7 +103,8 @@ class Rows(Scatter):
             width = rows[0].size
             cells = index.take(rest)[:, None] * width + np.arange(width)
             rows = z_bar.take(rest, axis=0).reshape(-1)
-            yield np.add.at, buffer.reshape(-1), cells.reshape(-1), rows
+            calls.append((np.add.at, buffer.reshape(-1), cells.reshape(-1), rows))
+        return calls
 
 
 def added(x: Any, y: Any) -> Any:
