@@ -106,6 +106,31 @@ def test_of_products_with_weights():
     rule = rules._affine.rule
     general = lambda x, w, b: start(rule, (x, w, b), (), {})  # noqa: E731
     check(torch.nn.functional.linear, general, X, Y, X[0])
+    with torch.no_grad():
+        short = torch.nn.functional.linear(
+            *map(torch.nn.Parameter, tensors(X, Y, X[0]))
+        )
+    expected = general(*tensors(X, Y, X[0]))
+    np.testing.assert_array_equal(short.numpy(), expected.numpy())
+
+
+def tensors(*arrays):
+    return [torch.tensor(x) for x in arrays]
+
+
+WRONG = [((2, 3), (2, 4), (2,)), ((), (2, 3), (2,))]
+
+
+@pytest.mark.parametrize("shapes", WRONG, ids=str)
+def test_of_wrong_products_with_weights(shapes):
+    """The short way leaves it to the general one to say what is wrong."""
+    x, w, b = (torch.ones(*shape, requires_grad=True) for shape in shapes)
+    frozen = [a.detach() for a in (x, w, b)]
+    with pytest.raises(RuntimeError) as expected:
+        torch.nn.functional.linear(*frozen)
+    with pytest.raises(RuntimeError) as found:
+        torch.nn.functional.linear(x, w, b)
+    assert str(found.value) == str(expected.value)
 
 
 @pytest.mark.parametrize("name", ["concat", "stack"])

@@ -26,7 +26,7 @@ from lantern.torch.tensor.dtypes import type_name
 from lantern.torch.tensor.error_messages import check_together
 from lantern.torch.tensor.named_results import into
 from lantern.torch.tensor.operators import promote
-from lantern.torch.tensor.tensor import Tensor, fresh, start
+from lantern.torch.tensor.tensor import Tensor, fresh, start, untracked
 
 __all__ = [
     "bilinear", "cosine_similarity", "embedding", "embedding_bag", "linear",
@@ -54,7 +54,26 @@ def linear(input: Tensor, weight: Tensor, bias: Any = None) -> Tensor:
         >>> torch.nn.functional.linear(x, weight, bias)
         tensor([7.5000])
     """
-    x, w = input.primal, weight.primal
+    x, w, level = input.primal, weight.primal, input.level
+    if (
+        bias is not None
+        and weight.level is AMBIENT is bias.level
+        and level in _EAGER
+        and x.dtype is w.dtype
+        and x.dtype.itemsize != 2
+        and w.ndim == 2
+        and bias.primal.ndim < 2
+    ):
+        # Of a layer's own weight and bias in fewer steps.
+        arrays = [x, w, bias.primal]
+        try:
+            if not is_enabled():
+                return untracked(next(_rule(*arrays)))
+            left = input.receiver if level is AMBIENT else None
+            receivers = left, weight.receiver, bias.receiver
+            return start(_rule(*arrays), _rule, arrays, receivers)
+        except (TypeError, ValueError, IndexError):
+            pass  # below it is said what is wrong
     if x.dtype is not w.dtype:
         same_types(input, weight)
     lengths, sizes = x.shape, w.shape
@@ -74,24 +93,7 @@ def linear(input: Tensor, weight: Tensor, bias: Any = None) -> Tensor:
         )
     if bias is not None and bias.primal.ndim > 1:  # a bias of its own for each row
         return rules.affine(input, weight, None) + bias
-    level = input.level
-    if (
-        bias is None
-        or level not in _EAGER
-        or weight.level is not AMBIENT
-        or bias.level is not AMBIENT
-        or x.dtype.itemsize == 2
-        or not is_enabled()
-    ):
-        return rules.affine(input, weight, bias)
-    # Of a layer's own weight and bias in fewer steps.
-    arrays = [x, w, bias.primal]
-    left = input.receiver if level is AMBIENT else None
-    receivers = left, weight.receiver, bias.receiver
-    try:
-        return start(_rule(*arrays), _rule, arrays, receivers)
-    except TypeError:
-        return rules.affine(input, weight, bias)  # says what is wrong
+    return rules.affine(input, weight, bias)
 
 
 def bilinear(
