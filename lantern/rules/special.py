@@ -221,10 +221,10 @@ def passed(z_bar: Any, passes: Any) -> Any:
     """``z_bar`` where something passes, else 0."""
     if (
         type(passes) is type(z_bar)
-        and getattr(passes, "size", 0) > 1024
+        and getattr(passes, "size", 0) > 1
         and passes.shape == z_bar.shape
     ):
-        # NumPy takes longer to multiply by many truths, and to fill another array.
+        # NumPy takes longer to multiply by truths, and to fill another array.
         passes = passes.astype(z_bar.dtype)
         passes *= z_bar
         return passes
