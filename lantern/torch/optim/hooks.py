@@ -3,7 +3,6 @@
 from collections import OrderedDict
 from collections.abc import Callable
 from functools import wraps
-from itertools import chain
 from typing import Any
 
 from lantern.errors import EagerError
@@ -46,9 +45,7 @@ def hooked(step: Any) -> Any:
 
     @wraps(step)
     def whole(self: Any, *args: Any, **options: Any) -> Any:
-        for hook in chain(
-            _before_all.values(), self._optimizer_step_pre_hooks.values()
-        ):
+        for hook in (*_before_all.values(), *self._optimizer_step_pre_hooks.values()):
             given = hook(self, (self, *args), options)
             if given is None:
                 continue
@@ -60,9 +57,7 @@ def hooked(step: Any) -> Any:
             (self, *args), options = given
         out = step(self, *args, **options)
         self._opt_called = True
-        for hook in chain(
-            self._optimizer_step_post_hooks.values(), _after_all.values()
-        ):
+        for hook in (*self._optimizer_step_post_hooks.values(), *_after_all.values()):
             hook(self, (self, *args), options)
         return out
 

@@ -60,7 +60,7 @@ def has_transform(x: Any) -> bool:
 
 def plain_number(what: str, x: Any) -> Any:
     """An option that a function reads as a plain number, and has no derivative by."""
-    if has_transform(x):
+    if isinstance(x, Value) and has_transform(x):
         raise lost(what)
     return x
 

@@ -152,11 +152,12 @@ def run_backward(
         seeds.clear()
         while received:
             receiver, grad = received.popitem()
-            if grad is not None and not (receiver.hooks and _retains(receiver)):
-                if receiver.hooks:
-                    _left_and_called(receiver, grad, create_graph)
-                else:
-                    _leave(receiver, grad, create_graph)
+            if grad is None:
+                pass
+            elif not receiver.hooks:
+                _leave(receiver, grad, create_graph)
+            elif not _retains(receiver):
+                _left_and_called(receiver, grad, create_graph)
         if callbacks:
             call_back(callbacks)
         if listeners:

@@ -151,8 +151,7 @@ def cross_entropy(
     """
     reduction = chosen(reduction, size_average, reduce)
     share = plain_number("cross_entropy: label_smoothing", label_smoothing)
-    index = base(target)
-    shape = base(input).shape
+    index, shape = base(target), input.primal.shape
     if not 0 <= share <= 1:
         raise EagerError(f"label_smoothing must be between 0.0 and 1.0. Got: {share}")
     if index.shape == shape:
