@@ -26,7 +26,13 @@ from lantern.staging.ir import (
     results_of,
 )
 from lantern.staging.staged import is_staged, node_of, staged
-from lantern.staging.structure import describe, leaves_of, note_copied, renewed
+from lantern.staging.structure import (
+    contents_of,
+    describe,
+    leaves_of,
+    note_copied,
+    renewed,
+)
 from lantern.staging.trees import StagedTree
 from lantern.staging.types import BOOL, NOTHING
 
@@ -69,6 +75,7 @@ def FUN(f: Callable[..., Any]) -> Callable[..., Any]:
 
 def call(key: Any, f: Callable[..., Any], args: tuple[Any, ...]) -> Any:
     """A call of a function of the representation, staged when it is first called."""
+    note_copied(args)
     leaves, text = leaves_of(args), describe(args)
     places = [
         i for i, x in enumerate(leaves) if is_staged(x) or type(x) in (float, int)
@@ -78,7 +85,13 @@ def call(key: Any, f: Callable[..., Any], args: tuple[Any, ...]) -> Any:
     ]
     rest = tuple(repr(x) for i, x in enumerate(leaves) if i not in places)
     whole = key, text, tuple((x.type, x.loose) for x in inputs), rest
-    function = current.functions.get(whole) or _defined(whole, f, args, places, inputs)
+    inside = [x for x in current.unfinished if x.made_of == whole]
+    if inside:  # it calls itself, and changes nothing that it has not made
+        function = inside[-1]
+    else:
+        others = [x for i, x in enumerate(leaves) if i not in places]
+        now = whole, contents_of([key, *others])
+        function = current.functions.get(now) or _defined(now, f, args, places, inputs)
     if function.types is None:
         raise UnknownResultError
     flags = [flag_of(x) for x in inputs if x.loose]
@@ -102,6 +115,7 @@ def _defined(
     staged anew with the other one.
     """
     function = Function(getattr(f, "__name__", "f"))
+    function.made_of = whole[0]
     current.functions[whole] = function
     current.unfinished.append(function)
     try:

@@ -169,6 +169,7 @@ class Function:
         captured: nodes outside that the body uses: further arguments of every call.
         inside: the parameters that stand for them in the body.
         types: of its results; None as long as they are not known.
+        made_of: the function that was staged, and the types of its arguments.
         is_thin: whether calls of it are best replaced by its body.
         is_exact: whether machine code, too, adds up in the order that it says.
     """
@@ -180,6 +181,7 @@ class Function:
         self.captured: list[Node] = []
         self.inside: dict[Node, Node] = {}
         self.types: list[Type] | None = None
+        self.made_of: Any = None
         self.is_incomplete = self.is_thin = self.is_exact = False
 
     def __repr__(self) -> str:

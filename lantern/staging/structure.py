@@ -1,19 +1,33 @@
 """Structures of staged values: taken apart into leaves, and put together again."""
 
+from collections import deque
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import fields, is_dataclass
-from types import BuiltinMethodType, MethodType, MethodWrapperType
+from functools import partial
+from types import (
+    BuiltinMethodType,
+    CellType,
+    FunctionType,
+    MemberDescriptorType,
+    MethodType,
+    MethodWrapperType,
+    ModuleType,
+)
 from typing import Any
 
 from lantern.core.tree import tree_children, tree_leaves, tree_map
 from lantern.errors import StagingError
 from lantern.staging.ir import current
 from lantern.staging.objects import class_attribute, is_by_identity
+from lantern.staging.staged import Staged
 from lantern.staging.watch import is_generated
 
 __all__ = [
     "UNDEFINED",
     "check_equal",
     "check_faithful",
+    "contents_of",
     "describe",
     "is_copied",
     "is_faithful",
@@ -138,6 +152,57 @@ def note_copied(tree: Any) -> None:
 def is_copied(x: Any) -> bool:
     """Whether there is a copy of a container in the program, or it is one."""
     return x is not None and current.copied.get(id(x)) is x
+
+
+def contents_of(values: Iterable[Any]) -> tuple[Any, ...]:
+    """What is in values, and in what functions among them have captured, by now.
+
+    The program may change it while it is staged: by a new value for a variable, by a
+    write to what it has made.
+    """
+    found: list[Any] = []
+    waiting, seen = list(values), set()
+    for x in waiting:
+        kind = type(x)
+        if isinstance(x, Staged):
+            found.append(x.node)
+        elif kind in _PLAIN:
+            found.append((kind, repr(x)))
+        elif id(x) in seen or kind.__module__.startswith("lantern.staging."):
+            found.append(id(x))
+        else:
+            seen.add(id(x))
+            parts = _parts_of(x)
+            found.append((id(x), len(parts)))
+            waiting += parts
+    return tuple(found)
+
+
+def _parts_of(x: Any) -> list[Any]:
+    """What a value is made of; a function, of the variables that it has captured."""
+    if isinstance(x, FunctionType):
+        return [y for cell in x.__closure__ or () for y in _in_cell(cell)]
+    if isinstance(x, MethodType):
+        return [x.__func__, x.__self__]
+    if isinstance(x, partial):
+        return [x.func, *x.args, *x.keywords.values()]
+    if isinstance(x, type | ModuleType):
+        return []
+    if isinstance(x, dict):
+        return [*x, *x.values()]
+    own = list(x) if isinstance(x, list | tuple | set | frozenset | deque) else []
+    for each in [y for c in type(x).__mro__ for y in c.__dict__.values()]:
+        if type(each) is MemberDescriptorType:
+            with suppress(AttributeError):  # nothing is in the slot
+                own.append(each.__get__(x))
+    return [*own, *getattr(x, "__dict__", {}).values()]
+
+
+def _in_cell(cell: CellType) -> list[Any]:
+    try:
+        return [cell.cell_contents]
+    except ValueError:  # not assigned to yet
+        return []
 
 
 def check_equal(tree: Any) -> None:

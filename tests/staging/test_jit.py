@@ -909,3 +909,90 @@ def test_an_iterator_from_outside_goes_on_at_each_call(mode):
     queue = iter([1.0, 2.0, 3.0, 4.0])
     f = lantern.jit(lambda x: next(queue) * x)
     assert [f(2.0) for _ in range(3)] == [2.0, 4.0, 6.0]
+
+
+class Spot:
+    def __init__(self, x):
+        self.x = x
+
+    def down(self, n):
+        return self.x if n <= 0.0 else self.down(n - 1.0)
+
+
+def with_other_number(a):
+    z = a
+
+    def down(n):
+        return z if n <= 0.0 else down(n - 1.0)
+
+    first, z = down(a), 3.0 * a
+    return first + down(a)
+
+
+def with_other_item(a):
+    p = [a]
+
+    def down(n):
+        return p[0] if n <= 0.0 else down(n - 1.0)
+
+    first = down(a)
+    p[0] = 3.0 * a
+    return first + down(a)
+
+
+def with_other_attribute(a):
+    p = Spot(a)
+
+    def down(n):
+        return p.x if n <= 0.0 else down(n - 1.0)
+
+    first, p.x = down(a), 3.0 * a
+    return first + down(a)
+
+
+def with_other_self(a):
+    p = Spot(a)
+    first, p.x = p.down(a), 4.0 * a
+    return first + p.down(a) + Spot(7.0 * a).down(a)
+
+
+def with_other_function(a):
+    steps = [lambda y: y + 1.0]
+
+    def down(n):
+        return steps[0](n) if n <= 0.0 else down(n - 1.0)
+
+    first, steps[0] = down(a), lambda y: y * 7.0
+    return first + down(a)
+
+
+def with_other_number_of_another(a):
+    z = a
+
+    def even(n):
+        return z if n <= 0.0 else odd(n - 1.0)
+
+    def odd(n):
+        return 2.0 * z if n <= 0.0 else even(n - 1.0)
+
+    first, z = even(a), 3.0 * a
+    return first + even(a)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        with_other_number,
+        with_other_item,
+        with_other_attribute,
+        with_other_self,
+        with_other_function,
+        with_other_number_of_another,
+    ],
+)
+def test_what_a_recursive_function_reads_may_change_between_calls(f, mode):
+    for g in (f, lantern.grad(f)):
+        fast = lantern.jit(g)
+        assert fast(2.5) == g(2.5)
+        assert fast(3.5) == g(3.5)
+        assert mode == "off" or lantern.explain(fast).endswith("compiled")

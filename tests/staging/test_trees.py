@@ -769,6 +769,16 @@ def renamed_by_a_call(a):
     return r[0]
 
 
+def renamed_by_a_later_call(a):
+    def down(r, n):
+        return r if n <= 0.0 else down(r, n - 1.0)
+
+    p, q = [a], down([2.0 * a], abs(a))
+    r = down(p, abs(a))
+    p[0] = 7.0 * a
+    return r[0] + q[0]
+
+
 def renamed_deep(a):
     p = ([a],)
     q = p[0]
@@ -814,6 +824,7 @@ def is_not_renamed(a):
         renamed_and_longer,
         renamed_in_turns,
         renamed_by_a_call,
+        renamed_by_a_later_call,
         renamed_deep,
         renamed_in_dict,
         renamed_twice,
