@@ -250,9 +250,10 @@ _cuda_isInBadFork = lambda: False  # noqa: E731, N816
 _REASON = "TorchScript programs are compiled, and there is no compiler here."
 # Classes of TorchScript's, of which nothing is one.
 for _name in (
-    "AnyType Block BoolType ClassType CompilationUnit DictType FloatType "
-    "FunctionSchema Graph IntType ListType NoneType NumberType OptionalType ScriptDict "
-    "ScriptFunction ScriptList ScriptModule StringType TensorType TupleType Type Value"
+    "AnyType Block BoolType ClassType CompilationUnit ComplexType DeviceObjType "
+    "DictType EnumType FloatType FunctionSchema FutureType Graph IntType InterfaceType "
+    "ListType NoneType NumberType OptionalType ScriptDict ScriptFunction ScriptList "
+    "ScriptModule StreamObjType StringType TensorType TupleType Type UnionType Value"
 ).split():
     globals()[_name] = refusing(f"torch._C.{_name}", _REASON)
 globals()["TensorType"].__doc__ = """The type of tensors in such programs.

@@ -94,7 +94,6 @@ _LAZY_FUNCTIONS = (
         "Future": "futures",
         "OutOfMemoryError": "cuda",
         "Stream": "cuda",
-        "TensorType": "_C",
         "GradScaler": "amp",
         "_amp_foreach_non_finite_check_and_unscale_": "amp.grad_scaler",
         "_amp_update_scale_": "amp.grad_scaler",
@@ -134,6 +133,16 @@ _LAZY_FUNCTIONS = (
     }
 )
 _LAZY_FUNCTIONS |= dict.fromkeys(_named, "tensor.dtypes")
+# Types of TorchScript's, which libraries name in annotations.
+_LAZY_FUNCTIONS |= dict.fromkeys(
+    (
+        "AnyType BoolType ClassType ComplexType DeviceObjType DictType EnumType "
+        "FloatType FunctionSchema FutureType Graph IntType InterfaceType ListType "
+        "NoneType NumberType OptionalType StreamObjType StringType TensorType "
+        "TupleType Type UnionType Value"
+    ).split(),
+    "_C",
+)
 # What programs check of themselves.
 _LAZY_FUNCTIONS |= dict.fromkeys(
     (

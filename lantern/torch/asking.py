@@ -39,6 +39,7 @@ __all__ = [
     "is_on",
     "members",
     "modes",
+    "one_by_one",
     "watch",
 ]
 
@@ -210,6 +211,17 @@ def _computed(plain: Any, args: Any, kwargs: Any, values: Iterable[Any]) -> Any:
             x.__class__ = kind
 
 
+def one_by_one(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """An equation and its operands, which may stand in a list.
+
+    Example:
+        >>> one_by_one(("i,i->", [1, 2]))
+        ('i,i->', 1, 2)
+    """
+    listed = len(args) == 2 and isinstance(args[1], list | tuple)
+    return (args[0], *args[1]) if listed else args
+
+
 @cache
 def _asking(n: int) -> CodeType:
     """The code of a function that asks, around as many variables as that before it."""
@@ -247,8 +259,11 @@ def _exchange(
     if function in _plain:
         return
     plain = another(function, function.__name__)
+    takes_rows = function.__name__ == "einsum"
 
     def answer(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if takes_rows:
+            args = one_by_one(args)
         if modes.get():
             z = _by_mode(shown, args, kwargs)
             if z is not NotImplemented:

@@ -8,11 +8,14 @@ from typing import Any
 from lantern.errors import EagerError, MissingExtraError, MissingRuleError
 from lantern.tensor.backend.numpy_namespace import find_device
 from lantern.torch import amp as amp
-from lantern.torch.run.aliases import lead
+from lantern.torch.methods import sampling
+from lantern.torch.run.aliases import absent, lead
 from lantern.torch.tensor import dtypes
 
 __path__: list[str] = []  # so that ``torch.cuda.amp`` can be imported
 lead(__name__, "amp", amp.__name__)
+lead(__name__, "graphs memory random streams")
+nvtx = absent(__name__, {"nvtx": "NVTX is not used here. See lantern.viz."})["nvtx"]
 _initialized = False  # reversible networks ask before they keep a GPU's random state
 
 __all__ = ["current_device", "device_count", "is_available"]
@@ -201,6 +204,16 @@ def is_bf16_supported() -> bool:
 def get_rng_state_all() -> list[Any]:
     """Nothing: random numbers are drawn on the CPU."""
     return []
+
+
+def get_rng_state(device: Any = "cuda") -> Any:
+    """The state of the generator on the CPU, which draws for GPUs too."""
+    return sampling.get_rng_state()
+
+
+def set_rng_state(new_state: Any, device: Any = "cuda") -> None:
+    """Set the state of the generator on the CPU, which draws for GPUs too."""
+    sampling.set_rng_state(new_state)
 
 
 def set_rng_state_all(new_states: Any) -> None:

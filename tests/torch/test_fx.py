@@ -61,6 +61,14 @@ def test_steps_and_results_are_pytorchs():
     np.testing.assert_allclose(found[0][1], found[1][1], 1e-5)
 
 
+@pytest.mark.parametrize("torch", BOTH, ids=["ours", "theirs"])
+def test_operands_of_einsum_in_a_list_are_written_down_one_by_one(torch):
+    traced = torch.fx.symbolic_trace(lambda x, y: torch.einsum("i,i->i", (x, y)))
+    node = next(n for n in traced.graph.nodes if n.op == "call_function")
+    assert [str(x) for x in node.args] == ["i,i->i", "x", "y"]
+    assert traced(torch.ones(2), torch.ones(2)).tolist() == [1, 1]
+
+
 def test_a_traced_module_trains():
     net = model(ours)
     traced = ours.fx.symbolic_trace(net)

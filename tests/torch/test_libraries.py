@@ -2,6 +2,8 @@
 
 import importlib
 import sys
+from functools import partial
+from itertools import count
 
 import numpy as np
 import pytest
@@ -67,6 +69,29 @@ from torch.distributed._tensor.placement_types import Shard
 from torch._C import CompilationUnit, _get_accelerator
 from torch.nn.init import _calculate_correct_fan, _no_grad_trunc_normal_
 from torch import SymInt, sym_max, AcceleratorError, OutOfMemoryError
+from torch.nn import _reduction
+from torch.nn.common_types import _size_2_t, _size_any_t
+from torch.nn.modules.conv import _ConvNd, _ConvTransposeNd
+from torch.nn.modules.dropout import _DropoutNd
+from torch.nn.modules.padding import _ConstantPadNd, _ReflectionPadNd, _ReplicationPadNd
+from torch.nn.modules.pooling import _AdaptiveAvgPoolNd, _AvgPoolNd, _MaxPoolNd
+from torch.nn.modules.pooling import _AdaptiveMaxPoolNd, _LPPoolNd, _MaxUnpoolNd
+from torch.nn.modules.rnn import apply_permutation
+from torch.nn.modules.transformer import _get_activation_fn, _get_clones
+from torch.nn.modules.utils import _list_with_default, _reverse_repeat_tuple
+from torch.nn.parameter import _ParameterMeta
+from torch import AnyType, DeviceObjType, ListType
+from torch.nn.modules.module import _addindent
+from torch.optim.adamax import Adamax
+from torch.optim.asgd import ASGD
+from torch.distributions.multivariate_normal import _batch_mahalanobis, _batch_mv
+from torch.distributions.multivariate_normal import _precision_to_scale_tril
+from torch.distributions.transforms import _clipped_sigmoid
+from torch.nn.attention.flex_attention import and_masks, or_masks
+from torch.utils.checkpoint import check_backward_validity, detach_variable
+from torch.cuda.memory import max_memory_allocated
+from torch.cuda.random import get_rng_state, set_rng_state
+import torch.cuda.nvtx, torch.cuda.streams
 import torch.cpu, torch.xpu, torch.mps, torch.package, torch.futures
 import torch.library, torch.ops, torch.storage, torch.__config__
 """.strip().splitlines()
@@ -350,6 +375,150 @@ def test_losses_have_pytorchs_bases():
     assert own(torch.ones(2)).item() == 2
     assert own.reduction == "sum"
     assert list(own.state_dict()) == ["weight"]
+
+
+class Loader:
+    """Not PyTorch's, but handed to its iterators: fastai's loader makes batches."""
+
+    def same(self, x, *args):
+        return x
+
+    _IterableDataset_len_called, _auto_collation, drop_last = None, False, False
+    collate_fn = _get_shared_seed = same
+    generator = worker_init_fn = multiprocessing_context = None
+    _dataset_kind, timeout, prefetch_factor, in_order = 1, 0, None, True
+    pin_memory, pin_memory_device, persistent_workers = False, "", False
+
+    def __init__(self, workers):
+        self.num_workers, self.dataset = workers, self
+        self._index_sampler = count()
+
+    def __iter__(self):
+        return iter([[1, 2], [3]])
+
+
+@pytest.mark.parametrize("library", [torch, theirs], ids=["ours", "pytorch"])
+def test_a_loader_of_a_librarys_own_gives_its_batches(library):
+    dataloader = importlib.import_module(f"{library.__name__}.utils.data.dataloader")
+    assert list(dataloader._SingleProcessDataLoaderIter(Loader(0))) == [[1, 2], [3]]
+
+
+def test_a_loader_of_a_librarys_own_has_no_threads():
+    from lantern.torch.utils.data.dataloader import _MultiProcessingDataLoaderIter
+
+    assert list(_MultiProcessingDataLoaderIter(Loader(2))) == [[1, 2], [3]]
+
+
+@pytest.mark.parametrize("library", [torch, theirs], ids=["ours", "pytorch"])
+def test_a_transform_may_keep_its_inverse_where_pytorch_does(library):
+    """As TorchRL's do."""
+
+    class Own(library.distributions.TanhTransform):
+        @property
+        def inv(self):
+            if self._inv is None:
+                self._inv = library.distributions.transforms._InverseTransform(self)
+            return self._inv
+
+    own = Own()
+    assert own.inv(own(library.tensor(0.5))).item() == pytest.approx(0.5)
+    assert own.inv is own.inv
+
+
+# Layers, and PyTorch's class of all that are like it.
+KINDS = """
+Dropout dropout._DropoutNd, AlphaDropout dropout._DropoutNd
+Dropout2d dropout._DropoutNd, MaxPool2d pooling._MaxPoolNd, AvgPool1d pooling._AvgPoolNd
+AdaptiveAvgPool2d pooling._AdaptiveAvgPoolNd, LPPool2d pooling._LPPoolNd
+AdaptiveMaxPool3d pooling._AdaptiveMaxPoolNd, MaxUnpool2d pooling._MaxUnpoolNd
+ReflectionPad2d padding._ReflectionPadNd, ReplicationPad1d padding._ReplicationPadNd
+ConstantPad2d padding._ConstantPadNd, ZeroPad2d padding._ConstantPadNd
+CircularPad1d padding._CircularPadNd, ConvTranspose2d conv._ConvTransposeNd
+ReLU dropout._DropoutNd, AvgPool2d pooling._MaxPoolNd, Conv2d conv._ConvTransposeNd
+FractionalMaxPool2d pooling._MaxPoolNd, ReplicationPad1d padding._ConstantPadNd
+"""
+
+
+@pytest.mark.parametrize("pair", KINDS.strip().replace(",", "\n").splitlines())
+def test_layers_are_of_pytorchs_kinds(pair):
+    layer, kind = pair.split()
+    path, name = kind.split(".")
+    found = []
+    for library in (torch, theirs):
+        cls = getattr(getattr(library.nn.modules, path), name)
+        found.append(issubclass(getattr(library.nn, layer), cls))
+    assert found[0] == found[1]
+
+
+def test_a_dropout_of_ones_own_has_its_chance():
+    from lantern.torch.nn.modules.dropout import _DropoutNd
+
+    class Own(_DropoutNd):
+        def forward(self, x):
+            return x * (1 - self.p) if self.training else x
+
+    assert repr(Own(0.25)) == "Own(p=0.25, inplace=False)"
+    assert Own(0.25)(torch.ones(1)).item() == 0.75
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        Own(2.0)
+
+
+# Helpers of PyTorch's, by their paths, with arguments that both libraries take.
+HELPERS = """
+nn.modules.utils._reverse_repeat_tuple((1, 2), 2)
+nn.modules.utils._list_with_default([None, 3], [7, 8, 9])
+nn.modules.module._addindent("a\\nb\\nc", 2)
+nn.modules.rnn.apply_permutation(x, i[1:] - i[1:])
+len(nn.modules.transformer._get_clones(nn.Linear(1, 1), 3))
+nn._reduction.get_enum("mean"); nn._reduction.get_enum("none")
+nn._reduction.legacy_get_string(None, False, emit_warning=False)
+nn._reduction.legacy_get_enum(True, True, emit_warning=False)
+distributions.multivariate_normal._batch_mv(A, x)
+distributions.multivariate_normal._batch_mahalanobis(L, x)
+distributions.multivariate_normal._batch_mahalanobis(L, x[:1])
+distributions.multivariate_normal._precision_to_scale_tril(A)
+distributions.transforms._clipped_sigmoid(x * 99)
+nn.attention.flex_attention.and_masks(causal, near)(i, i, i[:, None], i)
+nn.attention.flex_attention.or_masks(causal, near)(i, i, i[:, None], i)
+utils.checkpoint.detach_variable((x, 3))[0].requires_grad
+utils._pytree.tree_structure([1, (2, {"a": 3})]).num_nodes
+triangular_solve(x.mT, L); triangular_solve(x.mT, A, False, True, True)
+triangular_solve(x.mT, L, upper=False).solution
+"""
+
+
+@pytest.mark.filterwarnings("ignore:torch.triangular_solve is deprecated")
+@pytest.mark.filterwarnings("ignore:`apply_permutation` is deprecated")
+@pytest.mark.parametrize("call", HELPERS.strip().replace("; ", "\n").splitlines())
+def test_a_helper_is_pytorchs(call):
+    found = []
+    for library in (torch, theirs):
+        importlib.import_module(f"{library.__name__}.nn.attention.flex_attention")
+        importlib.import_module(f"{library.__name__}.utils.checkpoint")
+        space = dict(vars(library), len=len)
+        space |= {name: getattr(library, name) for name in ("distributions", "utils")}
+        space["i"] = library.tensor([2, 0, 1])
+        space["x"] = library.tensor(np.array([[0.5, -2.0, 1.0], [1.0, 3.0, -0.25]]))
+        space["L"] = library.tensor(np.array([[2.0, 0, 0], [1, 3, 0], [0.5, -1, 1]]))
+        space["A"] = space["L"] @ space["L"].mT
+        space["causal"] = lambda b, h, q, k: q >= k
+        space["near"] = lambda b, h, q, k: q - k < 2
+        value = eval(call, space)
+        found.append(value if isinstance(value, tuple) else (value,))
+    for mine, other in zip(*found, strict=True):
+        if isinstance(mine, torch.Tensor):
+            np.testing.assert_allclose(mine.numpy(), other.numpy(), 1e-12)
+        else:
+            assert mine == other
+
+
+def test_a_triangular_solution_has_derivatives():
+    L = torch.tensor([[2.0, 0.0], [1.0, 4.0]], dtype=torch.float64, requires_grad=True)
+    b = torch.tensor([[1.0], [2.0]], dtype=torch.float64, requires_grad=True)
+    ways = [(u, t, one) for u in (0, 1) for t in (0, 1) for one in (0, 1)]
+    for way in ways:
+        solve = partial(lambda way, b, L: torch.triangular_solve(b, L, *way)[0], way)
+        assert torch.autograd.gradcheck(solve, (b, L))
 
 
 @pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")

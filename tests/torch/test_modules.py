@@ -420,6 +420,28 @@ def test_names_are_given_without_a_look_for_the_nearest(monkeypatch):
             model.register_parameter(name, None)
 
 
+@pytest.mark.parametrize("torch", [ours, theirs])
+def test_a_property_without_a_value_leaves_its_name_free(torch):
+    """A ball's curvature is the negative of a parameter that it does not have yet."""
+
+    class Ball(torch.nn.Module):
+        @property
+        def k(self):
+            return -self.c
+
+        @property
+        def taken(self):
+            return 1
+
+    ball = Ball()
+    ball.k = torch.nn.Parameter(torch.tensor(2.0))
+    assert [*ball._parameters] == ["k"]
+    with pytest.raises(KeyError, match="already exists"):
+        ball.taken = torch.nn.Parameter(torch.tensor(2.0))
+    ball.c = torch.nn.Parameter(torch.tensor(2.0))
+    assert float(ball.k.detach()) == -2
+
+
 def test_lazy_layers_take_options_of_their_first_call():
     layer = ours.nn.LazyConvTranspose2d(3, 2, stride=2)
     assert layer(ours.ones(1, 2, 4, 4), output_size=(9, 9)).shape == (1, 3, 9, 9)

@@ -13,7 +13,7 @@ nn.functional.nll_loss nn.functional.conv_transpose2d nn.functional.embedding_ba
 nn.functional.grid_sample nn.functional.interpolate nn.functional.pad
 nn.functional.avg_pool2d nn.functional.multi_margin_loss nn.Conv2d nn.LSTM
 nn.CrossEntropyLoss nn.BatchNorm2d optim.Adam optim.Rprop nn.CTCLoss stft istft
-linalg.lu linalg.lu_solve lu_unpack
+linalg.lu linalg.lu_solve lu_unpack triangular_solve
 """
 
 

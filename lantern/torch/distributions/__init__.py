@@ -3,6 +3,7 @@
 from typing import Any as _Any
 
 from lantern.torch.distributions import constraints as constraints
+from lantern.torch.distributions import multivariate_normal as multivariate_normal
 from lantern.torch.distributions.chances import *
 from lantern.torch.distributions.classes import *
 from lantern.torch.distributions.constraint_registry import *
@@ -24,7 +25,7 @@ _lead(
     "exp_family exponential fishersnedecor gamma geometric gumbel half_cauchy "
     "half_normal independent inverse_gamma kumaraswamy laplace lkj_cholesky log_normal "
     "logistic_normal lowrank_multivariate_normal mixture_same_family multinomial "
-    "multivariate_normal negative_binomial normal one_hot_categorical pareto poisson "
+    "negative_binomial normal one_hot_categorical pareto poisson "
     "relaxed_bernoulli relaxed_categorical studentT transformed_distribution uniform "
     "generalized_pareto von_mises weibull wishart",
 )

@@ -1,5 +1,6 @@
 # Made by python -m tests.checkers.stubs, from what there is at run time.
 from lantern.torch.distributions import constraints as constraints
+from lantern.torch.distributions import multivariate_normal as multivariate_normal
 from lantern.torch.distributions.chances import Bernoulli as Bernoulli
 from lantern.torch.distributions.chances import Binomial as Binomial
 from lantern.torch.distributions.chances import Geometric as Geometric

@@ -50,6 +50,7 @@ class Transform:
     bijective: Any = False
     domain: Any = constraints.real
     codomain: Any = constraints.real
+    _inv: Any = None  # where classes of libraries' own keep their inverse
 
     def __init__(self, cache_size: int = 0) -> None:
         if cache_size not in (0, 1):
@@ -624,6 +625,11 @@ class SigmoidTransform(_Growing):
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
         """The logarithm of the derivative."""
         return -softplus(-x) - softplus(x)
+
+
+def _clipped_sigmoid(x: Any) -> Any:
+    """Chances that are neither 0 nor 1, as libraries ask for them."""
+    return _inside(x.sigmoid())
 
 
 def _inside(y: Any) -> Any:

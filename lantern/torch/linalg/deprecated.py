@@ -44,6 +44,32 @@ def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Any:
     return linalg.lu_solve(LU_data, LU_pivots, b)
 
 
+def triangular_solve(
+    b: Tensor,
+    A: Tensor,
+    upper: bool = True,
+    transpose: bool = False,
+    unitriangular: bool = False,
+) -> Any:
+    """As ``linalg.solve_triangular``; with the matrix, as it was given.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> A = torch.tensor([[2.0, 0.0], [1.0, 4.0]])
+        >>> torch.triangular_solve(torch.tensor([[2.0], [9.0]]), A, upper=False)[0]
+        tensor([[1.],
+                [2.]])
+    """
+    if transpose:
+        turned = A.mT
+        x = linalg.solve_triangular(
+            turned, b, upper=not upper, unitriangular=unitriangular
+        )
+    else:
+        x = linalg.solve_triangular(A, b, upper=upper, unitriangular=unitriangular)
+    return _Solved(x, A.clone())
+
+
 def logdet(input: Tensor) -> Any:
     """The logarithm of the determinants of matrices; nan where it is negative.
 
@@ -81,7 +107,8 @@ def qr(input: Tensor, some: bool = True) -> Any:
 
 
 _Factors = named("svd", "U S V")
+_Solved = named("triangular_solve", "solution cloned_coefficient")
 functions: dict[str, Any] = {
-    f.__name__: f for f in (cholesky, logdet, lu, lu_solve, qr, svd)
+    f.__name__: f for f in (cholesky, logdet, lu, lu_solve, qr, svd, triangular_solve)
 }
 functions["lu_unpack"] = lu_unpack

@@ -32,6 +32,6 @@ globals().update(_MODULES | _PADS | _LAYERS)
 
 def __getattr__(name: str) -> _Any:
     """The paths below ``modules``; else the nearest name there is."""
-    if name in ("modules", "parallel"):
+    if name in ("modules", "parallel", "common_types", "_reduction"):
         return _importlib.import_module(f"lantern.torch.nn.{name}")
     raise _missing("module 'torch.nn'", name, globals())

@@ -3,6 +3,7 @@ from builtins import bool as _bool
 from builtins import float as _float
 from builtins import int as _int
 from builtins import str as _str
+from lantern.torch.nn import common_types as common_types
 from lantern.torch.nn import functional as functional
 from lantern.torch.nn import grad as grad
 from lantern.torch.nn import init as init
@@ -48,8 +49,11 @@ from lantern.torch.nn.normalisation import InstanceNorm2d as InstanceNorm2d
 from lantern.torch.nn.normalisation import InstanceNorm3d as InstanceNorm3d
 from lantern.torch.nn.normalisation import LayerNorm as LayerNorm
 from lantern.torch.nn.normalisation import RMSNorm as RMSNorm
+from lantern.torch.nn.padding import _CircularPad
 from lantern.torch.nn.padding import _ConstantPad
-from lantern.torch.nn.padding import _Pad
+from lantern.torch.nn.padding import _ReflectionPad
+from lantern.torch.nn.padding import _ReplicationPad
+from lantern.torch.nn.padding import _ZeroPad
 from lantern.torch.nn.parallel import DataParallel as DataParallel
 from lantern.torch.nn.parallel import SyncBatchNorm as SyncBatchNorm
 from lantern.torch.nn.parameter import Buffer as Buffer
@@ -102,11 +106,11 @@ class CTCLoss(Loss):
     def __init__(self, blank: Any = 0, reduction: Any = 'mean', zero_infinity: Any = False) -> None: ...
 class ChannelShuffle(Simple):
     def __init__(self, groups: Any) -> None: ...
-class CircularPad1d(_Pad):
+class CircularPad1d(_CircularPad):
     def __init__(self, padding: Any) -> None: ...
-class CircularPad2d(_Pad):
+class CircularPad2d(_CircularPad):
     def __init__(self, padding: Any) -> None: ...
-class CircularPad3d(_Pad):
+class CircularPad3d(_CircularPad):
     def __init__(self, padding: Any) -> None: ...
 class ConstantPad1d(_ConstantPad):
     def __init__(self, padding: Any, value: _float) -> None: ...
@@ -240,17 +244,17 @@ class ReLU(Simple):
     def __init__(self, inplace: Any = False) -> None: ...
 class ReLU6(Simple):
     def __init__(self, inplace: Any = False) -> None: ...
-class ReflectionPad1d(_Pad):
+class ReflectionPad1d(_ReflectionPad):
     def __init__(self, padding: Any) -> None: ...
-class ReflectionPad2d(_Pad):
+class ReflectionPad2d(_ReflectionPad):
     def __init__(self, padding: Any) -> None: ...
-class ReflectionPad3d(_Pad):
+class ReflectionPad3d(_ReflectionPad):
     def __init__(self, padding: Any) -> None: ...
-class ReplicationPad1d(_Pad):
+class ReplicationPad1d(_ReplicationPad):
     def __init__(self, padding: Any) -> None: ...
-class ReplicationPad2d(_Pad):
+class ReplicationPad2d(_ReplicationPad):
     def __init__(self, padding: Any) -> None: ...
-class ReplicationPad3d(_Pad):
+class ReplicationPad3d(_ReplicationPad):
     def __init__(self, padding: Any) -> None: ...
 class SELU(Simple):
     def __init__(self, inplace: Any = False) -> None: ...
@@ -284,9 +288,9 @@ class TripletMarginWithDistanceLoss(Loss):
     def __init__(self, distance_function: Any = None, margin: Any = 1.0, swap: Any = False, reduction: Any = 'mean') -> None: ...
 class Unfold(Simple):
     def __init__(self, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> None: ...
-class ZeroPad1d(_Pad):
+class ZeroPad1d(_ZeroPad):
     def __init__(self, padding: Any) -> None: ...
-class ZeroPad2d(_Pad):
+class ZeroPad2d(_ZeroPad):
     def __init__(self, padding: Any) -> None: ...
-class ZeroPad3d(_Pad):
+class ZeroPad3d(_ZeroPad):
     def __init__(self, padding: Any) -> None: ...

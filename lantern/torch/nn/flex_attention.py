@@ -5,6 +5,8 @@ The functions see all places at once, as tensors that broadcast; PyTorch compile
 
 import math
 from collections.abc import Callable
+from functools import reduce
+from operator import and_, or_
 from typing import Any, NamedTuple
 
 from lantern.torch.functions.creation import full
@@ -13,7 +15,10 @@ from lantern.torch.functions.ranges import arange
 from lantern.torch.nn.functional.attention import scaled_dot_product_attention
 from lantern.torch.tensor.tensor import Tensor
 
-__all__ = ["BlockMask", "create_block_mask", "create_mask", "flex_attention"]
+__all__ = [
+    "BlockMask", "and_masks", "create_block_mask", "create_mask", "flex_attention",
+    "or_masks",
+]  # fmt: skip
 
 _DEFAULT_SPARSE_BLOCK_SIZE = 128
 
@@ -33,6 +38,16 @@ class AuxRequest(NamedTuple):
 def noop_mask(batch: Any, head: Any, q_idx: Any, kv_idx: Any) -> Any:
     """Everything is seen."""
     return q_idx == q_idx
+
+
+def and_masks(*mask_mods: Any) -> Any:
+    """A mask of what all masks let through."""
+    return lambda *where: reduce(and_, (m(*where) for m in mask_mods))
+
+
+def or_masks(*mask_mods: Any) -> Any:
+    """A mask of what any mask lets through."""
+    return lambda *where: reduce(or_, (m(*where) for m in mask_mods))
 
 
 def _places(B: Any, H: Any, Q: int, K: int, device: Any) -> list[Any]:

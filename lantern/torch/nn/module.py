@@ -269,12 +269,13 @@ class Module(Movable):
 
     def _has(self, name: str) -> bool:
         """As ``hasattr``, but no one looks for the nearest name of what is absent."""
-        if type(self).__getattr__ is not Module.__getattr__:
-            return hasattr(self, name)
-        own = self.__dict__
+        own, kinds = self.__dict__, type(self).__mro__
         if name in own or any(name in own[table] for table in TABLES):
             return True
-        return any(name in vars(cls) for cls in type(self).__mro__)
+        elsewhere = type(self).__getattr__ is not Module.__getattr__
+        if elsewhere or any(name in vars(cls) for cls in kinds):
+            return hasattr(self, name)  # which a property without a value denies
+        return False
 
     # --- changing all of it -----------------------------------------------------------
 

@@ -1,9 +1,12 @@
 """PyTorch's paths of its layers: every one below leads to ``torch.nn``."""
 
+from collections.abc import Iterable
+from copy import deepcopy
+from textwrap import indent
 from typing import Any
 
 from lantern.errors import EagerError
-from lantern.torch.nn import convolution, hooks, normalisation, state
+from lantern.torch.nn import convolution, hooks, normalisation, padding, simple, state
 from lantern.torch.nn.attention import (
     NonDynamicallyQuantizableLinear as NonDynamicallyQuantizableLinear,
 )
@@ -38,7 +41,11 @@ __all__ = ["paths"]
 __path__: list[str] = []
 _BatchNorm, _InstanceNorm = normalisation.BatchNorm, normalisation.InstanceNorm
 _NormBase, _ConvNd = normalisation._Running, convolution._Convolution
+_ConvTransposeNd = convolution._Transposed
 _Loss, _WeightedLoss = Loss, WeightedLoss
+_ConstantPadNd, _CircularPadNd = padding._ConstantPad, padding._CircularPad
+_ReflectionPadNd, _ReplicationPadNd = padding._ReflectionPad, padding._ReplicationPad
+globals().update(simple.KINDS)
 _EXTRA_STATE_KEY_SUFFIX = state._EXTRA
 _global_parameter_registration_hooks = hooks._AT_REGISTRATION["_parameters"]
 _global_buffer_registration_hooks = hooks._AT_REGISTRATION["_buffers"]
@@ -53,6 +60,35 @@ def _ntuple(n: int, name: str = "parse") -> Any:
 
 
 _single, _pair, _triple, _quadruple = map(_ntuple, (1, 2, 3, 4))
+
+
+def _reverse_repeat_tuple(t: Iterable[Any], n: int) -> tuple[Any, ...]:
+    """Each part n times, the last one first: paddings of axes for ``F.pad``."""
+    return tuple(x for x in reversed(tuple(t)) for _ in range(n))
+
+
+def _list_with_default(out_size: Any, defaults: Any) -> Any:
+    """Sizes, with those of the input in the place of None."""
+    if isinstance(out_size, int | tuple):
+        return out_size
+    last = defaults[-len(out_size) :]
+    return [d if v is None else v for v, d in zip(out_size, last, strict=True)]
+
+
+def _addindent(s_: str, numSpaces: int) -> str:
+    """Lines, moved to the right but for the first."""
+    first, line, rest = s_.partition("\n")
+    return first + line + indent(rest, " " * numSpaces, lambda _: True)
+
+
+def _get_clones(module: Any, N: int) -> Any:
+    """N copies of a module."""
+    return __getattr__("ModuleList")([deepcopy(module) for _ in range(N)])
+
+
+def apply_permutation(tensor: Any, permutation: Any, dim: int = 1) -> Any:
+    """The parts along an axis in another order."""
+    return tensor.index_select(dim, permutation)
 
 
 def consume_prefix_in_state_dict_if_present(

@@ -34,7 +34,21 @@ class _Pad(Module):
         return f"{self.padding}"
 
 
+class _CircularPad(_Pad):
+    mode = "circular"
+
+
+class _ReflectionPad(_Pad):
+    mode = "reflect"
+
+
+class _ReplicationPad(_Pad):
+    mode = "replicate"
+
+
 class _ConstantPad(_Pad):
+    mode = "constant"
+
     def __init__(self, padding: Any, value: float) -> None:
         super().__init__(padding)
         self.value = value
@@ -44,40 +58,45 @@ class _ConstantPad(_Pad):
         return f"padding={self.padding}, value={self.value}"
 
 
-def _padding(name: str, kind: Any, axes: int, mode: str) -> Any:
+class _ZeroPad(_ConstantPad):
+    def __init__(self, padding: Any) -> None:
+        super().__init__(padding, 0.0)
+
+    def extra_repr(self) -> str:
+        """How many elements."""
+        return f"{self.padding}"
+
+
+def _padding(name: str, kind: Any, axes: int) -> Any:
     attributes = {
-        "__doc__": f"More elements at the ends of {axes} axes: {mode}.",
+        "__doc__": f"More elements at the ends of {axes} axes: {kind.mode}.",
         "__module__": "lantern.torch.nn",
         "axes": axes,
-        "mode": mode,
     }
     return type(name, (kind,), attributes)
 
 
 _TABLE = {
-    # name: class, axes, mode, example
+    # name: class, axes, example
     "CircularPad1d": (
-        _Pad,
+        _CircularPad,
         1,
-        "circular",
         """
         >>> torch.nn.CircularPad1d(1)(torch.tensor([[[1.0, 2.0, 3.0]]]))
         tensor([[[3., 1., 2., 3., 1.]]])
         """,
     ),
     "CircularPad2d": (
-        _Pad,
+        _CircularPad,
         2,
-        "circular",
         """
         >>> torch.nn.CircularPad2d(1)(torch.ones(1, 1, 2, 3)).shape
         torch.Size([1, 1, 4, 5])
         """,
     ),
     "CircularPad3d": (
-        _Pad,
+        _CircularPad,
         3,
-        "circular",
         """
         >>> torch.nn.CircularPad3d(1)(torch.ones(1, 1, 1, 2, 3)).shape
         torch.Size([1, 1, 3, 4, 5])
@@ -86,7 +105,6 @@ _TABLE = {
     "ConstantPad1d": (
         _ConstantPad,
         1,
-        "constant",
         """
         >>> torch.nn.ConstantPad1d((1, 2), 9.0)(torch.tensor([[[1.0, 2.0, 3.0]]]))
         tensor([[[9., 1., 2., 3., 9., 9.]]])
@@ -95,7 +113,6 @@ _TABLE = {
     "ConstantPad2d": (
         _ConstantPad,
         2,
-        "constant",
         """
         >>> torch.nn.ConstantPad2d(1, 9.0)(torch.tensor([[[[1.0]]]]))
         tensor([[[[9., 9., 9.],
@@ -106,52 +123,46 @@ _TABLE = {
     "ConstantPad3d": (
         _ConstantPad,
         3,
-        "constant",
         """
         >>> torch.nn.ConstantPad3d(1, 9.0)(torch.ones(1, 1, 1, 2, 3)).sum()
         tensor(492.)
         """,
     ),
     "ReflectionPad1d": (
-        _Pad,
+        _ReflectionPad,
         1,
-        "reflect",
         """
         >>> torch.nn.ReflectionPad1d(2)(torch.tensor([[[1.0, 2.0, 3.0]]]))
         tensor([[[3., 2., 1., 2., 3., 2., 1.]]])
         """,
     ),
     "ReflectionPad2d": (
-        _Pad,
+        _ReflectionPad,
         2,
-        "reflect",
         """
         >>> torch.nn.ReflectionPad2d((1, 1, 0, 0))(torch.tensor([[[[1.0, 2.0, 3.0]]]]))
         tensor([[[[2., 1., 2., 3., 2.]]]])
         """,
     ),
     "ReflectionPad3d": (
-        _Pad,
+        _ReflectionPad,
         3,
-        "reflect",
         """
         >>> torch.nn.ReflectionPad3d(1)(torch.ones(1, 1, 2, 2, 3)).shape
         torch.Size([1, 1, 4, 4, 5])
         """,
     ),
     "ReplicationPad1d": (
-        _Pad,
+        _ReplicationPad,
         1,
-        "replicate",
         """
         >>> torch.nn.ReplicationPad1d(2)(torch.tensor([[[1.0, 2.0, 3.0]]]))
         tensor([[[1., 1., 1., 2., 3., 3., 3.]]])
         """,
     ),
     "ReplicationPad2d": (
-        _Pad,
+        _ReplicationPad,
         2,
-        "replicate",
         """
         >>> torch.nn.ReplicationPad2d(1)(torch.tensor([[[[1.0, 2.0]]]]))
         tensor([[[[1., 1., 2., 2.],
@@ -160,27 +171,24 @@ _TABLE = {
         """,
     ),
     "ReplicationPad3d": (
-        _Pad,
+        _ReplicationPad,
         3,
-        "replicate",
         """
         >>> torch.nn.ReplicationPad3d(1)(torch.ones(1, 1, 1, 2, 3)).shape
         torch.Size([1, 1, 3, 4, 5])
         """,
     ),
     "ZeroPad1d": (
-        _Pad,
+        _ZeroPad,
         1,
-        "constant",
         """
         >>> torch.nn.ZeroPad1d(2)(torch.tensor([[[1.0, 2.0, 3.0]]]))
         tensor([[[0., 0., 1., 2., 3., 0., 0.]]])
         """,
     ),
     "ZeroPad2d": (
-        _Pad,
+        _ZeroPad,
         2,
-        "constant",
         """
         >>> torch.nn.ZeroPad2d(1)(torch.tensor([[[[1.0]]]]))
         tensor([[[[0., 0., 0.],
@@ -189,9 +197,8 @@ _TABLE = {
         """,
     ),
     "ZeroPad3d": (
-        _Pad,
+        _ZeroPad,
         3,
-        "constant",
         """
         >>> torch.nn.ZeroPad3d(1)(torch.ones(1, 1, 1, 2, 3)).shape
         torch.Size([1, 1, 3, 4, 5])
@@ -199,7 +206,7 @@ _TABLE = {
     ),
 }
 MODULES = {
-    name: documented(_padding(name, kind, axes, mode), example)
-    for name, (kind, axes, mode, example) in _TABLE.items()
+    name: documented(_padding(name, kind, axes), example)
+    for name, (kind, axes, example) in _TABLE.items()
 }
 globals().update(MODULES)

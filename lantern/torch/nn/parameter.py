@@ -87,6 +87,9 @@ class Buffer(Tensor):
 SILENT.update((Parameter, Buffer))
 
 
+_ParameterMeta, _BufferMeta = type(Parameter), type(Buffer)
+
+
 class UninitializedTensorMixin:
     """What a parameter or a buffer is whose shape is not known yet.
 

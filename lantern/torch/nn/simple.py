@@ -260,7 +260,7 @@ def _old_names(self: Any) -> None:
         raise ArgumentError(f"delta must be a float or int, got: {type(self.delta)}")
 
 
-_RANDOM = {"with_training": True, "_check": _dropout_check}
+_RANDOM: dict[str, Any] = {"with_training": True, "_check": _dropout_check}
 CLASSES: dict[str, Any] = {
     # name: function, example, options, those that are printed, the class's attributes
     "CELU": (
@@ -1041,7 +1041,32 @@ def _made(name: str, row: Any, shown: str | None = None, **more: Any) -> Any:
     return documented(made, example)
 
 
-MODULES = {name: _made(name, row) for name, row in CLASSES.items()} | {
+# The classes of all layers that differ in their axes, for those that programs define.
+KINDS = {
+    "_DropoutNd": layer("_DropoutNd", F.dropout, _DROPOUT, None, **_RANDOM),
+    "_MaxPoolNd": layer("_MaxPoolNd", F.max_pool2d, _MAX, _MAX_SHOWN, _check=_stride),
+    "_AvgPoolNd": layer("_AvgPoolNd", F.avg_pool2d, _MEAN, _PADDED, _check=_stride),
+    "_LPPoolNd": layer("_LPPoolNd", F.lp_pool2d, CLASSES["LPPool2d"][2]),
+    "_MaxUnpoolNd": layer("_MaxUnpoolNd", CLASSES["MaxUnpool2d"][0], _POOLED),
+    "_AdaptiveAvgPoolNd": layer("_AdaptiveAvgPoolNd", F.adaptive_avg_pool2d, _ADAPTIVE),
+    "_AdaptiveMaxPoolNd": layer(
+        "_AdaptiveMaxPoolNd",
+        F.adaptive_max_pool2d,
+        CLASSES["AdaptiveMaxPool2d"][2],
+    ),
+}
+
+
+def _kind(name: str) -> Any:
+    """The class of all layers like one."""
+    if "Dropout" in name:
+        return KINDS["_DropoutNd"]
+    return KINDS.get(f"_{name[:-2]}Nd", Simple)
+
+
+MODULES = {
+    name: _made(name, row, base=_kind(name)) for name, row in CLASSES.items()
+} | {
     name: _made(
         name,
         row,

@@ -13,7 +13,10 @@ from lantern.torch.optim.optimizer import Optimizer as Optimizer
 from lantern.torch.run.aliases import lead as _lead
 from lantern.torch.run.aliases import missing as _missing
 
-_lead(__name__, "adadelta adagrad adamw nadam radam rmsprop rprop sgd sparse_adam")
+_lead(
+    __name__,
+    "adadelta adagrad adamax adamw asgd nadam radam rmsprop rprop sgd sparse_adam",
+)
 
 
 def __getattr__(name: str) -> _Any:

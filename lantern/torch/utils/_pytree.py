@@ -187,6 +187,7 @@ class TreeSpec:
         self.type, self.context = type, context
         self.children_specs = list(children_specs)
         self.num_leaves = sum(c.num_leaves for c in self.children_specs)
+        self.num_nodes = 1 + sum(c.num_nodes for c in self.children_specs)
         self.num_children = len(self.children_specs)
 
     def is_leaf(self) -> bool:

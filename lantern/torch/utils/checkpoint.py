@@ -1,6 +1,7 @@
 """Parts of a model whose values are computed again on the way back, not kept."""
 
 import enum
+import warnings
 from collections.abc import Callable
 from contextlib import nullcontext
 from contextvars import ContextVar
@@ -27,9 +28,11 @@ __all__ = [
     "CheckpointError",
     "CheckpointPolicy",
     "SelectiveCheckpointContext",
+    "check_backward_validity",
     "checkpoint",
     "checkpoint_sequential",
     "create_selective_checkpoint_contexts",
+    "detach_variable",
     "get_device_states",
     "noop_context_fn",
     "set_checkpoint_debug_enabled",
@@ -252,6 +255,27 @@ def _edge(x: Recorder) -> Tensor:
 
 
 _ZERO = bytes(32)
+
+
+def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Inputs as leaves, of which derivatives are wanted if they were before.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> x = torch.ones(1, requires_grad=True)
+        >>> detach_variable((x * 2, 3))
+        (tensor([2.], requires_grad=True), 3)
+    """
+    return tuple(_leaf(x) for x in inputs)
+
+
+def check_backward_validity(inputs: Any) -> None:
+    """Warn if no derivative is wanted of any input."""
+    if not any(isinstance(x, Tensor) and x.requires_grad for x in inputs):
+        warnings.warn(
+            "None of the inputs have requires_grad=True. Gradients will be None",
+            stacklevel=2,
+        )
 
 
 def noop_context_fn() -> tuple[Any, Any]:

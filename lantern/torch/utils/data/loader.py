@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar
+from functools import partial
 from itertools import cycle, islice
 from multiprocessing import get_all_start_methods
 from multiprocessing.context import BaseContext
@@ -93,14 +94,29 @@ class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
 
     def __init__(self, loader: Any) -> None:
         super().__init__(loader)
-        self.jobs = loader._jobs(loader.dataset)
+        own = isinstance(loader, DataLoader)
+        self.jobs = (DataLoader._jobs if own else _rows)(loader, loader.dataset)
 
     def __next__(self) -> Any:
         return next(self.jobs)()
 
 
+def _rows(loader: Any, dataset: Any) -> Iterator[Any]:
+    """What makes each part of a loader that is a library's own."""
+    return (partial(loader.collate_fn, x) for x in dataset)
+
+
 class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
-    """Batches that threads make ahead, in turn, in their order."""
+    """Batches that threads make ahead, in turn, in their order.
+
+    A library's own loader may tell its workers apart by what it is in their processes:
+    its batches are made when they are asked for.
+    """
+
+    def __new__(cls, loader: Any) -> Any:
+        """Threads for a loader of PyTorch's."""
+        own = isinstance(loader, DataLoader)
+        return super().__new__(cls) if own else _SingleProcessDataLoaderIter(loader)
 
     def __init__(self, loader: Any) -> None:
         super().__init__(loader)
