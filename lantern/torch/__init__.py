@@ -133,16 +133,13 @@ _LAZY_FUNCTIONS = (
     }
 )
 _LAZY_FUNCTIONS |= dict.fromkeys(_named, "tensor.dtypes")
+_LAZY_FUNCTIONS["TensorType"] = "_C"
 # Types of TorchScript's, which libraries name in annotations.
-_LAZY_FUNCTIONS |= dict.fromkeys(
-    (
-        "AnyType BoolType ClassType ComplexType DeviceObjType DictType EnumType "
-        "FloatType FunctionSchema FutureType Graph IntType InterfaceType ListType "
-        "NoneType NumberType OptionalType StreamObjType StringType TensorType "
-        "TupleType Type UnionType Value"
-    ).split(),
-    "_C",
-)
+_TYPES = (
+    "AnyType BoolType ClassType ComplexType DeviceObjType DictType EnumType FloatType "
+    "FunctionSchema FutureType Graph IntType InterfaceType ListType NoneType "
+    "NumberType OptionalType StreamObjType StringType TupleType Type UnionType Value"
+).split()
 # What programs check of themselves.
 _LAZY_FUNCTIONS |= dict.fromkeys(
     (
@@ -289,6 +286,8 @@ def __getattr__(name: str) -> _Any:
     if name in _LAZY_FUNCTIONS:
         part = _importlib.import_module(f"lantern.torch.{_LAZY_FUNCTIONS[name]}")
         return getattr(part, name)
+    if name in _TYPES:
+        return getattr(_importlib.import_module("lantern.torch._C"), name)
     if name in _LAZY or name in _FOR_LIBRARIES:
         return _importlib.import_module(f"lantern.torch.{name}")
     if name in _LAYER_FUNCTIONS:

@@ -477,6 +477,32 @@ def mH(self: Tensor) -> Tensor:
     return copies_splits.adjoint(self)
 
 
+# What those functions do to a tensor.
+_LATE = {
+    "hardshrink": """0 for elements up to ``lambd`` from 0; the others as they are.
+
+        >>> torch.tensor([0.2, 2.0]).hardshrink()
+        tensor([0., 2.])
+        """,
+    "istft": """The signal whose short-time Fourier transform the tensor is.
+
+        >>> spectrum = torch.ones(8).stft(4, window=torch.ones(4), return_complex=True)
+        >>> spectrum.istft(4, window=torch.ones(4)).shape
+        torch.Size([8])
+        """,
+    "prelu": """The elements, and ``weight`` times those below 0.
+
+        >>> torch.tensor([-2.0, 2.0]).prelu(torch.tensor([0.25]))
+        tensor([-0.5000,  2.0000])
+        """,
+    "stft": """The short-time Fourier transform of a signal.
+
+        >>> torch.ones(8).stft(4, window=torch.ones(4), return_complex=True).shape
+        torch.Size([3, 9])
+        """,
+}
+
+
 def _late(name: str) -> Any:
     """A method that is a function of layers or signals, imported when it is called.
 
@@ -487,7 +513,8 @@ def _late(name: str) -> Any:
     def method(self: Tensor, *args: Any, **options: Any) -> Any:
         return getattr(import_module("lantern.torch"), name)(self, *args, **options)
 
-    return method
+    method.__name__ = method.__qualname__ = name
+    return documented(method, _LATE[name])
 
 
 def _device_number(self: Tensor) -> Any:
@@ -713,7 +740,7 @@ FURTHER = {
     "nelement": numel,
     "type": type_,
     **{f"__{name}__": FUNCTIONS[name] for name in comparison.COMPARISONS},
-    **{name: _late(name) for name in ("hardshrink", "istft", "prelu", "stft")},
+    **{name: _late(name) for name in _LATE},
 }
 PROPERTIES = {
     f.__name__: f for f in (is_cuda, is_sparse, itemsize, layout, mH, nbytes)

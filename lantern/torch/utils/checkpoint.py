@@ -262,6 +262,7 @@ def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
 
     Example:
         >>> import lantern.torch as torch
+        >>> from lantern.torch.utils.checkpoint import detach_variable
         >>> x = torch.ones(1, requires_grad=True)
         >>> detach_variable((x * 2, 3))
         (tensor([2.], requires_grad=True), 3)
@@ -270,7 +271,13 @@ def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def check_backward_validity(inputs: Any) -> None:
-    """Warn if no derivative is wanted of any input."""
+    """Warn if no derivative is wanted of any input.
+
+    Example:
+        >>> import lantern.torch as torch
+        >>> from lantern.torch.utils.checkpoint import check_backward_validity
+        >>> check_backward_validity([torch.ones(1, requires_grad=True)])
+    """
     if not any(isinstance(x, Tensor) and x.requires_grad for x in inputs):
         warnings.warn(
             "None of the inputs have requires_grad=True. Gradients will be None",
