@@ -76,7 +76,7 @@ class _CuDNN(Library):
     @contextmanager
     def flags(self, **flags: Any) -> Iterator[None]:
         """A block in which flags are set."""
-        before = {name: getattr(self, name) for name in flags}
+        before = {name: getattr(self, name, None) for name in flags}
         try:
             for name, value in flags.items():
                 setattr(self, name, value)
