@@ -60,9 +60,11 @@ def share(z: Tensor, x: Tensor) -> Tensor:
 
 def is_shown_elsewhere(x: Tensor) -> bool:
     """Whether there are tensors that show a base's memory and are no views of it."""
-    sharers = getattr(x, "sharers", None)
-    # 3: what x holds, this name, and the argument of getrefcount.
-    return sharers is not None and sys.getrefcount(sharers) > 3
+    try:
+        # 2: what x holds, and the argument; a name would not count in every Python.
+        return sys.getrefcount(x.sharers) > 2
+    except AttributeError:
+        return False
 
 
 def sharers_of(x: Tensor) -> list[Tensor]:
