@@ -50,7 +50,7 @@ _here = _Here()
 
 @cache
 def library() -> Any:
-    """The library, which CuPy has loaded, and a handle; None where it is not found."""
+    """The library, which CuPy has loaded; None where it is not found."""
     major = cupy().cuda.runtime.runtimeGetVersion() // 1000
     try:
         found = ctypes.CDLL(f"libcublasLt.so.{major}")

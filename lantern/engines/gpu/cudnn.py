@@ -14,6 +14,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
+from lantern.engines.arrays import steps
 from lantern.engines.gpu.arrays import cupy, device, room
 from lantern.errors import EagerError
 
@@ -142,19 +143,10 @@ def layout(shape: Any) -> int:
     made, functions, kind = _POINTER(), library()[1], _INT * len(shape)
     create = functions.cudnnCreateTensorDescriptor
     _checked("CreateTensorDescriptor", create(ctypes.byref(made)))
-    lies = kind(*shape), kind(*_steps(shape))
+    lies = kind(*shape), kind(*steps(shape))
     status = functions.cudnnSetTensorNdDescriptor(made, 0, len(shape), *lies)
     _checked("SetTensorNdDescriptor", status)
     return made.value or 0
-
-
-def _steps(shape: Any) -> list[int]:
-    """From one element to the next along each axis, where nothing lies between."""
-    found, size = [], 1
-    for n in reversed(shape):
-        found.append(size)
-        size *= n
-    return found[::-1]
 
 
 class Graph:
@@ -223,10 +215,10 @@ def tensor(begun: Any, shape: Any, result: Any = None, number: bool = False) -> 
         result: what an operation has given; None for an operand.
         number: whether it is a number, which lies on the host.
     """
-    kind, lengths, steps = library()[0].data_type.FLOAT, list(shape), _steps(shape)
+    kind, lengths, lies = library()[0].data_type.FLOAT, list(shape), list(steps(shape))
     if result is None:
         return begun.tensor(
-            dim=lengths, stride=steps, data_type=kind, is_pass_by_value=number
+            dim=lengths, stride=lies, data_type=kind, is_pass_by_value=number
         )
-    result.set_output(True).set_data_type(kind).set_dim(lengths).set_stride(steps)
+    result.set_output(True).set_data_type(kind).set_dim(lengths).set_stride(lies)
     return result

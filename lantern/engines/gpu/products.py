@@ -1,9 +1,8 @@
 """Products with matrices on a GPU, by cuBLASLt."""
 
-from functools import lru_cache
 from typing import Any
 
-from lantern.engines.gpu.arrays import cupy, dense, device, empty, single
+from lantern.engines.gpu.arrays import dense, empty, row, single
 from lantern.engines.gpu.cublas import is_installed, multiply
 from lantern.engines.gpu.cudnn import is_wanted
 
@@ -36,14 +35,9 @@ def over_rows(x: Any) -> Any:
     """
     if not (single(x) and x.ndim == 2 and x.flags.c_contiguous):
         return None
-    ones = _ones(x.shape[0], device())
+    ones = row(None, x.shape[0], 1).reshape(1, -1)
     z = product(ones, x)
     return ones.dot(x)[0] if z is None else z.reshape(-1)
-
-
-@lru_cache(32)
-def _ones(n: int, _: int) -> Any:
-    return cupy().ones((1, n), "f")
 
 
 def _multiplied(x: Any, y: Any, bias: Any) -> Any:
