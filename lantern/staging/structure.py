@@ -140,13 +140,9 @@ def note_copied(tree: Any) -> None:
     Raises:
         StagingError: if the program could tell the two from each other.
     """
-    check_equal(tree)
-    waiting = [tree]
-    for x in waiting:
-        children = tree_children(x)
-        if children is not None and x is not None:
-            current.copied[id(x)] = x
-            waiting += [part for _, part in children]
+    found = _containers(tree)
+    _check_all_equal(found)
+    current.copied.update((id(x), x) for x in found)
 
 
 def is_copied(x: Any) -> bool:
@@ -207,14 +203,27 @@ def _in_cell(cell: CellType) -> list[Any]:
 
 def check_equal(tree: Any) -> None:
     """Refuse objects of parts that equal themselves alone: no copy is equal to them."""
-    children = tree_children(tree)
-    if children is not None and is_by_identity(type(tree)):
-        raise StagingError(
-            f"a {type(tree).__name__}, which equals itself alone, and no copy of it. "
-            f"Let its class compare by its fields."
-        )
-    for _, part in children or ():
-        check_equal(part)
+    _check_all_equal(_containers(tree))
+
+
+def _check_all_equal(containers: list[Any]) -> None:
+    for x in containers:
+        if is_by_identity(type(x)):
+            raise StagingError(
+                f"a {type(x).__name__}, which equals itself alone, and no copy of it. "
+                f"Let its class compare by its fields."
+            )
+
+
+def _containers(tree: Any) -> list[Any]:
+    """A structure and all in it that has parts of its own."""
+    found, waiting = [], [tree]
+    for x in waiting:
+        children = tree_children(x)
+        if children is not None and x is not None:
+            found.append(x)
+            waiting += [part for _, part in children]
+    return found
 
 
 def same(x: Any, y: Any) -> bool:
