@@ -477,7 +477,7 @@ def mH(self: Tensor) -> Tensor:
     return copies_splits.adjoint(self)
 
 
-# What those functions do to a tensor.
+# Of functions of layers and signals, what they do to a tensor.
 _LATE = {
     "hardshrink": """0 for elements up to ``lambd`` from 0; the others as they are.
 

@@ -86,13 +86,8 @@ class Rows(Scatter):
         z_bar = z_bar.reshape(-1, *buffer.shape[1:])
         rows = np.empty(z_bar.shape, buffer.dtype)
         calls: list[Call] = [
-            (
-                buffer.take,
-                index,
-                0,
-                rows,
-                "clip",
-            ),  # by any other mode into a copy first
+            # By any other mode than "clip" it would take them into a copy first.
+            (buffer.take, index, 0, rows, "clip"),
             (np.add, rows, z_bar, rows),
             (setitem, buffer, index, rows),  # of a row that is named twice, the last
         ]
