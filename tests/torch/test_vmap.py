@@ -6,6 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 
+import lantern
 import lantern.torch as torch
 
 F = torch.nn.functional
@@ -318,6 +319,14 @@ def test_what_is_one_thing_for_all_examples_is_refused(f, word):
     with pytest.raises(RuntimeError, match=word):
         torch.vmap(f)(tensor(4))
     assert_same([torch.vmap(torch.sin)(tensor(4))], [tensor(4).sin()])
+
+
+@pytest.mark.parametrize("map_", [torch.vmap, lantern.vmap], ids=["torch", "lantern"])
+def test_a_refused_write_leaves_what_all_examples_share_as_it_was(map_):
+    shared = torch.zeros(4)
+    with pytest.raises(RuntimeError, match="inplace"):
+        map_(shared.add_)(tensor(4))
+    assert shared.add(1).tolist() == [1, 1, 1, 1]
 
 
 @pytest.mark.parametrize(

@@ -154,7 +154,7 @@ def check_examples(x: Any, z: Any) -> None:
         x: the tensor that is written to.
         z: its new value.
     """
-    if mappings() and set(examples_of(z)) - set(examples_of(x)):
+    if set(examples_of(z)) - set(examples_of(x)):
         raise EagerError(
             "vmap: inplace arithmetic(self, *extra_args) is not possible because there "
             "exists a Tensor `other` in extra_args that has more elements than `self`. "
