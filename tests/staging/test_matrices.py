@@ -9,6 +9,7 @@ from benchmarks.staging import lorenz
 from benchmarks.staging_programs import PROGRAMS as PROGRAMS_OF_OTHERS
 from benchmarks.staging_programs import pendulum
 from lantern.staging.ir import Function
+from lantern.staging.native.hurry import SHORT, hurried
 from lantern.staging.native.matrices import Matrix, matrices
 from lantern.staging.native.tapes import Origins
 
@@ -112,6 +113,22 @@ def test_two_systems(f):
     assert jitted(*args) == pytest.approx(gradient(*args), rel=1e-12)
     (matrix,) = found(jitted)
     assert (len(matrix.lanes), matrix.sums) == (3 if f is lorenz else 2, frozenset())
+
+
+@pytest.mark.parametrize("f", PROGRAMS)
+def test_without_passes_in_other_words(f, monkeypatch):
+    monkeypatch.setenv("LANTERN_JIT", "O0")
+    gradient = lantern.grad(f, (0, 1))
+    jitted = lantern.jit(gradient)
+    assert jitted(0.7, 0.4) == pytest.approx(gradient(0.7, 0.4), rel=1e-12)
+    (made,) = jitted.__self__.known.values()
+    text = made.native.text
+    has_vectors = any(x.width > 1 for x in found(jitted))
+    assert ("shufflevector" in text) is has_vectors
+    assert "musttail" in text
+    words = "musttail", "insertelement", "shufflevector"
+    assert not any(word in hurried(text) for word in words)
+    assert "musttail" in hurried(text + "\n" * SHORT)  # its frame may be a large one
 
 
 def test_what_a_matrix_is():

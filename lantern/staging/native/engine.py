@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from lantern.blocks import mutex
 from lantern.errors import StagingError
 from lantern.staging.native.disk import folder, key_of, load, save
+from lantern.staging.native.hurry import hurried
 from lantern.staging.native.layout import is_known
 
 __all__ = [
@@ -198,11 +199,11 @@ def compiled(text: str, words: Sequence[int], level: int) -> int:
     with _lock:
         found = load(key) if key else None
         if found is None:
-            machine = _machine(2 if level > 1 else 0)
+            machine = _machine(level > 1)
             found = machine.emit_object(_passed(text, level))
             if key:
                 save(key, found)
-        return _linked(found, words)
+        return _linked(text, found, words)
 
 
 def kept(text: str, words: Sequence[int], level: int) -> int | None:
@@ -212,7 +213,7 @@ def kept(text: str, words: Sequence[int], level: int) -> int | None:
     if found is None:
         return None
     with _lock:
-        return _linked(found, words)
+        return _linked(text, found, words)
 
 
 def optimised(text: str, level: int) -> str:
@@ -234,12 +235,12 @@ def _key(text: str, level: int) -> str | None:
 def _passed(text: str, level: int) -> Any:
     """A module after LLVM's passes."""
     binding = _binding()
-    module = binding.parse_assembly(text)
+    module = binding.parse_assembly(text if level > 1 else hurried(text))
     if level < 2 or (level == 2 and _INLINED not in text):
         return module
     options = binding.create_pipeline_tuning_options(speed_level=2)
     options.loop_vectorization = options.slp_vectorization = False
-    builder = binding.create_pass_builder(_machine(2), options)
+    builder = binding.create_pass_builder(_machine(True), options)
     if level == 3:
         manager = builder.getModulePassManager()
     else:
@@ -254,12 +255,13 @@ _INLINED = "alwaysinline"
 """What is said of functions whose body is to stand where they are called."""
 
 
-def _linked(code: bytes, words: Sequence[int]) -> int:
-    """Machine code brought into memory; its table and its arena are filled in."""
+def _linked(text: str, code: bytes, words: Sequence[int]) -> int:
+    """A text's machine code in memory; its table and its arena are filled in."""
     builder = _binding().JITLibraryBuilder()
     builder.add_object_img(code).add_current_process()
     for name, address in _addresses().items():
-        builder.import_symbol(name, address)
+        if name in text:
+            builder.import_symbol(name, address)
     start, end = arena()
     values = {"top": [start], "arena_end": [end], "words": words}
     for name in (*values, "wrapper"):
@@ -276,18 +278,19 @@ def _linked(code: bytes, words: Sequence[int]) -> int:
 @cache
 def _linker() -> Any:
     """What brings all code into memory, each module in one piece."""
-    return _binding().create_lljit_compiler(_new_machine(0), use_jit_link=True)
+    return _binding().create_lljit_compiler(_new_machine(False), use_jit_link=True)
 
 
 @cache
-def _machine(level: int) -> Any:
-    return _new_machine(level)
+def _machine(is_thorough: bool) -> Any:
+    return _new_machine(is_thorough)
 
 
-def _new_machine(level: int) -> Any:
+def _new_machine(is_thorough: bool) -> Any:
     """A machine that a linker may own: one for code whose parts lie near each other.
 
-    Without passes, LLVM chooses instructions fast for such code alone.
+    Without passes, LLVM chooses instructions fast for such code alone. What it does
+    beyond the first level takes it a tenth more time, and gains nothing.
     """
     cpu, features = _processor()
     return (
@@ -296,7 +299,7 @@ def _new_machine(level: int) -> Any:
         .create_target_machine(
             cpu=cpu,
             features=features,
-            opt=level,
+            opt=int(is_thorough),
             reloc="pic",
             codemodel="small",
             jit=True,

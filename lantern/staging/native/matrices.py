@@ -135,9 +135,8 @@ def _matrix(loop: Node, tape: int, back: Node, origins: Origins) -> Matrix | Non
 
 def _sums(block: Block, start: int) -> frozenset[int]:
     """The places of the state that a turn only adds something to."""
-    uses = Counter(block.results)
-    for node in block.nodes:
-        uses.update(node.inputs)
+    every = [x for node in block.nodes for x in node.inputs]
+    uses = Counter(every + block.results)
     found = []
     for i, p in enumerate(block.parameters[start:]):
         x = block.results[i]
@@ -275,9 +274,11 @@ class Columns:
 
     Attributes:
         needs: from which line on which numbered values of the turn are used.
+        constants: vectors, and the names under which they are there before the loop.
     """
 
     def __init__(self, way: Any, matrix: Matrix, known: dict[Node, str]) -> None:
+        self.constants: dict[str, str] = {}
         self.way, self.matrix = way, matrix
         self.let: Callable[[str], str] = way.text.let
         self.kind = vector_type(matrix)
@@ -366,7 +367,22 @@ class Columns:
     def _constant(self, xs: list[float]) -> str:
         if self.matrix.width == 1:
             return literal(xs[0])
-        return f"<{', '.join(f'double {literal(x)}' for x in xs)}>"
+        return self._named([literal(x) for x in xs])
+
+    def _named(self, lanes: list[str]) -> str:
+        """A vector of constants by its name: LLVM takes less time for that."""
+        vector = f"<{', '.join([f'double {x}' for x in lanes])}>"
+        if vector not in self.constants:
+            self.constants[vector] = f"%{self.way.text.fresh('c')}"
+        return self.constants[vector]
+
+    def loads(self) -> list[str]:
+        """The lines before the loop that give constants their names."""
+        constant, kind = self.way.text.words.constant, self.kind
+        return [
+            f"  {name} = load {kind}, ptr {constant(f'{kind} {vector}')}"
+            for vector, name in self.constants.items()
+        ]
 
     def _splat(self, x: Any) -> str:
         """A number in all lanes."""
@@ -375,10 +391,10 @@ class Columns:
             return value
         if value not in self.splats:
             if value.startswith("0x"):
-                self.splats[value] = f"<{', '.join([f'double {value}'] * width)}>"
+                self.splats[value] = self._named([value] * width)
             else:
-                one = f"insertelement {self.kind} undef, double {value}, i32 0"
-                both = f"{self.kind} {self.let(one)}, {self.kind} undef"
+                one = f"insertelement {self.kind} poison, double {value}, i32 0"
+                both = f"{self.kind} {self.let(one)}, {self.kind} poison"
                 first = f"<{width} x i32> zeroinitializer"
                 self.splats[value] = self.let(f"shufflevector {both}, {first}")
         return self.splats[value]

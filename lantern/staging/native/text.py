@@ -37,10 +37,15 @@ class Words:
     """The addresses that a module finds in a table: its text has none, and no process.
 
     So machine code can be kept for other processes, which fill in their own table.
+
+    Attributes:
+        addresses: by their places.
+        constants: vectors, by their types and lanes, and the names that they have.
     """
 
     def __init__(self) -> None:
         self.addresses: list[int] = []
+        self.constants: dict[str, str] = {}
         self._places: dict[int, int] = {}
 
     def place(self, address: int) -> int:
@@ -49,6 +54,10 @@ class Words:
             self._places[address] = len(self.addresses)
             self.addresses.append(address)
         return self._places[address]
+
+    def constant(self, vector: str) -> str:
+        """Where a constant vector stands."""
+        return self.constants.setdefault(vector, f"@c{len(self.constants)}")
 
 
 class Text:

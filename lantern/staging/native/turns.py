@@ -52,6 +52,7 @@ class Turns:
         tapes = range(len(node.static.written))
         self.saved = [way.matrices.get((node, k)) for k in tapes]
         self.early = [{} if x is None else early(way, x) for x in self.saved]
+        self.loads: list[str] = []  # of what a matrix has that no turn changes
 
     @property
     def _asks(self) -> bool:
@@ -95,7 +96,7 @@ class Turns:
         way, text, node = self.way, self.text, self.node
         head, turn, end = (text.fresh(x) for x in ("head", "turn", "end"))
         self._look_ahead()
-        before = text.label
+        before, door = text.label, len(text.lines)
         text.jump(head)
         text.begin(head)
         place = len(text.lines)
@@ -117,6 +118,7 @@ class Turns:
             f"  {p} = phi {kind} [{x}, %{before}], [{y}, %{last}]"
             for p, (kind, x), y in zip(phis, starts, after, strict=True)
         ]
+        text.lines[door:door] = self.loads
         text.begin(end)
         for i, z in results.items():
             way.values[z] = phis[i]
@@ -255,6 +257,7 @@ class Turns:
                 there = len(self.text.lines)
                 columns = Columns(way, matrix, self.early[i])
                 self._store(matrix, columns.found(), turn)
+                self.loads += columns.loads()
                 if len(self.saved) == 1 and self.text.label == self.straight:
                     self._mix(there, columns.needs)
             longer.append(turn)

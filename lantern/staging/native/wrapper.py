@@ -98,7 +98,8 @@ def module_text(
     parts = _Wrapper(main, words).parts(arguments, result, places, questions)
     count = max(len(words.addresses), 1)
     prelude = _PRELUDE.format(words=count, zeros=most_slots(main) + 1)
-    text = "\n".join([prelude, *parts])
+    vectors = [f"{at} = internal constant {x}" for x, at in words.constants.items()]
+    text = "\n".join([prelude, *vectors, *parts])
     return declared(text), words.addresses
 
 
