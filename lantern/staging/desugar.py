@@ -7,7 +7,7 @@ where it is evaluated whenever its statement is.
 """
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from copy import deepcopy
 from typing import Any
 
@@ -22,12 +22,20 @@ from lantern.staging.syntax import (
     true,
 )
 
-__all__ = ["check_named", "desugared"]
+__all__ = ["check_named", "desugared", "is_desugared"]
 
 Asked = tuple[list[ast.expr], list[tuple[str, ast.expr]]]
 """What a pattern asks of a value, and the names that it gives to its parts."""
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+
+_OTHERS = ast.Try, ast.TryStar, ast.With, ast.Match, ast.NamedExpr
+
+
+def is_desugared(nodes: Iterable[ast.AST]) -> bool:
+    """Whether all nodes are such as the rewriting knows."""
+    return all(x.__class__ not in _OTHERS for x in nodes)
 
 
 def desugared(body: Sequence[ast.stmt]) -> list[ast.stmt]:
@@ -211,9 +219,8 @@ def _has_named(node: ast.AST) -> bool:
     return any(isinstance(x, ast.NamedExpr) for x in own_nodes([node]))
 
 
-def check_named(body: Sequence[ast.stmt]) -> list[str]:
+def check_named(body: Sequence[ast.stmt], nodes: Sequence[ast.AST]) -> list[str]:
     """The variables of ``:=``; one that is not always evaluated is refused."""
-    nodes = own_nodes(body)
     found = [x.target.id for x in nodes if isinstance(x, ast.NamedExpr)]
     if not found:
         return []

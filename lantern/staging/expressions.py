@@ -1,10 +1,11 @@
 """The rewriting of expressions: what asks, calls or reads goes through ``lt``."""
 
 import ast
-from typing import Any
+from typing import Any, ClassVar
 
 from lantern.staging.syntax import (
     call_of,
+    holding,
     is_lt,
     lt,
     name_of,
@@ -17,9 +18,6 @@ from lantern.staging.syntax import (
 __all__ = ["Expressions"]
 
 
-_STAYS = ast.Name, ast.Constant, ast.expr_context, ast.operator, ast.unaryop, ast.cmpop
-
-
 class Expressions(ast.NodeTransformer):
     """The rewriting of one function's expressions.
 
@@ -28,10 +26,36 @@ class Expressions(ast.NodeTransformer):
     """
 
     is_careful = False
+    _ways: ClassVar[dict[type[ast.AST], Any]] = {}
 
     def visit(self, node: ast.AST) -> Any:
         """A node in its rewritten form."""
-        return node if isinstance(node, _STAYS) else super().visit(node)
+        kind = node.__class__
+        if kind is ast.Name or kind is ast.Constant:
+            return node
+        way: Any = self._ways.get(kind)
+        if way is None:  # found once: it is by its name
+            plain = Expressions.generic_visit
+            way = getattr(type(self), f"visit_{kind.__name__}", plain)
+            self._ways[kind] = way
+        return way(self, node)
+
+    def generic_visit(self, node: ast.AST) -> ast.AST:
+        """A node whose parts are in their rewritten form."""
+        fields = node.__dict__
+        for name in holding(node.__class__):
+            x = fields.get(name)
+            if x.__class__ is list:
+                fields[name] = parts = []
+                for y in x:
+                    new = self.visit(y) if isinstance(y, ast.AST) else y
+                    if new.__class__ is list:
+                        parts += new
+                    else:
+                        parts.append(new)
+            elif isinstance(x, ast.AST):
+                fields[name] = self.visit(x)
+        return node
 
     def visit_Lambda(self, node: ast.Lambda) -> Any:
         """A lambda: its defaults and its body."""

@@ -53,25 +53,29 @@ def _are_set_first(body: Sequence[ast.stmt], names: set[str]) -> bool:
     """Whether statements set some variables, and read none of them before that."""
     missing = set(names)
     for statement in body:
+        if not missing:
+            break
+        if isinstance(statement, ast.Assign):
+            here = missing & _named(statement.targets)
+            if missing & _named([statement.value]):
+                return False
+            if here and not all(_is_simple(x) for x in statement.targets):
+                return False
+            missing -= here
+            continue
         here = missing & _named([statement])
         if not here:
             continue
         if not _sets_first(statement, here):
             return False
-        if isinstance(statement, ast.Assign):
-            missing -= here
-        elif here & _named(body[body.index(statement) + 1 :]):
+        if here & _named(body[body.index(statement) + 1 :]):
             return False  # what one way alone has set is read behind it
-        else:
-            missing -= here
+        missing -= here
     return not missing
 
 
 def _sets_first(statement: ast.stmt, names: set[str]) -> bool:
     """Whether a statement that has some variables reads none before it sets it."""
-    if isinstance(statement, ast.Assign):
-        simple = all(_is_simple(x) for x in statement.targets)
-        return simple and not names & _named([statement.value])
     if isinstance(statement, ast.If | ast.While):
         head: list[ast.AST] = [statement.test]
     elif isinstance(statement, ast.For):

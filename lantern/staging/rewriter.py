@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from copy import deepcopy
 from typing import Any
 
-from lantern.staging.desugar import check_named, desugared
+from lantern.staging.desugar import check_named, desugared, is_desugared
 from lantern.staging.expressions import Expressions
 from lantern.staging.lifetimes import note_lifetimes
 from lantern.staging.syntax import (
@@ -66,9 +66,12 @@ def new_function(
     for parameter in parameters:
         parameter.annotation = None
     own = assigned(body)
-    named = check_named(body)
-    body = desugared(body)
+    named: list[str] = []
     nodes = own_nodes(body)
+    if not is_desugared(nodes):
+        named = check_named(body, nodes)
+        body = desugared(body)
+        nodes = own_nodes(body)
     for node in nodes:
         if node.__class__ in _REFUSED:
             raise refuse(node, _REFUSED[type(node)])

@@ -18,6 +18,7 @@ __all__ = [
     "ends",
     "false",
     "has_places",
+    "holding",
     "is_lt",
     "jumps_in",
     "lt",
@@ -94,6 +95,11 @@ class _Holding(dict[type[ast.AST], tuple[str, ...]]):
 _HOLDING = _Holding()
 
 
+def holding(kind: type[ast.AST]) -> tuple[str, ...]:
+    """The fields of a kind of nodes that may hold nodes."""
+    return _HOLDING[kind]
+
+
 def own_nodes(body: Sequence[ast.AST]) -> list[ast.AST]:
     """All nodes of statements, nearest first."""
     found = list(body)
@@ -137,6 +143,8 @@ def assigned(body: Sequence[ast.stmt]) -> list[str]:
         if kind is ast.Name:
             if node.ctx.__class__ is ast.Store:
                 found[node.id] = None
+        elif kind is ast.Constant:
+            pass
         elif kind is ast.FunctionDef:
             if not node.name.startswith("_lt_"):
                 found[node.name] = None
@@ -149,7 +157,7 @@ def assigned(body: Sequence[ast.stmt]) -> list[str]:
                 found[(node.asname or node.name).partition(".")[0]] = None
             elif kind in _NAMING and node.name:
                 found[node.name] = None
-            waiting += reversed(children(node))
+            waiting += _with_children([], (node,))[::-1]
     return list(found)
 
 
