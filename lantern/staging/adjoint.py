@@ -87,6 +87,7 @@ def adjoint(
     return found
 
 
+_NONE: dict[int, Node] = {}
 _AS_THEY_ARE = PASSED_ON | {"result", "part", "pack", "unpack"}
 _BACK = {"if": back_if, "loop": back_loop, "back": back_loop, "call": back_call}
 
@@ -203,11 +204,12 @@ class _Adjoint:
             if node not in self.active.nodes or node.op in ("result", "part"):
                 continue
             current.line = node.line
-            parts = results.get(node, {})
-            bars = {i: self.take(received, x) for i, x in parts.items()}
-            self._back_node(
-                step, {i: z for i, z in bars.items() if z is not None}, received
-            )
+            bars: dict[int, Node] = {}
+            for i, x in results.get(node, _NONE).items():
+                z_bar = self.take(received, x)
+                if z_bar is not None:
+                    bars[i] = z_bar
+            self._back_node(step, bars, received)
 
     def _back_node(self, step: Step, bars: dict[int, Node], received: Received) -> None:
         """Hand on what the results of control flow, or one value, have received."""

@@ -1,5 +1,6 @@
 """Guards of what a staged program has taken for constant, at each call."""
 
+import ctypes
 from collections.abc import Callable
 from functools import partial
 from types import (
@@ -13,13 +14,16 @@ from types import (
 from typing import Any
 
 from lantern.errors import StagingError
-from lantern.staging.native.layout import is_known, version_offset, word
+from lantern.staging.native.layout import is_known, version_offset
 from lantern.staging.native.questions import MISSING, Question
 from lantern.staging.objects import class_attribute, hides
 from lantern.staging.staged import is_staged
 from lantern.staging.structure import same
 
 __all__ = ["Guards"]
+
+_WORDS = (FunctionType.__basicsize__ - 16) // 8
+"""How many words a function has behind its type."""
 
 MOST_ITEMS = 10_000
 MOST_QUESTIONS = 100
@@ -69,13 +73,11 @@ class Guards:
             return
         for x in (f.__code__, f.__defaults__, f.__kwdefaults__):
             if x is not None:
-                size = FunctionType.__basicsize__
-                places = range(id(f) + 16, id(f) + size, 8)
-                found = [place for place in places if word(place) == id(x)]
-                if len(found) != 1:
+                words = (ctypes.c_uint64 * _WORDS).from_address(id(f) + 16)[:]
+                if words.count(id(x)) != 1:
                     self.places = None
                 else:
-                    self._place(found[0], id(x))
+                    self._place(id(f) + 16 + 8 * words.index(id(x)), id(x))
 
     def function(self, f: FunctionType) -> None:
         """What a function reads: its variables outside, its defaults, its globals."""

@@ -235,16 +235,25 @@ def emit(
 ) -> Node:
     """A node in the current block; one that computes the same is found again."""
     inputs = tuple(inputs)
-    block = current.blocks[-1]
-    key = None if op in _UNIQUE else _key(op, inputs, static, type)
+    here = current.__dict__  # the thread's own: it is asked for once
+    block = here["blocks"][-1]
+    if op in _UNIQUE:
+        key = None
+    elif static is _NOTHING and not here["off"]:
+        key = op, inputs, type
+    else:
+        key = _key(op, inputs, static, type)
     if key is not None:
+        homes = [x.block for x in inputs]
         around: Block | None = block
         while around is not None:
             found = around.known.get(key)
             if found is not None:
                 return found
+            if around in homes:  # further out there is nothing that uses it
+                break
             around = around.parent
-    node = Node(op, inputs, static, type, blocks, block, current.line, example)
+    node = Node(op, inputs, static, type, blocks, block, here["line"], example)
     block.nodes.append(node)
     if key is not None:
         block.known[key] = node
@@ -253,11 +262,8 @@ def emit(
 
 def _key(op: str, inputs: tuple[Node, ...], static: Any, type: Type) -> Any:
     """What a node is found again by; None, if it is not to be found."""
-    off = current.off
-    if off and "cse" in off:
+    if "cse" in current.off:
         return None
-    if static is _NOTHING:
-        return op, inputs, type
     if static.__class__ is Constant:
         return static.key, type
     try:
@@ -285,7 +291,11 @@ class Constant:
 
     def __init__(self, value: Any) -> None:
         self.value = value
-        self.key = f"{type(value).__name__}:{value!r}"
+        kind = type(value)
+        if kind is float and value and value == value:
+            self.key: Any = value, kind
+            return
+        self.key = f"{kind.__name__}:{value!r}"
         if hasattr(value, "tobytes"):
             self.key += value.tobytes().hex()
 

@@ -27,10 +27,11 @@ _OTHER = (
     "hash str repr format bytes setitem delitem getattr getattribute setattr delattr "
     "del instancecheck subclasscheck"
 ).split()
-_CONTENTS = [f"__{x}__" for x in _READING] + [
-    f"__{kind}{x}__" for x in _OPERATORS for kind in ("", "r", "i")
-]
-_HOOKS = [*_CONTENTS, *(f"__{x}__" for x in _OTHER)]
+_CONTENTS = frozenset(
+    [f"__{x}__" for x in _READING]
+    + [f"__{kind}{x}__" for x in _OPERATORS for kind in ("", "r", "i")]
+)
+_HOOKS = _CONTENTS.union(f"__{x}__" for x in _OTHER)
 _FROZEN = ("__setattr__", "__delattr__")
 
 
@@ -42,10 +43,11 @@ def class_attribute(cls: type, name: str) -> Any:
     return None
 
 
-def _said(cls: type, names: list[str]) -> Iterator[Any]:
+def _said(cls: type, names: frozenset[str]) -> Iterator[Any]:
     """What a class says of hooks otherwise than all objects do."""
     base = type if issubclass(cls, type) else object
-    for name in names:
+    own = [x.__dict__ for x in cls.__mro__ if x is not base and x is not object]
+    for name in sorted({x for space in own for x in names.intersection(space)}):
         found = class_attribute(cls, name)
         if found is not None and found is not class_attribute(base, name):
             yield found

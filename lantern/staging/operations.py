@@ -160,7 +160,7 @@ def filled(x: Any, values: list[Any]) -> Any:
 
 def apply(op: str, inputs: tuple[Node, ...], static: Any = ()) -> Any:
     """The node, or the nodes, of an operation; a plain value if that is known now."""
-    if op in _PLAINEST and _are_floats(*inputs):
+    if op in _PLAINEST and _are_plain(op, *inputs):
         return emit(op, inputs, FLOAT)
     constants, numbers, loose = True, True, False
     for node in inputs:
@@ -197,11 +197,13 @@ def apply(op: str, inputs: tuple[Node, ...], static: Any = ()) -> Any:
 _PLAINEST = frozenset({"add", "subtract", "multiply"})
 
 
-def _are_floats(x: Node, y: Node) -> bool:
-    """Whether two operands are floats of which nothing more is known."""
+def _are_plain(op: str, x: Node, y: Node) -> bool:
+    """Whether two operands are floats of which nothing is known that simplifies."""
     if x.type is not FLOAT or y.type is not FLOAT or x.loose or y.loose:
         return False
-    return x.op != "constant" != y.op
+    if x.op == "constant":
+        return y.op != "constant" and (op != "multiply" or not _is_one(x))
+    return y.op != "constant" or op != "multiply" or not _is_one(y)
 
 
 def _perhaps_whole(op: str, inputs: tuple[Node, ...], node: Node) -> Node:

@@ -199,6 +199,10 @@ def staged(node: Any) -> Any:
 
 def node_of(x: Any) -> Node:
     """The node of a staged value, or of a plain number."""
+    if type(x) is float:
+        return constant(x, FLOAT)
+    if type(x) is Staged:
+        return x.node
     if isinstance(x, Staged):
         return emit("unbox", (x.node,), FLOAT) if x.node.type is TREE else x.node
     known = type_of(x)
@@ -276,6 +280,8 @@ def _install() -> None:
 
     def forward(op: str) -> Any:
         def operator(x: Any, y: Any) -> Any:
+            if type(y) is Staged is type(x):
+                return staged(apply(op, (x.node, y.node)))
             if not _is_operand(y):
                 return NotImplemented
             return staged(apply(op, (node_of(x), node_of(y))))
