@@ -66,6 +66,8 @@ def staged_derivative(
     if not all(type(i) is int and -len(args) <= i < len(args) for i in chosen):
         raise StagingError("grad: argnums that are no positions of arguments.")
     chosen = tuple(i % len(args) for i in chosen)
+    if len(set(chosen)) < len(chosen):
+        raise StagingError("grad: argnums that name an argument twice.")
     args = tuple(_tracked(x) if i in chosen else x for i, x in enumerate(args))
     function = _staged(session, derivative.f, args, call)
     y = function.result
@@ -75,12 +77,13 @@ def staged_derivative(
     found = adjoint(function.function, by, derivative.with_value)
     values = _called(found, args, function)
     value = values.pop(0) if derivative.with_value else None
-    gradients = []
-    for i in chosen:
+    parts = {}
+    for i in sorted(chosen):  # as the parameters stand
         n = len(leaves_of(args[i]))
-        gradients.append(unflatten(args[i], values[:n]))
+        parts[i] = unflatten(args[i], values[:n])
         del values[:n]
-    result = gradients[0] if isinstance(argnums, int) else tuple(gradients)
+    gradients = tuple([parts[i] for i in chosen])
+    result = gradients[0] if isinstance(argnums, int) else gradients
     return (value, result) if derivative.with_value else result
 
 

@@ -115,6 +115,10 @@ class Program:
                 f"{', '.join(str(x.type) for x in results) or 'nothing'}. Return one "
                 f"number."
             )
+        if len({i % len(self.like) for i in chosen}) < len(chosen):
+            raise StagingError(
+                f"grad: {argnums=} names an argument twice. Name each once."
+            )
         by, shapes = [], []
         starts = self._positions()
         for i in chosen:

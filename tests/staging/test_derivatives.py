@@ -9,7 +9,8 @@ import pytest
 import lantern
 from benchmarks import staging as benchmark
 from benchmarks.staging_programs import PROGRAMS as PROGRAMS_OF_OTHERS
-from lantern.errors import LanternError, MutationError
+from lantern.errors import ArgumentError, LanternError, MutationError, StagingError
+from lantern.staging import stage
 from tests.staging.test_jit import PROGRAMS, newton, tuple_product
 
 SCALE = 2.0
@@ -156,6 +157,32 @@ def test_structures_keep_what_is_no_float(mode):
         for g in (lantern.jit(structured), structured)
     ]
     assert flat(both[0]) == pytest.approx(flat(both[1]), rel=1e-14)
+
+
+def in_turn(x, y, t):
+    """Numbers and a structure, each with another derivative."""
+    return x * x * y + t[0] * y + t[1] * x * t[0]
+
+
+@pytest.mark.parametrize("argnums", [(1, 0), (2, 0), (2, 1, 0), (-1, 0), (0, 2), (1,)])
+@pytest.mark.parametrize("derivative", [lantern.grad, lantern.value_and_grad])
+def test_gradients_come_in_the_order_that_is_asked_for(derivative, argnums):
+    args = 2.0, 5.0, (3.0, 0.5)
+    plain = derivative(in_turn, argnums)
+    assert lantern.jit(plain)(*args) == plain(*args)
+    assert lantern.jit(lambda *xs: plain(*xs))(*args) == plain(*args)
+    program = stage(in_turn, *args)
+    found = program.grad(argnums)(*args)
+    assert found == lantern.grad(in_turn, argnums)(*args)
+
+
+@pytest.mark.parametrize("argnums", [(0, 0), (1, 0, 1), (0, -3)])
+def test_no_argument_is_named_twice(argnums):
+    args = 2.0, 5.0, (3.0, 0.5)
+    with pytest.raises(StagingError, match="twice"):
+        stage(in_turn, *args).grad(argnums)
+    with pytest.raises(ArgumentError, match="twice"):
+        lantern.jit(lambda *xs: lantern.grad(in_turn, argnums)(*xs))(*args)
 
 
 def test_arguments_that_are_tracked_by_several_derivatives(mode):
