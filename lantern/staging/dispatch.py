@@ -11,7 +11,7 @@ import traceback
 import warnings
 from collections.abc import Callable, Collection
 from contextlib import nullcontext
-from functools import update_wrapper
+from functools import partial, update_wrapper
 from types import FunctionType
 from typing import Any, NamedTuple, ParamSpec, TypeVar, overload
 
@@ -34,7 +34,9 @@ from lantern.staging.gradients import derivative_of, floats_of
 from lantern.staging.guards import Guards
 from lantern.staging.interpret import run
 from lantern.staging.ir import Function, walk
+from lantern.staging.known import Awaited, KnownError, Look
 from lantern.staging.native.background import later
+from lantern.staging.native.disk import save
 from lantern.staging.native.engine import Builtin, is_available
 from lantern.staging.native.layout import is_known
 from lantern.staging.native.native import Native
@@ -245,8 +247,9 @@ class Compiled:
         if self.count > MOST_SPECIALISATIONS:
             return Specialisation(None, reason=_CHANGES)
         try:
+            look = Look() if self._may_look(how) else None
             with in_order() if self.exact else nullcontext():
-                program, guards = staged(self.f, args, self._apart(args))
+                program, guards = staged(self.f, args, self._apart(args), look)
             if self.exact:
                 _check_order(program)
             if how == "interpret":
@@ -259,13 +262,23 @@ class Compiled:
             made = Specialisation(native.run, program, guards, native=native)
             if how != "tiers":
                 native.compile(0 if how == "O0" else native.thorough)
-            elif not native.find():
-                if not native.is_short:
-                    native.compile(0)
-                later(lambda: self.improve(made))
+            elif look is None or not look.note or not native.find_noted(look.note):
+                if not native.find():
+                    if not native.is_short:
+                        native.compile(0)
+                    later(lambda: self.improve(made))
+                if look is not None and look.name is not None:
+                    later(partial(_note, look.name, native))
             return made
         except Exception as error:
             return Specialisation(None, reason=_reason(error))
+
+    def _may_look(self, how: str) -> bool:
+        """Whether another process may have noted which code this comes to."""
+        is_plain = how == "tiers" and self.is_direct and self.builtin is not None
+        if not is_plain or self.exact or type(self.f) is not FunctionType:
+            return False
+        return derivative_of(self.f) is not None
 
     def _ask_for_names(self, made: Specialisation) -> None:
         """Have machine code ask for the globals that are read: others change often."""
@@ -301,6 +314,13 @@ class Compiled:
             address = None if native is None else native.entry
             self.builtin.use(address)
             self.direct = None if address is None else made
+
+
+def _note(name: str, native: Native) -> None:
+    """Note for other processes what the code of a program is kept under."""
+    found = native.noted()
+    if found is not None:
+        save(name, found)
 
 
 _kept: list[Any] = []
@@ -360,9 +380,18 @@ def signature_of(args: tuple[Any, ...], apart: Collection[int] = ()) -> Any:
 
 @between_turns
 def staged(
-    f: Callable[..., Any], args: tuple[Any, ...], apart: Collection[int] = ()
+    f: Callable[..., Any],
+    args: tuple[Any, ...],
+    apart: Collection[int] = (),
+    look: Any = None,
 ) -> tuple[Program, Guards]:
-    """The program of a function for arguments, and what it takes for constant."""
+    """The program of a function for arguments, and what it takes for constant.
+
+    Args:
+        f, args: the function and the arguments.
+        apart: positions of arguments that are taken apart, although they be trees.
+        look: for the code of a gradient: where it may be known, the rest is awaited.
+    """
     trees = [i for i, x in enumerate(args) if i not in apart and is_tree(x)]
     for i, x in enumerate(args):
         if i not in trees:
@@ -373,6 +402,7 @@ def staged(
     while True:
         surface = (Careful if is_careful else Surface)(recursive)
         session = surface.session
+        session.look = None if is_careful else look
 
         def body(*values: Any, surface: Surface = surface) -> Any:
             for x in values:
@@ -388,6 +418,8 @@ def staged(
         except NeedsCareError:
             is_careful = True
             continue
+        except KnownError:
+            return Awaited(args, partial(staged, f, args, apart)), session.guards
         except NeedsFunctionError as need:
             if need.code in recursive:
                 raise StagingError("a function calls itself without end.") from need

@@ -68,11 +68,14 @@ def staged_derivative(
     chosen = tuple(i % len(args) for i in chosen)
     if len(set(chosen)) < len(chosen):
         raise StagingError("grad: argnums that name an argument twice.")
+    given = args
     args = tuple(_tracked(x) if i in chosen else x for i, x in enumerate(args))
     function = _staged(session, derivative.f, args, call)
     y = function.result
     if not is_staged(y) or y.node.type is not FLOAT:
         raise StagingError("grad: the function does not return one float.")
+    if session.look is not None and not session.active and not session.derivatives:
+        session.look(derivative, function, given)
     by = [k for k, (i, _) in enumerate(function.origins) if i in chosen]
     found = adjoint(function.function, by, derivative.with_value)
     values = _called(found, args, function)

@@ -25,6 +25,7 @@ __all__ = [
     "CONTROL",
     "BailOutError",
     "Block",
+    "Constant",
     "Function",
     "Node",
     "Tapes",

@@ -32,6 +32,7 @@ class Session:
         is_careful: whether operators are looked at, for there are objects with hooks.
         active: codes of the functions that are running, innermost last.
         derivatives: how many derivatives are being staged around the current call.
+        look: is shown the function whose derivative the program is (``known.py``).
     """
 
     def __init__(self, lt: Any, recursive: set[CodeType], is_careful: bool) -> None:
@@ -41,6 +42,7 @@ class Session:
         self.is_careful = is_careful
         self.active: list[CodeType] = []
         self.derivatives = 0
+        self.look: Any = None
         self._made: dict[int, tuple[Any, Block]] = {}
         self._given: dict[int, Any] = {}
         self._met: set[Any] = set()

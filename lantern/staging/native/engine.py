@@ -9,7 +9,7 @@ import mmap
 import os
 import platform
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from importlib import import_module
 from typing import Any, NamedTuple
@@ -27,9 +27,11 @@ __all__ = [
     "compiled",
     "is_available",
     "kept",
+    "key_of_code",
     "optimised",
     "stack",
     "suspended",
+    "symbols_of",
 ]
 
 _FASTCALL, _KEYWORDS = 0x80, 0x02
@@ -195,7 +197,7 @@ def compiled(text: str, words: Sequence[int], level: int) -> int:
         level: 3 for all passes, 2 for the few that code without recursion has use for,
             1 for none: the result is kept for other processes. 0 for none, in a hurry.
     """
-    key = _key(text, level) if level else None
+    key = key_of_code(text, level) if level else None
     with _lock:
         found = load(key) if key else None
         if found is None:
@@ -203,17 +205,21 @@ def compiled(text: str, words: Sequence[int], level: int) -> int:
             found = machine.emit_object(_passed(text, level))
             if key:
                 save(key, found)
-        return _linked(text, found, words)
+        return _linked(found, symbols_of(text), words)
 
 
-def kept(text: str, words: Sequence[int], level: int) -> int | None:
-    """The address of ``@wrapper``, if another process has compiled it; else None."""
-    key = _key(text, level)
+def kept(key: str | None, symbols: Iterable[str], words: Sequence[int]) -> int | None:
+    """The address of ``@wrapper`` in code that another process has kept; else None."""
     found = load(key) if key else None
     if found is None:
         return None
     with _lock:
-        return _linked(text, found, words)
+        return _linked(found, symbols, words)
+
+
+def symbols_of(text: str) -> list[str]:
+    """What a module uses of CPython."""
+    return [name for name in _SYMBOLS if name in text]
 
 
 def optimised(text: str, level: int) -> str:
@@ -222,7 +228,7 @@ def optimised(text: str, level: int) -> str:
         return str(_passed(text, level))
 
 
-def _key(text: str, level: int) -> str | None:
+def key_of_code(text: str, level: int) -> str | None:
     """What code is kept under; None if it is kept nowhere."""
     if folder() is None:
         return None
@@ -255,13 +261,13 @@ _INLINED = "alwaysinline"
 """What is said of functions whose body is to stand where they are called."""
 
 
-def _linked(text: str, code: bytes, words: Sequence[int]) -> int:
-    """A text's machine code in memory; its table and its arena are filled in."""
+def _linked(code: bytes, symbols: Iterable[str], words: Sequence[int]) -> int:
+    """Machine code brought into memory; its table and its arena are filled in."""
     builder = _binding().JITLibraryBuilder()
     builder.add_object_img(code).add_current_process()
-    for name, address in _addresses().items():
-        if name in text:
-            builder.import_symbol(name, address)
+    addresses = _addresses()
+    for name in symbols:
+        builder.import_symbol(name, addresses[name])
     start, end = arena()
     values = {"top": [start], "arena_end": [end], "words": words}
     for name in (*values, "wrapper"):

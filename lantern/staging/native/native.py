@@ -3,6 +3,7 @@
 import ctypes
 import sys
 from dataclasses import fields
+from functools import cached_property
 from itertools import count
 from types import MemberDescriptorType
 from typing import Any
@@ -11,9 +12,16 @@ from lantern.core.tree import is_leaf
 from lantern.staging.closures import functions_of
 from lantern.staging.guards import Guards
 from lantern.staging.interpret import run
-from lantern.staging.ir import BailOutError
+from lantern.staging.ir import BailOutError, Function
 from lantern.staging.native.emit import is_recursive
-from lantern.staging.native.engine import Builtin, compiled, kept
+from lantern.staging.native.engine import (
+    Builtin,
+    compiled,
+    kept,
+    key_of_code,
+    suspended,
+    symbols_of,
+)
 from lantern.staging.native.layout import word
 from lantern.staging.native.names import Names, front
 from lantern.staging.native.split import split
@@ -37,8 +45,6 @@ class Native:
         address: of the code; None as long as there is none.
         entry: of what a builtin runs: the code, or what asks for names before it.
         changes: how often words had changed without a change of what was read.
-        text: of the module of LLVM's.
-        thorough: the passes that the fastest code needs.
     """
 
     def __init__(
@@ -49,11 +55,7 @@ class Native:
         may_be_direct: bool = True,
         exact: bool = False,
     ) -> None:
-        main = self._main = program.function
-        split(main)
-        for f in functions_of(main):
-            f.is_exact = exact
-        self.thorough = 3 if is_recursive(main) else 2
+        self._program, self._exact = program, exact
         self.places = guards.places or []
         expected = [word(a) if x is None else x for a, x in self.places]
         expected += [x.word(x.value) for x in guards.questions]
@@ -67,23 +69,58 @@ class Native:
         arguments = [
             Leaf() if i in program.trees else _plan(x) for i, x in enumerate(args)
         ]
-        result = _result_plan(program)
-        numbers = all(x.type in (FLOAT, INT, BOOL) for x in main.body.results)
-        simple = numbers and None not in arguments and result is not None
-        self.is_direct = may_be_direct and simple and guards.places is not None
-        self._held = [args, arguments, result, program, guards]
+        self._taken = arguments, places, questions
+        may_be_direct = may_be_direct and guards.places is not None
+        self.is_direct = may_be_direct and (
+            type(program) is not Program or self._is_simple()
+        )
+        self._held = args, guards
         self._names = guards.names
         self.address: int | None = None
         self._code, self._front = ctypes.c_uint64(0), 0
         self.changes = 0
         self._flat: Builtin | None = None
-        if self.is_direct:
-            self.text, self._words = module_text(
-                main, arguments, result, places, questions
-            )
-        else:
-            self.text, self._words = self._flat_text()
-            self._flat = Builtin(_bail, main.name, None)
+        if not self.is_direct:
+            self._flat = Builtin(_bail, program.name, None)
+
+    def _is_simple(self) -> bool:
+        """Whether numbers come and go, in structures that are taken apart and made."""
+        numbers = all(x.type in (FLOAT, INT, BOOL) for x in self._main.body.results)
+        return numbers and None not in self._taken[0] and self._result is not None
+
+    @cached_property
+    def _main(self) -> Function:
+        main = self._program.function
+        split(main)
+        for f in functions_of(main):
+            f.is_exact = self._exact
+        return main
+
+    @cached_property
+    def _result(self) -> Any:
+        return _result_plan(self._program)
+
+    @cached_property
+    def _written(self) -> tuple[str, list[int]]:
+        """The module, and the addresses in its table."""
+        if not self.is_direct:
+            return self._flat_text()
+        arguments, places, questions = self._taken
+        return module_text(self._main, arguments, self._result, places, questions)
+
+    @property
+    def text(self) -> str:
+        """The module of LLVM's."""
+        return self._written[0]
+
+    @property
+    def _words(self) -> list[int]:
+        return self._written[1]
+
+    @cached_property
+    def thorough(self) -> int:
+        """The passes that the fastest code needs."""
+        return 3 if is_recursive(self._main) else 2
 
     def _flat_text(self) -> tuple[str, list[int]]:
         """The module that takes the program's parameters and gives a tuple."""
@@ -99,7 +136,36 @@ class Native:
 
     def find(self) -> bool:
         """Use what another process has compiled, if there is something."""
-        return self._use(kept(self.text, self._words, self.best))
+        key = key_of_code(self.text, self.best)
+        return self._use(kept(key, symbols_of(self.text), self._words))
+
+    def find_noted(self, note: bytes) -> bool:
+        """Use the code of which something is noted, without writing its program."""
+        count, key, symbols, *words = note.decode().split("\n")
+        known = self._named_words()
+        if int(count) != len(known) or not self.is_direct or self._questions:
+            return False
+        return self._use(kept(key, symbols.split(), [known[x] for x in words]))
+
+    def noted(self) -> bytes | None:
+        """What others need to find the code; None if they could not tell its words."""
+        key, known = key_of_code(self.text, self.best), self._named_words()
+        by_address = {address: name for name, address in known.items()}
+        is_clear = len(by_address) == len(known) and by_address.keys() >= {*self._words}
+        if not key or not is_clear or not self.is_direct or self._questions:
+            return None
+        words = [by_address[address] for address in self._words]
+        lines = [str(len(known)), key, " ".join(symbols_of(self.text)), *words]
+        return "\n".join(lines).encode()
+
+    def _named_words(self) -> dict[str, int]:
+        """The addresses that another process has, too, by names."""
+        known = {x.__name__: id(x) for x in (float, int, bool)}
+        known |= {repr(x): id(x) for x in (True, False, None)}
+        known["suspended"] = suspended()
+        for i, (place, expected) in enumerate(self._taken[1]):
+            known |= {f"place {i}": place, f"expected {i}": expected}
+        return known
 
     @property
     def best(self) -> int:
