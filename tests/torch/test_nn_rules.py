@@ -7,7 +7,7 @@ import lantern.torch as torch
 from lantern.core.contribution import Masked
 from lantern.op import registry
 from lantern.testing import check_grads
-from lantern.torch.functions import comparison, limits
+from lantern.torch.functions import comparison, limits, products
 from lantern.torch.linalg import elimination
 from lantern.torch.nn import (
     edges,
@@ -70,6 +70,7 @@ CASES = {
     "rows": (rules._rows, (draw(4, 3),), {"index": np.array([1, 1, 3]), "keep": None}),
     "elu": (rules._elu, (draw(3, 4),), {"alpha": 1.5}),
     "gelu": (rules._gelu, (draw(3, 4),), {}),
+    "euclidean": (products._euclidean, (draw(2, 5, 3), draw(4, 3)), {}),
     "huber": (rules._huber, (np.array([-2.0, -0.3, 0.6, 1.4]),), {"delta": 0.7}),
     "cell": (
         gates._cell,

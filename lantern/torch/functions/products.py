@@ -3,7 +3,11 @@
 import string
 from typing import Any
 
-from lantern.errors import EagerError
+from lantern.core.namespace import common_namespace
+from lantern.core.value import Rule
+from lantern.core.value import base as value_of
+from lantern.errors import EagerError, OptionError
+from lantern.op import op
 from lantern.tensor.linalg import matrix_functions
 from lantern.tensor.ops import einsum as our_einsum
 from lantern.tensor.ops import products
@@ -375,10 +379,43 @@ def chain_matmul(*matrices: Any) -> Any:
     return call(matrix_functions.multi_dot, [numpy_face(x) for x in matrices])
 
 
+_USUAL = "use_mm_for_euclid_dist_if_necessary"
+_ALWAYS, _NEVER = "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist"
+
+
+@op
+def _euclidean(x: Any, y: Any, /) -> Rule:
+    """The distances of each row of one to each row of the other, by their product.
+
+    Shapes:
+        x: (..., n, k); y: (..., m, k); result: (..., n, m)
+
+    Rule:
+        z**2 = sum(x * x) + sum(y * y) - 2 * x @ y.T
+        x_bar = sum((x - y) * z_bar / z), nothing where z is 0; y_bar likewise
+    """
+    xp = common_namespace(x, y)
+    squares = (x * x).sum(-1)[..., :, None] + (y * y).sum(-1)[..., None, :]
+    squares = squares - 2 * (x @ y.mT)
+    apart = ~(value_of(squares) <= 0)  # nan stays nan
+    z = xp.where(apart, xp.sqrt(xp.where(apart, squares, 1)), 0)
+    z_bar = yield z
+    shares = xp.where(apart, z_bar / xp.where(apart, z, 1), 0)
+    yield x * shares.sum(-1)[..., None] - shares @ y
+    yield y * shares.sum(-2)[..., None] - shares.mT @ x
+
+
 def cdist(
     x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str | None = None
 ) -> Any:
     """The p-norm distances of each row of one to each row of the other.
+
+    Args:
+        x1: some rows.
+        x2: others.
+        p: which norm; Euclidean distances of more than 25 rows come from a product,
+            which takes far less memory, and says less of rows that are nearly alike.
+        compute_mode: PyTorch's names for whether they do.
 
     Shapes:
         x1: (..., n, k); x2: (..., m, k); result: (..., n, m)
@@ -390,6 +427,26 @@ def cdist(
         ... )
         tensor([[5., 1.]])
     """
+    a, b = base(x1), base(x2)
+    for x, array in (("X1", a), ("X2", b)):
+        if array.ndim < 2:
+            raise EagerError(
+                f"cdist only supports at least 2D tensors, {x} got: {array.ndim}D"
+            )
+    if a.shape[-1] != b.shape[-1]:
+        raise EagerError(
+            f"X1 and X2 must have the same number of columns. X1: {a.shape[-1]} X2: "
+            f"{b.shape[-1]}"
+        )
+    if p < 0:
+        raise EagerError("cdist only supports non-negative p values")
+    if compute_mode not in (None, _USUAL, _ALWAYS, _NEVER):
+        raise OptionError(f"{compute_mode} is not a valid value for compute_mode")
+    by_product = compute_mode == _ALWAYS or (
+        compute_mode != _NEVER and max(a.shape[-2], b.shape[-2]) > 25
+    )
+    if p == 2 and by_product:
+        return call(_euclidean, x1, x2)
     return (x1.unsqueeze(-2) - x2.unsqueeze(-3)).norm(p, -1)
 
 
