@@ -15,7 +15,7 @@ from lantern.errors import (
     MutationError,
 )
 from lantern.tensor.backend.numpy_namespace import numpy_namespace
-from lantern.tensor.ops.indexing import Scatter, settled
+from lantern.tensor.ops.indexing import LONG, Scatter, settled
 from lantern.testing import check_grads
 from tests.cases.indexing import INDICES
 
@@ -102,6 +102,27 @@ class TestReading:
         np.add.at(start, index, z_bar)
         Scatter(settled(index, start), z_bar).add_to(buffer)
         np.testing.assert_allclose(buffer, start, rtol=1e-14)
+
+    @pytest.mark.parametrize("width", [1, 3, LONG + 1])
+    @pytest.mark.parametrize(
+        "index",
+        [
+            np.array([3, 0, -1, 3]),
+            np.array([200, 100, 200], np.uint8),
+            (slice(None), np.array([0, 2, 0], np.int8)),
+            (slice(None), slice(None), np.array([[1, 0], [-1, 1]])),
+            (np.array([3, 3]), -1, np.array([[1, 1], [0, 2]])),
+            (slice(None), np.array([0, 2, 0]), 1),
+            (slice(None), np.arange(3) > 1, np.array([1])),
+        ],
+        ids=repr,
+    )
+    def test_scatter_of_short_and_long_rows_named_several_times(self, index, width):
+        start = array(201, 3, 3, width)
+        buffer, z_bar = start.copy(), array(*start[index].shape, seed=1)
+        np.add.at(start, index, z_bar)
+        Scatter(settled(index, start), z_bar).add_to(buffer)
+        np.testing.assert_allclose(buffer, start, rtol=1e-12)
 
     def test_an_index_changed_after_use_changes_nothing(self):
         def f(x, index):

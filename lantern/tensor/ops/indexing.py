@@ -2,6 +2,8 @@
 
 import math
 import operator
+from collections import deque
+from itertools import takewhile
 from typing import Any
 
 from lantern.core.contribution import Call, Contribution
@@ -33,6 +35,7 @@ __all__ = [
 _VIEWS = (int, slice, type(None), type(...))
 _BASIC = (*_VIEWS, bool)
 _ALL = slice(None)
+LONG = 256  # elements of a row
 
 
 class Scatter(Contribution):
@@ -58,11 +61,9 @@ class Scatter(Contribution):
     def additions(self, buffer: Any, factor: float = 1.0) -> list[Call]:
         """As ``Contribution.additions``, for each time that an element was read.
 
-        NumPy's ``add.at`` is ten times faster on flat arrays than on any others, and is
-        needed only where the index has repeats. To look for repeats on a device would
-        copy to the host.
+        To look for repeats on a device would copy to the host.
         """
-        index, z_bar, shape = self.index, self.z_bar, buffer.shape
+        index, z_bar = self.index, self.z_bar
         if factor != 1:
             z_bar = z_bar * factor
         if not may_repeat(index):
@@ -72,17 +73,7 @@ class Scatter(Contribution):
             parts = (xp.real, xp.imag) if buffer.dtype.kind == "c" else (lambda x: x,)
             # CuPy's adds no complex numbers
             return [(xp.add.at, part(buffer), index, part(z_bar)) for part in parts]
-        cells = _cells(index, shape)
-        rows = all(type(p) is int or hasattr(p, "dtype") for p in _parts(index))
-        axes = sum(map(_axes, _parts(index)))
-        width = math.prod(shape[axes:]) if rows else 0
-        if width != 1 and _distinct(cells):
-            return [adding_once(buffer, index, z_bar)]
-        if rows and buffer.flags.c_contiguous:
-            z_bar = xp.broadcast_to(z_bar, (*cells.shape, *shape[axes:]))
-            cells = cells[..., None] * width + xp.arange(width)
-            return [(xp.add.at, *(a.reshape(-1) for a in (buffer, cells, z_bar)))]
-        return [(xp.add.at, buffer, index, z_bar)]
+        return [adding_often(buffer, index, z_bar)]
 
 
 def adding_once(buffer: Any, index: Any, z_bar: Any) -> Call:
@@ -96,8 +87,44 @@ def adding_once(buffer: Any, index: Any, z_bar: Any) -> Call:
     return list, map(operator.setitem, [buffer], [index], sums)
 
 
+def adding_often(buffer: Any, index: Any, z_bar: Any) -> Call:
+    """``buffer[index] += z_bar``, each time that an element is named, as one call.
+
+    Long rows are added one after another. What is shorter is added by fancy indexing if
+    nothing is named twice, else by NumPy's ``add.at``, which is ten times faster on
+    flat arrays than on any others.
+    """
+    parts, shape, xp = _parts(index), buffer.shape, numpy_namespace
+    first = sum(1 for _ in takewhile(_is_whole, parts))
+    last = sum(map(_axes, parts))
+    cells = _cells(index, shape)
+    named = all(type(p) is int or hasattr(p, "dtype") for p in parts[first:])
+    if not (named and buffer.flags.c_contiguous):
+        if _distinct(cells):
+            return adding_once(buffer, index, z_bar)
+        return xp.add.at, buffer, index, z_bar
+    axes = shape[:first], shape[first:last], shape[last:]
+    lines, places, width = map(math.prod, axes)
+    z_bar = xp.broadcast_to(z_bar, (*axes[0], *cells.shape, *axes[2]))
+    cells = cells.reshape(-1)
+    if lines == 1 and width > LONG:
+        rows = list(map(buffer.reshape(-1, width).__getitem__, cells.tolist()))
+        return deque, map(xp.add, rows, z_bar.reshape(-1, width), rows), 0
+    if lines * width > 1 and cells.size <= places and _distinct(cells):
+        return adding_once(buffer, index, z_bar)
+    if lines > 1:
+        cells = (xp.arange(lines)[:, None] * places + cells).reshape(-1)
+    if width > 1:
+        cells = (cells[:, None] * width + xp.arange(width)).reshape(-1)
+    return xp.add.at, buffer.reshape(-1), cells, z_bar.reshape(-1)
+
+
 def _parts(index: Any) -> tuple[Any, ...]:
     return index if type(index) is tuple else (index,)
+
+
+def _is_whole(part: Any) -> bool:
+    return type(part) is slice and part == _ALL
 
 
 def _is_mask(part: Any) -> bool:
@@ -119,7 +146,7 @@ def _axes(part: Any) -> int:
 
 def _cells(index: Any, shape: tuple[int, ...]) -> Any:
     """What the integer arrays of an index name, counted along the axes they read."""
-    parts, axis, cells = _parts(index), 0, 0
+    parts, axis, cells = _parts(index), 0, None
     for part in parts:
         if part is ...:
             axis += len(shape) - sum(map(_axes, parts))
@@ -127,9 +154,18 @@ def _cells(index: Any, shape: tuple[int, ...]) -> Any:
             axis += _axes(part)
         else:
             for i in part.nonzero() if _is_mask(part) else (part,):
-                cells = cells * shape[axis] + i + shape[axis] * (i < 0)
+                i = _from_start(i, shape[axis])
+                cells = i if cells is None else cells * shape[axis] + i
                 axis += 1
     return cells
+
+
+def _from_start(i: Any, n: int) -> Any:
+    """Positions along an axis, counted from its start."""
+    if type(i) is int:
+        return i % n
+    i = i.astype(int, copy=False)
+    return namespace(i).where(i < 0, i + n, i) if (i < 0).any() else i
 
 
 def _distinct(cells: Any) -> bool:
@@ -197,7 +233,7 @@ def _read(x: Any, index: Any) -> Any:
             type(last) is numpy_namespace.ndarray
             and last.dtype.kind in "iu"
             and last.ndim == 1
-            and all(type(part) is slice and part == _ALL for part in before)
+            and all(map(_is_whole, before))
         ):
             return x.take(last, len(before))
     return x[index]

@@ -12,7 +12,7 @@ from lantern.torch.functions.indexing import (
     _checked,
     _positions,
     add_at,
-    lines,
+    changed_at_lines,
     plain_index,
     put,
 )
@@ -114,8 +114,8 @@ def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Any:
         index, src = index.reshape(-1), src.reshape(-1)
         return scatter_add(input.reshape(1), dim, index, src).reshape(())
     check_scattered(input, dim, positions, src)
-    where = lines(base(input), dim, copied(positions))
-    return add_at(input, where, _part_of(src, positions))
+    src = _part_of(src, positions)
+    return changed_at_lines(add_at, input, dim, copied(positions), src)
 
 
 def _along(input: Tensor, dim: int, index: Tensor) -> Any:

@@ -198,7 +198,7 @@ def scatter(
         row, none = input.reshape(-1), (copied(positions).reshape(-1),)
         z = indexing.put(row, none, src.reshape(-1)[:0])  # tracked as the source is
         return z.reshape(base(input).shape)
-    where = indexing.lines(base(input), dim, copied(positions))
+    positions = copied(positions)
     src = value if src is None else _part_of(src, positions)
     if isinstance(src, Value) and not getattr(
         src, "shape", ()
@@ -207,12 +207,12 @@ def scatter(
     elif not isinstance(src, Tensor) and base(input).dtype.kind in "iu":
         src = int(src)  # what is added is of the tensor's type
     if reduce == "add":
-        return indexing.add_at(input, where, src)
+        return indexing.changed_at_lines(indexing.add_at, input, dim, positions, src)
     if reduce == "multiply":
         if not isinstance(src, Tensor):
             src = fresh(np.full(positions.shape, src, base(input).dtype))
         return scatter_reduce(input, dim, index, src, "prod")
-    return indexing.put(input, where, src)
+    return indexing.changed_at_lines(indexing.put, input, dim, positions, src)
 
 
 @each_example

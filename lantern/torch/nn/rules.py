@@ -20,7 +20,7 @@ from lantern.engines.gpu import products as gpu_products
 from lantern.op import elementwise, linear, op
 from lantern.tensor.accumulate.accumulator import LARGE
 from lantern.tensor.backend.numpy_namespace import REAL
-from lantern.tensor.ops.indexing import Scatter, read_at
+from lantern.tensor.ops.indexing import LONG, Scatter, adding_often, read_at
 from lantern.torch.nn import moments as blocks
 from lantern.torch.nn.halves import with_halves
 from lantern.torch.nn.products import LayerProduct, product, times
@@ -84,6 +84,8 @@ class Rows(Scatter):
         z_bar = self.z_bar if factor == 1 else self.z_bar * factor
         index, numbers = self.index.reshape(-1), np.arange(self.index.size)
         z_bar = z_bar.reshape(-1, *buffer.shape[1:])
+        if buffer[0].size > LONG:
+            return [adding_often(buffer, index, z_bar)]
         rows = np.empty(z_bar.shape, buffer.dtype)
         calls: list[Call] = [
             # By any other mode than "clip" it would take them into a copy first.
@@ -95,10 +97,8 @@ class Rows(Scatter):
         last[index] = numbers
         rest = (last.take(index) != numbers).nonzero()[0]
         if len(rest):
-            width = rows[0].size
-            cells = index.take(rest)[:, None] * width + np.arange(width)
-            rows = z_bar.take(rest, axis=0).reshape(-1)
-            calls.append((np.add.at, buffer.reshape(-1), cells.reshape(-1), rows))
+            again = index.take(rest), z_bar.take(rest, axis=0)
+            calls.append(adding_often(buffer, *again))
         return calls
 
 
