@@ -5,17 +5,26 @@ import lantern.torch as torch
 from lantern import engines
 
 F = torch.nn.functional
+FUNCTIONS = {
+    "gelu": F.gelu,
+    "hardswish": F.hardswish,
+    "leaky_relu": F.leaky_relu,
+    "leaky_relu, steep": lambda x: F.leaky_relu(x, -1.5),
+    "sigmoid": torch.sigmoid,
+    "silu": F.silu,
+}
 
 
 @pytest.mark.parametrize("on", [True, False], ids=["engine", "general"])
-class TestGelu:
+@pytest.mark.parametrize("f", FUNCTIONS.values(), ids=FUNCTIONS)
+class TestFunctions:
     @pytest.mark.parametrize("turned", [False, True])
-    def test_equals_double_precision_there_and_back(self, turned, on):
-        array = np.linspace(-12, 12, 999).reshape(27, 37)
+    def test_equals_double_precision_there_and_back(self, turned, f, on):
+        array = np.linspace(-12, 12, 4995).reshape(135, 37)
 
         def there_and_back(array):
             x = torch.from_numpy(array.T if turned else array).requires_grad_()
-            z = F.gelu(x)
+            z = f(x)
             (z * z).sum().backward()
             return z.detach().numpy(), x.grad.numpy()
 
@@ -26,18 +35,23 @@ class TestGelu:
             assert a.dtype == np.float32
             np.testing.assert_allclose(a, b, atol=2e-6 * abs(b).max())
 
-    def test_second_derivatives_and_forward_mode(self, on):
-        array = np.linspace(-3, 3, 50)
+    def test_second_derivatives_and_forward_mode(self, f, on):
+        array = np.linspace(-2.9, 2.9, 5000)
 
         def derivatives(array):
             x = torch.tensor(array, requires_grad=True)
-            (first,) = torch.autograd.grad(F.gelu(x).sum(), x, create_graph=True)
+            (first,) = torch.autograd.grad((f(x) ** 2).sum(), x, create_graph=True)
             (second,) = torch.autograd.grad((first * first).sum(), x)
-            pushed = torch.func.jvp(F.gelu, (x.detach(),), (x.detach(),))[1]
+            pushed = torch.func.jvp(f, (x.detach(),), (x.detach(),))[1]
             return second.numpy(), pushed.numpy()
 
         right = derivatives(array)
         with engines.switched(on):
             found = derivatives(array.astype("f"))
         for a, b in zip(found, right, strict=True):
-            np.testing.assert_allclose(a, b, atol=1e-5)
+            np.testing.assert_allclose(a, b, atol=1e-5 * abs(b).max())
+
+    def test_what_is_no_number_stays_so(self, f, on):
+        with engines.switched(on):
+            z = f(torch.full((5000,), torch.nan))
+        assert z.isnan().all()

@@ -70,6 +70,9 @@ CASES = {
     "rows": (rules._rows, (draw(4, 3),), {"index": np.array([1, 1, 3]), "keep": None}),
     "elu": (rules._elu, (draw(3, 4),), {"alpha": 1.5}),
     "gelu": (rules._gelu, (draw(3, 4),), {}),
+    "leaky_relu": (rules._leaky_relu, (draw(3, 4),), {"slope": -0.3}),
+    "silu": (rules._silu, (draw(3, 4),), {}),
+    "hardswish": (rules._hardswish, (np.array([-3.5, -2.0, 0.6, 4.0]),), {}),
     "euclidean": (products._euclidean, (draw(2, 5, 3), draw(4, 3)), {}),
     "huber": (rules._huber, (np.array([-2.0, -0.3, 0.6, 1.4]),), {"delta": 0.7}),
     "cell": (

@@ -17,6 +17,7 @@ from lantern.core import scalar_functions
 from lantern.core.contribution import Masked
 from lantern.core.namespace import common_namespace, register_namespace, tables
 from lantern.core.residuals import register_mutable
+from lantern.engines import elementwise as engine
 from lantern.errors import (
     ArgumentError,
     MissingExtraError,
@@ -198,7 +199,9 @@ class ArrayNamespace:
 
     def sigmoid(self, x: Any) -> Any:
         """``1 / (1 + exp(-x))``, accurate in both tails."""
-        xp = self.module
+        z, xp = engine.forward("sigmoid", x), self.module
+        if z is not None:
+            return z
         try:
             with np.errstate(over="raise", under="ignore"):
                 return 1 / (1 + xp.exp(-x))

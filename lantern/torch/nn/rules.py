@@ -31,11 +31,14 @@ from lantern.torch.tensor.operators import unary
 __all__ = [
     "affine",
     "gelu",
+    "hardswish",
     "huber",
+    "leaky_relu",
     "logsigmoid",
     "mixed",
     "normalised",
     "rows",
+    "silu",
 ]
 
 
@@ -359,6 +362,69 @@ def _elu(x: Any, /, alpha: float) -> Rule:
 
 
 @elementwise
+def _leaky_relu(x: Any, /, slope: float) -> Rule:
+    """``x``, and ``slope * x`` where it is not positive.
+
+    Shapes:
+        x: (...); result: (...)
+
+    Rule:
+        x_bar = z_bar, and slope * z_bar where x is not positive
+    """
+    z = elementwise_engine.forward("leaky_relu", x, slope)
+    if z is None:
+        z = namespace(x).where(base(x) > 0, x, x * slope)
+    z_bar = yield (z, z := None)[0]
+    x_bar = elementwise_engine.back("leaky_relu", x, z_bar, slope)
+    if x_bar is None:
+        x_bar = common_namespace(x, z_bar).where(base(x) > 0, z_bar, z_bar * slope)
+    yield x_bar
+
+
+@elementwise
+def _silu(x: Any, /) -> Rule:
+    """``x * sigmoid(x)``.
+
+    Shapes:
+        x: (...); result: (...)
+
+    Rule:
+        x_bar = z_bar * share * (1 + x * (1 - share)), where share = sigmoid(x)
+    """
+    z, share = elementwise_engine.forward("silu", x), None
+    if z is None:
+        share = namespace(x).sigmoid(x)
+        z = x * share
+    z_bar = yield (z, z := None)[0]
+    x_bar = elementwise_engine.back("silu", x, z_bar) if share is None else None
+    if x_bar is None:
+        share = namespace(x).sigmoid(x) if share is None else share
+        x_bar = z_bar * (share * (1 + x * (1 - share)))
+    yield x_bar
+
+
+@elementwise
+def _hardswish(x: Any, /) -> Rule:
+    """``x * relu6(x + 3) / 6``.
+
+    Shapes:
+        x: (...); result: (...)
+
+    Rule:
+        x_bar = z_bar * (x / 3 + 1 / 2) between -3 and 3, nothing below, z_bar above
+    """
+    xp, low, high = namespace(x), base(x) <= -3, base(x) >= 3
+    z = elementwise_engine.forward("hardswish", x)
+    if z is None:
+        z = x * xp.where(low, 0, xp.where(high, 1, x / 6 + 0.5))
+    z_bar = yield (z, z := None)[0]
+    x_bar = elementwise_engine.back("hardswish", x, z_bar)
+    if x_bar is None:
+        x_bar = z_bar * xp.where(low, 0, xp.where(high, 1, x / 3 + 0.5))
+    yield x_bar
+
+
+@elementwise
 def _huber(x: Any, /, delta: float) -> Rule:
     """``x * x / 2`` up to delta from 0, and straight beyond.
 
@@ -384,12 +450,12 @@ def _gelu(x: Any, /) -> Rule:
     Rule:
         x_bar = z_bar * (cdf(x) + x * exp(-x * x / 2) / sqrt(2 * pi))
     """
-    z, chance = elementwise_engine.gelu(x), None
+    z, chance = elementwise_engine.forward("gelu", x), None
     if z is None:
         chance = _chance(x)
         z = x * chance
     z_bar = yield (z, z := None)[0]
-    x_bar = elementwise_engine.gelu_back(x, z_bar) if chance is None else None
+    x_bar = elementwise_engine.back("gelu", x, z_bar) if chance is None else None
     if x_bar is None:
         chance = _chance(x) if chance is None else chance
         density = namespace(x).exp(-0.5 * x * x) * (1 / math.sqrt(2 * math.pi))
@@ -408,3 +474,5 @@ normalised, rows = fused(_normalised), fused(_rows, None)
 mixed = fused(_mixed)
 elu, gelu, logsigmoid = unary(_elu, floating=True), unary(_gelu), unary(_logsigmoid)
 huber = unary(_huber, floating=True)
+leaky_relu, silu = unary(_leaky_relu), unary(_silu, floating=True)
+hardswish = unary(_hardswish, floating=True)

@@ -141,11 +141,9 @@ def leaky_relu(
         >>> torch.nn.functional.leaky_relu(torch.tensor([-1.0, 2.0]), 0.1)
         tensor([-0.1000,  2.0000])
     """
-    x = base(input)
-    if x.dtype.kind != "f" or is_differentiated(negative_slope):
+    if base(input).dtype.kind != "f" or is_differentiated(negative_slope):
         return where(input > 0, input, input * negative_slope)
-    slopes = np.where(x > 0, x.dtype.type(1), x.dtype.type(negative_slope))
-    return input * fresh(slopes)
+    return rules.leaky_relu(input, float(negative_slope))
 
 
 def leaky_relu_(input: Tensor, negative_slope: float = 0.01) -> Tensor:
@@ -298,7 +296,7 @@ def silu(input: Tensor, inplace: bool = False) -> Tensor:
         >>> torch.nn.functional.silu(torch.tensor([-1.0, 2.0]))
         tensor([-0.2689,  1.7616])
     """
-    return input * sigmoid(input)
+    return rules.silu(input)
 
 
 @may_write
@@ -418,7 +416,7 @@ def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
         >>> torch.nn.functional.hardswish(torch.tensor([-4.0, 1.0, 4.0]))
         tensor([-0.0000, 0.6667, 4.0000])
     """
-    return input * hardtanh(input + 3, 0.0, 6.0) / 6
+    return rules.hardswish(input)
 
 
 def _in_place(function: Any, example: str) -> Any:
