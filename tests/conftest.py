@@ -7,7 +7,9 @@ that the tests of ``lantern.cps`` run without the rest of it.
 
 import contextvars
 import decimal
+import doctest
 import gc
+import linecache
 import os
 import signal
 import sys
@@ -29,26 +31,47 @@ for library in ("OMP", "OPENBLAS", "MKL"):
 os.environ.setdefault("LANTERN_JIT_CACHE", "off")
 # Programs of their own, which test_scripts.py runs.
 collect_ignore_glob = ["torch_scripts/*"]
-# What takes more than half of the time of all tests: `-m "not slow"` leaves it out.
+# What takes long, and what looks at the same thing a second time, in other modes, with
+# faults or at random: `-m "not slow"` leaves it out. A file, a folder or one test.
 SLOW = tuple(
     f"tests/{name}"
     for name in (
+        "array_api/test_clients.py::test_functions_of_scipy "
+        "checkers/test_checkers.py::test_stubs_are_as "
+        "contract/test_docstring_examples.py::test_an_example "
         "contract/test_families contract/test_fault_injection contract/test_load "
         "contract/test_feature_pairs "
         "contract/test_files contract/test_memory contract/test_programs "
-        "contract/test_site core/test_operands cps/test_concurrency "
-        "cps/test_depth cps/test_programs every_op/test_batching_every_op "
+        "contract/test_site "
+        "control/test_checkpoint.py::TestLoop::test_memory_grows "
+        "core/test_operands cps/test_concurrency "
+        "cps/test_depth cps/test_programs "
+        "distributed/test_collectives.py::test_arrays_on_gpus "
+        "distributed/test_collectives.py::test_what_nccl_cannot "
+        "distributed/test_faults "
+        "every_op/test_batching_every_op "
         "every_op/test_debug_every_op every_op/test_short_ways "
         "every_op/test_vmap_every_op examples/ models/test_models onnx/test_export "
         "parallel/test_executor "
         "parallel/test_parallel rules/test_edges rules/test_numpy_on_numbers "
-        "rules/test_where scipy/ tensor/test_backends tensor/test_bits "
+        "rules/test_where scipy/ "
+        "staging/test_derivatives.py::test_second "
+        "staging/test_emit_c.py::test_random "
+        "staging/test_tiers.py::test_a_second_process "
+        "staging/test_trees.py::test_an_allocation_that_fails "
+        "tensor/test_backends tensor/test_bits "
+        "tensor/test_devices.py::TestTransfers::test_arrays_of_cupy "
         "tensor/test_numpy_on_devices tensor/test_random "
         "torch/test_both_faces torch/test_damaged_files torch/test_devices "
+        "torch/test_distributed.py::test_every_collective "
+        "torch/test_distributed.py::test_tensors_on_gpus "
         "torch/test_distributions torch/test_examples torch/test_grad_scaler "
         "torch/test_interrupted_steps torch/test_libraries torch/test_modules "
+        "torch/test_of_torchvision.py::test_deformed "
         "torch/test_pickles torch/test_records torch/test_running "
-        "torch/test_scripts torch/test_vmap vectorizing/test_vmap_keywords "
+        "torch/test_scripts torch/test_vmap "
+        "transforms/test_transforms.py::test_three "
+        "vectorizing/test_vmap_keywords "
         "vectorizing/test_vmap_numpy viz/"
     ).split()
 )
@@ -124,11 +147,15 @@ def meets(own_rules):
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection():
-    """Find the tests without collecting garbage: all that is made there stays."""
+    """Find the tests without collecting garbage; set all that is made there aside.
+
+    There it stays: no full collection looks at it, in a test or at the end.
+    """
     gc.disable()
     try:
         return (yield)
     finally:
+        gc.freeze()
         gc.enable()
 
 
@@ -159,12 +186,18 @@ def set_all_aside():
     gc.freeze()
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _only_what_tests_make_is_collected():
-    """Set all modules aside, so that a full collection takes no time in each test."""
-    set_all_aside()
-    yield
-    gc.unfreeze()
+class _Debugger(doctest._OutputRedirectingPdb):
+    """doctest's: for each example it would look whether any file read has changed."""
+
+    def reset(self):
+        check, linecache.checkcache = linecache.checkcache, lambda: None
+        try:
+            super().reset()
+        finally:
+            linecache.checkcache = check
+
+
+doctest._OutputRedirectingPdb = _Debugger
 
 
 def pytest_sessionstart():

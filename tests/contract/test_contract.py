@@ -2,6 +2,7 @@
 
 import ast
 import builtins
+import functools
 import importlib
 import inspect
 import re
@@ -23,6 +24,7 @@ FILES = {
     for path in sorted(HOME.rglob("*.py"))
 }
 TREES = {name: ast.parse(path.read_text()) for name, path in FILES.items()}
+nodes = functools.cache(lambda tree: [*ast.walk(tree)])  # each module is read ten times
 OURS = {
     n: op for n, op in registry.items() if op.rule.__module__.startswith("lantern.")
 }
@@ -64,7 +66,7 @@ def imports(tree):
     """
     tests = [n for n in tree.body if isinstance(n, ast.If)]
     types = {k for n in tests if "TYPE_CHECKING" in ast.unparse(n) for k in ast.walk(n)}
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         if node in types:
             continue
         if isinstance(node, ast.Import):
@@ -76,9 +78,12 @@ def imports(tree):
             yield from (a.value for a in node.args if isinstance(a, ast.Constant))
 
 
+NAMES = {module: set(imports(tree)) for module, tree in TREES.items()}
+
+
 def ours(module):
     """The modules of the library that one imports, in functions, too."""
-    names = {n[8:] for n in imports(TREES[module]) if n.startswith("lantern.")}
+    names = {n[8:] for n in NAMES[module] if n.startswith("lantern.")}
     return {name for name in names if name in FILES} - {module}
 
 
@@ -112,7 +117,7 @@ def test_modules_import_in_no_circle():
 def reach_ins(module, tree):
     """The names with an underscore that a module takes from another room's modules."""
     known = {}
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         if not isinstance(node, ast.ImportFrom) or node.module[:7] != "lantern":
             continue
         path = node.module.removeprefix("lantern").removeprefix(".")
@@ -122,7 +127,7 @@ def reach_ins(module, tree):
                 known[alias.asname or alias.name] = whole
             elif is_private(alias.name) and not is_inside(module, path):
                 yield whole
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         if isinstance(node, ast.Attribute) and is_private(node.attr):
             path = known.get(ast.unparse(node.value))
             if path is not None and not is_inside(module, path):
@@ -168,44 +173,71 @@ def test_a_room_names_each_of_its_files(path):
         assert file.name == "__init__.py" or file.name in text
 
 
-@pytest.mark.parametrize("module", [m for m in FILES if m])
-class TestModule:
-    def test_imports_only_go_down(self, module):
-        others = {name for name in IMPORTS[module] if room(name) != room(module)}
-        assert {name for name in others if floor(name) > floor(module)} == set()
+def of_each_module(faults):
+    """No module has faults; those of all are named at once."""
+    found = {module: [*faults(module)] for module in FILES if module}
+    assert {module: names for module, names in found.items() if names} == {}
 
-    def test_libraries_are_imported_where_they_may_be(self, module):
-        packages = {name.partition(".")[0] for name in imports(TREES[module])}
+
+def test_imports_only_go_down():
+    def faults(module):
+        others = {name for name in IMPORTS[module] if room(name) != room(module)}
+        return {name for name in others if floor(name) > floor(module)}
+
+    of_each_module(faults)
+
+
+def test_libraries_are_imported_where_they_may_be():
+    def faults(module):
+        packages = {name.partition(".")[0] for name in NAMES[module]}
         for package, allowed in ALLOWED_IMPORTS.items():
             # A face of its own, and a format whose arrays are NumPy's.
             free = package == "numpy" and module.startswith(("torch.", "onnx."))
-            assert module in allowed or free or package not in packages
+            if package in packages and module not in allowed and not free:
+                yield package
 
-    def test_functions_have_a_budget_of_lines(self, module):
-        for node in ast.walk(TREES[module]):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                assert node.end_lineno - node.lineno < 60, node.name
+    of_each_module(faults)
 
-    def test_every_public_name_has_a_docstring(self, module):
-        assert ast.get_docstring(TREES[module]), "the module"
-        missing = [name for name, node in definitions(TREES[module]) if not doc(node)]
-        assert missing == []
 
-    def test_only_documented_errors_are_raised(self, module):
-        for node in ast.walk(TREES[module]):
+def test_functions_have_a_budget_of_lines():
+    def faults(module):
+        for node in nodes(TREES[module]):
+            function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+            if function and node.end_lineno - node.lineno >= 60:
+                yield node.name
+
+    of_each_module(faults)
+
+
+def test_every_module_and_public_name_has_a_docstring():
+    def faults(module):
+        tree = TREES[module]
+        named = {"the module": tree, **dict(definitions(tree))}
+        return [name for name, node in named.items() if not ast.get_docstring(node)]
+
+    of_each_module(faults)
+
+
+def test_only_documented_errors_are_raised():
+    def faults(module):
+        for node in nodes(TREES[module]):
             if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
                 name = ast.unparse(node.exc.func)
-                assert name in ALLOWED_BUILTIN_ERRORS or not hasattr(builtins, name)
+                if name not in ALLOWED_BUILTIN_ERRORS and hasattr(builtins, name):
+                    yield name
 
-    def test_exported_names_exist(self, module):
+    of_each_module(faults)
+
+
+def test_exported_names_exist():
+    def faults(module):
         exported = getattr(sys.modules.get(f"lantern.{module}"), "__all__", [])
         for name in exported:
-            assert hasattr(sys.modules[f"lantern.{module}"], name)
-        assert sorted(exported) == sorted(set(exported))
+            if not hasattr(sys.modules[f"lantern.{module}"], name):
+                yield name
+        yield from {name for name in exported if exported.count(name) > 1}
 
-
-def doc(node):
-    return ast.get_docstring(node)
+    of_each_module(faults)
 
 
 def definitions(tree, prefix=""):
@@ -223,7 +255,7 @@ def definitions(tree, prefix=""):
 
 
 def test_greenlet_is_imported_in_exactly_one_file():
-    users = {m for m, tree in TREES.items() if "greenlet" in set(imports(tree))}
+    users = {module for module, names in NAMES.items() if "greenlet" in names}
     assert users == ALLOWED_IMPORTS["greenlet"]
 
 

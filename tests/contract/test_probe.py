@@ -3,6 +3,7 @@
 import gc
 import threading
 from importlib.util import find_spec
+from pathlib import Path
 
 import greenlet
 import numpy as np
@@ -10,7 +11,9 @@ import pytest
 
 import lantern
 from lantern.op import registry
-from tests.conftest import OURS, leftovers
+from tests.conftest import OURS, SLOW, leftovers
+
+ROOT = Path(__file__).parents[2]
 
 
 def value(x):
@@ -89,3 +92,15 @@ def test_garbage_is_no_concern_while_another_thread_is_about_to_collect(probe):
         go_on.set()
         other.join()
         gc.callbacks.remove(waits)
+
+
+@pytest.mark.parametrize("name", SLOW)
+def test_what_is_slow_is_there(name):
+    path, _, test = name.partition(".py::")
+    if not test:
+        assert list(ROOT.glob(f"{path}*"))
+        return
+    text = (ROOT / f"{path}.py").read_text("utf-8")
+    *classes, function = test.split("::")
+    assert all(f"class {c}:" in text for c in classes)
+    assert f"def {function}" in text

@@ -9,9 +9,15 @@ from greenlet import greenlet
 
 from lantern.cps import Prompt, reset, shift
 from lantern.cps.worker import IDLE_LIMIT
+from tests.conftest import set_all_aside
 
 Q = Prompt("q")
 ks = []
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _what_was_there_is_not_looked_at():
+    set_all_aside()
 
 
 class Canary:
