@@ -15,6 +15,7 @@ from lantern.errors import ArgumentError, MissingRuleError
 
 __all__ = [
     "common_namespace",
+    "is_scalar",
     "namespace",
     "register_namespace",
     "register_tracking",
@@ -112,9 +113,10 @@ def _uncertainties() -> ScalarNamespace:
     return ScalarNamespace("uncertain", functions | own)
 
 
-_namespaces: dict[type, Any] = dict.fromkeys(
-    (float, int, bool, complex), scalar_functions
-)
+_namespaces: dict[type, Any] = {
+    **dict.fromkeys((int, bool, complex), scalar_functions),
+    float: scalar_functions.floats,
+}
 _tracking: list[Any] = []  # the namespaces of values that wrap others
 _by_package: dict[str, Any] = {
     "decimal": _decimals,
@@ -196,9 +198,16 @@ def namespace(x: Any, y: Any = None) -> Any:
         return found
     kind = type(y)
     functions = _namespaces[kind] if kind in _namespaces else _find(kind)
-    if functions is found or functions is scalar_functions:
+    if is_scalar(functions):  # one of them may be complex
+        return scalar_functions if is_scalar(found) else found
+    if functions is found:
         return found
-    return functions if found is scalar_functions or _yields(cls, kind) else found
+    return functions if is_scalar(found) or _yields(cls, kind) else found
+
+
+def is_scalar(functions: Any) -> bool:
+    """Whether functions are those of Python's own numbers."""
+    return functions is scalar_functions or functions is scalar_functions.floats
 
 
 def common_namespace(*operands: Any) -> Any:

@@ -1,8 +1,9 @@
 """Functions of plain Python scalars, under the names of the array API standard.
 
-This module is the namespace of ``float``, ``int``, ``complex`` and ``Fraction``; where
-``math`` raises at an edge of its domain, so do they. Only ``ieee_divide`` and
-``ieee_pow``, for derivatives, go on with infinity as IEEE arithmetic does.
+This module is the namespace of ``int``, ``complex`` and ``Fraction``, and but for what
+``math`` does as well that of ``float``, ``floats``; where ``math`` raises at an edge of
+its domain, so do they. Only ``ieee_divide`` and ``ieee_pow``, for derivatives, go on
+with infinity as IEEE arithmetic does.
 """
 
 import cmath
@@ -12,6 +13,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from importlib import import_module
 from numbers import Number
+from types import ModuleType
 from typing import Any
 
 from lantern.errors import ArgumentError, MissingExtraError, NotArrayError
@@ -419,3 +421,14 @@ def __getattr__(name: str) -> Any:
         f"{name}: it is a function of arrays, and was given none. Give an array, or "
         f"make one of numbers: lantern.array([x, y])."
     )
+
+
+# Of a float nothing is asked, and a sine there and back takes a tenth less. The three
+# that are left out make an int of it.
+_MATHS = {
+    name: function
+    for name, function in vars(math).items()
+    if name in globals() and name[0] != "_" and name not in {"ceil", "floor", "trunc"}
+}
+floats: Any = ModuleType(f"{__name__}.floats")
+vars(floats).update(globals() | _MATHS)

@@ -12,10 +12,10 @@ from collections.abc import Callable, Generator, Sequence
 from itertools import count
 from typing import Any, ClassVar
 
-from lantern.core import residuals, scalar_functions
+from lantern.core import residuals
 from lantern.core.conjugation import conj, is_adjoint
 from lantern.core.error_propagation import Failed, fail, note
-from lantern.core.namespace import namespace, tables
+from lantern.core.namespace import is_scalar, namespace, tables
 from lantern.core.replay import Replayable
 from lantern.cps import Prompt
 from lantern.errors import DetachError, EscapedError, RuleError
@@ -389,7 +389,7 @@ def is_container(x: Any) -> bool:
     functions = namespace(x)
     if functions is tables:
         raise tables.refusal(type(x).__name__)
-    return functions is scalar_functions
+    return is_scalar(functions)
 
 
 def is_tracked(x: Any) -> bool:

@@ -1,5 +1,6 @@
 """Classes of numbers have functions of their own, under the standard's names."""
 
+import cmath
 import math
 import sys
 from decimal import Decimal
@@ -7,8 +8,9 @@ from decimal import Decimal
 import mpmath
 import pytest
 
+from lantern import grad
 from lantern.core import scalar_functions
-from lantern.core.namespace import namespace
+from lantern.core.namespace import common_namespace, namespace
 from lantern.errors import MissingRuleError
 
 # What takes more than one number, or one outside (0, 1).
@@ -47,6 +49,23 @@ def test_a_number_of_many_digits_has_the_value_of_a_float(name):
     found = getattr(namespace(digits[-1]), name)(*digits)
     right = getattr(scalar_functions, name)(*operands)
     assert complex(found) == pytest.approx(complex(right), rel=1e-13)
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if hasattr(scalar_functions, n)])
+def test_a_float_has_the_value_and_the_type_that_any_number_has(name):
+    operands = OPERANDS.get(name, (0.3,))
+    found = getattr(scalar_functions.floats, name)(*operands)
+    right = getattr(scalar_functions, name)(*operands)
+    assert (found, type(found)) == (right, type(right))
+
+
+def test_a_float_beside_a_complex_number_leaves_it_its_functions():
+    assert namespace(2.0) is scalar_functions.floats
+    for pair in ((2.0, 1j), (1j, 2.0), (2, 2.0)):
+        assert namespace(*pair) is common_namespace(*pair) is scalar_functions
+    slope = 1j * 2 ** (1j - 1) + 2j**2 * cmath.log(2j)
+    found = grad(lambda x: (x**1j + 2j**x).real)(2.0)
+    assert found == pytest.approx(slope.real, rel=1e-14)
 
 
 def test_what_every_class_of_numbers_has_and_what_mpmath_has_is_found():

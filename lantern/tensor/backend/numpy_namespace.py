@@ -15,7 +15,12 @@ import numpy as np
 from lantern.blocks import Setting
 from lantern.core import scalar_functions
 from lantern.core.contribution import Masked
-from lantern.core.namespace import common_namespace, register_namespace, tables
+from lantern.core.namespace import (
+    common_namespace,
+    is_scalar,
+    register_namespace,
+    tables,
+)
 from lantern.core.residuals import register_mutable
 from lantern.engines import elementwise as engine
 from lantern.errors import (
@@ -383,7 +388,7 @@ def as_scalar(primal: Any) -> Any:
 def array_namespace(*operands: Any) -> Any:
     """The functions that make an array of these operands; NumPy's for plain numbers."""
     xp = common_namespace(*operands)
-    return numpy_namespace if xp is scalar_functions or xp is tables else xp
+    return numpy_namespace if is_scalar(xp) or xp is tables else xp
 
 
 register_namespace("numpy", lambda: numpy_namespace)

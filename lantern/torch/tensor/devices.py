@@ -5,8 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from lantern.core import scalar_functions
-from lantern.core.namespace import namespace
+from lantern.core.namespace import is_scalar, namespace
 from lantern.tensor.backend.device import device as device_name
 from lantern.tensor.backend.numpy_namespace import array_namespace, buffers, find_device
 from lantern.torch.tensor import dtypes
@@ -39,7 +38,7 @@ def as_array(x: Any, kind: Any = None) -> Any:
 
 def is_array(x: Any) -> bool:
     """Whether something is an array, of any library that is known here."""
-    return namespace(x) is not scalar_functions and type(x) in buffers
+    return not is_scalar(namespace(x)) and type(x) in buffers
 
 
 def beside(x: Any, array: Any) -> Any:
