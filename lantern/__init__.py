@@ -30,7 +30,6 @@ from lantern.rules.trigonometry import *
 from lantern.tensor.backend.device import *
 from lantern.tensor.backend.numpy_namespace import numpy_namespace as numpy_namespace
 from lantern.tensor.einops_backend import watch as _watch
-from lantern.tensor.fast_operators import *
 from lantern.tensor.ops.at import *
 from lantern.tensor.ops.concat_stack import *
 from lantern.tensor.ops.constants import *

@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any, ClassVar, Literal, ParamSpec, TypeVar, overload
 
 from lantern.core.dispatch import value_class
-from lantern.core.residuals import copied
+from lantern.core.residuals import copied, is_array
 from lantern.core.tree import tree_leaves, tree_map
 from lantern.core.unwrap import frozen, strip
 from lantern.core.value import (
@@ -109,6 +109,8 @@ def track(where: str, tree: Any, level: Level) -> Any:
     """A structure like ``tree`` whose leaves are inputs of a derivative."""
     if type(tree) is float:
         return Number(tree, level)
+    if is_array(tree):  # no structure to go through
+        return _track_leaf(where, level, tree, tree)
     return tree_map(partial(_track_leaf, where, level, tree), tree)
 
 
@@ -401,19 +403,21 @@ def gradient(inputs: Any, originals: Any, holomorphic: bool = False) -> Any:
         g = inputs.gradient()
         return g if type(g) is float or not isinstance(g, Value) else g.shown()
 
+    if isinstance(inputs, Value):
+        return _received(inputs, originals, holomorphic)
     leaves = iter(tree_leaves(originals))
+    return tree_map(lambda x: _received(x, next(leaves, None), holomorphic), inputs)
 
-    def leaf(x: Value) -> Any:
-        g = x.gradient().conjugate() if holomorphic else x.gradient()
-        original = next(leaves, None)
-        if isinstance(g, Value):
-            g = g.shown()
-        if x.is_face or unwrapped(original) is original:
-            return g
-        cls: Any = value_class(original)
-        return cls(g)
 
-    return tree_map(leaf, inputs)
+def _received(x: Value, original: Any, holomorphic: bool) -> Any:
+    """What an input has received, in the original's type."""
+    g = x.gradient().conjugate() if holomorphic else x.gradient()
+    if isinstance(g, Value):
+        g = g.shown()
+    if x.is_face or unwrapped(original) is original:
+        return g
+    cls: Any = value_class(original)
+    return cls(g)
 
 
 def _pull(level: Level, recorded: Recorded, y_bar: Any, primals: Any) -> Any:

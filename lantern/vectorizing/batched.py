@@ -26,9 +26,9 @@ from lantern.errors import (
     MutationError,
 )
 from lantern.rules.operators import BINARY, install
-from lantern.tensor.array_api_methods import StandardArray
 from lantern.tensor.backend.numpy_namespace import array_namespace, buffers
 from lantern.tensor.immutable import refuse_out
+from lantern.tensor.ndarray_methods import NdarrayMethods
 from lantern.tensor.ops.creation import stop_gradient
 from lantern.tensor.ops.indexing import getitem
 from lantern.tensor.ops.products import matmul
@@ -157,7 +157,7 @@ def _no_single_value(where: str, instead: str) -> BatchedValueError:
     )
 
 
-class Batched(StandardArray):
+class Batched(NdarrayMethods):
     """An array of one example, for all examples of a ``vmap`` at once.
 
     Args:
@@ -416,12 +416,6 @@ _BITWISE = frozenset(
     "bitwise_and bitwise_or bitwise_xor gcd invert lcm left_shift right_shift".split()
 )
 _BASIC = (int, slice, type(None), type(...))
-_METHODS = (
-    "T __iter__ reshape transpose swapaxes ravel flatten flat at take "
-    "compress repeat diagonal argsort argpartition searchsorted squeeze astype "
-    "sum mean prod max min ptp var std cumsum cumprod all any argmax argmin clip round "
-    "trace dot device to_device to"
-).split()
 _CONSTANT = {
     "and": "bitwise_and",
     "or": "bitwise_or",
@@ -439,8 +433,6 @@ _COMPARISONS = {
     "ge": "greater_equal",
 }
 
-for _name in _METHODS:  # which do not care what holds the elements
-    setattr(Batched, _name, vars(Tensor)[_name])
 install(
     Batched,
     _operator,
