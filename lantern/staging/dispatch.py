@@ -6,6 +6,7 @@ it was, and runs the program. Whatever cannot be staged, or leaves the program, 
 the plain function does, so that every result and every exception is Python's.
 """
 
+import gc
 import os
 import traceback
 import warnings
@@ -239,7 +240,19 @@ class Compiled:
             return made
 
     def _made(self, args: tuple[Any, ...]) -> Specialisation:
-        """What becomes of calls like this one."""
+        """What becomes of calls like this one.
+
+        Garbage is collected later: that may take as long as all the rest.
+        """
+        is_collecting = gc.isenabled()
+        try:
+            gc.disable()
+            return self._made_now(args)
+        finally:
+            if is_collecting:
+                gc.enable()
+
+    def _made_now(self, args: tuple[Any, ...]) -> Specialisation:
         how = mode()
         if how == "off":
             _say_once()

@@ -3,6 +3,7 @@
 Threads, forks and the end of the program may come at any time.
 """
 
+import gc
 import os
 import subprocess
 import sys
@@ -100,6 +101,26 @@ def test_a_job_that_begins_another():
     later(lambda: (done.append(1), later(lambda: done.append(2))))
     wait()
     assert done == [1, 2]
+
+
+@pytest.mark.parametrize("is_collecting", [True, False])
+def test_garbage_is_collected_as_before(is_collecting):
+    during = []
+
+    def told(x):
+        during.append(gc.isenabled())
+        return x
+
+    before = gc.isenabled()
+    try:
+        (gc.enable if is_collecting else gc.disable)()
+        assert lantern.jit(lantern.grad(lambda x: x * x))(3.0) == 6.0
+        assert gc.isenabled() is is_collecting
+        assert lantern.jit(told)(3.0) == 3.0  # it runs as it is
+        assert gc.isenabled() is is_collecting
+    finally:
+        (gc.enable if before else gc.disable)()
+    assert during[-1] is is_collecting
 
 
 PROGRAM = """
