@@ -52,8 +52,9 @@ class Activity:
             elif node.blocks:
                 for inside in node.blocks:
                     self._block(inside)
-            elif not self.nodes.isdisjoint(node.inputs) and has_derivative(node):
-                self.nodes.add(node)
+            elif node not in self.nodes and not self.nodes.isdisjoint(node.inputs):
+                if has_derivative(node):
+                    self.nodes.add(node)
 
     def _pass(self, values: Iterable[Node], parameters: Iterable[Node]) -> None:
         for x, p in zip(values, parameters, strict=True):

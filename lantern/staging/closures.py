@@ -31,6 +31,8 @@ def used_in(block: Block) -> list[Node]:
 
 def substitute(block: Block, new: dict[Node, Node]) -> None:
     """Use other nodes in a block, and in those inside it, in place of some."""
+    if not new:
+        return
     for node in block.nodes:
         if not new.keys().isdisjoint(node.inputs):
             node.inputs = tuple([new.get(x, x) for x in node.inputs])

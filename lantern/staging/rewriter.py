@@ -68,7 +68,8 @@ def new_function(
     own = assigned(body)
     named: list[str] = []
     nodes = own_nodes(body)
-    if not is_desugared(nodes):
+    is_plain = is_desugared(nodes)
+    if not is_plain:
         named = check_named(body, nodes)
         body = desugared(body)
         nodes = own_nodes(body)
@@ -79,10 +80,12 @@ def new_function(
             check_name(node)
     note_lifetimes(nodes)
     taken = {x.arg for x in parameters}
-    lines = [setter(x, at) for x in named] + _Rewriter(is_careful).block(body)
+    rewriter = _Rewriter(is_careful)
+    lines = [setter(x, at) for x in named] + rewriter.block(body)
     lines = undefined([x for x in own if x not in taken], at) + lines
-    extra = [x for x in assigned(lines) if x not in own and x not in taken]
-    lines = undefined(extra, at) + lines
+    if rewriter.count or not is_plain:  # there are names that were not there
+        extra = [x for x in assigned(lines) if x not in own and x not in taken]
+        lines = undefined(extra, at) + lines
     made: ast.FunctionDef = placed(
         ast.FunctionDef(name=name, args=arguments, body=lines, decorator_list=[]), at
     )
