@@ -196,11 +196,21 @@ def entry(module, name, value, seen):
             return f"{data}The same as :py:obj:`{first}`.\n"
     if isinstance(value, type):
         bases = "   :show-inheritance:\n" if issubclass(value, BaseException) else ""
-        return f".. autoclass:: {full}\n   :members:\n{bases}"
+        return f".. autoclass:: {full}\n   :members:\n{bases}{_of_an_ndarray(value)}"
     if callable(value):
         return f".. autofunction:: {full}\n"
     shown = f"``{value!r}``" if len(repr(value)) <= 60 else f"A {type(value).__name__}."
     return f"{data}{shown}\n"
+
+
+def _of_an_ndarray(cls):
+    """The option that shows an ndarray's methods with the class that inherits them."""
+    from lantern.tensor.ndarray_methods import NdarrayMethods
+
+    if NdarrayMethods not in cls.__bases__:
+        return ""
+    others = [base.__name__ for base in cls.__mro__[1:] if base is not NdarrayMethods]
+    return f"   :inherited-members: {', '.join(others)}\n"
 
 
 def first_names(module, names):

@@ -268,6 +268,13 @@ class TestReference:
         first = re.findall(r"autofunction:: (\S+)", text)[:3]
         assert first == ["lantern.grad", "lantern.value_and_grad", "lantern.vjp"]
 
+    def test_a_tensor_has_the_methods_of_an_ndarray(self, reference):
+        text = dict(reference.pages())["values"]
+        options = re.search(r"autoclass:: lantern.Tensor\n((?:   :.*\n)*)", text)[1]
+        (others,) = re.findall(":inherited-members: (.*)", options)
+        assert {"Value", "StandardArray"} <= set(others.split(", "))
+        assert "NdarrayMethods" not in others
+
 
 class TestSite:
     pytestmark = pytest.mark.timeout(600)
