@@ -147,11 +147,11 @@ def _library() -> str | None:
     found = []
     try:
         for place in _FOLDERS:
-            with os.scandir(place) as entries:
-                for x in sorted(entries, key=lambda x: x.name):
-                    if x.name.endswith(".py"):
-                        about = x.stat()
-                        found.append(f"{x.name} {about.st_mtime_ns} {about.st_size}")
+            # Read to its end, the folder is closed: an interrupt finds nothing open.
+            for x in sorted(os.scandir(place), key=lambda x: x.name):
+                if x.name.endswith(".py"):
+                    about = x.stat()
+                    found.append(f"{x.name} {about.st_mtime_ns} {about.st_size}")
     except OSError:
         return None
     return " ".join(found)
