@@ -52,9 +52,10 @@ class Activity:
             elif node.blocks:
                 for inside in node.blocks:
                     self._block(inside)
-            elif node not in self.nodes and not self.nodes.isdisjoint(node.inputs):
-                if has_derivative(node):
-                    self.nodes.add(node)
+            elif node in self.nodes or self.nodes.isdisjoint(node.inputs):
+                continue
+            elif has_derivative(node):
+                self.nodes.add(node)
 
     def _pass(self, values: Iterable[Node], parameters: Iterable[Node]) -> None:
         for x, p in zip(values, parameters, strict=True):
