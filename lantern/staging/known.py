@@ -143,15 +143,20 @@ def _is_own(op: str) -> bool:
 
 @cache
 def _library() -> str | None:
-    """What tells these files from other versions of them."""
-    found = []
+    """What tells these files from other versions of them.
+
+    When a file was changed the system says: nobody sets it back, as installers may the
+    time of its writing.
+    """
+    found = [_HOME]
     try:
         for place in _FOLDERS:
             # Read to its end, the folder is closed: an interrupt finds nothing open.
             for x in sorted(os.scandir(place), key=lambda x: x.name):
                 if x.name.endswith(".py"):
                     about = x.stat()
-                    found.append(f"{x.name} {about.st_mtime_ns} {about.st_size}")
+                    times = about.st_mtime_ns, about.st_ctime_ns
+                    found.append(f"{x.name} {about.st_size} {times}")
     except OSError:
         return None
     return " ".join(found)

@@ -1,6 +1,7 @@
 """Gradients whose code is known before they are staged to their end."""
 
 import math
+import os
 
 import pytest
 
@@ -216,6 +217,17 @@ def test_other_files_of_lanterns_have_other_code(monkeypatch):
     assert not isinstance(made(jitted).program, Awaited)
     monkeypatch.setattr(known, "_library", lambda: None)
     assert not is_found(plain, 1.3, 0.7)
+
+
+def test_files_of_one_size_and_time_of_writing_are_told_apart(tmp_path, monkeypatch):
+    file = tmp_path / "rule.py"
+    monkeypatch.setattr(known, "_FOLDERS", [str(tmp_path)])
+    found = set()
+    for text in ("y = x + 1", "y = x + 2"):
+        file.write_text(text)
+        os.utime(file, (1.0, 1.0))
+        found.add(known._library.__wrapped__())
+    assert len(found) == 2
 
 
 def test_code_that_is_gone_is_made_again(folder):
