@@ -165,7 +165,8 @@ def _from_start(i: Any, n: int) -> Any:
     if type(i) is int:
         return i % n
     i = i.astype(int, copy=False)
-    return namespace(i).where(i < 0, i + n, i) if (i < 0).any() else i
+    some = isinstance(i, Value) or (i < 0).any()  # of many examples nobody can say
+    return namespace(i).where(i < 0, i + n, i) if some else i
 
 
 def _distinct(cells: Any) -> bool:
