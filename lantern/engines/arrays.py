@@ -18,6 +18,7 @@ __all__ = [
     "empty_rows",
     "filled",
     "fit",
+    "from_last",
     "in_rows",
     "laid",
     "numbers_like",
@@ -25,6 +26,7 @@ __all__ = [
     "single",
     "steps",
     "steps_of",
+    "to_last",
     "whole",
 ]
 
@@ -46,6 +48,16 @@ def steps(shape: Any, order: int = FIRST) -> tuple[int, ...]:
         found[axis] = size
         size *= shape[axis]
     return tuple(found)
+
+
+def to_last(x: Any, axis: int) -> Any:
+    """An array with an axis brought to the end, in the order of its axes in memory."""
+    return np.ascontiguousarray(np.moveaxis(x, axis, -1))
+
+
+def from_last(x: Any, axis: int) -> Any:
+    """An array with its last axis brought to a place; its memory stays."""
+    return np.moveaxis(x, -1, axis)
 
 
 def steps_of(x: Any) -> tuple[int, ...] | None:

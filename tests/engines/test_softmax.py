@@ -18,13 +18,23 @@ def draws(seed, *shape):
 
 @pytest.mark.parametrize("on", [True, False], ids=["engine", "general"])
 class TestSoftmax:
-    @pytest.mark.parametrize("shape", [(ROWS, WIDTH), (2, 7, 5, WIDTH), (5000,)])
+    @pytest.mark.parametrize(
+        ("shape", "axis"),
+        [
+            ((ROWS, WIDTH), -1),
+            ((2, 7, 5, WIDTH), 3),
+            ((5000,), 0),
+            ((3, WIDTH, 5, 7), 1),
+            ((ROWS, WIDTH, 2), -2),
+            ((8, 3, 200), 1),
+        ],
+    )
     @pytest.mark.parametrize("scale", [1, 100])
-    def test_equals_double_precision_there_and_back(self, shape, scale, on):
+    def test_equals_double_precision_there_and_back(self, shape, axis, scale, on):
         x, z_bar = scale * draws(0, *shape), draws(1, *shape)
 
         def there_and_back(x, z_bar):
-            z, pullback = lantern.vjp(lantern.softmax, x)
+            z, pullback = lantern.vjp(lambda x: lantern.softmax(x, axis), x)
             return z, *pullback(z_bar), *pullback(2 * z_bar)
 
         right = there_and_back(x, z_bar)
