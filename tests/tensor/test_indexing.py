@@ -103,7 +103,7 @@ class TestReading:
         Scatter(settled(index, start), z_bar).add_to(buffer)
         np.testing.assert_allclose(buffer, start, rtol=1e-14)
 
-    @pytest.mark.parametrize("width", [1, 3, LONG + 1])
+    @pytest.mark.parametrize("width", [0, 1, 3, LONG + 1])
     @pytest.mark.parametrize(
         "index",
         [

@@ -106,6 +106,8 @@ def adding_often(buffer: Any, index: Any, z_bar: Any) -> Call:
     axes = shape[:first], shape[first:last], shape[last:]
     lines, places, width = map(math.prod, axes)
     z_bar = xp.broadcast_to(z_bar, (*axes[0], *cells.shape, *axes[2]))
+    if not z_bar.size:
+        return adding_once(buffer, index, z_bar)
     cells = cells.reshape(-1)
     if lines == 1 and width > LONG:
         rows = list(map(buffer.reshape(-1, width).__getitem__, cells.tolist()))

@@ -87,7 +87,7 @@ class Rows(Scatter):
         z_bar = self.z_bar if factor == 1 else self.z_bar * factor
         index, numbers = self.index.reshape(-1), np.arange(self.index.size)
         z_bar = z_bar.reshape(-1, *buffer.shape[1:])
-        if buffer[0].size > LONG:
+        if math.prod(buffer.shape[1:]) > LONG:
             return [adding_often(buffer, index, z_bar)]
         rows = np.empty(z_bar.shape, buffer.dtype)
         calls: list[Call] = [
