@@ -98,7 +98,8 @@ REASONS = {
         "many results; of no elements it finds no views",
         """
         adaptive_avg_pool2d_output_size_one conv_thnn_nhwc max_unpool2d_nhwc
-        avg_pool2d_reduced_floating max_pool3d_ndhwc memory_format_empty_like
+        avg_pool2d_nhwc avg_pool2d_reduced_floating max_pool3d_ndhwc
+        memory_format_empty_like
         memory_format_factory_like_functions_preserve memory_format_operators
         memory_format_propagation_rules strides_propagation upsamplingNearest2d
         empty_slice view_as_complex
@@ -113,6 +114,7 @@ REASONS = {
         sobolengine_draw_scrambled sobolengine_fast_forward_scrambled
         sobolengine_reset_scrambled wishart_moments wishart_properties
         lowrank_multivariate_normal_moments gamma_sample gumbel_sample studentT_sample
+        vonmises_sample
         """,
         values=True,
     ),
@@ -200,12 +202,14 @@ REASONS = {
     "refused here": Reason(
         "an error in place of what cannot be said for certain: writes to what is "
         "expanded, parts of one memory as two types, views whose base has moved on, "
-        "values that outlive their derivative, rules that were freed",
+        "values that outlive their derivative, rules that were freed, derivatives with "
+        "respect to an optimiser's own counts",
         """
         anomaly_detect_nan threshold_inplace_overlap autograd_inplace_views_cross_dtype
         first_grad_fn_access_in_no_grad_mode inplace_on_view_multi_output_unsafe
         autograd_inplace_views_creation_meta escaped_wrappers_are_ignored
         escaped_wrappers_are_marked_as_dead upsamplingTrilinear3d
+        TestDifferentiableOptimizer.nadam
         """,
     ),
     "gradients of nothing": Reason(
@@ -277,6 +281,7 @@ REASONS = {
         can_use_grad_when_key_is_excluded can_use_vmap_when_key_is_excluded
         multihead_self_attn_two_masks_fast_path_mock tensor_type
         no_vmap_staticmethod_and_no_generate_vmap_rule always_called_forward_hooks
+        embedding_bag_dimension_errors
         """,
     ),
     "inner operations": Reason(

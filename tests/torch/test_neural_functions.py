@@ -81,3 +81,22 @@ def test_a_function_is_as_pytorchs(source):
         assert issubclass(mine, other)
     else:
         assert_same(list(mine), list(other))
+
+
+class TestAttentionByGivenKeys:
+    def attended(self, **given):
+        x, one = ours.arange(24.0).reshape(3, 2, 4) / 7, ours.eye(4)
+        rest = 4, 2, ours.cat([one, 2 * one, 3 * one]), None, None, None, False, 0.0
+        return ours.nn.functional.multi_head_attention_forward(x, x, x, *rest, one, None, **given)
+
+    def test_equals_attention_by_what_keys_and_values_become(self):
+        x = ours.arange(24.0).reshape(3, 2, 4) / 7
+        heads = x.reshape(3, 2, 2, 2).permute(1, 2, 0, 3).reshape(4, 3, 2)
+        found = self.attended(static_k=2 * heads, static_v=3 * heads)
+        for a, b in zip(found, self.attended(), strict=True):
+            ours.testing.assert_close(a, b)
+
+    @pytest.mark.parametrize("name", ["static_k", "static_v"])
+    def test_other_sizes_are_refused(self, name):
+        with pytest.raises(RuntimeError, match=f"expecting {name} of sizes 4 and 2"):
+            self.attended(**{name: ours.ones(4, 3, 1)})

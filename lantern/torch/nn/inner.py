@@ -26,8 +26,8 @@ __all__ = [
 ]  # fmt: skip
 
 _REDUCTIONS = ("none", "mean", "sum")
-_READ = ("bilinear", "nearest", "bicubic")
-_OUTSIDE = ("zeros", "border", "reflection")
+_READ = tuple(F.GRID_SAMPLE_INTERPOLATION_MODES)
+_OUTSIDE = tuple(F.GRID_SAMPLE_PADDING_MODES)
 
 adaptive_max_pool1d = F.adaptive_max_pool1d_with_indices
 

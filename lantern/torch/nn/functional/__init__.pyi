@@ -1,5 +1,6 @@
 # Made by python -m tests.checkers.stubs, from what there is at run time.
 from builtins import bool as _bool
+from builtins import dict as _dict
 from builtins import float as _float
 from builtins import int as _int
 from builtins import str as _str
@@ -41,6 +42,8 @@ from lantern.torch.nn.functional.shares import softmin as softmin
 from lantern.torch.tensor.tensor import Tensor
 from typing import Any
 
+GRID_SAMPLE_INTERPOLATION_MODES: _dict
+GRID_SAMPLE_PADDING_MODES: _dict
 def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor: ...
 def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor: ...
 def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor: ...

@@ -245,6 +245,8 @@ def multi_head_attention_forward(
     q_proj_weight: Any = None,
     k_proj_weight: Any = None,
     v_proj_weight: Any = None,
+    static_k: Any = None,
+    static_v: Any = None,
     average_attn_weights: bool = True,
     is_causal: bool = False,
 ) -> tuple[Tensor, Any]:
@@ -252,6 +254,7 @@ def multi_head_attention_forward(
 
     Shapes:
         query: (t, n, e); key, value: (s, n, e), all without n if not in batches;
+        static_k, static_v, in place of what key and value become: (n * heads, s, d);
         result: (t, n, e) and the weights (n, t, s), or (n, heads, t, s)
 
     Example:
@@ -273,6 +276,8 @@ def multi_head_attention_forward(
     own = (q_proj_weight, k_proj_weight, v_proj_weight)
     weights = own if use_separate_proj_weight else in_proj_weight
     q, k, v = _projected(query, key, value, weights, in_proj_bias)
+    k = _static("key", static_k, k, num_heads, bias_k)
+    v = _static("value", static_v, v, num_heads, bias_v)
     mask = _added_mask(attn_mask, key_padding_mask, base(q), num_heads)
     k, v, mask = _extended(k, v, mask, bias_k, bias_v, add_zero_attn)
     # As in PyTorch, weights that are asked for are no numbers in an empty row.
@@ -283,6 +288,26 @@ def multi_head_attention_forward(
     if need_weights and average_attn_weights:
         shares = shares.mean(1)
     return _as_asked(out, shares if need_weights else None, batched)
+
+
+def _static(name: str, given: Any, x: Tensor, heads: int, bias: Any) -> Tensor:
+    """What a key or a value became, or what was given in its place.
+
+    Shapes:
+        given: (n * heads, s, d); x, result: (s, n, heads * d)
+    """
+    if given is None:
+        return x
+    if bias is not None:
+        raise EagerError(f"bias cannot be added to static {name}.")
+    n, width = base(x).shape[1:]
+    wanted, (rows, _, d) = (n * heads, width // heads), base(given).shape
+    if (rows, d) != wanted:
+        raise EagerError(
+            f"expecting static_{name[0]} of sizes {wanted[0]} and {wanted[1]} along "
+            f"axes 0 and 2, but got {rows} and {d}"
+        )
+    return given.view(n, heads, -1, d).permute(2, 0, 1, 3).reshape(-1, n, width)
 
 
 def _as_asked(out: Tensor, shares: Any, batched: bool) -> tuple[Tensor, Any]:

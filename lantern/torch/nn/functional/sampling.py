@@ -28,9 +28,13 @@ from lantern.torch.tensor.error_messages import refuse_type
 from lantern.torch.tensor.tensor import Tensor, fresh
 
 __all__ = [
-    "affine_grid", "grid_sample", "interpolate", "upsample", "upsample_bilinear",
-    "upsample_nearest",
+    "GRID_SAMPLE_INTERPOLATION_MODES", "GRID_SAMPLE_PADDING_MODES", "affine_grid",
+    "grid_sample", "interpolate", "upsample", "upsample_bilinear", "upsample_nearest",
 ]  # fmt: skip
+
+# Their numbers, as PyTorch's inner functions take them.
+GRID_SAMPLE_INTERPOLATION_MODES = {"bilinear": 0, "nearest": 1, "bicubic": 2}
+GRID_SAMPLE_PADDING_MODES = {"zeros": 0, "border": 1, "reflection": 2}
 
 where = table.FUNCTIONS["where"]
 _OF_BYTES = ("nearest", "nearest-exact", "bilinear", "bicubic")
@@ -368,12 +372,12 @@ def grid_sample(
 
 def _check_grid(shape: Any, places: Any, mode: str, padding_mode: str) -> None:
     axes = len(shape) - 2
-    if mode not in ("bilinear", "nearest", "bicubic"):
+    if mode not in GRID_SAMPLE_INTERPOLATION_MODES:
         raise OptionError(
             f"nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' "
             f"or 'bicubic', but got: '{mode}'"
         )
-    if padding_mode not in ("zeros", "border", "reflection"):
+    if padding_mode not in GRID_SAMPLE_PADDING_MODES:
         raise OptionError(
             f"nn.functional.grid_sample(): expected padding_mode to be 'zeros', "
             f"'border', or 'reflection', but got: '{padding_mode}'"
