@@ -146,8 +146,8 @@ class MultiheadAttention(Module):
             self.q_proj_weight,
             self.k_proj_weight,
             self.v_proj_weight,
-            average_attn_weights,
-            is_causal,
+            average_attn_weights=average_attn_weights,
+            is_causal=is_causal,
         )
         return (out.transpose(0, 1) if turn else out), shares
 

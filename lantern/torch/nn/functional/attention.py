@@ -299,11 +299,11 @@ def _static(name: str, given: Any, x: Tensor, heads: int, bias: Any) -> Tensor:
     if given is None:
         return x
     if bias is not None:
-        raise EagerError(f"bias cannot be added to static {name}.")
+        raise SizeError(f"bias cannot be added to static {name}.")
     n, width = base(x).shape[1:]
     wanted, (rows, _, d) = (n * heads, width // heads), base(given).shape
     if (rows, d) != wanted:
-        raise EagerError(
+        raise SizeError(
             f"expecting static_{name[0]} of sizes {wanted[0]} and {wanted[1]} along "
             f"axes 0 and 2, but got {rows} and {d}"
         )

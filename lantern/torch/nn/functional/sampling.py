@@ -420,7 +420,7 @@ def _taps(x: Tensor, n: int, mode: str, padding: str, corners: bool) -> list[Any
         weight = fresh(np.ones_like(low))
         if mode != "nearest":
             distance = x - fresh(place.astype(kind))
-            weight = _cubic(distance) if cubic else 1 - distance.abs()
+            weight = _cubic(distance) if cubic else 1 + (distance if tap else -distance)
         if cubic:
             place = base(_inside(fresh(place), n, padding, corners))
         there = (place >= 0) & (place <= n - 1)
