@@ -86,6 +86,7 @@ from torch.optim.adamax import Adamax
 from torch.optim.asgd import ASGD
 from torch.distributions.multivariate_normal import _batch_mahalanobis, _batch_mv
 from torch.distributions.multivariate_normal import _precision_to_scale_tril
+from torch.distributions.multivariate_normal import Distribution, lazy_property
 from torch.distributions.transforms import _clipped_sigmoid
 from torch.nn.attention.flex_attention import and_masks, or_masks
 from torch.utils.checkpoint import check_backward_validity, detach_variable

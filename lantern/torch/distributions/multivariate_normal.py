@@ -2,7 +2,11 @@
 
 from typing import Any
 
+from lantern.torch.distributions import constraints as constraints
+from lantern.torch.distributions.distribution import Distribution as Distribution
 from lantern.torch.distributions.several import MultivariateNormal as MultivariateNormal
+from lantern.torch.distributions.utils import _standard_normal as _standard_normal
+from lantern.torch.distributions.utils import lazy_property as lazy_property
 from lantern.torch.functions.creation import eye
 from lantern.torch.linalg import cholesky, solve_triangular
 
