@@ -195,14 +195,12 @@ def _check_masks(mask: Any, padding: Any, query: Any, key: Any, heads: int) -> N
             )
 
 
-def _check_width(wanted: int, found: int) -> None:
+def _check_numbers(wanted: int, found: int, is_causal: bool, mask: Any) -> None:
+    """Raise unless there are as many features as were said, and a mask for a hint."""
     if found != wanted:
         raise SizeError(
             f"was expecting embedding dimension of {wanted}, but got {found}"
         )
-
-
-def _check_hint(is_causal: bool, mask: Any) -> None:
     if is_causal and mask is None:
         raise EagerError(
             "Need attn_mask if specifying the is_causal hint. "
@@ -253,9 +251,8 @@ def multi_head_attention_forward(
     """Attention by several heads, each with its part of the features.
 
     Shapes:
-        query: (t, n, e); key, value: (s, n, e), all without n if not in batches;
-        static_k, static_v, in place of what key and value become: (n * heads, s, d);
-        result: (t, n, e) and the weights (n, t, s), or (n, heads, t, s)
+        query: (t, n, e); key, value: (s, n, e), all without n if not in batches; or
+        static_k, static_v: (n * heads, s, d); result: (t, n, e), weights (n, t, s)
 
     Example:
         >>> import lantern.torch as torch
@@ -267,17 +264,14 @@ def multi_head_attention_forward(
     batched = _check_axes(query, key, value, key_padding_mask, attn_mask, num_heads)
     if not batched:
         query, key, value = (x.unsqueeze(1) for x in (query, key, value))
-        if key_padding_mask is not None:
-            key_padding_mask = key_padding_mask.unsqueeze(0)
-    _check_width(embed_dim_to_check, query.shape[-1])
+        key_padding_mask = _of_one(key_padding_mask)
+    _check_numbers(embed_dim_to_check, query.shape[-1], is_causal, attn_mask)
     _check_masks(attn_mask, key_padding_mask, query, key, num_heads)
-    _check_hint(is_causal, attn_mask)
     _check_pairs(key, value, use_separate_proj_weight)
-    own = (q_proj_weight, k_proj_weight, v_proj_weight)
-    weights = own if use_separate_proj_weight else in_proj_weight
-    q, k, v = _projected(query, key, value, weights, in_proj_bias)
-    k = _static("key", static_k, k, num_heads, bias_k)
-    v = _static("value", static_v, v, num_heads, bias_v)
+    if use_separate_proj_weight:
+        in_proj_weight = q_proj_weight, k_proj_weight, v_proj_weight
+    q, k, v = _projected(query, key, value, in_proj_weight, in_proj_bias)
+    k, v = _static(k, v, static_k, static_v, num_heads, bias_k)
     mask = _added_mask(attn_mask, key_padding_mask, base(q), num_heads)
     k, v, mask = _extended(k, v, mask, bias_k, bias_v, add_zero_attn)
     # As in PyTorch, weights that are asked for are no numbers in an empty row.
@@ -285,33 +279,49 @@ def multi_head_attention_forward(
     q, k, v = (_heads(x, num_heads) for x in (q, k, v))
     out, shares = _attended(q, k, v, mask, dropout_p if training else 0.0, hidden)
     out = linear(out, out_proj_weight, out_proj_bias)
-    if need_weights and average_attn_weights:
-        shares = shares.mean(1)
-    return _as_asked(out, shares if need_weights else None, batched)
+    shown = shares if need_weights else None
+    return _as_asked(out, shown, average_attn_weights, batched)
 
 
-def _static(name: str, given: Any, x: Tensor, heads: int, bias: Any) -> Tensor:
-    """What a key or a value became, or what was given in its place.
+def _of_one(mask: Any) -> Any:
+    """The mask of one example, perhaps None, as that of several."""
+    return None if mask is None else mask.unsqueeze(0)
+
+
+def _static(
+    k: Tensor, v: Tensor, static_k: Any, static_v: Any, heads: int, bias: Any
+) -> Any:
+    """Keys and values, or what was given in their place.
 
     Shapes:
-        given: (n * heads, s, d); x, result: (s, n, heads * d)
+        k, v, results: (s, n, heads * d); static_k, static_v: (n * heads, s, d) or None
     """
-    if given is None:
-        return x
-    if bias is not None:
-        raise SizeError(f"bias cannot be added to static {name}.")
-    n, width = base(x).shape[1:]
-    wanted, (rows, _, d) = (n * heads, width // heads), base(given).shape
-    if (rows, d) != wanted:
-        raise SizeError(
-            f"expecting static_{name[0]} of sizes {wanted[0]} and {wanted[1]} along "
-            f"axes 0 and 2, but got {rows} and {d}"
-        )
-    return given.view(n, heads, -1, d).permute(2, 0, 1, 3).reshape(-1, n, width)
+    found, (n, width) = [], base(k).shape[1:]
+    for name, x, given in (("key", k, static_k), ("value", v, static_v)):
+        if given is not None:
+            if bias is not None:
+                raise SizeError(f"bias cannot be added to static {name}.")
+            wanted, (rows, _, d) = (n * heads, width // heads), base(given).shape
+            if (rows, d) != wanted:
+                raise SizeError(
+                    f"expecting static_{name[0]} of sizes {wanted[0]} and {wanted[1]} "
+                    f"along axes 0 and 2, but got {rows} and {d}"
+                )
+            x = given.view(n, heads, -1, d).permute(2, 0, 1, 3).reshape(-1, n, width)
+        found.append(x)
+    return found
 
 
-def _as_asked(out: Tensor, shares: Any, batched: bool) -> tuple[Tensor, Any]:
-    """The results, without an axis of examples where none was given."""
+def _as_asked(
+    out: Tensor, shares: Any, average: bool, batched: bool
+) -> tuple[Tensor, Any]:
+    """The results: weights of all heads or their mean; of one example without its axis.
+
+    Shapes:
+        out: (t, n, e); shares: (n, heads, t, s), or None
+    """
+    if shares is not None and average:
+        shares = shares.mean(1)
     if batched:
         return out, shares
     return out.squeeze(1), None if shares is None else shares.squeeze(0)
