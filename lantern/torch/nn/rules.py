@@ -87,7 +87,8 @@ class Rows(Scatter):
         z_bar = self.z_bar if factor == 1 else self.z_bar * factor
         index, numbers = self.index.reshape(-1), np.arange(self.index.size)
         z_bar = z_bar.reshape(-1, *buffer.shape[1:])
-        if math.prod(buffer.shape[1:]) > LONG:
+        width = math.prod(buffer.shape[1:])
+        if width > LONG:
             return [adding_often(buffer, index, z_bar)]
         rows = np.empty(z_bar.shape, buffer.dtype)
         calls: list[Call] = [
@@ -100,8 +101,9 @@ class Rows(Scatter):
         last[index] = numbers
         rest = (last.take(index) != numbers).nonzero()[0]
         if len(rest):
-            again = index.take(rest), z_bar.take(rest, axis=0)
-            calls.append(adding_often(buffer, *again))
+            cells = index.take(rest)[:, None] * width + np.arange(width)
+            rows = z_bar.take(rest, axis=0).reshape(-1)
+            calls.append((np.add.at, buffer.reshape(-1), cells.reshape(-1), rows))
         return calls
 
 
