@@ -124,6 +124,14 @@ class TestReading:
         Scatter(settled(index, start), z_bar).add_to(buffer)
         np.testing.assert_allclose(buffer, start, rtol=1e-12)
 
+    def test_halves_that_are_named_often_are_added_up_in_single_precision(self):
+        buffer = np.zeros(3, np.float16)
+        Scatter(np.zeros(3000, int), np.ones(3000, np.float16)).add_to(buffer)
+        assert buffer.tolist() == [3000, 0, 0]
+        whole = np.zeros(3, np.int16)
+        Scatter(np.zeros(3000, int), np.ones(3000, np.int16)).add_to(whole)
+        assert whole.tolist() == [3000, 0, 0]
+
     def test_an_index_changed_after_use_changes_nothing(self):
         def f(x, index):
             y = x[index], lantern.at(x)[index].set(0.0), lantern.take(x, index)

@@ -92,8 +92,11 @@ def adding_often(buffer: Any, index: Any, z_bar: Any) -> Call:
 
     Long rows are added one after another. What is shorter is added by fancy indexing if
     nothing is named twice, else by NumPy's ``add.at``, which is ten times faster on
-    flat arrays than on any others.
+    flat arrays than on any others. What falls into one half is added up in float32.
     """
+    if buffer.itemsize == 2 and buffer.dtype.kind not in "biu":
+        found = map(_in_single, [buffer], [index], [z_bar])  # when the call is made
+        return list, map(operator.setitem, [buffer], [...], found)
     parts, shape, xp = _parts(index), buffer.shape, numpy_namespace
     first = sum(1 for _ in takewhile(_is_whole, parts))
     last = sum(map(_axes, parts))
@@ -119,6 +122,14 @@ def adding_often(buffer: Any, index: Any, z_bar: Any) -> Call:
     if width > 1:
         cells = (cells[:, None] * width + xp.arange(width)).reshape(-1)
     return xp.add.at, buffer.reshape(-1), cells, z_bar.reshape(-1)
+
+
+def _in_single(buffer: Any, index: Any, z_bar: Any) -> Any:
+    """``buffer`` with ``z_bar`` added at an index, of halves: added up in float32."""
+    total = buffer.astype("f")
+    function, *arguments = adding_often(total, index, z_bar.astype("f"))
+    function(*arguments)
+    return total.astype(buffer.dtype)
 
 
 def _parts(index: Any) -> tuple[Any, ...]:
