@@ -4,7 +4,7 @@ from typing import Any
 
 from lantern.torch import linalg
 from lantern.torch.linalg.elimination import lu_unpack
-from lantern.torch.tensor.named_results import named
+from lantern.torch.tensor.named_results import into, named
 from lantern.torch.tensor.tensor import Tensor
 
 
@@ -45,11 +45,13 @@ def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Any:
 
 
 def triangular_solve(
-    b: Tensor,
+    input: Tensor,
     A: Tensor,
     upper: bool = True,
     transpose: bool = False,
     unitriangular: bool = False,
+    *,
+    out: Any = None,
 ) -> Any:
     """As ``linalg.solve_triangular``; with the matrix, as it was given.
 
@@ -60,14 +62,11 @@ def triangular_solve(
         tensor([[1.],
                 [2.]])
     """
-    if transpose:
-        turned = A.mT
-        x = linalg.solve_triangular(
-            turned, b, upper=not upper, unitriangular=unitriangular
-        )
-    else:
-        x = linalg.solve_triangular(A, b, upper=upper, unitriangular=unitriangular)
-    return _Solved(x, A.clone())
+    turned = A.mT if transpose else A
+    x = linalg.solve_triangular(
+        turned, input, upper=upper != transpose, unitriangular=unitriangular
+    )
+    return into(_Solved(x, A.clone()), out)
 
 
 def logdet(input: Tensor) -> Any:

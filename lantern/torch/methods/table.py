@@ -477,29 +477,43 @@ def mH(self: Tensor) -> Tensor:
     return copies_splits.adjoint(self)
 
 
-# Of functions of layers and signals, what they do to a tensor.
+_FRAMES = "self, n_fft, hop_length=None, win_length=None, window=None, center=True, "
+# Of functions of layers and signals, their parameters and what they do to a tensor.
 _LATE = {
-    "hardshrink": """0 for elements up to ``lambd`` from 0; the others as they are.
+    "hardshrink": (
+        "self, lambd=0.5",
+        """0 for elements up to ``lambd`` from 0; the others as they are.
 
         >>> torch.tensor([0.2, 2.0]).hardshrink()
         tensor([0., 2.])
         """,
-    "istft": """The signal whose short-time Fourier transform the tensor is.
+    ),
+    "istft": (
+        _FRAMES + "normalized=False, onesided=None, length=None, return_complex=False",
+        """The signal whose short-time Fourier transform the tensor is.
 
         >>> spectrum = torch.ones(8).stft(4, window=torch.ones(4), return_complex=True)
         >>> spectrum.istft(4, window=torch.ones(4)).shape
         torch.Size([8])
         """,
-    "prelu": """The elements, and ``weight`` times those below 0.
+    ),
+    "prelu": (
+        "self, weight",
+        """The elements, and ``weight`` times those below 0.
 
         >>> torch.tensor([-2.0, 2.0]).prelu(torch.tensor([0.25]))
         tensor([-0.5000,  2.0000])
         """,
-    "stft": """The short-time Fourier transform of a signal.
+    ),
+    "stft": (
+        _FRAMES + "pad_mode='reflect', normalized=False, onesided=None, "
+        "return_complex=None, align_to_window=None",
+        """The short-time Fourier transform of a signal.
 
         >>> torch.ones(8).stft(4, window=torch.ones(4), return_complex=True).shape
         torch.Size([3, 9])
         """,
+    ),
 }
 
 
@@ -514,7 +528,8 @@ def _late(name: str) -> Any:
         return getattr(import_module("lantern.torch"), name)(self, *args, **options)
 
     method.__name__ = method.__qualname__ = name
-    return documented(method, _LATE[name])
+    shown, words = _LATE[name]
+    return documented(takes(method, shown), words)
 
 
 def _device_number(self: Tensor) -> Any:
