@@ -45,7 +45,7 @@ def forward(name: str, x: Any, number: float | None = None) -> Any:
     """
     if not single(x):
         return gpu.gelu(x) if name == "gelu" else None
-    if not (is_on() and whole(x) and x.size >= _FUNCTIONS[name].least):
+    if not _fits(name, x):
         return None
     found = _plan(name, number, x.size, False, threads())
     return None if found is None else found.run(x.reshape(-1)).reshape(x.shape)
@@ -59,14 +59,18 @@ def back(name: str, x: Any, z_bar: Any, number: float | None = None) -> Any:
     """
     if not (single(x) and single(z_bar)):
         return gpu.gelu_back(x, z_bar) if name == "gelu" else None
-    if not (is_on() and whole(x) and whole(z_bar) and x.shape == z_bar.shape):
-        return None
-    if x.size < _FUNCTIONS[name].least:
+    if not _fits(name, x, z_bar) or x.shape != z_bar.shape:
         return None
     found = _plan(name, number, x.size, True, threads())
     if found is None:
         return None
     return found.run(x.reshape(-1), z_bar.reshape(-1)).reshape(x.shape)
+
+
+def _fits(name: str, *arrays: Any) -> bool:
+    """Whether arrays have no gaps, and are large enough."""
+    least = _FUNCTIONS[name].least
+    return is_on() and all(whole(x) and x.size >= least for x in arrays)
 
 
 @lru_cache(512)

@@ -188,16 +188,22 @@ def changed_at_lines(
     change: Any, input: Tensor, dim: int, positions: Any, value: Any
 ) -> Any:
     """A tensor with a value put, or added, at positions along each line of an axis."""
-    shape = base(input).shape
-    if not _are_many(positions):
-        return change(input, lines(base(input), dim, positions), value)
-    place = _in_a_row(shape, axis_of(dim, len(shape)), positions)
-    return change(input.reshape(-1), place, value).reshape(shape)
+    x, index = _placed(input, dim, positions)
+    z = change(x, index, value)
+    return z if x is input else z.reshape(base(input).shape)
 
 
-def _are_many(positions: Any) -> bool:
-    """Whether to count positions in a row, which takes NumPy a third of the time."""
-    return type(positions) is np.ndarray and positions.size >= _MANY
+def _placed(input: Tensor, dim: int, positions: Any) -> tuple[Tensor, Any]:
+    """A tensor, and the index in it of positions along each line of an axis.
+
+    For many positions it lies in a row: one array of them takes NumPy a third of the
+    time.
+    """
+    array = base(input)
+    if type(positions) is not np.ndarray or positions.size < _MANY:
+        return input, lines(array, dim, positions)
+    index = _in_a_row(array.shape, axis_of(dim, array.ndim), positions)
+    return input.reshape(-1), index
 
 
 def _in_a_row(shape: Any, dim: int, positions: Any) -> Any:
@@ -270,11 +276,8 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
 
 def gathered(input: Tensor, dim: int, positions: Any) -> Any:
     """As ``gather``, at positions that are known to be in range."""
-    array = base(input)
-    if not _are_many(positions):
-        return call(ours.read_at, input, index=lines(array, dim, positions))
-    place = _in_a_row(array.shape, axis_of(dim, array.ndim), positions)
-    return call(ours.read_at, input.reshape(-1), index=place)
+    x, index = _placed(input, dim, positions)
+    return call(ours.read_at, x, index=index)
 
 
 def take_along_dim(input: Tensor, indices: Tensor, dim: Any = None) -> Any:
