@@ -3,7 +3,8 @@
 Without passes it chooses instructions line by line, where it has a short way for each.
 For the others, and all that stands before them in their block, it goes its long way,
 which takes twice the time. It has no short way for a call in the place of a return, and
-for a number in all lanes of a vector.
+for a number in all lanes of a vector. That goes by way of memory which all threads
+share: machine code runs while its thread holds the interpreter's lock.
 """
 
 import re

@@ -251,8 +251,8 @@ def multi_head_attention_forward(
     """Attention by several heads, each with its part of the features.
 
     Shapes:
-        query: (t, n, e); key, value: (s, n, e), all without n if not in batches; or
-        static_k, static_v: (n * heads, s, d); result: (t, n, e), weights (n, t, s)
+        query: (t, n, e); key, value: (s, n, e), or without n; static_k, static_v:
+        (n * heads, s, d); result: (t, n, e), weights (n, t, s) or (n, heads, t, s)
 
     Example:
         >>> import lantern.torch as torch
