@@ -225,14 +225,15 @@ class Surface:
                 if turns < UNROLLED or not any(map(has_staged, get())):
                     goes_on = None
             if goes_on is not None:
-                before = get()
+                before, copied = get(), current.copied.copy()
                 try:
-                    self._loop(test, body, broken, get, put, names)
+                    self._loop(test, body, broken, get, put, names, turns > 0)
                     return
                 except StagingError:
                     if is_staged(goes_on):
                         raise
                     put(before)
+                    current.copied = copied
             body()
             turns += 1
             if turns > MOST_UNROLLED:
@@ -251,12 +252,14 @@ class Surface:
         get: Get,
         put: Put,
         names: Names,
+        is_begun: bool,
         is_settled: bool = False,
     ) -> None:
         """A loop of the program.
 
         In the first turn a variable may be a value that has other uses. So where
-        cotangents have to be added up in order, that turn is staged by itself.
+        cotangents have to be added up in order, that turn is staged by itself, unless a
+        turn has been.
         """
         loop = partial(self._turns, test, body, broken, get, put, names, is_settled)
 
@@ -264,7 +267,7 @@ class Surface:
             body()
             loop()
 
-        if not current.is_ordered:
+        if is_begun or not current.is_ordered:
             loop()
         else:
             goes_on = self._goes_on(test, broken)
@@ -354,7 +357,9 @@ class Surface:
         items = self.items_of(items)
         rest = items if type(items) is range else iter(list(items))
         if type(items) is range and len(items) > UNROLLED:
-            if self._is_counted(items, body, broken, get, put, names, brief):
+            if not current.is_ordered and self._is_counted(
+                items, body, broken, get, put, names, brief
+            ):
                 return
             body(items[0])
             rest = items[1:]
@@ -387,18 +392,19 @@ class Surface:
         Before its first turn it can be if all variables but brief ones are defined, and
         none changes its type: the first turn, staged by itself, is as long again.
         """
-        before = get()
+        before, copied = get(), current.copied.copy()
         if brief is not None and not all(
             x is not UNDEFINED or name in brief or _FLAG.fullmatch(name)
             for name, x in zip(names, before, strict=True)
         ):
             return False
         counted = StagedRange(items.start, items.stop, items.step)
-        is_settled = brief is not None
+        settled = brief is not None
         try:
-            self._count(counted, body, broken, get, put, names, is_settled)
+            self._count(counted, body, broken, get, put, names, not settled, settled)
         except StagingError:
             put(before)
+            current.copied = copied
             return False
         return True
 
@@ -410,6 +416,7 @@ class Surface:
         get: Get,
         put: Put,
         names: Names,
+        is_begun: bool = False,
         is_settled: bool = False,
     ) -> None:
         """A loop over a range: its counter is one more variable."""
@@ -433,7 +440,7 @@ class Surface:
             put(values[1:])
 
         every = ("_lt_counter", *names)
-        self._loop(test, turn, broken, get_all, put_all, every, is_settled)
+        self._loop(test, turn, broken, get_all, put_all, every, is_begun, is_settled)
 
     # What ``with``, ``match`` and ``:=`` ask for.
 

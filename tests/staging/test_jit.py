@@ -292,6 +292,34 @@ def test_exact_gradients_of_values_with_two_names(f, mode):
     assert ("two names" in told) == (f in TWO_NAMES and mode != "off"), told
 
 
+def elimination(x):
+    """A loop that changes its lists: it is staged turn by turn."""
+    n = 6
+    diagonal, right = [2.0 + x for _ in range(n)], [1.0 * i for i in range(n)]
+    for i in range(1, n):
+        factor = -1.0 / diagonal[i - 1]
+        diagonal[i] += factor
+        right[i] -= factor * right[i - 1]
+    return right[-1] / diagonal[-1]
+
+
+def drained(x):
+    """The same for ``while``, and for an iterator that is used up."""
+    rest, total, k = iter([x, 2.0, x * x, 3.0, 1.0, x, 5.0]), 0.0, 0
+    while k < 7:
+        total = total * x + next(rest)
+        k += 1
+    return total
+
+
+@pytest.mark.parametrize("f", [elimination, drained])
+def test_exact_loops_change_what_they_change_once(f, mode):
+    for plain in (f, lantern.grad(f)):
+        exact = lantern.jit(plain, exact=True)
+        assert [exact(x) for x in (0.5, 2.0)] == [plain(x) for x in (0.5, 2.0)]
+        assert lantern.explain(exact).endswith("compiled") or mode == "off"
+
+
 def test_exact_second_derivatives_of_loops_run_as_they_are(mode):
     second = lantern.grad(lantern.grad(started))
     exact = lantern.jit(second, exact=True)
