@@ -28,7 +28,7 @@ from lantern.staging.derived import Derived
 from lantern.staging.functions import call as call_function
 from lantern.staging.gradients import DERIVATIVES, derivative_of, staged_derivative
 from lantern.staging.ir import current
-from lantern.staging.python_functions import TABLE
+from lantern.staging.python_functions import TABLE, ordered
 from lantern.staging.rewrite import rewritten
 from lantern.staging.session import Session
 from lantern.staging.staged import Staged, is_staged, operate, perform, staged
@@ -60,6 +60,10 @@ _WRITE: dict[Any, frozenset[str]] = {
     dict: frozenset("update setdefault pop clear popitem".split()),
     set: frozenset("add update discard remove clear pop".split()),
 }
+_OPERATORS = frozenset(
+    getattr(operator, name)
+    for name in "add sub mul truediv floordiv mod pow neg pos lt le gt ge eq ne".split()
+)
 _MAKE = frozenset({list, tuple, dict, set})
 _NEW = frozenset("copy items keys values union intersection difference".split())
 """What makes an object: others hand back what may be somebody else's."""
@@ -218,21 +222,26 @@ def _call_numpy(
 def _call_builtin(
     session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
-    owner = getattr(f, "__self__", None)
+    owner: Any = getattr(f, "__self__", None)
     name = f.__name__
     if isinstance(owner, ModuleType):
         if owner is math and name in _MATH and not kwargs:
             return _call_math(name, f, args)
-        if f in (operator.add, operator.sub, operator.mul, operator.truediv):
+        if f in _OPERATORS:
             return f(*args)
         raise _refused(f, "it is not known what it does")
     if isinstance(owner, Staged):
         return f(*args, **kwargs)
     kind: Any = type(owner)
+    if name == "index" and kind in (list, tuple) and has_staged((owner, args)):
+        return session.lt.place(owner, *args)
     if name in _READ.get(kind, ()) or kind is str:
         return f(*args, **kwargs)
     if kind in _WRITE and name in _WRITE[kind]:
         session.write(owner, name)
+        if name == "sort":
+            owner[:] = ordered(session, owner, *args, **kwargs)
+            return None
         return f(*args, **kwargs)
     raise _refused(f, "it is not known what it does")
 

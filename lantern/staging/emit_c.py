@@ -529,6 +529,15 @@ class _Writer:
             places = [f"&{name}", f"&{self.new(INT)}"]
             places = places if op == "floor_divide" else places[::-1]
             self.leave_if(f"divided({values[0]}, {values[1]}, {', '.join(places)})")
+        elif op == "left_shift":
+            x, y = values
+            self.leave_if(f"{y} < 0 || {y} > 62")
+            product = f"__builtin_mul_overflow({x}, INT64_C(1) << {y}, &{name})"
+            self.leave_if(product)
+        elif op == "right_shift":
+            x, y = values
+            self.leave_if(f"{y} < 0")
+            self.do(f"{name} = {x} >> ({y} > 63 ? 63 : {y});")
         elif op == "pow" and node.inputs[1].op == "constant":
             n = node.inputs[1].static.value
             if type(n) is not int or not 0 <= n <= 64:

@@ -41,6 +41,8 @@ _INFIX = {
     "and": "&",
     "or": "|",
     "xor": "^",
+    "left_shift": "<<",
+    "right_shift": ">>",
 }
 _FORMS: dict[str, str] = {
     "negative": "-{0}",

@@ -88,11 +88,12 @@ class Expressions(ast.NodeTransformer):
         return call_of("unary", [_named(node.op, node), node.operand], node)
 
     def visit_BinOp(self, node: ast.BinOp) -> Any:
-        """Operators of two operands."""
+        """Operators of two operands; ``[0.0] * n`` makes a list."""
+        way = "joined" if _makes_list(node) else "binary"
         self.generic_visit(node)
-        if not self.is_careful:
+        if not self.is_careful and way == "binary":
             return node
-        return call_of("binary", [_named(node.op, node), node.left, node.right], node)
+        return call_of(way, [_named(node.op, node), node.left, node.right], node)
 
     def visit_FormattedValue(self, node: ast.FormattedValue) -> Any:
         """What stands in braces in a string."""
@@ -179,6 +180,13 @@ class Expressions(ast.NodeTransformer):
 
     visit_List = visit_Dict = visit_Set = _made  # noqa: N815  # as ast names them
     visit_ListComp = visit_DictComp = visit_SetComp = _made  # noqa: N815
+
+
+def _makes_list(node: ast.AST) -> bool:
+    """Whether an expression is a list that is written down, or repeats or joins one."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Mult):
+        return _makes_list(node.left) or _makes_list(node.right)
+    return isinstance(node, ast.List | ast.ListComp)
 
 
 def _named(op: ast.AST, at: ast.AST) -> ast.expr:

@@ -63,6 +63,8 @@ OPERATORS: dict[str, Callable[..., Any]] = {
     "and": operator.and_,
     "or": operator.or_,
     "xor": operator.xor,
+    "left_shift": operator.lshift,
+    "right_shift": operator.rshift,
     "invert": operator.invert,
     "not": operator.not_,
     "put": _put,

@@ -26,7 +26,7 @@ _UNARY: dict[str, Callable[[Any], Any]] = {
 }
 _SWAPPED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}
 _ASKED = (len, abs, float, int, round, iter, reversed)
-_THROUGH = (max, min, any, all, list, tuple, set, enumerate)
+_THROUGH = (max, min, any, all, list, tuple, set, enumerate, sorted)
 _TEXTS = (str, bytes, list, tuple)
 
 

@@ -14,7 +14,7 @@ from lantern.staging.staged import Staged, is_staged, operate
 from lantern.staging.trees import StagedTree
 from lantern.staging.types import BOOL, FLOAT, INT
 
-__all__ = ["TABLE", "Once", "StagedRange"]
+__all__ = ["TABLE", "Once", "StagedRange", "ordered"]
 
 
 def _range(session: Session, *args: Any) -> Any:
@@ -243,6 +243,34 @@ def _reduce(session: Session, f: Any, xs: Any, *start: Any) -> Any:
     return found
 
 
+def _partial(session: Session, f: Any, *args: Any, **kwargs: Any) -> Any:
+    return session.made(functools.partial(f, *args, **kwargs))
+
+
+def ordered(session: Session, xs: Any, *, key: Any = None, reverse: Any = False) -> Any:
+    """``sorted``: of numbers known later by comparing neighbours."""
+    items = list(xs)
+    keys = items if key is None else [session.call(key, x) for x in items]
+    if not has_staged(keys):
+        order = sorted(range(len(items)), key=keys.__getitem__, reverse=reverse)
+        return session.made([items[i] for i in order])
+    if len(items) > MOST_SORTED or not all(type(x) in _SORTED for x in keys):
+        raise StagingError(f"sorted: of others than up to {MOST_SORTED} numbers.")
+    for x in keys:
+        session.lt.claim(x == x, None)  # nan has no order
+    for last in range(len(items) - 1, 0, -1):
+        for i in range(last):
+            x, y = ((keys[k], items[k]) for k in (i, i + 1))
+            swaps = x[0] < y[0] if reverse else x[0] > y[0]
+            x, y = _chosen(swaps, (y, x), (x, y))
+            (keys[i], items[i]), (keys[i + 1], items[i + 1]) = x, y
+    return session.made(items)
+
+
+MOST_SORTED = 16
+_SORTED = (Staged, float, int, bool)
+
+
 def _getattr(session: Session, x: Any, name: Any) -> Any:
     if type(name) is not str:
         raise StagingError("getattr: of a name that is no str.")
@@ -282,6 +310,8 @@ TABLE: dict[Any, Callable[..., Any]] = {
     divmod: _divmod,
     round: _round,
     functools.reduce: _reduce,
+    functools.partial: _partial,
+    sorted: ordered,
     len: _len,
     **{
         f: _plain(f)

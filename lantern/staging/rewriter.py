@@ -50,7 +50,6 @@ _REFUSED: dict[type[ast.AST], str] = {
     ast.ClassDef: "class",
     ast.Global: "global",
     ast.Nonlocal: "nonlocal",
-    ast.Delete: "del",
 }
 
 
@@ -397,6 +396,19 @@ class _Rewriter(Expressions):
         name = placed(ast.Constant(node.target.attr), node)
         args = [op, self.visit(node.target.value), name, value]
         return placed(ast.Expr(call_of("augment_attribute", args, node)), node)
+
+    def visit_Delete(self, node: ast.Delete) -> Any:
+        lines: list[ast.stmt] = []
+        for x in node.targets:
+            if isinstance(x, ast.Name):
+                value = call_of("forgotten", [name_of(x.id, node)], node)
+                lines.append(self.assign(x.id, value, node))
+            elif isinstance(x, ast.Subscript):
+                args = [self.visit(x.value), self.visit(x.slice)]
+                lines.append(placed(ast.Expr(call_of("del_item", args, node)), node))
+            else:
+                raise refuse(node, "del of an attribute or of several")
+        return lines
 
     def visit_Assert(self, node: ast.Assert) -> Any:
         message = thunk(self.visit(node.msg) if node.msg else none(node))

@@ -256,6 +256,8 @@ _BINARY = {
     "and": "and",
     "or": "or",
     "xor": "xor",
+    "lshift": "left_shift",
+    "rshift": "right_shift",
 }
 _COMPARISONS = {
     "lt": "less",

@@ -55,6 +55,9 @@ class Undefined:
         )
 
     __bool__ = __eq__ = __ne__ = __hash__ = __str__ = __format__ = refuse
+    __lt__ = __le__ = __gt__ = __ge__ = __iter__ = __len__ = __getitem__ = refuse
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __neg__ = refuse
+    __truediv__ = __rtruediv__ = __pow__ = __rpow__ = refuse
 
 
 UNDEFINED = Undefined()

@@ -196,7 +196,29 @@ class Surface:
                     raise StagingError("is: two numbers. Compare them with ==.")
                 return op == "IsNot"
             return (x is y) == (op == "Is")
+        if type(y) in (list, tuple) and (type(x) is Staged or has_staged(y)):
+            found = self._is_in(x, y)
+            return found if op == "In" else self.not_(found)
         return (x in y) == (op == "In")
+
+    def _is_in(self, x: Any, items: Any) -> Any:
+        """Whether a number is among others; nan is, if it is the same object."""
+        if not all(type(y) in (Staged, float, int, bool) for y in (x, *items)):
+            raise NeedsPlainError("in: among others than numbers.")
+        self.claim(self._compared("Eq", x, x), _pass)
+        found: Any = False
+        for y in items:
+            found = self.or_(found, partial(self._compared, "Eq", x, y))
+        return found
+
+    def place(self, items: Any, x: Any) -> Any:
+        """The first place of a number among others."""
+        self.claim(self._is_in(x, items), _pass)
+        found: Any = len(items) - 1
+        for i in reversed(range(found)):
+            test = self._compared("Eq", x, items[i])
+            found = self.choose(test, lambda i=i: i, lambda found=found: found)
+        return found
 
     def _is_copy(self, x: Any) -> bool:
         return self.session.is_given(x) or is_copied(x)
@@ -585,6 +607,16 @@ class Surface:
         """A list, dict or set that the program writes down."""
         return self.session.made(x)
 
+    def binary(self, op: str, x: Any, y: Any) -> Any:
+        """``x op y``: more in ``operators.py``."""
+        return BINARY[op](x, y)
+
+    def joined(self, op: str, x: Any, y: Any) -> Any:
+        """``x op y`` where one of them is a list that the program writes down."""
+        found = self.binary(op, x, y)
+        is_new = type(x) in (list, int) and type(y) in (list, int)
+        return self.session.made(found) if is_new else found
+
     def once(self, x: Any) -> Once:
         """A generator that the program writes down."""
         return Once(x)
@@ -595,6 +627,17 @@ class Surface:
             raise NeedsPlainError("an assignment to an element that is known later.")
         self.session.write(x, "an assignment to an element")
         x[index] = value
+
+    def forgotten(self, x: Any) -> Any:
+        """What a variable holds behind ``del``."""
+        return UNDEFINED.refuse() if x is UNDEFINED else UNDEFINED
+
+    def del_item(self, x: Any, index: Any) -> None:
+        """``del x[index]``."""
+        if is_staged(index):
+            raise NeedsPlainError("del: of an element that is known later.")
+        self.session.write(x, "del")
+        del x[index]
 
     def set_attribute(self, x: Any, name: str, value: Any) -> None:
         """``x.name = value``."""

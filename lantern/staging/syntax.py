@@ -141,7 +141,7 @@ def assigned(body: Sequence[ast.stmt]) -> list[str]:
         node: Any = waiting.pop()
         kind = node.__class__
         if kind is ast.Name:
-            if node.ctx.__class__ is ast.Store:
+            if node.ctx.__class__ is not ast.Load:
                 found[node.id] = None
         elif kind is ast.Constant:
             pass

@@ -7,6 +7,7 @@ PYTEST_DONT_REWRITE: what is compiled are the functions as they stand, ``assert`
 
 import contextlib
 import dataclasses
+import functools
 import math
 from pathlib import Path
 from typing import NamedTuple
@@ -155,6 +156,69 @@ def local_lists(x):
         values.append(values[-1] * i)
     values[0] = 1.0
     return values[0] + values[2]
+
+
+def rows_of_lists(x):
+    """The least way through a table, which two loops fill in."""
+    n = 6
+    table = [[0.0] * n for _ in range(n)] + [[x]]
+    for i in range(n):
+        table[i][0] = table[0][i] = x * i
+    for i in range(1, n):
+        for j in range(1, n):
+            steps = table[i - 1][j], table[i][j - 1], table[i - 1][j - 1] * x
+            table[i][j] = min(steps) + x * (i ^ j)
+    return table[n - 1][n - 1] * table[-1][0]
+
+
+def lists_that_grow(x):
+    values = [x]
+    for i in range(6):
+        values = values + [values[-1] * i + x]  # noqa: RUF005  # it is what is tested
+    return sum(values)
+
+
+def deletions(x):
+    values, by_name, y = [x, 1.0, 2.0, x * x], {"a": x, "b": 2.0}, 2 * x
+    del values[0], values[-1:], by_name["a"]
+    z = y + len(values)
+    del y
+    return z * by_name["b"] + sum(values)
+
+
+def deleted_before(x):
+    if x > 1:
+        del z  # noqa: F821  # Python raises there
+    z = x
+    return z
+
+
+def sorted_numbers(x, row):
+    least, *_, most = sorted([x, *row])
+    pairs = sorted([(v, i) for i, v in enumerate(row)], key=lambda p: (p[0] - x) ** 2)
+    row = list(row)
+    row.sort(reverse=True)
+    names = sorted({"b": 1, "a": 2}.items())
+    return least + 10 * most + pairs[0][0] * pairs[0][1] + row[1] * x * names[0][1]
+
+
+def found_in_lists(x, row):
+    place = row.index(max(row))
+    return row[place] * place + (x in row) * x + (x not in (1.0, 2)) * x * x
+
+
+def partial_application(x):
+    power = functools.partial(pow, x)
+    scaled = functools.partial(lambda a, b, c: a * b + c, x, c=x * x)
+    return power(2) + scaled(3.0) + sum(map(scaled, [x, 1.0]))
+
+
+def shifts(n, k):
+    count, m = 0, n
+    while m > 0:
+        count += m & 1
+        m >>= 1
+    return count, n << k, n >> k, 1 << 3, (n > 0) << 2
 
 
 def chosen_by_number(x, i):
@@ -456,6 +520,29 @@ CASES = [
     ("operators, tests and items of classes of one's own", operators, [(1.5,)]),
     ("methods of the caller's objects", methods, [(1.5, Pair(2.0))]),
     ("lists made inside, and changed there", local_lists, [(1.5,)]),
+    (
+        "lists that are repeated, joined and filled in",
+        rows_of_lists,
+        [(0.5,), (2.0,)],
+    ),
+    ("lists that grow in loops", lists_that_grow, [(1.5,)]),
+    ("`del` of names and elements", deletions, [(1.5,)]),
+    (
+        "`sorted` and `sort` of a few numbers",
+        sorted_numbers,
+        [(0.5, [3.0, 1.0, 2.0]), (2.0, [0.0, -0.0]), (math.nan, [1.0, 2.0])],
+    ),
+    (
+        "`in` and `index` of rows of numbers",
+        found_in_lists,
+        [(1.0, [1.0, 3.0, 3.0]), (0.5, [math.nan, 0.5]), (math.nan, [2.0])],
+    ),
+    ("`functools.partial`", partial_application, [(1.5,)]),
+    (
+        "`<<`, `>>` and other operators of bits",
+        shifts,
+        [(5, 2), (-5, 70), (5, -1), (2**61, 1), (2**62, 1), (-(2**62), 1), (3, 64)],
+    ),
     ("an index that is computed", chosen_by_number, [(1.5, 0), (1.5, -1), (1.5, 3)]),
     ("integers, without bounds", integers, [(27,), (2**70,)]),
     ("`assert`, `raise`", assertions, [(1.5,), (200.0,), (-200.0,)]),
@@ -500,6 +587,7 @@ CASES = [
         classes_of_objects,
         [(1.5, (None, (1.0,))), (1.5, (Point(1.0, 2.0), None)), (1.5, ((), None))],
     ),
+    ("`del` of what has no value", deleted_before, [(0.5,), (1.5,)]),
     ("`print`, and whatever else is seen outside", printing, [(1.5,)]),
     ("texts", texts, [(1.5,)]),
     ("texts, keys and sorting of such objects", texts_of_objects, [(1.5,)]),

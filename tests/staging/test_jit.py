@@ -127,6 +127,14 @@ def inner_gradient(x):
     return lantern.grad(lambda y: y * y * x)(x) + x
 
 
+def bits(n, k):
+    count = 0
+    m = abs(n)
+    while m > 0:
+        count, m = count + (m & 1), m >> 1
+    return count, n << k, n >> k, 1 << 3, ~n ^ k | 5
+
+
 def collatz(n):
     count = 0
     while n != 1:
@@ -160,6 +168,7 @@ PROGRAMS = {
 }
 OTHERS = {
     collatz: [(27,), (1,)],
+    bits: [(5, 2), (-5, 70), (5, -1), (3, 63), (-1, 62), (2**62, 1), (-(2**62), 1)],
     structures: [((1.0, (2.0, 3.0)), 2), ((1.0, (2.0, 3)), 0.5)],
     logic: [(1.0, 3.0), (-1.0, -2.0), (6.0, 1.0)],
 }

@@ -175,6 +175,8 @@ class Scalars:
             return text.let(f"select i1 {less}, i64 {minus}, i64 {values[0]}")
         if op in ("floor_divide", "remainder"):
             return self._divided(op, *values)
+        if op in ("left_shift", "right_shift"):
+            return self._shifted(op, *values)
         if op == "pow" and node.inputs[1].op == "constant":
             return self._power(values[0], node.inputs[1].static.value)
         raise unsupported(node)
@@ -186,6 +188,19 @@ class Scalars:
         pair = self.text.let(both)
         self.text.bail_if(self.text.let(f"extractvalue {{i64, i1}} {pair}, 1"))
         return self.text.let(f"extractvalue {{i64, i1}} {pair}, 0")
+
+    def _shifted(self, op: str, x: str, y: str) -> str:
+        """A shift; to the right by any number, to the left as long as it fits."""
+        let = self.text.let
+        if op == "right_shift":
+            self.text.bail_if(let(f"icmp slt i64 {y}, 0"))
+            far = let(f"icmp sgt i64 {y}, 63")
+            return let(f"ashr i64 {x}, {let(f'select i1 {far}, i64 63, i64 {y}')}")
+        self.text.bail_if(let(f"icmp ugt i64 {y}, 62"))
+        moved = let(f"shl i64 {x}, {y}")
+        back = let(f"ashr i64 {moved}, {y}")
+        self.text.bail_if(let(f"icmp ne i64 {back}, {x}"))
+        return moved
 
     def _divided(self, op: str, x: str, y: str) -> str:
         """Division that rounds down; the remainder has the divisor's sign."""
