@@ -294,4 +294,4 @@ def __getattr__(name: str) -> _Any:
         return getattr(_importlib.import_module("lantern.torch.nn.functional"), name)
     if name in _INNER_FUNCTIONS:
         return getattr(_importlib.import_module("lantern.torch.nn.inner"), name)
-    raise _missing("module 'torch'", name, [*globals(), *_LAZY, *_LAYER_FUNCTIONS])
+    raise _missing("module 'torch'", name, globals(), _LAZY, _LAYER_FUNCTIONS)

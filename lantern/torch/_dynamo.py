@@ -41,7 +41,7 @@ def __getattr__(name: str) -> Any:
     """Say that nothing is compiled."""
     if name.startswith("__"):
         raise AttributeError(name)
-    error = missing("module 'torch._dynamo'", name, ())
+    error = missing("module 'torch._dynamo'", name)
     raise AttributeError(f"{error}: nothing is compiled here.")
 
 

@@ -64,7 +64,7 @@ def __getattr__(name: str) -> Any:
     """Say that nothing is quantised."""
     if name.startswith("__"):
         raise AttributeError(name)
-    error = missing("module 'torch.ao'", name, ())
+    error = missing("module 'torch.ao'", name)
     raise AttributeError(f"{error}: there are no quantised tensors here.")
 
 

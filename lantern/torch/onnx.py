@@ -39,7 +39,7 @@ def __getattr__(name: str) -> Any:
     """Say that there are no files."""
     if name.startswith("__"):
         raise AttributeError(name)
-    error = missing("module 'torch.onnx'", name, ())
+    error = missing("module 'torch.onnx'", name)
     raise AttributeError(f"{error}: there are no ONNX files here. Save a state_dict().")
 
 

@@ -310,6 +310,26 @@ def test_what_is_absent_names_the_nearest(module, name, near):
         getattr(part, name)
 
 
+def test_whoever_asks_for_a_name_waits_for_no_search(monkeypatch):
+    """``hasattr`` searched all names: 10 ms for ``torch``, 1 ms for a layer."""
+    import pickle
+
+    owners = [ours, ours.nn, ours.nn.functional, ours.optim, ours.nn.Linear(1, 1)]
+    errors = []
+    with monkeypatch.context() as patch:
+        patch.setattr(difflib, "get_close_matches", lambda *_: pytest.fail("looked"))
+        for owner in owners:
+            assert not hasattr(owner, "no_such_name")
+            assert getattr(owner, "no_such_name", 3) == 3
+            with pytest.raises(AttributeError) as caught:
+                owner.fowrard
+            errors.append(caught.value)
+    assert "'fowrard'" in errors[0].args[0]  # as in PyTorch, the words are a string
+    shown = "'Linear' object has no attribute 'fowrard'. Did you mean: 'forward'?"
+    assert str(errors[-1]) == shown
+    assert str(pickle.loads(pickle.dumps(errors[-1]))) == shown
+
+
 @pytest.mark.parametrize(
     "source",
     [

@@ -197,7 +197,7 @@ class Module(Movable):
                 f"'{type(self).__name__}' object has no attribute '{name}'. Call "
                 f"super().__init__() first."
             )
-        raise missing(f"'{type(self).__name__}' object", name, dir(self))
+        raise missing(f"'{type(self).__name__}' object", name, self.__dir__)
 
     def __delattr__(self, name: str) -> None:
         own = self.__dict__

@@ -3,7 +3,7 @@
 import builtins
 import difflib
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from types import ModuleType
 from typing import Any
@@ -11,6 +11,8 @@ from typing import Any
 from lantern.errors import MissingRuleError
 
 __all__ = ["absent", "below", "lead", "missing", "refusing"]
+
+Names = Iterable[str] | Callable[[], Iterable[str]]
 
 
 class Path(ModuleType):
@@ -165,7 +167,43 @@ def absent(
     return {name: part for name, part in made.items() if "." not in name}
 
 
-def missing(what: str, name: str, known: Iterable[str]) -> AttributeError:
+class Missing(str):
+    """The words for a name that is not there; shown, they have the nearest that is.
+
+    The nearest is looked for among all names, which takes milliseconds: only when
+    someone reads the words, not whenever a program asks with ``hasattr``.
+
+    Args:
+        what: what does not have it.
+        name: the name.
+        known: names that are there, or functions that give them.
+    """
+
+    name: str
+    known: tuple[Names, ...]
+
+    def __new__(cls, what: str, name: str, *known: Names) -> "Missing":
+        self = super().__new__(cls, f"{what} has no attribute {name!r}")
+        self.name, self.known = name, known
+        return self
+
+    def __str__(self) -> str:
+        near: list[str] = []
+        if not self.name.startswith("_"):
+            parts = [names() if callable(names) else names for names in self.known]
+            public = [name for names in parts for name in names if name[:1] != "_"]
+            near = difflib.get_close_matches(self.name, public, 1, 0.5)
+        hint = f". Did you mean: {near[0]!r}?" if near else ""
+        return f"{self:s}{hint}"
+
+    def __repr__(self) -> str:
+        return repr(str(self))
+
+    def __reduce__(self) -> Any:
+        return str, (str(self),)
+
+
+def missing(what: str, name: str, *known: Names) -> AttributeError:
     """The error of a name that is not there, with the nearest one that is.
 
     Example:
@@ -173,8 +211,5 @@ def missing(what: str, name: str, known: Iterable[str]) -> AttributeError:
         AttributeError("module 'torch.nn' has no attribute 'Linaer'. Did you mean: \
 'Linear'?")
     """
-    public = [] if name.startswith("_") else [n for n in known if n[:1] != "_"]
-    near = difflib.get_close_matches(name, public, 1, 0.5)
-    hint = f". Did you mean: {near[0]!r}?" if near else ""
     # With an object of its own, so that Python does not look for a name as well.
-    return AttributeError(f"{what} has no attribute {name!r}{hint}", obj=what)
+    return AttributeError(Missing(what, name, *known), obj=what)

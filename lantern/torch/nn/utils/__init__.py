@@ -216,4 +216,4 @@ else:
         if name in _NORMS:
             part = importlib.import_module("lantern.torch.nn.utils.norms")
             return getattr(part, name)
-        raise missing("module 'torch.nn.utils'", name, [*globals(), *_NORMS])
+        raise missing("module 'torch.nn.utils'", name, globals(), _NORMS)
