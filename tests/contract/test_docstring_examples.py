@@ -3,7 +3,9 @@
 Those of ``lantern.torch`` are in ``torch/test_examples.py``.
 """
 
+import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -15,6 +17,7 @@ from tests.docstring_examples import (
     texts,
 )
 
+ROOT = Path(__file__).parents[2]
 # Where users import from.
 MODULES = """
 lantern lantern.array_api lantern.batching lantern.cps lantern.debugger
@@ -33,6 +36,18 @@ def test_every_module_of_the_reference_is_tried():
 
     tried = {*MODULES, *(f"lantern.{path}" for path in OF_TORCH)}
     assert {module.__name__ for module in reference.modules() if module} <= tried
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["torch/tensor/tensor.py", "torch/nn/functional/linear.py", "onnx/export"],
+)
+def test_examples_of_a_file_run_alone(path):
+    """Where pytest imported it, a package took the place of a function."""
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    chosen = [f"lantern/{path}", "-k", "item or linear or export"]
+    run = subprocess.run([*command, *chosen], cwd=ROOT, capture_output=True, text=True)
+    assert run.returncode == 0, run.stdout[-2000:]
 
 
 def test_every_name_has_words_and_an_example():
