@@ -52,7 +52,7 @@ from lantern.torch.tensor.tensor import (
     plain_cotangent,
     torch_face,
 )
-from lantern.torch.tensor.view_memory import share
+from lantern.torch.tensor.view_memory import HELD_ONCE, share
 from lantern.vectorizing.batched import Batched, without_derivative
 
 __all__ = ["run_backward", "seeds_of"]
@@ -151,13 +151,13 @@ def run_backward(
         received = propagate(seeds, retain, create_graph, chosen, True, callbacks)
         seeds.clear()
         while received:
-            receiver, grad = received.popitem()
-            if grad is None:
+            pair = received.popitem()
+            if pair[1] is None:
                 pass
-            elif not receiver.hooks:
-                _leave(receiver, grad, create_graph)
-            elif not _retains(receiver):
-                _left_and_called(receiver, grad, create_graph)
+            elif not pair[0].hooks:
+                _leave(pair, create_graph)
+            elif not _retains(pair[0]):
+                _left_and_called(*pair, create_graph)
         if callbacks:
             call_back(callbacks)
         if listeners:
@@ -175,14 +175,14 @@ def _left_in(x: Any) -> Any:
 
 def _left_and_called(receiver: Any, grad: Any, create_graph: bool) -> None:
     """Leave a gradient where it belongs, and call what waits for that."""
-    grad = called_before(receiver, grad, create_graph)
+    pair = receiver, called_before(receiver, grad, create_graph)
     if type(receiver) is not Recorder:
         return
-    _leave(receiver, grad, create_graph)
+    _leave(pair, create_graph)
     with Recording(create_graph):
         for hook in of_kind(receiver, Afterwards):
             hook.call()
-    called_after(receiver, [], grad, create_graph)
+    called_after(receiver, [], pair[1], create_graph)
 
 
 def find_nan(receiver: Any, found: list[Any]) -> None:
@@ -195,16 +195,22 @@ def find_nan(receiver: Any, found: list[Any]) -> None:
             )
 
 
-def _leave(receiver: Any, grad: Any, create_graph: bool) -> None:
-    """Add a cotangent to a leaf's gradient."""
+def _leave(pair: tuple[Any, Any], create_graph: bool) -> None:
+    """Add a cotangent to a leaf's gradient.
+
+    Args:
+        pair: who receives it, and the cotangent, which no name has: so it is counted.
+        create_graph: whether the gradient is tracked.
+    """
+    receiver = pair[0]
     owned, receiver.owned = receiver.owned, False
     total = receiver.grad
+    if total is None and type(pair[1]) in buffers:
+        alone = owned or (sys.getrefcount(pair[1]) <= HELD_ONCE and _is_whole(pair[1]))
+        receiver.grad = pair[1] if alone else copied(pair[1])
+        return
+    grad = pair[1]
     if total is None:
-        if type(grad) in buffers:
-            # 3: the caller's name, this one, and the argument of getrefcount.
-            alone = owned or (sys.getrefcount(grad) <= 3 and _is_whole(grad))
-            receiver.grad = grad if alone else copied(grad)
-            return
         if type(grad) is DeferredSum and (waiting := grad.alone()) is not None:
             receiver.grad = waiting
             return
@@ -229,12 +235,11 @@ def _leave(receiver: Any, grad: Any, create_graph: bool) -> None:
 
 def _is_whole(x: Any) -> bool:
     """Whether an array has its memory to itself, perhaps in another form."""
-    under = x.base
-    if under is None:
+    if x.base is None:
         return True
-    # 3: what x holds, this name, and the argument of getrefcount.
-    alone = type(under) is np.ndarray and sys.getrefcount(under) <= 3
-    is_all = alone and under.flags.owndata and under.nbytes == x.nbytes
+    if type(x.base) is not np.ndarray or sys.getrefcount(x.base) > HELD_ONCE:
+        return False
+    is_all = x.base.flags.owndata and x.base.nbytes == x.nbytes
     return is_all and x.flags.writeable
 
 

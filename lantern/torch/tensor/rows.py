@@ -19,7 +19,7 @@ from lantern.engines.arrays import steps_of
 from lantern.torch.tensor.devices import as_array
 from lantern.torch.tensor.operators import tracked_views, views_of
 from lantern.torch.tensor.tensor import UNSEEN, Tensor
-from lantern.torch.tensor.view_memory import detached, place, sharers_of
+from lantern.torch.tensor.view_memory import HELD_ONCE, detached, place, sharers_of
 from lantern.torch.tensor.views import strided
 
 __all__ = ["laid_in_rows"]
@@ -116,5 +116,6 @@ def _held_otherwise(arrays: dict[int, Any], held: Counter[int]) -> bool:
             arrays[id(memory)] = array = memory
     array = memory = None
     return any(
-        sys.getrefcount(arrays[key]) - 2 > held[key] + shows[key] for key in arrays
+        sys.getrefcount(arrays[key]) - HELD_ONCE > held[key] + shows[key]
+        for key in arrays
     )

@@ -16,6 +16,7 @@ from lantern.torch.tensor.tensor import Tensor
 
 __all__ = [
     "ALL",
+    "HELD_ONCE",
     "Window",
     "detached",
     "is_shown_elsewhere",
@@ -32,6 +33,20 @@ __all__ = [
 # By the identity of a view that shows its base's memory no longer (``replacing``): a
 # weak reference to it, and where its elements lie.
 _places: dict[int, tuple[Any, Any]] = {}
+
+
+def _held_once() -> int:
+    """What ``getrefcount`` says of what one thing holds, and no name.
+
+    Which names and arguments count depends on Python's version: from 3.14 on, most do
+    not. So what is counted has no name, and what is said of it is measured.
+    """
+    row, table, view = (object(),), {0: object()}, np.empty(2)[:1]
+    counts = sys.getrefcount(row[0]), sys.getrefcount(table[0])
+    return min(*counts, sys.getrefcount(view.base))
+
+
+HELD_ONCE = _held_once()
 
 
 def moved_away(view: Tensor, where: Any) -> None:
@@ -61,8 +76,7 @@ def share(z: Tensor, x: Tensor) -> Tensor:
 def is_shown_elsewhere(x: Tensor) -> bool:
     """Whether there are tensors that show a base's memory and are no views of it."""
     try:
-        # 2: what x holds, and the argument; a name would not count in every Python.
-        return sys.getrefcount(x.sharers) > 2
+        return sys.getrefcount(x.sharers) > HELD_ONCE
     except AttributeError:
         return False
 
