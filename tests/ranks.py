@@ -1,11 +1,12 @@
 """Programs in several processes: a test starts them once, and checks much in them."""
 
 import os
+import signal
 import subprocess
 import sys
 import textwrap
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -18,15 +19,21 @@ needs_mpi = pytest.mark.skipif(
 )
 
 
-def start(program, tmp_path, processes=2, *options, prelude="", **variables):
-    """Run a program's text in several processes: what came of it."""
+def start(
+    program, tmp_path, processes=2, *options, prelude="", seconds=100, **variables
+):
+    """Run a program's text in several processes: what came of it.
+
+    None of them is left in the end, be it an error after so many seconds.
+    """
     script = tmp_path / "program.py"
     script.write_text(prelude + textwrap.dedent(program))
-    return subprocess.run(
-        [
-            *(sys.executable, "-m", "lantern.distributed.run"),
-            *("--nproc_per_node", str(processes), *options, str(script)),
-        ],
+    command = [
+        *(sys.executable, "-m", "lantern.distributed.run"),
+        *("--nproc_per_node", str(processes), *options, str(script)),
+    ]
+    run = subprocess.Popen(
+        command,
         env={
             **{k: v for k, v in os.environ.items() if "RANK" not in k},
             "PYTHONPATH": str(ROOT),
@@ -34,11 +41,18 @@ def start(program, tmp_path, processes=2, *options, prelude="", **variables):
             **variables,
         },
         cwd=tmp_path,
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
-        timeout=100,
-        check=False,
+        start_new_session=True,
     )
+    try:
+        texts = run.communicate(timeout=seconds)
+    finally:
+        with suppress(ProcessLookupError):  # ranks may outlive their launcher
+            os.killpg(run.pid, signal.SIGKILL)
+        run.wait()
+    return subprocess.CompletedProcess(command, run.returncode, *texts)
 
 
 def succeed(program, tmp_path, processes=2, *options, **more):

@@ -133,6 +133,9 @@ class MpiGroup:
         """Wait until an operation is over, or cannot end any more."""
         test = request.Test
         try:
+            # Before it asks: what is over at once would hide that somebody is gone.
+            if self.watch.trouble is not None:
+                self.watch.check(describe(), self.members)
             if self.naps:
                 self._nap(test, describe)
                 return
