@@ -52,12 +52,18 @@ def steps(shape: Any, order: int = FIRST) -> tuple[int, ...]:
 
 def to_last(x: Any, axis: int) -> Any:
     """An array with an axis brought to the end, in the order of its axes in memory."""
-    return np.ascontiguousarray(np.moveaxis(x, axis, -1))
+    if not _is_last(x, axis):  # NumPy would look at all axes to move none
+        x = np.moveaxis(x, axis, -1)
+    return np.ascontiguousarray(x)
 
 
 def from_last(x: Any, axis: int) -> Any:
     """An array with its last axis brought to a place; its memory stays."""
-    return np.moveaxis(x, -1, axis)
+    return x if _is_last(x, axis) else np.moveaxis(x, -1, axis)
+
+
+def _is_last(x: Any, axis: int) -> bool:
+    return axis in (-1, x.ndim - 1)
 
 
 def steps_of(x: Any) -> tuple[int, ...] | None:
