@@ -152,9 +152,10 @@ class Receiver:
 
     def operands(self) -> "tuple[Receiver | None, ...]":
         """For each operand of the rule, who receives its contribution; None: nobody."""
-        if type(self.left) is tuple:
-            return self.left
-        return (self.left,) if self.right is None else (self.left, self.right)
+        left, right = self.left, self.right
+        if right is not None:
+            return left, right
+        return left if type(left) is tuple else (left,)
 
     def release(self) -> None:
         """Let go of the rule and its operands, and so of what the rule has saved."""

@@ -129,10 +129,10 @@ def reached(roots: Iterable[Any], ends: Any = ()) -> dict[int, Any]:
     found, waiting = {}, list(roots)
     while waiting:
         z = waiting.pop()
-        if z is not None and id(z) not in found:
-            found[id(z)] = z
-            if id(z) not in ends:
-                waiting.extend(z.operands())
+        if z is not None and (key := id(z)) not in found:
+            found[key] = z
+            if key not in ends:
+                waiting += z.operands()
     return found
 
 
@@ -140,7 +140,7 @@ def upstream(known: dict[int, Any], inputs: Iterable[Any]) -> set[int]:
     """The identities of those of some receivers that lead to some inputs."""
     wanted = {id(x) for x in inputs}
     for z in sorted(known.values(), key=order_of):
-        if any(id(x) in wanted for x in z.operands() if x is not None):
+        if not wanted.isdisjoint(map(id, z.operands())):
             wanted.add(id(z))
     return wanted
 
@@ -258,18 +258,16 @@ def _resume_all(
             and z.hooks is None
             and z.order >= last_write[0]
         ):
-            x, y = z.left, z.right
-            if y is not None and y.cotangent is None:
-                _expect(y, heap, leaves)
-            if type(x) is tuple:
-                for y in x:
-                    if y is not None and y.cotangent is None:
-                        _expect(y, heap, leaves)
-            elif x is not None and x.cotangent is None:
-                if type(x) is Recorder and (order := x.order):
-                    heappush(heap, (-order, x))  # as ``_expect``, in no call
-                else:
+            left = z.left
+            for x in left if type(left) is tuple else (left, z.right):
+                if x is None or x.cotangent is not None:
+                    continue
+                if type(x) is not Recorder:
                     _expect(x, heap, leaves)
+                elif order := x.order:  # as ``_expect``, in no call
+                    heappush(heap, (-order, x))
+                else:
+                    leaves[x] = None
             z.resume(None)
             if not z.restarts:  # as ``release``, in no call
                 z.saved, z.left, z.right = FREED, None, None
@@ -332,7 +330,8 @@ def _arrive(leaves: dict[Any, Any], captured: dict[Any, Any], this: Pass) -> Non
             if z.hooks is not None or id(z) in captured:
                 z_bar = z_bar.settle()
         leaves[z] = z_bar
-        seen = seen or z.hooks is not None
+        if z.hooks is not None:
+            seen = True
     if seen or captured:
         for z in leaves:
             hooks = z.hooks is not None and id(z) not in this.ends

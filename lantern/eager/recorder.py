@@ -199,10 +199,10 @@ class Recorder(Accumulator):
             return NOTHING
         receivers: Any = self.operands()
         arguments = list(saved)
-        xp = namespace(base(z_bar))
         for i, x in enumerate(receivers[: len(arguments)]):
             plain = arguments[i]
             if plain is STANDIN:
+                xp = namespace(base(z_bar))
                 plain = xp.broadcast_to(xp.zeros((), x.dtype), x.shape)
             if tracked and x is not None:
                 plain = NumpyFace(plain, AMBIENT, x)
@@ -217,9 +217,11 @@ class Recorder(Accumulator):
 
     def restarted(self, tracked: bool, z_bar: Any) -> Any:
         """The rule afresh, its forward step done."""
-        if self.saved is FREED:
+        saved = self.saved
+        if saved is FREED:
             raise EagerError(SECOND_TIME)
-        saved = self.saved if self.saved is NOTHING else unpacked(self.saved)
+        if ever and saved is not NOTHING:
+            saved = unpacked(saved)
         if self.order < last_write[0]:
             check_arrays(self.order, (x for x in saved if type(x) in buffers))
         arguments = self.arguments(saved, tracked, z_bar)
@@ -279,14 +281,14 @@ def starter(cls: type) -> Callable[..., Any]:
         receiver.shape = shape = z.shape
         receiver.dtype = dtype = z.dtype
         receiver.suspended, receiver.left, receiver.right = begun, left, right
-        receiver.aligned = 0
-        if (
+        if not (
             elementwise  # as ``_aligned`` has it, in no call
             and (left is None or (left.shape == shape and left.dtype is dtype))
             and (right is None or (right.shape == shape and right.dtype is dtype))
             and dtype in _REAL
         ):
-            receiver.aligned = elementwise
+            elementwise = 0
+        receiver.aligned = elementwise
         receiver.cotangent = receiver.mask = receiver.grad = receiver.hooks = None
         receiver.owned, receiver.restarts = False, restarts
         receiver.function, receiver.saved, receiver.statics = rule, saved, statics
@@ -332,15 +334,14 @@ def _stay(receiver: Receiver) -> None:
 AMBIENT = Ambient()
 
 
-def _aligned(elementwise: int, shape: Any, dtype: Any, left: Any, right: Any) -> int:
-    """How many operands a rule has, if no contribution needs fitting; 0 otherwise."""
-    fits = (
+def _aligned(shape: Any, dtype: Any, left: Any, right: Any) -> bool:
+    """Whether no contribution of an elementwise rule needs fitting."""
+    return (
         type(left) is not tuple
         and dtype in _REAL
         and (left is None or (left.shape == shape and left.dtype is dtype))
         and (right is None or (right.shape == shape and right.dtype is dtype))
     )
-    return elementwise if fits else 0
 
 
 def recorded(
@@ -356,13 +357,15 @@ def recorded(
             STANDIN if i < n and receivers[i] is not None else x
             for i, x in enumerate(saved[: len(receivers)])
         ) + tuple(saved[len(receivers) :])
-    shape, dtype = primal.shape, primal.dtype
-    recorder = Recorder().prepare(shape, dtype)
+    recorder = Recorder()
+    recorder.shape, recorder.dtype = shape, dtype = primal.shape, primal.dtype
     recorder.suspended, recorder.left, recorder.right = rule.started, left, right
-    recorder.aligned = _aligned(elementwise, shape, dtype, left, right)
+    aligned = elementwise and _aligned(shape, dtype, left, right)
+    recorder.aligned = elementwise if aligned else 0
+    recorder.cotangent = recorder.mask = recorder.grad = recorder.hooks = None
+    recorder.owned, recorder.restarts = False, bool(saved) and saved[0] is STANDIN
     recorder.function, recorder.saved = rule.rule, saved
     recorder.statics, recorder.order = rule.statics, next(order)
-    recorder.restarts = bool(saved) and saved[0] is STANDIN
     if ever and (pair := _hooks()) is not None:
         recorder.pack(pair)
     return recorder
