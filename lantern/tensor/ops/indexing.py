@@ -241,15 +241,14 @@ def getitem(x: Any, index: Any) -> Any:
 
 def _read(x: Any, index: Any) -> Any:
     """``x[index]``; positions along one axis in the way in which NumPy is faster."""
-    if type(index) is tuple and index and type(x) is numpy_namespace.ndarray:
-        *before, last = index
-        if (
-            type(last) is numpy_namespace.ndarray
-            and last.dtype.kind in "iu"
-            and last.ndim == 1
-            and all(map(_is_whole, before))
-        ):
-            return x.take(last, len(before))
+    last = index[-1] if type(index) is tuple and index else None
+    if (
+        type(last) is numpy_namespace.ndarray is type(x)
+        and last.dtype.kind in "iu"
+        and last.ndim == 1
+        and all(map(_is_whole, index[:-1]))
+    ):
+        return x.take(last, len(index) - 1)
     return x[index]
 
 

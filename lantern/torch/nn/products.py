@@ -76,10 +76,13 @@ def in_parts(x: Any, weight: Any, count: int) -> Any:
 
 def times(x: Any, y: Any) -> Any:
     """``x @ y`` of two matrices; of few rows, ``@`` takes twice as long as ``dot``."""
-    if type(x) is type(y) and not isinstance(x, Value):  # of one device
-        z = (engine if type(x) is np.ndarray else gpu).product(x, y)
-        return x.dot(y) if z is None else z
-    return x @ y
+    if type(x) is np.ndarray is type(y):
+        z = engine.product(x, y)
+    elif type(x) is type(y) and not isinstance(x, Value):  # of one device
+        z = gpu.product(x, y)
+    else:
+        return x @ y
+    return x.dot(y) if z is None else z
 
 
 def product(x: Any, weight: Any) -> Any:

@@ -156,7 +156,8 @@ def _affine(x: Any, weight: Any, bias: Any, more: Any = None, /) -> Rule:
     """
     lengths = x.shape
     flat = x if len(lengths) == 2 else x.reshape(-1, lengths[-1])
-    if (z := gpu_products.affine(flat, weight, bias)) is None:
+    z = None if type(flat) is np.ndarray else gpu_products.affine(flat, weight, bias)
+    if z is None:
         z = added(product(flat, weight), bias)
     if flat is not x:
         z = z.reshape(*lengths[:-1], weight.shape[0])

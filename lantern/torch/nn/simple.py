@@ -45,9 +45,7 @@ class Simple(Module):
         """The function's value."""
         own, cls = self.__dict__, type(self)
         try:
-            given = {}
-            for name in cls.others:
-                given[name] = own[name]
+            given = dict(zip(cls.others, map(own.__getitem__, cls.others), strict=True))
             for name in cls.buffers_among:
                 given[name] = own["_buffers"][name]
         except KeyError:  # assigned anew, as something else

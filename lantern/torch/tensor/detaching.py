@@ -84,10 +84,11 @@ def array_of_tensor(x: Any) -> Any:
         if not x.is_face and type(x) is not Batched and is_tracked(x):
             raise lost(f"torch: a {type(x).__name__} where memory is read")
         x = x.primal
-        while isinstance(x, Wrapper):
-            x = x.primal
-        if type(x) is Batched:
-            return without_derivative(x)
+        if isinstance(x, Value):
+            while isinstance(x, Wrapper):
+                x = x.primal
+            if type(x) is Batched:
+                return without_derivative(x)
     return x
 
 

@@ -51,6 +51,7 @@ from lantern.torch.tensor.tensor import (
     numpy_face,
     plain_cotangent,
     torch_face,
+    untracked,
 )
 from lantern.torch.tensor.view_memory import HELD_ONCE, share
 from lantern.vectorizing.batched import Batched, without_derivative
@@ -438,7 +439,10 @@ def detach(self: Tensor) -> Any:
         tensor([3., 6.])
     """
     array = self.primal
-    z = fresh(without_derivative(base(array)) if isinstance(array, Value) else array)
+    if isinstance(array, Value):
+        z = fresh(without_derivative(base(array)))
+    else:
+        z = untracked(array)
     # What is written through it is no part of a derivative, nor its views' concern.
     if self.viewed is UNSEEN:
         z.viewed = UNSEEN
