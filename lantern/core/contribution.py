@@ -51,6 +51,11 @@ class Contribution:
         for function, *arguments in self.additions(buffer, factor):
             function(*arguments)
 
+    def write_to(self, target: Any, factor: Any) -> None:
+        """Write the contribution, times a number, into an array of the same shape."""
+        z = self.dense(target.shape)
+        namespace(target).multiply(z, factor, out=target)
+
     def each(self, function: Callable[[Any], Any]) -> Any:
         """The contribution, with a function applied to each of its factors."""
         self.z_bar = function(self.z_bar)

@@ -166,7 +166,7 @@ HARMLESS = {
             "memory: until the worker, which is over, is gone"
         ),
     },
-    "lantern/tensor/accumulate/deferred_products.py": {
+    "lantern/tensor/ops/products.py": {
         ("-> False", "xs, z_bars = zip("): "a guard: each gives a pair",
         ("-> 1", "xp = namespace(xs[0])"): "all are of one library",
         ("NotIn -> In", "if x.shape[0] == 1 and type(x) not in buffers:"): (
@@ -183,6 +183,8 @@ HARMLESS = {
         ("Is -> IsNot", "receiver.owned = receiver.cotangent is product"): (
             "speed: the next one is added in an array of its own"
         ),
+    },
+    "lantern/tensor/accumulate/deferred_products.py": {
         ("-> 2", "LITTLE = 1 << 19"): "memory: more may wait",
         ("-> False", "self.total, self.owned = waiting[0].dense("): (
             "speed: the next one is added in an array of its own"

@@ -10,12 +10,9 @@ from lantern import grad, jvp, value_and_grad, vjp
 from lantern.core.value import Receiver
 from lantern.tensor.accumulate import deferred_products
 from lantern.tensor.accumulate.accumulator import LARGE, Accumulator
-from lantern.tensor.accumulate.deferred_products import (
-    Collector,
-    DeferredSum,
-    Product,
-)
+from lantern.tensor.accumulate.deferred_products import Collector, DeferredSum
 from lantern.tensor.ops.indexing import Scatter
+from lantern.tensor.ops.products import Product
 
 RNG = np.random.default_rng(0)
 W = RNG.standard_normal((6, 6)) * 0.3

@@ -641,7 +641,7 @@ def test_long_chains_neither_recurse_nor_crash(uncollected):
 
 
 def test_a_frozen_factor_is_not_multiplied_for(monkeypatch):
-    from lantern.tensor.accumulate.deferred_products import Product
+    from lantern.tensor.ops.products import Product
 
     calls = []
     original = Product.dense

@@ -12,8 +12,8 @@ import pytest
 import lantern.torch as torch
 from lantern.batching.rows import RowsRead
 from lantern.core.contribution import Contribution
-from lantern.tensor.accumulate.deferred_products import Product
 from lantern.tensor.ops.indexing import Scatter
+from lantern.tensor.ops.products import Product
 from lantern.torch.nn.products import LayerProduct
 from lantern.torch.nn.rules import Rows
 from lantern.torch.optim.plan import Plan, carry_out

@@ -5,7 +5,8 @@ import pytest
 
 import lantern.torch as torch
 from lantern.core.contribution import Contribution
-from lantern.tensor.accumulate.deferred_products import Collector, DeferredSum, Product
+from lantern.tensor.accumulate.deferred_products import Collector, DeferredSum
+from lantern.tensor.ops.products import Product
 from lantern.torch.nn import rules
 
 nn = torch.nn

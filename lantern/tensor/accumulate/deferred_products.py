@@ -9,133 +9,16 @@ nothing waits know nothing of it: the second product makes one a ``Collector``, 
 makes it an ``Accumulator`` again.
 """
 
-import math
-from collections.abc import Callable
-from operator import iadd
-from typing import Any, ClassVar
+from typing import Any
 
-from lantern.core.contribution import Call, Contribution
+from lantern.core.contribution import Contribution
 from lantern.core.namespace import namespace
-from lantern.core.value import Receiver, Value
-from lantern.tensor.accumulate.accumulator import LARGE, Accumulator
-from lantern.tensor.backend.blas import adding_product
-from lantern.tensor.backend.numpy_namespace import buffers, numpy_namespace
+from lantern.core.value import Receiver
+from lantern.tensor.accumulate.accumulator import Accumulator
 
-__all__ = ["Collector", "DeferredSum", "Product", "patient"]
+__all__ = ["Collector", "DeferredSum", "patient"]
 
 _total: Any = Receiver.__dict__["cotangent"]  # the slot that Collector hides
-
-
-class Product(Contribution):
-    """The cotangent ``x.mT @ z_bar`` of a matrix y in ``x @ y``, not yet computed.
-
-    A rule may yield it for a weight that is used many times.
-
-    Args:
-        x: (..., n, k).
-        z_bar: (..., n, m).
-        own: whether nobody else holds these arrays.
-    """
-
-    __slots__ = ("own", "x")
-    scatters: ClassVar[bool] = False
-
-    def __init__(self, x: Any, z_bar: Any, own: bool = False) -> None:
-        self.x, self.z_bar, self.own = x, z_bar, own
-
-    def dense(self, shape: tuple[int, ...]) -> Any:
-        """The product; for one matrix of a whole batch, as one."""
-        if len(shape) > 2:
-            x, z_bar = self.x, self.z_bar
-            return x.mT * z_bar if x.shape[-2] == 1 else x.mT @ z_bar
-        x, z_bar = self.factors(shape)
-        if type(x) is type(z_bar) in buffers:
-            return self.multiplied(x, z_bar)
-        if x.shape[0] == 1 and type(x) not in buffers:
-            return x.T * z_bar  # in a ``vmap`` a row for each example
-        return namespace(x, z_bar).dot(x.T, z_bar)
-
-    @staticmethod
-    def multiplied(x: Any, z_bar: Any, out: Any = None) -> Any:
-        """``x.T @ z_bar`` of two matrices; ``@`` takes 20 times as long for one row."""
-        return x.T.dot(z_bar, out=out)
-
-    def factors(self, shape: tuple[int, ...]) -> tuple[Any, Any]:
-        """Both factors, as matrices of the same number of rows."""
-        x, z_bar = self.x, self.z_bar
-        if len(x.shape) == 2:
-            return x, z_bar
-        rows = math.prod(x.shape[:-1])
-        return x.reshape(rows, shape[0]), z_bar.reshape(rows, shape[1])
-
-    def stays(self, size: int, room: float) -> bool:
-        """As ``Contribution.stays``; for small weights that takes longer."""
-        large = room >= max(2 * size, LARGE * self.x.itemsize)
-        return large and type(self.x) is numpy_namespace.ndarray
-
-    def additions(self, buffer: Any, factor: float = 1.0) -> list[Call]:
-        """As ``Contribution.additions``, without a matrix for the product."""
-        if len(buffer.shape) > 2:
-            return [(iadd, buffer, factor * self.dense(buffer.shape))]
-        return [self.adding(buffer, *self.factors(buffer.shape), factor)]
-
-    # A call that does ``buffer += factor * x.T @ z_bar``.
-    adding = staticmethod(adding_product)
-
-    @classmethod
-    def joined(cls, products: list[Any], shape: tuple[int, ...]) -> "Product":
-        """The sum of several products, as one, in arrays of its own."""
-        if len(products) == 1:
-            product: Product = products[0]
-            if product.own:
-                return product
-            x, z_bar = product.factors(shape)
-            return cls(x.copy(), z_bar.copy(), True)
-        xs, z_bars = zip(*(p.factors(shape) for p in products), strict=True)
-        xp = namespace(xs[0])
-        return cls(xp.concatenate(xs), xp.concatenate(z_bars), True)
-
-    def each(self, function: Callable[[Any], Any]) -> Any:
-        """The contribution, a function applied to both factors."""
-        self.x = function(self.x)
-        return super().each(function)
-
-    def ready(self, receiver: Any) -> Any:
-        """Itself, if it may wait at a receiver; otherwise the product, computed now."""
-        return self if self._room(receiver) else self.dense(receiver.shape)
-
-    def _room(self, receiver: Any) -> float:
-        """How many bytes may wait at a receiver; 0 if this product may not."""
-        x, z_bar, shape = self.x, self.z_bar, receiver.shape
-        if not (
-            type(x) in buffers
-            and type(z_bar) in buffers
-            and x.dtype is z_bar.dtype is receiver.dtype
-            and type(receiver) in patient
-            and len(shape) == 2
-        ):
-            return 0
-        room = Collector.share * x.itemsize * shape[0] * shape[1]
-        return room if x.nbytes + z_bar.nbytes <= room else 0
-
-    def wait_at(self, receiver: Any) -> bool:
-        """Wait, if it may; the first one is computed instead."""
-        kind, shape = type(receiver), receiver.shape
-        little = kind is not Collector and math.prod(shape) < LARGE  # never stays
-        if (kind is Accumulator or little) and receiver.cotangent is None:
-            product = self.dense(shape)
-            receiver.accumulate(product)
-            receiver.owned = receiver.cotangent is product and type(product) in buffers
-            return True
-        room = self._room(receiver)
-        if not room:
-            return False
-        if kind is Accumulator:
-            if isinstance(receiver.cotangent, Value):
-                return False
-            Collector.begin(receiver)
-        receiver.collect(self, self.x.nbytes + self.z_bar.nbytes, room)
-        return True
 
 
 # So many bytes may wait for any array, however small it is.
@@ -190,18 +73,16 @@ class DeferredSum:
     def settle_into(self, target: Any, factor: Any) -> None:
         """Write a multiple of the sum into an array, and keep nothing of it.
 
-        Products alone are computed there.
+        Contributions of one kind alone may be computed there.
         """
         waiting = self.contributions
         kinds: list[Any] = [*{*map(type, waiting)}]
-        if self.total is not None or [issubclass(k, Product) for k in kinds] != [True]:
+        if self.total is not None or len(kinds) > 1:
             total, self.total = self.settle(), None
             namespace(target).multiply(total, factor, out=target)
             return
-        kind = kinds[0]
-        joined = kind.joined(waiting, self.shape) if waiting[1:] else waiting[0]
-        x, z_bar = joined.factors(self.shape)
-        kind.multiplied(x, z_bar * factor, target)
+        joined = kinds[0].joined(waiting, self.shape) if waiting[1:] else waiting[0]
+        joined.write_to(target, factor)
         self.contributions, self.size = [], 0
 
     def arrays(self) -> list[Any]:
@@ -260,7 +141,7 @@ class Collector(Accumulator):
         _total.__set__(accumulator, waiting)
         accumulator.mask = None
 
-    def collect(self, product: Product, size: int, room: float) -> None:
+    def collect(self, product: Contribution, size: int, room: float) -> None:
         """Let one more product wait."""
         _total.__get__(self).take(product, size, room)
 

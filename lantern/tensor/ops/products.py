@@ -1,14 +1,28 @@
-"""Products of vectors and matrices, and diagonals: bilinear or linear, all of them."""
+"""Products of vectors and matrices, and diagonals: bilinear or linear, all of them.
 
-from typing import Any
+What a matrix receives from a product is a product itself: a ``Product``, not yet
+computed, that may wait for others (``deferred_products``).
+"""
 
+import math
+from collections.abc import Callable
+from operator import iadd
+from typing import Any, ClassVar
+
+from lantern.core.contribution import Call, Contribution
 from lantern.core.namespace import namespace
-from lantern.core.value import Rule, base, is_tracked
+from lantern.core.value import Rule, Value, base, is_tracked
 from lantern.errors import MissingRuleError
 from lantern.op import bilinear
 from lantern.rules.arithmetic import multiply
-from lantern.tensor.accumulate.deferred_products import Product
-from lantern.tensor.backend.numpy_namespace import array_namespace, buffers
+from lantern.tensor.accumulate.accumulator import LARGE, Accumulator
+from lantern.tensor.accumulate.deferred_products import Collector, patient
+from lantern.tensor.backend.blas import adding_product
+from lantern.tensor.backend.numpy_namespace import (
+    array_namespace,
+    buffers,
+    numpy_namespace,
+)
 from lantern.tensor.ops import reduction
 from lantern.tensor.ops.matrix_forms import (
     any_value,
@@ -20,6 +34,7 @@ from lantern.tensor.ops.matrix_forms import (
 from lantern.tensor.ops.shape import as_array, astype, permute_dims, reshape
 
 __all__ = [
+    "Product",
     "cross",
     "diagonal",
     "dot",
@@ -80,6 +95,123 @@ def _product(x: Any, y: Any) -> Any:
     if type(x) is type(y) in buffers and x.ndim == y.ndim == 2:
         return x.dot(y)
     return x * y if x.shape[-1] == 1 else x @ y
+
+
+class Product(Contribution):
+    """The cotangent ``x.mT @ z_bar`` of a matrix y in ``x @ y``, not yet computed.
+
+    A rule may yield it for a weight that is used many times.
+
+    Args:
+        x: (..., n, k).
+        z_bar: (..., n, m).
+        own: whether nobody else holds these arrays.
+    """
+
+    __slots__ = ("own", "x")
+    scatters: ClassVar[bool] = False
+
+    def __init__(self, x: Any, z_bar: Any, own: bool = False) -> None:
+        self.x, self.z_bar, self.own = x, z_bar, own
+
+    def dense(self, shape: tuple[int, ...]) -> Any:
+        """The product; for one matrix of a whole batch, as one."""
+        if len(shape) > 2:
+            x, z_bar = self.x, self.z_bar
+            return x.mT * z_bar if x.shape[-2] == 1 else x.mT @ z_bar
+        x, z_bar = self.factors(shape)
+        if type(x) is type(z_bar) in buffers:
+            return self.multiplied(x, z_bar)
+        if x.shape[0] == 1 and type(x) not in buffers:
+            return x.T * z_bar  # in a ``vmap`` a row for each example
+        return namespace(x, z_bar).dot(x.T, z_bar)
+
+    @staticmethod
+    def multiplied(x: Any, z_bar: Any, out: Any = None) -> Any:
+        """``x.T @ z_bar`` of two matrices; ``@`` takes 20 times as long for one row."""
+        return x.T.dot(z_bar, out=out)
+
+    def factors(self, shape: tuple[int, ...]) -> tuple[Any, Any]:
+        """Both factors, as matrices of the same number of rows."""
+        x, z_bar = self.x, self.z_bar
+        if len(x.shape) == 2:
+            return x, z_bar
+        rows = math.prod(x.shape[:-1])
+        return x.reshape(rows, shape[0]), z_bar.reshape(rows, shape[1])
+
+    def stays(self, size: int, room: float) -> bool:
+        """As ``Contribution.stays``; for small weights that takes longer."""
+        large = room >= max(2 * size, LARGE * self.x.itemsize)
+        return large and type(self.x) is numpy_namespace.ndarray
+
+    def write_to(self, target: Any, factor: Any) -> None:
+        """As ``Contribution.write_to``, computed there."""
+        x, z_bar = self.factors(target.shape)
+        self.multiplied(x, z_bar * factor, target)
+
+    def additions(self, buffer: Any, factor: float = 1.0) -> list[Call]:
+        """As ``Contribution.additions``, without a matrix for the product."""
+        if len(buffer.shape) > 2:
+            return [(iadd, buffer, factor * self.dense(buffer.shape))]
+        return [self.adding(buffer, *self.factors(buffer.shape), factor)]
+
+    # A call that does ``buffer += factor * x.T @ z_bar``.
+    adding = staticmethod(adding_product)
+
+    @classmethod
+    def joined(cls, products: list[Any], shape: tuple[int, ...]) -> "Product":
+        """The sum of several products, as one, in arrays of its own."""
+        if len(products) == 1:
+            product: Product = products[0]
+            if product.own:
+                return product
+            x, z_bar = product.factors(shape)
+            return cls(x.copy(), z_bar.copy(), True)
+        xs, z_bars = zip(*(p.factors(shape) for p in products), strict=True)
+        xp = namespace(xs[0])
+        return cls(xp.concatenate(xs), xp.concatenate(z_bars), True)
+
+    def each(self, function: Callable[[Any], Any]) -> Any:
+        """The contribution, a function applied to both factors."""
+        self.x = function(self.x)
+        return super().each(function)
+
+    def ready(self, receiver: Any) -> Any:
+        """Itself, if it may wait at a receiver; otherwise the product, computed now."""
+        return self if self._room(receiver) else self.dense(receiver.shape)
+
+    def _room(self, receiver: Any) -> float:
+        """How many bytes may wait at a receiver; 0 if this product may not."""
+        x, z_bar, shape = self.x, self.z_bar, receiver.shape
+        if not (
+            type(x) in buffers
+            and type(z_bar) in buffers
+            and x.dtype is z_bar.dtype is receiver.dtype
+            and type(receiver) in patient
+            and len(shape) == 2
+        ):
+            return 0
+        room = Collector.share * x.itemsize * shape[0] * shape[1]
+        return room if x.nbytes + z_bar.nbytes <= room else 0
+
+    def wait_at(self, receiver: Any) -> bool:
+        """Wait, if it may; the first one is computed instead."""
+        kind, shape = type(receiver), receiver.shape
+        little = kind is not Collector and math.prod(shape) < LARGE  # never stays
+        if (kind is Accumulator or little) and receiver.cotangent is None:
+            product = self.dense(shape)
+            receiver.accumulate(product)
+            receiver.owned = receiver.cotangent is product and type(product) in buffers
+            return True
+        room = self._room(receiver)
+        if not room:
+            return False
+        if kind is Accumulator:
+            if isinstance(receiver.cotangent, Value):
+                return False
+            Collector.begin(receiver)
+        receiver.collect(self, self.x.nbytes + self.z_bar.nbytes, room)
+        return True
 
 
 def matvec(x1: Any, x2: Any, /) -> Any:

@@ -15,7 +15,7 @@ from lantern.engines import halves
 from lantern.engines import products as engine
 from lantern.engines.gpu import products as gpu
 from lantern.engines.onednn import has_avx512, is_on
-from lantern.tensor.accumulate.deferred_products import Product
+from lantern.tensor.ops.products import Product
 from lantern.torch.tensor.dtypes import F32, is_half
 
 __all__ = [
