@@ -6,16 +6,15 @@ is zero; what has no rule raises.
 """
 
 import inspect
-import math
 import sys
 from functools import cache, partial
-from typing import Any, ClassVar
+from typing import Any
 
 from lantern.core.namespace import tables
 from lantern.core.operation import Op, registry
 from lantern.core.tree import tree_leaves, tree_map
 from lantern.core.value import Value, base, is_complex, is_container, is_tracked
-from lantern.errors import DetachError, LanternError, MissingRuleError, MutationError
+from lantern.errors import DetachError, MissingRuleError, MutationError
 
 __all__ = [
     "OUR_NAMES",
@@ -178,38 +177,6 @@ def _in_domain(name: str, x: Any, *others: Any) -> tuple[Any, ...]:
     return x + 0j if outside else x, *others
 
 
-def _as_numpy(function: Any, inputs: Any, on_arrays: Any = None) -> Any:
-    """A function of numbers, on arrays without axes where it leaves its domain.
-
-    There Python's functions of numbers raise, or give something complex; NumPy's, which
-    was called, goes on with nan or infinity, and warns.
-
-    Args:
-        function: what computes on numbers.
-        inputs: its arguments.
-        on_arrays: what computes on arrays, if it is another.
-    """
-    try:
-        z = function(*inputs)
-    except LanternError:
-        raise
-    except (ArithmeticError, ValueError):
-        if not all(map(_is_real, inputs)):
-            raise
-        z = math.nan
-    value = base(z)
-    kind = type(value)
-    left = not math.isfinite(value) if kind is float else kind is complex
-    if not left or not all(map(_is_real, inputs)):
-        return z
-    return (on_arrays or function)(*map(sys.modules["lantern"].asarray, inputs))
-
-
-def _is_real(x: Any) -> bool:
-    """Whether a value is a real number of Python's: NumPy's go on by themselves."""
-    return type(base(x)) in (float, int, bool)
-
-
 def _call(name: str, function: Any, args: Any, kwargs: Any) -> Any:
     """Run our function as NumPy's was called, or say that there is no rule for it."""
     if function is not None and _accepts(function, args, kwargs):
@@ -275,7 +242,10 @@ class ArrayProtocols:
     """The methods by which NumPy hands over an operation on a tracked value."""
 
     __slots__ = ()
-    rank: ClassVar[float]  # as of ``Value``: 0 for a number, which ``_as_numpy`` is for
+
+    def called(self, numpys: Any, args: Any, function: Any, inputs: Any) -> Any:
+        """What ours makes of its inputs, in place of NumPy's function of arguments."""
+        return function(*inputs)
 
     def __array_ufunc__(
         self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any
@@ -285,10 +255,7 @@ class ArrayProtocols:
         plain = name in _REFLECTED and method == "__call__" and not kwargs
         if plain and not isinstance(inputs[0], Value):  # in fewer steps, as y.__radd__
             reflected = getattr(self, _REFLECTED[name])
-            if self.rank:
-                z = reflected(inputs[0])
-            else:
-                z = _as_numpy(lambda x, _: reflected(x), inputs, find_function(name))
+            z = self.called(ufunc, inputs, reflected, inputs[:1])
             if z is not NotImplemented:
                 return z
         if len(inputs) > 1 and any(map(is_container, inputs)):
@@ -311,7 +278,7 @@ class ArrayProtocols:
             return getattr(ufunc, method)(*map(base, inputs), **kwargs)
         function = find_function(name)
         if function is not None and not kwargs:
-            return function(*inputs) if self.rank else _as_numpy(function, inputs)
+            return self.called(ufunc, inputs, function, inputs)
         return _call(f"numpy.{name}", function, inputs, kwargs)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
@@ -335,9 +302,9 @@ class ArrayProtocols:
         if function is None and not any(map(is_tracked, tree_leaves((args, kwargs)))):
             return func(*tree_map(base, args), **tree_map(base, kwargs))  # as np.savez
         call = partial(_call, f"{module}.{name}", function)
-        if self.rank or kwargs or len(args) != 1 or function is None:
+        if kwargs or len(args) != 1 or function is None:
             return call(args, kwargs)
-        return _as_numpy(lambda *args: call(args, {}), args)
+        return self.called(func, args, lambda *args: call(args, {}), args)
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
         """Become a plain array, unless that would lose a derivative."""

@@ -29,6 +29,7 @@ __all__ = [
     "Value",
     "Wrapper",
     "base",
+    "escaped",
     "is_complex",
     "is_container",
     "is_tracked",
@@ -92,11 +93,11 @@ class Level(Prompt):
     @property
     def is_over(self) -> bool:
         """Whether its values can only be read any more."""
-        return self.suspend is _escaped
+        return self.suspend is escaped
 
     def close(self) -> None:
         """End this derivative: its values can be read, but not computed with."""
-        self.suspend, self.latest = _escaped, None
+        self.suspend, self.latest = escaped, None
 
 
 class _Untracked(Level):
@@ -114,7 +115,8 @@ class _Untracked(Level):
 UNTRACKED = _Untracked()
 
 
-def _escaped(receiver: "Receiver") -> None:
+def escaped(receiver: "Receiver") -> None:
+    """What ``suspend`` does when a derivative is over."""
     raise EscapedError(
         "grad: a tracked value was used after the derivative that it belongs to was "
         "over. Return what you need (has_aux=True), or use lantern.stop_gradient."

@@ -6,6 +6,7 @@ tracked number into a constant without its derivative raises ``DetachError``.
 
 import math
 import numbers
+import sys
 from typing import Any, NoReturn
 
 from lantern.core.contribution import Contribution
@@ -25,7 +26,7 @@ from lantern.core.value import (
     too_few_contributions,
     unwrapped,
 )
-from lantern.errors import DetachError
+from lantern.errors import DetachError, LanternError
 from lantern.rules.operators import OperatorValue, install
 
 __all__ = ["Number"]
@@ -96,6 +97,28 @@ class Number(OperatorValue, Wrapper, Receiver):
         z.right = z.cotangent = None
         level.suspend(z)
         return z
+
+    def called(self, numpys: Any, args: Any, function: Any, inputs: Any) -> Any:
+        """As of an array; NumPy's function, on arrays, where ours leaves its domain.
+
+        There Python's functions of numbers raise, or give something complex; NumPy's,
+        which was called, goes on with nan or infinity, and warns.
+        """
+        try:
+            z = value = function(*inputs)
+        except LanternError:
+            raise
+        except (ArithmeticError, ValueError):
+            if not all(map(_is_real, args)):
+                raise
+            value = math.nan
+        while isinstance(value, Number):
+            value = value.primal
+        kind = type(value)
+        left = not math.isfinite(value) if kind is float else kind is complex
+        if not left or not all(map(_is_real, args)):
+            return z
+        return numpys(*map(sys.modules["lantern"].asarray, args))
 
     def twin(self) -> "Number":
         """As ``Receiver.twin``."""
@@ -227,6 +250,11 @@ class Number(OperatorValue, Wrapper, Receiver):
             "complex: a tracked number would become a constant. Write x + 0j, or use "
             "lantern's functions (lantern.exp), which take complex numbers."
         )
+
+
+def _is_real(x: Any) -> bool:
+    """Whether a value is a real number of Python's: NumPy's go on by themselves."""
+    return type(base(x)) in (float, int, bool)
 
 
 class ManyOperandNumber(Number):

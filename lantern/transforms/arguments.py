@@ -20,6 +20,7 @@ from lantern.errors import (
 
 __all__ = [
     "FIRST",
+    "NOT_PLAIN",
     "by_names",
     "check_contents",
     "check_driver",
@@ -44,12 +45,12 @@ __all__ = [
 _DRIVERS = ("in place", "switching")
 _PLAIN = frozenset({float, int, complex, NoneType})
 _NOT_NUMBERS = (bool, str, bytes, bytearray, list, tuple, type)
-_NOT_PLAIN = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+NOT_PLAIN = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
 
 def check_function(where: str, f: Any) -> None:
     """Refuse what cannot be differentiated, before anything runs."""
-    if type(f) is FunctionType and not f.__code__.co_flags & _NOT_PLAIN:
+    if type(f) is FunctionType and not f.__code__.co_flags & NOT_PLAIN:
         return
     if not callable(f):
         raise ArgumentError(
@@ -91,8 +92,6 @@ def check_scalar(where: str, y: Any, holomorphic: bool) -> None:
     """Refuse a result that is not one number of the expected kind."""
     shape = tuple(getattr(y, "shape", ()))
     kind = getattr(getattr(y, "dtype", None), "kind", "")
-    if (kind == "f" or type(y) is float) and not shape and not holomorphic:
-        return
     if shape or not is_number(y) or kind in {"b", "U", "S", "M", "m"}:
         got = f"shape {shape}" if shape else describe(y)
         raise NotScalarError(
@@ -123,8 +122,6 @@ def checked_leaf(where: str, leaf: Any, dtype: Any, tree: Any, given: Any) -> An
 
 def choose(where: str, argnums: Any, args: Sequence[Any]) -> Sequence[int]:
     """The positions to differentiate, checked."""
-    if type(argnums) is int and 0 <= argnums < len(args):
-        return (argnums,)
     chosen = argnums if isinstance(argnums, tuple | list) else (argnums,)
     for i in chosen:
         if type(i) is not int:

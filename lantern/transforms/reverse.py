@@ -1,7 +1,12 @@
-"""Reverse mode: a delimiter around the function, its rules resumed newest first."""
+"""Reverse mode: a delimiter around the function, its rules resumed newest first.
+
+What a usual call answers is asked here, as whether f is a plain function; any other is
+handed to ``arguments``, which has the words of all refusals.
+"""
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from types import FunctionType
 from typing import Any, ClassVar, Literal, ParamSpec, TypeVar, overload
 
 from lantern.core.dispatch import value_class
@@ -14,6 +19,7 @@ from lantern.core.value import (
     Replayable,
     Value,
     base,
+    escaped,
     levels,
     unwrapped,
 )
@@ -22,6 +28,7 @@ from lantern.replaced import restore
 from lantern.rules.number import Number, in_kind_of
 from lantern.transforms.arguments import (
     FIRST,
+    NOT_PLAIN,
     by_names,
     check_driver,
     check_function,
@@ -77,7 +84,7 @@ class Reverse(Level):
                 return delimit(body, self.waiting, self)
             return reset(body, prompt=self)
         finally:
-            self.close()
+            self.suspend, self.latest = escaped, None  # as ``close``, in no call
 
     def drop(self, receiver: Receiver) -> None:
         """In place of ``suspend``: keep nothing, so that the derivative is zero."""
@@ -133,7 +140,11 @@ def seed(where: str, y: Any, level: Level, holomorphic: bool) -> Any:
             return plain
     if not isinstance(y, Value):
         y = opened(where, y, level)
-    check_scalar(where, base(y), holomorphic)
+    plain = base(y)
+    dtype, shape = getattr(plain, "dtype", None), getattr(plain, "shape", ())
+    is_real = type(plain) is float or getattr(dtype, "kind", "") == "f"
+    if shape or holomorphic or not is_real:
+        check_scalar(where, plain, holomorphic)
     if not isinstance(y, Value):
         return y
     if y.level is not level:
@@ -248,7 +259,8 @@ def _differentiate(
     driver: str,
     with_value: bool = False,
 ) -> Function:
-    check_function(where, f)
+    if type(f) is not FunctionType or f.__code__.co_flags & NOT_PLAIN:
+        check_function(where, f)
     if driver != "in place":
         check_driver(where, driver)
     if type(argnums) is not int and by_names(argnums):
@@ -257,7 +269,10 @@ def _differentiate(
 
     def differentiated(*args: Any, **kwargs: Any) -> Any:
         level, aux = Reverse(where, driver), None
-        tracked, chosen = list(args), choose(where, argnums, args)
+        tracked = list(args)
+        chosen: Sequence[Any] = (argnums,)
+        if type(argnums) is not int or not 0 <= argnums < len(args):
+            chosen = choose(where, argnums, args)
         for i in chosen:
             tracked[i] = track(where, args[i], level)
 

@@ -241,7 +241,7 @@ def getitem(x: Any, index: Any) -> Any:
 
 def _read(x: Any, index: Any) -> Any:
     """``x[index]``; positions along one axis in the way in which NumPy is faster."""
-    last = index[-1] if type(index) is tuple and index else None
+    last: Any = index[-1] if type(index) is tuple and index else None
     if (
         type(last) is numpy_namespace.ndarray is type(x)
         and last.dtype.kind in "iu"
