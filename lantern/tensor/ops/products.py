@@ -34,7 +34,6 @@ from lantern.tensor.ops.matrix_forms import (
 from lantern.tensor.ops.shape import as_array, astype, permute_dims, reshape
 
 __all__ = [
-    "Product",
     "cross",
     "diagonal",
     "dot",
