@@ -137,6 +137,7 @@ class Receiver:
     __slots__ = ("cotangent", "left", "right", "suspended", "tangent")
     catches: ClassVar[bool] = False
     form: Any = None  # see Accumulator
+    order: Any = None  # see lantern.eager
 
     suspended: Any
     left: Any

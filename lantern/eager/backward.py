@@ -112,11 +112,12 @@ listeners: list[Any] = []
 
 def order_of(z: Any) -> int:
     """When a rule was suspended; 0 for a leaf."""
-    if type(z) is Recorder:
-        return z.order
-    if z.suspended is None:
-        raise EagerError(SECOND_TIME)
-    return z.suspended.order
+    order: int | None = z.order
+    if order is None:  # of another face
+        if z.suspended is None:
+            raise EagerError(SECOND_TIME)
+        order = z.suspended.order
+    return order
 
 
 def reached(roots: Iterable[Any], ends: Any = ()) -> dict[int, Any]:
@@ -262,10 +263,10 @@ def _resume_all(
             for x in left if type(left) is tuple else (left, z.right):
                 if x is None or x.cotangent is not None:
                     continue
-                if type(x) is not Recorder:
-                    _expect(x, heap, leaves)
-                elif order := x.order:  # as ``_expect``, in no call
+                if order := x.order:  # as ``_expect``, in no call
                     heappush(heap, (-order, x))
+                elif order is None:
+                    _expect(x, heap, leaves)
                 else:
                     leaves[x] = None
             z.resume(None)
@@ -285,8 +286,7 @@ def _resume_all(
 
 def _expect(x: Any, heap: list[Any], leaves: dict[Any, Any]) -> None:
     """Put who may receive something where it will be seen to."""
-    order = x.order if type(x) is Recorder else order_of(x)
-    if order:
+    if order := order_of(x):
         heappush(heap, (-order, x))
     else:
         leaves[x] = None

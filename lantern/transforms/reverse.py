@@ -429,7 +429,7 @@ def _received(x: Value, original: Any, holomorphic: bool) -> Any:
     g = x.gradient().conjugate() if holomorphic else x.gradient()
     if isinstance(g, Value):
         g = g.shown()
-    if x.is_face or unwrapped(original) is original:
+    if not isinstance(original, Value) or x.is_face or unwrapped(original) is original:
         return g
     cls: Any = value_class(original)
     return cls(g)

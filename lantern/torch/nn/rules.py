@@ -171,7 +171,8 @@ def _affine(x: Any, weight: Any, bias: Any, more: Any = None, /) -> Rule:
     else:
         back = z_bar.reshape(-1, weight.shape[0])
         yield lambda: times(back, weight).reshape(lengths)
-    if _has_columns(weight):  # so has its cotangent, for the view's matrix
+    # So has its cotangent then, for the matrix that it is a view of.
+    if weight.size > LARGE and _has_columns(weight):
         yield lambda: times(flat.T, back).T
     else:
         yield LayerProduct(back, flat)
@@ -180,8 +181,8 @@ def _affine(x: Any, weight: Any, bias: Any, more: Any = None, /) -> Rule:
 
 
 def _has_columns(weight: Any) -> bool:
-    """Whether a large matrix lies column after column."""
-    if weight.size <= LARGE or type(weight) is not np.ndarray:
+    """Whether a matrix lies column after column."""
+    if type(weight) is not np.ndarray:
         return False
     flags = weight.flags
     return weight.dtype in REAL and flags.f_contiguous and not flags.c_contiguous
