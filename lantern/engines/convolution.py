@@ -29,6 +29,7 @@ from lantern.engines.onednn import (
     is_on,
     threads,
 )
+from lantern.engines.phases import gathered, phased
 from lantern.engines.plan import Plan, turned
 
 __all__ = ["channels_last", "correlate", "match", "spread"]
@@ -36,6 +37,7 @@ __all__ = ["channels_last", "correlate", "match", "spread"]
 _TRAINING, _DIRECT = 64, 1
 _X, _W, _B, _Z = 1, 33, 41, 17
 _X_BAR, _W_BAR, _Z_BAR = 129, 161, 145
+_FEW = 4  # channels, of the 16 that oneDNN computes at a time
 _MANY = 1 << 16  # weights, for each element of a window
 
 
@@ -100,12 +102,23 @@ def spread(z: Any, w: Any, form: Any) -> Any:
     """
     if not takes(form, None, w, z):
         return gpu.spread(z, w, form)
+    if math.prod(form.size) > 1 and w.shape[1] <= _FEW and form.groups == 1:
+        return _spread_to_few(z, w, form)
     z, order = laid(z)
     x = pointwise.spread(z, w, form)
     if x is not None or (order == FIRST and pointwise.is_pointwise(form)):
         return x
     plan = _backward(z.shape, order, w.shape, form, threads())
     return None if plan is None else plan.run(z, in_rows(w))
+
+
+def _spread_to_few(z: Any, w: Any, form: Any) -> Any:
+    """``spread`` where the array has few channels; perhaps None."""
+    found = phased(w, form) if max(form.stride) > 1 else None
+    if found is None:
+        return None
+    phases = correlate(z, *found)
+    return None if phases is None else gathered(phases, form)
 
 
 def match(x: Any, z: Any, form: Any) -> Any:

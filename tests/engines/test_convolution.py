@@ -28,6 +28,14 @@ CASES = {
     "1x1 in steps, many channels": ((2, 128, 14, 15), (96, 128, 1, 1), {"stride": 2}),
     "1x1, large": ((2, 64, 48, 47), (64, 64, 1, 1), {}),
     "few pixels, many channels": ((2, 240, 5, 7), (288, 240, 3, 3), {"padding": 1}),
+    "patches": ((2, 3, 12, 8), (5, 3, 4, 4), {"stride": 4}),
+    "few channels in steps": (
+        (2, 3, 11, 17),
+        (5, 3, 7, 4),
+        {"stride": (2, 3), "padding": (3, 1)},
+    ),
+    "steps beyond windows": ((2, 3, 11, 12), (5, 3, 2, 3), {"stride": (5, 4)}),
+    "much padding": ((2, 3, 6, 7), (5, 3, 3, 3), {"stride": 2, "padding": 5}),
     "dilated": ((2, 3, 9, 10), (4, 3, 3, 2), {"dilation": (2, 3), "padding": 2}),
     "groups": (
         (2, 4, 9, 8),

@@ -187,7 +187,7 @@ def _spread_out(z: Any, w: Any, form: Form) -> Any:
         for place, where in form.places():
             whole[where] += columns[(slice(None), *place)]
         out[part] = whole[inner(form)].swapaxes(0, 1)
-    return out
+    return engine.channels_last(out, form)
 
 
 def _matched(x: Any, z: Any, form: Form) -> Any:
