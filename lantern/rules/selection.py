@@ -178,7 +178,8 @@ def _where(x: Any, y: Any, /, condition: Any) -> Rule:
     Rule:
         x_bar = z_bar where the condition holds, nothing elsewhere; y_bar likewise
     """
-    z_bar = yield common_namespace(condition, x, y).where(condition, x, y)
+    xp = common_namespace(condition, x, y)
+    z_bar = yield (xp.where(condition, x, y), x := None, y := None)[0]
     xp = namespace(condition)
     if getattr(getattr(condition, "dtype", None), "kind", "b") != "b":  # as truths
         condition = xp.logical_not(xp.logical_not(condition))
