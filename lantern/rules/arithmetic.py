@@ -102,6 +102,7 @@ def divide(x: Any, y: Any, /) -> Rule:
         1.5
     """
     z = x / y
+    del x
     z_bar = yield z
     x_bar = z_bar / y
     yield x_bar
@@ -124,6 +125,7 @@ def ieee_divide(x: Any, y: Any, /) -> Rule:
     """
     xp = namespace(x, y)
     z = xp.ieee_divide(x, y)
+    del x
     z_bar = yield z
     x_bar = namespace(z_bar, y).ieee_divide(z_bar, y)
     yield x_bar
@@ -314,7 +316,7 @@ def real(x: Any, /) -> Rule:
         >>> real(1 + 2j)
         1.0
     """
-    z_bar = yield namespace(x).real(x)
+    z_bar = yield (namespace(x).real(x), x := None)[0]
     yield z_bar
 
 
@@ -341,5 +343,5 @@ def _imag(x: Any, /) -> Rule:
     Rule:
         x_bar = 1j * z_bar
     """
-    z_bar = yield namespace(x).imag(x)
+    z_bar = yield (namespace(x).imag(x), x := None)[0]
     yield 1j * z_bar

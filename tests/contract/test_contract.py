@@ -276,7 +276,8 @@ def check_hand_over(tree, function=None, constant=False):
     """One yield of the value, at the top of the body; then only contributions.
 
     What the rule forgets with the hand-over (``x := None``, ``del x``) is not read
-    again.
+    again; an operand that is not read again is forgotten, for a frame keeps its
+    variables, and they their memory.
     """
     statements = [s for s in tree.body if yields(s)]
     first, later = statements[0], statements[1:]
@@ -300,6 +301,8 @@ def check_hand_over(tree, function=None, constant=False):
                 forgotten |= {target.id for target in node.targets}
     rest = [node for s in tree.body[position + 1 :] for node in ast.walk(s)]
     read = {n.id for n in rest if isinstance(n, ast.Name) and type(n.ctx) is ast.Load}
+    operands = {argument.arg for argument in tree.args.posonlyargs}
+    assert constant or forgotten & operands == operands - read
     assert forgotten & read == set()
 
 
@@ -356,6 +359,7 @@ BAD_RULES = {
     "nothing handed over": "a = yield\n yield a",
     "a forgotten name that is read": "a = yield (x, x := None)[0]\n yield a * x",
     "a deleted name that is read": "z = x\n del x\n a = yield z\n yield a * x",
+    "an operand that is kept unread": "a = yield x * x\n yield a",
     "an answer to a contribution": "a = yield x\n b = (yield a) or (yield a)\n yield b",
 }
 

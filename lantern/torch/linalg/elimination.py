@@ -66,6 +66,7 @@ def _triangles(a: Any, /) -> Rule:
     """
     z = _triangles(a) if isinstance(a, Value) else _eliminated(a)[0]
     one = np.eye(a.shape[-1], dtype=base(a).dtype)
+    del a
     z_bar = yield z
     lower = _adjoint(rearrange.tril(z, -1) + one)
     upper = rearrange.triu(z)

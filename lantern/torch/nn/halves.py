@@ -24,7 +24,8 @@ def _rounded_affine(x: Any, weight: Any, bias: Any, /) -> Rule:
     """
     lengths = x.shape
     flat = x.reshape(-1, lengths[-1])
-    z_bar = yield rounded(flat, weight.T, bias).reshape(*lengths[:-1], weight.shape[0])
+    z = rounded(flat, weight.T, bias).reshape(*lengths[:-1], weight.shape[0])
+    z_bar = yield (z, z := None, x := None, bias := None)[0]
     back = z_bar.reshape(-1, weight.shape[0])
     yield lambda: rounded(back, weight).reshape(lengths)
     yield lambda: rounded(back.T, flat)

@@ -31,7 +31,7 @@ def _sum_windows(x: Any, /, form: Form) -> Rule:
     Rule:
         x_bar = the transpose: every element of a window receives z_bar
     """
-    z_bar = yield _transposed(x, form, _sums, sums_any)
+    z_bar = yield (_transposed(x, form, _sums, sums_any), x := None)[0]
     yield spread_sums_any(z_bar, form=form)
 
 
@@ -45,7 +45,7 @@ def _spread_windows(z: Any, /, form: Form) -> Rule:
     Rule:
         z_bar = sum_windows(x_bar)
     """
-    x_bar = yield _transposed(z, form, _spread_sums, spread_sums_any)
+    x_bar = yield (_transposed(z, form, _spread_sums, spread_sums_any), z := None)[0]
     yield sums_any(x_bar, form=form)
 
 

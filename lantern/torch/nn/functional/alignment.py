@@ -54,6 +54,7 @@ def _surprise(
     chances = xp.where((losses == xp.inf)[:, None], xp.nan, chances)
     asked = xp.arange(len(chances))[:, None] < xp.where(weights == 0, 0, paths.times)
     z = (xp.exp(plain_logs) - chances) * weights[:, None]
+    del logs, z_bar
     _ = yield xp.where(asked[..., None], z, 0)
     yield _refuse
     yield _refuse
