@@ -244,7 +244,7 @@ def _all_reduce(x: Any, /, group: Any, loss: str) -> Rule:
     Rule:
         x_bar = the sum of z_bar over the ranks; of a replicated loss, z_bar
     """
-    z_bar = yield _either(moves.all_reduce, _all_reduce, x, group, loss)
+    z_bar = yield (_either(moves.all_reduce, _all_reduce, x, group, loss), x := None)[0]
     yield (
         _all_reduce(z_bar, group, loss) if loss == "sum" else _replicated(z_bar, group)
     )
@@ -260,7 +260,7 @@ def _reduce(x: Any, /, group: Any, root: int) -> Rule:
     Rule:
         x_bar = z_bar of the root
     """
-    z_bar = yield _either(moves.reduce, _reduce, x, group, root)
+    z_bar = yield (_either(moves.reduce, _reduce, x, group, root), x := None)[0]
     yield _broadcast(z_bar, group, root, "sum")
 
 
@@ -274,7 +274,10 @@ def _broadcast(x: Any, /, group: Any, root: int, loss: str) -> Rule:
     Rule:
         x_bar = at the root the sum of z_bar over the ranks; of a replicated loss, z_bar
     """
-    z_bar = yield _either(moves.broadcast, _broadcast, x, group, root, loss)
+    z_bar = yield (
+        _either(moves.broadcast, _broadcast, x, group, root, loss),
+        x := None,
+    )[0]
     if loss == "sum":
         yield _reduce(z_bar, group, root)
     else:
@@ -291,7 +294,7 @@ def _all_gather(x: Any, /, group: Any, loss: str) -> Rule:
     Rule:
         x_bar = this rank's row of the sum of z_bar; of a replicated loss, of z_bar
     """
-    z_bar = yield _either(moves.all_gather, _all_gather, x, group, loss)
+    z_bar = yield (_either(moves.all_gather, _all_gather, x, group, loss), x := None)[0]
     if loss == "sum":
         yield _reduce_scatter(z_bar, group)
     else:
@@ -308,7 +311,7 @@ def _gather_rows(x: Any, /, group: Any, root: int) -> Rule:
     Rule:
         x_bar = this rank's row of the root's z_bar
     """
-    z_bar = yield _either(moves.gather, _gather_rows, x, group, root)
+    z_bar = yield (_either(moves.gather, _gather_rows, x, group, root), x := None)[0]
     yield _scatter_rows(z_bar, group, root)
 
 
@@ -322,7 +325,7 @@ def _scatter_rows(x: Any, /, group: Any, root: int) -> Rule:
     Rule:
         x_bar = at the root the rows z_bar
     """
-    z_bar = yield _either(moves.scatter, _scatter_rows, x, group, root)
+    z_bar = yield (_either(moves.scatter, _scatter_rows, x, group, root), x := None)[0]
     yield _gather_rows(z_bar, group, root)
 
 
@@ -336,7 +339,9 @@ def _reduce_scatter(x: Any, /, group: Any) -> Rule:
     Rule:
         x_bar = the rows z_bar of all ranks
     """
-    z_bar = yield _either(moves.reduce_scatter, _reduce_scatter, x, group)
+    z_bar = yield (_either(moves.reduce_scatter, _reduce_scatter, x, group), x := None)[
+        0
+    ]
     yield _all_gather(z_bar, group, "sum")
 
 
@@ -350,7 +355,7 @@ def _all_to_all(x: Any, /, group: Any) -> Rule:
     Rule:
         x_bar = what all_to_all gives for z_bar
     """
-    z_bar = yield _either(moves.all_to_all, _all_to_all, x, group)
+    z_bar = yield (_either(moves.all_to_all, _all_to_all, x, group), x := None)[0]
     yield _all_to_all(z_bar, group)
 
 
@@ -364,7 +369,7 @@ def _permute(x: Any, /, group: Any, pairs: Any) -> Rule:
     Rule:
         x_bar = z_bar of the rank that x was sent to
     """
-    z_bar = yield _either(moves.permute, _permute, x, group, pairs)
+    z_bar = yield (_either(moves.permute, _permute, x, group, pairs), x := None)[0]
     yield _permute(z_bar, group, tuple((b, a) for a, b in pairs))
 
 
@@ -378,7 +383,7 @@ def _replicated(x: Any, /, group: Any) -> Rule:
     Rule:
         x_bar = the sum of z_bar over the ranks
     """
-    z_bar = yield x
+    z_bar = yield (x, x := None)[0]
     yield _all_reduce(z_bar, group, "replicated")
 
 
@@ -405,7 +410,7 @@ def send(x: Any, /, to: int, group: Any = None, tag: int = 0) -> Rule:
         2.0
     """
     zeros = 0.0 * x
-    z_bar = yield _either(moves.send, send, x, to, group_of(group), tag)
+    z_bar = yield (_either(moves.send, send, x, to, group_of(group), tag), x := None)[0]
     yield recv(z_bar + zeros, to, group, tag)
 
 
@@ -430,7 +435,10 @@ def recv(like: Any, /, source: int, group: Any = None, tag: int = 0) -> Rule:
         >>> dist.recv(0.0, source=0)
         2.0
     """
-    z_bar = yield _either(moves.receive, recv, like, source, group_of(group), tag)
+    z_bar = yield (
+        _either(moves.receive, recv, like, source, group_of(group), tag),
+        like := None,
+    )[0]
     yield send(z_bar, source, group, tag) + 0.0 * z_bar
 
 

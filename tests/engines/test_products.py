@@ -226,6 +226,82 @@ def drawn_layer(rows):
     return drawn(*rows, 256), drawn(192, 256, seed=1) / 16, drawn(192, seed=2)
 
 
+# How pairs of matrices lie in memory.
+MANY = {
+    "rows": np.ascontiguousarray,
+    "columns": lambda x: np.ascontiguousarray(x.mT).mT,
+    "heads": lambda x: np.ascontiguousarray(x.swapaxes(1, 2)).swapaxes(1, 2),
+    "part": lambda x: np.concatenate([x, x], -1)[..., : x.shape[-1]],
+    "apart": lambda x: np.stack([x, x], -1)[..., 0],
+    "backwards": lambda x: np.ascontiguousarray(x[:, ::-1])[:, ::-1],
+    "repeated": lambda x: np.broadcast_to(x[:1], x.shape),
+}
+LEFT = {"apart", "backwards", "repeated"}
+
+
+@needs_engine
+class TestMatmul:
+    @pytest.fixture(autouse=True, params=[1, 2])
+    def threads(self, request):
+        before = torch.get_num_threads()
+        torch.set_num_threads(request.param)
+        yield request.param
+        torch.set_num_threads(before)
+
+    @pytest.fixture
+    def asked(self, monkeypatch):
+        asked, matrices = [], products._matrices
+
+        def noted(*how):
+            asked.append(matrices(*how))
+            return asked[-1]
+
+        monkeypatch.setattr(products, "_matrices", noted)
+        return asked
+
+    @pytest.mark.parametrize("one", MANY)
+    @pytest.mark.parametrize("other", MANY)
+    def test_equals_double_precision(self, one, other, threads, asked):
+        x, y = MANY[one](drawn(6, 7, 40, 39)), MANY[other](drawn(6, 7, 39, 41, seed=1))
+        found = products.matmul(x, y)
+        near(found, x.astype(float) @ y, 39)
+        assert found.flags.c_contiguous
+        fit = not LEFT & {one, other}
+        assert len(asked) == (fit and (threads > 1 or other == "columns"))
+        assert None not in asked
+
+    @pytest.mark.parametrize(
+        ("x", "y"),
+        [
+            (drawn(42, 40, 39).astype(float), drawn(42, 39, 41).astype(float)),
+            (drawn(42, 40, 39), drawn(39, 41)),
+            (drawn(42, 40, 39), drawn(1, 39, 41)),
+            (drawn(42, 1, 200), drawn(42, 200, 200)),
+            (drawn(42, 16, 16), drawn(42, 16, 16)),
+            (drawn(2, 0, 3), drawn(2, 3, 4)),
+        ],
+        ids="double matrix one rows few none".split(),
+    )
+    def test_leaves_the_rest(self, x, y, asked):
+        found, right = products.matmul(x, y), x @ y
+        assert asked == []
+        assert found.dtype == right.dtype
+        np.testing.assert_array_equal(found, right)
+
+    def test_refuses_what_does_not_fit(self):
+        with pytest.raises(ValueError, match="mismatch"):
+            products.matmul(drawn(42, 40, 39), drawn(42, 38, 41))
+
+    def test_products_and_their_gradients_ask_it(self, threads, asked):
+        x, y = (torch.from_numpy(drawn(42, 40, 40, seed=i)) for i in range(2))
+        x.requires_grad_(), y.requires_grad_()
+        z_bar = drawn(42, 40, 40, seed=2)
+        (x @ y).backward(torch.from_numpy(z_bar))
+        assert len(asked) == (3 if threads > 1 else 1)
+        near(x.grad.numpy(), z_bar.astype(float) @ y.detach().numpy().mT, 40)
+        near(y.grad.numpy(), x.detach().numpy().mT @ z_bar.astype(float), 40)
+
+
 @needs_engine
 class TestRepeated:
     @pytest.mark.parametrize("one", ORDERS)

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from lantern.core.namespace import namespace
 from lantern.core.value import Rule, base, is_tracked
+from lantern.engines import products as engine
 from lantern.errors import MissingRuleError
 from lantern.op import bilinear
 from lantern.tensor.backend.numpy_namespace import array_namespace, numpy_namespace
@@ -308,7 +309,11 @@ def _product(x: Any, y: Any, terms: tuple[str, str, str]) -> Any:
     free_y = tuple(y.shape[i] for i in how.free_y)
     left = x.transpose(how.order_x).reshape(*batch, math.prod(free_x), shared)
     right = y.transpose(how.order_y).reshape(*batch, shared, math.prod(free_y))
-    z = (left @ right).reshape(batch + free_x + free_y).transpose(how.order_z)
+    z = (
+        engine.matmul(left, right)
+        .reshape(batch + free_x + free_y)
+        .transpose(how.order_z)
+    )
     return z[()]
 
 

@@ -101,7 +101,7 @@ def _gammaincinv(a: Any, p: Any, /, z: Any = None) -> Rule:
         a_bar = z_bar * gamma_slope(a, z), p_bar = z_bar / density
     """
     z = _quantile(a, p, z)
-    z_bar = yield z
+    z_bar = yield (z, p := None)[0]
     xp = namespace(a, z)
     safe = xp.where(base(z) == 0, _SMALLEST, z)
     yield z_bar * gamma_slope(a, safe)

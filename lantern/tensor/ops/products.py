@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 from lantern.core.contribution import Call, Contribution
 from lantern.core.namespace import namespace
 from lantern.core.value import Rule, Value, base, is_tracked
+from lantern.engines import products as engine
 from lantern.errors import MissingRuleError
 from lantern.op import bilinear
 from lantern.rules.arithmetic import multiply
@@ -69,7 +70,7 @@ def matmul(x: Any, y: Any, /) -> Rule:
     References:
         Giles (2008), section 2.2.2.
     """
-    z_bar = yield x @ y
+    z_bar = yield x @ y if x.ndim < 3 else engine.matmul(x, y)
     if x.ndim == y.ndim == 1:
         yield lambda: z_bar * y
         yield lambda: z_bar * x
@@ -93,7 +94,7 @@ def _product(x: Any, y: Any) -> Any:
     """
     if type(x) is type(y) in buffers and x.ndim == y.ndim == 2:
         return x.dot(y)
-    return x * y if x.shape[-1] == 1 else x @ y
+    return x * y if x.shape[-1] == 1 else engine.matmul(x, y)
 
 
 class Product(Contribution):
@@ -117,7 +118,8 @@ class Product(Contribution):
         """The product; for one matrix of a whole batch, as one."""
         if len(shape) > 2:
             x, z_bar = self.x, self.z_bar
-            return x.mT * z_bar if x.shape[-2] == 1 else x.mT @ z_bar
+            one = x.shape[-2] == 1
+            return x.mT * z_bar if one else engine.matmul(x.mT, z_bar)
         x, z_bar = self.factors(shape)
         if type(x) is type(z_bar) in buffers:
             return self.multiplied(x, z_bar)

@@ -12,6 +12,7 @@ from lantern.core.value import UNTRACKED, Value, base
 from lantern.eager.grad_mode import is_enabled
 from lantern.eager.recorder import AMBIENT, NOTHING, STANDIN
 from lantern.eager.versions import owner
+from lantern.engines import products as engine
 from lantern.errors import EagerError, MissingRuleError
 from lantern.rules import arithmetic
 from lantern.rules.number import Number
@@ -182,7 +183,7 @@ _SYMBOLS = {
     "truediv": (arithmetic.divide, operator.truediv),
     "mod": (arithmetic.remainder, operator.mod),
     "pow": (arithmetic.pow, arithmetic.raised),
-    "matmul": (products.matmul, operator.matmul),
+    "matmul": (products.matmul, engine.matmul),
 }
 
 
