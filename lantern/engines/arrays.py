@@ -27,6 +27,7 @@ __all__ = [
     "steps",
     "steps_of",
     "to_last",
+    "waves",
     "whole",
 ]
 
@@ -184,3 +185,14 @@ def numbers_like(shape: Any, size: int) -> Any:
     there, back = _axes(len(shape))
     kind = np.uint8 if size == math.prod(shape) else np.int32
     return np.empty([shape[axis] for axis in there], kind).transpose(back)
+
+
+def waves(n: int, count: int, at: int) -> Any:
+    """Real and imaginary parts of ``exp(-2i pi f (p + at) / n)``, in double precision.
+
+    Shapes:
+        result: (2, n, count), of frequencies f and places p
+    """
+    turns = np.outer(np.arange(n), np.arange(at, at + count)) % n
+    angles = turns * (2 * math.pi / n)
+    return np.cos(angles), -np.sin(angles)

@@ -17,7 +17,7 @@ import math
 from functools import lru_cache
 from typing import Any
 
-from lantern.engines import pointwise
+from lantern.engines import fourier, pointwise
 from lantern.engines.arrays import FIRST, LAST, fit, in_rows, laid, single, steps
 from lantern.engines.gpu import convolution as gpu
 from lantern.engines.onednn import (
@@ -81,6 +81,9 @@ def correlate(x: Any, w: Any, form: Any, bias: Any = None) -> Any:
     """
     if not takes(form, x, w, None, bias):
         return gpu.correlate(x, w, form, bias)
+    z = fourier.correlate(x, w, form)
+    if z is not None:
+        return z if bias is None else z + bias.reshape(-1, 1, 1)
     x, order = laid(x)
     z = pointwise.correlate(x, w, form, bias)
     if z is not None or (order == FIRST and pointwise.is_pointwise(form)):
@@ -104,6 +107,9 @@ def spread(z: Any, w: Any, form: Any) -> Any:
         return gpu.spread(z, w, form)
     if math.prod(form.size) > 1 and w.shape[1] <= _FEW and form.groups == 1:
         return _spread_to_few(z, w, form)
+    x = fourier.spread(z, w, form)
+    if x is not None:
+        return x
     z, order = laid(z)
     x = pointwise.spread(z, w, form)
     if x is not None or (order == FIRST and pointwise.is_pointwise(form)):
@@ -129,6 +135,9 @@ def match(x: Any, z: Any, form: Any) -> Any:
     """
     if not takes(form, x, None, z):
         return gpu.match(x, z, form)
+    w = fourier.match(x, z, form)
+    if w is not None:
+        return w
     (x, one), (z, other) = laid(x), laid(z)
     w = pointwise.match(x, z, form)
     if w is not None or (one == other == FIRST and pointwise.is_pointwise(form)):
