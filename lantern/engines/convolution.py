@@ -105,11 +105,11 @@ def spread(z: Any, w: Any, form: Any) -> Any:
     """
     if not takes(form, None, w, z):
         return gpu.spread(z, w, form)
-    if math.prod(form.size) > 1 and w.shape[1] <= _FEW and form.groups == 1:
-        return _spread_to_few(z, w, form)
     x = fourier.spread(z, w, form)
     if x is not None:
         return x
+    if math.prod(form.size) > 1 and w.shape[1] <= _FEW and form.groups == 1:
+        return _spread_to_few(z, w, form)
     z, order = laid(z)
     x = pointwise.spread(z, w, form)
     if x is not None or (order == FIRST and pointwise.is_pointwise(form)):

@@ -22,8 +22,10 @@ from lantern.engines.products import matmul, product
 
 __all__ = ["correlate", "match", "spread"]
 
-_LEAST, _GAIN, _MOST = 1 << 30, 4, 1 << 25
+_LEAST, _GAIN = 1 << 30, 4
 _SMALL = 4  # windows that are not looked at
+_LANES = 16  # filters that oneDNN computes at a time, be there fewer
+_MOST, _LONGEST = 1 << 25, 512  # elements of the frequencies, and of their axes
 
 
 class _Axis(NamedTuple):
@@ -97,6 +99,8 @@ def _axes(form: Any, n: int, c: int, k: int) -> list[_Axis] | None:
     parts = form.lengths, form.size, form.stride, form.padding, form.steps
     axes = [_along(*part) for part in zip(*parts, strict=True)]
     high, wide = axes
+    lanes = -(-k // _LANES) * _LANES
+    direct = 2 * n * lanes * c * math.prod((*form.size, *form.steps))
     half, c = wide.n // 2 + 1, c * high.stride * wide.stride
     transforms = (
         n * c * high.length * (wide.length + 2 * high.n)
@@ -104,9 +108,9 @@ def _axes(form: Any, n: int, c: int, k: int) -> list[_Axis] | None:
         + n * k * high.steps * (wide.steps + 2 * high.n)
     )
     ours = 4 * half * (transforms + 2 * n * k * c * high.n)
-    direct = 2 * n * k * c * math.prod(a.window * a.steps for a in axes)
     largest = max(n * c, k * c, n * k) * high.n * wide.n
-    return axes if direct >= max(_LEAST, _GAIN * ours) and largest <= _MOST else None
+    fits = largest <= _MOST and max(high.n, wide.n) <= _LONGEST
+    return axes if fits and direct >= max(_LEAST, _GAIN * ours) else None
 
 
 def _along(length: int, size: int, stride: int, padding: Any, steps: int) -> _Axis:
