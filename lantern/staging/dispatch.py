@@ -37,8 +37,9 @@ from lantern.staging.interpret import run
 from lantern.staging.ir import Function, walk
 from lantern.staging.known import Awaited, KnownError, Look
 from lantern.staging.native.background import later
+from lantern.staging.native.brief import SpentError
 from lantern.staging.native.disk import save
-from lantern.staging.native.engine import Builtin, is_available
+from lantern.staging.native.engine import Builtin, is_available, warm_up
 from lantern.staging.native.layout import is_known
 from lantern.staging.native.native import Native
 from lantern.staging.operators import Careful
@@ -163,9 +164,18 @@ class Compiled:
             return self.f(*args)
         try:
             results = found.run(found.program.take_apart(args))
+        except SpentError:
+            self._use_if_known(found)
+            return self._by_builtin(found, args)
         except Exception:  # whatever it is, the plain function says it
             return self.f(*args)
         return found.program.put_together(results)
+
+    def _by_builtin(self, found: Specialisation, args: tuple[Any, ...]) -> Any:
+        """The result by machine code, if nothing has changed meanwhile."""
+        if found is self.direct and self.builtin is not None:
+            return self.builtin.function(*args)
+        return self.f(*args)
 
     def signature_of(self, args: tuple[Any, ...]) -> Any:
         """What a program for some arguments is known by."""
@@ -276,10 +286,11 @@ class Compiled:
             if how != "tiers":
                 native.compile(0 if how == "O0" else native.thorough)
             elif look is None or not look.note or not native.find_noted(look.note):
-                if not native.find():
-                    if not native.is_short:
-                        native.compile(0)
+                if not native.may_wait():
+                    native.hurry()
+                if native.level < native.best:
                     later(lambda: self.improve(made))
+                    later(warm_up)
                 if look is not None and look.name is not None:
                     later(partial(_note, look.name, native))
             return made
@@ -310,7 +321,12 @@ class Compiled:
     def improve(self, made: Specialisation) -> None:
         """Compile a program with all passes, and run that from now on."""
         assert made.native is not None  # it is what is compiled
-        made.native.compile(made.native.best)
+        try:
+            made.native.compile(made.native.best)
+        except StagingError as error:  # an operation has no machine code
+            known = [x for x, found in self.known.items() if found is made]
+            for signature in known:
+                self.known[signature] = Specialisation(None, reason=_reason(error))
         self._use_if_known(made)
 
     def _use_if_known(self, made: Specialisation) -> None:

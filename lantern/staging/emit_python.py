@@ -22,7 +22,7 @@ from lantern.staging.operations import Hole, Options
 from lantern.staging.program import PLAIN, Program
 from lantern.staging.staged import is_staged
 
-__all__ = ["plain_name", "python_of"]
+__all__ = ["Writer", "plain_name", "python_of"]
 
 _INFIX = {
     "add": "+",
@@ -64,12 +64,9 @@ _FORMS: dict[str, str] = {
 }
 
 
-_SAME = frozenset({"sure", "stopped", "unbox"})
-
-
 def python_of(program: Program) -> str:
     """The source of a program, as a module with a function of its name."""
-    writer = _Writer(program)
+    writer = Writer(program.function)
     body = [
         line for f in writer.functions[1:] for line in (*writer.function(f), "", "")
     ]
@@ -87,11 +84,14 @@ def plain_name(name: str) -> str:
     return f"{name}_" if not name or iskeyword(name) else name
 
 
-class _Writer:
+class Writer:
     """The names and lines of one module."""
 
-    def __init__(self, program: Program) -> None:
-        self.functions = functions_of(program.function)
+    same = frozenset({"sure", "stopped", "unbox"})
+    """Operations whose value is that of their operand."""
+
+    def __init__(self, function: Function) -> None:
+        self.functions = functions_of(function)
         self.names: dict[Function, str] = {}
         for f in self.functions:
             name, n = plain_name(f.name), 1
@@ -127,7 +127,7 @@ class _Writer:
         yield f"def {self.names[f]}({', '.join(names)}):"
         yield from self.block(f.body, "    ")
         results = [self.value(x) for x in f.body.results]
-        yield f"    return {', '.join(results)}{',' * (len(results) == 1)}"
+        yield f"    return {', '.join(results) or '()'}{',' * (len(results) == 1)}"
 
     def main(self, program: Program) -> Iterator[str]:
         """The function of the caller's structures."""
@@ -173,7 +173,7 @@ class _Writer:
             start = False
             out = results.get(node, [])
             special = getattr(self, f"write_{node.op}", None)
-            if node.op in _SAME:
+            if node.op in self.same:
                 self.values[node] = self.value(node.inputs[0])
             elif special is not None:
                 yield from special(node, out, indent)
@@ -252,6 +252,7 @@ class _Writer:
         tapes = self.tapes(node, len(state), out)
         yield from (f"{indent}{tape} = []" for tape in tapes)
         yield f"{indent}while True:"
+        yield from self.turn(node, inner)
         yield from self.block(header, inner)
         yield f"{inner}if not {self.value(header.results[0])}:"
         yield f"{inner}    break"
@@ -286,9 +287,14 @@ class _Writer:
             if tape is not tapes[0]:
                 turn = f"{zeros} if {tape} is None else {turn}"
             yield f"{inner}{left} = {turn}"
+        yield from self.turn(node, inner)
         yield from self.block(block, inner)
         yield from self.after_turn(node, state, written, block, inner)
         self.name_results(out, state, written)
+
+    def turn(self, node: Node, inner: str) -> Iterator[str]:
+        """What a turn begins with: nothing."""
+        return iter(())
 
     def tapes(self, node: Node, states: int, out: list[Node]) -> list[str]:
         """Names of the tapes that a node writes."""

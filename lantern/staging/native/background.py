@@ -8,8 +8,12 @@ import os
 from collections import deque
 from collections.abc import Callable
 from threading import Condition, Thread, main_thread
+from time import sleep
 
 __all__ = ["later", "wait"]
+
+FIRST = 0.001
+"""Seconds for a first result, before the thread takes the processor."""
 
 _waiting: deque[Callable[[], None]] = deque()
 _changed = Condition()
@@ -52,6 +56,7 @@ def _begin() -> None:
 
 
 def _work() -> None:
+    sleep(FIRST)
     while True:
         with _changed:
             if not _waiting or not main_thread().is_alive():

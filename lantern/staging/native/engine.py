@@ -32,6 +32,7 @@ __all__ = [
     "stack",
     "suspended",
     "symbols_of",
+    "warm_up",
 ]
 
 _FASTCALL, _KEYWORDS = 0x80, 0x02
@@ -290,6 +291,30 @@ def _linker() -> Any:
 @cache
 def _machine(is_thorough: bool) -> Any:
     return _new_machine(is_thorough)
+
+
+@cache
+def warm_up() -> None:
+    """Compile something in a hurry: the first time takes longer than all others."""
+    with _lock:
+        module = _binding().parse_assembly(_SMALL)
+        _machine(False).emit_object(module)
+
+
+_SMALL = """
+define double @f(double %x, ptr %p) {
+entry:
+  %y = fmul double %x, %x
+  %test = fcmp uno double %y, %y
+  br i1 %test, label %left, label %right
+left:
+  store double %y, ptr %p
+  br label %right
+right:
+  %z = call double @f(double %y, ptr %p)
+  ret double %z
+}
+"""
 
 
 def _new_machine(is_thorough: bool) -> Any:

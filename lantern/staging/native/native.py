@@ -13,6 +13,7 @@ from lantern.staging.closures import functions_of
 from lantern.staging.guards import Guards
 from lantern.staging.interpret import run
 from lantern.staging.ir import BailOutError, Function
+from lantern.staging.native.brief import Brief, SpentError, brief, is_plain
 from lantern.staging.native.emit import is_recursive
 from lantern.staging.native.engine import (
     Builtin,
@@ -44,6 +45,7 @@ class Native:
             it is. If not, Python takes them apart and puts it together.
         address: of the code; None as long as there is none.
         entry: of what a builtin runs: the code, or what asks for names before it.
+        level: of the passes that the code has gone through; -1 if there is none yet.
         changes: how often words had changed without a change of what was read.
     """
 
@@ -78,7 +80,8 @@ class Native:
         self._names = guards.names
         self.address: int | None = None
         self._code, self._front = ctypes.c_uint64(0), 0
-        self.changes = 0
+        self.changes, self.level = 0, -1
+        self._brief: Brief | None = None
         self._flat: Builtin | None = None
         if not self.is_direct:
             self._flat = Builtin(_bail, program.name, None)
@@ -137,7 +140,9 @@ class Native:
     def find(self) -> bool:
         """Use what another process has compiled, if there is something."""
         key = key_of_code(self.text, self.best)
-        return self._use(kept(key, symbols_of(self.text), self._words))
+        found = self._use(kept(key, symbols_of(self.text), self._words))
+        self.level = self.best if found else self.level
+        return found
 
     def find_noted(self, note: bytes) -> bool:
         """Use the code of which something is noted, without writing its program."""
@@ -172,9 +177,24 @@ class Native:
         """The passes that are worth their time."""
         return 1 if self.is_short else self.thorough
 
-    def compile(self, level: int) -> bool:
-        """Compile it, and use that from now on."""
-        return self._use(compiled(self.text, self._words, level))
+    def compile(self, level: int) -> None:
+        """Compile it, and use that from now on, unless there is better code by now."""
+        address = compiled(self.text, self._words, level)
+        if level > self.level:
+            self.level = level
+            self._use(address)
+
+    def may_wait(self) -> bool:
+        """Whether the program runs without machine code until there is some."""
+        if self.is_short:
+            return is_plain(self._main) or not self.find()
+        self._brief = brief(self._main)
+        return self._brief is not None
+
+    def hurry(self) -> None:
+        """See to it that there is machine code now."""
+        if self.address is None and not self.find():
+            self.compile(0)
 
     @property
     def entry(self) -> int | None:
@@ -226,9 +246,20 @@ class Native:
         return None if same else current
 
     def run(self, numbers: list[Any]) -> list[Any]:
-        """The results for the numbers in the arguments."""
+        """The results for the numbers in the arguments.
+
+        Raises:
+            SpentError: if they take so long that the caller should run machine code.
+        """
         if self.address is None:
-            return run(self._main, numbers)
+            if self._brief is None:
+                return run(self._main, numbers)
+            try:
+                return list(self._brief(*numbers))
+            except SpentError:
+                self.hurry()
+                if self.is_direct:
+                    raise
         if self._flat is None:
             self._flat = Builtin(_bail, self._main.name, None)
             self._flat.use(compiled(*self._flat_text(), self.thorough))

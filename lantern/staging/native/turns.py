@@ -9,6 +9,7 @@ a pointer to come from memory, which then says only whether there is another tur
 from typing import Any
 
 from lantern.staging.ir import Block, Node
+from lantern.staging.native.counters import ORDERS, most_turns, tests_of
 from lantern.staging.native.engine import suspended
 from lantern.staging.native.matrices import (
     Columns,
@@ -29,8 +30,6 @@ SELDOM = 1 << 16
 
 LAG = 8
 """Lines of a turn between a value and what a matrix makes of it."""
-
-_ORDERS = {"less": 1, "greater": -1}
 
 
 class Turns:
@@ -60,36 +59,10 @@ class Turns:
         is_loop = self.node.op == "loop" and bool(self.way.interruptible)
         return is_loop and self.most is None
 
-    def _tests(self) -> list[Node]:
-        """What has to hold, each, if there is to be another turn."""
-        tests = [] if self.header is None else list(self.header.results)
-        for x in tests:
-            if x.op == "and":
-                tests += x.inputs
-        return tests
-
     def _most(self) -> int | None:
         """How many turns there are at most, if a counter says so and they are few."""
-        counts = [n for x in self._tests() if (n := self._turns_of(x)) is not None]
-        return min(counts) if counts and min(counts) < SELDOM else None
-
-    def _turns_of(self, test: Node) -> int | None:
-        """How many turns there are until a test of a counter and a constant fails."""
-        if test.op not in _ORDERS or any(x.type is not INT for x in test.inputs):
-            return None
-        i, end = test.inputs
-        if i not in self.state or end.op != "constant":
-            return None
-        place = self.state.index(i)
-        start, after = self.node.inputs[place], self.body.results[place]
-        if start.op != "constant" or after.op != "add" or after.inputs[0] is not i:
-            return None
-        step = after.inputs[1]
-        if step.op != "constant" or step.static.value * _ORDERS[test.op] <= 0:
-            return None
-        way: int = end.static.value - start.static.value
-        turns: int = -(-way // step.static.value)
-        return max(turns, 0)
+        most = None if self.header is None else most_turns(self.node)
+        return most if most is not None and most < SELDOM else None
 
     def emit(self, results: dict[int, Node]) -> None:
         """All turns; what they end with are the node's results."""
@@ -139,9 +112,9 @@ class Turns:
     def _steps(self) -> set[tuple[str, str]]:
         """What may be added to ints in a turn, for its test has found them less."""
         found = set()
-        for x in self._tests():
-            if x.op in _ORDERS and all(y.type is INT for y in x.inputs):
-                low, high = map(self.way.value, x.inputs[:: _ORDERS[x.op]])
+        for x in [] if self.header is None else tests_of(self.node):
+            if x.op in ORDERS and all(y.type is INT for y in x.inputs):
+                low, high = map(self.way.value, x.inputs[:: ORDERS[x.op]])
                 found |= {(low, "1"), (high, "-1")}
         return found
 
