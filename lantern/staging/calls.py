@@ -23,7 +23,7 @@ import lantern
 from lantern.core.numpy_protocols import OUR_NAMES, find_operation
 from lantern.errors import StagingError
 from lantern.staging import control, functions, loops
-from lantern.staging.control import Signal, has_staged
+from lantern.staging.control import Signal, StoppedError, has_staged
 from lantern.staging.derived import Derived
 from lantern.staging.functions import call as call_function
 from lantern.staging.gradients import DERIVATIVES, derivative_of, staged_derivative
@@ -265,7 +265,9 @@ def _construct(
     is_written = type(init) is FunctionType
     if cls in (nullcontext, suppress):
         return cls(*args, **kwargs)
-    if issubclass(cls, BaseException) and not is_written:
+    if issubclass(cls, BaseException):
+        if is_written:  # the plain function makes it, and raises it
+            raise StoppedError
         return cls(*args, **kwargs)
     if issubclass(cls, tuple) and not is_written and _is_named_tuple(cls):
         return session.made(cls(*args, **kwargs))

@@ -91,6 +91,13 @@ def new_function(
     return made
 
 
+def _never_ends(loop: ast.stmt) -> bool:
+    """Whether nothing but a return leaves a loop."""
+    if not isinstance(loop, ast.While) or not isinstance(loop.test, ast.Constant):
+        return False
+    return bool(loop.test.value) and not jumps_in(loop.body, (ast.Break,))
+
+
 class _Loop:
     """What a loop's body does when it jumps: the variables that it sets."""
 
@@ -163,6 +170,8 @@ class _Rewriter(Expressions):
 
     def after_return(self, loop: ast.stmt, rest: list[ast.stmt]) -> list[ast.stmt]:
         """Behind a loop that may return: the rest, if it has not."""
+        if _never_ends(loop):
+            return [placed(ast.Return(name_of(RETURNED, loop)), loop)]
         returned = name_of(loop.returned, loop)  # type: ignore[attr-defined]  # set in loop
         value = placed(ast.Return(name_of(RETURNED, loop)), loop)
         branch = placed(ast.If(returned, [value], []), loop)
@@ -177,6 +186,8 @@ class _Rewriter(Expressions):
             self.assign(outer.returned, ast.Constant(True), loop),
             placed(ast.Break(), loop),
         ]
+        if _never_ends(loop):
+            return self.block(leave)
         return self.jumping_if(placed(ast.If(returned, leave, []), loop), rest)
 
     def local(

@@ -83,6 +83,38 @@ def early_return(x, n):
     return x
 
 
+def until_returned(x, n):
+    for i in range(n):
+        k = 0
+        while True:
+            k += 1
+            x = x * 1.1
+            if x > 5:
+                return x * k
+            if k > 9 - i:
+                break
+    while True:
+        x = x * 0.9
+        if x < 0.5:
+            return x
+        if x > 100:
+            return -x
+
+
+class NoEndError(Exception):
+    def __init__(self, turns, x):
+        super().__init__(f"no end after {turns} turns")
+        self.turns = turns
+
+
+def raises_its_own(x):
+    for i in range(20):
+        x = x * 0.5
+        if x < 0.01:
+            return x * i
+    raise NoEndError(20, x)
+
+
 def over_containers(x):
     total = 0.0
     for name, weight in {"a": 1.0, "b": 2.0}.items():
@@ -493,6 +525,12 @@ CASES = [
         [(1.0, 9), (50.0, 9), (1.0, 0)],
     ),
     ("`return` inside of loops", early_return, [(1.0, 9), (0.1, 3)]),
+    (
+        "`while True` with a `return` inside",
+        until_returned,
+        [(0.5, 3), (4.0, 3), (0.6, 0), (2.0, 1)],
+    ),
+    ("exceptions of classes of one's own", raises_its_own, [(1.5,), (1e9,)]),
     ("`for` over dicts, `zip`, `enumerate`", over_containers, [(1.5,)]),
     (
         "`for` over a list or tuple of any length",
