@@ -70,7 +70,10 @@ def back(name: str, x: Any, z_bar: Any, number: float | None = None) -> Any:
 def _fits(name: str, *arrays: Any) -> bool:
     """Whether arrays have no gaps, and are large enough."""
     least = _FUNCTIONS[name].least
-    return is_on() and all(whole(x) and x.size >= least for x in arrays)
+    for x in arrays:  # the size first: most are small, for which each step counts
+        if x.size < least or not whole(x):
+            return False
+    return is_on()
 
 
 @lru_cache(512)
