@@ -122,6 +122,8 @@ def checked_leaf(where: str, leaf: Any, dtype: Any, tree: Any, given: Any) -> An
 
 def choose(where: str, argnums: Any, args: Sequence[Any]) -> Sequence[int]:
     """The positions to differentiate, checked."""
+    if type(argnums) is int and 0 <= argnums < len(args):
+        return (argnums,)
     chosen = argnums if isinstance(argnums, tuple | list) else (argnums,)
     for i in chosen:
         if type(i) is not int:
@@ -235,7 +237,7 @@ def isolate(
     not a tuple of one.
     """
     several = isinstance(argnums, tuple | list)
-    if by_names(argnums):
+    if type(argnums) is not int and by_names(argnums):
         chosen, call = _choose_named(where, f, argnums, args, kwargs)
         every = range(len(chosen)) if argnums == "*" else None
         return chosen, call, argnums if several else every

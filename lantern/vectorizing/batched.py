@@ -89,7 +89,7 @@ class Examples(Level):
         if 0 <= count < len(arguments):
             named = dict(zip(operation.others, arguments[count:], strict=False))
             arguments, statics = arguments[:count], named | dict(statics)
-        batching, function = batching_rule_of(operation), function_of(rule)
+        batching, function = batching_rule_of(operation), function_of(rule, operation)
         return iter((self.compute(batching, function, arguments, statics),))
 
     def owns(self, x: Any) -> bool:

@@ -63,12 +63,11 @@ def batching_rule_of(operation: Op) -> BatchingRule:
     return batching
 
 
-def function_of(rule: RuleFunction) -> Function:
-    """What computes the rule's operation.
+def function_of(rule: RuleFunction, operation: Op) -> Function:
+    """What computes a rule's operation.
 
     A rule that many operations share is no function, nor is one of several closures.
     """
-    operation = operation_of(rule)
     if operation.function is rule or operation.rule is not rule:
         return partial(_started, rule)
     return operation.function

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any, ParamSpec
 
+from lantern.core.residuals import is_array
 from lantern.core.tree import tree_map
 from lantern.core.unwrap import like_original
 from lantern.core.value import Value, unwrapped
@@ -230,7 +231,7 @@ def _transform(
         chosen, call, keys = isolate(where, f, argnums, args, kwargs)
 
         def g(*inputs: Any) -> tuple[Any, Any]:
-            y = call(*tree_map(like_original, originals, inputs))
+            y = call(*map(_named, originals, inputs))
             y, aux = pair(where, y) if has_aux else (y, None)
             return tree_map(unwrapped, y), aux
 
@@ -251,6 +252,13 @@ def _transform(
     differentiated.__doc__ = f.__doc__
     differentiated.__wrapped__ = f  # type: ignore[attr-defined]  # as functools.wraps
     return differentiated
+
+
+def _named(original: Any, x: Any) -> Any:
+    """An argument under the names that the original has."""
+    if is_array(original):  # no structure to go through
+        return x
+    return tree_map(like_original, original, x)
 
 
 def _like(original: Any, array: Any) -> Any:
