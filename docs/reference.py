@@ -13,7 +13,7 @@ FOLDER = Path(__file__).parent / "reference"
 # here has its names on the last page, so that none is ever missing.
 TOPICS = {
     "derivatives": (
-        "Derivatives",
+        "Derivatives, by name",
         (
             "transforms.reverse transforms.forward transforms.linearize "
             "vectorizing.vmap vectorizing.jacobian transforms.taylor "
@@ -22,7 +22,7 @@ TOPICS = {
     ),
     "rules": ("Rules of your own", "transforms.custom_rule transforms.custom_vjp"),
     "control": (
-        "Control over the reverse pass",
+        "Control over the reverse pass, by name",
         (
             "control.hooks control.progress control.no_grad control.checkpoint "
             "debugging.debug debugging.backward_steps"

@@ -291,15 +291,22 @@ class TestSite:
         """And each page shows the version."""
         import lantern
 
-        titles = set()
+        titles = {}
         for page in pages(site):
             text = (site / page).read_text()
             title = re.search(r"<title>(.*?)</title>", text, re.S)[1]
             assert title.count("Lantern") == 1, (page, title)
-            titles.add(title)
+            assert titles.setdefault(title, page) == page
             if "/" in page:
                 assert f"Lantern {lantern.__version__}" in text, page
         assert "Lantern: automatic differentiation for Python" in titles
+
+    def test_every_entry_has_words(self, site):
+        """``0.`` is the number of an empty item of a list."""
+        address = r'<dt class="sig[^>]*id="([^"]+)".*?</dt>\s*<dd>(.*?)</dd>'
+        for page in (site / "docs" / "reference").glob("*.html"):
+            for name, words in re.findall(address, page.read_text(), re.S):
+                assert re.sub("<[^>]+>", "", words).strip(), name
 
     def test_a_second_name_has_an_address(self, site):
         """Of a function, and of a function that is a method too."""

@@ -246,7 +246,7 @@ class HalfCauchy(TransformedDistribution):
 
     @property
     def mode(self) -> Any:
-        """0."""
+        """Zero, where the density is largest."""
         return self.scale * 0
 
     def log_prob(self, value: Any) -> Any:

@@ -450,7 +450,7 @@ class ReshapeTransform(Transform):
         return y.reshape(y.shape[: y.dim() - len(self.out_shape)] + self.in_shape)
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
-        """0."""
+        """Zero: volumes stay."""
         return x.new_zeros(x.shape[: x.dim() - len(self.in_shape)])
 
     def _reshaped(self, shape: Any, before: Any, after: Any) -> Any:
