@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.torch.compared import assert_equivalent
+from tests.torch.compared import assert_equivalent, assert_same_scenario
 
 EXPRESSIONS = """
 a + b; a - b; a * b; a / p; a ** 2; p ** b; 2 ** a; a % 2; a + 1; 1 - a; 2 / p; -a
@@ -205,6 +205,29 @@ def test_an_expression_means_the_same(source):
 )
 def test_a_list_of_parts_is_an_index_of_several_axes(index):
     assert_equivalent(f"a[{index}]")
+
+
+@pytest.mark.parametrize(
+    "index",
+    """0, :, [1, 2]; -1, ..., [1, 2]; 0, None, [1, 2]; [0, 1], :, 0; :, 0, :, [0, 1]
+    torch.tensor(0), :, [1, 2]; 0, :, torch.tensor([True, False, True, False])
+    0, None, 0, [1, 2]; 1:, 0, 1:, [1, 2]; [0, 1], 0, :, [1, 2]; :, [0, 1], 0
+    True, :, 0, [1]; 0, True, [1, 2]; 0, [[0, 1], [1, 2]], :, 1""".replace(
+        "\n", ";"
+    ).split(";"),
+)
+def test_a_number_takes_its_axis_before_positions_are_looked_at(index):
+    """NumPy takes it for a position, and their axis comes first."""
+
+    def read_and_written(torch):
+        x = torch.arange(240.0).reshape(2, 3, 4, 10).sin().requires_grad_()
+        y = eval(f"x[..., :4][{index}]")
+        written = x * 2
+        exec(f"written[..., :4][{index}] = y.detach() + 1")
+        (y.exp().sum() + (written * x).sum()).backward()
+        return y, written, x.grad
+
+    assert_same_scenario(read_and_written)
 
 
 LINEAR_ALGEBRA = """

@@ -83,6 +83,31 @@ def _plain_part(part: Any) -> tuple[Any, bool]:
     return copied(array), False
 
 
+def numbers_apart(index: Any) -> Any:
+    """A plain index's numbers, and its other parts, where those have to come later.
+
+    In PyTorch a number takes its axis away before positions are looked at, in NumPy it
+    is a position like them: ``x[0, :, [1, 2]]`` has the positions' axis last or first.
+
+    Returns:
+        Two indices, of which the second is for what the first one gives; None where
+        both libraries mean the same.
+    """
+    if type(index) is not tuple or int not in map(type, index):
+        return None
+    stand = [i for i, p in enumerate(index) if type(p) not in _BASIC or type(p) is int]
+    if stand[-1] - stand[0] < len(stand):
+        return None  # side by side
+    numbers: list[Any] = []
+    for part in index:
+        if type(part) is int or part is ...:
+            numbers.append(part)
+        elif part is not None and type(part) is not bool:
+            masks = getattr(getattr(part, "dtype", None), "kind", "") == "b"
+            numbers += [slice(None)] * (part.ndim if masks else 1)
+    return tuple(numbers), tuple(p for p in index if type(p) is not int)
+
+
 def _check_index(index: Any, array: Any) -> None:
     """NumPy's complaint about an index, in PyTorch's words."""
     parts = index if type(index) is tuple else (index,)
@@ -124,6 +149,8 @@ def getitem(self: Tensor, index: Any) -> Any:
             return as_view(z, self)
         except (IndexError, ValueError) as error:
             raise _refused(index, array, error) from None
+    if (apart := numbers_apart(index)) is not None:
+        return getitem(getitem(self, apart[0]), apart[1])
     try:
         return call(ours.read_at, self, index=index)
     except TypeError:

@@ -31,7 +31,12 @@ from lantern.tensor.ops.shape import reshape as reshaped
 from lantern.torch.functions.comparison import tracked_like
 from lantern.torch.functions.copies_splits import as_strided
 from lantern.torch.functions.elementwise import functions, scaled
-from lantern.torch.functions.indexing import plain_index, put
+from lantern.torch.functions.indexing import (
+    getitem,
+    numbers_apart,
+    plain_index,
+    put,
+)
 from lantern.torch.methods.functional_inplace import check_fit, replaced
 from lantern.torch.tables import documented, in_place_example, parameters, takes
 from lantern.torch.tensor.detaching import array_of_tensor as base
@@ -226,6 +231,9 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
     """``self[index] = value``."""
     index, basic = plain_index(index)
     refuse_leaf(self, part=True)
+    apart = None if basic else numbers_apart(index)
+    if apart is not None:
+        return setitem(getitem(self, apart[0]), apart[1], value)
     array = in_memory(self)
     tracked = is_recorded(self, value) or in_transform(self, value)
     try:
