@@ -109,11 +109,15 @@ torch.distributions.NegativeBinomial(2.0, t(0)).log_prob(t(0)).tolist()
 torch.distributions.Bernoulli(t(0, 1)).entropy().tolist()
     -> [0.0, 1.192093321833454e-07]
 slope(lambda x, y: x.clamp(min=y), t(1, 2, 3), t(2, 2, 2))
-    -> [[0.0, 1.0, 1.0], [1.0, 0.0, 0.0]]
+    -> [[0.0, 0.5, 1.0], [1.0, 0.5, 0.0]]
 slope(lambda x, y: x.clamp(max=y), t(1, 2, 3), t(2, 2, 2))
-    -> [[1.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
-slope(torch.fmax, t(1, 2, nan), t(2, 2, 1)) -> [[0.0, 1.0, 0.0], [1.0, 0.0, 1.0]]
-slope(torch.fmin, t(1, 2, nan), t(2, 2, 1)) -> [[1.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
+    -> [[1.0, 0.5, 0.0], [0.0, 0.5, 1.0]]
+slope(torch.clamp, t(1, 2, 3, 2, 1), t(1, 0, 2, 2, 2), t(2, 2, 2, 2, 1))
+    -> [[0.5, 0.5, 0.0, 1.0, 0.0], [0.5, 0.0, 0.0, 0.0, 0.0], [0.0, 0.5, 1.0, 0.0, 1.0]]
+slope(lambda x: x.clamp(1, 2), t(0, 1, 1.5, 2, nan)) -> [[0.0, 0.0, 1.0, 0.0, 0.0]]
+slope(lambda x: torch.clamp_min(x, 1), t(0, 1, 2)) -> [[0.0, 0.0, 1.0]]
+slope(torch.fmax, t(1, 2, nan), t(2, 2, 1)) -> [[0.0, 0.5, 0.0], [1.0, 0.5, 1.0]]
+slope(torch.fmin, t(1, 2, nan), t(2, 2, 1)) -> [[1.0, 0.5, 0.0], [0.0, 0.5, 1.0]]
 slope(torch.maximum, t(1, 2), t(2, 2)) -> [[0.0, 0.5], [1.0, 0.5]]
 slope(lambda x, y: x.div(y, rounding_mode='trunc'), t(1, 0), t(0, 0))
     -> [[0.0, 0.0], [0.0, 0.0]]

@@ -96,12 +96,12 @@ CASES = {
     "limited": (
         limits._limited,
         (draw(3, 4),),
-        {"low": -1, "high": 0.5, "closed": True},
+        {"low": -1, "high": 0.5},
     ),
     "limited below": (
         limits._limited,
         (draw(3, 4),),
-        {"low": 0.1, "high": None, "closed": False},
+        {"low": 0.1, "high": None},
     ),
     "memories": (
         sequences._memories,

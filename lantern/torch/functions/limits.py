@@ -9,7 +9,7 @@ from lantern.core.value import Rule, Value
 from lantern.core.value import base as value_of
 from lantern.errors import EagerError, MissingRuleError
 from lantern.op import elementwise
-from lantern.torch.functions.elementwise import where
+from lantern.torch.functions.elementwise import functions, where
 from lantern.torch.tables import documented
 from lantern.torch.tensor import dtypes
 from lantern.torch.tensor.detaching import array_of_tensor as base
@@ -27,6 +27,7 @@ from lantern.torch.tensor.operators import (
 from lantern.torch.tensor.tensor import Tensor, fresh
 
 _PLAIN = (float, int, type(None))
+_larger = functions["maximum"]
 
 
 def clamp(input: Any, min: Any = None, max: Any = None) -> Any:
@@ -51,17 +52,25 @@ def clamp(input: Any, min: Any = None, max: Any = None) -> Any:
     input = cast(input, kind)
     if not any(isinstance(x, Value) for x in (min, max)):
         return _clamped(input, min, max)
-    if min is not None:  # which receives nothing at a tie
-        low = _limit(min, kind)
-        input = where(
-            fresh((value_of(input) < value_of(low)) | _strange(low)), low, input
-        )
-    if max is not None:
-        high = _limit(max, kind)
-        input = where(
-            fresh((value_of(input) > value_of(high)) | _strange(high)), high, input
-        )
-    return input
+    low, high = (None if x is None else _limit(x, kind) for x in (min, max))
+    z, x, met = input, value_of(input), False
+    if low is not None:
+        z = where(fresh((x < value_of(low)) | _strange(low)), low, z)
+        met = x == value_of(low)
+    if high is not None:
+        over = value_of(z) > value_of(high)
+        z = where(fresh(over | _strange(high)), high, z)
+        met = met | (x == value_of(high))
+    if low is None or high is None or not z.requires_grad:
+        return _halved(z, met, input, high if low is None else low)
+    apart = value_of(low) < value_of(high)
+    bound = where(fresh(as_array(x == value_of(low))), low, high)
+    return _halved(z, met & apart, input, bound)
+
+
+def _halved(z: Any, met: Any, x: Any, y: Any) -> Any:
+    """A result; where two operands meet, each receives half of its derivative."""
+    return where(fresh(as_array(met)), _larger(x, y), z) if z.requires_grad else z
 
 
 def _strange(x: Any) -> Any:
@@ -70,14 +79,15 @@ def _strange(x: Any) -> Any:
 
 
 def _either(name: str, sign: str) -> Any:
-    """``fmax`` or ``fmin``; at a tie, the first one receives the derivative."""
+    """``fmax`` or ``fmin``; at a tie, each receives half of the derivative."""
     better = {">": np.greater_equal, "<": np.less_equal}[sign]
 
     def operate(input: Any, other: Any) -> Any:
         refuse_numbers(name, input, other, "")
         x, y = promote(input, other)
         first = better(value_of(x), value_of(y)) | _strange(y)
-        return where(fresh(as_array(first)), x, y)
+        z = where(fresh(as_array(first)), x, y)
+        return _halved(z, value_of(x) == value_of(y), x, y)
 
     operate.__name__ = operate.__qualname__ = name
     operate.__doc__ = f"""Where x {sign}= y, or y is nan, x; else y.
@@ -109,32 +119,29 @@ def _limit(x: Any, kind: Any) -> Any:
 
 
 @elementwise
-def _limited(x: Any, /, low: Any, high: Any, closed: bool) -> Rule:
+def _limited(x: Any, /, low: Any, high: Any) -> Rule:
     """x limited to an interval of numbers, either of which may be None.
 
     Args:
         low: the smallest result.
         high: the largest.
-        closed: whether the limits themselves belong to where the derivative is 1.
 
     Shapes:
         x: (...); result: (...)
 
     Rule:
-        x_bar = z_bar within the limits, nothing elsewhere
+        x_bar = z_bar between the limits, nothing on them and elsewhere
     """
     array = value_of(x)
-    above, below = (np.greater_equal, np.less_equal) if closed else _OPEN
-    inside = True if low is None else above(array, low)
-    inside = inside if high is None else below(array, high) & inside
+    inside = True if low is None else np.greater(array, low)
+    inside = inside if high is None else np.less(array, high) & inside
     tracked = array is not x
-    z = _limited(x, low, high, closed) if tracked else _within(x, low, high)
+    z = _limited(x, low, high) if tracked else _within(x, low, high)
     del x, array
     z_bar = yield (z, z := None)[0]
     yield common_namespace(inside, z_bar).where(inside, z_bar, 0)
 
 
-_OPEN = np.greater, np.less
 limited = unary(_limited)
 
 
@@ -149,7 +156,7 @@ def _clamped(input: Any, min: Any, max: Any) -> Any:
     array = base(input)
     try:
         if input.requires_grad and array.dtype.kind == "f":
-            return limited(input, min, max, True)
+            return limited(input, min, max)
         return fresh(_within(array, min, max))
     except OverflowError:  # a limit that the type does not have
         min, max = (x and dtypes.fitting(x, array.dtype) for x in (min, max))

@@ -113,7 +113,7 @@ def hardtanh(
     if isinstance(min_val, Value) or isinstance(max_val, Value):  # they may be tracked
         inside = (input > min_val) & (input < max_val)
         return where(inside, input, clamp(input.detach(), min_val, max_val))
-    return limited(input, min_val, max_val, False)
+    return limited(input, min_val, max_val)
 
 
 @may_write
