@@ -230,6 +230,18 @@ def test_a_number_takes_its_axis_before_positions_are_looked_at(index):
     assert_same_scenario(read_and_written)
 
 
+@pytest.mark.parametrize("kind", ["uint8", "int8", "int64"])
+@pytest.mark.parametrize("number", [300, -1, 2.7, float("nan"), float("inf"), 1j, 1e30])
+def test_a_number_is_written_to_whole_numbers_as_by_pytorch(kind, number):
+    def written(torch):
+        x = torch.zeros(3, dtype=getattr(torch, kind))
+        x[0] = number
+        x[torch.tensor([True, False, True])] = number
+        return x
+
+    assert_same_scenario(written)
+
+
 LINEAR_ALGEBRA = """
 torch.linalg.inv(q); torch.linalg.det(q); torch.linalg.slogdet(q)
 torch.linalg.solve(q, v); torch.linalg.solve(q, q.T)

@@ -235,6 +235,8 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
     if apart is not None:
         return setitem(getitem(self, apart[0]), apart[1], value)
     array = in_memory(self)
+    if type(value) in (float, complex) and array.dtype.kind in "iu":
+        value = fitting(value, array.dtype)  # NumPy makes some number of nan
     tracked = is_recorded(self, value) or in_transform(self, value)
     try:
         if tracked:
@@ -243,6 +245,10 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
             return
         plain = base(value)
         array[index] = plain
+    except OverflowError:
+        if type(value) is not int:
+            raise
+        return setitem(self, index, fitting(value, array.dtype))
     except (TypeError, ValueError) as refused:
         if isinstance(value, Tensor) and value.device != self.device:
             return setitem(self, index, value.to(self.device))

@@ -530,6 +530,7 @@ class iinfo:
 def fitting(value: Any, kind: Any) -> Any:
     """A number as a whole number of a type: those below 0 count from its end."""
     limits: Any = np.iinfo(kind)
-    if not -limits.max - 1 <= value <= limits.max:
+    is_complex = isinstance(value, builtins.complex)
+    if is_complex or not -limits.max - 1 <= value <= limits.max:
         raise EagerError(f"value cannot be converted to type {kind}_t without overflow")
     return np.array(builtins.int(value)).astype(kind)
