@@ -4,6 +4,7 @@ import io
 import sys
 from functools import cache
 
+import greenlet
 import numpy as np
 import pytest
 
@@ -13,6 +14,9 @@ import lantern.onnx  # noqa: E402
 import lantern.torch as torch  # noqa: E402
 from lantern import models  # noqa: E402
 from lantern.errors import ArgumentError, EagerError, MissingRuleError  # noqa: E402
+from lantern.onnx.export import table  # noqa: E402
+from lantern.onnx.export.builder import Builder  # noqa: E402
+from lantern.onnx.export.tracing import traced  # noqa: E402
 
 nn = torch.nn
 F = nn.functional
@@ -342,3 +346,28 @@ def test_a_profiler_is_left_alone():
         assert sys.getprofile() is watch
     finally:
         sys.setprofile(before)
+
+
+def test_what_is_collected_inside_of_a_call_does_not_end_it(monkeypatch):
+    """A greenlet that is waiting returns without having been called."""
+
+    def wait():
+        greenlet.getcurrent().parent.switch()
+
+    def known(input):
+        waiting.clear()
+        return input * 2
+
+    def written(builder, arguments, value):
+        seen.append(value)
+        return "doubled"
+
+    waiting, seen = [greenlet.greenlet(wait)], []
+    waiting[0].switch()
+    monkeypatch.setitem(table._CODES, known.__code__, written)
+    x = torch.ones(2)
+    builder = Builder({})
+    builder.bind(x, "input")
+    z, unknown = traced(builder, lambda: known(x))
+    assert [value is z for value in seen] == [True]
+    assert (unknown, builder.name(z)) == ([], "doubled")

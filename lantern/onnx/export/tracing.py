@@ -35,7 +35,9 @@ class Watch:
 
     def __init__(self, builder: Builder) -> None:
         self.builder = builder
-        self.depth = 0  # of the calls inside of one that is being written down
+        # The call that is being written down. Its end is known by its frame: calls and
+        # returns inside do not match, once a greenlet is collected there.
+        self.inside: FrameType | None = None
         self.current: Any = None
         self.open: list[tuple[FrameType, Any]] = []
         self.last: Any = None
@@ -45,14 +47,15 @@ class Watch:
 
     def __call__(self, frame: FrameType, event: str, value: Any) -> None:
         """A function begins, or ends with a value."""
-        if event == "call":
-            if self.depth:
-                self.depth += 1
-                return
+        if self.inside is not None:
+            if event == "return" and frame is self.inside:
+                self.inside = None
+                self.write(value)
+        elif event == "call":
             code: CodeType = frame.f_code
             translation = found(code, frame)
             if translation is not None:
-                self.depth = 1
+                self.inside = frame
                 self.current = translation, dict(frame.f_locals)
             elif code in IN_PLACE:
                 self.open.append((frame, next(iter(frame.f_locals.values()))))
@@ -63,11 +66,7 @@ class Watch:
             ):
                 self.outer = frame, called(frame)
         elif event == "return":
-            if self.depth:
-                self.depth -= 1
-                if not self.depth:
-                    self.write(value)
-            elif self.open and self.open[-1][0] is frame:
+            if self.open and self.open[-1][0] is frame:
                 _, x = self.open.pop()
                 if value is x and self.last is not None:
                     self.builder.bind(x, self.last)
