@@ -415,10 +415,14 @@ def link_names(app, doctree):
 
 
 def hidden(app, what, name, obj, skip, options):
-    """Fields of a named tuple, which its docstring tells; what rules ask of tensors."""
+    """Fields of a named tuple, which its docstring tells; what rules ask of tensors.
+
+    And where a distribution's draws can lie, where that is an object without words.
+    """
     return (
         skip
         or (inspect.getdoc(obj) or "").startswith("Alias for field number")
+        or (name == "support" and not isinstance(obj, property))
         or (name in ("emerge", "gradient", "one") and "torch" in str(home(obj)))
     )
 

@@ -127,8 +127,7 @@ def _where(
         return holds(value)
 
     own = {"check": check, "event_dim": event_dim, "is_discrete": whole}
-    own |= {"__module__": __name__, "__doc__": "Values that are as its name says."}
-    kind = type(f"_{name}", (Constraint,), own)
+    kind = type(f"_{name}", (Constraint,), own | {"__module__": __name__})
     return globals().setdefault(kind.__name__, kind)()  # where files find it
 
 

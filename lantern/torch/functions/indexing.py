@@ -587,5 +587,6 @@ functions = {
     and not name.startswith("_")
     and getattr(value, "__module__", "") == __name__
     and name not in ("getitem", "put", "add_at", "lines", "plain_index")
-    and name not in ("axis_of", "changed_at_lines", "gathered", "selected")
+    and name
+    not in ("axis_of", "changed_at_lines", "gathered", "numbers_apart", "selected")
 }
