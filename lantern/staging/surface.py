@@ -264,7 +264,12 @@ class Surface:
                 )
 
     def _goes_on(self, test: Any, broken: Any) -> Any:
-        return self.and_(self.not_(broken()), lambda: self.truth(test()))
+        return self.and_(self.not_(broken()), lambda: self._told(test()))
+
+    def _told(self, x: Any) -> Any:
+        """What a test asks of a value, as a bool."""
+        x = self.truth(x)
+        return Staged(truth(x)) if is_staged(x) else bool(x)
 
     def _loop(
         self,

@@ -83,6 +83,18 @@ def early_return(x, n):
     return x
 
 
+def while_numbers(x, n):
+    while n:
+        n -= 1
+        x = x * 1.1
+        if x > 5:
+            break
+    while 1:
+        x = x - 0.5
+        if x < 1:
+            return x * n
+
+
 def until_returned(x, n):
     for i in range(n):
         k = 0
@@ -525,6 +537,11 @@ CASES = [
         [(1.0, 9), (50.0, 9), (1.0, 0)],
     ),
     ("`return` inside of loops", early_return, [(1.0, 9), (0.1, 3)]),
+    (
+        "`while` of numbers, with `break`",
+        while_numbers,
+        [(0.5, 9), (4.0, 9), (0.6, 0), (2.0, -1)],
+    ),
     (
         "`while True` with a `return` inside",
         until_returned,
