@@ -242,6 +242,18 @@ def test_a_number_is_written_to_whole_numbers_as_by_pytorch(kind, number):
     assert_same_scenario(written)
 
 
+@pytest.mark.parametrize(
+    "source",
+    """v.index_select(0, torch.tensor([-1])); v.gather(0, torch.tensor([-1]))
+    v.scatter(0, torch.tensor([-1]), 2.0); a.index_select(0, torch.tensor([[0]]))
+    v.scatter_add(0, torch.tensor([-1]), v[:1]); v.take(torch.tensor([-1]))
+    v.index_fill(0, torch.tensor([-1]), 1.0); v.index_add(0, torch.tensor([-1]), v[:1])
+    v.take_along_dim(torch.tensor([-1]), 0)""".replace("\n", ";").split(";"),
+)
+def test_positions_below_0_are_refused_where_pytorch_refuses_them(source):
+    assert_equivalent(source.strip())
+
+
 LINEAR_ALGEBRA = """
 torch.linalg.inv(q); torch.linalg.det(q); torch.linalg.slogdet(q)
 torch.linalg.solve(q, v); torch.linalg.solve(q, q.T)

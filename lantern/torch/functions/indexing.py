@@ -256,8 +256,8 @@ def _positions(name: str, index: Any, input: Tensor) -> Any:
 
 def _checked(name: str, index: Any, length: int, dim: int) -> Any:
     every = of_all_examples(index)
-    if every.size and (every.min() < -length or every.max() >= length):
-        wrong = every[(every < -length) | (every >= length)][0].item()
+    if every.size and (every.min() < 0 or every.max() >= length):
+        wrong = every[(every < 0) | (every >= length)][0].item()
         raise (PositionError if name == "index_select" else EagerError)(
             f"index {wrong} is out of bounds for dimension {dim} with size {length}"
         )
@@ -365,6 +365,8 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Any:
     """
     array = base(input)
     positions = np.atleast_1d(_positions("index_select", index, input))
+    if positions.ndim > 1:
+        raise PositionError("index_select(): Index is supposed to be a vector")
     if not array.shape:
         if positions.size != 1:
             raise EagerError(
