@@ -72,6 +72,10 @@ torch.ones(3).scatter_(0, i(0, 0, 1), t(2, 3, 4), reduce='multiply').tolist()
     -> [6.0, 4.0, 1.0]
 torch.ones(3).scatter_(0, i(0, 0, 1), 3.0, reduce='multiply').tolist()
     -> [9.0, 3.0, 1.0]
+torch.ones(3).bfloat16().scatter_(0, i(0, 0, 1), 3.0, reduce='add').tolist()
+    -> [7.0, 4.0, 1.0]
+torch.ones(3).half().scatter_(0, i(0, 0, 1), 3, reduce='add').tolist()
+    -> [7.0, 4.0, 1.0]
 torch.ones(3).scatter(0, i(0, 0, 1), 3.0, reduce='add').tolist()
     -> [7.0, 4.0, 1.0]
 i(1, 2).scatter(0, i(1, 1, 1), i(2, 3, 4), reduce='multiply').tolist()

@@ -126,8 +126,8 @@ def adding_often(buffer: Any, index: Any, z_bar: Any) -> Call:
 
 def _in_single(buffer: Any, index: Any, z_bar: Any) -> Any:
     """``buffer`` with ``z_bar`` added at an index, of halves: added up in float32."""
-    total = buffer.astype("f")
-    function, *arguments = adding_often(total, index, z_bar.astype("f"))
+    total, single = buffer.astype("f"), numpy_namespace.asarray(z_bar).astype("f")
+    function, *arguments = adding_often(total, index, single)
     function(*arguments)
     return total.astype(buffer.dtype)
 

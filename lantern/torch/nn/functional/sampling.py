@@ -417,8 +417,10 @@ def _taps(x: Tensor, n: int, mode: str, padding: str, corners: bool) -> list[Any
     found = []
     for tap in {"nearest": (0,), "bilinear": (0, 1), "bicubic": (-1, 0, 1, 2)}[mode]:
         place = low + tap
-        weight = fresh(np.ones_like(low))
-        if mode != "nearest":
+        if mode == "nearest":  # a position has a gradient, which is 0
+            never = fresh(np.zeros(low.shape, bool))
+            weight = where(never, x, fresh(np.ones_like(low)))
+        else:
             distance = x - fresh(place.astype(kind))
             weight = _cubic(distance) if cubic else 1 + (distance if tap else -distance)
         if cubic:
