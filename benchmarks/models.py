@@ -112,7 +112,7 @@ MODELS: dict[str, tuple[Callable[[int, Any], Program], tuple[int, ...], float]] 
         (4, 32),
         1.05,
     ),
-    "DeepSpeech2, reduced": (_speech, (4, 32), 0.95),
+    "DeepSpeech2, reduced": (_speech, (4, 32, 64), 0.95),
     "minGPT, 6 layers, 192 wide": (
         partial(_gpt, layers=6, wide=192, heads=6, context=128, words=65),
         (16, 32),

@@ -7,10 +7,11 @@ matrices, too: they leave out the zeros around images and weights, and what is n
 of a result. Elements a stride apart become channels, as in ``phases.py``.
 
 The rule: two axes, one group, at least 2 ** 30 operations, and four times as many as
-this way takes. Deep Speech 2's windows of 21 by 11 take 0.3 of oneDNN's time for 32
-examples and 0.6 for 4, windows of 7 by 7 for 64 channels of 32 by 32 0.4 (AMD EPYC,
-one thread). Rounding errors are a tenth of oneDNN's, but everywhere in an image of the
-same size: where a result is 0 by its windows alone, it is 1e-7 of the largest instead.
+this way takes; and enough examples that weights, whose frequencies are as many as an
+image's, need no more memory than images. For 32 examples Deep Speech 2's windows of 21
+by 11 take 0.3 of oneDNN's time, windows of 7 by 7 for 64 channels of 32 by 32 0.4 (AMD
+EPYC, one thread). Rounding errors are a tenth of oneDNN's, but of one size in all of an
+image: where a result is 0 by its windows alone, it is 1e-7 of the largest instead.
 """
 
 import math
@@ -26,6 +27,7 @@ _LEAST, _GAIN = 1 << 30, 4
 _SMALL = 4  # windows that are not looked at
 _LANES = 16  # filters that oneDNN computes at a time, be there fewer
 _MOST, _LONGEST = 1 << 25, 512  # elements of the frequencies, and of their axes
+_WEIGHTS = 1  # elements of their frequencies, in those of images and results
 
 
 class _Axis(NamedTuple):
@@ -110,6 +112,7 @@ def _axes(form: Any, n: int, c: int, k: int) -> list[_Axis] | None:
     ours = 4 * half * (transforms + 2 * n * k * c * high.n)
     largest = max(n * c, k * c, n * k) * high.n * wide.n
     fits = largest <= _MOST and max(high.n, wide.n) <= _LONGEST
+    fits &= k * c <= _WEIGHTS * n * (k + c)
     return axes if fits and direct >= max(_LEAST, _GAIN * ours) else None
 
 

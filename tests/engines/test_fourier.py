@@ -39,6 +39,7 @@ def always(monkeypatch):
     """Every convolution is taken, be it ever so small."""
     for name in ("_LEAST", "_GAIN", "_SMALL"):
         monkeypatch.setattr(fourier, name, 0)
+    monkeypatch.setattr(fourier, "_WEIGHTS", 1000)
     fourier._axes.cache_clear()
     yield
     fourier._axes.cache_clear()
@@ -87,6 +88,7 @@ LEFT = {
     "small windows": ((64, 64), (3, 3), (1, 1), ((1, 1), (1, 1)), (1, 1), 1),
     "groups": ((64, 64), (21, 21), (1, 1), ((9, 9), (9, 9)), (1, 1), 2),
     "dilated": ((64, 64), (21, 21), (1, 1), ((9, 9), (9, 9)), (2, 1), 1),
+    "few examples": ((64, 64), (21, 21), (1, 1), ((9, 9), (9, 9)), (1, 1), 1, 2),
     "little work": ((8, 8), (7, 7), (1, 1), ((3, 3), (3, 3)), (1, 1), 1),
     "one axis": ((4096,), (1024,), (1,), ((0, 0),), (1,), 1),
     "much memory": ((512, 512), (31, 31), (1, 1), ((9, 9), (9, 9)), (1, 1), 1),
@@ -95,12 +97,13 @@ LEFT = {
 
 @pytest.mark.parametrize("name", LEFT)
 def test_the_rule_leaves_the_rest(name):
-    assert fourier._axes_of(windows.Form(*LEFT[name]), 8, 64, 64) is None
+    *form, examples = (*LEFT[name], 32)[:7]
+    assert fourier._axes_of(windows.Form(*form), examples, 64, 64) is None
 
 
 def test_the_rule_takes_large_windows():
     form = windows.Form((32, 32), (7, 7), (1, 1), ((3, 3), (3, 3)), (1, 1))
-    assert fourier._axes_of(form, 8, 64, 64) is not None
+    assert fourier._axes_of(form, 32, 64, 64) is not None
 
 
 @needs_engine
@@ -114,7 +117,7 @@ def test_layers_ask_it(monkeypatch):
             return asked[-1]
 
         monkeypatch.setattr(fourier, name, noted)
-    x = torch.from_numpy(drawn(8, 32, 24, 24)).requires_grad_()
+    x = torch.from_numpy(drawn(32, 32, 20, 20)).requires_grad_()
     layer = torch.nn.Conv2d(32, 48, 11, padding=5)
     layer(x).square().sum().backward()
     assert len(asked) == 3
@@ -131,7 +134,7 @@ def test_layers_ask_it(monkeypatch):
 
 @needs_engine
 def test_an_image_that_is_not_finite_spoils_no_other():
-    x = drawn(8, 32, 24, 24)
+    x = drawn(32, 32, 24, 24)
     x[2, 3, 12, 12] = np.nan
     w = torch.from_numpy(drawn(48, 32, 11, 11))
     z = torch.nn.functional.conv2d(torch.from_numpy(x), w, padding=5).numpy()
