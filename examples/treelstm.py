@@ -31,7 +31,7 @@ from sentiment import CLASSES, Tree, draw_trees, read_trees
 import lantern
 from lantern.core.namespace import common_namespace, namespace
 from lantern.op import op
-from lantern.tensor.accumulate.deferred_products import Product
+from lantern.tensor.ops.products import Product
 
 DATA = Path(__file__).with_name("trees.txt")
 WORD_SIZE, HIDDEN = 300, 150

@@ -13,7 +13,7 @@ from weakref import WeakSet
 
 from lantern.blocks import mutex
 from lantern.core.residuals import Mutable
-from lantern.core.value import Level, Receiver
+from lantern.core.value import Level, Receiver, escaped
 from lantern.debugging.checked_rule import Checked, Report, Settings
 from lantern.debugging.source_line import Shown
 from lantern.transforms.forward import Forward
@@ -73,7 +73,12 @@ class Looking(Level):
 
     @suspend.setter
     def suspend(self, value: Any) -> None:
-        """Look first; then do this."""
+        """Look first; then do this. At the end let go of what was saved.
+
+        Unless there is a pullback, which may still need it.
+        """
+        if value is escaped and not self.begin.replays:
+            self.begin.release()
         if not isinstance(value, Inspection):
             value = Inspection(value)
         _suspend.__set__(self, value)
@@ -82,12 +87,6 @@ class Looking(Level):
         """As its class keeps it; remember the original, to freeze it as well."""
         self.begin.constants.append(x)
         return super().keep(mutable, x)
-
-    def close(self) -> None:
-        """End this derivative; its pullback may still need what it has saved."""
-        super().close()
-        if not self.begin.replays:
-            self.begin.release()
 
 
 _kinds: dict[type[Level], Any] = {}
