@@ -418,7 +418,7 @@ def _taps(x: Tensor, n: int, mode: str, padding: str, corners: bool) -> list[Any
     for tap in {"nearest": (0,), "bilinear": (0, 1), "bicubic": (-1, 0, 1, 2)}[mode]:
         place = low + tap
         if mode == "nearest":  # a position has a gradient, which is 0
-            never = fresh(np.zeros(low.shape, bool))
+            never = fresh(np.zeros_like(low, bool))
             weight = where(never, x, fresh(np.ones_like(low)))
         else:
             distance = x - fresh(place.astype(kind))
