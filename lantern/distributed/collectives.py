@@ -339,9 +339,10 @@ def _reduce_scatter(x: Any, /, group: Any) -> Rule:
     Rule:
         x_bar = the rows z_bar of all ranks
     """
-    z_bar = yield (_either(moves.reduce_scatter, _reduce_scatter, x, group), x := None)[
-        0
-    ]
+    z_bar = yield (
+        _either(moves.reduce_scatter, _reduce_scatter, x, group),
+        x := None,
+    )[0]
     yield _all_gather(z_bar, group, "sum")
 
 

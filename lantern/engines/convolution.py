@@ -83,7 +83,9 @@ def correlate(x: Any, w: Any, form: Any, bias: Any = None) -> Any:
         return gpu.correlate(x, w, form, bias)
     z = fourier.correlate(x, w, form)
     if z is not None:
-        return z if bias is None else z + bias.reshape(-1, 1, 1)
+        if bias is not None:
+            z += bias.reshape(-1, 1, 1)
+        return z
     x, order = laid(x)
     z = pointwise.correlate(x, w, form, bias)
     if z is not None or (order == FIRST and pointwise.is_pointwise(form)):
