@@ -37,6 +37,7 @@ __all__ = [
     "never_raises",
     "results_of",
     "stop",
+    "taking_ahead",
     "walk",
 ]
 
@@ -201,6 +202,8 @@ class _Stack(local):
         is_ordered: whether cotangents are added up in the plain function's order.
         copied: by address, containers that are in the program twice: copies stand for
             them behind a branch, a loop or a call; and these copies.
+        ahead: the turn of a loop for which an item is taken although the program may
+            have left the loop by then; None, if nothing is taken so.
     """
 
     def __init__(self) -> None:
@@ -211,6 +214,7 @@ class _Stack(local):
         self.unfinished: list[Function] = []
         self.line: tuple[str, int] | None = None
         self.copied: dict[int, Any] = {}
+        self.ahead: Any = None
 
 
 current = _Stack()
@@ -224,6 +228,22 @@ def building(block: Block) -> Iterator[Block]:
         yield block
     finally:
         del current.blocks[current.blocks.index(block) :]
+
+
+@contextmanager
+def taking_ahead(turn: tuple[Any, int]) -> Iterator[None]:
+    """What is staged in here is computed whether or not the program comes to it.
+
+    So nothing may be changed. An iterator may be used up, if nobody else asks it.
+
+    Args:
+        turn: which loop it is for, and which turn.
+    """
+    before, current.ahead = current.ahead, turn
+    try:
+        yield
+    finally:
+        current.ahead = before
 
 
 def emit(

@@ -13,6 +13,7 @@ from typing import Any
 from lantern.errors import ArgumentError, StagingError
 from lantern.staging.control import has_staged
 from lantern.staging.objects import class_attribute, has_hooks
+from lantern.staging.python_functions import Once
 from lantern.staging.staged import Staged
 from lantern.staging.surface import BINARY, COMPARISONS, Surface
 from lantern.staging.trees import StagedTree
@@ -226,10 +227,12 @@ class Careful(Surface):
 
     def _summed(self, xs: Any, start: Any = 0) -> Any:
         """``sum``."""
-        xs = list(self.items_of(xs))
-        if not any(map(self._has_hooks, (start, *xs))):
-            return super().call(sum, xs, start)
-        for x in xs:
+        found = self.items_of(xs)
+        if not isinstance(found, Once):  # what is in it is there before it is added up
+            found = list(found)
+            if not any(map(self._has_hooks, (start, *found))):
+                return super().call(sum, found, start)
+        for x in found:
             start = self.binary("Add", start, x)
         return start
 

@@ -3,18 +3,19 @@
 import builtins
 import functools
 import operator
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from lantern.errors import StagingError
 from lantern.staging.control import IF, StoppedError, has_staged, truth
-from lantern.staging.ir import current
+from lantern.staging.ir import current, taking_ahead
 from lantern.staging.session import Session
 from lantern.staging.staged import Staged, is_staged, operate
 from lantern.staging.trees import StagedTree
 from lantern.staging.types import BOOL, FLOAT, INT
 
-__all__ = ["TABLE", "Once", "StagedRange", "ordered"]
+__all__ = ["TABLE", "Items", "Once", "StagedRange", "ordered"]
 
 
 def _range(session: Session, *args: Any) -> Any:
@@ -61,12 +62,12 @@ def _bool(session: Session, *args: Any) -> Any:
 
 def _extreme(op: Callable[[Any, Any], Any]) -> Any:
     def extreme(session: Session, *args: Any, key: Any = None, **other: Any) -> Any:
-        items = tuple(args[0]) if len(args) == 1 else args
-        if not items and len(args) == 1 and "default" in other:
+        rest = iter(args[0] if len(args) == 1 else args)
+        found = next(rest, _NONE)
+        if found is _NONE and len(args) == 1 and "default" in other:
             return other["default"]
-        if not items or other.keys() - {"default"} or (other and len(args) > 1):
+        if found is _NONE or other.keys() - {"default"} or (other and len(args) > 1):
             raise StoppedError  # Python says why
-        found, *rest = items
         if key is None:
             for x in rest:
                 found = _chosen(op(x, found), x, found)
@@ -80,22 +81,96 @@ def _extreme(op: Callable[[Any, Any], Any]) -> Any:
     return extreme
 
 
+_NONE = object()
+
+
 def _chosen(condition: Any, x: Any, y: Any) -> Any:
     return IF(condition, lambda: x, lambda: y)
 
 
 def _sum(session: Session, xs: Any, start: Any = 0) -> Any:
-    if has_staged(xs) if isinstance(xs, list | tuple) else True:
-        for x in xs:
-            start = start + x
-        return start
-    return sum(xs, start)
+    if isinstance(xs, list | tuple) and not has_staged((xs, start)):
+        return sum(xs, start)
+    each, total = iter(xs), start
+    # What a derivative tracks is no float: Python adds it up as it is.
+    if _COMPENSATES and not session.derivatives and _kind(total) in (int, float):
+        if _kind(total) is int:
+            for x in each:
+                total = total + x
+                if _kind(x) not in (int, bool):
+                    break
+        if _kind(total) is float:
+            return _compensated(total, each)
+    for x in each:
+        total = total + x
+    return total
+
+
+_COMPENSATES = sum([1e100, 1.0, -1e100]) == 1.0
+"""Whether this Python adds up floats with what rounding has lost (from 3.12 on)."""
+
+_COMPENSATES_INTS = sum([1e16, 1, -1e16]) == 1.0
+"""Whether it does so with ints among them."""
+
+
+def _kind(x: Any) -> type:
+    """The class of what is added up; of a number, as it is when the program runs."""
+    if isinstance(x, StagedTree):
+        return float  # or the program is left
+    if type(x) is not Staged:
+        return type(x)
+    if x.node.loose:
+        raise StagingError("sum: of an int on one way and a float on another.")
+    return {FLOAT: float, INT: int, BOOL: bool}.get(x.node.type, Staged)
+
+
+def _compensated(total: Any, rest: Iterator[Any]) -> Any:
+    """A sum that begins with a float, as Python adds it up.
+
+    References:
+        Neumaier (1974), Rundungsfehleranalyse einiger Verfahren zur Summation endlicher
+        Summen: what is lost of the smaller operand is added up by itself.
+    """
+    lost: Any = 0.0
+    for x in rest:
+        kind = _kind(x)
+        is_long = type(x) is int and not -(2**63) <= x < 2**63
+        if is_long or kind not in (float, int, bool):
+            total = _with(total, lost) + x
+            break
+        y: Any = x.unboxed() if isinstance(x, StagedTree) else x * 1.0
+        now = total + y
+        if kind is float or _COMPENSATES_INTS:
+            rests = (total - now) + y, (y - now) + total
+            lost = lost + _chosen(abs(total) >= abs(y), *rests)
+        total = now
+    else:
+        return _with(total, lost)
+    for x in rest:
+        total = total + x
+    return total
+
+
+def _with(total: Any, lost: Any) -> Any:
+    """A sum and what was lost of it, unless that is nothing, or no finite number."""
+    size = abs(lost)
+    is_some = _chosen(size > 0.0, size <= sys.float_info.max, False)
+    return IF(is_some, lambda: total + lost, lambda: total)
 
 
 def _every(stop_at: bool) -> Any:
     def every(session: Session, xs: Any) -> Any:
+        last: Any = not stop_at
+
+        def ends() -> Any:
+            return last if is_staged(last) else bool(last) is stop_at
+
+        items: list[Any] = []
+        for x in Items(xs, ends):
+            last = x
+            items.append(x)
         found: Any = not stop_at
-        for x in reversed(list(xs)):
+        for x in reversed(items):
             found = _chosen(
                 x, stop_at if stop_at else found, found if stop_at else False
             )
@@ -168,27 +243,68 @@ def _len(session: Session, x: Any) -> Any:
 
 
 class Once:
-    """An iterator, which is used up: on the way of the program where it was made."""
+    """An iterator, which is used up: on the way of the program where it was made.
 
-    __slots__ = ("block", "items")
+    One that is used up ahead is of no use to anybody but the loop that does it.
+    """
+
+    __slots__ = ("block", "items", "user")
 
     def __init__(self, items: Iterator[Any]) -> None:
-        self.items, self.block = items, current.blocks[-1]
+        self.items, self.block, self.user = items, current.blocks[-1], None
 
-    def __iter__(self) -> Iterator[Any]:
-        if current.blocks[-1] is not self.block:
+    def __iter__(self) -> "Once":
+        return self
+
+    def __next__(self) -> Any:
+        user = current.ahead and current.ahead[0]
+        if current.blocks[-1] is not self.block or self.user not in (None, user):
             raise StagingError(
                 "an iterator is used up on one way of the program alone, or in a turn "
                 "of a loop. Make a list of it."
             )
-        return self.items
+        self.user = user
+        return next(self.items)
+
+
+class Items:
+    """What a loop goes through, each taken when its turn comes.
+
+    Where it is known only when the program runs whether the loop has been left, items
+    are taken ahead.
+
+    Args:
+        items: all of them.
+        left: says whether the loop has been left.
+    """
+
+    __slots__ = ("is_ahead", "items", "left", "turns")
+
+    def __init__(self, items: Any, left: Callable[[], Any]) -> None:
+        self.items, self.left = iter(items), left
+        self.is_ahead, self.turns = False, 0
+
+    def __iter__(self) -> "Items":
+        return self
+
+    def __next__(self) -> Any:
+        left = self.left()
+        if is_staged(left):
+            self.is_ahead = True
+        elif left:
+            raise StopIteration
+        if not self.is_ahead:
+            return next(self.items)
+        self.turns += 1
+        with taking_ahead((self, self.turns)):
+            return next(self.items)
 
 
 def _next(session: Session, x: Any, *default: Any) -> Any:
     if not isinstance(x, Once):
         raise StagingError("next: of what is no iterator made inside. Write a loop.")
     try:
-        return next(iter(x), *default)
+        return next(x, *default)
     except StopIteration:
         raise StoppedError from None
 
@@ -199,7 +315,7 @@ def _once(f: Any) -> Any:
 
 
 def _map(session: Session, f: Any, *xs: Any) -> Any:
-    return Once(iter([session.call(f, *args) for args in zip(*xs, strict=False)]))
+    return Once(session.call(f, *args) for args in zip(*xs, strict=False))
 
 
 def _plain(f: Any) -> Any:
@@ -236,9 +352,11 @@ def _round(session: Session, x: Any, digits: Any = None) -> Any:
 
 
 def _reduce(session: Session, f: Any, xs: Any, *start: Any) -> Any:
-    values = [*start, *xs]
-    found = values[0]
-    for x in values[1:]:
+    rest = iter(xs)
+    found = start[0] if start else next(rest, _NONE)
+    if found is _NONE:
+        raise StoppedError
+    for x in rest:
         found = session.call(f, found, x)
     return found
 

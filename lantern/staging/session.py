@@ -43,7 +43,7 @@ class Session:
         self.active: list[CodeType] = []
         self.derivatives = 0
         self.look: Any = None
-        self._made: dict[int, tuple[Any, Block]] = {}
+        self._made: dict[int, tuple[Any, Block, Any]] = {}
         self._given: dict[int, Any] = {}
         self._met: set[Any] = set()
         self._ours: set[CodeType] = set()
@@ -112,7 +112,7 @@ class Session:
         """Note that an object was made here and now."""
         if type(x) not in _PLAIN and not is_staged(x):
             self.meet(type(x))
-            self._made[id(x)] = x, current.blocks[-1]
+            self._made[id(x)] = x, current.blocks[-1], current.ahead
         return x
 
     def is_inside(self, x: Any) -> bool:
@@ -132,7 +132,7 @@ class Session:
                 f"{what}: it would change a {type(x).__name__} that has another name "
                 f"behind a branch, a loop or a call. Make a new one."
             )
-        if found[1] is not current.blocks[-1]:
+        if found[1] is not current.blocks[-1] or found[2] is not current.ahead:
             raise StagingError(
                 f"{what}: it would change a {type(x).__name__} on one way of the "
                 f"program alone, or once for all turns of a loop. Make a new one."

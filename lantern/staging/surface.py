@@ -36,7 +36,7 @@ from lantern.staging.control import (
 from lantern.staging.ir import Block, building, current
 from lantern.staging.loops import MOST_UNROLLED, UNROLLED, staged_loop
 from lantern.staging.objects import HEAP_TYPE, class_attribute
-from lantern.staging.python_functions import Once, StagedRange
+from lantern.staging.python_functions import Items, Once, StagedRange
 from lantern.staging.session import Session
 from lantern.staging.staged import (
     NeedsPlainError,
@@ -382,7 +382,7 @@ class Surface:
         if is_staged(items) and not isinstance(items, StagedArray):
             raise NeedsPlainError("for: over an object that is known when it runs.")
         items = self.items_of(items)
-        rest = items if type(items) is range else iter(list(items))
+        rest = items
         if type(items) is range and len(items) > UNROLLED:
             if not current.is_ordered and self._is_counted(
                 items, body, broken, get, put, names, brief
@@ -392,12 +392,10 @@ class Surface:
             rest = items[1:]
             if self._is_counted(rest, body, broken, get, put, names, None):
                 return
-        for i, x in enumerate(rest):
+        for i, x in enumerate(Items(rest, broken)):
             if is_staged(broken()):
                 self.branch(broken(), _pass, partial(body, x), get, put, names)
                 continue
-            if broken():
-                return
             if i > MOST_UNROLLED:
                 raise StagingError(
                     f"for: it has more than {MOST_UNROLLED} turns, staged one by one."
