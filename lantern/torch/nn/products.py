@@ -77,6 +77,8 @@ def in_parts(x: Any, weight: Any, count: int) -> Any:
 def times(x: Any, y: Any) -> Any:
     """``x @ y`` of two matrices; of few rows, ``@`` takes twice as long as ``dot``."""
     if type(x) is np.ndarray is type(y):
+        if x.size * y.shape[-1] <= engine.LEAST:  # as the engine has it, in no call
+            return x.dot(y)
         z = engine.product(x, y)
     elif type(x) is type(y) and not isinstance(x, Value):  # of one device
         z = gpu.product(x, y)
@@ -140,6 +142,8 @@ class LayerProduct(Product):
     def multiplied(x: Any, z_bar: Any, out: Any = None) -> Any:
         """As ``Product.multiplied``, perhaps by an engine."""
         if type(x) is np.ndarray:
+            if x.size * z_bar.shape[-1] <= engine.LEAST:
+                return x.T.dot(z_bar, out)
             z = engine.product(x.T, z_bar, out)
         else:
             z = gpu.product(x.T, z_bar) if out is None else None
@@ -148,5 +152,7 @@ class LayerProduct(Product):
     @staticmethod
     def adding(buffer: Any, x: Any, z_bar: Any, factor: float) -> Call:
         """As ``Product.adding``, perhaps by an engine."""
-        call: Any = engine.adding_product(buffer, x.T, z_bar, factor)
+        call: Any = None
+        if x.size * z_bar.shape[-1] > engine.LEAST:
+            call = engine.adding_product(buffer, x.T, z_bar, factor)
         return Product.adding(buffer, x, z_bar, factor) if call is None else call

@@ -182,10 +182,7 @@ def _affine(x: Any, weight: Any, bias: Any, more: Any = None, /) -> Rule:
 
 def _has_columns(weight: Any) -> bool:
     """Whether a matrix lies column after column."""
-    if type(weight) is not np.ndarray:
-        return False
-    flags = weight.flags
-    return weight.dtype in REAL and flags.f_contiguous and not flags.c_contiguous
+    return type(weight) is np.ndarray and weight.flags.fnc and weight.dtype in REAL
 
 
 @op

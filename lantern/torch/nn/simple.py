@@ -45,7 +45,9 @@ class Simple(Module):
         """The function's value."""
         own, cls = self.__dict__, type(self)
         try:
-            given = dict(zip(cls.others, map(own.__getitem__, cls.others), strict=True))
+            given = {}
+            for name in cls.others:  # in no comprehension, which takes twice as long
+                given[name] = own[name]
             for name in cls.buffers_among:
                 given[name] = own["_buffers"][name]
         except KeyError:  # assigned anew, as something else

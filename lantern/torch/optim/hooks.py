@@ -45,24 +45,35 @@ def hooked(step: Any) -> Any:
 
     @wraps(step)
     def whole(self: Any, *args: Any, **options: Any) -> Any:
-        for hook in (*_before_all.values(), *self._optimizer_step_pre_hooks.values()):
-            given = hook(self, (self, *args), options)
-            if given is None:
-                continue
-            if not (isinstance(given, tuple) and len(given) == 2):
-                raise EagerError(
-                    f"{step} must return None or a tuple of (new_args, new_kwargs), "
-                    f"but got {given}."
-                )
-            (self, *args), options = given
+        if _before_all or self._optimizer_step_pre_hooks:
+            (self, *args), options = _called_before(step, self, args, options)
         out = step(self, *args, **options)
         self._opt_called = True
-        for hook in (*self._optimizer_step_post_hooks.values(), *_after_all.values()):
-            hook(self, (self, *args), options)
+        if _after_all or self._optimizer_step_post_hooks:
+            own = self._optimizer_step_post_hooks.values()
+            for hook in (*own, *_after_all.values()):
+                hook(self, (self, *args), options)
         return out
 
     whole.hooked = True  # type: ignore[attr-defined]
     return whole
+
+
+def _called_before(step: Any, optimizer: Any, args: Any, options: Any) -> Any:
+    """The arguments of a step, after what is to be called before it."""
+    given = (optimizer, *args), options
+    own = optimizer._optimizer_step_pre_hooks.values()
+    for hook in (*_before_all.values(), *own):
+        changed = hook(given[0][0], *given)
+        if changed is None:
+            continue
+        if not (isinstance(changed, tuple) and len(changed) == 2):
+            raise EagerError(
+                f"{step} must return None or a tuple of (new_args, new_kwargs), "
+                f"but got {changed}."
+            )
+        given = changed
+    return given
 
 
 class Hooked:

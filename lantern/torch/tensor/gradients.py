@@ -207,7 +207,10 @@ def _leave(pair: tuple[Any, Any], create_graph: bool) -> None:
     owned, receiver.owned = receiver.owned, False
     total = receiver.grad
     if total is None and type(pair[1]) in buffers:
-        alone = owned or (sys.getrefcount(pair[1]) <= HELD_ONCE and _is_whole(pair[1]))
+        alone = owned or (
+            sys.getrefcount(pair[1]) <= HELD_ONCE
+            and (pair[1].base is None or _has_all_of_its_base(pair[1]))
+        )
         receiver.grad = pair[1] if alone else copied(pair[1])
         return
     grad = pair[1]
@@ -234,10 +237,8 @@ def _leave(pair: tuple[Any, Any], create_graph: bool) -> None:
         total.primal = total.primal + grad
 
 
-def _is_whole(x: Any) -> bool:
-    """Whether an array has its memory to itself, perhaps in another form."""
-    if x.base is None:
-        return True
+def _has_all_of_its_base(x: Any) -> bool:
+    """Whether an array has the memory that it shows to itself, in another form."""
     if type(x.base) is not np.ndarray or sys.getrefcount(x.base) > HELD_ONCE:
         return False
     is_all = x.base.flags.owndata and x.base.nbytes == x.nbytes
