@@ -85,3 +85,27 @@ def test_a_step_of_no_length_keeps_what_is_not_a_number():
     with np.errstate(invalid="ignore"):
         torch.optim.SGD([p], lr=0.0).step()
     assert bool(p.isnan().all())
+
+
+@needs_blas
+@pytest.mark.parametrize("dtype", ["f", "d"])
+@pytest.mark.parametrize("sizes", [(1, 3, 5), (1, 1, 1), (1, 33, 70), (4, 3, 5)])
+def test_a_product_is_added(sizes, dtype):
+    n, k, m = sizes
+    draw = random.standard_normal
+    before, x, y = (draw(s).astype(dtype) for s in ((k, m), (n, k), (n, m)))
+    function, *arguments = blas.adding_product(total := before.copy(), x, y, -0.5)
+    function(*arguments)
+    wanted = before - 0.5 * (x.astype("g").T @ y)
+    bound = 4 * n * np.finfo(dtype).eps * (abs(before) + abs(x).T @ abs(y))
+    assert (abs(total - wanted) <= bound).all()
+    assert len(arguments) == (10 if n == 1 else 14)
+
+
+@needs_blas
+def test_a_product_of_rows_keeps_what_is_not_finite():
+    x, y = np.array([[0.0, 1.0, np.inf]], "f"), np.array([[np.nan, 0.0, 2.0]], "f")
+    function, *arguments = blas.adding_product(total := np.ones((3, 3), "f"), x, y, 1.0)
+    function(*arguments)
+    with np.errstate(invalid="ignore"):
+        np.testing.assert_array_equal(total, 1 + x.T * y)

@@ -9,6 +9,7 @@ not kept: rules keep what they need.
 import math
 import sys
 from collections.abc import Sequence
+from types import FunctionType
 from typing import Any, ClassVar, Self
 
 from lantern.core.contribution import Contribution, Masked, WithMask
@@ -235,9 +236,23 @@ class Accumulator(Receiver):
                 if x_bar is not None:
                     x.accumulate(x_bar)
             else:
+                kind = type(self)
                 for receiver in x if y is None else (x, y):
                     x_bar = rule.send(z_bar)
-                    if receiver is not None and x_bar is not None:
+                    if receiver is None or x_bar is None:
+                        continue
+                    if type(x_bar) is FunctionType:
+                        x_bar = x_bar()
+                    if (
+                        type(x_bar) in arrays  # as ``accumulate`` has it, in no call
+                        and type(receiver) is kind
+                        and receiver.cotangent is None
+                        and x_bar.dtype is receiver.dtype
+                        and x_bar.shape == receiver.shape
+                    ):
+                        receiver.cotangent, receiver.owned = x_bar, False
+                        receiver.mask = None
+                    else:
                         receiver.accumulate(x_bar)
         except StopIteration:
             raise too_few_contributions(rule) from None

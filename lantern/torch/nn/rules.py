@@ -176,7 +176,8 @@ def _affine(x: Any, weight: Any, bias: Any, more: Any = None, /) -> Rule:
         yield lambda: times(flat.T, back).T
     else:
         yield LayerProduct(back, flat)
-    yield lambda: over_rows(back) if back.shape[0] != 1 else back.reshape(-1)
+    # Of one row a copy: what shows the row would be looked at, and copied, by a leaf.
+    yield lambda: over_rows(back) if back.shape[0] != 1 else back.flatten()
     yield z_bar
 
 

@@ -9,7 +9,6 @@ one of their kind.
 """
 
 from collections import deque
-from collections.abc import Iterable
 from functools import partial
 from itertools import starmap
 from operator import call
@@ -26,17 +25,15 @@ BLOCK = 1 << 15
 class Plan(list[tuple[Any, ...]]):
     """A function, written in C, and its arguments, for each call."""
 
-    def __init__(self, calls: Iterable[tuple[Any, ...]] = ()) -> None:
-        super().__init__(calls)
-        self.joint: dict[Any, list[Any]] = {}
+    joint: dict[Any, list[Any]] | None = None
 
     def together(self, function: Any, arrays: tuple[Any, ...], numbers: Any) -> None:
         """Let a function work on arrays, with all others that have the same numbers."""
-        found = self.joint.get((function, numbers))
-        if found is None:
-            found = self.joint[function, numbers] = []
-            self.append((function, found, numbers))
-        found.append(arrays)
+        joint = self.joint = self.joint or {}
+        if (function, numbers) not in joint:
+            joint[function, numbers] = []
+            self.append((function, joint[function, numbers], numbers))
+        joint[function, numbers].append(arrays)
 
     def cut(self, start: int, x: Any, scratch: Any) -> None:
         """Let the calls from a place on go over an array and others like it in blocks.
