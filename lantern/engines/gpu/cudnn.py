@@ -4,7 +4,8 @@ Its graphs are compiled when they are made (about 4 ms), so those are kept. The 
 interface has what takes one call and no graph.
 
 References:
-    cuDNN 9, cudnn_ops.h and cudnn_cnn.h; NVIDIA/cudnn-frontend 1.14, its Python API.
+    cuDNN 9, cudnn_ops.h and cudnn_cnn.h; NVIDIA/cudnn-frontend 1.14 and 1.32, their
+    Python API.
 """
 
 import ctypes
@@ -39,10 +40,22 @@ _SIGNATURES = {
 
 
 class _Here(threading.local):
-    """What a thread has of its own: a handle for each device, and its stream."""
+    """What a thread has of its own: a handle for each device."""
 
     def __init__(self) -> None:
-        self.handles: dict[int, tuple[int, list[int]]] = {}
+        self.handles: dict[int, _Handle] = {}
+
+
+class _Handle:
+    """A handle on a device: the frontend's, that of the C interface, and its stream.
+
+    That of older frontends (1.14) is a number; that of later ones (1.32) has one.
+    """
+
+    def __init__(self) -> None:
+        self.graphs: Any = library()[0].create_handle()
+        self.calls: int = getattr(self.graphs, "backend_handle", self.graphs)
+        self.stream: int | None = None
 
 
 _here = _Here()
@@ -58,7 +71,6 @@ def library() -> Any:
         return None
     for name, kinds in _SIGNATURES.items():
         getattr(functions, f"cudnn{name}").argtypes = [_POINTER, *kinds]
-    functions.cudnnSetStream.argtypes = [_POINTER, _POINTER]
     return frontend, functions
 
 
@@ -101,17 +113,15 @@ def allow_tf32(allowed: bool) -> None:
     _chosen["tf32"] = allowed
 
 
-def _handle() -> int:
+def _current() -> _Handle:
     """This thread's handle on the current device, set to the current stream."""
     number, stream = device(), cupy().cuda.get_current_stream().ptr
-    if number not in _here.handles:
-        made = _POINTER()
-        _checked("Create", library()[1].cudnnCreate(ctypes.byref(made)))
-        _here.handles[number] = made.value or 0, []
-    handle, last = _here.handles[number]
-    if last != [stream]:
-        _checked("SetStream", library()[1].cudnnSetStream(handle, stream))
-        last[:] = [stream]
+    handle = _here.handles.get(number)
+    if handle is None:
+        handle = _here.handles[number] = _Handle()
+    if handle.stream != stream:
+        library()[0].set_stream(handle.graphs, stream)
+        handle.stream = stream
     return handle
 
 
@@ -130,7 +140,7 @@ def call(name: str, *arguments: Any) -> None:
         name: less ``cudnn``.
         arguments: those behind the handle; of arrays and layouts, their addresses.
     """
-    _checked(name, getattr(library()[1], f"cudnn{name}")(_handle(), *arguments))
+    _checked(name, getattr(library()[1], f"cudnn{name}")(_current().calls, *arguments))
 
 
 @cache
@@ -172,7 +182,7 @@ class Graph:
         places = dict(zip(self.names, [x.data.ptr for x in arrays], strict=True))
         memory = room(self.size) if self.size else None
         address = 0 if memory is None else memory.data.ptr
-        self.built.execute(places | self.constants, address, handle=_handle())
+        self.built.execute(places | self.constants, address, handle=_current().graphs)
 
 
 def graph(describe: Callable[[Any], Any], exact: bool = True) -> Graph | None:
@@ -186,7 +196,7 @@ def graph(describe: Callable[[Any], Any], exact: bool = True) -> Graph | None:
     frontend, _ = library()
     kind = frontend.data_type.FLOAT
     begun = frontend.pygraph(
-        handle=_handle(),
+        handle=_current().graphs,
         io_data_type=kind,
         intermediate_data_type=kind,
         compute_data_type=kind,
