@@ -14,14 +14,15 @@ class Activity:
     Attributes:
         nodes: the active ones; of control flow those with an active result.
         results: by function, which of its results are active.
+        _is_late: whether something was found behind what may use it.
     """
 
     def __init__(self, main: Function, parameters: Iterable[Node]) -> None:
         self.nodes = set(parameters)
         self.results: dict[Function, set[int]] = {}
-        before = -1
-        while before != self._size():
-            before = self._size()
+        before, self._is_late = -1, True
+        while self._is_late and before != self._size():
+            before, self._is_late = self._size(), False
             self._seen: set[Function] = set()
             self._function(main)
 
@@ -33,6 +34,7 @@ class Activity:
 
     def _function(self, f: Function) -> None:
         if f in self._seen:
+            self._is_late = True
             return
         self._seen.add(f)
         self._block(f.body)
@@ -75,7 +77,9 @@ class Activity:
         self._pass(node.inputs[len(read) :], state)
         for block in node.blocks:
             self._block(block)
+        before = len(self.nodes)
         self._pass(node.blocks[-1].results[: len(state)], state)
+        self._is_late |= len(self.nodes) > before
 
     def _is_result(self, node: Node) -> bool:
         source, i = node.inputs[0], node.static

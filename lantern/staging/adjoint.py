@@ -37,6 +37,7 @@ from lantern.staging.ir import (
     constant,
     current,
     emit,
+    walk,
 )
 from lantern.staging.regions import prune
 from lantern.staging.rules import OWN, PASSED_ON, dense, operands_of, start
@@ -83,6 +84,7 @@ def adjoint(
     found.body.results = [*values, *sure]
     prune(found.body)
     hoist(found.body)
+    found.is_closed = not any(x.op == "call" for x in walk(found.body))
     found.types = [x.type for x in found.body.results]
     return found
 

@@ -43,7 +43,7 @@ def substitute(block: Block, new: dict[Node, Node]) -> None:
 
 def close(main: Function) -> None:
     """Give all functions parameters for what they use from outside."""
-    functions = functions_of(main)[1:]
+    functions = [f for f in functions_of(main)[1:] if not f.is_closed]
     if not functions:
         return
     own = {f: walk_all(f) for f in functions}
@@ -55,7 +55,7 @@ def close(main: Function) -> None:
         changed = False
         for f in functions:
             for node in walk(f.body):
-                if node.op == "call":
+                if node.op == "call" and node.static in free:
                     more = [x for x in free[node.static] if x not in own[f]]
                     if any(x not in free[f] for x in more):
                         free[f].update(dict.fromkeys(more))

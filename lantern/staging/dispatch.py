@@ -504,10 +504,10 @@ def _check_program(program: Program) -> None:
                 f"{f.name}: it returns an int on one way and a float on another. Write "
                 f"0.0 for 0."
             )
-        for node in walk(f.body):
-            if node.op.startswith("numpy.") or node.type.kind == "array":
+        for op, known in {(x.op, x.type) for x in walk(f.body)}:
+            if op.startswith("numpy.") or known.kind == "array":
                 raise StagingError(
-                    f"{node.op}: NumPy's functions and arrays are not compiled yet. "
+                    f"{op}: NumPy's functions and arrays are not compiled yet. "
                     f"Use lantern's functions on numbers."
                 )
 

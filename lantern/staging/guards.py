@@ -22,8 +22,8 @@ from lantern.staging.structure import same
 
 __all__ = ["Guards"]
 
-_WORDS = (FunctionType.__basicsize__ - 16) // 8
-"""How many words a function has behind its type."""
+_Words = ctypes.c_uint64 * ((FunctionType.__basicsize__ - 16) // 8)
+"""The words that a function has behind its type."""
 
 MOST_ITEMS = 10_000
 MOST_QUESTIONS = 100
@@ -73,7 +73,7 @@ class Guards:
             return
         for x in (f.__code__, f.__defaults__, f.__kwdefaults__):
             if x is not None:
-                words = (ctypes.c_uint64 * _WORDS).from_address(id(f) + 16)[:]
+                words = _Words.from_address(id(f) + 16)[:]
                 if words.count(id(x)) != 1:
                     self.places = None
                 else:

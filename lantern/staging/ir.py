@@ -174,6 +174,7 @@ class Function:
         made_of: the function that was staged, and the types of its arguments.
         is_thin: whether calls of it are best replaced by its body.
         is_exact: whether machine code, too, adds up in the order that it says.
+        is_closed: whether it is known to use nothing from outside.
     """
 
     def __init__(self, name: str) -> None:
@@ -184,7 +185,7 @@ class Function:
         self.inside: dict[Node, Node] = {}
         self.types: list[Type] | None = None
         self.made_of: Any = None
-        self.is_incomplete = self.is_thin = self.is_exact = False
+        self.is_incomplete = self.is_thin = self.is_exact = self.is_closed = False
 
     def __repr__(self) -> str:
         return f"<{self.name} of {len(self.body.parameters)} parameters>"

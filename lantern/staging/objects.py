@@ -104,11 +104,12 @@ def has_hooks(cls: type, is_outside: bool) -> bool:
 
 def _has_descriptors(cls: type) -> bool:
     """Whether attributes are found by code that is no property's."""
+    own = [x.__dict__.values() for x in cls.__mro__ if x.__module__ != "enum"]
+    kinds = {type(x) for values in own for x in values}
     return any(
-        type(class_attribute(type(x), name)) is FunctionType
-        for base in cls.__mro__
-        if base.__module__ != "enum"
-        for x in base.__dict__.values()
+        type(class_attribute(kind, name)) is FunctionType
+        for kind in kinds
+        if kind.__flags__ & HEAP_TYPE  # C has no functions of Python's
         for name in ("__get__", "__set__", "__delete__")
     )
 

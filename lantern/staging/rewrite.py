@@ -17,7 +17,7 @@ from lantern.staging.native.background import later
 from lantern.staging.native.disk import folder, key_of, load, save
 from lantern.staging.rewriter import new_function
 from lantern.staging.source import definition_of
-from lantern.staging.syntax import LT, own_nodes, parameter_list, placed
+from lantern.staging.syntax import LT, name_of, parameter_list, placed
 
 __all__ = ["rewritten"]
 
@@ -53,14 +53,11 @@ def _made(code: CodeType, holder: "_Holder", is_careful: bool) -> CodeType:
     names = [LT, *code.co_freevars]
     outer = ast.FunctionDef(
         name="_lt_outer",
-        args=parameter_list(names),
-        body=[body, ast.Return(ast.Name(body.name, ast.Load()))],
+        args=parameter_list(names, definition),
+        body=[body, placed(ast.Return(name_of(body.name, definition)), definition)],
         decorator_list=[],
     )
-    module = ast.Module([outer], [])
-    for node in own_nodes([module]):
-        if "lineno" not in node.__dict__ and node._attributes:
-            placed(node, definition)
+    module = ast.Module([placed(outer, definition)], [])
     whole = compile(module, code.co_filename, "exec", dont_inherit=True)
     (found,) = (x for x in whole.co_consts if isinstance(x, CodeType))
     new = next(x for x in found.co_consts if isinstance(x, CodeType))

@@ -64,10 +64,10 @@ def new_function(
     parameters = [x for x in own_nodes([arguments]) if isinstance(x, ast.arg)]
     for parameter in parameters:
         parameter.annotation = None
-    own = assigned(body)
     named: list[str] = []
     nodes = own_nodes(body)
     is_plain = is_desugared(nodes)
+    own = assigned(body, not is_plain)
     if not is_plain:
         named = check_named(body, nodes)
         body = desugared(body)
@@ -79,11 +79,11 @@ def new_function(
             check_name(node)
     note_lifetimes(nodes)
     taken = {x.arg for x in parameters}
-    rewriter = _Rewriter(is_careful)
+    rewriter = _Rewriter(is_careful, not is_plain)
     lines = [setter(x, at) for x in named] + rewriter.block(body)
     lines = undefined([x for x in own if x not in taken], at) + lines
     if rewriter.count or not is_plain:  # there are names that were not there
-        extra = [x for x in assigned(lines) if x not in own and x not in taken]
+        extra = [x for x in assigned(lines, not is_plain) if x not in (*own, *taken)]
         lines = undefined(extra, at) + lines
     made: ast.FunctionDef = placed(
         ast.FunctionDef(name=name, args=arguments, body=lines, decorator_list=[]), at
@@ -107,10 +107,15 @@ class _Loop:
 
 
 class _Rewriter(Expressions):
-    """The rewriting of one function."""
+    """The rewriting of one function.
 
-    def __init__(self, is_careful: bool) -> None:
-        self.is_careful = is_careful
+    Args:
+        is_careful: whether operators go through ``lt``, too.
+        has_named: whether it has a ``:=``.
+    """
+
+    def __init__(self, is_careful: bool, has_named: bool) -> None:
+        self.is_careful, self.has_named = is_careful, has_named
         self.count = 0
         self.loops: list[_Loop] = []
 
@@ -198,14 +203,18 @@ class _Rewriter(Expressions):
         parameters: Sequence[str] = (),
     ) -> ast.FunctionDef:
         """A local function that shares the variables that it assigns to."""
-        shared = [x for x in assigned(body) if x not in parameters]
+        shared = assigned(body, self.has_named)
+        shared = [x for x in shared if x not in parameters]
         head: list[ast.stmt] = []
         if shared:
             head = [placed(ast.Nonlocal(shared), at)]
         body = head + (body or [placed(ast.Pass(), at)])
         made: ast.FunctionDef = placed(
             ast.FunctionDef(
-                name=name, args=parameter_list(parameters), body=body, decorator_list=[]
+                name=name,
+                args=parameter_list(parameters, at),
+                body=body,
+                decorator_list=[],
             ),
             at,
         )
@@ -223,7 +232,7 @@ class _Rewriter(Expressions):
         read = ast.Tuple([name_of(x, at) for x in names], ast.Load())
         body: list[ast.stmt] = [placed(ast.Return(placed(read, at)), at)]
         lines: list[ast.stmt] = [
-            placed(ast.FunctionDef(get, parameter_list(()), body, []), at)
+            placed(ast.FunctionDef(get, parameter_list((), at), body, []), at)
         ]
         target = ast.Tuple([name_of(x, at, store=True) for x in names], ast.Store())
         if names:

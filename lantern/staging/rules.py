@@ -80,8 +80,10 @@ def operands_of(node: Node) -> list[Node | None]:
     """The inputs that receive what the rule yields, in its order."""
     if node.op in PASSED_ON:
         return list(node.inputs)
-    args, _ = arguments(node, list(node.inputs))
     arity = operation(node).arity
+    if node.static == () and node.op != "where":
+        return list(node.inputs if arity < 0 else node.inputs[:arity])
+    args, _ = arguments(node, list(node.inputs))
     operands = args if arity < 0 else args[:arity]
     return [x if isinstance(x, Node) else None for x in operands]
 

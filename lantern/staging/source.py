@@ -90,12 +90,13 @@ def _alone(code: CodeType, lines: list[str]) -> Definition | None:
         head = "if 1:\n"
     text = "\n" * start + head + text
     try:
-        whole = compile(text, code.co_filename, "exec", flags, dont_inherit=True)
-        if code not in _inside(whole):
-            return None
-        body: Any = ast.parse(text).body
+        tree = ast.parse(text)
+        whole = compile(tree, code.co_filename, "exec", flags, dont_inherit=True)
     except (SyntaxError, ValueError):
         return None
+    if code not in _inside(whole):
+        return None
+    body: Any = tree.body
     (found,) = body[0].body if head else body
     return found if isinstance(found, ast.FunctionDef) else None
 

@@ -47,9 +47,9 @@ def refuse(node: ast.AST, what: str) -> StagingError:
     )
 
 
-def parameter_list(names: Iterable[str]) -> ast.arguments:
+def parameter_list(names: Iterable[str], at: ast.AST) -> ast.arguments:
     """Parameters without defaults."""
-    args = [ast.arg(name) for name in names]
+    args = [placed(ast.arg(name), at) for name in names]
     return ast.arguments([], args, None, [], [], None, [])
 
 
@@ -131,10 +131,16 @@ def undefined(names: Iterable[str], at: ast.AST) -> list[ast.stmt]:
 
 _OTHERS_NAMES = ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp
 _NAMING = ast.ExceptHandler, ast.MatchAs, ast.MatchStar
+_ROWS = ast.Tuple, ast.List, ast.Starred
 
 
-def assigned(body: Sequence[ast.stmt]) -> list[str]:
-    """The variables that statements assign to, without those of inner functions."""
+def assigned(body: Sequence[ast.stmt], has_named: bool = True) -> list[str]:
+    """The variables that statements assign to, without those of inner functions.
+
+    Args:
+        body: the statements.
+        has_named: whether an expression in them may assign, by ``:=``.
+    """
     found: dict[str, None] = {}
     waiting: list[ast.AST] = list(reversed(body))
     while waiting:
@@ -151,6 +157,8 @@ def assigned(body: Sequence[ast.stmt]) -> list[str]:
             else:  # a body: it shares the variables
                 found.update(dict.fromkeys(getattr(node, "shared", ())))
         elif kind not in _OTHERS_NAMES:
+            if not has_named and kind not in _ROWS and isinstance(node, ast.expr):
+                continue
             if kind is ast.Call:
                 found.update(dict.fromkeys(node.__dict__.get("shared", ())))
             elif kind is ast.alias:
@@ -191,7 +199,7 @@ def call_of(name: str, args: list[ast.expr], at: ast.AST) -> ast.expr:
 
 def thunk(body: ast.expr) -> ast.expr:
     """An expression as a function without arguments."""
-    found: ast.expr = placed(ast.Lambda(parameter_list(()), body), body)
+    found: ast.expr = placed(ast.Lambda(parameter_list((), body), body), body)
     return found
 
 
@@ -253,11 +261,11 @@ def setter(name: str, at: ast.AST) -> ast.stmt:
     """A function that assigns to a variable of the function around it."""
     body = [
         ast.Nonlocal([name]),
-        ast.Assign([ast.Name(name, ast.Store())], ast.Name("_lt_new", ast.Load())),
+        ast.Assign([name_of(name, at, store=True)], name_of("_lt_new", at)),
     ]
     made = ast.FunctionDef(
         f"_lt_to_{name}",
-        parameter_list(("_lt_new",)),
+        parameter_list(("_lt_new",), at),
         [placed(x, at) for x in body],
         [],
     )

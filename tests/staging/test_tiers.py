@@ -104,6 +104,24 @@ def test_a_job_that_begins_another():
     assert done == [1, 2]
 
 
+ENDING = """
+import atexit, sys, time
+atexit.register(lambda: print(f(3.0)))  # comes behind what Lantern does at the end
+import lantern
+from lantern.staging.native.background import later
+f = lantern.jit(lantern.grad(lambda x: x * x * x))
+later(lambda: (print("begun"), time.sleep(0.2), print("done")))
+later(lambda: print("never"))
+time.sleep(0.1)
+"""
+
+
+def test_a_process_that_ends_waits_for_what_has_begun():
+    command = [sys.executable, "-c", ENDING]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert (done.stdout.split(), done.stderr) == (["begun", "done", "27.0"], "")
+
+
 @pytest.mark.parametrize("is_collecting", [True, False])
 def test_garbage_is_collected_as_before(is_collecting):
     during = []

@@ -1,13 +1,16 @@
 """What is done in the background: the one thread that compiles again, and better.
 
-It lives as long as there is something to do, so that a program ends when it ends: what
-has not begun by then is left undone.
+It lives as long as there is something to do. A program that ends waits for what has
+begun; what has not is left undone. It is a thread without an object, which takes a
+fifth of the time to start (30 µs for 160): nobody waits until it runs.
 """
 
+import atexit
 import os
+from _thread import start_new_thread
 from collections import deque
 from collections.abc import Callable
-from threading import Condition, Thread, main_thread
+from threading import Condition
 from time import sleep
 
 __all__ = ["later", "wait"]
@@ -17,7 +20,10 @@ FIRST = 0.001
 
 _waiting: deque[Callable[[], None]] = deque()
 _changed = Condition()
-_working: list[Thread] = []
+_working: list[Callable[[], None]] = []
+"""What the thread runs; empty if there is none."""
+
+_is_over: list[bool] = []
 
 
 def later(job: Callable[[], None]) -> None:
@@ -45,12 +51,13 @@ def wait() -> None:
 
 def _begin() -> None:
     """Start the thread, if there is something to do; the lock is held."""
+    if _is_over:
+        _waiting.clear()
     if _waiting and not _working:
-        thread = Thread(target=_work, name="lantern.jit")
-        _working.append(thread)
+        _working.append(_work)
         try:
-            thread.start()
-        except RuntimeError:  # the interpreter is shutting down
+            start_new_thread(_work, ())
+        except RuntimeError:  # the system gives no thread
             _working.clear()
             _waiting.clear()
 
@@ -59,13 +66,21 @@ def _work() -> None:
     sleep(FIRST)
     while True:
         with _changed:
-            if not _waiting or not main_thread().is_alive():
-                _waiting.clear()
+            if not _waiting:
                 _working.clear()
                 _changed.notify_all()
                 return
             job = _waiting.popleft()
         job()
+
+
+@atexit.register
+def _end() -> None:
+    """The process ends: nothing begins any more, and LLVM comes to its end."""
+    with _changed:
+        _is_over.append(True)
+        _waiting.clear()
+    wait()
 
 
 def _in_child() -> None:

@@ -2,6 +2,7 @@
 
 import ctypes
 import sys
+from array import array
 from dataclasses import fields
 from functools import cached_property
 from itertools import count
@@ -61,8 +62,8 @@ class Native:
         self.places = guards.places or []
         expected = [word(a) if x is None else x for a, x in self.places]
         expected += [x.word(x.value) for x in guards.questions]
-        self._table = (ctypes.c_uint64 * max(len(expected), 1))(*expected)
-        start = ctypes.addressof(self._table)
+        self._table = array("Q", expected)
+        start = self._table.buffer_info()[0]
         places = [(a, start + 8 * i) for i, (a, _) in enumerate(self.places)]
         self._questions = guards.questions
         self._answers = [x.value for x in guards.questions]  # alive: ids are compared
@@ -140,6 +141,8 @@ class Native:
     def find(self) -> bool:
         """Use what another process has compiled, if there is something."""
         key = key_of_code(self.text, self.best)
+        if key is None:
+            return False
         found = self._use(kept(key, symbols_of(self.text), self._words))
         self.level = self.best if found else self.level
         return found
@@ -203,7 +206,7 @@ class Native:
 
     def ask_for_names(self) -> None:
         """Have machine code look at names from now on whose dicts have changed."""
-        start, spaces = ctypes.addressof(self._table), []
+        start, spaces = self._table.buffer_info()[0], []
         for i, (version, _) in enumerate(self.places):
             if version in self._names:
                 space, found = self._names[version]
