@@ -147,7 +147,9 @@ class Surface:
             put(before)
             return body()
 
-        return IF(test, lambda: way(then), lambda: way(other))
+        found = IF(test, lambda: way(then), lambda: way(other))
+        put((UNDEFINED,) * len(names))  # a function inside may still ask for them
+        return found
 
     def choose(self, test: Any, then: Any, other: Any) -> Any:
         """``x if test else y``."""

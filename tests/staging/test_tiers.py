@@ -104,6 +104,17 @@ def test_a_job_that_begins_another():
     assert done == [1, 2]
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_job_that_raises_leaves_the_others():
+    done = []
+    later(lambda: done.append(1 / 0))
+    later(lambda: done.append(2))
+    wait()
+    later(lambda: done.append(3))
+    wait()
+    assert done == [2, 3]
+
+
 ENDING = """
 import atexit, sys, time
 atexit.register(lambda: print(f(3.0)))  # comes behind what Lantern does at the end

@@ -13,6 +13,8 @@ from collections.abc import Callable
 from threading import Condition
 from time import sleep
 
+from lantern.blocks import between_turns
+
 __all__ = ["later", "wait"]
 
 FIRST = 0.001
@@ -62,16 +64,17 @@ def _begin() -> None:
             _waiting.clear()
 
 
+@between_turns
 def _work() -> None:
     sleep(FIRST)
-    while True:
+    try:
+        while _waiting:
+            _waiting.popleft()()
+    finally:  # a job that raises is said to be; the others are done, and nobody waits
         with _changed:
-            if not _waiting:
-                _working.clear()
-                _changed.notify_all()
-                return
-            job = _waiting.popleft()
-        job()
+            _working.clear()
+            _begin()
+            _changed.notify_all()
 
 
 @atexit.register
